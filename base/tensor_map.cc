@@ -27,9 +27,8 @@ Status Check(const TensorMap& map) {
   const size_t rank = map.extents.size();
   if (rank < 1 || rank > kMaxRank || map.strides.size() + 1 != rank || map.box.size() != rank) {
     return InvalidArgument(
-        "it has {} extents, {} strides and {} extents of a box, expected n, n - 1 and n, where n "
-        "is "
-        "1 to {}",
+        "it has {} extents, {} strides and {} extents of a box, "
+        "expected n, n - 1 and n, where n is 1 to {}",
         rank, map.strides.size(), map.box.size(), kMaxRank);
   }
   const uint32_t bytes = map.element_bytes, swizzle = map.swizzle_bytes;

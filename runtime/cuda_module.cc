@@ -192,9 +192,8 @@ StatusOr<CuTensorMap> EncodeTensorMap(const CudaDriver& driver, const TensorMap&
   KILN_RETURN_IF_ERROR(CheckTensorMap(map));
   if (driver.TensorMapEncodeTiled == nullptr) {
     return FailedPrecondition(
-        "the kernel is told of arrays by tensor maps, which this driver does not know: CUDA 12.0 "
-        "or "
-        "later does");
+        "the kernel is told of arrays by tensor maps, which this driver does not know: "
+        "CUDA 12.0 or later does");
   }
   const auto rank = map.extents.size();
   const std::vector<uint64_t> extents(map.extents.begin(), map.extents.end()),

@@ -7,6 +7,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/sampling/sample_gpu.h"
+#include "search/space/bulk_copies.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
 #include "search/space/shared_layout.h"
@@ -137,12 +138,15 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
   }
   std::vector<StepPtr> steps = state.steps();
   KILN_ASSIGN_OR_RETURN(const bool is_mended, MendFetches(filled, task.hardware, steps));
-  if (!is_mended)
-    return SimplifyLayouts(filled, steps) ? schedule::Replay(task.dag, steps, task.stop) : state;
-  // How tiles can be copied depends on how they are fetched.
-  KILN_ASSIGN_OR_RETURN(State mended, schedule::Replay(task.dag, steps, task.stop));
-  KILN_ASSIGN_OR_RETURN(const State all, lower::FillExtents(mended, task.stop));
-  return SimplifyLayouts(all, steps) ? schedule::Replay(task.dag, steps, task.stop) : mended;
+  // Whether the copy engine can bring tiles depends on how they are fetched. Layouts do not: a
+  // fetch covers the same region however it is split.
+  if (is_mended && !ProductsOfMatrixUnits(filled).empty()) {
+    KILN_ASSIGN_OR_RETURN(State mended, schedule::Replay(task.dag, steps, task.stop));
+    KILN_ASSIGN_OR_RETURN(const State all, lower::FillExtents(mended, task.stop));
+    return SimplifyLayouts(all, steps) ? schedule::Replay(task.dag, steps, task.stop) : mended;
+  }
+  const bool is_simplified = SimplifyLayouts(filled, steps);
+  return is_mended || is_simplified ? schedule::Replay(task.dag, steps, task.stop) : state;
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "base/integers.h"
 #include "compiler/arith/linear.h"
 #include "compiler/dag/packed_inputs.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/async_copy.h"
@@ -24,7 +25,7 @@ using ir::Op;
 using schedule::Attach;
 using schedule::State;
 
-constexpr int64_t kPieceBytes = 16, kMostOfBox = 256, kBarrierBytes = 128, kMostBuffers = 8;
+constexpr int64_t kPieceBytes = 16, kMostOfBox = 256;
 // With those that copy a block must not have too many.
 constexpr int64_t kMostThreads = 896;
 constexpr int64_t kAlignment = 128;
@@ -178,7 +179,7 @@ std::vector<int> RootsOfMatrixUnits(const State& state) {
 bool CanCopyInBulk(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   if (ir::MatrixUnitScopeOf(stage.hints) != ir::MatrixUnitScope::kWarpgroup ||
-      !stage.asynchronous || stage.buffering < 2 || stage.buffering > kMostBuffers)
+      !stage.asynchronous || stage.buffering < 2 || stage.buffering > ir::kMostBulkBuffers)
     return false;
   const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
   if (!product) return false;
@@ -241,7 +242,7 @@ bool CanPersist(const State& state, int root, int32_t blocks) {
 int64_t BulkBarrierBytes(const State& state, int root) {
   for (const int product : ProductsOfMatrixUnits(state)) {
     if (state.stage(product).hints[ir::Hint::kBulkCopies] == 0) continue;
-    if (RootOf(state, product) == root) return kBarrierBytes;
+    if (RootOf(state, product) == root) return ir::kBulkBarrierBytes;
   }
   return 0;
 }

@@ -8,29 +8,30 @@
 
 namespace kiln::search {
 
-// Products of matrix units, ascending: stages that have the hint, on or off; off where a unit is one
-// warp's.
+// Products of matrix units, ascending: stages that have the hint, on or off; off where a unit is
+// one warp's.
 std::vector<int> ProductsOfMatrixUnits(const schedule::State& state);
 // The root stages that they are computed in, ascending.
 std::vector<int> RootsOfMatrixUnits(const schedule::State& state);
 
-// Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they lie
-// in arrays of up to 5 dimensions with rows of a multiple of 16 bytes, zeros beyond their ends, at most
-// 256 elements along a dimension, in all of a multiple of 128 bytes; where rows are interleaved, those of the array are whole groups of
-// them. The extents must be filled.
+// Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they
+// lie in arrays of up to 5 dimensions with rows of a multiple of 16 bytes, zeros beyond their ends,
+// at most 256 elements along a dimension, in all of a multiple of 128 bytes; where rows are
+// interleaved, those of the array are whole groups of them. The extents must be filled.
 bool CanCopyInBulk(const schedule::State& state, int s);
 
 // Its value 2 likewise: blocks are pairs of a column of tiles.
 bool CanCopyForPairs(const schedule::State& state, int s);
 
-// Hint::kPersistentBlocks of this value on the root of such a kernel: there are more tiles than blocks,
-// and buffers of a ring are whole turns of a tile's loop.
+// Hint::kPersistentBlocks of this value on the root of such a kernel: there are more tiles than
+// blocks, and buffers of a ring are whole turns of a tile's loop.
 bool CanPersist(const schedule::State& state, int root, int32_t blocks);
 
 // Bytes of shared memory that the barriers of kernel `root` take.
 int64_t BulkBarrierBytes(const schedule::State& state, int root);
 
-// Gives those that can't have the hint a lower value, which they can. Returns whether a step changed.
+// Gives those that can't have the hint a lower value, which they can. Returns whether a step
+// changed.
 bool SimplifyBulkCopies(const schedule::State& filled, std::vector<schedule::StepPtr>& steps);
 
 }  // namespace kiln::search

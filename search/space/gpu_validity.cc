@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/integers.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "search/space/bulk_copies.h"
@@ -167,9 +168,8 @@ Status CheckGpuLimits(const State& state, const target::HardwareParams& hardware
     if (use.threads > hardware.max_threads_per_block)
       return refuse("threads per block", use.threads, hardware.max_threads_per_block);
     const int64_t blocks = std::max<int64_t>(1, state.stage(s).hints[ir::Hint::kMinBlocks]);
-    constexpr int64_t kCopyingThreads = 32;
     const int64_t bulk_bytes = BulkBarrierBytes(state, s),
-                  threads = use.threads + (bulk_bytes > 0 ? kCopyingThreads : 0);
+                  threads = use.threads + (bulk_bytes > 0 ? ir::kCopyingThreads : 0);
     const int64_t registers = RegistersOfThread(threads, blocks);
     if (const int64_t least = LeastRegisters(state, s); least > registers)
       return refuse("registers for the results of a thread", least, registers);

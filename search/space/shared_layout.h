@@ -34,8 +34,8 @@ LayoutSteps RandomLayout(const schedule::State& state, int s, const Parameters& 
 Status AnnotateLayouts(schedule::State& state, const Parameters& parameters, Rng& rng);
 
 // Gives layouts that put every element where a simpler one does the simpler one's steps, so that
-// equal programs are equal schedules; takes hints away that change nothing or do not fit. The extents of `filled`, the state of the steps, must be
-// known. Returns whether a step changed.
+// equal programs are equal schedules; takes hints away that change nothing or do not fit. The
+// extents of `filled`, the state of the steps, must be known. Returns whether a step changed.
 bool SimplifyLayouts(const schedule::State& filled, std::vector<schedule::StepPtr>& steps);
 
 // Do steps i and i + 1 give a stage its layout?

@@ -9,7 +9,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <span>
 
 #include "base/status_testing.h"
@@ -25,17 +24,13 @@
 #include "search/evolution/rebuild.h"
 #include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln::search {
 namespace {
 
 using schedule::State;
 using testing::HasSubstr;
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 Task MakeTask(const dag::OpCase& c) {
   return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90 -math=tf32"), {}, "[]");

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 #include <span>
 
@@ -22,6 +21,7 @@
 #include "search/evolution/rebuild.h"
 #include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln::search {
 namespace {
@@ -29,11 +29,6 @@ namespace {
 using ir::MatrixUnitScope;
 using schedule::State;
 using testing::HasSubstr;
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 // Rows, columns and depths that divide and that do not; strides, windows, batches, layouts.
 constexpr dag::OpCase kCases[] = {

@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <set>
 
 #include "base/status_testing.h"
@@ -24,17 +23,13 @@
 #include "search/policies/policy.h"
 #include "search/sampling/sample_gpu.h"
 #include "tests/schedules/check_program.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln::search {
 namespace {
 
 using schedule::State;
 using testing::HasSubstr;
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 constexpr dag::OpCase kCases[] = {
     {"attention", "2,128,64", "", ir::kFloat16},

@@ -4,8 +4,6 @@
 // KILN_SEED (default 1) and KILN_SCHEDULES (default 400) choose which and how many.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
@@ -15,14 +13,10 @@
 #include "compiler/schedule/step.h"
 #include "search/policies/policy.h"
 #include "tests/schedules/check_llvm.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln {
 namespace {
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 struct Case {
   const char *op, *args, *epilogue = "", *dtype = "float32";

@@ -5,20 +5,14 @@
 // prints operator, seed and steps.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/rng.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/schedule/random_schedule_testing.h"
 #include "tests/schedules/check_llvm.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln {
 namespace {
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 // Schedule i is checked by part i % kParts: Bazel hands out whole tests to its shards.
 constexpr uint64_t kParts = 8;

@@ -6,8 +6,6 @@
 // which and how many; a failure prints template, computation, seed and index.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
@@ -17,14 +15,10 @@
 #include "compiler/schedule/step.h"
 #include "search/templates/shipped.h"
 #include "tests/schedules/check_llvm.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln::search {
 namespace {
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 // Besides the small cases of the operator library: extents that have many divisors.
 constexpr dag::OpCase kMoreCases[] = {

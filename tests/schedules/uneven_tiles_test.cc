@@ -8,8 +8,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"
@@ -23,16 +21,12 @@
 #include "search/evolution/tile_moves.h"
 #include "search/sampling/sample.h"
 #include "tests/schedules/check_llvm.h"
+#include "tests/schedules/environment.h"
 
 namespace kiln::search {
 namespace {
 
 using schedule::State;
-
-uint64_t EnvironmentOr(const char* name, uint64_t fallback) {
-  const char* text = std::getenv(name);
-  return text == nullptr ? fallback : std::strtoull(text, nullptr, 10);
-}
 
 Task MakeTask(const dag::OpCase& c, bool gpu) {
   if (gpu) {

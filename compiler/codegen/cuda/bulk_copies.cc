@@ -1,12 +1,12 @@
 #include "compiler/codegen/cuda/bulk_copies.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
+#include "compiler/codegen/cuda/matrix_tile.h"
+#include "compiler/codegen/cuda/warp_reduce.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -19,16 +19,8 @@ using ir::Stmt;
 using ir::StmtKind;
 
 constexpr int32_t kOfPairs = 2;  // the hint's value
-constexpr int64_t kGroupRows = 8, kWarpThreads = 32, kLeastSwizzleBytes = 32;
+constexpr int64_t kGroupRows = 8, kLeastSwizzleBytes = 32;
 constexpr int64_t kBoxAlignment = 128;  // in shared memory
-
-// Asynchronous copies and the ends of their groups, nothing else, and at least one of them.
-bool IsCopies(Stmt stmt) {
-  if (stmt->kind == StmtKind::kStore) return stmt->is_async;
-  if (stmt->kind == StmtKind::kCommit) return true;
-  return stmt->kind != StmtKind::kBarrier && stmt->num_children > 0 &&
-         std::ranges::all_of(stmt->children(), IsCopies);
-}
 
 bool Uses(const Linear& form, int32_t var) {
   return std::ranges::any_of(form.terms,
@@ -71,8 +63,8 @@ Status CudaBulkCopies::FindRing() {
     return InvalidArgument("its threads are not whole warps along x");
   if (!FindRingIn(kernel_.body)) {
     return InvalidArgument(
-        "no loop has tiles that are copied ahead asynchronously, and nothing else behind its "
-        "products");
+        "no loop has tiles that are copied ahead asynchronously, "
+        "and nothing else behind its products");
   }
   for (const Stmt loop : around_) {
     if (loop->kind == StmtKind::kIf)
@@ -108,12 +100,13 @@ bool CudaBulkCopies::MatchRing(std::span<const Stmt> stmts, size_t at) {
       barrier->pending < 0 || body.back()->kind != StmtKind::kCommit ||
       more->kind != StmtKind::kIf || !IsCopies(more))
     return false;
+  std::vector<int32_t> vars;
+  CollectCopies(more->body(), vars);
+  if (copies_.empty()) return false;
   loop_ = loop;
   work_.assign(body.begin() + 1, body.end() - 2);
   ahead_count_ = barrier->pending + 1;
   for (size_t i = at; i-- > 0 && IsCopies(stmts[i]);) ahead_.insert(stmts[i]);
-  std::vector<int32_t> vars;
-  CollectCopies(more->body(), vars);
   return true;
 }
 
@@ -142,27 +135,31 @@ Status CudaBulkCopies::FindTiles() {
     if (exprs_.buffer(copy.store->slot).shape[0] != depth_)
       return InvalidArgument("its tiles have rings of different lengths");
   }
-  if (depth_ > kMostBulkBuffers)
-    return InvalidArgument("a ring has {} buffers, at most {} can be", depth_, kMostBulkBuffers);
+  if (depth_ > ir::kMostBulkBuffers)
+    return InvalidArgument("a ring has {} buffers, at most {} can be", depth_,
+                           ir::kMostBulkBuffers);
   return OkStatus();
+}
+
+std::vector<Stmt> CudaBulkCopies::BlockLoops() const {
+  std::vector<Stmt> loops;
+  for (const Stmt loop : around_) {
+    if (loop->extent > 1 && loop->loop_kind >= LoopKind::kBlockX && !IsThread(loop->loop_kind))
+      loops.push_back(loop);
+  }
+  return loops;
 }
 
 // Where one loop numbers all blocks.
 void CudaBulkCopies::FindOrder() {
   block_grid_.reset();
   block_ = -1;
-  const Stmt* only = nullptr;
-  for (const Stmt& loop : around_) {
-    if (loop->extent == 1 || IsThread(loop->loop_kind) || loop->loop_kind < LoopKind::kBlockX)
-      continue;
-    if (only != nullptr || loop->loop_kind != LoopKind::kBlockX) return;
-    only = &loop;
-  }
-  if (only == nullptr) return;
-  block_ = (*only)->var;
+  const std::vector<Stmt> loops = BlockLoops();
+  if (loops.size() != 1 || loops[0]->loop_kind != LoopKind::kBlockX) return;
+  block_ = loops[0]->var;
   std::vector<Linear> starts;
   for (const Tile& tile : tiles_) starts.insert(starts.end(), tile.start.begin(), tile.start.end());
-  block_grid_ = FindBlockGrid(starts, (*only)->var, (*only)->extent);
+  block_grid_ = FindBlockGrid(starts, block_, loops[0]->extent);
   if (block_grid_) preamble_.block_order = true;
 }
 
@@ -192,17 +189,12 @@ Status CudaBulkCopies::FindPersistent() {
     return InvalidArgument("{} persistent blocks are no pairs", wanted);
   if (loop_->extent % depth_ != 0) {
     return InvalidArgument(
-        "a sum has {} tiles, which rings of {} buffers do not divide, as those of persistent "
-        "blocks "
-        "must",
+        "a sum has {} tiles, which rings of {} buffers do not divide, "
+        "as those of persistent blocks must",
         loop_->extent, depth_);
   }
   persistent_blocks_ = wanted;
   return OkStatus();
-}
-
-std::string CudaBulkCopies::Numbered(const std::string& tile) const {
-  return persistent_blocks_ == 0 ? tile : fmt::format("({} * {} + {})", turn_, loop_->extent, tile);
 }
 
 Status CudaBulkCopies::ShareTiles() {
@@ -373,263 +365,10 @@ Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t
   return OkStatus();
 }
 
-// ---- the text
-
-std::string CudaBulkCopies::IndexText(const Linear& index) {
-  return exprs_.PrintSimplified(scope_.simplifier().ToExpr(index)).text;
-}
-
-void CudaBulkCopies::EmitStart(std::string_view barriers,
-                               const std::function<std::string(LoopKind)>& coordinate) {
-  if (!ring_status_.ok()) return;
-  iteration_ = scope_.OwnVar("tile that is copied", loop_->extent);
-  half_ = scope_.OwnVar("block of a pair", 2);
-  scope_.SetName(iteration_, scope_.name(loop_->var));
-  scope_.SetValue(loop_->var, scope_.simplifier().Var(iteration_) - arith::Constant(ahead_count_));
-  status_ = FindTiles();
-  if (status_.ok()) FindOrder();
-  if (status_.ok() && has_pairs_) status_ = ShareTiles();
-  if (status_.ok()) status_ = FindPersistent();
-  if (status_.ok()) {
-    EmitBarriers(barriers);
-    blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", computing_threads()), [&] {
-      EmitCopyingThread(coordinate);
-      EmitEnd();
-      blocks_.Line("return;");
-    });
-  }
-  scope_.ResetValue(loop_->var);
-}
-
-void CudaBulkCopies::EmitBarriers(std::string_view barriers) {
-  preamble_.bulk_copies = true;
-  filled_ = names_.Unique("filled");
-  emptied_ = names_.Unique("emptied");
-  map_names_.clear();
-  for (const Tile& tile : tiles_)
-    map_names_.push_back(names_.Unique(exprs_.buffer_name(tile.slot) + "_map"));
-  const int64_t threads = computing_threads();
-  blocks_.Line(
-      fmt::format("unsigned long long* const {} = reinterpret_cast<unsigned long long*>({});  // "
-                  "[{}], of tiles",
-                  filled_, barriers, depth_));
-  blocks_.Line(fmt::format("unsigned long long* const {} = {} + {};", emptied_, filled_, depth_));
-  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", threads), [&] {
-    blocks_.Line(fmt::format("start_barriers<{}, {}>({}, {});", depth_,
-                             threads / kWarpThreads * (has_pairs_ ? 2 : 1), filled_, emptied_));
-  });
-  blocks_.Line(has_pairs_ ? "meet_pair();" : "__syncthreads();");
-}
-
-// One thread for all: it needs the numbers of the blocks, and nothing of threads.
-void CudaBulkCopies::EmitCopyingThread(const std::function<std::string(LoopKind)>& coordinate) {
-  std::vector<Stmt> block_loops;
-  for (const Stmt loop : around_) {
-    if (loop->extent > 1 && loop->loop_kind >= LoopKind::kBlockX && !IsThread(loop->loop_kind))
-      block_loops.push_back(loop);
-  }
-  const auto inside = [&](auto& self, size_t i) -> void {
-    if (i == block_loops.size()) return EmitAllCopies();
-    const int32_t var = block_loops[i]->var;
-    if (IsOfPersistentBlocks(block_loops[i]))
-      return EmitTiles(block_loops[i], [&] { self(self, i + 1); });
-    blocks_.Bound(
-        var,
-        fmt::format("const int {} = {};", scope_.name(var), coordinate(block_loops[i]->loop_kind)),
-        [&] { self(self, i + 1); });
-  };
-  blocks_.Braced(fmt::format("if (threadIdx.x == {}) {{", computing_threads()), [&] {
-    if (has_pairs_) {
-      scope_.SetName(half_, names_.Unique("of_pair"));
-      blocks_.Line(fmt::format("const int {} = blockIdx.x % 2;", scope_.name(half_)));
-    }
-    inside(inside, 0);
-  });
-}
-
-void CudaBulkCopies::EmitAllCopies() {
-  scope_.SetName(iteration_, names_.Unique(scope_.name(loop_->var)));
-  blocks_.Loop(iteration_, loop_->extent, 1, [&] {
-    const std::string buffer = names_.Unique("buffer"), &u = scope_.name(iteration_);
-    blocks_.Line(fmt::format("const int {} = {} % {};", buffer, u, depth_));
-    const std::string number = Numbered(u);
-    blocks_.Line(fmt::format("if ({} >= {}) wait_for(&{}[{}], ({} / {} + 1) % 2);", number, depth_,
-                             emptied_, buffer, number, depth_));
-    EmitCopies(buffer, fmt::format("&{}[{}]", filled_, buffer));
-  });
-}
-
-void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled) {
-  int64_t bytes = 0;
-  for (const Tile& tile : tiles_) bytes += tile.bytes();
-  blocks_.Line(fmt::format("expect_bytes({}, {});", filled, bytes));
-  for (size_t i = 0; i < tiles_.size(); ++i) EmitTile(tiles_[i], map_names_[i], buffer, filled);
-}
-
-// Of a tile that pairs share the block's half.
-void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
-                              std::string_view filled) {
-  const Linear half = scope_.simplifier().Var(half_);
-  const int64_t panels = tile.half_panels > 0 ? tile.half_panels : tile.panels;
-  for (int64_t p = 0; p < panels; ++p) {
-    const Linear panel = arith::Constant(p) + half * tile.half_panels;
-    std::vector<Linear> start = tile.start;
-    start[0] = start[0] + panel * tile.width;
-    Linear offset = panel * tile.panel;
-    if (tile.half_rows > 0) {
-      start[1] = start[1] + half * tile.half_rows;
-      offset = offset + half * (tile.half_rows * tile.width);
-    }
-    std::vector<std::string> texts;
-    for (const Linear& at : start) texts.push_back(IndexText(at));
-    blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
-                             tile.is_shared ? "copy_box_to_pair" : "copy_box",
-                             exprs_.buffer_name(tile.slot), buffer, tile.buffer, IndexText(offset),
-                             map, filled, fmt::join(texts, ", ")));
-  }
-}
-
-void CudaBulkCopies::EmitArrival() {
-  const std::string& t = scope_.name(loop_->var);
-  blocks_.Line(
-      fmt::format("wait_for(&{}[{} % {}], {} / {} % 2);", filled_, t, depth_, Numbered(t), depth_));
-}
-
-void CudaBulkCopies::EmitEnd() {
-  if (has_pairs_) blocks_.Line("meet_pair();");
-}
-
-void CudaBulkCopies::EmitRelease(bool is_next_under_way) {
-  const std::string& t = scope_.name(loop_->var);
-  const std::string which = is_next_under_way ? fmt::format("({} - 1)", t) : t;
-  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0{}) {}(&{}[{} % {}]);",
-                           is_next_under_way ? fmt::format(" && {} > 0", t) : "",
-                           has_pairs_ ? "release_pair" : "release", emptied_, which, depth_));
-}
-
-void CudaBulkCopies::EmitReleaseOfLast() {
-  if (persistent_blocks_ == 0) return;
-  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}(&{}[{}]);",
-                           has_pairs_ ? "release_pair" : "release", emptied_,
-                           (loop_->extent - 1) % depth_));
-}
-
 std::vector<TensorMap> CudaBulkCopies::maps() const {
   std::vector<TensorMap> maps;
   for (const Tile& tile : tiles_) maps.push_back(tile.map);
   return maps;
-}
-
-std::string_view BulkCopyDefinitions() {
-  return R"cuda(// From sm_90 on: tiles that the bulk copy engine brings, told by one thread.
-struct alignas(64) TensorMap {
-  unsigned long long words[16];  // CUtensorMap
-};
-__device__ __forceinline__ unsigned shared_address(const void* p) {
-  return static_cast<unsigned>(__cvta_generic_to_shared(p));
-}
-// A tile is there when the engine has brought it; its buffer is empty when each warp has said so.
-template <int kBuffers, int kWarps>
-__device__ __forceinline__ void start_barriers(unsigned long long* filled, unsigned long long* emptied) {
-#pragma unroll
-  for (int i = 0; i < kBuffers; ++i) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(shared_address(&filled[i])) : "memory");
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(&emptied[i])), "r"(kWarps)
-                 : "memory");
-  }
-  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-// Until the phase of this parity has ended.
-__device__ __forceinline__ void wait_for(unsigned long long* barrier, unsigned parity) {
-  asm volatile(
-      "{\n.reg .pred done;\nagain:\n"
-      "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
-      "@!done bra again;\n}\n" ::"r"(shared_address(barrier)), "r"(parity)
-      : "memory");
-}
-__device__ __forceinline__ void release(unsigned long long* barrier) {
-  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier)) : "memory");
-}
-__device__ __forceinline__ void expect_bytes(unsigned long long* barrier, int bytes) {
-  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
-               "r"(bytes)
-               : "memory");
-}
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, unsigned long long* barrier, int x) {
-  asm volatile(
-      "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];"
-      ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x) : "memory");
-}
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, unsigned long long* barrier, int x,
-                                         int y) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4}], [%2];"
-      ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y) : "memory");
-}
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, unsigned long long* barrier, int x,
-                                         int y, int z) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5}], [%2];"
-      ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z) : "memory");
-}
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, unsigned long long* barrier, int x,
-                                         int y, int z, int w) {
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6}], [%2];"
-      ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w)
-      : "memory");
-}
-__device__ __forceinline__ void copy_box(void* to, const TensorMap* map, unsigned long long* barrier, int x,
-                                         int y, int z, int w, int v) {
-  asm volatile(
-      "cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
-      ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "r"(v)
-      : "memory");
-}
-// Of a pair of blocks, a cluster: all of their threads meet; into the shared memory of both; what both
-// have at this place.
-__device__ __forceinline__ void meet_pair() {
-  asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
-}
-__device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map, unsigned long long* barrier,
-                                                 int x, int y) {
-  asm volatile(
-      "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%3, %4}], [%2], %5;" ::"r"(shared_address(to)), "l"(map), "r"(shared_address(barrier)),
-      "r"(x), "r"(y), "h"(static_cast<unsigned short>(3)) : "memory");
-}
-__device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map, unsigned long long* barrier,
-                                                 int x, int y, int z) {
-  asm volatile(
-      "cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%3, %4, %5}], [%2], %6;" ::"r"(shared_address(to)), "l"(map),
-      "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "h"(static_cast<unsigned short>(3)) : "memory");
-}
-__device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map, unsigned long long* barrier,
-                                                 int x, int y, int z, int w) {
-  asm volatile(
-      "cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-      "[%0], [%1, {%3, %4, %5, %6}], [%2], %7;" ::"r"(shared_address(to)), "l"(map),
-      "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "h"(static_cast<unsigned short>(3))
-      : "memory");
-}
-__device__ __forceinline__ void release_pair(unsigned long long* barrier) {
-#pragma unroll
-  for (int block = 0; block < 2; ++block) {
-    asm volatile(
-        "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}\n" ::"r"(shared_address(barrier)),
-        "r"(block) : "memory");
-  }
-}
-// The threads that compute wait for each other.
-template <int kThreads>
-__device__ __forceinline__ void barrier_of_computing() {
-  asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
-}
-
-)cuda";
 }
 
 }  // namespace kiln::codegen

@@ -79,7 +79,7 @@ class CudaBulkCopies {
   int64_t persistent_blocks() const { return persistent_blocks_; }
 
   // Finds out what the tiles are: rows are interleaved once the products have been emitted. Then
-  // emits barriers at `barriers`, the address of kBulkBarrierBytes, and the warp that copies.
+  // emits barriers at `barriers`, the address of ir::kBulkBarrierBytes, and the warp that copies.
   // coordinate(kind): the text of the number of a block.
   void EmitStart(std::string_view barriers,
                  const std::function<std::string(ir::LoopKind)>& coordinate);
@@ -138,6 +138,8 @@ class CudaBulkCopies {
   void EmitAllCopies();
   void EmitCopies(std::string_view buffer, std::string_view filled);
   std::string IndexText(const arith::Linear& index);
+  // Those of around_ that number blocks, more than one.
+  std::vector<ir::Stmt> BlockLoops() const;
   void FindOrder();
   Status FindPersistent();
   Status ShareTiles();

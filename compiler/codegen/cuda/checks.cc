@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "compiler/codegen/cuda/shared.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/target/math.h"
@@ -91,7 +92,7 @@ class Checker {
       }
       threads *= kernel_.block[i];
     }
-    if (WantsBulkCopies(program_, kernel_)) threads += kCopyingThreads;
+    if (WantsBulkCopies(program_, kernel_)) threads += ir::kCopyingThreads;
     const int64_t limit = hardware_.max_threads_per_block > 0
                               ? std::min<int64_t>(hardware_.max_threads_per_block, kMaxThreads)
                               : kMaxThreads;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/ir/traverse.h"
 
@@ -190,8 +191,8 @@ void CudaEmitter::EmitShared(const SharedLayout& shared, bool is_dynamic) {
   std::string barriers = fmt::format("shared_memory + {}", shared.bulk_barriers);
   if (!is_dynamic) {
     barriers = names_.Unique("tile_barriers");
-    blocks_.Line(
-        fmt::format("__shared__ __align__(16) unsigned char {}[{}];", barriers, kBulkBarrierBytes));
+    blocks_.Line(fmt::format("__shared__ __align__(16) unsigned char {}[{}];", barriers,
+                             ir::kBulkBarrierBytes));
   }
   bulk_copies_.EmitStart(barriers, [this](LoopKind kind) { return Coordinate(kind); });
 }
@@ -256,9 +257,8 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
 
 // Behind the tiles of matrix units, whose results they are.
 bool CudaEmitter::EmitQuadStores(Stmt loop) {
-  constexpr int64_t kWarp = 32;
   return !with_matrix_units_.empty() && threads_.var >= 0 && threads_.is_all &&
-         threads_.count % kWarp == 0 && quad_stores_.Emit(loop, threads_.var);
+         threads_.count % kWarpThreads == 0 && quad_stores_.Emit(loop, threads_.var);
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {

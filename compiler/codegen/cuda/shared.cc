@@ -5,6 +5,7 @@
 
 #include "base/integers.h"
 #include "compiler/codegen/cuda/swizzle.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/lower/warp_registers.h"
 
 namespace kiln::codegen {
@@ -57,7 +58,7 @@ SharedLayout LayOutShared(const ir::Program& program, const ir::Kernel& kernel) 
   }
   if (WantsBulkCopies(program, kernel)) {
     layout.bulk_barriers = layout.bytes;
-    layout.bytes += kBulkBarrierBytes;
+    layout.bytes += ir::kBulkBarrierBytes;
   }
   return layout;
 }

@@ -13,10 +13,6 @@ int32_t BulkCopiesOf(const ir::Program& program, const ir::Kernel& kernel);
 inline bool WantsBulkCopies(const ir::Program& program, const ir::Kernel& kernel) {
   return BulkCopiesOf(program, kernel) != 0;
 }
-// Threads of such a kernel beside those that compute.
-inline constexpr int64_t kCopyingThreads = 32;
-// Of shared memory, for the barriers of a ring: two of 8 bytes for each of up to 8 buffers.
-inline constexpr int64_t kMostBulkBuffers = 8, kBulkBarrierBytes = 16 * kMostBulkBuffers;
 
 // Elements of a shared buffer in each block; of a buffer of a cluster, the elements of one part.
 int64_t ElementsInBlock(const ir::Buffer& buffer);

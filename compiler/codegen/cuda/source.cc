@@ -10,6 +10,7 @@
 #include "compiler/codegen/cuda/shared.h"
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/bulk_copies.h"
 #include "compiler/ir/scalar.h"
 
 namespace kiln::codegen {
@@ -76,8 +77,8 @@ class Generator {
     launch.unrolled_cost = emitter.unrolling().cost;
     const CudaBulkCopies& bulk = emitter.bulk_copies();
     if (bulk.is_used()) {
-      launch.copying_threads = kCopyingThreads;
-      launch.block[0] += kCopyingThreads;
+      launch.copying_threads = ir::kCopyingThreads;
+      launch.block[0] += ir::kCopyingThreads;
       launch.tensor_maps = bulk.maps();
       if (bulk.has_pairs()) launch.cluster = 2;
       if (bulk.persistent_blocks() > 0) launch.grid[0] = bulk.persistent_blocks();
