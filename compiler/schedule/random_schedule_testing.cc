@@ -210,7 +210,13 @@ class Generator {
     std::shuffle(readers.begin(), readers.end(), rng_);
     readers.resize(1 + Below(static_cast<int>(readers.size())));
     std::sort(readers.begin(), readers.end());
-    return std::make_shared<CacheReadStep>(producer, "local", std::move(readers));
+    std::vector<int> order;
+    if (Below(3) == 0) {
+      order.resize(state_.stage(producer).op->shape().size());
+      std::iota(order.begin(), order.end(), 0);
+      std::shuffle(order.begin(), order.end(), rng_);
+    }
+    return std::make_shared<CacheReadStep>(producer, "local", std::move(readers), std::move(order));
   }
 
   StepPtr CacheWrite() { return std::make_shared<CacheWriteStep>(stage_, "local"); }
@@ -316,6 +322,9 @@ class Enumerator {
     const std::vector<int>& readers = state_.dag()->consumers(stage);
     for (int reader : readers) Add<CacheReadStep>(stage, "local", std::vector<int>{reader});
     if (readers.size() > 1) Add<CacheReadStep>(stage, "local", readers);
+    std::vector<int> order(state_.stage(stage).op->shape().size());
+    std::iota(order.rbegin(), order.rend(), 0);
+    if (order.size() > 1 && !readers.empty()) Add<CacheReadStep>(stage, "local", readers, order);
   }
 
   void NewStages(int stage) {

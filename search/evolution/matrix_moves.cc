@@ -33,8 +33,17 @@ class Mover {
   bool MoveRows() { return Scale(tiles_.splits.lengths[PickRow()][kVThreads]); }
   // Of the rows, or those beside each other along the columns.
   bool MoveWarps() {
+    if (tiles_.scope == ir::MatrixUnitScope::kWarpgroup && Chance(rng_, 0.25)) return MoveGroups();
     const size_t axis = Chance(rng_, 0.25) ? tiles_.splits.lengths.size() - 1 : PickRow();
     return Scale(tiles_.splits.lengths[axis][kThreads]);
+  }
+
+  // To three groups of four warps from two or four, and back.
+  bool MoveGroups() {
+    int64_t& threads = tiles_.splits.lengths[PickRow()][kThreads];
+    if (threads % 3 == 0) return Set(threads, threads / 3 * (Chance(rng_, 0.5) ? 2 : 4));
+    if (threads % 2 != 0) return false;
+    return Set(threads, threads % 4 == 0 && Chance(rng_, 0.5) ? threads / 4 * 3 : threads / 2 * 3);
   }
 
   // A factor of two goes from one place of a row axis or of the last axis to another, so that the

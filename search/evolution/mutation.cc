@@ -196,7 +196,14 @@ StatusOr<Mutation> MutateBuffering(MutationKind kind, const Task& task,
   if (found.empty()) return NoUse();
   const int picked = PickFrom(rng, found);
   const schedule::Step& step = *genome.steps[picked];
-  std::vector<StepPtr> choices = BufferingChoices(step.stage(), task, parameters);
+  const auto is_of_four_warps = [](const StepPtr& other) {
+    return schedule::HintOf(*other, ir::Hint::kMatrixUnit) ==
+           static_cast<int32_t>(ir::MatrixUnitScope::kWarpgroup);
+  };
+  const ir::MatrixUnitScope units = std::ranges::any_of(genome.steps, is_of_four_warps)
+                                        ? ir::MatrixUnitScope::kWarpgroup
+                                        : ir::MatrixUnitScope::kNone;
+  std::vector<StepPtr> choices = BufferingChoices(step.stage(), units, task, parameters);
   std::erase_if(choices, [&](const StepPtr& choice) { return choice->Hash() == step.Hash(); });
   Mutation mutation{kind, Copy(genome), picked};
   mutation.steps[picked] = PickFrom(rng, choices);

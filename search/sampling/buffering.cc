@@ -17,18 +17,25 @@ using schedule::State;
 
 constexpr double kOfWarpgroups = 0.2;
 
+StatusOr<State> With(State state, const schedule::StepPtr& step) {
+  KILN_RETURN_IF_ERROR(state.Apply(step));
+  return state;
+}
+
 bool IsAsynchronous(const schedule::StepPtr& step) {
   return schedule::As<BufferingStep>(*step)->asynchronous;
 }
 
 }  // namespace
 
-std::vector<schedule::StepPtr> BufferingChoices(int reader, const Task& task,
-                                                const Parameters& parameters) {
+std::vector<schedule::StepPtr> BufferingChoices(int reader, ir::MatrixUnitScope units,
+                                                const Task& task, const Parameters& parameters) {
   std::vector<schedule::StepPtr> choices = {std::make_shared<BufferingStep>(reader, 1),
                                             std::make_shared<BufferingStep>(reader, 2)};
   if (!parameters.async_copies || !task.target.HasAsyncCopies()) return choices;
-  for (int depth = 2; depth <= parameters.max_fetch_depth; ++depth)
+  const int most = units == ir::MatrixUnitScope::kWarpgroup ? parameters.max_warpgroup_fetch_depth
+                                                            : parameters.max_fetch_depth;
+  for (int depth = 2; depth <= most; ++depth)
     choices.push_back(std::make_shared<BufferingStep>(reader, depth, /*asynchronous=*/true));
   return choices;
 }
@@ -43,24 +50,26 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
     if (schedule::CanCopyAsync(state, s)) copying.insert(state.attach(s).stage);
   }
   for (const int reader : readers) {
-    std::vector<schedule::StepPtr> choices = BufferingChoices(reader, task, parameters);
+    const ir::MatrixUnitScope units = ir::MatrixUnitScopeOf(state.stage(reader).hints);
+    std::vector<schedule::StepPtr> choices = BufferingChoices(reader, units, task, parameters);
     if (!copying.contains(reader)) std::erase_if(choices, IsAsynchronous);
     // Units of four warps wait for nothing but their tiles.
-    const bool is_warpgroup =
-        ir::MatrixUnitScopeOf(state.stage(reader).hints) == ir::MatrixUnitScope::kWarpgroup;
-    const double rarely = is_warpgroup ? kOfWarpgroups : 1;
+    const double rarely = units == ir::MatrixUnitScope::kWarpgroup ? kOfWarpgroups : 1;
     std::vector<double> weights(choices.size(), 1);
     weights[0] = parameters.not_ahead_prob * rarely;
     weights[1] = parameters.registers_ahead_prob * rarely;
     for (size_t i = 2; i < weights.size(); ++i)
       weights[i] = (1 - weights[0] - weights[1]) / static_cast<double>(weights.size() - 2);
-    State next = state;
-    KILN_RETURN_IF_ERROR(next.Apply(choices[PickWeighted(rng, weights)]));
-    if (CheckGpuLimits(next, task.hardware, task.device.max_cluster_blocks).ok()) {
-      state = std::move(next);
-    } else {
-      KILN_RETURN_IF_ERROR(state.Apply(choices[0]));
+    auto picked = static_cast<size_t>(PickWeighted(rng, weights));
+    KILN_ASSIGN_OR_RETURN(State next, With(state, choices[picked]));
+    // With fewer buffers, while there are any that are copied into; the last choice is to fetch nothing
+    // ahead.
+    while (picked > 0 &&
+           !CheckGpuLimits(next, task.hardware, task.device.max_cluster_blocks).ok()) {
+      picked = picked > 2 ? picked - 1 : 0;
+      KILN_ASSIGN_OR_RETURN(next, With(state, choices[picked]));
     }
+    state = std::move(next);
   }
   return OkStatus();
 }

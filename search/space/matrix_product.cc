@@ -104,7 +104,10 @@ bool IsPart(const MatrixProduct& product) {
 
 // A number of warps along the rows.
 int64_t RandomWarps(MatrixUnitScope scope, Rng& rng) {
-  if (scope == MatrixUnitScope::kWarpgroup) return kWarpgroupWarps * (Chance(rng, 0.3) ? 2 : 1);
+  if (scope == MatrixUnitScope::kWarpgroup) {
+    constexpr std::array<int64_t, 10> kGroups = {1, 1, 1, 1, 1, 1, 2, 2, 2, 3};
+    return kWarpgroupWarps * PickFrom(rng, kGroups);
+  }
   constexpr std::array<int64_t, 7> kWarps = {1, 2, 2, 4, 4, 4, 8};
   return PickFrom(rng, kWarps);
 }
@@ -263,11 +266,15 @@ std::span<const int64_t> ColumnTiles(MatrixUnitScope scope) {
   return kOfWarp;
 }
 
-// Powers of two for the row axes, the last one first, whose product is `threads`: no axis gets more
-// than covers it. Empty: that many do not fit.
+// For the row axes, the last one first, powers of two whose product is `threads`, of which the last one
+// has the odd part: no axis gets more than covers it. Empty: that many do not fit.
 std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
                               const std::vector<size_t>& rows, Rng& rng) {
   std::vector<int64_t> parts(rows.size(), 1);
+  const int64_t odd = threads >> std::countr_zero(static_cast<uint64_t>(threads));
+  if (odd > extents[rows[0]]) return {};
+  parts[0] = odd;
+  threads /= odd;
   for (int tries = 0; threads > 1 && tries < 64; ++tries) {
     // The innermost axis is the likeliest: its elements are neighbours.
     const size_t picked =
@@ -295,7 +302,8 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   }
   std::vector<int64_t> threads;
   for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
-    if (scope == MatrixUnitScope::kWarpgroup && warps < kWarpgroupWarps) return {};
+    if (scope == MatrixUnitScope::kWarpgroup && (warps < 1 || warps % kWarpgroupWarps != 0))
+      return {};
     threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
   }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];

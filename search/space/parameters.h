@@ -50,9 +50,17 @@ namespace kiln::search {
   X(int, max_fetch_depth, 4, 2, schedule::BufferingStep::kMaxDepth,                               \
     "GPU: buffers of a tile that asynchronous copies fill",                                       \
     "")                                                                                           \
+  X(int, max_warpgroup_fetch_depth, schedule::BufferingStep::kMaxDepth, 2,                        \
+    schedule::BufferingStep::kMaxDepth,                                                           \
+    "GPU: the same of tiles that matrix units of four warps read",                                \
+    "")                                                                                           \
   X(bool, copy_tiles, true, 0, 1,                                                                 \
     "GPU: what is read across the rows of what is stored may go through shared "                  \
     "memory, a tile at a time",                                                                   \
+    "")                                                                                           \
+  X(bool, transposed_factors, true, 0, 1,                                                         \
+    "GPU: a kernel of its own may transpose a factor of 32 or 8 bits as matrix units of four "    \
+    "warps read it",                                                                              \
     "")                                                                                           \
   X(bool, shared_layouts, true, 0, 1,                                                             \
     "GPU: tiles in shared memory may be transposed and their rows padded",                        \
@@ -66,6 +74,9 @@ namespace kiln::search {
     "")                                                                                           \
   X(int, least_copied_elements, 4096, 1, 1e9,                                                     \
     "GPU: smaller tensors are not copied through shared memory",                                  \
+    "")                                                                                           \
+  X(int, least_transposed_mflop, 500, 0, 1e9,                                                     \
+    "GPU: millions of operations of a product without which no factor is transposed first",       \
     "")                                                                                           \
   X(int, least_split_row, 4096, 2, 1e9,                                                           \
     "GPU: terms of a row that several blocks reduce, where there are few rows",                   \

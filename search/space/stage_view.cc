@@ -83,6 +83,16 @@ bool HasCrossThreadReduction(const State& state, int s) {
   return false;
 }
 
+bool IsReorderedCopy(const State& state, int s) {
+  for (size_t i = state.steps().size(); i-- > 0;) {
+    const schedule::Step& step = *state.steps()[i];
+    if (const auto* copy = As<CacheReadStep>(step); copy != nullptr && s == copy->stage_id + 1)
+      return !copy->order.empty();
+    if (ChangesStages(step) && s > step.stage()) --s;
+  }
+  return false;
+}
+
 std::vector<int> SplitStepsOf(const State& state, int s) {
   std::vector<int> numbers;
   for (int i = static_cast<int>(state.steps().size()) - 1; i >= 0; --i) {

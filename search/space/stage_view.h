@@ -42,6 +42,9 @@ bool IsTiledInLevels(const schedule::State& state, const dag::AccessAnalysis& an
 // Does a thread-bound loop reduce, in the stage or in one attached to it?
 bool HasCrossThreadReduction(const schedule::State& state, int s);
 
+// Was the stage made by a cache read that orders its dimensions anew?
+bool IsReorderedCopy(const schedule::State& state, int s);
+
 // The numbers of the SP steps that work on what is now stage s, ascending; not those from before a
 // cache write or an rfactor gave it fresh loops.
 std::vector<int> SplitStepsOf(const schedule::State& state, int s);

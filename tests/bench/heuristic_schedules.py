@@ -2,14 +2,16 @@
 """Schedules that are chosen without measuring against tuned ones, over the operators.
 
 usage: heuristic_schedules.py KILN [--target TARGET] [--trials N] [--rounds N] [--only WORD] [--seed N]
-                              [--folder DIR] [--json FILE]
+                              [--part I/N] [--folder DIR] [--json FILE]
+       heuristic_schedules.py --table FILE...
 
 For each workload: `KILN schedule` chooses a schedule and compiles it, `KILN tune` measures N trials of the default
 search, and `KILN bench` runs both programs in turns, --rounds times each; the time of a program is the smallest of its
 medians. Prints a Markdown table: the time of both, the speed of the first in units of the second, the CPU time that choosing
 took on one core (sketches, pool, lowering, features and ranking), and whether the share is as large as nine in ten
 are, by what `KILN schedule` says; geometric means, and the quantiles for each class of operators, at the end. Databases and programs are in
---folder and are used again: a second run tunes nothing.
+--folder and are used again: a second run tunes nothing. --part 1/4 is every fourth workload from the second on, for one of
+several GPUs; --table prints the rows of such runs as one.
 
 A GPU needs a machine with one:  heuristic_schedules.py bazel-bin/client/cli/kiln --target "cuda -arch=sm_90" --trials 512
 """
@@ -22,6 +24,8 @@ import statistics
 import subprocess
 import sys
 
+HEADING = ("| workload | chosen, us | tuned, us | share of the tuned speed | choosing, ms | as expected |\n"
+           "|---|---|---|---|---|---|")
 # Operator, arguments, epilogue, dtype.
 WORKLOADS = [
     ("conv2d_nhwc", "1,224,224,64,3,7,7,2,3", "bias,relu"),
@@ -153,23 +157,42 @@ def print_ends(rows):
               f"{statistics.median(shares):.2f} (median), {quantile(shares, 0.9):.2f} (a tenth is above)")
 
 
+def print_table(files):
+    """The rows of several runs, in the order of the workloads."""
+    rows = []
+    for path in files:
+        with open(path, encoding="utf-8") as file:
+            rows += json.load(file)
+    names = [Workload(*row).name for row in WORKLOADS]
+    print(HEADING)
+    for row in sorted(rows, key=lambda row: names.index(row["workload"])):
+        print_row(row)
+    print_ends(rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("kiln")
+    parser.add_argument("kiln", nargs="?")
     parser.add_argument("--target", default="llvm")
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", default="", help="workloads whose name has this")
+    parser.add_argument("--part", default="0/1", help="I/N: every N-th workload from I on")
     parser.add_argument("--folder", default="heuristic-schedules")
     parser.add_argument("--json", help="a file for the rows")
+    parser.add_argument("--table", nargs="+", help="files of rows")
     flags = parser.parse_args()
+    if flags.table:
+        return print_table(flags.table)
+    if not flags.kiln:
+        stop("which KILN is to choose and to tune?")
     os.makedirs(flags.folder, exist_ok=True)
-    workloads = [workload for workload in (Workload(*row) for row in WORKLOADS) if flags.only in workload.name]
+    first, step = map(int, flags.part.split("/"))
+    workloads = [workload for workload in (Workload(*row) for row in WORKLOADS) if flags.only in workload.name][first::step]
     if not workloads:
         stop(f"no workload has '{flags.only}'")
-    print("| workload | chosen, us | tuned, us | share of the tuned speed | choosing, ms | as expected |")
-    print("|---|---|---|---|---|---|")
+    print(HEADING)
     rows = []
     for workload in workloads:
         rows.append(measure(workload, flags))

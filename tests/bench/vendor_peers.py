@@ -2,12 +2,14 @@
 """Convolutions and matrix products on a GPU, tuned, beside cuDNN, cuBLAS and PyTorch's attention in the same run.
 
 usage: vendor_peers.py KILN FOLDER [--set NAME,... | --only "WORD;..."] [--type TYPE,...] [--trials N] [--seed N]
+                       [--part I/N]
 
 Each workload is tuned by `KILN tune ... --target cuda` with a database of its own in FOLDER. Types are float32, tf32,
 float16, bfloat16, int8 and float8_e4m3fn; tf32 is `--dtype float32 --math tf32`. The peer is PyTorch in the same type
 (float32: without TF32): of a convolution the faster of cuDNN's NCHW and NHWC, without bias and relu, which ours has; of a
 matrix product cuBLAS, of 8 bits cuBLASLt (torch._int_mm, torch._scaled_mm), which wants the second factor as `dense` has
-it; of attention scaled_dot_product_attention. Peers are medians of 30 replays of a CUDA graph of 20 calls. Writes
+it; of attention scaled_dot_product_attention. --part 1/4 is every fourth row from the second on, for one of several GPUs.
+Peers are medians of 30 replays of a CUDA graph of 20 calls. Writes
 FOLDER/vendor_peers.json and .md.
 """
 import argparse
@@ -48,6 +50,11 @@ SETS = {
         for layer in ("224,224,64,64,3,3,1,1", "112,112,128,128,3,3,1,1", "56,56,256,256,3,3,1,1", "28,28,512,512,3,3,1,1"))),
 }
 TYPES = ("float32", "tf32", "float16", "bfloat16", "int8", "float8_e4m3fn")
+
+
+def part(text):
+    first, step = text.split("/")
+    return slice(int(first), None, int(step))
 
 
 def typed(row, kind):
@@ -122,11 +129,13 @@ def main():
     parser.add_argument("--set", default="mixed", help="of " + ", ".join(SETS))
     parser.add_argument("--type", default="float32", help="of " + ", ".join(TYPES))
     parser.add_argument("--only", default="", help="rows that contain one of these words, with ; between them")
+    parser.add_argument("--part", type=part, default=slice(None), help="I/N: every N-th row from row I on")
     parser.add_argument("--budget-s", type=float, default=math.inf, help="begin no further row after so long")
     arguments = parser.parse_args()
     wanted = [word for word in arguments.only.split(";") if word]
     workloads = [typed(row, kind) for kind in arguments.type.split(",") for name in arguments.set.split(",")
                  for row in SETS[name]]
+    workloads = [name for name in workloads if not wanted or any(word in name for word in wanted)][arguments.part]
     os.makedirs(arguments.folder, exist_ok=True)
 
     import torch  # pylint: disable=import-outside-toplevel
@@ -134,8 +143,6 @@ def main():
     device, rows, started = torch.cuda.get_device_name(), [], time.monotonic()
     with torch.no_grad():
         for name in workloads:
-            if wanted and not any(word in name for word in wanted):
-                continue
             if time.monotonic() - started > arguments.budget_s:
                 print(f"no time is left for {name}", flush=True)
                 continue

@@ -243,12 +243,14 @@ __device__ __forceinline__ void copy_box_to_pair(void* to, const TensorMap* map,
       "r"(shared_address(barrier)), "r"(x), "r"(y), "r"(z), "r"(w), "h"(static_cast<unsigned short>(3))
       : "memory");
 }
+// What a warp has done is reading by the units, which it has waited for: nothing is to be made visible to
+// the other block, as .release.cluster would, by a fence of some hundred nanoseconds.
 __device__ __forceinline__ void release_pair(unsigned long long* barrier) {
 #pragma unroll
   for (int block = 0; block < 2; ++block) {
     asm volatile(
         "{\n.reg .b32 there;\nmapa.shared::cluster.u32 there, %0, %1;\n"
-        "mbarrier.arrive.release.cluster.shared::cluster.b64 _, [there];\n}\n" ::"r"(shared_address(barrier)),
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n}\n" ::"r"(shared_address(barrier)),
         "r"(block) : "memory");
   }
 }

@@ -1,7 +1,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <numeric>
+#include <unordered_map>
 
+#include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/insertion.h"
 #include "compiler/schedule/steps/legality.h"
@@ -29,12 +32,87 @@ Status CheckReaders(const State& state, int stage, const std::vector<int>& reade
   return OkStatus();
 }
 
-std::vector<dag::Axis> CopyAxes(const dag::Operator& producer) {
-  std::vector<dag::Axis> axes;
-  const std::vector<int64_t> shape = producer.shape();
-  for (size_t i = 0; i < shape.size(); ++i) axes.push_back({fmt::format("ax{}", i), shape[i]});
-  return axes;
+Status CheckOrder(std::span<const int> order, size_t dimensions) {
+  if (order.empty()) return OkStatus();
+  std::vector<int> sorted(order.begin(), order.end()), all(dimensions);
+  std::ranges::sort(sorted);
+  std::iota(all.begin(), all.end(), 0);
+  if (sorted == all) return OkStatus();
+  return InvalidArgument("[{}] is not an order of {} dimensions; expected each number from 0 once",
+                         fmt::join(order, ", "), dimensions);
 }
+
+// Dimension d of the copy is dimension order[d] of the producer.
+std::vector<int> OrderOf(const CacheReadStep& step, size_t dimensions) {
+  if (!step.order.empty()) return step.order;
+  std::vector<int> order(dimensions);
+  std::iota(order.begin(), order.end(), 0);
+  return order;
+}
+
+StatusOr<dag::OperatorPtr> CopyOf(const dag::Operator& producer, std::string name,
+                                  std::span<const int> order) {
+  auto pool = std::make_shared<ir::ExprPool>();
+  std::vector<dag::Axis> axes;
+  std::vector<ir::Expr> indices(order.size());
+  for (size_t d = 0; d < order.size(); ++d) {
+    const auto of = static_cast<size_t>(order[d]);
+    axes.push_back({fmt::format("ax{}", d), producer.shape()[of]});
+    indices[of] = pool->Var(static_cast<int32_t>(d));
+  }
+  const ir::Type type = producer.type();
+  const std::vector<int64_t>& shape = producer.shape();
+  const ir::Expr body = pool->Load(0, indices, type);
+  return dag::Operator::Compute(std::move(name), std::move(axes), {}, dag::Combiner::kNone, {body},
+                                std::move(pool), {&type, 1}, {&shape, 1});
+}
+
+// The same where it reads the copy in place of what these slots were.
+class Reordered {
+ public:
+  Reordered(const dag::Operator& op, std::span<const int> order) : op_(op), order_(order) {}
+
+  StatusOr<dag::OperatorPtr> Reading(const std::vector<bool>& slots) const {
+    auto pool = std::make_shared<ir::ExprPool>();
+    std::vector<ir::Expr> bodies;
+    for (const ir::Expr body : op_.bodies()) bodies.push_back(Rewrite(body, slots, *pool));
+    std::vector<ir::Type> types;
+    std::vector<std::vector<int64_t>> shapes;
+    for (int slot = 0; slot < op_.num_inputs(); ++slot) {
+      types.push_back(op_.input_type(slot));
+      shapes.push_back(op_.input_shape(slot));
+      if (slots[static_cast<size_t>(slot)]) shapes.back() = InOrder(shapes.back());
+    }
+    return dag::Operator::Compute(op_.name(), op_.axes(), op_.reduce_axes(), op_.reduction(),
+                                  std::move(bodies), std::move(pool), types, shapes, op_.attrs());
+  }
+
+ private:
+  template <typename T>
+  std::vector<T> InOrder(const std::vector<T>& all) const {
+    std::vector<T> ordered;
+    for (const int d : order_) ordered.push_back(all[static_cast<size_t>(d)]);
+    return ordered;
+  }
+
+  ir::Expr Rewrite(ir::Expr body, const std::vector<bool>& slots, ir::ExprPool& pool) const {
+    std::unordered_map<ir::Expr, ir::Expr> made;
+    ir::Visit(body, [&](ir::Expr e) {
+      std::vector<ir::Expr> args;
+      for (const ir::Expr arg : e->args()) args.push_back(made.at(arg));
+      if (e->op != ir::Op::kLoad) {
+        made[e] = args.empty() ? pool.Import(e) : pool.WithArgs(e, args);
+      } else {
+        made[e] =
+            pool.Load(e->id, slots[static_cast<size_t>(e->id)] ? InOrder(args) : args, e->type);
+      }
+    });
+    return made.at(body);
+  }
+
+  const dag::Operator& op_;
+  const std::span<const int> order_;
+};
 
 }  // namespace
 
@@ -42,7 +120,9 @@ StatusOr<StepPtr> CacheReadStep::Parse(StepReader& reader) {
   const int stage = reader.Int("stage");
   const std::string_view scope = reader.Text("scope");
   std::vector<int> readers = reader.Ints("readers");
-  return reader.Make<CacheReadStep>(stage, std::string(scope), std::move(readers));
+  std::vector<int> order = reader.HasNext() ? reader.Ints("order") : std::vector<int>();
+  return reader.Make<CacheReadStep>(stage, std::string(scope), std::move(readers),
+                                    std::move(order));
 }
 
 Status CacheReadStep::ApplyTo(State& state) const {
@@ -51,30 +131,46 @@ Status CacheReadStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
   KILN_RETURN_IF_ERROR(CheckCacheable(producer, scope));
   KILN_RETURN_IF_ERROR(CheckReaders(state, stage_id, readers));
+  const size_t dimensions = producer.shape().size();
+  KILN_RETURN_IF_ERROR(CheckOrder(order, dimensions));
 
   const int position = stage_id + 1;
+  const std::vector<int> copied = OrderOf(*this, dimensions);
   std::vector<dag::OpNode> nodes = NodesWithGap(dag, position);
-  KILN_ASSIGN_OR_RETURN(
-      nodes[position].op,
-      MakeCopy(producer, CacheName(dag, producer.name(), scope), CopyAxes(producer)));
+  KILN_ASSIGN_OR_RETURN(nodes[position].op,
+                        CopyOf(producer, CacheName(dag, producer.name(), scope), copied));
   nodes[position].inputs = {{stage_id, 0}};
-  for (int reader : readers) {  // readers stand after the producer, so they have moved up
-    for (dag::Tensor& input : nodes[reader + 1].inputs) {
-      if (input.op == stage_id) input.op = position;
+  for (int reader : readers) {
+    dag::OpNode& node = nodes[reader + 1];  // readers stand after the producer: they have moved up
+    std::vector<bool> slots;
+    for (dag::Tensor& input : node.inputs) {
+      slots.push_back(input.op == stage_id);
+      if (slots.back()) input.op = position;
     }
+    if (order.empty()) continue;
+    KILN_ASSIGN_OR_RETURN(node.op, Reordered(*node.op, copied).Reading(slots));
   }
+  std::vector<dag::OperatorPtr> ops;
+  for (int reader : readers) ops.push_back(nodes[reader + 1].op);
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
+  for (size_t i = 0; i < readers.size() && !order.empty(); ++i)
+    state.MutableStage(readers[i]).op = ops[i];
   state.InsertStage(std::move(changed), position, {});
   state.MutableStage(position).scope = ScopeOf(scope);
   return OkStatus();
 }
 
 std::string CacheReadStep::ToJson() const {
-  return fmt::format("[\"CHR\", {}, \"{}\", [{}]]", stage_id, scope, fmt::join(readers, ", "));
+  const std::string dimensions = order.empty() ? "" : fmt::format(", [{}]", fmt::join(order, ", "));
+  return fmt::format("[\"CHR\", {}, \"{}\", [{}]{}]", stage_id, scope, fmt::join(readers, ", "),
+                     dimensions);
 }
 
 uint64_t CacheReadStep::Hash() const {
-  return StepHash(kTag).Add(stage_id).Add(std::string_view(scope)).AddAll(readers).value();
+  StepHash hash(kTag);
+  hash.Add(stage_id).Add(std::string_view(scope)).AddAll(readers);
+  if (!order.empty()) hash.AddAll(order);
+  return hash.value();
 }
 
 }  // namespace kiln::schedule

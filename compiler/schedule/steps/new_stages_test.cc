@@ -100,6 +100,32 @@ TEST(Caches, KeepTheResult) {
                    R"([["CHR", 2, "local", [3]], ["CHW", 4, "local"], ["CHR", 0, "local", [2]]])");
 }
 
+TEST(Caches, WithOtherOrdersOfDimensionsKeepTheResult) {
+  for (const char* steps :
+       {R"([["CHR", 1, "transposed", [2], [1, 0]]])", R"([["CHR", 1, "transposed", [2], [0, 1]]])",
+        R"([["CHR", 0, "local", [2], [1, 0]], ["CHR", 2, "local", [3], [1, 0]]])",
+        R"([["CHR", 2, "local", [3], [1, 0]], ["CHW", 4, "local"]])",
+        R"([["CHR", 1, "a", [2], [1, 0]], ["CHR", 2, "shared", [3]]])"}) {
+    ExpectSameResult(MatmulRelu(3, 4, 5), steps);
+  }
+  const dag::DagPtr conv = Conv2d({6, 3, 4, 3, 2, 1}, true);
+  ExpectSameResult(conv,
+                   R"([["CHR", 2, "t", [3], [1, 3, 2, 0]], ["CHR", 1, "u", [4], [3, 0, 1, 2]]])");
+}
+
+// What reads it is the same operator otherwise.
+TEST(Caches, ReadersReadTheOtherOrder) {
+  ASSERT_OK_AND_ASSIGN(const auto steps, ParseSteps(R"([["CHR", 1, "transposed", [2], [1, 0]]])"));
+  ASSERT_OK_AND_ASSIGN(const State state, Replay(MatmulRelu(3, 4, 5), steps));
+  const dag::Dag& dag = *state.dag();
+  const dag::Operator& copy = dag.op(2);
+  EXPECT_EQ(copy.name(), "B.transposed");
+  EXPECT_EQ(copy.shape(), (std::vector<int64_t>{dag.op(1).shape()[1], dag.op(1).shape()[0]}));
+  EXPECT_EQ(dag.op(3).name(), state.initial_dag()->op(2).name());
+  EXPECT_EQ(state.stage(3).op.get(), &dag.op(3));
+  EXPECT_EQ(dag.node(3).inputs, (std::vector<dag::Tensor>{{0, 0}, {2, 0}}));
+}
+
 TEST(NewStages, RandomSchedulesKeepTheResult) {
   const dag::DagPtr dags[] = {MatmulRelu(3, 5, 6), Conv2d({4, 2, 3, 3, 1, 1}, true),
                               ReduceRows(Combiner::kMax, 3, 4, 5), ReduceAll(Combiner::kSum, 4, 5)};

@@ -150,15 +150,22 @@ struct ComputeRootStep final : Step {
   int stage_id;
 };
 
-// ["CHR", stage, "scope", [reader stages]]: new stage `stage+1`, named <name>.<scope>.
+// ["CHR", stage, "scope", [reader stages]]: new stage `stage+1`, named <name>.<scope>. With
+// [dimensions] behind it, which is our own: it has the dimensions in that order, outermost first.
 struct CacheReadStep final : Step {
   static constexpr std::string_view kTag = "CHR", kName = "cache read";
-  CacheReadStep(int stage_id, std::string scope, std::vector<int> readers)
-      : stage_id(stage_id), scope(std::move(scope)), readers(std::move(readers)) {}
+  CacheReadStep(int stage_id, std::string scope, std::vector<int> readers,
+                std::vector<int> order = {})
+      : stage_id(stage_id),
+        scope(std::move(scope)),
+        readers(std::move(readers)),
+        order(std::move(order)) {}
   KILN_STEP_OVERRIDES;
+  bool IsExtension() const override { return !order.empty(); }
   int stage_id;
   std::string scope;
   std::vector<int> readers;
+  std::vector<int> order;  // empty: as they are
 };
 
 // ["CHW", stage, "scope"]: the computation moves to a new stage `stage`, the old one copies from

@@ -23,9 +23,10 @@ class CopyTile final : public SketchRule {
   RuleAnswer Condition(const RuleContext& context, const State& state, int s) const override {
     // All others are computed where they are read.
     const bool in_memory = state.stage(s).is_placeholder() || HasReduceLoop(state.stage(s));
-    return context.parameters.copy_tiles && in_memory && PlaceOf(context, state, s).has_value()
-               ? RuleAnswer::kApply
-               : RuleAnswer::kSkip;
+    if (!context.parameters.copy_tiles || !in_memory) return RuleAnswer::kSkip;
+    const std::optional<Place> place = PlaceOf(context, state, s);
+    if (!place) return RuleAnswer::kSkip;
+    return IsReorderedCopy(state, place->root) ? RuleAnswer::kApplyAndSkipRest : RuleAnswer::kApply;
   }
 
   NextStates Apply(const RuleContext& context, State state, int s) const override {

@@ -14,7 +14,8 @@ using schedule::State;
 // kernel. But not what would grow without bounds.
 bool ShouldInline(const RuleContext& context, const State& state, int s) {
   const StageView view(state, s);
-  if (state.stage(s).is_placeholder() || view.Output() || HasReduceLoop(state.stage(s)))
+  if (state.stage(s).is_placeholder() || view.Output() || HasReduceLoop(state.stage(s)) ||
+      IsReorderedCopy(state, s))
     return false;
   if (!context.task.target.is_gpu() && !view.StrictlyInlineable()) return false;
   return schedule::CheckInlinedSize(state, s).ok();

@@ -39,6 +39,9 @@ inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block'
 // copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
 SketchRulePtr CopyTileRule();  // GPU
 
+// transposed_factor.cc: a kernel that transposes a factor as matrix units read it.
+SketchRulePtr TransposedFactorRule();  // GPU
+
 // reduction_split.cc: a tiled reduction, or one of columns, split over blocks or the blocks of
 // a cluster, groups of threads, or both. The SP step before an RF step holds the parts: [parts]
 // over blocks, [outer loop, groups] inside a block (both from the outside, what is left is the

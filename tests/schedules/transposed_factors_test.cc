@@ -1,0 +1,151 @@
+// Factors that a kernel of its own transposes, so that units of four warps read them along the sum: the
+// CUDA text computes what the program says.
+//
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how many;
+// a failure prints workload, seed and steps.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/cuda/checks.h"
+#include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/source.h"
+#include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/steps/steps.h"
+#include "search/evolution/mutation.h"
+#include "search/evolution/rebuild.h"
+#include "search/sampling/sample_gpu.h"
+#include "search/space/matrix_product.h"
+#include "tests/schedules/environment.h"
+
+namespace kiln::search {
+namespace {
+
+using schedule::State;
+using testing::HasSubstr;
+
+Task MakeTask(const dag::OpCase& c, std::string_view target = "cuda -arch=sm_90 -math=tf32") {
+  return Task(c.Build(), *target::ParseTarget(target), {}, "[]");
+}
+
+Parameters OfSmallProducts() {
+  Parameters parameters;
+  parameters.matrix_unit_prob = parameters.warpgroup_prob = 1;
+  parameters.least_transposed_mflop = 0;
+  return parameters;
+}
+
+bool Transposes(const schedule::StepPtr& step) {
+  const auto* copy = schedule::As<schedule::CacheReadStep>(*step);
+  return copy != nullptr && !copy->order.empty();
+}
+
+std::vector<Sketch> SketchesThatTranspose(const Task& task, const Parameters& parameters) {
+  std::vector<Sketch> sketches = GenerateSketches({task, parameters});
+  std::erase_if(sketches, [](const Sketch& sketch) {
+    return std::ranges::none_of(sketch.steps, Transposes);
+  });
+  return sketches;
+}
+
+bool IsOfFourWarps(const State& state) {
+  const std::optional<int> s = MatrixStageOf(state);
+  return s && ir::MatrixUnitScopeOf(state.stage(*s).hints) == ir::MatrixUnitScope::kWarpgroup;
+}
+
+// In turn of all sketches, every second one with its tiles changed.
+std::vector<State> States(const Task& task, uint64_t seed, size_t count) {
+  const Parameters parameters = OfSmallProducts();
+  const std::vector<Sketch> sketches = SketchesThatTranspose(task, parameters);
+  Rng rng(seed);
+  std::vector<State> states;
+  for (size_t draw = 0; draw < 300 * sketches.size() && states.size() < count; ++draw) {
+    const Sketch& sketch = sketches[draw % sketches.size()];
+    StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+    if (state.ok() && states.size() % 2 == 1) {
+      const auto mutation =
+          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
+      Drop why = Drop::kIllegal;
+      if (!mutation.ok()) continue;
+      state = Rebuild(task, mutation->steps, why);
+    }
+    if (state.ok() && IsOfFourWarps(*state)) states.push_back(*std::move(state));
+  }
+  return states;
+}
+
+double ToleranceOf(const dag::OpCase& c) {
+  if (!c.dtype.is_float()) return 0;
+  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
+}
+
+constexpr dag::OpCase kCases[] = {
+    {"matmul", "128,64,64", "", ir::kFloat32},
+    {"matmul", "64,48,80", "relu", ir::kFloat32},
+    {"matmul", "128,64,128", "", ir::kInt8},
+    {"matmul", "64,48,128", "relu", ir::kFloat8E4M3},
+    {"batch_matmul", "2,64,32,64", "", ir::kFloat32},
+    {"batch_matmul", "2,64,32,64,transpose_a=1", "", ir::kInt8},
+    {"conv2d_nhwc", "1,14,14,32,32,3,3,1,1", "bias,relu", ir::kFloat32},
+    {"conv2d_nhwc", "1,14,14,32,64,3,3,1,1", "relu", ir::kInt8},
+    {"conv2d_nhwc", "2,15,15,32,64,3,3,2,1", "bias,relu", ir::kFloat8E5M2},
+};
+
+TEST(TransposedFactors, CandidatesComputeWhatTheProgramSays) {
+  const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
+  for (const dag::OpCase& c : kCases) {
+    SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
+    const Task task = MakeTask(c);
+    const std::vector<State> states = States(task, seed, EnvironmentOr("KILN_CANDIDATES", 3));
+    EXPECT_GE(states.size(), 2u);
+    for (const State& state : states) {
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      EXPECT_THAT(source.text, HasSubstr("multiply_warpgroup_"));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+    }
+  }
+}
+
+// The copy is an array as any other is to the copy engine.
+TEST(TransposedFactors, TheirTilesComeInBulk) {
+  for (const dag::OpCase& c : {dag::OpCase{"matmul", "128,64,128", "", ir::kFloat32},
+                               dag::OpCase{"matmul", "128,64,256", "", ir::kInt8}}) {
+    SCOPED_TRACE(c.Name());
+    int found = 0;
+    for (const State& state : States(MakeTask(c), EnvironmentOr("KILN_SEED", 1), 40)) {
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      if (source.text.find("copy_box(") == source.text.npos) continue;
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      if (++found == 2) break;
+    }
+    EXPECT_GE(found, 1);
+  }
+}
+
+// Sums of 16 bits, small products, other targets, and what is along the sum already have none.
+TEST(TransposedFactors, OnlyWhatGainsHasThem) {
+  const Parameters small = OfSmallProducts(), usual;
+  const auto count = [](const Task& task, const Parameters& parameters) {
+    return SketchesThatTranspose(task, parameters).size();
+  };
+  const dag::OpCase matmul{"matmul", "64,64,64", "", ir::kFloat32};
+  EXPECT_GE(count(MakeTask(matmul), small), 1u);
+  EXPECT_EQ(count(MakeTask(matmul), usual), 0u);
+  EXPECT_GE(count(MakeTask({"matmul", "1024,1024,1024", "", ir::kFloat32}), usual), 1u);
+  EXPECT_EQ(count(MakeTask(matmul, "cuda -arch=sm_90"), small), 0u) << "no TF32";
+  EXPECT_EQ(count(MakeTask(matmul, "cuda -arch=sm_80 -math=tf32"), small), 0u);
+  EXPECT_EQ(count(MakeTask({"matmul", "64,64,64", "", ir::kFloat16}), small), 0u);
+  EXPECT_EQ(count(MakeTask({"dense", "64,64,64", "", ir::kFloat32}), small), 0u);
+}
+
+}  // namespace
+}  // namespace kiln::search
