@@ -100,13 +100,16 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   return outcome;
 }
 
-// The plan's inputs are the DAG's, in its order.
-void SetInputRanges(const dag::DagText& text, v1::Artifact& artifact) {
-  if (text.ranges.empty()) return;
+// The plan's arguments begin with the DAG's, in its order: they have their shapes, whatever axes the
+// program has merged, and inputs their ranges. What runs nowhere may have none.
+void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
   const std::vector<std::string> names = dag::DisplayNames(*text.dag);
   int arg = 0;
   for (const dag::Tensor& argument : text.dag->arguments()) {
+    if (arg == artifact.plan().args_size()) break;
     v1::ArgSpec& spec = *artifact.mutable_plan()->mutable_args(arg++);
+    const std::vector<int64_t>& shape = text.dag->shape(argument);
+    spec.mutable_shape()->Assign(shape.begin(), shape.end());
     const std::string& name = names[static_cast<size_t>(argument.op)];
     const auto range = std::ranges::find(text.ranges, name, &dag::InputRange::input);
     if (spec.role() != v1::ArgSpec::INPUT || range == text.ranges.end()) continue;
@@ -169,7 +172,7 @@ StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, codegen::Backe
   *outcome.reply.mutable_times() = times;
   *outcome.reply.mutable_artifact() =
       MakeArtifact(*std::move(generated.compiled), setting.target.kind->device);
-  SetInputRanges(*text, *outcome.reply.mutable_artifact());
+  SetTensors(*text, *outcome.reply.mutable_artifact());
   return outcome;
 }
 

@@ -67,6 +67,18 @@ TEST(BuildTest, InputsHaveTheRangesOfTheText) {
   EXPECT_NE(artifact.digest(), plain);
 }
 
+// Whatever axes the program has merged.
+TEST(BuildTest, ArgumentsHaveTheShapesOfTheText) {
+  v1::BuildRequest request = MatmulRequest("llvm", R"([["MA", 1, 0, 2]])");
+  request.set_dag("input A: float32[4, 6]\nB[i: 4, j: 6] = A[i, j] * 2.0\n");
+  const v1::BuildReply reply = BuildOrDie(request);
+  ASSERT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+  ASSERT_EQ(reply.artifact().plan().args_size(), 2);
+  for (const v1::ArgSpec& spec : reply.artifact().plan().args())
+    EXPECT_THAT(spec.shape(), ElementsAre(4, 6));
+  EXPECT_EQ(reply.artifact().digest(), DigestOf(reply.artifact()));
+}
+
 TEST(BuildTest, SameRequestSameDigest) {
   for (const char* target : {"null", "llvm"}) {
     const std::string digest = BuildOrDie(MatmulRequest(target)).artifact().digest();

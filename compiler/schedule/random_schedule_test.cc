@@ -27,6 +27,7 @@ TEST(RandomSchedule, IsSoundAndUsesEveryKind) {
   }
   for (const std::string_view kind : StepTags()) {
     if (kind == "BF" || kind == "OS") continue;  // not of a CPU
+    if (kind == "MA") continue;                  // other shapes of inputs (merge_axes_test.cc)
     EXPECT_GT(kinds[kind], 30) << kind;
   }
 }

@@ -202,6 +202,17 @@ void State::InsertStage(dag::DagPtr dag, int position, std::span<const int> chan
   }
 }
 
+void State::ReplaceOperators(dag::DagPtr dag) {
+  KILN_CHECK(dag->size() == num_stages(), "{} {}", dag->size(), num_stages());
+  dag_ = std::move(dag);
+  for (int i = 0; i < num_stages(); ++i) {
+    if (stages_[i]->op == dag_->node(i).op) continue;
+    auto stage = std::make_shared<Stage>(MakeStage(dag_->node(i).op));
+    stage->scope = stages_[i]->scope;
+    stages_[i] = std::move(stage);
+  }
+}
+
 void State::SetExtents(int stage, std::span<const int64_t> iter_extents) {
   const std::vector<IterVar>& iters = stages_[stage]->iters;
   KILN_CHECK(iter_extents.size() == iters.size(), "{} {}", iter_extents.size(), iters.size());

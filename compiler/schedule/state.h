@@ -195,6 +195,8 @@ class State {
   // new DAG) are reset to fresh loops of their operator; they stay attached where they are, in the
   // memory that they were made for.
   void InsertStage(dag::DagPtr dag, int position, std::span<const int> changed);
+  // Replaces the DAG by one with other operators in some of its places, whose stages get fresh loops.
+  void ReplaceOperators(dag::DagPtr dag);
   // For bound inference: sets the extent of every iterator (indices of Stage::iters) of one stage.
   void SetExtents(int stage, std::span<const int64_t> iter_extents);
 

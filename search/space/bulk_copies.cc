@@ -91,21 +91,23 @@ bool HasWholeGroups(const State& state, int s, int f, const MatrixProduct& produ
   if (!product.IsAlongDepth(load) || load->num_args < 2) return true;
   const size_t before = product.axes.size() - splits.lengths.size(), dim = load->num_args - 2u;
   int axes = 0;
-  std::optional<size_t> only;
+  std::optional<size_t> last;  // of the rows
   for (size_t axis = before; axis < product.axes.size(); ++axis) {
     const std::vector<int64_t>& lengths = splits.lengths[axis - before];
     if (product.axes[axis] != MatrixAxis::kRow || ProductOfCounts(lengths) == 1) continue;
     ++axes;
-    only = axis;
+    last = axis;
   }
-  if (axes != 1) return true;
-  const std::vector<int64_t>& lengths = splits.lengths[*only - before];
+  if (axes == 0) return true;
+  const std::vector<int64_t>& lengths = splits.lengths[*last - before];
+  // Of several axes of rows those of a pair may be of another one.
+  if (axes > 1 && lengths[0] % 2 != 0) return true;
   const Expr index = load->arg(dim);
-  if (!ir::UsesVar(index, static_cast<int32_t>(*only)) ||
+  if (!ir::UsesVar(index, static_cast<int32_t>(*last)) ||
       state.stage(f).iters[dim].extent != ProductOfCounts(lengths))
     return true;
   const int64_t group = 2 * lengths[1];
-  return index->op == Op::kVar && op.axes()[static_cast<int>(*only)].extent % group == 0;
+  return index->op == Op::kVar && op.axes()[static_cast<int>(*last)].extent % group == 0;
 }
 
 // Has a tile two halves: panels of rows of 128 bytes, or groups of 8 rows?

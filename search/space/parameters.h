@@ -58,6 +58,10 @@ namespace kiln::search {
     "GPU: what is read across the rows of what is stored may go through shared "                  \
     "memory, a tile at a time",                                                                   \
     "")                                                                                           \
+  X(bool, merged_rows, true, 0, 1,                                                                \
+    "GPU: rows of a product for matrix units that several axes number are one axis, where "       \
+    "nothing tells these apart",                                                                  \
+    "")                                                                                           \
   X(bool, transposed_factors, true, 0, 1,                                                         \
     "GPU: a kernel of its own may transpose a factor of 32 or 8 bits as matrix units of four "    \
     "warps read it",                                                                              \

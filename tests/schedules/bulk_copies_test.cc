@@ -177,6 +177,17 @@ TEST(BulkCopies, SamplesFit) {
   }
 }
 
+// Windows that cover one axis of the image alone: its rows may be interleaved, where the array's are whole
+// groups of them.
+TEST(BulkCopies, WindowsOfLargeImagesFit) {
+  const Task task = MakeTask({"conv2d_nhwc", "16,224,224,64,64,3,3,1,1", "relu", ir::kFloat16});
+  for (const State& state : BulkStates(task, 1, EnvironmentOr("KILN_SEED", 7), 400)) {
+    SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+    ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+    ASSERT_OK(codegen::GenerateCuda(program).status());
+  }
+}
+
 // Rows that are no whole groups, or those of a window, sums of rows that no vector divides: none.
 TEST(BulkCopies, WhatDoesNotFitGetsNone) {
   for (const dag::OpCase& c : {dag::OpCase{"matmul", "49,40,80", "", ir::kFloat16},

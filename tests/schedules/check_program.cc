@@ -1,5 +1,8 @@
 #include "tests/schedules/check_program.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "compiler/dag/evaluate.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/program_text.h"
@@ -32,6 +35,14 @@ ir::NDArray Packed(const ir::NDArray& plain, const Packing& packing) {
   return packed;
 }
 
+ir::NDArray WithShape(const ir::NDArray& array, std::vector<int64_t> shape) {
+  ir::NDArray other(array.type(), std::move(shape));
+  KILN_CHECK(other.num_elements() == array.num_elements(), "{} {}", other.num_elements(),
+             array.num_elements());
+  std::ranges::copy(array.bytes(), other.mutable_bytes().begin());
+  return other;
+}
+
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     KILN_RETURN_IF_ERROR(ir::Compare(outputs[i], workload.outputs[i],
@@ -53,11 +64,18 @@ Status CheckByInterpreter(const Workload& workload, const schedule::State& state
   std::vector<ir::NDArray> inputs = workload.inputs, outputs = PoisonedOutputs(workload);
   std::vector<ir::NDArray*> arguments;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (const auto& packing = program->buffers[i].packing) inputs[i] = Packed(inputs[i], *packing);
+    const ir::Buffer& buffer = program->buffers[i];
+    inputs[i] =
+        buffer.packing ? Packed(inputs[i], *buffer.packing) : WithShape(inputs[i], buffer.shape);
     arguments.push_back(&inputs[i]);
   }
-  for (ir::NDArray& a : outputs) arguments.push_back(&a);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    outputs[i] = WithShape(outputs[i], program->buffers[inputs.size() + i].shape);
+    arguments.push_back(&outputs[i]);
+  }
   Status status = ir::Interpret(*program, arguments, {.allow_equal_writes = gpu});
+  for (size_t i = 0; i < outputs.size(); ++i)
+    outputs[i] = WithShape(outputs[i], workload.outputs[i].shape());
   if (status.ok()) status = CompareOutputs(workload, outputs);
   return status.ok() ? status : explain(status, &*program);
 }

@@ -30,6 +30,9 @@ std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload);
 // As a program takes it that wants it packed.
 ir::NDArray Packed(const ir::NDArray& plain, const Packing& packing);
 
+// The same elements, as a program takes them whose axes were merged (MA steps).
+ir::NDArray WithShape(const ir::NDArray& array, std::vector<int64_t> shape);
+
 // Compares outputs with the oracle's.
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs);
 

@@ -26,6 +26,7 @@ void PrintSource(const CacheWriteStep& step, SourcePrinter& out);
 void PrintSource(const RfactorStep& step, SourcePrinter& out);
 void PrintSource(const BufferingStep& step, SourcePrinter& out);
 void PrintSource(const LayoutStep& step, SourcePrinter& out);
+void PrintSource(const MergeAxesStep& step, SourcePrinter& out);
 void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out);
 
 // Of SP, FSP and FFSP, by what the arguments are.
@@ -48,6 +49,7 @@ StatusOr<StepPtr> ReadCacheWrite(SourceCall& call);
 StatusOr<StepPtr> ReadRfactor(SourceCall& call);
 StatusOr<StepPtr> ReadBuffering(SourceCall& call);
 StatusOr<StepPtr> ReadLayout(SourceCall& call);
+StatusOr<StepPtr> ReadMergeAxes(SourceCall& call);
 StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call);
 
 }  // namespace kiln::schedule

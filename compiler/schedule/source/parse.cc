@@ -42,6 +42,7 @@ constexpr std::array kPrimitives = std::to_array<Primitive>({
     {"rfactor", false, ReadRfactor},
     {"buffering", true, ReadBuffering},
     {"layout", true, ReadLayout},
+    {"merge_axes", true, ReadMergeAxes},
     {"online_softmax", true, ReadOnlineSoftmax},
 });
 
@@ -101,9 +102,13 @@ class SourceReader {
     // Before it is applied: afterwards the loop is no more. A refusal ends the reading.
     if (const auto* split = As<SplitStep>(*step))
       scope_.NoteSplit(split->stage_id, split->loop, static_cast<int>(state_.steps().size()));
+    const dag::DagPtr before = state_.dag();
     KILN_RETURN_IF_ERROR(
         Annotate(state_.Apply(step),
                  fmt::format("line {}, column {}", statement.word.line, statement.word.column)));
+    for (int i = 0; i < before->size() && results.new_stage < 0; ++i) {
+      if (before->node(i).op != state_.dag()->node(i).op) scope_.NoteFreshLoops(i);
+    }
     if (results.new_stage >= 0) {
       scope_.NoteInsertion(results.new_stage, results.reset);
       scope_.BindStage(statement.results[0], results.new_stage);

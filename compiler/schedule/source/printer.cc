@@ -81,6 +81,14 @@ const std::string& SourcePrinter::NewStage(int position, int reset) {
   return names_.Stage(position);
 }
 
+void SourcePrinter::FreshLoops() {
+  for (int i = 0; i < after_.num_stages(); ++i) {
+    if (after_.stage(i).op == before_.stage(i).op || after_.stage(i).is_placeholder()) continue;
+    names_.DropLoops(before_.stage(i), i);
+    fresh_.push_back(i);
+  }
+}
+
 void SourcePrinter::DeclareAxes(int number) {
   const schedule::Stage& stage = after_.stage(number);
   if (stage.loops.empty()) return;

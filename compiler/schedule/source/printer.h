@@ -51,6 +51,8 @@ class SourcePrinter {
   // The stage that the step puts at `position`. Its axes are printed behind the step; those of
   // `reset`, a number after the step, which has fresh loops, behind them.
   const std::string& NewStage(int position, int reset = -1);
+  // The step has given others than these operators to some stages: their axes are printed behind it.
+  void FreshLoops();
 
   template <typename... Args>
   void Line(fmt::format_string<Args...> format, Args&&... args) {

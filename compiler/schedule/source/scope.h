@@ -38,6 +38,8 @@ class SourceScope {
   void NoteSplit(int stage, int loop, int step);
   // A step has put a stage at `position`; it has given `reset` (a number after it) fresh loops.
   void NoteInsertion(int position, int reset);
+  // A step has given the stage fresh loops.
+  void NoteFreshLoops(int stage) { ++stages_[order_[stage]].generation; }
 
  private:
   // What keeps its identity while numbers change.

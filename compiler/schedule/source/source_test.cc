@@ -61,6 +61,7 @@ TEST(Source, EveryKindOfStep) {
       Scheduled(ReduceAll(dag::Combiner::kSum, 4, 8),
                 R"([["CHW", 1, "local"], ["FU", 2, []], ["CA", 1, 2, 0], ["SP", 2, 0, 1, [], 1]])"),
       Scheduled(MatmulRelu(8, 8, 8), R"([["CHR", 1, "transposed", [2], [1, 0]]])"),
+      Scheduled(TwoElementwise(4, 6), R"([["MA", 1, 0, 2], ["SP", 1, 0, 24, [8], 1]])"),
       Scheduled(Attention(2, 32, 48, 16),
                 R"([["OS", 8, 16, 32, 2, 3, 1], ["PR", 8, 0, "min_blocks$2"]])"),
   };

@@ -213,6 +213,18 @@ struct LayoutStep final : Step {
   std::vector<int> order;
 };
 
+// ["MA", stage, first, count]: so many spatial axes of the stage from that one on become one, and with
+// them those of all stages that are read or written along them (dag/merge_axes.h), inputs and outputs
+// too. All of these get fresh loops. A step of our own.
+struct MergeAxesStep final : Step {
+  static constexpr std::string_view kTag = "MA", kName = "merge axes";
+  MergeAxesStep(int stage_id, int first, int count)
+      : stage_id(stage_id), first(first), count(count) {}
+  KILN_STEP_OVERRIDES;
+  bool IsExtension() const override { return true; }
+  int stage_id, first, count;
+};
+
 // ["OS", stage, rows, keys, warps, depth, matrix_unit, parts]: one kernel computes the softmax chain
 // that ends in the stage (dag/softmax_chain.h). 0 = blank; without the last number: 1. A step of our
 // own.
@@ -248,6 +260,7 @@ using StepKinds = StepList<AnnotateStep,          //
                            RfactorStep,           //
                            BufferingStep,         //
                            LayoutStep,            //
+                           MergeAxesStep,         //
                            OnlineSoftmaxStep>;
 
 // A PR step for loop 0.

@@ -143,6 +143,7 @@ void Print(const RfactorStep& step, SourcePrinter& out) {
 // CheckIsTvms refuses them.
 void Print(const BufferingStep&, SourcePrinter&) {}
 void Print(const LayoutStep&, SourcePrinter&) {}
+void Print(const MergeAxesStep&, SourcePrinter&) {}
 void Print(const OnlineSoftmaxStep&, SourcePrinter&) {}
 
 template <typename... StepTs>

@@ -39,6 +39,9 @@ inline constexpr int kMostRowParts = 1024;  // of a few long rows, each a block'
 // copy.cc: a tile in shared memory for what is read along another axis than it is stored along.
 SketchRulePtr CopyTileRule();  // GPU
 
+// merged_rows.cc: rows of several axes that are one axis to matrix units.
+SketchRulePtr MergedRowsRule();  // GPU
+
 // transposed_factor.cc: a kernel that transposes a factor as matrix units read it.
 SketchRulePtr TransposedFactorRule();  // GPU
 
