@@ -19,4 +19,10 @@ ir::Expr LowerBody(const schedule::State& state, int s, int output,
                    const std::vector<arith::Linear>& axis_values, arith::Simplifier& simplifier,
                    ReadFn read);
 
+// Asks `read` as LowerBody does, for the sake of what stages that are `wanted` are read at. Inlined
+// stages in which nothing wanted is read need not be visited.
+void VisitReads(const schedule::State& state, int s, int output,
+                const std::vector<arith::Linear>& axis_values, arith::Simplifier& simplifier,
+                const std::vector<bool>& wanted, ReadFn read);
+
 }  // namespace kiln::lower

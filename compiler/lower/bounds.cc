@@ -59,8 +59,10 @@ bool IsThread(Annotation a) {
 
 class BoundInference {
  public:
-  BoundInference(const State& state, bool gpu, const std::stop_token& stop, Bounds& out)
-      : state_(state), gpu_(gpu), stop_(stop), out_(out) {}
+  // only_extents: what nothing but guards and bodies are made of is left out.
+  BoundInference(const State& state, bool gpu, bool only_extents, const std::stop_token& stop,
+                 Bounds& out)
+      : state_(state), gpu_(gpu), only_extents_(only_extents), stop_(stop), out_(out) {}
 
   Status Run() {
     const int n = state_.num_stages();
@@ -68,12 +70,13 @@ class BoundInference {
     reads_.resize(n);
     first_vars_.resize(n);
     KILN_RETURN_IF_ERROR(CheckNests());
+    FindWanted();
     for (int s = n - 1; s >= 0; --s) {
       if (state_.stage(s).is_placeholder() || state_.attach(s).kind == Attach::kInlined) continue;
       KILN_RETURN_IF_ERROR(InferStage(s));
       if (stop_.stop_requested()) return Cancelled("stopped");
     }
-    if (!gpu_) return OkStatus();
+    if (!gpu_ || only_extents_) return OkStatus();
     for (int s = 0; s < n; ++s) {
       if (out_.stages[s].computed) DropGuards(s);
     }
@@ -148,6 +151,19 @@ class BoundInference {
     KILN_RETURN_IF_ERROR(CheckIterations(s, bounds.iter_extents));
 
     KILN_RETURN_IF_ERROR(MakeLoopVars(s, bounds));
+    const bool reads_wanted = ReadsWanted(s);
+    if (only_extents_ && !reads_wanted) return OkStatus();
+    InferValues(s, bounds);
+    if (!only_extents_) {
+      bounds.guards =
+          Guards(stage, bounds, bounds.iter_values, /*reductions=*/true, out_.simplifier);
+    }
+    if (reads_wanted) CollectReads(s, bounds);
+    return OkStatus();
+  }
+
+  void InferValues(int s, StageBounds& bounds) {
+    const Stage& stage = state_.stage(s);
     std::vector<arith::Linear> loop_values;
     loop_values.reserve(stage.loops.size());
     for (int32_t var : bounds.loop_vars) {
@@ -161,9 +177,21 @@ class BoundInference {
                                        ? bounds.region_min[i] + bounds.iter_values[i]
                                        : bounds.iter_values[i]);
     }
-    bounds.guards = Guards(stage, bounds, bounds.iter_values, /*reductions=*/true, out_.simplifier);
-    CollectReads(s, bounds);
-    return OkStatus();
+  }
+
+  // Regions follow from the reads of attached stages. Through inlined ones they are of their
+  // readers.
+  void FindWanted() {
+    wanted_.resize(static_cast<size_t>(state_.num_stages()));
+    for (int s = 0; s < state_.num_stages(); ++s) {
+      const Attach::Kind kind = state_.attach(s).kind;
+      wanted_[s] = kind == Attach::kIter || (kind == Attach::kInlined && ReadsWanted(s));
+    }
+  }
+
+  bool ReadsWanted(int s) const {
+    return std::ranges::any_of(state_.dag()->node(s).inputs,
+                               [&](const dag::Tensor& input) { return wanted_[input.op]; });
   }
 
   Status MakeLoopVars(int s, StageBounds& bounds) {
@@ -219,7 +247,7 @@ class BoundInference {
       return type.is_float() ? out_.pool->Float(0, type) : UnknownInteger(producer, indices, type);
     };
     for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
-      LowerBody(state_, s, output, bounds.axis_values, out_.simplifier, record);
+      VisitReads(state_, s, output, bounds.axis_values, out_.simplifier, wanted_, record);
     }
   }
 
@@ -490,12 +518,13 @@ class BoundInference {
   }
 
   const State& state_;
-  const bool gpu_;
+  const bool gpu_, only_extents_;
   const std::stop_token& stop_;
   Bounds& out_;
   std::vector<size_t> first_vars_;        // of each stage: its variables follow each other
   std::vector<std::vector<Read>> reads_;  // of each attached stage
   std::vector<bool> fixed_;
+  std::vector<bool> wanted_;  // of each stage: is it attached, or inlined and reads such a one
 };
 
 }  // namespace
@@ -538,7 +567,15 @@ std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const State& state, bool gpu,
                                               const std::stop_token& stop) {
   auto bounds = std::make_unique<Bounds>(std::make_shared<ir::ExprPool>());
-  KILN_RETURN_IF_ERROR(BoundInference(state, gpu, stop, *bounds).Run());
+  KILN_RETURN_IF_ERROR(
+      BoundInference(state, gpu, /*only_extents=*/false, stop, *bounds).Run());
+  return bounds;
+}
+
+StatusOr<std::unique_ptr<Bounds>> InferExtents(const State& state, bool gpu,
+                                               const std::stop_token& stop) {
+  auto bounds = std::make_unique<Bounds>(std::make_shared<ir::ExprPool>());
+  KILN_RETURN_IF_ERROR(BoundInference(state, gpu, /*only_extents=*/true, stop, *bounds).Run());
   return bounds;
 }
 

@@ -56,6 +56,11 @@ struct Bounds {
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu,
                                               const std::stop_token& stop = {});
 
+// What InferBounds finds, for the sake of the extents: of each computed stage region_min,
+// region_extent and iter_extents are set.
+StatusOr<std::unique_ptr<Bounds>> InferExtents(const schedule::State& state, bool gpu,
+                                               const std::stop_token& stop = {});
+
 // The guards of the stage for these iterator values: the conditions that an iteration lies inside
 // the axes (of inexact splits) and inside the tensor. Conditions that the stage does not need are
 // left out. reductions: with those of reduce axes.

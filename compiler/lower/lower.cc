@@ -88,7 +88,7 @@ StatusOr<schedule::State> FillExtents(const schedule::State& state, const std::s
   if (state.online() != nullptr) return state;  // its loops depend on nothing
   // Bound loops of a GPU state keep their own extents; sharing of variables does not change
   // extents.
-  KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, InferBounds(state, /*gpu=*/true, stop));
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Bounds> bounds, InferExtents(state, /*gpu=*/true, stop));
   schedule::State result = state;
   for (int s = 0; s < state.num_stages(); ++s) {
     if (bounds->stages[s].computed) result.SetExtents(s, bounds->stages[s].iter_extents);
