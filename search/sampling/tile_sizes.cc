@@ -21,25 +21,31 @@ using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
 
-// Uniform ordered factorizations from lists made once per extent.
+// Uniform ordered factorizations from lists, or where these are long from counts, made once per
+// extent.
 class Factorizer {
  public:
   std::vector<int64_t> Draw(int64_t extent, int n, int64_t max_innermost, Rng& rng) {
     const std::tuple key(extent, n, max_innermost);
-    auto found = lists_.find(key);
-    if (found == lists_.end()) {
-      if (CountFactorizations(extent, n, max_innermost) > kMostListed)
-        return RandomFactorization(extent, n, max_innermost, rng);
-      if (lists_.size() >= kMostLists) lists_.clear();
-      found = lists_.emplace(key, Factorizations(extent, n, max_innermost)).first;
+    auto found = known_.find(key);
+    if (found == known_.end()) {
+      if (known_.size() >= kMostKnown) known_.clear();
+      found = known_.emplace(key, Ways{.counted = {extent, n, max_innermost}, .list = {}}).first;
+      if (found->second.counted.count() <= kMostListed)
+        found->second.list = Factorizations(extent, n, max_innermost);
     }
-    return PickFrom(rng, found->second);
+    const Ways& ways = found->second;
+    return ways.list.empty() ? ways.counted.Draw(rng) : PickFrom(rng, ways.list);
   }
 
  private:
   static constexpr int64_t kMostListed = 5000;
-  static constexpr size_t kMostLists = 200;
-  std::map<std::tuple<int64_t, int, int64_t>, std::vector<std::vector<int64_t>>> lists_;
+  static constexpr size_t kMostKnown = 200;
+  struct Ways {
+    RandomFactorizations counted;
+    std::vector<std::vector<int64_t>> list;  // empty: there are too many
+  };
+  std::map<std::tuple<int64_t, int, int64_t>, Ways> known_;
 };
 
 Factorizer& FactorizerOfThread() {

@@ -19,37 +19,6 @@ void Enumerate(int64_t rest, int n, int64_t max_innermost, std::vector<int64_t>&
   }
 }
 
-// Counts by (remaining extent, remaining lengths); the remaining extent is always one of few
-// divisors.
-class Counter {
- public:
-  Counter(int64_t extent, int n, int64_t max_innermost)
-      : divisors_(Divisors(extent)), max_innermost_(max_innermost) {
-    table_.assign(divisors_.size() * (n + 1), -1);
-  }
-
-  int64_t Count(int64_t rest, int n) {
-    if (n == 0) return 1;
-    const size_t row =
-        std::lower_bound(divisors_.begin(), divisors_.end(), rest) - divisors_.begin();
-    int64_t& known = table_[row + divisors_.size() * n];
-    if (known >= 0) return known;
-    int64_t sum = 0;
-    for (int64_t d : divisors_) {
-      if (d > rest || (n == 1 && d > max_innermost_)) break;
-      if (rest % d == 0) sum += Count(rest / d, n - 1);
-    }
-    return known = sum;
-  }
-
-  const std::vector<int64_t>& divisors() const { return divisors_; }
-
- private:
-  std::vector<int64_t> divisors_;
-  int64_t max_innermost_;
-  std::vector<int64_t> table_;
-};
-
 }  // namespace
 
 std::vector<int64_t> Divisors(int64_t n) {
@@ -71,18 +40,52 @@ std::vector<std::vector<int64_t>> Factorizations(int64_t extent, int n, int64_t 
 }
 
 int64_t CountFactorizations(int64_t extent, int n, int64_t max_innermost) {
-  return Counter(extent, n, max_innermost).Count(extent, n);
+  return RandomFactorizations(extent, n, max_innermost).count();
 }
 
 std::vector<int64_t> RandomFactorization(int64_t extent, int n, int64_t max_innermost, Rng& rng) {
-  Counter counter(extent, n, max_innermost);
+  return RandomFactorizations(extent, n, max_innermost).Draw(rng);
+}
+
+RandomFactorizations::RandomFactorizations(int64_t extent, int n, int64_t max_innermost)
+    : extent_(extent),
+      max_innermost_(max_innermost),
+      n_(n),
+      divisors_(Divisors(extent)),
+      counts_(divisors_.size() * static_cast<size_t>(n + 1), -1) {
+  count_ = FillCounts(extent, n);
+}
+
+size_t RandomFactorizations::RowOf(int64_t rest) const {
+  return static_cast<size_t>(std::ranges::lower_bound(divisors_, rest) - divisors_.begin());
+}
+
+int64_t RandomFactorizations::CountOf(int64_t rest, int left) const {
+  if (left == 0) return 1;
+  return counts_[RowOf(rest) * static_cast<size_t>(n_ + 1) + static_cast<size_t>(left)];
+}
+
+int64_t RandomFactorizations::FillCounts(int64_t rest, int left) {
+  if (left == 0) return 1;
+  int64_t& known = counts_[RowOf(rest) * static_cast<size_t>(n_ + 1) + static_cast<size_t>(left)];
+  if (known >= 0) return known;
+  int64_t sum = 0;
+  for (const int64_t d : divisors_) {
+    if (d > rest || (left == 1 && d > max_innermost_)) break;
+    if (rest % d == 0) sum += FillCounts(rest / d, left - 1);
+  }
+  return known = sum;
+}
+
+std::vector<int64_t> RandomFactorizations::Draw(Rng& rng) const {
   std::vector<int64_t> lengths;
-  int64_t rest = extent;
-  for (int left = n; left > 0; --left) {
-    int64_t pick = UniformInt(rng, counter.Count(rest, left));
-    for (int64_t d : counter.divisors()) {
-      if (rest % d != 0 || (left == 1 && d > max_innermost)) continue;
-      const int64_t below = counter.Count(rest / d, left - 1);
+  lengths.reserve(static_cast<size_t>(n_));
+  int64_t rest = extent_;
+  for (int left = n_; left > 0; --left) {
+    int64_t pick = UniformInt(rng, CountOf(rest, left));
+    for (const int64_t d : divisors_) {
+      if (rest % d != 0 || (left == 1 && d > max_innermost_)) continue;
+      const int64_t below = CountOf(rest / d, left - 1);
       if (pick < below) {
         lengths.push_back(d);
         rest /= d;
