@@ -22,6 +22,7 @@
 
 #include "base/status.h"
 #include "compiler/dag/body_size.h"
+#include "compiler/dag/known_edits.h"
 #include "compiler/dag/reduction.h"
 #include "compiler/ir/expr.h"
 
@@ -184,12 +185,16 @@ class Dag {
 
   double flop_count() const { return flop_count_; }  // of all operators; -1: unknown
 
+  // DAGs that steps made out of this one.
+  KnownEdits& edits() const { return edits_; }
+
  private:
   Dag() = default;
   std::vector<OpNode> nodes_;
   std::vector<std::vector<int>> consumers_, producers_;
   std::vector<Tensor> arguments_;
   double flop_count_ = 0;
+  mutable KnownEdits edits_;
 };
 
 // Same operators in the same places, reading the same tensors; how load slots are numbered does not

@@ -114,6 +114,28 @@ class Reordered {
   const std::span<const int> order_;
 };
 
+// The copy stands behind what it is of, and its readers read it.
+StatusOr<dag::DagPtr> WithCopy(const dag::Dag& dag, const CacheReadStep& step,
+                               std::span<const int> order) {
+  const dag::Operator& producer = dag.op(step.stage_id);
+  const int position = step.stage_id + 1;
+  std::vector<dag::OpNode> nodes = NodesWithGap(dag, position);
+  KILN_ASSIGN_OR_RETURN(nodes[position].op,
+                        CopyOf(producer, CacheName(dag, producer.name(), step.scope), order));
+  nodes[position].inputs = {{step.stage_id, 0}};
+  for (int reader : step.readers) {
+    dag::OpNode& node = nodes[reader + 1];  // readers stand after the producer: they have moved up
+    std::vector<bool> slots;
+    for (dag::Tensor& input : node.inputs) {
+      slots.push_back(input.op == step.stage_id);
+      if (slots.back()) input.op = position;
+    }
+    if (step.order.empty()) continue;
+    KILN_ASSIGN_OR_RETURN(node.op, Reordered(*node.op, order).Reading(slots));
+  }
+  return dag::Dag::Make(std::move(nodes));
+}
+
 }  // namespace
 
 StatusOr<StepPtr> CacheReadStep::Parse(StepReader& reader) {
@@ -135,26 +157,15 @@ Status CacheReadStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckOrder(order, dimensions));
 
   const int position = stage_id + 1;
-  const std::vector<int> copied = OrderOf(*this, dimensions);
-  std::vector<dag::OpNode> nodes = NodesWithGap(dag, position);
-  KILN_ASSIGN_OR_RETURN(nodes[position].op,
-                        CopyOf(producer, CacheName(dag, producer.name(), scope), copied));
-  nodes[position].inputs = {{stage_id, 0}};
-  for (int reader : readers) {
-    dag::OpNode& node = nodes[reader + 1];  // readers stand after the producer: they have moved up
-    std::vector<bool> slots;
-    for (dag::Tensor& input : node.inputs) {
-      slots.push_back(input.op == stage_id);
-      if (slots.back()) input.op = position;
-    }
-    if (order.empty()) continue;
-    KILN_ASSIGN_OR_RETURN(node.op, Reordered(*node.op, copied).Reading(slots));
-  }
-  std::vector<dag::OperatorPtr> ops;
-  for (int reader : readers) ops.push_back(nodes[reader + 1].op);
-  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
+  dag::EditKey key = BeginKey(EditKind::kCacheRead, stage_id);
+  AddToKey(scope, key);
+  AddToKey(readers, key);
+  AddToKey(order, key);
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, std::move(key), [&] {
+    return WithCopy(dag, *this, OrderOf(*this, dimensions));
+  }));
   for (size_t i = 0; i < readers.size() && !order.empty(); ++i)
-    state.MutableStage(readers[i]).op = ops[i];
+    state.MutableStage(readers[i]).op = changed->node(readers[i] + 1).op;
   state.InsertStage(std::move(changed), position, {});
   state.MutableStage(position).scope = ScopeOf(scope);
   return OkStatus();

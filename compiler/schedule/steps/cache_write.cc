@@ -5,6 +5,20 @@
 #include "compiler/schedule/steps/steps.h"
 
 namespace kiln::schedule {
+namespace {
+
+// The stage computes into "name.scope", and its place has a copy of that.
+StatusOr<dag::DagPtr> WithCopyBehind(const dag::Dag& dag, int stage, const std::string& scope) {
+  const dag::Operator& original = dag.op(stage);
+  std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage);
+  nodes[stage] = {original.Renamed(CacheName(dag, original.name(), scope)), dag.node(stage).inputs};
+  dag::OpNode& copy = nodes[stage + 1];
+  KILN_ASSIGN_OR_RETURN(copy.op, MakeCopy(original, original.name(), original.axes()));
+  copy.inputs = {{stage, 0}};
+  return dag::Dag::Make(std::move(nodes));
+}
+
+}  // namespace
 
 StatusOr<StepPtr> CacheWriteStep::Parse(StepReader& reader) {
   const int stage = reader.Int("stage");
@@ -25,13 +39,11 @@ Status CacheWriteStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckUntouched(state, stage_id));
   KILN_RETURN_IF_ERROR(CheckRoomForStage(state));
 
-  std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage_id);
-  const std::string name = CacheName(dag, original->name(), scope);
-  nodes[stage_id] = {original->Renamed(name), dag.node(stage_id).inputs};
-  dag::OpNode& copy = nodes[stage_id + 1];
-  KILN_ASSIGN_OR_RETURN(copy.op, MakeCopy(*original, original->name(), original->axes()));
-  copy.inputs = {{stage_id, 0}};
-  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
+  dag::EditKey key = BeginKey(EditKind::kCacheWrite, stage_id);
+  AddToKey(scope, key);
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, std::move(key), [&] {
+    return WithCopyBehind(dag, stage_id, scope);
+  }));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
   state.MutableStage(stage_id).scope = ScopeOf(scope);

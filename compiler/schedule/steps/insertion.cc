@@ -55,6 +55,21 @@ Status CheckCacheable(const dag::Operator& producer, std::string_view scope) {
   return OkStatus();
 }
 
+StatusOr<dag::DagPtr> MakeOnce(const dag::Dag& dag, dag::EditKey key,
+                               absl::FunctionRef<StatusOr<dag::DagPtr>()> make) {
+  if (dag::DagPtr known = dag.edits().Find(key)) return known;
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr made, make());
+  return dag.edits().Add(std::move(key), std::move(made));
+}
+
+dag::EditKey BeginKey(EditKind kind, int stage) {
+  dag::EditKey key;
+  key.reserve(64);
+  key.push_back(static_cast<int64_t>(kind));
+  key.push_back(stage);
+  return key;
+}
+
 MemoryScope ScopeOf(std::string_view word) {
   return word == "shared" ? MemoryScope::kShared : MemoryScope::kByPlace;
 }

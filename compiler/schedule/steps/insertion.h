@@ -1,10 +1,12 @@
 // What the steps that add an operator (CHR, CHW, RF) share.
 #pragma once
 
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/schedule/state.h"
@@ -24,6 +26,20 @@ StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string n
 
 // The scope is a word like "shared" or "local"; the producer has one output.
 Status CheckCacheable(const dag::Operator& producer, std::string_view scope);
+
+// What `make` makes out of `dag`, made once for each key.
+StatusOr<dag::DagPtr> MakeOnce(const dag::Dag& dag, dag::EditKey key,
+                               absl::FunctionRef<StatusOr<dag::DagPtr>()> make);
+
+// The beginning of a key: which kind of step, and of which stage.
+enum class EditKind : int64_t { kCacheRead, kCacheWrite, kRfactor };
+dag::EditKey BeginKey(EditKind kind, int stage);
+// Adds a part, and where it ends.
+template <typename Values>
+void AddToKey(const Values& values, dag::EditKey& key) {
+  key.push_back(static_cast<int64_t>(std::size(values)));
+  key.insert(key.end(), std::begin(values), std::end(values));
+}
 
 // What a step means by the word.
 MemoryScope ScopeOf(std::string_view word);

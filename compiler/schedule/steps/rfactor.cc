@@ -151,6 +151,34 @@ class Factoring {
   const std::span<const int64_t> extents_;
 };
 
+// The partial results stand before what reduces them.
+StatusOr<dag::DagPtr> Factored(const dag::Dag& dag, int stage, const Factoring& factoring) {
+  std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage);
+  dag::OpNode& partial = nodes[stage];
+  dag::OpNode& final_op = nodes[stage + 1];
+  KILN_ASSIGN_OR_RETURN(partial.op, factoring.Partial(CacheName(dag, dag.op(stage).name(), "rf")));
+  KILN_ASSIGN_OR_RETURN(final_op.op, factoring.Final(*partial.op));
+  partial.inputs = dag.node(stage).inputs;
+  final_op.inputs.clear();
+  for (int k = 0; k < partial.op->num_outputs(); ++k) final_op.inputs.push_back({stage, k});
+  return dag::Dag::Make(std::move(nodes));
+}
+
+// The new operators follow from the loops, too.
+dag::EditKey KeyOf(const RfactorStep& step, const Stage& stage, std::span<const int64_t> extents) {
+  dag::EditKey key = BeginKey(EditKind::kRfactor, step.stage_id);
+  key.insert(key.end(), {step.loop, step.factor_iter});
+  for (const LoopIter& loop : stage.loops) key.push_back(loop.iter);
+  for (const Relation& relation : stage.relations) {
+    key.insert(key.end(), {relation.kind, relation.inner_to_outer});
+    AddToKey(relation.parents, key);
+    AddToKey(relation.children, key);
+    AddToKey(relation.lengths, key);
+  }
+  AddToKey(extents, key);
+  return key;
+}
+
 }  // namespace
 
 StatusOr<StepPtr> RfactorStep::Parse(StepReader& reader) {
@@ -166,17 +194,9 @@ Status RfactorStep::ApplyTo(State& state) const {
   const dag::Dag& dag = *state.dag();
   const Stage& stage = state.stage(stage_id);
   KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, IterExtents(stage));
-  const Factoring factoring(stage, *this, extents);
-
-  std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage_id);
-  dag::OpNode& partial = nodes[stage_id];
-  dag::OpNode& final_op = nodes[stage_id + 1];
-  KILN_ASSIGN_OR_RETURN(partial.op, factoring.Partial(CacheName(dag, stage.op->name(), "rf")));
-  KILN_ASSIGN_OR_RETURN(final_op.op, factoring.Final(*partial.op));
-  partial.inputs = dag.node(stage_id).inputs;
-  final_op.inputs.clear();
-  for (int k = 0; k < partial.op->num_outputs(); ++k) final_op.inputs.push_back({stage_id, k});
-  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, dag::Dag::Make(std::move(nodes)));
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, KeyOf(*this, stage, extents), [&] {
+    return Factored(dag, stage_id, Factoring(stage, *this, extents));
+  }));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
   state.MutableStage(stage_id).is_partial_reduction = true;

@@ -1,0 +1,31 @@
+#include "compiler/dag/known_edits.h"
+
+namespace kiln::dag {
+
+std::shared_ptr<const Dag> KnownEdits::FindLocked(const EditKey& key) const {
+  for (const auto& [known, dag] : edits_) {
+    if (known == key) return dag;
+  }
+  return nullptr;
+}
+
+std::shared_ptr<const Dag> KnownEdits::Find(const EditKey& key) const {
+  const std::lock_guard lock(mutex_);
+  return FindLocked(key);
+}
+
+std::shared_ptr<const Dag> KnownEdits::Add(EditKey key, std::shared_ptr<const Dag> dag) {
+  std::pair<EditKey, std::shared_ptr<const Dag>> edit(std::move(key), std::move(dag));
+  const std::lock_guard lock(mutex_);
+  if (auto known = FindLocked(edit.first)) return known;
+  std::shared_ptr<const Dag> added = edit.second;
+  if (edits_.size() < kMost) {
+    edits_.push_back(std::move(edit));
+  } else {
+    edits_[oldest_].swap(edit);  // which ends after the lock: a DAG may own many others
+    oldest_ = (oldest_ + 1) % kMost;
+  }
+  return added;
+}
+
+}  // namespace kiln::dag
