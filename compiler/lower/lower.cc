@@ -84,16 +84,16 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   return program;
 }
 
-StatusOr<schedule::State> FillExtents(const schedule::State& state, const std::stop_token& stop) {
+StatusOr<schedule::State> FillExtents(schedule::State state, const std::stop_token& stop) {
   if (state.online() != nullptr) return state;  // its loops depend on nothing
   // Bound loops of a GPU state keep their own extents; sharing of variables does not change
   // extents.
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Bounds> bounds, InferExtents(state, /*gpu=*/true, stop));
-  schedule::State result = state;
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Bounds> bounds,
+                        InferExtents(state, /*gpu=*/true, stop));
   for (int s = 0; s < state.num_stages(); ++s) {
-    if (bounds->stages[s].computed) result.SetExtents(s, bounds->stages[s].iter_extents);
+    if (bounds->stages[s].computed) state.SetExtents(s, bounds->stages[s].iter_extents);
   }
-  return result;
+  return state;
 }
 
 }  // namespace kiln::lower

@@ -25,8 +25,7 @@ struct Options {
 StatusOr<ir::Program> Lower(const schedule::State& state, const Options& options);
 
 // Fills the extents of all loops that depend on the region an attached stage must cover, as
-// ComputeDAG::InferBound of TVM.
-StatusOr<schedule::State> FillExtents(const schedule::State& state,
-                                      const std::stop_token& stop = {});
+// ComputeDAG::InferBound of TVM. A state that is moved in keeps its stages.
+StatusOr<schedule::State> FillExtents(schedule::State state, const std::stop_token& stop = {});
 
 }  // namespace kiln::lower

@@ -146,7 +146,8 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
     return SimplifyLayouts(all, steps) ? schedule::Replay(task.dag, steps, task.stop) : mended;
   }
   const bool is_simplified = SimplifyLayouts(filled, steps);
-  return is_mended || is_simplified ? schedule::Replay(task.dag, steps, task.stop) : state;
+  if (is_mended || is_simplified) return schedule::Replay(task.dag, steps, task.stop);
+  return state;
 }
 
 }  // namespace

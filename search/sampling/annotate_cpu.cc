@@ -166,11 +166,11 @@ CpuChoices ReadCpuChoices(std::span<const StepPtr> steps) {
 
 StatusOr<State> AnnotateCpu(State state, const CpuLimits& limits, const CpuChoices& choices,
                             Rng& rng) {
-  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state)));
   Annotator annotator(state, limits, choices, rng);
   KILN_RETURN_IF_ERROR(annotator.ParallelizeRoots());
   KILN_RETURN_IF_ERROR(annotator.Unroll());
-  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state)));
   KILN_RETURN_IF_ERROR(annotator.Vectorize());
   return state;
 }

@@ -40,7 +40,7 @@ namespace {
 
 // By chance.
 StatusOr<State> MoveStages(State state, const Task& task, Rng& rng) {
-  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state), task.stop));
   for (int s : MovableStages(state)) {
     if (task.stop.stop_requested()) return Cancelled("stopped");
     KILN_RETURN_IF_ERROR(MoveStage(state, s, rng));

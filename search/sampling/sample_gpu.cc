@@ -465,7 +465,7 @@ class ThreadBinder {
   // They depend on what is bound to threads.
   Status FillExtents() {
     if (extents_known_) return OkStatus();
-    KILN_ASSIGN_OR_RETURN(state_, lower::FillExtents(state_));
+    KILN_ASSIGN_OR_RETURN(state_, lower::FillExtents(std::move(state_)));
     extents_known_ = true;
     return OkStatus();
   }
@@ -570,7 +570,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   if (parameters.shared_layouts) KILN_RETURN_IF_ERROR(AnnotateLayouts(state, parameters, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));
-  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
+  KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state), task.stop));
   if (parameters.fetch_ahead) {
     KILN_RETURN_IF_ERROR(AnnotateBuffering(state, task, parameters, rng));
   }
@@ -582,7 +582,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   std::vector<schedule::StepPtr> steps = state.steps();
   if (SimplifyLayouts(state, steps)) {
     KILN_ASSIGN_OR_RETURN(state, schedule::Replay(task.dag, steps, task.stop));
-    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(state, task.stop));
+    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state), task.stop));
   }
   return state;
 }
