@@ -567,8 +567,7 @@ std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const State& state, bool gpu,
                                               const std::stop_token& stop) {
   auto bounds = std::make_unique<Bounds>(std::make_shared<ir::ExprPool>());
-  KILN_RETURN_IF_ERROR(
-      BoundInference(state, gpu, /*only_extents=*/false, stop, *bounds).Run());
+  KILN_RETURN_IF_ERROR(BoundInference(state, gpu, /*only_extents=*/false, stop, *bounds).Run());
   return bounds;
 }
 

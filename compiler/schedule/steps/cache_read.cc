@@ -162,8 +162,8 @@ Status CacheReadStep::ApplyTo(State& state) const {
   AddToKey(readers, key);
   AddToKey(order, key);
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, std::move(key), [&] {
-    return WithCopy(dag, *this, OrderOf(*this, dimensions));
-  }));
+                          return WithCopy(dag, *this, OrderOf(*this, dimensions));
+                        }));
   for (size_t i = 0; i < readers.size() && !order.empty(); ++i)
     state.MutableStage(readers[i]).op = changed->node(readers[i] + 1).op;
   state.InsertStage(std::move(changed), position, {});

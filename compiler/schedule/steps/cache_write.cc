@@ -42,8 +42,8 @@ Status CacheWriteStep::ApplyTo(State& state) const {
   dag::EditKey key = BeginKey(EditKind::kCacheWrite, stage_id);
   AddToKey(scope, key);
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, std::move(key), [&] {
-    return WithCopyBehind(dag, stage_id, scope);
-  }));
+                          return WithCopyBehind(dag, stage_id, scope);
+                        }));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
   state.MutableStage(stage_id).scope = ScopeOf(scope);

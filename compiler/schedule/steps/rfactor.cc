@@ -195,8 +195,8 @@ Status RfactorStep::ApplyTo(State& state) const {
   const Stage& stage = state.stage(stage_id);
   KILN_ASSIGN_OR_RETURN(const std::vector<int64_t> extents, IterExtents(stage));
   KILN_ASSIGN_OR_RETURN(dag::DagPtr changed, MakeOnce(dag, KeyOf(*this, stage, extents), [&] {
-    return Factored(dag, stage_id, Factoring(stage, *this, extents));
-  }));
+                          return Factored(dag, stage_id, Factoring(stage, *this, extents));
+                        }));
   const int reset[] = {stage_id + 1};
   state.InsertStage(std::move(changed), stage_id, reset);
   state.MutableStage(stage_id).is_partial_reduction = true;
