@@ -25,7 +25,7 @@ using schedule::StepPtr;
 // extent.
 class Factorizer {
  public:
-  std::vector<int64_t> Draw(int64_t extent, int n, int64_t max_innermost, Rng& rng) {
+  void Draw(int64_t extent, int n, int64_t max_innermost, Rng& rng, std::vector<int64_t>& lengths) {
     const std::tuple key(extent, n, max_innermost);
     auto found = known_.find(key);
     if (found == known_.end()) {
@@ -35,7 +35,11 @@ class Factorizer {
         found->second.list = Factorizations(extent, n, max_innermost);
     }
     const Ways& ways = found->second;
-    return ways.list.empty() ? ways.counted.Draw(rng) : PickFrom(rng, ways.list);
+    if (ways.list.empty()) {
+      lengths = ways.counted.Draw(rng);
+    } else {
+      lengths = PickFrom(rng, ways.list);
+    }
   }
 
  private:
@@ -136,9 +140,16 @@ class TileFiller {
   }
 
   std::vector<int64_t> Draw(const std::vector<int64_t>& extents, size_t n) {
+    std::vector<int64_t> lengths;
+    Draw(extents, n, lengths);
+    return lengths;
+  }
+
+  // Into a vector that may have room: tiles are drawn again and again.
+  void Draw(const std::vector<int64_t>& extents, size_t n, std::vector<int64_t>& lengths) {
     const int64_t extent = PickTileExtent(extents, parameters_, rng_);
-    return FactorizerOfThread().Draw(extent, static_cast<int>(n),
-                                     parameters_.max_innermost_split_factor, rng_);
+    FactorizerOfThread().Draw(extent, static_cast<int>(n), parameters_.max_innermost_split_factor,
+                              rng_, lengths);
   }
 
   Status Fill(const SplitStep& split, std::vector<int64_t> lengths) {
@@ -388,7 +399,7 @@ class TileFiller {
     std::vector<std::vector<int64_t>> lengths(extents.size()), legal, most_threads;
     int64_t most = 0;
     for (int tries = 0; tries < parameters_.tile_draws; ++tries) {
-      for (size_t k = 0; k < extents.size(); ++k) lengths[k] = Draw(covers[k], spatial_lengths_);
+      for (size_t k = 0; k < extents.size(); ++k) Draw(covers[k], spatial_lengths_, lengths[k]);
       if (spatial_lengths_ < 2) return lengths;
       const TileUse use = UseOfTiles(extents, lengths);
       const int64_t threads = use.threads * groups_;
