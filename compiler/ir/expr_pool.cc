@@ -7,6 +7,9 @@ namespace kiln::ir {
 namespace {
 
 constexpr size_t kBlockBytes = 16 << 10;
+// Most pools hold the body of one operator: what they take first is small enough that the allocator
+// keeps it at hand.
+constexpr size_t kFirstBlockBytes = 1000, kFirstSlots = 64;
 
 uint64_t Mix(uint64_t h, uint64_t v) {
   h ^= v + 0x9e3779b97f4a7c15ULL + (h << 6) + (h >> 2);
@@ -53,16 +56,17 @@ thread_local bool SpareBlocks::ended_ = false;
 
 }  // namespace
 
-ExprPool::ExprPool() : table_(256, nullptr) {}
+ExprPool::ExprPool() : table_(kFirstSlots, nullptr) {}
 
 ExprPool::~ExprPool() {
-  for (std::unique_ptr<char[]>& block : blocks_) SpareBlocks::Give(std::move(block));
+  // The first is too short for another pool, unless something large came first.
+  for (size_t i = 1; i < blocks_.size(); ++i) SpareBlocks::Give(std::move(blocks_[i]));
 }
 
 void* ExprPool::Allocate(size_t size) {
   size = (size + 7) & ~size_t{7};
   if (next_ == nullptr || static_cast<size_t>(end_ - next_) < size) {
-    const size_t block = size > kBlockBytes ? size : kBlockBytes;
+    const size_t block = std::max(size, blocks_.empty() ? kFirstBlockBytes : kBlockBytes);
     std::unique_ptr<char[]> spare;
     if (block == kBlockBytes) spare = SpareBlocks::Take();
     blocks_.push_back(spare != nullptr ? std::move(spare)
