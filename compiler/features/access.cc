@@ -54,6 +54,9 @@ class Finder {
         values_(values) {}
 
   std::vector<Access> Find(ir::Stmt store) {
+    constexpr size_t kUsual = 3;  // a sum and two factors
+    accesses_.reserve(kUsual);
+    tuples_.reserve(kUsual);
     AddTuple(store->slot, store->indices(), /*write=*/true);
     ir::Visit(store->value(), [&](Expr e) {
       if (e->op != ir::Op::kLoad) return;
@@ -148,8 +151,12 @@ class Finder {
     access.region.assign(levels, 1);
     access.line_bytes.assign(levels, 0);
     const auto element = static_cast<double>(buffer.type.bytes());
-    absl::InlinedVector<double, 24> run(levels, 1);
-    absl::InlinedVector<bool, 24> running(levels, true);
+    absl::InlinedVector<double, 24> runs_of(levels, 1);
+    absl::InlinedVector<bool, 24> runs_on(levels, true);
+    // Not through the vectors: which of their two places holds the elements is asked each time.
+    double* const region_of = access.region.data();
+    double* const run = runs_of.data();
+    bool* const running = runs_on.data();
     for (size_t d = buffer.shape.size(); d-- > 0;) {
       const int64_t whole = buffer.shape[d];
       for (int level = 0; level < levels; ++level) {
@@ -161,7 +168,7 @@ class Finder {
         lo = std::max<int64_t>(lo, 0);
         hi = std::min(hi, whole - 1);
         const auto extent = static_cast<double>(std::max<int64_t>(1, hi - lo + 1));
-        access.region[level] *= extent;
+        region_of[level] *= extent;
         if (running[level]) run[level] *= extent;
         if (extent < static_cast<double>(whole)) running[level] = false;
       }

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
+#include "absl/container/inlined_vector.h"
 #include "compiler/features/columns.h"
 
 namespace kiln::features {
@@ -14,8 +14,6 @@ using ir::Op;
 
 class Counter {
  public:
-  Counter() { known_.reserve(16); }
-
   OpCounts Count(Expr e) {
     if (e->num_args == 0) return {};
     for (const auto& [known, counts] : known_) {
@@ -93,7 +91,7 @@ class Counter {
     }
   }
 
-  std::vector<std::pair<Expr, OpCounts>> known_;
+  absl::InlinedVector<std::pair<Expr, OpCounts>, 12> known_;
 };
 
 }  // namespace

@@ -76,7 +76,10 @@ std::vector<arith::Linear> IterValues(const Stage& stage, std::span<const int64_
       arith::Linear sum;
       int64_t stride = 1;
       for (size_t c = relation.children.size(); c-- > 0;) {
-        sum = arith::MultiplyAdd(sum, values[relation.children[c]], stride);
+        const arith::Linear& part = values[relation.children[c]];
+        // Of a loop that runs once there is nothing to add.
+        if (part.constant != 0 || !part.is_constant() || part.overflow)
+          sum = arith::MultiplyAdd(sum, part, stride);
         stride *= iter_extents[relation.children[c]];
       }
       values[relation.parents[0]] = std::move(sum);

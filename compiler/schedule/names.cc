@@ -7,8 +7,7 @@ namespace kiln::schedule {
 namespace {
 
 // An axis name without the characters that have a meaning in iterator names (state.h: IterName).
-std::string CleanAxisName(std::string_view name) {
-  std::string result;
+void AppendCleanAxisName(std::string_view name, std::string& result) {
   while (!name.empty()) {
     if (name.starts_with("outer") || name.starts_with("inner")) {
       result += name[0];
@@ -18,7 +17,6 @@ std::string CleanAxisName(std::string_view name) {
     result += name[0] == '.' || name[0] == '@' ? '_' : name[0];
     name.remove_prefix(1);
   }
-  return result;
 }
 
 const std::string& AxisName(const Stage& stage, int32_t iter) {
@@ -30,6 +28,24 @@ const std::string& AxisName(const Stage& stage, int32_t iter) {
 int IndexAmongChildren(const Relation& relation, int32_t iter) {
   return static_cast<int>(std::find(relation.children.begin(), relation.children.end(), iter) -
                           relation.children.begin());
+}
+
+// Lowering names all loops of a program.
+void AppendIterName(const Stage& stage, int32_t iter, std::string& name) {
+  const int32_t number = stage.iters[iter].relation;
+  if (number < 0) return AppendCleanAxisName(AxisName(stage, iter), name);
+  const Relation& relation = stage.relations[number];
+  if (relation.kind == Relation::kSplit) {
+    AppendIterName(stage, relation.parents[0], name);
+    name += '.';
+    name += std::to_string(IndexAmongChildren(relation, iter));
+    return;
+  }
+  if (relation.parents.empty()) name += "unit";  // the one loop of a rank-0 stage
+  for (int32_t parent : relation.parents) {
+    AppendIterName(stage, parent, name);
+    name += '@';
+  }
 }
 
 void CollectAxes(const Stage& stage, int32_t iter, std::vector<int>& out) {
@@ -52,16 +68,8 @@ std::string_view AnnotationName(Annotation annotation) {
 }
 
 std::string IterName(const Stage& stage, int32_t iter) {
-  const int32_t number = stage.iters[iter].relation;
-  if (number < 0) return CleanAxisName(AxisName(stage, iter));
-  const Relation& relation = stage.relations[number];
-  if (relation.kind == Relation::kSplit) {
-    return fmt::format("{}.{}", IterName(stage, relation.parents[0]),
-                       IndexAmongChildren(relation, iter));
-  }
-  if (relation.parents.empty()) return "unit";  // the one loop of a rank-0 stage
   std::string name;
-  for (int32_t parent : relation.parents) name += IterName(stage, parent) + "@";
+  AppendIterName(stage, iter, name);
   return name;
 }
 
