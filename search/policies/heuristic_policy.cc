@@ -27,9 +27,23 @@ struct PoolSize {
   int draws, population, generations;
 };
 
-PoolSize PoolSizeOf(const Parameters& p, bool gpu) {
+// What a state takes grows with its stages: where sketches have many, there are fewer states in
+// proportion. By a clock the same seed would not choose the same.
+double ShareOfStates(const Parameters& p, std::span<const Sketch> sketches) {
+  int64_t stages = 0;
+  for (const Sketch& sketch : sketches) stages += sketch.state.num_stages();
+  const auto most =
+      static_cast<int64_t>(p.heuristic_stages) * static_cast<int64_t>(sketches.size());
+  return stages <= most ? 1 : static_cast<double>(most) / static_cast<double>(stages);
+}
+
+PoolSize PoolSizeOf(const Parameters& p, bool gpu, std::span<const Sketch> sketches) {
   if (!gpu) return {p.heuristic_draws, p.heuristic_population, p.heuristic_generations};
-  return {std::max(1, p.heuristic_draws * 2 / 3), std::max(1, p.heuristic_population / 4),
+  const double share = ShareOfStates(p, sketches);
+  const auto some = [share](int states) {
+    return std::max(1, static_cast<int>(share * static_cast<double>(states)));
+  };
+  return {some(p.heuristic_draws * 2 / 3), some(p.heuristic_population / 4),
           p.heuristic_generations * 2};
 }
 
@@ -92,7 +106,7 @@ void HeuristicPolicy::Rank() {
   Hashes seen = known_;
   std::vector<Individual> pool;
   if (!task_.target.is_gpu()) pool = ByRule(sketches, seen);
-  const PoolSize size = PoolSizeOf(parameters_, task_.target.is_gpu());
+  const PoolSize size = PoolSizeOf(parameters_, task_.target.is_gpu(), sketches);
   std::vector<Individual> drawn =
       DrawPopulation(workers, parameters_, sketches, size.draws, kRejectedPerDraw * size.draws,
                      SplitSeed(~seed_, 0), seen, report_);

@@ -414,6 +414,9 @@ namespace kiln::search {
   X(int, heuristic_generations, 2, 0, 1e3,                                                        \
     "heuristic: generations",                                                                     \
     "")                                                                                           \
+  X(int, heuristic_stages, 13, 1, 1e6,                                                            \
+    "GPU, heuristic: stages of the sketches on average; of more, states are fewer in proportion", \
+    "")                                                                                           \
   /* Policies template.*. */                                                                      \
   X(int, template_population, 100, 2, 1e6,                                                        \
     "template.genetic: points of a generation",                                                   \
