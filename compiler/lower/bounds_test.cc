@@ -56,6 +56,11 @@ TEST_P(Region, IsWhatTheReadersTouch) {
   const int s = StageNamed(state, c.stage);
   EXPECT_EQ(RegionText(state, *bounds, s), c.region);
   EXPECT_EQ(GuardText(state, *bounds, s), c.guards);
+
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<Bounds> extents, InferExtents(state, /*gpu=*/false));
+  EXPECT_EQ(RegionText(state, *extents, s), c.region);
+  for (int i = 0; i < state.num_stages(); ++i)
+    EXPECT_EQ(extents->stages[i].iter_extents, bounds->stages[i].iter_extents) << i;
 }
 
 constexpr std::string_view kConv = R"(
@@ -154,6 +159,12 @@ std::vector<RegionCase> RegionCases() {
            shifted[x: 10] = B[x + 2] * 2.0
            out[x: 5] = shifted[x*2] + shifted[x*2 + 1])",
        R"([["CI", 2], ["CA", 1, 3, 0]])", "B", "out.x*2 + 2:2"},
+      {"BesideWhatAnInlinedStageReadsElsewhere", R"(
+           input A: float32[12]
+           B[x: 12] = A[x] + 1.0
+           other[x: 10] = A[x + 1] * 2.0
+           out[x: 10] = if(other[x] < other[9 - x], B[x + 1], B[x + 2]))",
+       R"([["CI", 1], ["CA", 2, 3, 0]])", "B", "out.x + 1:2"},
       {"AttachedToAnAttachedStage", R"(
            input A: float32[16]
            B[x: 16] = A[x] + 1.0

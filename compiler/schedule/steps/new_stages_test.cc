@@ -26,6 +26,24 @@ void ExpectSameResult(const dag::DagPtr& dag, const std::string& text) {
   ExpectSameResult(state, text);
 }
 
+// A search applies the same steps to thousands of states.
+TEST(NewStages, TheSameStepsMakeADagOnce) {
+  const dag::DagPtr dag = ReduceRows(Combiner::kSum, 3, 4, 6);
+  const auto made = [&](std::string_view text) {
+    const auto steps = ParseSteps(text);
+    const StatusOr<State> state = Replay(dag, *steps);
+    EXPECT_OK(state.status());
+    return state->dag();
+  };
+  constexpr std::string_view kWrite = R"([["CHW", 1, "local"]])";
+  constexpr std::string_view kRead = R"([["CHR", 0, "shared", [1]]])";
+  constexpr std::string_view kFactor = R"([["SP", 1, 2, 6, [2], 1], ["RF", 1, 2, 1]])";
+  for (const std::string_view text : {kWrite, kRead, kFactor}) EXPECT_EQ(made(text), made(text));
+  EXPECT_NE(made(kWrite), made(R"([["CHW", 1, "shared"]])"));
+  EXPECT_NE(made(kRead), made(R"([["CHR", 0, "local", [1]]])"));
+  EXPECT_NE(made(kFactor), made(R"([["SP", 1, 2, 6, [3], 1], ["RF", 1, 2, 1]])"));
+}
+
 class CombinerTest : public testing::TestWithParam<Combiner> {};
 
 // Exact and inexact splits, every piece, every position of the new axis.
