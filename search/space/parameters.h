@@ -414,7 +414,7 @@ namespace kiln::search {
   X(int, heuristic_generations, 2, 0, 1e3,                                                        \
     "heuristic: generations",                                                                     \
     "")                                                                                           \
-  X(int, heuristic_stages, 13, 1, 1e6,                                                            \
+  X(int, heuristic_stages, 14, 1, 1e6,                                                            \
     "GPU, heuristic: stages of the sketches on average; of more, states are fewer in proportion", \
     "")                                                                                           \
   /* Policies template.*. */                                                                      \
