@@ -4,7 +4,7 @@ namespace kiln::search {
 namespace {
 
 constexpr std::string_view kCpu = "two cores of a Xeon with AVX-512";
-constexpr std::string_view kGpu = "an H100";
+constexpr std::string_view kGpu = "an H200";
 
 // By class of operator.
 struct ExpectedSpeeds {
@@ -13,9 +13,9 @@ struct ExpectedSpeeds {
 constexpr ExpectedSpeeds kOnCpus = {.complex = {0.51, 0.79, 20, 64, kCpu},
                                     .simple = {0.63, 0.94, 9, 64, kCpu},
                                     .direct = {0.74, 1.00, 9, 64, kCpu}};
-constexpr ExpectedSpeeds kOnGpus = {.complex = {0.44, 0.65, 29, 256, kGpu},
-                                    .simple = {0.70, 0.93, 12, 256, kGpu},
-                                    .direct = {0.68, 0.93, 6, 256, kGpu}};
+constexpr ExpectedSpeeds kOnGpus = {.complex = {0.34, 0.61, 29, 256, kGpu},
+                                    .simple = {0.62, 0.89, 13, 256, kGpu},
+                                    .direct = {0.67, 0.88, 6, 256, kGpu}};
 
 ExpectedSpeed OfClass(const ExpectedSpeeds& speeds, OperatorClass kind) {
   switch (kind) {

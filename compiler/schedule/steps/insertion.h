@@ -32,7 +32,7 @@ StatusOr<dag::DagPtr> MakeOnce(const dag::Dag& dag, dag::EditKey key,
                                absl::FunctionRef<StatusOr<dag::DagPtr>()> make);
 
 // The beginning of a key: which kind of step, and of which stage.
-enum class EditKind : int64_t { kCacheRead, kCacheWrite, kRfactor };
+enum class EditKind : int64_t { kCacheRead, kCacheWrite, kRfactor, kMergeAxes };
 dag::EditKey BeginKey(EditKind kind, int stage);
 // Adds a part, and where it ends.
 template <typename Values>

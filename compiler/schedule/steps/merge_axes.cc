@@ -1,6 +1,7 @@
 #include "compiler/dag/merge_axes.h"
 
 #include "compiler/schedule/steps/hash.h"
+#include "compiler/schedule/steps/insertion.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"
 #include "compiler/schedule/steps/steps.h"
@@ -16,7 +17,12 @@ StatusOr<StepPtr> MergeAxesStep::Parse(StepReader& reader) {
 
 Status MergeAxesStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
-  KILN_ASSIGN_OR_RETURN(dag::DagPtr merged, dag::MergeAxes(*state.dag(), stage_id, first, count));
+  const dag::Dag& dag = *state.dag();
+  dag::EditKey key = BeginKey(EditKind::kMergeAxes, stage_id);
+  key.insert(key.end(), {first, count});
+  KILN_ASSIGN_OR_RETURN(dag::DagPtr merged, MakeOnce(dag, std::move(key), [&] {
+                          return dag::MergeAxes(dag, stage_id, first, count);
+                        }));
   for (int s = 0; s < state.num_stages(); ++s) {
     if (merged->node(s).op == state.stage(s).op || state.stage(s).is_placeholder()) continue;
     KILN_RETURN_IF_ERROR(Annotate(CheckUntouched(state, s),
