@@ -20,11 +20,9 @@
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/evolution/mutation.h"
-#include "search/evolution/rebuild.h"
-#include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
 #include "tests/schedules/environment.h"
+#include "tests/schedules/matrix_candidates.h"
 
 namespace kiln::search {
 namespace {
@@ -32,40 +30,16 @@ namespace {
 using schedule::State;
 using testing::HasSubstr;
 
-Task MakeTask(const dag::OpCase& c) {
-  return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90 -math=tf32"), {}, "[]");
-}
-
 int32_t BulkCopiesOf(const State& state) {
   const std::optional<int> s = MatrixStageOf(state);
   return s ? state.stage(*s).hints[ir::Hint::kBulkCopies] : 0;
 }
 
-// Samples of all sketches in turn, every second one with its tiles changed.
 std::vector<State> BulkStates(const Task& task, int32_t value, uint64_t seed, size_t count) {
   Parameters parameters;
   parameters.matrix_unit_prob = parameters.warpgroup_prob = 1;
-  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
-  Rng rng(seed);
-  std::vector<State> states;
-  for (size_t draw = 0; draw < 1000 * sketches.size() && states.size() < count; ++draw) {
-    const Sketch& sketch = sketches[draw % sketches.size()];
-    StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
-    if (state.ok() && states.size() % 2 == 1) {
-      const auto mutation =
-          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
-      Drop why = Drop::kIllegal;
-      if (!mutation.ok()) continue;
-      state = Rebuild(task, mutation->steps, why);
-    }
-    if (state.ok() && BulkCopiesOf(*state) == value) states.push_back(*std::move(state));
-  }
-  return states;
-}
-
-double ToleranceOf(const dag::OpCase& c) {
-  if (!c.dtype.is_float()) return 0;
-  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
+  return MatrixCandidates(task, GenerateSketches({task, parameters}), parameters, seed, 1000, count,
+                          [&](const State& state) { return BulkCopiesOf(state) == value; });
 }
 
 // Rows that are whole groups, and ends that are not; windows, strides of their own, batches; tails of
@@ -102,7 +76,7 @@ void ExpectRight(std::span<const dag::OpCase> cases, int32_t value, std::string_
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   for (const dag::OpCase& c : cases) {
     SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
-    const Task task = MakeTask(c);
+    const Task task = MatrixTask(c);
     const std::vector<State> states =
         BulkStates(task, value, seed, EnvironmentOr("KILN_CANDIDATES", 3));
     EXPECT_GE(states.size(), 2u);
@@ -112,7 +86,7 @@ void ExpectRight(std::span<const dag::OpCase> cases, int32_t value, std::string_
       ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       EXPECT_THAT(source.text, HasSubstr(call));
-      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
       if (!codegen::FindNvrtc().ok()) continue;
       ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
       EXPECT_EQ(cubin.log, "");
@@ -133,7 +107,7 @@ TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
   for (const dag::OpCase& c : kLarge) {
     for (const int32_t value : {1, 2}) {
       if (value == 2 && std::string_view(c.op).starts_with("conv")) continue;
-      const Task task = MakeTask(c);
+      const Task task = MatrixTask(c);
       int found = 0;
       for (const State& state : BulkStates(task, value, EnvironmentOr("KILN_SEED", 1), 40)) {
         const int root = RootsOfMatrixUnits(state).at(0);
@@ -151,7 +125,7 @@ TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
           return kernel.copying_threads > 0;
         };
         EXPECT_EQ(std::ranges::find_if(source.kernels, copies)->grid[0], 2);
-        ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+        ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
         if (++found == 2) break;
       }
       EXPECT_GE(found, 1) << c.Name() << " " << value;
@@ -165,7 +139,7 @@ TEST(BulkCopies, SamplesFit) {
                                      {std::span<const dag::OpCase>(kPairCases), 2}}) {
     for (const dag::OpCase& c : cases) {
       SCOPED_TRACE(c.Name());
-      const Task task = MakeTask(c);
+      const Task task = MatrixTask(c);
       for (const State& state : BulkStates(task, value, 7, 20)) {
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
@@ -180,7 +154,7 @@ TEST(BulkCopies, SamplesFit) {
 // Windows that cover one axis of the image alone: its rows may be interleaved, where the array's are whole
 // groups of them.
 TEST(BulkCopies, WindowsOfLargeImagesFit) {
-  const Task task = MakeTask({"conv2d_nhwc", "16,224,224,64,64,3,3,1,1", "relu", ir::kFloat16});
+  const Task task = MatrixTask({"conv2d_nhwc", "16,224,224,64,64,3,3,1,1", "relu", ir::kFloat16});
   for (const State& state : BulkStates(task, 1, EnvironmentOr("KILN_SEED", 7), 400)) {
     SCOPED_TRACE(schedule::PrintSteps(state.steps()));
     ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
@@ -194,7 +168,7 @@ TEST(BulkCopies, WhatDoesNotFitGetsNone) {
                                dag::OpCase{"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
                                dag::OpCase{"matmul", "64,40,147", "", ir::kFloat16}}) {
     SCOPED_TRACE(c.Name());
-    EXPECT_TRUE(BulkStates(MakeTask(c), 1, 3, 1).empty());
+    EXPECT_TRUE(BulkStates(MatrixTask(c), 1, 3, 1).empty());
   }
 }
 

@@ -17,11 +17,10 @@
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/evolution/mutation.h"
-#include "search/evolution/rebuild.h"
 #include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
 #include "tests/schedules/environment.h"
+#include "tests/schedules/matrix_candidates.h"
 
 namespace kiln::search {
 namespace {
@@ -97,52 +96,27 @@ constexpr dag::OpCase kWarpgroupCases[] = {
     {"dense", "64,48,128", "", ir::kFloat8E4M3},
     {"dense", "49,40,144", "bias", ir::kFloat8E5M2},
 };
-// Of short floats the last bit; of TF32 the rounding of factors.
-double ToleranceOf(const dag::OpCase& c) {
-  if (!c.dtype.is_float()) return 0;
-  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
-}
-
-Task MakeTask(const dag::OpCase& c) {
-  return Task(c.Build(), *target::ParseTarget("cuda -arch=sm_90 -math=tf32"), {}, "[]");
-}
 
 int32_t UnitOf(const State& state) {
   const std::optional<int> s = MatrixStageOf(state);
   return s ? state.stage(*s).hints[ir::Hint::kMatrixUnit] : 0;
 }
 
-// Samples of all sketches in turn with tiles for this kind of matrix units, every second one with
-// its tiles changed.
 std::vector<State> MatrixStates(const Task& task, MatrixUnitScope scope, uint64_t seed,
                                 size_t count) {
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
   parameters.warpgroup_prob = scope == MatrixUnitScope::kWarpgroup ? 1 : 0;
-  const std::vector<Sketch> sketches = GenerateSketches({task, parameters});
-  Rng rng(seed);
-  std::vector<State> states;
-  for (size_t draw = 0; draw < 200 * sketches.size() && states.size() < count; ++draw) {
-    const Sketch& sketch = sketches[draw % sketches.size()];
-    StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
-    if (state.ok() && states.size() % 2 == 1) {
-      const auto mutation =
-          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
-      Drop why = Drop::kIllegal;
-      if (!mutation.ok()) continue;
-      state = Rebuild(task, mutation->steps, why);
-    }
-    if (state.ok() && UnitOf(*state) == static_cast<int32_t>(scope))
-      states.push_back(*std::move(state));
-  }
-  return states;
+  return MatrixCandidates(
+      task, GenerateSketches({task, parameters}), parameters, seed, 200, count,
+      [&](const State& state) { return UnitOf(state) == static_cast<int32_t>(scope); });
 }
 
 void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnitScope scope, std::string_view call) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   for (const dag::OpCase& c : cases) {
     SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
-    const Task task = MakeTask(c);
+    const Task task = MatrixTask(c);
     const std::vector<State> states =
         MatrixStates(task, scope, seed, EnvironmentOr("KILN_CANDIDATES", 3));
     EXPECT_GE(states.size(), 2u);
@@ -152,7 +126,7 @@ void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnitScope scope, std:
       ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       EXPECT_THAT(source.text, HasSubstr(call));
-      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
       if (!codegen::FindNvrtc().ok()) continue;
       ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
       // Nothing of products that wait for each other.
@@ -172,7 +146,7 @@ TEST(MatrixUnits, SoDoThoseOfFourWarps) {
 // Sums that groups of threads, blocks and the blocks of clusters share out, in every combination.
 TEST(MatrixUnits, PartsOfSumsAreTheirs) {
   const dag::OpCase c{"conv2d_nhwc", "1,7,7,32,128,3,3,1,1", "bias,relu", ir::kFloat16};
-  const Task task = MakeTask(c);
+  const Task task = MatrixTask(c);
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
   Rng rng(EnvironmentOr("KILN_SEED", 1));
@@ -191,7 +165,7 @@ TEST(MatrixUnits, PartsOfSumsAreTheirs) {
     ASSERT_TRUE(found.has_value());
     SCOPED_TRACE(schedule::PrintSteps(found->steps()));
     ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(*found, {.gpu = true}));
-    ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+    ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
     ++split;
   }
   EXPECT_GE(split, 5u);
@@ -202,7 +176,7 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
   for (const dag::OpCase& c : {dag::OpCase{"matmul", "64,64,256", "relu", ir::kFloat16},
                                dag::OpCase{"dense", "64,48,512", "", ir::kInt8}}) {
     SCOPED_TRACE(c.Name());
-    const Task task = MakeTask(c);
+    const Task task = MatrixTask(c);
     int found = 0;
     for (const State& state :
          MatrixStates(task, MatrixUnitScope::kWarpgroup, EnvironmentOr("KILN_SEED", 1), 60)) {
@@ -210,7 +184,7 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       if (source.text.find("wait_for_products<1>();") == source.text.npos) continue;
       SCOPED_TRACE(schedule::PrintSteps(state.steps()));
-      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
       if (++found == 3) break;
     }
     EXPECT_GE(found, 1);
@@ -230,14 +204,14 @@ TEST(MatrixUnits, ResultsOf16BitsAreStoredWhole) {
         {dag::OpCase{"matmul", "64,64,64", "", ir::kFloat32}, false}}) {
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       SCOPED_TRACE(c.Name());
-      const Task task = MakeTask(c);
+      const Task task = MatrixTask(c);
       int found = 0;
       for (const State& state : MatrixStates(task, scope, EnvironmentOr("KILN_SEED", 1), 40)) {
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
         ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
         if (source.text.find("transpose_quad(quad") == source.text.npos) continue;
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));
-        ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+        ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
         if (++found == 2) break;
       }
       EXPECT_EQ(found > 0, is_whole);
@@ -247,7 +221,7 @@ TEST(MatrixUnits, ResultsOf16BitsAreStoredWhole) {
 
 // Half of the samples have swizzled tiles, padded ones the others.
 TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
-  const Task task = MakeTask(kCases[0]);
+  const Task task = MatrixTask(kCases[0]);
   std::set<bool> found;
   for (const State& state : MatrixStates(task, MatrixUnitScope::kWarp, 3, 30)) {
     ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
@@ -261,7 +235,7 @@ TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
 TEST(MatrixUnits, SamplesFit) {
   for (const dag::OpCase& c : kCases) {
     SCOPED_TRACE(c.Name());
-    const Task task = MakeTask(c);
+    const Task task = MatrixTask(c);
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       for (const State& state : MatrixStates(task, scope, 7, 30)) {
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));

@@ -16,21 +16,15 @@
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/evolution/mutation.h"
-#include "search/evolution/rebuild.h"
-#include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
 #include "tests/schedules/environment.h"
+#include "tests/schedules/matrix_candidates.h"
 
 namespace kiln::search {
 namespace {
 
 using schedule::State;
 using testing::HasSubstr;
-
-Task MakeTask(const dag::OpCase& c, std::string_view target = "cuda -arch=sm_90 -math=tf32") {
-  return Task(c.Build(), *target::ParseTarget(target), {}, "[]");
-}
 
 Parameters OfSmallProducts() {
   Parameters parameters;
@@ -57,30 +51,10 @@ bool IsOfFourWarps(const State& state) {
   return s && ir::MatrixUnitScopeOf(state.stage(*s).hints) == ir::MatrixUnitScope::kWarpgroup;
 }
 
-// In turn of all sketches, every second one with its tiles changed.
 std::vector<State> States(const Task& task, uint64_t seed, size_t count) {
   const Parameters parameters = OfSmallProducts();
-  const std::vector<Sketch> sketches = SketchesThatTranspose(task, parameters);
-  Rng rng(seed);
-  std::vector<State> states;
-  for (size_t draw = 0; draw < 300 * sketches.size() && states.size() < count; ++draw) {
-    const Sketch& sketch = sketches[draw % sketches.size()];
-    StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
-    if (state.ok() && states.size() % 2 == 1) {
-      const auto mutation =
-          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
-      Drop why = Drop::kIllegal;
-      if (!mutation.ok()) continue;
-      state = Rebuild(task, mutation->steps, why);
-    }
-    if (state.ok() && IsOfFourWarps(*state)) states.push_back(*std::move(state));
-  }
-  return states;
-}
-
-double ToleranceOf(const dag::OpCase& c) {
-  if (!c.dtype.is_float()) return 0;
-  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
+  return MatrixCandidates(task, SketchesThatTranspose(task, parameters), parameters, seed, 300,
+                          count, IsOfFourWarps);
 }
 
 constexpr dag::OpCase kCases[] = {
@@ -99,7 +73,7 @@ TEST(TransposedFactors, CandidatesComputeWhatTheProgramSays) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   for (const dag::OpCase& c : kCases) {
     SCOPED_TRACE(fmt::format("{}, seed {}", c.Name(), seed));
-    const Task task = MakeTask(c);
+    const Task task = MatrixTask(c);
     const std::vector<State> states = States(task, seed, EnvironmentOr("KILN_CANDIDATES", 3));
     EXPECT_GE(states.size(), 2u);
     for (const State& state : states) {
@@ -108,7 +82,7 @@ TEST(TransposedFactors, CandidatesComputeWhatTheProgramSays) {
       ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       EXPECT_THAT(source.text, HasSubstr("multiply_warpgroup_"));
-      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
     }
   }
 }
@@ -119,12 +93,12 @@ TEST(TransposedFactors, TheirTilesComeInBulk) {
                                dag::OpCase{"matmul", "128,64,256", "", ir::kInt8}}) {
     SCOPED_TRACE(c.Name());
     int found = 0;
-    for (const State& state : States(MakeTask(c), EnvironmentOr("KILN_SEED", 1), 40)) {
+    for (const State& state : States(MatrixTask(c), EnvironmentOr("KILN_SEED", 1), 40)) {
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
       ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
       if (source.text.find("copy_box(") == source.text.npos) continue;
       SCOPED_TRACE(schedule::PrintSteps(state.steps()));
-      ASSERT_OK(codegen::CompareEmulated(program, 5, ToleranceOf(c)));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
       if (++found == 2) break;
     }
     EXPECT_GE(found, 1);
@@ -138,13 +112,13 @@ TEST(TransposedFactors, OnlyWhatGainsHasThem) {
     return SketchesThatTranspose(task, parameters).size();
   };
   const dag::OpCase matmul{"matmul", "64,64,64", "", ir::kFloat32};
-  EXPECT_GE(count(MakeTask(matmul), small), 1u);
-  EXPECT_EQ(count(MakeTask(matmul), usual), 0u);
-  EXPECT_GE(count(MakeTask({"matmul", "1024,1024,1024", "", ir::kFloat32}), usual), 1u);
-  EXPECT_EQ(count(MakeTask(matmul, "cuda -arch=sm_90"), small), 0u) << "no TF32";
-  EXPECT_EQ(count(MakeTask(matmul, "cuda -arch=sm_80 -math=tf32"), small), 0u);
-  EXPECT_EQ(count(MakeTask({"matmul", "64,64,64", "", ir::kFloat16}), small), 0u);
-  EXPECT_EQ(count(MakeTask({"dense", "64,64,64", "", ir::kFloat32}), small), 0u);
+  EXPECT_GE(count(MatrixTask(matmul), small), 1u);
+  EXPECT_EQ(count(MatrixTask(matmul), usual), 0u);
+  EXPECT_GE(count(MatrixTask({"matmul", "1024,1024,1024", "", ir::kFloat32}), usual), 1u);
+  EXPECT_EQ(count(MatrixTask(matmul, "cuda -arch=sm_90"), small), 0u) << "no TF32";
+  EXPECT_EQ(count(MatrixTask(matmul, "cuda -arch=sm_80 -math=tf32"), small), 0u);
+  EXPECT_EQ(count(MatrixTask({"matmul", "64,64,64", "", ir::kFloat16}), small), 0u);
+  EXPECT_EQ(count(MatrixTask({"dense", "64,64,64", "", ir::kFloat32}), small), 0u);
 }
 
 }  // namespace

@@ -50,21 +50,11 @@ std::vector<int> OrderOf(const CacheReadStep& step, size_t dimensions) {
   return order;
 }
 
-StatusOr<dag::OperatorPtr> CopyOf(const dag::Operator& producer, std::string name,
-                                  std::span<const int> order) {
-  auto pool = std::make_shared<ir::ExprPool>();
+std::vector<dag::Axis> CopyAxes(const dag::Operator& producer, std::span<const int> order) {
   std::vector<dag::Axis> axes;
-  std::vector<ir::Expr> indices(order.size());
-  for (size_t d = 0; d < order.size(); ++d) {
-    const auto of = static_cast<size_t>(order[d]);
-    axes.push_back({fmt::format("ax{}", d), producer.shape()[of]});
-    indices[of] = pool->Var(static_cast<int32_t>(d));
-  }
-  const ir::Type type = producer.type();
-  const std::vector<int64_t>& shape = producer.shape();
-  const ir::Expr body = pool->Load(0, indices, type);
-  return dag::Operator::Compute(std::move(name), std::move(axes), {}, dag::Combiner::kNone, {body},
-                                std::move(pool), {&type, 1}, {&shape, 1});
+  for (size_t d = 0; d < order.size(); ++d)
+    axes.push_back({fmt::format("ax{}", d), producer.shape()[static_cast<size_t>(order[d])]});
+  return axes;
 }
 
 // The same where it reads the copy in place of what these slots were.
@@ -121,7 +111,8 @@ StatusOr<dag::DagPtr> WithCopy(const dag::Dag& dag, const CacheReadStep& step,
   const int position = step.stage_id + 1;
   std::vector<dag::OpNode> nodes = NodesWithGap(dag, position);
   KILN_ASSIGN_OR_RETURN(nodes[position].op,
-                        CopyOf(producer, CacheName(dag, producer.name(), step.scope), order));
+                        MakeCopy(producer, CacheName(dag, producer.name(), step.scope),
+                                 CopyAxes(producer, order), order));
   nodes[position].inputs = {{step.stage_id, 0}};
   for (int reader : step.readers) {
     dag::OpNode& node = nodes[reader + 1];  // readers stand after the producer: they have moved up

@@ -30,10 +30,11 @@ std::string CacheName(const dag::Dag& dag, std::string_view name, std::string_vi
 }
 
 StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string name,
-                                    std::vector<dag::Axis> axes) {
+                                    std::vector<dag::Axis> axes, std::span<const int> order) {
   auto pool = std::make_shared<ir::ExprPool>();
-  std::vector<ir::Expr> indices;
-  for (size_t i = 0; i < axes.size(); ++i) indices.push_back(pool->Var(static_cast<int32_t>(i)));
+  std::vector<ir::Expr> indices(axes.size());
+  for (size_t d = 0; d < axes.size(); ++d)
+    indices[order.empty() ? d : static_cast<size_t>(order[d])] = pool->Var(static_cast<int32_t>(d));
   const ir::Expr body = pool->Load(0, indices, producer.type());
   const ir::Type type = producer.type();
   const std::vector<int64_t> shape = producer.shape();

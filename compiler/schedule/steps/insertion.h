@@ -2,6 +2,7 @@
 #pragma once
 
 #include <iterator>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,10 @@ std::vector<dag::OpNode> NodesWithGap(const dag::Dag& dag, int position);
 // "data.shared"; when the DAG has that already "data.d.shared", "data.d.d.shared" and so on.
 std::string CacheName(const dag::Dag& dag, std::string_view name, std::string_view scope);
 
-// name[axes] = producer[axes]
+// name[axes] = producer[axes]; dimension d of the copy is dimension order[d] of the producer, or d
+// where there is no order.
 StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string name,
-                                    std::vector<dag::Axis> axes);
+                                    std::vector<dag::Axis> axes, std::span<const int> order = {});
 
 // The scope is a word like "shared" or "local"; the producer has one output.
 Status CheckCacheable(const dag::Operator& producer, std::string_view scope);

@@ -1,0 +1,53 @@
+// What the tests of candidates for matrix units share: tasks, samples, tolerances.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/schedule/state.h"
+#include "search/evolution/mutation.h"
+#include "search/evolution/rebuild.h"
+#include "search/sampling/sample_gpu.h"
+#include "search/space/sketch.h"
+
+namespace kiln::search {
+
+inline Task MatrixTask(const dag::OpCase& c,
+                       std::string_view target = "cuda -arch=sm_90 -math=tf32") {
+  return Task(c.Build(), *target::ParseTarget(target), {}, "[]");
+}
+
+// Samples of all sketches in turn, every second one with its tiles changed, that are accepted: `count`
+// of them, or as many as so many draws of each sketch give.
+inline std::vector<schedule::State> MatrixCandidates(
+    const Task& task, std::span<const Sketch> sketches, const Parameters& parameters, uint64_t seed,
+    size_t draws, size_t count, const std::function<bool(const schedule::State&)>& accepts) {
+  Rng rng(seed);
+  std::vector<schedule::State> states;
+  for (size_t draw = 0; draw < draws * sketches.size() && states.size() < count; ++draw) {
+    const Sketch& sketch = sketches[draw % sketches.size()];
+    StatusOr<schedule::State> state = SampleGpu(sketch, task, parameters, rng);
+    if (state.ok() && states.size() % 2 == 1) {
+      const auto mutation =
+          MutateAs(MutationKind::kTileSize, task, parameters, {state->steps(), sketch.steps}, rng);
+      Drop why = Drop::kIllegal;
+      if (!mutation.ok()) continue;
+      state = Rebuild(task, mutation->steps, why);
+    }
+    if (state.ok() && accepts(*state)) states.push_back(*std::move(state));
+  }
+  return states;
+}
+
+// Of short floats the last bit; of TF32 the rounding of factors.
+inline double MatrixTolerance(const dag::OpCase& c) {
+  if (!c.dtype.is_float()) return 0;
+  return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;
+}
+
+}  // namespace kiln::search
