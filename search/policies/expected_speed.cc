@@ -15,7 +15,7 @@ constexpr ExpectedSpeeds kOnCpus = {.complex = {0.51, 0.79, 20, 64, kCpu},
                                     .direct = {0.74, 1.00, 9, 64, kCpu}};
 constexpr ExpectedSpeeds kOnGpus = {.complex = {0.34, 0.61, 29, 256, kGpu},
                                     .simple = {0.62, 0.89, 13, 256, kGpu},
-                                    .direct = {0.67, 0.88, 6, 256, kGpu}};
+                                    .direct = {0.67, 0.88, 8, 256, kGpu}};
 
 ExpectedSpeed OfClass(const ExpectedSpeeds& speeds, OperatorClass kind) {
   switch (kind) {
