@@ -10,9 +10,10 @@
 
 #include "base/file.h"
 #include "compiler/dag/text.h"
+#include "compiler/ir/matrix_unit.h"
+#include "compiler/target/math.h"
 #include "frontend/onnx/import.h"
 #include "frontend/zoo/zoo.h"
-#include "graph/passes/passes.h"
 #include "graph/prepare.h"
 #include "graph/text.h"
 
@@ -143,6 +144,17 @@ StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& t
   return true;
 }
 
+graph::PassOptions PassOptionsFor(const target::Target& target, graph::WinogradRule winograd) {
+  graph::PassOptions options{.is_gpu = target.is_gpu(), .winograd = winograd};
+  for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
+    // Of 16 bits either order will do. The architecture may not be known yet.
+    const bool is_allowed = !unit.rounds || target::AllowsTf32(target);
+    if (target.is_gpu() && is_allowed && unit.factor.bytes() != 2)
+      options.along_sum.push_back(unit.factor);
+  }
+  return options;
+}
+
 StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Target& target,
                                   Variants variants, std::string_view after) {
   if (after.empty()) return graph::PrintGraph(network);
@@ -158,8 +170,7 @@ StatusOr<std::string> NetworkText(const graph::Graph& network, const target::Tar
   };
   KILN_ASSIGN_OR_RETURN(
       const graph::Graph done,
-      graph::RunPasses(network, {.is_gpu = target.is_gpu(), .winograd = RuleOf(variants)},
-                       {.observer = observe}));
+      graph::RunPasses(network, PassOptionsFor(target, RuleOf(variants)), {.observer = observe}));
   return after == "all" ? graph::PrintGraph(done) : text;
 }
 
@@ -167,7 +178,7 @@ StatusOr<std::vector<NetworkTuneTask>> TuneTasks(const graph::Graph& network,
                                                  const target::Target& target,
                                                  const TaskSelection& selection) {
   const auto prepare = [&](graph::WinogradRule rule) {
-    return graph::PrepareNetwork(network, {.passes = {.is_gpu = target.is_gpu(), .winograd = rule},
+    return graph::PrepareNetwork(network, {.passes = PassOptionsFor(target, rule),
                                            .pack_constants = selection.pack_constants});
   };
   KILN_ASSIGN_OR_RETURN(

@@ -12,6 +12,7 @@
 #include "compiler/dag/dag.h"
 #include "compiler/target/target.h"
 #include "graph/graph.h"
+#include "graph/passes/passes.h"
 #include "graph/tasks.h"
 
 namespace kiln::client {
@@ -64,6 +65,11 @@ struct NetworkTuneTask {
   bool is_simple = false;   // graph::NetworkTask
   std::vector<TaskVariant> variants;
 };
+
+// What the passes are told of a target: weights of convolutions that matrix units may multiply as TF32, or
+// bytes, lie along the sum.
+graph::PassOptions PassOptionsFor(const target::Target& target,
+                                  graph::WinogradRule winograd = graph::WinogradRule::kNone);
 
 // The text of the network (graph/text.h): as it was given, after the pass of this name, or after
 // "all". Refuses a name that no pass has.

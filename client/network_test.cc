@@ -79,6 +79,26 @@ TEST(NetworkTest, AttentionIsATask) {
 }
 
 // What stands before a convolution is a part of it, or a kernel of its own.
+// Whether the architecture is known or not, so that what was tuned is found when it is compiled.
+TEST(NetworkTest, WeightsOfTf32LieAlongTheSum) {
+  ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
+  const auto convolutions = [&](std::string_view target) {
+    const auto tasks = TuneTasks(network, *target::ParseTarget(target), {});
+    std::vector<std::string> found;
+    for (const NetworkTuneTask& task : *tasks) {
+      if (task.description.starts_with("conv 1,56,56,64 x")) found.push_back(task.description);
+    }
+    return found;
+  };
+  const std::vector<std::string> usual = convolutions("cuda -arch=sm_90");
+  const std::vector<std::string> along = convolutions("cuda -arch=sm_90 -math=tf32");
+  EXPECT_THAT(usual, testing::Contains(HasSubstr("x 3,3,64,64")));
+  EXPECT_THAT(along, testing::Contains(HasSubstr("x 64,3,3,64")));
+  EXPECT_THAT(along, testing::Not(testing::Contains(HasSubstr("x 3,3,64,64"))));
+  EXPECT_EQ(convolutions("cuda -math=tf32"), along);
+  EXPECT_THAT(convolutions("llvm"), testing::Contains(HasSubstr("x 3,3,64,64")));
+}
+
 TEST(NetworkTest, SimpleTasksAreLeftOutUnlessAskedFor) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
   const auto tasks = [&](Variants variants, bool include_simple) {

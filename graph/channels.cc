@@ -25,6 +25,11 @@ std::optional<ProductChannels> OfConvolution(const Graph& graph, const Node& nod
     channels.weight_of_input = first;
     return channels;
   }
+  if (IntOf(node, "output_first") != 0) {
+    channels.weight_of_output = 0;
+    if (!grouped) channels.weight_of_input = rank - 1;
+    return channels;
+  }
   channels.weight_of_output = last ? second : first;
   if (!grouped) channels.weight_of_input = last ? first : second;
   return channels;

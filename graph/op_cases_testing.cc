@@ -44,6 +44,8 @@ std::vector<OpCase> WrittenCases() {
        {"float32[1, 3, 7, 5]", "float32[4, 3, 3, 2]"}},
       {"conv(a, b) {pads: [1, 1], groups: 2, channels_last: 1}",
        {"float16[1, 9, 4]", "float16[3, 2, 6]"}},
+      {"conv(a, b) {pads: [1, 1], groups: 2, channels_last: 1, output_first: 1}",
+       {"float32[1, 9, 4]", "float32[6, 3, 2]"}},
       {"conv(a, b) {dilations: [1, 2, 1]}", {"int8[1, 2, 3, 5, 3]", "int8[3, 2, 2, 2, 2]"}},
       {"depthwise_conv(a, b) {pads: [1, 1, 0, 1]}", {"float32[1, 3, 6, 5]", "float32[3, 2, 3, 3]"}},
       {"depthwise_conv(a, b) {strides: [2], channels_last: 1}",

@@ -46,7 +46,7 @@ StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const target::Tar
 
 // The network with convolutions as they stand.
 graph::PrepareOptions PreparationOf(const CompileOptions& options) {
-  return {.passes = {.is_gpu = options.programs.target.is_gpu()},
+  return {.passes = PassOptionsFor(options.programs.target),
           .pack_constants = options.pack_constants};
 }
 

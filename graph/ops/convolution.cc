@@ -19,13 +19,15 @@ struct Weight {
 };
 
 // Fails where the weights have not the image's dimensions, or where the types do not fit.
-Weight ReadWeight(NodeWriter& w, Layout layout) {
+// is_output_first: the first axis is one of the channels, where those come last, too.
+Weight ReadWeight(NodeWriter& w, Layout layout, bool is_output_first = false) {
   RequireDomain(w, Domain::kNumbers, 0);
   RequireSameTypes(w, 0);
   RequireRank(w, 1, layout.dims + 2, layout.dims + 2);
   if (!w.ok()) return {};
   const std::vector<int64_t>& shape = w.shape(1);
   const auto dims = static_cast<std::ptrdiff_t>(layout.dims);
+  if (is_output_first) return {shape.back(), shape[0], {shape.begin() + 1, shape.end() - 1}};
   if (layout.channels_last) {
     return {shape[static_cast<size_t>(dims)], shape.back(), {shape.begin(), shape.begin() + dims}};
   }
@@ -43,9 +45,13 @@ std::vector<TensorRef> Result(NodeWriter& w, const dag::OpContext& c, const Tens
 std::vector<TensorRef> Conv(NodeWriter& w) {
   const Layout layout = ReadLayout(w);
   if (!w.ok()) return {w.input(0)};
-  const Weight weight = ReadWeight(w, layout);
+  const bool is_output_first = Flag(w, "output_first");
+  if (is_output_first && !layout.channels_last)
+    w.Fail("output_first = 1 where the channels are not last, whose weights are [CO, CI, K...]");
+  if (!w.ok()) return {w.input(0)};
+  const Weight weight = ReadWeight(w, layout, is_output_first);
   const dag::ConvSpec spec{layout, ReadWindow(w, weight.kernel),
-                           IntBetween(w, "groups", 1, dag::kMaxExtent)};
+                           IntBetween(w, "groups", 1, dag::kMaxExtent), is_output_first};
   const int64_t ci = Channels(w, layout);
   const int64_t co = layout.channels_last ? weight.second : weight.first;
   const int64_t group_channels = layout.channels_last ? weight.first : weight.second;
@@ -115,11 +121,13 @@ OpDef Convolution(std::string name, std::string doc, std::vector<AttributeSpec> 
 
 std::vector<OpDef> ConvolutionOps() {
   const AttributeSpec groups = IntAttribute("groups", "independent groups of channels", 1);
+  const AttributeSpec output_first = IntAttribute(
+      "output_first", "1: where channels come last, weights are [CO, K..., CI/groups]", 0);
   return {
       Convolution("conv",
                   "convolution with [CO, CI/groups, K...], or [K..., CI/groups, CO] where channels "
                   "come last",
-                  {groups}, Conv),
+                  {groups, output_first}, Conv),
       Convolution("depthwise_conv",
                   "convolution of each channel by itself, with [C, M, K...], or [K..., C, M] where "
                   "channels come last: M outputs for each channel",

@@ -140,6 +140,9 @@ TEST(ConvTest, MatchesLoopsOverRandomCases) {
     EXPECT_EQ(RunOp(fmt::format("conv(a, b) {{{}, {}}}", c.Text(true), groups),
                     {Permuted(x, behind), Permuted(w, KernelFirst(c.dims(), true))}),
               Permuted(want, behind));
+    EXPECT_EQ(RunOp(fmt::format("conv(a, b) {{{}, {}, output_first: 1}}", c.Text(true), groups),
+                    {Permuted(x, behind), Permuted(w, behind)}),
+              Permuted(want, behind));
   }
 }
 
@@ -236,6 +239,11 @@ TEST(ConvolutionTest, AreTheLibrarysOperators) {
        "conv(a, b) {pads: [1, 1, 1, 1], channels_last: 1}",
        {1, 7, 9, 6},
        {3, 3, 6, 4}},
+      {"conv2d_nhwc",
+       "1,7,9,4,6,3,2,1,1,1,2,output_first=1",
+       "conv(a, b) {pads: [1, 1, 1, 1], channels_last: 1, output_first: 1, groups: 2}",
+       {1, 7, 9, 6},
+       {4, 3, 2, 3}},
       {"conv1d_ncw",
        "1,11,4,3,3,2,1",
        "conv(a, b) {strides: [2], pads: [1, 1]}",
@@ -341,6 +349,9 @@ TEST(ConvolutionTest, Refuses) {
       {"conv(a, b)", {x, halves}, "inputs of float32 and float16"},
       {"conv(a, b)", {flags, flags}, "input of bool, expected numbers"},
       {"conv(a, b)", {x, w}, "4 input channels in 1 groups meet weights of shape [4, 2, 3, 3]"},
+      {"conv(a, b) {output_first: 1}",
+       {x, square},
+       "output_first = 1 where the channels are not last"},
       {"conv(a, b) {groups: 3}", {x, w}, "4 input channels in 3 groups"},
       {"conv(a, b) {groups: 0}", {x, w}, "groups = 0, expected 1 to"},
       {"conv(a, b) {strides: [1]}", {x, square}, "strides has 1 entries, expected 2"},

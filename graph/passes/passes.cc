@@ -11,6 +11,7 @@
 #include "graph/passes/merge_equal.h"
 #include "graph/passes/merge_products.h"
 #include "graph/passes/simplify.h"
+#include "graph/passes/weights_along_sum.h"
 #include "graph/passes/winograd.h"
 #include "graph/rewrite.h"
 #include "graph/verify.h"
@@ -47,6 +48,10 @@ const std::vector<Pass>& AllPasses() {
        .doc = "3x3 convolutions by Winograd's method",
        .run = UseWinograd,
        .wanted = [](const PassOptions& o) { return o.winograd != WinogradRule::kNone; }},
+      {.name = "weights-along-sum",
+       .doc = "weights of convolutions with the output channels first",
+       .run = WeightsAlongSum,
+       .wanted = [](const PassOptions& options) { return !options.along_sum.empty(); }},
       Always("fold-constants", "as above", FoldConstants),
       Always("simplify", "as above", Simplify),
       Always("merge-equal", "equal nodes and constants become one", MergeEqual),

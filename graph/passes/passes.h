@@ -28,6 +28,8 @@ struct PassOptions {
   WinogradRule winograd = WinogradRule::kNone;
   // Of the convolutions that make these values alone; none: of all.
   std::optional<std::set<std::string, std::less<>>> winograd_only = {};
+  // Types of factors of which the target reads those best that are neighbours along the sum.
+  std::vector<ir::Type> along_sum = {};
 };
 
 struct Pass {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/status_testing.h"
+#include "graph/channels.h"
 #include "graph/evaluate.h"
 #include "graph/text_testing.h"
 #include "graph/verify.h"
@@ -135,6 +136,32 @@ output y, z)";
       EXPECT_EQ(CountOf(graph, "conv"), 1 - strided);
     }
   }
+}
+
+// Of the type that the target says, and of channels that are more than the window's elements.
+TEST(PassesTest, WeightsLieAlongTheSum) {
+  const std::string_view text = R"(
+input x: {0}[1, 9, 8, 4]
+const w: {0}[3, 3, 4, 6] = random(1, -1, 1)
+const v: {0}[3, 3, 2, 6] = random(2, -1, 1)
+const u: {0}[3, 5, 4, 6] = random(3, -1, 1)
+a = conv(x, w) {{pads: [1, 1, 1, 1], channels_last: 1}}
+b = conv(x, v) {{pads: [1, 1, 1, 1], channels_last: 1, groups: 2}}
+c = conv(x, u) {{pads: [1, 2, 1, 2], channels_last: 1}}
+output a, b, c)";
+  const auto turned = [&](std::string_view type) {
+    const Graph graph =
+        Passed(fmt::format(fmt::runtime(text), type), {.along_sum = {ir::kFloat32}});
+    std::vector<std::vector<int64_t>> shapes;
+    for (const Node& node : graph.nodes()) {
+      EXPECT_EQ(node.op->name, "conv");  // transposes are folded
+      if (IntOf(node, "output_first") == 1)
+        shapes.push_back(graph.value(node.inputs[1]).type.shape);
+    }
+    return shapes;
+  };
+  EXPECT_THAT(turned("float32"), testing::ElementsAre(std::vector<int64_t>{6, 3, 3, 4}));
+  EXPECT_THAT(turned("float64"), testing::IsEmpty());
 }
 
 TEST(PassesTest, WhatDoesNothingGoes) {

@@ -22,7 +22,8 @@ bool AllAre(const std::vector<int64_t>& values, int64_t value) {
 
 // What Winograd's method can do.
 std::optional<dag::WinogradImage> ImageOf(const Graph& graph, const Node& node) {
-  if (node.op->name != "conv" || IntOf(node, "channels_last") == 0 || IntOf(node, "groups") != 1)
+  if (node.op->name != "conv" || IntOf(node, "channels_last") == 0 || IntOf(node, "groups") != 1 ||
+      IntOf(node, "output_first") != 0)
     return std::nullopt;
   const Value &data = graph.value(node.inputs[0]), &weights = graph.value(node.inputs[1]);
   const std::vector<int64_t>& shape = weights.type.shape;

@@ -8,7 +8,8 @@ Each workload is tuned by `KILN tune ... --target cuda` with a database of its o
 float16, bfloat16, int8 and float8_e4m3fn; tf32 is `--dtype float32 --math tf32`. The peer is PyTorch in the same type
 (float32: without TF32): of a convolution the faster of cuDNN's NCHW and NHWC, without bias and relu, which ours has; of a
 matrix product cuBLAS, of 8 bits cuBLASLt (torch._int_mm, torch._scaled_mm), which wants the second factor as `dense` has
-it; of attention scaled_dot_product_attention. --part 1/4 is every fourth row from the second on, for one of several GPUs.
+it; of attention scaled_dot_product_attention. Weights of TF32 convolutions lie along the sum, as they do in networks and as
+cuDNN wants them for NHWC: output_first=1. --part 1/4 is every fourth row from the second on, for one of several GPUs.
 Peers are medians of 30 replays of a CUDA graph of 20 calls. Writes
 FOLDER/vendor_peers.json and .md.
 """
@@ -58,6 +59,8 @@ def part(text):
 
 
 def typed(row, kind):
+    if row.startswith("conv2d") and kind in ("tf32", "int8", "float8_e4m3fn"):
+        row = row.replace(EPILOGUE, ",output_first=1" + EPILOGUE)
     if kind == "float32":
         return row
     return row + (" --math tf32" if kind == "tf32" else f" --dtype {kind}")
@@ -99,7 +102,7 @@ def peer_us(torch, row):
         a = tensor(torch, dtype, m, k)
         b = tensor(torch, dtype, n, k).t() if op == "dense" else tensor(torch, dtype, k, n)
         return median_us(torch, lambda: a @ b), "cuBLAS"
-    batch, height, width, filters, channels, kernel_h, kernel_w, stride, pad = numbers
+    batch, height, width, filters, channels, kernel_h, kernel_w, stride, pad = numbers[:9]
     ways = {}
     for name, layout in (("cuDNN NCHW", torch.contiguous_format), ("cuDNN NHWC", torch.channels_last)):
         x = tensor(torch, dtype, batch, channels, height, width).to(memory_format=layout)

@@ -1,5 +1,5 @@
 // Direct convolution of 1, 2 or 3 dimensions with stride, padding, dilation and groups. Weights are
-// OI + kernel where channels come first, kernel + IO where they come last.
+// OI + kernel where channels come first, kernel + IO, or O + kernel + I, where they come last.
 #include "compiler/dag/ops/conv.h"
 
 #include "compiler/dag/ops/winograd.h"
@@ -14,17 +14,38 @@ Value InputChannel(const ConvSpec& spec, int64_t co, int64_t group_channels, con
   return FloorDiv(ff, co / spec.groups) * group_channels + rc;
 }
 
+// Extents of the weights, or an index of theirs.
+template <typename T>
+std::vector<T> WeightsOf(const ConvSpec& spec, const T& output, const T& input,
+                         const std::vector<T>& kernel) {
+  if (!spec.layout.channels_last) return ArrangeWeight(spec.layout, output, input, kernel);
+  if (!spec.is_output_first) return ArrangeWeight(spec.layout, input, output, kernel);
+  std::vector<T> all = {output};
+  all.insert(all.end(), kernel.begin(), kernel.end());
+  all.push_back(input);
+  return all;
+}
+
+// The axes of the weights' channels.
+size_t OutputAxis(const ConvSpec& spec) {
+  return spec.layout.channels_last && !spec.is_output_first ? spec.window.dims() + 1 : 0;
+}
+size_t InputAxis(const ConvSpec& spec) {
+  if (!spec.layout.channels_last) return 1;
+  return spec.window.dims() + (spec.is_output_first ? 1 : 0);
+}
+
 }  // namespace
 
 TensorRef WriteConv(OpContext& c, const ConvSpec& spec, const TensorRef& data,
                     const TensorRef& weight) {
   static constexpr std::string_view kOut[] = {"yy", "xx", "zz"};
   static constexpr std::string_view kWindow[] = {"ry", "rx", "rz"};
-  const auto& [layout, window, groups] = spec;
+  const auto& [layout, window, groups, is_output_first] = spec;
   const size_t dims = window.dims();
   const bool last = layout.channels_last;
-  const int64_t co = weight.shape()[last ? dims + 1 : 0];
-  const int64_t group_channels = weight.shape()[last ? dims : 1];
+  const int64_t co = weight.shape()[OutputAxis(spec)];
+  const int64_t group_channels = weight.shape()[InputAxis(spec)];
   const std::vector<int64_t> out = window.Count(c, layout.Image(data.shape()));
 
   TensorRef padded = Pad(c, data, "pad_temp", "i", window.PaddingOf(layout), /*always=*/true);
@@ -42,8 +63,8 @@ TensorRef WriteConv(OpContext& c, const ConvSpec& spec, const TensorRef& data,
           image.push_back(window.Position(d, i[layout.first() + d], at[d]));
         const Value channel = InputChannel(spec, co, group_channels, ff, rc);
         return c.Widen(padded.At(Arrange(layout, i[0], channel, image))) *
-               c.Widen(weight.At(ArrangeWeight(layout, last ? rc : ff, last ? ff : rc,
-                                               std::vector<Value>(at.begin(), at.end()))));
+               c.Widen(
+                   weight.At(WeightsOf(spec, ff, rc, std::vector<Value>(at.begin(), at.end()))));
       },
       last ? LayoutFree(c, weight) : Attrs());
 }
@@ -55,16 +76,13 @@ TensorRef Convolution(OpContext& c, Layout layout) {
   ConvSpec spec{layout,
                 Window::Uniform(ReadExtents(c, layout.dims, "K"), c.args["stride"], c.args["pad"],
                                 c.args["dilation"]),
-                c.args["groups"]};
+                c.args["groups"], layout.channels_last && c.args["output_first"] != 0};
   if (ci % spec.groups != 0 || co % spec.groups != 0) {
     c.Fail("groups = {} must divide CI = {} and CO = {}", spec.groups, ci, co);
     spec.groups = 1;
   }
   TensorRef data = c.Input(Arrange(layout, c.args["N"], ci, ReadExtents(c, layout.dims, "")));
-  const int64_t group_channels = ci / spec.groups;
-  const bool last = layout.channels_last;
-  TensorRef weight = c.Input(ArrangeWeight(layout, last ? group_channels : co,
-                                           last ? co : group_channels, spec.window.kernel));
+  TensorRef weight = c.Input(WeightsOf(spec, co, ci / spec.groups, spec.window.kernel));
   return WriteConv(c, spec, data, weight);
 }
 
@@ -78,6 +96,13 @@ OpInfo Info(Layout layout) {
   parameters.push_back({.name = "dilation", .doc = "step inside the window", .default_value = 1});
   parameters.push_back(
       {.name = "groups", .doc = "independent groups of channels", .default_value = 1});
+  if (layout.channels_last) {
+    parameters.push_back({.name = "output_first",
+                          .doc = "1: weights have CO as their first axis, CI/groups as the last",
+                          .min = 0,
+                          .max = 1,
+                          .default_value = 0});
+  }
   std::vector<std::string> kernel;
   for (const std::string& letter : ImageLetters(layout.dims)) kernel.push_back("K" + letter);
   const std::string window = fmt::format("{}", fmt::join(kernel, ", "));

@@ -12,9 +12,12 @@ struct ConvSpec {
   Layout layout;
   Window window;
   int64_t groups = 1;  // divides the input channels and the output channels
+  // Of weights where channels come last: [CO, K..., CI/groups], whose neighbours are along the sum.
+  bool is_output_first = false;
 };
 
-// weight: [CO, CI/groups, K...], or [K..., CI/groups, CO] where channels come last.
+// weight: [CO, CI/groups, K...], or [K..., CI/groups, CO] where channels come last and
+// is_output_first does not say otherwise.
 TensorRef WriteConv(OpContext& c, const ConvSpec& spec, const TensorRef& data,
                     const TensorRef& weight);
 

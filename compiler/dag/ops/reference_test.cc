@@ -91,7 +91,7 @@ TEST(Reference, Conv1d) {
 }
 
 Definition Conv2d(bool last, int64_t height, int64_t width, int64_t ci, int64_t co, int64_t kernel,
-                  Window w, int64_t groups) {
+                  Window w, int64_t groups, bool is_output_first = false) {
   return [=](const Tensors& in, const Index& at) {
     const int64_t y = at[last ? 1 : 2], x = at[last ? 2 : 3], f = at[last ? 3 : 1];
     double sum = 0;
@@ -102,8 +102,11 @@ Definition Conv2d(bool last, int64_t height, int64_t width, int64_t ci, int64_t 
           const int64_t v = x * w.stride + s * w.dilation - w.pad;
           const int64_t channel = f / (co / groups) * (ci / groups) + c;
           if (!Inside(h, height) || !Inside(v, width)) continue;
-          sum += last ? in("p0", {at[0], h, v, channel}) * in("p1", {r, s, c, f})
-                      : in("p0", {at[0], channel, h, v}) * in("p1", {f, c, r, s});
+          const double weight = is_output_first ? in("p1", {f, r, s, c})
+                                : last          ? in("p1", {r, s, c, f})
+                                                : in("p1", {f, c, r, s});
+          sum +=
+              weight * (last ? in("p0", {at[0], h, v, channel}) : in("p0", {at[0], channel, h, v}));
         }
       }
     }
@@ -117,6 +120,8 @@ TEST(Reference, Conv2d) {
     Check(op, "2,5,7,3,2,3,3,2,1", Conv2d(last, 5, 7, 2, 3, 3, {2, 1, 1}, 1));
     Check(op, "1,5,6,4,6,2,2,1,1,2,2", Conv2d(last, 5, 6, 6, 4, 2, {1, 1, 2}, 2));
   }
+  Check("conv2d_nhwc", "1,5,6,4,6,2,2,1,1,2,2,output_first=1",
+        Conv2d(true, 5, 6, 6, 4, 2, {1, 1, 2}, 2, true));
 }
 
 // G of Winograd's method, one row for each point: the weights of a window are G g G'.

@@ -289,8 +289,8 @@ std::optional<WinogradForm> FastWinogradForm(const WinogradImage& image, bool gp
 }
 
 std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu) {
-  const bool fits =
-      args["KH"] == 3 && args["KW"] == 3 && args["dilation"] == 1 && args["groups"] == 1;
+  const bool fits = args["KH"] == 3 && args["KW"] == 3 && args["dilation"] == 1 &&
+                    args["groups"] == 1 && args["output_first"] == 0;
   // Of 16 bits, transformed weights have too few.
   if (!fits || (dtype != ir::kFloat32 && dtype != ir::kFloat64)) return {};
   const int64_t stride = args["stride"];
