@@ -74,7 +74,8 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const device::Calibration& d = device_;
   const Row kernel(rows.row(begin), column_);
   const double cores = std::max(1.0, kernel[k_kernel_cluster_cores]);
-  const double blocks = kernel[k_kernel_blocks];
+  // Persistent blocks are fewer than what they compute one after the other.
+  const double blocks = std::max(kernel[k_kernel_blocks], kernel[k_kernel_parallel_tasks]);
   const double warps = std::ceil(kernel[k_kernel_threads] / 32);
   const double resident = std::max(1.0, kernel[k_kernel_blocks_per_core]);
 

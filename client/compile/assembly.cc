@@ -124,11 +124,14 @@ void Assembly::AddOutput(const std::string& name, const graph::TensorType& type,
   network().outputs.push_back(TensorOf(name, type, BufferOf(place)));
 }
 
-int32_t Assembly::BinaryNumber(const std::string& binary) {
-  const auto [found, is_new] =
-      binary_of_.emplace(binary, static_cast<int32_t>(made_.binaries.size()));
-  if (is_new) made_.binaries.push_back(binary);
-  return found->second;
+int32_t Assembly::BinaryNumber(const codegen::Compiled& compiled) {
+  const auto number = static_cast<int32_t>(made_.binaries.size());
+  if (!compiled.is_stateful) {
+    const auto [found, is_new] = binary_of_.emplace(compiled.binary, number);
+    if (!is_new) return found->second;
+  }
+  made_.binaries.push_back(compiled.binary);
+  return number;
 }
 
 // Inputs and outputs of the program are the DAG's, in its order; workspaces are its own.
@@ -152,7 +155,7 @@ void Assembly::AddKernel(const std::string& name, const graph::NetworkTask& task
                          std::span<const Place> outputs) {
   const dag::Dag& dag = *program.dag;
   runtime::NetworkKernel kernel{.name = name,
-                                .binary = BinaryNumber(program.compiled.binary),
+                                .binary = BinaryNumber(program.compiled),
                                 .args = {},
                                 .launches = {},
                                 .workload_key = dag::WorkloadKey(dag),

@@ -65,7 +65,9 @@ class Assembly {
 
   runtime::Network& network() { return made_.network; }
   int32_t AddBuffer(runtime::NetworkBuffer buffer);
-  int32_t BinaryNumber(const std::string& binary);
+  // One for all kernels of the same code, but where runs of it must not share what it keeps: branches of a
+  // network run beside each other.
+  int32_t BinaryNumber(const codegen::Compiled& compiled);
   // The buffer of a place that exists, which holds a constant in this order.
   int32_t BufferOf(Place place, const std::optional<Packing>& packing = {});
   int32_t BufferOf(Constant& constant, const std::optional<Packing>& packing);

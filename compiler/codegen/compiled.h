@@ -55,6 +55,9 @@ struct Compiled {
   std::string binary;  // as the device of the target kind loads it
   std::vector<Argument> args;
   std::vector<Launch> launches;
+  // The loaded binary keeps what a run puts down for itself, so that no two runs of it may be under way
+  // at the same time: whoever runs it beside itself loads it twice.
+  bool is_stateful = false;
 };
 
 // Deliberately broken code, for the fault tests of builders and runners.

@@ -71,8 +71,10 @@ void WriteLaunch(const KernelFeatures& record, Row row) {
   const Residency residency = ResidencyOf(record);
   const double waves = tasks / (usable_cores * residency.blocks);
   const int32_t persistent = record.kernel.hints[ir::Hint::kPersistentBlocks];
-  const double launched =
-      persistent > 0 ? std::min<double>(persistent, record.Blocks()) : record.Blocks();
+  const bool is_streamed = persistent > 0 && record.kernel.hints[ir::Hint::kStreamK] != 0;
+  const double launched = is_streamed      ? persistent
+                          : persistent > 0 ? std::min<double>(persistent, record.Blocks())
+                                           : record.Blocks();
   row.Set(col::kernel_blocks, record.gpu ? launched : 0);
   row.Set(col::kernel_threads, record.gpu ? record.Threads() : 0);
   row.Set(col::kernel_shared_bytes, record.totals.shared_bytes);
@@ -82,7 +84,8 @@ void WriteLaunch(const KernelFeatures& record, Row row) {
   row.Set(col::kernel_blocks_per_core, record.gpu ? residency.blocks : 0);
   row.SetRaw(col::kernel_occupancy, residency.occupancy);
   row.Set(col::kernel_waves, waves);
-  row.SetRaw(col::kernel_wave_share, waves / std::ceil(waves));
+  // Of streamed sums each block has as much as any other.
+  row.SetRaw(col::kernel_wave_share, is_streamed ? 1 : waves / std::ceil(waves));
   row.Set(col::kernel_cluster, static_cast<double>(record.kernel.cluster));
   row.Set(col::kernel_cluster_cores, usable_cores);
   row.Set(col::kernel_parallel_tasks, tasks);

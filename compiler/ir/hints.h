@@ -43,6 +43,9 @@ enum class Hint : uint8_t {
   // GPU: of a kernel with bulk copies, how many blocks there are, each of which computes one tile after
   // the other (persistent blocks). 0, or no fewer than tiles: a block has one tile.
   kPersistentBlocks,
+  // GPU: of a kernel of persistent blocks, what each of them computes. 0: whole tiles; 1: as much as
+  // any other, sums begun by one block and finished by the next (Stream-K; codegen/cuda/bulk_copies.h).
+  kStreamK,
 };
 
 // Where a program keeps it.
@@ -105,6 +108,12 @@ inline constexpr HintRow kHints[] = {
      .pragma = "persistent_blocks",
      .word = "persistent_blocks",
      .most = 1 << 16,
+     .place = HintPlace::kKernel,
+     .is_gpu_only = true},
+    {.hint = Hint::kStreamK,
+     .pragma = "stream_k",
+     .word = "stream_k",
+     .most = 1,
      .place = HintPlace::kKernel,
      .is_gpu_only = true},
 };

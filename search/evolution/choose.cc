@@ -22,10 +22,10 @@ class Chooser {
 
   void TakeLeast() {
     for (size_t i = 0; i < ranked_.size() && !full(); ++i) {
-      if (!ranked_[i].sketch) continue;
-      const auto sketch = static_cast<size_t>(*ranked_[i].sketch);
-      if (sketch >= quotas_.least.size() || quotas_.least[sketch] <= 0) continue;
-      if (TakeWithinQuota(i)) --quotas_.least[sketch];
+      if (!ranked_[i].niche()) continue;
+      const auto niche = static_cast<size_t>(*ranked_[i].niche());
+      if (niche >= quotas_.least.size() || quotas_.least[niche] <= 0) continue;
+      if (TakeWithinQuota(i)) --quotas_.least[niche];
     }
   }
   void TakeBest() {
@@ -55,9 +55,9 @@ class Chooser {
     ++count_;
   }
   bool TakeWithinQuota(size_t i) {
-    const auto sketch = static_cast<size_t>(ranked_[i].sketch.value_or(0));
-    const bool limited = ranked_[i].sketch && sketch < quotas_.most.size();
-    if (limited && quotas_.most[sketch] <= 0) return false;
+    const auto niche = static_cast<size_t>(ranked_[i].niche().value_or(0));
+    const bool limited = ranked_[i].niche() && niche < quotas_.most.size();
+    if (limited && quotas_.most[niche] <= 0) return false;
     int& tiles = tiles_[TilesHash(ranked_[i])];
     int& shapes = tile_shapes_[TileShapesHash(ranked_[i])];
     int& outer = outer_tiles_[OuterTilesHash(ranked_[i])];
@@ -69,7 +69,7 @@ class Chooser {
     ++shapes;
     ++outer;
     if (rows != nullptr) ++*rows;
-    if (limited) --quotas_.most[sketch];
+    if (limited) --quotas_.most[niche];
     Take(i);
     return true;
   }

@@ -12,10 +12,10 @@ namespace kiln::search {
 
 // What is known of the candidates besides their ranks.
 struct DiversityQuotas {
-  // By sketch: so many of the round are of it, if it has them. A sketch that was lucky early would
-  // take all trials otherwise.
+  // By niche: so many of the round are of it, if it has them. One that was lucky early would take all
+  // trials otherwise.
   std::vector<int> least = {};
-  // By sketch: no more than so many, as long as there are others.
+  // By niche: no more than so many, as long as there are others.
   std::vector<int> most = {};
   // By RowsHash: how many were measured that no model can tell from these.
   std::unordered_map<uint64_t, int> same_rows = {};

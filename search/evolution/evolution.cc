@@ -28,10 +28,10 @@ class Breeder {
   Breeder(const EvolutionInput& input, const std::vector<Individual>& generation,
           const std::vector<Individual>& elites, const std::unordered_set<uint64_t>& seen)
       : input_(input), generation_(generation), elites_(elites), seen_(seen) {
-    std::map<std::optional<int>, std::vector<const Individual*>> by_sketch;
+    std::map<std::optional<int>, std::vector<const Individual*>> by_niche;
     for (const Individual& individual : generation)
-      by_sketch[individual.sketch].push_back(&individual);
-    for (auto& [sketch, members] : by_sketch) niches_.push_back(std::move(members));
+      by_niche[individual.niche()].push_back(&individual);
+    for (auto& [niche, members] : by_niche) niches_.push_back(std::move(members));
   }
 
   Child Breed(uint64_t seed) const {
@@ -169,7 +169,7 @@ void CutToBest(size_t most, int least, std::vector<Individual>& sorted) {
   std::map<std::optional<int>, int> kept;
   size_t end = 0;
   for (size_t i = 0; i < sorted.size(); ++i) {
-    if (kept[sorted[i].sketch]++ >= least && i >= most) continue;
+    if (kept[sorted[i].niche()]++ >= least && i >= most) continue;
     if (end != i) sorted[end] = std::move(sorted[i]);
     ++end;
   }

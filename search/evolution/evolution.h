@@ -1,7 +1,8 @@
 // Evolution of schedules under a model's scores (Ansor, OSDI 2020, section 5.1). The parents are
 // the best of a generation and the best measured schedules; children come from mutation and
-// crossover; the best of all generations are kept. Each sketch is a niche: its own best schedules
-// survive and have children, however good those of other sketches are.
+// crossover; the best of all generations are kept. Each sketch is a niche, or several where matrix units
+// may compute its products (individual.h): its own best schedules survive and have children, however
+// good those of other niches are.
 //
 // A child is checked by its tiles before it is replayed, and is lowered only if it has not been
 // seen in this round. Each child has a seed of its own and generations are put together in the

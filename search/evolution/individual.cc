@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/digest.h"
 #include "base/rng.h"
 #include "compiler/schedule/steps/steps.h"
@@ -47,10 +49,20 @@ uint64_t HashOfSketch(const Individual& individual) {
 
 }  // namespace
 
+int UnitKindOf(std::span<const schedule::StepPtr> steps) {
+  int32_t unit = 0, bulk = 0;
+  for (const schedule::StepPtr& step : steps) {
+    unit = std::max(unit, schedule::HintOf(*step, ir::Hint::kMatrixUnit).value_or(0));
+    bulk = std::max(bulk, schedule::HintOf(*step, ir::Hint::kBulkCopies).value_or(0));
+  }
+  return unit == 2 && bulk > 0 ? 3 : unit;
+}
+
 Individual MakeIndividual(schedule::State state, std::optional<int> sketch, Origin origin) {
   Individual individual{.steps = state.steps(),
                         .hash = schedule::HashSteps(state.steps()),
                         .sketch = sketch,
+                        .unit_kind = UnitKindOf(state.steps()),
                         .origin = origin};
   individual.state = std::move(state);
   return individual;

@@ -26,15 +26,26 @@ struct Origin {
   bool earlier = false, other_earlier = false;  // of earlier jobs: records' numbers, not trials'
 };
 
+// What computes the products of a schedule, in which measuring finds the largest differences: threads;
+// matrix units of one warp; of four warps; of four warps whose tiles come in bulk.
+inline constexpr int kUnitKinds = 4;
+int UnitKindOf(std::span<const schedule::StepPtr> steps);
+
 struct Individual {
   std::vector<schedule::StepPtr> steps = {};
   uint64_t hash = 0;
   std::optional<int> sketch = {};  // none: of none that this search made
+  int unit_kind = 0;
   Origin origin = {};
   std::optional<schedule::State> state = {};  // as long as it is not evaluated
   std::shared_ptr<const FloatMatrix> rows = {};
   double score = kNoScore;
   std::optional<double> cost_s = {};  // when measured, and right
+
+  // Those that compete with each other first, by number: of one sketch and one kind of units.
+  std::optional<int> niche() const {
+    return sketch ? std::optional(*sketch * kUnitKinds + unit_kind) : std::nullopt;
+  }
 };
 
 Individual MakeIndividual(schedule::State state, std::optional<int> sketch, Origin origin);

@@ -293,14 +293,17 @@ TEST(Mutation, GpuWalksStayLegal) {
 
 // Hints that only some draws of some sketches have.
 bool IsOfMatrixUnits(MutationKind kind) {
-  return std::ranges::any_of(std::array{ir::Hint::kMatrixUnit, ir::Hint::kSwizzle,
-                                        ir::Hint::kBulkCopies, ir::Hint::kPersistentBlocks},
-                             [&](ir::Hint hint) { return kind == MutationKind(hint); });
+  return std::ranges::any_of(
+      std::array{ir::Hint::kMatrixUnit, ir::Hint::kSwizzle, ir::Hint::kBulkCopies,
+                 ir::Hint::kPersistentBlocks, ir::Hint::kStreamK},
+      [&](ir::Hint hint) { return kind == MutationKind(hint); });
 }
 
 TEST(Mutation, EachKindChangesWhatItSays) {
   const Case conv = {"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}};
   const Case half = {"matmul", "256,256,256", {}, ir::kFloat16};
+  // Its tiles are no multiple of the multiprocessors, and several iterations for each of them.
+  const Case large = {"matmul", "1536,1536,1536", {}, ir::kFloat16};
   const Case pool = {"max_pool2d_nchw", "1,56,56,16,3,3,2,1"};
   const Case relu = {"relu", "1000,1000"};
   struct Change {
@@ -315,7 +318,10 @@ TEST(Mutation, EachKindChangesWhatItSays) {
       {MutationKind::kVectorize, false, pool}};
   for (const HintChoice& choice : HintChoices()) {
     if (choice.gpu_weight > 0)
-      cases.push_back({choice.hint, true, IsOfMatrixUnits(choice.hint) ? half : conv});
+      cases.push_back({choice.hint, true,
+                       choice.hint == ir::Hint::kStreamK ? large
+                       : IsOfMatrixUnits(choice.hint)    ? half
+                                                         : conv});
     if (choice.cpu_weight > 0) cases.push_back({choice.hint, false, conv});
   }
   for (const auto& [kind, gpu, c] : cases) {

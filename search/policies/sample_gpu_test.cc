@@ -258,13 +258,18 @@ TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
   // More tiles than there are multiprocessors.
   Task large = MakeTask({"matmul", "4096,4096,256", {}, ir::kFloat16});
   large.device.multiprocessors = 132;
+  // Of no multiple of them.
+  Task uneven = MakeTask({"matmul", "1536,1536,1536", {}, ir::kFloat16});
+  uneven.device.multiprocessors = 132;
   const auto values = [&](ir::Hint hint, const Parameters& parameters) {
     const bool is_of_matrix_units = hint == ir::Hint::kMatrixUnit || hint == ir::Hint::kSwizzle ||
                                     hint == ir::Hint::kBulkCopies ||
-                                    hint == ir::Hint::kPersistentBlocks;
-    const Task& task = hint == ir::Hint::kPersistentBlocks ? large
-                       : is_of_matrix_units                ? half
-                                                           : conv;
+                                    hint == ir::Hint::kPersistentBlocks ||
+                                    hint == ir::Hint::kStreamK;
+    const Task& task = hint == ir::Hint::kStreamK            ? uneven
+                       : hint == ir::Hint::kPersistentBlocks ? large
+                       : is_of_matrix_units                  ? half
+                                                             : conv;
     std::set<int32_t> drawn;
     Rng rng(11);
     const std::vector<Sketch> sketches = GenerateSketches({task, parameters});

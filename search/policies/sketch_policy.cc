@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/cpu_time.h"
+#include "base/integers.h"
 #include "base/log.h"
 #include "compiler/features/features.h"
 #include "search/evolution/choose.h"
@@ -116,25 +117,38 @@ std::vector<Individual> SketchPolicy::Elites(size_t most) const {
           measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
 }
 
-DiversityQuotas SketchPolicy::QuotasOf(int n) const {
-  std::vector<int> measured(sketches_.size());
-  std::vector<double> best_s(sketches_.size());
+// The niches of a sketch share its quota out.
+DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked) const {
+  const size_t niches = sketches_.size() * kUnitKinds;
+  std::vector<int> measured(niches), kinds(sketches_.size());
+  std::vector<bool> is_there(niches);
+  std::vector<double> best_s(niches);
   for (const Individual& individual : measured_) {  // the fastest first
-    if (!individual.sketch) continue;
-    if (measured[*individual.sketch]++ == 0) best_s[*individual.sketch] = individual.cost_s.value();
+    const std::optional<int> niche = individual.niche();
+    if (niche && measured[*niche]++ == 0) best_s[*niche] = individual.cost_s.value();
+  }
+  for (const Individual& individual : ranked) {
+    const std::optional<int> niche = individual.niche();
+    if (!niche || is_there[*niche]) continue;
+    is_there[*niche] = true;
+    ++kinds[*individual.sketch];
   }
   const int enough = parameters_.*SpaceOf(task_.target).sketch_judged_trials;
   DiversityQuotas quotas{.same_rows = measured_rows_};
-  for (size_t i = 0; i < sketches_.size(); ++i) {
-    double least = parameters_.least_sketch_share, most = 1;
-    if (measured[i] >= enough) {
+  for (size_t i = 0; i < niches; ++i) {
+    const int others = std::max(1, kinds[i / kUnitKinds]);
+    const bool is_judged = measured[i] >= CeilDiv(enough, others);
+    double least = parameters_.least_sketch_share / others, most = 1;
+    if (is_judged) {
       const double speed = measured_[0].cost_s.value() / best_s[i];
       least *= std::pow(speed, 3);
       if (measured[i] >= parameters_.sketch_limited_trials && speed < parameters_.slow_sketch_speed)
         most = std::max(least, parameters_.slow_sketch_share *
                                    std::pow(speed / parameters_.slow_sketch_speed, 10));
     }
-    quotas.least.push_back(static_cast<int>(std::floor(n * least + 0.5)));
+    const int of_round = static_cast<int>(std::floor(n * least + 0.5));
+    const bool is_wanted = !is_judged && n * parameters_.least_sketch_share >= 0.5;
+    quotas.least.push_back(is_wanted ? std::max(1, of_round) : of_round);
     quotas.most.push_back(static_cast<int>(std::ceil(n * most)));
   }
   return quotas;
@@ -321,7 +335,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
     const double share = parameters_.neighbour_share * std::min(1.0, own_results_ / known);
     const int beside = static_cast<int>(std::floor(n * share + 0.5));
     const std::vector<int> best =
-        ChooseDiverse(ranked, n - by_chance - beside, parameters_, QuotasOf(n), report_);
+        ChooseDiverse(ranked, n - by_chance - beside, parameters_, QuotasOf(n, ranked), report_);
     for (int i : best) {
       chosen.insert(ranked[i].hash);
       Accept(ranked[i], i + 1, candidates);
@@ -399,6 +413,7 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
       individual.steps = o.candidate.steps;
       individual.hash = o.candidate.hash;
       individual.sketch = SketchOf(individual.steps, sketches_);
+      individual.unit_kind = UnitKindOf(individual.steps);
     }
     individual.origin = {.kind = Origin::kMeasured,
                          .trial = o.record > 0 ? o.record : static_cast<int64_t>(o.trial),

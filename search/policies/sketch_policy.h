@@ -17,6 +17,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -67,7 +68,7 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> Elites(size_t most) const;
   // How many of a round of n each sketch gets at least and at most: less the slower its best
   // measured one is.
-  DiversityQuotas QuotasOf(int n) const;
+  DiversityQuotas QuotasOf(int n, std::span<const Individual> ranked) const;
   // Takes up to n of `drawn` by chance, without those chosen.
   void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
                       std::vector<Candidate>& candidates);

@@ -581,13 +581,37 @@ TEST(ChooseDiverse, EachSketchGetsItsLeastAndRowsAreNotMeasuredOverAndOver) {
   RoundReport report;
   const Parameters parameters{.max_same_tiles = 2, .max_same_outer_tiles = 1};
   EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {}, report), (std::vector<int>{0, 1, 3, 4, 5}));
-  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.least = {1, 1, 0, 2}}, report),
+  // Of the sketches' products by threads.
+  const auto of_sketches = [](const std::vector<int>& values) {
+    std::vector<int> of_niches(values.size() * kUnitKinds);
+    for (size_t i = 0; i < values.size(); ++i) of_niches[i * kUnitKinds] = values[i];
+    return of_niches;
+  };
+  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.least = of_sketches({1, 1, 0, 2})}, report),
             (std::vector<int>{0, 1, 3, 9, 11}));
-  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.most = {2, 9, 0, 9}}, report),
+  EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {.most = of_sketches({2, 9, 0, 9})}, report),
             (std::vector<int>{0, 1, 2, 9, 11}))
       << "rather too many of sketch 0 than too few";
   EXPECT_EQ(ChooseDiverse(ranked, 3, parameters, {.same_rows = {{RowsHash(ranked[0]), 2}}}, report),
             (std::vector<int>{3, 4, 5}));
+}
+
+// What computes the products is a niche of its own within a sketch.
+TEST(ChooseDiverse, EachKindOfUnitsGetsItsLeast) {
+  std::vector<Individual> ranked(6);
+  for (int i = 0; i < 6; ++i) {
+    ranked[i].sketch = 1;
+    ranked[i].unit_kind = i < 4 ? 1 : i - 2;
+    ranked[i].steps = {std::make_shared<schedule::SplitStep>(
+        0, 0, 4096, std::vector<int64_t>{int64_t{1} << i, 2}, true)};
+    ranked[i].hash = schedule::HashSteps(ranked[i].steps);
+  }
+  RoundReport report;
+  const Parameters parameters{.max_same_outer_tiles = 1};
+  std::vector<int> least(2 * kUnitKinds, 0);
+  least[*ranked[4].niche()] = least[*ranked[5].niche()] = 1;
+  EXPECT_EQ(ChooseDiverse(ranked, 3, parameters, {.least = least}, report),
+            (std::vector<int>{0, 4, 5}));
 }
 
 TEST(CutToBest, KeepsSomeOfEachSketch) {

@@ -9,6 +9,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/factorization.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_rows.h"
 #include "search/space/sketch_rules/rules.h"
 #include "search/space/stage_view.h"
 #include "search/space/thread_shapes.h"
@@ -20,6 +21,10 @@ namespace {
 using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
+
+// Where units of four warps could read rows of an image from shared memory themselves: how often they
+// do, what is fetched having one element of the window.
+constexpr double kWindowOutsideProb = 0.8;
 
 // Uniform ordered factorizations from lists, or where these are long from counts, made once per
 // extent.
@@ -96,6 +101,9 @@ class TileFiller {
         KILN_RETURN_IF_ERROR(
             Apply(*split, RandomMatrixDepth(*matrix_, matrix_scope_, ExtentOf(*split), rng_)));
         ++i;
+      } else if (IsOfWindow(*split)) {
+        KILN_RETURN_IF_ERROR(Apply(*split, {1, 1}));
+        ++i;
       } else {
         KILN_RETURN_IF_ERROR(
             Fill(*split, Draw(ExtentsFor(i, ExtentOf(*split)), split->lengths.size())));
@@ -124,6 +132,12 @@ class TileFiller {
     const schedule::Stage& stage = state_.stage(split.stage_id);
     const int axis = stage.loops[static_cast<size_t>(split.loop)].iter;
     return axis == matrix_->depth_axis;
+  }
+
+  // Of another reduce axis, where the window moves by outer loops.
+  bool IsOfWindow(const SplitStep& split) const {
+    return matrix_ && window_is_outside_ && split.stage_id == matrix_stage_ &&
+           split.lengths.size() == 2;
   }
 
   // What is split now: in the sketch it may have been another extent, before an rfactor's length
@@ -323,6 +337,9 @@ class TileFiller {
     if (tile.empty()) tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarp, extents);
     if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
     matrix_ = product;
+    window_is_outside_ = matrix_scope_ == ir::MatrixUnitScope::kWarpgroup &&
+                         (HasMovingColumns(*product) ||
+                          (HasRowsInOrder(*product, tile) && Chance(rng_, kWindowOutsideProb)));
     matrix_stage_ = s;
     matrix_op_ = state_.stage(s).op;
     for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Apply(*splits[k], tile[k]));
@@ -433,6 +450,7 @@ class TileFiller {
   const bool has_warpgroup_units_, wants_matrix_;
   std::optional<MatrixProduct> matrix_ = {};  // that is being tiled
   ir::MatrixUnitScope matrix_scope_ = ir::MatrixUnitScope::kWarp;
+  bool window_is_outside_ = false;  // what is fetched has one element of it
   int matrix_stage_ = -1;
   dag::OperatorPtr matrix_op_ = {};
   const std::optional<int> cluster_split_;  // a step number

@@ -14,6 +14,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_rows.h"
 #include "search/space/shared_layout.h"
 #include "search/space/thread_shapes.h"
 
@@ -30,6 +31,8 @@ constexpr int64_t kPieceBytes = 16, kMostOfBox = 256;
 constexpr int64_t kMostThreads = 896;
 constexpr int64_t kAlignment = 128;
 constexpr size_t kMostDimensions = 5;
+// Iterations of a block whose sums are streamed, and of all of them.
+constexpr int64_t kLeastTerms = 4, kMostTerms = int64_t{1} << 30;
 
 // Of a row of a swizzled tile (codegen/cuda/swizzle.h).
 int64_t PanelBytes(int64_t row) {
@@ -81,8 +84,8 @@ std::optional<int> SourceOf(const State& state, int s) {
   return has_zeros ? std::nullopt : SourceOf(state, from);
 }
 
-// Where the rows of a tile of the first factor are interleaved (codegen/cuda/swizzle.h), those of the
-// array are whole groups of them, and a tile starts at one: rows of one axis, which are the last
+// Where the rows of a tile of the first factor are interleaved (codegen/cuda/swizzle.h), for they do not
+// follow each other as they lie, those of the array are whole groups of them, and a tile starts at one: rows of one axis, which are the last
 // dimension but one of what stage `f` fetches, all of them and no more.
 bool HasWholeGroups(const State& state, int s, int f, const MatrixProduct& product) {
   const dag::Operator& op = *state.stage(s).op;
@@ -99,6 +102,10 @@ bool HasWholeGroups(const State& state, int s, int f, const MatrixProduct& produ
     last = axis;
   }
   if (axes == 0) return true;
+  std::vector<int64_t> fetched;
+  for (size_t d = 0; d < load->num_args; ++d)
+    fetched.push_back(std::max<int64_t>(1, state.stage(f).iters[d].extent));
+  if (HasRowsInOrder(product, splits.lengths, fetched)) return true;
   const std::vector<int64_t>& lengths = splits.lengths[*last - before];
   // Of several axes of rows those of a pair may be of another one.
   if (axes > 1 && lengths[0] % 2 != 0) return true;
@@ -134,7 +141,10 @@ bool IsBox(const State& state, int f) {
   if (shape.size() > kMostDimensions || shape.size() < 2 || bytes > 4 ||
       shape.back() * bytes % kPieceBytes != 0)
     return false;
-  if (!std::ranges::is_sorted(stage.layout)) return false;
+  // Where dimensions of one element stand makes no difference, and is left out in the end.
+  std::vector<int> order(stage.layout.begin(), stage.layout.end());
+  std::erase_if(order, [&](int d) { return stage.iters[static_cast<size_t>(d)].extent <= 1; });
+  if (!std::ranges::is_sorted(order)) return false;
   const std::vector<int> packed = dag::PackedInputs(dag);
   if (std::ranges::find(packed, *from) != packed.end()) return false;
   int64_t rows = 1;
@@ -223,22 +233,50 @@ bool CanCopyForPairs(const State& state, int s) {
   return rows > 0 && rows % 2 == 0 && CanCopyInBulk(state, s) && HasHalves(state, f);
 }
 
-bool CanPersist(const State& state, int root, int32_t blocks) {
+namespace {
+
+// The product of a kernel whose blocks could take tiles one after the other.
+std::optional<int> ProductOfTiles(const State& state, int root) {
   for (const int s : ProductsOfMatrixUnits(state)) {
     if (RootOf(state, s) != root) continue;
-    const schedule::Stage& stage = state.stage(s);
-    const MatrixSplits splits = MatrixSplitsOf(state, s);
     // Parts of a sum are no tiles.
-    if (splits.lengths.empty() || splits.lengths.size() != stage.op->axes().size() ||
-        UseOfKernel(state, root).cluster > 1)
-      return false;
-    int64_t tiles = 1;
-    for (size_t axis = 0; axis < splits.lengths.size(); ++axis)
-      tiles *= CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
-    return stage.hints[ir::Hint::kBulkCopies] != 0 && tiles > blocks && blocks % 2 == 0 &&
-           TilesOfSum(splits) % std::min<int64_t>(stage.buffering, TilesOfSum(splits)) == 0;
+    const MatrixSplits splits = MatrixSplitsOf(state, s);
+    const schedule::Stage& stage = state.stage(s);
+    const bool has_tiles =
+        !splits.lengths.empty() && splits.lengths.size() == stage.op->axes().size();
+    if (has_tiles && stage.hints[ir::Hint::kBulkCopies] != 0 &&
+        UseOfKernel(state, root).cluster <= 1)
+      return s;
+    return std::nullopt;
   }
-  return false;
+  return std::nullopt;
+}
+
+int64_t TilesOf(const MatrixSplits& splits) {
+  int64_t tiles = 1;
+  for (size_t axis = 0; axis < splits.lengths.size(); ++axis)
+    tiles *= CeilDiv(splits.extents[axis], ProductOfCounts(splits.lengths[axis]));
+  return tiles;
+}
+
+}  // namespace
+
+bool CanPersist(const State& state, int root, int32_t blocks) {
+  if (CanStream(state, root)) return true;
+  const std::optional<int> s = ProductOfTiles(state, root);
+  return s && blocks % 2 == 0 && TilesOf(MatrixSplitsOf(state, *s)) > blocks;
+}
+
+bool CanStream(const State& state, int root) {
+  const ir::Hints& hints = state.stage(root).hints;
+  const int64_t blocks = hints[ir::Hint::kPersistentBlocks];
+  const std::optional<int> s = ProductOfTiles(state, root);
+  if (!s || hints[ir::Hint::kStreamK] == 0 || blocks == 0 ||
+      state.stage(*s).hints[ir::Hint::kBulkCopies] > 1)
+    return false;
+  const MatrixSplits splits = MatrixSplitsOf(state, *s);
+  const int64_t tiles = TilesOf(splits), terms = tiles * TilesOfSum(splits);
+  return tiles > 1 && tiles % blocks != 0 && terms >= kLeastTerms * blocks && terms <= kMostTerms;
 }
 
 int64_t BulkBarrierBytes(const State& state, int root) {
@@ -254,6 +292,7 @@ namespace {
 // The largest value up to this one that the hint can have.
 int32_t MostOf(const State& filled, int s, ir::Hint hint, int32_t value) {
   if (hint == ir::Hint::kPersistentBlocks) return CanPersist(filled, s, value) ? value : 0;
+  if (hint == ir::Hint::kStreamK) return CanStream(filled, s) ? value : 0;
   if (value > 1 && CanCopyForPairs(filled, s)) return value;
   return CanCopyInBulk(filled, s) ? 1 : 0;
 }
@@ -263,7 +302,8 @@ int32_t MostOf(const State& filled, int s, ir::Hint hint, int32_t value) {
 bool SimplifyBulkCopies(const State& filled, std::vector<schedule::StepPtr>& steps) {
   bool changed = false;
   for (schedule::StepPtr& step : steps) {
-    for (const ir::Hint hint : {ir::Hint::kBulkCopies, ir::Hint::kPersistentBlocks}) {
+    for (const ir::Hint hint :
+         {ir::Hint::kBulkCopies, ir::Hint::kPersistentBlocks, ir::Hint::kStreamK}) {
       const int32_t value = schedule::HintOf(*step, hint).value_or(0);
       if (value == 0) continue;
       const int32_t most = MostOf(filled, step->stage(), hint, value);

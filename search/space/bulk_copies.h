@@ -24,8 +24,12 @@ bool CanCopyInBulk(const schedule::State& state, int s);
 bool CanCopyForPairs(const schedule::State& state, int s);
 
 // Hint::kPersistentBlocks of this value on the root of such a kernel: there are more tiles than
-// blocks, and buffers of a ring are whole turns of a tile's loop.
+// blocks, or their sums are streamed.
 bool CanPersist(const schedule::State& state, int root, int32_t blocks);
+
+// Hint::kStreamK on the root of such a kernel, which has persistent blocks and several tiles: blocks have no
+// equal numbers of tiles, each has the terms of some iterations, and blocks are no pairs.
+bool CanStream(const schedule::State& state, int root);
 
 // Bytes of shared memory that the barriers of kernel `root` take.
 int64_t BulkBarrierBytes(const schedule::State& state, int root);

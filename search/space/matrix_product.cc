@@ -11,6 +11,7 @@
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"
 #include "compiler/target/math.h"
+#include "search/space/matrix_rows.h"
 #include "search/space/stage_view.h"
 
 namespace kiln::search {
@@ -27,6 +28,8 @@ constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
 constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
 // A thread has no more of the tile in registers.
 constexpr int64_t kMaxElements = 128;
+// How often rows of several axes are put in the order in which the units of four warps read them.
+constexpr double kInOrderProb = 0.6;
 
 bool Reads(Expr load, int axis) {
   return std::ranges::any_of(load->args(), [&](Expr index) { return ir::UsesVar(index, axis); });
@@ -114,7 +117,7 @@ int64_t RandomWarps(MatrixUnitScope scope, Rng& rng) {
 
 }  // namespace
 
-std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
+std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
   if (op.bodies().size() != 1 || op.reduction().kind != dag::Combiner::kSum || op.axes().size() < 2)
     return std::nullopt;
   const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
@@ -147,21 +150,29 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
   product.group_columns = GroupOf(first, spatial - 1).value_or(0);
   product.is_part = product.group_columns > 0 || IsPart(product);
   if (product.is_part && longest % product.unit->depth() != 0) return std::nullopt;
-  const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
-  std::optional<int> only_row;
-  if (std::ranges::count_if(product.axes, is_row) == 1) {
-    only_row = static_cast<int>(std::ranges::find_if(product.axes, is_row) - product.axes.begin());
-  }
-  if (!product.IsAlongDepth(first) && (!only_row || NeighbourAxes(first) != std::set{*only_row}))
-    return std::nullopt;
-  if (!product.IsAlongDepth(second) && NeighbourAxes(second) != std::set{spatial - 1})
-    return std::nullopt;
   // Bytes come in pairs of neighbours, which belong to one thread.
   if (product.unit->factor.bytes() == 1) {
     if (!product.IsAlongDepth(first)) product.rows_of_thread *= 2;
     if (!product.IsAlongDepth(second)) product.columns_of_thread *= 2;
   }
   return product;
+}
+
+std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
+  std::optional<MatrixProduct> product = MatrixProductInAnyOrder(op);
+  if (product && !(product->IsReadable(product->first) && product->IsReadable(product->second)))
+    product.reset();
+  return product;
+}
+
+bool MatrixProduct::IsReadable(Expr load) const {
+  if (IsAlongDepth(load)) return true;
+  const auto last = static_cast<int>(axes.size()) - 1;
+  if (load == second) return NeighbourAxes(load) == std::set{last};
+  const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
+  if (std::ranges::count_if(axes, is_row) != 1) return false;
+  const auto only_row = std::ranges::find_if(axes, is_row) - axes.begin();
+  return NeighbourAxes(load) == std::set{static_cast<int>(only_row)};
 }
 
 bool MatrixProduct::IsAlongDepth(Expr load) const {
@@ -217,6 +228,40 @@ int DepthDimension(const MatrixProduct& product, Expr load) {
     if (ir::UsesVar(load->arg(static_cast<size_t>(d)), product.depth_axis)) return d;
   }
   return -1;
+}
+
+std::vector<int> ColumnsBeforeDepth(const MatrixProduct& product) {
+  const Expr load = product.second;
+  const int depth = DepthDimension(product, load), last = static_cast<int>(product.axes.size()) - 1;
+  std::vector<int> order, columns;
+  for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
+    if (d == depth) continue;
+    (ir::UsesVar(load->arg(static_cast<size_t>(d)), last) ? columns : order).push_back(d);
+  }
+  order.insert(order.end(), columns.begin(), columns.end());
+  order.push_back(depth);
+  return order;
+}
+
+namespace {
+
+// The dimension of the second factor that the last axis moves along; none: there are several.
+std::optional<int> ColumnDimension(const MatrixProduct& product) {
+  const int last = static_cast<int>(product.axes.size()) - 1;
+  std::optional<int> dimension;
+  for (int d = 0; d < static_cast<int>(product.second->num_args); ++d) {
+    if (!ir::UsesVar(product.second->arg(static_cast<size_t>(d)), last)) continue;
+    if (dimension) return std::nullopt;
+    dimension = d;
+  }
+  return dimension;
+}
+
+}  // namespace
+
+bool HasMovingColumns(const MatrixProduct& product) {
+  const std::optional<int> d = ColumnDimension(product);
+  return !d || product.second->arg(static_cast<size_t>(*d))->op != Op::kVar;
 }
 
 bool HasWarpgroupUnits(const target::Target& target) {
@@ -289,6 +334,47 @@ std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
   return parts;
 }
 
+// Threads and virtual threads of the row axes, the last one first, anyhow. False: this draw does not
+// fit.
+bool ShareRowsOut(const MatrixProduct& product, MatrixUnitScope scope,
+                  std::span<const int64_t> extents, const std::vector<size_t>& rows,
+                  int64_t thread_rows, std::vector<std::vector<int64_t>>& tile, Rng& rng) {
+  std::vector<int64_t> threads;
+  for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
+    if (scope == MatrixUnitScope::kWarpgroup && (warps < 1 || warps % kWarpgroupWarps != 0))
+      return false;
+    threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
+  }
+  for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
+  tile[rows[0]].back() = product.rows_of_thread;
+  // Virtual threads of one axis or of two.
+  const int64_t vrows = thread_rows / product.rows_of_thread;
+  const size_t along = rows.size() > 1 && Chance(rng, 0.4) ? 1 : 0;
+  tile[rows[along]][0] = vrows;
+  if (along == 0 && rows.size() > 1 && vrows > 2 && Chance(rng, 0.5)) {
+    tile[rows[0]][0] = vrows / 2;
+    tile[rows[1]][0] = 2;
+  }
+  return true;
+}
+
+// Likewise, as units read them from shared memory. False: they can't be so, or this draw does not fit.
+bool PutRowsInOrder(const MatrixProduct& product, std::span<const int64_t> extents,
+                    const std::vector<size_t>& rows, int64_t thread_rows,
+                    std::vector<std::vector<int64_t>>& tile, Rng& rng) {
+  std::vector<int64_t> row_extents;
+  for (size_t i = rows.size(); i-- > 0;) row_extents.push_back(extents[rows[i]]);
+  const int64_t groups = RandomWarps(MatrixUnitScope::kWarpgroup, rng) / kWarpgroupWarps;
+  const auto drawn = RandomRowsInOrder(row_extents, groups, thread_rows, rng);
+  if (drawn.empty()) return false;
+  std::vector<std::vector<int64_t>> with_rows = tile;
+  for (size_t i = 0; i < drawn.size(); ++i)
+    std::ranges::copy(drawn[i], with_rows[rows[rows.size() - 1 - i]].begin());
+  if (!HasRowsInOrder(product, with_rows)) return false;
+  tile = std::move(with_rows);
+  return true;
+}
+
 }  // namespace
 
 std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
@@ -300,30 +386,20 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   for (size_t axis = axes.size(); axis-- > 0;) {
     if (axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
   }
-  std::vector<int64_t> threads;
-  for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
-    if (scope == MatrixUnitScope::kWarpgroup && (warps < 1 || warps % kWarpgroupWarps != 0))
-      return {};
-    threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
-  }
-  for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
-  tile[rows[0]].back() = product.rows_of_thread;
-
-  // Rows of a thread: an even number, of virtual threads of one axis or of two, or of one axis.
+  // Rows of a thread: an even number.
   constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
-  const int64_t thread_rows = PickFrom(rng, kRowTiles),
-                vrows = thread_rows / product.rows_of_thread;
-  const size_t along = rows.size() > 1 && Chance(rng, 0.4) ? 1 : 0;
-  tile[rows[along]][0] = vrows;
-  if (along == 0 && rows.size() > 1 && vrows > 2 && Chance(rng, 0.5)) {
-    tile[rows[0]][0] = vrows / 2;
-    tile[rows[1]][0] = 2;
-  }
+  const int64_t thread_rows = PickFrom(rng, kRowTiles);
+  const bool are_in_order = scope == MatrixUnitScope::kWarpgroup && rows.size() > 1 &&
+                            Chance(rng, kInOrderProb) &&
+                            PutRowsInOrder(product, extents, rows, thread_rows, tile, rng);
+  if (!are_in_order && !ShareRowsOut(product, scope, extents, rows, thread_rows, tile, rng))
+    return {};
+  int64_t row_warps = 1;
   for (size_t axis : rows) {
     if (!IsNeeded(tile[axis], extents[axis])) return {};
+    row_warps *= tile[axis][1];
   }
-
-  const int64_t row_warps = ProductOfCounts(threads) / kThreadRows;
+  row_warps /= kThreadRows;
   const int64_t warp_columns = RandomWarpColumns(scope, row_warps, rng);
   std::vector<int64_t>& columns = tile.back();
   columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
@@ -464,10 +540,33 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
 
 namespace {
 
-// Has the stage that product s reads its second factor from its depth as the last dimension?
-bool HasTransposedTile(const State& state, int s, const MatrixProduct& product) {
+// Are columns and depth of the stage that product s reads its second factor from its last dimensions, but
+// for some of one element?
+bool HasColumnsBeforeDepth(const State& state, int s, const MatrixProduct& product) {
   const schedule::Stage& read = state.stage(state.dag()->node(s).inputs[product.second->id].op);
-  return !read.layout.empty() && read.layout.back() == DepthDimension(product, product.second);
+  std::vector<int> order(read.layout.begin(), read.layout.end());
+  if (order.empty()) {
+    for (size_t d = 0; d < product.second->num_args; ++d) order.push_back(static_cast<int>(d));
+  }
+  std::vector<int> wanted = ColumnsBeforeDepth(product);
+  const auto is_single = [&](int d) {
+    return static_cast<size_t>(d) < read.iters.size() &&
+           read.iters[static_cast<size_t>(d)].extent <= 1;
+  };
+  std::erase_if(order, is_single);
+  std::erase_if(wanted, is_single);
+  const auto count = static_cast<std::ptrdiff_t>(std::min<size_t>(2, wanted.size()));
+  return order.size() == wanted.size() &&
+         std::equal(order.end() - count, order.end(), wanted.end() - count);
+}
+
+// Has the tile that product s reads of its second factor no more columns than it computes?
+bool FetchesTheColumnsAlone(const State& state, int s, const MatrixProduct& product,
+                            const MatrixSplits& splits) {
+  const std::optional<int> d = ColumnDimension(product);
+  const schedule::Stage& read = state.stage(state.dag()->node(s).inputs[product.second->id].op);
+  return d && static_cast<size_t>(*d) < read.iters.size() &&
+         read.iters[static_cast<size_t>(*d)].extent == ProductOfCounts(splits.lengths.back());
 }
 
 }  // namespace
@@ -487,8 +586,16 @@ Status CheckMatrixTile(const State& state) {
       WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
   if (!why.empty()) return refuse(why);
   if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      IsTransposedForWarpgroups(*product) && !HasTransposedTile(state, *s, *product))
-    return refuse("the tile of its second factor is not transposed, as four warps read it");
+      (IsTransposedForWarpgroups(*product) || product->IsAlongDepth(product->second)) &&
+      !HasColumnsBeforeDepth(state, *s, *product)) {
+    return refuse(
+        "the tile of its second factor has not columns one behind the other and neighbours along "
+        "the "
+        "sum, as four warps read it");
+  }
+  if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
+      HasMovingColumns(*product) && !FetchesTheColumnsAlone(state, *s, *product, splits))
+    return refuse("a window moves the columns of its second factor within a tile of four warps");
   if (IsDeep(*product, *stage.op, splits)) return OkStatus();
   return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
                             product->unit->depth()));

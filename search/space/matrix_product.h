@@ -6,7 +6,7 @@
 // they stand: their windows are what is read, and are fetched once for all of a tile. Where the last
 // axis numbers groups of columns by its quotient, as in grouped convolutions, a tile is of one group. In
 // memory both factors have neighbours along the depth, or the first along its only row axis, the second
-// along the last axis.
+// along the last axis. Others are put in such an order first (sketch_rules/transposed_factor.cc).
 //
 // The instruction's tile is 16 rows, 8 columns, `depth` deep (compiler/codegen/cuda/matrix_tile.h
 // says which thread has what). A tile in levels [vthreads, threads, inner, inner] fits it where
@@ -57,6 +57,9 @@ struct MatrixProduct {
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
+  // Can units read it as it lies in memory: along the depth, or the first along its only row axis, the
+  // second along the last axis?
+  bool IsReadable(ir::Expr load) const;
   // The last `tiled` axes, which tiles cut: those before them number parts of a sum that groups of
   // threads or the blocks of a cluster share out. Empty: they are no batches.
   std::span<const MatrixAxis> TiledAxes(size_t tiled) const;
@@ -64,6 +67,9 @@ struct MatrixProduct {
 
 // Nothing: it is no such product, or one too small for a tile.
 std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op);
+// Likewise, whatever the order of the factors' dimensions: units may not read them as they lie, as the
+// image and the weights of a convolution whose channels do not come last.
+std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op);
 
 // Has the target's architecture any matrix units? Those of four warps together (sm_90)?
 bool HasMatrixUnits(const target::Target& target);
@@ -75,6 +81,12 @@ bool IsForWarpgroups(const MatrixProduct& product);
 bool IsTransposedForWarpgroups(const MatrixProduct& product);
 // The dimension of what the load reads that the depth moves along.
 int DepthDimension(const MatrixProduct& product, ir::Expr load);
+// Dimensions of the second factor, in which units of four warps read it along the depth: columns before
+// the depth, all others before these.
+std::vector<int> ColumnsBeforeDepth(const MatrixProduct& product);
+// Does a window move its columns, as those of NCHW images? Then units of four warps read a tile of one
+// element of the window: others would begin between groups of 8 columns.
+bool HasMovingColumns(const MatrixProduct& product);
 
 // The stage that a hint says matrix units compute; none: there is none.
 std::optional<int> MatrixStageOf(const schedule::State& state);

@@ -251,10 +251,10 @@ namespace kiln::search {
     "the same: at least so many",                                                                 \
     "")                                                                                           \
   X(double, niche_prob, 0.3, 0, 1,                                                                \
-    "a parent is of a sketch that is chosen first",                                               \
+    "a parent is of a niche, a sketch with a kind of matrix units, that is chosen first",                                               \
     "")                                                                                           \
   X(int, niche_survivors, 32, 0, 1e6,                                                             \
-    "states of each sketch that are kept for the choice of candidates, whatever their "           \
+    "states of each niche that are kept for the choice of candidates, whatever their "           \
     "score",                                                                                      \
     "")                                                                                           \
   X(int, tournament_size, 3, 1, 1000,                                                             \

@@ -45,17 +45,17 @@ bool IsReadByElements(const State& state, int s) {
   });
 }
 
-// The axis of the depth, where the units of four warps read the tile with its neighbours along it and
-// they lie otherwise.
-std::optional<int> TransposedAxis(const State& state, int s) {
+// Of the tile of the second factor, in which the units of four warps read columns one behind the other and
+// neighbours along the sum, where it lies otherwise: transposed, or with a window between the two.
+std::optional<std::vector<int>> OrderForWarpgroups(const State& state, int s) {
   const int reader = state.attach(s).stage;
   if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
     return std::nullopt;
   const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
-  if (!product || !IsTransposedForWarpgroups(*product) ||
-      state.dag()->node(reader).inputs[product->second->id].op != s)
+  if (!product || state.dag()->node(reader).inputs[product->second->id].op != s ||
+      !(product->IsAlongDepth(product->second) || IsTransposedForWarpgroups(*product)))
     return std::nullopt;
-  return DepthDimension(*product, product->second);
+  return ColumnsBeforeDepth(*product);
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -145,11 +145,9 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const std::array<Padding, 4> paddings = Paddings(state, s);
   // Matrix units read whole vectors, 8 rows at once: an odd multiple is free of bank conflicts.
   // Single elements of four rows are so where a row begins 8 banks behind the one before.
-  if (const std::optional<int> depth = TransposedAxis(state, s)) {
-    order.erase(order.begin() + *depth);
-    order.push_back(*depth);
-    return StepsOf(s, std::move(order), paddings[0]);
-  }
+  if (std::optional<std::vector<int>> wanted = OrderForWarpgroups(state, s);
+      wanted && *wanted != order)
+    return StepsOf(s, *std::move(wanted), paddings[0]);
   if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
     const size_t padded = IsReadByElements(state, s) ? 3 : 2;
     return StepsOf(s, std::move(order),

@@ -105,7 +105,7 @@ std::vector<int32_t> OffAndOn(const HintQuestion&) { return {0, 1}; }
 // The engine is hardly ever slower.
 std::vector<int32_t> WaysToCopy(const HintQuestion&) { return {0, 1, 1, 1, 2, 2}; }
 
-// ---- persistent_blocks: likewise
+// ---- persistent_blocks, stream_k: likewise
 
 // Of a multiprocessor: its registers and shared memory have room for hardly more.
 std::vector<int32_t> OneOrTwoEach(const HintQuestion& question) {
@@ -161,6 +161,12 @@ constexpr HintChoice kHintChoices[] = {
      .gpu_weight = 0.02,
      .stages = RootsOfMatrixUnits,
      .values = OneOrTwoEach},
+    {.hint = ir::Hint::kStreamK,
+     .parameter = "stream_k",
+     .mutation = "stream-k",
+     .gpu_weight = 0.02,
+     .stages = RootsOfMatrixUnits,
+     .values = OffAndOn},
 };
 static_assert(std::size(kHintChoices) == ir::kNumHints);
 static_assert(

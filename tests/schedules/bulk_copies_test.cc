@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 #include <span>
 
 #include "base/status_testing.h"
@@ -21,6 +22,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_rows.h"
 #include "tests/schedules/environment.h"
 #include "tests/schedules/matrix_candidates.h"
 
@@ -29,6 +31,7 @@ namespace {
 
 using schedule::State;
 using testing::HasSubstr;
+using testing::Not;
 
 int32_t BulkCopiesOf(const State& state) {
   const std::optional<int> s = MatrixStageOf(state);
@@ -133,6 +136,47 @@ TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
   }
 }
 
+// The terms of all sums are shared out evenly: blocks begin and end within sums, one that is longer than
+// a block's part is of several, and results stand behind them as they do without.
+TEST(BulkCopies, StreamedSumsAreFinishedByTheNextBlock) {
+  constexpr dag::OpCase kSums[] = {
+      {"matmul", "256,128,256", "relu", ir::kFloat16},
+      {"dense", "192,96,512", "bias,relu", ir::kInt8},
+      {"dense", "64,64,512", "", ir::kFloat32},
+      {"conv2d_nhwc", "2,8,8,64,32,3,3,1,1", "bias,relu", ir::kFloat16}};
+  for (const dag::OpCase& c : kSums) {
+    const Task task = MatrixTask(c);
+    std::set<int32_t> seen;
+    for (const State& state : BulkStates(task, 1, EnvironmentOr("KILN_SEED", 1), 40)) {
+      const int root = RootsOfMatrixUnits(state).at(0);
+      for (const int32_t blocks : {2, 3, 7}) {
+        std::vector<schedule::StepPtr> steps = state.steps();
+        std::erase_if(steps, [](const schedule::StepPtr& step) {
+          return schedule::HintOf(*step, ir::Hint::kPersistentBlocks).has_value() ||
+                 schedule::HintOf(*step, ir::Hint::kStreamK).has_value();
+        });
+        steps.push_back(schedule::HintStep(root, ir::Hint::kPersistentBlocks, blocks));
+        steps.push_back(schedule::HintStep(root, ir::Hint::kStreamK, 1));
+        ASSERT_OK_AND_ASSIGN(const State replayed, schedule::Replay(task.dag, steps, task.stop));
+        ASSERT_OK_AND_ASSIGN(const State streamed, lower::FillExtents(replayed));
+        if (!CanStream(streamed, root) || seen.contains(blocks)) continue;
+        SCOPED_TRACE(fmt::format("{}: {}", c.Name(), schedule::PrintSteps(steps)));
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(streamed, {.gpu = true}));
+        ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
+        ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+        EXPECT_THAT(source.text, HasSubstr("give_part<"));
+        EXPECT_TRUE(source.is_stateful);
+        ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
+        seen.insert(blocks);
+        if (!codegen::FindNvrtc().ok()) continue;
+        ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
+        EXPECT_EQ(cubin.log, "");
+      }
+    }
+    EXPECT_GE(seen.size(), 2u) << c.Name();
+  }
+}
+
 // What is sampled is what code can be made of.
 TEST(BulkCopies, SamplesFit) {
   for (const auto& [cases, value] : {std::pair(std::span<const dag::OpCase>(kCases), 1),
@@ -159,6 +203,41 @@ TEST(BulkCopies, WindowsOfLargeImagesFit) {
     SCOPED_TRACE(schedule::PrintSteps(state.steps()));
     ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
     ASSERT_OK(codegen::GenerateCuda(program).status());
+  }
+}
+
+// Images whose rows lie in the order in which units read them: nothing comes through registers. Tails
+// along both axes, several images, weights along the sum and across it, all types.
+TEST(BulkCopies, UnitsReadWindowsThemselves) {
+  constexpr dag::OpCase kImages[] = {
+      {"conv2d_nhwc", "1,18,20,32,32,3,3,1,1", "bias,relu", ir::kFloat16},
+      {"conv2d_nhwc", "4,6,7,24,64,3,3,1,1", "", ir::kBFloat16},
+      {"conv2d_nhwc", "8,4,6,32,32,3,2,1,1,2", "", ir::kFloat16},
+      {"conv3d_ndhwc", "1,4,9,16,16,32,2,3,3,1,1", "", ir::kFloat16},
+      {"conv2d_nhwc", "4,9,8,32,32,3,3,1,1,output_first=1", "", ir::kFloat32},
+      {"conv2d_nhwc", "4,9,8,32,64,3,3,1,1,output_first=1", "", ir::kInt8}};
+  for (const dag::OpCase& c : kImages) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MatrixTask(c);
+    size_t found = 0;
+    for (const State& state : BulkStates(task, 1, EnvironmentOr("KILN_SEED", 1), 40)) {
+      const MatrixSplits splits = MatrixSplitsOf(state, *MatrixStageOf(state));
+      const auto is_outside = [](const MatrixSplits::Reduction& split) {
+        return split.extent > 3 || split.lengths == std::vector<int64_t>{1, 1};
+      };
+      const std::optional<MatrixProduct> product =
+          MatrixProductOf(*state.stage(*MatrixStageOf(state)).op);
+      if (!HasRowsInOrder(*product, splits.lengths) ||
+          !std::ranges::all_of(splits.reductions, is_outside))
+        continue;
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      EXPECT_THAT(source.text, Not(HasSubstr("load_tiles(")));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
+      if (++found == EnvironmentOr("KILN_CANDIDATES", 3)) break;
+    }
+    EXPECT_GE(found, 2u);
   }
 }
 

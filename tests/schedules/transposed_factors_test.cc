@@ -87,6 +87,59 @@ TEST(TransposedFactors, CandidatesComputeWhatTheProgramSays) {
   }
 }
 
+// Image and weights of convolutions whose channels do not come last: no units read them as they lie. The
+// copy of an image has the zeros around it.
+TEST(TransposedFactors, ChannelsThatDoNotComeLast) {
+  constexpr dag::OpCase kChannelsSecond[] = {
+      {"conv2d_nchw", "1,14,14,32,32,3,3,1,1", "bias,relu", ir::kFloat16},
+      {"conv2d_nchw", "2,15,15,16,64,3,3,2,1", "", ir::kBFloat16},
+      {"conv2d_nchw", "1,12,12,32,64,3,3,1,1", "", ir::kFloat32},
+      {"conv2d_nchw", "1,12,12,32,64,3,3,1,1,2", "", ir::kInt8},
+      {"conv3d_ncdhw", "1,3,8,8,32,16,3,3,3,1,1", "", ir::kFloat16}};
+  for (const dag::OpCase& c : kChannelsSecond) {
+    SCOPED_TRACE(c.Name());
+    for (const std::string_view target :
+         {"cuda -arch=sm_80 -math=tf32", "cuda -arch=sm_90 -math=tf32"}) {
+      const Task task = MatrixTask(c, target);
+      const Parameters parameters = OfSmallProducts();
+      const std::vector<State> states =
+          MatrixCandidates(task, SketchesThatTranspose(task, parameters), parameters,
+                           EnvironmentOr("KILN_SEED", 1), 300, EnvironmentOr("KILN_CANDIDATES", 3),
+                           [](const State& state) { return MatrixStageOf(state).has_value(); });
+      EXPECT_GE(states.size(), 2u) << target;
+      for (const State& state : states) {
+        SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+        ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
+        ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
+      }
+    }
+  }
+}
+
+// What is sampled is what code can be made of.
+TEST(TransposedFactors, SamplesFit) {
+  for (const dag::OpCase& c :
+       {dag::OpCase{"conv2d_nchw", "1,28,28,64,64,3,3,1,1", "bias,relu", ir::kFloat16},
+        dag::OpCase{"conv2d_nchw", "2,15,15,32,64,3,3,2,1", "", ir::kInt8},
+        dag::OpCase{"conv2d_nhwc", "1,14,14,32,64,3,3,1,1", "", ir::kFloat32}}) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MatrixTask(c);
+    Parameters parameters = OfSmallProducts();
+    parameters.warpgroup_prob = 0.7;
+    size_t found = 0;
+    for (const State& state :
+         MatrixCandidates(task, SketchesThatTranspose(task, parameters), parameters, 7, 300, 60,
+                          [](const State& state) { return MatrixStageOf(state).has_value(); })) {
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK(codegen::GenerateCuda(program).status());
+      ++found;
+    }
+    EXPECT_GE(found, 20u);
+  }
+}
+
 // The copy is an array as any other is to the copy engine.
 TEST(TransposedFactors, TheirTilesComeInBulk) {
   for (const dag::OpCase& c : {dag::OpCase{"matmul", "128,64,128", "", ir::kFloat32},

@@ -180,20 +180,61 @@ bool CudaBulkCopies::IsOfColumn(const Tile& tile) const {
 
 Status CudaBulkCopies::FindPersistent() {
   persistent_blocks_ = 0;
+  is_streamed_ = false;
   const int32_t wanted = kernel_.hints[ir::Hint::kPersistentBlocks];
+  const bool wants_streaming = kernel_.hints[ir::Hint::kStreamK] != 0;
+  if (wants_streaming && wanted == 0)
+    return InvalidArgument("its sums can't be streamed: its blocks are not persistent");
   if (wanted == 0) return OkStatus();
   if (block_ < 0 || kernel_.cluster > 1)
     return InvalidArgument("its blocks are not numbered by one loop, and can't be persistent");
-  if (wanted >= kernel_.grid[0]) return OkStatus();
+  if (!wants_streaming && wanted >= kernel_.grid[0]) return OkStatus();
   if (has_pairs_ && wanted % 2 != 0)
     return InvalidArgument("{} persistent blocks are no pairs", wanted);
-  if (loop_->extent % depth_ != 0) {
-    return InvalidArgument(
-        "a sum has {} tiles, which rings of {} buffers do not divide, "
-        "as those of persistent blocks must",
-        loop_->extent, depth_);
-  }
+  if (!std::ranges::all_of(work_, [&](Stmt stmt) { return ReadsBuffersAlone(stmt); }))
+    return InvalidArgument("its products read more than buffers of the ring");
+  if (wants_streaming) KILN_RETURN_IF_ERROR(CheckStreaming());
+  is_streamed_ = wants_streaming;
+  buffer_ = scope_.OwnVar("buffer of the ring", depth_);
   persistent_blocks_ = wanted;
+  return OkStatus();
+}
+
+// Says the loop's variable no more than which buffer is read?
+bool CudaBulkCopies::ReadsBuffersAlone(Stmt stmt) const {
+  const int32_t var = loop_->var;
+  const auto is_of_ring = [&](int32_t slot) {
+    return std::ranges::any_of(tiles_, [&](const Tile& tile) { return tile.slot == slot; });
+  };
+  const auto reads = [&](auto& self, Expr e) -> bool {
+    if (!ir::UsesVar(e, var)) return true;
+    const bool is_buffer = e->op == Op::kLoad && is_of_ring(e->id);
+    const std::span<const Expr> args = e->args();
+    if (e->op == Op::kVar) return false;
+    return std::ranges::all_of(is_buffer ? args.subspan(1) : args,
+                               [&](Expr arg) { return self(self, arg); });
+  };
+  return std::ranges::all_of(stmt->exprs(), [&](Expr e) { return reads(reads, e); }) &&
+         std::ranges::all_of(stmt->children(), [&](Stmt s) { return ReadsBuffersAlone(s); });
+}
+
+void CudaBulkCopies::CollectSums(Stmt stmt, std::set<int32_t>& slots) const {
+  if (stmt->kind == StmtKind::kStore && IsForMatrixUnits(program_, stmt)) slots.insert(stmt->slot);
+  for (Stmt child : stmt->children()) CollectSums(child, slots);
+}
+
+Status CudaBulkCopies::CheckStreaming() {
+  const std::string cannot = "its sums can't be streamed: ";
+  const int64_t terms = loop_->extent * kernel_.grid[0];
+  const int32_t wanted = kernel_.hints[ir::Hint::kPersistentBlocks];
+  if (has_pairs_) return InvalidArgument("{}its blocks are pairs", cannot);
+  if (terms < wanted || terms > std::numeric_limits<int32_t>::max())
+    return InvalidArgument("{}{} terms for {} blocks", cannot, terms, wanted);
+  std::set<int32_t> sums;
+  for (const Stmt stmt : work_) CollectSums(stmt, sums);
+  if (sums.size() != 1 || exprs_.buffer(*sums.begin()).scope != ir::Scope::kLocal)
+    return InvalidArgument("{}they are not in registers of one array", cannot);
+  sums_ = *sums.begin();
   return OkStatus();
 }
 

@@ -30,6 +30,16 @@
 // is ahead of the others, so that the first tiles of the next sum arrive while the results of this one
 // are stored. Buffers and phases of barriers go on from one sum to the next.
 //
+// Where sums are streamed (Hint::kStreamK; Osama et al., "Stream-K", PPoPP 2023), the terms of all sums
+// stand in one row, which the blocks share out evenly. So a block begins in the middle of a sum and ends
+// in the middle of another one. It goes from its end to its beginning: the sum that it only begins comes
+// first, and lies in global memory long before the next block, which finishes it, adds it to its own.
+//
+//   block 1:   | 0 0 0 1 1 |        tiles of the result, two terms of each third
+//   block 2:   | 1 2 2 2 3 |        begins 3 and gives it away, 2, finishes 1
+//
+// A block waits for those of lower numbers alone, which are launched before it.
+//
 // What does not fit is refused: the hint is a search's choice, and nothing else would be as fast as it
 // expects.
 #pragma once
@@ -91,8 +101,14 @@ class CudaBulkCopies {
   }
   template <typename Body>
   void EmitTiles(ir::Stmt loop, Body&& body);
-  // Behind the loop over tiles of a sum.
+  // The loop over tiles of a sum.
+  template <typename Body>
+  void EmitIterations(Body&& body);
+  // Behind it.
   void EmitReleaseOfLast();
+  void EmitPartsOfSum();
+  // What stands in front of the kernel: arrays in global memory.
+  const std::string& globals() const { return globals_; }
   // Inside of the loop: before and behind its work. `is_next_under_way`: the products of this
   // iteration are not waited for, those of the one before are done.
   void EmitArrival();
@@ -133,6 +149,7 @@ class CudaBulkCopies {
   Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
                     const std::vector<arith::Linear>& places);
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
+  void NameParts();
   void EmitBarriers(std::string_view barriers);
   void EmitCopyingThread(const std::function<std::string(ir::LoopKind)>& coordinate);
   void EmitAllCopies();
@@ -143,8 +160,13 @@ class CudaBulkCopies {
   void FindOrder();
   Status FindPersistent();
   Status ShareTiles();
-  // Of a tile of a sum among all that the block has.
-  std::string Numbered(const std::string& tile) const;
+  Status CheckStreaming();
+  bool ReadsBuffersAlone(ir::Stmt stmt) const;
+  void CollectSums(ir::Stmt stmt, std::set<int32_t>& slots) const;
+  // Where the terms of a block begin among those of all sums.
+  std::string BeginOf(std::string_view block) const;
+  // The number of the iteration among all that the block has.
+  const std::string& Position() const;
   bool IsOfColumn(const Tile& tile) const;
   void EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
                 std::string_view filled);
@@ -160,7 +182,12 @@ class CudaBulkCopies {
 
   const bool is_used_, has_pairs_;
   int64_t persistent_blocks_ = 0;
-  std::string turn_;  // sums that the block has computed: a name
+  bool is_streamed_ = false;
+  int32_t sums_ = -1;  // of a thread, where they are streamed: a slot
+  // Names. Iterations of sums that the block has computed before; which it is in; the terms of all sums
+  // where those of this block, and of this sum, begin and end; the tile, as blocks take them.
+  std::string done_, position_, first_, begin_, end_, number_;
+  std::string parts_, ready_, globals_;
   Status ring_status_, status_;
   std::vector<ir::Stmt> around_;  // loops around the ring, outermost first
   std::set<ir::Stmt> ahead_;
@@ -171,6 +198,7 @@ class CudaBulkCopies {
   std::vector<Tile> tiles_;
   std::optional<BlockGrid> block_grid_;
   int32_t iteration_ = -1;  // of the thread that copies: a variable of the scope
+  int32_t buffer_ = -1;     // of persistent blocks, likewise
   int32_t half_ = -1;       // of the block in its pair, likewise
   int32_t block_ = -1;      // the only variable that numbers blocks; -1: there are several
   std::string filled_, emptied_;
@@ -181,19 +209,56 @@ class CudaBulkCopies {
 
 template <typename Body>
 void CudaBulkCopies::EmitTiles(ir::Stmt loop, Body&& body) {
-  const std::string number = names_.Unique("number");
-  turn_ = names_.Unique("turn");
+  number_ = names_.Unique("number");
+  done_ = names_.Unique("done");
+  const auto of_tile = [&] {
+    const std::string tile = block_grid_ ? OrderedBlock(*block_grid_, number_) : number_;
+    blocks_.Bound(
+        loop->var,
+        fmt::format("const int {} = {};  // 0..{}", scope_.name(loop->var), tile, loop->extent - 1),
+        body);
+  };
+  if (!is_streamed_) {
+    blocks_.Line("#pragma unroll 1");
+    return blocks_.Braced(
+        fmt::format("for (int {0} = blockIdx.x, {1} = 0; {0} < {2}; {0} += {3}, {1} += {4}) {{",
+                    number_, done_, loop->extent, persistent_blocks_, loop_->extent),
+        of_tile);
+  }
+  first_ = names_.Unique("first");
+  begin_ = names_.Unique("begin");
+  end_ = names_.Unique("end");
+  blocks_.Line(
+      fmt::format("const int {} = {};  // terms of all sums", first_, BeginOf("blockIdx.x")));
   blocks_.Line("#pragma unroll 1");
-  blocks_.Braced(fmt::format("for (int {0} = blockIdx.x, {1} = 0; {0} < {2}; {0} += {3}, ++{1}) {{",
-                             number, turn_, loop->extent, persistent_blocks_),
-                 [&] {
-                   const std::string tile =
-                       block_grid_ ? OrderedBlock(*block_grid_, number) : number;
-                   blocks_.Bound(loop->var,
-                                 fmt::format("const int {} = {};  // 0..{}", scope_.name(loop->var),
-                                             tile, loop->extent - 1),
-                                 body);
-                 });
+  blocks_.Braced(
+      fmt::format(
+          "for (int {0} = 0, {1} = {2}, {3} = 0; {1} > {4}; {3} += {1} - {0}, {1} = {0}) {{",
+          begin_, end_, BeginOf("blockIdx.x + 1"), done_, first_),
+      [&] {
+        blocks_.Line(fmt::format("const int {} = ({} - 1) / {};", number_, end_, loop_->extent));
+        blocks_.Line(fmt::format("{} = max({}, {} * {});", begin_, first_, number_, loop_->extent));
+        of_tile();
+      });
+}
+
+template <typename Body>
+void CudaBulkCopies::EmitIterations(Body&& body) {
+  if (persistent_blocks_ == 0) return blocks_.Loop(loop_->var, loop_->extent, 0, body);
+  position_ = names_.Unique("position");
+  const std::string count =
+      is_streamed_ ? fmt::format("({} - {})", end_, begin_) : std::to_string(loop_->extent);
+  blocks_.Braced(
+      fmt::format("for (int {0} = {1}; {0} < {1} + {2}; ++{0}) {{", position_, done_, count), [&] {
+        scope_.SetName(buffer_, names_.Unique("buffer"));
+        blocks_.Bound(
+            buffer_,
+            fmt::format("const int {} = {} % {};", scope_.name(buffer_), position_, depth_), [&] {
+              scope_.SetValue(loop_->var, scope_.simplifier().Var(buffer_));
+              body();
+              scope_.ResetValue(loop_->var);
+            });
+      });
 }
 
 // Their definitions above the kernels.

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "compiler/codegen/cuda/bulk_copies.h"
+#include "compiler/codegen/cuda/types.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 
 namespace kiln::codegen {
@@ -16,8 +17,13 @@ std::string CudaBulkCopies::IndexText(const Linear& index) {
   return exprs_.PrintSimplified(scope_.simplifier().ToExpr(index)).text;
 }
 
-std::string CudaBulkCopies::Numbered(const std::string& tile) const {
-  return persistent_blocks_ == 0 ? tile : fmt::format("({} * {} + {})", turn_, loop_->extent, tile);
+std::string CudaBulkCopies::BeginOf(std::string_view block) const {
+  return fmt::format("static_cast<int>({}ll * ({}) / {})", loop_->extent * kernel_.grid[0], block,
+                     persistent_blocks_);
+}
+
+const std::string& CudaBulkCopies::Position() const {
+  return persistent_blocks_ == 0 ? scope_.name(loop_->var) : position_;
 }
 
 void CudaBulkCopies::EmitStart(std::string_view barriers,
@@ -25,6 +31,7 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
   if (!ring_status_.ok()) return;
   iteration_ = scope_.OwnVar("tile that is copied", loop_->extent);
   half_ = scope_.OwnVar("block of a pair", 2);
+  globals_.clear();
   scope_.SetName(iteration_, scope_.name(loop_->var));
   scope_.SetValue(loop_->var, scope_.simplifier().Var(iteration_) - arith::Constant(ahead_count_));
   status_ = FindTiles();
@@ -32,6 +39,7 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
   if (status_.ok() && has_pairs_) status_ = ShareTiles();
   if (status_.ok()) status_ = FindPersistent();
   if (status_.ok()) {
+    NameParts();
     EmitBarriers(barriers);
     blocks_.Braced(fmt::format("if (threadIdx.x >= {}) {{  // copies", computing_threads()), [&] {
       EmitCopyingThread(coordinate);
@@ -40,6 +48,44 @@ void CudaBulkCopies::EmitStart(std::string_view barriers,
     });
   }
   scope_.ResetValue(loop_->var);
+}
+
+// Sums that one block begins and the next one finishes.
+void CudaBulkCopies::NameParts() {
+  if (!is_streamed_) return;
+  const ir::Buffer& sums = exprs_.buffer(sums_);
+  parts_ = names_.Unique(kernel_.name + "_parts");
+  ready_ = names_.Unique(kernel_.name + "_ready");
+  globals_ = fmt::format(
+      "// What a block has of the sum that the next one finishes, and whether it is there. Of runs "
+      "of the\n"
+      "// kernel one has to end before the next one begins.\n"
+      "__device__ {} {}[{}][{}];\n__device__ unsigned {}[{}];\n",
+      CudaTypeName(sums.type), parts_, persistent_blocks_,
+      sums.num_elements() * computing_threads(), ready_, persistent_blocks_);
+}
+
+void CudaBulkCopies::EmitPartsOfSum() {
+  if (!is_streamed_) return;
+  const std::string sums = exprs_.buffer_name(sums_), terms = std::to_string(loop_->extent),
+                    sizes = fmt::format("<{}, {}>", exprs_.buffer(sums_).num_elements(),
+                                        computing_threads());
+  const auto arguments = [&](std::string_view block) {
+    return fmt::format("({}, {}[{}], &{}[{}]);", sums, parts_, block, ready_, block);
+  };
+  blocks_.Braced(fmt::format("if ({} % {} != 0) {{  // the next block finishes it", end_, terms),
+                 [&] {
+                   blocks_.Line("give_part" + sizes + arguments("blockIdx.x"));
+                   blocks_.Line("continue;");
+                 });
+  blocks_.Braced(
+      fmt::format("if ({} % {} != 0) {{  // blocks before have begun it", begin_, terms), [&] {
+        const std::string other = names_.Unique("other");
+        blocks_.Braced(fmt::format("for (int {0} = blockIdx.x - 1;; --{0}) {{", other), [&] {
+          blocks_.Line("add_part" + sizes + arguments(other));
+          blocks_.Line(fmt::format("if ({} <= {} * {}) break;", BeginOf(other), number_, terms));
+        });
+      });
 }
 
 void CudaBulkCopies::EmitBarriers(std::string_view barriers) {
@@ -84,14 +130,26 @@ void CudaBulkCopies::EmitCopyingThread(const std::function<std::string(LoopKind)
 
 void CudaBulkCopies::EmitAllCopies() {
   scope_.SetName(iteration_, names_.Unique(scope_.name(loop_->var)));
-  blocks_.Loop(iteration_, loop_->extent, 1, [&] {
-    const std::string buffer = names_.Unique("buffer"), &u = scope_.name(iteration_);
-    blocks_.Line(fmt::format("const int {} = {} % {};", buffer, u, depth_));
-    const std::string number = Numbered(u);
-    blocks_.Line(fmt::format("if ({} >= {}) wait_for(&{}[{}], ({} / {} + 1) % 2);", number, depth_,
-                             emptied_, buffer, number, depth_));
+  const std::string& u = scope_.name(iteration_);
+  const auto copy = [&] {
+    const std::string buffer = names_.Unique("buffer"),
+                      &position = persistent_blocks_ == 0 ? u : position_;
+    blocks_.Line(fmt::format("const int {} = {} % {};", buffer, position, depth_));
+    blocks_.Line(fmt::format("if ({0} >= {1}) wait_for(&{2}[{3}], ({0} / {1} + 1) % 2);", position,
+                             depth_, emptied_, buffer));
     EmitCopies(buffer, fmt::format("&{}[{}]", filled_, buffer));
-  });
+  };
+  if (persistent_blocks_ == 0) return blocks_.Loop(iteration_, loop_->extent, 1, copy);
+  position_ = names_.Unique("position");
+  const std::string count = is_streamed_ ? fmt::format("({} - {})", end_, begin_)
+                                         : std::to_string(loop_->extent),
+                    from = is_streamed_ ? fmt::format(" + {} % {}", begin_, loop_->extent) : "";
+  blocks_.Line("#pragma unroll 1");
+  blocks_.Braced(
+      fmt::format("for (int {0} = {1}; {0} < {1} + {2}; ++{0}) {{", position_, done_, count), [&] {
+        blocks_.Bound(iteration_,
+                      fmt::format("const int {} = {} - {}{};", u, position_, done_, from), copy);
+      });
 }
 
 void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled) {
@@ -125,9 +183,8 @@ void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::str
 }
 
 void CudaBulkCopies::EmitArrival() {
-  const std::string& t = scope_.name(loop_->var);
-  blocks_.Line(
-      fmt::format("wait_for(&{}[{} % {}], {} / {} % 2);", filled_, t, depth_, Numbered(t), depth_));
+  const std::string& t = Position();
+  blocks_.Line(fmt::format("wait_for(&{0}[{1} % {2}], {1} / {2} % 2);", filled_, t, depth_));
 }
 
 void CudaBulkCopies::EmitEnd() {
@@ -135,18 +192,19 @@ void CudaBulkCopies::EmitEnd() {
 }
 
 void CudaBulkCopies::EmitRelease(bool is_next_under_way) {
-  const std::string& t = scope_.name(loop_->var);
+  const std::string &t = Position(), begin = persistent_blocks_ == 0 ? "0" : done_;
   const std::string which = is_next_under_way ? fmt::format("({} - 1)", t) : t;
   blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0{}) {}(&{}[{} % {}]);",
-                           is_next_under_way ? fmt::format(" && {} > 0", t) : "",
+                           is_next_under_way ? fmt::format(" && {} > {}", t, begin) : "",
                            has_pairs_ ? "release_pair" : "release", emptied_, which, depth_));
 }
 
 void CudaBulkCopies::EmitReleaseOfLast() {
   if (persistent_blocks_ == 0) return;
-  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}(&{}[{}]);",
-                           has_pairs_ ? "release_pair" : "release", emptied_,
-                           (loop_->extent - 1) % depth_));
+  const std::string last = is_streamed_ ? fmt::format("({} + {} - {} - 1)", done_, end_, begin_)
+                                        : fmt::format("({} + {})", done_, loop_->extent - 1);
+  blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}(&{}[{} % {}]);",
+                           has_pairs_ ? "release_pair" : "release", emptied_, last, depth_));
 }
 
 std::string_view BulkCopyDefinitions() {
@@ -258,6 +316,28 @@ __device__ __forceinline__ void release_pair(unsigned long long* barrier) {
 template <int kThreads>
 __device__ __forceinline__ void barrier_of_computing() {
   asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
+}
+// A part of the sums of all threads, for a block that comes later; and of another block, added.
+template <int kElements, int kThreads, typename T>
+__device__ __forceinline__ void give_part(const T* sums, T* part, unsigned* ready) {
+#pragma unroll
+  for (int i = 0; i < kElements; ++i) part[i * kThreads + threadIdx.x] = sums[i];
+  __threadfence();
+  barrier_of_computing<kThreads>();
+  if (threadIdx.x == 0) asm volatile("st.release.gpu.global.u32 [%0], 1;" ::"l"(ready) : "memory");
+}
+template <int kElements, int kThreads, typename T>
+__device__ __forceinline__ void add_part(T* sums, const T* part, unsigned* ready) {
+  if (threadIdx.x == 0) {
+    unsigned is_ready;
+    do {
+      asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(is_ready) : "l"(ready) : "memory");
+    } while (is_ready == 0);
+    *ready = 0;  // for the next run
+  }
+  barrier_of_computing<kThreads>();
+#pragma unroll
+  for (int i = 0; i < kElements; ++i) sums[i] += __ldcg(&part[i * kThreads + threadIdx.x]);
 }
 
 )cuda";

@@ -190,6 +190,7 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
   result.compile_s = clock.MonotonicSeconds() - generated_s;
   Compiled& compiled = result.compiled;
   compiled.binary = std::move(result.cubin.binary);
+  compiled.is_stateful = result.source.is_stateful;
   for (int i = 0; i < program.num_args(); ++i) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
     compiled.args.push_back(ArgumentOf(buffer));

@@ -243,7 +243,7 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
   // Products run on while the next ones begin, whose buffer is another one.
   copies_under_way_ = bulk_copies_.depth() - 3;
   bool is_next_under_way = false;
-  blocks_.Loop(loop->var, loop->extent, 0, [&] {
+  bulk_copies_.EmitIterations([&] {
     bulk_copies_.EmitArrival();
     for (const Stmt stmt : bulk_copies_.work()) EmitWhole(stmt);
     is_next_under_way = matrix_tiles_.is_in_ring();
@@ -251,6 +251,7 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
   });
   matrix_tiles_.WaitForRing();
   if (is_next_under_way) bulk_copies_.EmitReleaseOfLast();
+  bulk_copies_.EmitPartsOfSum();
   copies_under_way_ = kNoCopies;
   return true;
 }

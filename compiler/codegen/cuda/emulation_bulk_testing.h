@@ -158,6 +158,19 @@ template <int kThreads> void emulated_barrier_of_computing() {
   if (kThreads != ComputingThreads()) __builtin_trap();
   __syncthreads();
 }
+// Blocks run one after the other: those before have done all that they do.
+template <int kElements, int kThreads, typename T>
+void emulated_give_part(const T* sums, T* part, unsigned* ready) {
+  for (int i = 0; i < kElements; ++i) part[i * kThreads + threadIdx.x] = sums[i];
+  emulated_barrier_of_computing<kThreads>();
+  if (threadIdx.x == 0 && (*ready)++ != 0) __builtin_trap();
+}
+template <int kElements, int kThreads, typename T>
+void emulated_add_part(T* sums, const T* part, unsigned* ready) {
+  if (threadIdx.x == 0 && (*ready)-- != 1) __builtin_trap();
+  emulated_barrier_of_computing<kThreads>();
+  for (int i = 0; i < kElements; ++i) sums[i] += part[i * kThreads + threadIdx.x];
+}
 )cuda";
 
 }  // namespace kiln::codegen

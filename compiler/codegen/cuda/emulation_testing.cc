@@ -57,6 +57,8 @@ inline float __uint_as_float(unsigned i) { return __int_as_float(i); }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
 inline unsigned __float_as_uint(float f) { return float_bits(f); }
 inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
+inline void __threadfence() {}
+template <typename T> T __ldcg(const T* p) { return *p; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
 struct __half { unsigned short bits; };
@@ -442,7 +444,7 @@ std::string HostText(const CudaSource& source, bool late_copies) {
     ReplaceCalls(text, name, "emulated_" + name);
   for (const std::string name :
        {"start_barriers", "wait_for(", "release(", "release_pair(", "expect_bytes(", "copy_box(",
-        "copy_box_to_pair(", "meet_pair(", "barrier_of_computing"})
+        "copy_box_to_pair(", "meet_pair(", "barrier_of_computing", "give_part", "add_part"})
     ReplaceCalls(text, name, "emulated_" + name);
   ReplaceCalls(text, "round_tiles", "emulated_round_tiles");
   ReplaceCalls(text, "flushed_exp2(", "emulated_flushed_exp2(");

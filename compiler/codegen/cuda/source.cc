@@ -48,6 +48,7 @@ class Generator {
     kernels.pop_back();
     source.needs_toolkit_headers = preamble_.half || preamble_.bfloat;
     source.uses_warpgroups = !preamble_.warpgroup_units.empty();
+    source.is_stateful = is_stateful_;
     source.text = PreambleText(preamble_) + kernels;
     return source;
   }
@@ -83,8 +84,10 @@ class Generator {
       if (bulk.has_pairs()) launch.cluster = 2;
       if (bulk.persistent_blocks() > 0) launch.grid[0] = bulk.persistent_blocks();
     }
-    std::string text = fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
-                                   Dimensions(launch.block));
+    std::string text = bulk.is_used() ? bulk.globals() : "";
+    is_stateful_ |= !text.empty();
+    text += fmt::format("// {} blocks of {} threads", Dimensions(launch.grid),
+                        Dimensions(launch.block));
     if (launch.cluster > 1) text += fmt::format(", in clusters of {}", launch.cluster);
     if (shared.bytes > 0)
       text +=
@@ -157,6 +160,7 @@ class Generator {
   const CudaOptions& options_;
   CudaNames names_;
   CudaPreamble preamble_;
+  bool is_stateful_ = false;
   std::vector<std::string> kernel_names_, buffer_names_, var_names_;
 };
 }  // namespace

@@ -13,8 +13,13 @@ namespace {
 
 using schedule::State;
 
-// A factor of a large product whose neighbours are not along the sum, though units of four warps read
-// such alone: of 32 and of 8 bits. A kernel of its own transposes it; the product is tiled after that.
+// Without units a product takes ten times as long: of the least size of others.
+constexpr double kLeastOfUnreadable = 0.1;
+
+// A factor of a product whose neighbours are not along the sum, though units of four warps read such
+// alone, of 32 and of 8 bits; or no units read them as they lie: of a convolution whose channels do not
+// come last. A kernel of its own transposes it, with the zeros around an image in it; the product is
+// tiled after that.
 class TransposedFactor final : public SketchRule {
  public:
   std::string_view name() const override { return "transposed factor"; }
@@ -41,31 +46,47 @@ class TransposedFactor final : public SketchRule {
     const dag::Operator& op = *state.stage(s).op;
     // Before a cache write or a split makes another stage of it.
     const StageView view(state, s);
-    if (!HasWarpgroupUnits(context.task.target) || !op.is_reduction() ||
-        !view.NeedsMultiLevelTiling() || view.IsCacheWriteStage() ||
-        state.stage(s).is_partial_reduction ||
-        MegaflopsOf(op) < context.parameters.least_transposed_mflop)
+    if (!op.is_reduction() || !view.NeedsMultiLevelTiling() || view.IsCacheWriteStage() ||
+        state.stage(s).is_partial_reduction)
       return std::nullopt;
-    const std::optional<MatrixProduct> product = MatrixProductOf(op);
-    if (!product || product->unit->factor.bytes() == 2 ||
-        !HasMatrixUnit(context.task.target, *product->unit))
-      return std::nullopt;
+    const std::optional<MatrixProduct> product = MatrixProductInAnyOrder(op);
+    if (!product || !HasMatrixUnit(context.task.target, *product->unit)) return std::nullopt;
     for (const ir::Expr load : {product->first, product->second}) {
-      if (product->IsAlongDepth(load)) continue;
+      if (!IsToTranspose(context, op, *product, load)) continue;
       const int stage = state.dag()->node(s).inputs[load->id].op;
       if (MayBeCopied(state, stage)) return Factor{stage, OrderOf(*product, load)};
     }
     return std::nullopt;
   }
 
-  // Is it an input that the product alone reads, in one place, as it lies in memory?
+  static bool IsToTranspose(const RuleContext& context, const dag::Operator& op,
+                            const MatrixProduct& product, ir::Expr load) {
+    if (product.IsAlongDepth(load)) return false;
+    const bool is_readable = product.IsReadable(load);
+    if (is_readable &&
+        (product.unit->factor.bytes() == 2 || !HasWarpgroupUnits(context.task.target)))
+      return false;
+    const double least = context.parameters.least_transposed_mflop;
+    if (MegaflopsOf(op) < (is_readable ? least : kLeastOfUnreadable * least)) return false;
+    // Does the sum move along a dimension of its own?
+    const int depth = DepthDimension(product, load);
+    const ir::Expr index = load->arg(static_cast<size_t>(depth));
+    return depth + 1 < static_cast<int>(load->num_args) && index->op == ir::Op::kVar;
+  }
+
+  // Is it an input that the product alone reads, in one place, as it lies in memory, or with zeros around
+  // it?
   static bool MayBeCopied(const State& state, int stage) {
     const dag::Dag& dag = *state.dag();
-    if (!state.stage(stage).is_placeholder() || dag.consumers(stage).size() != 1) return false;
+    if (dag.consumers(stage).size() != 1) return false;
     const std::vector<dag::Tensor>& inputs = dag.node(dag.consumers(stage)[0]).inputs;
+    if (std::ranges::count(inputs, stage, &dag::Tensor::op) != 1) return false;
+    const dag::Operator& op = *state.stage(stage).op;
+    if (!op.is_placeholder()) {
+      return !op.is_reduction() && op.num_outputs() == 1 && ir::CopiedLoad(op.body()) != nullptr;
+    }
     const std::vector<int> packed = dag::PackedInputs(dag);
-    return std::ranges::count(inputs, stage, &dag::Tensor::op) == 1 &&
-           std::ranges::find(packed, stage) == packed.end();
+    return std::ranges::find(packed, stage) == packed.end();
   }
 
   static std::vector<int> OrderOf(const MatrixProduct& product, ir::Expr load) {
