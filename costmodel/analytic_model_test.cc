@@ -31,6 +31,7 @@ const Values kGpu = {
     {"row_chains", 64},
     {"row_reduce_len", 512},
     {"kernel_blocks", 132},
+    {"kernel_parallel_tasks", 132},
     {"kernel_threads", 256},
     {"kernel_blocks_per_core", 2},
     {"kernel_thread_instructions", 40000},
@@ -118,6 +119,8 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
   EXPECT_GT(Slower(kGpu, "kernel_thread_shared_wavefronts", 64000), 2);
   EXPECT_GT(Slower(kGpu, "kernel_thread_sectors", 64000), 2);
   EXPECT_GT(Slower(kGpu, "kernel_blocks", 133), 1.2);  // one multiprocessor has two blocks
+  // Persistent blocks that compute three tiles each.
+  EXPECT_GT(Slower(kGpu, "kernel_parallel_tasks", 3 * 132), 1.5);
   EXPECT_GT(Slower(kGpu, "kernel_stages", 512), 1.5);
   EXPECT_GT(Slower(kGpu, "kernel_spilled", 26), 1.5);
   EXPECT_LT(Slower(kGpu, "kernel_spilled", 5000), 8);

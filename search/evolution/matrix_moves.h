@@ -1,4 +1,4 @@
-// Moves between neighbouring tiles of matrix units (search/space/matrix_product.h).
+// Moves between neighbouring tiles of matrix units (search/space/matrix_tile.h).
 //
 // Such a tile has threads in fixed places, and hardly any move of tile_moves.h keeps it one. These
 // change how many rows, columns and warps a block has, which axes its rows are of, and how deep a
@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "compiler/schedule/state.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 
 namespace kiln::search {
 

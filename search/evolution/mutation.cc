@@ -12,6 +12,7 @@
 #include "search/sampling/compute_location.h"
 #include "search/space/factorization.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/online_tiles.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"

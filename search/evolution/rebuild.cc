@@ -10,6 +10,7 @@
 #include "search/space/bulk_copies.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_view.h"
 #include "search/space/thread_shapes.h"

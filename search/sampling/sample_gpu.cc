@@ -14,6 +14,7 @@
 #include "search/space/factorization.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/online_tiles.h"
 #include "search/space/shared_layout.h"
 #include "search/space/stage_hints.h"

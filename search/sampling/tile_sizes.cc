@@ -10,6 +10,7 @@
 #include "search/space/factorization.h"
 #include "search/space/matrix_product.h"
 #include "search/space/matrix_rows.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/sketch_rules/rules.h"
 #include "search/space/stage_view.h"
 #include "search/space/thread_shapes.h"

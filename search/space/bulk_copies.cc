@@ -15,6 +15,7 @@
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
 #include "search/space/matrix_rows.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/shared_layout.h"
 #include "search/space/thread_shapes.h"
 

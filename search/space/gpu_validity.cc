@@ -10,6 +10,7 @@
 #include "compiler/schedule/buffer_shape.h"
 #include "search/space/bulk_copies.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/online_tiles.h"
 #include "search/space/sketch_rules/rules.h"
 

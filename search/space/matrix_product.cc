@@ -1,7 +1,5 @@
 #include "search/space/matrix_product.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,14 +20,7 @@ using ir::MatrixUnitScope;
 using ir::Op;
 using schedule::State;
 
-// Of the instruction.
-constexpr int64_t kThreadRows = 8, kThreadColumns = 4, kVectorBytes = 16;
-constexpr int64_t kMaxWarps = 16, kMaxWarpColumns = 8;
-constexpr int64_t kMaxWarpgroupColumns = 32, kWarpgroupWarps = 4;
-// A thread has no more of the tile in registers.
-constexpr int64_t kMaxElements = 128;
-// How often rows of several axes are put in the order in which the units of four warps read them.
-constexpr double kInOrderProb = 0.6;
+constexpr int64_t kVectorBytes = 16;
 
 bool Reads(Expr load, int axis) {
   return std::ranges::any_of(load->args(), [&](Expr index) { return ir::UsesVar(index, axis); });
@@ -84,13 +75,6 @@ std::optional<int64_t> GroupOf(Expr e, int axis) {
 // Does it read the axis, and not only which group of it?
 bool ReadsEach(Expr load, int axis) { return Reads(load, axis) && !GroupOf(load, axis); }
 
-// Is each step along the axis one along what it is the index of?
-bool MovesByOne(Expr load, int axis) {
-  return Reads(load, axis) && std::ranges::all_of(load->args(), [&](Expr index) {
-           return !ir::UsesVar(index, axis) || CoefficientOf(index, axis) == 1;
-         });
-}
-
 // Does an index say both where in the sum it is and in which batch?
 bool IsPart(const MatrixProduct& product) {
   const auto is_part = [&](Expr index) {
@@ -103,16 +87,6 @@ bool IsPart(const MatrixProduct& product) {
   };
   return std::ranges::any_of(product.first->args(), is_part) ||
          std::ranges::any_of(product.second->args(), is_part);
-}
-
-// A number of warps along the rows.
-int64_t RandomWarps(MatrixUnitScope scope, Rng& rng) {
-  if (scope == MatrixUnitScope::kWarpgroup) {
-    constexpr std::array<int64_t, 10> kGroups = {1, 1, 1, 1, 1, 1, 2, 2, 2, 3};
-    return kWarpgroupWarps * PickFrom(rng, kGroups);
-  }
-  constexpr std::array<int64_t, 7> kWarps = {1, 2, 2, 4, 4, 4, 8};
-  return PickFrom(rng, kWarps);
 }
 
 }  // namespace
@@ -135,8 +109,8 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
                                                  : MatrixAxis::kColumn);
     if (product.axes.back() == MatrixAxis::kRow) rows *= op.axes()[axis].extent;
   }
-  if (product.axes.back() != MatrixAxis::kColumn || rows < kThreadRows ||
-      op.axes().back().extent < kThreadColumns * product.columns_of_thread)
+  if (product.axes.back() != MatrixAxis::kColumn || rows < kMatrixThreadRows ||
+      op.axes().back().extent < kMatrixThreadColumns * product.columns_of_thread)
     return std::nullopt;
   int64_t longest = 0;
   for (int axis = 0; axis < static_cast<int>(op.reduce_axes().size()); ++axis) {
@@ -230,34 +204,37 @@ int DepthDimension(const MatrixProduct& product, Expr load) {
   return -1;
 }
 
-std::vector<int> ColumnsBeforeDepth(const MatrixProduct& product) {
-  const Expr load = product.second;
-  const int depth = DepthDimension(product, load), last = static_cast<int>(product.axes.size()) - 1;
-  std::vector<int> order, columns;
-  for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
-    if (d == depth) continue;
-    (ir::UsesVar(load->arg(static_cast<size_t>(d)), last) ? columns : order).push_back(d);
-  }
-  order.insert(order.end(), columns.begin(), columns.end());
-  order.push_back(depth);
-  return order;
+bool MovesByOne(Expr load, int axis) {
+  return Reads(load, axis) && std::ranges::all_of(load->args(), [&](Expr index) {
+           return !ir::UsesVar(index, axis) || CoefficientOf(index, axis) == 1;
+         });
 }
 
-namespace {
-
-// The dimension of the second factor that the last axis moves along; none: there are several.
-std::optional<int> ColumnDimension(const MatrixProduct& product) {
-  const int last = static_cast<int>(product.axes.size()) - 1;
+std::optional<int> DimensionOf(Expr load, int axis) {
   std::optional<int> dimension;
-  for (int d = 0; d < static_cast<int>(product.second->num_args); ++d) {
-    if (!ir::UsesVar(product.second->arg(static_cast<size_t>(d)), last)) continue;
+  for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
+    if (!ir::UsesVar(load->arg(static_cast<size_t>(d)), axis)) continue;
     if (dimension) return std::nullopt;
     dimension = d;
   }
   return dimension;
 }
 
-}  // namespace
+std::optional<int> ColumnDimension(const MatrixProduct& product) {
+  return DimensionOf(product.second, static_cast<int>(product.axes.size()) - 1);
+}
+
+std::vector<int> ColumnsBeforeDepth(const MatrixProduct& product) {
+  const int depth = DepthDimension(product, product.second);
+  const std::optional<int> column = ColumnDimension(product);
+  std::vector<int> order;
+  for (int d = 0; d < static_cast<int>(product.second->num_args); ++d) {
+    if (d != depth && d != column) order.push_back(d);
+  }
+  if (column && *column != depth) order.push_back(*column);
+  order.push_back(depth);
+  return order;
+}
 
 bool HasMovingColumns(const MatrixProduct& product) {
   const std::optional<int> d = ColumnDimension(product);
@@ -279,326 +256,6 @@ std::optional<int> MatrixStageOf(const State& state) {
     if (state.stage(s).hints[ir::Hint::kMatrixUnit] != 0) return s;
   }
   return std::nullopt;
-}
-
-int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hint) {
-  return has_matrix_hint ? std::max<int64_t>(kMaxMatrixVThreads, hardware.max_vthread_extent)
-                         : hardware.max_vthread_extent;
-}
-
-// ---- drawing
-
-namespace {
-
-// No virtual thread is beyond the axis in every block.
-bool IsNeeded(std::span<const int64_t> lengths, int64_t extent) {
-  return (lengths[0] - 1) * lengths[1] * lengths[2] * lengths[3] < extent;
-}
-
-// Warps beside each other, of a block that has these along the rows.
-int64_t RandomWarpColumns(MatrixUnitScope scope, int64_t row_warps, Rng& rng) {
-  constexpr std::array<int64_t, 6> kColumns = {1, 1, 1, 2, 2, 4};
-  if (scope == MatrixUnitScope::kWarpgroup) return 1;
-  const int64_t columns = PickFrom(rng, kColumns);
-  return columns * row_warps <= kMaxWarps ? columns : 1;
-}
-
-// Tiles of 8 columns. Rows of 32 bytes and more are what units of four warps read.
-std::span<const int64_t> ColumnTiles(MatrixUnitScope scope) {
-  static constexpr std::array<int64_t, 10> kOfWarp = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
-  static constexpr std::array<int64_t, 12> kOfWarpgroup = {2, 4, 4, 6, 8, 8, 8, 12, 16, 16, 24, 32};
-  if (scope == MatrixUnitScope::kWarpgroup) return kOfWarpgroup;
-  return kOfWarp;
-}
-
-// For the row axes, the last one first, powers of two whose product is `threads`, of which the last one
-// has the odd part: no axis gets more than covers it. Empty: that many do not fit.
-std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
-                              const std::vector<size_t>& rows, Rng& rng) {
-  std::vector<int64_t> parts(rows.size(), 1);
-  const int64_t odd = threads >> std::countr_zero(static_cast<uint64_t>(threads));
-  if (odd > extents[rows[0]]) return {};
-  parts[0] = odd;
-  threads /= odd;
-  for (int tries = 0; threads > 1 && tries < 64; ++tries) {
-    // The innermost axis is the likeliest: its elements are neighbours.
-    const size_t picked =
-        Chance(rng, 0.6) ? 0
-                         : static_cast<size_t>(UniformInt(rng, static_cast<int64_t>(rows.size())));
-    const auto extent = static_cast<uint64_t>(extents[rows[picked]]);
-    if (parts[picked] * 2 > static_cast<int64_t>(std::bit_ceil(extent))) continue;
-    parts[picked] *= 2;
-    threads /= 2;
-  }
-  if (threads > 1) parts.clear();
-  return parts;
-}
-
-// Threads and virtual threads of the row axes, the last one first, anyhow. False: this draw does not
-// fit.
-bool ShareRowsOut(const MatrixProduct& product, MatrixUnitScope scope,
-                  std::span<const int64_t> extents, const std::vector<size_t>& rows,
-                  int64_t thread_rows, std::vector<std::vector<int64_t>>& tile, Rng& rng) {
-  std::vector<int64_t> threads;
-  for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
-    if (scope == MatrixUnitScope::kWarpgroup && (warps < 1 || warps % kWarpgroupWarps != 0))
-      return false;
-    threads = ShareOut(kThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
-  }
-  for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
-  tile[rows[0]].back() = product.rows_of_thread;
-  // Virtual threads of one axis or of two.
-  const int64_t vrows = thread_rows / product.rows_of_thread;
-  const size_t along = rows.size() > 1 && Chance(rng, 0.4) ? 1 : 0;
-  tile[rows[along]][0] = vrows;
-  if (along == 0 && rows.size() > 1 && vrows > 2 && Chance(rng, 0.5)) {
-    tile[rows[0]][0] = vrows / 2;
-    tile[rows[1]][0] = 2;
-  }
-  return true;
-}
-
-// Likewise, as units read them from shared memory. False: they can't be so, or this draw does not fit.
-bool PutRowsInOrder(const MatrixProduct& product, std::span<const int64_t> extents,
-                    const std::vector<size_t>& rows, int64_t thread_rows,
-                    std::vector<std::vector<int64_t>>& tile, Rng& rng) {
-  std::vector<int64_t> row_extents;
-  for (size_t i = rows.size(); i-- > 0;) row_extents.push_back(extents[rows[i]]);
-  const int64_t groups = RandomWarps(MatrixUnitScope::kWarpgroup, rng) / kWarpgroupWarps;
-  const auto drawn = RandomRowsInOrder(row_extents, groups, thread_rows, rng);
-  if (drawn.empty()) return false;
-  std::vector<std::vector<int64_t>> with_rows = tile;
-  for (size_t i = 0; i < drawn.size(); ++i)
-    std::ranges::copy(drawn[i], with_rows[rows[rows.size() - 1 - i]].begin());
-  if (!HasRowsInOrder(product, with_rows)) return false;
-  tile = std::move(with_rows);
-  return true;
-}
-
-}  // namespace
-
-std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
-                                                   MatrixUnitScope scope,
-                                                   std::span<const int64_t> extents, Rng& rng) {
-  std::vector<std::vector<int64_t>> tile(extents.size(), {1, 1, 1, 1});
-  const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
-  std::vector<size_t> rows;  // the last one first
-  for (size_t axis = axes.size(); axis-- > 0;) {
-    if (axes[axis] == MatrixAxis::kRow) rows.push_back(axis);
-  }
-  // Rows of a thread: an even number.
-  constexpr std::array<int64_t, 5> kRowTiles = {2, 2, 4, 4, 8};
-  const int64_t thread_rows = PickFrom(rng, kRowTiles);
-  const bool are_in_order = scope == MatrixUnitScope::kWarpgroup && rows.size() > 1 &&
-                            Chance(rng, kInOrderProb) &&
-                            PutRowsInOrder(product, extents, rows, thread_rows, tile, rng);
-  if (!are_in_order && !ShareRowsOut(product, scope, extents, rows, thread_rows, tile, rng))
-    return {};
-  int64_t row_warps = 1;
-  for (size_t axis : rows) {
-    if (!IsNeeded(tile[axis], extents[axis])) return {};
-    row_warps *= tile[axis][1];
-  }
-  row_warps /= kThreadRows;
-  const int64_t warp_columns = RandomWarpColumns(scope, row_warps, rng);
-  std::vector<int64_t>& columns = tile.back();
-  columns = {1, kThreadColumns * warp_columns, 1, product.columns_of_thread};
-  const int64_t most =
-      CeilDiv(extents.back(), kThreadColumns * warp_columns * product.columns_of_thread);
-  const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
-  std::vector<int64_t> choices;
-  for (const int64_t n : ColumnTiles(scope)) {
-    const bool is_of_group =
-        product.group_columns == 0 || product.group_columns % (n * ProductOfCounts(columns)) == 0;
-    if (n <= most && n <= room && is_of_group) choices.push_back(n);
-  }
-  if (choices.empty()) return {};
-  columns[0] = PickFrom(rng, choices);
-  return tile;
-}
-
-std::vector<int64_t> RandomMatrixDepth(const MatrixProduct& product, MatrixUnitScope scope,
-                                       int64_t extent, Rng& rng) {
-  constexpr std::array<int64_t, 6> kOfWarp = {1, 2, 2, 4, 4, 8}, kOfWarpgroup = {1, 2, 4, 4, 4, 8};
-  std::vector<int64_t> choices;
-  for (const int64_t steps : scope == MatrixUnitScope::kWarpgroup ? kOfWarpgroup : kOfWarp) {
-    const int64_t depth = steps * product.unit->depth();
-    const bool fits = product.is_part ? extent % depth == 0 : depth <= extent;
-    if (steps == 1 || fits) choices.push_back(depth);
-  }
-  return {1, PickFrom(rng, choices)};
-}
-
-// ---- checking
-
-MatrixSplits MatrixSplitsOf(const State& state, int s) {
-  constexpr size_t kSpatialLevels = 4, kReduceLevels = 2;
-  const dag::Operator& op = *state.stage(s).op;
-  MatrixSplits splits;
-  for (const int number : SplitStepsOf(state, s)) {
-    const auto& split = *schedule::As<schedule::SplitStep>(*state.steps()[number]);
-    if (split.lengths.size() == kReduceLevels)
-      splits.reductions.push_back({number, split.lengths, split.extent});
-    if (split.lengths.size() != kSpatialLevels) continue;
-    splits.steps.push_back(number);
-    splits.lengths.push_back(split.lengths);
-  }
-  // Axes that are not cut number parts, and stand first.
-  const auto axes = static_cast<int>(op.axes().size());
-  for (int axis = std::max(0, axes - static_cast<int>(splits.steps.size())); axis < axes; ++axis)
-    splits.extents.push_back(op.axes()[axis].extent);
-  return splits;
-}
-
-namespace {
-
-// Does a step of the sum go a multiple of the unit's depth along an axis? Where groups of threads
-// share the longest one out, theirs is not split: a step is the rest of it.
-bool IsDeep(const MatrixProduct& product, const dag::Operator& op, const MatrixSplits& splits) {
-  const int64_t depth = product.unit->depth();
-  const bool has_whole = splits.reductions.size() < op.reduce_axes().size();
-  const auto axis = static_cast<size_t>(product.depth_axis) - product.axes.size();
-  if (has_whole && op.reduce_axes()[static_cast<int>(axis)].extent % depth == 0) return true;
-  return std::ranges::any_of(splits.reductions, [&](const MatrixSplits::Reduction& split) {
-    const bool is_whole = split.extent % ProductOfCounts(split.lengths) == 0;
-    return split.lengths.back() % depth == 0 && (is_whole || !product.is_part);
-  });
-}
-
-}  // namespace
-
-int64_t LeastRegisters(const State& state, int root) {
-  // Of an instruction: its results, and what ptxas asks for beside them.
-  constexpr int64_t kOfColumn = 4, kOthers = 32;
-  const std::optional<int> s = MatrixStageOf(state);
-  if (!s || ir::MatrixUnitScopeOf(state.stage(*s).hints) != MatrixUnitScope::kWarpgroup) return 0;
-  int stage = *s;
-  while (state.attach(stage).kind == schedule::Attach::kIter) stage = state.attach(stage).stage;
-  const MatrixSplits splits = MatrixSplitsOf(state, *s);
-  if (stage != root || splits.lengths.empty()) return 0;
-  return splits.lengths.back()[0] * kOfColumn + kOthers;
-}
-
-namespace {
-
-std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
-                         std::span<const int64_t> t) {
-  const int64_t warps = t[1] / kThreadColumns;
-  const bool has_warps = t[1] % kThreadColumns == 0 && warps <= kMaxWarpColumns &&
-                         std::has_single_bit(static_cast<uint64_t>(warps));
-  if (!has_warps || t[2] * t[3] != product.columns_of_thread) {
-    return fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
-                       product.columns_of_thread);
-  }
-  if (product.group_columns > 0 && product.group_columns % ProductOfCounts(t) != 0)
-    return "its columns are of several groups";
-  if (scope != MatrixUnitScope::kWarpgroup) return "";
-  if (warps != 1) return "four warps together are beside others";
-  if (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns)
-    return "four warps have no multiple of 16 columns up to 256";
-  return "";
-}
-
-}  // namespace
-
-std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
-                            std::span<const int64_t> extents,
-                            std::span<const std::vector<int64_t>> lengths) {
-  const std::span<const MatrixAxis> axes = product.TiledAxes(lengths.size());
-  if (axes.empty()) return "its axes are not tiled in five levels";
-  const bool is_warpgroup = scope == MatrixUnitScope::kWarpgroup;
-  if (is_warpgroup && !IsForWarpgroups(product))
-    return "four warps multiply 16-bit floats, or what has its neighbours along the sum";
-  if (std::string why = WhyNoColumns(product, scope, lengths.back()); !why.empty()) return why;
-  int64_t rows = 1, vrows = 0,
-          elements = product.columns_of_thread * product.rows_of_thread * lengths.back()[0];
-  for (size_t axis = axes.size() - 1; axis-- > 0;) {
-    const std::vector<int64_t>& t = lengths[axis];
-    elements *= t[0];
-    const bool is_row = axes[axis] == MatrixAxis::kRow;
-    if (t[2] * t[3] != (is_row ? product.rows_of_thread : 1))
-      return "a thread has other neighbours along another axis";
-    if (!IsNeeded(t, extents[axis])) return "rows are beyond their axis";
-    if (!is_row) {
-      if (t[1] != 1) return "an axis that is no row has threads";
-      if (axes[axis] == MatrixAxis::kBatch && t[0] != 1)
-        return "a block has several matrices of a batch";
-      if (is_warpgroup && t[0] != 1) return "four warps have columns of another axis";
-      continue;
-    }
-    rows *= t[1];
-    if (vrows == 0 && t[0] > 1) vrows = t[0];
-  }
-  if (rows % kThreadRows != 0) return "the rows have no multiple of 8 threads";
-  if (is_warpgroup && rows % (kWarpgroupWarps * kThreadRows) != 0)
-    return "the rows have no multiple of 32 threads, for four warps together";
-  if (std::max<int64_t>(vrows, 1) * product.rows_of_thread % 2 != 0)
-    return "a thread has no even number of rows";
-  if (elements > 2 * kMaxElements) return "a thread has too many elements";
-  return "";
-}
-
-namespace {
-
-// Are columns and depth of the stage that product s reads its second factor from its last dimensions, but
-// for some of one element?
-bool HasColumnsBeforeDepth(const State& state, int s, const MatrixProduct& product) {
-  const schedule::Stage& read = state.stage(state.dag()->node(s).inputs[product.second->id].op);
-  std::vector<int> order(read.layout.begin(), read.layout.end());
-  if (order.empty()) {
-    for (size_t d = 0; d < product.second->num_args; ++d) order.push_back(static_cast<int>(d));
-  }
-  std::vector<int> wanted = ColumnsBeforeDepth(product);
-  const auto is_single = [&](int d) {
-    return static_cast<size_t>(d) < read.iters.size() &&
-           read.iters[static_cast<size_t>(d)].extent <= 1;
-  };
-  std::erase_if(order, is_single);
-  std::erase_if(wanted, is_single);
-  const auto count = static_cast<std::ptrdiff_t>(std::min<size_t>(2, wanted.size()));
-  return order.size() == wanted.size() &&
-         std::equal(order.end() - count, order.end(), wanted.end() - count);
-}
-
-// Has the tile that product s reads of its second factor no more columns than it computes?
-bool FetchesTheColumnsAlone(const State& state, int s, const MatrixProduct& product,
-                            const MatrixSplits& splits) {
-  const std::optional<int> d = ColumnDimension(product);
-  const schedule::Stage& read = state.stage(state.dag()->node(s).inputs[product.second->id].op);
-  return d && static_cast<size_t>(*d) < read.iters.size() &&
-         read.iters[static_cast<size_t>(*d)].extent == ProductOfCounts(splits.lengths.back());
-}
-
-}  // namespace
-
-Status CheckMatrixTile(const State& state) {
-  const std::optional<int> s = MatrixStageOf(state);
-  if (!s) return OkStatus();
-  const schedule::Stage& stage = state.stage(*s);
-  const auto refuse = [&](std::string_view why) {
-    return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", *s,
-                              stage.op->name(), why);
-  };
-  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
-  if (!product) return refuse("it is no sum of products that a unit multiplies");
-  const MatrixSplits splits = MatrixSplitsOf(state, *s);
-  const std::string why =
-      WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
-  if (!why.empty()) return refuse(why);
-  if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      (IsTransposedForWarpgroups(*product) || product->IsAlongDepth(product->second)) &&
-      !HasColumnsBeforeDepth(state, *s, *product)) {
-    return refuse(
-        "the tile of its second factor has not columns one behind the other and neighbours along "
-        "the "
-        "sum, as four warps read it");
-  }
-  if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      HasMovingColumns(*product) && !FetchesTheColumnsAlone(state, *s, *product, splits))
-    return refuse("a window moves the columns of its second factor within a tile of four warps");
-  if (IsDeep(*product, *stage.op, splits)) return OkStatus();
-  return refuse(fmt::format("no reduction has an innermost length that is a multiple of {}",
-                            product->unit->depth()));
 }
 
 }  // namespace kiln::search

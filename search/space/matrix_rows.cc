@@ -4,8 +4,6 @@
 #include <bit>
 
 #include "base/integers.h"
-#include "compiler/arith/linear.h"
-#include "compiler/ir/traverse.h"
 
 namespace kiln::search {
 namespace {
@@ -33,22 +31,6 @@ std::vector<int64_t> RowsOfThread(std::span<const RowsOfAxis> axes) {
   }
   std::ranges::sort(places);
   return places;
-}
-
-// The dimension that the axis moves along by one, alone.
-std::optional<size_t> DimensionOf(ir::Expr load, int axis) {
-  std::optional<size_t> dimension;
-  for (size_t d = 0; d < load->num_args; ++d) {
-    if (!ir::UsesVar(load->arg(d), axis)) continue;
-    const arith::Linear index = arith::Linearize(load->arg(d));
-    int64_t coefficient = 0;
-    for (const arith::Term& term : index.terms) {
-      if (term.atom->op == ir::Op::kVar && term.atom->id == axis) coefficient = term.coefficient;
-    }
-    if (dimension || coefficient != 1) return std::nullopt;
-    dimension = d;
-  }
-  return dimension;
 }
 
 }  // namespace
@@ -86,10 +68,13 @@ bool HasRowsInOrder(const MatrixProduct& product, std::span<const std::vector<in
   for (size_t i = 0; i < lengths.size(); ++i) {
     const std::vector<int64_t>& t = lengths[i];
     if (axes[i] != MatrixAxis::kRow || ProductOfCounts(t) == 1) continue;
-    const std::optional<size_t> d = DimensionOf(load, static_cast<int>(before + i));
-    if (!d || *d + 1 == shape.size() || shape[*d] != 1 || t[2] * t[3] != 1) return false;
-    shape[*d] = ProductOfCounts(t);
-    rows.push_back({*d, {.vthreads = t[0], .threads = t[1]}});
+    const int axis = static_cast<int>(before + i);
+    const std::optional<int> dimension = DimensionOf(load, axis);
+    if (!dimension || !MovesByOne(load, axis) || t[2] * t[3] != 1) return false;
+    const auto d = static_cast<size_t>(*dimension);
+    if (d + 1 == shape.size() || shape[d] != 1) return false;
+    shape[d] = ProductOfCounts(t);
+    rows.push_back({d, {.vthreads = t[0], .threads = t[1]}});
   }
   if (!fetched.empty()) std::ranges::copy(fetched, shape.begin());
   std::vector<RowsOfAxis> found;

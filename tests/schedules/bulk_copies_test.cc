@@ -23,6 +23,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/matrix_product.h"
 #include "search/space/matrix_rows.h"
+#include "search/space/matrix_tile.h"
 #include "tests/schedules/environment.h"
 #include "tests/schedules/matrix_candidates.h"
 

@@ -165,6 +165,8 @@ class CudaBulkCopies {
   void CollectSums(ir::Stmt stmt, std::set<int32_t>& slots) const;
   // Where the terms of a block begin among those of all sums.
   std::string BeginOf(std::string_view block) const;
+  // Iterations of the sum, or of the part of it, that the block computes.
+  std::string IterationsText() const;
   // The number of the iteration among all that the block has.
   const std::string& Position() const;
   bool IsOfColumn(const Tile& tile) const;
@@ -246,10 +248,10 @@ template <typename Body>
 void CudaBulkCopies::EmitIterations(Body&& body) {
   if (persistent_blocks_ == 0) return blocks_.Loop(loop_->var, loop_->extent, 0, body);
   position_ = names_.Unique("position");
-  const std::string count =
-      is_streamed_ ? fmt::format("({} - {})", end_, begin_) : std::to_string(loop_->extent);
   blocks_.Braced(
-      fmt::format("for (int {0} = {1}; {0} < {1} + {2}; ++{0}) {{", position_, done_, count), [&] {
+      fmt::format("for (int {0} = {1}; {0} < {1} + {2}; ++{0}) {{", position_, done_,
+                  IterationsText()),
+      [&] {
         scope_.SetName(buffer_, names_.Unique("buffer"));
         blocks_.Bound(
             buffer_,

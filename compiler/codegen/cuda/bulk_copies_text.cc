@@ -22,6 +22,10 @@ std::string CudaBulkCopies::BeginOf(std::string_view block) const {
                      persistent_blocks_);
 }
 
+std::string CudaBulkCopies::IterationsText() const {
+  return is_streamed_ ? fmt::format("({} - {})", end_, begin_) : std::to_string(loop_->extent);
+}
+
 const std::string& CudaBulkCopies::Position() const {
   return persistent_blocks_ == 0 ? scope_.name(loop_->var) : position_;
 }
@@ -141,15 +145,15 @@ void CudaBulkCopies::EmitAllCopies() {
   };
   if (persistent_blocks_ == 0) return blocks_.Loop(iteration_, loop_->extent, 1, copy);
   position_ = names_.Unique("position");
-  const std::string count = is_streamed_ ? fmt::format("({} - {})", end_, begin_)
-                                         : std::to_string(loop_->extent),
-                    from = is_streamed_ ? fmt::format(" + {} % {}", begin_, loop_->extent) : "";
+  const std::string from = is_streamed_ ? fmt::format(" + {} % {}", begin_, loop_->extent) : "";
   blocks_.Line("#pragma unroll 1");
-  blocks_.Braced(
-      fmt::format("for (int {0} = {1}; {0} < {1} + {2}; ++{0}) {{", position_, done_, count), [&] {
-        blocks_.Bound(iteration_,
-                      fmt::format("const int {} = {} - {}{};", u, position_, done_, from), copy);
-      });
+  blocks_.Braced(fmt::format("for (int {0} = {1}; {0} < {1} + {2}; ++{0}) {{", position_, done_,
+                             IterationsText()),
+                 [&] {
+                   blocks_.Bound(
+                       iteration_,
+                       fmt::format("const int {} = {} - {}{};", u, position_, done_, from), copy);
+                 });
 }
 
 void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled) {
@@ -201,8 +205,7 @@ void CudaBulkCopies::EmitRelease(bool is_next_under_way) {
 
 void CudaBulkCopies::EmitReleaseOfLast() {
   if (persistent_blocks_ == 0) return;
-  const std::string last = is_streamed_ ? fmt::format("({} + {} - {} - 1)", done_, end_, begin_)
-                                        : fmt::format("({} + {})", done_, loop_->extent - 1);
+  const std::string last = fmt::format("({} + {} - 1)", done_, IterationsText());
   blocks_.Line(fmt::format("if (threadIdx.x % 32 == 0) {}(&{}[{} % {}]);",
                            has_pairs_ ? "release_pair" : "release", emptied_, last, depth_));
 }
