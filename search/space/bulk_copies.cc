@@ -86,10 +86,9 @@ std::optional<int> SourceOf(const State& state, int s) {
 }
 
 // Where the rows of a tile of the first factor are interleaved (codegen/cuda/swizzle.h), for they do not
-// follow each other as they lie, those of the array are whole groups of them, and a tile starts at one: rows of one axis, which are the last
-// dimension but one of what stage `f` fetches, all of them and no more.
-bool HasWholeGroups(const State& state, int s, int f, const MatrixProduct& product) {
-  const dag::Operator& op = *state.stage(s).op;
+// follow each other as they lie, are they rows of one axis, as it stands, which are the last dimension
+// but one of what stage `f` fetches, all of them and no more?
+bool HasPlainRows(const State& state, int s, int f, const MatrixProduct& product) {
   const MatrixSplits splits = MatrixSplitsOf(state, s);
   const Expr load = product.first;
   if (!product.IsAlongDepth(load) || load->num_args < 2) return true;
@@ -114,8 +113,7 @@ bool HasWholeGroups(const State& state, int s, int f, const MatrixProduct& produ
   if (!ir::UsesVar(index, static_cast<int32_t>(*last)) ||
       state.stage(f).iters[dim].extent != ProductOfCounts(lengths))
     return true;
-  const int64_t group = 2 * lengths[1];
-  return index->op == Op::kVar && op.axes()[static_cast<int>(*last)].extent % group == 0;
+  return index->op == Op::kVar;
 }
 
 // Has a tile two halves: panels of rows of 128 bytes, or groups of 8 rows?
@@ -209,7 +207,7 @@ bool CanCopyInBulk(const State& state, int s) {
     if (state.attach(f).stage != s) continue;
     if (IsCopied(state, f) || !schedule::CanCopyAsync(state, f) || !IsBox(state, f)) return false;
     const bool is_first = state.dag()->node(s).inputs[product->first->id].op == f;
-    if (is_first && !HasWholeGroups(state, s, f, *product)) return false;
+    if (is_first && !HasPlainRows(state, s, f, *product)) return false;
     ++fetched;
   }
   return fetched == 2;

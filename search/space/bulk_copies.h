@@ -17,7 +17,7 @@ std::vector<int> RootsOfMatrixUnits(const schedule::State& state);
 // Does code generation take the hint on such a stage? Its tiles are fetched asynchronously, as they
 // lie in arrays of up to 5 dimensions with rows of a multiple of 16 bytes, zeros beyond their ends,
 // at most 256 elements along a dimension, in all of a multiple of 128 bytes; where rows are
-// interleaved, those of the array are whole groups of them. The extents must be filled.
+// interleaved, they are those of one axis. The extents must be filled.
 bool CanCopyInBulk(const schedule::State& state, int s);
 
 // Its value 2 likewise: blocks are pairs of a column of tiles.

@@ -187,7 +187,7 @@ def try_wrong_ones(bench, name, kernel):
 
 
 def main():
-    parser = argparse.ArgumentParser(usage=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
     parser.add_argument("--kernels", default="matmul,conv2d")
     parser.add_argument("--trials", type=int, default=300)

@@ -19,7 +19,7 @@ using ir::Stmt;
 using ir::StmtKind;
 
 constexpr int32_t kOfPairs = 2;  // the hint's value
-constexpr int64_t kGroupRows = 8, kLeastSwizzleBytes = 32;
+constexpr int64_t kLeastSwizzleBytes = 32;
 constexpr int64_t kBoxAlignment = 128;  // in shared memory
 
 bool Uses(const Linear& form, int32_t var) {
@@ -381,10 +381,8 @@ Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
 Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t> shape, Tile& of) {
   const int64_t rows = swizzle.interleaved_rows;
   const std::string& name = exprs_.buffer(of.slot).name;
-  if (of.map.extents.size() < 2 || of.map.extents[1] % rows != 0) {
-    return InvalidArgument("{} has rows in groups of {}, which the array's are no multiple of",
-                           name, rows);
-  }
+  if (of.map.extents.size() < 2) return InvalidArgument("{} has no rows", name);
+  if (of.map.extents[1] % rows != 0) return CutRows(swizzle, shape, of);
   // Dimensions outside of the rows continue them.
   int64_t all = of.map.extents[1] / rows;
   Linear start = of.start[1];
@@ -403,6 +401,20 @@ Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t
   of.map.strides = {stride, groups * kGroupRows * stride, kGroupRows * stride, rows * stride};
   of.map.box = {of.map.box[0], kGroupRows, 2, groups, shape[shape.size() - 2] / rows};
   of.start = {of.start[0], zero, zero, zero, start};
+  return OkStatus();
+}
+
+// The array is told of as it is. In shared memory 8 rows of a tile that follow each other do so too.
+Status CudaBulkCopies::CutRows(const Swizzle& swizzle, std::span<const int64_t> shape,
+                               Tile& of) const {
+  const bool has_others =
+      std::ranges::any_of(of.map.box.begin() + 2, of.map.box.end(),
+                          [](int64_t extent) { return extent != 1; });
+  if (has_others)
+    return InvalidArgument("{} has rows of several dimensions", exprs_.buffer(of.slot).name);
+  of.pieces = shape[shape.size() - 2] / kGroupRows;
+  of.piece_group = swizzle.interleaved_rows;
+  of.map.box[1] = kGroupRows;
   return OkStatus();
 }
 

@@ -21,6 +21,7 @@
 // dimensions, zeros where that is beyond the ends of the array: all that a loop over threads computes
 // then says no more than where the tile starts. The engine permutes the rows as swizzle.h does. Where
 // rows are interleaved the array is told of with more dimensions: of each 2 n rows 8, two halves, groups.
+// An array that has no whole groups is told of as it is, and a tile comes 8 rows at a time.
 //
 // Of the hint's value 2 blocks are pairs (clusters), one behind the other in a column of tiles
 // (block_order.h): of the tile that both need each copies one half, into the shared memory of both
@@ -65,6 +66,9 @@
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
+
+// Interleaved rows that follow each other.
+inline constexpr int64_t kGroupRows = 8;
 
 // The ring of a kernel that wants bulk copies. References are kept. One thread.
 class CudaBulkCopies {
@@ -134,7 +138,9 @@ class CudaBulkCopies {
     // Of a tile that pairs share: how far apart the halves are, in panels, or in rows of a panel.
     bool is_shared = false;
     int64_t half_panels = 0, half_rows = 0;
-    int64_t bytes() const { return BoxBytes(map) * panels * (half_rows > 0 ? 2 : 1); }
+    // Copies of each panel, of 8 rows that are interleaved in so many. 1: all come at once.
+    int64_t pieces = 1, piece_group = 0;
+    int64_t bytes() const { return BoxBytes(map) * panels * pieces * (half_rows > 0 ? 2 : 1); }
   };
 
   Status FindRing();
@@ -149,6 +155,7 @@ class CudaBulkCopies {
   Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
                     const std::vector<arith::Linear>& places);
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
+  Status CutRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of) const;
   void NameParts();
   void EmitBarriers(std::string_view barriers);
   void EmitCopyingThread(const std::function<std::string(ir::LoopKind)>& coordinate);

@@ -179,10 +179,25 @@ void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::str
     }
     std::vector<std::string> texts;
     for (const Linear& at : start) texts.push_back(IndexText(at));
-    blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
-                             tile.is_shared ? "copy_box_to_pair" : "copy_box",
-                             exprs_.buffer_name(tile.slot), buffer, tile.buffer, IndexText(offset),
-                             map, filled, fmt::join(texts, ", ")));
+    const auto copy = [&](std::string_view place) {
+      blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
+                               tile.is_shared ? "copy_box_to_pair" : "copy_box",
+                               exprs_.buffer_name(tile.slot), buffer, tile.buffer, place, map,
+                               filled, fmt::join(texts, ", ")));
+    };
+    if (tile.pieces == 1) {
+      copy(IndexText(offset));
+      continue;
+    }
+    // The pieces of a group come from its lower and its upper half in turn.
+    const std::string piece = names_.Unique("piece");
+    const int64_t of_group = tile.piece_group / kGroupRows;
+    texts[1] += fmt::format(" + {0} / {1} * {2} + {0} % 2 * {3} + {0} % {1} / 2 * {4}", piece,
+                            of_group, tile.piece_group, tile.piece_group / 2, kGroupRows);
+    blocks_.Line("#pragma unroll");
+    blocks_.Braced(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", piece, tile.pieces), [&] {
+      copy(fmt::format("{} + {} * {}", IndexText(offset), piece, kGroupRows * tile.width));
+    });
   }
 }
 

@@ -70,7 +70,7 @@ static void Arrive(unsigned long long* barrier, int bytes) {
 static void emulated_release(unsigned long long* barrier) { Arrive(barrier, 0); }
 static void emulated_expect_bytes(unsigned long long* barrier, int bytes) { Arrive(barrier, bytes); }
 struct BoxCopy { char* to; const EmulatedTensorMap* map; unsigned long long* barrier; int start[5]; };
-struct BoxCopies { BoxCopy items[1024]; int count; };
+struct BoxCopies { BoxCopy items[4096]; int count; };
 static BoxCopies box_copies[kMaxCluster];  // under way, of each block of the cluster
 // fn(address in shared memory, bytes before it in the box, its coordinates) for each element.
 template <typename Fn> void VisitBox(const BoxCopy& copy, Fn&& fn) {
@@ -111,7 +111,7 @@ template <typename... Start>
 void emulated_copy_box(void* to, const void* map, unsigned long long* barrier, Start... start) {
   BoxCopies& mine = box_copies[resident];
   const auto* of = static_cast<const EmulatedTensorMap*>(map);
-  if (of->rank != sizeof...(Start) || mine.count == 1024) __builtin_trap();
+  if (of->rank != sizeof...(Start) || mine.count == 4096) __builtin_trap();
   const BoxCopy copy = mine.items[mine.count++] = {static_cast<char*>(to), of, barrier, {start...}};
   VisitBox(copy, [&](size_t address, const long long (&)[5]) {
     memset(__start_kiln_shared + address, 0xff, copy.map->element_bytes);
@@ -128,7 +128,7 @@ void emulated_copy_box_to_pair(void* to, const void* map, unsigned long long* ba
   if (of->rank != sizeof...(Start) || cluster_size != 2) __builtin_trap();
   for (unsigned block = 0; block < 2; ++block) {
     BoxCopies& mine = box_copies[block];
-    if (mine.count == 1024) __builtin_trap();
+    if (mine.count == 4096) __builtin_trap();
     const BoxCopy copy = mine.items[mine.count++] = {static_cast<char*>(to), of, barrier, {start...}};
     VisitBox(copy, [&](size_t address, const long long (&)[5]) {
       memset(InBlock(block, __start_kiln_shared + address), 0xff, of->element_bytes);
