@@ -21,6 +21,7 @@
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/schedule/step.h"
+#include "compiler/target/math.h"
 #include "compiler/target/target.h"
 #include "rpc/device_message.h"
 
@@ -100,7 +101,11 @@ StatusOr<int> ScheduleTrialCommand(const ScheduleTrialFlags& flags, const Sessio
   options.db = folder.Join("trial.db");
   KILN_ASSIGN_OR_RETURN(const auto cluster, LocalCluster::Start(options, [] { return false; }));
   KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
-  KILN_ASSIGN_OR_RETURN(const auto target, target::ParseTarget(trials->runner().target()));
+  KILN_ASSIGN_OR_RETURN(const target::Target asked, target::ParseTarget(computation.target));
+  KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget(trials->runner().target()));
+  // The machine is this one; how sums are computed is the user's choice.
+  if (const std::string math = asked.Option(target::kMath); !math.empty())
+    target.options[std::string(target::kMath)] = math;
   DirectTrial trial;
   trial.dag = computation.text;
   trial.target = target::PrintTarget(target);

@@ -42,6 +42,18 @@ constexpr char kRows[] =
     "C_i_0, C_i_1 = s[T_matmul_NN].split(C_i, factor=8)\n"
     "s[T_matmul_NN].parallel(C_i_0)\n";
 
+// What the target says of the mathematics is not the device's.
+TEST_F(ScheduleTrialTest, KeepsTheMathOfItsTarget) {
+  for (const std::string math : {"", " -math=tf32"}) {
+    const Json kept = JsonLines(Prints({"trial", "matmul", "--args", "32,16,24", "--target",
+                                        "null" + math, "--schedule", File(kRows), "--json"}))
+                          .at(0);
+    EXPECT_EQ(kept["target"].get<std::string>().find("-math=tf32") != std::string::npos,
+              !math.empty())
+        << kept["target"];
+  }
+}
+
 TEST_F(ScheduleTrialTest, IsMeasuredCheckedAndKept) {
   const Words matmul = {"trial",    "matmul", "--args",     "32,16,24",
                         "--target", "llvm",   "--schedule", File(kRows)};

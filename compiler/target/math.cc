@@ -2,6 +2,6 @@
 
 namespace kiln::target {
 
-bool AllowsTf32(const Target& target) { return target.Option("math") == kTf32; }
+bool AllowsTf32(const Target& target) { return target.Option(kMath) == kTf32; }
 
 }  // namespace kiln::target

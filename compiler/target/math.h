@@ -8,6 +8,7 @@
 
 namespace kiln::target {
 
+inline constexpr std::string_view kMath = "math";
 // Factors may be rounded to 10 bits of the mantissa, which is what matrix units multiply.
 inline constexpr std::string_view kTf32 = "tf32";
 

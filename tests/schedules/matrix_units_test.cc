@@ -195,9 +195,9 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
   }
 }
 
-// Of results in 16 bits four threads exchange what they have, and store 16 bytes each; likewise what is
-// added to them.
-TEST(MatrixUnits, ResultsOf16BitsAreStoredWhole) {
+// Of results in 16 and 8 bits four threads exchange what they have, and store 16 bytes each; likewise
+// what is added to them.
+TEST(MatrixUnits, SmallResultsAreStoredWhole) {
   for (const auto& [c, is_whole] :
        {std::pair(dag::OpCase{"matmul", "64,64,64", "", ir::kFloat16}, true),
         {dag::OpCase{"dense", "64,64,64", "bias,relu", ir::kBFloat16}, true},
@@ -205,6 +205,9 @@ TEST(MatrixUnits, ResultsOf16BitsAreStoredWhole) {
         {dag::OpCase{"matmul", "64,64,64", "add", ir::kFloat16}, true},
         {dag::OpCase{"conv2d_nhwc", "1,8,8,64,32,3,3,1,1", "bias,residual,relu", ir::kBFloat16},
          true},
+        {dag::OpCase{"dense", "64,128,64", "", ir::kFloat8E4M3}, true},
+        {dag::OpCase{"dense", "64,128,64", "bias,relu", ir::kFloat8E5M2}, true},
+        {dag::OpCase{"dense", "64,128,64", "add", ir::kFloat8E4M3}, true},
         {dag::OpCase{"matmul", "64,64,64", "", ir::kFloat32}, false}}) {
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       SCOPED_TRACE(c.Name());

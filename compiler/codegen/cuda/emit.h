@@ -11,7 +11,7 @@
 //   warp_reduce.h   reductions over threads; warp_shuffles.h their text
 //   matrix_tile.h   sums of products by matrix units; matrix_warpgroup.h those of sm_90
 //   swizzle.h       how what they read lies in shared memory
-//   quad_stores.h   results of 16 bits, stored 16 bytes at once
+//   quad_stores.h   results of 16 or 8 bits, stored 16 bytes at once
 //   bulk_copies.h   tiles that the copy engine of sm_90 brings
 //   unroll.h        which loops are unrolled
 //

@@ -162,6 +162,21 @@ __device__ __forceinline__ unsigned pack_$P(float first, float second) {
 
 )cuda";
 
+// $N: its short name.
+constexpr std::string_view kPackBytes =
+    R"cuda(// Two floats, rounded, as neighbouring bytes of a register.
+__device__ __forceinline__ unsigned pack_$N(float first, float second) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 890
+  unsigned short pair;
+  asm("cvt.rn.satfinite.$Nx2.f32 %0, %1, %2;" : "=h"(pair) : "f"(second), "f"(first));
+  return pair;
+#else
+  return float_to_$N(first).bits | float_to_$N(second).bits << 8;
+#endif
+}
+
+)cuda";
+
 constexpr std::string_view kFlushedPowers =
     R"cuda(// 2 to the power of x; 0 below 2^-126.
 __device__ __forceinline__ float flushed_exp2(float x) {
@@ -260,7 +275,10 @@ std::string PreambleText(const CudaPreamble& preamble) {
   if (preamble.bulk_copies) text += BulkCopyDefinitions();
   if (!preamble.matrix_units.empty()) text += MatrixUnits(preamble);
   if (preamble.flushed_powers) text += kFlushedPowers;
-  for (const std::string_view type : preamble.packed_types) text += Filled(kPack, {{"$P", type}});
+  for (const std::string_view type : preamble.packed_types) {
+    const bool has_bytes = type.starts_with('e');
+    text += has_bytes ? Filled(kPackBytes, {{"$N", type}}) : Filled(kPack, {{"$P", type}});
+  }
   if (preamble.quads) text += QuadDefinition();
   if (!preamble.warpgroup_units.empty()) text += WarpgroupDefinitions(preamble.warpgroup_units);
   return text;

@@ -27,7 +27,8 @@ struct CudaPreamble {
   bool flushed_powers = false;
   bool unzips_bytes = false;  // of their tiles
   bool quads = false;         // of their results
-  // sm_80: floats rounded to two neighbours of a type in one register, by its name in PTX.
+  // Floats rounded to two neighbours of a type in one register, by its name in PTX: of 16 bits (sm_80),
+  // or of 8.
   std::set<std::string_view> packed_types;
 
   // Of elements and values of a type, its definition and conversions.

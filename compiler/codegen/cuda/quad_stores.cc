@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "compiler/codegen/cuda/float8.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/traverse.h"
 
@@ -13,18 +14,27 @@ using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
 
-constexpr int64_t kQuad = 4, kPair = 2, kColumns = kQuad * kPair;
+constexpr int64_t kQuad = 4, kPair = 2, kColumns = kQuad * kPair, kVectorBytes = 16;
 
 // The store of pairs in a loop.
 Stmt PairsOf(Stmt loop) {
-  if (loop->extent % kQuad != 0 || loop->extent == 0 || loop->body()->kind != StmtKind::kFor)
-    return nullptr;
+  if (loop->extent == 0 || loop->body()->kind != StmtKind::kFor) return nullptr;
   const Stmt pair = loop->body();
   const bool is_pair = pair->loop_kind == ir::LoopKind::kVectorized && pair->extent == kPair;
   return is_pair && pair->body()->kind == StmtKind::kStore ? pair->body() : nullptr;
 }
 
-std::string_view PackedName(ir::Type type) { return type == ir::kFloat16 ? "f16" : "bf16"; }
+bool IsFloat8(ir::Type type) { return type == ir::kFloat8E4M3 || type == ir::kFloat8E5M2; }
+
+// "": none of the types that are stored so.
+std::string_view PackedName(ir::Type type) {
+  if (type == ir::kFloat16) return "f16";
+  if (type == ir::kBFloat16) return "bf16";
+  return IsFloat8(type) ? Float8Name(type) : "";
+}
+
+// Values are computed in float, and rounded where they are packed.
+bool IsRounded(Expr value) { return value->op == Op::kCast && value->arg(0)->type == ir::kFloat32; }
 
 }  // namespace
 
@@ -57,7 +67,7 @@ bool CudaQuadStores::FindLoads(Stmt loop, Stmt store, int32_t thread) {
 }
 
 Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64_t lane) {
-  scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * kQuad + arith::Constant(v));
+  scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
   scope_.SetValue(loop->body()->var, arith::Constant(lane));
   Linear place = exprs_.PlaceOf(access.slot, access.indices).offset;
   scope_.ResetValue(loop->var);
@@ -67,15 +77,15 @@ Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64
 
 bool CudaQuadStores::IsOfQuads(Stmt loop, const Access& access, int32_t thread) {
   const ir::Type type = exprs_.buffer(access.slot).type;
-  if (type != ir::kFloat16 && type != ir::kBFloat16) return false;
+  if (PackedName(type).empty() || type.bytes() * tiles_ != kColumns) return false;
   const Linear first = PlaceAt(loop, access, 0, 0);
   if (PlaceAt(loop, access, 0, 1) - first != arith::Constant(1)) return false;
-  for (int64_t v = 1; v < kQuad; ++v) {
+  for (int64_t v = 1; v < tiles_; ++v) {
     if (PlaceAt(loop, access, v, 0) - first != arith::Constant(v * kColumns)) return false;
   }
   arith::Simplifier& simplifier = scope_.simplifier();
   const Linear rest = first - simplifier.FloorMod(simplifier.Var(thread), kQuad) * kPair;
-  return vectors_.MultipleOf(rest) % kColumns == 0 &&
+  return vectors_.MultipleOf(rest) % (kVectorBytes / type.bytes()) == 0 &&
          std::ranges::all_of(
              rest.terms, [&](const arith::Term& term) { return IsSameInQuad(term.atom, thread); });
 }
@@ -83,32 +93,32 @@ bool CudaQuadStores::IsOfQuads(Stmt loop, const Access& access, int32_t thread) 
 bool CudaQuadStores::Matches(Stmt loop, Stmt store, int32_t thread) {
   const ir::Buffer& out = exprs_.buffer(store->slot);
   return out.scope <= ir::Scope::kWorkspace && !store->is_async && !out.shape.empty() &&
+         (IsRounded(store->value()) || !IsFloat8(out.type)) &&
          IsOfQuads(loop, {store->slot, store->indices()}, thread) && FindLoads(loop, store, thread);
 }
 
 // The 16 bytes of the thread.
 std::string CudaQuadStores::Vector(Stmt loop, const Access& access, int32_t thread) {
   arith::Simplifier& simplifier = scope_.simplifier();
+  const int64_t elements = kVectorBytes / exprs_.buffer(access.slot).type.bytes();
   const Linear place = PlaceAt(loop, access, 0, 0) +
-                       simplifier.FloorMod(simplifier.Var(thread), kQuad) * (kColumns - kPair);
+                       simplifier.FloorMod(simplifier.Var(thread), kQuad) * (elements - kPair);
   return exprs_.Element(access.slot, {.offset = place, .block = {}});
 }
 
-// Values are computed in float, and rounded here.
 std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
                                    const std::vector<std::string>& loaded) {
   const Expr value = store->value();
-  const bool is_rounded = value->op == Op::kCast && value->arg(0)->type == ir::kFloat32;
   std::string parts;
   for (const int64_t lane : {0, 1}) {
-    scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * kQuad + arith::Constant(v));
+    scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
     scope_.SetValue(loop->body()->var, arith::Constant(lane));
     for (size_t i = 0; i < loads_.size(); ++i) {
       exprs_.HoldLoad(loads_[i].load,
-                      fmt::format("reinterpret_cast<const {}*>(&{}[{}])[{}]",
-                                  CudaTypeName(loads_[i].load->type), loaded[i], v, lane));
+                      fmt::format("reinterpret_cast<const {}*>({})[{}]",
+                                  CudaTypeName(loads_[i].load->type), loaded[i], v * kPair + lane));
     }
-    parts += (lane == 0 ? "" : ", ") + exprs_.Print(is_rounded ? value->arg(0) : value).text;
+    parts += (lane == 0 ? "" : ", ") + exprs_.Print(IsRounded(value) ? value->arg(0) : value).text;
   }
   if (!loads_.empty()) exprs_.ForgetLoads();
   scope_.ResetValue(loop->var);
@@ -116,31 +126,47 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
   return fmt::format("pack_{}({})", PackedName(exprs_.buffer(store->slot).type), parts);
 }
 
+// The registers of each load.
+std::vector<std::string> CudaQuadStores::EmitLoads(Stmt loop, int32_t thread) {
+  std::vector<std::string> loaded;
+  for (const Access& load : loads_) {
+    const std::string vector = names_.Unique("loaded");
+    loaded.push_back(names_.Unique("quad"));
+    blocks_.Line(fmt::format("const uint4 {} = *reinterpret_cast<const uint4*>(&{});", vector,
+                             Vector(loop, load, thread)));
+    blocks_.Line(
+        fmt::format("unsigned {0}[4] = {{{1}.x, {1}.y, {1}.z, {1}.w}};", loaded.back(), vector));
+    if (tiles_ > kQuad) blocks_.Line(fmt::format("unzip_pairs({});", loaded.back()));
+    blocks_.Line(fmt::format("transpose_quad({});", loaded.back()));
+  }
+  return loaded;
+}
+
 bool CudaQuadStores::Emit(Stmt loop, int32_t thread) {
   const Stmt store = PairsOf(loop);
   if (store == nullptr) return false;
-  group_ = scope_.OwnVar("quad of stores", loop->extent / kQuad);
+  const ir::Type type = exprs_.buffer(store->slot).type;
+  tiles_ = kColumns / type.bytes();
+  if (tiles_ < kQuad || loop->extent % tiles_ != 0) return false;
+  const int64_t groups = loop->extent / tiles_;
+  group_ = scope_.OwnVar("quad of stores", groups);
   if (!Matches(loop, store, thread)) return false;
   preamble_.quads = true;
-  preamble_.packed_types.insert(PackedName(exprs_.buffer(store->slot).type));
+  preamble_.packed_types.insert(PackedName(type));
   scope_.SetName(group_, names_.Unique(scope_.name(loop->var) + "_quad"));
-  const int64_t groups = loop->extent / kQuad;
   blocks_.Loop(group_, groups, groups, [&] {
-    std::vector<std::string> loaded;
-    for (const Access& load : loads_) {
-      const std::string vector = names_.Unique("loaded");
-      loaded.push_back(names_.Unique("quad"));
-      blocks_.Line(fmt::format("const uint4 {} = *reinterpret_cast<const uint4*>(&{});", vector,
-                               Vector(loop, load, thread)));
-      blocks_.Line(
-          fmt::format("unsigned {0}[4] = {{{1}.x, {1}.y, {1}.z, {1}.w}};", loaded.back(), vector));
-      blocks_.Line(fmt::format("transpose_quad({});", loaded.back()));
-    }
+    const std::vector<std::string> loaded = EmitLoads(loop, thread);
     const std::string quad = names_.Unique("quad");
     blocks_.Line(fmt::format("unsigned {}[4];", quad));
-    for (int64_t v = 0; v < kQuad; ++v)
-      blocks_.Line(fmt::format("{}[{}] = {};", quad, v, PairAt(loop, store, v, loaded)));
+    for (int64_t i = 0; i < kQuad; ++i) {
+      const std::string pairs =
+          tiles_ == kQuad ? PairAt(loop, store, i, loaded)
+                          : fmt::format("{} | {} << 16", PairAt(loop, store, 2 * i, loaded),
+                                        PairAt(loop, store, 2 * i + 1, loaded));
+      blocks_.Line(fmt::format("{}[{}] = {};", quad, i, pairs));
+    }
     blocks_.Line(fmt::format("transpose_quad({});", quad));
+    if (tiles_ > kQuad) blocks_.Line(fmt::format("zip_pairs({});", quad));
     blocks_.Line(
         fmt::format("*reinterpret_cast<uint4*>(&{0}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
                     Vector(loop, {store->slot, store->indices()}, thread), quad));
@@ -161,6 +187,21 @@ __device__ __forceinline__ void transpose_quad(unsigned (&quad)[4]) {
       if (is_upper) quad[i] = other; else quad[i + step] = other;
     }
   }
+}
+// Pairs of bytes of two tiles in turn: those of the first one, then those of the second; and back.
+__device__ __forceinline__ void zip_pairs(unsigned (&quad)[4]) {
+  const unsigned a = quad[0], b = quad[1], c = quad[2], d = quad[3];
+  quad[0] = (a & 0xffffu) | b << 16;
+  quad[1] = (c & 0xffffu) | d << 16;
+  quad[2] = a >> 16 | (b & 0xffff0000u);
+  quad[3] = c >> 16 | (d & 0xffff0000u);
+}
+__device__ __forceinline__ void unzip_pairs(unsigned (&quad)[4]) {
+  const unsigned a = quad[0], b = quad[1], c = quad[2], d = quad[3];
+  quad[0] = (a & 0xffffu) | c << 16;
+  quad[1] = a >> 16 | (c & 0xffff0000u);
+  quad[2] = (b & 0xffffu) | d << 16;
+  quad[3] = b >> 16 | (d & 0xffff0000u);
 }
 
 )cuda";

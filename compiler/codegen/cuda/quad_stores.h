@@ -1,4 +1,4 @@
-// Results of matrix units in 16 bits, stored 16 bytes at once. Internal to this folder.
+// Results of matrix units in 16 or 8 bits, stored 16 bytes at once. Internal to this folder.
 //
 // Of a row of 8 columns each of four threads has two neighbours (matrix_tile.h): stores of 4 bytes, of
 // which a warp writes half a sector of 32 bytes in 8 rows. Of four such tiles beside each other the four
@@ -11,6 +11,14 @@
 //   unsigned quad[4] = {pack_f16(value of 4 v and j = 0, j = 1), of 4 v + 1, ...};
 //   transpose_quad(quad);
 //   16 bytes at out[.. + 32 v + 8 (t%4)] = quad;
+//
+// Of 8 bits a register has the pairs of two such tiles, and the loop is over groups of eight. What a
+// thread has got then are pairs of both tiles in turn, which zip_pairs puts behind each other:
+//
+//   unsigned quad[4] = {pack_e4m3(of 8 v) | pack_e4m3(of 8 v + 1) << 16, of 8 v + 2 and 8 v + 3, ...};
+//   transpose_quad(quad);
+//   zip_pairs(quad);
+//   16 bytes at out[.. + 64 v + 16 (t%4)] = quad;
 //
 // What the value reads of another tensor at such places, a residual sum say, comes the same way: 16
 // bytes are loaded, and exchanged.
@@ -51,7 +59,7 @@ class CudaQuadStores {
   bool Emit(ir::Stmt loop, int32_t thread);
 
  private:
-  // An access to 16-bit elements, of the pairs of the loop.
+  // An access to elements of as many bits, of the pairs of the loop.
   struct Access {
     int32_t slot;
     std::span<const ir::Expr> indices;
@@ -65,6 +73,7 @@ class CudaQuadStores {
   std::string Vector(ir::Stmt loop, const Access& access, int32_t thread);
   std::string PairAt(ir::Stmt loop, ir::Stmt store, int64_t v,
                      const std::vector<std::string>& loaded);
+  std::vector<std::string> EmitLoads(ir::Stmt loop, int32_t thread);
 
   CudaScope& scope_;
   CudaExprs& exprs_;
@@ -73,7 +82,8 @@ class CudaQuadStores {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  int32_t group_ = -1;         // a variable of the scope: which four
+  int64_t tiles_ = 4;          // of 8 columns each, whose results are stored at once
+  int32_t group_ = -1;         // a variable of the scope: which of these groups
   std::vector<Access> loads_;  // of the value
 };
 
