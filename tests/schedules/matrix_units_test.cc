@@ -196,7 +196,7 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
 }
 
 // Of results in 16 and 8 bits four threads exchange what they have, and store 16 bytes each; likewise
-// what is added to them.
+// what is added to them, and where tiles reach beyond the last row.
 TEST(MatrixUnits, SmallResultsAreStoredWhole) {
   for (const auto& [c, is_whole] :
        {std::pair(dag::OpCase{"matmul", "64,64,64", "", ir::kFloat16}, true),
@@ -208,6 +208,11 @@ TEST(MatrixUnits, SmallResultsAreStoredWhole) {
         {dag::OpCase{"dense", "64,128,64", "", ir::kFloat8E4M3}, true},
         {dag::OpCase{"dense", "64,128,64", "bias,relu", ir::kFloat8E5M2}, true},
         {dag::OpCase{"dense", "64,128,64", "add", ir::kFloat8E4M3}, true},
+        {dag::OpCase{"matmul", "50,64,64", "bias", ir::kFloat16}, true},
+        {dag::OpCase{"conv2d_nhwc", "2,7,7,64,32,3,3,1,1", "bias,residual,relu", ir::kFloat16},
+         true},
+        {dag::OpCase{"dense", "50,128,64", "add", ir::kFloat8E4M3}, true},
+        {dag::OpCase{"matmul", "64,72,64", "", ir::kFloat16}, false},
         {dag::OpCase{"matmul", "64,64,64", "", ir::kFloat32}, false}}) {
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       SCOPED_TRACE(c.Name());

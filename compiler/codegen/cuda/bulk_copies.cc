@@ -307,6 +307,7 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
   }
   if (swizzle->second.interleaved_rows > 0)
     KILN_RETURN_IF_ERROR(SplitRows(swizzle->second, shape, tile));
+  if (tile.pieces && tile.pieces->are_always) return tile;
   KILN_RETURN_IF_ERROR(CheckTensorMap(tile.map));
   return tile;
 }
@@ -379,15 +380,24 @@ Status CudaBulkCopies::CheckZeros(Expr value, std::span<const int64_t> shape,
 // Of each 2 n rows lie one behind the other 8, the 8 that are n further on, the next 8, and so on
 // (swizzle.h). The array is told of as [.., 2 n rows, n / 8 groups, 2 halves, 8 rows, columns].
 Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t> shape, Tile& of) {
-  const int64_t rows = swizzle.interleaved_rows;
+  const int64_t rows = swizzle.interleaved_rows, of_tile = shape[shape.size() - 2];
   const std::string& name = exprs_.buffer(of.slot).name;
   if (of.map.extents.size() < 2) return InvalidArgument("{} has no rows", name);
-  if (of.map.extents[1] % rows != 0) return CutRows(swizzle, shape, of);
+  for (size_t d = 2; d < of.map.box.size(); ++d) {
+    if (of.map.box[d] != 1) return InvalidArgument("{} has rows of several dimensions", name);
+  }
+  if (of.map.extents[1] % rows != 0) {
+    of.pieces = {.map = of.map, .start = of.start, .rows = of_tile, .group = rows};
+    of.pieces->map.box[1] = kGroupRows;
+    // Rows of the next matrix would follow the last ones.
+    of.pieces->are_always = of.map.extents.size() > 2 || of.map.extents[1] < of_tile;
+    KILN_RETURN_IF_ERROR(CheckTensorMap(of.pieces->map));
+    if (of.pieces->are_always) return OkStatus();
+  }
   // Dimensions outside of the rows continue them.
   int64_t all = of.map.extents[1] / rows;
   Linear start = of.start[1];
   for (size_t d = 2, of_rows = 1; d < of.map.extents.size(); ++d) {
-    if (of.map.box[d] != 1) return InvalidArgument("{} has rows of several dimensions", name);
     of_rows *= static_cast<size_t>(of.map.extents[d - 1]);
     start = arith::MultiplyAdd(start, of.start[d], static_cast<int64_t>(of_rows));
     all *= of.map.extents[d];
@@ -399,28 +409,17 @@ Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t
   const Linear zero = arith::Constant(0);
   of.map.extents = {of.map.extents[0], kGroupRows, 2, groups, all};
   of.map.strides = {stride, groups * kGroupRows * stride, kGroupRows * stride, rows * stride};
-  of.map.box = {of.map.box[0], kGroupRows, 2, groups, shape[shape.size() - 2] / rows};
+  of.map.box = {of.map.box[0], kGroupRows, 2, groups, of_tile / rows};
   of.start = {of.start[0], zero, zero, zero, start};
-  return OkStatus();
-}
-
-// The array is told of as it is. In shared memory 8 rows of a tile that follow each other do so too.
-Status CudaBulkCopies::CutRows(const Swizzle& swizzle, std::span<const int64_t> shape,
-                               Tile& of) const {
-  const bool has_others =
-      std::ranges::any_of(of.map.box.begin() + 2, of.map.box.end(),
-                          [](int64_t extent) { return extent != 1; });
-  if (has_others)
-    return InvalidArgument("{} has rows of several dimensions", exprs_.buffer(of.slot).name);
-  of.pieces = shape[shape.size() - 2] / kGroupRows;
-  of.piece_group = swizzle.interleaved_rows;
-  of.map.box[1] = kGroupRows;
   return OkStatus();
 }
 
 std::vector<TensorMap> CudaBulkCopies::maps() const {
   std::vector<TensorMap> maps;
-  for (const Tile& tile : tiles_) maps.push_back(tile.map);
+  for (const Tile& tile : tiles_) {
+    if (!tile.pieces || !tile.pieces->are_always) maps.push_back(tile.map);
+    if (tile.pieces) maps.push_back(tile.pieces->map);
+  }
   return maps;
 }
 

@@ -21,7 +21,8 @@
 // dimensions, zeros where that is beyond the ends of the array: all that a loop over threads computes
 // then says no more than where the tile starts. The engine permutes the rows as swizzle.h does. Where
 // rows are interleaved the array is told of with more dimensions: of each 2 n rows 8, two halves, groups.
-// An array that has no whole groups is told of as it is, and a tile comes 8 rows at a time.
+// Where the array ends within a group, the tiles of its last rows come 8 rows at a time, those that
+// there are, of the array as it is.
 //
 // Of the hint's value 2 blocks are pairs (clusters), one behind the other in a column of tiles
 // (block_order.h): of the tile that both need each copies one half, into the shared memory of both
@@ -121,13 +122,20 @@ class CudaBulkCopies {
   void EmitEnd();
 
   // Parameters of the kernel, in order: names, and what of the program's buffers they map.
-  const std::vector<std::string>& map_names() const { return map_names_; }
+  std::vector<std::string> map_names() const;
   std::vector<TensorMap> maps() const;
 
  private:
   struct Copy {
     ir::Stmt store = nullptr;
     std::vector<int32_t> vars;  // of the loops around it
+  };
+  // A tile of interleaved rows that the array has not all of.
+  struct RowPieces {
+    TensorMap map;                     // of the array as it is, boxes of 8 rows
+    std::vector<arith::Linear> start;  // in its dimensions
+    int64_t rows = 0, group = 0;       // of the tile, and which are interleaved
+    bool are_always = false;           // the array has no tile of whole groups
   };
   struct Tile {
     int32_t slot = -1;
@@ -138,9 +146,8 @@ class CudaBulkCopies {
     // Of a tile that pairs share: how far apart the halves are, in panels, or in rows of a panel.
     bool is_shared = false;
     int64_t half_panels = 0, half_rows = 0;
-    // Copies of each panel, of 8 rows that are interleaved in so many. 1: all come at once.
-    int64_t pieces = 1, piece_group = 0;
-    int64_t bytes() const { return BoxBytes(map) * panels * pieces * (half_rows > 0 ? 2 : 1); }
+    std::optional<RowPieces> pieces;
+    int64_t bytes() const { return BoxBytes(map) * panels * (half_rows > 0 ? 2 : 1); }
   };
 
   Status FindRing();
@@ -155,7 +162,6 @@ class CudaBulkCopies {
   Status CheckZeros(ir::Expr value, std::span<const int64_t> shape,
                     const std::vector<arith::Linear>& places);
   Status SplitRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of);
-  Status CutRows(const Swizzle& swizzle, std::span<const int64_t> tile, Tile& of) const;
   void NameParts();
   void EmitBarriers(std::string_view barriers);
   void EmitCopyingThread(const std::function<std::string(ir::LoopKind)>& coordinate);
@@ -177,8 +183,16 @@ class CudaBulkCopies {
   // The number of the iteration among all that the block has.
   const std::string& Position() const;
   bool IsOfColumn(const Tile& tile) const;
+  // Names of a tile's maps: of whole tiles, and of pieces.
+  struct MapNames {
+    std::string whole, pieces;
+  };
   void EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
                 std::string_view filled);
+  void EmitLastRows(const Tile& tile, const MapNames& names, std::string_view buffer,
+                    std::string_view filled, int64_t other_bytes);
+  void EmitPieces(const Tile& tile, const std::string& map, std::string_view buffer,
+                  std::string_view filled, const std::string& rows);
 
   const ir::Program& program_;
   const ir::Kernel& kernel_;
@@ -211,7 +225,7 @@ class CudaBulkCopies {
   int32_t half_ = -1;       // of the block in its pair, likewise
   int32_t block_ = -1;      // the only variable that numbers blocks; -1: there are several
   std::string filled_, emptied_;
-  std::vector<std::string> map_names_;
+  std::vector<MapNames> map_names_;  // of each tile
 };
 
 // ---- implementation of templates

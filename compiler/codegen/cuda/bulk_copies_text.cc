@@ -97,8 +97,12 @@ void CudaBulkCopies::EmitBarriers(std::string_view barriers) {
   filled_ = names_.Unique("filled");
   emptied_ = names_.Unique("emptied");
   map_names_.clear();
-  for (const Tile& tile : tiles_)
-    map_names_.push_back(names_.Unique(exprs_.buffer_name(tile.slot) + "_map"));
+  for (const Tile& tile : tiles_) {
+    const std::string name = exprs_.buffer_name(tile.slot);
+    MapNames& names = map_names_.emplace_back();
+    if (!tile.pieces || !tile.pieces->are_always) names.whole = names_.Unique(name + "_map");
+    if (tile.pieces) names.pieces = names_.Unique(name + "_rows_map");
+  }
   const int64_t threads = computing_threads();
   blocks_.Line(
       fmt::format("unsigned long long* const {} = reinterpret_cast<unsigned long long*>({});  // "
@@ -156,11 +160,83 @@ void CudaBulkCopies::EmitAllCopies() {
                  });
 }
 
+std::vector<std::string> CudaBulkCopies::map_names() const {
+  std::vector<std::string> all;
+  for (const MapNames& names : map_names_) {
+    for (const std::string& name : {names.whole, names.pieces}) {
+      if (!name.empty()) all.push_back(name);
+    }
+  }
+  return all;
+}
+
 void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled) {
   int64_t bytes = 0;
-  for (const Tile& tile : tiles_) bytes += tile.bytes();
-  blocks_.Line(fmt::format("expect_bytes({}, {});", filled, bytes));
-  for (size_t i = 0; i < tiles_.size(); ++i) EmitTile(tiles_[i], map_names_[i], buffer, filled);
+  const Tile* in_pieces = nullptr;
+  for (const Tile& tile : tiles_) {
+    if (tile.pieces) {
+      in_pieces = &tile;
+    } else {
+      bytes += tile.bytes();
+    }
+  }
+  if (in_pieces == nullptr) blocks_.Line(fmt::format("expect_bytes({}, {});", filled, bytes));
+  for (size_t i = 0; i < tiles_.size(); ++i) {
+    if (tiles_[i].pieces) EmitLastRows(tiles_[i], map_names_[i], buffer, filled, bytes);
+  }
+  for (size_t i = 0; i < tiles_.size(); ++i) {
+    if (!tiles_[i].pieces) EmitTile(tiles_[i], map_names_[i].whole, buffer, filled);
+  }
+}
+
+// Of the rows that the array has left: all of the tile's, at once, or some pieces.
+void CudaBulkCopies::EmitLastRows(const Tile& tile, const MapNames& names, std::string_view buffer,
+                                  std::string_view filled, int64_t other_bytes) {
+  const RowPieces& pieces = *tile.pieces;
+  const std::string rows = names_.Unique("rows");
+  const Linear left = arith::Constant(pieces.map.extents[1]) - pieces.start[1];
+  const std::string all_rows = IndexText(left);
+  const int64_t bytes = BoxBytes(pieces.map) * tile.panels;
+  const auto emit_pieces = [&] {
+    blocks_.Line(fmt::format("expect_bytes({}, {} + ({} + {}) / {} * {});", filled, other_bytes,
+                             rows, kGroupRows - 1, kGroupRows, bytes));
+    EmitPieces(tile, names.pieces, buffer, filled, rows);
+  };
+  blocks_.Line(fmt::format("const int {} = min({}, {});", rows, all_rows, pieces.rows));
+  if (pieces.are_always) return emit_pieces();
+  blocks_.Braced(fmt::format("if ({} == {}) {{", rows, pieces.rows), [&] {
+    blocks_.Line(fmt::format("expect_bytes({}, {});", filled,
+                             other_bytes + bytes * pieces.rows / kGroupRows));
+    EmitTile(tile, names.whole, buffer, filled);
+  });
+  blocks_.Braced("else {", emit_pieces);
+}
+
+// Those of a group come from its lower and its upper half in turn.
+void CudaBulkCopies::EmitPieces(const Tile& tile, const std::string& map, std::string_view buffer,
+                                std::string_view filled, const std::string& rows) {
+  const RowPieces& pieces = *tile.pieces;
+  const std::string piece = names_.Unique("piece"), row = names_.Unique("row");
+  blocks_.Line("#pragma unroll");
+  blocks_.Braced(
+      fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", piece, pieces.rows / kGroupRows), [&] {
+        blocks_.Line(fmt::format(
+            "const int {0} = {1} / {2} * {3} + {1} % 2 * {4} + {1} % {2} / 2 * {5};", row, piece,
+            pieces.group / kGroupRows, pieces.group, pieces.group / 2, kGroupRows));
+        blocks_.Line(fmt::format("if ({} >= {}) continue;", row, rows));
+        for (int64_t p = 0; p < tile.panels; ++p) {
+          std::vector<std::string> texts;
+          for (size_t d = 0; d < pieces.start.size(); ++d) {
+            const Linear at =
+                d == 0 ? pieces.start[d] + arith::Constant(p * tile.width) : pieces.start[d];
+            texts.push_back(IndexText(at) + (d == 1 ? " + " + row : ""));
+          }
+          blocks_.Line(fmt::format("copy_box(&{}[{} * {} + {} + {} * {}], &{}, {}, {});",
+                                   exprs_.buffer_name(tile.slot), buffer, tile.buffer,
+                                   p * tile.panel, piece, kGroupRows * tile.width, map, filled,
+                                   fmt::join(texts, ", ")));
+        }
+      });
 }
 
 // Of a tile that pairs share the block's half.
@@ -179,25 +255,10 @@ void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::str
     }
     std::vector<std::string> texts;
     for (const Linear& at : start) texts.push_back(IndexText(at));
-    const auto copy = [&](std::string_view place) {
-      blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
-                               tile.is_shared ? "copy_box_to_pair" : "copy_box",
-                               exprs_.buffer_name(tile.slot), buffer, tile.buffer, place, map,
-                               filled, fmt::join(texts, ", ")));
-    };
-    if (tile.pieces == 1) {
-      copy(IndexText(offset));
-      continue;
-    }
-    // The pieces of a group come from its lower and its upper half in turn.
-    const std::string piece = names_.Unique("piece");
-    const int64_t of_group = tile.piece_group / kGroupRows;
-    texts[1] += fmt::format(" + {0} / {1} * {2} + {0} % 2 * {3} + {0} % {1} / 2 * {4}", piece,
-                            of_group, tile.piece_group, tile.piece_group / 2, kGroupRows);
-    blocks_.Line("#pragma unroll");
-    blocks_.Braced(fmt::format("for (int {0} = 0; {0} < {1}; ++{0}) {{", piece, tile.pieces), [&] {
-      copy(fmt::format("{} + {} * {}", IndexText(offset), piece, kGroupRows * tile.width));
-    });
+    blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
+                             tile.is_shared ? "copy_box_to_pair" : "copy_box",
+                             exprs_.buffer_name(tile.slot), buffer, tile.buffer, IndexText(offset),
+                             map, filled, fmt::join(texts, ", ")));
   }
 }
 

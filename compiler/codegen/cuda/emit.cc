@@ -257,13 +257,15 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
 }
 
 // Behind the tiles of matrix units, whose results they are.
-bool CudaEmitter::EmitQuadStores(Stmt loop) {
+bool CudaEmitter::EmitQuadStores(Stmt loop, ir::Expr where) {
   return !with_matrix_units_.empty() && threads_.var >= 0 && threads_.is_all &&
-         threads_.count % kWarpThreads == 0 && quad_stores_.Emit(loop, threads_.var);
+         threads_.count % kWarpThreads == 0 && quad_stores_.Emit(loop, threads_.var, where);
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {
   if (bulk_copies_.IsAhead(condition)) return;
+  const Stmt body = condition->body();
+  if (body->kind == StmtKind::kFor && EmitQuadStores(body, condition->condition())) return;
   const ThreadsAround threads = threads_;
   if (threads.var >= 0) threads_.is_all &= !ir::UsesVar(condition->condition(), threads.var);
   blocks_.Where(condition->condition(), [&] { EmitWhole(condition->body()); });

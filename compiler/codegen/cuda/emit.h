@@ -76,7 +76,7 @@ class CudaEmitter {
   bool EmitDotLoop(ir::Stmt loop);
   bool EmitMatrixTile(ir::Stmt loop);
   bool EmitBulkRing(ir::Stmt loop);
-  bool EmitQuadStores(ir::Stmt loop);
+  bool EmitQuadStores(ir::Stmt loop, ir::Expr where = nullptr);
   void EmitIf(ir::Stmt condition);
   Status NotForMatrixUnits(int32_t stage, const Status& why) const;
   Status CheckMatrixUnits() const;

@@ -54,6 +54,8 @@ static void EndPhase(TileBarrier& barrier) {
 }
 template <int kBuffers, int kWarps>
 void emulated_start_barriers(unsigned long long* filled, unsigned long long* emptied) {
+  // What no copy brings, rows that an array does not have, is anything.
+  memcpy(SeenByUnits(), __start_kiln_shared, SharedBytes());
   for (int i = 0; i < kBuffers; ++i) {
     BarrierAt(&filled[i]) = {1, 1, 0, 0};
     BarrierAt(&emptied[i]) = {kWarps, kWarps, 0, 0};

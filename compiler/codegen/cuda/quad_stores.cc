@@ -16,12 +16,13 @@ using ir::StmtKind;
 
 constexpr int64_t kQuad = 4, kPair = 2, kColumns = kQuad * kPair, kVectorBytes = 16;
 
-// The store of pairs in a loop.
+// The pairs of a loop, which may stand in a condition.
 Stmt PairsOf(Stmt loop) {
-  if (loop->extent == 0 || loop->body()->kind != StmtKind::kFor) return nullptr;
-  const Stmt pair = loop->body();
-  const bool is_pair = pair->loop_kind == ir::LoopKind::kVectorized && pair->extent == kPair;
-  return is_pair && pair->body()->kind == StmtKind::kStore ? pair->body() : nullptr;
+  if (loop->extent == 0) return nullptr;
+  const Stmt pair = loop->body()->kind == StmtKind::kIf ? loop->body()->body() : loop->body();
+  const bool is_pair = pair->kind == StmtKind::kFor &&
+                       pair->loop_kind == ir::LoopKind::kVectorized && pair->extent == kPair;
+  return is_pair && pair->body()->kind == StmtKind::kStore ? pair : nullptr;
 }
 
 bool IsFloat8(ir::Type type) { return type == ir::kFloat8E4M3 || type == ir::kFloat8E5M2; }
@@ -68,10 +69,10 @@ bool CudaQuadStores::FindLoads(Stmt loop, Stmt store, int32_t thread) {
 
 Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64_t lane) {
   scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
-  scope_.SetValue(loop->body()->var, arith::Constant(lane));
+  scope_.SetValue(PairsOf(loop)->var, arith::Constant(lane));
   Linear place = exprs_.PlaceOf(access.slot, access.indices).offset;
   scope_.ResetValue(loop->var);
-  scope_.ResetValue(loop->body()->var);
+  scope_.ResetValue(PairsOf(loop)->var);
   return place;
 }
 
@@ -97,6 +98,37 @@ bool CudaQuadStores::Matches(Stmt loop, Stmt store, int32_t thread) {
          IsOfQuads(loop, {store->slot, store->indices()}, thread) && FindLoads(loop, store, thread);
 }
 
+Expr CudaQuadStores::GuardAt(Stmt loop, Expr where, int64_t v) {
+  scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
+  Expr guard = where == nullptr ? nullptr : exprs_.SimplifyCondition(where);
+  if (loop->body()->kind == StmtKind::kIf) {
+    const Expr inner = exprs_.SimplifyCondition(loop->body()->condition());
+    guard = guard == nullptr ? inner : scope_.pool().And(guard, inner);
+  }
+  scope_.ResetValue(loop->var);
+  return guard;
+}
+
+// False: there is one that is not the same for all of a group.
+bool CudaQuadStores::FindGuard(Stmt loop, Expr where, int32_t thread) {
+  guard_ = GuardAt(loop, where, 0);
+  if (guard_ == nullptr) return true;
+  const std::string text = exprs_.PrintSimplified(guard_).text;
+  for (int64_t v = 1; v < tiles_; ++v) {
+    if (exprs_.PrintSimplified(GuardAt(loop, where, v)).text != text) return false;
+  }
+  if (!guard_->is_const_int()) return IsSameInQuad(guard_, thread);
+  const bool is_always = guard_->int_value != 0;
+  guard_ = nullptr;
+  return is_always;
+}
+
+template <typename Body>
+void CudaQuadStores::Guarded(Body&& body) {
+  if (guard_ == nullptr) return body();
+  blocks_.If(guard_, body);
+}
+
 // The 16 bytes of the thread.
 std::string CudaQuadStores::Vector(Stmt loop, const Access& access, int32_t thread) {
   arith::Simplifier& simplifier = scope_.simplifier();
@@ -112,7 +144,7 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
   std::string parts;
   for (const int64_t lane : {0, 1}) {
     scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
-    scope_.SetValue(loop->body()->var, arith::Constant(lane));
+    scope_.SetValue(PairsOf(loop)->var, arith::Constant(lane));
     for (size_t i = 0; i < loads_.size(); ++i) {
       exprs_.HoldLoad(loads_[i].load,
                       fmt::format("reinterpret_cast<const {}*>({})[{}]",
@@ -122,7 +154,7 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
   }
   if (!loads_.empty()) exprs_.ForgetLoads();
   scope_.ResetValue(loop->var);
-  scope_.ResetValue(loop->body()->var);
+  scope_.ResetValue(PairsOf(loop)->var);
   return fmt::format("pack_{}({})", PackedName(exprs_.buffer(store->slot).type), parts);
 }
 
@@ -130,46 +162,54 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
 std::vector<std::string> CudaQuadStores::EmitLoads(Stmt loop, int32_t thread) {
   std::vector<std::string> loaded;
   for (const Access& load : loads_) {
-    const std::string vector = names_.Unique("loaded");
-    loaded.push_back(names_.Unique("quad"));
-    blocks_.Line(fmt::format("const uint4 {} = *reinterpret_cast<const uint4*>(&{});", vector,
-                             Vector(loop, load, thread)));
-    blocks_.Line(
-        fmt::format("unsigned {0}[4] = {{{1}.x, {1}.y, {1}.z, {1}.w}};", loaded.back(), vector));
-    if (tiles_ > kQuad) blocks_.Line(fmt::format("unzip_pairs({});", loaded.back()));
-    blocks_.Line(fmt::format("transpose_quad({});", loaded.back()));
+    const std::string vector = names_.Unique("loaded"),
+                      &quad = loaded.emplace_back(names_.Unique("quad"));
+    blocks_.Line(fmt::format("unsigned {}[4] = {{}};", quad));
+    Guarded([&] {
+      blocks_.Line(fmt::format("const uint4 {} = *reinterpret_cast<const uint4*>(&{});", vector,
+                               Vector(loop, load, thread)));
+      blocks_.Line(fmt::format("{0}[0] = {1}.x, {0}[1] = {1}.y, {0}[2] = {1}.z, {0}[3] = {1}.w;",
+                               quad, vector));
+    });
+    if (tiles_ > kQuad) blocks_.Line(fmt::format("unzip_pairs({});", quad));
+    blocks_.Line(fmt::format("transpose_quad({});", quad));
   }
   return loaded;
 }
 
-bool CudaQuadStores::Emit(Stmt loop, int32_t thread) {
-  const Stmt store = PairsOf(loop);
-  if (store == nullptr) return false;
+bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where) {
+  const Stmt pairs = PairsOf(loop);
+  if (pairs == nullptr) return false;
+  const Stmt store = pairs->body();
   const ir::Type type = exprs_.buffer(store->slot).type;
   tiles_ = kColumns / type.bytes();
   if (tiles_ < kQuad || loop->extent % tiles_ != 0) return false;
   const int64_t groups = loop->extent / tiles_;
   group_ = scope_.OwnVar("quad of stores", groups);
-  if (!Matches(loop, store, thread)) return false;
+  if (!Matches(loop, store, thread) || !FindGuard(loop, where, thread)) return false;
   preamble_.quads = true;
   preamble_.packed_types.insert(PackedName(type));
   scope_.SetName(group_, names_.Unique(scope_.name(loop->var) + "_quad"));
   blocks_.Loop(group_, groups, groups, [&] {
     const std::vector<std::string> loaded = EmitLoads(loop, thread);
     const std::string quad = names_.Unique("quad");
-    blocks_.Line(fmt::format("unsigned {}[4];", quad));
-    for (int64_t i = 0; i < kQuad; ++i) {
-      const std::string pairs =
-          tiles_ == kQuad ? PairAt(loop, store, i, loaded)
-                          : fmt::format("{} | {} << 16", PairAt(loop, store, 2 * i, loaded),
-                                        PairAt(loop, store, 2 * i + 1, loaded));
-      blocks_.Line(fmt::format("{}[{}] = {};", quad, i, pairs));
-    }
+    blocks_.Line(fmt::format("unsigned {}[4]{};", quad, guard_ == nullptr ? "" : " = {}"));
+    Guarded([&] {
+      for (int64_t i = 0; i < kQuad; ++i) {
+        const std::string registers =
+            tiles_ == kQuad ? PairAt(loop, store, i, loaded)
+                            : fmt::format("{} | {} << 16", PairAt(loop, store, 2 * i, loaded),
+                                          PairAt(loop, store, 2 * i + 1, loaded));
+        blocks_.Line(fmt::format("{}[{}] = {};", quad, i, registers));
+      }
+    });
     blocks_.Line(fmt::format("transpose_quad({});", quad));
     if (tiles_ > kQuad) blocks_.Line(fmt::format("zip_pairs({});", quad));
-    blocks_.Line(
-        fmt::format("*reinterpret_cast<uint4*>(&{0}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
-                    Vector(loop, {store->slot, store->indices()}, thread), quad));
+    Guarded([&] {
+      blocks_.Line(fmt::format(
+          "*reinterpret_cast<uint4*>(&{0}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
+          Vector(loop, {store->slot, store->indices()}, thread), quad));
+    });
   });
   return true;
 }

@@ -22,6 +22,10 @@
 //
 // What the value reads of another tensor at such places, a residual sum say, comes the same way: 16
 // bytes are loaded, and exchanged.
+//
+// Tiles may reach beyond the last row. Where a condition says so, which is the same for four threads
+// and for the tiles of a group, it stands around the loads, the values and the store; all threads
+// exchange.
 #pragma once
 
 #include <cstdint>
@@ -56,7 +60,8 @@ class CudaQuadStores {
   // False, and nothing is emitted: the loop is none of these. `thread` is the variable that numbers the
   // threads of the block, whole warps that all reach the loop; warps are 32 of them that follow each
   // other, or 8 x 4 of them whose last four do.
-  bool Emit(ir::Stmt loop, int32_t thread);
+  // where: the condition in which the loop stands alone; null: none.
+  bool Emit(ir::Stmt loop, int32_t thread, ir::Expr where = nullptr);
 
  private:
   // An access to elements of as many bits, of the pairs of the loop.
@@ -66,6 +71,10 @@ class CudaQuadStores {
     ir::Expr load = nullptr;  // none: the store
   };
   bool Matches(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  bool FindGuard(ir::Stmt loop, ir::Expr where, int32_t thread);
+  ir::Expr GuardAt(ir::Stmt loop, ir::Expr where, int64_t v);
+  template <typename Body>
+  void Guarded(Body&& body);
   bool IsOfQuads(ir::Stmt loop, const Access& access, int32_t thread);
   bool IsSameInQuad(ir::Expr e, int32_t thread) const;
   bool FindLoads(ir::Stmt loop, ir::Stmt store, int32_t thread);
@@ -84,6 +93,7 @@ class CudaQuadStores {
 
   int64_t tiles_ = 4;          // of 8 columns each, whose results are stored at once
   int32_t group_ = -1;         // a variable of the scope: which of these groups
+  ir::Expr guard_ = nullptr;   // of the scope: of each group; null: none
   std::vector<Access> loads_;  // of the value
 };
 
