@@ -20,7 +20,7 @@ namespace {
   X(kernel_stages) X(kernel_stage_loads) X(kernel_unique_bytes) \
   X(kernel_global_bytes) X(kernel_parallel_tasks) X(program_cores) \
   X(program_vector_bytes) X(kernel_cluster_cores) X(kernel_cluster_barriers) \
-  X(kernel_thread_remote_bytes) X(kernel_spilled)
+  X(kernel_thread_remote_bytes) X(kernel_spilled) X(row_async) X(row_global_read_bytes)
 // clang-format on
 
 #define KILN_COLUMN(name) k_##name,
@@ -32,6 +32,15 @@ constexpr std::string_view kNames[] = {KILN_ANALYTIC_COLUMNS(KILN_NAME)};
 
 // Of the columns miss_1m and miss_32m.
 constexpr double kL2Bytes = 1 << 20, kL3Bytes = 32 << 20;
+
+// What the bulk copy engine reaches of the rates at which threads load, of the L2 cache and of a
+// multiprocessor, and what of the latencies of a tile and its barriers is left, of those that are
+// filled ahead. By 1,200 kernels of matrix units measured on an H200 (docs/cost-models.md).
+constexpr double kBulkL2Rate = 8, kBulkRate = 3, kBulkLatency = 0.05;
+// Of the column async: from here on tiles come in bulk.
+constexpr double kBulkCopies = 2;
+// Of a request of a warp to shared memory with 16 bytes for each thread.
+constexpr double kCopyWavefronts = 4;
 
 // Values by name; undoes the scaling of the columns.
 class Row {
@@ -69,6 +78,27 @@ Status AnalyticModel::Load(std::string_view bytes) {
   return InvalidArgument("{} bytes are no saved analytic model", bytes.size());
 }
 
+// What threads would do to copy tiles that come in bulk.
+struct AnalyticModel::BulkCopies {
+  double bytes = 0;  // of all blocks
+  double instructions = 0, accesses = 0;
+  bool are_there = false;
+};
+
+AnalyticModel::BulkCopies AnalyticModel::BulkCopiesOf(const FloatMatrix& rows, int begin,
+                                                      int end) const {
+  BulkCopies copies;
+  for (int r = begin; r < end; ++r) {
+    const Row row(rows.row(r), column_);
+    if (row.raw(k_row_async) < kBulkCopies) continue;
+    copies.are_there = true;
+    copies.bytes += row[k_row_global_read_bytes];
+    copies.instructions += row[k_row_thread_instructions];
+    copies.accesses += row[k_row_thread_accesses];
+  }
+  return copies;
+}
+
 void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                               std::span<double> seconds) const {
   const device::Calibration& d = device_;
@@ -79,11 +109,18 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double warps = std::ceil(kernel[k_kernel_threads] / 32);
   const double resident = std::max(1.0, kernel[k_kernel_blocks_per_core]);
 
-  // Of one thread.
+  // Of one thread. A copy loads, and stores a wavefront of 16 bytes in each thread.
+  const BulkCopies bulk = BulkCopiesOf(rows, begin, end);
+  const auto without = [](double all, double of_bulk) { return std::max(0.0, all - of_bulk); };
   const double spilled = kernel[k_kernel_spilled];
-  const double instructions = kernel[k_kernel_thread_instructions] *
+  const double instructions = without(kernel[k_kernel_thread_instructions], bulk.instructions) *
                               (1 + spilled / (1 + spilled / d.spilled_most) / d.spilled_doubling);
-  const double wavefronts = kernel[k_kernel_thread_shared_wavefronts];
+  const double wavefronts =
+      without(kernel[k_kernel_thread_shared_wavefronts], bulk.accesses / 2 * kCopyWavefronts);
+  const double requests = without(kernel[k_kernel_thread_global_requests], bulk.accesses / 2);
+  const double sectors = without(kernel[k_kernel_thread_sectors],
+                                 bulk.bytes / (blocks * std::max(1.0, kernel[k_kernel_threads])));
+  const double latency = bulk.are_there ? kBulkLatency : 1;
   double sums = 0;  // what waits for itself
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
@@ -91,10 +128,9 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
     sums += runs * d.fma_latency / std::max(1.0, row[k_row_chains]);
   }
-  const double alone =
-      std::max(instructions * d.instruction_latency + wavefronts * d.shared_latency +
-                   kernel[k_kernel_thread_global_requests] * d.request_latency,
-               sums);
+  const double alone = std::max(instructions * d.instruction_latency +
+                                    wavefronts * d.shared_latency + requests * d.request_latency,
+                                sums);
 
   // What blocks keep the units of a multiprocessor busy with, in cycles. Each of its four
   // schedulers issues for whole warps.
@@ -104,13 +140,13 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const auto busy = [&](double num_blocks) {
     const double issue = std::ceil(num_blocks * warps / 4) * instructions * d.issue_cycles;
     const double shared = num_blocks * warps * wavefronts * d.wavefront_cycles;
-    const double l1 =
-        num_blocks * warps * kernel[k_kernel_thread_sectors] * 32 / d.l1_bytes_per_cycle;
+    const double l1 = num_blocks * (warps * sectors * 32 + bulk.bytes / blocks / kBulkRate) /
+                      d.l1_bytes_per_cycle;
     return std::max({issue, shared, l1}) + num_blocks * others;
   };
 
-  const double exposed = std::max(1.0, kernel[k_kernel_stages]) * d.stage_latency +
-                         kernel[k_kernel_barriers] * d.barrier_latency +
+  const double exposed = std::max(1.0, latency * kernel[k_kernel_stages]) * d.stage_latency +
+                         latency * kernel[k_kernel_barriers] * d.barrier_latency +
                          kernel[k_kernel_cluster_barriers] * d.cluster_barrier_latency;
   // Of the busiest multiprocessor.
   const double all = std::ceil(blocks / cores);
@@ -119,7 +155,9 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double one = std::max(alone, busy(1)) + exposed;
   double cycles = std::max(one, busy(together) + exposed / together);
   if (rounds > 1) cycles = std::max(one, busy(all)) + (one - busy(1)) * (rounds - 1) / resident;
-  cycles = std::max(cycles, kernel[k_kernel_global_bytes] / d.l2_bytes_per_cycle);
+  cycles = std::max(
+      cycles, (without(kernel[k_kernel_global_bytes], bulk.bytes) + bulk.bytes / kBulkL2Rate) /
+                  d.l2_bytes_per_cycle);
   const double time = cycles / d.clock_hz + d.launch_s;
 
   // Shares of the rows.

@@ -46,6 +46,8 @@ class AnalyticModel final : public CostModel {
  private:
   explicit AnalyticModel(const device::Calibration& device) : device_(device) {}
 
+  struct BulkCopies;
+  BulkCopies BulkCopiesOf(const FloatMatrix& rows, int begin, int end) const;
   // Rows of one kernel: seconds of each.
   void GpuKernel(const FloatMatrix& rows, int begin, int end, std::span<double> seconds) const;
   void CpuKernel(const FloatMatrix& rows, int begin, int end, std::span<double> seconds) const;

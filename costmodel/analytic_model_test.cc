@@ -18,7 +18,8 @@ using Values = std::map<std::string, double, std::less<>>;
 
 // As the features scale them; shares and flags are raw.
 float Scaled(std::string_view name, double value) {
-  const bool raw = name == "is_gpu" || name == "row_work" || name == "row_register_share";
+  const bool raw =
+      name == "is_gpu" || name == "row_work" || name == "row_register_share" || name == "row_async";
   return static_cast<float>(raw ? value : std::log2(value + 1));
 }
 
@@ -130,6 +131,27 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
   EXPECT_GT(Slower(kGpu, "kernel_cluster_cores", 120), 1.2);
   EXPECT_GT(Slower(kGpu, "kernel_cluster_barriers", 40), 1.1);
   EXPECT_GT(Slower(kGpu, "kernel_thread_remote_bytes", 4096), 1.2);
+}
+
+// Tiles that the bulk copy engine brings cost no instructions, and wait for nothing; the engine is
+// faster than threads are.
+TEST_F(AnalyticModelTest, BulkCopiesCostLess) {
+  const auto with_copies = [&](double async) {
+    FloatMatrix rows = Program(kGpu);
+    AddRow(rows, {{"is_gpu", 1},
+                  {"row_work", 1},
+                  {"row_async", async},
+                  {"row_reduce_len", 1},
+                  {"row_thread_trips", 1024},
+                  {"row_thread_instructions", 1200},
+                  {"row_thread_accesses", 960},
+                  {"row_global_read_bytes", 5e8}});
+    return rows;
+  };
+  EXPECT_EQ(Score(with_copies(0)), Score(with_copies(1)));
+  EXPECT_EQ(Score(with_copies(2)), Score(with_copies(3)));
+  EXPECT_LT(Score(with_copies(1)) / Score(with_copies(2)), 1.3);
+  EXPECT_GT(Score(with_copies(1)) / Score(with_copies(2)), 1.02);
 }
 
 // A warp has one of four schedulers, however few others there are.

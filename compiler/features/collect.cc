@@ -165,7 +165,8 @@ class Collector {
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
     if (const ir::MatrixUnit* const unit = MatrixUnitOf(s)) {
       const bool is_warpgroup = ir::UsesMatrixUnits(program_, s, ir::MatrixUnitScope::kWarpgroup);
-      store.share = ShareOf(*unit) * (is_warpgroup ? kWarpgroupShare : 1);
+      store.share = ShareOf(*unit) * (is_warpgroup ? kWarpgroupShare : kWarpShare);
+      store.access_share = store.share * (is_warpgroup ? kWarpgroupReadShare : 1);
       store.ops = InMatrixUnit(*unit, store.ops, store.share);
     }
     values_.Begin(nest_.loops, record_.kernel.block);

@@ -23,7 +23,7 @@ inline int NumFeatures() { return static_cast<int>(FeatureNames().size()); }
 
 // Changes whenever the columns or their meaning change: models saved for another version are not
 // loaded.
-inline constexpr int kFeatureVersion = 5;
+inline constexpr int kFeatureVersion = 6;
 
 // `program` is a lowered one, before code generation. A program without a store has no rows. A
 // GPU's `device` is a filled one (device::FilledGpu); of a CPU `hardware` has all that counts.

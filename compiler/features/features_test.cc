@@ -136,8 +136,12 @@ program(A: input float16[64, 64], C: output float32[64]) {{
   ASSERT_EQ(scalar.size(), matrix.size());
   const int sum = 1;
   EXPECT_COLUMN(scalar, sum, "float_mad", 64 * 64);
-  EXPECT_COLUMN(matrix, sum, "float_mad", 64 * 64 / 16);
-  EXPECT_COLUMN(warpgroup, sum, "float_mad", 64 * 64 / 16 * 0.6);
+  EXPECT_COLUMN(matrix, sum, "float_mad", 64 * 64 / 16 * 1.6);
+  EXPECT_COLUMN(warpgroup, sum, "float_mad", 64 * 64 / 16 * 0.84);
+  // Units of four warps read their operands themselves.
+  const double reads = scalar.Value(sum, "row_thread_accesses");
+  EXPECT_COLUMN(matrix, sum, "row_thread_accesses", reads / 16 * 1.6);
+  EXPECT_COLUMN(warpgroup, sum, "row_thread_accesses", reads / 16 * 0.84 / 16);
   EXPECT_COLUMN(scalar, sum, "float_otherfunc", 2 * 64 * 64);
   EXPECT_EQ(matrix.Raw(sum, "float_otherfunc"), 0);
 }

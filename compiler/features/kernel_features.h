@@ -45,9 +45,9 @@ struct StoreFeatures {
   std::vector<Access> accesses;
   OpCounts ops;
   int alloc_depth = 0;  // loops around the allocation of the buffer
-  // Of its operations, its reads of shared memory and its loops, what a thread pays for: less than all
-  // where matrix units compute it.
-  double share = 1;
+  // Of its operations and its loops, and of its accesses, what a thread pays for: less than all where
+  // matrix units compute it.
+  double share = 1, access_share = 1;
   double work = 1, active_lanes = 1;
   double trips = 1, thread_trips = 1;
 

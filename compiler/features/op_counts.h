@@ -30,8 +30,12 @@ struct OpCounts {
 // 67), and no conversions. What ldmatrix reads of shared memory is about as much less: of a warp's
 // tile of 32 x 32 and 16 terms of 16 bits 16 wavefronts, where threads read 192.
 float ShareOf(const ir::MatrixUnit& unit);
-// What four warps together pay of that: mma.sync reaches three fifths of the rate of sm_90's units.
-inline constexpr float kWarpgroupShare = 0.6F;
+// What one warp, and what four together, pay of that: mma.sync reaches three fifths of the rate of
+// sm_90's units.
+inline constexpr float kWarpShare = 1.6F, kWarpgroupShare = 0.84F;
+// What four warps together pay of that for their operands: the units read them from shared memory
+// themselves, of 64 x 256 results and 16 terms of 16 bits 80 wavefronts.
+inline constexpr float kWarpgroupReadShare = 1.0F / 16;
 OpCounts InMatrixUnit(const ir::MatrixUnit& unit, OpCounts counts, float share);
 
 // Counts a tree: what occurs twice counts twice. An addition with a product for an operand is one
