@@ -80,9 +80,8 @@ Status AnalyticModel::Load(std::string_view bytes) {
 
 // What threads would do to copy tiles that come in bulk.
 struct AnalyticModel::BulkCopies {
-  double bytes = 0;  // of all blocks
-  double instructions = 0, accesses = 0;
-  bool are_there = false;
+  double bytes = 0;                       // of all blocks
+  double instructions = 0, accesses = 0;  // of one thread
 };
 
 AnalyticModel::BulkCopies AnalyticModel::BulkCopiesOf(const FloatMatrix& rows, int begin,
@@ -91,7 +90,6 @@ AnalyticModel::BulkCopies AnalyticModel::BulkCopiesOf(const FloatMatrix& rows, i
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
     if (row.raw(k_row_async) < kBulkCopies) continue;
-    copies.are_there = true;
     copies.bytes += row[k_row_global_read_bytes];
     copies.instructions += row[k_row_thread_instructions];
     copies.accesses += row[k_row_thread_accesses];
@@ -120,7 +118,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double requests = without(kernel[k_kernel_thread_global_requests], bulk.accesses / 2);
   const double sectors = without(kernel[k_kernel_thread_sectors],
                                  bulk.bytes / (blocks * std::max(1.0, kernel[k_kernel_threads])));
-  const double latency = bulk.are_there ? kBulkLatency : 1;
+  const double latency = bulk.bytes > 0 ? kBulkLatency : 1;
   double sums = 0;  // what waits for itself
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "compiler/ir/matrix_unit.h"
+#include "compiler/target/math.h"
 
 namespace kiln::client {
 namespace {
@@ -143,7 +144,7 @@ target::Target TargetFor(const SelfTestProgram& program, target::Target target) 
   if (target.kind != &target::kCuda) return target;
   if (program.shared_bytes > 0)
     target.options["max_shared_memory_per_block"] = fmt::format("{}", program.shared_bytes);
-  if (program.rounds_to_tf32) target.options["math"] = "tf32";
+  if (program.rounds_to_tf32) target.options[std::string(target::kMath)] = target::kTf32;
   return target;
 }
 

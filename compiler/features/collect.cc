@@ -164,9 +164,8 @@ class Collector {
     store.ops = CountOps(s->value());
     for (ir::Expr index : s->indices()) store.ops.Add(CountOps(index));
     if (const ir::MatrixUnit* const unit = MatrixUnitOf(s)) {
-      const bool is_warpgroup = ir::UsesMatrixUnits(program_, s, ir::MatrixUnitScope::kWarpgroup);
-      store.share = ShareOf(*unit) * (is_warpgroup ? kWarpgroupShare : kWarpShare);
-      store.access_share = store.share * (is_warpgroup ? kWarpgroupReadShare : 1);
+      store.is_of_warpgroup = ir::UsesMatrixUnits(program_, s, ir::MatrixUnitScope::kWarpgroup);
+      store.share = ShareOf(*unit) * (store.is_of_warpgroup ? kWarpgroupShare : kWarpShare);
       store.ops = InMatrixUnit(*unit, store.ops, store.share);
     }
     values_.Begin(nest_.loops, record_.kernel.block);

@@ -45,9 +45,12 @@ struct StoreFeatures {
   std::vector<Access> accesses;
   OpCounts ops;
   int alloc_depth = 0;  // loops around the allocation of the buffer
-  // Of its operations and its loops, and of its accesses, what a thread pays for: less than all where
-  // matrix units compute it.
-  double share = 1, access_share = 1;
+  // Of its operations, its accesses and its loops, what a thread pays for: less than all where matrix
+  // units compute it.
+  double share = 1;
+  // Units of four warps read its operands from shared memory themselves.
+  bool is_of_warpgroup = false;
+  double access_share() const { return is_of_warpgroup ? share * kWarpgroupReadShare : share; }
   double work = 1, active_lanes = 1;
   double trips = 1, thread_trips = 1;
 

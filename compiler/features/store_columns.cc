@@ -124,13 +124,13 @@ double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) 
   for (const Access& access : store.accesses) {
     if (!record.gpu || record.ScopeOf(access) != Scope::kLocal) accesses += access.accesses;
   }
-  return accesses * store.work * store.access_share;
+  return accesses * store.work * store.access_share();
 }
 
-// Registers of a GPU thread for what is read from memory. Units of four warps read it themselves.
+// Registers of a GPU thread for what is read from memory.
 double OperandRegisters(const KernelFeatures& record, const StoreFeatures& store,
                         const Trips& trips) {
-  if (store.access_share < store.share) return 0;
+  if (store.is_of_warpgroup) return 0;
   double operands = 0;
   for (const Access& access : store.accesses) {
     if (!access.writes && record.ScopeOf(access) != Scope::kLocal)
@@ -163,7 +163,7 @@ void WriteTraffic(KernelFeatures& record, const StoreFeatures& store, Row row) {
     } else if (record.ScopeOf(access) == Scope::kCluster && access.reads) {
       totals.remote_bytes += access.accesses * access.vector_bytes * store.work;
     } else if (record.ScopeOf(access) != Scope::kLocal) {
-      totals.shared_wavefronts += access.thread_wavefronts * store.work * store.access_share;
+      totals.shared_wavefronts += access.thread_wavefronts * store.work * store.access_share();
       if (access.reads) {
         worst_wavefronts = std::max(worst_wavefronts, access.wavefronts);
         wavefronts += access.thread_wavefronts;

@@ -135,6 +135,8 @@ Status CudaBulkCopies::FindTiles() {
     if (exprs_.buffer(copy.store->slot).shape[0] != depth_)
       return InvalidArgument("its tiles have rings of different lengths");
   }
+  if (std::ranges::count_if(tiles_, [](const Tile& tile) { return tile.pieces.has_value(); }) > 1)
+    return InvalidArgument("the last rows of several tiles come in pieces, expected one");
   if (depth_ > ir::kMostBulkBuffers)
     return InvalidArgument("a ring has {} buffers, at most {} can be", depth_,
                            ir::kMostBulkBuffers);
@@ -307,8 +309,7 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
   }
   if (swizzle->second.interleaved_rows > 0)
     KILN_RETURN_IF_ERROR(SplitRows(swizzle->second, shape, tile));
-  if (tile.pieces && tile.pieces->are_always) return tile;
-  KILN_RETURN_IF_ERROR(CheckTensorMap(tile.map));
+  if (tile.has_whole()) KILN_RETURN_IF_ERROR(CheckTensorMap(tile.map));
   return tile;
 }
 
@@ -390,9 +391,9 @@ Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t
     of.pieces = {.map = of.map, .start = of.start, .rows = of_tile, .group = rows};
     of.pieces->map.box[1] = kGroupRows;
     // Rows of the next matrix would follow the last ones.
-    of.pieces->are_always = of.map.extents.size() > 2 || of.map.extents[1] < of_tile;
+    of.pieces->are_all = of.map.extents.size() > 2 || of.map.extents[1] < of_tile;
     KILN_RETURN_IF_ERROR(CheckTensorMap(of.pieces->map));
-    if (of.pieces->are_always) return OkStatus();
+    if (!of.has_whole()) return OkStatus();
   }
   // Dimensions outside of the rows continue them.
   int64_t all = of.map.extents[1] / rows;
@@ -417,7 +418,7 @@ Status CudaBulkCopies::SplitRows(const Swizzle& swizzle, std::span<const int64_t
 std::vector<TensorMap> CudaBulkCopies::maps() const {
   std::vector<TensorMap> maps;
   for (const Tile& tile : tiles_) {
-    if (!tile.pieces || !tile.pieces->are_always) maps.push_back(tile.map);
+    if (tile.has_whole()) maps.push_back(tile.map);
     if (tile.pieces) maps.push_back(tile.pieces->map);
   }
   return maps;

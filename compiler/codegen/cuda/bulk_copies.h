@@ -135,7 +135,7 @@ class CudaBulkCopies {
     TensorMap map;                     // of the array as it is, boxes of 8 rows
     std::vector<arith::Linear> start;  // in its dimensions
     int64_t rows = 0, group = 0;       // of the tile, and which are interleaved
-    bool are_always = false;           // the array has no tile of whole groups
+    bool are_all = false;              // the array has no tile of whole groups
   };
   struct Tile {
     int32_t slot = -1;
@@ -147,6 +147,8 @@ class CudaBulkCopies {
     bool is_shared = false;
     int64_t half_panels = 0, half_rows = 0;
     std::optional<RowPieces> pieces;
+    // Can it come at once, as `map` has it?
+    bool has_whole() const { return !pieces || !pieces->are_all; }
     int64_t bytes() const { return BoxBytes(map) * panels * (half_rows > 0 ? 2 : 1); }
   };
 

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
@@ -100,7 +102,7 @@ void CudaBulkCopies::EmitBarriers(std::string_view barriers) {
   for (const Tile& tile : tiles_) {
     const std::string name = exprs_.buffer_name(tile.slot);
     MapNames& names = map_names_.emplace_back();
-    if (!tile.pieces || !tile.pieces->are_always) names.whole = names_.Unique(name + "_map");
+    if (tile.has_whole()) names.whole = names_.Unique(name + "_map");
     if (tile.pieces) names.pieces = names_.Unique(name + "_rows_map");
   }
   const int64_t threads = computing_threads();
@@ -171,21 +173,21 @@ std::vector<std::string> CudaBulkCopies::map_names() const {
 }
 
 void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled) {
-  int64_t bytes = 0;
-  const Tile* in_pieces = nullptr;
-  for (const Tile& tile : tiles_) {
-    if (tile.pieces) {
-      in_pieces = &tile;
-    } else {
-      bytes += tile.bytes();
-    }
+  const auto in_pieces =
+      std::ranges::find_if(tiles_, [](const Tile& tile) { return tile.pieces.has_value(); });
+  int64_t bytes = 0;  // of the other tiles
+  for (auto tile = tiles_.begin(); tile != tiles_.end(); ++tile)
+    bytes += tile == in_pieces ? 0 : tile->bytes();
+  const auto names_of = [&](auto tile) -> const MapNames& {
+    return map_names_[static_cast<size_t>(tile - tiles_.begin())];
+  };
+  if (in_pieces == tiles_.end()) {
+    blocks_.Line(fmt::format("expect_bytes({}, {});", filled, bytes));
+  } else {
+    EmitLastRows(*in_pieces, names_of(in_pieces), buffer, filled, bytes);
   }
-  if (in_pieces == nullptr) blocks_.Line(fmt::format("expect_bytes({}, {});", filled, bytes));
-  for (size_t i = 0; i < tiles_.size(); ++i) {
-    if (tiles_[i].pieces) EmitLastRows(tiles_[i], map_names_[i], buffer, filled, bytes);
-  }
-  for (size_t i = 0; i < tiles_.size(); ++i) {
-    if (!tiles_[i].pieces) EmitTile(tiles_[i], map_names_[i].whole, buffer, filled);
+  for (auto tile = tiles_.begin(); tile != tiles_.end(); ++tile) {
+    if (tile != in_pieces) EmitTile(*tile, names_of(tile).whole, buffer, filled);
   }
 }
 
@@ -195,15 +197,14 @@ void CudaBulkCopies::EmitLastRows(const Tile& tile, const MapNames& names, std::
   const RowPieces& pieces = *tile.pieces;
   const std::string rows = names_.Unique("rows");
   const Linear left = arith::Constant(pieces.map.extents[1]) - pieces.start[1];
-  const std::string all_rows = IndexText(left);
   const int64_t bytes = BoxBytes(pieces.map) * tile.panels;
   const auto emit_pieces = [&] {
     blocks_.Line(fmt::format("expect_bytes({}, {} + ({} + {}) / {} * {});", filled, other_bytes,
                              rows, kGroupRows - 1, kGroupRows, bytes));
     EmitPieces(tile, names.pieces, buffer, filled, rows);
   };
-  blocks_.Line(fmt::format("const int {} = min({}, {});", rows, all_rows, pieces.rows));
-  if (pieces.are_always) return emit_pieces();
+  blocks_.Line(fmt::format("const int {} = min({}, {});", rows, IndexText(left), pieces.rows));
+  if (!tile.has_whole()) return emit_pieces();
   blocks_.Braced(fmt::format("if ({} == {}) {{", rows, pieces.rows), [&] {
     blocks_.Line(fmt::format("expect_bytes({}, {});", filled,
                              other_bytes + bytes * pieces.rows / kGroupRows));

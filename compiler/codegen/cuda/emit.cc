@@ -258,8 +258,9 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
 
 // Behind the tiles of matrix units, whose results they are.
 bool CudaEmitter::EmitQuadStores(Stmt loop, ir::Expr where) {
-  return !with_matrix_units_.empty() && threads_.var >= 0 && threads_.is_all &&
-         threads_.count % kWarpThreads == 0 && quad_stores_.Emit(loop, threads_.var, where);
+  return !IsBound(loop->loop_kind) && !with_matrix_units_.empty() && threads_.var >= 0 &&
+         threads_.is_all && threads_.count % kWarpThreads == 0 &&
+         quad_stores_.Emit(loop, threads_.var, where);
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {

@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/cuda/float8.h"
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/scalar.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -25,13 +26,11 @@ Stmt PairsOf(Stmt loop) {
   return is_pair && pair->body()->kind == StmtKind::kStore ? pair : nullptr;
 }
 
-bool IsFloat8(ir::Type type) { return type == ir::kFloat8E4M3 || type == ir::kFloat8E5M2; }
-
 // "": none of the types that are stored so.
 std::string_view PackedName(ir::Type type) {
   if (type == ir::kFloat16) return "f16";
   if (type == ir::kBFloat16) return "bf16";
-  return IsFloat8(type) ? Float8Name(type) : "";
+  return ir::Float8FormatOf(type) != nullptr ? Float8Name(type) : "";
 }
 
 // Values are computed in float, and rounded where they are packed.
@@ -69,10 +68,10 @@ bool CudaQuadStores::FindLoads(Stmt loop, Stmt store, int32_t thread) {
 
 Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64_t lane) {
   scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
-  scope_.SetValue(PairsOf(loop)->var, arith::Constant(lane));
+  scope_.SetValue(pairs_->var, arith::Constant(lane));
   Linear place = exprs_.PlaceOf(access.slot, access.indices).offset;
   scope_.ResetValue(loop->var);
-  scope_.ResetValue(PairsOf(loop)->var);
+  scope_.ResetValue(pairs_->var);
   return place;
 }
 
@@ -94,7 +93,7 @@ bool CudaQuadStores::IsOfQuads(Stmt loop, const Access& access, int32_t thread) 
 bool CudaQuadStores::Matches(Stmt loop, Stmt store, int32_t thread) {
   const ir::Buffer& out = exprs_.buffer(store->slot);
   return out.scope <= ir::Scope::kWorkspace && !store->is_async && !out.shape.empty() &&
-         (IsRounded(store->value()) || !IsFloat8(out.type)) &&
+         (IsRounded(store->value()) || out.type.bytes() > 1) &&
          IsOfQuads(loop, {store->slot, store->indices()}, thread) && FindLoads(loop, store, thread);
 }
 
@@ -144,7 +143,7 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
   std::string parts;
   for (const int64_t lane : {0, 1}) {
     scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
-    scope_.SetValue(PairsOf(loop)->var, arith::Constant(lane));
+    scope_.SetValue(pairs_->var, arith::Constant(lane));
     for (size_t i = 0; i < loads_.size(); ++i) {
       exprs_.HoldLoad(loads_[i].load,
                       fmt::format("reinterpret_cast<const {}*>({})[{}]",
@@ -154,7 +153,7 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
   }
   if (!loads_.empty()) exprs_.ForgetLoads();
   scope_.ResetValue(loop->var);
-  scope_.ResetValue(PairsOf(loop)->var);
+  scope_.ResetValue(pairs_->var);
   return fmt::format("pack_{}({})", PackedName(exprs_.buffer(store->slot).type), parts);
 }
 
@@ -178,9 +177,9 @@ std::vector<std::string> CudaQuadStores::EmitLoads(Stmt loop, int32_t thread) {
 }
 
 bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where) {
-  const Stmt pairs = PairsOf(loop);
-  if (pairs == nullptr) return false;
-  const Stmt store = pairs->body();
+  pairs_ = PairsOf(loop);
+  if (pairs_ == nullptr) return false;
+  const Stmt store = pairs_->body();
   const ir::Type type = exprs_.buffer(store->slot).type;
   tiles_ = kColumns / type.bytes();
   if (tiles_ < kQuad || loop->extent % tiles_ != 0) return false;

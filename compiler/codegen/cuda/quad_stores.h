@@ -91,6 +91,7 @@ class CudaQuadStores {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
+  ir::Stmt pairs_ = nullptr;   // the loop over two neighbours
   int64_t tiles_ = 4;          // of 8 columns each, whose results are stored at once
   int32_t group_ = -1;         // a variable of the scope: which of these groups
   ir::Expr guard_ = nullptr;   // of the scope: of each group; null: none
