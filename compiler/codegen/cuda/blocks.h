@@ -28,6 +28,7 @@ class CudaBlocks {
   std::string Take() { return std::exchange(text_, {}); }
 
   void Line(std::string_view text);
+  const std::string& name(int32_t var) const { return scope_.name(var); }
 
   // opening, which ends with a brace, the body, and the brace that closes it.
   template <typename Body>

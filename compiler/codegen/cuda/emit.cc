@@ -41,8 +41,14 @@ std::vector<int64_t> ShapeInBlock(const ir::Buffer& buffer) {
   return {buffer.shape.begin() + (is_part ? 1 : 0), buffer.shape.end()};
 }
 
-// The number of a thread where a warp is 8 x 4 of a matrix that has so many warps in a row.
-std::string InWarps(int64_t columns) {
+// The number of a thread, of so many, where a warp is 8 x 4 of a matrix in this order.
+std::string InWarps(const WarpOrder& order, int64_t threads) {
+  const int64_t columns = order.columns, rows = order.rows;
+  if (rows * 4 == threads) return fmt::format("threadIdx.x % 4 * {} + threadIdx.x / 4", rows);
+  if (order.is_by_column()) {
+    return fmt::format("threadIdx.x / {0} * {0} + threadIdx.x % 4 * {1} + threadIdx.x / 4 % {1}",
+                       4 * rows, rows);
+  }
   return fmt::format(
       "(threadIdx.x / {0} * 8 + threadIdx.x % 32 / 4) * {1} + threadIdx.x / 32 % {2} * 4 + "
       "threadIdx.x % 4",
@@ -125,13 +131,13 @@ StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_
                            kernel_.name);
   }
   KILN_RETURN_IF_ERROR(CheckMatrixUnits());
-  if (matrix_tiles_.warp_columns() > 1 && !warp_reductions_.by_first.empty()) {
+  if (matrix_tiles_.warp_order().is_changed() && !warp_reductions_.by_first.empty()) {
     return InvalidArgument(
         "kernel '{}' reduces over neighbouring threads, and its matrix units have them in another "
         "order: let warps lie along the rows",
         kernel_.name);
   }
-  if (matrix_tiles_.warp_columns() > 1 && has_warp_barriers_) {
+  if (matrix_tiles_.warp_order().is_changed() && has_warp_barriers_) {
     return InvalidArgument(
         "kernel '{}' has barriers of warps, and its matrix units have other threads in a warp: let "
         "warps lie along the rows",
@@ -260,7 +266,8 @@ bool CudaEmitter::EmitBulkRing(Stmt loop) {
 bool CudaEmitter::EmitQuadStores(Stmt loop, ir::Expr where) {
   return !IsBound(loop->loop_kind) && !with_matrix_units_.empty() && threads_.var >= 0 &&
          threads_.is_all && threads_.count % kWarpThreads == 0 &&
-         quad_stores_.Emit(loop, threads_.var, where);
+         !matrix_tiles_.warp_order().is_by_column() &&
+         quad_stores_.Emit(loop, threads_.var, where, [&](Stmt body) { EmitWhole(body); });
 }
 
 void CudaEmitter::EmitIf(Stmt condition) {
@@ -325,8 +332,8 @@ void CudaEmitter::EmitBoundInside(Stmt loop) {
 // Blocks of a cluster are neighbours along x.
 std::string CudaEmitter::Coordinate(LoopKind kind) const {
   if (kind == LoopKind::kCluster) return fmt::format("blockIdx.x % {}", kernel_.cluster);
-  if (kind == LoopKind::kThreadX && matrix_tiles_.warp_columns() > 1)
-    return InWarps(matrix_tiles_.warp_columns());
+  if (kind == LoopKind::kThreadX && matrix_tiles_.warp_order().is_changed())
+    return InWarps(matrix_tiles_.warp_order(), kernel_.block[0]);
   if (kind == LoopKind::kBlockX && kernel_.cluster > 1)
     return fmt::format("blockIdx.x / {}", kernel_.cluster);
   if (kind == LoopKind::kBlockX && bulk_copies_.block_grid())

@@ -14,10 +14,10 @@ namespace kiln::codegen {
 
 inline constexpr std::string_view kWarpgroupEmulation = R"cuda(
 struct WarpgroupProduct {
-  void *low, *high;  // a thread's sums, of four bytes each
+  void *low, *high;  // a thread's sums, of four bytes each, `tiles` and `neighbours` apart
   unsigned a[2][32];  // its rows of the first factor; bits of the elements
   unsigned long long a_descriptor, b_descriptor;
-  int columns, is_transposed, group;
+  int columns, is_transposed, tiles, neighbours, group;
   bool reads_a, has_saved;
   unsigned saved[2][64];  // the sums before the first of several products
   void (*run)(WarpgroupProduct&);
@@ -74,13 +74,16 @@ template <unsigned kBytes> unsigned ReadByUnit(unsigned address) {
   if (seen != there) __builtin_trap();
   return seen;
 }
+static int SumAt(const WarpgroupProduct& p, int i) { return i / 2 * p.tiles + i % 2 * p.neighbours; }
 template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned)>
 void RunProduct(WarpgroupProduct& p) {
   const unsigned lane = current->thread % 32, pairs = p.columns / 4;
   Sum *const low = static_cast<Sum*>(p.low), *const high = static_cast<Sum*>(p.high);
   if (p.has_saved) {
-    memcpy(low, p.saved[0], pairs * 4);
-    memcpy(high, p.saved[1], pairs * 4);
+    for (unsigned i = 0; i < pairs; ++i) {
+      memcpy(low + SumAt(p, i), &p.saved[0][i], 4);
+      memcpy(high + SumAt(p, i), &p.saved[1][i], 4);
+    }
   }
   for (unsigned k = 0; k < 32 / kBytes; ++k) {
     Sum a[2];
@@ -93,20 +96,21 @@ void RunProduct(WarpgroupProduct& p) {
       const unsigned n = i / 2 * 8 + lane % 4 * 2 + i % 2;
       const Sum b =
           kValue(ReadByUnit<kBytes>(AddressOf<kBytes>(p.b_descriptor, p.is_transposed, n, k)));
-      low[i] += a[0] * b;
-      high[i] += a[1] * b;
+      low[SumAt(p, i)] += a[0] * b;
+      high[SumAt(p, i)] += a[1] * b;
     }
   }
 }
 // The product is the next one to be added to its sums.
 static void Poison(WarpgroupProduct& p) {
-  const size_t bytes = p.columns / 4 * 4;
-  memcpy(p.saved[0], p.low, bytes);
-  memcpy(p.saved[1], p.high, bytes);
   const unsigned poison = 0x7fc00000;
-  for (size_t i = 0; i < bytes; i += 4) {
-    memcpy(static_cast<char*>(p.low) + i, &poison, 4);
-    memcpy(static_cast<char*>(p.high) + i, &poison, 4);
+  for (int i = 0; i < p.columns / 4; ++i) {
+    char *const low = static_cast<char*>(p.low) + SumAt(p, i) * 4,
+               *const high = static_cast<char*>(p.high) + SumAt(p, i) * 4;
+    memcpy(&p.saved[0][i], low, 4);
+    memcpy(&p.saved[1][i], high, 4);
+    memcpy(low, &poison, 4);
+    memcpy(high, &poison, 4);
   }
   p.has_saved = true;
 }
@@ -154,7 +158,7 @@ static void Enqueue(WarpgroupProduct p) {
   if (IsFirstOfItsSums(queue, queue.count)) Poison(queue.items[queue.count]);
   ++queue.count;
 }
-template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned), int kColumns, int kTransposed>
+template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned), int kColumns, int kTransposed, int kTiles, int kNeighbours>
 void EmulateWarpgroup(Sum* low, Sum* high, const unsigned (&a)[4], bool reads_a, unsigned long long b) {
   static_assert(kColumns % 8 == 0 && kColumns >= 8 && kColumns <= 256, "");
   static_assert(kBytes != 1 || kColumns == 8 || kColumns == 24 || kColumns % 16 == 0, "");
@@ -170,6 +174,8 @@ void EmulateWarpgroup(Sum* low, Sum* high, const unsigned (&a)[4], bool reads_a,
   p.b_descriptor = b;
   p.columns = kColumns;
   p.is_transposed = kTransposed;
+  p.tiles = kTiles;
+  p.neighbours = kNeighbours;
   p.reads_a = reads_a;
   p.run = RunProduct<Sum, kBytes, kValue>;
   // A register has neighbours along k; the upper half of k is in the next two.
@@ -193,16 +199,16 @@ static float E5M2OfUnit(unsigned bits) { return float8_value(bits, 5); }
 static int SignedByteOfUnit(unsigned bits) { return (signed char)bits; }
 static int ByteOfUnit(unsigned bits) { return (unsigned char)bits; }
 #define MULTIPLY_WARPGROUP(NAME, BYTES, SUM, VALUE) \
-  template <int kColumns, int kTransposed> \
+  template <int kColumns, int kTransposed, int kTiles = 2, int kNeighbours = 1> \
   void emulated_multiply_warpgroup_##NAME(SUM* low, SUM* high, const unsigned (&a)[4], \
                                           unsigned long long b) { \
-    EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed>(low, high, a, false, b); \
+    EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed, kTiles, kNeighbours>(low, high, a, false, b); \
   } \
-  template <int kColumns, int kTransposed> \
+  template <int kColumns, int kTransposed, int kTiles = 2, int kNeighbours = 1> \
   void emulated_multiply_warpgroup_##NAME(SUM* low, SUM* high, unsigned long long a, \
                                           unsigned long long b) { \
     const unsigned words[4] = {(unsigned)a, (unsigned)(a >> 32), 0, 0}; \
-    EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed>(low, high, words, true, b); \
+    EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed, kTiles, kNeighbours>(low, high, words, true, b); \
   }
 MULTIPLY_WARPGROUP(f16, 2, float, HalfOfUnit)
 MULTIPLY_WARPGROUP(bf16, 2, float, BFloatOfUnit)

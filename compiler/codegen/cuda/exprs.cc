@@ -1,11 +1,13 @@
 #include "compiler/codegen/cuda/exprs.h"
 
 #include <cmath>
+#include <numeric>
 
 #include "compiler/arith/range.h"
 #include "compiler/codegen/cuda/float8.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/infix.h"
+#include "compiler/ir/integer_ops.h"
 #include "compiler/ir/scalar.h"
 
 namespace kiln::codegen {
@@ -426,10 +428,15 @@ std::string CudaExprs::Element(int32_t slot, const Place& place) {
   return LineElement(slot, place);
 }
 
-// Whole periods are added behind, which the compiler can't know: elements that are so far apart
-// have one permutation.
+// Whole periods are added behind, and which of the neighbours of a piece it is, neither of which the
+// compiler can know: elements that are so far apart, or so near, have one permutation.
 std::string CudaExprs::Permuted(const Swizzle& swizzle, const Linear& offset) {
-  const auto [periods, rest] = InPeriods(swizzle, offset);
+  auto [periods, rest] = InPeriods(swizzle, offset);
+  int64_t near = swizzle.mask() & -swizzle.mask();  // elements of a piece
+  for (const arith::Term& term : rest.terms) near = std::gcd(near, term.coefficient);
+  const int64_t in_piece = ir::FloorMod(rest.constant, near);
+  rest.constant -= in_piece;
+  periods.constant += in_piece;
   if (rest.is_constant()) {
     const int64_t permuted = rest.constant ^ (rest.constant >> 3 & swizzle.mask());
     return PrintSimplified(scope_.simplifier().ToExpr(periods + arith::Constant(permuted))).text;

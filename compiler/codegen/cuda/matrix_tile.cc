@@ -117,16 +117,27 @@ bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
 
 // ---- matching
 
+std::vector<WarpOrder> CudaMatrixTiles::OrdersOf(const ThreadsAround& threads) {
+  std::vector<WarpOrder> orders = {WarpOrder()};
+  const int64_t warps = threads.count / kWarpThreads;
+  for (int64_t groups = 1; groups <= warps; ++groups) {
+    if (warps % groups == 0) orders.push_back({.rows = warps / groups * kRows});
+  }
+  for (const int64_t columns : {2, 4, 8}) {
+    if (warps % columns == 0) orders.push_back({.columns = columns});
+  }
+  return orders;
+}
+
 // All tiles of a kernel have their threads in one order.
 StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Find(const RegisterTile& nest,
                                                       const ThreadsAround& threads) {
   Status refused;
-  for (const int64_t columns : {1, 2, 4, 8}) {
-    if (warp_columns_ != 0 && columns != warp_columns_) continue;
-    if (columns > 1 && threads.count % (columns * kWarpThreads) != 0) break;
-    StatusOr<Tile> tile = Match(nest, threads, columns);
+  for (const WarpOrder& order : OrdersOf(threads)) {
+    if (order_ && order != *order_) continue;
+    StatusOr<Tile> tile = Match(nest, threads, order);
     if (tile.ok()) {
-      warp_columns_ = columns;
+      order_ = order;
       return tile;
     }
     if (refused.ok()) refused = tile.status();
@@ -136,10 +147,10 @@ StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Find(const RegisterTile& nest,
 
 StatusOr<CudaMatrixTiles::Tile> CudaMatrixTiles::Match(const RegisterTile& nest,
                                                        const ThreadsAround& threads,
-                                                       int64_t warp_columns) {
+                                                       WarpOrder order) {
   Tile tile;
   tile.store = nest.store;
-  tile.warp_columns = warp_columns;
+  tile.order = order;
   if (nest.body != nest.store) return InvalidArgument("conditions stand inside of the tile");
   const std::optional<ir::MatrixFactors> factors = FactorsOf(nest.store);
   if (!factors || exprs_.buffer(nest.store->slot).type != factors->unit->sum) {
@@ -210,22 +221,30 @@ Linear CudaMatrixTiles::PlaceWith(const Tile& tile, Expr load, size_t element, c
                                   const Linear& column, const Linear& k) {
   SetPosition(tile, element);
   arith::Simplifier& simplifier = scope_.simplifier();
-  if (tile.warp_columns > 1) {
+  if (tile.order.columns > 1) {
     const Linear warp = simplifier.Var(tile.warp);
-    const Linear warp_row = simplifier.FloorDiv(warp, tile.warp_columns),
-                 warp_column = simplifier.FloorMod(warp, tile.warp_columns);
-    return PlaceOfThread(
-        tile, load,
-        (warp_row * kRows + row) * (kColumns * tile.warp_columns) + warp_column * kColumns + column,
-        k);
+    const Linear warp_row = simplifier.FloorDiv(warp, tile.order.columns),
+                 warp_column = simplifier.FloorMod(warp, tile.order.columns);
+    return PlaceOfThread(tile, load,
+                         (warp_row * kRows + row) * (kColumns * tile.order.columns) +
+                             warp_column * kColumns + column,
+                         k);
   }
-  Linear thread = row * kColumns + column;
-  if (tile.is_warpgroup) thread = thread + simplifier.Var(tile.member) * kWarpThreads;
-  if (tile.has_warps()) {
-    thread =
-        thread + simplifier.Var(tile.warp) * (tile.is_warpgroup ? kWarpgroupThreads : kWarpThreads);
-  }
-  return PlaceOfThread(tile, load, thread, k);
+  Linear rows = row;  // of all warps
+  if (tile.is_warpgroup) rows = rows + simplifier.Var(tile.member) * kRows;
+  if (tile.has_warps())
+    rows = rows + simplifier.Var(tile.warp) * (tile.is_warpgroup ? kWarpgroupWarps * kRows : kRows);
+  return PlaceOfThread(tile, load,
+                       tile.order.is_by_column() ? InColumns(tile.order.rows, rows, column)
+                                                 : rows * kColumns + column,
+                       k);
+}
+
+// Groups of threads that share a sum out follow each other: each has four columns of so many threads.
+Linear CudaMatrixTiles::InColumns(int64_t of_column, const Linear& row, const Linear& column) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  return simplifier.FloorDiv(row, of_column) * (kColumns * of_column) + column * of_column +
+         simplifier.FloorMod(row, of_column);
 }
 
 Linear CudaMatrixTiles::PlaceOfThread(const Tile& tile, Expr load, const Linear& thread,
@@ -435,7 +454,7 @@ Status CudaMatrixTiles::CheckHeld(Tile& tile) {
   const lower::HeldPairs::Read* const held = pairs->second.ReadBy(tile.store);
   const bool is_in_loops =
       std::ranges::any_of(tile.around, [](Stmt loop) { return loop->extent > 1; });
-  if (held == nullptr || held->term_var != tile.k_loop->var || tile.warp_columns > 1 ||
+  if (held == nullptr || held->term_var != tile.k_loop->var || tile.order.is_changed() ||
       (tile.is_warpgroup && is_in_loops)) {
     return InvalidArgument("{} is held for another tile", exprs_.buffer(tile.a.load->id).name);
   }
@@ -448,7 +467,7 @@ Status CudaMatrixTiles::CheckHeld(Tile& tile) {
 // ---- of four warps together
 
 Status CudaMatrixTiles::CheckWarpgroups(const Tile& tile, const ThreadsAround& threads) {
-  if (tile.warp_columns > 1)
+  if (tile.order.columns > 1)
     return InvalidArgument("warps stand beside each other along the columns");
   if (threads.count % kWarpgroupThreads == 0) return OkStatus();
   return InvalidArgument(
@@ -524,9 +543,13 @@ Status CudaMatrixTiles::MatchColumns(Tile& tile) {
     return InvalidArgument("the second factor, {}, is not the same for the four warps", name);
   }
   for (const std::vector<Place>& row : tile.sums) {
-    for (size_t j = 1; j < row.size(); ++j) {
-      if (row[j].offset - row[j - 1].offset == arith::Constant(1)) continue;
-      return InvalidArgument("the sums of a row do not follow each other");
+    tile.sums_apart.neighbours = row[1].offset.constant - row[0].offset.constant;
+    if (row.size() > 2) tile.sums_apart.tiles = row[2].offset.constant - row[0].offset.constant;
+    for (size_t j = 0; j < row.size(); ++j) {
+      const int64_t place = static_cast<int64_t>(j) / 2 * tile.sums_apart.tiles +
+                            static_cast<int64_t>(j) % 2 * tile.sums_apart.neighbours;
+      if (row[j].offset - row[0].offset == arith::Constant(place)) continue;
+      return InvalidArgument("the sums of a row are not pairs that are equally far apart");
     }
   }
   const ColumnPlaces found = {.places = b.places,

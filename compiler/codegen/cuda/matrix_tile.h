@@ -18,7 +18,8 @@
 //     move b are the columns, or two of four neighbours;
 //   * warps lie along the rows, or, 2, 4 or 8 of them, beside each other along the columns too: then
 //     the threads of the program, of which 4 times as many have one row, are numbered so that 8 x 4
-//     of them are a warp;
+//     of them are a warp; or all threads of a column follow each other in the program, as where the
+//     columns are the first axis of the result and the rows the last one;
 //   * a loop of the reduction, which goes inside of the others, has a multiple of the instruction's
 //     depth of iterations;
 //   * factors come into registers in one of the ways of Operand::Reading.
@@ -60,6 +61,19 @@ bool IsCopies(ir::Stmt stmt);
 // Is the store the sum of a tile that matrix units are to compute?
 bool IsForMatrixUnits(const ir::Program& program, ir::Stmt store);
 
+// Which threads of the program are a warp of 8 x 4.
+struct WarpOrder {
+  int64_t columns = 1;  // warps beside each other
+  // Threads of a column, which follow each other, before those of the next of its four columns; 0: threads
+  // of a row do. `columns` is 1 then.
+  int64_t rows = 0;
+
+  bool is_by_column() const { return rows > 0; }
+  // Are they others than 32 that follow each other, four of each row?
+  bool is_changed() const { return columns > 1 || is_by_column(); }
+  bool operator==(const WarpOrder&) const = default;
+};
+
 // The threads around a statement.
 struct ThreadsAround {
   int32_t var = -1;  // threadIdx.x; -1: none
@@ -97,8 +111,8 @@ class CudaMatrixTiles {
   // Behind the loop: waits for those of its last iterations, where there are any.
   bool is_in_ring() const { return !ring_sums_.empty(); }
   void WaitForRing();
-  // Warps beside each other along the columns, as the last tile had them; 0: there was none.
-  int64_t warp_columns() const { return warp_columns_; }
+  // As the last tile had them; as they are: there was none.
+  WarpOrder warp_order() const { return order_.value_or(WarpOrder()); }
 
  private:
   // An operand in shared memory.
@@ -138,12 +152,13 @@ class CudaMatrixTiles {
     std::vector<size_t> a_elements, b_elements;
     // Of four warps together: `warp` numbers warpgroups, `member` the warps of one.
     bool is_warpgroup = false;
-    int64_t warp_columns = 1;
+    WarpOrder order = {};
     int32_t member = -1;
     WarpgroupFactor columns = {};
     // Of the first factor, where the units read it: of each 64 rows, which start at these places.
     std::optional<WarpgroupFactor> rows = {};
     std::vector<arith::Linear> row_starts = {};
+    SumsApart sums_apart = {};
 
     bool has_warps() const {
       return num_threads > (is_warpgroup ? kWarpgroupThreads : kWarpThreads);
@@ -153,8 +168,8 @@ class CudaMatrixTiles {
   };
 
   StatusOr<Tile> Find(const RegisterTile& tile, const ThreadsAround& threads);
-  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads,
-                       int64_t warp_columns);
+  static std::vector<WarpOrder> OrdersOf(const ThreadsAround& threads);
+  StatusOr<Tile> Match(const RegisterTile& tile, const ThreadsAround& threads, WarpOrder order);
   Status FindPositions(const RegisterTile& nest, Tile& tile);
   Status CheckOperand(std::string_view what, int own, int other, Tile& tile, Operand& operand);
   Status CheckNeighbours(bool is_row, const Tile& tile, Operand& operand);
@@ -165,11 +180,13 @@ class CudaMatrixTiles {
   arith::Linear ElementOf(const Tile& tile, const Operand& operand, size_t position, int part);
   arith::Linear PlaceWith(const Tile& tile, ir::Expr load, size_t element, const arith::Linear& row,
                           const arith::Linear& column, const arith::Linear& k);
+  arith::Linear InColumns(int64_t of_column, const arith::Linear& row, const arith::Linear& column);
   arith::Linear PlaceOfThread(const Tile& tile, ir::Expr load, const arith::Linear& thread,
                               const arith::Linear& k);
   bool DependsOnColumn(const Tile& tile, ir::Expr load);
   void SetPosition(const Tile& tile, size_t element);
   static bool IsOfOneWarp(const Tile& tile);
+  std::string ThreadName(const Tile& tile) const;
   bool MayRunBeside(ir::Stmt stmt) const;
   std::vector<std::string> SumsFrom(size_t first, size_t end) const;
   void EmitSteps(const Tile& tile);
@@ -203,7 +220,7 @@ class CudaMatrixTiles {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  int64_t warp_columns_ = 0;
+  std::optional<WarpOrder> order_;
   // A tile whose products go on beside the threads.
   struct UnderWay {
     int32_t sums = -1, held = -1;  // buffers in registers that they change, and that they read

@@ -22,9 +22,7 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
   const bool is_held = tile.a.reading == Operand::Reading::kHeld;
   const bool is_of_units = tile.rows || (tile.is_warpgroup && is_held);
   if (!is_of_units) preamble_.matrix_units.insert(tile.unit);
-  // Not the number that the thread has in the program.
-  const std::string thread =
-      tile.warp_columns > 1 ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
+  const std::string thread = ThreadName(tile);
   scope_.SetName(tile.lane, names_.Unique("lane"));
   const std::string lane =
       fmt::format("const int {} = {} % {};", scope_.name(tile.lane), thread, kWarpThreads);
@@ -41,6 +39,11 @@ Status CudaMatrixTiles::Emit(const RegisterTile& nest, const ThreadsAround& thre
   });
   Reset(tile);
   return OkStatus();
+}
+
+// Not the number that the thread has in the program, where that is another one.
+std::string CudaMatrixTiles::ThreadName(const Tile& tile) const {
+  return tile.order.is_changed() ? "static_cast<int>(threadIdx.x)" : scope_.name(tile.thread);
 }
 
 // Do addresses not depend on which warp it is?
@@ -224,6 +227,7 @@ void CudaMatrixTiles::EmitWarpgroupSteps(Tile tile) {
   for (size_t i = 0; i < tile.row_starts.size(); ++i)
     text.rows[i].start = [&, i] { return start(tile.a.load, tile.row_starts[i]); };
   text.sums = exprs_.buffer_name(tile.store->slot);
+  text.sums_apart = tile.sums_apart;
   text.unit = tile.unit;
   text.factor = tile.columns;
   text.first_factor = tile.rows;
@@ -238,7 +242,7 @@ void CudaMatrixTiles::EmitWarpgroupSteps(Tile tile) {
                                     .is_first_shared = tile.rows.has_value(),
                                     .columns = tile.columns.columns});
   const std::string tiles = names_.Unique(exprs_.buffer_name(tile.a.load->id) + "_tiles"),
-                    &thread = scope_.name(tile.thread);
+                    thread = ThreadName(tile);
   const auto emit = [&] {
     if (!EmitWarpgroup(text, tiles, blocks_)) return;
     under_way_.push_back({.sums = tile.store->slot,

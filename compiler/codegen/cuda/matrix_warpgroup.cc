@@ -8,9 +8,10 @@ using arith::Linear;
 
 constexpr int64_t kMaxColumns = 256, kColumnsOfTile = 8, kLeastSwizzleBytes = 32;
 constexpr int64_t kRowsOfTile = 64, kPieceBytes = 16;
-// Instructions whose operands are in registers of their own, so that they need not wait for each
-// other.
-constexpr int64_t kMostAhead = 8;
+// Steps that are unrolled where operands come through registers, and those of which products are under way
+// together. More of them have no room beside the sums: the assembler would let each product wait for the one
+// before.
+constexpr int64_t kMostUnrolled = 8, kMostUnderWay = 2;
 
 Status CheckWidth(const Swizzle& swizzle) {
   if (swizzle.bytes >= kLeastSwizzleBytes) return OkStatus();
@@ -105,7 +106,7 @@ size_t FirstInner(const WarpgroupText& tile) {
   size_t first = tile.loops.size();
   for (int64_t ahead = 1; first > 0; --first) {
     ahead *= tile.loops[first - 1].second;
-    if (ahead > kMostAhead) break;
+    if (ahead > kMostUnrolled) break;
   }
   return first;
 }
@@ -124,14 +125,21 @@ std::string Descriptor(const WarpgroupFactor& factor, const std::string& start) 
                      factor.leading_bytes, factor.stride_bytes, start);
 }
 
+// More arguments of the template; "": as they are by default.
+std::string ApartText(const SumsApart& apart) {
+  if (apart == SumsApart()) return "";
+  return apart.neighbours == 1 ? fmt::format(", {}", apart.tiles)
+                               : fmt::format(", {}, {}", apart.tiles, apart.neighbours);
+}
+
 // first(i): the first factor of the i-th 64 rows.
 template <typename First>
 void EmitProducts(const WarpgroupText& tile, CudaBlocks& blocks, First&& first) {
   for (size_t i = 0; i < tile.rows.size(); ++i) {
-    blocks.Line(fmt::format("multiply_warpgroup_{}<{}, {}>(&{}, &{}, {}, {});", tile.unit->name,
+    blocks.Line(fmt::format("multiply_warpgroup_{}<{}, {}{}>(&{}, &{}, {}, {});", tile.unit->name,
                             tile.factor.columns, tile.factor.is_transposed ? 1 : 0,
-                            tile.rows[i].low, tile.rows[i].high, first(i),
-                            Descriptor(tile.factor, tile.start())));
+                            ApartText(tile.sums_apart), tile.rows[i].low, tile.rows[i].high,
+                            first(i), Descriptor(tile.factor, tile.start())));
   }
 }
 
@@ -146,16 +154,32 @@ void EmitOfShared(const WarpgroupText& tile, CudaBlocks& blocks) {
   blocks.Line("commit_products();");
 }
 
-// Those of the unrolled loops are: the registers of their next iterations are the same ones.
+// Waits until registers are free for one more step, which the loops from `first` on number.
+void EmitWaitForRegisters(const WarpgroupText& tile, size_t first, CudaBlocks& blocks) {
+  int64_t steps = 1;
+  std::string number;
+  for (size_t i = tile.loops.size(); i-- > first;) {
+    const auto [var, extent] = tile.loops[i];
+    const std::string& name = blocks.name(var);
+    number = (steps == 1 ? name : fmt::format("{} * {} + ", name, steps)) + number;
+    steps *= extent;
+  }
+  if (steps <= kMostUnderWay) return;
+  blocks.Line(fmt::format("if ({} >= {}) wait_for_products<{}>();", number, kMostUnderWay,
+                          kMostUnderWay - 1));
+}
+
+// Steps of the unrolled loops have registers of their own, in turn.
 bool EmitOfRegisters(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks) {
+  const size_t first_inner = FirstInner(tile);
   const auto step = [&] {
+    EmitWaitForRegisters(tile, first_inner, blocks);
     blocks.Line(fmt::format("unsigned {}[{}][4];", tiles, tile.rows.size()));
     tile.load(tiles);
     blocks.Line("start_products();");
     EmitProducts(tile, blocks, [&](size_t i) { return fmt::format("{}[{}]", tiles, i); });
     blocks.Line("commit_products();");
   };
-  const size_t first_inner = FirstInner(tile);
   const auto emit = [&](auto& self, size_t depth) -> void {
     if (depth < first_inner) {
       const auto [var, extent] = tile.loops[depth];

@@ -75,16 +75,24 @@ struct RowPlaces {
 StatusOr<WarpgroupFactor> DescribeRows(CudaScope& scope, const Swizzle& swizzle,
                                        const RowPlaces& found);
 
+// How far the sums of a thread's row are apart in their array.
+struct SumsApart {
+  int64_t tiles = 2;  // of 8 columns each
+  int64_t neighbours = 1;
+  bool operator==(const SumsApart&) const = default;
+};
+
 // The text of a tile.
 struct WarpgroupText {
   struct Rows {
-    std::string low, high;  // where the sums of rows t/4 and t/4 + 8 are, column after column
+    std::string low, high;  // where the sums of rows t/4 and t/4 + 8 begin, column after column
     // Where the first factor starts, inside of the loops; none: it is in registers.
     std::function<std::string()> start = {};
   };
   std::vector<std::pair<int32_t, int64_t>> loops;  // of the sum: variable, extent
   std::vector<Rows> rows;                          // each is 64 rows
   std::string sums;                                // the array of all
+  SumsApart sums_apart = {};
   const ir::MatrixUnit* unit = nullptr;
   WarpgroupFactor factor;                            // the second one
   std::optional<WarpgroupFactor> first_factor = {};  // none: it is in registers

@@ -29,8 +29,10 @@ struct Product {
   int a_pad = 0, b_pad = 0;
   std::string column = "0";              // of the warp: added to the columns of the second factor
   int first_a_row = 0, first_b_row = 0;  // in their buffers
-  bool sums_by_column = false;
-  int warp_columns = 1;  // of the warps
+  bool sums_by_tile = false;             // pairs of one row after the other
+  int warp_columns = 1;                  // of the warps
+  bool threads_by_column = false;        // in the program
+  bool has_row_pairs = false;            // the two rows of a thread are neighbours
 
   int row_threads() const { return 8 * warps / warp_columns; }
   int rows() const { return row_threads() * iv; }
@@ -64,11 +66,21 @@ struct Product {
     };
     const std::string k = k_split > 1 ? fmt::format("ko*{} + k", depth / k_split) : "k";
     const int in_row = 4 * warp_columns;
-    const std::string i = fmt::format("iv*{} + t // {}", row_threads(), in_row);
-    const std::string j = fmt::format("jv*{} + t % {} * 2 + jj + {}", 2 * in_row, in_row, column);
+    const std::string row = threads_by_column ? fmt::format("t % {}", row_threads())
+                                              : fmt::format("t // {}", in_row),
+                      pair = threads_by_column ? fmt::format("t // {}", row_threads())
+                                               : fmt::format("t % {}", in_row);
+    const auto row_of = [&](std::string_view iv) {
+      return has_row_pairs
+                 ? fmt::format("{0} // 2 * {1} + {2} * 2 + {0} % 2", iv, 2 * row_threads(), row)
+                 : fmt::format("{}*{} + {}", iv, row_threads(), row);
+    };
+    const std::string i = row_of("iv");
+    const std::string j = fmt::format("jv*{} + {} * 2 + jj + {}", 2 * in_row, pair, column);
     const auto acc = [&](std::string_view i, std::string_view j, std::string_view jj) {
-      return sums_by_column ? fmt::format("acc[{}, {}, {}]", j, jj, i)
-                            : fmt::format("acc[{}, {}, {}]", i, j, jj);
+      if (has_row_pairs) return fmt::format("acc[{}, {}, {}]", j, jj, i);
+      return sums_by_tile ? fmt::format("acc[{}, {}, {}]", j, i, jj)
+                          : fmt::format("acc[{}, {}, {}]", i, j, jj);
     };
     return fmt::format(
         "program(A: input {type}[{a_dims}], B: input {type}[{b_dims}], "
@@ -81,15 +93,16 @@ struct Product {
         "for ko in 0..{k_split} {{ for k in 0..{k_depth} {{ unroll iv in 0..{iv} {{ unroll jv in "
         "0..{jv} {{ for jj in 0..2 {{ {acc} = {acc} + {a}*{b} @ s "
         "}} }} }} }} }} "
-        "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[i1*{row_threads} + "
-        "t // {in_row}, j1*2*{in_row} + t % {in_row} * 2 + jj1] = {acc1} @ C }} }} }} }} }} }}",
+        "for i1 in 0..{iv} {{ for j1 in 0..{jv} {{ for jj1 in 0..2 {{ C[{row_of_i1}, j1*2*{in_row} "
+        "+ {pair} * 2 + jj1] = {acc1} @ C }} }} }} }} }} }}",
         fmt::arg("type", type), fmt::arg("sum", sum()),
         fmt::arg("zero", sum() == "int32" ? "0" : "0.0"), fmt::arg("a_dims", dims(a_by_k, rows())),
         fmt::arg("b_dims", dims(b_by_k, columns())), fmt::arg("rows", rows()),
         fmt::arg("columns", columns()), fmt::arg("swizzle_a", swizzles_a ? " swizzle 1" : ""),
         fmt::arg("swizzle_b", swizzles_b ? " swizzle 1" : ""), fmt::arg("unit", unit),
         fmt::arg("n", n),
-        fmt::arg("acc_shape", sums_by_column ? fmt::format("{}, 2, {}", jv, iv)
+        fmt::arg("acc_shape", has_row_pairs  ? fmt::format("{}, 2, {}", jv, iv)
+                              : sums_by_tile ? fmt::format("{}, {}, 2", jv, iv)
                                              : fmt::format("{}, {}, 2", iv, jv)),
         fmt::arg("iv", iv), fmt::arg("jv", jv),
         fmt::arg("a_shape", shape(a_by_k, rows(), a_pad, first_a_row)),
@@ -101,7 +114,7 @@ struct Product {
         fmt::arg("k_depth", depth / k_split),
         fmt::arg("a", factor("a", at(a_by_k, first_a_row, i, k))),
         fmt::arg("b", factor("b", at(b_by_k, first_b_row, j, k))),
-        fmt::arg("row_threads", row_threads()), fmt::arg("in_row", in_row));
+        fmt::arg("row_of_i1", row_of("i1")), fmt::arg("in_row", in_row), fmt::arg("pair", pair));
   }
 };
 
@@ -274,6 +287,56 @@ TEST(MatrixWarps, BesideEachOther) {
       HasSubstr("the second factor, b, is not the same for the threads of a column of 8 x 4"));
 }
 
+// Of a factor that comes through registers two steps are under way: more have no room beside large sums, and
+// the assembler would let each product wait for the one before.
+TEST(MatrixWarpgroup, TwoStepsOfRegistersAreUnderWay) {
+  const auto kernel = [](int depth) {
+    return Kernel({.a_by_k = true, .b_by_k = false, .depth = depth, .type = "float32"});
+  };
+  EXPECT_THAT(kernel(64), HasSubstr("if (k_step >= 2) wait_for_products<1>();"));
+  EXPECT_THAT(kernel(16), Not(HasSubstr("wait_for_products<1>();")));
+}
+
+// The rows are the last axis of the result: threads of a column follow each other. Of 32 bits a factor
+// whose neighbours are rows comes through registers so, and the other one is read by the units.
+TEST(MatrixWarps, ByColumn) {
+  for (const int unit : {1, 2}) {
+    for (const int warps : {4, 8}) {
+      for (const bool a_by_k : {false, true}) {
+        for (const std::string type : {"float16", "float32"}) {
+          ExpectRight({.a_by_k = a_by_k,
+                       .b_by_k = false,
+                       .warps = warps,
+                       .depth = 32,
+                       .unit = unit,
+                       .type = type,
+                       .sums_by_tile = true,
+                       .threads_by_column = true});
+        }
+      }
+    }
+  }
+  ExpectRight({.a_by_k = true,
+               .b_by_k = false,
+               .depth = 32,
+               .type = "float32",
+               .threads_by_column = true,
+               .has_row_pairs = true});
+  EXPECT_THAT(Kernel({.a_by_k = true,
+                      .b_by_k = false,
+                      .type = "float32",
+                      .threads_by_column = true,
+                      .has_row_pairs = true}),
+              HasSubstr("multiply_warpgroup_tf32<64, 0, 4, 2>(&acc[0], &acc[1], a_tiles[0]"));
+  EXPECT_THAT(Kernel({.a_by_k = true,
+                      .b_by_k = false,
+                      .type = "float32",
+                      .sums_by_tile = true,
+                      .threads_by_column = true}),
+              AllOf(HasSubstr("const int t = threadIdx.x % 4 * 32 + threadIdx.x / 4;"),
+                    HasSubstr("multiply_warpgroup_tf32<64, 0, 4>(&acc[0], &acc[2], a_tiles")));
+}
+
 TEST(MatrixWarpgroup, WhatDoesNotFitIsRefused) {
   const struct {
     Product product;
@@ -289,7 +352,6 @@ TEST(MatrixWarpgroup, WhatDoesNotFitIsRefused) {
        "the second factor, b, is not the same for the four warps"},
       {{.first_b_row = 4}, "it does not start in a row that is a multiple of 8"},
       {{.b_by_k = false, .first_b_row = 4}, "it does not start in a row that is a multiple of 8"},
-      {{.sums_by_column = true}, "the sums of a row do not follow each other"},
       {{.depth = 24}, "no loop of the sum has a multiple of 16 iterations"},
   };
   for (const auto& [product, why] : kCases) {

@@ -33,7 +33,7 @@ constexpr std::string_view kReserved[] = {
     "multiply_warpgroup_e4m3", "multiply_warpgroup_e5m2",
     "TensorMap", "shared_address", "start_barriers", "wait_for", "release", "expect_bytes",
     "copy_box", "barrier_of_computing", "ordered_block",
-    "transpose_quad", "zip_pairs", "unzip_pairs", "pack_f16", "pack_bf16", "pack_e4m3", "pack_e5m2",
+    "transpose_quad", "exchange_pairs", "zip_pairs", "unzip_pairs", "pack_f16", "pack_bf16", "pack_e4m3", "pack_e5m2",
     "meet_pair", "copy_box_to_pair", "release_pair",
     // types and variables of CUDA
     "half", "half2", "int2", "int4", "float2", "float4", "double2", "double4", "longlong2",

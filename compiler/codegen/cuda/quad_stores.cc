@@ -4,6 +4,7 @@
 
 #include "compiler/codegen/cuda/float8.h"
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/ir/integer_ops.h"
 #include "compiler/ir/scalar.h"
 #include "compiler/ir/traverse.h"
 
@@ -17,20 +18,27 @@ using ir::StmtKind;
 
 constexpr int64_t kQuad = 4, kPair = 2, kColumns = kQuad * kPair, kVectorBytes = 16;
 
-// The pairs of a loop, which may stand in a condition.
+// What a condition that stands alone is around; else the statement.
+Stmt InsideOf(Stmt stmt) { return stmt->kind == StmtKind::kIf ? stmt->body() : stmt; }
+
+// The pairs of a loop. They and their stores may stand in conditions.
 Stmt PairsOf(Stmt loop) {
   if (loop->extent == 0) return nullptr;
-  const Stmt pair = loop->body()->kind == StmtKind::kIf ? loop->body()->body() : loop->body();
+  const Stmt pair = InsideOf(loop->body());
   const bool is_pair = pair->kind == StmtKind::kFor &&
                        pair->loop_kind == ir::LoopKind::kVectorized && pair->extent == kPair;
-  return is_pair && pair->body()->kind == StmtKind::kStore ? pair : nullptr;
+  return is_pair && InsideOf(pair->body())->kind == StmtKind::kStore ? pair : nullptr;
 }
 
-// "": none of the types that are stored so.
+// "": none of the types that are packed.
 std::string_view PackedName(ir::Type type) {
   if (type == ir::kFloat16) return "f16";
   if (type == ir::kBFloat16) return "bf16";
   return ir::Float8FormatOf(type) != nullptr ? Float8Name(type) : "";
+}
+
+bool IsStored(ir::Type type) {
+  return type == ir::kFloat32 || type == ir::kInt32 || !PackedName(type).empty();
 }
 
 // Values are computed in float, and rounded where they are packed.
@@ -77,7 +85,7 @@ Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64
 
 bool CudaQuadStores::IsOfQuads(Stmt loop, const Access& access, int32_t thread) {
   const ir::Type type = exprs_.buffer(access.slot).type;
-  if (PackedName(type).empty() || type.bytes() * tiles_ != kColumns) return false;
+  if (!IsStored(type) || type.bytes() * tiles_ != kColumns) return false;
   const Linear first = PlaceAt(loop, access, 0, 0);
   if (PlaceAt(loop, access, 0, 1) - first != arith::Constant(1)) return false;
   for (int64_t v = 1; v < tiles_; ++v) {
@@ -97,50 +105,128 @@ bool CudaQuadStores::Matches(Stmt loop, Stmt store, int32_t thread) {
          IsOfQuads(loop, {store->slot, store->indices()}, thread) && FindLoads(loop, store, thread);
 }
 
-Expr CudaQuadStores::GuardAt(Stmt loop, Expr where, int64_t v) {
-  scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
-  Expr guard = where == nullptr ? nullptr : exprs_.SimplifyCondition(where);
-  if (loop->body()->kind == StmtKind::kIf) {
-    const Expr inner = exprs_.SimplifyCondition(loop->body()->condition());
-    guard = guard == nullptr ? inner : scope_.pool().And(guard, inner);
+// False: a condition that is not the same for the columns of a tile.
+bool CudaQuadStores::FindLimits(Stmt loop, Expr where, int32_t thread) {
+  limits_.clear();
+  always_ = nullptr;
+  tile_ = scope_.OwnVar("tile of a quad", tiles_);
+  lane_ = scope_.OwnVar("neighbour", kPair);
+  arith::Simplifier& simplifier = scope_.simplifier();
+  scope_.SetValue(loop->var, simplifier.Var(group_) * tiles_ + simplifier.Var(tile_));
+  scope_.SetValue(pairs_->var, simplifier.Var(lane_));
+  bool fits = where == nullptr || AddLimits(where, thread);
+  for (const Stmt around : {loop->body(), pairs_->body()}) {
+    if (fits && around->kind == StmtKind::kIf) fits = AddLimits(around->condition(), thread);
   }
   scope_.ResetValue(loop->var);
+  scope_.ResetValue(pairs_->var);
+  return fits;
+}
+
+bool CudaQuadStores::AddLimits(Expr condition, int32_t thread) {
+  if (condition->op == Op::kAnd)
+    return AddLimits(condition->arg(0), thread) && AddLimits(condition->arg(1), thread);
+  const Expr simplified = exprs_.SimplifyCondition(condition);
+  if (simplified->is_const_int() && simplified->int_value != 0) return true;
+  if (std::optional<Limit> limit = LimitOf(condition, thread)) {
+    limits_.push_back(*std::move(limit));
+    return true;
+  }
+  if (ir::UsesVar(simplified, tile_) || ir::UsesVar(simplified, lane_) ||
+      !IsSameInQuad(simplified, thread))
+    return false;
+  always_ = always_ == nullptr ? simplified : scope_.pool().And(always_, simplified);
+  return true;
+}
+
+// For 0 <= r < m and any q:  m q + r < 0  is  m q < 0. Here r says which of the tile's columns it is.
+std::optional<CudaQuadStores::Limit> CudaQuadStores::LimitOf(Expr comparison, int32_t thread) {
+  if ((comparison->op != Op::kLt && comparison->op != Op::kGe) ||
+      comparison->arg(0)->type != ir::kIndex || ir::HasLoad(comparison))
+    return std::nullopt;
+  arith::Simplifier& simplifier = scope_.simplifier();
+  Limit limit = {comparison->op,
+                 exprs_.IndexOf(comparison->arg(0)) - exprs_.IndexOf(comparison->arg(1))};
+  const Linear in_quad = simplifier.FloorMod(simplifier.Var(thread), kQuad),
+               lane = simplifier.Var(lane_);
+  Linear column;
+  for (const Linear& part : {in_quad, lane}) {
+    if (part.terms.size() != 1) return std::nullopt;
+    column = column + part * limit.difference.Coefficient(part.terms[0].atom);
+  }
+  limit.difference = limit.difference - column;
+  const bool is_of_tile = std::ranges::all_of(limit.difference.terms, [&](const arith::Term& term) {
+    return term.atom == simplifier.Var(tile_).terms[0].atom ||
+           (!ir::UsesVar(term.atom, tile_) && !ir::UsesVar(term.atom, lane_) &&
+            IsSameInQuad(term.atom, thread));
+  });
+  const arith::Interval range = simplifier.RangeOf(column);
+  const int64_t multiple = vectors_.MultipleOf(limit.difference);
+  if (!is_of_tile || !range.bounded() || range.lo < 0 || (multiple != 0 && range.hi >= multiple))
+    return std::nullopt;
+  return limit;
+}
+
+// Null: there is none.
+Expr CudaQuadStores::GuardAt(const Linear& tile) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  Expr guard = always_;
+  for (const Limit& limit : limits_) {
+    const Linear number = simplifier.Var(tile_);
+    Linear sum =
+        limit.difference + (tile - number) * limit.difference.Coefficient(number.terms[0].atom);
+    const int64_t constant = sum.constant;
+    sum.constant = 0;
+    // m q + c < 0 for the least c that says the same.
+    const int64_t multiple = std::max<int64_t>(1, vectors_.MultipleOf(sum));
+    const int64_t least = ir::FloorDiv(constant, multiple) * multiple;
+    const Expr holds = simplifier.Simplify(
+        scope_.pool().Binary(limit.op, simplifier.ToExpr(sum), scope_.pool().Int(-least)));
+    if (holds->is_const_int() && holds->int_value != 0) continue;
+    guard = guard == nullptr ? holds : scope_.pool().And(guard, holds);
+  }
   return guard;
 }
 
-// False: there is one that is not the same for all of a group.
-bool CudaQuadStores::FindGuard(Stmt loop, Expr where, int32_t thread) {
-  guard_ = GuardAt(loop, where, 0);
-  if (guard_ == nullptr) return true;
-  const std::string text = exprs_.PrintSimplified(guard_).text;
-  for (int64_t v = 1; v < tiles_; ++v) {
-    if (exprs_.PrintSimplified(GuardAt(loop, where, v)).text != text) return false;
+// False: the 16 bytes of a thread have tiles that are inside and others.
+bool CudaQuadStores::FindGuards(int32_t thread) {
+  arith::Simplifier& simplifier = scope_.simplifier();
+  guards_.clear();
+  for (int64_t v = 0; v < tiles_; ++v) guards_.push_back(GuardAt(arith::Constant(v)));
+  const int64_t of_vector = std::max<int64_t>(1, tiles_ / kQuad);
+  const Linear first =
+      simplifier.FloorMod(simplifier.Var(thread), std::min(tiles_, kQuad)) * of_vector;
+  vector_guard_ = GuardAt(first);
+  for (int64_t v = 1; v < of_vector; ++v) {
+    if (GuardAt(first + arith::Constant(v)) != vector_guard_) return false;
   }
-  if (!guard_->is_const_int()) return IsSameInQuad(guard_, thread);
-  const bool is_always = guard_->int_value != 0;
-  guard_ = nullptr;
-  return is_always;
+  return true;
 }
 
 template <typename Body>
-void CudaQuadStores::Guarded(Body&& body) {
-  if (guard_ == nullptr) return body();
-  blocks_.If(guard_, body);
+void CudaQuadStores::Guarded(Expr guard, Body&& body) {
+  if (guard == nullptr) return body();
+  if (!guard->is_const_int(0)) blocks_.If(guard, body);
 }
 
 // The 16 bytes of the thread.
 std::string CudaQuadStores::Vector(Stmt loop, const Access& access, int32_t thread) {
   arith::Simplifier& simplifier = scope_.simplifier();
   const int64_t elements = kVectorBytes / exprs_.buffer(access.slot).type.bytes();
-  const Linear place = PlaceAt(loop, access, 0, 0) +
-                       simplifier.FloorMod(simplifier.Var(thread), kQuad) * (elements - kPair);
+  const Linear number = simplifier.Var(thread), first = PlaceAt(loop, access, 0, 0);
+  const Linear place = tiles_ < kQuad
+                           ? first + simplifier.FloorMod(number, 2) * (kColumns - kPair)
+                           : first + simplifier.FloorMod(number, kQuad) * (elements - kPair);
   return exprs_.Element(access.slot, {.offset = place, .block = {}});
 }
 
-std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
-                                   const std::vector<std::string>& loaded) {
+// What a register holds of it; or what each of two does.
+std::vector<std::string> CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
+                                                const std::vector<std::string>& loaded) {
   const Expr value = store->value();
-  std::string parts;
+  const ir::Type type = exprs_.buffer(store->slot).type;
+  const bool is_packed = type.bytes() < 4;
+  std::vector<std::string> parts;
   for (const int64_t lane : {0, 1}) {
     scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
     scope_.SetValue(pairs_->var, arith::Constant(lane));
@@ -149,12 +235,16 @@ std::string CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v,
                       fmt::format("reinterpret_cast<const {}*>({})[{}]",
                                   CudaTypeName(loads_[i].load->type), loaded[i], v * kPair + lane));
     }
-    parts += (lane == 0 ? "" : ", ") + exprs_.Print(IsRounded(value) ? value->arg(0) : value).text;
+    parts.push_back(exprs_.Print(is_packed && IsRounded(value) ? value->arg(0) : value).text);
   }
   if (!loads_.empty()) exprs_.ForgetLoads();
   scope_.ResetValue(loop->var);
   scope_.ResetValue(pairs_->var);
-  return fmt::format("pack_{}({})", PackedName(exprs_.buffer(store->slot).type), parts);
+  if (is_packed) return {fmt::format("pack_{}({}, {})", PackedName(type), parts[0], parts[1])};
+  for (std::string& part : parts)
+    part =
+        fmt::format("{}({})", type.is_float() ? "__float_as_uint" : "static_cast<unsigned>", part);
+  return parts;
 }
 
 // The registers of each load.
@@ -164,52 +254,86 @@ std::vector<std::string> CudaQuadStores::EmitLoads(Stmt loop, int32_t thread) {
     const std::string vector = names_.Unique("loaded"),
                       &quad = loaded.emplace_back(names_.Unique("quad"));
     blocks_.Line(fmt::format("unsigned {}[4] = {{}};", quad));
-    Guarded([&] {
+    Guarded(vector_guard_, [&] {
       blocks_.Line(fmt::format("const uint4 {} = *reinterpret_cast<const uint4*>(&{});", vector,
                                Vector(loop, load, thread)));
       blocks_.Line(fmt::format("{0}[0] = {1}.x, {0}[1] = {1}.y, {0}[2] = {1}.z, {0}[3] = {1}.w;",
                                quad, vector));
     });
-    if (tiles_ > kQuad) blocks_.Line(fmt::format("unzip_pairs({});", quad));
-    blocks_.Line(fmt::format("transpose_quad({});", quad));
+    EmitExchange(quad, /*is_loaded=*/true);
   }
   return loaded;
 }
 
-bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where) {
+void CudaQuadStores::EmitExchange(const std::string& quad, bool is_loaded) {
+  if (tiles_ < kQuad) return blocks_.Line(fmt::format("exchange_pairs({});", quad));
+  if (is_loaded && tiles_ > kQuad) blocks_.Line(fmt::format("unzip_pairs({});", quad));
+  blocks_.Line(fmt::format("transpose_quad({});", quad));
+  if (!is_loaded && tiles_ > kQuad) blocks_.Line(fmt::format("zip_pairs({});", quad));
+}
+
+// What the registers hold of the tiles. Those with one condition stand in it together.
+void CudaQuadStores::EmitValues(Stmt loop, const std::string& quad,
+                                const std::vector<std::string>& loaded) {
+  const Stmt store = InsideOf(pairs_->body());
+  const auto emit = [&](int64_t v) {
+    const std::vector<std::string> pair = PairAt(loop, store, v, loaded);
+    const bool is_second = tiles_ > kQuad && v % 2 != 0;  // of its register
+    for (int64_t i = 0; i < std::ssize(pair); ++i) {
+      blocks_.Line(fmt::format("{}[{}] {} {}{};", quad, v * kQuad / tiles_ + i,
+                               is_second ? "|=" : "=", pair[static_cast<size_t>(i)],
+                               is_second ? " << 16" : ""));
+    }
+  };
+  for (auto first = guards_.begin(); first != guards_.end();) {
+    const auto end =
+        std::find_if(first, guards_.end(), [&](Expr guard) { return guard != *first; });
+    Guarded(*first, [&] {
+      for (auto tile = first; tile != end; ++tile) emit(tile - guards_.begin());
+    });
+    first = end;
+  }
+}
+
+void CudaQuadStores::EmitGroup(Stmt loop, int32_t thread) {
+  const Stmt store = InsideOf(pairs_->body());
+  const std::vector<std::string> loaded = EmitLoads(loop, thread);
+  const std::string quad = names_.Unique("quad");
+  const bool is_whole = std::ranges::all_of(guards_, [](Expr guard) { return guard == nullptr; });
+  blocks_.Line(fmt::format("unsigned {}[4]{};", quad, is_whole ? "" : " = {}"));
+  EmitValues(loop, quad, loaded);
+  EmitExchange(quad, /*is_loaded=*/false);
+  Guarded(vector_guard_, [&] {
+    blocks_.Line(
+        fmt::format("*reinterpret_cast<uint4*>(&{0}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
+                    Vector(loop, {store->slot, store->indices()}, thread), quad));
+  });
+}
+
+bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where, EmitOne rest) {
   pairs_ = PairsOf(loop);
   if (pairs_ == nullptr) return false;
-  const Stmt store = pairs_->body();
+  const Stmt store = InsideOf(pairs_->body());
   const ir::Type type = exprs_.buffer(store->slot).type;
   tiles_ = kColumns / type.bytes();
-  if (tiles_ < kQuad || loop->extent % tiles_ != 0) return false;
   const int64_t groups = loop->extent / tiles_;
+  if (tiles_ < 2 || groups == 0) return false;
   group_ = scope_.OwnVar("quad of stores", groups);
-  if (!Matches(loop, store, thread) || !FindGuard(loop, where, thread)) return false;
+  if (!Matches(loop, store, thread) || !FindLimits(loop, where, thread) || !FindGuards(thread))
+    return false;
   preamble_.quads = true;
-  preamble_.packed_types.insert(PackedName(type));
+  if (tiles_ >= kQuad) preamble_.packed_types.insert(PackedName(type));
   scope_.SetName(group_, names_.Unique(scope_.name(loop->var) + "_quad"));
-  blocks_.Loop(group_, groups, groups, [&] {
-    const std::vector<std::string> loaded = EmitLoads(loop, thread);
-    const std::string quad = names_.Unique("quad");
-    blocks_.Line(fmt::format("unsigned {}[4]{};", quad, guard_ == nullptr ? "" : " = {}"));
-    Guarded([&] {
-      for (int64_t i = 0; i < kQuad; ++i) {
-        const std::string registers =
-            tiles_ == kQuad ? PairAt(loop, store, i, loaded)
-                            : fmt::format("{} | {} << 16", PairAt(loop, store, 2 * i, loaded),
-                                          PairAt(loop, store, 2 * i + 1, loaded));
-        blocks_.Line(fmt::format("{}[{}] = {};", quad, i, registers));
-      }
-    });
-    blocks_.Line(fmt::format("transpose_quad({});", quad));
-    if (tiles_ > kQuad) blocks_.Line(fmt::format("zip_pairs({});", quad));
-    Guarded([&] {
-      blocks_.Line(fmt::format(
-          "*reinterpret_cast<uint4*>(&{0}) = make_uint4({1}[0], {1}[1], {1}[2], {1}[3]);",
-          Vector(loop, {store->slot, store->indices()}, thread), quad));
-    });
-  });
+  blocks_.Loop(group_, groups, groups, [&] { EmitGroup(loop, thread); });
+  for (int64_t v = groups * tiles_; v < loop->extent; ++v) {
+    scope_.SetValue(loop->var, arith::Constant(v));
+    if (where == nullptr) {
+      rest(loop->body());
+    } else {
+      blocks_.Where(where, [&] { rest(loop->body()); });
+    }
+  }
+  scope_.ResetValue(loop->var);
   return true;
 }
 
@@ -226,6 +350,14 @@ __device__ __forceinline__ void transpose_quad(unsigned (&quad)[4]) {
       if (is_upper) quad[i] = other; else quad[i + step] = other;
     }
   }
+}
+// Of two threads that follow each other, the first gets what both have in registers 0 and 1, the other one
+// what they have in 2 and 3.
+__device__ __forceinline__ void exchange_pairs(unsigned (&quad)[4]) {
+  const bool is_odd = threadIdx.x & 1;
+  const unsigned a = __shfl_xor_sync(0xffffffffu, is_odd ? quad[0] : quad[2], 1),
+                 b = __shfl_xor_sync(0xffffffffu, is_odd ? quad[1] : quad[3], 1);
+  if (is_odd) quad[0] = a, quad[1] = b; else quad[2] = a, quad[3] = b;
 }
 // Pairs of bytes of two tiles in turn: those of the first one, then those of the second; and back.
 __device__ __forceinline__ void zip_pairs(unsigned (&quad)[4]) {

@@ -1,7 +1,7 @@
-// Results of matrix units in 16 or 8 bits, stored 16 bytes at once. Internal to this folder.
+// Results of matrix units, stored 16 bytes at once. Internal to this folder.
 //
-// Of a row of 8 columns each of four threads has two neighbours (matrix_tile.h): stores of 4 bytes, of
-// which a warp writes half a sector of 32 bytes in 8 rows. Of four such tiles beside each other the four
+// Of a row of 8 columns each of four threads has two neighbours (matrix_tile.h): of 16 bits stores of 4
+// bytes, of which a warp writes half a sector of 32 bytes in 8 rows. Of four such tiles beside each other the four
 // threads exchange their pairs, so that each has all 8 columns of one of them. A loop
 //
 //   for v: vectorize j in 0..2:  out[.. + 8 v + 2 (t%4) + j] = value
@@ -20,20 +20,29 @@
 //   zip_pairs(quad);
 //   16 bytes at out[.. + 64 v + 16 (t%4)] = quad;
 //
+// Of 32 bits two threads exchange pairs of two tiles: the first has four columns of the first tile then, the
+// other one of the second.
+//
+//   unsigned quad[4] = {bits of value of 2 v and j = 0, of j = 1, of 2 v + 1 and j = 0, of j = 1};
+//   exchange_pairs(quad);
+//   16 bytes at out[.. + 16 v + 8 (t%2) + 4 (t%4/2)] = quad;
+//
 // What the value reads of another tensor at such places, a residual sum say, comes the same way: 16
 // bytes are loaded, and exchanged.
 //
-// Tiles may reach beyond the last row. Where a condition says so, which is the same for four threads
-// and for the tiles of a group, it stands around the loads, the values and the store; all threads
-// exchange.
+// Tiles may reach beyond the last row or the last column, which conditions say. All threads exchange.
+// Around the values of a tile stands its condition, one for the four threads; around the loads and the
+// store that of the columns in a thread's 16 bytes, which are all inside or all beyond.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "compiler/arith/linear.h"
 #include "compiler/codegen/cuda/blocks.h"
 #include "compiler/codegen/cuda/exprs.h"
@@ -57,11 +66,14 @@ class CudaQuadStores {
         names_(names),
         preamble_(preamble) {}
 
+  // Emits an iteration of the loop by itself.
+  using EmitOne = absl::FunctionRef<void(ir::Stmt body)>;
   // False, and nothing is emitted: the loop is none of these. `thread` is the variable that numbers the
   // threads of the block, whole warps that all reach the loop; warps are 32 of them that follow each
   // other, or 8 x 4 of them whose last four do.
   // where: the condition in which the loop stands alone; null: none.
-  bool Emit(ir::Stmt loop, int32_t thread, ir::Expr where = nullptr);
+  // rest: for the last iterations, which are too few for a group.
+  bool Emit(ir::Stmt loop, int32_t thread, ir::Expr where, EmitOne rest);
 
  private:
   // An access to elements of as many bits, of the pairs of the loop.
@@ -71,18 +83,29 @@ class CudaQuadStores {
     ir::Expr load = nullptr;  // none: the store
   };
   bool Matches(ir::Stmt loop, ir::Stmt store, int32_t thread);
-  bool FindGuard(ir::Stmt loop, ir::Expr where, int32_t thread);
-  ir::Expr GuardAt(ir::Stmt loop, ir::Expr where, int64_t v);
+  // A part of the condition: of the tiles of a group, those whose number `tile_` makes it so.
+  struct Limit {
+    ir::Op op = ir::Op::kLt;  // difference < 0; or kGe: >= 0
+    arith::Linear difference;
+  };
+  bool FindLimits(ir::Stmt loop, ir::Expr where, int32_t thread);
+  bool AddLimits(ir::Expr condition, int32_t thread);
+  std::optional<Limit> LimitOf(ir::Expr comparison, int32_t thread);
+  bool FindGuards(int32_t thread);
+  ir::Expr GuardAt(const arith::Linear& tile);
   template <typename Body>
-  void Guarded(Body&& body);
+  void Guarded(ir::Expr guard, Body&& body);
   bool IsOfQuads(ir::Stmt loop, const Access& access, int32_t thread);
   bool IsSameInQuad(ir::Expr e, int32_t thread) const;
   bool FindLoads(ir::Stmt loop, ir::Stmt store, int32_t thread);
   arith::Linear PlaceAt(ir::Stmt loop, const Access& access, int64_t v, int64_t lane);
   std::string Vector(ir::Stmt loop, const Access& access, int32_t thread);
-  std::string PairAt(ir::Stmt loop, ir::Stmt store, int64_t v,
-                     const std::vector<std::string>& loaded);
+  std::vector<std::string> PairAt(ir::Stmt loop, ir::Stmt store, int64_t v,
+                                  const std::vector<std::string>& loaded);
+  void EmitExchange(const std::string& quad, bool is_loaded);
   std::vector<std::string> EmitLoads(ir::Stmt loop, int32_t thread);
+  void EmitValues(ir::Stmt loop, const std::string& quad, const std::vector<std::string>& loaded);
+  void EmitGroup(ir::Stmt loop, int32_t thread);
 
   CudaScope& scope_;
   CudaExprs& exprs_;
@@ -91,11 +114,15 @@ class CudaQuadStores {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  ir::Stmt pairs_ = nullptr;   // the loop over two neighbours
-  int64_t tiles_ = 4;          // of 8 columns each, whose results are stored at once
-  int32_t group_ = -1;         // a variable of the scope: which of these groups
-  ir::Expr guard_ = nullptr;   // of the scope: of each group; null: none
-  std::vector<Access> loads_;  // of the value
+  ir::Stmt pairs_ = nullptr;       // the loop over two neighbours
+  int64_t tiles_ = 4;              // of 8 columns each, whose results are stored at once
+  int32_t group_ = -1;             // a variable of the scope: which of these groups
+  int32_t tile_ = -1, lane_ = -1;  // likewise: which tile of a group, which of two neighbours
+  std::vector<Limit> limits_;
+  ir::Expr always_ = nullptr;     // what else the condition says, the same for all; null: nothing
+  std::vector<ir::Expr> guards_;  // of the scope: of the values of each tile; null: none
+  ir::Expr vector_guard_ = nullptr;  // of the thread's 16 bytes; null: none
+  std::vector<Access> loads_;        // of the value
 };
 
 std::string_view QuadDefinition();

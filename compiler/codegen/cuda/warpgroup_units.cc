@@ -52,7 +52,8 @@ std::string Operands(int64_t count, std::string_view indent, std::string_view qu
 
 // Sum i of a thread: columns 0 and 1 of its low row, then of its high row, tile after tile.
 std::string SumName(int64_t i, char constraint) {
-  return fmt::format("\"+{}\"({}[{}])", constraint, i % 4 < 2 ? "low" : "high", i / 4 * 2 + i % 2);
+  return fmt::format("\"+{}\"({}[{} * kTiles + {} * kNeighbours])", constraint,
+                     i % 4 < 2 ? "low" : "high", i / 4, i % 2);
 }
 
 // Of f16 "f32.f16.f16".
@@ -124,8 +125,8 @@ std::string WarpgroupDefinitions(const WarpgroupUnits& units) {
     for (const WarpgroupUnit& of : std::ranges::subrange(first, end)) body += MultiplyText(of);
     text += fmt::format(
         "// c += a b, tiles of 64 x {0} and {0} x kColumns. low and high are a thread's rows of "
-        "c.\n"
-        "template <int kColumns, int kTransposed>\n"
+        "c, kTiles from 8 columns to the next, kNeighbours from one to the next.\n"
+        "template <int kColumns, int kTransposed, int kTiles = 2, int kNeighbours = 1>\n"
         "__device__ __forceinline__ void multiply_warpgroup_{1}({2}* low, {2}* high,\n"
         "    {3}, unsigned long long b) {{\n{4}}}\n",
         first->unit->depth(), first->unit->name, first->unit->sum.is_float() ? "float" : "int",
