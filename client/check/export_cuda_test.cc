@@ -1,7 +1,10 @@
 // Exported files are CUDA that nvcc takes, where there is an nvcc.
 #include "client/view/export_cuda.h"
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
+
+#include <set>
 
 #include "base/file.h"
 #include "base/status_testing.h"
@@ -63,6 +66,7 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
   const TempDir folder = *TempDir::Make("export-test");
   // All in one file take nvcc much less time than a file each.
   std::string all, arch_flag = "-arch=sm_90";
+  std::set<std::string> headers;
   int count = 0;
   for (const char* kind :
        {"tiled convolution", "shared memory above 48 KiB", "several kernels", "clusters of blocks",
@@ -81,16 +85,18 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
     for (size_t at = 0; at < text.size();) {
       const size_t end = text.find('\n', at) + 1;
       const std::string line = text.substr(at, end - at);
-      if (!line.starts_with("#include")) body += line;
+      if (line.starts_with("#include")) {
+        headers.insert(line);
+      } else {
+        body += line;
+      }
       at = end;
     }
     all += body + fmt::format("}}\n#undef main\n");
   }
-  ASSERT_OK(WriteFile(folder.Join("all.cu"),
-                      "#include <cuda_runtime.h>\n#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n"
-                      "#include <algorithm>\n#include <cmath>\n#include <cstdio>\n"
-                      "#include <cstdlib>\n#include <cstring>\n#include <vector>\n" +
-                          all + "int main() { return part1::main_1(); }\n"));
+  ASSERT_OK(WriteFile(
+      folder.Join("all.cu"),
+      fmt::format("{}{}int main() {{ return part1::main_1(); }}\n", fmt::join(headers, ""), all)));
   SubprocessOptions options;
   options.argv = {kNvcc, arch_flag, "-O3", "-o", folder.Join("all"), folder.Join("all.cu")};
   options.output = options.error = SubprocessOptions::Stream::kPipe;

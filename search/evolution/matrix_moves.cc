@@ -25,7 +25,7 @@ class Mover {
 
   // Columns of a thread: by one, or to twice as many or half of them.
   bool MoveColumns() {
-    int64_t& columns = tiles_.splits.lengths.back()[kVThreads];
+    int64_t& columns = Columns()[kVThreads];
     if (Chance(rng_, 0.5)) return Set(columns, Chance(rng_, 0.5) ? columns * 2 : columns / 2);
     const int64_t step = Chance(rng_, 0.5) ? 1 : 2;  // some units have pairs of columns
     return Set(columns, Chance(rng_, 0.5) ? columns + step : columns - step);
@@ -34,8 +34,8 @@ class Mover {
   // Of the rows, or those beside each other along the columns.
   bool MoveWarps() {
     if (tiles_.scope == ir::MatrixUnitScope::kWarpgroup && Chance(rng_, 0.25)) return MoveGroups();
-    const size_t axis = Chance(rng_, 0.25) ? tiles_.splits.lengths.size() - 1 : PickRow();
-    return Scale(tiles_.splits.lengths[axis][kThreads]);
+    if (Chance(rng_, 0.25)) return Scale(Columns()[kThreads]);
+    return Scale(tiles_.splits.lengths[PickRow()][kThreads]);
   }
 
   // To three groups of four warps from two or four, and back.
@@ -46,11 +46,10 @@ class Mover {
     return Set(threads, threads % 4 == 0 && Chance(rng_, 0.5) ? threads / 4 * 3 : threads / 2 * 3);
   }
 
-  // A factor of two goes from one place of a row axis or of the last axis to another, so that the
+  // A factor of two goes from one place of a row axis or of the columns to another, so that the
   // block has as many results: from rows of a thread to its warps, to another axis, to columns.
   bool MoveFactor() {
-    std::vector<int64_t*> places = {&tiles_.splits.lengths.back()[kVThreads],
-                                    &tiles_.splits.lengths.back()[kThreads]};
+    std::vector<int64_t*> places = {&Columns()[kVThreads], &Columns()[kThreads]};
     for (const size_t axis : rows_) {
       places.push_back(&tiles_.splits.lengths[axis][kVThreads]);
       places.push_back(&tiles_.splits.lengths[axis][kThreads]);
@@ -92,6 +91,9 @@ class Mover {
            (t[kVThreads] - 1) * ProductOfCounts(std::span(t).subspan(1)) < extent;
   }
 
+  std::vector<int64_t>& Columns() {
+    return tiles_.splits.lengths[tiles_.product.TiledColumn(tiles_.splits.lengths.size())];
+  }
   size_t PickRow() { return PickFrom(rng_, rows_); }
 
   static bool Set(int64_t& length, int64_t value) {
@@ -113,7 +115,7 @@ class Mover {
 std::optional<MatrixTiles> MatrixTilesOf(const schedule::State& state) {
   const std::optional<int> s = MatrixStageOf(state);
   if (!s) return std::nullopt;
-  std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(*s).op);
+  std::optional<MatrixProduct> product = TiledProductOf(state, *s);
   if (!product) return std::nullopt;
   MatrixTiles tiles{.product = *std::move(product),
                     .scope = ir::MatrixUnitScopeOf(state.stage(*s).hints),

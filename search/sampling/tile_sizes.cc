@@ -26,6 +26,8 @@ using schedule::StepPtr;
 // Where units of four warps could read rows of an image from shared memory themselves: how often they
 // do, what is fetched having one element of the window.
 constexpr double kWindowOutsideProb = 0.8;
+// How often products that may be exchanged are (matrix_product.h).
+constexpr double kExchangedProb = 0.8;
 
 // Uniform ordered factorizations from lists, or where these are long from counts, made once per
 // extent.
@@ -330,17 +332,20 @@ class TileFiller {
         product->TiledAxes(extents.size()).empty())
       return false;
     std::vector<std::vector<int64_t>> tile;
+    matrix_ = product;
     if (has_warpgroup_units_ && IsForWarpgroups(*product) &&
         Chance(rng_, WarpgroupShare(ProductOfCounts(extents)))) {
-      tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarpgroup, extents);
+      const std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(*product);
+      if (exchanged && Chance(rng_, kExchangedProb)) matrix_ = exchanged;
+      tile = DrawMatrixTile(*matrix_, ir::MatrixUnitScope::kWarpgroup, extents);
       if (!tile.empty()) matrix_scope_ = ir::MatrixUnitScope::kWarpgroup;
+      if (tile.empty()) matrix_ = product;
     }
     if (tile.empty()) tile = DrawMatrixTile(*product, ir::MatrixUnitScope::kWarp, extents);
     if (tile.empty()) return FailedPrecondition("no tile for matrix units was found");
-    matrix_ = product;
     window_is_outside_ = matrix_scope_ == ir::MatrixUnitScope::kWarpgroup &&
-                         (HasMovingColumns(*product) ||
-                          (HasRowsInOrder(*product, tile) && Chance(rng_, kWindowOutsideProb)));
+                         (HasMovingColumns(*matrix_) ||
+                          (HasRowsInOrder(*matrix_, tile) && Chance(rng_, kWindowOutsideProb)));
     matrix_stage_ = s;
     matrix_op_ = state_.stage(s).op;
     for (size_t k = 0; k < splits.size(); ++k) KILN_RETURN_IF_ERROR(Apply(*splits[k], tile[k]));
@@ -387,7 +392,7 @@ class TileFiller {
   double SpeedOf(const MatrixProduct& product, ir::MatrixUnitScope scope,
                  const std::vector<int64_t>& extents,
                  const std::vector<std::vector<int64_t>>& tiles) const {
-    constexpr double kEnough = 64;  // a tile of 128 x 128
+    constexpr double kEnough = 85;  // a tile of 128 x 256
     if (scope != ir::MatrixUnitScope::kWarpgroup || device_.multiprocessors <= 0) return 1;
     const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
     double rows = 1, columns = 1;

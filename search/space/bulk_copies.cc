@@ -192,7 +192,7 @@ bool CanCopyInBulk(const State& state, int s) {
   if (ir::MatrixUnitScopeOf(stage.hints) != ir::MatrixUnitScope::kWarpgroup ||
       !stage.asynchronous || stage.buffering < 2 || stage.buffering > ir::kMostBulkBuffers)
     return false;
-  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
+  const std::optional<MatrixProduct> product = TiledProductOf(state, s);
   if (!product) return false;
   // Groups of threads that share a sum out have tiles of their own.
   const MatrixSplits splits = MatrixSplitsOf(state, s);
@@ -214,7 +214,7 @@ bool CanCopyInBulk(const State& state, int s) {
 }
 
 bool CanCopyForPairs(const State& state, int s) {
-  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(s).op);
+  const std::optional<MatrixProduct> product = TiledProductOf(state, s);
   const MatrixSplits splits = MatrixSplitsOf(state, s);
   if (!product || splits.lengths.size() != product->axes.size() ||
       UseOfKernel(state, RootOf(state, s)).cluster > 1)

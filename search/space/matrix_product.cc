@@ -100,7 +100,8 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
   const int spatial = static_cast<int>(op.axes().size());
   // The second one is that of the columns.
   if (ReadsEach(first, spatial - 1)) std::swap(first, second);
-  MatrixProduct product = {.unit = factors->unit, .first = first, .second = second};
+  MatrixProduct product = {
+      .unit = factors->unit, .column_axis = spatial - 1, .first = first, .second = second};
   int64_t rows = 1;
   for (int axis = 0; axis < spatial; ++axis) {
     const bool in_first = ReadsEach(first, axis), in_second = ReadsEach(second, axis);
@@ -139,10 +140,26 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
   return product;
 }
 
+std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product) {
+  const auto count = [&](MatrixAxis axis) { return std::ranges::count(product.axes, axis); };
+  if (!IsTransposedForWarpgroups(product) || !product.IsAlongDepth(product.first) ||
+      product.group_columns > 0 || count(MatrixAxis::kRow) != 1 || count(MatrixAxis::kColumn) != 1)
+    return std::nullopt;
+  MatrixProduct exchanged = product;
+  std::swap(exchanged.first, exchanged.second);
+  exchanged.rows_of_thread = 2;
+  for (size_t axis = 0; axis < product.axes.size(); ++axis) {
+    if (product.axes[axis] == MatrixAxis::kBatch) continue;
+    const bool is_row = product.axes[axis] == MatrixAxis::kRow;
+    exchanged.axes[axis] = is_row ? MatrixAxis::kColumn : MatrixAxis::kRow;
+    if (is_row) exchanged.column_axis = static_cast<int>(axis);
+  }
+  return exchanged;
+}
+
 bool MatrixProduct::IsReadable(Expr load) const {
   if (IsAlongDepth(load)) return true;
-  const auto last = static_cast<int>(axes.size()) - 1;
-  if (load == second) return NeighbourAxes(load) == std::set{last};
+  if (load == second) return NeighbourAxes(load) == std::set{column_axis};
   const auto is_row = [](MatrixAxis axis) { return axis == MatrixAxis::kRow; };
   if (std::ranges::count_if(axes, is_row) != 1) return false;
   const auto only_row = std::ranges::find_if(axes, is_row) - axes.begin();
@@ -189,8 +206,9 @@ bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
 
 bool IsForWarpgroups(const MatrixProduct& product) {
   const int64_t bytes = product.unit->factor.bytes();
-  return bytes == 2 || (product.IsAlongDepth(product.first) &&
-                        (bytes == 4 || product.IsAlongDepth(product.second)));
+  const bool is_first = product.IsAlongDepth(product.first),
+             is_second = product.IsAlongDepth(product.second);
+  return bytes == 2 || (bytes == 4 ? is_first || is_second : is_first && is_second);
 }
 
 bool IsTransposedForWarpgroups(const MatrixProduct& product) {
@@ -221,7 +239,7 @@ std::optional<int> DimensionOf(Expr load, int axis) {
 }
 
 std::optional<int> ColumnDimension(const MatrixProduct& product) {
-  return DimensionOf(product.second, static_cast<int>(product.axes.size()) - 1);
+  return DimensionOf(product.second, product.column_axis);
 }
 
 std::vector<int> ColumnsBeforeDepth(const MatrixProduct& product) {

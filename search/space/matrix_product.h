@@ -32,6 +32,7 @@ enum class MatrixAxis : uint8_t { kRow, kColumn, kBatch };
 struct MatrixProduct {
   const ir::MatrixUnit* unit = nullptr;
   std::vector<MatrixAxis> axes = {};  // spatial ones
+  int column_axis = -1;               // the last one, or, exchanged, the only one of the columns
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
   ir::Expr first = nullptr, second = nullptr;         // the factors' loads
   int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
@@ -46,6 +47,10 @@ struct MatrixProduct {
   // Can units read it as it lies in memory: along the depth, or the first along its only row axis, the
   // second along the last axis?
   bool IsReadable(ir::Expr load) const;
+  // Where the column axis is among the last `tiled` axes.
+  size_t TiledColumn(size_t tiled) const {
+    return static_cast<size_t>(column_axis) - (axes.size() - tiled);
+  }
   // The last `tiled` axes, which tiles cut: those before them number parts of a sum that groups of
   // threads or the blocks of a cluster share out. Empty: they are no batches.
   std::span<const MatrixAxis> TiledAxes(size_t tiled) const;
@@ -56,6 +61,12 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op);
 // Likewise, whatever the order of the factors' dimensions: units may not read them as they lie, as the
 // image and the weights of a convolution whose channels do not come last.
 std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op);
+
+// c^T = b^T a^T: the same product with rows for columns, so that the last axis is that of the rows. Units
+// of four warps read a second factor of 32 bits along the depth alone, but the first one may come through
+// registers. Nothing: both factors are read along the depth as they lie, or neither would be; or there are
+// several axes of rows or of columns. A thread has two neighbours of the last axis still.
+std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product);
 
 // Has the target's architecture any matrix units? Those of four warps together (sm_90)?
 bool HasMatrixUnits(const target::Target& target);
@@ -74,7 +85,7 @@ int DepthDimension(const MatrixProduct& product, ir::Expr load);
 // Dimensions of the second factor, in which units of four warps read it along the depth: columns before
 // the depth, all others before these.
 std::vector<int> ColumnsBeforeDepth(const MatrixProduct& product);
-// That its last axis, the columns, moves along; none: there are several.
+// That its column axis moves along; none: there are several.
 std::optional<int> ColumnDimension(const MatrixProduct& product);
 // Does a window move its columns, as those of NCHW images? Then units of four warps read a tile of one
 // element of the window: others would begin between groups of 8 columns.

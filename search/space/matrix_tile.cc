@@ -63,7 +63,9 @@ int64_t RandomWarpColumns(MatrixUnitScope scope, int64_t row_warps, Rng& rng) {
 // Tiles of 8 columns. Rows of 32 bytes and more are what units of four warps read.
 std::span<const int64_t> ColumnTiles(MatrixUnitScope scope) {
   static constexpr std::array<int64_t, 10> kOfWarp = {1, 2, 3, 4, 4, 6, 8, 8, 12, 16};
-  static constexpr std::array<int64_t, 12> kOfWarpgroup = {2, 4, 4, 6, 8, 8, 8, 12, 16, 16, 24, 32};
+  // Such that are no powers of two let one wave of blocks cover an extent.
+  static constexpr std::array<int64_t, 22> kOfWarpgroup = {
+      2, 4, 4, 6, 8, 8, 8, 10, 12, 12, 14, 16, 16, 16, 18, 20, 22, 24, 24, 28, 32, 32};
   if (scope == MatrixUnitScope::kWarpgroup) return kOfWarpgroup;
   return kOfWarp;
 }
@@ -158,10 +160,11 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   }
   row_warps /= kMatrixThreadRows;
   const int64_t warp_columns = RandomWarpColumns(scope, row_warps, rng);
-  std::vector<int64_t>& columns = tile.back();
+  const size_t column = product.TiledColumn(extents.size());
+  std::vector<int64_t>& columns = tile[column];
   columns = {1, kMatrixThreadColumns * warp_columns, 1, product.columns_of_thread};
   const int64_t most =
-      CeilDiv(extents.back(), kMatrixThreadColumns * warp_columns * product.columns_of_thread);
+      CeilDiv(extents[column], kMatrixThreadColumns * warp_columns * product.columns_of_thread);
   const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(scope)) {
@@ -224,6 +227,16 @@ bool IsDeep(const MatrixProduct& product, const dag::Operator& op, const MatrixS
 
 }  // namespace
 
+std::optional<MatrixProduct> TiledProductOf(const State& state, int s) {
+  std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(s).op);
+  const MatrixSplits splits = MatrixSplitsOf(state, s);
+  if (!product || splits.lengths.empty()) return product;
+  std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(*product);
+  if (!exchanged) return product;
+  const std::vector<int64_t>& t = splits.lengths[exchanged->TiledColumn(splits.lengths.size())];
+  return t[2] * t[3] == exchanged->columns_of_thread ? exchanged : product;
+}
+
 int64_t LeastRegisters(const State& state, int root) {
   // Of an instruction: its results, and what ptxas asks for beside them.
   constexpr int64_t kOfColumn = 4, kOthers = 32;
@@ -232,8 +245,9 @@ int64_t LeastRegisters(const State& state, int root) {
   int stage = *s;
   while (state.attach(stage).kind == schedule::Attach::kIter) stage = state.attach(stage).stage;
   const MatrixSplits splits = MatrixSplitsOf(state, *s);
-  if (stage != root || splits.lengths.empty()) return 0;
-  return splits.lengths.back()[0] * kOfColumn + kOthers;
+  const std::optional<MatrixProduct> product = TiledProductOf(state, *s);
+  if (stage != root || splits.lengths.empty() || !product) return 0;
+  return splits.lengths[product->TiledColumn(splits.lengths.size())][0] * kOfColumn + kOthers;
 }
 
 namespace {
@@ -244,7 +258,7 @@ std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
   const bool has_warps = t[1] % kMatrixThreadColumns == 0 && warps <= kMaxWarpColumns &&
                          std::has_single_bit(static_cast<uint64_t>(warps));
   if (!has_warps || t[2] * t[3] != product.columns_of_thread) {
-    return fmt::format("its last axis has not 4, 8, 16 or 32 threads with {} neighbours each",
+    return fmt::format("its column axis has not 4, 8, 16 or 32 threads with {} neighbours each",
                        product.columns_of_thread);
   }
   if (product.group_columns > 0 && product.group_columns % ProductOfCounts(t) != 0)
@@ -266,10 +280,12 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   const bool is_warpgroup = scope == MatrixUnitScope::kWarpgroup;
   if (is_warpgroup && !IsForWarpgroups(product))
     return "four warps multiply 16-bit floats, or what has its neighbours along the sum";
-  if (std::string why = WhyNoColumns(product, scope, lengths.back()); !why.empty()) return why;
+  const size_t column = product.TiledColumn(lengths.size());
+  if (std::string why = WhyNoColumns(product, scope, lengths[column]); !why.empty()) return why;
   int64_t rows = 1, vrows = 0,
-          elements = product.columns_of_thread * product.rows_of_thread * lengths.back()[0];
-  for (size_t axis = axes.size() - 1; axis-- > 0;) {
+          elements = product.columns_of_thread * product.rows_of_thread * lengths[column][0];
+  for (size_t axis = axes.size(); axis-- > 0;) {
+    if (axis == column) continue;
     const std::vector<int64_t>& t = lengths[axis];
     elements *= t[0];
     const bool is_row = axes[axis] == MatrixAxis::kRow;
@@ -323,7 +339,8 @@ bool FetchesTheColumnsAlone(const State& state, int s, const MatrixProduct& prod
   const std::optional<int> d = ColumnDimension(product);
   const schedule::Stage& read = state.stage(state.dag()->node(s).inputs[product.second->id].op);
   return d && static_cast<size_t>(*d) < read.iters.size() &&
-         read.iters[static_cast<size_t>(*d)].extent == ProductOfCounts(splits.lengths.back());
+         read.iters[static_cast<size_t>(*d)].extent ==
+             ProductOfCounts(splits.lengths[product.TiledColumn(splits.lengths.size())]);
 }
 
 }  // namespace
@@ -336,7 +353,7 @@ Status CheckMatrixTile(const State& state) {
     return FailedPrecondition("stage {} ({}): matrix units can't compute it: {}", *s,
                               stage.op->name(), why);
   };
-  const std::optional<MatrixProduct> product = MatrixProductOf(*stage.op);
+  const std::optional<MatrixProduct> product = TiledProductOf(state, *s);
   if (!product) return refuse("it is no sum of products that a unit multiplies");
   const MatrixSplits splits = MatrixSplitsOf(state, *s);
   const std::string why =

@@ -16,6 +16,8 @@
 //     transposed on its way to shared memory (search/space/shared_layout.h);
 //   * no warps are beside each other, and the threads of the rows are a multiple of 32;
 //   * of the columns but the last axis has several, an even number up to 32 of virtual threads.
+// There a product may be exchanged (ExchangedForWarpgroups): the only row axis is then cut as the last
+// axis is else, and the last axis as rows are, [any, 32 n, 1, 2].
 #pragma once
 
 #include <cstdint>
@@ -68,6 +70,9 @@ struct MatrixSplits {
   bool operator==(const MatrixSplits&) const = default;
 };
 MatrixSplits MatrixSplitsOf(const schedule::State& state, int s);
+
+// The product that stage s is, as its tile has it: exchanged where the row axis is cut as columns are.
+std::optional<MatrixProduct> TiledProductOf(const schedule::State& state, int s);
 
 // Registers without which a thread can't have the results of one instruction of four warps; 0: there
 // are none in stage `root` and those computed inside of it.

@@ -11,6 +11,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/bulk_copies.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 #include "search/space/thread_shapes.h"
 
 namespace kiln::search {
@@ -51,7 +52,7 @@ std::optional<std::vector<int>> OrderForWarpgroups(const State& state, int s) {
   const int reader = state.attach(s).stage;
   if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
     return std::nullopt;
-  const std::optional<MatrixProduct> product = MatrixProductOf(*state.stage(reader).op);
+  const std::optional<MatrixProduct> product = TiledProductOf(state, reader);
   if (!product || state.dag()->node(reader).inputs[product->second->id].op != s ||
       !(product->IsAlongDepth(product->second) || IsTransposedForWarpgroups(*product)))
     return std::nullopt;

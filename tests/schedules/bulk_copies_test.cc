@@ -68,6 +68,8 @@ constexpr dag::OpCase kCases[] = {
     {"dense", "197,48,128", "bias", ir::kBFloat16},
     {"dense", "200,48,128", "", ir::kInt8},
     {"dense", "72,64,64", "relu", ir::kFloat32},
+    {"matmul", "128,128,64", "", ir::kFloat32},
+    {"matmul", "72,96,128", "bias", ir::kFloat32},
     {"batch_matmul", "2,72,48,64", "", ir::kFloat16},
     {"conv2d_nhwc", "3,7,7,32,64,1,1,1,0", "bias,relu", ir::kFloat16},
 };
@@ -233,8 +235,7 @@ TEST(BulkCopies, UnitsReadWindowsThemselves) {
       const auto is_outside = [](const MatrixSplits::Reduction& split) {
         return split.extent > 3 || split.lengths == std::vector<int64_t>{1, 1};
       };
-      const std::optional<MatrixProduct> product =
-          MatrixProductOf(*state.stage(*MatrixStageOf(state)).op);
+      const std::optional<MatrixProduct> product = TiledProductOf(state, *MatrixStageOf(state));
       if (!HasRowsInOrder(*product, splits.lengths) ||
           !std::ranges::all_of(splits.reductions, is_outside))
         continue;

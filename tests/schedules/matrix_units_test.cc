@@ -19,6 +19,7 @@
 #include "compiler/schedule/steps/steps.h"
 #include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
+#include "search/space/matrix_tile.h"
 #include "tests/schedules/environment.h"
 #include "tests/schedules/matrix_candidates.h"
 
@@ -89,6 +90,7 @@ constexpr dag::OpCase kWarpgroupCases[] = {
     {"dense", "64,48,64", "", ir::kFloat32},
     {"dense", "33,100,72", "bias", ir::kFloat32},
     {"batch_matmul", "2,64,32,40,transpose_b=1", "", ir::kFloat32},
+    {"batch_matmul", "2,64,32,40,transpose_a=1,transpose_b=1", "", ir::kFloat32},
     {"matmul", "64,64,64", "", ir::kFloat32},
     {"matmul", "49,40,80", "relu", ir::kFloat32},
     {"conv2d_nhwc", "1,14,14,16,32,3,3,1,1", "bias,relu", ir::kFloat32},
@@ -195,8 +197,8 @@ TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
   }
 }
 
-// Of results in 16 and 8 bits four threads exchange what they have, and store 16 bytes each; likewise
-// what is added to them, and where tiles reach beyond the last row.
+// Of results in 16 and 8 bits four threads exchange what they have, of 32 bits two, and store 16 bytes each;
+// likewise what is added to them, and where tiles reach beyond the last row or column.
 TEST(MatrixUnits, SmallResultsAreStoredWhole) {
   for (const auto& [c, is_whole] :
        {std::pair(dag::OpCase{"matmul", "64,64,64", "", ir::kFloat16}, true),
@@ -212,8 +214,19 @@ TEST(MatrixUnits, SmallResultsAreStoredWhole) {
         {dag::OpCase{"conv2d_nhwc", "2,7,7,64,32,3,3,1,1", "bias,residual,relu", ir::kFloat16},
          true},
         {dag::OpCase{"dense", "50,128,64", "add", ir::kFloat8E4M3}, true},
-        {dag::OpCase{"matmul", "64,72,64", "", ir::kFloat16}, false},
-        {dag::OpCase{"matmul", "64,64,64", "", ir::kFloat32}, false}}) {
+        {dag::OpCase{"matmul", "64,72,64", "", ir::kFloat16}, true},
+        {dag::OpCase{"matmul", "50,96,64", "bias,relu", ir::kFloat16}, true},
+        {dag::OpCase{"conv2d_nhwc", "1,7,7,72,32,3,3,1,1", "bias,residual,relu", ir::kBFloat16},
+         true},
+        {dag::OpCase{"dense", "64,112,64", "add", ir::kFloat8E4M3}, true},
+        {dag::OpCase{"matmul", "64,100,64", "", ir::kFloat16}, false},
+        {dag::OpCase{"dense", "64,64,64", "", ir::kFloat32}, true},
+        {dag::OpCase{"dense", "50,72,64", "bias,relu", ir::kFloat32}, true},
+        {dag::OpCase{"conv2d_nhwc", "1,7,7,72,32,3,3,1,1,output_first=1", "bias,residual,relu",
+                     ir::kFloat32},
+         true},
+        {dag::OpCase{"dense", "64,64,64", "", ir::kInt8}, true},
+        {dag::OpCase{"matmul", "64,66,64", "", ir::kFloat32}, false}}) {
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       SCOPED_TRACE(c.Name());
       const Task task = MatrixTask(c);
@@ -221,13 +234,41 @@ TEST(MatrixUnits, SmallResultsAreStoredWhole) {
       for (const State& state : MatrixStates(task, scope, EnvironmentOr("KILN_SEED", 1), 40)) {
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
         ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
-        if (source.text.find("transpose_quad(quad") == source.text.npos) continue;
+        if (source.text.find("transpose_quad(quad") == source.text.npos &&
+            source.text.find("exchange_pairs(quad") == source.text.npos)
+          continue;
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));
         ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
         if (++found == 2) break;
       }
       EXPECT_EQ(found > 0, is_whole);
     }
+  }
+}
+
+// Of 32 bits, where the second factor's neighbours are columns, some have rows for columns.
+TEST(MatrixUnits, SomeAreExchanged) {
+  for (const dag::OpCase& c :
+       {dag::OpCase{"matmul", "128,256,64", "bias,relu", ir::kFloat32},
+        dag::OpCase{"matmul", "49,72,80", "add", ir::kFloat32},
+        dag::OpCase{"batch_matmul", "2,64,64,40", "", ir::kFloat32},
+        dag::OpCase{"conv2d_nhwc", "1,8,8,64,24,1,1,1,0", "bias,relu", ir::kFloat32}}) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MatrixTask(c);
+    int found = 0;
+    for (const State& state :
+         MatrixStates(task, MatrixUnitScope::kWarpgroup, EnvironmentOr("KILN_SEED", 1), 60)) {
+      const auto product = TiledProductOf(state, *MatrixStageOf(state));
+      ASSERT_TRUE(product.has_value());
+      if (product->axes.back() != MatrixAxis::kRow) continue;
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      EXPECT_THAT(source.text, HasSubstr("multiply_warpgroup_tf32<"));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
+      if (++found == 4) break;
+    }
+    EXPECT_EQ(found, 4);
   }
 }
 
@@ -253,6 +294,22 @@ TEST(MatrixUnits, SamplesFit) {
         SCOPED_TRACE(schedule::PrintSteps(state.steps()));
         ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
         ASSERT_OK(codegen::GenerateCuda(program).status());
+      }
+    }
+  }
+}
+
+// Likewise of large products, whose sums are split into more parts, threes among them.
+TEST(MatrixUnits, SamplesOfLargeProductsFit) {
+  for (const dag::OpCase& c : {dag::OpCase{"matmul", "1536,1536,1536", "", ir::kFloat32},
+                               dag::OpCase{"dense", "1536,1536,1536", "", ir::kFloat16}}) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MatrixTask(c);
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      for (const State& state : MatrixStates(task, MatrixUnitScope::kWarpgroup, seed, 60)) {
+        SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+        ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+        EXPECT_OK(codegen::GenerateCuda(program).status());
       }
     }
   }
