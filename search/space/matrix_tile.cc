@@ -232,7 +232,7 @@ std::optional<MatrixProduct> TiledProductOf(const State& state, int s) {
   const MatrixSplits splits = MatrixSplitsOf(state, s);
   if (!product || splits.lengths.empty()) return product;
   std::optional<MatrixProduct> exchanged = ExchangedForWarpgroups(*product);
-  if (!exchanged) return product;
+  if (!exchanged || exchanged->TiledAxes(splits.lengths.size()).empty()) return product;
   const std::vector<int64_t>& t = splits.lengths[exchanged->TiledColumn(splits.lengths.size())];
   return t[2] * t[3] == exchanged->columns_of_thread ? exchanged : product;
 }

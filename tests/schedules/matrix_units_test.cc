@@ -272,6 +272,21 @@ TEST(MatrixUnits, SomeAreExchanged) {
   }
 }
 
+// A schedule of a user's may tile one axis alone, the one that would be the rows'.
+TEST(MatrixUnits, TilesOfOneAxisAreNoExchangedOnes) {
+  const Task task = MatrixTask({"matmul", "64,64,64", "", ir::kFloat32});
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<schedule::StepPtr> steps,
+      schedule::ParseSteps(
+          R"([["SP", 2, 1, 64, [2, 32, 1, 1], 1], ["PR", 2, 0, "matrix_unit$2"]])"));
+  ASSERT_OK_AND_ASSIGN(const State state, schedule::Replay(task.dag, steps, task.stop));
+  const std::optional<MatrixProduct> product = TiledProductOf(state, 2);
+  ASSERT_TRUE(product.has_value());
+  EXPECT_EQ(product->axes.back(), MatrixAxis::kColumn);
+  EXPECT_THAT(CheckMatrixTile(state),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("its axes are not tiled")));
+}
+
 // Half of the samples have swizzled tiles, padded ones the others.
 TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
   const Task task = MatrixTask(kCases[0]);

@@ -120,11 +120,11 @@ bool IsForMatrixUnits(const ir::Program& program, Stmt store) {
 std::vector<WarpOrder> CudaMatrixTiles::OrdersOf(const ThreadsAround& threads) {
   std::vector<WarpOrder> orders = {WarpOrder()};
   const int64_t warps = threads.count / kWarpThreads;
-  for (int64_t groups = 1; groups <= warps; ++groups) {
-    if (warps % groups == 0) orders.push_back({.rows = warps / groups * kRows});
-  }
   for (const int64_t columns : {2, 4, 8}) {
     if (warps % columns == 0) orders.push_back({.columns = columns});
+  }
+  for (int64_t groups = 1; groups <= warps; ++groups) {
+    if (warps % groups == 0) orders.push_back({.rows = warps / groups * kRows});
   }
   return orders;
 }
