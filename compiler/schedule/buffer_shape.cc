@@ -1,8 +1,20 @@
 #include "compiler/schedule/buffer_shape.h"
 
+#include <algorithm>
+
 #include "compiler/ir/matrix_unit_scope.h"
 
 namespace kiln::schedule {
+namespace {
+
+constexpr int64_t kLineBytes = 128;  // of all banks
+
+bool AlignsToLines(const Stage& stage) {
+  return stage.align_factor * stage.op->type().bytes() % kLineBytes == 0 &&
+         stage.align_offset % stage.align_factor == 0;
+}
+
+}  // namespace
 
 bool IsSwizzled(const State& state, int s) {
   const Stage& stage = state.stage(s);
@@ -11,6 +23,13 @@ bool IsSwizzled(const State& state, int s) {
   return stage.hints[ir::Hint::kSwizzle] != 0 ||
          (at.kind == Attach::kIter &&
           ir::MatrixUnitScopeOf(state.stage(at.stage).hints) == ir::MatrixUnitScope::kWarpgroup);
+}
+
+std::vector<int64_t> RegionOf(const Stage& stage) {
+  std::vector<int64_t> region;
+  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
+    region.push_back(std::max<int64_t>(stage.iters[axis].extent, 1));
+  return region;
 }
 
 std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region,
@@ -22,7 +41,7 @@ std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> re
     shape[d] = region[AxisOfDimension(stage, d)];
     if (AxisOfDimension(stage, d) == stage.align_axis) inner = d + 1;
   }
-  if (is_swizzled || inner >= rank) return shape;
+  if (inner >= rank || (is_swizzled && !AlignsToLines(stage))) return shape;
   // Enlarged until the stride of the aligned axis fits storage_align.
   int64_t rest = 1;
   for (int d = inner + 1; d < rank; ++d) rest *= shape[d];

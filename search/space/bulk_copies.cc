@@ -11,6 +11,7 @@
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/async_copy.h"
+#include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/gpu_validity.h"
 #include "search/space/matrix_product.h"
@@ -38,6 +39,14 @@ constexpr int64_t kLeastTerms = 4, kMostTerms = int64_t{1} << 30;
 // Of a row of a swizzled tile (codegen/cuda/swizzle.h).
 int64_t PanelBytes(int64_t row) {
   return row % 128 == 0 ? 128 : row % 64 == 0 ? 64 : row % 32 == 0 ? 32 : 16;
+}
+
+// Bytes of a row of the tile that stage f fetches, and of those that are padding.
+int64_t RowBytes(const State& state, int f) {
+  const schedule::Stage& stage = state.stage(f);
+  return schedule::BufferShape(stage, schedule::RegionOf(stage), schedule::IsSwizzled(state, f))
+             .back() *
+         stage.op->type().bytes();
 }
 
 // Is the condition that an index is at or behind the beginning of its dimension, or before its end?
@@ -116,18 +125,17 @@ bool HasPlainRows(const State& state, int s, int f, const MatrixProduct& product
   return index->op == Op::kVar;
 }
 
-// Has a tile two halves: panels of rows of 128 bytes, or groups of 8 rows?
+// Has a tile two halves: panels of rows, or groups of 8 rows?
 bool HasHalves(const State& state, int f) {
   const schedule::Stage& stage = state.stage(f);
   const auto extent = [&](size_t d) { return std::max<int64_t>(1, stage.iters[d].extent); };
   const size_t last = stage.op->axes().size() - 1u;
-  const int64_t row = extent(last) * stage.op->type().bytes();
-  const int64_t panel = PanelBytes(row);
+  const int64_t row = RowBytes(state, f), panel = PanelBytes(row);
   if (row / panel % 2 == 0) return true;
   for (size_t d = 0; d + 1 < last; ++d) {
     if (extent(d) != 1) return false;
   }
-  return row == panel && last > 0 && extent(last - 1) % 16 == 0;
+  return last > 0 && extent(last - 1) % 16 == 0;
 }
 
 bool IsBox(const State& state, int f) {
@@ -153,8 +161,7 @@ bool IsBox(const State& state, int f) {
     if (is_last ? extent * bytes % kPieceBytes != 0 : extent > kMostOfBox) return false;
     rows *= is_last ? 1 : extent;
   }
-  const int64_t row = std::max<int64_t>(1, stage.iters[shape.size() - 1].extent) * bytes;
-  return rows * PanelBytes(row) % kAlignment == 0;
+  return rows * PanelBytes(RowBytes(state, f)) % kAlignment == 0;
 }
 
 // That follow each other in the ring.

@@ -59,13 +59,6 @@ int64_t Buffers(const State& state, int s) {
   return std::min<int64_t>(fetches, reader.buffering);
 }
 
-std::vector<int64_t> RegionOf(const Stage& stage) {
-  std::vector<int64_t> region;
-  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
-    region.push_back(std::max<int64_t>(stage.iters[axis].extent, 1));
-  return region;
-}
-
 int64_t BytesOf(const Stage& stage, std::span<const int64_t> shape) {
   return MultiplyCounts(ProductOfCounts(shape), stage.op->type().bytes());
 }
@@ -85,12 +78,13 @@ int64_t SharedBytes(const State& state, int s) {
   constexpr int64_t kPeriod = 1024;  // a swizzled buffer starts at a multiple of it
   const Stage& stage = state.stage(s);
   const bool is_swizzled = schedule::IsSwizzled(state, s);
-  const int64_t bytes = BytesOf(stage, schedule::BufferShape(stage, RegionOf(stage), is_swizzled)) *
-                        Buffers(state, s) / BlocksThatHold(stage);
+  const int64_t bytes =
+      BytesOf(stage, schedule::BufferShape(stage, schedule::RegionOf(stage), is_swizzled)) *
+      Buffers(state, s) / BlocksThatHold(stage);
   return is_swizzled ? RoundUp(bytes, kPeriod) : bytes;
 }
 
-int64_t RegionBytes(const Stage& stage) { return BytesOf(stage, RegionOf(stage)); }
+int64_t RegionBytes(const Stage& stage) { return BytesOf(stage, schedule::RegionOf(stage)); }
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"
@@ -21,7 +22,7 @@ using schedule::LayoutStep;
 using schedule::State;
 using schedule::StorageAlignStep;
 
-constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
+constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32, kLineBytes = kBanks * kWordBytes;
 
 // Rows as long as they are, a multiple of a vector, an odd multiple of one, two vectors more than
 // all banks.
@@ -59,6 +60,24 @@ std::optional<std::vector<int>> OrderForWarpgroups(const State& state, int s) {
   return ColumnsBeforeDepth(*product);
 }
 
+// Are they rows of more than a line but no whole ones, of columns that units of four warps read? In parts
+// of 64 or 32 bytes, as such rows are swizzled, those are slow.
+bool HasBrokenLines(const State& state, int s) {
+  const int reader = state.attach(s).stage;
+  if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
+    return false;
+  const std::optional<MatrixProduct> product = TiledProductOf(state, reader);
+  const MatrixSplits splits = MatrixSplitsOf(state, reader);
+  if (!product || splits.lengths.empty() || product->IsAlongDepth(product->second) ||
+      IsTransposedForWarpgroups(*product) ||
+      state.dag()->node(reader).inputs[product->second->id].op != s)
+    return false;
+  const int64_t bytes =
+      ProductOfCounts(splits.lengths[product->TiledColumn(splits.lengths.size())]) *
+      product->unit->factor.bytes();
+  return bytes > kLineBytes && bytes % kLineBytes != 0;
+}
+
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
   const int rows = order[order.size() - 2];
   return {std::make_shared<LayoutStep>(s, std::move(order)),
@@ -75,9 +94,7 @@ std::vector<int64_t> ElementStrides(schedule::Stage stage, const LayoutSteps& st
   stage.align_axis = align.loop;  // the loops were the axes
   stage.align_factor = align.factor;
   stage.align_offset = align.offset;
-  std::vector<int64_t> region;
-  for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
-    region.push_back(std::max<int64_t>(1, stage.iters[axis].extent));
+  const std::vector<int64_t> region = schedule::RegionOf(stage);
   const std::vector<int64_t> shape = schedule::BufferShape(stage, region, is_swizzled);
   std::vector<int64_t> strides(shape.size() + 1);
   int64_t stride = 1;
@@ -149,6 +166,11 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   if (std::optional<std::vector<int>> wanted = OrderForWarpgroups(state, s);
       wanted && *wanted != order)
     return StepsOf(s, *std::move(wanted), paddings[0]);
+  if (HasBrokenLines(state, s)) {
+    const Padding whole_lines = {kLineBytes / op.type().bytes(), 0};
+    return StepsOf(s, std::move(order),
+                   Chance(rng, parameters.pad_matrix_prob) ? whole_lines : paddings[0]);
+  }
   if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
     const size_t padded = IsReadByElements(state, s) ? 3 : 2;
     return StepsOf(s, std::move(order),

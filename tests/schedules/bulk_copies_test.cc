@@ -12,6 +12,7 @@
 #include <set>
 #include <span>
 
+#include "base/integers.h"
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"
@@ -259,6 +260,36 @@ TEST(BulkCopies, RowsThatAreNoWholeGroupsComeInPieces) {
     ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
     ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
     EXPECT_THAT(source.text, HasSubstr("for (int piece = 0; piece < "));
+  }
+}
+
+// Columns that are no whole lines of 128 bytes lie in such ones: of the last one no more is copied than the
+// tile has, by each of a pair for one half of the rows.
+TEST(BulkCopies, RowsArePaddedToWholeLines) {
+  for (const auto& [c, value] :
+       {std::pair(dag::OpCase{"matmul", "256,288,128", "", ir::kFloat16}, 1),
+        {{"conv2d_nhwc", "1,16,16,320,32,3,3,1,1", "bias,relu", ir::kBFloat16}, 1},
+        {{"matmul", "512,288,128", "", ir::kFloat16}, 2}}) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MatrixTask(c);
+    size_t found = 0;
+    for (const State& state : BulkStates(task, value, EnvironmentOr("KILN_SEED", 1), 200)) {
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      const MatrixSplits splits = MatrixSplitsOf(state, *MatrixStageOf(state));
+      const int64_t columns = ProductOfCounts(splits.lengths.back());
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      const auto is_padded = [&](const ir::Buffer& buffer) {
+        return buffer.scope == ir::Scope::kShared && buffer.shape.back() > columns &&
+               buffer.shape.back() == RoundUp(columns, 64) && columns > 64;
+      };
+      if (std::ranges::none_of(program.buffers, is_padded)) continue;
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      EXPECT_THAT(source.text, HasSubstr("matrix_descriptor<128, "));
+      EXPECT_THAT(source.text, HasSubstr("_last_map"));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
+      if (++found == EnvironmentOr("KILN_CANDIDATES", 3)) break;
+    }
+    EXPECT_GE(found, 2u);
   }
 }
 

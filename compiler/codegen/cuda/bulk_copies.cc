@@ -4,6 +4,7 @@
 #include <limits>
 #include <numeric>
 
+#include "base/integers.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/ir/bulk_copies.h"
@@ -21,6 +22,7 @@ using ir::StmtKind;
 constexpr int32_t kOfPairs = 2;  // the hint's value
 constexpr int64_t kLeastSwizzleBytes = 32;
 constexpr int64_t kBoxAlignment = 128;  // in shared memory
+constexpr int64_t kPieceBytes = 16;     // that are permuted
 
 bool Uses(const Linear& form, int32_t var) {
   return std::ranges::any_of(form.terms,
@@ -252,10 +254,13 @@ Status CudaBulkCopies::ShareTiles() {
     const bool has_groups = tile.map.box.size() > 1 && tile.map.box[1] % (2 * kGroupRows) == 0 &&
                             std::ranges::all_of(tile.map.box.begin() + 2, tile.map.box.end(),
                                                 [](int64_t extent) { return extent == 1; });
-    if (tile.panels % 2 == 0) {
-      tile.half_panels = tile.panels / 2;
-    } else if (tile.panels == 1 && has_groups) {
+    // Halves are alike: each has some panels, the last one whole, or some rows of all panels.
+    if (has_groups && (tile.panels % 2 != 0 || tile.last_panel)) {
       tile.half_rows = tile.map.box[1] /= 2;
+      if (tile.last_panel) tile.last_panel->box[1] /= 2;
+    } else if (tile.panels % 2 == 0) {
+      tile.half_panels = tile.panels / 2;
+      tile.last_panel.reset();
     } else {
       return InvalidArgument("{} has no halves", exprs_.buffer(tile.slot).name);
     }
@@ -310,7 +315,21 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
   if (swizzle->second.interleaved_rows > 0)
     KILN_RETURN_IF_ERROR(SplitRows(swizzle->second, shape, tile));
   if (tile.has_whole()) KILN_RETURN_IF_ERROR(CheckTensorMap(tile.map));
+  const int64_t in_last = UsedOfRow(copy, shape.back()) - (tile.panels - 1) * width;
+  if (in_last > 0 && in_last < width && !tile.pieces) {
+    tile.last_panel = tile.map;
+    tile.last_panel->box[0] = in_last;
+    KILN_RETURN_IF_ERROR(CheckTensorMap(*tile.last_panel));
+  }
   return tile;
+}
+
+// Elements of a row of the tile, whole pieces of 16 bytes: what is behind them is padding.
+int64_t CudaBulkCopies::UsedOfRow(const Copy& copy, int64_t row) {
+  const int64_t piece = kPieceBytes / exprs_.buffer(copy.store->slot).type.bytes();
+  const arith::Interval range =
+      scope_.simplifier().RangeOf(exprs_.IndexOf(copy.store->indices().back()));
+  return std::min(row, RoundUp(range.hi + 1, piece));
 }
 
 // Where a tile starts: no thread and no loop over its elements changes that.
@@ -419,6 +438,7 @@ std::vector<TensorMap> CudaBulkCopies::maps() const {
   std::vector<TensorMap> maps;
   for (const Tile& tile : tiles_) {
     if (tile.has_whole()) maps.push_back(tile.map);
+    if (tile.last_panel) maps.push_back(*tile.last_panel);
     if (tile.pieces) maps.push_back(tile.pieces->map);
   }
   return maps;

@@ -21,6 +21,7 @@
 // dimensions, zeros where that is beyond the ends of the array: all that a loop over threads computes
 // then says no more than where the tile starts. The engine permutes the rows as swizzle.h does. Where
 // rows are interleaved the array is told of with more dimensions: of each 2 n rows 8, two halves, groups.
+// Where rows are padded to whole lines, no more of the last line comes than the tile has.
 // Where the array ends within a group, the tiles of its last rows come 8 rows at a time, those that
 // there are, of the array as it is.
 //
@@ -143,13 +144,19 @@ class CudaBulkCopies {
     std::vector<arith::Linear> start;  // in the array's dimensions
     int64_t panels = 1, width = 1;     // copies, and elements from one to the next in a row
     int64_t panel = 0, buffer = 0;     // elements from one to the next in shared memory
+    // Of the last panel, where rows end within it: what follows is padding. None: it is whole.
+    std::optional<TensorMap> last_panel;
     // Of a tile that pairs share: how far apart the halves are, in panels, or in rows of a panel.
     bool is_shared = false;
     int64_t half_panels = 0, half_rows = 0;
     std::optional<RowPieces> pieces;
     // Can it come at once, as `map` has it?
     bool has_whole() const { return !pieces || !pieces->are_all; }
-    int64_t bytes() const { return BoxBytes(map) * panels * (half_rows > 0 ? 2 : 1); }
+    int64_t bytes() const {
+      const int64_t of_panels = BoxBytes(map) * (last_panel ? panels - 1 : panels) +
+                                (last_panel ? BoxBytes(*last_panel) : 0);
+      return of_panels * (half_rows > 0 ? 2 : 1);
+    }
   };
 
   Status FindRing();
@@ -158,6 +165,7 @@ class CudaBulkCopies {
   void CollectCopies(ir::Stmt stmt, std::vector<int32_t>& vars);
   Status FindTiles();
   StatusOr<Tile> FindTile(const Copy& copy);
+  int64_t UsedOfRow(const Copy& copy, int64_t row);
   StatusOr<std::vector<arith::Linear>> StartOf(const Copy& copy, ir::Expr load,
                                                std::vector<arith::Linear>& places);
   bool Implies(const arith::Linear& form, const arith::Linear& condition, bool is_negative);
@@ -185,11 +193,11 @@ class CudaBulkCopies {
   // The number of the iteration among all that the block has.
   const std::string& Position() const;
   bool IsOfColumn(const Tile& tile) const;
-  // Names of a tile's maps: of whole tiles, and of pieces.
+  // Names of a tile's maps: of whole panels, of the last one where that is not whole, and of pieces.
   struct MapNames {
-    std::string whole, pieces;
+    std::string whole, last, pieces;
   };
-  void EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
+  void EmitTile(const Tile& tile, const MapNames& names, std::string_view buffer,
                 std::string_view filled);
   void EmitLastRows(const Tile& tile, const MapNames& names, std::string_view buffer,
                     std::string_view filled, int64_t other_bytes);

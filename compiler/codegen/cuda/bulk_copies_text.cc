@@ -103,6 +103,7 @@ void CudaBulkCopies::EmitBarriers(std::string_view barriers) {
     const std::string name = exprs_.buffer_name(tile.slot);
     MapNames& names = map_names_.emplace_back();
     if (tile.has_whole()) names.whole = names_.Unique(name + "_map");
+    if (tile.last_panel) names.last = names_.Unique(name + "_last_map");
     if (tile.pieces) names.pieces = names_.Unique(name + "_rows_map");
   }
   const int64_t threads = computing_threads();
@@ -165,7 +166,7 @@ void CudaBulkCopies::EmitAllCopies() {
 std::vector<std::string> CudaBulkCopies::map_names() const {
   std::vector<std::string> all;
   for (const MapNames& names : map_names_) {
-    for (const std::string& name : {names.whole, names.pieces}) {
+    for (const std::string& name : {names.whole, names.last, names.pieces}) {
       if (!name.empty()) all.push_back(name);
     }
   }
@@ -187,7 +188,7 @@ void CudaBulkCopies::EmitCopies(std::string_view buffer, std::string_view filled
     EmitLastRows(*in_pieces, names_of(in_pieces), buffer, filled, bytes);
   }
   for (auto tile = tiles_.begin(); tile != tiles_.end(); ++tile) {
-    if (tile != in_pieces) EmitTile(*tile, names_of(tile).whole, buffer, filled);
+    if (tile != in_pieces) EmitTile(*tile, names_of(tile), buffer, filled);
   }
 }
 
@@ -208,7 +209,7 @@ void CudaBulkCopies::EmitLastRows(const Tile& tile, const MapNames& names, std::
   blocks_.Braced(fmt::format("if ({} == {}) {{", rows, pieces.rows), [&] {
     blocks_.Line(fmt::format("expect_bytes({}, {});", filled,
                              other_bytes + bytes * pieces.rows / kGroupRows));
-    EmitTile(tile, names.whole, buffer, filled);
+    EmitTile(tile, names, buffer, filled);
   });
   blocks_.Braced("else {", emit_pieces);
 }
@@ -241,7 +242,7 @@ void CudaBulkCopies::EmitPieces(const Tile& tile, const std::string& map, std::s
 }
 
 // Of a tile that pairs share the block's half.
-void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::string_view buffer,
+void CudaBulkCopies::EmitTile(const Tile& tile, const MapNames& names, std::string_view buffer,
                               std::string_view filled) {
   const Linear half = scope_.simplifier().Var(half_);
   const int64_t panels = tile.half_panels > 0 ? tile.half_panels : tile.panels;
@@ -259,7 +260,8 @@ void CudaBulkCopies::EmitTile(const Tile& tile, const std::string& map, std::str
     blocks_.Line(fmt::format("{}(&{}[{} * {} + {}], &{}, {}, {});",
                              tile.is_shared ? "copy_box_to_pair" : "copy_box",
                              exprs_.buffer_name(tile.slot), buffer, tile.buffer, IndexText(offset),
-                             map, filled, fmt::join(texts, ", ")));
+                             tile.last_panel && p + 1 == panels ? names.last : names.whole, filled,
+                             fmt::join(texts, ", ")));
   }
 }
 

@@ -81,11 +81,13 @@ template <typename Fn> void VisitBox(const BoxCopy& copy, Fn&& fn) {
   if (begin % 128 != 0) __builtin_trap();
   unsigned count = 1;
   for (unsigned d = 0; d < map.rank; ++d) count *= map.box[d];
+  // Rows that are swizzled take all of the bytes that are, however many of them the box has.
+  const unsigned row = map.box[0] * map.element_bytes, pitch = row < map.swizzle_bytes ? map.swizzle_bytes : row;
   const unsigned mask = map.swizzle_bytes == 128 ? 7 : map.swizzle_bytes == 64 ? 3 : map.swizzle_bytes == 32;
   for (unsigned i = 0; i < count; ++i) {
     long long at[5];
     for (unsigned d = 0, rest = i; d < map.rank; rest /= map.box[d++]) at[d] = copy.start[d] + rest % map.box[d];
-    const size_t address = begin + (size_t)i * map.element_bytes;
+    const size_t address = begin + (size_t)(i / map.box[0]) * pitch + i % map.box[0] * map.element_bytes;
     fn(address ^ (address >> 7 & mask) << 4, at);
   }
 }

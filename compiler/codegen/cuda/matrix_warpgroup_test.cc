@@ -191,6 +191,13 @@ TEST(MatrixWarpgroup, EveryWidthOfRows) {
   EXPECT_THAT(Kernel({.b_by_k = false}), HasSubstr("matrix_descriptor<128, 16, 1024>"));
 }
 
+// Rows that are padded to whole lines: the units read parts of the last panel.
+TEST(MatrixWarpgroup, PaddedRowsOfWholeLines) {
+  for (const auto& [jv, pad] : {std::pair(10, 48), {12, 32}, {14, 16}, {18, 48}, {28, 32}})
+    ExpectRight({.jv = jv, .b_pad = pad});
+  EXPECT_THAT(Kernel({.jv = 12, .b_pad = 32}), HasSubstr("matrix_descriptor<128, 8192, 1024>"));
+}
+
 TEST(MatrixWarpgroup, SeveralWarpgroupsAndTilesOfRows) {
   ExpectRight({.warps = 8, .iv = 2});
   ExpectRight({.warps = 4, .iv = 4, .jv = 4});

@@ -55,6 +55,20 @@ TEST(Layout, Refuses) {
   }
 }
 
+// Swizzling takes care of banks; but lines of 128 bytes that are whole are what units read fast.
+TEST(Layout, SwizzledRowsArePaddedToWholeLinesAlone) {
+  const auto shape = [](std::string_view align, int64_t row) {
+    const State state = *Scheduled(fmt::format("[{}]", align));
+    return BufferShape(state.stage(2), std::vector<int64_t>{3, row}, /*is_swizzled=*/true);
+  };
+  for (const std::string_view align :
+       {R"(["SA", 2, 0, 8, 4])", R"(["SA", 2, 0, 32, 4])", R"(["SA", 2, 0, 16, 0])"})
+    EXPECT_EQ(shape(align, 40), (std::vector<int64_t>{3, 40})) << align;
+  EXPECT_EQ(shape(R"(["SA", 2, 0, 32, 0])", 40), (std::vector<int64_t>{3, 64}));
+  EXPECT_EQ(shape(R"(["SA", 2, 0, 32, 0])", 64), (std::vector<int64_t>{3, 64}));
+  EXPECT_EQ(shape(R"(["SA", 2, 0, 64, 0])", 65), (std::vector<int64_t>{3, 128}));
+}
+
 // A search may choose the order anew and no more.
 TEST(Layout, OrdersOfOneStageHaveOneShape) {
   ASSERT_OK_AND_ASSIGN(const auto steps, ParseSteps(R"([["LA", 2, [1, 0]], ["LA", 2, [0, 1]],)"
