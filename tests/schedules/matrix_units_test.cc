@@ -246,6 +246,30 @@ TEST(MatrixUnits, SmallResultsAreStoredWhole) {
   }
 }
 
+// Rows of 10 or 18 tiles are no whole groups: what is stored at once ends with its row.
+TEST(MatrixUnits, GroupsOfResultsEndWithTheirRow) {
+  for (const dag::OpCase& c :
+       {dag::OpCase{"matmul", "128,144,64", "", ir::kFloat16},
+        dag::OpCase{"matmul", "100,136,64", "bias,relu", ir::kBFloat16},
+        dag::OpCase{"conv2d_nhwc", "1,9,9,80,32,3,3,1,1", "bias,residual,relu", ir::kFloat16},
+        dag::OpCase{"dense", "128,144,64", "add", ir::kFloat8E4M3}}) {
+    SCOPED_TRACE(c.Name());
+    const Task task = MatrixTask(c);
+    int found = 0;
+    for (const State& state :
+         MatrixStates(task, MatrixUnitScope::kWarpgroup, EnvironmentOr("KILN_SEED", 1), 200)) {
+      ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
+      ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
+      if (source.text.find("_row < ") == source.text.npos) continue;
+      SCOPED_TRACE(schedule::PrintSteps(state.steps()));
+      EXPECT_THAT(source.text, HasSubstr("transpose_quad(quad"));
+      ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
+      if (++found == 2) break;
+    }
+    EXPECT_EQ(found, 2);
+  }
+}
+
 // Of 32 bits, where the second factor's neighbours are columns, some have rows for columns.
 TEST(MatrixUnits, SomeAreExchanged) {
   for (const dag::OpCase& c :

@@ -74,8 +74,24 @@ bool CudaQuadStores::FindLoads(Stmt loop, Stmt store, int32_t thread) {
   return fits;
 }
 
+// The number of a tile of the row, or of the group, in the loop.
+Linear CudaQuadStores::InRow(const Linear& tile) const {
+  return rows_ > 1 ? scope_.simplifier().Var(row_) * tiles_of_row_ + tile : tile;
+}
+
+Linear CudaQuadStores::InGroup(const Linear& tile) const {
+  return InRow(scope_.simplifier().Var(group_) * tiles_ + tile);
+}
+
+void CudaQuadStores::SetRows(Stmt loop, int64_t tiles_of_row) {
+  tiles_of_row_ = tiles_of_row;
+  rows_ = loop->extent / tiles_of_row;
+  row_ = scope_.OwnVar("row of stores", rows_);
+  group_ = scope_.OwnVar("quad of stores", std::max<int64_t>(1, tiles_of_row / tiles_));
+}
+
 Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64_t lane) {
-  scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
+  scope_.SetValue(loop->var, InGroup(arith::Constant(v)));
   scope_.SetValue(pairs_->var, arith::Constant(lane));
   Linear place = exprs_.PlaceOf(access.slot, access.indices).offset;
   scope_.ResetValue(loop->var);
@@ -105,6 +121,26 @@ bool CudaQuadStores::Matches(Stmt loop, Stmt store, int32_t thread) {
          IsOfQuads(loop, {store->slot, store->indices()}, thread) && FindLoads(loop, store, thread);
 }
 
+// Likewise, where groups of tiles would go from one row to the next: each row has its own.
+bool CudaQuadStores::MatchesInRows(Stmt loop, Stmt store, int32_t thread) {
+  SetRows(loop, loop->extent);
+  if (Matches(loop, store, thread)) return true;
+  const auto place = [&](int64_t tile) {
+    scope_.SetValue(loop->var, arith::Constant(tile));
+    scope_.SetValue(pairs_->var, arith::Constant(0));
+    Linear offset = exprs_.PlaceOf(store->slot, store->indices()).offset;
+    scope_.ResetValue(loop->var);
+    scope_.ResetValue(pairs_->var);
+    return offset;
+  };
+  const Linear first = place(0);
+  int64_t tiles = 1;
+  while (tiles < loop->extent && place(tiles) - first == arith::Constant(tiles * kColumns)) ++tiles;
+  if (tiles < tiles_ || tiles == loop->extent || loop->extent % tiles != 0) return false;
+  SetRows(loop, tiles);
+  return Matches(loop, store, thread);
+}
+
 // False: a condition that is not the same for the columns of a tile.
 bool CudaQuadStores::FindLimits(Stmt loop, Expr where, int32_t thread) {
   limits_.clear();
@@ -112,7 +148,7 @@ bool CudaQuadStores::FindLimits(Stmt loop, Expr where, int32_t thread) {
   tile_ = scope_.OwnVar("tile of a quad", tiles_);
   lane_ = scope_.OwnVar("neighbour", kPair);
   arith::Simplifier& simplifier = scope_.simplifier();
-  scope_.SetValue(loop->var, simplifier.Var(group_) * tiles_ + simplifier.Var(tile_));
+  scope_.SetValue(loop->var, InGroup(simplifier.Var(tile_)));
   scope_.SetValue(pairs_->var, simplifier.Var(lane_));
   bool fits = where == nullptr || AddLimits(where, thread);
   for (const Stmt around : {loop->body(), pairs_->body()}) {
@@ -228,7 +264,7 @@ std::vector<std::string> CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v
   const bool is_packed = type.bytes() < 4;
   std::vector<std::string> parts;
   for (const int64_t lane : {0, 1}) {
-    scope_.SetValue(loop->var, scope_.simplifier().Var(group_) * tiles_ + arith::Constant(v));
+    scope_.SetValue(loop->var, InGroup(arith::Constant(v)));
     scope_.SetValue(pairs_->var, arith::Constant(lane));
     for (size_t i = 0; i < loads_.size(); ++i) {
       exprs_.HoldLoad(loads_[i].load,
@@ -316,17 +352,25 @@ bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where, EmitOne rest) {
   const Stmt store = InsideOf(pairs_->body());
   const ir::Type type = exprs_.buffer(store->slot).type;
   tiles_ = kColumns / type.bytes();
-  const int64_t groups = loop->extent / tiles_;
-  if (tiles_ < 2 || groups == 0) return false;
-  group_ = scope_.OwnVar("quad of stores", groups);
-  if (!Matches(loop, store, thread) || !FindLimits(loop, where, thread) || !FindGuards(thread))
+  if (tiles_ < 2 || loop->extent < tiles_) return false;
+  if (!MatchesInRows(loop, store, thread) || !FindLimits(loop, where, thread) ||
+      !FindGuards(thread))
     return false;
   preamble_.quads = true;
   if (tiles_ >= kQuad) preamble_.packed_types.insert(PackedName(type));
-  scope_.SetName(group_, names_.Unique(scope_.name(loop->var) + "_quad"));
+  const std::string& name = scope_.name(loop->var);
+  if (rows_ > 1) scope_.SetName(row_, names_.Unique(name + "_row"));
+  scope_.SetName(group_, names_.Unique(name + "_quad"));
+  const auto emit_row = [&] { EmitRow(loop, thread, where, rest); };
+  rows_ > 1 ? blocks_.Loop(row_, rows_, rows_, emit_row) : emit_row();
+  return true;
+}
+
+void CudaQuadStores::EmitRow(Stmt loop, int32_t thread, Expr where, EmitOne rest) {
+  const int64_t groups = tiles_of_row_ / tiles_;
   blocks_.Loop(group_, groups, groups, [&] { EmitGroup(loop, thread); });
-  for (int64_t v = groups * tiles_; v < loop->extent; ++v) {
-    scope_.SetValue(loop->var, arith::Constant(v));
+  for (int64_t v = groups * tiles_; v < tiles_of_row_; ++v) {
+    scope_.SetValue(loop->var, InRow(arith::Constant(v)));
     if (where == nullptr) {
       rest(loop->body());
     } else {
@@ -334,7 +378,6 @@ bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where, EmitOne rest) {
     }
   }
   scope_.ResetValue(loop->var);
-  return true;
 }
 
 std::string_view QuadDefinition() {

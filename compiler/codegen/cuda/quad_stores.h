@@ -27,6 +27,9 @@
 //   exchange_pairs(quad);
 //   16 bytes at out[.. + 16 v + 8 (t%2) + 4 (t%4/2)] = quad;
 //
+// Where the loop goes over several rows of the result, whose tiles are no whole groups, it becomes two: over
+// rows, and over the groups of a row. What is left of a row is stored in pairs.
+//
 // What the value reads of another tensor at such places, a residual sum say, comes the same way: 16
 // bytes are loaded, and exchanged.
 //
@@ -72,7 +75,7 @@ class CudaQuadStores {
   // threads of the block, whole warps that all reach the loop; warps are 32 of them that follow each
   // other, or 8 x 4 of them whose last four do.
   // where: the condition in which the loop stands alone; null: none.
-  // rest: for the last iterations, which are too few for a group.
+  // rest: for the last iterations of a row, which are too few for a group.
   bool Emit(ir::Stmt loop, int32_t thread, ir::Expr where, EmitOne rest);
 
  private:
@@ -83,6 +86,10 @@ class CudaQuadStores {
     ir::Expr load = nullptr;  // none: the store
   };
   bool Matches(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  bool MatchesInRows(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  void SetRows(ir::Stmt loop, int64_t tiles_of_row);
+  arith::Linear InRow(const arith::Linear& tile) const;
+  arith::Linear InGroup(const arith::Linear& tile) const;
   // A part of the condition: of the tiles of a group, those whose number `tile_` makes it so.
   struct Limit {
     ir::Op op = ir::Op::kLt;  // difference < 0; or kGe: >= 0
@@ -106,6 +113,7 @@ class CudaQuadStores {
   std::vector<std::string> EmitLoads(ir::Stmt loop, int32_t thread);
   void EmitValues(ir::Stmt loop, const std::string& quad, const std::vector<std::string>& loaded);
   void EmitGroup(ir::Stmt loop, int32_t thread);
+  void EmitRow(ir::Stmt loop, int32_t thread, ir::Expr where, EmitOne rest);
 
   CudaScope& scope_;
   CudaExprs& exprs_;
@@ -114,10 +122,11 @@ class CudaQuadStores {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  ir::Stmt pairs_ = nullptr;       // the loop over two neighbours
-  int64_t tiles_ = 4;              // of 8 columns each, whose results are stored at once
-  int32_t group_ = -1;             // a variable of the scope: which of these groups
-  int32_t tile_ = -1, lane_ = -1;  // likewise: which tile of a group, which of two neighbours
+  ir::Stmt pairs_ = nullptr;             // the loop over two neighbours
+  int64_t tiles_ = 4;                    // of 8 columns each, whose results are stored at once
+  int64_t rows_ = 1, tiles_of_row_ = 0;  // that the loop goes over
+  int32_t row_ = -1, group_ = -1;        // variables of the scope: which row, which group of it
+  int32_t tile_ = -1, lane_ = -1;        // likewise: which tile of a group, which of two neighbours
   std::vector<Limit> limits_;
   ir::Expr always_ = nullptr;     // what else the condition says, the same for all; null: nothing
   std::vector<ir::Expr> guards_;  // of the scope: of the values of each tile; null: none
