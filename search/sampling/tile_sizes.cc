@@ -387,12 +387,14 @@ class TileFiller {
     return enough <= 0 ? share : 1 - (1 - share) * of_single;
   }
 
-  // Units of four warps are as fast as tiles come: the larger a tile, the more is done with each byte
-  // of it; the better its blocks fill the device, the fewer wait. 1: as good as can be.
+  // Units of four warps are as fast as shared memory: it takes 128 bytes a cycle, what is read and what is
+  // written. A tile of r x c is written once, and for each 64 rows these and all columns are read: for a
+  // step of the sum 2 r + c + r c / 64 elements, which a tile of 128 x 256 has time for, just so, of any
+  // type (docs/matrix-units.md). The better the blocks fill the device, the fewer wait. 1: as good as can be.
   double SpeedOf(const MatrixProduct& product, ir::MatrixUnitScope scope,
                  const std::vector<int64_t>& extents,
                  const std::vector<std::vector<int64_t>>& tiles) const {
-    constexpr double kEnough = 85;  // a tile of 128 x 256
+    constexpr double kRowsOfUnit = 64, kProductsOfElement = 32;
     if (scope != ir::MatrixUnitScope::kWarpgroup || device_.multiprocessors <= 0) return 1;
     const std::span<const MatrixAxis> axes = product.TiledAxes(extents.size());
     double rows = 1, columns = 1;
@@ -403,8 +405,9 @@ class TileFiller {
       blocks *= CeilDiv(extents[k], covered);
     }
     const int64_t waves = CeilDiv(blocks, device_.multiprocessors);
+    const double elements = 2 * rows + columns + rows * columns / kRowsOfUnit;
     return static_cast<double>(blocks) / static_cast<double>(waves * device_.multiprocessors) *
-           std::min(1.0, rows * columns / (rows + columns) / kEnough);
+           std::min(1.0, rows * columns / elements / kProductsOfElement);
   }
 
   // Of what the tiles cover.
