@@ -2,21 +2,22 @@
 """Networks on this GPU: Kiln beside PyTorch, in the same run.
 
 usage: network_peers.py KILN FOLDER [--networks NAME[:BATCH],...] [--type TYPE] [--minutes N] [--trials N] [--seed N]
-                        [--variants NAME] [--compile] [--verify]
+                        [--variants NAME] [--layouts NAME,...] [--compile] [--verify]
 
 Each network of the zoo is tuned by `KILN tune network:NAME --target cuda` for --minutes into FOLDER/NAME.db (--minutes 0:
 compiled with what is there), compiled, and timed. The peer is the same network in PyTorch (peer_networks.py): random
-weights, cuDNN choosing by measuring, channels first and last, called by itself and as a CUDA graph; with --compile also by
-torch.compile in its mode max-autotune. --type is float32, tf32 (10 bits of each factor instead of 23), float16 or bfloat16
+weights, cuDNN choosing by measuring, channels first and last (of images, --layouts), called by itself and as a CUDA graph;
+with --compile also by torch.compile in its mode max-autotune. --type is float32, tf32 (10 bits of each factor instead of 23), float16 or bfloat16
 of both sides; beside float32 stands PyTorch's TF32. Prints a table in microseconds a run: the fastest of PyTorch's ways,
 and how many times as long as Kiln it takes. --verify runs `KILN verify --kernels` on the very file. FOLDER/NAME.txt has
-them all, with what tuning, compiling and verifying said last.
+them all as they come, with what tuning, compiling and verifying said last.
 """
 import argparse
 import json
 import os
 import subprocess
 import sys
+import time
 
 import peer_networks
 
@@ -37,10 +38,10 @@ def median_us(torch, call, calls):
     return sorted(times)[len(times) // 2]
 
 
-def peers(torch, name, batch, dtype, is_compiled):
-    """(name, microseconds) of each way to run it."""
+def peers(torch, arguments, name, batch, dtype):
+    """(name, microseconds, seconds that it took to compile) of each way to run it."""
     images = name not in peer_networks.OF_WORDS
-    for layout in ("NCHW", "NHWC") if images else ("",):
+    for layout in arguments.layouts.split(",") if images else ("",):
         network, x = peer_networks.make(name, batch)
         network = network.cuda().to(dtype)
         x = x.cuda().to(dtype) if x.is_floating_point() else x.cuda()
@@ -48,16 +49,26 @@ def peers(torch, name, batch, dtype, is_compiled):
             network, x = [thing.to(memory_format=torch.channels_last) for thing in (network, x)]
         for _ in range(5):
             network(x)
-        yield f"eager {layout}".strip(), median_us(torch, lambda: network(x), 10)
+        yield f"eager {layout}".strip(), median_us(torch, lambda: network(x), 10), 0
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph):
             network(x)
-        yield f"CUDA graph {layout}".strip(), median_us(torch, graph.replay, 20)
-        if is_compiled:
+        yield f"CUDA graph {layout}".strip(), median_us(torch, graph.replay, 20), 0
+        if arguments.compile:
+            start = time.monotonic()
             fast = torch.compile(network, mode="max-autotune")
             for _ in range(5):
                 fast(x)
-            yield f"compiled {layout}".strip(), median_us(torch, lambda: fast(x), 20)
+            seconds = time.monotonic() - start
+            yield f"compiled {layout}".strip(), median_us(torch, lambda: fast(x), 20), seconds
+
+
+def allow_tf32(torch, is_allowed):
+    """In products and convolutions. torch.compile asks cuDNN's newer switches, which the older ones leave as they are."""
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = is_allowed
+    for switch in (torch.backends.cudnn, getattr(torch.backends.cudnn, "conv", None)):
+        if hasattr(switch, "fp32_precision"):
+            switch.fp32_precision = "tf32" if is_allowed else "ieee"
 
 
 def run(command):
@@ -95,11 +106,13 @@ def row(torch, arguments, name, batch):
         kiln_us, records_us = ours(arguments, name, batch, log)
         best = []
         for kind in ("float32", "tf32") if arguments.type == "float32" else (arguments.type,):
-            torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = kind == "tf32"
+            allow_tf32(torch, kind == "tf32")
             dtype = getattr(torch, "float32" if kind == "tf32" else kind)
-            ways = dict(peers(torch, name, batch, dtype, arguments.compile))
-            for way, us in ways.items():
-                log.write(f"PyTorch {kind} {way}: {us:.1f} us\n")
+            ways = {}
+            for way, us, seconds in peers(torch, arguments, name, batch, dtype):
+                ways[way] = us
+                log.write(f"PyTorch {kind} {way}: {us:.1f} us{f' after {seconds:.0f} s' if seconds else ''}\n")
+                log.flush()
             way = min(ways, key=ways.get)
             best.append((ways[way], way))
     columns = [f"{name}{f', batch {batch}' if batch > 1 else ''}", f"{kiln_us:.1f}", f"{records_us:.1f}",
@@ -118,6 +131,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--type", default="float32", choices=["float32", "tf32", "float16", "bfloat16"])
     parser.add_argument("--variants", default="", help="of `kiln tune`")
+    parser.add_argument("--layouts", default="NCHW,NHWC", help="of images in PyTorch, separated by commas")
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
