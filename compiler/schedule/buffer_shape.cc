@@ -7,8 +7,6 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr int64_t kLineBytes = 128;  // of all banks
-
 bool AlignsToLines(const Stage& stage) {
   return stage.align_factor * stage.op->type().bytes() % kLineBytes == 0 &&
          stage.align_offset % stage.align_factor == 0;

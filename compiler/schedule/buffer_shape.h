@@ -1,6 +1,6 @@
 // The shape of the buffer that holds a stage's region: dimensions in the order of the stage's
 // layout (LA steps), rows padded (SA steps). Rows that are swizzled (Hint::kSwizzle) are padded to
-// whole lines of 128 bytes alone: any other padding would be for banks, of which swizzling takes care.
+// whole lines alone: any other padding would be for banks, of which swizzling takes care.
 // Output buffers of a program have the shape of the tensor instead.
 #pragma once
 
@@ -11,6 +11,9 @@
 #include "compiler/schedule/state.h"
 
 namespace kiln::schedule {
+
+// Of shared memory, all banks of it: what swizzled rows are padded to.
+inline constexpr int64_t kLineBytes = 128;
 
 // Are the rows of the stage's buffer swizzled? What units of four warps read always is.
 bool IsSwizzled(const State& state, int s);

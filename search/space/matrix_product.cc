@@ -215,6 +215,10 @@ bool IsTransposedForWarpgroups(const MatrixProduct& product) {
   return product.unit->factor.bytes() == 4 && !product.IsAlongDepth(product.second);
 }
 
+bool IsReadAlongDepth(const MatrixProduct& product) {
+  return product.IsAlongDepth(product.second) || IsTransposedForWarpgroups(product);
+}
+
 int DepthDimension(const MatrixProduct& product, Expr load) {
   for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
     if (ir::UsesVar(load->arg(static_cast<size_t>(d)), product.depth_axis)) return d;

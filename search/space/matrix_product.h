@@ -76,6 +76,8 @@ bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
 bool IsForWarpgroups(const MatrixProduct& product);
 // Do they need the second factor transposed?
 bool IsTransposedForWarpgroups(const MatrixProduct& product);
+// Do they read the second factor along the depth, as it lies or transposed? Else along its columns, of 16 bits.
+bool IsReadAlongDepth(const MatrixProduct& product);
 // Is each step along the axis one along what it is the index of?
 bool MovesByOne(ir::Expr load, int axis);
 // The dimension of what is read whose index has the axis; none: no index has, or several.

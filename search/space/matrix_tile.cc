@@ -360,8 +360,7 @@ Status CheckMatrixTile(const State& state) {
       WhyNoMatrixTile(*product, ir::MatrixUnitScopeOf(stage.hints), splits.extents, splits.lengths);
   if (!why.empty()) return refuse(why);
   if (ir::MatrixUnitScopeOf(stage.hints) == MatrixUnitScope::kWarpgroup &&
-      (IsTransposedForWarpgroups(*product) || product->IsAlongDepth(product->second)) &&
-      !HasColumnsBeforeDepth(state, *s, *product)) {
+      IsReadAlongDepth(*product) && !HasColumnsBeforeDepth(state, *s, *product)) {
     return refuse(
         "the tile of its second factor has not columns one behind the other and neighbours along "
         "the sum, as four warps read it");

@@ -22,7 +22,7 @@ using schedule::LayoutStep;
 using schedule::State;
 using schedule::StorageAlignStep;
 
-constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32, kLineBytes = kBanks * kWordBytes;
+constexpr int kVectorBytes = 16, kWordBytes = 4, kBanks = 32;
 
 // Rows as long as they are, a multiple of a vector, an odd multiple of one, two vectors more than
 // all banks.
@@ -47,35 +47,26 @@ bool IsReadByElements(const State& state, int s) {
   });
 }
 
-// Of the tile of the second factor, in which the units of four warps read columns one behind the other and
-// neighbours along the sum, where it lies otherwise: transposed, or with a window between the two.
-std::optional<std::vector<int>> OrderForWarpgroups(const State& state, int s) {
+// The product of which stage s is the tile of the second factor, if units of four warps read it.
+std::optional<MatrixProduct> ProductOfColumns(const State& state, int s) {
   const int reader = state.attach(s).stage;
   if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
     return std::nullopt;
-  const std::optional<MatrixProduct> product = TiledProductOf(state, reader);
-  if (!product || state.dag()->node(reader).inputs[product->second->id].op != s ||
-      !(product->IsAlongDepth(product->second) || IsTransposedForWarpgroups(*product)))
+  std::optional<MatrixProduct> product = TiledProductOf(state, reader);
+  if (!product || state.dag()->node(reader).inputs[product->second->id].op != s)
     return std::nullopt;
-  return ColumnsBeforeDepth(*product);
+  return product;
 }
 
-// Are they rows of more than a line but no whole ones, of columns that units of four warps read? In parts
-// of 64 or 32 bytes, as such rows are swizzled, those are slow.
-bool HasBrokenLines(const State& state, int s) {
-  const int reader = state.attach(s).stage;
-  if (ir::MatrixUnitScopeOf(state.stage(reader).hints) != ir::MatrixUnitScope::kWarpgroup)
-    return false;
-  const std::optional<MatrixProduct> product = TiledProductOf(state, reader);
-  const MatrixSplits splits = MatrixSplitsOf(state, reader);
-  if (!product || splits.lengths.empty() || product->IsAlongDepth(product->second) ||
-      IsTransposedForWarpgroups(*product) ||
-      state.dag()->node(reader).inputs[product->second->id].op != s)
-    return false;
+// Are rows of columns longer than a line, and no whole ones? In parts of 64 or 32 bytes, as they would be
+// swizzled, the copy engine is slow.
+bool HasBrokenLines(const State& state, int s, const MatrixProduct& product) {
+  const MatrixSplits splits = MatrixSplitsOf(state, state.attach(s).stage);
+  if (splits.lengths.empty()) return false;
   const int64_t bytes =
-      ProductOfCounts(splits.lengths[product->TiledColumn(splits.lengths.size())]) *
-      product->unit->factor.bytes();
-  return bytes > kLineBytes && bytes % kLineBytes != 0;
+      ProductOfCounts(splits.lengths[product.TiledColumn(splits.lengths.size())]) *
+      product.unit->factor.bytes();
+  return bytes > schedule::kLineBytes && bytes % schedule::kLineBytes != 0;
 }
 
 LayoutSteps StepsOf(int s, std::vector<int> order, Padding padding) {
@@ -163,13 +154,16 @@ LayoutSteps RandomLayout(const State& state, int s, const Parameters& parameters
   const std::array<Padding, 4> paddings = Paddings(state, s);
   // Matrix units read whole vectors, 8 rows at once: an odd multiple is free of bank conflicts.
   // Single elements of four rows are so where a row begins 8 banks behind the one before.
-  if (std::optional<std::vector<int>> wanted = OrderForWarpgroups(state, s);
-      wanted && *wanted != order)
-    return StepsOf(s, *std::move(wanted), paddings[0]);
-  if (HasBrokenLines(state, s)) {
-    const Padding whole_lines = {kLineBytes / op.type().bytes(), 0};
-    return StepsOf(s, std::move(order),
-                   Chance(rng, parameters.pad_matrix_prob) ? whole_lines : paddings[0]);
+  if (const std::optional<MatrixProduct> product = ProductOfColumns(state, s)) {
+    if (IsReadAlongDepth(*product)) {
+      // Columns one behind the other, where they lie otherwise: transposed, or with a window between the two.
+      std::vector<int> wanted = ColumnsBeforeDepth(*product);
+      if (wanted != order) return StepsOf(s, std::move(wanted), paddings[0]);
+    } else if (HasBrokenLines(state, s, *product)) {
+      const Padding whole_lines = {static_cast<int>(schedule::kLineBytes) / op.type().bytes(), 0};
+      return StepsOf(s, std::move(order),
+                     Chance(rng, parameters.pad_matrix_prob) ? whole_lines : paddings[0]);
+    }
   }
   if (state.stage(state.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0) {
     const size_t padded = IsReadByElements(state, s) ? 3 : 2;

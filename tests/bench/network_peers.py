@@ -6,11 +6,11 @@ usage: network_peers.py KILN FOLDER [--networks NAME[:BATCH],...] [--type TYPE] 
 
 Each network of the zoo is tuned by `KILN tune network:NAME --target cuda` for --minutes into FOLDER/NAME.db (--minutes 0:
 compiled with what is there), compiled, and timed. The peer is the same network in PyTorch (peer_networks.py): random
-weights, cuDNN choosing by measuring, channels first and last (of images, --layouts), called by itself and as a CUDA graph;
-with --compile also by torch.compile in its mode max-autotune. --type is float32, tf32 (10 bits of each factor instead of 23), float16 or bfloat16
-of both sides; beside float32 stands PyTorch's TF32. Prints a table in microseconds a run: the fastest of PyTorch's ways,
-and how many times as long as Kiln it takes. --verify runs `KILN verify --kernels` on the very file. FOLDER/NAME.txt has
-them all as they come, with what tuning, compiling and verifying said last.
+weights, cuDNN choosing by measuring, channels of images first and last (--layouts), called by itself and as a CUDA graph;
+with --compile also by torch.compile in its mode max-autotune. --type is float32, tf32 (10 bits of each factor instead of
+23), float16 or bfloat16 of both sides; beside float32 stands PyTorch's TF32. Prints a table in microseconds a run: the
+fastest of PyTorch's ways, and how many times as long as Kiln it takes. --verify runs `KILN verify --kernels` on the very
+file. FOLDER/NAME.txt has them all as they come, with what tuning, compiling and verifying said last.
 """
 import argparse
 import json
@@ -21,6 +21,7 @@ import time
 
 import peer_networks
 
+LAYOUTS = ("NCHW", "NHWC")
 NETWORKS = ["resnet-50", "mobilenet_v2", "squeezenet_v1.1", "inception_v3", "bert-base", "vit-b-16", "resnet-50:16"]
 
 
@@ -41,7 +42,7 @@ def median_us(torch, call, calls):
 def peers(torch, arguments, name, batch, dtype):
     """(name, microseconds, seconds that it took to compile) of each way to run it."""
     images = name not in peer_networks.OF_WORDS
-    for layout in arguments.layouts.split(",") if images else ("",):
+    for layout in arguments.layouts if images else ("",):
         network, x = peer_networks.make(name, batch)
         network = network.cuda().to(dtype)
         x = x.cuda().to(dtype) if x.is_floating_point() else x.cuda()
@@ -121,6 +122,13 @@ def row(torch, arguments, name, batch):
     return f"| {' | '.join(columns)} |"
 
 
+def layouts(text):
+    named = text.split(",")
+    if not set(named) <= set(LAYOUTS):
+        raise argparse.ArgumentTypeError(f"{text}: expected some of {','.join(LAYOUTS)}")
+    return named
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("kiln")
@@ -131,7 +139,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--type", default="float32", choices=["float32", "tf32", "float16", "bfloat16"])
     parser.add_argument("--variants", default="", help="of `kiln tune`")
-    parser.add_argument("--layouts", default="NCHW,NHWC", help="of images in PyTorch, separated by commas")
+    parser.add_argument("--layouts", type=layouts, default=LAYOUTS, help="of images in PyTorch, of " + ",".join(LAYOUTS))
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()

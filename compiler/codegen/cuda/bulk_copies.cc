@@ -315,21 +315,23 @@ StatusOr<CudaBulkCopies::Tile> CudaBulkCopies::FindTile(const Copy& copy) {
   if (swizzle->second.interleaved_rows > 0)
     KILN_RETURN_IF_ERROR(SplitRows(swizzle->second, shape, tile));
   if (tile.has_whole()) KILN_RETURN_IF_ERROR(CheckTensorMap(tile.map));
-  const int64_t in_last = UsedOfRow(copy, shape.back()) - (tile.panels - 1) * width;
-  if (in_last > 0 && in_last < width && !tile.pieces) {
-    tile.last_panel = tile.map;
-    tile.last_panel->box[0] = in_last;
-    KILN_RETURN_IF_ERROR(CheckTensorMap(*tile.last_panel));
-  }
+  KILN_RETURN_IF_ERROR(FindLastPanel(copy, shape.back(), tile));
   return tile;
 }
 
-// Elements of a row of the tile, whole pieces of 16 bytes: what is behind them is padding.
-int64_t CudaBulkCopies::UsedOfRow(const Copy& copy, int64_t row) {
-  const int64_t piece = kPieceBytes / exprs_.buffer(copy.store->slot).type.bytes();
+// `row`: elements of a row of the buffer. What is behind those that the copy stores, whole pieces of 16 bytes,
+// is padding.
+Status CudaBulkCopies::FindLastPanel(const Copy& copy, int64_t row, Tile& of) {
+  if (of.pieces) return OkStatus();
+  const int64_t piece = kPieceBytes / of.map.element_bytes;
   const arith::Interval range =
       scope_.simplifier().RangeOf(exprs_.IndexOf(copy.store->indices().back()));
-  return std::min(row, RoundUp(range.hi + 1, piece));
+  const int64_t used = RoundUp(std::min(range.hi, row - 1) + 1, piece),
+                in_last = used - (of.panels - 1) * of.width;
+  if (in_last < 1 || in_last == of.width) return OkStatus();
+  of.last_panel = of.map;
+  of.last_panel->box[0] = in_last;
+  return CheckTensorMap(*of.last_panel);
 }
 
 // Where a tile starts: no thread and no loop over its elements changes that.

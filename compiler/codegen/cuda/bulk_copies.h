@@ -153,8 +153,7 @@ class CudaBulkCopies {
     // Can it come at once, as `map` has it?
     bool has_whole() const { return !pieces || !pieces->are_all; }
     int64_t bytes() const {
-      const int64_t of_panels = BoxBytes(map) * (last_panel ? panels - 1 : panels) +
-                                (last_panel ? BoxBytes(*last_panel) : 0);
+      const int64_t of_panels = BoxBytes(map) * (panels - 1) + BoxBytes(last_panel.value_or(map));
       return of_panels * (half_rows > 0 ? 2 : 1);
     }
   };
@@ -165,7 +164,7 @@ class CudaBulkCopies {
   void CollectCopies(ir::Stmt stmt, std::vector<int32_t>& vars);
   Status FindTiles();
   StatusOr<Tile> FindTile(const Copy& copy);
-  int64_t UsedOfRow(const Copy& copy, int64_t row);
+  Status FindLastPanel(const Copy& copy, int64_t row, Tile& of);
   StatusOr<std::vector<arith::Linear>> StartOf(const Copy& copy, ir::Expr load,
                                                std::vector<arith::Linear>& places);
   bool Implies(const arith::Linear& form, const arith::Linear& condition, bool is_negative);

@@ -91,7 +91,12 @@ void CudaQuadStores::SetRows(Stmt loop, int64_t tiles_of_row) {
 }
 
 Linear CudaQuadStores::PlaceAt(Stmt loop, const Access& access, int64_t v, int64_t lane) {
-  scope_.SetValue(loop->var, InGroup(arith::Constant(v)));
+  return PlaceOf(loop, access, InGroup(arith::Constant(v)), lane);
+}
+
+// `tile`: its number in the loop.
+Linear CudaQuadStores::PlaceOf(Stmt loop, const Access& access, const Linear& tile, int64_t lane) {
+  scope_.SetValue(loop->var, tile);
   scope_.SetValue(pairs_->var, arith::Constant(lane));
   Linear place = exprs_.PlaceOf(access.slot, access.indices).offset;
   scope_.ResetValue(loop->var);
@@ -126,12 +131,7 @@ bool CudaQuadStores::MatchesInRows(Stmt loop, Stmt store, int32_t thread) {
   SetRows(loop, loop->extent);
   if (Matches(loop, store, thread)) return true;
   const auto place = [&](int64_t tile) {
-    scope_.SetValue(loop->var, arith::Constant(tile));
-    scope_.SetValue(pairs_->var, arith::Constant(0));
-    Linear offset = exprs_.PlaceOf(store->slot, store->indices()).offset;
-    scope_.ResetValue(loop->var);
-    scope_.ResetValue(pairs_->var);
-    return offset;
+    return PlaceOf(loop, {store->slot, store->indices()}, arith::Constant(tile), 0);
   };
   const Linear first = place(0);
   int64_t tiles = 1;

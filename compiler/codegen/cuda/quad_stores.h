@@ -105,6 +105,8 @@ class CudaQuadStores {
   bool IsOfQuads(ir::Stmt loop, const Access& access, int32_t thread);
   bool IsSameInQuad(ir::Expr e, int32_t thread) const;
   bool FindLoads(ir::Stmt loop, ir::Stmt store, int32_t thread);
+  arith::Linear PlaceOf(ir::Stmt loop, const Access& access, const arith::Linear& tile,
+                        int64_t lane);
   arith::Linear PlaceAt(ir::Stmt loop, const Access& access, int64_t v, int64_t lane);
   std::string Vector(ir::Stmt loop, const Access& access, int32_t thread);
   std::vector<std::string> PairAt(ir::Stmt loop, ir::Stmt store, int64_t v,
