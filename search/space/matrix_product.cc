@@ -26,14 +26,17 @@ bool Reads(Expr load, int axis) {
   return std::ranges::any_of(load->args(), [&](Expr index) { return ir::UsesVar(index, axis); });
 }
 
-// The axes in the index of neighbours in memory.
-std::set<int> NeighbourAxes(Expr load) {
+std::set<int> AxesOf(Expr index) {
   std::set<int> axes;
-  if (load->num_args == 0) return axes;
-  ir::Visit(load->args().back(), [&](Expr e) {
+  ir::Visit(index, [&](Expr e) {
     if (e->op == Op::kVar) axes.insert(e->id);
   });
   return axes;
+}
+
+// The axes in the index of neighbours in memory.
+std::set<int> NeighbourAxes(Expr load) {
+  return load->num_args == 0 ? std::set<int>() : AxesOf(load->args().back());
 }
 
 // Of the axis, or of axis // group where there is a group, in a sum of products by constants. Nothing:
@@ -89,6 +92,21 @@ bool IsPart(const MatrixProduct& product) {
          std::ranges::any_of(product.second->args(), is_part);
 }
 
+// The axis that numbers groups. False: there are several.
+bool FindGroups(MatrixProduct& product) {
+  for (int axis = 0; axis < static_cast<int>(product.axes.size()); ++axis) {
+    const MatrixAxis kind = product.axes[static_cast<size_t>(axis)];
+    if (kind == MatrixAxis::kBatch) continue;
+    const Expr other = kind == MatrixAxis::kRow ? product.second : product.first;
+    const std::optional<int64_t> size = GroupOf(other, axis);
+    if (!size) continue;
+    if (product.group_axis >= 0) return false;
+    product.group_axis = axis;
+    product.group_size = *size;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
@@ -122,8 +140,8 @@ std::optional<MatrixProduct> MatrixProductInAnyOrder(const dag::Operator& op) {
     product.depth_axis = loop;
   }
   if (longest < product.unit->depth() / 2) return std::nullopt;
-  product.group_columns = GroupOf(first, spatial - 1).value_or(0);
-  product.is_part = product.group_columns > 0 || IsPart(product);
+  if (!FindGroups(product)) return std::nullopt;
+  product.is_part = product.group_axis >= 0 || IsPart(product);
   if (product.is_part && longest % product.unit->depth() != 0) return std::nullopt;
   // Bytes come in pairs of neighbours, which belong to one thread.
   if (product.unit->factor.bytes() == 1) {
@@ -143,7 +161,7 @@ std::optional<MatrixProduct> MatrixProductOf(const dag::Operator& op) {
 std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product) {
   const auto count = [&](MatrixAxis axis) { return std::ranges::count(product.axes, axis); };
   if (!IsTransposedForWarpgroups(product) || !product.IsAlongDepth(product.first) ||
-      product.group_columns > 0 || count(MatrixAxis::kRow) != 1 || count(MatrixAxis::kColumn) != 1)
+      product.group_axis >= 0 || count(MatrixAxis::kRow) != 1 || count(MatrixAxis::kColumn) != 1)
     return std::nullopt;
   MatrixProduct exchanged = product;
   std::swap(exchanged.first, exchanged.second);
@@ -167,17 +185,20 @@ bool MatrixProduct::IsReadable(Expr load) const {
 }
 
 bool MatrixProduct::IsAlongDepth(Expr load) const {
-  const std::set<int> in_row = NeighbourAxes(load);
-  if (!in_row.contains(depth_axis)) return false;
-  const Expr index = load->args().back();
+  return load->num_args > 0 && MovesAlongDepth(load->args().back(), load->type.bytes());
+}
+
+bool MatrixProduct::MovesAlongDepth(Expr index, int64_t bytes) const {
+  const std::set<int> axes_of_index = AxesOf(index);
+  if (!axes_of_index.contains(depth_axis)) return false;
   // Which part of the sum it is, is the same for all of a tile: a part begins at a whole vector.
-  const int64_t vector = kVectorBytes / load->type.bytes();
+  const int64_t vector = kVectorBytes / bytes;
   const auto spatial = static_cast<int>(axes.size());
-  return std::ranges::all_of(in_row, [&](int axis) {
+  return std::ranges::all_of(axes_of_index, [&](int axis) {
     const std::optional<int64_t> coefficient = CoefficientOf(index, axis);
     if (axis == depth_axis) return coefficient == 1;
-    if (group_columns > 0 && axis == spatial - 1) {
-      const std::optional<int64_t> of_group = CoefficientOf(index, axis, group_columns);
+    if (axis == group_axis) {
+      const std::optional<int64_t> of_group = CoefficientOf(index, axis, group_size);
       return of_group && *of_group % vector == 0;
     }
     const bool is_part = axis >= spatial || axes[static_cast<size_t>(axis)] == MatrixAxis::kBatch;

@@ -3,8 +3,8 @@
 // A sum of products of two elements that a unit multiplies (compiler/ir/matrix_unit.h) is a matrix
 // product: spatial axes that the first factor alone is read by are rows, those of the second alone
 // columns, those of both batches; the reduce axes are its depth. Convolutions are such products as
-// they stand: their windows are what is read, and are fetched once for all of a tile. Where the last
-// axis numbers groups of columns by its quotient, as in grouped convolutions, a tile is of one group. In
+// they stand: their windows are what is read, and are fetched once for all of a tile. Where an axis of rows
+// or of columns numbers groups by its quotient, as in grouped convolutions, a tile is of one group. In
 // memory both factors have neighbours along the depth, or the first along its only row axis, the second
 // along the last axis. Others are put in such an order first (sketch_rules/transposed_factor.cc).
 //
@@ -36,14 +36,18 @@ struct MatrixProduct {
   int depth_axis = -1;  // the reduce axis, as a loop of the untiled stage, that tiles cut
   ir::Expr first = nullptr, second = nullptr;         // the factors' loads
   int64_t columns_of_thread = 2, rows_of_thread = 1;  // neighbours
-  int64_t group_columns =
-      0;  // columns of a group, which the columns of a block divide; 0: no groups
+  // The axis whose quotient by group_size is the number of a group, which the other factor is read by too;
+  // -1: there are no groups. What a block covers of it divides group_size.
+  int group_axis = -1;
+  int64_t group_size = 0;
   // Is the depth a part of a sum that is split, or of the channels, of a group? Behind it are not zeros
   // but the next part, so that steps divide it.
   bool is_part = false;
 
   // Is it read along the depth?
   bool IsAlongDepth(ir::Expr load) const;
+  // Would it be, of elements of so many bytes, if the dimension of this index were the last one?
+  bool MovesAlongDepth(ir::Expr index, int64_t bytes) const;
   // Can units read it as it lies in memory: along the depth, or the first along its only row axis, the
   // second along the last axis?
   bool IsReadable(ir::Expr load) const;

@@ -43,6 +43,18 @@ int64_t MostVThreads(const target::HardwareParams& hardware, bool has_matrix_hin
                          : hardware.max_vthread_extent;
 }
 
+namespace {
+
+// Does a tile divide the axis that numbers groups as groups do?
+bool IsOfOneGroup(const MatrixProduct& product, std::span<const std::vector<int64_t>> lengths) {
+  if (product.group_axis < 0) return true;
+  const auto axis = static_cast<size_t>(product.group_axis);
+  const size_t before = product.axes.size() - lengths.size();
+  return axis >= before && product.group_size % ProductOfCounts(lengths[axis - before]) == 0;
+}
+
+}  // namespace
+
 // ---- drawing
 
 namespace {
@@ -93,16 +105,29 @@ std::vector<int64_t> ShareOut(int64_t threads, std::span<const int64_t> extents,
   return parts;
 }
 
+// What threads may cover of the tiled axes, of these extents: of that which numbers groups, one of them.
+std::vector<int64_t> ExtentsForThreads(const MatrixProduct& product,
+                                       std::span<const int64_t> extents, int64_t thread_rows) {
+  std::vector<int64_t> covered(extents.begin(), extents.end());
+  const size_t before = product.axes.size() - extents.size();
+  const auto group_axis = static_cast<size_t>(product.group_axis);
+  if (product.group_axis >= 0 && group_axis >= before &&
+      product.axes[group_axis] == MatrixAxis::kRow)
+    covered[group_axis - before] = std::max<int64_t>(1, product.group_size / thread_rows);
+  return covered;
+}
+
 // Threads and virtual threads of the row axes, the last one first, anyhow. False: this draw does not
 // fit.
 bool ShareRowsOut(const MatrixProduct& product, MatrixUnitScope scope,
                   std::span<const int64_t> extents, const std::vector<size_t>& rows,
                   int64_t thread_rows, std::vector<std::vector<int64_t>>& tile, Rng& rng) {
+  const std::vector<int64_t> room = ExtentsForThreads(product, extents, thread_rows);
+  const int64_t least = scope == MatrixUnitScope::kWarpgroup ? kWarpgroupWarps : 1;
   std::vector<int64_t> threads;
   for (int64_t warps = RandomWarps(scope, rng); threads.empty(); warps /= 2) {
-    if (scope == MatrixUnitScope::kWarpgroup && (warps < 1 || warps % kWarpgroupWarps != 0))
-      return false;
-    threads = ShareOut(kMatrixThreadRows * std::max<int64_t>(1, warps), extents, rows, rng);
+    if (warps < least || warps % least != 0) return false;
+    threads = ShareOut(kMatrixThreadRows * warps, room, rows, rng);
   }
   for (size_t i = 0; i < rows.size(); ++i) tile[rows[i]][1] = threads[i];
   tile[rows[0]].back() = product.rows_of_thread;
@@ -168,9 +193,8 @@ std::vector<std::vector<int64_t>> RandomMatrixTile(const MatrixProduct& product,
   const int64_t room = kMaxElements / (thread_rows * product.columns_of_thread);
   std::vector<int64_t> choices;
   for (const int64_t n : ColumnTiles(scope)) {
-    const bool is_of_group =
-        product.group_columns == 0 || product.group_columns % (n * ProductOfCounts(columns)) == 0;
-    if (n <= most && n <= room && is_of_group) choices.push_back(n);
+    columns[0] = n;
+    if (n <= most && n <= room && IsOfOneGroup(product, tile)) choices.push_back(n);
   }
   if (choices.empty()) return {};
   columns[0] = PickFrom(rng, choices);
@@ -261,8 +285,6 @@ std::string WhyNoColumns(const MatrixProduct& product, MatrixUnitScope scope,
     return fmt::format("its column axis has not 4, 8, 16 or 32 threads with {} neighbours each",
                        product.columns_of_thread);
   }
-  if (product.group_columns > 0 && product.group_columns % ProductOfCounts(t) != 0)
-    return "its columns are of several groups";
   if (scope != MatrixUnitScope::kWarpgroup) return "";
   if (warps != 1) return "four warps together are beside others";
   if (t[0] % 2 != 0 || t[0] > kMaxWarpgroupColumns)
@@ -280,6 +302,7 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   const bool is_warpgroup = scope == MatrixUnitScope::kWarpgroup;
   if (is_warpgroup && !IsForWarpgroups(product))
     return "four warps multiply 16-bit floats, or what has its neighbours along the sum";
+  if (!IsOfOneGroup(product, lengths)) return "a block has results of several groups";
   const size_t column = product.TiledColumn(lengths.size());
   if (std::string why = WhyNoColumns(product, scope, lengths[column]); !why.empty()) return why;
   int64_t rows = 1, vrows = 0,

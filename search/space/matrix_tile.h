@@ -8,6 +8,7 @@
 //     in the innermost row axis that has some; or the only row axis is [any, any, a, b] with a*b =
 //     rows_of_thread = 2, of bytes that are neighbours along it;
 //   * other columns are [any, 1, 1, 1], and batches [1, 1, 1, 1];
+//   * what it covers of an axis that numbers groups divides a group;
 //   * one reduce axis has an innermost length that is a multiple of the depth.
 // Sums may be split (search/space/sketch_rules/reduction_split.cc): the number of the part is a batch,
 // and parts begin at multiples of 16 bytes.

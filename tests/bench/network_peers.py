@@ -2,15 +2,16 @@
 """Networks on this GPU: Kiln beside PyTorch, in the same run.
 
 usage: network_peers.py KILN FOLDER [--networks NAME[:BATCH],...] [--type TYPE] [--minutes N] [--trials N] [--seed N]
-                        [--variants NAME] [--layouts NAME,...] [--compile] [--verify]
+                        [--variants NAME] [--layouts NAME,...] [--compile] [--freeze] [--verify]
 
 Each network of the zoo is tuned by `KILN tune network:NAME --target cuda` for --minutes into FOLDER/NAME.db (--minutes 0:
 compiled with what is there), compiled, and timed. The peer is the same network in PyTorch (peer_networks.py): random
 weights, cuDNN choosing by measuring, channels of images first and last (--layouts), called by itself and as a CUDA graph;
-with --compile also by torch.compile in its mode max-autotune. --type is float32, tf32 (10 bits of each factor instead of
-23), float16 or bfloat16 of both sides; beside float32 stands PyTorch's TF32. Prints a table in microseconds a run: the
-fastest of PyTorch's ways, and how many times as long as Kiln it takes. --verify runs `KILN verify --kernels` on the very
-file. FOLDER/NAME.txt has them all as they come, with what tuning, compiling and verifying said last.
+with --compile also by torch.compile in its mode max-autotune, to which weights are constants with --freeze. --type is
+float32, tf32 (10 bits of each factor instead of 23), float16 or bfloat16 of both sides; beside float32 stands PyTorch's
+TF32. Prints a table in microseconds a run: the fastest of PyTorch's ways, and how many times as long as Kiln it takes.
+--verify runs `KILN verify --kernels` on the very file. FOLDER/NAME.txt has them all as they come, with what tuning,
+compiling and verifying said last.
 """
 import argparse
 import json
@@ -61,7 +62,8 @@ def peers(torch, arguments, name, batch, dtype):
             for _ in range(5):
                 fast(x)
             seconds = time.monotonic() - start
-            yield f"compiled {layout}".strip(), median_us(torch, lambda: fast(x), 20), seconds
+            frozen = "frozen, " if arguments.freeze else ""
+            yield f"{frozen}compiled {layout}".strip(), median_us(torch, lambda: fast(x), 20), seconds
 
 
 def allow_tf32(torch, is_allowed):
@@ -141,12 +143,16 @@ def main():
     parser.add_argument("--variants", default="", help="of `kiln tune`")
     parser.add_argument("--layouts", type=layouts, default=LAYOUTS, help="of images in PyTorch, of " + ",".join(LAYOUTS))
     parser.add_argument("--compile", action="store_true", help="torch.compile as well")
+    parser.add_argument("--freeze", action="store_true", help="torch.compile folds weights")
     parser.add_argument("--verify", action="store_true")
     arguments = parser.parse_args()
     os.makedirs(arguments.folder, exist_ok=True)
 
     import torch  # pylint: disable=import-outside-toplevel
     torch.backends.cudnn.benchmark = True
+    if arguments.freeze:
+        import torch._inductor.config  # pylint: disable=import-outside-toplevel
+        torch._inductor.config.freezing = True  # pylint: disable=protected-access
     print(torch.cuda.get_device_name())
     columns = ["network", "Kiln", "by its records", f"PyTorch {arguments.type}", "times"]
     columns += ["PyTorch TF32"] if arguments.type == "float32" else []

@@ -95,6 +95,9 @@ TEST(TransposedFactors, ChannelsThatDoNotComeLast) {
       {"conv2d_nchw", "2,15,15,16,64,3,3,2,1", "", ir::kBFloat16},
       {"conv2d_nchw", "1,12,12,32,64,3,3,1,1", "", ir::kFloat32},
       {"conv2d_nchw", "1,12,12,32,64,3,3,1,1,2", "", ir::kInt8},
+      {"conv2d_nchw", "1,12,12,64,64,3,3,1,1,1,4", "bias,relu", ir::kFloat16},
+      {"conv2d_nchw", "1,7,19,64,32,3,3,2,1,1,2", "", ir::kFloat32},
+      {"conv2d_nchw", "1,8,8,128,128,1,1,1,0,1,2", "", ir::kInt8},
       {"conv3d_ncdhw", "1,3,8,8,32,16,3,3,3,1,1", "", ir::kFloat16}};
   for (const dag::OpCase& c : kChannelsSecond) {
     SCOPED_TRACE(c.Name());
@@ -122,6 +125,7 @@ TEST(TransposedFactors, SamplesFit) {
   for (const dag::OpCase& c :
        {dag::OpCase{"conv2d_nchw", "1,28,28,64,64,3,3,1,1", "bias,relu", ir::kFloat16},
         dag::OpCase{"conv2d_nchw", "2,15,15,32,64,3,3,2,1", "", ir::kInt8},
+        dag::OpCase{"conv2d_nchw", "1,14,14,192,96,3,3,1,1,1,3", "relu", ir::kFloat16},
         dag::OpCase{"conv2d_nhwc", "1,14,14,32,64,3,3,1,1", "", ir::kFloat32}}) {
     SCOPED_TRACE(c.Name());
     const Task task = MatrixTask(c);

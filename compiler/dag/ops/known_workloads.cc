@@ -84,6 +84,8 @@ constexpr KnownWorkload kMatrix[] = {
     {"conv2d_nhwc", "1,28,28,96,64,1,1,2,0"},
     {"conv2d_nhwc", "1,12,12,64,32,3,3,1,2,2"},
     {"conv2d_nhwc", "1,14,14,64,64,3,3,1,1,groups=4"},
+    {"conv2d_nchw", "1,28,28,128,96,3,3,1,1", "relu"},
+    {"conv2d_nchw", "2,27,29,256,128,3,3,2,1,groups=2", "bias"},
     {"conv1d_nwc", "1,100,64,48,5,2,2"},
     {"conv3d_ndhwc", "1,6,10,10,32,16,3,3,3,1,1"},
     {"conv2d_transpose_nhwc", "1,8,8,32,64,4,4,2,1"},

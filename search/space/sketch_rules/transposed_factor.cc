@@ -71,7 +71,8 @@ class TransposedFactor final : public SketchRule {
     // Does the sum move along a dimension of its own?
     const int depth = DepthDimension(product, load);
     const ir::Expr index = load->arg(static_cast<size_t>(depth));
-    return depth + 1 < static_cast<int>(load->num_args) && index->op == ir::Op::kVar;
+    return depth + 1 < static_cast<int>(load->num_args) &&
+           product.MovesAlongDepth(index, load->type.bytes());
   }
 
   // Is it an input that the product alone reads, in one place, as it lies in memory, or with zeros around
