@@ -226,6 +226,8 @@ bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit) {
 }
 
 bool IsForWarpgroups(const MatrixProduct& product) {
+  // A window that moves by two fetches what is between its columns.
+  if (!MovesByOne(product.second, product.column_axis)) return false;
   const int64_t bytes = product.unit->factor.bytes();
   const bool is_first = product.IsAlongDepth(product.first),
              is_second = product.IsAlongDepth(product.second);

@@ -25,6 +25,7 @@ namespace {
 
 using schedule::State;
 using testing::HasSubstr;
+using testing::Not;
 
 Parameters OfSmallProducts() {
   Parameters parameters;
@@ -141,6 +142,29 @@ TEST(TransposedFactors, SamplesFit) {
       ++found;
     }
     EXPECT_GE(found, 20u);
+  }
+}
+
+// Tiles of four warps are not drawn where a window moves by two along the columns: none would fit.
+TEST(TransposedFactors, NoneOfFourWarpsHaveColumnsApart) {
+  const Parameters parameters = OfSmallProducts();
+  for (const bool is_strided : {false, true}) {
+    const Task task =
+        MatrixTask({"conv2d_nchw", is_strided ? "1,33,33,128,32,3,3,2,1" : "1,16,16,128,32,3,3,1,1",
+                    "", ir::kFloat16});
+    Rng rng(EnvironmentOr("KILN_SEED", 1));
+    int of_four_warps = 0;
+    for (const Sketch& sketch : SketchesThatTranspose(task, parameters)) {
+      for (int draw = 0; draw < 20; ++draw) {
+        const StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
+        if (!state.ok()) {
+          EXPECT_THAT(state.status().message(), Not(HasSubstr("a window moves the columns")));
+        } else if (IsOfFourWarps(*state)) {
+          ++of_four_warps;
+        }
+      }
+    }
+    EXPECT_EQ(of_four_warps == 0, is_strided);
   }
 }
 
