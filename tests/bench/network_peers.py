@@ -11,11 +11,12 @@ with --compile also by torch.compile in its mode max-autotune, to which weights 
 float32, tf32 (10 bits of each factor instead of 23), float16 or bfloat16 of both sides; beside float32 stands PyTorch's
 TF32. Prints a table in microseconds a run: the fastest of PyTorch's ways, and how many times as long as Kiln it takes.
 --verify runs `KILN verify --kernels` on the very file. FOLDER/NAME.txt has them all as they come, with what tuning,
-compiling and verifying said last.
+compiling and verifying said last, and the trials that failed.
 """
 import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -82,6 +83,12 @@ def run(command):
     return done.stdout
 
 
+def failed_trials(kiln, said, database):
+    """What `kiln jobs` says of them, where tuning said that there are some."""
+    job = re.search(r"failed trials: .* jobs (\w+)", said)
+    return run([kiln, "jobs", job[1], "--db", database]) if job else ""
+
+
 def ours(arguments, name, batch, log):
     """Microseconds of a run by Kiln, and by its records."""
     path = os.path.join(arguments.folder, f"{name}-{batch}" if batch > 1 else name)
@@ -92,7 +99,7 @@ def ours(arguments, name, batch, log):
     if arguments.minutes > 0:
         said = run([arguments.kiln, "tune", *network, "--minutes", str(arguments.minutes), "--trials", str(arguments.trials),
                     "--seed", str(arguments.seed), "--quiet"])
-        log.write("\n".join(said.splitlines()[-40:]) + "\n")
+        log.write("\n".join(said.splitlines()[-40:]) + "\n" + failed_trials(arguments.kiln, said, path + ".db"))
     log.write(run([arguments.kiln, "compile", *network, "--kernels", "-o", path + ".kiln"]))
     log.write(run([arguments.kiln, "bench", path + ".kiln", "--profile"]))
     bench = json.loads(run([arguments.kiln, "bench", path + ".kiln", "--json", "--repeat", "20"]))
