@@ -75,8 +75,8 @@ std::optional<MatrixProduct> ExchangedForWarpgroups(const MatrixProduct& product
 // Has the target's architecture any matrix units? Those of four warps together (sm_90)?
 bool HasMatrixUnits(const target::Target& target);
 bool HasWarpgroupUnits(const target::Target& target);
-// May those be used that multiply such factors? Do four warps together multiply them? Columns are one element
-// apart for these, unlike those of an image without channels last under a window that moves by two.
+// May those be used that multiply such factors? Do four warps together multiply them? For these columns lie
+// beside each other, unlike those of an NCHW image under a window that moves by two.
 bool HasMatrixUnit(const target::Target& target, const ir::MatrixUnit& unit);
 bool IsForWarpgroups(const MatrixProduct& product);
 // Do they need the second factor transposed?

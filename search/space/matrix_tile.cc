@@ -301,9 +301,8 @@ std::string WhyNoMatrixTile(const MatrixProduct& product, MatrixUnitScope scope,
   if (axes.empty()) return "its axes are not tiled in five levels";
   const bool is_warpgroup = scope == MatrixUnitScope::kWarpgroup;
   if (is_warpgroup && !IsForWarpgroups(product))
-    return "four warps multiply 16-bit floats, or what has its neighbours along the sum, of "
-           "columns that lie "
-           "beside each other";
+    return "four warps multiply 16-bit floats, or what has its neighbours along the sum, and "
+           "columns that lie beside each other";
   if (!IsOfOneGroup(product, lengths)) return "a block has results of several groups";
   const size_t column = product.TiledColumn(lengths.size());
   if (std::string why = WhyNoColumns(product, scope, lengths[column]); !why.empty()) return why;
