@@ -106,8 +106,9 @@ constexpr int kStackBytes = 256 << 10, kMaxThreads = 1024, kMaxCluster = 8;
 struct Fiber {
   ucontext_t context;
   char* stack;
-  unsigned thread, shuffles;  // thread of the block
-  bool is_done, waits_for_cluster, has_left;
+  unsigned thread;  // of the block
+  unsigned shuffles, of_warpgroup;  // exchanges so far, of the warp and of four warps
+  bool is_done, waits_for_cluster, waits_for_warp, has_left;
   bool has_started;  // products of the warpgroup, since it loaded for them
   bool spins;        // waits for a barrier in shared memory
 };
@@ -126,8 +127,11 @@ static void Enter() {
 static void __syncthreads() {
   swapcontext(&current->context, &main_context);
 }
-// All threads of the block reach it.
-static void __syncwarp() { __syncthreads(); }
+// The threads of a warp wait for each other, not for those of others.
+static void __syncwarp() {
+  current->waits_for_warp = true;
+  swapcontext(&current->context, &main_context);
+}
 static void emulated_cluster_barrier() {
   current->waits_for_cluster = true;
   swapcontext(&current->context, &main_context);
@@ -151,26 +155,26 @@ template <typename T> const T* emulated_in_block(const T* mine, unsigned block) 
   if (block == resident) return mine;
   return (const T*)(shared_of[block] + ((const char*)mine - __start_kiln_shared));
 }
-// All threads of the block shuffle together. A thread is at most one shuffle ahead: two slots do.
+// All threads of the warp shuffle together. A thread is at most one shuffle ahead: two slots do.
 static unsigned char shuffle_slots[2][kMaxThreads][32];  // of the block
 template <typename T> T __shfl_down_sync(unsigned mask, T value, unsigned delta, int width) {
   const unsigned self = current->thread, lane = self % 32;
   if (!(mask >> lane & 1)) __builtin_trap();
   auto& slots = shuffle_slots[current->shuffles++ % 2];
   memcpy(slots[self], &value, sizeof(T));
-  __syncthreads();
+  __syncwarp();
   if (lane % width + delta < width) {
     if (!(mask >> (lane + delta) & 1)) __builtin_trap();
     memcpy(&value, slots[self + delta], sizeof(T));
   }
   return value;
 }
-// What each thread of this one's warp has; all threads of the block exchange together.
+// What each thread of this one's warp has.
 template <typename T> void ExchangeInWarp(const T& mine, T (&all)[32]) {
   const unsigned self = current->thread, first = self / 32 * 32;
   auto& slots = shuffle_slots[current->shuffles++ % 2];
   memcpy(slots[self], &mine, sizeof(T));
-  __syncthreads();
+  __syncwarp();
   for (unsigned i = 0; i < 32; ++i) memcpy(&all[i], slots[first + i], sizeof(T));
 }
 template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
@@ -301,10 +305,10 @@ template <int kPending> void late_wait_for_copies() {
 static void ResetProducts(size_t fiber);
 static void Start(Fiber& fiber, unsigned thread) {
   fiber.thread = thread;
-  fiber.waits_for_cluster = fiber.has_left = fiber.has_started = false;
+  fiber.waits_for_cluster = fiber.waits_for_warp = fiber.has_left = fiber.has_started = false;
   if (fiber.stack == nullptr) fiber.stack = static_cast<char*>(malloc(kStackBytes));
   fiber.is_done = false;
-  fiber.shuffles = 0;
+  fiber.shuffles = fiber.of_warpgroup = 0;
   copies[&fiber - fibers].count = copies[&fiber - fibers].groups = 0;
   ResetProducts(&fiber - fibers);
   getcontext(&fiber.context);
@@ -317,6 +321,25 @@ static void Start(Fiber& fiber, unsigned thread) {
 // something. 0: some threads ended or wait at another barrier than others, or for what nobody does.
 // Threads that copy have no barriers with the others of the block but the first and the last.
 static unsigned long long bulk_events;  // what threads that spin wait for
+// Each thread of the warp, until it waits for more than the others of the warp. False: they all spin.
+static bool RunWarp(dim3 block, Fiber* threads, unsigned first, unsigned end) {
+  bool goes_on = false;
+  while (true) {
+    unsigned waiting = 0;
+    for (unsigned t = first; t < end; ++t) {
+      threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
+      current = &threads[t];
+      if (!current->is_done && !current->waits_for_cluster && !current->waits_for_warp) {
+        current->spins = false;
+        swapcontext(&main_context, &current->context);
+        goes_on |= !current->spins;
+      }
+      waiting += current->waits_for_warp;
+    }
+    if (waiting != end - first) return goes_on;
+    for (unsigned t = first; t < end; ++t) threads[t].waits_for_warp = false;
+  }
+}
 static int RunBlock(dim3 block, Fiber* threads) {
   const unsigned n = block_threads = block.x * block.y * block.z, computing = ComputingThreads();
   const auto is_some = [&](unsigned count) { return count != 0 && count != computing; };
@@ -324,17 +347,13 @@ static int RunBlock(dim3 block, Fiber* threads) {
     unsigned done = 0, waiting = 0, spinning = 0, copying_done = 0, copying_waiting = 0;
     const unsigned long long before = bulk_events;
     bool goes_on = false;
+    for (unsigned first = 0; first < n; first += 32)
+      goes_on |= RunWarp(block, threads, first, min(first + 32, n));
     for (unsigned t = 0; t < n; ++t) {
-      threadIdx = {t % block.x, t / block.x % block.y, t / block.x / block.y};
-      current = &threads[t];
-      if (!current->is_done && !current->waits_for_cluster) {
-        current->spins = false;
-        swapcontext(&main_context, &current->context);
-        goes_on |= !current->spins;
-      }
-      (t < computing ? done : copying_done) += current->is_done;
-      (t < computing ? waiting : copying_waiting) += current->waits_for_cluster;
-      if (t < computing) spinning += current->spins;
+      if (threads[t].waits_for_warp) return 0;
+      (t < computing ? done : copying_done) += threads[t].is_done;
+      (t < computing ? waiting : copying_waiting) += threads[t].waits_for_cluster;
+      if (t < computing) spinning += threads[t].spins;
     }
     if (done == computing && copying_done == copying_threads) return 1;
     if (waiting == computing && copying_done + copying_waiting == copying_threads) return 2;

@@ -1,12 +1,12 @@
 // Runs generated CUDA C on the CPU: the text is compiled by g++ against a small header that gives
 // blockIdx, __syncthreads and the rest, and the threads of a block run as fibers, one after the
-// other from barrier to barrier. It tests the text, not the speed, on machines without a GPU.
+// other from barrier to barrier; a warp runs as far as it gets alone. It tests the text, not the speed, on machines without a GPU.
 //
 // The blocks of a cluster run each as far as it gets, in turns, and the shared memory of one that
 // has ended is gone.
 //
 // Caught besides wrong results: misaligned vector accesses (they trap), a barrier that not all
-// threads of a block or cluster reach. Asynchronous copies happen as late as they may, and until
+// threads of a warp, block or cluster reach. Asynchronous copies happen as late as they may, and until
 // then the element is poisoned. Needs g++ in the path at run time.
 #pragma once
 

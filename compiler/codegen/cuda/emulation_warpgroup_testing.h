@@ -135,10 +135,11 @@ template <int kUnderWay> void emulated_wait_for_products() {
 }
 // What the four warps say together: registers of the first factor, or its descriptor in two of them.
 struct WarpgroupOperands { unsigned a[4]; unsigned long long b; };
+static unsigned char warpgroup_slots[2][kMaxThreads][32];  // as shuffle_slots
 static void CheckOfWarpgroup(const WarpgroupOperands& mine, bool reads_a, WarpgroupOperands (&all)[128]) {
   if (!current->has_started || ComputingThreads() % 128 != 0) __builtin_trap();
   const unsigned self = current->thread;
-  auto& slots = shuffle_slots[current->shuffles++ % 2];
+  auto& slots = warpgroup_slots[current->of_warpgroup++ % 2];
   memcpy(slots[self], &mine, sizeof mine);
   __syncthreads();
   for (unsigned i = 0; i < 128; ++i) {
