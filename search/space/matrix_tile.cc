@@ -111,8 +111,7 @@ std::vector<int64_t> ExtentsForThreads(const MatrixProduct& product,
   std::vector<int64_t> covered(extents.begin(), extents.end());
   const size_t before = product.axes.size() - extents.size();
   const auto group_axis = static_cast<size_t>(product.group_axis);
-  if (product.group_axis >= 0 && group_axis >= before &&
-      product.axes[group_axis] == MatrixAxis::kRow)
+  if (product.group_axis >= 0 && group_axis >= before)
     covered[group_axis - before] = std::max<int64_t>(1, product.group_size / thread_rows);
   return covered;
 }

@@ -317,9 +317,6 @@ static void Start(Fiber& fiber, unsigned thread) {
   fiber.context.uc_link = nullptr;
   makecontext(&fiber.context, Enter, 0);
 }
-// Until the block is done (1), waits for the others of its cluster (2) or spins (3) until they do
-// something. 0: some threads ended or wait at another barrier than others, or for what nobody does.
-// Threads that copy have no barriers with the others of the block but the first and the last.
 static unsigned long long bulk_events;  // what threads that spin wait for
 // Each thread of the warp, until it waits for more than the others of the warp. False: they all spin.
 static bool RunWarp(dim3 block, Fiber* threads, unsigned first, unsigned end) {
@@ -340,6 +337,9 @@ static bool RunWarp(dim3 block, Fiber* threads, unsigned first, unsigned end) {
     for (unsigned t = first; t < end; ++t) threads[t].waits_for_warp = false;
   }
 }
+// Until the block is done (1), waits for the others of its cluster (2) or spins (3) until they do
+// something. 0: some threads ended or wait at another barrier than others, or for what nobody does.
+// Threads that copy have no barriers with the others of the block but the first and the last.
 static int RunBlock(dim3 block, Fiber* threads) {
   const unsigned n = block_threads = block.x * block.y * block.z, computing = ComputingThreads();
   const auto is_some = [&](unsigned count) { return count != 0 && count != computing; };
@@ -587,6 +587,19 @@ Status CompareEmulated(const ir::Program& program, uint64_t seed, double toleran
   const Status status = CompareOutputs(program, found, expected, tolerance);
   if (status.ok()) return status;
   return Internal("{}; seed {}\n{}", Message(status), seed, source.text);
+}
+
+StatusOr<ir::NDArray> EmulateWithout(const ir::Program& program, std::string_view call) {
+  KILN_ASSIGN_OR_RETURN(CudaSource source, GenerateCuda(program));
+  ReplaceCalls(source.text, call, "");
+  std::vector<ir::NDArray> buffers;
+  for (int i = 0; i < program.num_args(); ++i) {
+    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
+    buffers.emplace_back(buffer.type, buffer.shape);
+    buffers.back().FillRandom(static_cast<uint64_t>(i), ir::RandomKind::kUniform, 0);
+  }
+  KILN_RETURN_IF_ERROR(EmulateCuda(program, source, buffers));
+  return std::move(buffers.back());
 }
 
 }  // namespace kiln::codegen

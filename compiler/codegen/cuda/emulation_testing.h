@@ -1,16 +1,18 @@
 // Runs generated CUDA C on the CPU: the text is compiled by g++ against a small header that gives
 // blockIdx, __syncthreads and the rest, and the threads of a block run as fibers, one after the
-// other from barrier to barrier; a warp runs as far as it gets alone. It tests the text, not the speed, on machines without a GPU.
+// other from barrier to barrier; a warp runs as far as it gets alone. It tests the text, not the
+// speed, on machines without a GPU.
 //
 // The blocks of a cluster run each as far as it gets, in turns, and the shared memory of one that
 // has ended is gone.
 //
 // Caught besides wrong results: misaligned vector accesses (they trap), a barrier that not all
-// threads of a warp, block or cluster reach. Asynchronous copies happen as late as they may, and until
-// then the element is poisoned. Needs g++ in the path at run time.
+// threads of a warp, block or cluster reach. Asynchronous copies happen as late as they may, and
+// until then the element is poisoned. Needs g++ in the path at run time.
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "base/status.h"
@@ -29,5 +31,9 @@ Status EmulateCuda(const ir::Program& program, const CudaSource& source,
 // then compares the outputs: |a - b| <= tolerance * max(1, |b|).
 Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
                        const CudaOptions& options = {}, bool late_copies = true);
+
+// Emulates the program's CUDA text with all such calls of its kernels left out, on random inputs: the last
+// output. A test of what the emulator sees.
+StatusOr<ir::NDArray> EmulateWithout(const ir::Program& program, std::string_view call);
 
 }  // namespace kiln::codegen

@@ -148,22 +148,6 @@ void ExpectRight(const Product& product) {
   EXPECT_EQ(cubin.log, "");
 }
 
-// Emulates the kernel's text with this left out: the first result.
-StatusOr<double> RunWithout(const ir::Program& program, std::string_view call) {
-  KILN_ASSIGN_OR_RETURN(CudaSource source, GenerateCuda(program));
-  const size_t kernel = source.text.find("__global__");
-  for (size_t at = kernel; (at = source.text.find(call, at)) != source.text.npos;)
-    source.text.erase(at, call.size());
-  std::vector<ir::NDArray> buffers;
-  for (int i = 0; i < program.num_args(); ++i) {
-    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
-    buffers.emplace_back(buffer.type, buffer.shape);
-    buffers.back().FillRandom(static_cast<uint64_t>(i), ir::RandomKind::kUniform, 0);
-  }
-  KILN_RETURN_IF_ERROR(EmulateCuda(program, source, buffers));
-  return buffers.back().GetDouble(0);
-}
-
 TEST(MatrixWarpgroup, OperandsOfEveryLayout) {
   for (const bool a_by_k : {false, true}) {
     for (const bool b_by_k : {false, true}) {
@@ -253,12 +237,12 @@ TEST(MatrixWarpgroup, EveryCallIsNeeded) {
   for (const std::string_view call :
        {"fence_async_proxy();", "start_products();", "commit_products();"}) {
     SCOPED_TRACE(call);
-    EXPECT_DEATH((void)RunWithout(program, call), "");
+    EXPECT_DEATH((void)EmulateWithout(program, call), "");
   }
-  ASSERT_OK_AND_ASSIGN(const double found, RunWithout(program, "wait_for_products<0>();"));
-  EXPECT_TRUE(std::isnan(found));
-  ASSERT_OK_AND_ASSIGN(const double right, RunWithout(program, "nothing"));
-  EXPECT_FALSE(std::isnan(right));
+  ASSERT_OK_AND_ASSIGN(const ir::NDArray found, EmulateWithout(program, "wait_for_products<0>();"));
+  EXPECT_TRUE(std::isnan(found.GetDouble(0)));
+  ASSERT_OK_AND_ASSIGN(const ir::NDArray right, EmulateWithout(program, "nothing"));
+  EXPECT_FALSE(std::isnan(right.GetDouble(0)));
 }
 
 TEST(MatrixWarpgroup, OneWarpReadsSwizzledTilesToo) {
