@@ -458,8 +458,9 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   ReplaceCalls(text, "in_block(", "emulated_in_block(");
   ReplaceCalls(text, "load_tiles", "emulated_load_tiles");
   ReplaceCalls(text, "multiply_tiles", "emulated_multiply_tiles");
-  for (const std::string name : {"fence_async_proxy", "start_products", "commit_products",
-                                 "wait_for_products", "settle", "multiply_warpgroup"})
+  for (const std::string name :
+       {"fence_async_proxy", "start_products", "commit_products", "wait_for_products",
+        "wait_for_sums", "settle", "multiply_warpgroup"})
     ReplaceCalls(text, name, "emulated_" + name);
   for (const std::string name :
        {"start_barriers", "wait_for(", "release(", "release_pair(", "expect_bytes(", "copy_box(",
@@ -589,9 +590,10 @@ Status CompareEmulated(const ir::Program& program, uint64_t seed, double toleran
   return Internal("{}; seed {}\n{}", Message(status), seed, source.text);
 }
 
-StatusOr<ir::NDArray> EmulateWithout(const ir::Program& program, std::string_view call) {
+StatusOr<ir::NDArray> EmulateWithout(const ir::Program& program, std::string_view call,
+                                     std::string_view instead) {
   KILN_ASSIGN_OR_RETURN(CudaSource source, GenerateCuda(program));
-  ReplaceCalls(source.text, call, "");
+  ReplaceCalls(source.text, call, instead);
   std::vector<ir::NDArray> buffers;
   for (int i = 0; i < program.num_args(); ++i) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];

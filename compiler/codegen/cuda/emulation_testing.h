@@ -32,8 +32,9 @@ Status EmulateCuda(const ir::Program& program, const CudaSource& source,
 Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,
                        const CudaOptions& options = {}, bool late_copies = true);
 
-// Emulates the program's CUDA text with all such calls of its kernels left out, on random inputs: the last
-// output. A test of what the emulator sees.
-StatusOr<ir::NDArray> EmulateWithout(const ir::Program& program, std::string_view call);
+// Emulates the program's CUDA text with another call, or none, in place of all such calls of its kernels, on
+// random inputs: the last output. A test of what the emulator sees.
+StatusOr<ir::NDArray> EmulateWithout(const ir::Program& program, std::string_view call,
+                                     std::string_view instead = "");
 
 }  // namespace kiln::codegen

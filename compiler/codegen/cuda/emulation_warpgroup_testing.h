@@ -2,8 +2,8 @@
 // of them is from the PTX ISA alone, not from the generator: it takes descriptors apart and permutes
 // addresses.
 //
-// Products happen as late as they may, when their thread waits for them; until then the sums are
-// poisoned. What units see of shared memory is what was there at the last fence: if it is something
+// Products happen as late as they may, when their thread waits for them; until it has waited for the
+// sums the sums are poisoned. What units see of shared memory is what was there at the last fence: if it is something
 // else by the time that they read it, it was written without a fence, or before they had read it,
 // and the kernel traps. So does one that starts no products behind what it loaded for them.
 #pragma once
@@ -22,16 +22,44 @@ struct WarpgroupProduct {
   unsigned saved[2][64];  // the sums before the first of several products
   void (*run)(WarpgroupProduct&);
 };
-struct WarpgroupProducts { WarpgroupProduct* items; int count, room, groups; };
+struct WarpgroupQueue { WarpgroupProduct* items; int count, room; };
+struct WarpgroupProducts {
+  WarpgroupQueue under_way, hidden;  // done, but nobody has waited for the sums
+  int groups;
+};
 static WarpgroupProducts products[kMaxThreads * kMaxCluster];
+static WarpgroupProduct& Append(WarpgroupQueue& queue, const WarpgroupProduct& p) {
+  if (queue.count == queue.room) {
+    queue.room = queue.room * 2 + 16;
+    queue.items =
+        static_cast<WarpgroupProduct*>(realloc(queue.items, queue.room * sizeof(WarpgroupProduct)));
+  }
+  return queue.items[queue.count++] = p;
+}
+static void DropFirst(WarpgroupQueue& queue, int count) {
+  queue.count -= count;
+  memmove(queue.items, queue.items + count, queue.count * sizeof(WarpgroupProduct));
+}
+static bool Has(const WarpgroupQueue& queue, int count, const void* low) {
+  for (int i = 0; i < count; ++i) {
+    if (queue.items[i].low == low) return true;
+  }
+  return false;
+}
 static char* seen_by_units[kMaxCluster];  // of the block that is resident
 static struct ReleaseProducts {
   ~ReleaseProducts() {
-    for (WarpgroupProducts& mine : products) free(mine.items);
+    for (WarpgroupProducts& mine : products) {
+      free(mine.under_way.items);
+      free(mine.hidden.items);
+    }
     for (char* seen : seen_by_units) free(seen);
   }
 } release_products;
-static void ResetProducts(size_t fiber) { products[fiber].count = products[fiber].groups = 0; }
+static void ResetProducts(size_t fiber) {
+  WarpgroupProducts& of = products[fiber];
+  of.under_way.count = of.hidden.count = of.groups = 0;
+}
 static char* SeenByUnits() {
   char*& seen = seen_by_units[resident];
   if (seen == nullptr) {
@@ -75,16 +103,17 @@ template <unsigned kBytes> unsigned ReadByUnit(unsigned address) {
   return seen;
 }
 static int SumAt(const WarpgroupProduct& p, int i) { return i / 2 * p.tiles + i % 2 * p.neighbours; }
+static void Restore(const WarpgroupProduct& p) {
+  for (int i = 0; i < p.columns / 4; ++i) {
+    memcpy(static_cast<char*>(p.low) + SumAt(p, i) * 4, &p.saved[0][i], 4);
+    memcpy(static_cast<char*>(p.high) + SumAt(p, i) * 4, &p.saved[1][i], 4);
+  }
+}
 template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned)>
 void RunProduct(WarpgroupProduct& p) {
   const unsigned lane = current->thread % 32, pairs = p.columns / 4;
   Sum *const low = static_cast<Sum*>(p.low), *const high = static_cast<Sum*>(p.high);
-  if (p.has_saved) {
-    for (unsigned i = 0; i < pairs; ++i) {
-      memcpy(low + SumAt(p, i), &p.saved[0][i], 4);
-      memcpy(high + SumAt(p, i), &p.saved[1][i], 4);
-    }
-  }
+  if (p.has_saved) Restore(p);
   for (unsigned k = 0; k < 32 / kBytes; ++k) {
     Sum a[2];
     for (unsigned half = 0; half < 2; ++half) {
@@ -114,24 +143,27 @@ static void Poison(WarpgroupProduct& p) {
   }
   p.has_saved = true;
 }
-static bool IsFirstOfItsSums(const WarpgroupProducts& mine, int i) {
-  for (int j = 0; j < i; ++j) {
-    if (mine.items[j].low == mine.items[i].low) return false;
-  }
-  return true;
-}
+// The sums of what is done stay poisoned, those of the next products begin with them.
 template <int kUnderWay> void emulated_wait_for_products() {
   WarpgroupProducts& mine = products[current - fibers];
-  if (mine.count > 0 && mine.items[mine.count - 1].group == mine.groups) __builtin_trap();
-  int done = 0;
-  for (; done < mine.count && mine.items[done].group < mine.groups - kUnderWay; ++done)
-    mine.items[done].run(mine.items[done]);
-  mine.count -= done;
-  memmove(mine.items, mine.items + done, mine.count * sizeof(WarpgroupProduct));
-  for (int i = 0; i < mine.count; ++i) {
-    if (!mine.items[i].has_saved && IsFirstOfItsSums(mine, i)) Poison(mine.items[i]);
+  WarpgroupQueue& queue = mine.under_way;
+  if (queue.count > 0 && queue.items[queue.count - 1].group == mine.groups) __builtin_trap();
+  for (; queue.count > 0 && queue.items[0].group < mine.groups - kUnderWay; DropFirst(queue, 1)) {
+    queue.items[0].run(queue.items[0]);
+    bool is_last = true;
+    for (int i = 1; i < queue.count && is_last; ++i) is_last = queue.items[i].low != queue.items[0].low;
+    if (is_last) Poison(Append(mine.hidden, queue.items[0]));
+  }
+  for (int i = 0; i < queue.count; ++i) {
+    if (!queue.items[i].has_saved && !Has(queue, i, queue.items[i].low)) Poison(queue.items[i]);
   }
   current->has_started = false;
+}
+template <int kUnderWay> void emulated_wait_for_sums() {
+  emulated_wait_for_products<kUnderWay>();
+  WarpgroupQueue& hidden = products[current - fibers].hidden;
+  for (int i = 0; i < hidden.count; ++i) Restore(hidden.items[i]);
+  hidden.count = 0;
 }
 // What the four warps say together: registers of the first factor, or its descriptor in two of them.
 struct WarpgroupOperands { unsigned a[4]; unsigned long long b; };
@@ -148,16 +180,16 @@ static void CheckOfWarpgroup(const WarpgroupOperands& mine, bool reads_a, Warpgr
   }
 }
 static void Enqueue(WarpgroupProduct p) {
-  WarpgroupProducts& queue = products[current - fibers];
-  if (queue.count == queue.room) {
-    queue.room = queue.room * 2 + 16;
-    queue.items =
-        static_cast<WarpgroupProduct*>(realloc(queue.items, queue.room * sizeof(WarpgroupProduct)));
+  WarpgroupProducts& mine = products[current - fibers];
+  for (int i = 0; i < mine.hidden.count; ++i) {
+    if (mine.hidden.items[i].low != p.low) continue;
+    Restore(mine.hidden.items[i]);
+    mine.hidden.items[i] = mine.hidden.items[--mine.hidden.count];
+    break;
   }
-  p.group = queue.groups;
-  queue.items[queue.count] = p;
-  if (IsFirstOfItsSums(queue, queue.count)) Poison(queue.items[queue.count]);
-  ++queue.count;
+  p.group = mine.groups;
+  WarpgroupProduct& added = Append(mine.under_way, p);
+  if (!Has(mine.under_way, mine.under_way.count - 1, p.low)) Poison(added);
 }
 template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned), int kColumns, int kTransposed, int kTiles, int kNeighbours>
 void EmulateWarpgroup(Sum* low, Sum* high, const unsigned (&a)[4], bool reads_a, unsigned long long b) {

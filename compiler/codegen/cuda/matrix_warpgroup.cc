@@ -187,7 +187,7 @@ bool EmitOfRegisters(const WarpgroupText& tile, const std::string& tiles, CudaBl
     }
     blocks.Line(fmt::format("settle({});", tile.sums));
     EmitLoops(tile, depth, blocks, step);
-    if (depth > 0) EmitWait({tile.sums}, 0, blocks);
+    if (depth > 0) EmitWait({tile.sums}, 0, /*are_read=*/true, blocks);
   };
   emit(emit, 0);
   return first_inner == 0;
@@ -220,8 +220,9 @@ bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBloc
   return true;
 }
 
-void EmitWait(const std::vector<std::string>& sums, int64_t under_way, CudaBlocks& blocks) {
-  blocks.Line(fmt::format("wait_for_products<{}>();", under_way));
+void EmitWait(const std::vector<std::string>& sums, int64_t under_way, bool are_read,
+              CudaBlocks& blocks) {
+  blocks.Line(fmt::format("wait_for_{}<{}>();", are_read ? "sums" : "products", under_way));
   for (const std::string& array : sums) blocks.Line(fmt::format("settle({});", array));
 }
 

@@ -108,7 +108,8 @@ struct WarpgroupText {
 // True: it is to be waited for.
 bool EmitWarpgroup(const WarpgroupText& tile, const std::string& tiles, CudaBlocks& blocks);
 // Waits until so many tiles are under way, the latest ones. `sums`: arrays of those that no longer
-// are.
-void EmitWait(const std::vector<std::string>& sums, int64_t under_way, CudaBlocks& blocks);
+// are; `are_read`: what follows may read them.
+void EmitWait(const std::vector<std::string>& sums, int64_t under_way, bool are_read,
+              CudaBlocks& blocks);
 
 }  // namespace kiln::codegen

@@ -28,7 +28,7 @@ constexpr std::string_view kReserved[] = {
     "float_to_e5m2", "double_to_e4m3", "double_to_e5m2", "to_odd",
     "float_bits_of",
     "swizzled", "fence_async_proxy", "start_products", "commit_products", "wait_for_products",
-    "settle", "matrix_descriptor", "multiply_warpgroup_f16", "multiply_warpgroup_bf16",
+    "wait_for_sums", "settle", "matrix_descriptor", "multiply_warpgroup_f16", "multiply_warpgroup_bf16",
     "multiply_warpgroup_tf32", "multiply_warpgroup_s8", "multiply_warpgroup_u8",
     "multiply_warpgroup_e4m3", "multiply_warpgroup_e5m2",
     "TensorMap", "shared_address", "start_barriers", "wait_for", "release", "expect_bytes",

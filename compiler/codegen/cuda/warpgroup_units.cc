@@ -28,6 +28,16 @@ template <int kUnderWay>
 __device__ __forceinline__ void wait_for_products() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kUnderWay) : "memory");
 }
+// As above, where the sums of the others are read next. The assembler rounds two sums by one instruction,
+// which it may put in front of the wait where both are in one basic block; so that a block ends here. It
+// doesn't know that each grid has blocks.
+template <int kUnderWay>
+__device__ __forceinline__ void wait_for_sums() {
+  wait_for_products<kUnderWay>();
+  unsigned blocks;
+  asm volatile("mov.u32 %0, %%nctaid.x;" : "=r"(blocks));
+  if (blocks == 0) asm volatile("trap;");
+}
 // A matrix in shared memory (PTX ISA, "Matrix Descriptor Format").
 template <int kSwizzleBytes, int kLeadingBytes, int kStrideBytes>
 __device__ __forceinline__ unsigned long long matrix_descriptor(const void* start) {
