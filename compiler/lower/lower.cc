@@ -6,6 +6,7 @@
 #include "compiler/lower/bind.h"
 #include "compiler/lower/bounds.h"
 #include "compiler/lower/cluster_sums.h"
+#include "compiler/lower/early_loads.h"
 #include "compiler/lower/loops.h"
 #include "compiler/lower/nest.h"
 #include "compiler/lower/online_softmax.h"
@@ -72,6 +73,7 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   if (gpu) KILN_RETURN_IF_ERROR(run("inject-vthreads", InjectVThreads));
   // Before stores become vectors: what is between the two loops is in registers still.
   if (gpu) KILN_RETURN_IF_ERROR(run("sum-before-storing", SumBeforeStoring));
+  if (gpu) KILN_RETURN_IF_ERROR(run("load-before-sums", LoadBeforeSums));
   // From here on only the kinds of loops change, and which one around a store is innermost.
   if (gpu) {
     KILN_RETURN_IF_ERROR(
