@@ -35,9 +35,15 @@ class Hoister {
     if (s->kind == StmtKind::kFor && s->loop_kind == LoopKind::kThreadX) is_of_thread_ = true;
     if (s->kind == StmtKind::kSeq && is_of_thread_) {
       const auto statements = s->children();
-      const auto products =
-          std::ranges::find_if(statements, [&](Stmt child) { return HasProducts(child); });
-      if (products != statements.end()) return RewriteSeq(s, products - statements.begin());
+      const auto has = [&](Stmt child) { return HasProducts(child); };
+      const auto first = std::ranges::find_if(statements, has);
+      const auto end = std::find_if(statements.rbegin(), statements.rend(), has).base();
+      if (first < end && end < statements.end()) {
+        const auto size = [](auto length) { return static_cast<size_t>(length); };
+        return WithLoads(statements.first(size(first - statements.begin())),
+                         statements.subspan(size(first - statements.begin()), size(end - first)),
+                         statements.last(size(statements.end() - end)));
+      }
     }
     return ir::RewriteChildren(pool_, s, [&](Stmt child) { return Rewrite(child); });
   }
@@ -51,20 +57,22 @@ class Hoister {
     return std::ranges::any_of(s->children(), [&](Stmt child) { return HasProducts(child); });
   }
 
-  // Of the statement that has the products, number `products`, those behind it.
-  Stmt RewriteSeq(Stmt seq, std::ptrdiff_t products) {
-    std::vector<Stmt> statements(seq->children().begin(), seq->children().end());
-    std::vector<Stmt> loads;
+  // Loads for `results` stand in front of the products.
+  Stmt WithLoads(std::span<const Stmt> before, std::span<const Stmt> products,
+                 std::span<const Stmt> results) {
+    std::vector<Stmt> early, loads;
     std::vector<int32_t> slots;
-    for (auto i = static_cast<size_t>(products) + 1; i < statements.size(); ++i) {
+    for (const Stmt result : results) {
       std::vector<Stmt> path;
-      statements[i] = WithEarlyLoads(statements[i], path, loads, slots);
+      early.push_back(WithEarlyLoads(result, path, loads, slots));
     }
-    statements[static_cast<size_t>(products)] = Rewrite(statements[static_cast<size_t>(products)]);
-    statements.insert(statements.begin() + products, loads.begin(), loads.end());
-    Stmt result = ir::MakeSeq(pool_, statements);
-    for (const int32_t slot : slots) result = ir::MakeAlloc(pool_, slot, result);
-    return result;
+    std::vector<Stmt> statements;
+    for (const std::span<const Stmt> part :
+         {before, std::span<const Stmt>(loads), products, std::span<const Stmt>(early)})
+      statements.insert(statements.end(), part.begin(), part.end());
+    Stmt whole = ir::MakeSeq(pool_, statements);
+    for (const int32_t slot : slots) whole = ir::MakeAlloc(pool_, slot, whole);
+    return whole;
   }
 
   // `path`: the loops around it.
@@ -76,7 +84,10 @@ class Hoister {
       path.pop_back();
       return ir::WithBody(pool_, s, body);
     }
-    if (s->kind != StmtKind::kStore || s->is_async || HasProducts(s)) return s;
+    // What goes to shared memory is a factor of the next products.
+    if (s->kind != StmtKind::kStore || HasProducts(s) ||
+        program_.buffers[static_cast<size_t>(s->slot)].scope == ir::Scope::kShared)
+      return s;
     std::vector<Expr> exprs(s->exprs().begin(), s->exprs().end());
     exprs.back() = WithEarlyLoads(exprs.back(), s->stage, path, loads, slots);
     if (exprs.back() == s->value()) return s;
@@ -111,7 +122,8 @@ class Hoister {
         std::has_single_bit(static_cast<uint64_t>(loops.back()->extent)) &&
         loops.back()->extent * input.type.bytes() <= kVectorBytes)
       loops.back() = ir::WithKind(pool_, loops.back(), LoopKind::kVectorized, loops.back()->body());
-    const int64_t words = DistinctElements(load, loops) * input.type.bytes() / kWordBytes;
+    const int64_t bytes = DistinctElements(load, loops) * input.type.bytes(),
+                  words = (bytes + kWordBytes - 1) / kWordBytes;
     if (words_ + words > kMostWords) return load;
     words_ += words;
     ir::Buffer early{

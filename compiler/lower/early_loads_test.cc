@@ -107,6 +107,14 @@ TEST(LoadBeforeSums, NothingUnderAConditionOrAtAPlaceThatIsLoaded) {
                   "for w2 in 0..6 { if w2 >= 2 { C[t, w2] = sum[w2] @ C } }");
 }
 
+// The factors of other products, say.
+TEST(LoadBeforeSums, NothingThatGoesToSharedMemory) {
+  ExpectLeftAlone(6,
+                  "alloc next: shared float32[4, 6]\n"
+                  "for v in 0..6 { next[t, v] = row[t, v] @ C }\n"
+                  "for w in 0..6 { C[t, w] = sum[w] + next[t, w] @ C }");
+}
+
 TEST(LoadBeforeSums, OfUnitsOfFourWarpsAlone) {
   ExpectLeftAlone(6, "for w in 0..6 { C[t, w] = sum[w] + row[t, w] @ C }", /*unit=*/1);
 }
