@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <bit>
-#include <set>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "compiler/arith/linear.h"
 #include "compiler/arith/simplify.h"
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/ir/rewrite.h"
@@ -21,7 +24,7 @@ using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
 
-constexpr int64_t kMostWords = 16, kWordBytes = 4, kVectorBytes = 16;
+constexpr int64_t kMostWords = 16, kWordBytes = 4, kVectorBytes = 16, kMostIterations = 1024;
 
 bool IsBound(Stmt loop) { return loop->loop_kind >= LoopKind::kBlockX; }
 
@@ -34,16 +37,12 @@ class Hoister {
   Stmt Rewrite(Stmt s) {
     if (s->kind == StmtKind::kFor && s->loop_kind == LoopKind::kThreadX) is_of_thread_ = true;
     if (s->kind == StmtKind::kSeq && is_of_thread_) {
-      const auto statements = s->children();
+      const std::span<const Stmt> statements = s->children();
       const auto has = [&](Stmt child) { return HasProducts(child); };
       const auto first = std::ranges::find_if(statements, has);
       const auto end = std::find_if(statements.rbegin(), statements.rend(), has).base();
-      if (first < end && end < statements.end()) {
-        const auto size = [](auto length) { return static_cast<size_t>(length); };
-        return WithLoads(statements.first(size(first - statements.begin())),
-                         statements.subspan(size(first - statements.begin()), size(end - first)),
-                         statements.last(size(statements.end() - end)));
-      }
+      if (first < end && end < statements.end())
+        return WithLoads({statements.begin(), first}, {first, end}, {end, statements.end()});
     }
     return ir::RewriteChildren(pool_, s, [&](Stmt child) { return Rewrite(child); });
   }
@@ -52,7 +51,7 @@ class Hoister {
   bool HasProducts(Stmt s) const {
     if (s->kind == StmtKind::kStore) {
       const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
-      return hints[ir::Hint::kMatrixUnit] == static_cast<int32_t>(ir::MatrixUnitScope::kWarpgroup);
+      return ir::MatrixUnitScopeOf(hints) == ir::MatrixUnitScope::kWarpgroup;
     }
     return std::ranges::any_of(s->children(), [&](Stmt child) { return HasProducts(child); });
   }
@@ -60,28 +59,24 @@ class Hoister {
   // Loads for `results` stand in front of the products.
   Stmt WithLoads(std::span<const Stmt> before, std::span<const Stmt> products,
                  std::span<const Stmt> results) {
-    std::vector<Stmt> early, loads;
-    std::vector<int32_t> slots;
-    for (const Stmt result : results) {
-      std::vector<Stmt> path;
-      early.push_back(WithEarlyLoads(result, path, loads, slots));
-    }
+    std::vector<Stmt> early;
+    for (const Stmt result : results) early.push_back(WithEarlyLoads(result));
     std::vector<Stmt> statements;
     for (const std::span<const Stmt> part :
-         {before, std::span<const Stmt>(loads), products, std::span<const Stmt>(early)})
+         {before, std::span<const Stmt>(loads_), products, std::span<const Stmt>(early)})
       statements.insert(statements.end(), part.begin(), part.end());
     Stmt whole = ir::MakeSeq(pool_, statements);
-    for (const int32_t slot : slots) whole = ir::MakeAlloc(pool_, slot, whole);
+    for (const int32_t slot : slots_) whole = ir::MakeAlloc(pool_, slot, whole);
+    loads_.clear();
+    slots_.clear();
     return whole;
   }
 
-  // `path`: the loops around it.
-  Stmt WithEarlyLoads(Stmt s, std::vector<Stmt>& path, std::vector<Stmt>& loads,
-                      std::vector<int32_t>& slots) {
+  Stmt WithEarlyLoads(Stmt s) {
     if (s->kind == StmtKind::kFor) {
-      path.push_back(s);
-      const Stmt body = WithEarlyLoads(s->body(), path, loads, slots);
-      path.pop_back();
+      path_.push_back(s);
+      const Stmt body = WithEarlyLoads(s->body());
+      path_.pop_back();
       return ir::WithBody(pool_, s, body);
     }
     // What goes to shared memory is a factor of the next products.
@@ -89,40 +84,36 @@ class Hoister {
         program_.buffers[static_cast<size_t>(s->slot)].scope == ir::Scope::kShared)
       return s;
     std::vector<Expr> exprs(s->exprs().begin(), s->exprs().end());
-    exprs.back() = WithEarlyLoads(exprs.back(), s->stage, path, loads, slots);
+    rewritten_.clear();
+    exprs.back() = WithEarlyLoads(exprs.back(), s->stage);
     if (exprs.back() == s->value()) return s;
     return ir::MakeStore(pool_, s->slot, s->stage, std::span(exprs).first(exprs.size() - 1),
                          exprs.back());
   }
 
   // A value that is computed always.
-  Expr WithEarlyLoads(Expr e, int32_t stage, std::span<const Stmt> path, std::vector<Stmt>& loads,
-                      std::vector<int32_t>& slots) {
+  Expr WithEarlyLoads(Expr e, int32_t stage) {
     if (e->op == ir::Op::kIf) return e;
-    if (e->op == ir::Op::kLoad) return EarlyLoad(e, stage, path, loads, slots);
-    std::vector<Expr> args;
-    for (const Expr arg : e->args()) args.push_back(WithEarlyLoads(arg, stage, path, loads, slots));
-    return std::ranges::equal(args, e->args()) ? e : pool_.WithArgs(e, args);
+    if (const auto known = rewritten_.find(e); known != rewritten_.end()) return known->second;
+    Expr result = e;
+    if (e->op == ir::Op::kLoad) {
+      result = EarlyLoad(e, stage);
+    } else {
+      std::vector<Expr> args;
+      for (const Expr arg : e->args()) args.push_back(WithEarlyLoads(arg, stage));
+      if (!std::ranges::equal(args, e->args())) result = pool_.WithArgs(e, args);
+    }
+    rewritten_[e] = result;
+    return result;
   }
 
-  Expr EarlyLoad(Expr load, int32_t stage, std::span<const Stmt> path, std::vector<Stmt>& loads,
-                 std::vector<int32_t>& slots) {
+  // The load itself if it stays where it is.
+  Expr EarlyLoad(Expr load, int32_t stage) {
     const ir::Buffer& input = program_.buffers[static_cast<size_t>(load->id)];
     if (input.scope != ir::Scope::kInput || std::ranges::any_of(load->args(), ir::HasLoad))
       return load;
-    std::vector<Stmt> loops;  // that number the elements of a thread
-    for (const Stmt loop : path) {
-      const auto uses = [&](Expr e) { return ir::UsesVar(e, loop->var); };
-      if (!IsBound(loop) && std::ranges::any_of(load->args(), uses)) loops.push_back(loop);
-    }
-    // Neighbours are loaded together.
-    const auto neighbours = std::ranges::stable_partition(
-        loops, [&](Stmt loop) { return !IsOverNeighbours(load, loop); });
-    if (neighbours.size() == 1 &&
-        std::has_single_bit(static_cast<uint64_t>(loops.back()->extent)) &&
-        loops.back()->extent * input.type.bytes() <= kVectorBytes)
-      loops.back() = ir::WithKind(pool_, loops.back(), LoopKind::kVectorized, loops.back()->body());
-    const int64_t bytes = DistinctElements(load, loops) * input.type.bytes(),
+    const std::vector<Stmt> loops = LoopsOf(load, input.type);
+    const int64_t bytes = DistinctElements(load, input, loops) * input.type.bytes(),
                   words = (bytes + kWordBytes - 1) / kWordBytes;
     if (words_ + words > kMostWords) return load;
     words_ += words;
@@ -138,19 +129,25 @@ class Hoister {
       at.push_back(pool_.Int(0));
     }
     const ir::Type type = early.type;
-    const int32_t slot = ir::AddBuffer(program_, std::move(early));
-    slots.push_back(slot);
-    Stmt nest = ir::MakeStore(pool_, slot, stage, at, load);
-    for (size_t i = loops.size(); i-- > 0;) nest = ir::WithBody(pool_, loops[i], nest);
-    for (size_t i = path.size(); i-- > 0;) {
-      if (IsBound(path[i])) nest = ir::WithBody(pool_, path[i], nest);
+    slots_.push_back(ir::AddBuffer(program_, std::move(early)));
+    loads_.push_back(Nest(loops, ir::MakeStore(pool_, slots_.back(), stage, at, load)));
+    return pool_.Load(slots_.back(), at, type);
+  }
+
+  // The loops of the path that number the elements that a thread loads; neighbours, the last one, together.
+  std::vector<Stmt> LoopsOf(Expr load, ir::Type type) {
+    std::vector<Stmt> loops;
+    for (const Stmt loop : path_) {
+      const auto uses = [&](Expr e) { return ir::UsesVar(e, loop->var); };
+      if (!IsBound(loop) && std::ranges::any_of(load->args(), uses)) loops.push_back(loop);
     }
-    loads.push_back(CopyWithOwnNames(program_, nest, [&](int32_t var) {
-      const ir::LoopVar like = program_.vars[static_cast<size_t>(var)];
-      simplifier_.AddVar(like.extent);
-      return ir::AddVar(program_, like.name, like.extent);
-    }));
-    return pool_.Load(slot, at, type);
+    const auto neighbours = std::ranges::stable_partition(
+        loops, [&](Stmt loop) { return !IsOverNeighbours(load, loop); });
+    if (neighbours.size() == 1 &&
+        std::has_single_bit(static_cast<uint64_t>(loops.back()->extent)) &&
+        loops.back()->extent * type.bytes() <= kVectorBytes)
+      loops.back() = ir::WithKind(pool_, loops.back(), LoopKind::kVectorized, loops.back()->body());
+    return loops;
   }
 
   bool IsOverNeighbours(Expr load, Stmt loop) {
@@ -159,34 +156,47 @@ class Hoister {
     return simplifier_.ToLinear(load->args().back()).Coefficient(var.terms[0].atom) == 1;
   }
 
-  // Of those that the loops load.
-  int64_t DistinctElements(Expr load, std::span<const Stmt> loops) {
-    constexpr int64_t kMostIterations = 1024;
+  // Of those that the loops load; more than there are registers for: some such number.
+  int64_t DistinctElements(Expr load, const ir::Buffer& input, std::span<const Stmt> loops) {
     int64_t iterations = 1;
     for (const Stmt loop : loops) iterations *= loop->extent;
     if (iterations > kMostIterations) return iterations;
-    std::vector<arith::Linear> env;
-    for (int32_t var = 0; var < simplifier_.num_vars(); ++var) env.push_back(simplifier_.Var(var));
-    std::vector<std::vector<arith::Linear>> found;
-    for (int64_t i = 0; i < iterations; ++i) {
+    std::vector<std::optional<int64_t>> known(program_.vars.size());
+    std::vector<arith::Linear> found;
+    for (int64_t i = 0; i < iterations && std::ssize(found) <= kMostWords * kWordBytes; ++i) {
       int64_t rest = i;
       for (const Stmt loop : loops) {
-        env[static_cast<size_t>(loop->var)] = arith::Constant(rest % loop->extent);
+        known[static_cast<size_t>(loop->var)] = rest % loop->extent;
         rest /= loop->extent;
       }
-      std::vector<arith::Linear> place;
-      for (const Expr index : load->args()) place.push_back(simplifier_.ToLinear(index, &env));
-      if (std::ranges::find(found, place) == found.end()) found.push_back(std::move(place));
-      if (std::ssize(found) > kMostWords * kWordBytes) break;  // of one byte each
+      arith::Linear address = arith::Flatten(load->args(), input.shape, known);
+      if (std::ranges::find(found, address) == found.end()) found.push_back(std::move(address));
     }
     return std::ssize(found);
+  }
+
+  // Around the store, with variables of their own, and loops over threads as they stand around the load.
+  Stmt Nest(std::span<const Stmt> loops, Stmt store) {
+    for (size_t i = loops.size(); i-- > 0;) store = ir::WithBody(pool_, loops[i], store);
+    for (size_t i = path_.size(); i-- > 0;) {
+      if (IsBound(path_[i])) store = ir::WithBody(pool_, path_[i], store);
+    }
+    return CopyWithOwnNames(program_, store, [&](int32_t var) {
+      const ir::LoopVar like = program_.vars[static_cast<size_t>(var)];
+      simplifier_.AddVar(like.extent);
+      return ir::AddVar(program_, like.name, like.extent);
+    });
   }
 
   Program& program_;
   ir::ExprPool& pool_;
   arith::Simplifier simplifier_;
   bool is_of_thread_ = false;  // what is rewritten, each thread does
-  int64_t words_ = 0;          // of the kernel, so far
+  std::vector<Stmt> path_;     // the loops around what is rewritten, behind the products
+  absl::flat_hash_map<Expr, Expr> rewritten_;  // of the store
+  std::vector<Stmt> loads_;                    // of the products
+  std::vector<int32_t> slots_;                 // where to
+  int64_t words_ = 0;                          // of the kernel, so far
 };
 
 }  // namespace

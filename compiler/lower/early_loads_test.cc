@@ -83,6 +83,13 @@ TEST(LoadBeforeSums, OfTheLoopsThatNumberElements) {
               "for w in 0..6 { C[t, w] = sum[w] + row_early[0] @ C }");
 }
 
+TEST(LoadBeforeSums, OnceWhatIsUsedTwice) {
+  ExpectEarly(6, "for w in 0..6 { C[t, w] = (sum[w] + row[t, w])*row[t, w] @ C }",
+              "alloc row_early: local float32[6]\n"
+              "for w_1 in 0..6 { row_early[w_1] = row[t, w_1] @ C }\n",
+              "for w in 0..6 { C[t, w] = (sum[w] + row_early[w])*row_early[w] @ C }");
+}
+
 TEST(LoadBeforeSums, NeighboursAsAVector) {
   ExpectEarly(
       6, "for w in 0..2 { for v in 0..3 { C[t, v*2 + w] = sum[v*2 + w] + row[t, v*2 + w] @ C } }",
