@@ -75,6 +75,7 @@ constexpr dag::OpCase kCases[] = {
 
 // Of more than 32 rows, and 16 columns at least.
 constexpr dag::OpCase kWarpgroupCases[] = {
+    {"dense", "64,48,128", "cast,bias,gelu", ir::kFloat16},
     {"matmul", "64,64,64", "", ir::kFloat16},
     {"matmul", "128,256,64", "", ir::kBFloat16},
     {"matmul", "49,40,80", "relu", ir::kFloat16},

@@ -27,7 +27,7 @@ TensorRef ChannelInput(OpContext& c, const TensorRef& x, int channel_axis) {
 }  // namespace
 
 std::vector<std::string> EpilogueNames() {
-  std::vector<std::string> names = {"bias", "scale", "residual", "add", "mul"};
+  std::vector<std::string> names = {"bias", "scale", "residual", "add", "mul", "cast"};
   for (std::string& name : UnaryNames()) names.push_back(std::move(name));
   return names;
 }
@@ -39,6 +39,7 @@ StatusOr<TensorRef> ApplyEpilogue(OpContext& c, std::string_view name, const Ten
   if (name == "residual" || name == "add")
     return ApplyBinary(c, "add", x, SideInput(c, x.shape(), x));
   if (name == "mul") return ApplyBinary(c, "mul", x, SideInput(c, x.shape(), x));
+  if (name == "cast") return Converted(c, Converted(c, x, c.result_type), x.type());
   if (HasUnary(name)) return ApplyUnary(c, name, x);
   const std::string guess = DidYouMean(name, EpilogueNames());
   return NotFound(

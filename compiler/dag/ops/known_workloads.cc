@@ -91,6 +91,13 @@ constexpr KnownWorkload kMatrix[] = {
     {"conv2d_transpose_nhwc", "1,8,8,32,64,4,4,2,1"},
 };
 
+// Likewise of 16 bits: sums are rounded before what follows, as in networks, whose operators all have results
+// of that type.
+constexpr KnownWorkload kRounded[] = {
+    {"dense", "128,192,512", "cast,bias,gelu"},
+    {"conv2d_nhwc", "1,14,14,64,128,3,3,1,1", "cast,bias,relu"},
+};
+
 }  // namespace
 
 StatusOr<DagPtr> KnownWorkload::Build() const {
@@ -112,6 +119,8 @@ std::span<const KnownWorkload> ConformanceWorkloads() { return kConformance; }
 
 std::vector<KnownWorkload> MatrixWorkloads(const char* dtype) {
   std::vector<KnownWorkload> workloads(std::begin(kMatrix), std::end(kMatrix));
+  if (std::string_view(dtype).ends_with("float16"))
+    workloads.insert(workloads.end(), std::begin(kRounded), std::end(kRounded));
   for (KnownWorkload& workload : workloads) workload.dtype = dtype;
   return workloads;
 }
