@@ -26,6 +26,10 @@ using ir::StmtKind;
 
 constexpr int64_t kMostWords = 16, kWordBytes = 4, kVectorBytes = 16, kMostIterations = 1024;
 
+bool IsOfWarpgroups(const ir::ProgramStage& stage) {
+  return ir::MatrixUnitScopeOf(stage.hints) == ir::MatrixUnitScope::kWarpgroup;
+}
+
 bool IsBound(Stmt loop) { return loop->loop_kind >= LoopKind::kBlockX; }
 
 class Hoister {
@@ -34,9 +38,10 @@ class Hoister {
     for (const ir::LoopVar& var : program.vars) simplifier_.AddVar(var.extent);
   }
 
-  Stmt Rewrite(Stmt s) {
-    if (s->kind == StmtKind::kFor && s->loop_kind == LoopKind::kThreadX) is_of_thread_ = true;
-    if (s->kind == StmtKind::kSeq && is_of_thread_) {
+  // `is_of_thread`: each thread does it, and has registers there.
+  Stmt Rewrite(Stmt s, bool is_of_thread) {
+    is_of_thread |= s->kind == StmtKind::kFor && s->loop_kind == LoopKind::kThreadX;
+    if (s->kind == StmtKind::kSeq && is_of_thread) {
       const std::span<const Stmt> statements = s->children();
       const auto has = [&](Stmt child) { return HasProducts(child); };
       const auto first = std::ranges::find_if(statements, has);
@@ -44,15 +49,13 @@ class Hoister {
       if (first < end && end < statements.end())
         return WithLoads({statements.begin(), first}, {first, end}, {end, statements.end()});
     }
-    return ir::RewriteChildren(pool_, s, [&](Stmt child) { return Rewrite(child); });
+    return ir::RewriteChildren(pool_, s, [&](Stmt child) { return Rewrite(child, is_of_thread); });
   }
 
  private:
   bool HasProducts(Stmt s) const {
-    if (s->kind == StmtKind::kStore) {
-      const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
-      return ir::MatrixUnitScopeOf(hints) == ir::MatrixUnitScope::kWarpgroup;
-    }
+    if (s->kind == StmtKind::kStore)
+      return IsOfWarpgroups(program_.stages[static_cast<size_t>(s->stage)]);
     return std::ranges::any_of(s->children(), [&](Stmt child) { return HasProducts(child); });
   }
 
@@ -191,8 +194,7 @@ class Hoister {
   Program& program_;
   ir::ExprPool& pool_;
   arith::Simplifier simplifier_;
-  bool is_of_thread_ = false;  // what is rewritten, each thread does
-  std::vector<Stmt> path_;     // the loops around what is rewritten, behind the products
+  std::vector<Stmt> path_;  // the loops around what is rewritten, behind the products
   absl::flat_hash_map<Expr, Expr> rewritten_;  // of the store
   std::vector<Stmt> loads_;                    // of the products
   std::vector<int32_t> slots_;                 // where to
@@ -202,7 +204,9 @@ class Hoister {
 }  // namespace
 
 void LoadBeforeSums(Program& program) {
-  for (ir::Kernel& kernel : program.kernels) kernel.body = Hoister(program).Rewrite(kernel.body);
+  if (std::ranges::none_of(program.stages, IsOfWarpgroups)) return;
+  for (ir::Kernel& kernel : program.kernels)
+    kernel.body = Hoister(program).Rewrite(kernel.body, /*is_of_thread=*/false);
 }
 
 }  // namespace kiln::lower

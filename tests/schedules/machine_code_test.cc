@@ -3,66 +3,25 @@
 //
 // KILN_SEED (default 1) and KILN_CANDIDATES (default 12, of each workload) choose which and how many; a
 // failure prints workload, seed and steps.
-#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
-#include <string>
 #include <string_view>
 
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/machine_code_testing.h"
 #include "compiler/codegen/cuda/source.h"
+#include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/dag/text.h"
-#include "compiler/ir/matrix_unit.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
-#include "search/space/matrix_product.h"
-#include "search/space/matrix_tile.h"
 #include "tests/schedules/environment.h"
 #include "tests/schedules/matrix_candidates.h"
 
 namespace kiln::search {
 namespace {
 using testing::IsEmpty;
-
-// Each rounds sums, and computes with what is rounded: as layers of networks do, whose operators all have
-// results of 16 bits.
-std::string DenseText(std::string_view type, int64_t n, int64_t k, std::string_view last) {
-  return fmt::format(
-      "input a: {0}[128, {2}]\n"
-      "input b: {0}[{1}, {2}]\n"
-      "product[i: 128, j: {1}] = sum(k: {2}) float32(a[i, k]) * float32(b[j, k])\n"
-      "rounded[i: 128, j: {1}] = {0}(product[i, j])\n"
-      "input bias: {0}[{1}]\n"
-      "biased[i: 128, j: {1}] = {0}(float32(rounded[i, j]) + float32(bias[j]))\n"
-      "{3}",
-      type, n, k, last);
-}
-
-std::string ConvolutionText() {
-  return "input a: float16[30, 30, 64]\n"
-         "input b: float16[3, 3, 64, 128]\n"
-         "input bias: float16[128]\n"
-         "product[y: 28, x: 28, o: 128] = sum(ky: 3, kx: 3, c: 64) "
-         "float32(a[y + ky, x + kx, c]) * float32(b[ky, kx, c, o])\n"
-         "rounded[y: 28, x: 28, o: 128] = float16(product[y, x, o])\n"
-         "biased[y: 28, x: 28, o: 128] = float16(float32(rounded[y, x, o]) + float32(bias[o]))\n";
-}
-
-std::vector<schedule::State> OfFourWarps(const Task& task) {
-  Parameters parameters;
-  parameters.matrix_unit_prob = parameters.warpgroup_prob = 1;
-  return MatrixCandidates(
-      task, GenerateSketches({task, parameters}), parameters, EnvironmentOr("KILN_SEED", 1), 200,
-      EnvironmentOr("KILN_CANDIDATES", 12), [](const schedule::State& state) {
-        const std::optional<int> stage = MatrixStageOf(state);
-        return stage && state.stage(*stage).hints[ir::Hint::kMatrixUnit] ==
-                            static_cast<int32_t>(ir::MatrixUnitScope::kWarpgroup);
-      });
-}
 
 class MachineCodeOfUnits : public testing::Test {
  protected:
@@ -90,15 +49,18 @@ int64_t RoundedLate(const schedule::State& state) {
   return rounded.value_or(0);
 }
 
+// Each rounds sums, and computes with what is rounded: as layers of networks do, whose operators all have
+// results of 16 bits.
 TEST_F(MachineCodeOfUnits, RoundsSumsBehindTheWaitForThem) {
-  const std::string relu = "clipped[i: 128, j: 768] = max(biased[i, j], bfloat16(0.0))\n";
-  for (const std::string& text : {DenseText("float16", 2304, 768, ""),
-                                  DenseText("bfloat16", 768, 1024, relu), ConvolutionText()}) {
-    SCOPED_TRACE(text);
-    ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(text));
+  for (const dag::OpCase& c :
+       {dag::OpCase{"dense", "128,2304,768", "cast,bias", ir::kFloat16},
+        dag::OpCase{"dense", "128,768,1024", "cast,bias,relu", ir::kBFloat16},
+        dag::OpCase{"conv2d_nhwc", "1,28,28,64,128,3,3,1,1", "cast,bias", ir::kFloat16}}) {
+    SCOPED_TRACE(c.Name());
     int64_t rounded = 0;
     for (const schedule::State& state :
-         OfFourWarps(Task(dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]")))
+         MatrixStates(MatrixTask(c), ir::MatrixUnitScope::kWarpgroup, EnvironmentOr("KILN_SEED", 1),
+                      EnvironmentOr("KILN_CANDIDATES", 12)))
       rounded += RoundedLate(state);
     EXPECT_GT(rounded, 0);
   }
@@ -124,7 +86,15 @@ TEST_F(MachineCodeOfUnits, RoundsSumsOfARingBehindTheWaitForThem) {
     ["PR", 1, 0, "swizzle$0"], ["PR", 3, 0, "swizzle$0"],
     ["PR", 4, 0, "bulk_copies$1"], ["PR", 7, 0, "persistent_blocks$0"],
     ["PR", 7, 0, "stream_k$0"]])";
-  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(DenseText("float16", 2304, 768, "")));
+  constexpr std::string_view kDense = R"(
+    input a: float16[128, 768]
+    input b: float16[2304, 768]
+    product[i: 128, j: 2304] = sum(k: 768) float32(a[i, k]) * float32(b[j, k])
+    rounded[i: 128, j: 2304] = float16(product[i, j])
+    input bias: float16[2304]
+    biased[i: 128, j: 2304] = float16(float32(rounded[i, j]) + float32(bias[j]))
+  )";
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(kDense));
   ASSERT_OK_AND_ASSIGN(const std::vector<schedule::StepPtr> steps, schedule::ParseSteps(kSteps));
   ASSERT_OK_AND_ASSIGN(const schedule::State state, schedule::Replay(dag, steps));
   EXPECT_GT(RoundedLate(state), 0);

@@ -3,16 +3,19 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "compiler/dag/ops/op_cases_testing.h"
+#include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/schedule/state.h"
 #include "search/evolution/mutation.h"
 #include "search/evolution/rebuild.h"
 #include "search/sampling/sample_gpu.h"
+#include "search/space/matrix_product.h"
 #include "search/space/sketch.h"
 
 namespace kiln::search {
@@ -42,6 +45,21 @@ inline std::vector<schedule::State> MatrixCandidates(
     if (state.ok() && accepts(*state)) states.push_back(*std::move(state));
   }
   return states;
+}
+
+inline ir::MatrixUnitScope UnitOf(const schedule::State& state) {
+  const std::optional<int> stage = MatrixStageOf(state);
+  return stage ? ir::MatrixUnitScopeOf(state.stage(*stage).hints) : ir::MatrixUnitScope::kNone;
+}
+
+// Likewise of all sketches, by such units.
+inline std::vector<schedule::State> MatrixStates(const Task& task, ir::MatrixUnitScope scope,
+                                                 uint64_t seed, size_t count) {
+  Parameters parameters;
+  parameters.matrix_unit_prob = 1;
+  parameters.warpgroup_prob = scope == ir::MatrixUnitScope::kWarpgroup ? 1 : 0;
+  return MatrixCandidates(task, GenerateSketches({task, parameters}), parameters, seed, 200, count,
+                          [&](const schedule::State& state) { return UnitOf(state) == scope; });
 }
 
 // Of short floats the last bit; of TF32 the rounding of factors.

@@ -104,21 +104,6 @@ constexpr dag::OpCase kWarpgroupCases[] = {
     {"dense", "49,40,144", "bias", ir::kFloat8E5M2},
 };
 
-int32_t UnitOf(const State& state) {
-  const std::optional<int> s = MatrixStageOf(state);
-  return s ? state.stage(*s).hints[ir::Hint::kMatrixUnit] : 0;
-}
-
-std::vector<State> MatrixStates(const Task& task, MatrixUnitScope scope, uint64_t seed,
-                                size_t count) {
-  Parameters parameters;
-  parameters.matrix_unit_prob = 1;
-  parameters.warpgroup_prob = scope == MatrixUnitScope::kWarpgroup ? 1 : 0;
-  return MatrixCandidates(
-      task, GenerateSketches({task, parameters}), parameters, seed, 200, count,
-      [&](const State& state) { return UnitOf(state) == static_cast<int32_t>(scope); });
-}
-
 void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnitScope scope, std::string_view call) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   for (const dag::OpCase& c : cases) {
@@ -167,7 +152,7 @@ TEST(MatrixUnits, PartsOfSumsAreTheirs) {
     std::optional<State> found;
     for (int draw = 0; draw < 200 && !found; ++draw) {
       StatusOr<State> state = SampleGpu(sketch, task, parameters, rng);
-      if (state.ok() && UnitOf(*state) != 0) found = *std::move(state);
+      if (state.ok() && UnitOf(*state) != MatrixUnitScope::kNone) found = *std::move(state);
     }
     ASSERT_TRUE(found.has_value());
     SCOPED_TRACE(schedule::PrintSteps(found->steps()));
@@ -367,15 +352,15 @@ TEST(MatrixUnits, OnlyOneArchitectureHasThoseOfFourWarps) {
                                       {"cuda -arch=sm_100", MatrixUnitScope::kWarp}}) {
     const Task task(kCases[0].Build(), *target::ParseTarget(target), {}, "[]");
     Rng rng(3);
-    std::set<int32_t> units;
+    std::set<MatrixUnitScope> units;
     for (const Sketch& sketch : GenerateSketches({task, parameters})) {
       for (int i = 0; i < 20; ++i) {
         const auto state = SampleGpu(sketch, task, parameters, rng);
         if (state.ok()) units.insert(UnitOf(*state));
       }
     }
-    units.erase(0);
-    EXPECT_EQ(units, std::set{static_cast<int32_t>(scope)}) << target;
+    units.erase(MatrixUnitScope::kNone);
+    EXPECT_EQ(units, std::set{scope}) << target;
   }
 }
 

@@ -47,10 +47,7 @@ std::vector<Sketch> SketchesThatTranspose(const Task& task, const Parameters& pa
   return sketches;
 }
 
-bool IsOfFourWarps(const State& state) {
-  const std::optional<int> s = MatrixStageOf(state);
-  return s && ir::MatrixUnitScopeOf(state.stage(*s).hints) == ir::MatrixUnitScope::kWarpgroup;
-}
+bool IsOfFourWarps(const State& state) { return UnitOf(state) == ir::MatrixUnitScope::kWarpgroup; }
 
 std::vector<State> States(const Task& task, uint64_t seed, size_t count) {
   const Parameters parameters = OfSmallProducts();

@@ -2,10 +2,10 @@
 // of them is from the PTX ISA alone, not from the generator: it takes descriptors apart and permutes
 // addresses.
 //
-// Products happen as late as they may, when their thread waits for them; until it has waited for the
-// sums the sums are poisoned. What units see of shared memory is what was there at the last fence: if it is something
-// else by the time that they read it, it was written without a fence, or before they had read it,
-// and the kernel traps. So does one that starts no products behind what it loaded for them.
+// Products happen as late as they may, when their thread waits for them. Their sums are poisoned until
+// it waits for sums. What units see of shared memory is what was there at the last fence: if it is
+// something else by the time that they read it, it was written without a fence, or before they had
+// read it, and the kernel traps. So does one that starts no products behind what it loaded for them.
 #pragma once
 
 #include <string_view>
@@ -40,8 +40,9 @@ static void DropFirst(WarpgroupQueue& queue, int count) {
   queue.count -= count;
   memmove(queue.items, queue.items + count, queue.count * sizeof(WarpgroupProduct));
 }
-static bool Has(const WarpgroupQueue& queue, int count, const void* low) {
-  for (int i = 0; i < count; ++i) {
+// Do those of numbers [first, end) add to these sums?
+static bool Has(const WarpgroupQueue& queue, int first, int end, const void* low) {
+  for (int i = first; i < end; ++i) {
     if (queue.items[i].low == low) return true;
   }
   return false;
@@ -148,14 +149,16 @@ template <int kUnderWay> void emulated_wait_for_products() {
   WarpgroupProducts& mine = products[current - fibers];
   WarpgroupQueue& queue = mine.under_way;
   if (queue.count > 0 && queue.items[queue.count - 1].group == mine.groups) __builtin_trap();
-  for (; queue.count > 0 && queue.items[0].group < mine.groups - kUnderWay; DropFirst(queue, 1)) {
-    queue.items[0].run(queue.items[0]);
-    bool is_last = true;
-    for (int i = 1; i < queue.count && is_last; ++i) is_last = queue.items[i].low != queue.items[0].low;
-    if (is_last) Poison(Append(mine.hidden, queue.items[0]));
+  int done = 0;
+  for (; done < queue.count && queue.items[done].group < mine.groups - kUnderWay; ++done) {
+    WarpgroupProduct& p = queue.items[done];
+    p.run(p);
+    if (!Has(queue, done + 1, queue.count, p.low)) Poison(Append(mine.hidden, p));
   }
+  DropFirst(queue, done);
   for (int i = 0; i < queue.count; ++i) {
-    if (!queue.items[i].has_saved && !Has(queue, i, queue.items[i].low)) Poison(queue.items[i]);
+    WarpgroupProduct& p = queue.items[i];
+    if (!p.has_saved && !Has(queue, 0, i, p.low)) Poison(p);
   }
   current->has_started = false;
 }
@@ -189,7 +192,7 @@ static void Enqueue(WarpgroupProduct p) {
   }
   p.group = mine.groups;
   WarpgroupProduct& added = Append(mine.under_way, p);
-  if (!Has(mine.under_way, mine.under_way.count - 1, p.low)) Poison(added);
+  if (!Has(mine.under_way, 0, mine.under_way.count - 1, p.low)) Poison(added);
 }
 template <typename Sum, unsigned kBytes, Sum (*kValue)(unsigned), int kColumns, int kTransposed, int kTiles, int kNeighbours>
 void EmulateWarpgroup(Sum* low, Sum* high, const unsigned (&a)[4], bool reads_a, unsigned long long b) {

@@ -10,15 +10,15 @@
 namespace kiln::codegen {
 namespace {
 
-// Of an opcode the bits that don't say where operands are: HGMMA has its first factor in registers or not.
-constexpr uint64_t kOperation = 0x1ff;
-constexpr uint64_t kHgmma = 0x1f0, kWarpgroup = 0x1c5, kF2fp = 0x03e;
+// Opcodes. Three of their bits say where operands are: HGMMA has its first factor in registers or not, F2FP has
+// both operands there.
+constexpr uint64_t kPlaces = 0xe00, kHgmma = 0x1f0, kWarpgroup = 0x9c5, kF2fp = 0x23e;
 constexpr std::string_view kTextPrefix = ".text.";
 
 struct Instruction {
   uint64_t low = 0, high = 0;
 
-  uint64_t operation() const { return low & kOperation; }
+  uint64_t opcode() const { return low & 0xfff; }
   int result() const { return static_cast<int>(low >> 16 & 0xff); }
   int first_operand() const { return static_cast<int>(low >> 24 & 0xff); }
   int second_operand() const { return static_cast<int>(low >> 32 & 0xff); }
@@ -42,13 +42,13 @@ Status ReadKernel(const std::string& cubin, const std::string& kernel, const Elf
   std::set<int> sums, under_way;
   for (uint64_t at = 0; at < section.sh_size; at += sizeof(Instruction)) {
     KILN_ASSIGN_OR_RETURN(const Instruction i, ReadAt<Instruction>(cubin, section.sh_offset + at));
-    if (i.operation() == kHgmma) {
+    if ((i.opcode() & ~kPlaces) == kHgmma) {
       ++code.products;
       for (int k = 0; k < i.columns() / 2; ++k) under_way.insert(i.result() + k);
       sums.insert(under_way.begin(), under_way.end());
     }
-    if (i.operation() == kWarpgroup && i.is_wait() && i.under_way() == 0) under_way.clear();
-    if (i.operation() != kF2fp) continue;
+    if (i.opcode() == kWarpgroup && i.is_wait() && i.under_way() == 0) under_way.clear();
+    if (i.opcode() != kF2fp) continue;
     const int a = i.first_operand(), b = i.second_operand();
     if (sums.contains(a) || sums.contains(b)) ++code.rounded;
     if (under_way.contains(a) || under_way.contains(b))

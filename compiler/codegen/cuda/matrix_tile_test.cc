@@ -135,7 +135,6 @@ TEST(MatrixTile, SeveralWarpsAndTiles) {
   }
 }
 
-// The other factor first.
 // A warp that exchanges rows with no other one does not wait for what others fetch.
 TEST(MatrixTile, TheEmulatorSeesAMissingBarrier) {
   ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(Product{.wi = 2}.Text()));
@@ -144,6 +143,7 @@ TEST(MatrixTile, TheEmulatorSeesAMissingBarrier) {
   EXPECT_FALSE(right == wrong);
 }
 
+// The other factor first.
 TEST(MatrixTile, FactorsInEitherOrder) {
   ExpectRight({.wi = 2, .product = "float32({b})*float32({a})"});
 }
