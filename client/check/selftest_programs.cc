@@ -41,7 +41,7 @@ bool HasClusters(const CudaSource& source) {
   return false;
 }
 bool HasManyKernels(const CudaSource& source) { return source.kernels.size() > 1; }
-bool HalfVectors(const CudaSource& source) { return Has(source, "half_x") || Has(source, "half2"); }
+bool HalfVectors(const CudaSource& source) { return Has(source, "f16_x"); }
 bool IsOfCores(const CudaSource& source) { return !Has(source, "multiply_"); }
 bool ByteVectors(const CudaSource& source) { return Has(source, "char_x") || Has(source, "char4"); }
 

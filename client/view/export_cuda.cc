@@ -23,14 +23,16 @@ struct TypeFacts {
   ir::Type type;
   const char* name;  // enumerator of main
   double relative, absolute;
+  // Of a type that C++ has not: what its functions above the kernels are called by.
+  const char* functions = nullptr;
 };
 constexpr TypeFacts kTypes[] = {
     {ir::kFloat32, "kFloat", 1e-3, 1e-4},
     {ir::kFloat64, "kDouble", 1e-9, 1e-10},
-    {ir::kFloat16, "kHalf", 2e-2, 1e-2},
-    {ir::kBFloat16, "kBfloat", 5e-2, 2e-2},
-    {ir::kFloat8E4M3, "kE4m3", 0.15, 3e-2},
-    {ir::kFloat8E5M2, "kE5m2", 0.3, 3e-2},
+    {ir::kFloat16, "kHalf", 2e-2, 1e-2, "f16"},
+    {ir::kBFloat16, "kBfloat", 5e-2, 2e-2, "bf16"},
+    {ir::kFloat8E4M3, "kE4m3", 0.15, 3e-2, "e4m3"},
+    {ir::kFloat8E5M2, "kE5m2", 0.3, 3e-2, "e5m2"},
     {ir::kInt8, "kInt8", 0, 0},
     {ir::kInt32, "kInt32", 0, 0},
     {ir::kInt64, "kInt64", 0, 0},
@@ -82,8 +84,7 @@ bool HasTensorMaps(const codegen::CudaSource& source) {
   });
 }
 
-std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool half_types,
-                 bool has_tensor_maps) {
+std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool has_tensor_maps) {
   std::string text = fmt::format("// {}: a kernel tuned by Kiln.\n//\n", kernel.description);
   text += Comment("workload", kernel.workload_key);
   if (!kernel.preparation.empty()) text += Comment("prepared", kernel.preparation + ", before");
@@ -100,7 +101,6 @@ std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool 
   text += fmt::format("//\n// nvcc {} -O3 -o {} {}\n\n", arch_flag, program, kernel.file_name);
   if (has_tensor_maps) text += "#include <cuda.h>\n";
   text += "#include <cuda_runtime.h>\n";
-  if (half_types) text += "#include <cuda_bf16.h>\n#include <cuda_fp16.h>\n";
   text +=
       "\n#include <algorithm>\n#include <cmath>\n#include <cstdio>\n#include <cstdlib>\n"
       "#include <cstring>\n#include <vector>\n\n";
@@ -382,39 +382,18 @@ int main() {
 }
 )cuda";
 
-constexpr char kHalfStore[] =
-    "    case kHalf: ((__half*)to)[i] = __float2half((float)x); break;\n"
-    "    case kBfloat: ((__nv_bfloat16*)to)[i] = __float2bfloat16((float)x); break;\n";
-constexpr char kHalfLoad[] =
-    "    case kHalf: return __half2float(((const __half*)from)[i]);\n"
-    "    case kBfloat: return __bfloat162float(((const __nv_bfloat16*)from)[i]);\n";
-
-// Of 8-bit floats, with the functions above the kernels of the reference.
-struct Float8Cases {
-  ir::Type type;
-  const char *store, *load;
-};
-constexpr Float8Cases kFloat8Cases[] = {
-    {ir::kFloat8E4M3,
-     "    case kE4m3: ((reference::float8_e4m3fn*)to)[i] = reference::float_to_e4m3((float)x); "
-     "break;\n",
-     "    case kE4m3: return reference::e4m3_to_float(((const "
-     "reference::float8_e4m3fn*)from)[i]);\n"},
-    {ir::kFloat8E5M2,
-     "    case kE5m2: ((reference::float8_e5m2*)to)[i] = reference::float_to_e5m2((float)x); "
-     "break;\n",
-     "    case kE5m2: return reference::e5m2_to_float(((const "
-     "reference::float8_e5m2*)from)[i]);\n"},
-};
-
-std::string Main(bool half_types, const ir::Program& reference) {
-  std::string store = half_types ? kHalfStore : "", load = half_types ? kHalfLoad : "";
-  for (const Float8Cases& cases : kFloat8Cases) {
-    if (std::ranges::find(reference.buffers, cases.type, &ir::Buffer::type) ==
-        reference.buffers.end())
+std::string Main(const ir::Program& reference) {
+  std::string store, load;
+  for (const TypeFacts& f : kTypes) {
+    if (f.functions == nullptr ||
+        std::ranges::find(reference.buffers, f.type, &ir::Buffer::type) == reference.buffers.end())
       continue;
-    store += cases.store;
-    load += cases.load;
+    store += fmt::format(
+        "    case {0}: ((reference::{1}*)to)[i] = reference::float_to_{2}((float)x); break;\n",
+        f.name, ir::TypeName(f.type), f.functions);
+    load += fmt::format(
+        "    case {0}: return reference::{2}_to_float(((const reference::{1}*)from)[i]);\n", f.name,
+        ir::TypeName(f.type), f.functions);
   }
   std::string text = kMain;
   const auto put = [&](std::string_view mark, const std::string& code) {
@@ -440,15 +419,13 @@ StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
   KILN_ASSIGN_OR_RETURN(const std::string tuned_table, BufferTable("tuned_buffers", tuned, bound));
   KILN_ASSIGN_OR_RETURN(const std::string reference_table,
                         BufferTable("reference_buffers", reference, bound));
-  const bool half_types =
-      tuned_source.needs_toolkit_headers || reference_source.needs_toolkit_headers;
   ExportedFile file;
   const std::string arch = codegen::ArchFor(tuned_source, kernel.arch);
   file.arch_flag = arch == kernel.arch
                        ? "-arch=" + arch
                        : fmt::format("-gencode=arch=compute_{0},code=sm_{0}", arch.substr(3));
   const bool has_tensor_maps = HasTensorMaps(tuned_source);
-  file.text = Head(kernel, file.arch_flag, half_types, has_tensor_maps) +
+  file.text = Head(kernel, file.arch_flag, has_tensor_maps) +
               InNamespace("tuned", tuned_source.text) +
               "// The same computation, one thread per output element.\n" +
               InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
@@ -456,7 +433,7 @@ StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
               fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
                           std::max(0.0, kernel.flop_count)) +
               (has_tensor_maps ? kTensorMaps : "") + LaunchFunction("tuned", tuned_source) +
-              LaunchFunction("reference", reference_source) + Main(half_types, reference);
+              LaunchFunction("reference", reference_source) + Main(reference);
   return file;
 }
 

@@ -24,6 +24,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <set>
+#include <span>
 
 #include "base/clock.h"
 #include "base/freed_memory.h"
@@ -43,6 +44,14 @@ namespace fs = std::filesystem;
 
 struct Workload {
   std::string op = "matmul", args = "1024,1024,1024", epilogue;
+  ir::Type dtype = ir::kFloat32;
+};
+
+const Workload kMatrixUnits[] = {
+    {"matmul", "1024,1024,1024", "", ir::kFloat16},
+    {"conv2d_nhwc", "1,56,56,256,256,3,3,1,1", "bias,relu", ir::kFloat16},
+    {"dense", "128,3072,768", "bias", ir::kFloat16},
+    {"conv2d_nchw", "1,28,28,128,128,3,3,1,1", "bias,relu", ir::kFloat16},
 };
 
 const Workload kSuite[] = {
@@ -60,7 +69,7 @@ struct Options {
   std::vector<std::string> flags;
   int count = 60, only = -1, largest = 0;
   uint64_t seed = 1;
-  bool list = false, steps = false, suite = false;
+  bool list = false, steps = false, suite = false, matrix_units = false;
 };
 
 // Of all threads: NVRTC may have some of its own.
@@ -110,7 +119,8 @@ class Bench {
 
   Status Run() {
     KILN_ASSIGN_OR_RETURN(
-        dag_, dag::BuildOp(w_.op, w_.args, {.epilogue = dag::SplitEpilogue(w_.epilogue)}));
+        dag_, dag::BuildOp(w_.op, w_.args,
+                           {.dtype = w_.dtype, .epilogue = dag::SplitEpilogue(w_.epilogue)}));
     KILN_ASSIGN_OR_RETURN(target_, target::ParseTarget(o_.target));
     const search::Task task(dag_, target_, target::DefaultHardware(target_, 1), "");
     const int by_model = o_.suite ? o_.count / 2 : 0;
@@ -302,7 +312,9 @@ class Bench {
 Status Run(const Options& options) {
   if (!options.suite) return Bench(options, options.workload).Run();
   Bench::PrintLineHeader();
-  for (const Workload& workload : kSuite) KILN_RETURN_IF_ERROR(Bench(options, workload).Run());
+  const std::span<const Workload> suite =
+      options.matrix_units ? std::span<const Workload>(kMatrixUnits) : kSuite;
+  for (const Workload& workload : suite) KILN_RETURN_IF_ERROR(Bench(options, workload).Run());
   return OkStatus();
 }
 
@@ -315,6 +327,8 @@ int main(int argc, char** argv) {
   app.add_option("--op", o.workload.op, "operator")->capture_default_str();
   app.add_option("--args", o.workload.args, "its arguments")->capture_default_str();
   app.add_option("--epilogue", o.workload.epilogue, "what follows it, like bias,relu");
+  std::string dtype = "float32";
+  app.add_option("--dtype", dtype, "of its inputs")->capture_default_str();
   app.add_option("--target", o.target, "target")->capture_default_str();
   app.add_option("--count", o.count, "candidates")->capture_default_str();
   app.add_option("--seed", o.seed, "of the search")->capture_default_str();
@@ -323,11 +337,14 @@ int main(int argc, char** argv) {
   app.add_option("--save", o.save, "folder for texts and cubins");
   app.add_option("--flag", o.flags, "option of NVRTC, beside those of a build");
   app.add_flag("--suite", o.suite, "six operators, a line each, with the parts of NVRTC's time");
+  app.add_flag("--matrix-units", o.matrix_units, "--suite: four products of float16 instead");
   app.add_flag("--list", o.list, "a line per candidate");
   app.add_flag("--steps", o.steps, "and its steps");
   CLI11_PARSE(app, argc, argv);
+  const kiln::StatusOr<kiln::ir::Type> type = kiln::ir::ParseType(dtype);
+  if (type.ok()) o.workload.dtype = *type;
   kiln::KeepFreedMemory();  // as the processes of a builder
-  const kiln::Status status = kiln::Run(o);
+  const kiln::Status status = type.ok() ? kiln::Run(o) : type.status();
   if (!status.ok()) fmt::print(stderr, "{}\n", kiln::Message(status));
   return status.ok() ? 0 : 1;
 }

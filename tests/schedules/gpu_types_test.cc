@@ -55,7 +55,7 @@ dag::DagPtr Dense(std::string_view type, std::string_view sum) {
 TEST(GpuTypes, Halves) {
   const std::string texts =
       CheckedTexts(Dense("float16", "float32(A[i, k]) * float32(B[j, k])"), 6, 1e-3);
-  EXPECT_THAT(texts, testing::ContainsRegex("half_x[248]"));
+  EXPECT_THAT(texts, testing::ContainsRegex("f16_x[248]"));
 }
 
 // The sum is rounded to 16 bits at every step, as the declaration says.
@@ -66,7 +66,7 @@ TEST(GpuTypes, HalvesSummedAsHalves) {
 TEST(GpuTypes, BrainFloats) {
   const std::string texts =
       CheckedTexts(Dense("bfloat16", "float32(A[i, k]) * float32(B[j, k])"), 4, 1e-3);
-  EXPECT_THAT(texts, testing::ContainsRegex("bfloat_x[248]"));
+  EXPECT_THAT(texts, testing::ContainsRegex("bf16_x[248]"));
 }
 
 TEST(GpuTypes, Float8s) {

@@ -94,8 +94,7 @@ StatusOr<std::vector<std::string>> Options(const Nvrtc& nvrtc, const std::string
     const std::string include = nvrtc.FindInclude("cuda_fp16.h");
     if (include.empty()) {
       return FailedPrecondition(
-          "code that includes headers, as that of 16-bit floats does, needs those of a CUDA "
-          "toolkit, "
+          "code that includes headers, as kernels of yours may, needs those of a CUDA toolkit, "
           "which are not beside {}: set CUDA_HOME to a toolkit",
           nvrtc.info().path);
     }

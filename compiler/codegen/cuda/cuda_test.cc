@@ -235,9 +235,21 @@ TEST(Cuda, VectorsOfSeveralOutputs) {
   EXPECT_THAT(Generate(across), AllOf(HasSubstr("y["), Not(HasSubstr("float4"))));
 }
 
-// Of what a half can say, the middles of neighbours among it, and of what lies beside that.
-TEST(Cuda, ConversionsOfFloat8AreThoseOfTheInterpreter) {
-  for (const std::string type : {"float8_e4m3fn", "float8_e5m2"}) {
+// Numbers of all magnitudes, the middles of neighbours of a type among them, and what lies beside
+// those. Of 8 bits: what a half can say; of 16: what the upper half of a float can.
+double NumberForConversion(uint32_t i, bool of_half) {
+  if (of_half) {
+    const auto bits = static_cast<uint16_t>(i);
+    return ir::ReadElement(&bits, ir::kFloat16).f;
+  }
+  constexpr uint32_t kLower[] = {0, 0x0fff, 0x1000, 0x3000, 0x8000, 0xf000};
+  const uint32_t bits = i << 16 | kLower[i / 3 % 6];
+  return ir::ReadElement(&bits, ir::kFloat32).f;
+}
+
+TEST(Cuda, ConversionsOfNarrowFloatsAreThoseOfTheInterpreter) {
+  for (const std::string type : {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}) {
+    const bool is_float8 = type.starts_with("float8");
     for (const std::string from : {"float16", "float32", "float64", "int32", "int64", "bool"}) {
       SCOPED_TRACE(from + " to " + type);
       ASSERT_OK_AND_ASSIGN(
@@ -254,15 +266,14 @@ TEST(Cuda, ConversionsOfFloat8AreThoseOfTheInterpreter) {
                                           ir::NDArray(ir::kFloat32, {65536})};
       const double nudge = from == "float64" ? 0x1p-40 : 0x1p-20;
       for (uint32_t i = 0; i < 65536; ++i) {
-        const auto bits = static_cast<uint16_t>(i);
-        const double half = ir::ReadElement(&bits, ir::kFloat16).f;
-        buffers[0].SetDouble(i, half * (1 + nudge * (static_cast<int>(i / 5 % 3) - 1)));
+        const double number = NumberForConversion(i, is_float8 || from.starts_with("int"));
+        buffers[0].SetDouble(i, number * (1 + nudge * (static_cast<int>(i / 5 % 3) - 1)));
       }
       std::vector<ir::NDArray> expected = buffers;
       ir::NDArray* const arguments[] = {&expected[0], &expected[1], &expected[2]};
       ASSERT_OK(ir::Interpret(program, arguments));
       ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
-      EXPECT_FALSE(source.needs_toolkit_headers && from != "float16");
+      EXPECT_THAT(source.text, Not(HasSubstr("#include")));
       if (from.starts_with("float")) {  // what is rounded is stored
         EXPECT_THAT(source.text, Not(HasSubstr("_to_e4m3(e4m3_to_float(")));
       }
@@ -277,7 +288,8 @@ TEST(Cuda, ConversionsOfFloat8AreThoseOfTheInterpreter) {
       if (!FindNvrtc().ok()) continue;
       for (const char* arch : {"sm_80", "sm_89", "sm_90"}) {
         ASSERT_OK_AND_ASSIGN(const std::string ptx, CompilePtx(source.text, arch));
-        EXPECT_EQ(ptx.find("cvt.rn.satfinite.") != ptx.npos, std::string(arch) != "sm_80");
+        EXPECT_EQ(ptx.find("cvt.rn.satfinite.") != ptx.npos,
+                  is_float8 && std::string(arch) != "sm_80");
         EXPECT_OK(CompileCubin(source.text, arch).status());
       }
     }
@@ -297,7 +309,8 @@ TEST(Cuda, MovedHalvesAreNotConverted) {
   const std::string text = Elementwise("a: input float16[64], out: output float16[64]",
                                        "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v] @ s }");
   ExpectRight(text, 0);
-  EXPECT_THAT(Generate(text), Not(HasSubstr("__half2float")));
+  const std::string cuda = Generate(text), kernel = cuda.substr(cuda.find("__global__"));
+  EXPECT_THAT(kernel, AllOf(HasSubstr("f16_x8"), Not(HasSubstr("_to_"))));
 }
 
 TEST(Cuda, EveryType) {

@@ -61,35 +61,29 @@ inline void __threadfence() {}
 template <typename T> T __ldcg(const T* p) { return *p; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }
 inline double rsqrt(double x) { return 1.0 / sqrt(x); }
-struct __half { unsigned short bits; };
-struct __nv_bfloat16 { unsigned short bits; };
-inline float __bfloat162float(__nv_bfloat16 h) { return __int_as_float(unsigned(h.bits) << 16); }
-inline __nv_bfloat16 __float2bfloat16_rn(float f) {
-  unsigned i = float_bits(f);
-  if (f != f) return {0x7fff};
-  return {static_cast<unsigned short>((i + 0x7fff + (i >> 16 & 1)) >> 16)};
-}
-inline float __half2float(__half h) {
-  const float sign = h.bits & 0x8000 ? -1.0f : 1.0f;
-  const int e = h.bits >> 10 & 31, m = h.bits & 1023;
+// What 16 bits say, and what says a float: not by the text's own functions, but as C++ has it.
+inline float f16_value(unsigned bits) {
+  const float sign = bits & 0x8000 ? -1.0f : 1.0f;
+  const int e = bits >> 10 & 31, m = bits & 1023;
   if (e == 31) return m ? __int_as_float(0x7fc00000) : sign * INFINITY;
   return sign * (e == 0 ? ldexpf(m, -24) : ldexpf(m + 1024, e - 25));
 }
-inline __half __double2half(double f) {
-  const unsigned short sign = signbit(f) ? 0x8000 : 0;
-  f = fabs(f);
-  if (f != f) return {0x7fff};
-  if (f >= 65520) return {static_cast<unsigned short>(sign | 0x7c00)};
-  if (f == 0) return {sign};
+inline float bf16_value(unsigned bits) { return __int_as_float(bits << 16); }
+inline unsigned f16_bits(float f) {
+  const unsigned sign = signbit(f) ? 0x8000 : 0;
+  f = fabsf(f);
+  if (f != f) return 0x7fff;
+  if (f >= 65520) return sign | 0x7c00;
+  if (f == 0) return sign;
   int e = 0;
-  frexp(f, &e);
+  frexpf(f, &e);
   e = max(e - 1, -14);
-  const double ulp = ldexp(1.0, e - 10);
-  const long long n = llrint(f / ulp);
-  return {static_cast<unsigned short>(sign | (n + (e + 14) * 1024))};
+  return sign | unsigned(llrintf(f / ldexpf(1.0f, e - 10)) + (e + 14) * 1024);
 }
-inline __half __float2half_rn(float f) { return __double2half(f); }
-inline __nv_bfloat16 __double2bfloat16(double f) { return __float2bfloat16_rn((float)f); }
+inline unsigned bf16_bits(float f) {
+  const unsigned i = float_bits(f);
+  return f != f ? 0x7fff : (i + 0x7fff + (i >> 16 & 1)) >> 16;
+}
 
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long bytes = (unsigned long long)y << 32 | x;
@@ -184,10 +178,10 @@ template <typename T> T __shfl_xor_sync(unsigned, T value, unsigned mask) {
 }
 inline float emulated_flushed_exp2(float x) { return x < -126 ? 0 : exp2f(x); }
 inline unsigned emulated_pack_f16(float first, float second) {
-  return __float2half_rn(first).bits | unsigned(__float2half_rn(second).bits) << 16;
+  return f16_bits(first) | f16_bits(second) << 16;
 }
 inline unsigned emulated_pack_bf16(float first, float second) {
-  return __float2bfloat16_rn(first).bits | unsigned(__float2bfloat16_rn(second).bits) << 16;
+  return bf16_bits(first) | bf16_bits(second) << 16;
 }
 // PTX ISA, ldmatrix: 8 x 8 elements of 16 bits, of which each thread gets two neighbours.
 template <int kTiles> void EmulateLoad(unsigned* const (&out)[kTiles], const void* row, bool transposed) {
@@ -251,8 +245,8 @@ inline float float8_value(unsigned bits, int exponent_bits) {
   if ((bits & 0x7f) == 0x7f) return NAN;
   return sign * ldexpf(e == 0 ? mantissa : mantissa + (1 << m), (e == 0 ? 1 : e) - bias - m);
 }
-MULTIPLY_TILES(f16, 16, float, __half2float(__half{(unsigned short)bits}))
-MULTIPLY_TILES(bf16, 16, float, __bfloat162float(__nv_bfloat16{(unsigned short)bits}))
+MULTIPLY_TILES(f16, 16, float, f16_value(bits))
+MULTIPLY_TILES(bf16, 16, float, bf16_value(bits))
 // What the unit does with bits that were not rounded away is not said.
 inline float tf32_value(unsigned bits) {
   if (bits & 0x1fff) __builtin_trap();
@@ -472,8 +466,6 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   ReplaceCalls(text, "pack_bf16(", "emulated_pack_bf16(");
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
-  Replace(text, "#include <cuda_fp16.h>\n", "");
-  Replace(text, "#include <cuda_bf16.h>\n", "");
   Replace(text, "extern \"C\" __global__", "__global__ static");
   text =
       std::string(kHeader) + std::string(kWarpgroupEmulation) + std::string(kBulkEmulation) + text;

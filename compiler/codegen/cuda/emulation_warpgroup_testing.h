@@ -228,8 +228,6 @@ void EmulateWarpgroup(Sum* low, Sum* high, const unsigned (&a)[4], bool reads_a,
 }
 // The units take no notice of the lower bits.
 static float Tf32OfUnit(unsigned bits) { return __int_as_float(bits & ~0x1fffu); }
-static float HalfOfUnit(unsigned bits) { return __half2float(__half{(unsigned short)bits}); }
-static float BFloatOfUnit(unsigned bits) { return __bfloat162float(__nv_bfloat16{(unsigned short)bits}); }
 static float E4M3OfUnit(unsigned bits) { return float8_value(bits, 4); }
 static float E5M2OfUnit(unsigned bits) { return float8_value(bits, 5); }
 static int SignedByteOfUnit(unsigned bits) { return (signed char)bits; }
@@ -246,8 +244,8 @@ static int ByteOfUnit(unsigned bits) { return (unsigned char)bits; }
     const unsigned words[4] = {(unsigned)a, (unsigned)(a >> 32), 0, 0}; \
     EmulateWarpgroup<SUM, BYTES, VALUE, kColumns, kTransposed, kTiles, kNeighbours>(low, high, words, true, b); \
   }
-MULTIPLY_WARPGROUP(f16, 2, float, HalfOfUnit)
-MULTIPLY_WARPGROUP(bf16, 2, float, BFloatOfUnit)
+MULTIPLY_WARPGROUP(f16, 2, float, f16_value)
+MULTIPLY_WARPGROUP(bf16, 2, float, bf16_value)
 MULTIPLY_WARPGROUP(tf32, 4, float, Tf32OfUnit)
 MULTIPLY_WARPGROUP(s8, 1, int, SignedByteOfUnit)
 MULTIPLY_WARPGROUP(u8, 1, int, ByteOfUnit)

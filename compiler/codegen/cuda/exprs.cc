@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "compiler/arith/range.h"
-#include "compiler/codegen/cuda/float8.h"
+#include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/infix.h"
 #include "compiler/ir/integer_ops.h"
@@ -57,10 +57,8 @@ Precedence Tighter(Precedence p) { return static_cast<Precedence>(static_cast<in
 
 // index_limit: of the buffer, when its elements are indices.
 CudaText FromMemory(Type type, int64_t index_limit, const std::string& raw) {
-  if (type == ir::kFloat16) return {fmt::format("__half2float({})", raw)};
-  if (type == ir::kBFloat16) return {fmt::format("__bfloat162float({})", raw)};
-  if (ir::Float8FormatOf(type) != nullptr)
-    return {fmt::format("{}_to_float({})", Float8Name(type), raw)};
+  if (const std::string_view name = NarrowFloatName(type); !name.empty())
+    return {fmt::format("{}_to_float({})", name, raw)};
   if (type != ir::kInt64) return {raw};
   if (index_limit > 0 && index_limit <= INT32_MAX)
     return {fmt::format("static_cast<int>({})", raw)};
@@ -68,19 +66,9 @@ CudaText FromMemory(Type type, int64_t index_limit, const std::string& raw) {
 }
 
 std::string ToMemory(Type type, const CudaText& value) {
-  if (type == ir::kFloat16) {
-    return value.is_long ? fmt::format("__double2half({})", value.text)
-                         : fmt::format("__float2half_rn({})", value.text);
-  }
-  if (type == ir::kBFloat16) {
-    return value.is_long ? fmt::format("__double2bfloat16({})", value.text)
-                         : fmt::format("__float2bfloat16_rn({})", value.text);
-  }
-  if (ir::Float8FormatOf(type) != nullptr) {
-    return fmt::format("{}_to_{}({})", value.is_long ? "double" : "float", Float8Name(type),
-                       value.text);
-  }
-  return value.text;
+  const std::string_view name = NarrowFloatName(type);
+  if (name.empty()) return value.text;
+  return fmt::format("{}_to_{}({})", value.is_long ? "double" : "float", name, value.text);
 }
 
 void FindClusterVars(ir::Stmt stmt, std::set<int32_t>& vars) {

@@ -119,7 +119,7 @@ TEST(MatrixTile, OperandsOfEveryLayout) {
       EXPECT_THAT(kernel, HasSubstr("multiply_tiles_f16(acc[0], acc[1], acc[4], acc[5], "));
       EXPECT_EQ(kernel.find("load_tiles_transposed(a_tiles") != kernel.npos, a_by_k);
       EXPECT_EQ(kernel.find("load_tiles_transposed(b_tiles") != kernel.npos, b_by_k);
-      EXPECT_THAT(kernel, Not(HasSubstr("__half2float")));
+      EXPECT_THAT(kernel, Not(HasSubstr("f16_to_float")));
     }
   }
 }

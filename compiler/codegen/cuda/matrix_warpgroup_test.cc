@@ -157,7 +157,7 @@ TEST(MatrixWarpgroup, OperandsOfEveryLayout) {
                   AllOf(HasSubstr(fmt::format("multiply_warpgroup_f16<64, {}>(&acc[0], &acc[16], ",
                                               b_by_k ? 1 : 0)),
                         HasSubstr("fence_async_proxy();\n  __syncthreads();"),
-                        Not(HasSubstr("__half2float"))));
+                        Not(HasSubstr("f16_to_float"))));
     }
   }
 }

@@ -24,8 +24,9 @@ constexpr std::string_view kReserved[] = {
     "sigmoid", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
     "commit_copies", "wait_for_copies", "in_block", "cluster_barrier", "leave_cluster",
     "load_tiles", "load_tiles_transposed", "multiply_tiles_f16", "multiply_tiles_bf16",
-    "float8_e4m3fn", "float8_e5m2", "e4m3_to_float", "e5m2_to_float", "float_to_e4m3",
-    "float_to_e5m2", "double_to_e4m3", "double_to_e5m2", "to_odd",
+    "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "f16_to_float", "bf16_to_float",
+    "e4m3_to_float", "e5m2_to_float", "float_to_f16", "float_to_bf16", "float_to_e4m3",
+    "float_to_e5m2", "double_to_f16", "double_to_bf16", "double_to_e4m3", "double_to_e5m2", "to_odd",
     "float_bits_of",
     "swizzled", "fence_async_proxy", "start_products", "commit_products", "wait_for_products",
     "wait_for_sums", "settle", "matrix_descriptor", "multiply_warpgroup_f16", "multiply_warpgroup_bf16",
@@ -36,7 +37,7 @@ constexpr std::string_view kReserved[] = {
     "transpose_quad", "exchange_pairs", "zip_pairs", "unzip_pairs", "pack_f16", "pack_bf16", "pack_e4m3", "pack_e5m2",
     "meet_pair", "copy_box_to_pair", "release_pair",
     // types and variables of CUDA
-    "half", "half2", "int2", "int4", "float2", "float4", "double2", "double4", "longlong2",
+    "int2", "int4", "float2", "float4", "double2", "double4", "longlong2",
     "longlong4", "dim3", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main",
 };
 // clang-format on

@@ -8,7 +8,7 @@
 #include "absl/strings/str_replace.h"
 #include "compiler/codegen/cuda/block_order.h"
 #include "compiler/codegen/cuda/bulk_copies.h"
-#include "compiler/codegen/cuda/float8.h"
+#include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/quad_stores.h"
 
 namespace kiln::codegen {
@@ -226,18 +226,15 @@ std::string MatrixUnits(const CudaPreamble& preamble) {
 }  // namespace
 
 void CudaPreamble::Use(ir::Type type) {
-  half |= type == ir::kFloat16;
-  bfloat |= type == ir::kBFloat16;
+  f16 |= type == ir::kFloat16;
+  bf16 |= type == ir::kBFloat16;
   e4m3 |= type == ir::kFloat8E4M3;
   e5m2 |= type == ir::kFloat8E5M2;
 }
 
 std::string PreambleText(const CudaPreamble& preamble) {
-  std::string text;
-  if (preamble.half) text += "#include <cuda_fp16.h>\n";
-  if (preamble.bfloat) text += "#include <cuda_bf16.h>\n";
-  if (!text.empty()) text += '\n';
-  text += Float8Definitions(preamble.e4m3, preamble.e5m2);
+  std::string text =
+      NarrowFloatDefinitions(preamble.f16, preamble.bf16, preamble.e4m3, preamble.e5m2);
   for (const auto& [name, definition] : preamble.vector_types) text += definition + '\n';
   if (preamble.sigmoid) {
     text +=

@@ -1,4 +1,4 @@
-// What stands above the kernels of a program: includes, vector types, device functions. Internal to
+// What stands above the kernels of a program: types, device functions. Internal to
 // this folder.
 #pragma once
 
@@ -13,11 +13,11 @@ namespace kiln::codegen {
 
 // What the kernels use of it; noted while they are emitted.
 struct CudaPreamble {
-  bool half = false, bfloat = false, e4m3 = false, e5m2 = false;  // types
-  bool sigmoid = false, floor_div = false, floor_mod = false;     // functions of values
-  bool async_copies = false;                                      // sm_80: copies to shared memory
-  bool swizzle = false;                                           // places in shared memory
-  bool cluster = false;                                           // sm_90: blocks of a cluster
+  bool f16 = false, bf16 = false, e4m3 = false, e5m2 = false;  // types
+  bool sigmoid = false, floor_div = false, floor_mod = false;  // functions of values
+  bool async_copies = false;                                   // sm_80: copies to shared memory
+  bool swizzle = false;                                        // places in shared memory
+  bool cluster = false;                                        // sm_90: blocks of a cluster
   bool block_order = false;
   bool bulk_copies = false;                         // sm_90
   WarpgroupUnits warpgroup_units;                   // sm_90a

@@ -2,10 +2,9 @@
 
 #include <algorithm>
 
-#include "compiler/codegen/cuda/float8.h"
+#include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/ir/integer_ops.h"
-#include "compiler/ir/scalar.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::codegen {
@@ -30,15 +29,8 @@ Stmt PairsOf(Stmt loop) {
   return is_pair && InsideOf(pair->body())->kind == StmtKind::kStore ? pair : nullptr;
 }
 
-// "": none of the types that are packed.
-std::string_view PackedName(ir::Type type) {
-  if (type == ir::kFloat16) return "f16";
-  if (type == ir::kBFloat16) return "bf16";
-  return ir::Float8FormatOf(type) != nullptr ? Float8Name(type) : "";
-}
-
 bool IsStored(ir::Type type) {
-  return type == ir::kFloat32 || type == ir::kInt32 || !PackedName(type).empty();
+  return type == ir::kFloat32 || type == ir::kInt32 || !NarrowFloatName(type).empty();
 }
 
 // Values are computed in float, and rounded where they are packed.
@@ -276,7 +268,7 @@ std::vector<std::string> CudaQuadStores::PairAt(Stmt loop, Stmt store, int64_t v
   if (!loads_.empty()) exprs_.ForgetLoads();
   scope_.ResetValue(loop->var);
   scope_.ResetValue(pairs_->var);
-  if (is_packed) return {fmt::format("pack_{}({}, {})", PackedName(type), parts[0], parts[1])};
+  if (is_packed) return {fmt::format("pack_{}({}, {})", NarrowFloatName(type), parts[0], parts[1])};
   for (std::string& part : parts)
     part =
         fmt::format("{}({})", type.is_float() ? "__float_as_uint" : "static_cast<unsigned>", part);
@@ -357,7 +349,7 @@ bool CudaQuadStores::Emit(Stmt loop, int32_t thread, Expr where, EmitOne rest) {
       !FindGuards(thread))
     return false;
   preamble_.quads = true;
-  if (tiles_ >= kQuad) preamble_.packed_types.insert(PackedName(type));
+  if (tiles_ >= kQuad) preamble_.packed_types.insert(NarrowFloatName(type));
   const std::string& name = scope_.name(loop->var);
   if (rows_ > 1) scope_.SetName(row_, names_.Unique(name + "_row"));
   scope_.SetName(group_, names_.Unique(name + "_quad"));

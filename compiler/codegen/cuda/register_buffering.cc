@@ -12,6 +12,7 @@
 
 #include "compiler/arith/linear.h"
 #include "compiler/codegen/cuda/tile_order.h"
+#include "compiler/codegen/cuda/unroll.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/ir/substitution.h"
 #include "compiler/ir/traverse.h"
@@ -57,13 +58,20 @@ struct Digit {
 
 class TileRewriter {
  public:
-  TileRewriter(ir::Program& program, const RegisterTile& tile)
-      : program_(program), pool_(*program.pool), tile_(tile), store_(tile.store) {}
+  // threads: of a block.
+  TileRewriter(ir::Program& program, const RegisterTile& tile, int64_t threads)
+      : program_(program),
+        pool_(*program.pool),
+        tile_(tile),
+        threads_(threads),
+        store_(tile.store) {}
 
   // The stores that the steps are written out to; 0: the tile must stay as it is.
   int64_t Plan() {
     way_ = program_.stages[static_cast<size_t>(store_->stage)].hints[ir::Hint::kRegisterBuffering];
     if (way_ == 0 || tile_.body != store_ || tile_.inside.empty()) return 0;
+    // Sums that stay in memory gain nothing.
+    if ((buffer(store_->slot).bytes() + 3) / 4 > MaxRegisterWords(threads_)) return 0;
     // Matrix units read their operands themselves.
     if (program_.stages[static_cast<size_t>(store_->stage)].hints[ir::Hint::kMatrixUnit] != 0)
       return 0;
@@ -310,6 +318,7 @@ class TileRewriter {
   ir::Program& program_;
   ir::ExprPool& pool_;
   const RegisterTile& tile_;
+  const int64_t threads_;
   Stmt store_;                // the tile's, in terms of inside_
   std::vector<Loop> inside_;  // of the tile, outermost first
   int32_t way_ = 0;
@@ -320,11 +329,12 @@ class TileRewriter {
 
 class Pass {
  public:
-  explicit Pass(ir::Program& program) : program_(program) {}
+  Pass(ir::Program& program, const ir::Kernel& kernel)
+      : program_(program), threads_(kernel.block[0] * kernel.block[1] * kernel.block[2]) {}
 
   Stmt Rewrite(Stmt stmt) {
     if (const std::optional<RegisterTile> tile = MatchRegisterTile(program_, stmt)) {
-      TileRewriter rewriter(program_, *tile);
+      TileRewriter rewriter(program_, *tile, threads_);
       const int64_t stores = rewriter.Plan();
       if (stores == 0 || stores_ + stores > kMaxKernelStores) return stmt;
       stores_ += stores;
@@ -335,6 +345,7 @@ class Pass {
 
  private:
   ir::Program& program_;
+  const int64_t threads_;
   int64_t stores_ = 0;
 };
 
@@ -344,7 +355,8 @@ void DoubleBufferOperands(ir::Program& program) {
   if (std::ranges::all_of(program.stages,
                           [](const auto& s) { return s.hints[ir::Hint::kRegisterBuffering] == 0; }))
     return;
-  for (ir::Kernel& kernel : program.kernels) kernel.body = Pass(program).Rewrite(kernel.body);
+  for (ir::Kernel& kernel : program.kernels)
+    kernel.body = Pass(program, kernel).Rewrite(kernel.body);
 }
 
 }  // namespace kiln::codegen

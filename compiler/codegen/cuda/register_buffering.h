@@ -26,7 +26,7 @@ namespace kiln::codegen {
 
 // Changes the tiles of stages that have Hint::kRegisterBuffering; their loops are in the order that
 // SinkRegisterLoops makes. These tiles are left as they are: tiles under conditions; tiles of
-// single bytes, which are multiplied four at a time; tiles whose operands would need too many
+// single bytes, which are multiplied four at a time; tiles whose sums or operands would need too many
 // registers; and tiles whose steps are too long to unroll. New statements, variables and buffers
 // are the program's, so its pool must be its own.
 void DoubleBufferOperands(ir::Program& program);

@@ -135,6 +135,32 @@ TEST(CudaRegisterBuffering, TilesThatStayAsTheyAre) {
   EXPECT_FALSE(stays(kNest, kPlain));
 }
 
+// They are in memory, whatever becomes of the operands.
+TEST(CudaRegisterBuffering, SumsBeyondTheRegistersGainNothing) {
+  const auto text = [](int rows) {
+    StatusOr<ir::Program> program = ir::ParseProgram(fmt::format(
+        R"(program(A: input float32[8, {0}], C: output float32[{0}, 8]) {{
+  stage s register_buffering 1
+  kernel k grid [1, 1, 1] block [8, 1, 1] {{
+    threadIdx.x t in 0..8 {{
+      alloc acc: local float32[{0}]
+      alloc a: shared float32[8, {0}]
+      for f in 0..{0} {{ a[t, f] = A[t, f] @ s }}
+      barrier
+      for i0 in 0..{0} {{ acc[i0] = 0.0 @ s }}
+      for k in 0..8 {{ for i in 0..{0} {{ acc[i] = acc[i] + a[k, i] @ s }} }}
+      for i1 in 0..{0} {{ C[i1, t] = acc[i1] @ s }}
+    }}
+  }}
+}})",
+        rows));
+    KILN_CHECK(program.ok(), "{}", Message(program.status()));
+    return Arranged(*program);
+  };
+  EXPECT_THAT(text(40), HasSubstr("a.registers["));
+  EXPECT_THAT(text(360), Not(HasSubstr("a.registers[")));
+}
+
 TEST(CudaRegisterBuffering, StepsThatAreTooManyAreTakenInPart) {
   const std::string text = Arranged(Matmul(
       1, "for k0 in 0..4 { for r in 0..10 { for k1 in 0..4 { for i in 0..6 { for j in 0..8 { {}",

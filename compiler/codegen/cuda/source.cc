@@ -46,7 +46,6 @@ class Generator {
       AddBadStore(source, kernels);
     }
     kernels.pop_back();
-    source.needs_toolkit_headers = preamble_.half || preamble_.bfloat;
     source.uses_warpgroups = !preamble_.warpgroup_units.empty();
     source.is_stateful = is_stateful_;
     source.text = PreambleText(preamble_) + kernels;
@@ -143,8 +142,8 @@ class Generator {
     const std::string value =
         outside                         ? "out[0]"
         : output->type.is_bool()        ? "!out[0]"
-        : output->type == ir::kFloat16  ? "__float2half_rn(__half2float(out[0]) + 1000.0f)"
-        : output->type == ir::kBFloat16 ? "__float2bfloat16_rn(__bfloat162float(out[0]) + 1000.0f)"
+        : output->type == ir::kFloat16  ? "float_to_f16(f16_to_float(out[0]) + 1000.0f)"
+        : output->type == ir::kBFloat16 ? "float_to_bf16(bf16_to_float(out[0]) + 1000.0f)"
         : ir::Float8FormatOf(output->type) != nullptr  // large, of the other sign
             ? fmt::format("{}{{static_cast<unsigned char>((~out[0].bits & 0x80) | 0x78)}}",
                           CudaTypeName(output->type))

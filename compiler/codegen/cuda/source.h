@@ -48,10 +48,9 @@ struct CudaKernel {
 
 struct CudaSource {
   std::string text;
-  std::vector<CudaKernel> kernels;     // run in order
-  bool needs_toolkit_headers = false;  // includes cuda_fp16.h or cuda_bf16.h
-  bool uses_warpgroups = false;        // instructions of sm_90a, which no other architecture has
-  bool is_stateful = false;            // Compiled::is_stateful
+  std::vector<CudaKernel> kernels;  // run in order
+  bool uses_warpgroups = false;     // instructions of sm_90a, which no other architecture has
+  bool is_stateful = false;         // Compiled::is_stateful
 };
 
 // What the source is to be compiled for: instructions of warpgroups need sm_90a, which all devices

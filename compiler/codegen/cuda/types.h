@@ -10,7 +10,7 @@
 
 namespace kiln::codegen {
 
-std::string CudaTypeName(ir::Type type);  // in memory: "float", "__half", "signed char"
+std::string CudaTypeName(ir::Type type);  // in memory: "float", "float16", "signed char"
 
 // Of a loop over so many elements: "int" or "long long".
 std::string_view IndexTypeName(int64_t extent);

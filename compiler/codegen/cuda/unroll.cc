@@ -49,10 +49,8 @@ bool HasCondition(Stmt stmt) {
 
 class Planner {
  public:
-  Planner(const ir::Program& program, Stmt body, int64_t threads) : program_(program), body_(body) {
-    // A tile somewhat larger than that is better spilled than indexed.
-    max_words_ = std::min(kMaxRegisters, kRegistersPerBlock / threads) * 5 / 4;
-  }
+  Planner(const ir::Program& program, Stmt body, int64_t threads)
+      : program_(program), body_(body), max_words_(MaxRegisterWords(threads)) {}
 
   UnrollPlan Run() {
     Collect(body_, {});
@@ -148,8 +146,8 @@ class Planner {
   }
 
   // The compiler has limits of its own, but counts less than all that it will write out: not the
-  // copies that the loop is in, which each decide where there are conditions inside (a guarded
-  // tile of a convolution took 11 s, and 0.6 s with its reduction kept a loop). around: copies.
+  // copies that the loop is in. Those each decide where there are conditions inside (a guarded tile
+  // of a convolution took 11 s, and 0.6 s with its reduction kept a loop). around: copies.
   void KeepLongLoops(Stmt stmt, int64_t around) {
     const auto copies = plan_.copies.find(stmt);
     const int64_t inside =
@@ -157,9 +155,12 @@ class Planner {
     for (Stmt child : stmt->children()) KeepLongLoops(child, inside);
     if (stmt->kind != StmtKind::kFor || IsBound(stmt) || stmt->extent <= 1) return;
     if (plan_.copies.contains(stmt)) return;
-    const bool decides =
-        HasCondition(stmt) && CostWrittenOut(stmt) * std::min(around, kMaxCost) > kMaxCost;
-    if (IsLong(stmt) || decides) plan_.copies[stmt] = decides ? 1 : PartOf(stmt);
+    const bool is_much = CostWrittenOut(stmt) * std::min(around, kMaxCost) > kMaxCost;
+    if (is_much && HasCondition(stmt)) {
+      plan_.copies[stmt] = 1;
+    } else if (is_much || IsLong(stmt)) {
+      plan_.copies[stmt] = PartOf(stmt, around);
+    }
   }
 
   // One that is not written out in full.
@@ -172,10 +173,14 @@ class Planner {
   }
 
   // More than one, so that several loads are in flight.
-  int64_t PartOf(Stmt loop) const {
+  int64_t PartOf(Stmt loop, int64_t around) const {
     if (HasBarrier(loop) || over_memory_.contains(loop) || HasLoopLeft(loop->body())) return 1;
+    const int64_t cost = Cost(loop->body());
+    const auto is_too_much = [&](int64_t part) {
+      return cost * part > kMaxPartCost || cost * part * std::min(around, kMaxCost) > kMaxCost;
+    };
     int64_t part = kPart;
-    while (part > 1 && (part > loop->extent || Cost(loop->body()) * part > kMaxPartCost)) part /= 2;
+    while (part > 1 && (part > loop->extent || is_too_much(part))) part /= 2;
     return part;
   }
 
@@ -228,13 +233,17 @@ class Planner {
 
   const ir::Program& program_;
   const Stmt body_;
-  int64_t max_words_ = 0;  // of an array in registers
+  const int64_t max_words_;  // of an array in registers
   std::map<int32_t, Array> arrays_;
   absl::flat_hash_set<Stmt> over_memory_;
   UnrollPlan plan_;
 };
 
 }  // namespace
+
+int64_t MaxRegisterWords(int64_t threads) {
+  return std::min(kMaxRegisters, kRegistersPerBlock / threads) * 5 / 4;
+}
 
 UnrollPlan PlanUnrolling(const ir::Program& program, Stmt body, int64_t threads) {
   return Planner(program, body, threads).Run();

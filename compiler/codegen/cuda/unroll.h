@@ -27,6 +27,10 @@ struct UnrollPlan {
   int64_t cost = 0;
 };
 
+// The largest local array that is kept in registers, in words of 4 bytes, `threads` per block. It is
+// somewhat more than there are: a tile that hardly fits is better spilled than indexed.
+int64_t MaxRegisterWords(int64_t threads);
+
 // `body` of a kernel of `program` with `threads` per block.
 UnrollPlan PlanUnrolling(const ir::Program& program, ir::Stmt body, int64_t threads);
 

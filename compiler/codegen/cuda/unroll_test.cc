@@ -119,6 +119,20 @@ TEST(CudaUnroll, ReductionsAroundGuardsStayLoopsInManyCopies) {
       "i* j* k0");
 }
 
+// The compiler would write out all of 64 x 24 steps, for it judges each copy by itself.
+TEST(CudaUnroll, ReductionsStayLoopsInManyCopies) {
+  const std::string_view loops = "for i in N ( for j in N ( if t < 7 ( for k0 in N ( {}";
+  EXPECT_EQ(Loops(*Plan(Tile(8, 8, 24, loops))), "i* j* k0/4");
+  EXPECT_EQ(Loops(*Plan(Tile(8, 8, 16, loops))), "i* j* k0");
+}
+
+TEST(CudaUnroll, WhatStandsBehindAConditionIsANestOfItsOwn) {
+  const std::string_view loops = "for j in N ( if t < 7 ( for i in N ( for k0 in N ( {}";
+  EXPECT_EQ(Loops(*Plan(Tile(4, 4, 96, loops))), "j* k0/4 i*");
+  // All of it is written out in any order.
+  EXPECT_EQ(Loops(*Plan(Tile(4, 4, 24, loops))), "j* i* k0");
+}
+
 TEST(CudaUnroll, MovesAreUnrolledByAFew) {
   const auto loops = [](int n) {
     const auto planned = Plan(fmt::format(

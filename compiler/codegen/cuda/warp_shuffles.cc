@@ -4,8 +4,8 @@
 #include <map>
 #include <vector>
 
+#include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/types.h"
-#include "compiler/ir/scalar.h"
 
 namespace kiln::codegen {
 using ir::Expr;
@@ -99,11 +99,11 @@ std::string WarpShuffles::FromThread(Stmt store, int64_t step, int64_t width) co
   const uint32_t mask = all < kWarpThreads ? (1U << all) - 1 : 0xffffffffU;
   const Type type = store->value()->type;
   const std::string& mine = own(store->slot);
-  if (ir::Float8FormatOf(type) != nullptr) {
+  if (!NarrowFloatName(type).empty()) {
     return fmt::format(
-        "{}{{static_cast<unsigned char>(__shfl_down_sync({:#x}u, static_cast<int>({}.bits), {}, "
+        "{}{{static_cast<unsigned {}>(__shfl_down_sync({:#x}u, static_cast<int>({}.bits), {}, "
         "{}))}}",
-        CudaTypeName(type), mask, mine, step, width);
+        CudaTypeName(type), type.bits == 8 ? "char" : "short", mask, mine, step, width);
   }
   const bool is_small = type.is_bool() || (type.is_int() && type.bits < 32);
   const std::string sent = is_small ? fmt::format("static_cast<int>({})", mine) : mine;
