@@ -70,7 +70,7 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
   int count = 0;
   for (const char* kind :
        {"tiled convolution", "shared memory above 48 KiB", "several kernels", "clusters of blocks",
-        "float16", "float8_e4m3fn", "float8_e5m2", "int8", "argmax"}) {
+        "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "argmax"}) {
     SCOPED_TRACE(kind);
     ASSERT_OK_AND_ASSIGN(const ExportedFile file, Exported(Program(kind)));
     const std::string& text = file.text;
