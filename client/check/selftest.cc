@@ -135,8 +135,7 @@ class SelfTester {
     }
     const std::string text = fmt::format("{}: {}", name, ResultText(*result));
     if (!result->unchecked().empty()) return Fail(text + ", not checked: " + result->unchecked());
-    if (result->error() == v1::NO_ERROR) return Pass(text);
-    return Fail(text);
+    return result->error() == v1::NO_ERROR ? Pass(text) : Fail(text);
   }
 
   StatusOr<v1::TrialResult> RunProgram(const SelfTestProgram& program) {

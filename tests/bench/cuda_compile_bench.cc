@@ -336,8 +336,9 @@ int main(int argc, char** argv) {
   app.add_option("--only", o.only, "compile the candidate with this number");
   app.add_option("--save", o.save, "folder for texts and cubins");
   app.add_option("--flag", o.flags, "option of NVRTC, beside those of a build");
-  app.add_flag("--suite", o.suite, "six operators, a line each, with the parts of NVRTC's time");
-  app.add_flag("--matrix-units", o.matrix_units, "--suite: four products of float16 instead");
+  auto* const suite = app.add_flag("--suite", o.suite,
+                                   "six operators, a line each, with the parts of NVRTC's time");
+  app.add_flag("--matrix-units", o.matrix_units, "four products of float16 instead")->needs(suite);
   app.add_flag("--list", o.list, "a line per candidate");
   app.add_flag("--steps", o.steps, "and its steps");
   CLI11_PARSE(app, argc, argv);

@@ -81,9 +81,15 @@ struct bfloat16 {
   unsigned short bits;
 };
 __host__ __device__ __forceinline__ float bf16_to_float(bfloat16 x) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+  float value;
+  asm("cvt.f32.bf16 %0, %1;" : "=f"(value) : "h"(x.bits));
+  return value;
+#else
   float_bits_of y;
   y.bits = static_cast<unsigned>(x.bits) << 16;
   return y.value;
+#endif
 }
 // To the nearest, ties to even; what is too large becomes infinite.
 __host__ __device__ __forceinline__ bfloat16 float_to_bf16(float x) {

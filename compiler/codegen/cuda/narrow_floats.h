@@ -3,8 +3,9 @@
 //
 // No header of the toolkit is needed: it would take NVRTC longer than a small kernel, and NVRTC is
 // found without one. Any architecture will do. Conversions are instructions where there are such
-// (PTX ISA, "cvt": bfloat16 from sm_80 on, 8 bits from sm_89 on), else integer code, which gives the
-// same bits but for those of NaN. It is what hosts run, too. Internal to this folder.
+// (PTX ISA, "cvt": to bfloat16 from sm_80 on, from it from sm_90 on, of 8 bits from sm_89 on), else
+// integer code, which gives the same bits but for those of NaN. It is what hosts run, too. Internal
+// to this folder.
 #pragma once
 
 #include <string>

@@ -5,6 +5,7 @@
 #include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/emit.h"
 #include "compiler/codegen/cuda/names.h"
+#include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/register_buffering.h"
 #include "compiler/codegen/cuda/shared.h"
@@ -140,14 +141,15 @@ class Generator {
     kernel.args = {static_cast<int32_t>(output - program_.buffers.begin())};
     const bool outside = options_.fault == Fault::kOutOfBounds;
     const std::string value =
-        outside                         ? "out[0]"
-        : output->type.is_bool()        ? "!out[0]"
-        : output->type == ir::kFloat16  ? "float_to_f16(f16_to_float(out[0]) + 1000.0f)"
-        : output->type == ir::kBFloat16 ? "float_to_bf16(bf16_to_float(out[0]) + 1000.0f)"
+        outside                  ? "out[0]"
+        : output->type.is_bool() ? "!out[0]"
         : ir::Float8FormatOf(output->type) != nullptr  // large, of the other sign
             ? fmt::format("{}{{static_cast<unsigned char>((~out[0].bits & 0x80) | 0x78)}}",
                           CudaTypeName(output->type))
-            : "out[0] + 100";
+            : !NarrowFloatName(output->type).empty()
+                  ? fmt::format("float_to_{0}({0}_to_float(out[0]) + 1000.0f)",
+                                NarrowFloatName(output->type))
+                  : "out[0] + 100";
     const int64_t index = outside ? output->num_elements() + 10 : 0;
     kernels += fmt::format(
         "// fault test\nextern \"C\" __global__ void {}({}* out) {{\n  out[{}] = {};\n}}\n\n",

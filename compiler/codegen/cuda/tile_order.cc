@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/arith/linear.h"
+#include "compiler/codegen/cuda/unroll.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/ir/traverse.h"
 
@@ -14,8 +15,8 @@ using ir::Op;
 using ir::Stmt;
 using ir::StmtKind;
 
-// Accumulations that PlanUnrolling writes out, in round numbers.
-constexpr int64_t kMaxWrittenOut = 1300;
+// Accumulations that PlanUnrolling writes out, each of two loads and a store.
+constexpr int64_t kMaxWrittenOut = kMaxUnrolledCost / 3;
 
 bool IsMovable(Stmt stmt) {
   return stmt->kind == StmtKind::kFor && stmt->loop_kind < LoopKind::kBlockX;

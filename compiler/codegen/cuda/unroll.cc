@@ -17,9 +17,8 @@ using ir::StmtKind;
 
 constexpr int64_t kRegistersPerBlock = 65536;
 constexpr int64_t kMaxRegisters = 255;  // per thread
-// Of a kernel. Longer ones take seconds to compile and do not fit the instruction cache (128 KiB).
+// The budget for loops over register tiles.
 constexpr int64_t kMaxRegisterCost = 6000;
-constexpr int64_t kMaxCost = 4000;
 // Stores, a vector is one, of a loop that only moves data. All its loads are in flight at once, and
 // so are the addresses, in registers.
 constexpr int64_t kMaxMoves = 32;
@@ -137,8 +136,8 @@ class Planner {
       if (stmt->extent % copies != 0 && !(any && copies * stores <= kMaxMoves / 2)) continue;
       plan_.copies[stmt] = copies;
       const int64_t own = Cost(stmt);
-      if (own <= (over_memory_.contains(stmt) ? kMaxMemoryCost : kMaxCost) &&
-          Cost(body_) <= kMaxCost)
+      if (own <= (over_memory_.contains(stmt) ? kMaxMemoryCost : kMaxUnrolledCost) &&
+          Cost(body_) <= kMaxUnrolledCost)
         return copies == stmt->extent;
     }
     plan_.copies.erase(stmt);
@@ -155,7 +154,8 @@ class Planner {
     for (Stmt child : stmt->children()) KeepLongLoops(child, inside);
     if (stmt->kind != StmtKind::kFor || IsBound(stmt) || stmt->extent <= 1) return;
     if (plan_.copies.contains(stmt)) return;
-    const bool is_much = CostWrittenOut(stmt) * std::min(around, kMaxCost) > kMaxCost;
+    const bool is_much =
+        CostWrittenOut(stmt) * std::min(around, kMaxUnrolledCost) > kMaxUnrolledCost;
     if (is_much && HasCondition(stmt)) {
       plan_.copies[stmt] = 1;
     } else if (is_much || IsLong(stmt)) {
@@ -177,7 +177,8 @@ class Planner {
     if (HasBarrier(loop) || over_memory_.contains(loop) || HasLoopLeft(loop->body())) return 1;
     const int64_t cost = Cost(loop->body());
     const auto is_too_much = [&](int64_t part) {
-      return cost * part > kMaxPartCost || cost * part * std::min(around, kMaxCost) > kMaxCost;
+      return cost * part > kMaxPartCost ||
+             cost * part * std::min(around, kMaxUnrolledCost) > kMaxUnrolledCost;
     };
     int64_t part = kPart;
     while (part > 1 && (part > loop->extent || is_too_much(part))) part /= 2;

@@ -18,6 +18,11 @@
 
 namespace kiln::codegen {
 
+// The budget of a kernel: what its loops may come to once unrolled (UnrollPlan::cost), as far as the
+// schedule asks for it. Longer kernels take seconds to compile and do not fit the instruction cache
+// (128 KiB).
+inline constexpr int64_t kMaxUnrolledCost = 4000;
+
 struct UnrollPlan {
   // Copies of the body: the extent for all, 1 for a loop that must stay one. Loops that are not
   // here are left to the compiler.
