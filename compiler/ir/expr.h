@@ -12,7 +12,12 @@
 //     kShr keeps the sign of signed types. The count is at least 0 and below the bits of the type,
 //     which is checked where operators are made.
 //   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by
-//     schedule steps that say so (rfactor, split reductions). kMin, kMax on NaN: unspecified operand.
+//     schedule steps that say so (rfactor, split reductions).
+//   * kMin and kMax on floats are minimum and maximum of IEEE 754-2019: the result is NaN if an
+//     operand is NaN, and -0 is less than +0. Both are therefore associative and commutative: any
+//     order and any split of the terms gives the same number. The payload and the sign of a NaN are
+//     unspecified, here and in every other operation.
+//   * kEq, kLt, kLe, kGt, kGe are false and kNe is true if an operand is NaN. -0 equals +0.
 //   * kIf(c, a, b) evaluates only the chosen side, so it may guard an out-of-bounds load. kSelect
 //     evaluates both. kAnd, kOr evaluate left to right and stop early.
 //   * Expressions have no side effects.
@@ -66,7 +71,7 @@ enum class Op : uint8_t {
   // choice: (condition, if true, if false)
   kSelect,
   kIf,
-  // conversion to `type`; float to int truncates
+  // conversion to `type`; scalar.h says what becomes of fractions, NaN and numbers out of range
   kCast,
   // id = slot; args = indices, of type kIndex (or any int: widened)
   kLoad,

@@ -45,8 +45,8 @@ double RoundToType(double value, Type type);
 // Two's complement wrap to the width, modulo 2^bits for unsigned types; bool: value != 0.
 int64_t WrapToType(int64_t value, Type type);
 
-// kCast. Float to int truncates; what does not fit (unspecified in compiled code) saturates here,
-// NaN gives 0. Anything to bool is "!= 0".
+// kCast. Float to int truncates, then saturates to the range of `to`; NaN gives 0. Anything to bool
+// is "!= 0", so NaN gives true. Compiled code agrees.
 Value CastValue(Value value, Type from, Type to);
 
 // One element in memory, little-endian, type.bytes() long, any alignment. Writing rounds or wraps.
