@@ -27,6 +27,19 @@ constexpr std::array kTypes = {
     Row{"int8", "|i1", 1},    Row{"uint32", "<u4", 4},  Row{"uint16", "<u2", 2},
     Row{"uint8", "|u1", 1},   Row{"bool", "|b1", 1}};
 
+// Elements that the ml_dtypes package has added to numpy: of a file they say little but their bytes.
+// Its float4 and its small integers look as float8_e4m3fn does.
+constexpr std::array kAddedTypes = {Row{"bfloat16", "<V2", 2},      Row{"bfloat16", "|V2", 2},
+                                    Row{"float8_e4m3fn", "<V1", 1}, Row{"float8_e4m3fn", "|V1", 1},
+                                    Row{"float8_e5m2", "<f1", 1},   Row{"float8_e5m2", "|f1", 1}};
+
+const Row* FindDescr(std::string_view quoted) {
+  const auto has_descr = [&](const Row& row) { return quoted == fmt::format("'{}'", row.descr); };
+  if (const auto row = std::ranges::find_if(kTypes, has_descr); row != kTypes.end()) return &*row;
+  const auto added = std::ranges::find_if(kAddedTypes, has_descr);
+  return added == kAddedTypes.end() ? nullptr : &*added;
+}
+
 // What stands behind 'key': in the header, up to the next comma or brace outside of brackets.
 std::optional<std::string_view> ValueOf(std::string_view header, std::string_view key) {
   const size_t at = header.find(fmt::format("'{}':", key));
@@ -85,23 +98,23 @@ StatusOr<NpyArray> Parse(std::string_view content) {
     return InvalidArgument("is in Fortran order, expected C: numpy.ascontiguousarray changes it");
   const auto shape = ParseShape(*shape_text);
   if (!shape) return InvalidArgument("has the shape {}, expected extents", *shape_text);
-  for (const Row& row : kTypes) {
-    if (*descr != fmt::format("'{}'", row.descr)) continue;
-    const int64_t bytes = MultiplyCounts(ProductOfCounts(*shape), row.bytes);
-    const std::string_view elements = content.substr(data);
-    if (static_cast<int64_t>(elements.size()) != bytes) {
-      return InvalidArgument("has {} bytes of elements, its shape [{}] of {} needs {}",
-                             elements.size(), fmt::join(*shape, ", "), row.dtype, bytes);
-    }
-    NpyArray array{.dtype = std::string(row.dtype), .shape = *shape, .bytes = {}};
-    array.bytes.resize(elements.size());
-    if (!elements.empty()) std::memcpy(array.bytes.data(), elements.data(), elements.size());
-    return array;
+  const Row* const row = FindDescr(*descr);
+  if (row == nullptr) {
+    return InvalidArgument(
+        "has elements of {}, expected one of float64, float32, float16, int64, int32, int16, int8, "
+        "uint32, uint16, uint8, bool, little-endian, or bfloat16 and 8-bit floats of ml_dtypes",
+        *descr);
   }
-  return InvalidArgument(
-      "has elements of {}, expected one of float64, float32, float16, int64, int32, int16, int8, "
-      "uint32, uint16, uint8, bool, little-endian",
-      *descr);
+  const int64_t bytes = MultiplyCounts(ProductOfCounts(*shape), row->bytes);
+  const std::string_view elements = content.substr(data);
+  if (static_cast<int64_t>(elements.size()) != bytes) {
+    return InvalidArgument("has {} bytes of elements, its shape [{}] of {} needs {}",
+                           elements.size(), fmt::join(*shape, ", "), row->dtype, bytes);
+  }
+  NpyArray array{.dtype = std::string(row->dtype), .shape = *shape, .bytes = {}};
+  array.bytes.resize(elements.size());
+  if (!elements.empty()) std::memcpy(array.bytes.data(), elements.data(), elements.size());
+  return array;
 }
 
 }  // namespace

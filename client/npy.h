@@ -11,7 +11,9 @@
 namespace kiln::client {
 
 struct NpyArray {
-  std::string dtype;  // as Kiln calls it, "float32"; of what was read, that of NpyDtype
+  // As Kiln calls it, "float32". A file may hold the bits of a type that numpy lacks: then it is that
+  // of NpyDtype, unless the ml_dtypes package wrote the file, whose types are known as they are.
+  std::string dtype;
   std::vector<int64_t> shape;
   std::vector<std::byte> bytes;  // row-major, little-endian
 };

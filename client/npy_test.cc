@@ -1,5 +1,9 @@
 #include "client/npy.h"
 
+#include <fmt/format.h>
+
+#include <tuple>
+
 #include "base/file.h"
 #include "base/status_testing.h"
 
@@ -47,6 +51,25 @@ TEST_F(NpyTest, TypesThatNumpyLacksAreTheirBits) {
   EXPECT_EQ(NpyDtype("float32"), "float32");
   EXPECT_THAT(WriteNpy(path, {.dtype = "float9", .shape = {}, .bytes = {}}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown type float9")));
+}
+
+// numpy calls elements of types that it lacks void, by their bytes.
+TEST_F(NpyTest, FilesOfMlDtypesAreTheirTypes) {
+  for (const auto& [descr, dtype, bytes] :
+       {std::tuple{"<V2", "bfloat16", 2}, std::tuple{"|V2", "bfloat16", 2},
+        std::tuple{"<V1", "float8_e4m3fn", 1}, std::tuple{"<f1", "float8_e5m2", 1}}) {
+    const std::string header =
+        fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': (3,), }}\n", descr);
+    std::string content("\x93NUMPY\x01\x00", 8);
+    content += static_cast<char>(header.size());
+    content += '\0';
+    content += header + std::string(static_cast<size_t>(3 * bytes), 'x');
+    const std::string path = folder_.Join("ml.npy");
+    ASSERT_OK(WriteFile(path, content));
+    ASSERT_OK_AND_ASSIGN(const NpyArray read, ReadNpy(path));
+    EXPECT_EQ(read.dtype, dtype);
+    EXPECT_EQ(read.bytes.size(), static_cast<size_t>(3 * bytes));
+  }
 }
 
 TEST_F(NpyTest, Refusals) {

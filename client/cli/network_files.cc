@@ -41,7 +41,8 @@ std::string TypeText(const runtime::NetworkTensor& tensor) {
 StatusOr<ir::NDArray> ReadArray(const std::string& path, const runtime::NetworkTensor& tensor) {
   KILN_ASSIGN_OR_RETURN(const NpyArray file, ReadNpy(path));
   const std::string_view wanted = NpyDtype(tensor.dtype);
-  if (file.dtype != wanted || file.shape != tensor.shape) {
+  const bool is_of_type = file.dtype == wanted || file.dtype == tensor.dtype;
+  if (!is_of_type || file.shape != tensor.shape) {
     return InvalidArgument("{} has {}[{}], {} is {}{}", path, file.dtype,
                            fmt::join(file.shape, ", "), tensor.name, TypeText(tensor),
                            wanted == tensor.dtype ? "" : fmt::format(", as {}: its bits", wanted));
