@@ -1,44 +1,52 @@
 #include "frontend/onnx/element_type.h"
 
-#include <cstdint>
 #include <optional>
 
 namespace kiln::frontend {
 namespace {
 
+constexpr std::string_view kOutside = "compare, look up and split texts outside of the network";
+constexpr std::string_view kUnpack =
+    "quantize to int8 or uint8, or dequantize the weights before exporting";
+constexpr std::string_view kUseFloat8 =
+    "use float8_e4m3fn or float8_e5m2, which ONNX calls FLOAT8E4M3FN and FLOAT8E5M2";
+constexpr std::string_view kTwoParts = "keep real and imaginary parts in a last axis of two";
+
 struct OnnxType {
   std::string_view name;
-  std::optional<ir::Type> type = std::nullopt;     // none: not one of Kiln's
-  std::optional<ir::Type> held_in = std::nullopt;  // a wider one that has all its values
-  int64_t least = 0, most = 0;
+  std::optional<ir::Type> type = std::nullopt;  // none: not one of Kiln's
+  std::string_view cure = {};                   // what to do where it is not
 };
 
 // By the number in the file. Those past bfloat16 are newer than Debian's onnx.proto.
 constexpr OnnxType kTypes[] = {
     {"undefined"},
     {"float32", ir::kFloat32},
-    {"uint8", std::nullopt, ir::kInt32, 0, UINT8_MAX},
+    {"uint8", ir::kUInt8},
     {"int8", ir::kInt8},
-    {"uint16", std::nullopt, ir::kInt32, 0, UINT16_MAX},
-    {"int16", std::nullopt, ir::kInt32, INT16_MIN, INT16_MAX},
+    {"uint16", ir::kUInt16},
+    {"int16", ir::kInt16},
     {"int32", ir::kInt32},
     {"int64", ir::kInt64},
-    {"string"},
+    {"string", std::nullopt, kOutside},
     {"bool", ir::kBool},
     {"float16", ir::kFloat16},
     {"float64", ir::kFloat64},
-    {"uint32", std::nullopt, ir::kInt64, 0, UINT32_MAX},
-    {"uint64"},
-    {"complex64"},
-    {"complex128"},
+    {"uint32", ir::kUInt32},
+    {"uint64", std::nullopt, "use int64"},
+    {"complex64", std::nullopt, kTwoParts},
+    {"complex128", std::nullopt, kTwoParts},
     {"bfloat16", ir::kBFloat16},
     {"float8_e4m3fn", ir::kFloat8E4M3},
-    {"float8e4m3fnuz"},
+    {"float8e4m3fnuz", std::nullopt, kUseFloat8},
     {"float8_e5m2", ir::kFloat8E5M2},
-    {"float8e5m2fnuz"},
-    {"uint4"},
-    {"int4"},
-    {"float4e2m1"},
+    {"float8e5m2fnuz", std::nullopt, kUseFloat8},
+    {"uint4", std::nullopt, kUnpack},
+    {"int4", std::nullopt, kUnpack},
+    {"float4e2m1", std::nullopt, kUnpack},
+    {"float8e8m0", std::nullopt, "keep scales in float32"},
+    {"uint2", std::nullopt, kUnpack},
+    {"int2", std::nullopt, kUnpack},
 };
 
 const OnnxType* Find(int onnx_type) {
@@ -56,18 +64,14 @@ std::string ElementTypeName(int onnx_type) {
 StatusOr<ir::Type> ElementType(int onnx_type) {
   const OnnxType* found = Find(onnx_type);
   if (found != nullptr && found->type) return *found->type;
+  if (found != nullptr && !found->cure.empty()) {
+    return Unimplemented("elements of {}, which Kiln lacks: {}", ElementTypeName(onnx_type),
+                         found->cure);
+  }
   return Unimplemented(
-      "elements of {}; Kiln has bool, int8, int32, int64, float8_e4m3fn, float8_e5m2, float16, "
-      "bfloat16, float32 and float64",
+      "elements of {}; Kiln has bool, int8, int16, int32, int64, uint8, uint16, uint32, "
+      "float8_e4m3fn, float8_e5m2, float16, bfloat16, float32 and float64",
       ElementTypeName(onnx_type));
-}
-
-StatusOr<HeldType> HeldElementType(int onnx_type) {
-  const OnnxType* found = Find(onnx_type);
-  if (found != nullptr && found->held_in)
-    return HeldType{*found->held_in, {onnx_type, found->least, found->most}};
-  KILN_ASSIGN_OR_RETURN(const ir::Type type, ElementType(onnx_type));
-  return HeldType{type};
 }
 
 }  // namespace kiln::frontend

@@ -17,7 +17,10 @@ namespace {
 using ::google::protobuf::RepeatedPtrField;
 using ::onnx::AttributeProto;
 
-constexpr int kFirstVersion = 1, kLastVersion = 23;  // of ai.onnx
+// Of ai.onnx: the newest operator set whose operators Kiln knows the meaning of.
+constexpr int kLastVersion = 28;
+// No operator set has a higher number: nonsense in a file.
+constexpr int kMostVersion = 1000;
 constexpr int kMaxDepth = 64;
 // Of the budget (GraphWriter::Spend), for each node that is looked at: functions that call functions
 // and loops in loops multiply.
@@ -53,29 +56,10 @@ std::vector<AttributeProto> ReadDefaults(const ::onnx::FunctionProto& function) 
   return defaults;
 }
 
-// An input that is fixed. Its elements may be held in a wider type than the model says.
-Tensor KnownTensor(const ir::NDArray& array, const ::onnx::ValueInfoProto& input) {
+// An input that is fixed.
+Tensor KnownTensor(const ir::NDArray& array, const std::string& name) {
   if (array.num_elements() == 0) return Tensor::Empty({array.type(), array.shape()});
-  Tensor tensor = Tensor::Of(graph::Constant::FromArray(array), input.name());
-  const auto held = HeldElementType(input.type().tensor_type().elem_type());
-  if (held.ok() && held->type == array.type()) tensor.narrow = held->narrow;
-  return tensor;
-}
-
-// Types that Kiln lacks, of inputs that the rule is not for: "its input 1 is uint8"; "" if there are none.
-std::string RefusedInput(const Rule& rule, const std::vector<Tensor>& inputs) {
-  if (rule.narrow != NarrowInputs::kRefuses) return "";
-  const auto found = std::ranges::find_if(inputs, &Tensor::is_narrow);
-  if (found == inputs.end()) return "";
-  return fmt::format("its input {} is {}, which Kiln moves and converts but does not compute with",
-                     found - inputs.begin(), ElementTypeName(found->narrow.onnx_type));
-}
-
-// As narrow as input 0 where the outputs have its type.
-void KeepNarrow(const Tensor& input, std::vector<Tensor>& outputs) {
-  for (Tensor& output : outputs) {
-    if (output.exists() && output.element() == input.element()) output.narrow = input.narrow;
-  }
+  return Tensor::Of(graph::Constant::FromArray(array), name);
 }
 
 std::vector<std::string> Names(const RepeatedPtrField<::onnx::ValueInfoProto>& values) {
@@ -90,12 +74,9 @@ Status Importer::ReadVersions(const RepeatedPtrField<::onnx::OperatorSetIdProto>
                               Versions& versions) {
   for (const auto& set : sets) {
     const std::string domain = DomainOf(set.domain());
-    const bool fits = set.version() >= 1 && set.version() <= (domain.empty() ? kLastVersion : 1000);
-    if (!fits) {
-      return Unimplemented(
-          "the model has version {} of the operator set {}; Kiln reads {} to {}: export it with "
-          "another opset",
-          set.version(), domain.empty() ? "ai.onnx" : domain, kFirstVersion, kLastVersion);
+    if (set.version() < 1 || set.version() > kMostVersion) {
+      return InvalidArgument("the model has version {} of the operator set {}, expected 1 to {}",
+                             set.version(), domain.empty() ? "ai.onnx" : domain, kMostVersion);
     }
     versions[domain] = static_cast<int>(set.version());
   }
@@ -149,7 +130,7 @@ Status Importer::AddInputs(Scope& scope) {
     if (!names.insert(name).second) return InvalidArgument("two inputs are called '{}'", name);
     const auto fixed = options_.input_values.find(name);
     if (fixed != options_.input_values.end()) {
-      scope.values[name] = KnownTensor(fixed->second, input);
+      scope.values[name] = KnownTensor(fixed->second, name);
     } else if (!scope.initializers.contains(name)) {
       inputs.push_back(&input);
     }
@@ -197,11 +178,15 @@ StatusOr<std::vector<Tensor>> Importer::ApplyRule(const std::string& domain,
     return std::vector<Tensor>(num_outputs, Tensor::Missing());
   };
   const Rule* rule = FindRule(domain, node.op);
+  if (domain.empty() && node.version > kLastVersion) {
+    return unsupported(
+        fmt::format("Kiln knows what operators mean up to operator set {}: export the model with "
+                    "opset {} or below",
+                    kLastVersion, kLastVersion));
+  }
   if (rule == nullptr) return unsupported(WhyUnsupported(domain, node.op));
   if (std::ranges::any_of(node.inputs, [](const Tensor& input) { return input.is_missing(); }))
     return std::vector<Tensor>(num_outputs, Tensor::Missing());
-  if (std::string refused = RefusedInput(*rule, node.inputs); !refused.empty())
-    return unsupported(std::move(refused));
   NodeContext context(*this, std::move(node));
   rule->translate(context);
   if (context.status().code() == StatusCode::kUnimplemented)
@@ -213,7 +198,6 @@ StatusOr<std::vector<Tensor>> Importer::ApplyRule(const std::string& domain,
     if (context.wants_output(static_cast<int>(i)) && !outputs.back().exists())
       outputs = unsupported(fmt::format("Kiln does not compute its output {}", i));
   }
-  if (rule->narrow == NarrowInputs::kKeeps) KeepNarrow(context.input(0), outputs);
   return outputs;
 }
 
@@ -335,16 +319,6 @@ StatusOr<std::vector<Tensor>> Importer::Inline(::onnx::GraphProto& graph,
   return outputs;
 }
 
-// What leaves the network keeps its type.
-void Importer::RefuseNarrowOutputs(const std::vector<Tensor>& outputs,
-                                   const std::vector<std::string>& names) {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!outputs[i].is_narrow()) continue;
-    const StatusOr<ir::Type> type = ElementType(outputs[i].narrow.onnx_type);
-    unsupported_.Add(fmt::format("output '{}'", names[i]), {}, std::string(Message(type.status())));
-  }
-}
-
 StatusOr<graph::Graph> Importer::Import() {
   KILN_RETURN_IF_ERROR(ReadVersions(model_.opset_import(), versions_));
   KILN_RETURN_IF_ERROR(ReadFunctions());
@@ -355,7 +329,6 @@ StatusOr<graph::Graph> Importer::Import() {
   const std::vector<std::string> names = Names(graph.output());
   KILN_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
                         ImportNodes(*graph.mutable_node(), names, scope));
-  RefuseNarrowOutputs(outputs, names);
   if (!unsupported_.empty()) return unsupported_.ToStatus();
   KILN_RETURN_IF_ERROR(open_inputs_);
   for (size_t i = 0; i < outputs.size(); ++i)

@@ -33,6 +33,8 @@ class Importer {
   // For rules.
   GraphWriter& writer() { return writer_; }
   TensorData& tensors() { return tensors_; }
+  // What made the file, by its own word: "pytorch".
+  const std::string& producer() const { return model_.producer_name(); }
   // The outputs of a graph inside the node that is being read, which sees the values around it.
   StatusOr<std::vector<Tensor>> Inline(::onnx::GraphProto& graph, std::vector<Tensor> inputs);
 
@@ -73,8 +75,6 @@ class Importer {
   StatusOr<std::vector<Tensor>> ApplyRule(const std::string& domain, NodeContext::Node node);
   StatusOr<std::vector<Tensor>> Call(Function& function, NodeContext::Node node);
   StatusOr<Tensor> Lookup(const std::string& name, Scope& scope);
-  void RefuseNarrowOutputs(const std::vector<Tensor>& outputs,
-                           const std::vector<std::string>& names);
   StatusOr<Tensor> TakeInitializer(const std::string& name, ::onnx::TensorProto& proto);
 
   ::onnx::ModelProto& model_;

@@ -67,6 +67,8 @@ const Tensor& NodeContext::input(int i) const {
   return i < num_inputs() ? node_.inputs[static_cast<size_t>(i)] : absent;
 }
 
+const std::string& NodeContext::producer() const { return importer_.producer(); }
+
 Status NodeContext::AtNode(const Status& status) const {
   return Annotate(status, fmt::format("{} of '{}'", node_.op, node_.origin));
 }
@@ -269,11 +271,7 @@ Tensor NodeContext::Emit(std::string_view op, std::vector<Tensor> inputs,
 }
 
 Tensor NodeContext::Cast(const Tensor& x, ir::Type type) {
-  if (x.element() == type) {
-    Tensor wide = x;
-    wide.narrow = {};
-    return wide;
-  }
+  if (x.element() == type) return x;
   if (x.is_empty()) return Tensor::Empty({type, x.shape()});
   return Emit("cast", {x}, {{"to", std::string(ir::TypeName(type))}});
 }

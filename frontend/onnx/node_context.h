@@ -42,6 +42,8 @@ class NodeContext {
   // What the node is.
   const std::string& op() const { return node_.op; }
   int version() const { return node_.version; }
+  // What made the file, by its own word: "pytorch".
+  const std::string& producer() const;
   int num_inputs() const { return static_cast<int>(node_.inputs.size()); }
   bool has_input(int i) const { return input(i).exists(); }
   const Tensor& input(int i) const;  // absent past the last one
@@ -108,7 +110,7 @@ class NodeContext {
   }
   // Those that change nothing where there is nothing to change, and of which some have a meaning
   // for tensors without elements.
-  Tensor Cast(const Tensor& x, ir::Type type);  // is not narrow
+  Tensor Cast(const Tensor& x, ir::Type type);
   Tensor Reshape(const Tensor& x, Shape shape);
   Tensor Transpose(const Tensor& x, Shape axes);
   Tensor BroadcastTo(const Tensor& x, Shape shape);

@@ -14,18 +14,10 @@
 
 namespace kiln::frontend {
 
-// What a rule does with inputs whose type Kiln lacks (NarrowType).
-enum class NarrowInputs : uint8_t {
-  kRefuses,  // it would give what the wider type gives
-  kKeeps,    // elements are moved or compared: outputs of input 0's type are as narrow as it is
-  kTakes,    // it says itself what comes out
-};
-
 struct Rule {
   std::string op;
   std::function<void(NodeContext&)> translate;  // sets the outputs, or fails
   std::string domain = {};                      // of ONNX itself: ""
-  NarrowInputs narrow = NarrowInputs::kRefuses;
 };
 
 // One call per family file; the registry puts them together.

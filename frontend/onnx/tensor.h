@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "frontend/onnx/element_type.h"
 #include "graph/constant.h"
 #include "graph/graph.h"
 
@@ -25,8 +24,6 @@ struct Tensor {
   graph::ConstantPtr constant = nullptr;  // set: these are its elements
   graph::ValueId id = graph::kAbsent;     // not set for what is known and nothing has read yet
   std::string name = {};                  // of a constant, for when it gets into the graph
-  // Set: what the model says its type is; `type` is a wider one that holds the values.
-  NarrowType narrow = {};
 
   static Tensor Of(graph::ConstantPtr constant, std::string name = {}) {
     graph::TensorType type = constant->type();
@@ -36,7 +33,6 @@ struct Tensor {
   static Tensor Missing() { return {State::kMissing}; }
 
   bool exists() const { return state != State::kAbsent; }
-  bool is_narrow() const { return narrow.onnx_type != 0; }
   bool is_missing() const { return state == State::kMissing; }
   bool is_empty() const { return std::ranges::find(type.shape, 0) != type.shape.end(); }
   bool is_known() const { return state == State::kValue && (constant != nullptr || is_empty()); }

@@ -71,21 +71,6 @@ StatusOr<ConstantPtr> FromList(const TensorType& type, List& list) {
   return Constant::FromMemory(type, owner, std::as_bytes(std::span(owner->data(), owner->size())));
 }
 
-// Elements of fewer bytes, little-endian, in a wider type.
-ConstantPtr Widened(const TensorType& type, const NarrowType& narrow,
-                    std::span<const std::byte> bytes) {
-  ir::NDArray array(type.type, type.shape);
-  const auto size = static_cast<size_t>(narrow.bytes());
-  for (int64_t i = 0; i < array.num_elements(); ++i) {
-    uint32_t bits = 0;
-    std::memcpy(&bits, bytes.data() + static_cast<size_t>(i) * size, size);
-    const int64_t value = bits;
-    array.Set(
-        i, ir::Value::Int(value > narrow.most ? value - (narrow.most - narrow.least + 1) : value));
-  }
-  return Constant::FromArray(std::move(array));
-}
-
 // A list whose numbers stand for others: the bits of short floats, or integers of another size.
 template <typename List>
 StatusOr<ConstantPtr> FromNarrowed(const TensorType& type, const List& list) {
@@ -108,6 +93,7 @@ StatusOr<ConstantPtr> FromTypedData(const TensorType& type, ::onnx::TensorProto&
   if (type.type == ir::kFloat64) return FromList(type, *proto.mutable_double_data());
   if (type.type == ir::kInt64) return FromList(type, *proto.mutable_int64_data());
   if (type.type == ir::kInt32) return FromList(type, *proto.mutable_int32_data());
+  if (type.type == ir::kUInt32) return FromNarrowed(type, proto.uint64_data());
   return FromNarrowed(type, proto.int32_data());
 }
 
@@ -140,33 +126,14 @@ StatusOr<ExternalData::Bytes> TensorData::MapExternal(const TensorType& type, in
   return external_.Map(location, offset, bytes);
 }
 
-StatusOr<ConstantPtr> TensorData::ReadNarrow(const TensorType& type, const NarrowType& narrow,
-                                             ::onnx::TensorProto& proto) {
-  const bool is_external = proto.data_location() == ::onnx::TensorProto::EXTERNAL;
-  if (!is_external && !proto.has_raw_data()) {
-    return type.type == ir::kInt32 ? FromNarrowed(type, proto.int32_data())
-                                   : FromNarrowed(type, proto.uint64_data());
-  }
-  const int64_t length = MultiplyCounts(type.num_elements(), narrow.bytes());
-  if (is_external) {
-    KILN_ASSIGN_OR_RETURN(const ExternalData::Bytes mapped, MapExternal(type, length, proto));
-    return Widened(type, narrow, mapped.bytes);
-  }
-  const std::unique_ptr<const std::string> raw(proto.release_raw_data());
-  if (std::ssize(*raw) != length)
-    return InvalidArgument("its raw_data has {} bytes, expected {}", raw->size(), length);
-  return Widened(type, narrow, std::as_bytes(std::span(*raw)));
-}
-
 StatusOr<Tensor> TensorData::Read(::onnx::TensorProto& proto) {
-  KILN_ASSIGN_OR_RETURN(const HeldType held, HeldElementType(proto.data_type()));
+  KILN_ASSIGN_OR_RETURN(const ir::Type element, ElementType(proto.data_type()));
   KILN_ASSIGN_OR_RETURN(std::vector<int64_t> shape, ReadShape(proto));
   if (proto.has_segment()) return Unimplemented("tensors in segments");
-  TensorType type{held.type, std::move(shape)};
+  TensorType type{element, std::move(shape)};
   if (Tensor empty = Tensor::Empty(type); empty.is_empty()) return empty;
   KILN_RETURN_IF_ERROR(graph::CheckTensorType(type));
   const auto read = [&]() -> StatusOr<ConstantPtr> {
-    if (held.narrow.onnx_type != 0) return ReadNarrow(type, held.narrow, proto);
     if (proto.data_location() == ::onnx::TensorProto::EXTERNAL) {
       KILN_ASSIGN_OR_RETURN(ExternalData::Bytes mapped, MapExternal(type, type.bytes(), proto));
       return FromBytes(type, std::move(mapped.owner), mapped.bytes);
@@ -174,9 +141,7 @@ StatusOr<Tensor> TensorData::Read(::onnx::TensorProto& proto) {
     return proto.has_raw_data() ? FromRawData(type, proto) : FromTypedData(type, proto);
   };
   KILN_ASSIGN_OR_RETURN(ConstantPtr constant, read());
-  Tensor tensor = Tensor::Of(std::move(constant), proto.name());
-  tensor.narrow = held.narrow;
-  return tensor;
+  return Tensor::Of(std::move(constant), proto.name());
 }
 
 StatusOr<Tensor> TensorData::Take(::onnx::TensorProto& proto) {

@@ -16,8 +16,8 @@ class TensorData {
  public:
   explicit TensorData(std::string folder) : external_(std::move(folder)) {}
 
-  // Takes the elements out of the message. It is narrow where Kiln lacks its type. Asked again for the same message, which must live as
-  // long, it gives the same tensor. Unimplemented: element types that Kiln has not.
+  // Takes the elements out of the message. Asked again for the same message, which must live
+  // as long, it gives the same tensor. Unimplemented: element types that Kiln has not.
   StatusOr<Tensor> Take(::onnx::TensorProto& proto);
 
  private:
@@ -25,9 +25,6 @@ class TensorData {
   // Elements of `bytes` bytes in all, in a file.
   StatusOr<ExternalData::Bytes> MapExternal(const graph::TensorType& type, int64_t bytes,
                                             const ::onnx::TensorProto& proto);
-  // Each element in the wider type that holds it: a copy.
-  StatusOr<graph::ConstantPtr> ReadNarrow(const graph::TensorType& type, const NarrowType& narrow,
-                                          ::onnx::TensorProto& proto);
 
   ExternalData external_;
   std::unordered_map<const ::onnx::TensorProto*, Tensor> taken_;

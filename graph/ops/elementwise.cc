@@ -135,6 +135,21 @@ Value ArSinh(const Value& x) {
   return Select(x < 0.0, 0.0 - y, y);
 }
 
+bool IsUnsigned(const Value& x) { return x.expr() != nullptr && x.expr()->type.is_unsigned(); }
+
+Value Magnitude(const Value& x) { return IsUnsigned(x) ? x : Max(x, 0 - x); }
+
+// The whole number of the type that bounds its elements as a number does that need not be one of
+// them: the next one inside of the bounds.
+int64_t WholeBound(double value, bool up, ir::Type type) {
+  const int value_bits = type.is_unsigned() ? type.bits : type.bits - 1;
+  const double end = std::ldexp(1.0, value_bits);  // the first that is too large
+  const double least = type.is_unsigned() ? 0 : -end;
+  const double whole = up ? std::ceil(value) : std::floor(value);
+  if (whole >= end) return static_cast<int64_t>((uint64_t{1} << value_bits) - 1);
+  return static_cast<int64_t>(whole > least ? whole : least);
+}
+
 std::vector<OpDef> Functions() {
   std::vector<OpDef> ops;
   const auto floats = [&](std::string name, std::string doc, Value (*f)(const Value&)) {
@@ -175,7 +190,7 @@ std::vector<OpDef> Functions() {
   };
   numbers("sign", "-1, 0 or 1",
           [](const Value& x) { return Select(x > 0, 1, Select(x < 0, -1, x * 0)); });
-  numbers("abs", "absolute value", [](const Value& x) { return Max(x, 0 - x); });
+  numbers("abs", "absolute value", Magnitude);
   numbers("square", "x x", [](const Value& x) { return x * x; });
   numbers("negative", "-x", [](const Value& x) { return 0 - x; });
   ops.push_back(Unary("logical_not", "not x", Domain::kBools,
@@ -202,11 +217,9 @@ std::vector<OpDef> Functions() {
   ops.push_back(Unary(
       "clip", "x, not below min, not above max", Domain::kNumbers,
       [](NodeWriter& w, const Value& x) {
-        const bool whole = !w.type().is_float();
-        // A bound that is no whole number bounds whole numbers at the next one inside.
         const auto bound = [&](double value, bool up) -> Value {
-          if (!whole) return value;
-          return static_cast<int64_t>(up ? std::ceil(value) : std::floor(value));
+          if (w.type().is_float()) return value;
+          return WholeBound(value, up, w.type());
         };
         Value y = x;
         if (w.has("min")) y = Max(y, bound(w.Float("min"), true));
@@ -258,32 +271,58 @@ OpDef Binary(std::string name, std::string stage, std::string doc, Domain domain
           }};
 }
 
+// Of floats.
+Value IsFinite(const Value& x) { return x - x == 0.0; }
+Value IsInfinite(const Value& x) { return x == x && x - x != 0.0; }
+
+// Bits of whole numbers. Counts that shift out all bits leave those that move in: zeros, or those of
+// the sign where signed numbers move to the right. Negative counts do the same.
+Value ShiftLeft(const Value& x, const Value& y) {
+  const int64_t bits = x.expr()->type.bits;
+  const Value shifted = dag::Binary(ir::Op::kShl, x, Clipped(y, bits));
+  return Select(Clipped(y, bits) == y, shifted, x - x);
+}
+Value ShiftRight(const Value& x, const Value& y) {
+  const int64_t bits = x.expr()->type.bits;
+  if (!IsUnsigned(x))
+    return dag::Binary(ir::Op::kShr, x, Clipped(Select(y < 0, bits - 1, y), bits));
+  return Select(Clipped(y, bits) == y, dag::Binary(ir::Op::kShr, x, Clipped(y, bits)), x - x);
+}
+
 bool IsFloat(const Value& x) { return x.expr() == nullptr || x.expr()->type.is_float(); }
 
-// Whole numbers are divided as their magnitudes, since what is divided by must provably not be 0: a
+// Whole numbers are divided by magnitudes, since what is divided by must provably not be 0: a
 // division by 0 gives x, and its remainder is 0.
-Value Magnitude(const Value& x) { return Max(x, 0 - x); }
 Value Divisor(const Value& y) { return Max(Magnitude(y), 1); }
 
 // Towards zero, as C does.
 Value Quotient(const Value& x, const Value& y) {
   if (IsFloat(x)) return x / y;
-  const Value q = FloorDiv(Magnitude(x), Divisor(y));
-  return Select((x < 0) == (y < 0), q, 0 - q);
+  const Value divisor = Divisor(y), floor = FloorDiv(x, divisor);
+  if (IsUnsigned(x)) return floor;
+  // The magnitude of the least number is none of its type, so that x is divided as it is.
+  const Value q = Select(x < 0 && floor * divisor != x, floor + 1, floor);
+  return Select(y < 0, 0 - q, q);
 }
 // With the sign of x.
 Value TruncatedRemainder(const Value& x, const Value& y) {
   if (IsFloat(x)) {
     const Value q = Call(ir::Intrinsic::kFloor, Abs(x / y));
-    return x - Select(x / y < 0.0, 0.0 - q, q) * y;
+    const Value r = x - Select(x / y < 0.0, 0.0 - q, q) * y;
+    return Select(IsInfinite(y) && !IsInfinite(x), x, r);
   }
-  const Value r = Magnitude(x) % Divisor(y);
-  return Select(x < 0, 0 - r, r);
+  const Value divisor = Divisor(y), r = x % divisor;
+  return IsUnsigned(x) ? r : Select(x < 0 && r != 0, r - divisor, r);
 }
 // With the sign of y.
 Value FlooredRemainder(const Value& x, const Value& y) {
-  if (IsFloat(x)) return x - Call(ir::Intrinsic::kFloor, x / y) * y;
+  if (IsFloat(x)) {
+    const Value r = x - Call(ir::Intrinsic::kFloor, x / y) * y;
+    const Value of_infinity = Select(x == 0.0 || (x < 0.0) == (y < 0.0), x, y);
+    return Select(IsInfinite(y) && IsFinite(x), of_infinity, r);
+  }
   const Value r = TruncatedRemainder(x, y);
+  if (IsUnsigned(x)) return r;
   return Select(r != 0 && (r < 0) != (y < 0), r + y, r);
 }
 
@@ -318,6 +357,18 @@ std::vector<OpDef> BinaryFunctions() {
   compare("logical_and", "x and y", Domain::kBools, [](V x, V y) { return x && y; });
   compare("logical_or", "x or y", Domain::kBools, [](V x, V y) { return x || y; });
   compare("logical_xor", "one of x and y", Domain::kBools, [](V x, V y) { return x != y; });
+  const auto bits = [&](std::string name, std::string doc, BinaryFunction f) {
+    std::string stage = "T_" + name;
+    add(std::move(name), std::move(stage), std::move(doc), Domain::kWholeNumbers, f);
+  };
+  bits("bitwise_and", "bits that x and y both have",
+       [](V x, V y) { return dag::Binary(ir::Op::kBitAnd, x, y); });
+  bits("bitwise_or", "bits that x or y has",
+       [](V x, V y) { return dag::Binary(ir::Op::kBitOr, x, y); });
+  bits("bitwise_xor", "bits that one of x and y has",
+       [](V x, V y) { return dag::Binary(ir::Op::kBitXor, x, y); });
+  bits("shift_left", "bits of x moved y places up, zeros moving in", ShiftLeft);
+  bits("shift_right", "bits of x moved y places down, the sign's or zeros moving in", ShiftRight);
   add("prelu", "T_prelu", "x, or x times a slope where negative", Domain::kNumbers,
       [](V x, V slope) { return Select(x < 0, x * slope, x); });
   return ops;

@@ -35,8 +35,9 @@ std::string_view DomainText(Domain domain) {
 // 2^63 itself is no int64.
 bool IsElement(ir::Type type, double value) {
   if (type.is_float() || type.is_bool()) return true;
-  const double bound = std::ldexp(1.0, type.bits - 1);
-  return value == std::trunc(value) && value >= -bound && value < bound;
+  const double bound = std::ldexp(1.0, type.is_unsigned() ? type.bits : type.bits - 1);
+  const double least = type.is_unsigned() ? 0 : -bound;
+  return value == std::trunc(value) && value >= least && value < bound;
 }
 
 }  // namespace

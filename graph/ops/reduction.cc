@@ -117,25 +117,37 @@ OpDef ArgReduction(std::string name, std::string doc, Combiner combiner) {
       .write = [combiner](NodeWriter& w) { return ArgReduce(w, combiner); }};
 }
 
-// ---- running sums
+// ---- running sums and products
 
-std::vector<TensorRef> CumulativeSum(NodeWriter& w) {
+std::vector<TensorRef> Cumulative(NodeWriter& w, Combiner combiner) {
   const TensorRef& x = w.input(0);
   RequireDomain(w, Domain::kNumbers, 0);
   const size_t axis = w.Axis("axis", w.Int("axis"), x.rank());
   const bool exclusive = Flag(w, "exclusive"), reverse = Flag(w, "reverse");
   if (!w.ok()) return {x};
   const dag::OpContext c = w.Context(x.type());
+  const bool adds = combiner == Combiner::kSum;
   TensorRef sum = w.b.Reduce(
-      "T_cumsum", dag::NumberedAxes("ax", x.shape()), {{"k", x.shape()[axis]}}, Combiner::kSum,
-      [&](Vars v) {
+      adds ? "T_cumsum" : "T_cumprod", dag::NumberedAxes("ax", x.shape()), {{"k", x.shape()[axis]}},
+      combiner, [&](Vars v) {
         std::vector<Value> index(v.begin(), v.end() - 1);
         const Value &k = v.back(), i = index[axis];
         index[axis] = k;
         const Value counts = reverse ? (exclusive ? k > i : k >= i) : (exclusive ? k < i : k <= i);
-        return Select(counts, c.Widen(x.At(index)), w.b.Constant(0, c.out_type));
+        return Select(counts, c.Widen(x.At(index)), w.b.Constant(adds ? 0 : 1, c.out_type));
       });
   return {w.Converted(sum, x.type())};
+}
+
+OpDef CumulativeOp(std::string name, std::string doc, Combiner combiner) {
+  return {.name = std::move(name),
+          .family = "reductions",
+          .doc = std::move(doc),
+          .pattern = OpPattern::kOpaque,
+          .attributes = {IntAttribute("axis", "axis; negative: from the end"),
+                         IntAttribute("exclusive", "1: without the element itself", 0),
+                         IntAttribute("reverse", "1: from each element on to the end", 0)},
+          .write = [combiner](NodeWriter& w) { return Cumulative(w, combiner); }};
 }
 
 }  // namespace
@@ -149,14 +161,9 @@ std::vector<OpDef> ReductionOps() {
       Reduction("reduce_mean", "average over axes; of whole numbers towards zero", "mean"),
       ArgReduction("arg_max", "position of the maximum along an axis, int64", Combiner::kArgMax),
       ArgReduction("arg_min", "position of the minimum along an axis, int64", Combiner::kArgMin),
-      {.name = "cumsum",
-       .family = "reductions",
-       .doc = "sum of the elements up to each one along an axis",
-       .pattern = OpPattern::kOpaque,
-       .attributes = {IntAttribute("axis", "axis; negative: from the end"),
-                      IntAttribute("exclusive", "1: without the element itself", 0),
-                      IntAttribute("reverse", "1: from each element on to the end", 0)},
-       .write = CumulativeSum}};
+      CumulativeOp("cumsum", "sum of the elements up to each one along an axis", Combiner::kSum),
+      CumulativeOp("cumprod", "product of the elements up to each one along an axis",
+                   Combiner::kProd)};
 }
 
 }  // namespace kiln::graph

@@ -1,6 +1,8 @@
 // Parts of transformers that ONNX has as operators of their own, since version 23.
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/rule.h"
@@ -47,24 +49,134 @@ Tensor MaskBias(NodeContext& n, const Tensor& is_visible, ir::Type type) {
   return n.Where(is_visible, n.Scalar(type, 0), n.Scalar(type, never));
 }
 
-// Query i sees all keys of the past, and after them those up to the i-th.
-Tensor CausalBias(NodeContext& n, int64_t queries, int64_t keys, int64_t past, ir::Type type) {
-  const Tensor ones = n.BroadcastTo(n.Scalar(ir::kInt32, 1), {queries, keys});
-  const Tensor lower = n.Emit("triangle", {ones}, {{"upper", int64_t{0}}, {"offset", past}});
-  return MaskBias(n, n.Cast(lower, ir::kBool), type);
+// 0, 1, 2, ... in the shape of a column or a row of scores.
+Tensor Positions(NodeContext& n, Shape shape) {
+  Shape values(static_cast<size_t>(std::max(shape[0], shape[1])));
+  std::iota(values.begin(), values.end(), 0);
+  return n.Constant(std::move(shape), values);
 }
 
-// What is added to the scores; absent: nothing.
-Tensor Bias(NodeContext& n, const Tensor& scores) {
-  Tensor bias;
-  if (n.has_input(3)) {
-    const Tensor& mask = n.input(3);
-    bias = mask.element().is_bool() ? MaskBias(n, mask, scores.element()) : mask;
+// The inputs by what they are for.
+enum Input : int { kMask = 3, kPastKeys = 4, kPastValues = 5, kNonpadKeys = 6 };
+
+// What a query sees by its position: it stands at its number plus an offset.
+class Positioned {
+ public:
+  Positioned(NodeContext& n, const Tensor& scores)
+      : n_(n),
+        keys_(Positions(n, {1, scores.dim(3)})),
+        queries_(n.Add(Positions(n, {scores.dim(2), 1}), Offset(scores.dim(2)))) {}
+
+  Tensor UpTo(int64_t right) { return n_.Emit("less_equal", {keys_, Moved(right)}); }
+  Tensor From(int64_t left) { return n_.Emit("greater_equal", {keys_, Moved(-left)}); }
+
+ private:
+  Tensor Moved(int64_t by) {
+    return n_.Add(queries_, n_.Scalar(ir::kInt64, static_cast<double>(by)));
   }
-  if (n.Int("is_causal", 0) == 0) return bias;
-  const Tensor causal = CausalBias(n, scores.dim(2), scores.dim(3),
-                                   n.has_input(4) ? n.input(4).dim(2) : 0, scores.element());
-  return bias.exists() ? n.Add(bias, causal) : causal;
+
+  // How many keys stand before the first query: those of the past, or of the cache without what the
+  // queries themselves have put there, which differs in the batch.
+  Tensor Offset(int64_t queries) {
+    if (n_.has_input(kNonpadKeys)) {
+      const Tensor& valid = n_.input(kNonpadKeys);
+      return n_.Sub(n_.Reshape(n_.Cast(valid, ir::kInt64), {valid.num_elements(), 1, 1, 1}),
+                    n_.Scalar(ir::kInt64, static_cast<double>(queries)));
+    }
+    const int64_t past = n_.has_input(kPastKeys) ? n_.input(kPastKeys).dim(2) : 0;
+    return n_.Scalar(ir::kInt64, static_cast<double>(past));
+  }
+
+  NodeContext& n_;
+  Tensor keys_, queries_;
+};
+
+// Query i sees all keys of the past, and after them those up to the i-th.
+Tensor CausalBias(NodeContext& n, const Tensor& scores) {
+  const int64_t past = n.has_input(kPastKeys) ? n.input(kPastKeys).dim(2) : 0;
+  const Tensor ones = n.BroadcastTo(n.Scalar(ir::kInt32, 1), {scores.dim(2), scores.dim(3)});
+  const Tensor lower = n.Emit("triangle", {ones}, {{"upper", int64_t{0}}, {"offset", past}});
+  return MaskBias(n, n.Cast(lower, ir::kBool), scores.element());
+}
+
+// What is added to the scores, and whether a row of it may be -infinity alone.
+struct Bias {
+  Tensor sum = {};  // absent: nothing
+  bool may_hide_all = false;
+};
+
+void AddTo(NodeContext& n, const Tensor& bias, Bias& sum) {
+  sum.sum = sum.sum.exists() ? n.Add(sum.sum, bias) : bias;
+}
+
+// A mask of bools says what is seen, any other one is added; keys past its last one are not seen.
+Tensor GivenMask(NodeContext& n, const Tensor& scores) {
+  const Tensor& mask = n.input(kMask);
+  const Tensor bias = mask.element().is_bool() ? MaskBias(n, mask, scores.element())
+                                               : n.Cast(mask, scores.element());
+  if (n.failed() || mask.rank() == 0) return bias;
+  const int64_t missing = scores.dim(3) - mask.shape().back();
+  // Before version 24 a mask of one key is for all of them.
+  if (missing <= 0 || (mask.shape().back() == 1 && n.version() < 24)) return bias;
+  Shape before(mask.shape().size(), 0), after = before;
+  after.back() = missing;
+  return n.Emit(
+      "pad", {bias},
+      {{"before", before}, {"after", after}, {"value", -std::numeric_limits<double>::infinity()}});
+}
+
+// How far a query sees to one side; -1: without end.
+int64_t WindowSize(NodeContext& n, std::string_view attribute) {
+  const int64_t size = n.Int(attribute, -1);
+  if (size < -1) n.Invalid("attribute {} is {}, expected at least -1", attribute, size);
+  return size < int64_t{1} << 40 ? size : -1;
+}
+
+Bias BiasOf(NodeContext& n, const Tensor& scores) {
+  Bias bias;
+  if (n.has_input(kMask)) {
+    AddTo(n, GivenMask(n, scores), bias);
+    bias.may_hide_all = true;
+  }
+  const int64_t left = WindowSize(n, "left_window_size"),
+                right = WindowSize(n, "right_window_size");
+  const bool is_causal = n.Int("is_causal", 0) != 0, has_valid = n.has_input(kNonpadKeys);
+  if (is_causal && !has_valid) AddTo(n, CausalBias(n, scores), bias);
+  if (n.failed() || (left < 0 && right < 0 && !has_valid)) return bias;
+  bias.may_hide_all = true;
+  Positioned at(n, scores);
+  const auto add = [&](const Tensor& is_visible) {
+    AddTo(n, MaskBias(n, is_visible, scores.element()), bias);
+  };
+  if (is_causal && has_valid) add(at.UpTo(0));
+  if (left >= 0) add(at.From(left));
+  if (right >= 0) add(at.UpTo(right));
+  if (has_valid) {
+    const Tensor& valid = n.input(kNonpadKeys);
+    add(n.Emit("less", {Positions(n, {1, scores.dim(3)}),
+                        n.Reshape(n.Cast(valid, ir::kInt64), {valid.num_elements(), 1, 1, 1})}));
+  }
+  return bias;
+}
+
+// For each query, whether it sees a key at all. Absent: all do.
+Tensor SeesAny(NodeContext& n, const Bias& bias) {
+  if (n.failed() || !bias.may_hide_all || bias.sum.rank() == 0) return {};
+  const Tensor best = n.Reduce("reduce_max", bias.sum, {bias.sum.rank() - 1}, true);
+  const Tensor sees =
+      n.Emit("not_equal", {best, n.ScalarLike(best, -std::numeric_limits<double>::infinity())});
+  if (!n.failed() && sees.is_known()) {
+    bool all = true;
+    for (int64_t i = 0; i < sees.num_elements(); ++i) all = all && sees.constant->At(i) != 0;
+    if (all) return {};
+  }
+  return sees;
+}
+
+// x, and 0 in the rows of queries that see nothing, where a softmax gives no numbers.
+Tensor WithoutHidden(NodeContext& n, const Tensor& sees, const Tensor& x) {
+  if (n.failed() || !sees.exists()) return x;
+  return n.Where(sees, x, n.ScalarLike(x, 0));
 }
 
 Tensor Softcapped(NodeContext& n, const Tensor& x, double cap) {
@@ -81,43 +193,67 @@ ir::Type SoftmaxType(NodeContext& n, ir::Type otherwise) {
   return type.value_or(otherwise);
 }
 
+// What each query takes of each key, not yet without the rows that see nothing.
+struct Weights {
+  Tensor weights = {};
+  Tensor sees = {};  // SeesAny
+};
+
 // Scores of each query and key, and what becomes of them; output 3 is one of the stages.
-Tensor Probabilities(NodeContext& n, const Tensor& q, const Tensor& k) {
+Weights WeightsOf(NodeContext& n, const Tensor& q, const Tensor& k) {
   const double scale =
       n.has("scale") ? n.Float("scale", 1) : 1 / std::sqrt(static_cast<double>(q.dim(3)));
   const Tensor factor = n.ScalarLike(q, std::sqrt(scale));
   Tensor scores =
       n.Emit("matmul", {n.Mul(q, factor), n.Mul(k, factor)}, {{"transpose_b", int64_t{1}}});
   std::vector<Tensor> stages = {scores};
-  if (const Tensor bias = Bias(n, scores); bias.exists()) scores = n.Add(scores, bias);
-  stages.push_back(scores);
+  // Before the mask, or what is hidden would be seen a little.
   scores = Softcapped(n, scores, n.Float("softcap", 0));
   stages.push_back(scores);
+  if (n.failed()) return {};
+  const Bias bias = BiasOf(n, scores);
+  if (bias.sum.exists()) scores = n.Add(scores, bias.sum);
+  stages.push_back(scores);
   const Tensor wide = n.Cast(scores, SoftmaxType(n, q.element()));
-  const Tensor y = n.Cast(n.Emit("softmax", {wide}, {{"axis", int64_t{3}}}), q.element());
-  stages.push_back(y);
-  const auto stage =
-      static_cast<size_t>(std::clamp<int64_t>(n.Int("qk_matmul_output_mode", 0), 0, 3));
-  if (!n.failed()) n.SetOutput(3, stages[stage]);
+  Weights y = {.weights = n.Cast(n.Emit("softmax", {wide}, {{"axis", int64_t{3}}}), q.element()),
+               .sees = SeesAny(n, bias)};
+  const int64_t stage = n.Int("qk_matmul_output_mode", 0);
+  if (stage < 0 || stage > 3) {
+    n.Invalid("attribute qk_matmul_output_mode is {}, expected 0 to 3", stage);
+  } else if (n.wants_output(3)) {
+    n.SetOutput(
+        3, stage == 3 ? WithoutHidden(n, y.sees, y.weights) : stages[static_cast<size_t>(stage)]);
+  }
   return y;
+}
+
+void RequireCaches(NodeContext& n) {
+  const bool has_keys = n.has_input(kPastKeys), has_values = n.has_input(kPastValues);
+  if (has_keys != has_values)
+    n.Invalid("it has past_{} alone, expected keys and values", has_keys ? "key" : "value");
+  if (has_keys && n.has_input(kNonpadKeys))
+    n.Invalid("it has nonpad_kv_seqlen and past_key, expected one of them");
+  if (n.has_input(kNonpadKeys)) n.RequireRank(kNonpadKeys, 1, 1);
+  for (int i : {kPastKeys, kPastValues})
+    if (n.has_input(i)) n.RequireRank(i, 4, 4);
 }
 
 void Attention(NodeContext& n) {
   n.RequireFloat(0);
   for (int i = 0; i < 3; ++i) n.RequireRank(i, 3, 4);
-  for (int i = 4; i < 6; ++i)
-    if (n.has_input(i)) n.RequireRank(i, 4, 4);
+  RequireCaches(n);
   if (n.failed()) return;
   const bool are_merged = n.input(0).rank() == 3;
   const Tensor q = SplitHeads(n, n.input(0), n.Int("q_num_heads", 0));
   const int64_t kv_heads = n.Int("kv_num_heads", 0);
-  const Tensor k = WithPast(n, n.input(4), SplitHeads(n, n.input(1), kv_heads));
-  const Tensor v = WithPast(n, n.input(5), SplitHeads(n, n.input(2), kv_heads));
+  const Tensor k = WithPast(n, n.input(kPastKeys), SplitHeads(n, n.input(1), kv_heads));
+  const Tensor v = WithPast(n, n.input(kPastValues), SplitHeads(n, n.input(2), kv_heads));
   if (n.failed()) return;
   n.SetOutput(1, k);
   n.SetOutput(2, v);
-  const Tensor weights = Probabilities(n, q, ForQueryHeads(n, k, q.dim(1)));
-  const Tensor y = n.Emit("matmul", {weights, ForQueryHeads(n, v, q.dim(1))});
+  const Weights w = WeightsOf(n, q, ForQueryHeads(n, k, q.dim(1)));
+  const Tensor y =
+      WithoutHidden(n, w.sees, n.Emit("matmul", {w.weights, ForQueryHeads(n, v, q.dim(1))}));
   n.SetOutput(are_merged ? MergeHeads(n, y) : y);
 }
 

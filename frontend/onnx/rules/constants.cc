@@ -36,8 +36,6 @@ void ConstantOfShape(NodeContext& n) {
   const Tensor value = n.has("value") ? n.TensorOf("value") : n.Scalar(ir::kFloat32, 0);
   if (n.failed()) return;
   if (!value.is_known() || value.num_elements() != 1) return n.Invalid("its value is no scalar");
-  if (value.is_narrow())
-    return n.Unsupported("elements of {}", ElementTypeName(value.narrow.onnx_type));
   if (std::ranges::any_of(shape, [](int64_t extent) { return extent < 0; }))
     return n.Invalid("a shape with a negative extent");
   n.SetOutput(Filled(n, value, shape));

@@ -10,11 +10,6 @@ namespace {
 
 constexpr int64_t kMaxIterations = 1024;
 
-// Of what a graph inside the node makes.
-void RefuseNarrow(NodeContext& n, const Tensor& x) {
-  if (x.is_narrow()) n.Unsupported("its graph makes {}", ElementTypeName(x.narrow.onnx_type));
-}
-
 // Both branches, and of each result the one that the condition chooses.
 void BothBranches(NodeContext& n, ::onnx::GraphProto& then_graph, ::onnx::GraphProto& else_graph) {
   const std::vector<Tensor> a = n.Inline(then_graph, {}), b = n.Inline(else_graph, {});
@@ -29,8 +24,6 @@ void BothBranches(NodeContext& n, ::onnx::GraphProto& then_graph, ::onnx::GraphP
           "the condition, or export the one branch",
           TypeText(a[i].type), TypeText(b[i].type));
     }
-    RefuseNarrow(n, a[i]);
-    RefuseNarrow(n, b[i]);
     n.SetOutput(static_cast<int>(i), n.Where(condition, a[i], b[i]));
   }
 }
@@ -93,7 +86,6 @@ class Iterations {
       n_.Invalid("its body has {} outputs", outputs.size());
       return std::vector<Tensor>(first);
     }
-    for (const Tensor& output : outputs) RefuseNarrow(n_, output);
     const auto rows = outputs.begin() + static_cast<std::ptrdiff_t>(first + values_.size());
     for (size_t k = 0; k < rows_.size(); ++k)
       rows_[k].push_back(rows[static_cast<std::ptrdiff_t>(k)]);

@@ -134,7 +134,42 @@ void Where(NodeContext& n) { n.SetOutput(n.Where(n.input(0), n.input(1), n.input
 
 void BitwiseNot(NodeContext& n) {
   n.RequireRank(0, 0);
-  if (!n.failed()) n.SetOutput(n.Sub(n.ScalarLike(n.input(0), -1), n.input(0)));
+  if (n.failed()) return;
+  const Tensor& x = n.input(0);
+  const bool is_unsigned = x.element().is_unsigned();
+  const double all = is_unsigned ? std::ldexp(1.0, x.element().bits) - 1 : -1;
+  n.SetOutput(n.Sub(n.ScalarLike(x, all), x));
+}
+
+void BitShift(NodeContext& n) {
+  n.RequireRank(0, 0);
+  n.RequireRank(1, 0);
+  const std::string direction = n.Text("direction", "");
+  if (direction != "LEFT" && direction != "RIGHT")
+    n.Invalid("attribute direction is '{}', expected LEFT or RIGHT", direction);
+  if (n.failed()) return;
+  n.SetOutput(n.Emit(direction == "LEFT" ? "shift_left" : "shift_right", {n.input(0), n.input(1)}));
+}
+
+// The same bits as another type of as many: of whole numbers, whose conversions wrap around.
+void BitCast(NodeContext& n) {
+  n.RequireRank(0, 0);
+  const int64_t to = n.Int("to", 0);
+  if (n.failed()) return;
+  const StatusOr<ir::Type> type = ElementType(static_cast<int>(std::clamp<int64_t>(to, -1, 1000)));
+  if (!type.ok()) return n.Fail(type.status());
+  const ir::Type from = n.input(0).element();
+  if (from.bytes() != type->bytes()) {
+    return n.Invalid("it makes {} of {}, expected a type of {} bytes", ir::TypeName(*type),
+                     ir::TypeName(from), from.bytes());
+  }
+  const bool is_whole = !from.is_float() && type->is_int();
+  if (from != *type && !is_whole) {
+    return n.Unsupported(
+        "it reads the bits of {} as {}, and Kiln reads those of whole numbers only",
+        ir::TypeName(from), ir::TypeName(*type));
+  }
+  n.SetOutput(n.Cast(n.input(0), *type));
 }
 
 // Bounds are attributes before version 11.
@@ -166,6 +201,17 @@ void IsInf(NodeContext& n) {
       {{"negative", n.Int("detect_negative", 1)}, {"positive", n.Int("detect_positive", 1)}}));
 }
 
+// One input through a gate of the other one, which a Swish opens.
+void SwiGlu(NodeContext& n) {
+  n.RequireFloat(0);
+  n.RequireRank(1, 0);
+  if (n.failed()) return;
+  const Tensor& gate = n.input(0);
+  const double alpha = n.Float("alpha", 1);
+  const Tensor scaled = alpha == 1 ? gate : n.Mul(gate, n.ScalarLike(gate, alpha));
+  n.SetOutput(n.Mul(n.Mul(gate, n.Emit("sigmoid", {scaled})), n.input(1)));
+}
+
 void Gelu(NodeContext& n) {
   n.RequireFloat(0);
   const std::string approximate = n.Text("approximate", "none");
@@ -189,14 +235,6 @@ std::optional<int> TypeOfText(const std::string& text) {
   return type;
 }
 
-// Numbers of a wider type that a narrow one does not have wrap around, as in C.
-Tensor Wrapped(NodeContext& n, const Tensor& x, const NarrowType& narrow) {
-  const auto least = static_cast<double>(narrow.least);
-  const auto count = static_cast<double>(narrow.count());
-  const Tensor above = n.Emit("mod", {n.Sub(x, n.ScalarLike(x, least)), n.ScalarLike(x, count)});
-  return n.Add(above, n.ScalarLike(x, least));
-}
-
 // Of 8-bit floats alone: what is too large becomes the largest, which is the attribute's default.
 void RequireSaturation(NodeContext& n, ir::Type to) {
   if (n.Int("saturate", 1) != 0 || ir::Float8FormatOf(to) == nullptr) return;
@@ -204,19 +242,10 @@ void RequireSaturation(NodeContext& n, ir::Type to) {
 }
 
 void CastTo(NodeContext& n, int onnx_type) {
-  const StatusOr<HeldType> held = HeldElementType(onnx_type);
-  if (!held.ok()) return n.Fail(held.status());
-  RequireSaturation(n, held->type);
-  if (n.failed()) return;
-  const Tensor& x = n.input(0);
-  if (held->narrow.onnx_type == 0) return n.SetOutput(n.Cast(x, held->type));
-  if (x.is_empty()) return n.SetOutput(Tensor::Empty({held->type, x.shape()}));
-  if (x.narrow == held->narrow) return n.SetOutput(x);
-  // In int64 nothing is lost before it wraps.
-  const Tensor wrapped = Wrapped(n, n.Cast(x, ir::kInt64), held->narrow);
-  Tensor y = n.Cast(wrapped, held->type);
-  y.narrow = held->narrow;
-  n.SetOutput(std::move(y));
+  const StatusOr<ir::Type> type = ElementType(onnx_type);
+  if (!type.ok()) return n.Fail(type.status());
+  RequireSaturation(n, *type);
+  if (!n.failed()) n.SetOutput(n.Cast(n.input(0), *type));
 }
 
 void Cast(NodeContext& n) {
@@ -236,7 +265,6 @@ void CastLike(NodeContext& n) {
   n.RequireRank(1, 0);
   if (n.failed()) return;
   const Tensor& like = n.input(1);
-  if (like.is_narrow()) return CastTo(n, like.narrow.onnx_type);
   RequireSaturation(n, like.element());
   if (n.failed()) return;
   n.SetOutput(n.Cast(n.input(0), like.element()));
@@ -278,6 +306,7 @@ std::vector<Rule> Activations() {
       {"PRelu", PRelu},
       {"Gelu", Gelu},
       {"Swish", Swish},
+      {"SwiGLU", SwiGlu},
       {"Clip", Clip},
       {"Dropout", Dropout},
   };
@@ -300,6 +329,8 @@ std::vector<Rule> Functions() {
       OfNumber("Sign", "sign"),
       OfNumber("Not", "logical_not"),
       {"BitwiseNot", BitwiseNot},
+      {"BitShift", BitShift},
+      {"BitCast", BitCast},
       {"IsInf", IsInf},
       {"Cast", Cast},
       {"CastLike", CastLike},
@@ -336,6 +367,9 @@ std::vector<Rule> Operators() {
            {"And", "logical_and"},
            {"Or", "logical_or"},
            {"Xor", "logical_xor"},
+           {"BitwiseAnd", "bitwise_and"},
+           {"BitwiseOr", "bitwise_or"},
+           {"BitwiseXor", "bitwise_xor"},
            {"Equal", "equal"},
            {"Less", "less"},
            {"LessOrEqual", "less_equal"},

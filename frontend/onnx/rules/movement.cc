@@ -12,7 +12,6 @@ namespace {
 void Concat(NodeContext& n) {
   for (int i = 0; i < std::max(n.num_inputs(), 1); ++i) {
     n.RequireRank(i, 1);
-    if (n.input(i).narrow != n.input(0).narrow) n.Invalid("its inputs have different types");
   }
   if (n.version() >= 4 && !n.has("axis")) n.Invalid("attribute axis is missing");
   if (n.failed()) return;

@@ -157,7 +157,10 @@ void LpNormalization(NodeContext& n) {
   const int64_t p = n.Int("p", 2);
   if (p != 1 && p != 2) return n.Invalid("p is {}, expected 1 or 2", p);
   const Tensor sum = n.Reduce("reduce_sum", n.Emit(p == 1 ? "abs" : "square", {x}), axes, true);
-  n.SetOutput(n.Div(x, p == 1 ? sum : n.Emit("sqrt", {sum})));
+  const Tensor norm = p == 1 ? sum : n.Emit("sqrt", {sum});
+  // Zeros stay zeros.
+  const Tensor zero = n.ScalarLike(x, 0);
+  n.SetOutput(n.Where(n.Emit("equal", {norm, zero}), zero, n.Div(x, norm)));
 }
 
 }  // namespace

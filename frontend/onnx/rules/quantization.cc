@@ -1,6 +1,7 @@
 // Integers that stand for floats: (q - zero point) scale. Floats in between are rounded as ONNX says,
 // so that a quantized network gives the integers that it gives elsewhere.
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <numeric>
 #include <optional>
@@ -53,29 +54,24 @@ void Dequantize(NodeContext& n) {
 
 // What a quantization gives.
 struct QuantizedType {
-  HeldType held = {.type = ir::kInt8};
+  ir::Type type = ir::kInt8;
   double least = INT8_MIN, most = INT8_MAX;
 };
 
-QuantizedType TypeOf(NodeContext& n, HeldType held) {
-  if (held.narrow.onnx_type != 0) {
-    return {held, static_cast<double>(held.narrow.least), static_cast<double>(held.narrow.most)};
-  }
-  if (held.type != ir::kInt8) n.Unsupported("it quantizes to {}", ir::TypeName(held.type));
-  return {};
-}
-QuantizedType TypeOfZeroPoint(NodeContext& n, const Tensor& zero_point) {
-  return TypeOf(n, {zero_point.element(), zero_point.narrow});
+QuantizedType TypeOf(NodeContext& n, ir::Type type) {
+  if (!type.is_int() || type.bits > 16) n.Unsupported("it quantizes to {}", ir::TypeName(type));
+  const double values = std::ldexp(1.0, type.is_unsigned() ? type.bits : type.bits - 1);
+  return {type, type.is_unsigned() ? 0 : -values, values - 1};
 }
 // That of its zero point, or of an attribute; else uint8.
 QuantizedType ReadQuantizedType(NodeContext& n) {
-  if (n.has_input(2)) return TypeOfZeroPoint(n, n.input(2));
+  if (n.has_input(2)) return TypeOf(n, n.input(2).element());
   int64_t number = n.Int("output_dtype", 0);
   if (number == 0) number = ::onnx::TensorProto::UINT8;
-  const StatusOr<HeldType> held =
-      HeldElementType(static_cast<int>(std::clamp<int64_t>(number, -1, 99)));
-  if (!held.ok()) n.Fail(held.status());
-  return n.failed() ? QuantizedType() : TypeOf(n, *held);
+  const StatusOr<ir::Type> type =
+      ElementType(static_cast<int>(std::clamp<int64_t>(number, -1, 99)));
+  if (!type.ok()) n.Fail(type.status());
+  return n.failed() ? QuantizedType() : TypeOf(n, *type);
 }
 
 // To 8-bit floats, which what is too large saturates to; their zero points are 0.
@@ -96,9 +92,7 @@ std::optional<ir::Type> QuantizedFloat(NodeContext& n) {
 // x rounded and saturated.
 Tensor Saturated(NodeContext& n, const Tensor& x, const QuantizedType& type) {
   const Tensor y = n.Emit("clip", {x}, {{"min", type.least}, {"max", type.most}});
-  Tensor q = n.Cast(y, type.held.type);
-  q.narrow = type.held.narrow;
-  return q;
+  return n.Cast(y, type.type);
 }
 
 // round(x / scale) + zero point.
@@ -151,7 +145,7 @@ void MatMulInteger(NodeContext& n) { n.SetOutput(IntegerProduct(n, 0, 2, 1, 3));
 void QLinearMatMul(NodeContext& n) {
   for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
   if (n.failed()) return;
-  const QuantizedType type = TypeOfZeroPoint(n, n.input(7));
+  const QuantizedType type = TypeOf(n, n.input(7).element());
   const Tensor product = IntegerProduct(n, 0, 2, 3, 5);
   const auto scale = [&](int i) { return n.Cast(n.input(i), ir::kFloat32); };
   const Tensor input_scale = n.Mul(OfRows(n, scale(1)), OfColumns(n, scale(4)));
@@ -164,7 +158,7 @@ void QLinearMatMul(NodeContext& n) {
 void QLinearConv(NodeContext& n) {
   for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
   if (n.failed()) return;
-  const QuantizedType type = TypeOfZeroPoint(n, n.input(7));
+  const QuantizedType type = TypeOf(n, n.input(7).element());
   const Tensor product = WithChannelBias(n, IntegerConvolution(n, 0, 2, 3, 5), n.input(8));
   const auto scalar = [&](int i) { return n.Reshape(n.Cast(n.input(i), ir::kFloat32), {}); };
   const Tensor w_scale = n.Cast(n.input(4), ir::kFloat32);
@@ -183,7 +177,7 @@ void DynamicQuantize(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 0);
   if (n.failed()) return;
-  const QuantizedType type = TypeOf(n, *HeldElementType(::onnx::TensorProto::UINT8));
+  const QuantizedType type = TypeOf(n, ir::kUInt8);
   const Tensor &x = n.input(0), zero = n.ScalarLike(x, 0), one = n.ScalarLike(x, 1);
   Shape axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);

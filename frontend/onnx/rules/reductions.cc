@@ -110,16 +110,18 @@ Rule ArgExtreme(std::string op, std::string name) {
           }};
 }
 
-void CumSum(NodeContext& n) {
-  n.RequireRank(0, 1);
-  const int64_t axis = n.KnownInt(1, "axis");
-  if (n.failed()) return;
-  const Tensor& x = n.input(0);
-  const Tensor y = n.Emit("cumsum", {x},
-                          {{"axis", n.Axis(axis, x.rank())},
-                           {"exclusive", n.Int("exclusive", 0)},
-                           {"reverse", n.Int("reverse", 0)}});
-  n.SetOutput(n.Cast(y, x.element()));
+Rule Cumulative(std::string op, std::string name) {
+  return {std::move(op), [name = std::move(name)](NodeContext& n) {
+            n.RequireRank(0, 1);
+            const int64_t axis = n.KnownInt(1, "axis");
+            if (n.failed()) return;
+            const Tensor& x = n.input(0);
+            const Tensor y = n.Emit(name, {x},
+                                    {{"axis", n.Axis(axis, x.rank())},
+                                     {"exclusive", n.Int("exclusive", 0)},
+                                     {"reverse", n.Int("reverse", 0)}});
+            n.SetOutput(n.Cast(y, x.element()));
+          }};
 }
 
 }  // namespace
@@ -137,7 +139,8 @@ std::vector<Rule> ReductionRules() {
           {"ReduceLogSumExp", ReduceLogSumExp},
           ArgExtreme("ArgMax", "arg_max"),
           ArgExtreme("ArgMin", "arg_min"),
-          {"CumSum", CumSum}};
+          Cumulative("CumSum", "cumsum"),
+          Cumulative("CumProd", "cumprod")};
 }
 
 }  // namespace kiln::frontend

@@ -18,6 +18,9 @@ struct ResizeMode {
   bool excludes_outside = false;
   bool antialiases = false;
   double extrapolation = 0;
+  // Corners are aligned with those of the whole output, without the fraction that its extent has
+  // where it is a scale's product: PyTorch computes so, ONNX's reference with the fraction.
+  bool aligns_whole = false;
 };
 
 // One axis: extents, the factor between them, and the region of interest as parts of the input.
@@ -31,7 +34,10 @@ struct AxisResize {
 double Coordinate(const ResizeMode& mode, const AxisResize& axis, double x) {
   const auto in = static_cast<double>(axis.in);
   const double out = axis.scale * in;  // with its fraction
-  if (mode.coordinates == "align_corners") return out == 1 ? 0 : x * (in - 1) / (out - 1);
+  if (mode.coordinates == "align_corners") {
+    const double corners = mode.aligns_whole ? static_cast<double>(axis.out) : out;
+    return corners == 1 ? 0 : x * (in - 1) / (corners - 1);
+  }
   if (mode.coordinates == "asymmetric") return x / axis.scale;
   if (mode.coordinates == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
   if (mode.coordinates == "tf_crop_and_resize") {
@@ -262,7 +268,8 @@ void Resize(NodeContext& n) {
       .cubic_a = n.Float("cubic_coeff_a", -0.75),
       .excludes_outside = n.Int("exclude_outside", 0) != 0,
       .antialiases = n.Int("antialias", 0) != 0,
-      .extrapolation = n.Float("extrapolation_value", 0)};
+      .extrapolation = n.Float("extrapolation_value", 0),
+      .aligns_whole = n.producer() == "pytorch"};
   CheckMode(n, mode);
   if (n.failed()) return;
   const std::vector<AxisResize> axes = ReadAxes(n, mode);

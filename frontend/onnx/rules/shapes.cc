@@ -154,13 +154,14 @@ void DepthToSpace(NodeContext& n) {
 void SpaceToDepth(NodeContext& n) {
   n.RequireRank(0, 4, 4);
   const int64_t b = n.Count("blocksize", 0, 1);
+  const std::string mode = n.Text("mode", "DCR");
   if (n.failed()) return;
   const Tensor& x = n.input(0);
   const int64_t height = x.dim(2) / b, width = x.dim(3) / b;
   if (x.dim(2) % b != 0 || x.dim(3) % b != 0)
     return n.Invalid("{} in blocks of {}", TypeText(x.type), b);
-  const Tensor y =
-      n.Transpose(n.Reshape(x, {x.dim(0), x.dim(1), height, b, width, b}), {0, 3, 5, 1, 2, 4});
+  const Shape axes = mode == "DCR" ? Shape{0, 3, 5, 1, 2, 4} : Shape{0, 1, 3, 5, 2, 4};
+  const Tensor y = n.Transpose(n.Reshape(x, {x.dim(0), x.dim(1), height, b, width, b}), axes);
   n.SetOutput(n.Reshape(y, {x.dim(0), x.dim(1) * b * b, height, width}));
 }
 

@@ -54,6 +54,38 @@ int64_t Bins(NodeContext& n, int64_t length) {
   return n.Int("onesided", 0) != 0 ? length / 2 + 1 : length;
 }
 
+// Of the first half of a spectrum that is its own mirror image, in the last axis but one: the
+// signal of `length` elements, real.
+Tensor RealInverse(NodeContext& n, const Tensor& x, int64_t length) {
+  const int64_t last = x.rank() - 1, bins = x.dim(last - 1);
+  if (n.failed() || length * bins > kMaxKnownElements) {
+    n.Unsupported("a transform of {} elements", length);
+    return Tensor::Missing();
+  }
+  // All bins but those that are their own mirror images count twice.
+  const auto table = [&](double (*f)(double)) {
+    std::vector<double> values;
+    for (int64_t b = 0; b < bins; ++b) {
+      const double times = b == 0 || 2 * b == length ? 1 : 2;
+      for (int64_t t = 0; t < length; ++t) {
+        const double turn = static_cast<double>(t * b % length) / static_cast<double>(length);
+        values.push_back(times * f(2 * std::numbers::pi * turn) / static_cast<double>(length));
+      }
+    }
+    return n.Constant(x.element(), {bins, length}, values);
+  };
+  Shape axes(x.shape().size());
+  std::iota(axes.begin(), axes.end(), 0);
+  std::swap(axes[static_cast<size_t>(last)], axes[static_cast<size_t>(last) - 1]);
+  const Tensor rows = n.Transpose(x, axes);  // [..., 1 or 2, bins]
+  const auto part = [&](int64_t i, double (*f)(double)) {
+    return n.Emit("matmul", {n.SliceAxis(rows, last - 1, i, 1), table(f)});
+  };
+  Tensor y = part(0, std::cos);
+  if (x.dim(last) == 2) y = n.Sub(y, part(1, std::sin));
+  return n.Transpose(y, axes);
+}
+
 // Cut or padded with 0 to so many elements of an axis.
 Tensor OfLength(NodeContext& n, const Tensor& x, int64_t axis, int64_t length) {
   if (n.failed() || x.dim(axis) == length) return x;
@@ -71,15 +103,22 @@ void Dft(NodeContext& n) {
   const Tensor& x = n.input(0);
   int64_t axis = n.version() < 20 ? n.Int("axis", 1) : n.has_input(2) ? n.KnownInt(2, "axis") : -2;
   axis = n.Axis(axis, x.rank());
-  const int64_t length = n.has_input(1) ? n.KnownInt(1, "dft_length") : x.dim(axis);
+  const bool inverse = n.Int("inverse", 0) != 0;
+  const bool from_half = inverse && n.Int("onesided", 0) != 0;
+  const int64_t length = n.has_input(1) ? n.KnownInt(1, "dft_length")
+                         : from_half    ? 2 * (x.dim(axis) - 1)
+                                        : x.dim(axis);
   if (n.failed()) return;
   if (axis == x.rank() - 1 || x.dim(x.rank() - 1) > 2 || length < 1 || length > kMaxKnownElements)
     return n.Invalid("{} elements of axis {} of {}", length, axis, TypeText(x.type));
   Shape axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[static_cast<size_t>(axis)], axes[axes.size() - 2]);
-  const Tensor moved = n.Transpose(OfLength(n, x, axis, length), axes);
-  n.SetOutput(n.Transpose(Transform(n, moved, Bins(n, length), n.Int("inverse", 0) != 0), axes));
+  const int64_t taken = from_half ? length / 2 + 1 : length;
+  const Tensor moved = n.Transpose(OfLength(n, x, axis, taken), axes);
+  n.SetOutput(n.Transpose(
+      from_half ? RealInverse(n, moved, length) : Transform(n, moved, Bins(n, length), inverse),
+      axes));
 }
 
 // [batch, frames, length, 1 or 2]: windows of a signal [batch, time, 1 or 2] at even distances.
