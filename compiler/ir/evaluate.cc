@@ -114,6 +114,15 @@ double FloorModFloat(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
+// The sum is NaN if an operand is, and +0 if they are zeros of two signs.
+double Maximum(double a, double b) {
+  if (a > b) return a;
+  if (b > a) return b;
+  return a == b && a != 0 ? a : a + b;
+}
+
+double Minimum(double a, double b) { return -Maximum(-a, -b); }
+
 // Floats narrower than 64 bits are carried in float32.
 double Carry(double value, Type type) {
   return type.bits == 64 ? value : static_cast<double>(static_cast<float>(value));
@@ -359,8 +368,8 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         KILN_FLOAT(kDivF, a / b)
         KILN_FLOAT(kFloorDivF, std::floor(a / b))
         KILN_FLOAT(kFloorModF, FloorModFloat(a, b))
-        KILN_FLOAT(kMinF, a < b ? a : b)
-        KILN_FLOAT(kMaxF, a > b ? a : b)
+        KILN_FLOAT(kMinF, Minimum(a, b))
+        KILN_FLOAT(kMaxF, Maximum(a, b))
 #undef KILN_FLOAT
 
 #define KILN_COMPARE(name, op)    \

@@ -124,9 +124,13 @@ Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
         return carried(r != 0 && (r < 0) != (b.f < 0) ? r + b.f : r);
       }
       case Op::kMin:
-        return carried(a.f < b.f ? a.f : b.f);
+        if (std::isnan(a.f) || std::isnan(b.f)) return carried(a.f + b.f);
+        if (a.f == b.f) return carried(std::signbit(a.f) ? a.f : b.f);
+        return carried(std::min(a.f, b.f));
       case Op::kMax:
-        return carried(a.f > b.f ? a.f : b.f);
+        if (std::isnan(a.f) || std::isnan(b.f)) return carried(a.f + b.f);
+        if (a.f == b.f) return carried(std::signbit(a.f) ? b.f : a.f);
+        return carried(std::max(a.f, b.f));
       case Op::kEq:
         return Value::Int(a.f == b.f);
       case Op::kNe:
@@ -184,7 +188,8 @@ Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
 
 bool SameValue(Value a, Value b, Type type) {
   if (!type.is_float()) return a.i == b.i;
-  return a.f == b.f || (std::isnan(a.f) && std::isnan(b.f));
+  if (std::isnan(a.f) || std::isnan(b.f)) return std::isnan(a.f) && std::isnan(b.f);
+  return a.f == b.f && std::signbit(a.f) == std::signbit(b.f);
 }
 
 TEST(EvaluateTest, UnsignedTypesWrapAround) {
@@ -250,6 +255,30 @@ TEST(EvaluateTest, Float32IsRoundedAtEachOperationFloat16IsCarried) {
   const Expr h = pool.Float(2048, kFloat16), h1 = pool.Float(1, kFloat16);
   EXPECT_EQ(ValueOf(pool.Add(pool.Add(h, h1), h1)).f, 2050);
   EXPECT_EQ(ValueOf(pool.Cast(kFloat32, pool.Add(h, h1))).f, 2049);
+}
+
+TEST(EvaluateTest, MinimumAndMaximumOfNaNAndZeros) {
+  ExprPool pool;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const Type type : {kFloat16, kBFloat16, kFloat32, kFloat64}) {
+    const auto of = [&](Op op, double a, double b) {
+      return ValueOf(pool.Binary(op, pool.Float(a, type), pool.Float(b, type))).f;
+    };
+    for (const Op op : {Op::kMin, Op::kMax}) {
+      for (const double x : std::initializer_list<double>{1, -INFINITY, INFINITY, nan}) {
+        EXPECT_TRUE(std::isnan(of(op, nan, x)));
+        EXPECT_TRUE(std::isnan(of(op, x, nan)));
+      }
+    }
+    for (const auto& [a, b] : {std::pair{0.0, -0.0}, {-0.0, 0.0}}) {
+      EXPECT_TRUE(std::signbit(of(Op::kMin, a, b)));
+      EXPECT_FALSE(std::signbit(of(Op::kMax, a, b)));
+    }
+    EXPECT_TRUE(std::signbit(of(Op::kMax, -0.0, -0.0)));
+    EXPECT_FALSE(std::signbit(of(Op::kMin, 0.0, 0.0)));
+    EXPECT_EQ(of(Op::kMax, -INFINITY, -2), -2);
+    EXPECT_EQ(of(Op::kMin, INFINITY, 2), 2);
+  }
 }
 
 TEST(EvaluateTest, DivisionByZeroIsAnError) {

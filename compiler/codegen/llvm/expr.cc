@@ -154,6 +154,10 @@ Value* Emitter::Arithmetic(Expr e, Value* a, Value* b) {
       return e->type.is_unsigned() ? builder_.CreateLShr(a, b) : builder_.CreateAShr(a, b);
     case Op::kMin:
     case Op::kMax: {
+      if (is_float) {
+        return builder_.CreateBinaryIntrinsic(
+            e->op == Op::kMin ? llvm::Intrinsic::minimum : llvm::Intrinsic::maximum, a, b);
+      }
       const auto predicate = Predicate(e->op == Op::kMin ? Op::kLt : Op::kGt, e->type);
       return builder_.CreateSelect(builder_.CreateCmp(predicate, a, b), a, b);
     }

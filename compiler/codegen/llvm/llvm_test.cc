@@ -7,6 +7,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <iterator>
 #include <random>
 #include <regex>
 #include <sstream>
@@ -147,6 +148,126 @@ TEST(LlvmTest, ConversionsRoundToNearestEven) {
       }
     }
   }
+}
+
+// Zeros of both signs, infinities, NaN, denormals of float32, numbers that no int type holds, and what
+// lies at the ends of their ranges.
+constexpr double kSpecial[] = {
+    0.0,          -0.0,         1.0,    -1.0,   6.0,     -6.5,    0x1p-140, -0x1p-140,
+    INFINITY,     -INFINITY,    NAN,    -NAN,   127.5,   -128,    128,      -129,
+    255,          256,          32767,  -32769, 65536,   -0.75,   0x1p31,   -0x1p31,
+    2147483520.0, 4294967040.0, 0x1p32, 0x1p63, -0x1p63, -0x1p64, 1e30,     -1e30};
+constexpr auto kNumSpecial = static_cast<int64_t>(std::size(kSpecial));
+
+bool SameNumber(double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return std::isnan(a) && std::isnan(b);
+  return a == b && std::signbit(a) == std::signbit(b);
+}
+
+// Of every two of them, and of each and a constant, in vectors and one by one.
+TEST(LlvmTest, MinimumAndMaximumOfSpecialValues) {
+  constexpr double kConstants[] = {0.0, -0.0, 6.0, -6.0, INFINITY, -INFINITY};
+  constexpr auto kColumns = static_cast<int64_t>(2 + 2 * std::size(kConstants));
+  constexpr int64_t kSize = kNumSpecial * kNumSpecial;
+  for (const std::string cpu : {"native", "haswell", "x86-64"}) {
+    for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16}) {
+      for (const LoopKind kind : {LoopKind::kVectorized, LoopKind::kSerial}) {
+        ProgramBuilder b;
+        const int X = b.Buffer("x", Scope::kInput, {kSize}, type);
+        const int Y = b.Buffer("y", Scope::kInput, {kSize}, type);
+        const int Z = b.Buffer("z", Scope::kOutput, {kColumns, kSize}, type);
+        std::vector<Stmt> rows;
+        const auto add = [&](ir::Op op, double constant, bool has_constant) {
+          const Expr v = b.Var("v" + std::to_string(rows.size()), kSize);
+          const Expr right = has_constant ? b.pool().Float(constant, type) : b.Load(Y, {v});
+          const Expr row = b.Int(static_cast<int64_t>(rows.size()));
+          const Expr value = b.pool().Binary(op, b.Load(X, {v}), right);
+          rows.push_back(b.For(v, kind, b.Store(Z, {row, v}, value)));
+        };
+        for (const ir::Op op : {ir::Op::kMin, ir::Op::kMax}) {
+          add(op, 0, false);
+          for (const double constant : kConstants) add(op, constant, true);
+        }
+        b.Kernel("extremes", b.Seq(rows));
+        std::vector<ir::NDArray> args = MakeArguments(b.program(), 1);
+        for (int64_t i = 0; i < kSize; ++i) {
+          args[0].SetDouble(i, kSpecial[i / kNumSpecial]);
+          args[1].SetDouble(i, kSpecial[i % kNumSpecial]);
+        }
+        ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> actual,
+                             RunCompiled(b.program(), args, Cpu(cpu)));
+        ASSERT_OK(RunReference(b.program(), args));
+        for (int64_t i = 0; i < kColumns * kSize; ++i) {
+          ASSERT_TRUE(SameNumber(actual[2].GetDouble(i), args[2].GetDouble(i)))
+              << cpu << " " << ir::TypeName(type) << " " << ir::LoopKindName(kind) << ", row "
+              << i / kSize << " of " << args[0].GetDouble(i % kSize) << " and "
+              << args[1].GetDouble(i % kSize) << ": " << actual[2].GetDouble(i) << ", expected "
+              << args[2].GetDouble(i);
+        }
+      }
+    }
+  }
+}
+
+// Values that do not fit saturate, NaN gives 0.
+TEST(LlvmTest, SpecialValuesToIntegersAndNarrowFloats) {
+  for (const std::string cpu : {"native", "x86-64"}) {
+    for (const ir::Type from : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16}) {
+      for (const ir::Type to :
+           {ir::kInt8, ir::kInt16, ir::kInt32, ir::kInt64, ir::kUInt8, ir::kUInt16, ir::kUInt32,
+            ir::kBool, ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat8E5M2}) {
+        for (const LoopKind kind : {LoopKind::kVectorized, LoopKind::kSerial}) {
+          ProgramBuilder b;
+          const int X = b.Buffer("x", Scope::kInput, {kNumSpecial}, from);
+          const int Y = b.Buffer("y", Scope::kOutput, {kNumSpecial}, to);
+          const Expr v = b.Var("v", kNumSpecial);
+          b.Kernel("cast", b.For(v, kind, b.Store(Y, {v}, b.pool().Cast(to, b.Load(X, {v})))));
+          std::vector<ir::NDArray> args = MakeArguments(b.program(), 1);
+          for (int64_t i = 0; i < kNumSpecial; ++i) args[0].SetDouble(i, kSpecial[i]);
+          ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> actual,
+                               RunCompiled(b.program(), args, Cpu(cpu)));
+          ASSERT_OK(RunReference(b.program(), args));
+          for (int64_t i = 0; i < kNumSpecial; ++i) {
+            ASSERT_TRUE(SameNumber(actual[1].GetDouble(i), args[1].GetDouble(i)))
+                << cpu << " " << ir::TypeName(from) << " -> " << ir::TypeName(to) << " of "
+                << args[0].GetDouble(i) << ": " << actual[1].GetDouble(i) << ", expected "
+                << args[1].GetDouble(i);
+          }
+        }
+      }
+    }
+  }
+}
+
+// LLVM reorders the terms of a maximum, which no order changes, and each step has no more than the
+// five instructions of minimum_maximum.h.
+TEST(LlvmTest, TheMaximumOfARowIsComputedInVectors) {
+  ProgramBuilder b;
+  const int X = b.Buffer("x", Scope::kInput, {4096});
+  const int Y = b.Buffer("y", Scope::kOutput, {1});
+  const Expr k = b.Var("k", 4096);
+  const Expr zero = b.Int(0);
+  b.Kernel("row",
+           b.Seq({b.Store(Y, {zero}, b.pool().Float(-INFINITY)),
+                  b.For(k, LoopKind::kSerial,
+                        b.Store(Y, {zero}, b.pool().Max(b.Load(Y, {zero}), b.Load(X, {k}))))}));
+  EXPECT_OK(CompareWithReference(b.program(), 1, 0));
+  ASSERT_OK_AND_ASSIGN(const std::string assembly, PrintAssembly(b.program(), Cpu("haswell")));
+  EXPECT_GE(Count(assembly, "vmaxps[^\n]*ymm"), 8u) << assembly;
+  EXPECT_GE(Count(assembly, "vcmpunordps[^\n]*ymm"), 4u) << assembly;
+}
+
+TEST(LlvmTest, ReluIsAMaximumAndAnAnd) {
+  ProgramBuilder b;
+  const int X = b.Buffer("x", Scope::kInput, {64});
+  const int Y = b.Buffer("y", Scope::kOutput, {64});
+  const Expr v = b.Var("v", 64);
+  b.Kernel("relu", b.For(v, LoopKind::kVectorized,
+                         b.Store(Y, {v}, b.pool().Max(b.Load(X, {v}), b.pool().Float(0)))));
+  ASSERT_OK_AND_ASSIGN(const std::string assembly, PrintAssembly(b.program(), Cpu("haswell")));
+  EXPECT_EQ(Count(assembly, "vmaxps"), 8u) << assembly;
+  EXPECT_EQ(Count(assembly, "vandps|vandnps"), 8u) << assembly;
+  EXPECT_EQ(Count(assembly, "vblend|vcmp"), 0u) << assembly;
 }
 
 TEST(LlvmTest, TiledMatmul) {

@@ -1,5 +1,7 @@
 #include "compiler/codegen/llvm/number.h"
 
+#include <llvm/IR/Intrinsics.h>
+
 #include "compiler/ir/scalar.h"
 
 namespace kiln::codegen {
@@ -165,10 +167,10 @@ Value* NumberFormats::Convert(ir::Type from, ir::Type to, Value* v) {
     return from.is_float() ? builder_.CreateFCmpUNE(v, zero) : builder_.CreateICmpNE(v, zero);
   }
   if (to.is_int()) {
-    // Freeze: a value that does not fit is unspecified, but one value.
     if (from.is_float()) {
-      return builder_.CreateFreeze(to.is_unsigned() ? builder_.CreateFPToUI(v, type)
-                                                    : builder_.CreateFPToSI(v, type));
+      const auto saturating =
+          to.is_unsigned() ? llvm::Intrinsic::fptoui_sat : llvm::Intrinsic::fptosi_sat;
+      return builder_.CreateIntrinsic(saturating, {type, v->getType()}, {v});
     }
     return builder_.CreateIntCast(v, type, /*isSigned=*/!from.is_bool() && !from.is_unsigned());
   }

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "compiler/codegen/llvm/block_memory.h"
 #include "compiler/codegen/llvm/machine.h"
+#include "compiler/codegen/llvm/minimum_maximum.h"
 #include "compiler/codegen/llvm/prefetch_weights.h"
 #include "compiler/codegen/llvm/transpose_loads.h"
 
@@ -131,7 +132,10 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
   builder.registerVectorizerStartEPCallback(AddLatePasses);
   builder.registerOptimizerLastEPCallback(
       [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
-        passes.addPass(llvm::createModuleToFunctionPassAdaptor(PrefetchWeightsPass()));
+        llvm::FunctionPassManager last;
+        last.addPass(PrefetchWeightsPass());
+        last.addPass(MinimumMaximumPass());
+        passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(last)));
       });
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   WidenOddVectors(machine, module);
