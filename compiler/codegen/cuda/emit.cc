@@ -57,8 +57,8 @@ std::string InWarps(const WarpOrder& order, int64_t threads) {
 
 // Of floats.
 std::string Combined(ir::Op op, std::string_view a, std::string_view b) {
-  if (op == ir::Op::kMax) return fmt::format("fmaxf({}, {})", a, b);
-  if (op == ir::Op::kMin) return fmt::format("fminf({}, {})", a, b);
+  if (op == ir::Op::kMax) return fmt::format("maximum({}, {})", a, b);
+  if (op == ir::Op::kMin) return fmt::format("minimum({}, {})", a, b);
   return fmt::format("{} {} {}", a, op == ir::Op::kAdd ? "+" : "*", b);
 }
 
@@ -421,6 +421,8 @@ bool CudaEmitter::EmitExchange(Stmt store, const std::string& name,
   }
   if (rows.reader != store) return false;
   const std::string value = names_.Unique(name + "_value");
+  if (rows.combine == ir::Op::kMax || rows.combine == ir::Op::kMin)
+    preamble_.UseExtremes(ir::kFloat32);
   blocks_.Braced("{", [&] {
     blocks_.Line(fmt::format("float {} = {}[{}];", value, name, RegisterOf(rows.read)));
     for (const int step : {1, 2}) {

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <span>
 #include <sstream>
 
 #include "compiler/codegen/cuda/emulation_bulk_testing.h"
@@ -259,7 +260,10 @@ MULTIPLY_TILES(e4m3, 8, float, float8_value(bits, 4))
 MULTIPLY_TILES(e5m2, 8, float, float8_value(bits, 5))
 template <int kTiles, int kParts> void emulated_round_tiles(unsigned (&tiles)[kTiles][kParts]) {
   for (auto& tile : tiles) {
-    for (unsigned& bits : tile) bits = (bits + 0x1000) & ~0x1fffu;
+    for (unsigned& bits : tile) {
+      const bool is_nan = (bits & 0x7fffffff) > 0x7f800000;
+      bits = is_nan ? 0x7fc00000 : (bits + 0x1000) & ~0x1fffu;
+    }
   }
 }
 // Asynchronous copies happen as late as they may: when their thread waits for their group.
@@ -467,17 +471,31 @@ std::string HostText(const CudaSource& source, bool late_copies) {
   ReplaceCalls(text, "cluster_barrier();", "emulated_cluster_barrier();");
   ReplaceCalls(text, "leave_cluster();", "emulated_leave_cluster();");
   Replace(text, "extern \"C\" __global__", "__global__ static");
-  text =
-      std::string(kHeader) + std::string(kWarpgroupEmulation) + std::string(kBulkEmulation) + text;
-  for (size_t i = 0; i < source.kernels.size(); ++i) {
-    const CudaKernel& k = source.kernels[i];
-    const auto dims = [](const std::array<int64_t, 3>& d) {
-      return fmt::format("{{{}, {}, {}}}", d[0], d[1], d[2]);
-    };
-    text += fmt::format(
-        "extern \"C\" int run_kernel_{}(void** args) {{ return Launch({}, args, {}, {}, {}, {}); "
-        "}}\n",
-        i, k.name, dims(k.grid), dims(k.block), k.cluster, k.copying_threads);
+  return text;
+}
+
+std::string RunnerName(size_t program, size_t kernel) {
+  return fmt::format("run_kernel_{}_{}", program, kernel);
+}
+
+// Each program in a namespace of its own.
+std::string HostText(std::span<const CudaSource> sources, bool late_copies) {
+  std::string text =
+      std::string(kHeader) + std::string(kWarpgroupEmulation) + std::string(kBulkEmulation);
+  for (size_t program = 0; program < sources.size(); ++program) {
+    text += fmt::format("namespace program_{} {{\n{}\n", program,
+                        HostText(sources[program], late_copies));
+    for (size_t i = 0; i < sources[program].kernels.size(); ++i) {
+      const CudaKernel& k = sources[program].kernels[i];
+      const auto dims = [](const std::array<int64_t, 3>& d) {
+        return fmt::format("{{{}, {}, {}}}", d[0], d[1], d[2]);
+      };
+      text += fmt::format(
+          "extern \"C\" int {}(void** args) {{ return Launch({}, args, {}, {}, {}, {}); }}\n",
+          RunnerName(program, i), k.name, dims(k.grid), dims(k.block), k.cluster,
+          k.copying_threads);
+    }
+    text += "}\n";
   }
   return text;
 }
@@ -489,26 +507,27 @@ std::string ReadFile(const fs::path& path) {
   return text.str();
 }
 
-StatusOr<void*> CompileAndLoad(const CudaSource& source, const fs::path& folder, bool late_copies) {
+StatusOr<void*> CompileAndLoad(std::span<const CudaSource> sources, const fs::path& folder,
+                               bool late_copies) {
   const fs::path cc = folder / "kernel.cc", so = folder / "kernel.so", log = folder / "log";
-  std::ofstream(cc) << HostText(source, late_copies);
+  std::ofstream(cc) << HostText(sources, late_copies);
   const std::string command = fmt::format(
       "g++ -std=c++17 -O0 -w -shared -fPIC -fsanitize=alignment -fsanitize-undefined-trap-on-error "
       "-o {} {} > {} 2>&1",
       so.string(), cc.string(), log.string());
   if (std::system(command.c_str()) != 0) {
     return Internal("g++ refuses the generated text: {}\n{}", ReadFile(log).substr(0, 3000),
-                    source.text);
+                    sources.empty() ? "" : sources[0].text);
   }
   void* library = dlopen(so.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return Internal("{}", dlerror());
   return library;
 }
 
-Status RunKernels(void* library, const CudaSource& source, std::vector<ir::NDArray>& buffers) {
+Status RunKernels(void* library, size_t program, const CudaSource& source,
+                  std::vector<ir::NDArray>& buffers) {
   for (size_t i = 0; i < source.kernels.size(); ++i) {
-    auto run =
-        reinterpret_cast<int (*)(void**)>(dlsym(library, fmt::format("run_kernel_{}", i).c_str()));
+    auto run = reinterpret_cast<int (*)(void**)>(dlsym(library, RunnerName(program, i).c_str()));
     if (run == nullptr) return Internal("{}", dlerror());
     std::vector<void*> args;
     for (int32_t slot : source.kernels[i].args)
@@ -543,17 +562,28 @@ Status CompareOutputs(const ir::Program& program, const std::vector<ir::NDArray>
 }
 }  // namespace
 
+StatusOr<std::unique_ptr<EmulatedCuda>> EmulatedCuda::Compile(std::vector<CudaSource> sources,
+                                                              bool late_copies) {
+  std::string pattern = (fs::temp_directory_path() / "kiln_emulation_XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) return Internal("no temporary folder");
+  const StatusOr<void*> library = CompileAndLoad(sources, pattern, late_copies);
+  std::error_code error;
+  fs::remove_all(pattern, error);  // what is loaded stays
+  KILN_RETURN_IF_ERROR(library.status());
+  return std::unique_ptr<EmulatedCuda>(new EmulatedCuda(std::move(sources), *library));
+}
+
+EmulatedCuda::~EmulatedCuda() { dlclose(library_); }
+
+Status EmulatedCuda::Run(size_t program, std::vector<ir::NDArray>& buffers) {
+  return RunKernels(library_, program, sources_[program], buffers);
+}
+
 Status EmulateCuda(const ir::Program& program, const CudaSource& source,
                    std::vector<ir::NDArray>& buffers, bool late_copies) {
   KILN_CHECK(std::ssize(buffers) == program.num_args());
-  std::string pattern = (fs::temp_directory_path() / "kiln_emulation_XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) return Internal("no temporary folder");
-  StatusOr<void*> library = CompileAndLoad(source, pattern, late_copies);
-  Status status = library.ok() ? RunKernels(*library, source, buffers) : library.status();
-  if (library.ok()) dlclose(*library);
-  std::error_code error;
-  fs::remove_all(pattern, error);
-  return status;
+  KILN_ASSIGN_OR_RETURN(const auto emulated, EmulatedCuda::Compile({source}, late_copies));
+  return emulated->Run(0, buffers);
 }
 
 Status CompareEmulated(const ir::Program& program, uint64_t seed, double tolerance,

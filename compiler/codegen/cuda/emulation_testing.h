@@ -12,7 +12,9 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -21,6 +23,27 @@
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
+
+// Programs that are compiled together, by one call of g++, which takes most of the time, and run any
+// number of times. One thread.
+class EmulatedCuda {
+ public:
+  static StatusOr<std::unique_ptr<EmulatedCuda>> Compile(std::vector<CudaSource> sources,
+                                                         bool late_copies = true);
+  ~EmulatedCuda();
+  EmulatedCuda(const EmulatedCuda&) = delete;
+  EmulatedCuda& operator=(const EmulatedCuda&) = delete;
+
+  // The program of so many; buffers as EmulateCuda takes them.
+  Status Run(size_t program, std::vector<ir::NDArray>& buffers);
+
+ private:
+  EmulatedCuda(std::vector<CudaSource> sources, void* library)
+      : sources_(std::move(sources)), library_(library) {}
+
+  std::vector<CudaSource> sources_;
+  void* library_;
+};
 
 // buffers: one per argument of the program, workspaces too; changed in place. Without late_copies
 // asynchronous copies are what they are on GPUs that have none.

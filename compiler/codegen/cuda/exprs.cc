@@ -6,6 +6,7 @@
 #include "compiler/arith/range.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/codegen/cuda/value_functions.h"
 #include "compiler/ir/infix.h"
 #include "compiler/ir/integer_ops.h"
 #include "compiler/ir/scalar.h"
@@ -240,7 +241,8 @@ CudaText CudaExprs::PrintIndexBinary(Expr e, CudaText a, CudaText b) {
 CudaText CudaExprs::PrintMinMax(Expr e, const CudaText& a, const CudaText& b) {
   const std::string_view name = e->op == Op::kMin ? "min" : "max";
   if (e->type.is_float()) {
-    return {fmt::format("f{}{}({}, {})", name, e->type == ir::kFloat64 ? "" : "f", a.text, b.text)};
+    preamble_.UseExtremes(e->type);
+    return {fmt::format("{}imum({}, {})", name, a.text, b.text)};
   }
   const bool is_long = IsIndex(e) && (a.is_long || b.is_long);
   const auto argument = [&](const CudaText& t) {
@@ -325,6 +327,10 @@ CudaText CudaExprs::PrintCast(Expr e) {
     return {fmt::format("static_cast<int>({})", a.text)};
   }
   if (to == ir::kInt32 && from == ir::kIndex && !a.is_long) return a;
+  if (to.is_int() && from.is_float()) {
+    preamble_.UseToInt(from);
+    return {ConvertedToInt(to, a.text), kPrimary, to == ir::kIndex};
+  }
   return {fmt::format("static_cast<{}>({})", CudaTypeName(to), a.text), kPrimary, to == ir::kIndex};
 }
 

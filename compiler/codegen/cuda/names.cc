@@ -21,7 +21,7 @@ constexpr std::string_view kReserved[] = {
     "erff", "pow", "powf", "abs", "fabs", "fabsf", "floor", "floorf", "ceil", "ceilf", "rint",
     "rintf", "sin", "sinf", "cos", "cosf", "min", "max", "fminf", "fmaxf", "fmin", "fmax", "llabs",
     // functions and storage of the preamble
-    "sigmoid", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
+    "sigmoid", "maximum", "minimum", "to_int32", "to_uint32", "to_int64", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
     "commit_copies", "wait_for_copies", "in_block", "cluster_barrier", "leave_cluster",
     "load_tiles", "load_tiles_transposed", "multiply_tiles_f16", "multiply_tiles_bf16",
     "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "f16_to_float", "bf16_to_float",

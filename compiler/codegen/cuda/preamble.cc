@@ -10,6 +10,7 @@
 #include "compiler/codegen/cuda/bulk_copies.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/quad_stores.h"
+#include "compiler/codegen/cuda/value_functions.h"
 
 namespace kiln::codegen {
 namespace {
@@ -241,6 +242,10 @@ std::string PreambleText(const CudaPreamble& preamble) {
         "__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }\n"
         "__device__ __forceinline__ double sigmoid(double x) { return 1.0 / (1.0 + exp(-x)); }\n\n";
   }
+  if (preamble.float_extremes) text += ExtremesDefinition(/*of_double=*/false);
+  if (preamble.double_extremes) text += ExtremesDefinition(/*of_double=*/true);
+  if (preamble.float_to_int) text += ConversionDefinitions(/*of_double=*/false);
+  if (preamble.double_to_int) text += ConversionDefinitions(/*of_double=*/true);
   if (preamble.floor_div) {
     text +=
         "// Rounds towards minus infinity.\n"

@@ -15,9 +15,12 @@ namespace kiln::codegen {
 struct CudaPreamble {
   bool f16 = false, bf16 = false, e4m3 = false, e5m2 = false;  // types
   bool sigmoid = false, floor_div = false, floor_mod = false;  // functions of values
-  bool async_copies = false;                                   // sm_80: copies to shared memory
-  bool swizzle = false;                                        // places in shared memory
-  bool cluster = false;                                        // sm_90: blocks of a cluster
+  // Of floats and of doubles: minimum and maximum; conversions to ints.
+  bool float_extremes = false, double_extremes = false;
+  bool float_to_int = false, double_to_int = false;
+  bool async_copies = false;  // sm_80: copies to shared memory
+  bool swizzle = false;       // places in shared memory
+  bool cluster = false;       // sm_90: blocks of a cluster
   bool block_order = false;
   bool bulk_copies = false;                         // sm_90
   WarpgroupUnits warpgroup_units;                   // sm_90a
@@ -33,6 +36,8 @@ struct CudaPreamble {
 
   // Of elements and values of a type, its definition and conversions.
   void Use(ir::Type type);
+  void UseExtremes(ir::Type type) { (type.bits == 64 ? double_extremes : float_extremes) = true; }
+  void UseToInt(ir::Type from) { (from.bits == 64 ? double_to_int : float_to_int) = true; }
 };
 
 std::string PreambleText(const CudaPreamble& preamble);
