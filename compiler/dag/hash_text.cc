@@ -5,9 +5,11 @@
 
 #include <array>
 #include <iterator>
+#include <limits>
 #include <string_view>
 #include <vector>
 
+#include "compiler/ir/scalar.h"
 #include "compiler/ir/text.h"
 
 namespace kiln::dag {
@@ -51,6 +53,7 @@ class Printer {
   bool BodyOf2020() {
     const Operator& op = *node_.op;
     if (op.num_outputs() > 1) return false;
+    is_of_2020_ = true;
     out_ += '[';
     if (!form_.body.empty()) {
       out_ += form_.body;
@@ -193,7 +196,10 @@ class Printer {
   }
 
   void Float(Expr e) {
-    Append("{:g}", e->float_value);
+    // Windows of a maximum were padded with the lowest number.
+    const bool is_lowest =
+        is_of_2020_ && e->float_value == -std::numeric_limits<double>::infinity();
+    Append("{:g}", is_lowest ? -ir::LargestFinite(e->type) : e->float_value);
     if (e->type.bits == 32) out_ += 'f';
     if (e->type.bits == 16) out_ += 'h';
     if (e->type.bits == 8) Append("({})", TypeName(e->type));
@@ -284,6 +290,7 @@ class Printer {
   const OpForm& form_;
   const std::span<const OpForm> forms_;
   std::string& out_;
+  bool is_of_2020_ = false;
 };
 
 }  // namespace

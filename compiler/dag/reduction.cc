@@ -127,14 +127,25 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
   return nullptr;
 }
 
+// The source's index where its value is the better one, or as good and first. A NaN is better than
+// all numbers and as good as a NaN; -0 is as good as 0. The value says nothing of the index: that one
+// is stored first.
 std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
                              std::span<const Expr> sources, ir::ExprPool& pool) {
   KILN_CHECK(sources.size() == 2);
-  const auto better = combiner == Combiner::kArgMax ? ir::Op::kGt : ir::Op::kLt;
-  Expr wins = pool.Binary(better, sources[1], accumulators[1]);
-  Expr tie = pool.And(pool.Eq(sources[1], accumulators[1]), pool.Lt(sources[0], accumulators[0]));
-  return {pool.Select(pool.Or(wins, tie), sources[0], accumulators[0]),
-          pool.Select(wins, sources[1], accumulators[1])};
+  const bool is_max = combiner == Combiner::kArgMax;
+  const auto not_worse = [&](Expr value, Expr other) {
+    const Expr wins = pool.Binary(is_max ? ir::Op::kGe : ir::Op::kLe, value, other);
+    if (!value->type.is_float()) return wins;
+    return pool.BitOr(wins, pool.Binary(ir::Op::kNe, value, value));
+  };
+  const Expr source = sources[1], accumulator = accumulators[1];
+  const Expr is_first = pool.Lt(sources[0], accumulators[0]);
+  // Both sides are evaluated: no branch.
+  const Expr takes = pool.BitAnd(not_worse(source, accumulator),
+                                 pool.BitOr(pool.Not(not_worse(accumulator, source)), is_first));
+  return {pool.Select(takes, sources[0], accumulators[0]),
+          is_max ? pool.Max(accumulator, source) : pool.Min(accumulator, source)};
 }
 
 std::vector<Expr> CombineCustom(const CustomCombiner& custom, std::span<const Expr> accumulators,

@@ -11,9 +11,7 @@
 namespace kiln::dag {
 
 double LowestValue(ir::Type type) {
-  if (type == ir::kFloat16 || ir::Float8FormatOf(type) != nullptr) return -ir::LargestFinite(type);
-  if (type == ir::kFloat64) return std::numeric_limits<double>::lowest();
-  if (type.is_float()) return std::numeric_limits<float>::lowest();
+  if (type.is_float()) return -std::numeric_limits<double>::infinity();
   if (type.is_unsigned()) return 0;
   return -std::ldexp(1.0, type.bits - 1);
 }
