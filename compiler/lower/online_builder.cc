@@ -1,6 +1,8 @@
 #include "compiler/lower/online_builder.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "compiler/dag/index_limit.h"
@@ -197,8 +199,8 @@ void OnlineBuilder::FindScale() {
   const bool has_every_part_keys =
       tile_.parts == 1 ||
       (!chain_.last_key && extent(chain_.key) > (tile_.parts - 1) * keys_of_part());
-  is_finite_ = has_every_part_keys && IsFinite(logit, chain_.scores);
-  is_fast_ = is_finite_ && chain_.weight->type.bits == 16;
+  const bool is_finite = has_every_part_keys && IsFinite(logit, chain_.scores);
+  is_fast_ = is_finite && chain_.weight->type.bits == 16;
   const auto scaled = dag::AsScaledLoad(logit);
   if (!is_fast_ || !scaled || scaled->load == logit || scaled->scale <= 0) return;
   scaled_ = logit;
@@ -212,6 +214,12 @@ Expr OnlineBuilder::Power(Expr logit, Expr highest) {
                             : pool().Mul(pool().Sub(logit, highest), factor);
   const Expr args[] = {exponent};
   return pool().Call(ir::Intrinsic::kExp2, args);
+}
+
+// The multiply-add of a power multiplies it first.
+double OnlineBuilder::LowestLogit() const {
+  constexpr double kLowest = std::numeric_limits<float>::lowest();
+  return is_fast_ ? kLowest / (2 * std::max(1.0, scale_ * std::numbers::log2e)) : kLowest;
 }
 
 Expr OnlineBuilder::IsSeen() {

@@ -138,6 +138,9 @@ class OnlineBuilder {
   ir::Expr Float(double value) { return pool().Float(value, ir::kFloat32); }
   // 2 to the power of a difference of logits times log2 of e.
   ir::Expr Power(ir::Expr logit, ir::Expr highest);
+  // The maximum of a row that has had no key yet, or none but of infinitely low logits: a number, so
+  // that another one, or itself, can be taken off it.
+  double LowestLogit() const;
   // Does any row of the block see a key of the tile? Null: always.
   ir::Expr IsSeen();
   // The last tile of keys that one sees.
@@ -182,11 +185,9 @@ class OnlineBuilder {
   // Of each part of the keys, too; -1: there is one. The last one is in registers.
   int32_t highest_of_parts_ = -1, total_of_parts_ = -1, sums_of_parts_ = -1, part_factor_ = -1;
   bool has_inputs_in_logit_ = false;
-  // Has every row a finite logit in the first tile of keys, of each part, and is none near the largest
-  // number?
-  bool is_finite_ = false;
-  // Then, and with weights of 16 bits: powers are of one multiply-add, whose error grows with the logit
-  // and is less than their rounding.
+  // Every row has a finite logit in the first tile of keys, of each part, where scores are finite, and
+  // none is near the largest number; weights have 16 bits. Then powers are of one multiply-add, whose
+  // error grows with the logit and is less than their rounding.
   bool is_fast_ = false;
   // With them, too: of a logit that is a score times a positive number, registers have the score, the
   // maximum is that of scores, and the number is in the multiply-add.

@@ -346,9 +346,7 @@ Stmt OnlineBuilder::Results() {
 }
 
 Stmt OnlineBuilder::BodyOfThread() {
-  // A row that has had no key yet has a maximum that can be taken off another one all the same.
-  const double lowest =
-      is_finite_ ? -std::numeric_limits<double>::infinity() : std::numeric_limits<float>::lowest();
+  const double lowest = LowestLogit();
   const Stmt init = write_.Seq(
       {ForRows([&](Expr i) {
          return write_.Seq({Set(highest_, chain_.maximum, {i}, Float(lowest)),
