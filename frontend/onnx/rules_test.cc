@@ -652,5 +652,75 @@ TEST(SelectionTest, EqualElementsKeepTheirOrder) {
   EXPECT_THAT(places(0), ElementsAre(3, 0, 1, 2));
 }
 
+// As PyTorch and numpy order it: behind all numbers.
+TEST(SelectionTest, NaNIsTheLargest) {
+  const ir::NDArray x = Floats({6}, {1, NAN, 3, -INFINITY, NAN, INFINITY});
+  const auto run = [&](int64_t largest) {
+    return RunNode({.op = "TopK",
+                    .attributes = {{"largest", largest}},
+                    .inputs = {x, Ints({5})},
+                    .known = {1},
+                    .outputs = 2});
+  };
+  const std::vector<ir::NDArray> largest = run(1), smallest = run(0);
+  EXPECT_THAT(Doubles(largest[1]), ElementsAre(1, 4, 5, 2, 0));
+  EXPECT_TRUE(std::isnan(largest[0].GetDouble(0)) && std::isnan(largest[0].GetDouble(1)));
+  EXPECT_EQ(largest[0].GetDouble(2), INFINITY);
+  EXPECT_THAT(Doubles(smallest[1]), ElementsAre(3, 0, 2, 5, 1));
+}
+
+// What numpy makes of NaN and infinities.
+TEST(SpecialValuesTest, NaNIsNotForgotten) {
+  const auto expect_same = [](const TestNode& node, const std::vector<double>& want) {
+    const ir::NDArray got = OutputOf(node);
+    ASSERT_EQ(got.num_elements(), std::ssize(want)) << node.op;
+    for (int64_t i = 0; i < got.num_elements(); ++i) {
+      const double y = got.GetDouble(i), x = want[static_cast<size_t>(i)];
+      EXPECT_TRUE(y == x || std::abs(y - x) < 1e-6 || (std::isnan(y) && std::isnan(x)))
+          << node.op << ": element " << i << " is " << y << ", expected " << x;
+    }
+  };
+  const ir::NDArray x = Floats({1, 5}, {9, NAN, 1, INFINITY, -INFINITY});
+  const ir::NDArray sevens = Floats({1, 5}, {7, 7, NAN, 7, 7});
+  expect_same({.op = "Relu", .inputs = {x}}, {9, NAN, 1, INFINITY, 0});
+  expect_same({.op = "Clip", .inputs = {x, Floats({}, {0}), Floats({}, {6})}, .known = {1, 2}},
+              {6, NAN, 1, 6, 0});
+  expect_same({.op = "Clip", .inputs = {x, Floats({}, {0}), Floats({}, {6})}}, {6, NAN, 1, 6, 0});
+  expect_same({.op = "Max", .inputs = {x, sevens}}, {9, NAN, NAN, INFINITY, 7});
+  expect_same({.op = "Min", .inputs = {x, sevens}}, {7, NAN, NAN, 7, -INFINITY});
+  expect_same({.op = "LeakyRelu", .attributes = {{"alpha", 0.5}}, .inputs = {x}},
+              {9, NAN, 1, INFINITY, -INFINITY});
+  expect_same({.op = "HardSigmoid", .inputs = {x}}, {1, NAN, 0.7, 1, 0});
+  expect_same({.op = "Abs", .inputs = {x}}, {9, NAN, 1, INFINITY, INFINITY});
+  expect_same({.op = "Sign", .inputs = {x}}, {1, NAN, 1, 1, -1});
+  expect_same({.op = "Asin", .inputs = {x}}, {NAN, NAN, std::asin(1.0), NAN, NAN});
+  expect_same({.op = "Mod", .attributes = {{"fmod", int64_t{1}}}, .inputs = {sevens, x}},
+              {7, NAN, NAN, 7, 7});
+  const TestAttributes rows = {{"axes", std::vector<int64_t>{1}}};
+  expect_same({.op = "ReduceMax", .attributes = rows, .inputs = {x}}, {NAN});
+  expect_same({.op = "ReduceMin", .attributes = rows, .inputs = {x}}, {NAN});
+  const ir::NDArray twice = Floats({1, 5}, {1, NAN, 9, NAN, INFINITY});
+  for (const char* op : {"ArgMax", "ArgMin"})
+    expect_same({.op = op, .attributes = {{"axis", int64_t{1}}}, .inputs = {twice}}, {1});
+  expect_same({.op = "ArgMax",
+               .attributes = {{"axis", int64_t{1}}, {"select_last_index", int64_t{1}}},
+               .inputs = {twice}},
+              {3});
+  expect_same({.op = "Hardmax", .inputs = {twice}}, {0, 1, 0, 0, 0});
+  expect_same({.op = "Softmax", .inputs = {twice}}, {NAN, NAN, NAN, NAN, NAN});
+  const ir::NDArray image = Floats({1, 1, 5}, {9, NAN, 1, -INFINITY, -INFINITY});
+  expect_same({.op = "MaxPool",
+               .attributes = {{"kernel_shape", std::vector<int64_t>{2}},
+                              {"pads", std::vector<int64_t>{1, 1}}},
+               .inputs = {image}},
+              {9, NAN, NAN, 1, -INFINITY, -INFINITY});
+  for (const double infinity : {INFINITY, -INFINITY}) {
+    expect_same({.op = "ReduceLogSumExp",
+                 .attributes = rows,
+                 .inputs = {Floats({1, 2}, {infinity, infinity})}},
+                {infinity});
+  }
+}
+
 }  // namespace
 }  // namespace kiln::frontend

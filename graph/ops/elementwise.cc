@@ -48,6 +48,8 @@ AttributeSpec Number(std::string name, std::string doc, double value) {
           .default_value = value};
 }
 
+bool IsFloat(const Value& x) { return x.expr() == nullptr || x.expr()->type.is_float(); }
+
 Value NegativePart(const Value& x) { return Exp(Min(x, 0.0)) - 1.0; }
 
 std::vector<OpDef> Activations() {
@@ -128,7 +130,8 @@ Value ArcTan(const Value& x) {
   constexpr double kHalfPi = std::numbers::pi / 2;
   return Select(x > 1.0, kHalfPi - small, Select(x < -1.0, -kHalfPi - small, small));
 }
-Value ArcSin(const Value& x) { return ArcTan(x / Sqrt(Max((1.0 - x) * (x + 1.0), 1e-30))); }
+// Of 1 the quotient is infinite, beyond that it is NaN.
+Value ArcSin(const Value& x) { return ArcTan(x / Sqrt((1.0 - x) * (x + 1.0))); }
 // By the magnitude, so that nothing cancels.
 Value ArSinh(const Value& x) {
   const Value a = Abs(x), y = Log(a + Sqrt(a * a + 1.0));
@@ -190,7 +193,8 @@ std::vector<OpDef> Functions() {
   };
   numbers("sign", "-1, 0 or 1",
           [](const Value& x) { return Select(x > 0, 1, Select(x < 0, -1, x * 0)); });
-  numbers("abs", "absolute value", Magnitude);
+  numbers("abs", "absolute value",
+          [](const Value& x) { return IsFloat(x) ? Abs(x) : Magnitude(x); });
   numbers("square", "x x", [](const Value& x) { return x * x; });
   numbers("negative", "-x", [](const Value& x) { return 0 - x; });
   ops.push_back(Unary("logical_not", "not x", Domain::kBools,
@@ -288,8 +292,6 @@ Value ShiftRight(const Value& x, const Value& y) {
     return dag::Binary(ir::Op::kShr, x, Clipped(Select(y < 0, bits - 1, y), bits));
   return Select(Clipped(y, bits) == y, dag::Binary(ir::Op::kShr, x, Clipped(y, bits)), x - x);
 }
-
-bool IsFloat(const Value& x) { return x.expr() == nullptr || x.expr()->type.is_float(); }
 
 // Whole numbers are divided by magnitudes, since what is divided by must provably not be 0: a
 // division by 0 gives x, and its remainder is 0.

@@ -81,13 +81,16 @@ void ReduceL2(NodeContext& n) {
   n.SetOutput(n.Cast(n.Emit("sqrt", {n.Cast(sum, type)}), x.element()));
 }
 
-// The largest element is taken out of the exponentials, so that none overflows.
+// The largest element is taken out of the exponentials, so that none overflows. Nothing can be taken
+// off infinite ones.
 void ReduceLogSumExp(NodeContext& n) {
   const Reduction reduction = ReadReduction(n, kOtherReductions);
   n.RequireFloat(0);
   if (n.failed()) return;
   const Tensor& x = n.input(0);
-  const Tensor most = n.Reduce("reduce_max", x, reduction.axes, true);
+  const Tensor largest = n.Reduce("reduce_max", x, reduction.axes, true);
+  if (n.failed()) return;
+  const Tensor most = n.Where(n.Emit("is_inf", {largest}), n.ScalarLike(largest, 0), largest);
   const Tensor sum = n.Reduce("reduce_sum", n.Emit("exp", {n.Sub(x, most)}), reduction.axes, true);
   const Tensor y = n.Add(n.Emit("log", {sum}), most);
   if (n.failed() || reduction.keep_dims) return n.SetOutput(y);

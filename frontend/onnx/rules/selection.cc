@@ -11,6 +11,21 @@ namespace {
 // Every element is compared with every other one of its row.
 constexpr int64_t kMaxComparisons = int64_t{1} << 30;
 
+// Which of two elements comes first, and which two are equal. As in numpy's and PyTorch's order, a NaN
+// is larger than all numbers and equal to a NaN.
+struct Order {
+  Tensor better, equal;  // the other one than the element itself; bools
+};
+Order OrderOf(NodeContext& n, const Tensor& self, const Tensor& other, bool largest) {
+  Order order{n.Emit(largest ? "greater" : "less", {other, self}), n.Emit("equal", {other, self})};
+  if (n.failed() || !self.element().is_float()) return order;
+  const Tensor self_is_nan = n.Emit("is_nan", {self}), other_is_nan = n.Emit("is_nan", {other});
+  const Tensor both = n.Emit("logical_and", {self_is_nan, other_is_nan});
+  const Tensor one =
+      n.Emit("logical_and", {largest ? other_is_nan : self_is_nan, n.Emit("logical_not", {both})});
+  return {n.Emit("logical_or", {order.better, one}), n.Emit("logical_or", {order.equal, both})};
+}
+
 // For each element of the last axis, how many come before it in the order that is asked for: larger
 // ones, and equal ones with a lower index.
 Tensor Ranks(NodeContext& n, const Tensor& x, bool largest) {
@@ -22,10 +37,9 @@ Tensor Ranks(NodeContext& n, const Tensor& x, bool largest) {
   Shape steps(static_cast<size_t>(count));
   std::iota(steps.begin(), steps.end(), 0);
   const Tensor own_id = n.Constant({count, 1}, steps), other_id = n.Constant({1, count}, steps);
-  const Tensor better = n.Emit(largest ? "greater" : "less", {other, self});
-  const Tensor earlier =
-      n.Emit("logical_and", {n.Emit("equal", {other, self}), n.Emit("less", {other_id, own_id})});
-  const Tensor before = n.Cast(n.Emit("logical_or", {better, earlier}), ir::kInt64);
+  const Order order = OrderOf(n, self, other, largest);
+  const Tensor earlier = n.Emit("logical_and", {order.equal, n.Emit("less", {other_id, own_id})});
+  const Tensor before = n.Cast(n.Emit("logical_or", {order.better, earlier}), ir::kInt64);
   return n.Reduce("reduce_sum", before, {x.rank()}, false);
 }
 
