@@ -1,5 +1,8 @@
 #include "store/sqlite.h"
 
+#include <sys/stat.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -160,10 +163,25 @@ StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, int3
   if (handle == nullptr) return ResourceExhausted("out of memory while opening {}", path);
   std::unique_ptr<Database> database(new Database(path, handle, options));
   KILN_RETURN_IF_ERROR(database->Error(code));
+  KILN_RETURN_IF_ERROR(database->CheckOneName());
   KILN_RETURN_IF_ERROR(database->Error(sqlite3_busy_timeout(handle, options.busy_timeout_ms)));
+  sqlite3_db_config(handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
   KILN_RETURN_IF_ERROR(database->CheckOwner(application_id));
   KILN_RETURN_IF_ERROR(database->Configure(application_id));
   return database;
+}
+
+Status Database::CheckOneName() const {
+  struct stat file;
+  if (stat(path_.c_str(), &file) != 0 || !S_ISREG(file.st_mode) || file.st_nlink <= 1) {
+    return OkStatus();
+  }
+  return FailedPrecondition(
+      "{0} has {1} names (hard links), expected one: SQLite keeps its log beside one name, and who "
+      "opens the other spoils the file; find them with `find -samefile {0}` and remove all but "
+      "one, "
+      "or copy the database with `sqlite3 {0} \"VACUUM INTO 'copy.db'\"`",
+      path_, file.st_nlink);
 }
 
 // Reads only, so that a file of someone else stays as it is.
@@ -222,7 +240,10 @@ Status Database::SwitchToWal() {
 Status Database::CheckInPlace() const {
   int moved = 0;
   sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
-  if (moved == 0) return OkStatus();
+  if (moved == 0) {
+    const Status one_name = CheckOneName();
+    return one_name.ok() ? OkStatus() : Unavailable("{}", Message(one_name));
+  }
   return Unavailable(
       "{} was deleted or replaced while it is in use, and what is written now would be lost; put "
       "the file back, or stop this process",
@@ -317,6 +338,30 @@ StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
 }
 
 }  // namespace
+
+Status CheckSchemaIsOurs(Database& database, std::span<const char* const> migrations) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement others,
+      database.Prepare(
+          "SELECT type, name, sql FROM sqlite_schema WHERE type IN ('view', 'trigger') "
+          "OR sql LIKE 'create virtual%'"));
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool row, others.Step());
+    if (!row) return OkStatus();
+    // SQLite keeps the statement that made it as it was written.
+    const std::string sql = others.Text(2);
+    const bool ours = others.Text(0) == "trigger" && !sql.empty() &&
+                      std::ranges::any_of(migrations, [&](std::string_view migration) {
+                        return migration.find(sql) != std::string_view::npos;
+                      });
+    if (ours) continue;
+    const std::string type = others.Text(0), name = others.Text(1);
+    return FailedPrecondition(
+        "{0} has the {1} '{2}', expected none but Kiln's own: it could change what Kiln reads and "
+        "writes; remove it with `sqlite3 {0} 'DROP {1} \"{2}\"'`, or give another path",
+        database.path(), type, name);
+  }
+}
 
 namespace {
 

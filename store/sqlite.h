@@ -11,7 +11,8 @@
 //   Unavailable         locked by another process for longer than the busy timeout; an I/O error;
 //                       to a transaction: the file has been deleted or replaced since it was opened
 //   ResourceExhausted   disk full, out of memory
-//   FailedPrecondition  not a Kiln database, read-only, made by a newer Kiln
+//   FailedPrecondition  not a Kiln database, read-only, made by a newer Kiln; has a second name; has
+//                       views, triggers or virtual tables that are not Kiln's
 //   NotFound            no such file or folder
 //   AlreadyExists       a UNIQUE or PRIMARY KEY constraint refused the row
 //   InvalidArgument     another constraint refused the row; value too large
@@ -111,7 +112,10 @@ struct OpenOptions {
 class Database {
  public:
   // Opens the connection and sets WAL, synchronous=FULL, foreign keys and the busy timeout. A file
-  // that is not empty and whose application_id is another is refused untouched.
+  // that is not empty and whose application_id is another is refused untouched, and so is one with
+  // a second name (a hard link): the log of what is not yet in the file stands beside one name, and
+  // whoever comes by the other misses it and spoils the file. Functions and tables that a schema
+  // names are not trusted.
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int32_t application_id,
                                                   const OpenOptions& options);
 
@@ -126,7 +130,8 @@ class Database {
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   const std::string& path() const { return path_; }
   // Unavailable when there is no such file any more, or another one, under the path that was
-  // opened: what is written is lost with the last handle. Reads still find all there is.
+  // opened: what is written is lost with the last handle. Reads still find all there is. Also when
+  // the file has got a second name.
   Status CheckInPlace() const;
 
  private:
@@ -142,6 +147,7 @@ class Database {
   // The log goes into the database as far as there is room, and begins anew in its place.
   void MakeRoom();
   Status CheckOwner(int32_t application_id);
+  Status CheckOneName() const;
   Status Configure(int32_t application_id);
   Status SwitchToWal();
   void Keep(sqlite3_stmt* statement);
@@ -173,6 +179,11 @@ class Transaction {
   explicit Transaction(Database* database) : database_(database) {}
   Database* database_;  // null once over
 };
+
+// FailedPrecondition where the schema has a view, a virtual table, or a trigger that stands in no
+// migration: what others have put there would run in Kiln's name with each statement. Before
+// Migrate, whose statements might run it.
+Status CheckSchemaIsOurs(Database& database, std::span<const char* const> migrations);
 
 // Brings the schema from `PRAGMA user_version` to migrations.size(), in one transaction: all or
 // nothing. migrations[v] is the SQL that makes version v + 1 of version v; entries are never

@@ -549,6 +549,7 @@ StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
   KILN_RETURN_IF_ERROR(
       database->Execute(fmt::format("PRAGMA cache_size=-{}", kWriterCacheKiB).c_str()));
   const bool read_only = options.mode == sqlite::OpenOptions::Mode::kReadOnly;
+  KILN_RETURN_IF_ERROR(sqlite::CheckSchemaIsOurs(*database, Migrations()));
   KILN_RETURN_IF_ERROR(sqlite::Migrate(*database, Migrations(), read_only));
   return std::unique_ptr<Store>(new SqliteStore(std::move(database), options));
 }

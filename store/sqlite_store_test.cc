@@ -1,6 +1,8 @@
 // What only the SQLite store does: it outlives its process, and shares its file.
 #include "store/sqlite_store.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <cmath>
 #include <thread>
@@ -445,6 +447,89 @@ TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
 }
 
 // A trigger would make SQLite keep copies of the pages that each record changes.
+// What somebody else has put into a database would run with Kiln's own statements.
+TEST_F(SqliteStoreTest, ViewsTriggersAndVirtualTablesOfOthersAreRefused) {
+  ASSERT_OK(Open());
+  ASSERT_OK(Open());  // its own triggers are no reason
+  const std::pair<const char*, const char*> cases[] = {
+      {"CREATE VIEW best AS SELECT * FROM records", "DROP VIEW best"},
+      {"CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM jobs; END", "DROP TRIGGER t"},
+      // The name of one of Kiln's, and another content.
+      {"DROP TRIGGER import_shrinks; CREATE TRIGGER import_shrinks AFTER DELETE ON records BEGIN "
+       "DELETE FROM jobs; END",
+       "DROP TRIGGER import_shrinks"},
+      {"CREATE VIRTUAL TABLE v USING fts5(a)", "DROP TABLE v"},
+  };
+  for (const auto& [make, drop] : cases) {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    if (const Status made = raw->Execute(make); !made.ok()) {
+      EXPECT_THAT(Message(made), HasSubstr("fts5"));  // this SQLite has none
+      continue;
+    }
+    for (const auto mode : {OpenOptions::Mode::kCreate, OpenOptions::Mode::kReadOnly}) {
+      EXPECT_THAT(Open(mode), StatusIs(StatusCode::kFailedPrecondition,
+                                       HasSubstr("expected none but Kiln's own")))
+          << make;
+    }
+    ASSERT_OK(raw->Execute(drop));
+    EXPECT_OK(Open());
+  }
+}
+
+// Nothing of it may run, migrations included.
+TEST_F(SqliteStoreTest, ATriggerInAnOlderFileIsRefusedBeforeItRuns) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+    ASSERT_OK(sqlite::Migrate(*raw, Migrations().first(6), false));
+    ASSERT_OK(
+        raw->Execute("CREATE TABLE seen (n INTEGER); INSERT INTO seen VALUES (0);"
+                     "CREATE TRIGGER spy AFTER UPDATE ON records BEGIN "
+                     "UPDATE seen SET n = n + 1; END"));
+  }
+  EXPECT_THAT(Open(), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("trigger 'spy'")));
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(const int64_t version, raw->QueryInt("PRAGMA user_version"));
+  EXPECT_EQ(version, 6);
+}
+
+TEST_F(SqliteStoreTest, ASecondNameIsRefused) {
+  const std::string second = folder_.File("second.db");
+  {
+    ASSERT_OK_AND_ASSIGN(auto store, Open());
+    ASSERT_OK(AddJob(*store, "j"));
+    ASSERT_EQ(link(path_.c_str(), second.c_str()), 0);
+    // By either name, and by those who have it open.
+    for (const std::string& name : {path_, second}) {
+      for (const auto mode : {OpenOptions::Mode::kReadWrite, OpenOptions::Mode::kReadOnly}) {
+        EXPECT_THAT(
+            OpenSqliteStore(name, {.mode = mode}),
+            StatusIs(StatusCode::kFailedPrecondition,
+                     testing::AllOf(HasSubstr(name + " has 2 names (hard links), expected one"),
+                                    HasSubstr("find -samefile"))));
+      }
+    }
+    EXPECT_THAT(AddJob(*store, "k"), StatusIs(StatusCode::kUnavailable, HasSubstr("has 2 names")));
+    ASSERT_EQ(unlink(second.c_str()), 0);
+    ASSERT_OK(AddJob(*store, "k"));
+  }
+  ASSERT_OK(Open());
+}
+
+// SQLite itself keeps one log for both names.
+TEST_F(SqliteStoreTest, ASymbolicLinkIsTheSameDatabase) {
+  const std::string other = folder_.File("link.db");
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_EQ(symlink(path_.c_str(), other.c_str()), 0);
+  ASSERT_OK(AddJob(*store, "j"));
+  ASSERT_OK_AND_ASSIGN(auto by_link,
+                       OpenSqliteStore(other, {.mode = OpenOptions::Mode::kReadWrite}));
+  ASSERT_OK_AND_ASSIGN(const auto jobs, by_link->LoadUnfinishedJobs());
+  EXPECT_EQ(jobs.size(), 1u);
+  ASSERT_OK(AddJob(*by_link, "k"));
+  ASSERT_OK_AND_ASSIGN(const auto both, store->LoadUnfinishedJobs());
+  EXPECT_EQ(both.size(), 2u);
+}
+
 TEST_F(SqliteStoreTest, NoTriggerRunsWhereRecordsAreInserted) {
   ASSERT_OK(Open());
   ASSERT_OK_AND_ASSIGN(auto raw, Raw());
