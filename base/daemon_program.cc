@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/descriptor_limit.h"
 #include "base/file.h"
 #include "base/log.h"
 #include "base/net.h"
@@ -44,6 +45,7 @@ StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen)
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
               const std::function<Status()>& work) {
   InitLog(name);
+  RaiseDescriptorLimit();
   PlainHelp(app);
   if (argv[0] == name) app.name(fmt::format("kiln {}", name));  // it was started as a command
   try {

@@ -43,7 +43,7 @@ StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen)
 // Parses the command line into what `app` knows, then does `work` under the log level of `flags`.
 // Returns the exit status: 0 also after --help, 1 after an error, kUsageExit (usage.h) for a
 // command line that is wrong, both with "NAME: message" on stderr. The log says `name` from the
-// start. Where argv[0] is `name`, the program is `kiln NAME` to its user.
+// start. The process can have as many descriptors open as its user may. Where argv[0] is `name`, the program is `kiln NAME` to its user.
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
               const std::function<Status()>& work);
 

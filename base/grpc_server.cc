@@ -3,17 +3,21 @@
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
-#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/support/server_interceptor.h>
 
+#include <algorithm>
 #include <chrono>
 #include <mutex>
 
+#include "base/descriptor_limit.h"
 #include "base/log.h"
 
 namespace kiln {
 namespace {
+
+namespace hooks = grpc::experimental;
 
 constexpr absl::Duration kDestructorGrace = absl::Milliseconds(100);
 constexpr int kPingMs = 30'000;
@@ -23,7 +27,13 @@ constexpr int kMostFrequentPingMs = 5'000;
 constexpr int kSmallRequestBytes = 8 << 20;
 constexpr int kReadBytes = 64 << 10;
 // Of the largest ones at once; calls beyond it are slowed down, or refused.
-constexpr int kRequestsInMemory = 8;
+constexpr size_t kRequestsInMemory = 8;
+// From accepting a connection to the first frame of its client.
+constexpr int kHandshakeMs = 10'000;
+constexpr int kCallsOfConnection = 1'000;
+constexpr size_t kMostConnections = 20'000;
+// A connection has two descriptors, and half of them are for all else.
+constexpr int64_t kDescriptorsForConnection = 4;
 
 void LogGrpcLine(gpr_log_func_args* args) { LogDebug("grpc: {}", args->message); }
 
@@ -32,9 +42,7 @@ void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder)
   builder.SetMaxSendMessageSize(options.max_reply_bytes);
   grpc::ResourceQuota quota("server");
   quota.SetMaxThreads(options.max_threads);
-  if (options.max_request_bytes <= kSmallRequestBytes) {
-    quota.Resize(static_cast<size_t>(kRequestsInMemory) * options.max_request_bytes);
-  }
+  quota.Resize(kRequestsInMemory * static_cast<size_t>(options.max_request_bytes));
   builder.SetResourceQuota(quota);
   for (const auto algorithm : {GRPC_COMPRESS_DEFLATE, GRPC_COMPRESS_GZIP}) {
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
@@ -45,6 +53,8 @@ void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder)
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
   }
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, kHandshakeMs);
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS, kCallsOfConnection);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
@@ -53,13 +63,62 @@ void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder)
                              kMostFrequentPingMs);
 }
 
+ConnectionList::Limits ConnectionLimits(const GrpcServer::Options& options) {
+  ConnectionList::Limits limits;
+  const auto room =
+      static_cast<size_t>(std::max<int64_t>(DescriptorLimit() / kDescriptorsForConnection, 1));
+  limits.most = std::min(kMostConnections, room);
+  if (options.max_connections > 0) limits.most = std::min(limits.most, options.max_connections);
+  // Most of the room is for those who are known.
+  limits.most_strangers = std::min(limits.most_strangers, std::max<size_t>(limits.most / 2, 1));
+  return limits;
+}
+
+// Health checks need no secret: what looks whether the process is there may know nothing else.
+CallerCheck ExceptHealth(CallerCheck check) {
+  if (check == nullptr) return nullptr;
+  return [check = std::move(check)](const CallHead& head) {
+    return head.method() == kHealthCheckMethod ? OkStatus() : check(head);
+  };
+}
+
+// Tells the acceptor whose calls were let in. Owned by gRPC, of one call.
+class CallerWatch : public hooks::Interceptor {
+ public:
+  CallerWatch(Acceptor& acceptor, hooks::ServerRpcInfo* call) : acceptor_(acceptor), call_(call) {}
+
+  void Intercept(hooks::InterceptorBatchMethods* methods) override {
+    if (methods->QueryInterceptionHookPoint(
+            hooks::InterceptionHookPoints::POST_RECV_INITIAL_METADATA) &&
+        call_->method() != kHealthCheckMethod) {
+      acceptor_.MakeKnown(call_->server_context()->peer());
+    }
+    methods->Proceed();
+  }
+
+ private:
+  Acceptor& acceptor_;
+  hooks::ServerRpcInfo* const call_;
+};
+
+class CallerWatches : public hooks::ServerInterceptorFactoryInterface {
+ public:
+  explicit CallerWatches(Acceptor& acceptor) : acceptor_(acceptor) {}
+
+  hooks::Interceptor* CreateServerInterceptor(hooks::ServerRpcInfo* call) override {
+    return new CallerWatch(acceptor_, call);  // gRPC's from here on
+  }
+
+ private:
+  Acceptor& acceptor_;
+};
+
 }  // namespace
 
 void InitGrpc() {
   static std::once_flag once;
   std::call_once(once, [] {
     gpr_set_log_function(LogGrpcLine);
-    grpc::EnableDefaultHealthCheckService(true);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
     // Never undone. Otherwise the end of the last channel or server takes the library down, and
     // with it waits up to ten seconds for a thread that polls the sockets of large messages.
@@ -67,38 +126,53 @@ void InitGrpc() {
   });
 }
 
+GrpcServer::GrpcServer(HostPort address, ListeningSockets listening, const Options& options)
+    : address_(std::move(address)), acceptor_(std::move(listening), ConnectionLimits(options)) {}
+
 StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options) {
   InitGrpc();
   KILN_ASSIGN_OR_RETURN(HostPort address, ParseListenAddress(options.listen));
-  grpc::ServerBuilder builder;
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  SetLimits(options, builder);
-  int port = 0;
-  builder.AddListeningPort(
-      address.ToString(),
-      options.credentials ? options.credentials : grpc::InsecureServerCredentials(), &port);
-  for (grpc::Service* service : options.services) builder.RegisterService(service);
-  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr || port == 0) {
-    // gRPC does not say why; a bind of our own does.
-    const Status reason = CheckCanListen(address);
+  StatusOr<ListeningSockets> listening = Listen(address);
+  if (!listening.ok()) {
     return Unavailable("cannot listen on {}; choose another address with --listen",
-                       reason.ok() ? address.ToString() : std::string(Message(reason)));
+                       Message(listening.status()));
   }
-  address.port = port;
-  return std::unique_ptr<GrpcServer>(new GrpcServer(std::move(server), std::move(address)));
+  address.port = listening->port;
+  std::unique_ptr<GrpcServer> server(
+      new GrpcServer(std::move(address), *std::move(listening), options));
+  KILN_RETURN_IF_ERROR(server->Serve(options));
+  return server;
+}
+
+Status GrpcServer::Serve(const Options& options) {
+  grpc::ServerBuilder builder;
+  SetLimits(options, builder);
+  for (grpc::Service* service : options.services) builder.RegisterService(service);
+  builder.RegisterCallbackGenericService(&health_);
+  std::vector<std::unique_ptr<hooks::ServerInterceptorFactoryInterface>> watches;
+  watches.push_back(std::make_unique<CallerWatches>(acceptor_));
+  builder.experimental().SetInterceptorCreators(std::move(watches));
+  connections_ = builder.experimental().AddExternalConnectionAcceptor(
+      grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+      CheckedCredentials(ExceptHealth(options.check_caller)));
+  server_ = builder.BuildAndStart();
+  if (server_ == nullptr) return Internal("gRPC does not start a server");
+  return acceptor_.Start([this](UniqueFd connection) {
+    hooks::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+    parameters.fd = connection.Release();
+    connections_->HandleNewConnection(&parameters);
+  });
 }
 
 GrpcServer::~GrpcServer() { Shutdown(kDestructorGrace); }
 
-void GrpcServer::SetServing(bool serving) {
-  server_->GetHealthCheckService()->SetServingStatus(serving);
-}
+void GrpcServer::SetServing(bool serving) { health_.SetServing(serving); }
 
 void GrpcServer::Shutdown(absl::Duration grace) {
-  if (stopped_) return;
+  if (stopped_ || server_ == nullptr) return;
   stopped_ = true;
   SetServing(false);
+  acceptor_.Stop();
   server_->Shutdown(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(grace));
   server_->Wait();
 }

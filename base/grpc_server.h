@@ -1,15 +1,19 @@
-// A gRPC server with what every daemon of ours has:
-// health service, reflection, its own port, a clean stop.
+// A gRPC server with what every daemon of ours has: health service, reflection, its own port, a
+// check of callers before their requests are read, limits on what callers take, a clean stop.
 #pragma once
 
-#include <grpcpp/security/server_credentials.h>
 #include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/acceptor.h"
+#include "base/caller_check.h"
+#include "base/health_service.h"
+#include "base/listen.h"
 #include "base/net.h"
 #include "base/status.h"
 
@@ -25,7 +29,10 @@ class GrpcServer {
     int max_request_bytes = 64 << 20;
     int max_reply_bytes = 256 << 20;
     int max_threads = 2'000;  // calls that are handled at once; further ones are refused
-    std::shared_ptr<grpc::ServerCredentials> credentials = nullptr;  // null: plain text
+    // Asked of each call but health checks, reflection included, before its request is read. Null:
+    // everyone is let in.
+    CallerCheck check_caller = nullptr;
+    size_t max_connections = 0;  // 0: as many as there are descriptors for, at most 20,000
   };
 
   // Unavailable, ... "cannot listen on 127.0.0.1:80: Permission denied; choose another address with
@@ -33,6 +40,10 @@ class GrpcServer {
   // silence). Clients are asked for a sign of life every half minute, so that the calls of one that
   // has gone without a word end. Compressed messages are refused: they may be far larger than they
   // look.
+  //
+  // A connection whose client says nothing for 10 s is closed; strangers, whose calls were not let
+  // in, have only so many connections (base/connection_list.h). Requests in memory take as much as
+  // eight of the largest; beyond that calls are slowed down or end.
   static StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options);
 
   // Shuts down with a short grace if that has not been done.
@@ -50,11 +61,14 @@ class GrpcServer {
   void Shutdown(absl::Duration grace);
 
  private:
-  GrpcServer(std::unique_ptr<grpc::Server> server, HostPort address)
-      : server_(std::move(server)), address_(std::move(address)) {}
+  GrpcServer(HostPort address, ListeningSockets listening, const Options& options);
+  Status Serve(const Options& options);
 
-  std::unique_ptr<grpc::Server> server_;
   HostPort address_;
+  HealthService health_;
+  Acceptor acceptor_;
+  std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;
+  std::unique_ptr<grpc::Server> server_;
   bool stopped_ = false;
 };
 

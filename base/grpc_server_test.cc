@@ -1,13 +1,18 @@
 #include "base/grpc_server.h"
 
+#include <arpa/inet.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/support/byte_buffer.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/descriptor_limit.h"
+#include "base/fd.h"
 #include "base/grpc_status.h"
 #include "base/status_testing.h"
 #include "base/testing/echo.grpc.pb.h"
@@ -234,6 +239,201 @@ TEST_F(GrpcServerTest, ShutdownCancelsWhatHangs) {
   const double start = Clock::Real().MonotonicSeconds();
   server_->Shutdown(absl::Milliseconds(100));
   EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 10);
+}
+
+// One call of raw messages, which a test leaves in any state.
+class RawCall {
+ public:
+  RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method)
+      : stub_(channel) {
+    context_.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+    call_ = stub_.PrepareCall(&context_, method, &queue_);
+    call_->StartCall(nullptr);
+    Wait();
+  }
+
+  // A message without the end of the call.
+  bool Write(size_t bytes) {
+    const std::string text(bytes, 'x');
+    const grpc::Slice slice(text);
+    call_->Write(grpc::ByteBuffer(&slice, 1), nullptr);
+    return Wait();
+  }
+
+  Status Finish() {
+    grpc::Status status;
+    call_->Finish(&status, nullptr);
+    Wait();
+    return FromGrpc(status);
+  }
+
+  // The first byte of the next answer of a Watch is a field's tag, the second what it says.
+  char ReadHealth() {
+    grpc::ByteBuffer answer;
+    call_->Read(&answer, nullptr);
+    return Wait() ? Bytes(answer).at(1) : '\0';
+  }
+
+ private:
+  bool Wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue_.Next(&tag, &ok) && ok;
+  }
+
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::CompletionQueue queue_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call_;
+};
+
+std::shared_ptr<grpc::Channel> OwnConnection(const std::string& address) {
+  grpc::ChannelArguments own;
+  own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), own);
+}
+
+Status SayTo(const std::shared_ptr<grpc::Channel>& channel, const std::string& password) {
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
+  if (!password.empty()) context.AddMetadata("password", password);
+  EchoMessage request, response;
+  return FromGrpc(Echo::NewStub(channel)->Say(&context, request, &response));
+}
+
+// A socket that connects and says nothing.
+UniqueFd SilentConnection(int port) {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const bool connected =
+      connect(fd.get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
+  return connected ? std::move(fd) : UniqueFd();
+}
+
+// Whether the server closes it before the deadline.
+bool EndsWithin(const UniqueFd& connection, absl::Duration time) {
+  const timeval limit = absl::ToTimeval(time);
+  setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
+  char bytes[4096];
+  while (true) {
+    const ssize_t n = recv(connection.get(), bytes, sizeof(bytes), 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN)) return true;
+    if (n < 0) return false;
+  }
+}
+
+class GuardedServerTest : public ::testing::Test {
+ protected:
+  void Start(GrpcServer::Options options) {
+    RaiseDescriptorLimit();
+    options.services = {&service_};
+    options.check_caller = [](const CallHead& head) {
+      if (head.Find("password") == "sesame") return OkStatus();
+      return MakeStatus(StatusCode::kUnauthenticated, "{} asks for the password", head.method());
+    };
+    StatusOr<std::unique_ptr<GrpcServer>> server = GrpcServer::Start(options);
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+  }
+
+  std::string address() const { return server_->address(); }
+
+  EchoService service_;
+  std::unique_ptr<GrpcServer> server_;
+};
+
+TEST_F(GuardedServerTest, CallersAreCheckedByTheirMetadata) {
+  for (const char* listen : {"127.0.0.1:0", "[::1]:0"}) {
+    if (!Listen(*ParseListenAddress(listen)).ok()) continue;  // no IPv6 here
+    Start({.listen = listen});
+    const auto channel = OwnConnection(address());
+    EXPECT_OK(SayTo(channel, "sesame"));
+    EXPECT_THAT(SayTo(channel, ""), StatusIs(StatusCode::kUnauthenticated,
+                                             "/base.testing.Echo/Say asks for the password"));
+    EXPECT_THAT(SayTo(channel, "barley"), StatusIs(StatusCode::kUnauthenticated, testing::_));
+    EXPECT_OK(SayTo(channel, "sesame"));
+  }
+}
+
+// The answer comes although the request has not been sent: nobody waits for it.
+TEST_F(GuardedServerTest, NothingOfAStrangersRequestIsWaitedFor) {
+  Start({});
+  const auto channel = OwnConnection(address());
+  for (const char* method :
+       {"/base.testing.Echo/Say", "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+        "/grpc.health.v1.Health/Watch", "/no.such/Method"}) {
+    EXPECT_THAT(
+        RawCall(channel, method).Finish(),
+        StatusIs(StatusCode::kUnauthenticated, method + std::string(" asks for the password")));
+  }
+}
+
+TEST_F(GuardedServerTest, HealthIsToldWithoutReadingWhatIsAsked) {
+  Start({});
+  RawCall call(OwnConnection(address()), "/grpc.health.v1.Health/Check");
+  EXPECT_EQ(call.ReadHealth(), 1);
+  EXPECT_OK(call.Finish());
+}
+
+// However many strangers stand at the door.
+TEST_F(GuardedServerTest, SilentConnectionsShutNobodyOut) {
+  Start({.max_connections = 400});
+  const auto known = OwnConnection(address());
+  EXPECT_OK(SayTo(known, "sesame"));
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < 600; ++i) {
+    silent.push_back(SilentConnection(server_->port()));
+    if (i % 100 == 99) EXPECT_OK(SayTo(OwnConnection(address()), "sesame"));
+  }
+  EXPECT_OK(SayTo(known, "sesame"));
+  // The oldest had to go for those that came later.
+  EXPECT_TRUE(EndsWithin(silent[0], absl::Seconds(5)));
+}
+
+TEST_F(GuardedServerTest, AConnectionThatSaysNothingIsClosed) {
+  Start({});
+  const UniqueFd silent = SilentConnection(server_->port());
+  EXPECT_TRUE(EndsWithin(silent, absl::Seconds(15)));
+}
+
+TEST_F(GrpcServerTest, KnownCallersHaveAllConnectionsThereAre) {
+  ASSERT_OK_AND_ASSIGN(const auto small,
+                       GrpcServer::Start({.services = {&service_}, .max_connections = 8}));
+  std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (int i = 0; i < 8; ++i) {
+    channels.push_back(OwnConnection(small->address()));
+    EXPECT_OK(SayTo(channels.back(), ""));
+  }
+  EXPECT_THAT(SayTo(OwnConnection(small->address()), ""),
+              StatusIs(StatusCode::kUnavailable, testing::_));
+  for (const auto& channel : channels) EXPECT_OK(SayTo(channel, ""));
+  // What one gives back another can have.
+  channels.pop_back();
+  Status last;
+  for (int i = 0; i < 100; ++i) {
+    last = SayTo(OwnConnection(small->address()), "");
+    if (last.ok()) break;
+    Clock::Real().SleepFor(absl::Milliseconds(20));
+  }
+  EXPECT_OK(last);
+}
+
+TEST_F(GrpcServerTest, WhoWatchesHealthIsToldOfChanges) {
+  RawCall call(channel_, "/grpc.health.v1.Health/Watch");
+  EXPECT_EQ(call.ReadHealth(), 1);
+  server_->SetServing(false);
+  EXPECT_EQ(call.ReadHealth(), 2);
+  server_->SetServing(true);
+  EXPECT_EQ(call.ReadHealth(), 1);
+  // A watch that stands open does not hold up the end.
+  const double start = Clock::Real().MonotonicSeconds();
+  server_->Shutdown(absl::Milliseconds(100));
+  EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 10);
+  EXPECT_EQ(call.ReadHealth(), 2);
+  EXPECT_FALSE(call.Finish().ok());
 }
 
 // See InitGrpc: without it, every few rounds one takes ten seconds.

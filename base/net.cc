@@ -5,11 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
-
-#include "base/errno_status.h"
-#include "base/fd.h"
 
 namespace kiln {
 namespace {
@@ -104,26 +100,6 @@ std::string HostName() {
   char name[256] = "localhost";
   gethostname(name, sizeof(name) - 1);
   return name;
-}
-
-Status CheckCanListen(const HostPort& address) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_PASSIVE;
-  addrinfo* found = nullptr;
-  const int error =
-      getaddrinfo(address.host.c_str(), fmt::format("{}", address.port).c_str(), &hints, &found);
-  if (error != 0) return Unavailable("{}: {}", address.ToString(), gai_strerror(error));
-  UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  const int on = 1;
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  Status status;
-  if (!fd.valid() || bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 ||
-      listen(fd.get(), 1) != 0) {
-    status = ErrnoStatus(errno, "{}", address.ToString());
-  }
-  freeaddrinfo(found);
-  return status;
 }
 
 }  // namespace kiln

@@ -29,9 +29,4 @@ bool IsLoopback(const HostPort& address);
 // The name of this machine.
 std::string HostName();
 
-// Tries to bind: OK when one could listen there (with
-// port 0: when the host is ours), else the reason
-// ("127.0.0.1:80: Permission denied").
-Status CheckCanListen(const HostPort& address);
-
 }  // namespace kiln

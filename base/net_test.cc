@@ -1,9 +1,5 @@
 #include "base/net.h"
 
-#include <netinet/in.h>
-#include <sys/socket.h>
-
-#include "base/fd.h"
 #include "base/status_testing.h"
 
 namespace kiln {
@@ -62,23 +58,6 @@ TEST(NetTest, Loopback) {
 }
 
 TEST(NetTest, HostName) { EXPECT_FALSE(HostName().empty()); }
-
-TEST(CheckCanListenTest, FreeTakenAndUnknown) {
-  ASSERT_OK(CheckCanListen({"127.0.0.1", 0}));
-  UniqueFd fd(socket(AF_INET, SOCK_STREAM, 0));
-  sockaddr_in taken{};
-  taken.sin_family = AF_INET;
-  taken.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(taken);
-  ASSERT_EQ(bind(fd.get(), reinterpret_cast<sockaddr*>(&taken), size), 0);
-  ASSERT_EQ(listen(fd.get(), 1), 0);
-  ASSERT_EQ(getsockname(fd.get(), reinterpret_cast<sockaddr*>(&taken), &size), 0);
-  EXPECT_THAT(CheckCanListen({"127.0.0.1", ntohs(taken.sin_port)}),
-              StatusIs(testing::_, HasSubstr("Address already in use")));
-  // TEST-NET-1: nobody's address.
-  EXPECT_THAT(CheckCanListen({"192.0.2.1", 0}),
-              StatusIs(testing::_, HasSubstr("192.0.2.1:0: Cannot assign requested address")));
-}
 
 }  // namespace
 }  // namespace kiln

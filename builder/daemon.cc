@@ -95,13 +95,14 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   StopSignal stop;
   WorkerServer::Options options;
   options.secret = secret;
+  options.door = Door("builder", secret);
   options.max_request_bytes = kRequestBytes;
   options.listen = flags.listen;
   options.advertise = flags.advertise;
   options.state = DescribeWorker(flags);
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
-  BuilderService service(cache, flags.allow_faults, Door("builder", secret));
+  BuilderService service(cache, flags.allow_faults, options.door);
   options.service = &service;
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));

@@ -1,15 +1,18 @@
 // The door of a service: every call goes through it before anything is done for it.
 //
 // It asks for the secret of the farm, where there is one, and refuses messages with fields beyond
-// their limits. The health and reflection services stand outside. Thread-safe; copies are cheap.
+// their limits. A server asks for the secret with CheckOfCallers, before it reads a request; the
+// service asks once more with Admit. Thread-safe; copies are cheap.
 #pragma once
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/caller_check.h"
 #include "base/secret.h"
 #include "base/status.h"
 
@@ -33,7 +36,12 @@ class Door {
   // For a call that streams requests: the caller at first, then each request.
   Status AdmitCaller(const grpc::ServerContextBase& context) const;
 
+  // For the server (base/grpc_server.h); null where no secret is asked for.
+  CallerCheck CheckOfCallers() const;
+
  private:
+  Status CheckSecret(std::optional<std::string_view> told) const;
+
   std::string service_ = "service";
   Secret secret_;
 };

@@ -14,6 +14,7 @@
 #include "base/grpc_server.h"
 #include "base/secret.h"
 #include "base/status.h"
+#include "rpc/door.h"
 #include "rpc/worker_announcer.h"
 
 namespace kiln {
@@ -28,6 +29,7 @@ class WorkerServer {
     grpc::Service* service = nullptr;  // outlives this
     int max_request_bytes = 64 << 20;
     Secret secret;          // for the tracker
+    Door door;              // of the service
     v1::WorkerState state;  // what does not change; the address is filled in
   };
   static StatusOr<std::unique_ptr<WorkerServer>> Start(Options options);

@@ -143,6 +143,7 @@ class Worker {
                                                  DeviceSlotOptions slot_options) {
     WorkerServer::Options options;
     options.secret = secret;
+    options.door = Door("runner", secret);
     options.max_request_bytes = kRequestBytes;
     KILN_ASSIGN_OR_RETURN(const HostPort listen, ParseListenAddress(flags.listen));
     KILN_ASSIGN_OR_RETURN(options.listen, NthAddress(listen, index));
@@ -151,7 +152,8 @@ class Worker {
       KILN_ASSIGN_OR_RETURN(options.advertise, NthAddress(advertise, index));
     }
     options.state = std::move(device.state);
-    std::unique_ptr<Worker> worker(new Worker(options.state.id(), secret, std::move(slot_options)));
+    std::unique_ptr<Worker> worker(
+        new Worker(options.state.id(), options.door, std::move(slot_options)));
     options.service = &worker->service_;
     const std::string described =
         fmt::format("{} ({})", options.state.device(), options.state.target());
@@ -172,8 +174,8 @@ class Worker {
   void Shutdown() { server_->Shutdown(); }
 
  private:
-  Worker(const std::string& id, const Secret& secret, DeviceSlotOptions slot_options)
-      : slot_(std::move(slot_options)), service_(slot_, id, Door("runner", secret)) {}
+  Worker(const std::string& id, const Door& door, DeviceSlotOptions slot_options)
+      : slot_(std::move(slot_options)), service_(slot_, id, door) {}
 
   DeviceSlot slot_;
   RunnerService service_;

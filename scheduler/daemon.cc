@@ -100,12 +100,13 @@ Status Serve(const Flags& flags) {
             events, options);
   // Before anyone can ask: what is to be set aside has been.
   KILN_RETURN_IF_ERROR(jobs.Start());
-  SchedulerService service(
-      *store, jobs, events,
-      {.door = Door("scheduler", secret), .list_workers = WorkersOf(flags.tracker, secret)});
+  const Door door("scheduler", secret);
+  SchedulerService service(*store, jobs, events,
+                           {.door = door, .list_workers = WorkersOf(flags.tracker, secret)});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   server_options.services = {&service};
+  server_options.check_caller = door.CheckOfCallers();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));

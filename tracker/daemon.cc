@@ -41,6 +41,7 @@ Status Serve(const Flags& flags) {
   server_options.listen = flags.listen;
   server_options.services = {&service};
   server_options.max_request_bytes = kRequestBytes;
+  server_options.check_caller = options.door.CheckOfCallers();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));

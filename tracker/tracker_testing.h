@@ -51,8 +51,7 @@ class TestTracker {
  private:
   void Start(const std::string& listen) {
     service_ = std::make_unique<TrackerService>(options_);
-    auto server =
-        GrpcServer::Start({.listen = listen, .services = {service_.get()}, .credentials = {}});
+    auto server = GrpcServer::Start({.listen = listen, .services = {service_.get()}});
     KILN_CHECK(server.ok(), "{}", server.status().ToString());
     server_ = *std::move(server);
     address_ = server_->address();

@@ -9,7 +9,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "base/net.h"
+#include "base/listen.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "client/client.h"
@@ -90,7 +90,7 @@ Finding Limits() {
 }
 
 Finding Loopback() {
-  const Status status = CheckCanListen({"127.0.0.1", 0});
+  const Status status = Listen({"127.0.0.1", 0}).status();
   return {"loopback", status.ok(),
           status.ok() ? "ports can be opened" : std::string(Message(status))};
 }

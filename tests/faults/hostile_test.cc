@@ -1,12 +1,20 @@
 // Clients that mean harm, beside an honest job: the farm stands, the job is exact.
+#include <arpa/inet.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
 #include <grpcpp/completion_queue.h>
+#include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 
+#include "base/descriptor_limit.h"
+#include "base/fd.h"
+#include "base/net.h"
 #include "base/rng.h"
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"
@@ -47,11 +55,11 @@ std::string Noise(Rng& rng, size_t bytes) {
 
 // One request to any method, of whatever bytes.
 grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
-                      const std::string& bytes) {
+                      const grpc::Slice& slice, absl::Duration limit = absl::Seconds(2)) {
   grpc::GenericStub stub(channel);
   grpc::CompletionQueue queue;
   grpc::ClientContext context;
-  context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+  context.set_deadline(std::chrono::system_clock::now() + absl::ToChronoMilliseconds(limit));
   const auto wait = [&] {
     void* tag = nullptr;
     bool ok = false;
@@ -60,7 +68,6 @@ grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::
   const auto call = stub.PrepareCall(&context, method, &queue);
   call->StartCall(nullptr);
   wait();
-  const grpc::Slice slice(bytes);
   call->WriteLast(grpc::ByteBuffer(&slice, 1), grpc::WriteOptions(), nullptr);
   wait();
   grpc::ByteBuffer answer;
@@ -373,6 +380,114 @@ TEST_F(HostileTest, WithoutTheSecret) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << status.error_message();
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   });
+}
+
+// What strangers do to the runner of a farm with a secret, and an honest call beside it.
+class StrangerTest : public HostileTest {
+ protected:
+  void SetUp() override {
+    RaiseDescriptorLimit();
+    StartFarm(Farm::Options{.device = "null", .secret = secret_});
+  }
+
+  // A connection of its own, with a wrong secret.
+  std::shared_ptr<grpc::Channel> StrangersChannel() {
+    return MakeChannel(farm_->runner().address(), Secret::Random());
+  }
+
+  int64_t Descriptors() const {
+    const std::filesystem::directory_iterator all(
+        fmt::format("/proc/{}/fd", farm_->runner().pid()));
+    return std::distance(begin(all), end(all));
+  }
+
+  // The runner hears whoever knows the secret.
+  void ExpectAnswer() {
+    const auto stub = v1::Runner::NewStub(MakeChannel(farm_->runner().address(), secret_));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(10));
+    v1::MeasureReply reply;
+    EXPECT_EQ(stub->Measure(&context, {}, &reply).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+
+  const Secret secret_ = Secret::Random();
+};
+
+TEST_F(StrangerTest, LargeRequestsTakeNoMemory) {
+  constexpr int kCallers = 16;
+  constexpr int64_t kMostMib = 64;
+  const grpc::Slice large(std::string(100 << 20, 'x'));
+  const int64_t before_mib = PeakMib(farm_->runner().pid());
+  std::vector<std::jthread> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back([&] {
+      for (int j = 0; j < 3; ++j) {
+        const grpc::Status status =
+            CallWith(StrangersChannel(), "/kiln.v1.Runner/Measure", large, absl::Seconds(20));
+        EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << status.error_message();
+      }
+    });
+  }
+  for (int i = 0; i < 10; ++i) ExpectAnswer();
+  callers.clear();
+  EXPECT_LT(PeakMib(farm_->runner().pid()) - before_mib, kMostMib);
+  ExpectAnswer();
+}
+
+TEST_F(StrangerTest, SilentConnectionsTakeFewDescriptors) {
+  constexpr int kConnections = 1'500;
+  ASSERT_GT(DescriptorLimit(), kConnections + 200);
+  ASSERT_OK_AND_ASSIGN(const HostPort runner, ParseHostPort(farm_->runner().address()));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(runner.port));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  const int64_t before = Descriptors();
+  std::vector<UniqueFd> silent;
+  for (int i = 0; i < kConnections; ++i) {
+    silent.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    ASSERT_EQ(connect(silent.back().get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)),
+              0);
+    if (i % 300 == 0) ExpectAnswer();
+  }
+  ExpectAnswer();
+  EXPECT_LT(Descriptors() - before, 700);
+}
+
+TEST_F(StrangerTest, SilentStreamsTakeNoThreads) {
+  constexpr int kStreams = 2'500;
+  constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
+  const auto channel =
+      grpc::CreateChannel(farm_->runner().address(), grpc::InsecureChannelCredentials());
+  grpc::GenericStub stub(channel);
+  grpc::CompletionQueue queue;
+  struct Stream {
+    grpc::ClientContext context;
+    std::unique_ptr<grpc::GenericClientAsyncReaderWriter> call;
+    grpc::Status status;
+  };
+  std::vector<std::unique_ptr<Stream>> streams;
+  const auto wait = [&] {
+    void* tag = nullptr;
+    bool ok = false;
+    queue.Next(&tag, &ok);
+  };
+  for (int i = 0; i < kStreams; ++i) {
+    streams.push_back(std::make_unique<Stream>());
+    Stream& stream = *streams.back();
+    stream.context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(60));
+    stream.call = stub.PrepareCall(&stream.context, kReflection, &queue);
+    stream.call->StartCall(nullptr);
+    wait();
+    if (i % 500 == 0) ExpectAnswer();
+  }
+  ExpectAnswer();
+  for (const auto& stream : streams) {
+    stream->call->Finish(&stream->status, nullptr);
+    wait();
+    EXPECT_EQ(stream->status.error_code(), grpc::StatusCode::UNAUTHENTICATED)
+        << stream->status.error_message();
+  }
 }
 
 }  // namespace
