@@ -47,6 +47,13 @@ Status SchedulerService::WhileWaitedFor(
   return Unavailable("the scheduler is stopping; try again");
 }
 
+Status SchedulerService::InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
+                                const std::function<Status(const std::stop_token&)>& work) const {
+  Status status = calls.Do([&] { return stopping_ || context.IsCancelled(); }, work);
+  if (status.code() != StatusCode::kCancelled || !stopping_) return status;
+  return Unavailable("the scheduler is stopping; try again");
+}
+
 // ---- jobs -----------------------------------------------------------------------------------
 
 // The device by its key, or a refusal with those that are there. A farm that has just been started
@@ -111,7 +118,7 @@ grpc::Status SchedulerService::WatchJob(grpc::ServerContext* context,
 
 Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
                                grpc::ServerWriter<v1::JobEvent>& writer) {
-  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "watch"));
   WatchOptions options;
   options.job_id = request.job_id();
   options.from_trial = request.from_trial();
@@ -213,7 +220,7 @@ grpc::Status SchedulerService::DeleteAutotvmRecords(grpc::ServerContext* context
 
 Status SchedulerService::List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
                               grpc::ServerWriter<v1::Record>& writer) {
-  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "list of records"));
   const store::RecordFilter filter = store::FilterOf(request);
   if (!filter.job_id.empty()) KILN_RETURN_IF_ERROR(store_.GetJob(filter.job_id).status());
   return store_.ForEachRecord(filter, [&](const store::Record& record) {
@@ -230,7 +237,7 @@ grpc::Status SchedulerService::ListAutotvmRecords(grpc::ServerContext* context,
 Status SchedulerService::ListAutotvm(const v1::ListAutotvmRecordsRequest& request,
                                      grpc::ServerContext& context,
                                      grpc::ServerWriter<v1::AutotvmLine>& writer) {
-  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "list of records"));
   return store_.ForEachAutotvmRecord(store::FilterOf(request),
                                      [&](const store::AutotvmRecord& record) {
                                        v1::AutotvmLine line;
@@ -250,7 +257,7 @@ Status SchedulerService::Import(grpc::ServerContext& context,
                                 grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                                 v1::ImportRecordsReply& reply) {
   KILN_RETURN_IF_ERROR(door_.AdmitCaller(context));
-  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "import"));
   KILN_RETURN_IF_ERROR(store_.AddComputations(LibraryComputations()));
   KILN_ASSIGN_OR_RETURN(
       auto importer,

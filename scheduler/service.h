@@ -14,6 +14,7 @@
 #include "proto/tracker.pb.h"
 #include "rpc/door.h"
 #include "scheduler/event_hub.h"
+#include "scheduler/few_at_once.h"
 #include "scheduler/jobs.h"
 #include "scheduler/streams.h"
 #include "store/store.h"
@@ -27,6 +28,10 @@ class SchedulerService : public v1::Scheduler::Service {
   struct Options {
     Door door = {};
     Streams::Options streams = {};
+    // Of a computation that nobody has looked at before, a choice may take any time and memory.
+    FewAtOnce::Options choices = {
+        .what = "choice of a schedule", .at_work = 2, .in_line = 16, .longest = absl::Seconds(20)};
+    FewAtOnce::Options models = {.what = "use of a cost model", .at_work = 2, .in_line = 16};
     // Asks the tracker what a job's device means, and whether it is there; null: a device is taken
     // for a key as it stands.
     WorkerList list_workers = {};
@@ -43,6 +48,8 @@ class SchedulerService : public v1::Scheduler::Service {
         clock_(*options.clock),
         door_(options.door),
         streams_(options.streams),
+        choices_(options.choices),
+        models_(options.models),
         list_workers_(options.list_workers) {}
 
   // Calls that wait end with Unavailable, now and later. Call before the server's Shutdown.
@@ -117,6 +124,9 @@ class SchedulerService : public v1::Scheduler::Service {
   }
   Status WhileWaitedFor(const grpc::ServerContext& context,
                         const std::function<Status(const std::stop_token&)>& work) const;
+  // The same, in its turn among such calls.
+  Status InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
+                const std::function<Status(const std::stop_token&)>& work) const;
   Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
   Status Best(const v1::BestRequest& request, v1::BestReply& reply);
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
@@ -151,6 +161,8 @@ class SchedulerService : public v1::Scheduler::Service {
   Clock& clock_;
   const Door door_;
   Streams streams_;
+  FewAtOnce choices_;
+  FewAtOnce models_;
   const WorkerList list_workers_;
   std::atomic<bool> stopping_{false};
 };

@@ -16,7 +16,7 @@ grpc::Status SchedulerService::TrainModel(grpc::ServerContext* context,
                                           const v1::TrainModelRequest* request,
                                           v1::TrainModelReply* reply) {
   return Answer(*context, *request, [&] {
-    return WhileWaitedFor(*context, [&](const std::stop_token& gone) -> Status {
+    return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply,
                             costmodel::TrainModel(store_, *request, {kSource}, NowSeconds(), gone));
       return OkStatus();
@@ -42,7 +42,7 @@ grpc::Status SchedulerService::GetModel(grpc::ServerContext* context,
 
 Status SchedulerService::SendModel(const v1::GetModelRequest& request, grpc::ServerContext& context,
                                    grpc::ServerWriter<v1::ModelPart>& writer) {
-  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "cost model"));
   KILN_ASSIGN_OR_RETURN(const store::ModelRow row, store_.GetModel(request.name()));
   v1::ModelPart part;
   part.set_name(row.name);
@@ -64,7 +64,7 @@ Status SchedulerService::TakeModel(grpc::ServerContext& context,
                                    grpc::ServerReader<v1::ModelPart>& reader,
                                    v1::CostModel& reply) {
   KILN_RETURN_IF_ERROR(door_.AdmitCaller(context));
-  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context));
+  KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "cost model"));
   std::string name, file;
   bool replace = false, is_first = true;
   v1::ModelPart part;
@@ -100,7 +100,7 @@ grpc::Status SchedulerService::TestModel(grpc::ServerContext* context,
                                          const v1::TestModelRequest* request,
                                          v1::TestModelReply* reply) {
   return Answer(*context, *request, [&] {
-    return WhileWaitedFor(*context, [&](const std::stop_token& gone) -> Status {
+    return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file,
                             costmodel::ReadModel(store_, request->model()));
       KILN_ASSIGN_OR_RETURN(*reply, costmodel::TestFile(store_, file, *request, gone));
@@ -112,7 +112,7 @@ grpc::Status SchedulerService::TestModel(grpc::ServerContext* context,
 grpc::Status SchedulerService::Predict(grpc::ServerContext* context,
                                        const v1::PredictRequest* request, v1::PredictReply* reply) {
   return Answer(*context, *request, [&] {
-    return WhileWaitedFor(*context, [&](const std::stop_token& gone) -> Status {
+    return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file,
                             costmodel::ReadModel(store_, request->model()));
       KILN_ASSIGN_OR_RETURN(*reply, costmodel::PredictWith(file, *request, gone));

@@ -304,7 +304,8 @@ TEST_F(ServiceTest, LargeFieldsAreRefusedByName) {
 // Streams of a client that stands still.
 class StandstillTest : public ServiceTest {
  protected:
-  StandstillTest() : ServiceTest({.streams = {.most = 3, .standstill = absl::Milliseconds(300)}}) {}
+  StandstillTest() : StandstillTest({.most = 3, .standstill = absl::Milliseconds(300)}) {}
+  explicit StandstillTest(const Streams::Options& options) : ServiceTest({.streams = options}) {}
 
   struct Import {
     grpc::ClientContext context;
@@ -357,6 +358,65 @@ TEST_F(StandstillTest, SoManyStreamsAndNoMore) {
   for (const auto& import : open) import->stream->Finish();
   v1::ListJobsRequest list;
   EXPECT_OK(Call(&v1::Scheduler::Stub::ListJobs, list));
+}
+
+// It is not ended with the next look of many, but when its time is over.
+TEST_F(ServiceTest, AnIdleStreamEndsAtTheLimitThatIsSaid) {
+  constexpr absl::Duration kLimit = absl::Seconds(4);
+  SchedulerService service(*store_, *jobs_, events_, {.streams = {.standstill = kLimit}});
+  ASSERT_OK_AND_ASSIGN(const auto server, GrpcServer::Start({.services = {&service}}));
+  const auto stub = v1::Scheduler::NewStub(MakeChannel(server->address()));
+  absl::SleepFor(absl::Milliseconds(200));
+  grpc::ClientContext context;
+  v1::ImportRecordsReply reply;
+  const absl::Time start = absl::Now();
+  const auto stream = stub->ImportRecords(&context, &reply);
+  const grpc::Status ended = stream->Finish();
+  EXPECT_EQ(ended.error_message(),
+            "the client neither sent nor took anything for 4 s, which is the limit");
+  EXPECT_GE(absl::Now() - start, kLimit);
+  EXPECT_LT(absl::Now() - start, kLimit + absl::Milliseconds(600));
+}
+
+class SharesTest : public StandstillTest {
+ protected:
+  SharesTest() : StandstillTest({.most = 100, .most_of_caller = 6, .most_of_kind = 4}) {}
+
+  // How one more import ends that sends nothing.
+  std::string EndOfOneMore() {
+    const auto one_more = Open();
+    one_more->stream->WritesDone();
+    return one_more->stream->Finish().error_message();
+  }
+};
+
+TEST_F(SharesTest, OneCallerDoesNotTakeAllStreams) {
+  std::vector<std::unique_ptr<Import>> imports;
+  for (int i = 0; i < 4; ++i) imports.push_back(Begin());
+  EXPECT_TRUE(Eventually([&] {
+    return EndOfOneMore() ==
+           "4 streams of the kind 'import' are open from ipv4:127.0.0.1, no more are taken from "
+           "one "
+           "host; close some, or try again";
+  }));
+  // There is room for another kind, up to what one caller has.
+  const std::string id = Submit(TestJob(8));
+  v1::WatchJobRequest request;
+  request.set_job_id(id);
+  grpc::ClientContext contexts[3];
+  std::vector<std::unique_ptr<grpc::ClientReader<v1::JobEvent>>> watches;
+  v1::JobEvent event;
+  for (int i = 0; i < 3; ++i) {
+    watches.push_back(stub_->WatchJob(&contexts[i], request));
+    EXPECT_EQ(watches.back()->Read(&event), i < 2) << i;
+  }
+  EXPECT_EQ(
+      watches[2]->Finish().error_message(),
+      "6 streams are open from ipv4:127.0.0.1, no more are taken from one host; close some, or "
+      "try again");
+  for (grpc::ClientContext& context : contexts) context.TryCancel();
+  for (const auto& import : imports) import->context.TryCancel();
+  for (const auto& import : imports) import->stream->Finish();
 }
 
 // A watcher with nothing to be told is no standstill.

@@ -2,13 +2,15 @@
 
 #include <grpc/grpc.h>
 
+#include <algorithm>
 #include <chrono>
-#include <string>
+#include <utility>
 
 namespace kiln::scheduler {
 namespace {
 
-constexpr int kLooksWithinLimit = 4;
+// "ipv4:10.0.0.7:4711" -> "ipv4:10.0.0.7".
+std::string HostOf(const std::string& peer) { return peer.substr(0, peer.rfind(':')); }
 
 }  // namespace
 
@@ -17,13 +19,37 @@ Streams::Streams(const Options& options)
 
 Streams::~Streams() = default;
 
-StatusOr<Streams::Stream> Streams::Open(grpc::ServerContext& context) {
-  std::lock_guard lock(mutex_);
+Status Streams::CheckRoom(std::string_view kind, std::string_view caller) const {
+  int of_caller = 0, of_kind = 0;
+  for (const Call& call : calls_) {
+    if (call.caller != caller) continue;
+    ++of_caller;
+    if (call.kind == kind) ++of_kind;
+  }
+  if (of_kind >= options_.most_of_kind) {
+    return ResourceExhausted(
+        "{} streams of the kind '{}' are open from {}, no more are taken from one host; close "
+        "some, "
+        "or try again",
+        of_kind, kind, caller);
+  }
+  if (of_caller >= options_.most_of_caller) {
+    return ResourceExhausted(
+        "{} streams are open from {}, no more are taken from one host; close some, or try again",
+        of_caller, caller);
+  }
   if (static_cast<int>(calls_.size()) >= options_.most) {
     return ResourceExhausted("{} streams are open, no more are taken; close some, or try again",
                              calls_.size());
   }
-  calls_.push_back({&context, absl::InfiniteFuture()});
+  return OkStatus();
+}
+
+StatusOr<Streams::Stream> Streams::Open(grpc::ServerContext& context, std::string_view kind) {
+  std::lock_guard lock(mutex_);
+  std::string caller = HostOf(context.peer());
+  KILN_RETURN_IF_ERROR(CheckRoom(kind, caller));
+  calls_.push_back({&context, std::string(kind), std::move(caller), absl::InfiniteFuture()});
   return Stream(this, std::prev(calls_.end()));
 }
 
@@ -38,23 +64,33 @@ void Streams::NoteWait(std::list<Call>::iterator call, absl::Time since) {
 }
 
 void Streams::Look(const std::stop_token& stop) {
-  const auto pause = absl::ToChronoMilliseconds(options_.standstill / kLooksWithinLimit);
+  absl::Duration pause = options_.standstill;
   std::unique_lock lock(mutex_);
-  while (!stopped_.wait_for(lock, stop, pause, [&] { return stop.stop_requested(); })) {
-    EndThoseThatStandStill();
+  // One that begins to wait after this look is looked at again before its time is over.
+  while (!stopped_.wait_for(lock, stop, absl::ToChronoMilliseconds(pause),
+                            [&] { return stop.stop_requested(); })) {
+    pause = EndThoseThatStandStill();
   }
 }
 
-void Streams::EndThoseThatStandStill() {
+absl::Duration Streams::EndThoseThatStandStill() {
   const std::string why =
       fmt::format("the client neither sent nor took anything for {} s, which is the limit",
                   absl::ToInt64Seconds(options_.standstill));
+  const absl::Time now = absl::Now();
+  absl::Duration next = options_.standstill;
   for (Call& call : calls_) {
-    if (absl::Now() - call.waits_since < options_.standstill) continue;
+    const absl::Duration left = call.waits_since + options_.standstill - now;
+    if (left > absl::ZeroDuration()) {
+      next = std::min(next, left);
+      continue;
+    }
     // TryCancel would not say why.
     grpc_call_cancel_with_status(call.context->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED, why.c_str(),
                                  nullptr);
+    call.waits_since = absl::InfiniteFuture();  // once
   }
+  return next + absl::Milliseconds(1);
 }
 
 }  // namespace kiln::scheduler

@@ -1,9 +1,11 @@
-// The calls of a service that stream: there are only so many, and none may stand still.
+// The calls of a service that stream: there are only so many, of each caller and kind, too, and none
+// may stand still.
+//
+// A caller is a host: whoever opens many streams leaves room for the others.
 //
 // A call stands still while it waits for its client: for the next request, or until it takes the
 // next answer. One that does so for longer than the limit is ended with DEADLINE_EXCEEDED, which
-// its handler sees as the end of the stream. Thread-safe; one thread, which looks a few times
-// within the limit.
+// its handler sees as the end of the stream. Thread-safe; one thread.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -12,6 +14,8 @@
 #include <list>
 #include <mutex>
 #include <stop_token>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -25,6 +29,8 @@ class Streams {
  public:
   struct Options {
     int most = 500;
+    int most_of_caller = 250;
+    int most_of_kind = 125;  // of one caller
     absl::Duration standstill = absl::Minutes(2);
   };
 
@@ -33,17 +39,22 @@ class Streams {
 
   // Of one call: made at the begin of its handler and gone at the end, in its thread.
   class Stream;
-  // ResourceExhausted when there are too many.
-  StatusOr<Stream> Open(grpc::ServerContext& context);
+  // `kind` for what is said: "import". ResourceExhausted when there are too many, in all, of the
+  // caller, or of the kind and the caller.
+  StatusOr<Stream> Open(grpc::ServerContext& context, std::string_view kind);
 
  private:
   struct Call {
     grpc::ServerContext* context;
+    std::string kind;
+    std::string caller;
     absl::Time waits_since;  // for its client; InfiniteFuture: it does not
   };
 
   void Look(const std::stop_token& stop);
-  void EndThoseThatStandStill();  // lock held
+  Status CheckRoom(std::string_view kind, std::string_view caller) const;  // lock held
+  // How long until the next one can have stood still for too long. Lock held.
+  absl::Duration EndThoseThatStandStill();
   void Close(std::list<Call>::iterator call);
   void NoteWait(std::list<Call>::iterator call, absl::Time since);
 

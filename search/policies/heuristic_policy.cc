@@ -18,6 +18,11 @@ namespace {
 // Draws in a row that are refused or known, for each that is wanted: then the space is small.
 constexpr int kRejectedPerDraw = 4;
 
+// States times their stages that each way of making them gives on a CPU. A stage takes about 10 KB and
+// 100 us, so that the pool of a computation of a hundred sums, which has hundreds of sketches, has
+// bounds, too; the computations of networks have less than this without it.
+constexpr int64_t kMostStages = 60'000;
+
 // How many states the parts of the pool have. A GPU's take three times as long to lower and
 // describe as a CPU's, and its model errs less: fewer of them in more generations lead further.
 // Of the parameters: two thirds of the draws, a quarter of the population, twice the generations.
@@ -27,22 +32,38 @@ struct PoolSize {
   int draws, population, generations;
 };
 
+int64_t StagesOf(std::span<const Sketch> sketches) {
+  int64_t stages = 0;
+  for (const Sketch& sketch : sketches) stages += sketch.state.num_stages();
+  return stages;
+}
+
 // What a state takes grows with its stages: where sketches have many, there are fewer states in
 // proportion. By a clock the same seed would not choose the same.
 double ShareOfStates(const Parameters& p, std::span<const Sketch> sketches) {
-  int64_t stages = 0;
-  for (const Sketch& sketch : sketches) stages += sketch.state.num_stages();
+  const int64_t stages = StagesOf(sketches);
   const auto most =
       static_cast<int64_t>(p.heuristic_stages) * static_cast<int64_t>(sketches.size());
   return stages <= most ? 1 : static_cast<double>(most) / static_cast<double>(stages);
 }
 
+// The share of `states` of the sketches' average size that have as many stages as a pool may have.
+double ShareOfMostStages(int64_t states, std::span<const Sketch> sketches) {
+  const double all = static_cast<double>(states) * static_cast<double>(StagesOf(sketches)) /
+                     static_cast<double>(sketches.size());
+  return std::min(1.0, static_cast<double>(kMostStages) / all);
+}
+
 PoolSize PoolSizeOf(const Parameters& p, bool gpu, std::span<const Sketch> sketches) {
-  if (!gpu) return {p.heuristic_draws, p.heuristic_population, p.heuristic_generations};
-  const double share = ShareOfStates(p, sketches);
-  const auto some = [share](int states) {
-    return std::max(1, static_cast<int>(share * static_cast<double>(states)));
+  const int64_t states =
+      p.heuristic_draws + int64_t{p.heuristic_population} * p.heuristic_generations;
+  const double share = gpu ? ShareOfStates(p, sketches) : ShareOfMostStages(states, sketches);
+  const auto some = [share](int part) {
+    return std::max(1, static_cast<int>(share * static_cast<double>(part)));
   };
+  if (!gpu) {
+    return {some(p.heuristic_draws), some(p.heuristic_population), p.heuristic_generations};
+  }
   return {some(p.heuristic_draws * 2 / 3), some(p.heuristic_population / 4),
           p.heuristic_generations * 2};
 }
@@ -79,10 +100,14 @@ HeuristicPolicy::HeuristicPolicy(const Task& task, Parameters parameters, uint64
 std::vector<Individual> HeuristicPolicy::ByRule(std::span<const Sketch> sketches, Hashes& seen) {
   std::vector<Individual> made;
   const double start = ThreadCpuSeconds();
-  for (size_t i = 0; i < sketches.size(); ++i) {
+  const int fillings = static_cast<int>(std::clamp<int64_t>(kMostStages / StagesOf(sketches),
+                                                            std::min(1, parameters_.rule_fillings),
+                                                            parameters_.rule_fillings));
+  int64_t stages = 0;
+  for (size_t i = 0; i < sketches.size() && stages < kMostStages; ++i) {
+    stages += int64_t{sketches[i].state.num_stages()} * fillings;
     Rng rng(SplitSeed(seed_, i));
-    for (const auto& steps :
-         FillByRule(sketches[i], task_, parameters_, parameters_.rule_fillings)) {
+    for (const auto& steps : FillByRule(sketches[i], task_, parameters_, fillings)) {
       if (task_.stop.stop_requested()) return made;
       StatusOr<schedule::State> state = CompleteCpuByRule(task_, steps, parameters_, rng);
       if (!state.ok()) {

@@ -5,6 +5,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/ops/registry.h"
+#include "compiler/dag/text.h"
 #include "compiler/lower/lower.h"
 #include "search/policies/expected_speed.h"
 
@@ -47,6 +48,23 @@ TEST(HeuristicPolicy, TheSameSeedGivesTheSameHoweverManyThreads) {
     EXPECT_EQ(first, HashesOf(*MakeHeuristic(task, 7), 10)) << target;
     EXPECT_EQ(first, HashesOf(*MakeHeuristic(task, 7, /*threads=*/3), 10)) << target;
   }
+}
+
+// Independent sums: as many sketches as there may be, and each of all their stages.
+TEST(HeuristicPolicy, TheStatesOfALargeComputationAreFew) {
+  constexpr int kSums = 30;
+  std::string text;
+  for (int i = 0; i < kSums; ++i) {
+    text += fmt::format("input X{0}: float32[64]\nY{0}[i: 64] = sum(k: 64) X{0}[i] * X{0}[k]\n", i);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto dag, dag::ParseDag(text));
+  const target::Target parsed = *target::ParseTarget("llvm");
+  const Task task(dag, parsed, target::DefaultHardware(parsed, /*host_cores=*/4), "[]");
+  const auto policy = MakeHeuristic(task, 1);
+  ASSERT_OK(policy->Propose(1));
+  // Two ways of making them, 60,000 stages each, of 30 sums and more that tiling adds.
+  EXPECT_LT(policy->last_round().evaluated, 2 * 60'000 / kSums);
+  EXPECT_GT(policy->last_round().evaluated, 100);
 }
 
 TEST(HeuristicPolicy, TheBestPredictedComeFirst) {
