@@ -5,6 +5,7 @@
 #include "base/daemon_program.h"
 #include "base/grpc_server.h"
 #include "base/log.h"
+#include "base/mac.h"
 #include "base/stop_signal.h"
 #include "tracker/service.h"
 
@@ -35,6 +36,9 @@ Status Serve(const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(Secret secret, ReadSecret(flags, flags.listen));
   TrackerService::Options options;
   options.registry.deadline_ms = flags.deadline_ms;
+  options.registry.seal = [key = "kiln lease " + secret.text()](std::string_view text) {
+    return MacHex(key, text);
+  };
   options.door = Door("tracker", std::move(secret));
   TrackerService service(options);
   GrpcServer::Options server_options;

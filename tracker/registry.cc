@@ -130,12 +130,9 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
   KILN_RETURN_IF_ERROR(CheckWorker(state));
   Advance(now_ms);
   auto it = workers_.find(state.id());
-  if (it != workers_.end() && it->second.state.kind() != state.kind()) {
-    return InvalidArgument("worker '{}' was announced as {} and now as {}; one process is one kind",
-                           state.id(), v1::WorkerKind_Name(it->second.state.kind()),
-                           v1::WorkerKind_Name(state.kind()));
-  }
+  if (it != workers_.end()) KILN_RETURN_IF_ERROR(CheckIsOneProcess(it->second, state));
   if (it == workers_.end()) {
+    KILN_RETURN_IF_ERROR(CheckAddressIsFree(state));
     EvictAddress(state);
     if (workers_.size() >= options_.max_workers) {
       return ResourceExhausted("{} workers are registered, no more are taken", workers_.size());
@@ -149,11 +146,41 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
   if (!worker.announced) events_.push_back(NewsOf(request));
   worker.announced = true;
   worker.state = state;
+  worker.heard_ms = now_ms_;
   worker.gone_at_ms = now_ms_ + options_.deadline_ms;
   RevokeSurplus(worker);
   Match();
   reply.set_next_announce_ms(static_cast<uint32_t>(NextAnnounceMs()));
   return reply;
+}
+
+Status Registry::CheckIsOneProcess(const Worker& known, const v1::WorkerState& state) const {
+  if (known.state.kind() != state.kind()) {
+    return InvalidArgument("worker '{}' was announced as {} and now as {}; one process is one kind",
+                           state.id(), v1::WorkerKind_Name(known.state.kind()),
+                           v1::WorkerKind_Name(state.kind()));
+  }
+  if (known.state.address() != state.address()) {
+    return InvalidArgument(
+        "worker '{}' was announced at {} and now at {}; one process has one address", state.id(),
+        known.state.address(), state.address());
+  }
+  return OkStatus();
+}
+
+// The one that is there may be dead, and the new one its successor: it has a moment to show itself.
+Status Registry::CheckAddressIsFree(const v1::WorkerState& state) const {
+  const int64_t patience_ms = NextAnnounceMs() + NextAnnounceMs() / 2;
+  for (const auto& [id, worker] : workers_) {
+    if (worker.state.address() != state.address() || !worker.announced) continue;
+    const int64_t silent_ms = now_ms_ - worker.heard_ms;
+    if (silent_ms >= patience_ms) continue;
+    return FailedPrecondition(
+        "worker '{}' is at {} and announced itself {} ms ago, so that '{}' cannot be there; it is "
+        "taken once the other is silent for {} ms; if both run, give one of them another address",
+        id, state.address(), silent_ms, state.id(), patience_ms);
+  }
+  return OkStatus();
 }
 
 void Registry::EvictAddress(const v1::WorkerState& state) {

@@ -6,11 +6,13 @@
 //
 // Rules
 //   worker   gone when silent for deadline_ms, when it says `leaving`, or when a new worker
-//            announces its address (one process can hold an address, so the old one is dead). Its
-//            leases are lost with it.
+//            announces its address after it has missed an announcement (one process can hold an
+//            address, so the old one is dead). Its leases are lost with it. While it announces
+//            itself, another id is refused at its address, and so is its id at another address.
 //   lease    one slot for one scheduler; gone lease_ms after the last Renew. Renew recreates a
-//            lease the registry does not know (restart, or expired) if the slot is still free, but
-//            never one that was released.
+//            lease the registry does not know (restart, or expired) if the slot is still free and
+//            its id bears the seal that a registry of this farm gave it for this scheduler, worker,
+//            user and priority; but never one that was released.
 //   request  ordered by priority (high first), fewest leases of that worker kind held by its user,
 //            arrival. Granted as soon as a matching slot is free; one that no free worker serves
 //            holds nobody up. Dropped, with its lease if nobody fetched it, when not polled for
@@ -61,6 +63,9 @@ struct RegistryOptions {
   // Names for leases. Holders bring leases back under names of old, and clients may make names up:
   // one that is in use is drawn again.
   std::function<std::string()> new_lease_id = [] { return UniqueId(); };
+  // What only this farm's trackers can make of a text, and make of it again after a restart. Null:
+  // leases bear no seal, and any that fits is recreated.
+  std::function<std::string(std::string_view text)> seal = nullptr;
 };
 
 class Registry {
@@ -113,6 +118,7 @@ class Registry {
   struct Worker {
     v1::WorkerState state;
     int64_t gone_at_ms = 0;
+    int64_t heard_ms = 0;  // when it announced itself last
     int64_t grantable_from_ms = 0;
     bool announced = false;  // false: known from a renewed lease only
     uint64_t last_grant = 0;
@@ -155,7 +161,10 @@ class Registry {
   std::vector<Request*> WaitingInOrder();
 
   void Match();
-  std::string NewLeaseId() const;
+  std::string NewLeaseName() const;
+  std::string SealedId(std::string_view name, const v1::Lease& lease,
+                       std::string_view scheduler_id) const;
+  bool BearsOurSeal(const v1::Lease& lease, std::string_view scheduler_id) const;
   void Grant(Request& request, Worker& worker);
   Worker* PickWorker(const v1::AcquireRequest& request);
 
@@ -164,6 +173,8 @@ class Registry {
   void RemoveWorker(Workers::iterator worker, std::string_view why);
   void RememberReleased(const std::string& id);
   void RemoveRequest(Requests::iterator request);
+  Status CheckIsOneProcess(const Worker& known, const v1::WorkerState& state) const;
+  Status CheckAddressIsFree(const v1::WorkerState& state) const;
   void EvictAddress(const v1::WorkerState& state);
   void RevokeSurplus(Worker& worker);
 

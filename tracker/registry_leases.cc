@@ -7,6 +7,11 @@
 #include "tracker/registry.h"
 
 namespace kiln::tracker {
+namespace {
+
+constexpr size_t kSealDigits = 32;
+
+}  // namespace
 
 // ---- renewed and released
 // ---------------------------------------------------------------------------------
@@ -42,8 +47,34 @@ bool Registry::RenewOne(const v1::Lease& lease, const v1::RenewRequest& by) {
   return true;
 }
 
+// "NAME.SEAL"; the seal is of what the lease gives to whom. Lengths keep the parts apart.
+std::string Registry::SealedId(std::string_view name, const v1::Lease& lease,
+                               std::string_view scheduler_id) const {
+  if (!options_.seal) return std::string(name);
+  const v1::WorkerState& worker = lease.worker();
+  std::string text;
+  for (const std::string_view part :
+       {name, scheduler_id, std::string_view(worker.id()), std::string_view(worker.address()),
+        std::string_view(lease.user())}) {
+    text += fmt::format("{}:{},", part.size(), part);
+  }
+  text +=
+      fmt::format("{},{},{}", static_cast<int>(worker.kind()), worker.slots(), lease.priority());
+  return fmt::format("{}.{}", name, options_.seal(text).substr(0, kSealDigits));
+}
+
+bool Registry::BearsOurSeal(const v1::Lease& lease, std::string_view scheduler_id) const {
+  if (!options_.seal) return true;
+  const std::string_view id = lease.id();
+  const size_t dot = id.rfind('.');
+  if (dot == std::string_view::npos) return false;
+  // Sealed once more, so that the time of comparing says nothing of the seal itself.
+  return options_.seal(SealedId(id.substr(0, dot), lease, scheduler_id)) == options_.seal(id);
+}
+
 bool Registry::Recreate(const v1::Lease& lease, const v1::RenewRequest& by) {
   if (!CheckId("lease id", lease.id()).ok() || released_.count(lease.id()) > 0) return false;
+  if (!BearsOurSeal(lease, by.scheduler_id())) return false;
   Worker* worker = WorkerOfUnknownLease(lease.worker());
   if (worker == nullptr || worker->leases.size() >= worker->state.slots()) return false;
   LeaseEntry entry;

@@ -1,4 +1,5 @@
 // Leases of the registry: how they end, come back, and are wanted by others.
+#include <functional>
 #include <random>
 
 #include "tracker/registry_testing.h"
@@ -124,6 +125,53 @@ TEST(RegistryIdTest, ANameInUseIsDrawnAgain) {
   EXPECT_EQ(registry.Acquire(Ask("r1", "ann"), 0)->lease().id(), "b");
   registry.Release(ReleaseOf("eve", {"a"}), 0);
   EXPECT_EQ(registry.Acquire(Ask("r2", "ann"), 0)->lease().id(), "c") << "a was just released";
+}
+
+// A seal for tests.
+std::string Sealed(std::string_view key, std::string_view text) {
+  return fmt::format("{:016x}{:016x}", std::hash<std::string>()(fmt::format("{}{}", key, text)),
+                     std::hash<std::string>()(fmt::format("{}{}", text, key)));
+}
+
+// Whatever a client says that it holds: what no tracker of the farm has given is lost.
+TEST(RegistrySealTest, OnlyLeasesThatWereGivenAreRecreated) {
+  RegistryOptions options;
+  options.seal = [](std::string_view text) { return Sealed("ours", text); };
+  Registry before(options, 0);
+  ASSERT_OK(before.Announce(Worker("w", 4, {"cuda"}), 0));
+  const v1::Lease given = before.Acquire(Ask("r1", "ann", "cuda", 1), 0)->lease();
+  RegistryOptions others = options;
+  others.seal = [](std::string_view text) { return Sealed("theirs", text); };
+  Registry another(others, 0);
+  ASSERT_OK(another.Announce(Worker("w", 4, {"cuda"}), 0));
+  const v1::Lease of_another = another.Acquire(Ask("r1", "ann", "cuda", 1), 0)->lease();
+
+  const auto comes_back = [&](std::string_view user, const v1::Lease& lease) {
+    Registry again(options, 0);
+    const auto reply = again.Renew(RenewOf(user, {lease}), 10);
+    EXPECT_OK(reply);
+    const bool back = reply->lost_lease_ids().empty();
+    EXPECT_EQ(again.List(10).workers_size(), back ? 1 : 0);
+    return back;
+  };
+  EXPECT_TRUE(comes_back("ann", given));
+  EXPECT_FALSE(comes_back("bob", given));
+  EXPECT_FALSE(comes_back("ann", of_another));
+  const auto changed = [&](const auto& change) {
+    v1::Lease lease = given;
+    change(lease);
+    return comes_back("ann", lease);
+  };
+  EXPECT_TRUE(changed([](v1::Lease& l) { l.set_lease_ms(500); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.set_id("made-up"); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.set_id("x" + l.id()); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.mutable_id()->pop_back(); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.set_user("eve"); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.set_priority(9); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.mutable_worker()->set_id("v"); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.mutable_worker()->set_address("v:1"); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.mutable_worker()->set_slots(4096); }));
+  EXPECT_FALSE(changed([](v1::Lease& l) { l.mutable_worker()->set_kind(v1::BUILDER); }));
 }
 
 TEST(RegistryIdTest, IdsCannotBeForeseen) {

@@ -38,8 +38,13 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     if (Uniform(10) == 0) request.mutable_worker()->set_address("shared:1");
     request.set_leaving(Uniform(25) == 0);
     request.set_rejoining(Uniform(4) == 0);
-    ASSERT_OK(registry_->Announce(request, now_));
+    const auto announced = registry_->Announce(request, now_);
     model_.Advance(now_);
+    const int64_t interval = options_.deadline_ms / 4;
+    const bool is_refused =
+        !request.leaving() && model_.Contradicts(request.worker(), now_, interval + interval / 2);
+    ASSERT_EQ(announced.ok(), !is_refused) << StatusOf(announced);
+    if (is_refused) return;
     RegistryModel::W* w = model_.FindWorker(request.worker().id());
     if (request.leaving()) {
       if (w != nullptr) model_.DropWorker(request.worker().id());
@@ -57,6 +62,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     if (!w->announced && request.rejoining()) w->grantable_from = now_ + options_.refill_ms;
     w->announced = true;
     w->state = request.worker();
+    w->heard = now_;
     w->gone_at = now_ + options_.deadline_ms;
     while (model_.Busy(*w) > w->state.slots()) {
       const auto newest = std::find_if(
@@ -107,7 +113,8 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
       for (const RegistryModel::W& other : model_.workers) {
         if (other.state.address() == lease.worker().address()) return false;
       }
-      model_.workers.push_back({lease.worker(), model_.start + options_.deadline_ms, 0, false});
+      model_.workers.push_back(
+          {.state = lease.worker(), .gone_at = model_.start + options_.deadline_ms});
       w = &model_.workers.back();
     }
     if (model_.Busy(*w) >= w->state.slots()) return false;

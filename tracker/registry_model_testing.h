@@ -23,6 +23,7 @@ class RegistryModel {
   struct W {
     v1::WorkerState state;
     int64_t gone_at = 0;
+    int64_t heard = 0;
     int64_t grantable_from = 0;
     bool announced = false;
   };
@@ -70,6 +71,21 @@ class RegistryModel {
     for (const std::string& id : gone) DropWorker(id);
     std::erase_if(leases, [&](const L& l) { return now >= l.expires; });
     std::erase_if(waiting, [&](const R& r) { return now >= r.keep_until; });
+  }
+  // Whether the announcement says what cannot be, at this time.
+  bool Contradicts(const v1::WorkerState& state, int64_t now, int64_t patience) const {
+    for (const W& w : workers) {
+      const bool same_id = w.state.id() == state.id();
+      const bool same_address = w.state.address() == state.address();
+      if (same_id && !same_address) return true;
+      const bool other_is_new = std::none_of(workers.begin(), workers.end(), [&](const W& known) {
+        return known.state.id() == state.id();
+      });
+      if (!same_id && same_address && w.announced && other_is_new && now - w.heard < patience) {
+        return true;
+      }
+    }
+    return false;
   }
   int64_t HeldBy(v1::WorkerKind kind, const std::string& user) const {
     return std::count_if(leases.begin(), leases.end(), [&](const L& l) {

@@ -73,23 +73,23 @@ Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
   return best;
 }
 
-std::string Registry::NewLeaseId() const {
-  std::string id;
+std::string Registry::NewLeaseName() const {
+  std::string name;
   do {
-    id = options_.new_lease_id();
-  } while (leases_.contains(id) || released_.contains(id));
-  return id;
+    name = options_.new_lease_id();
+  } while (leases_.contains(name) || released_.contains(name));
+  return name;
 }
 
 void Registry::Grant(Request& request, Worker& worker) {
   const v1::AcquireRequest& asked = request.request;
   LeaseEntry entry;
   entry.serial = ++serial_;
-  entry.lease.set_id(NewLeaseId());
   *entry.lease.mutable_worker() = worker.state;
   entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(asked.lease_ms())));
   entry.lease.set_user(asked.user());
   entry.lease.set_priority(asked.priority());
+  entry.lease.set_id(SealedId(NewLeaseName(), entry.lease, asked.scheduler_id()));
   entry.scheduler_id = asked.scheduler_id();
   entry.request_id = asked.request_id();
   entry.kind = asked.kind();

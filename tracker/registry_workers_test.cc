@@ -30,14 +30,42 @@ TEST_F(RegistryTest, LeavingRemovesAtOnce) {
   EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
 }
 
+v1::AnnounceRequest WorkerAt(std::string_view id, std::string_view address) {
+  v1::AnnounceRequest request = Worker(id, 1, {"cuda"});
+  request.mutable_worker()->set_address(std::string(address));
+  return request;
+}
+
 TEST_F(RegistryTest, ANewProcessAtTheSameAddressReplacesTheDeadOne) {
   Announce(Worker("old", 1, {"cuda"}));
   const v1::Lease lease = Granted(Ask("r1", "ann"));
-  v1::AnnounceRequest fresh = Worker("new", 1, {"cuda"});
-  fresh.mutable_worker()->set_address("old:1");
-  Announce(fresh);
+  now_ms_ += 3'750;  // it should have announced itself after 2,500
+  Announce(WorkerAt("new", "old:1"));
   EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
   EXPECT_EQ(Granted(Ask("r2", "ann")).worker().id(), "new");
+}
+
+TEST_F(RegistryTest, AWorkerThatAnnouncesItselfKeepsItsAddress) {
+  Announce(Worker("w", 1, {"cuda"}));
+  const v1::Lease lease = Granted(Ask("r1", "ann"));
+  for (int i = 0; i < 10; ++i) {
+    now_ms_ += 2'500;
+    EXPECT_THAT(registry_.Announce(WorkerAt("eve", "w:1"), now_ms_),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         HasSubstr("worker 'w' is at w:1 and announced itself 2500 ms ago")));
+    Announce(Worker("w", 1, {"cuda"}));
+    EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), IsEmpty());
+  }
+  EXPECT_EQ(registry_.List(now_ms_).workers_size(), 1);
+}
+
+TEST_F(RegistryTest, AWorkerHasOneAddress) {
+  Announce(Worker("w", 1, {"cuda"}));
+  EXPECT_THAT(registry_.Announce(WorkerAt("w", "eve:1"), now_ms_),
+              StatusIs(StatusCode::kInvalidArgument,
+                       "worker 'w' was announced at w:1 and now at eve:1; one process has one "
+                       "address"));
+  EXPECT_EQ(registry_.List(now_ms_).workers(0).address(), "w:1");
 }
 
 TEST_F(RegistryTest, TellsOperatorsWhatHappened) {
