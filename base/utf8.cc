@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 namespace kiln {
@@ -39,6 +40,53 @@ size_t AsciiLength(std::string_view text) {
   return length;
 }
 
+// The number of a valid character.
+uint32_t NumberOf(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character[0]);
+  if (character.size() == 1) return lead;
+  uint32_t number = lead & (0x7Fu >> character.size());
+  for (const char c : character.substr(1)) number = number << 6 | (static_cast<uint8_t>(c) & 0x3F);
+  return number;
+}
+
+// Calls visit(bytes, number) for each; no bytes for one that is no UTF-8.
+template <typename Visit>
+void ForEachCharacter(std::string_view text, const Visit& visit) {
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    visit(text.substr(0, length), length == 0 ? 0u : NumberOf(text.substr(0, length)));
+    text.remove_prefix(std::max<size_t>(length, 1));
+  }
+}
+
+bool IsControl(uint32_t number) { return number < 0x20 || (number >= 0x7F && number <= 0x9F); }
+
+// First and last numbers.
+struct Range {
+  uint32_t first, last;
+};
+
+// Unicode's Default_Ignorable_Code_Point, the separators of lines and paragraphs, and the marks of
+// annotations.
+constexpr Range kUnseen[] = {
+    {0xAD, 0xAD},       {0x34F, 0x34F},     {0x61C, 0x61C},   {0x115F, 0x1160}, {0x17B4, 0x17B5},
+    {0x180B, 0x180F},   {0x200B, 0x200F},   {0x2028, 0x202E}, {0x2060, 0x206F}, {0x3164, 0x3164},
+    {0xFE00, 0xFE0F},   {0xFEFF, 0xFEFF},   {0xFFA0, 0xFFA0}, {0xFFF0, 0xFFFB}, {0x1BCA0, 0x1BCA3},
+    {0x1D173, 0x1D17A}, {0xE0000, 0xE0FFF},
+};
+
+bool IsUnseen(uint32_t number) {
+  return number >= 0x80 && std::ranges::any_of(kUnseen, [number](const Range& range) {
+           return number >= range.first && number <= range.last;
+         });
+}
+
+void AppendNumber(const char* format, uint32_t number, std::string& text) {
+  char escaped[16];
+  std::snprintf(escaped, sizeof(escaped), format, number);
+  text += escaped;
+}
+
 }  // namespace
 
 bool IsUtf8(std::string_view text) {
@@ -67,13 +115,34 @@ std::string ValidUtf8(std::string_view text) {
 }
 
 std::string Printable(std::string_view text) {
-  std::string printable = ValidUtf8(text);
-  for (size_t i = 0; i < printable.size(); ++i) {
-    const auto c = static_cast<unsigned char>(printable[i]);
-    if ((c < ' ' && c != '\n') || c == 127) printable[i] = ' ';
-    if (c != 0xC2 || static_cast<unsigned char>(printable[i + 1]) >= 0xA0) continue;
-    printable.replace(i, 2, " ");
-  }
+  std::string printable;
+  ForEachCharacter(text, [&](std::string_view bytes, uint32_t number) {
+    if (bytes.empty()) {
+      printable += '?';
+    } else if (number != '\n' && IsControl(number)) {
+      printable += ' ';
+    } else if (IsUnseen(number)) {
+      AppendNumber("\\u{%04X}", number, printable);
+    } else {
+      printable += bytes;
+    }
+  });
+  return printable;
+}
+
+std::string PrintableJson(std::string_view json) {
+  std::string printable;
+  ForEachCharacter(json, [&](std::string_view bytes, uint32_t number) {
+    // What lies below 0x20 stands between the values, or is escaped already.
+    if (number < 0x7F || (!IsControl(number) && !IsUnseen(number))) {
+      printable += bytes;
+    } else if (number < 0x10000) {
+      AppendNumber("\\u%04x", number, printable);
+    } else {
+      AppendNumber("\\u%04x", 0xD800 + ((number - 0x10000) >> 10), printable);
+      AppendNumber("\\u%04x", 0xDC00 + (number & 0x3FF), printable);
+    }
+  });
   return printable;
 }
 

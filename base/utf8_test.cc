@@ -39,6 +39,29 @@ TEST(PrintableTest, ControlCharactersButLineFeedsAreSpaces) {
       << "U+009B begins commands, too";
 }
 
+// A name with them reads as another one: "abc" turned round, or nothing at all.
+TEST(PrintableTest, CharactersThatCannotBeSeenStandAsTheirNumbers) {
+  EXPECT_EQ(Printable("a\u202Ecba\u2066z\u200E"), "a\\u{202E}cba\\u{2066}z\\u{200E}");
+  EXPECT_EQ(Printable("\u061C\u00AD\u200B\uFEFF\U000E0041"),
+            "\\u{061C}\\u{00AD}\\u{200B}\\u{FEFF}\\u{E0041}");
+  EXPECT_EQ(Printable("a\u2028b"), "a\\u{2028}b") << "a line break of its own";
+  for (const uint32_t number : {0x202Au, 0x202Bu, 0x202Cu, 0x202Du, 0x202Eu, 0x2066u, 0x2067u,
+                                0x2068u, 0x2069u, 0x200Eu, 0x200Fu}) {
+    const std::string text = {static_cast<char>(0xE0 | number >> 12),
+                              static_cast<char>(0x80 | (number >> 6 & 0x3F)),
+                              static_cast<char>(0x80 | (number & 0x3F))};
+    EXPECT_NE(Printable(text), text) << number;
+    EXPECT_NE(OneLine(text), text) << number;
+  }
+  EXPECT_EQ(Printable("naïve Δx ≤ 3 µs 東京 😀"), "naïve Δx ≤ 3 µs 東京 😀");
+}
+
+TEST(PrintableJsonTest, KeepsItsMeaning) {
+  EXPECT_EQ(PrintableJson("{\"a\": \"x\u202Ey\u009B\x7F é\"}\n"),
+            "{\"a\": \"x\\u202ey\\u009b\\u007f é\"}\n");
+  EXPECT_EQ(PrintableJson("\"\U000E0041\""), "\"\\udb40\\udc41\"");
+}
+
 TEST(OneLineTest, ControlCharactersAreSpaces) {
   EXPECT_EQ(OneLine("\n two\r\nlines\t\x1b[31m\xff\x7f "), "two  lines  [31m?");
   EXPECT_EQ(OneLine("\n\n"), "");

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "client/view/format.h"
 #include "client/view/variant_groups.h"
 #include "compiler/handwritten/kernel_point.h"
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 // Messages of programs may hold any bytes.
 std::string Print(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return PrintableJson(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
 // JSON has no way to say "not known" but null.
