@@ -30,7 +30,8 @@ constexpr int kReadBytes = 64 << 10;
 constexpr size_t kRequestsInMemory = 8;
 // From accepting a connection to the first frame of its client.
 constexpr int kHandshakeMs = 10'000;
-constexpr int kCallsOfConnection = 1'000;
+// As many requests as may wait at a tracker are calls of one scheduler's connection.
+constexpr int kCallsOfConnection = 12'000;
 constexpr size_t kMostConnections = 20'000;
 // A connection has two descriptors, and half of them are for all else.
 constexpr int64_t kDescriptorsForConnection = 4;
