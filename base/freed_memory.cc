@@ -1,14 +1,35 @@
 #include "base/freed_memory.h"
 
 #include <malloc.h>
+#include <unistd.h>
+
+#include <fstream>
 
 namespace kiln {
+namespace {
+
+// Memory of this process that is no file's.
+int64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t size = 0, resident = 0, of_files = 0;
+  statm >> size >> resident >> of_files;
+  return (resident - of_files) * sysconf(_SC_PAGE_SIZE);
+}
+
+}  // namespace
 
 void KeepFreedMemory() {
-  mallopt(M_TRIM_THRESHOLD, 256 << 20);
+  mallopt(M_TRIM_THRESHOLD, static_cast<int>(kFreedBytesToKeep));
   // Larger ones are the system's each time. Setting the one limit would freeze the other at its
   // small default.
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
+}
+
+void GiveBackFreedMemory(int64_t keep_bytes) {
+  // What the library counts as free includes what it has given back already.
+  const struct mallinfo2 all = mallinfo2();
+  const int64_t freed_bytes = ResidentBytes() - static_cast<int64_t>(all.uordblks + all.hblkhd);
+  if (freed_bytes > keep_bytes) malloc_trim(0);
 }
 
 }  // namespace kiln

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/freed_memory.h"
 #include "base/log.h"
 #include "scheduler/calibrations.h"
 #include "scheduler/device_keys.h"
@@ -239,6 +240,7 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
   KILN_RETURN_IF_ERROR(store_.AddRound(row).status());
   KILN_RETURN_IF_ERROR(KeepProgress());
   context_.changed(job_.id);
+  GiveBackFreedMemory(kFreedBytesToKeep);
   return OkStatus();
 }
 

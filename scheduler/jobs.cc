@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/digest.h"
+#include "base/freed_memory.h"
 #include "base/log.h"
 #include "base/unique_id.h"
 #include "scheduler/computations.h"
@@ -304,9 +305,9 @@ void Jobs::RunLoop() {
     changed_.wait(lock, [this] { return stopping_ || MostUrgent() != queue_.end(); });
     if (stopping_) return;
     const auto job = MostUrgent();
-    const auto run = std::make_shared<JobRun>(context_, *job);
+    auto run = std::make_shared<JobRun>(context_, *job);
     queue_.erase(job);
-    const std::string& id = run->job().id;
+    const std::string id = run->job().id;
     running_[id] = run;
     lock.unlock();
     RunJob(*run);
@@ -315,6 +316,8 @@ void Jobs::RunLoop() {
     changed_.notify_all();
     lock.unlock();
     events_.Notify(id);
+    run.reset();
+    GiveBackFreedMemory();
     lock.lock();
   }
 }

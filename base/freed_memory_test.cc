@@ -1,0 +1,63 @@
+#include "base/freed_memory.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kMiB = 1 << 20;
+
+int64_t ResidentMib() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * sysconf(_SC_PAGE_SIZE) / kMiB;
+}
+
+// What a search does: threads fill heaps with small things, keep a few of them, drop the rest.
+std::vector<std::unique_ptr<std::vector<char>>> FillAndDrop(int threads, int mib) {
+  std::vector<std::vector<std::unique_ptr<std::vector<char>>>> kept(threads);
+  {
+    std::vector<std::jthread> workers;
+    for (int t = 0; t < threads; ++t) {
+      workers.emplace_back([&, t] {
+        std::vector<std::unique_ptr<std::vector<char>>> all;
+        for (int i = 0; i < mib * 64; ++i)
+          all.push_back(std::make_unique<std::vector<char>>(16 << 10, 'x'));
+        // The last ones hold the ends of the heaps.
+        for (int i = 0; i < 3; ++i) {
+          kept[t].push_back(std::move(all.back()));
+          all.pop_back();
+        }
+      });
+    }
+  }
+  std::vector<std::unique_ptr<std::vector<char>>> rest;
+  for (auto& some : kept) {
+    for (auto& one : some) rest.push_back(std::move(one));
+  }
+  return rest;
+}
+
+TEST(FreedMemoryTest, WhatIsFreedGoesBack) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have allocators of their own";
+#endif
+  KeepFreedMemory();
+  const int64_t before = ResidentMib();
+  const auto kept = FillAndDrop(/*threads=*/6, /*mib=*/40);
+  EXPECT_GT(ResidentMib() - before, 150) << "the heaps keep it";
+  GiveBackFreedMemory(kFreedBytesToKeep * 4);
+  EXPECT_GT(ResidentMib() - before, 150) << "it is less than is to be kept";
+  GiveBackFreedMemory();
+  EXPECT_LT(ResidentMib() - before, 40);
+}
+
+}  // namespace
+}  // namespace kiln

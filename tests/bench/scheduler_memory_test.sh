@@ -1,0 +1,6 @@
+#!/bin/bash
+# The bench of a scheduler's memory with few and short jobs: what they took is given back.
+set -euo pipefail
+kiln=$TEST_SRCDIR/$TEST_WORKSPACE/client/cli/kiln
+cd "$TEST_SRCDIR/$TEST_WORKSPACE/tests/bench"
+/usr/bin/python3 -B scheduler_memory.py "$kiln" --jobs 6 --trials 32 --most-growth-mib 60
