@@ -75,7 +75,10 @@ void GraphBuilder::Rename(ValueId value, std::string name) {
 }
 
 StatusOr<ValueId> GraphBuilder::Input(std::string name, TensorType type) {
-  KILN_RETURN_IF_ERROR(Annotate(CheckTensorType(type), fmt::format("input '{}'", name)));
+  // Of tensors without elements all else must hold, too. No node can read them.
+  TensorType with_elements = type;
+  std::ranges::replace(with_elements.shape, 0, 1);
+  KILN_RETURN_IF_ERROR(Annotate(CheckTensorType(with_elements), fmt::format("input '{}'", name)));
   const ValueId id = AddValue(std::move(name), std::move(type));
   graph_.inputs_.push_back(id);
   return id;

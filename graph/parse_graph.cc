@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <unordered_map>
@@ -82,10 +83,12 @@ class Parser {
     while (!tokens_.TakeSymbol("]")) {
       if (!type.shape.empty()) KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol(",", "or ']'"));
       KILN_ASSIGN_OR_RETURN(const int64_t extent,
-                            tokens_.ExpectInt("an extent", 1, dag::kMaxElements));
+                            tokens_.ExpectInt("an extent", 0, dag::kMaxElements));
       type.shape.push_back(extent);
     }
-    if (Status status = CheckTensorType(type); !status.ok()) return At(token, status);
+    TensorType with_elements = type;
+    std::ranges::replace(with_elements.shape, 0, 1);
+    if (Status status = CheckTensorType(with_elements); !status.ok()) return At(token, status);
     return type;
   }
 

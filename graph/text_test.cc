@@ -100,7 +100,7 @@ TEST(GraphTextTest, Refusals) {
       {"", "no outputs"},
       {"output x", "line 1, column 8: there is no value 'x' before this"},
       {"input x: float32[2]\ninput x: float32[2]\noutput x", "there is a value 'x' already"},
-      {"input x: float32[0]\noutput x", "an extent"},
+      {"input x: float32[-1]\noutput x", "an extent"},
       {"input x: float33[2]\noutput x", "unknown type 'float33'"},
       {"input x: float32[2]\ny = reluu(x)\noutput y", "did you mean relu"},
       {"input x: float32[2]\ny = relu(x, x)\noutput y", "relu: got 2 inputs, expected 1"},

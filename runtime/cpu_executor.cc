@@ -220,9 +220,9 @@ Status CpuExecutor::SetInputs(std::span<const void* const> pointers) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const int32_t buffer = inputs()[i].buffer;
     void* pointer = const_cast<void*>(pointers[i]);
-    if (!IsAligned(buffer, pointer)) {
+    const int64_t bytes = network().buffers[static_cast<size_t>(buffer)].bytes;
+    if (bytes > 0 && !IsAligned(buffer, pointer)) {
       KILN_ASSIGN_OR_RETURN(void* staged, Staged(buffer));
-      const int64_t bytes = network().buffers[static_cast<size_t>(buffer)].bytes;
       std::memcpy(staged, pointer, static_cast<size_t>(bytes));
       pointer = staged;
     }
@@ -236,7 +236,7 @@ void CpuExecutor::CopyOutputs(std::span<void* const> pointers) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const Region region = RegionOf(network(), outputs()[i].buffer);
     const std::byte* from = BaseOf(region.root) + region.offset;
-    if (from != pointers[i]) {
+    if (region.bytes > 0 && from != pointers[i]) {
       std::memcpy(pointers[i], from, static_cast<size_t>(region.bytes));
     }
   }

@@ -411,6 +411,7 @@ Status CudaExecutor::SetInputs(std::span<const void* const> pointers) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const NetworkTensor& input = inputs()[i];
     const NetworkBuffer& buffer = network().buffers[static_cast<size_t>(input.buffer)];
+    if (buffer.bytes == 0) continue;  // no kernel reads it
     auto address = reinterpret_cast<CuPointer>(pointers[i]);
     KILN_ASSIGN_OR_RETURN(const bool on_gpu, IsOnGpu(pointers[i], input.name));
     if (!on_gpu || address % static_cast<CuPointer>(buffer.alignment_bytes) != 0) {
@@ -457,7 +458,7 @@ Status CudaExecutor::CopyOutputs(std::span<void* const> pointers) {
     const Region region = RegionOf(network(), output.buffer);
     const CuPointer from = AddressOf(region);
     const auto to = reinterpret_cast<CuPointer>(pointers[i]);
-    if (from == to) continue;
+    if (from == to || region.bytes == 0) continue;
     KILN_ASSIGN_OR_RETURN(const bool on_gpu, IsOnGpu(pointers[i], output.name));
     const auto bytes = static_cast<size_t>(region.bytes);
     const CuStream stream = run_stream_[0].get();

@@ -98,10 +98,13 @@ Status CheckDevice(KilnDLDevice of, KilnDLDevice network) {
 }
 
 Status CheckTensor(const KilnDLTensor* tensor, const NetworkTensor& wanted, KilnDLDevice device) {
-  if (tensor == nullptr || tensor->data == nullptr) return InvalidArgument("it is NULL");
+  const bool is_empty =
+      std::find(wanted.shape.begin(), wanted.shape.end(), 0) != wanted.shape.end();
+  if (tensor == nullptr || (tensor->data == nullptr && !is_empty))
+    return InvalidArgument("it is NULL");
   KILN_RETURN_IF_ERROR(CheckType(tensor->dtype, wanted));
   KILN_RETURN_IF_ERROR(CheckShape(*tensor, wanted));
-  KILN_RETURN_IF_ERROR(CheckContiguous(*tensor));
+  if (!is_empty) KILN_RETURN_IF_ERROR(CheckContiguous(*tensor));
   return CheckDevice(tensor->device, device);
 }
 

@@ -21,7 +21,8 @@ Status CheckPointers(std::string_view what, std::span<const NetworkTensor> tenso
                            tensors.size());
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (pointers[i] != nullptr) continue;
+    const bool is_empty = std::ranges::find(tensors[i].shape, 0) != tensors[i].shape.end();
+    if (pointers[i] != nullptr || is_empty) continue;
     return InvalidArgument("the pointer to '{}' ({} {}) is null", tensors[i].name, what, i);
   }
   return OkStatus();
@@ -40,11 +41,13 @@ Status CheckApart(const Network& network, std::span<const void* const> inputs,
   const auto add = [&](std::string_view what, const NetworkTensor& tensor, const void* pointer) {
     const auto begin = reinterpret_cast<uintptr_t>(pointer);
     const int64_t bytes = network.buffers[static_cast<size_t>(tensor.buffer)].bytes;
+    if (bytes == 0) return false;
     all.push_back({what, &tensor, begin, begin + static_cast<uintptr_t>(bytes)});
+    return true;
   };
   for (size_t i = 0; i < inputs.size(); ++i) add("input", network.inputs[i], inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    add("output", network.outputs[i], outputs[i]);
+    if (!add("output", network.outputs[i], outputs[i])) continue;
     const Given output = all.back();
     for (const Given& other : std::span(all).first(all.size() - 1)) {
       if (output.begin >= other.end || other.begin >= output.end) continue;

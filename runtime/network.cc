@@ -77,8 +77,11 @@ Status CheckView(const Network& network, const NetworkBuffer& buffer) {
 
 Status CheckBuffer(const Network& network, size_t number) {
   const NetworkBuffer& buffer = network.buffers[number];
-  if (buffer.bytes < 1 || buffer.bytes > kMostBytes) {
-    return InvalidArgument("its size is {} bytes, expected 1 to 2^46", buffer.bytes);
+  // Inputs and constants may have no elements.
+  const bool may_be_empty = buffer.place == Place::kInput || buffer.place == Place::kConstant;
+  const int64_t least = may_be_empty ? 0 : 1;
+  if (buffer.bytes < least || buffer.bytes > kMostBytes) {
+    return InvalidArgument("its size is {} bytes, expected {} to 2^46", buffer.bytes, least);
   }
   const int64_t alignment = buffer.alignment_bytes;
   if (alignment < 1 || alignment > kMostAlignmentBytes ||
@@ -124,7 +127,7 @@ Status CheckTensor(const Network& network, const NetworkTensor& tensor) {
   KILN_ASSIGN_OR_RETURN(const DType dtype, ParseDType(tensor.dtype));
   KILN_RETURN_IF_ERROR(CheckCount("dimensions", tensor.shape.size(), kMostDimensions));
   for (int64_t extent : tensor.shape) {
-    if (extent < 1) return InvalidArgument("an extent of its shape is {}", extent);
+    if (extent < 0) return InvalidArgument("an extent of its shape is {}", extent);
   }
   KILN_RETURN_IF_ERROR(CheckNumber("buffer", tensor.buffer, network.buffers.size()));
   KILN_RETURN_IF_ERROR(CheckTensorPacking(tensor));

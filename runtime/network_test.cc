@@ -108,6 +108,18 @@ TEST(NetworkTest, RefusesBuffers) {
               HasSubstr("constants 1 and 2 overlap"));
 }
 
+// A tensor without elements enters a network, and no kernel reads it.
+TEST(NetworkTest, InputsMayHaveNoElements) {
+  Network network = SmallNetwork();
+  network.buffers.push_back({.place = Place::kInput, .bytes = 0});
+  network.inputs.push_back({.name = "nothing",
+                            .dtype = "int64",
+                            .shape = {3, 0},
+                            .buffer = static_cast<int32_t>(network.buffers.size()) - 1});
+  ASSERT_OK(PlaceBuffers(network));
+  EXPECT_OK(CheckNetwork(network));
+}
+
 TEST(NetworkTest, RefusesViews) {
   EXPECT_THAT(RefusalOf([](Network& n) { n.buffers[5].viewed = 5; }),
               HasSubstr("a view of buffer 5, which is a view itself"));
@@ -130,8 +142,10 @@ TEST(NetworkTest, RefusesInputsAndOutputs) {
               HasSubstr("input 'x': unknown dtype 'float31'"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.inputs[0].shape = {5}; }),
               HasSubstr("it takes 20 bytes, its buffer 0 has 16"));
+  EXPECT_THAT(RefusalOf([](Network& n) { n.outputs[0].shape = {-1}; }),
+              HasSubstr("output 'y': an extent of its shape is -1"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.outputs[0].shape = {0}; }),
-              HasSubstr("output 'y': an extent of its shape is 0"));
+              HasSubstr("it takes 0 bytes, its buffer"));
   EXPECT_THAT(
       RefusalOf([](Network& n) { n.inputs[0].shape = {int64_t{1} << 62, int64_t{1} << 62}; }),
       HasSubstr("9223372036854775807 bytes"));

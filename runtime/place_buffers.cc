@@ -18,7 +18,8 @@ Status CheckPlaceable(const Network& network) {
   };
   for (const NetworkBuffer& buffer : network.buffers) {
     KILN_RETURN_IF_ERROR(check(buffer.viewed));
-    if (buffer.bytes >= 1 && buffer.alignment_bytes >= 1) continue;
+    const bool may_be_empty = buffer.place == Place::kInput || buffer.place == Place::kConstant;
+    if (buffer.bytes >= (may_be_empty ? 0 : 1) && buffer.alignment_bytes >= 1) continue;
     return InvalidArgument("a buffer has {} bytes and alignment {}", buffer.bytes,
                            buffer.alignment_bytes);
   }

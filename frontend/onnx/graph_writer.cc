@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/integers.h"
+#include "frontend/onnx/empty_tensors.h"
 #include "frontend/onnx/evaluate_known.h"
 
 namespace kiln::frontend {
@@ -66,12 +67,14 @@ StatusOr<Graph> Pruned(const Graph& graph) {
 StatusOr<Tensor> GraphWriter::Input(std::string name, graph::TensorType type) {
   KILN_ASSIGN_OR_RETURN(const ValueId id, builder_.Input(std::move(name), type));
   is_named_.resize(static_cast<size_t>(builder_.num_values()), true);
+  // Nodes see what it is, and none of them reads it.
+  if (Tensor empty = Tensor::Empty(type); empty.is_empty()) return empty;
   return Tensor{Tensor::State::kValue, std::move(type), nullptr, id};
 }
 
 StatusOr<ValueId> GraphWriter::IdOf(const Tensor& tensor) {
   if (!tensor.exists() || tensor.id != graph::kAbsent) return tensor.id;
-  if (tensor.is_empty())
+  if (tensor.is_empty() && tensor.constant == nullptr)
     return Unimplemented("a tensor without elements, {}", graph::TypeText(tensor.type));
   ValueId& id = constants_.try_emplace(tensor.constant.get(), graph::kAbsent).first->second;
   if (id == graph::kAbsent) id = builder_.Add(tensor.name, tensor.constant);
@@ -83,6 +86,7 @@ StatusOr<std::vector<Tensor>> GraphWriter::Add(std::string_view op, std::span<co
                                                graph::Attributes attributes,
                                                const std::string& origin) {
   KILN_RETURN_IF_ERROR(Spend(kStepsOfNode));
+  if (HasEmpty(inputs)) return EvaluateEmpty(op, inputs, attributes);
   KILN_ASSIGN_OR_RETURN(std::optional<std::vector<Tensor>> known,
                         EvaluateKnown(op, inputs, attributes, origin, budget_));
   if (known) return *std::move(known);
@@ -116,10 +120,14 @@ void GraphWriter::Name(const Tensor& tensor, const std::string& name) {
 
 Status GraphWriter::Output(const Tensor& tensor, const std::string& name) {
   Tensor named = tensor;
+  // A constant, whatever made it.
+  if (named.is_empty()) {
+    KILN_ASSIGN_OR_RETURN(named.constant, graph::Constant::FromMemory(tensor.type, nullptr, {}));
+  }
   if (named.id == graph::kAbsent && !constants_.contains(named.constant.get())) named.name = name;
   KILN_ASSIGN_OR_RETURN(ValueId id, IdOf(named));
   // An input, a constant or another output under its own name.
-  if (builder_.value(id).name != name) {
+  if (builder_.value(id).name != name && !named.is_empty()) {
     KILN_ASSIGN_OR_RETURN(id, builder_.AddOne("identity", {id}, {}, name));
     is_named_.resize(static_cast<size_t>(builder_.num_values()), true);
   }

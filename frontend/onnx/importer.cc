@@ -106,13 +106,8 @@ Status Importer::AddInitializers(::onnx::GraphProto& graph, Scope& scope) {
 // An input that the graph can't have is reported and missing; so is one whose extents are open, of
 // which AddInputs tells.
 StatusOr<Tensor> Importer::AddInput(const InputType& input) {
-  const bool is_empty = std::ranges::find(input.shape, 0) != input.shape.end();
   StatusOr<ir::Type> element = ElementType(input.element);
-  if (!input.kind.empty()) {
-    element = Unimplemented("it is {}; Kiln has tensors", input.kind);
-  } else if (element.ok() && is_empty) {
-    element = Unimplemented("a tensor without elements");
-  }
+  if (!input.kind.empty()) element = Unimplemented("it is {}; Kiln has tensors", input.kind);
   if (!element.ok()) {
     unsupported_.Add(fmt::format("input '{}'", input.name), {},
                      std::string(Message(element.status())));

@@ -1,4 +1,5 @@
-// Integers of 8 and 16 bits and unsigned ones: what enters a network, what it computes, what leaves it.
+// Integers of 8 and 16 bits and unsigned ones: what enters a network, what it computes, what leaves
+// it.
 #include <fmt/format.h>
 
 #include <algorithm>

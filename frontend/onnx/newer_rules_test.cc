@@ -8,6 +8,7 @@ namespace kiln::frontend {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 ir::NDArray OutputOf(const TestNode& node) { return RunNode(node)[0]; }
 
@@ -118,6 +119,214 @@ TEST(NewerRulesTest, GatedActivations) {
   ExpectNear(
       OutputOf({.op = "SwiGLU", .version = 28, .attributes = {{"alpha", 1.5}}, .inputs = {a, b}}),
       Floats({3}, want));
+}
+
+// Element (b, i, k) of arrays of three dimensions.
+double At(const ir::NDArray& array, std::vector<int64_t> index) {
+  return array.GetDouble(array.Flatten(index));
+}
+
+TEST(NewerRulesTest, CachesAreWrittenWhereTheBatchSays) {
+  const ir::NDArray cache = Floats({2, 4, 1}, {0, 1, 2, 3, 4, 5, 6, 7});
+  const ir::NDArray update = Floats({2, 2, 1}, {10, 11, 12, 13});
+  const auto run = [&](const char* mode, std::vector<int64_t> where) {
+    return Doubles(OutputOf({.op = "TensorScatter",
+                             .version = 24,
+                             .attributes = {{"mode", std::string(mode)}},
+                             .inputs = {cache, update, Ints(std::move(where))}}));
+  };
+  EXPECT_THAT(run("linear", {1, 2}), ElementsAre(0, 10, 11, 3, 4, 5, 12, 13));
+  EXPECT_THAT(run("circular", {3, 0}), ElementsAre(11, 1, 2, 10, 12, 13, 6, 7));
+  EXPECT_THAT(Doubles(OutputOf({.op = "TensorScatter", .version = 24, .inputs = {cache, update}})),
+              ElementsAre(10, 11, 2, 3, 12, 13, 6, 7));
+}
+
+// Step by step it gives what it gives of all steps at once.
+TEST(NewerRulesTest, ConvolutionsOverThePast) {
+  const ir::NDArray x = SmallFloats({1, 2, 5}, 1), w = SmallFloats({2, 1, 3}, 2);
+  const auto run = [&](const ir::NDArray& steps, const ir::NDArray& state) {
+    return RunNode({.op = "CausalConvWithState",
+                    .version = 27,
+                    .inputs = {steps, w, Floats({2}, {1, 2}), state},
+                    .outputs = 2});
+  };
+  const ir::NDArray zeros(ir::kFloat32, {1, 2, 2});
+  const ir::NDArray all = run(x, zeros)[0];
+  for (int64_t c = 0; c < 2; ++c) {
+    for (int64_t t = 0; t < 5; ++t) {
+      double want = 1.0 + static_cast<double>(c);
+      for (int64_t k = 0; k < 3; ++k)
+        if (t + k >= 2) want += At(w, {c, 0, k}) * At(x, {0, c, t + k - 2});
+      EXPECT_NEAR(At(all, {0, c, t}), want, 1e-5);
+    }
+  }
+  ir::NDArray state = zeros;
+  for (int64_t t = 0; t < 5; ++t) {
+    const ir::NDArray step = Floats({1, 2, 1}, {At(x, {0, 0, t}), At(x, {0, 1, t})});
+    const auto outputs = run(step, state);
+    for (int64_t c = 0; c < 2; ++c)
+      EXPECT_NEAR(At(outputs[0], {0, c, 0}), At(all, {0, c, t}), 1e-5);
+    state = outputs[1];
+  }
+}
+
+TEST(NewerRulesTest, LinearAttention) {
+  const int64_t steps = 3, heads = 2, size = 2;
+  const ir::NDArray q = SmallFloats({1, steps, 2 * heads * size}, 1),
+                    k = SmallFloats({1, steps, heads * size}, 2),
+                    v = SmallFloats({1, steps, heads * size}, 3),
+                    g = SmallFloats({1, steps, heads}, 4), beta = SmallFloats({1, steps, heads}, 5);
+  const ir::NDArray found =
+      OutputOf({.op = "LinearAttention",
+                .version = 27,
+                .attributes = {{"q_num_heads", 2 * heads}, {"kv_num_heads", heads}, {"scale", 0.5}},
+                .inputs = {q, k, v, ir::NDArray(ir::kFloat32, {1, heads, size, size}), g, beta}});
+  for (int64_t h = 0; h < heads; ++h) {
+    double state[2][2] = {};
+    for (int64_t t = 0; t < steps; ++t) {
+      const double decay = std::exp(At(g, {0, t, h}));
+      double change[2];
+      for (int64_t c = 0; c < size; ++c) {
+        double there = 0;
+        for (int64_t r = 0; r < size; ++r)
+          there += (state[r][c] *= decay) * At(k, {0, t, h * size + r});
+        change[c] = At(beta, {0, t, h}) * (At(v, {0, t, h * size + c}) - there);
+      }
+      for (int64_t r = 0; r < size; ++r)
+        for (int64_t c = 0; c < size; ++c) state[r][c] += At(k, {0, t, h * size + r}) * change[c];
+      for (int64_t reader = 2 * h; reader < 2 * h + 2; ++reader) {
+        for (int64_t c = 0; c < size; ++c) {
+          double want = 0;
+          for (int64_t r = 0; r < size; ++r)
+            want += 0.5 * At(q, {0, t, reader * size + r}) * state[r][c];
+          EXPECT_NEAR(At(found, {0, t, reader * size + c}), want, 1e-3 * (1 + std::abs(want)));
+        }
+      }
+    }
+  }
+}
+
+TEST(NewerRulesTest, Determinants) {
+  const ir::NDArray x = Floats({3, 3, 3}, {2, 0, 1, 1, 3, 2, 1, 1, 4,    //
+                                           0, 1, 0, 1, 0, 0, 0, 0, 5,    // a pivot in another row
+                                           1, 2, 3, 2, 4, 6, 1, 1, 1});  // of rank 2
+  ExpectNear(OutputOf({.op = "Det", .version = 22, .inputs = {x}}), Floats({3}, {18, -5, 0}));
+}
+
+TEST(NewerRulesTest, SequencesAreCounted) {
+  const ir::NDArray x = Ints({1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8});
+  const auto run = [&](const char* mode, int64_t skips, std::vector<double> weights) {
+    TestAttributes attributes = {
+        {"mode", std::string(mode)},
+        {"min_gram_length", int64_t{1}},
+        {"max_gram_length", int64_t{2}},
+        {"max_skip_count", skips},
+        {"ngram_counts", std::vector<int64_t>{0, 4}},
+        {"ngram_indexes", std::vector<int64_t>{0, 1, 2, 3, 4, 5, 6}},
+        {"pool_int64s", std::vector<int64_t>{2, 3, 5, 4, 5, 6, 7, 8, 6, 7}}};
+    if (!weights.empty()) attributes["weights"] = weights;
+    return Doubles(
+        OutputOf({.op = "TfIdfVectorizer", .version = 9, .attributes = attributes, .inputs = {x}}));
+  };
+  // 3 and 5; then (5, 6), (7, 8) and (6, 7), one after the other.
+  EXPECT_THAT(run("TF", 0, {}), ElementsAre(0, 3, 1, 0, 1, 1, 1));
+  // Also those with one or two between.
+  EXPECT_THAT(run("TF", 2, {}), ElementsAre(0, 3, 1, 0, 1, 2, 1));
+  EXPECT_THAT(run("IDF", 0, {}), ElementsAre(0, 1, 1, 0, 1, 1, 1));
+  EXPECT_THAT(run("TFIDF", 0, {1, 2, 3, 4, 5, 6, 7}), ElementsAre(0, 6, 3, 0, 5, 6, 7));
+}
+
+// A deformed convolution without offsets is a convolution; moved by a whole element, that of a moved
+// image.
+TEST(NewerRulesTest, DeformedConvolutions) {
+  const ir::NDArray x = SmallFloats({1, 2, 5, 5}, 1), w = SmallFloats({2, 1, 2, 2}, 2);
+  ir::NDArray offset(ir::kFloat32, {1, 8, 4, 4});
+  const auto run = [&] {
+    return OutputOf(
+        {.op = "DeformConv",
+         .version = 19,
+         .attributes = {{"group", int64_t{2}}, {"pads", std::vector<int64_t>{0, 0, 0, 0}}},
+         .inputs = {x, w, offset}});
+  };
+  const ir::NDArray plain =
+      OutputOf({.op = "Conv", .attributes = {{"group", int64_t{2}}}, .inputs = {x, w}});
+  ExpectNear(run(), plain);
+  for (int64_t i = 0; i < offset.num_elements(); ++i) offset.SetDouble(i, i / 16 % 2 == 0 ? 1 : 0);
+  const ir::NDArray moved = run();
+  for (int64_t c = 0; c < 2; ++c)
+    for (int64_t i = 0; i < 3; ++i)
+      for (int64_t j = 0; j < 4; ++j)
+        EXPECT_NEAR(At(moved, {0, c, i, j}), At(plain, {0, c, i + 1, j}), 1e-5);
+  for (int64_t i = 0; i < offset.num_elements(); ++i)
+    offset.SetDouble(i, i / 16 % 2 == 0 ? 0.5 : 0);
+  const ir::NDArray between = run();
+  EXPECT_NEAR(At(between, {0, 1, 1, 2}), (At(plain, {0, 1, 1, 2}) + At(plain, {0, 1, 2, 2})) / 2,
+              1e-5);
+}
+
+TEST(NewerRulesTest, Regions) {
+  ir::NDArray x(ir::kFloat32, {2, 1, 4, 4});
+  // Image 0 grows along rows and columns, image 1 is 100 more.
+  for (int64_t i = 0; i < 32; ++i)
+    x.SetDouble(i, static_cast<double>(i / 16 * 100 + i / 4 % 4 * 10 + i % 4));
+  const ir::NDArray corners = Floats({2, 4}, {0, 0, 2, 2, 1, 1, 3, 3});
+  const auto run = [&](const char* mode, int64_t ratio) {
+    return TryNode(
+        {.op = "RoiAlign",
+         .version = 16,
+         .attributes = {{"mode", std::string(mode)},
+                        {"output_height", int64_t{1}},
+                        {"output_width", int64_t{2}},
+                        {"sampling_ratio", ratio},
+                        {"coordinate_transformation_mode", std::string("output_half_pixel")}},
+         .inputs = {x, corners, Ints({1, 0})}});
+  };
+  ASSERT_OK_AND_ASSIGN(const auto means, run("avg", 2));
+  // Samples at rows 0.5 and 1.5, columns 0.25, 0.75 and 1.25, 1.75; then one further each way.
+  ExpectNear(means[0], Floats({2, 1, 1, 2}, {110.5, 111.5, 21.5, 22.5}));
+  EXPECT_OK(run("max", 1).status());
+  EXPECT_THAT(run("avg", 0), StatusIs(StatusCode::kUnimplemented, HasSubstr("depends on data")));
+}
+
+TEST(NewerRulesTest, ShapesThatDependOnData) {
+  const ir::NDArray x = Floats({2, 2}, {1, 0, 0, 4}),
+                    bits(ir::kBool, {2}, std::vector<double>{1, 0});
+  for (const char* op : {"NonZero", "Unique"}) {
+    EXPECT_THAT(TryNode({.op = op, .version = 13, .inputs = {x}}),
+                StatusIs(StatusCode::kUnimplemented, HasSubstr("the shape of its result depends")));
+  }
+  TestNode compress{
+      .op = "Compress", .version = 11, .attributes = {{"axis", int64_t{0}}}, .inputs = {x, bits}};
+  EXPECT_THAT(TryNode(compress),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("the shape of its result depends")));
+  compress.known = {1};
+  EXPECT_EQ(OutputOf(compress), Floats({1, 2}, {1, 0}));
+}
+
+TEST(NewerRulesTest, WhatDiffersInWhatIsKnown) {
+  const auto run = [](const ir::NDArray& x, const TestAttributes& attributes) {
+    std::vector<std::vector<double>> all;
+    for (const ir::NDArray& y : RunNode({.op = "Unique",
+                                         .version = 11,
+                                         .attributes = attributes,
+                                         .inputs = {x},
+                                         .known = {0},
+                                         .outputs = 4}))
+      all.push_back(Doubles(y));
+    return all;
+  };
+  const ir::NDArray x = Floats({6}, {2, 1, 1, 3, 4, 3});
+  EXPECT_THAT(run(x, {}), ElementsAre(ElementsAre(1, 2, 3, 4), ElementsAre(1, 0, 3, 4),
+                                      ElementsAre(1, 0, 0, 2, 3, 2), ElementsAre(2, 1, 2, 1)));
+  EXPECT_THAT(run(x, {{"sorted", int64_t{0}}}),
+              ElementsAre(ElementsAre(2, 1, 3, 4), ElementsAre(0, 1, 3, 4),
+                          ElementsAre(0, 1, 1, 2, 3, 2), ElementsAre(1, 2, 2, 1)));
+  // Rows, and columns.
+  const ir::NDArray rows = Floats({3, 2}, {2, 3, 1, 0, 2, 3});
+  EXPECT_THAT(run(rows, {{"axis", int64_t{0}}}),
+              ElementsAre(ElementsAre(1, 0, 2, 3), ElementsAre(1, 0), ElementsAre(1, 0, 1),
+                          ElementsAre(1, 2)));
+  EXPECT_THAT(run(rows, {{"axis", int64_t{-1}}})[0], ElementsAre(2, 3, 1, 0, 2, 3));
 }
 
 }  // namespace

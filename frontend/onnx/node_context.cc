@@ -298,6 +298,7 @@ Tensor NodeContext::Transpose(const Tensor& x, Shape axes) {
 
 Tensor NodeContext::BroadcastTo(const Tensor& x, Shape shape) {
   if (failed() || x.shape() == shape) return x;
+  if (Tensor empty = Tensor::Empty({x.element(), shape}); empty.is_empty()) return empty;
   return Emit("broadcast_to", {x}, {{"shape", std::move(shape)}});
 }
 

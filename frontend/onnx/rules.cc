@@ -1,6 +1,6 @@
 #include <map>
 
-#include "frontend/onnx/rule.h"
+#include "frontend/onnx/rules/families.h"
 
 namespace kiln::frontend {
 namespace {
@@ -14,7 +14,8 @@ Rules CollectRules() {
         EinsumRules,      ReductionRules, NormalizationRules, SoftmaxRules,      LossRules,
         ShapeRules,       MovementRules,  PadRules,           IndexingRules,     SelectionRules,
         ResizeRules,      GridRules,      RecurrentRules,     QuantizationRules, AttentionRules,
-        SignalRules,      ControlRules}) {
+        SignalRules,      ControlRules,   StateRules,         SampleRules,       DeterminantRules,
+        NgramRules}) {
     for (Rule& rule : family()) {
       const auto key = std::pair(rule.domain, rule.op);
       const bool is_new = rules.emplace(key, std::move(rule)).second;

@@ -13,10 +13,7 @@ struct Reason {
 // The first one whose part the name has.
 constexpr Reason kReasons[] = {
     {"NonMaxSuppression", "the shape of its result depends on data: export the network without it"},
-    {"Unique", "the shape of its result depends on data"},
     {"String", "Kiln has no strings"},
-    {"Tfidf", "Kiln has no strings"},
-    {"TfIdf", "Kiln has no strings"},
     {"Regex", "Kiln has no strings"},
     {"Sequence", "Kiln has tensors, no sequences: export the network with a fixed number of them"},
     {"Optional", "Kiln has tensors, no optional values"},
@@ -30,7 +27,11 @@ constexpr Reason kReasons[] = {
 
 std::string WhyUnsupported(std::string_view domain, std::string_view op) {
   if (domain == "ai.onnx.ml") return std::string("Kiln has no operators of classical learning");
-  if (domain.starts_with("ai.onnx.")) return std::string("Kiln does not train networks");
+  if (domain.ends_with(".training")) return std::string("Kiln does not train networks");
+  if (domain.starts_with("ai.onnx.")) {
+    return std::string(
+        "a preview of ONNX, whose meaning may still change: export it as operators of ai.onnx");
+  }
   if (!domain.empty()) {
     return fmt::format(
         "an operator of another domain than ONNX's, {}: export the network with standard operators",

@@ -102,6 +102,12 @@ void EyeLike(NodeContext& n) {
 void NonZero(NodeContext& n) {
   n.RequireRank(0, 0);
   const Tensor& x = n.input(0);
+  if (!n.failed() && !x.is_known()) {
+    return n.Unsupported(
+        "the shape of its result depends on data, and shapes are static in Kiln: compute it "
+        "outside "
+        "of the network");
+  }
   const std::vector<double> values = n.KnownFloats(0, "X");
   if (n.failed()) return;
   std::vector<Shape> found(static_cast<size_t>(x.rank()));

@@ -235,17 +235,28 @@ std::optional<int> TypeOfText(const std::string& text) {
   return type;
 }
 
-// Of 8-bit floats alone: what is too large becomes the largest, which is the attribute's default.
-void RequireSaturation(NodeContext& n, ir::Type to) {
-  if (n.Int("saturate", 1) != 0 || ir::Float8FormatOf(to) == nullptr) return;
-  n.Unsupported("saturate is 0, and casts to {} saturate", ir::TypeName(to));
+// x as a type. Conversions to 8-bit floats make the largest of what is too large. Where that is not
+// asked for, float8_e4m3fn has what is not a number for it, and float8_e5m2 an infinity, which Kiln
+// does not make.
+Tensor Converted(NodeContext& n, const Tensor& x, ir::Type to) {
+  if (n.Int("saturate", 1) != 0 || ir::Float8FormatOf(to) == nullptr) return n.Cast(x, to);
+  if (to != ir::kFloat8E4M3) {
+    n.Unsupported("saturate is 0, and casts to {} saturate", ir::TypeName(to));
+    return x;
+  }
+  // Half way to the number that would follow the largest one, 448.
+  constexpr double kLastThatFits = 464;
+  const Tensor wide = x.element().is_float() ? x : n.Cast(x, ir::kFloat32);
+  const Tensor fits =
+      n.Emit("less_equal", {n.Emit("abs", {wide}), n.ScalarLike(wide, kLastThatFits)});
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  return n.Cast(n.Where(fits, wide, n.ScalarLike(wide, nan)), to);
 }
 
 void CastTo(NodeContext& n, int onnx_type) {
   const StatusOr<ir::Type> type = ElementType(onnx_type);
   if (!type.ok()) return n.Fail(type.status());
-  RequireSaturation(n, *type);
-  if (!n.failed()) n.SetOutput(n.Cast(n.input(0), *type));
+  n.SetOutput(Converted(n, n.input(0), *type));
 }
 
 void Cast(NodeContext& n) {
@@ -264,10 +275,7 @@ void CastLike(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(1, 0);
   if (n.failed()) return;
-  const Tensor& like = n.input(1);
-  RequireSaturation(n, like.element());
-  if (n.failed()) return;
-  n.SetOutput(n.Cast(n.input(0), like.element()));
+  n.SetOutput(Converted(n, n.input(0), n.input(1).element()));
 }
 
 void Identity(NodeContext& n) { n.SetOutput(n.input(0)); }

@@ -130,6 +130,12 @@ void Slice(NodeContext& n) {
 // The elements whose condition holds, of an axis or of all elements in a row.
 void Compress(NodeContext& n) {
   n.RequireRank(0, 1);
+  n.RequireRank(1, 1, 1);
+  if (!n.failed() && !n.input(1).is_known()) {
+    return n.Unsupported(
+        "its condition is computed while the network runs, so that the shape of its result depends "
+        "on data, and shapes are static in Kiln: compute it outside of the network");
+  }
   const Shape condition = n.KnownInts(1, "condition");
   if (n.failed()) return;
   Tensor x = n.input(0);
@@ -143,7 +149,11 @@ void Compress(NodeContext& n) {
   for (size_t i = 0; i < condition.size(); ++i)
     if (condition[i] != 0) ids.push_back(static_cast<int64_t>(i));
   if (n.failed()) return;
-  if (ids.empty()) return n.Unsupported("a result without elements");
+  if (ids.empty()) {
+    Shape shape = x.shape();
+    shape[static_cast<size_t>(axis)] = 0;
+    return n.SetOutput(Tensor::Empty({x.element(), std::move(shape)}));
+  }
   if (ids.back() >= x.dim(axis))
     return n.Invalid("a condition of {} of {} elements", condition.size(), x.dim(axis));
   n.SetOutput(n.Gather(x, n.Constant({std::ssize(ids)}, ids), axis));

@@ -54,7 +54,8 @@ Rule Extreme(std::string op, std::string name) {
             const Reduction reduction = ReadReduction(n, kOtherReductions);
             if (n.failed()) return;
             const Tensor& x = n.input(0);
-            const Tensor wide = x.element().is_bool() ? n.Cast(x, ir::kInt8) : x;
+            const bool goes_by_int8 = x.element().is_bool() && !x.is_empty();
+            const Tensor wide = goes_by_int8 ? n.Cast(x, ir::kInt8) : x;
             n.SetOutput(n.Cast(Reduced(n, name, wide, reduction), x.element()));
           }};
 }

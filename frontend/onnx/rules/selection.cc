@@ -1,5 +1,7 @@
-// The largest elements, in order.
+// The largest elements, in order, and those that differ.
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <numeric>
 
 #include "base/integers.h"
@@ -84,8 +86,107 @@ void TopK(NodeContext& n) {
   n.SetOutput(1, n.Transpose(places, swapped));
 }
 
+// ---- what differs
+
+// Slices of a known tensor along its first axis, in an order: element by element, what is not a
+// number behind all others.
+class Slices {
+ public:
+  explicit Slices(const Tensor& x) : size_(x.num_elements() / x.dim(0)) {
+    const bool is_whole = !x.element().is_float();
+    if (is_whole) whole_ = x.constant->ToInts();
+    for (int64_t i = 0; !is_whole && i < x.num_elements(); ++i)
+      values_.push_back(x.constant->At(i));
+  }
+
+  bool Less(int64_t a, int64_t b) const {
+    for (int64_t i = 0; i < size_; ++i) {
+      if (ElementLess(a * size_ + i, b * size_ + i)) return true;
+      if (ElementLess(b * size_ + i, a * size_ + i)) return false;
+    }
+    return false;
+  }
+
+ private:
+  bool ElementLess(int64_t a, int64_t b) const {
+    const auto i = static_cast<size_t>(a), j = static_cast<size_t>(b);
+    if (!whole_.empty()) return whole_[i] < whole_[j];
+    if (std::isnan(values_[i]) || std::isnan(values_[j]))
+      return !std::isnan(values_[i]) && std::isnan(values_[j]);
+    return values_[i] < values_[j];
+  }
+
+  int64_t size_;
+  Shape whole_;
+  std::vector<double> values_;
+};
+
+// The first slice of each kind, in the order that is asked for, and for each slice its kind.
+struct Kinds {
+  Shape first = {}, kind = {}, count = {};
+};
+
+Kinds KindsOf(const Slices& slices, int64_t num_slices, bool sorted) {
+  Shape order(static_cast<size_t>(num_slices));
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::stable_sort(order, [&](int64_t a, int64_t b) { return slices.Less(a, b); });
+  Kinds kinds{.kind = Shape(order.size())};
+  for (size_t i = 0; i < order.size(); ++i) {
+    if (i == 0 || slices.Less(order[i - 1], order[i])) {
+      kinds.first.push_back(order[i]);
+      kinds.count.push_back(0);
+    }
+    ++kinds.count.back();
+    kinds.kind[static_cast<size_t>(order[i])] = std::ssize(kinds.first) - 1;
+  }
+  if (sorted) return kinds;
+  Shape by_place(kinds.first.size());
+  std::iota(by_place.begin(), by_place.end(), 0);
+  const auto first_of = [&](int64_t k) { return kinds.first[static_cast<size_t>(k)]; };
+  std::ranges::sort(by_place, std::less(), first_of);
+  Kinds placed{.kind = Shape(order.size())};
+  Shape number(kinds.first.size());
+  for (size_t k = 0; k < by_place.size(); ++k) {
+    placed.first.push_back(first_of(by_place[k]));
+    placed.count.push_back(kinds.count[static_cast<size_t>(by_place[k])]);
+    number[static_cast<size_t>(by_place[k])] = static_cast<int64_t>(k);
+  }
+  for (size_t i = 0; i < order.size(); ++i)
+    placed.kind[i] = number[static_cast<size_t>(kinds.kind[i])];
+  return placed;
+}
+
+void Unique(NodeContext& n) {
+  n.RequireRank(0, 0);
+  if (n.failed()) return;
+  const Tensor& input = n.input(0);
+  if (!input.is_known()) {
+    return n.Unsupported(
+        "the shape of its result depends on data, and shapes are static in Kiln: compute it "
+        "outside "
+        "of the network");
+  }
+  if (input.is_empty()) return n.Unsupported("what differs in a tensor without elements");
+  // All elements, or slices along an axis, which becomes the first one.
+  const int64_t axis = n.has("axis") ? n.Axis(n.Int("axis", 0), input.rank()) : 0;
+  Shape axes(n.has("axis") ? input.shape().size() : 1);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (n.failed()) return;
+  std::rotate(axes.begin(), axes.begin() + axis, axes.begin() + axis + 1);
+  const Tensor flat = n.has("axis") ? input : n.Reshape(input, {input.num_elements()});
+  const Tensor x = n.Transpose(flat, axes);
+  if (n.failed()) return;
+  if (!x.is_known()) return n.Unsupported("what differs in {}: it is too large", TypeText(x.type));
+  const Kinds kinds = KindsOf(Slices(x), x.dim(0), n.Int("sorted", 1) != 0);
+  const auto list = [&](const Shape& values) { return n.Constant({std::ssize(values)}, values); };
+  n.SetOutput(0, n.Gather(flat, list(kinds.first), axis));
+  n.SetOutput(1, list(kinds.first));
+  n.SetOutput(2, list(kinds.kind));
+  n.SetOutput(3, list(kinds.count));
+}
+
 }  // namespace
 
-std::vector<Rule> SelectionRules() { return {{"TopK", TopK}}; }
+std::vector<Rule> SelectionRules() { return {{"TopK", TopK}, {"Unique", Unique}}; }
 
 }  // namespace kiln::frontend

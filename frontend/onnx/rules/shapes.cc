@@ -115,7 +115,11 @@ void Tile(NodeContext& n) {
   if (std::ranges::all_of(repeats, [](int64_t r) { return r == 1; })) return n.SetOutput(x);
   for (int64_t r : repeats) {
     if (r < 0) return n.Invalid("its repeats are [{}]", fmt::join(repeats, ", "));
-    if (r == 0) return n.Unsupported("a result without elements");
+  }
+  if (x.is_empty() || std::ranges::find(repeats, 0) != repeats.end()) {
+    Shape shape = x.shape();
+    for (size_t d = 0; d < shape.size(); ++d) shape[d] = MultiplyCounts(shape[d], repeats[d]);
+    return n.SetOutput(Tensor::Empty({x.element(), std::move(shape)}));
   }
   n.SetOutput(n.Emit("tile", {x}, {{"repeats", repeats}}));
 }
