@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "base/net.h"
+#include "base/process_guard.h"
 #include "base/usage.h"
 
 namespace kiln {
@@ -44,6 +45,7 @@ StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen)
 
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
               const std::function<Status()>& work) {
+  HideProcess();
   InitLog(name);
   RaiseDescriptorLimit();
   PlainHelp(app);

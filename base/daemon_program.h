@@ -40,6 +40,7 @@ Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 // be reached from other machines, unless --insecure.
 StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen);
 
+// Hides the process (process_guard.h): it reads the secret, and children of it run strangers' code.
 // Parses the command line into what `app` knows, then does `work` under the log level of `flags`.
 // Returns the exit status: 0 also after --help, 1 after an error, kUsageExit (usage.h) for a
 // command line that is wrong, both with "NAME: message" on stderr. The log says `name` from the

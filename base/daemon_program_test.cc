@@ -1,5 +1,9 @@
 #include "base/daemon_program.h"
 
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include "base/file.h"
@@ -90,6 +94,23 @@ TEST(DaemonProgramTest, WithoutASecretListensOnThisMachineOnly) {
   ASSERT_OK(WriteFileAtomically(flags.secret_file, "0123456789abcdef", 0600));
   ASSERT_OK_AND_ASSIGN(const Secret secret, ReadSecret(flags, "0.0.0.0:9190"));
   EXPECT_EQ(secret.text(), "0123456789abcdef");
+}
+
+TEST(DaemonProgramTest, IsHiddenBeforeItReadsASecret) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    DaemonFlags flags;
+    CLI::App app;
+    std::string name = "test";
+    char* argv[] = {name.data(), nullptr};
+    _exit(RunDaemon("test", app, flags, 1, argv, [] {
+      return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 ? OkStatus() : Internal("it is not");
+    }));
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(DaemonProgramTest, WritesOneLinePerPort) {

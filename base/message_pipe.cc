@@ -8,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
+#include <span>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/errno_status.h"
@@ -39,14 +41,45 @@ Status AwaitReady(int fd, short events, int64_t deadline_ns) {
   }
 }
 
+// `control` has room for one.
+void AttachDescriptor(int descriptor, std::span<char> control, msghdr& header) {
+  header.msg_control = control.data();
+  header.msg_controllen = control.size();
+  cmsghdr* const more = CMSG_FIRSTHDR(&header);
+  more->cmsg_level = SOL_SOCKET;
+  more->cmsg_type = SCM_RIGHTS;
+  more->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(more), &descriptor, sizeof(descriptor));
+}
+
 bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
+// As recv, and keeps a descriptor that comes along.
+ssize_t MessagePipe::Receive(char* into, size_t size) {
+  iovec part{into, size};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof(control);
+  const ssize_t n = recvmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+  const cmsghdr* const more = n > 0 ? CMSG_FIRSTHDR(&header) : nullptr;
+  if (more != nullptr && more->cmsg_level == SOL_SOCKET && more->cmsg_type == SCM_RIGHTS &&
+      more->cmsg_len == CMSG_LEN(sizeof(int))) {
+    int fd = -1;
+    std::memcpy(&fd, CMSG_DATA(more), sizeof(fd));
+    received_.Reset(fd);
+  }
+  return n;
+}
+
 // Reads into[filled, size). kOutOfRange at the end of the stream.
 Status MessagePipe::Fill(char* into, size_t size, size_t& filled, int64_t deadline_ns) {
   while (filled < size) {
-    const ssize_t n = recv(socket_.get(), into + filled, size - filled, MSG_DONTWAIT);
+    const ssize_t n = Receive(into + filled, size - filled);
     if (n > 0) {
       filled += n;
     } else if (n == 0 || errno == ECONNRESET) {
@@ -60,7 +93,7 @@ Status MessagePipe::Fill(char* into, size_t size, size_t& filled, int64_t deadli
   return OkStatus();
 }
 
-StatusOr<std::string> MessagePipe::Read(absl::Duration timeout) {
+StatusOr<std::string> MessagePipe::Read(absl::Duration timeout, UniqueFd* descriptor) {
   const int64_t deadline_ns = DeadlineAfter(timeout);
   auto truncated = [&](const Status& status) -> Status {
     if (!IsEndOfPipe(status) || header_filled_ == 0) return status;
@@ -87,10 +120,12 @@ StatusOr<std::string> MessagePipe::Read(absl::Duration timeout) {
     }
   }
   header_filled_ = body_filled_ = 0;
+  UniqueFd received = std::exchange(received_, UniqueFd());
+  if (descriptor != nullptr) *descriptor = std::move(received);
   return std::exchange(body_, {});
 }
 
-Status MessagePipe::Write(std::string_view message, absl::Duration timeout) {
+Status MessagePipe::Write(std::string_view message, absl::Duration timeout, int descriptor) {
   if (message.size() > std::min<size_t>(max_message_bytes_, std::numeric_limits<uint32_t>::max())) {
     return InvalidArgument("a message of {} bytes is too long, the limit is {}", message.size(),
                            max_message_bytes_);
@@ -101,10 +136,12 @@ Status MessagePipe::Write(std::string_view message, absl::Duration timeout) {
   iovec parts[] = {{const_cast<uint32_t*>(&size), sizeof(size)},
                    {const_cast<char*>(message.data()), message.size()}};
   size_t left = sizeof(size) + message.size();
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
   while (left > 0) {
     msghdr header{};
     header.msg_iov = parts;
     header.msg_iovlen = 2;
+    if (descriptor >= 0) AttachDescriptor(descriptor, control, header);
     ssize_t n = sendmsg(socket_.get(), &header, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (n < 0) {
       if (errno == EINTR) continue;
@@ -119,6 +156,7 @@ Status MessagePipe::Write(std::string_view message, absl::Duration timeout) {
       return status;
     }
     left -= n;
+    descriptor = -1;  // it went with the first bytes
     for (iovec& part : parts) {
       const size_t taken = std::min<size_t>(n, part.iov_len);
       part.iov_base = static_cast<char*>(part.iov_base) + taken;

@@ -30,13 +30,18 @@ class MessagePipe {
   //   kDataLoss           the other end has closed, or died, within a message
   //   kDeadlineExceeded   nothing is lost: the next Read goes on where this one stopped
   //   kResourceExhausted  the announced length is above the maximum; the pipe is of no more use
-  StatusOr<std::string> Read(absl::Duration timeout = absl::InfiniteDuration());
+  // A descriptor that came with it goes to `descriptor`, which is invalid without one; where nobody
+  // asks for it, it is closed.
+  StatusOr<std::string> Read(absl::Duration timeout = absl::InfiniteDuration(),
+                             UniqueFd* descriptor = nullptr);
 
   //   kUnavailable        the other end has closed
   //   kInvalidArgument    longer than the maximum; nothing was sent
   //   kDeadlineExceeded   part of it may be sent: the pipe is of no more use, and later calls say
   //                       so
-  Status Write(std::string_view message, absl::Duration timeout = absl::InfiniteDuration());
+  // The other end gets a descriptor of its own for what `descriptor` stands for; -1: none.
+  Status Write(std::string_view message, absl::Duration timeout = absl::InfiniteDuration(),
+               int descriptor = -1);
 
   int fd() const { return socket_.get(); }
   bool valid() const { return socket_.valid(); }
@@ -44,6 +49,7 @@ class MessagePipe {
 
  private:
   Status Fill(char* into, size_t size, size_t& filled, int64_t deadline_ns);
+  ssize_t Receive(char* into, size_t size);
 
   UniqueFd socket_;
   size_t max_message_bytes_ = kDefaultMaxBytes;
@@ -52,6 +58,7 @@ class MessagePipe {
   size_t header_filled_ = 0;
   std::string body_;
   size_t body_filled_ = 0;
+  UniqueFd received_;  // that came with it
   bool write_broken_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "base/message_pipe.h"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -107,6 +108,37 @@ TEST_F(MessagePipeTest, ADeadlineLosesNothing) {
   }
   ASSERT_OK_AND_ASSIGN(std::string read, near_.Read(absl::ZeroDuration()));
   EXPECT_EQ(read, "hello");
+}
+
+TEST_F(MessagePipeTest, ADescriptorGoesAlong) {
+  ASSERT_OK_AND_ASSIGN(Pipe pipe, MakePipe());
+  for (const size_t bytes : {size_t{0}, size_t{5}, kMaxBytes}) {
+    std::thread writer([&] {
+      EXPECT_OK(near_.Write(std::string(bytes, 'x'), absl::Seconds(10), pipe.write.get()));
+      EXPECT_OK(near_.Write("without"));
+    });
+    UniqueFd received;
+    ASSERT_OK_AND_ASSIGN(const std::string message, far_.Read(absl::Seconds(10), &received));
+    EXPECT_EQ(message.size(), bytes);
+    ASSERT_TRUE(received.valid());
+    EXPECT_NE(fcntl(received.get(), F_GETFD) & FD_CLOEXEC, 0);
+    EXPECT_EQ(write(received.get(), "y", 1), 1);
+    char byte = 0;
+    EXPECT_EQ(read(pipe.read.get(), &byte, 1), 1);
+    EXPECT_EQ(byte, 'y');
+    EXPECT_OK(far_.Read(absl::Seconds(10), &received));
+    EXPECT_FALSE(received.valid());
+    writer.join();
+  }
+}
+
+TEST_F(MessagePipeTest, ADescriptorThatNobodyAsksForIsClosed) {
+  ASSERT_OK_AND_ASSIGN(Pipe pipe, MakePipe());
+  ASSERT_OK(near_.Write("x", absl::Seconds(10), pipe.write.get()));
+  EXPECT_OK(far_.Read());
+  pipe.write.Reset();
+  char byte = 0;
+  EXPECT_EQ(read(pipe.read.get(), &byte, 1), 0) << "no writer is left";
 }
 
 TEST_F(MessagePipeTest, AWildLengthIsRefused) {

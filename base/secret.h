@@ -17,7 +17,8 @@ class Secret {
   Secret() = default;
 
   // The first line of a file, 16 to 1024 printable characters without spaces. FailedPrecondition
-  // when everyone may read the file; each error says how to make a good one.
+  // when its mode gives anything to its group or to others, and for a folder, a pipe or a device;
+  // each error says how to make a good one.
   static StatusOr<Secret> Read(const std::string& path);
   // A new one, from the kernel's random numbers.
   static Secret Random();

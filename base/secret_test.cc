@@ -44,8 +44,30 @@ TEST_F(SecretTest, OtherFilesAreRefusedWithWhatToDo) {
   EXPECT_THAT(Read(std::string(1025, 'x')), refused("has 1025 characters"));
   EXPECT_THAT(Read("a pass phrase of words"), refused("a space"));
   EXPECT_THAT(Read("0123456789abcdef\xff"), refused("does not print"));
-  EXPECT_THAT(Read("0123456789abcdef", 0644),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("chmod o-r")));
+}
+
+TEST_F(SecretTest, AnyBitForOthersIsRefused) {
+  for (int mode = 1; mode <= 077; ++mode) {
+    EXPECT_THAT(Read("0123456789abcdef", 0600 | mode),
+                StatusIs(StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr(fmt::format("has mode 0{:o}", 0600 | mode)),
+                               HasSubstr("expected none of these bits: `chmod 600 "))));
+  }
+  for (const int mode : {0400, 0600, 0700}) EXPECT_OK(Read("0123456789abcdef", mode));
+}
+
+// And none is waited for.
+TEST_F(SecretTest, WhatIsNoFileIsRefused) {
+  const std::string pipe = folder_.Join("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused = [](std::string_view kind) {
+    return StatusIs(StatusCode::kFailedPrecondition,
+                    AllOf(HasSubstr("the secret must be in a file"), HasSubstr(std::string(kind)),
+                          HasSubstr("openssl rand -hex 32")));
+  };
+  EXPECT_THAT(Secret::Read(pipe), refused("is a named pipe"));
+  EXPECT_THAT(Secret::Read(folder_.path()), refused("is a folder"));
+  EXPECT_THAT(Secret::Read("/dev/zero"), refused("is a device"));
 }
 
 TEST_F(SecretTest, MatchesItselfOnly) {

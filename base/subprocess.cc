@@ -289,6 +289,8 @@ Status ApplyResourceLimits(const ResourceLimits& limits, pid_t pid) {
   KILN_RETURN_IF_ERROR(set(RLIMIT_DATA, "data", limits.data_bytes, 0));
   KILN_RETURN_IF_ERROR(set(RLIMIT_CPU, "cpu time", limits.cpu_s, 1));
   KILN_RETURN_IF_ERROR(set(RLIMIT_NOFILE, "open files", limits.open_files, 0));
+  KILN_RETURN_IF_ERROR(set(RLIMIT_FSIZE, "file size", limits.file_bytes, 0));
+  KILN_RETURN_IF_ERROR(set(RLIMIT_NPROC, "processes", limits.processes, 0));
   return limits.core_dumps ? OkStatus() : SetLimit(pid, RLIMIT_CORE, "core file", 0, 0);
 }
 
@@ -318,9 +320,18 @@ StatusOr<Subprocess> Subprocess::Spawn(const SubprocessOptions& options) {
   const std::vector<char*> envp = Pointers(environment);
   int error = 0;
   pid_t pid = 0;
-  SpawnThread::Get().Run([&] {
+  Status confined;
+  const auto spawn = [&] {
+    if (options.confine) confined = options.confine();
+    if (!confined.ok()) return;
     error = posix_spawnp(&pid, argv[0], actions.get(), attributes.get(), argv.data(), envp.data());
-  });
+  };
+  if (options.confine) {
+    std::thread(spawn).join();
+  } else {
+    SpawnThread::Get().Run(spawn);
+  }
+  KILN_RETURN_IF_ERROR(confined);
   if (error != 0) return ErrnoStatus(error, "cannot start {}", options.argv[0]);
   state->pid = pid;
   state->pidfd.Reset(OpenPidfd(pid));

@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,8 @@ struct ResourceLimits {
   std::optional<int64_t> data_bytes = {};           // RLIMIT_DATA: heap and private mappings
   std::optional<int64_t> cpu_s = {};                // RLIMIT_CPU: SIGXCPU, one second later SIGKILL
   std::optional<int64_t> open_files = {};           // RLIMIT_NOFILE
+  std::optional<int64_t> file_bytes = {};           // RLIMIT_FSIZE: SIGXFSZ
+  std::optional<int64_t> processes = {};            // RLIMIT_NPROC, of all of its user
   bool core_dumps = false;
 };
 
@@ -52,6 +55,10 @@ struct SubprocessOptions {
   // Still the caller's, who may close them after Spawn.
   std::vector<int> inherited_fds = {};
   bool own_process_group = true;
+  // Called before the start on a thread of its own, which the child begins as: what the thread has
+  // given up (file_access.h, system_call_filter.h) the child has given up. A child that asks for
+  // the end with its parent (DieWithParent) must not have this: the thread ends at once.
+  std::function<Status()> confine = nullptr;
   // Set right after the start; a child that must not run an
   // instruction without them calls ApplyResourceLimits too.
   ResourceLimits limits = {};
