@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <span>
 
 #include "base/digest.h"
 
@@ -143,15 +142,6 @@ class Printer {
   std::string text_;
 };
 
-// An option is allowed that is one of these, or begins with one that ends in '*'.
-bool IsOneOf(std::string_view option, std::span<const std::string_view> patterns) {
-  return std::ranges::any_of(patterns, [&](std::string_view pattern) {
-    if (!pattern.ends_with('*')) return option == pattern;
-    pattern.remove_suffix(1);
-    return option.starts_with(pattern) && option.size() > pattern.size();
-  });
-}
-
 }  // namespace
 
 std::string_view LanguageName(Language language) { return language == Language::kC ? "c" : "cuda"; }
@@ -162,44 +152,6 @@ StatusOr<Language> LanguageOfFile(std::string_view path) {
   if (path.ends_with(".cu")) return Language::kCuda;
   if (path.ends_with(".c")) return Language::kC;
   return InvalidArgument("'{}' is no kernel's source, expected a file *.cu or *.c", path);
-}
-
-Status CheckCompilerOption(Language language, std::string_view option) {
-  static constexpr std::string_view kC[] = {"-O*", "-f*", "-m*", "-D*", "-U*", "-std=*"};
-  // What loads code into the compiler, writes files or needs libraries.
-  static constexpr std::string_view kNotC[] = {"-fplugin*",   "-fdump*", "-fprofile*",
-                                               "-fsanitize*", "-fpass*", "-fload*",
-                                               "-fopenmp*",   "-fuse*",  "-foffload*"};
-  static constexpr std::string_view kCuda[] = {"--use_fast_math",
-                                               "-use_fast_math",
-                                               "--maxrregcount=*",
-                                               "-maxrregcount=*",
-                                               "--fmad=*",
-                                               "-fmad=*",
-                                               "--ftz=*",
-                                               "-ftz=*",
-                                               "--prec-div=*",
-                                               "-prec-div=*",
-                                               "--prec-sqrt=*",
-                                               "-prec-sqrt=*",
-                                               "--restrict",
-                                               "-restrict",
-                                               "-lineinfo",
-                                               "--generate-line-info",
-                                               "-D*",
-                                               "--define-macro=*",
-                                               "-U*",
-                                               "--extra-device-vectorization"};
-  const bool allowed = language == Language::kC ? IsOneOf(option, kC) && !IsOneOf(option, kNotC)
-                                                : IsOneOf(option, kCuda);
-  if (allowed) return OkStatus();
-  return InvalidArgument("'{}' is no option that a {} kernel may have, expected one like {}",
-                         option, LanguageName(language),
-                         language == Language::kC
-                             ? "-O2, -ffast-math, -mprefer-vector-width=512 or "
-                               "-DNAME=1"
-                             : "--use_fast_math, --maxrregcount=64 or "
-                               "-DNAME=1");
 }
 
 std::string MacroText(const ParameterValue& value) {

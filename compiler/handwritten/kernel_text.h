@@ -48,9 +48,6 @@ StatusOr<Language> LanguageOfFile(std::string_view path);
 // Is it the name of a file of such a language?
 bool IsKernelFile(std::string_view path);
 
-// InvalidArgument: not one of those options of compilers that change code and nothing else.
-Status CheckCompilerOption(Language language, std::string_view option);
-
 using ParameterValue = std::variant<bool, int64_t, std::string>;
 // As the source sees it: "1", "32", "float4".
 std::string MacroText(const ParameterValue& value);
@@ -81,7 +78,7 @@ struct Code {
   // One to three extents, x first; of C none: the function is called once.
   std::vector<Expression> grid = {}, block = {};
   std::optional<Expression> shared_bytes = {};  // dynamic ones, of CUDA
-  std::vector<std::string> options = {};        // of the compiler
+  std::vector<std::string> options = {};        // of the compiler (compiler_options.h)
   bool operator==(const Code&) const = default;
 };
 

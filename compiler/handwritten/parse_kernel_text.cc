@@ -8,6 +8,7 @@
 
 #include "base/closest_names.h"
 #include "base/utf8.h"
+#include "compiler/handwritten/compiler_options.h"
 #include "compiler/handwritten/kernel_text.h"
 
 namespace kiln::handwritten {
