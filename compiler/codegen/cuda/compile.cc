@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <utility>
 
 #include "base/clock.h"
@@ -112,6 +113,17 @@ bool KeepsCubins(const NvrtcInfo& nvrtc) {
 StatusOr<NvrtcInfo> FindNvrtc() {
   KILN_ASSIGN_OR_RETURN(const Nvrtc* const nvrtc, Nvrtc::Get());
   return nvrtc->info();
+}
+
+std::vector<std::string> FoldersOf(const NvrtcInfo& nvrtc) {
+  std::error_code error;
+  const std::filesystem::path path(nvrtc.path);
+  std::vector<std::string> folders = {path.parent_path(),
+                                      std::filesystem::weakly_canonical(path, error).parent_path()};
+  const auto loaded = Nvrtc::Get();
+  const std::string include = loaded.ok() ? (*loaded)->FindInclude("cuda_fp16.h") : "";
+  if (!include.empty()) folders.push_back(include);
+  return folders;
 }
 
 StatusOr<Cubin> CompileCubin(const std::string& source, std::string_view arch,

@@ -50,6 +50,9 @@ bool KeepsCubins(const NvrtcInfo& nvrtc);
 // FailedPrecondition if there is no NVRTC; the message lists the places searched.
 StatusOr<NvrtcInfo> FindNvrtc();
 
+// What this NVRTC opens as it compiles: the folders of its libraries and of the toolkit's headers.
+std::vector<std::string> FoldersOf(const NvrtcInfo& nvrtc);
+
 // "sm_70" to "sm_90a". Refuses what is no architecture, and what this NVRTC does not know.
 // InvalidArgument with the compiler's log when the source does not compile. `flags`: further
 // options of NVRTC.

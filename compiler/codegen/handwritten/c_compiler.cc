@@ -9,12 +9,11 @@
 
 #include "base/file.h"
 #include "base/subprocess.h"
+#include "compiler/codegen/handwritten/compiler_confinement.h"
 
 namespace kiln::codegen {
 namespace {
 
-// Processor seconds of one compilation, for one that nobody ends: builders end theirs sooner.
-constexpr int64_t kMostCpuSeconds = 600;
 constexpr size_t kMostMessageBytes = 64 << 10;
 
 constexpr std::string_view kFeatures[] = {"sse4.2", "popcnt",   "avx2",     "bmi2",
@@ -42,6 +41,18 @@ std::string ErrorFirst(const std::string& messages) {
   const size_t before = messages.rfind('\n', error);
   const size_t begin = before == std::string::npos ? 0 : before + 1;
   return begin == 0 ? messages : messages.substr(begin) + messages.substr(0, begin);
+}
+
+// Messages in English, whoever runs it; temporary files where the others are; and what finds programs
+// and libraries. A cache of compilations would write elsewhere.
+std::vector<std::string> Environment(const std::string& scratch) {
+  std::vector<std::string> environment = {"LC_ALL=C", "TMPDIR=" + scratch, "CCACHE_DISABLE=1"};
+  for (const char* const name : {"PATH", "LD_LIBRARY_PATH"}) {
+    if (const char* const value = std::getenv(name); value != nullptr) {
+      environment.push_back(fmt::format("{}={}", name, value));
+    }
+  }
+  return environment;
 }
 
 }  // namespace
@@ -86,18 +97,19 @@ StatusOr<std::string> CCompiler::CompileSharedObject(std::string_view source,
   if (!march.empty()) process.argv.push_back(fmt::format("-march={}", march));
   process.argv.insert(process.argv.end(), options.begin(), options.end());
   process.argv.insert(process.argv.end(), {input, "-o", output, "-lm"});
-  process.output = SubprocessOptions::Stream::kNull;
   process.error = SubprocessOptions::Stream::kPipe;
-  // Messages in English, whoever runs it; and temporary files where these are.
-  process.env = {"LC_ALL=C", "TMPDIR=" + folder.path()};
+  process.env = Environment(folder.path());
+  process.clear_env = true;
+  const FileAccess access = CCompilerAccess(path_, folder.path());
+  process.confine = [&] { return ConfineCCompiler(access); };
   // With its caller it is ended, and so are the processes that it starts.
   process.own_process_group = false;
-  process.limits.cpu_s = kMostCpuSeconds;
+  process.limits = CCompilerLimits();
   KILN_ASSIGN_OR_RETURN(const RunResult result,
                         RunToEnd(process, {}, absl::InfiniteDuration(), kMostMessageBytes));
   if (!result.exit.ok()) {
     if (result.error.empty()) return InvalidArgument("{}: {}", path_, result.exit.ToString());
-    return InvalidArgument("{}", ErrorFirst(result.error));
+    return InvalidArgument("{}{}", ErrorFirst(result.error), WhyRefused(result.error));
   }
   return ReadFile(output);
 }

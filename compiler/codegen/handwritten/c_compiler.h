@@ -24,7 +24,8 @@ class CCompiler {
   const std::string& path() const { return path_; }
 
   // The source of a shared object -> its bytes. `march` as X86Level; "" for what the compiler takes
-  // by itself. InvalidArgument: what it says, its first error first; Internal: it cannot be run.
+  // by itself. The compiler runs confined (compiler_confinement.h). InvalidArgument: what it says,
+  // its first error first; Internal: it cannot be run.
   StatusOr<std::string> CompileSharedObject(std::string_view source, std::string_view march,
                                             std::span<const std::string> options) const;
 

@@ -8,8 +8,10 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "base/file_access.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/handwritten/c_compiler.h"
+#include "compiler/codegen/handwritten/compiler_confinement.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "proto/cpu_abi.h"
@@ -112,11 +114,22 @@ Launch LaunchOf(const Specialization& kernel) {
   return launch;
 }
 
+// NVRTC is a library: it compiles on a thread that opens its own files alone.
+StatusOr<Cubin> CompileConfined(const Specialization& kernel, std::string_view arch) {
+  KILN_ASSIGN_OR_RETURN(const NvrtcInfo nvrtc, FindNvrtc());
+  StatusOr<Cubin> cubin = Internal("nothing was compiled");
+  KILN_RETURN_IF_ERROR(RunRestricted(NvrtcAccess(FoldersOf(nvrtc)), [&] {
+    cubin = CompileCubin(kernel.source, arch, {}, kernel.options);
+  }));
+  if (cubin.status().code() != StatusCode::kInvalidArgument) return cubin;
+  const std::string said(Message(cubin.status()));
+  return InvalidArgument("{}{}", said, WhyRefused(said));
+}
+
 StatusOr<Compiled> CompileKernel(const Specialization& kernel, Compiled interface,
                                  const target::Target& target,
                                  const target::HardwareParams& hardware) {
-  KILN_ASSIGN_OR_RETURN(Cubin cubin,
-                        CompileCubin(kernel.source, target.Option("arch"), {}, kernel.options));
+  KILN_ASSIGN_OR_RETURN(Cubin cubin, CompileConfined(kernel, target.Option("arch")));
   KILN_ASSIGN_OR_RETURN(const KernelResources* const resources, FindKernel(cubin, kernel.function));
   Launch launch = LaunchOf(kernel);
   launch.symbol = resources->name;

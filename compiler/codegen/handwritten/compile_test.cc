@@ -3,10 +3,14 @@
 #include <array>
 #include <vector>
 
+#include "base/file.h"
+#include "base/file_access.h"
 #include "base/status_testing.h"
+#include "base/subprocess.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/handwritten/c_compiler.h"
+#include "compiler/codegen/handwritten/compiler_confinement.h"
 #include "compiler/codegen/llvm/loaded_program_testing.h"
 #include "compiler/dag/text.h"
 
@@ -69,6 +73,80 @@ TEST(HandwrittenC, SaysWhatTheCompilerSays) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("scale.cu:1:")));
   EXPECT_THAT(Compile(kSpaceOfC, Language::kC, kC, "cuda -arch=sm_90"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("a c kernel is for target llvm")));
+}
+
+// ---- what a source may have a compiler do
+
+class Confinement : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!CanRestrictFiles()) GTEST_SKIP() << "this kernel has no Landlock";
+    // As a secret is: its user's alone, who is who compiles.
+    ASSERT_OK(WriteFileAtomically(secret_, "int kept_secret_token;\n", 0600));
+  }
+
+  TempDir folder_ = *TempDir::Make("confinement-test");
+  const std::string secret_ = folder_.Join("secret");
+};
+
+constexpr std::string_view kPlainSpace =
+    "kernel = \"scale\"\noperator = \"x\"\narguments = [\"x\", \"y\"]\n[parameters]\nB = [1]\n";
+
+TEST_F(Confinement, TheCCompilerReadsItsOwnFilesAlone) {
+  const std::string function = "void scale(const float* x, float* y) { *y = *x; }\n";
+  ASSERT_OK(Compile(kPlainSpace, Language::kC,
+                    "#include <immintrin.h>\n#include <math.h>\n" + function, "llvm"));
+  for (const std::string& line :
+       {fmt::format("#include \"{}\"", secret_), std::string("#include \"/etc/shadow\""),
+        std::string("#include </etc/passwd>"), std::string("#include \"/proc/self/environ\""),
+        std::string("#include \"/dev/zero\""),
+        fmt::format("#define FILE <{}>\n#include FILE", secret_),
+        fmt::format("#include \"../../../../../../../..{}\"", secret_),
+        fmt::format("asm(\".incbin \\\"{}\\\"\");", secret_),
+        fmt::format("asm(\".include \\\"{}\\\"\");", secret_)}) {
+    const auto compiled = Compile(kPlainSpace, Language::kC, line + "\n" + function, "llvm");
+    ASSERT_FALSE(compiled.ok()) << line;
+    const std::string said(Message(compiled.status()));
+    EXPECT_THAT(said, HasSubstr("with the compiler's own headers and libraries alone")) << line;
+    EXPECT_THAT(said, testing::Not(HasSubstr("kept_secret_token")));
+    EXPECT_THAT(said, testing::Not(HasSubstr("root:")));
+  }
+}
+
+// As if an option that writes were allowed, and a compiler that is a script.
+TEST_F(Confinement, TheProcessOfACompilerWritesItsScratchFolderAlone) {
+  ASSERT_OK_AND_ASSIGN(const TempDir scratch, TempDir::Make("confinement-scratch"));
+  SubprocessOptions options;
+  options.argv = {
+      "/bin/sh", "-c",
+      fmt::format("echo x > {0}/new; echo y >> {1}; cat {1}; rm {1}; echo z > {2}/kept; "
+                  "kill -0 $PPID && echo killed; echo > /dev/null && echo null",
+                  folder_.path(), secret_, scratch.path())};
+  const FileAccess access = CCompilerAccess("/usr/bin/cc", scratch.path());
+  options.confine = [&] { return ConfineCCompiler(access); };
+  options.own_process_group = false;
+  options.limits = CCompilerLimits();
+  ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(options));
+  EXPECT_EQ(result.output, "null\n") << result.error;
+  EXPECT_FALSE(FileExists(folder_.Join("new")));
+  EXPECT_TRUE(FileExists(scratch.Join("kept")));
+  ASSERT_OK_AND_ASSIGN(const std::string secret, ReadFile(secret_));
+  EXPECT_EQ(secret, "int kept_secret_token;\n");
+}
+
+TEST_F(Confinement, NoNetworkAndNoLargeFiles) {
+  ASSERT_OK_AND_ASSIGN(const TempDir scratch, TempDir::Make("confinement-scratch"));
+  SubprocessOptions options;
+  // The limits come right after the start.
+  options.argv = {"/bin/bash", "-c",
+                  "sleep 0.2; (echo > /dev/tcp/127.0.0.1/9) 2>&1; ulimit -f; ulimit -c"};
+  const FileAccess access = CCompilerAccess("/usr/bin/cc", scratch.path());
+  options.confine = [&] { return ConfineCCompiler(access); };
+  options.own_process_group = false;
+  options.limits = CCompilerLimits();
+  ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(options));
+  EXPECT_THAT(result.output, HasSubstr("Operation not permitted"));
+  EXPECT_THAT(result.output, HasSubstr("\n262144\n0\n"));
 }
 
 TEST(CCompiler, LevelsOfX86) {
@@ -136,6 +214,25 @@ TEST_F(HandwrittenCuda, FindsInstancesOfTemplates) {
   ASSERT_OK_AND_ASSIGN(const Compiled compiled,
                        Compile(space, Language::kCuda, kCuda, "cuda -arch=sm_90"));
   EXPECT_THAT(compiled.launches[0].symbol, HasSubstr("other"));
+}
+
+TEST_F(HandwrittenCuda, NvrtcReadsItsOwnFilesAlone) {
+  if (!CanRestrictFiles()) GTEST_SKIP() << "this kernel has no Landlock";
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("confinement-test"));
+  const std::string secret = folder.Join("secret");
+  ASSERT_OK(WriteFileAtomically(secret, "int kept_secret_token = ;\n", 0600));
+  ASSERT_OK(Compile(kSpaceOfCuda, Language::kCuda, "#include <cuda_fp16.h>\n" + std::string(kCuda),
+                    "cuda -arch=sm_90"));
+  for (const std::string& path : {secret, std::string("/etc/passwd")}) {
+    const auto compiled =
+        Compile(kSpaceOfCuda, Language::kCuda, fmt::format("#include \"{}\"\n{}", path, kCuda),
+                "cuda -arch=sm_90");
+    ASSERT_FALSE(compiled.ok());
+    EXPECT_THAT(Message(compiled.status()),
+                HasSubstr("with the compiler's own headers and libraries alone"));
+    EXPECT_THAT(Message(compiled.status()), testing::Not(HasSubstr("kept_secret_token")));
+    EXPECT_THAT(Message(compiled.status()), testing::Not(HasSubstr("root:")));
+  }
 }
 
 TEST_F(HandwrittenCuda, SaysWhatIsWrong) {
