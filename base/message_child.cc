@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/errno_status.h"
+#include "base/process_tree.h"
 #include "base/utf8.h"
 
 namespace kiln {
@@ -28,13 +29,14 @@ absl::Duration Now() { return absl::Nanoseconds(Clock::Real().MonotonicNanos());
 
 // What children are let know of our environment: where libraries and caches are, and what drivers
 // and sanitizers ask for. The rest may hold secrets, and changes nothing in what a child does.
-constexpr std::string_view kKeptVariables[] = {"PATH", "HOME",   "TMPDIR",          "TZ",
-                                               "LANG", "LC_ALL", "LD_LIBRARY_PATH", "KILN_DEBUG"};
+constexpr std::string_view kKeptVariables[] = {
+    "PATH",       "HOME",    "TMPDIR",          "TZ",        "LANG", "LC_ALL", "LD_LIBRARY_PATH",
+    "KILN_DEBUG", "KILN_CC", "KILN_CC_FOLDERS", "KILN_NVRTC"};
 constexpr std::string_view kKeptPrefixes[] = {"CUDA", "NVIDIA", "NVRTC", "ASAN",
                                               "LSAN", "TSAN",   "UBSAN"};
 
-std::vector<std::string> KeptEnvironment() {
-  std::vector<std::string> kept;
+std::vector<std::string> KeptEnvironment(const std::vector<std::string>& variables) {
+  std::vector<std::string> kept = variables;
   for (char** variable = environ; variable != nullptr && *variable != nullptr; ++variable) {
     const std::string_view text = *variable;
     const std::string_view name = text.substr(0, text.find('='));
@@ -42,10 +44,38 @@ std::vector<std::string> KeptEnvironment() {
                        std::ranges::any_of(kKeptPrefixes, [&](std::string_view prefix) {
                          return name.starts_with(prefix);
                        });
-    if (known) kept.emplace_back(text);
+    const bool replaced = std::ranges::any_of(variables, [&](const std::string& variable) {
+      return variable.starts_with(name) && variable.substr(name.size(), 1) == "=";
+    });
+    if (known && !replaced) kept.emplace_back(text);
   }
   return kept;
 }
+
+// Looks now and then whether a child stands still. One that goes on within kStoppedFor is let go on.
+class StopWatch {
+ public:
+  explicit StopWatch(pid_t child) : child_(child) {}
+
+  bool HasStopped(absl::Duration now) {
+    if (now < next_look_) return false;
+    next_look_ = now + kLookInterval;
+    if (FindStopped(child_) == 0) {
+      since_ = absl::InfiniteDuration();
+      return false;
+    }
+    since_ = std::min(since_, now);
+    return now - since_ >= kStoppedFor;
+  }
+
+ private:
+  static constexpr absl::Duration kLookInterval = absl::Seconds(1);
+  static constexpr absl::Duration kStoppedFor = absl::Seconds(3);
+
+  const pid_t child_;
+  absl::Duration next_look_ = Now() + kLookInterval;
+  absl::Duration since_ = absl::InfiniteDuration();
+};
 
 off_t SizeOf(int fd) {
   struct stat info{};
@@ -55,7 +85,8 @@ off_t SizeOf(int fd) {
 }  // namespace
 
 StatusOr<MessageChild> MessageChild::Start(const std::vector<std::string>& command,
-                                           const std::vector<int>& inherited_fds) {
+                                           const std::vector<int>& inherited_fds,
+                                           const std::vector<std::string>& variables) {
   KILN_ASSIGN_OR_RETURN(auto sockets, MakeSocketPair());
   UniqueFd output(memfd_create("kiln-child-output", MFD_CLOEXEC));
   // Appending, so that emptying the file takes effect on the child's next line.
@@ -65,7 +96,7 @@ StatusOr<MessageChild> MessageChild::Start(const std::vector<std::string>& comma
   SubprocessOptions options;
   options.argv = command;
   options.clear_env = true;
-  options.env = KeptEnvironment();
+  options.env = KeptEnvironment(variables);
   options.inherited_fds = {sockets.second.get(), output.get()};
   options.inherited_fds.insert(options.inherited_fds.end(), inherited_fds.begin(),
                                inherited_fds.end());
@@ -101,7 +132,12 @@ MessageChild::End MessageChild::Ask(std::string_view request, const Call& call,
     return end;
   };
   absl::Duration deadline = Now() + call.limit;
-  if (!pipe_.Write(request, call.limit).ok()) return End::kEnded;
+  StopWatch stop_watch(process_.pid());
+  const Status sent = pipe_.Write(request, call.limit, call.descriptor);
+  if (sent.code() == StatusCode::kDeadlineExceeded && FindStopped(process_.pid()) != 0) {
+    return kill(End::kStopped);
+  }
+  if (!sent.ok()) return End::kEnded;
 
   absl::Duration kill_at = absl::InfiniteDuration();  // of a cancelled call
   while (true) {
@@ -118,7 +154,10 @@ MessageChild::End MessageChild::Ask(std::string_view request, const Call& call,
       continue;
     }
     if (message.status().code() != StatusCode::kDeadlineExceeded) return End::kEnded;
-    if (Now() >= deadline) return kill(End::kTimedOut);
+    if (Now() >= deadline) {
+      return kill(FindStopped(process_.pid()) != 0 ? End::kStopped : End::kTimedOut);
+    }
+    if (stop_watch.HasStopped(Now())) return kill(End::kStopped);
     if (kill_at == absl::InfiniteDuration() && call.cancelled()) {
       kill_at = Now() + call.cancel_grace;
     }

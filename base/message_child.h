@@ -24,9 +24,11 @@ class MessageChild {
  public:
   // Does not wait for it to be ready. `command` is the child's argv. Its descriptor 3 is the pipe,
   // 4 the memory file (ServeParent), `inherited_fds` are those from 5 on. Of our environment it has
-  // what finds libraries and configures drivers and sanitizers, nothing else.
+  // what finds libraries and configures drivers and sanitizers, nothing else; and `variables`,
+  // "NAME=value", instead of ours of these names.
   static StatusOr<MessageChild> Start(const std::vector<std::string>& command,
-                                      const std::vector<int>& inherited_fds = {});
+                                      const std::vector<int>& inherited_fds = {},
+                                      const std::vector<std::string>& variables = {});
 
   enum class End {
     kAnswered,
@@ -34,11 +36,13 @@ class MessageChild {
     kGarbled,  // it sent what `take` cannot read
     kTimedOut,
     kCancelled,
+    kStopped,  // it or one that it started stood still (SIGSTOP): found within 5 s, and at the limit
   };
   struct Call {
     absl::Duration limit;              // from now, until a message sets another
     absl::Duration cancel_grace = {};  // for a cancelled child to answer, which spares a new one
     std::function<bool()> cancelled;   // asked about 20 times a second
+    int descriptor = -1;               // goes along with the request; -1: none
   };
   // What a message of the child means for the call.
   struct Taken {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <thread>
 
 #include "base/clock.h"
 #include "base/status_testing.h"
@@ -132,6 +133,41 @@ TEST(MessageChildTest, HandsDescriptorsOn) {
   EXPECT_EQ(byte, '5');
 }
 
+TEST(MessageChildTest, OneThatStandsStillIsFoundAndGone) {
+  ASSERT_OK_AND_ASSIGN(MessageChild child, StartChild());
+  const double start_s = Clock::Real().MonotonicSeconds();
+  EXPECT_EQ(Ask(child, "stop").end, End::kStopped);
+  EXPECT_LT(Clock::Real().MonotonicSeconds() - start_s, 10);
+  EXPECT_THAT(child.DescribeEnd(), testing::HasSubstr("killed by signal 9"));
+}
+
+TEST(MessageChildTest, OneWhoseOwnChildStandsStillToo) {
+  ASSERT_OK_AND_ASSIGN(MessageChild child, StartChild());
+  EXPECT_EQ(Ask(child, "stop below").end, End::kStopped);
+}
+
+TEST(MessageChildTest, StandingStillAtTheLimitIsNoTimeOut) {
+  ASSERT_OK_AND_ASSIGN(MessageChild child, StartChild());
+  const MessageChild::Call call = {.limit = absl::Seconds(5), .cancelled = Never};
+  EXPECT_EQ(Ask(child, "stop", call, absl::Milliseconds(200)).end, End::kStopped);
+}
+
+TEST(MessageChildTest, OneThatGoesOnSoonIsLetGoOn) {
+  ASSERT_OK_AND_ASSIGN(MessageChild child, StartChild());
+  std::thread waker([&] {
+    Clock::Real().SleepFor(absl::Milliseconds(1500));
+    kill(child.pid(), SIGCONT);
+  });
+  EXPECT_EQ(Ask(child, "stop").end, End::kAnswered);
+  waker.join();
+}
+
+TEST(MessageChildTest, VariablesReplaceOurs) {
+  ASSERT_OK_AND_ASSIGN(MessageChild child, MessageChild::Start({*CurrentExecutable(), "--child"},
+                                                               {}, {"TMPDIR=/elsewhere"}));
+  EXPECT_THAT(Ask(child, "TMPDIR").messages, testing::ElementsAre("soon", "/elsewhere"));
+}
+
 // One request in the child.
 void Serve(MessagePipe& pipe, const std::string& request) {
   const auto send = [&](const std::string& message) { KILN_CHECK(pipe.Write(message).ok()); };
@@ -161,6 +197,12 @@ void Serve(MessagePipe& pipe, const std::string& request) {
     }
     return send(names);
   }
+  if (request == "stop") raise(SIGSTOP);
+  if (request == "stop below") {
+    if (fork() == 0) raise(SIGSTOP);
+    hang();
+  }
+  if (request == "TMPDIR") return send(std::getenv("TMPDIR"));
   if (request == "write to 5") KILN_CHECK(write(5, "5", 1) == 1);
   send(request);
 }

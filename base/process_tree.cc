@@ -21,13 +21,37 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
   return children;
 }
 
-bool HasEnded(pid_t pid) {
+namespace {
+
+// 'R', 'S', 'T', 'Z', ...; '\0': there is no such process.
+char StateOf(pid_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   std::string line;
   // "PID (NAME) STATE ...", where the name may hold anything.
-  if (!std::getline(stat, line, '\0')) return true;
+  if (!std::getline(stat, line, '\0')) return '\0';
   const size_t name_end = line.rfind(')');
-  return name_end == std::string::npos || line.compare(name_end, 3, ") Z") == 0;
+  return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
 }
+
+// A chain of processes as long as this is no build and no program.
+constexpr int kDeepest = 64;
+
+pid_t FindStopped(pid_t pid, int depth) {
+  if (StateOf(pid) == 'T') return pid;
+  if (depth == kDeepest) return 0;
+  for (const pid_t child : ChildrenOf(pid)) {
+    if (const pid_t stopped = FindStopped(child, depth + 1); stopped != 0) return stopped;
+  }
+  return 0;
+}
+
+}  // namespace
+
+bool HasEnded(pid_t pid) {
+  const char state = StateOf(pid);
+  return state == '\0' || state == 'Z';
+}
+
+pid_t FindStopped(pid_t pid) { return FindStopped(pid, 0); }
 
 }  // namespace kiln

@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/file.h"
 #include "base/freed_memory.h"
 #include "base/log.h"
 #include "base/message_child.h"
+#include "base/process_guard.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "builder/build.h"
@@ -65,8 +65,7 @@ Status ServeAll(MessagePipe& pipe) {
 
 void PrepareMemory() {
   KeepFreedMemory();
-  // When the machine runs out of memory, a build goes rather than a daemon. Best effort.
-  (void)WriteFile("/proc/self/oom_score_adj", "500");
+  SetOomScore(kOomScoreOfBuild);
   ReportOutOfMemory();
 }
 
@@ -74,6 +73,7 @@ void PrepareMemory() {
 
 int BuilderChildMain(int, char**) {
   DieWithParent();
+  HideProcess();
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   InitLog("builder-child");
   MessagePipe pipe = ServeParent();

@@ -1,5 +1,8 @@
 #include "builder/child_process.h"
 
+#include <signal.h>
+
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace kiln::builder {
@@ -7,13 +10,29 @@ namespace {
 
 // For a fresh child to load its program, on a machine that is busy with builds.
 constexpr absl::Duration kStartLimit = absl::Seconds(60);
+// For killed processes to end, so that none writes into a folder that is being removed. Where nobody
+// reaps orphans, they stay zombies.
+constexpr absl::Duration kGroupEndLimit = absl::Milliseconds(500);
+
+void WaitForEndOfGroup(pid_t group) {
+  const absl::Time limit = absl::Now() + kGroupEndLimit;
+  while (kill(-group, 0) == 0 && absl::Now() < limit) absl::SleepFor(absl::Milliseconds(1));
+}
 
 }  // namespace
 
 StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const std::vector<std::string>& command) {
-  KILN_ASSIGN_OR_RETURN(MessageChild child, MessageChild::Start(command));
-  return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(child)));
+  KILN_ASSIGN_OR_RETURN(TempDir scratch, TempDir::Make("kiln-build"));
+  KILN_ASSIGN_OR_RETURN(MessageChild child,
+                        MessageChild::Start(command, {}, {"TMPDIR=" + scratch.path()}));
+  return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(scratch), std::move(child)));
+}
+
+ChildProcess::~ChildProcess() {
+  const pid_t group = child_->pid();
+  child_.reset();
+  WaitForEndOfGroup(group);
 }
 
 ChildOutcome ChildProcess::Run(const v1::BuildRequest& request,
@@ -39,17 +58,20 @@ ChildOutcome ChildProcess::Run(const v1::BuildRequest& request,
     return outcome;
   };
   const MessageChild::Call call = {.limit = kStartLimit, .cancelled = cancelled};
-  switch (child_.Ask(request.SerializeAsString(), call, take)) {
+  switch (child_->Ask(request.SerializeAsString(), call, take)) {
     case MessageChild::End::kAnswered:
       return outcome;
     case MessageChild::End::kEnded:
-      return end(began ? ChildOutcome::kDied : ChildOutcome::kNotStarted, child_.DescribeEnd());
+      return end(began ? ChildOutcome::kDied : ChildOutcome::kNotStarted, child_->DescribeEnd());
     case MessageChild::End::kGarbled:
       return end(ChildOutcome::kDied, "wrote over its message pipe");
     case MessageChild::End::kTimedOut:
       if (!began) return end(ChildOutcome::kNotStarted, "did not start to work");
       return end(ChildOutcome::kTimedOut,
                  fmt::format("not finished after {}", absl::FormatDuration(limit)));
+    case MessageChild::End::kStopped:
+      return end(began ? ChildOutcome::kStopped : ChildOutcome::kNotStarted,
+                 "stood still (as after SIGSTOP)");
     case MessageChild::End::kCancelled:
       break;
   }

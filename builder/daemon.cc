@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
+#include "base/containment_table.h"
 #include "base/daemon_program.h"
 #include "base/log.h"
 #include "base/net.h"
@@ -100,6 +101,11 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   options.listen = flags.listen;
   options.advertise = flags.advertise;
   options.state = DescribeWorker(flags);
+  const std::string open =
+      LinesNotHeld(ContainmentFactsHere(), {Contained::kCCompiler, Contained::kNvrtc});
+  if (!open.empty()) {
+    LogWarn("compilers of kernels are contained less than they can be (kiln doctor): {}", open);
+  }
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
   BuilderService service(cache, flags.allow_faults, options.door);

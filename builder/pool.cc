@@ -27,7 +27,7 @@ StatusOr<BuildOutcome> OutcomeOf(ChildOutcome child) {
   if (child.kind == ChildOutcome::kTimedOut) {
     return Lost(v1::BUILD_TIMEOUT_ERROR, child.message);
   }
-  if (child.kind == ChildOutcome::kDied) {
+  if (child.kind == ChildOutcome::kDied || child.kind == ChildOutcome::kStopped) {
     return Lost(v1::COMPILE_HOST_ERROR, "compiler process " + child.message);
   }
   if (child.done.status_code() != 0) {
@@ -165,6 +165,11 @@ StatusOr<ChildOutcome> Pool::RunInChild(const v1::BuildRequest& request,
     ++children_lost_;
     LogInfo("build process {} is lost: {}", (*child)->pid(), outcome.message);
     if (outcome.kind == ChildOutcome::kCancelled) return Cancelled("{}", outcome.message);
+    if (outcome.kind == ChildOutcome::kStopped) {
+      // Somebody else may have stopped it, but hardly each time.
+      if (attempt + 1 < kMaxStarts) continue;
+      outcome.message += fmt::format(", in the last of {} attempts", kMaxStarts);
+    }
     if (outcome.kind != ChildOutcome::kNotStarted) return outcome;
     last_message = std::move(outcome.message);
   }

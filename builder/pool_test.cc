@@ -2,15 +2,23 @@
 #include "builder/pool.h"
 
 #include <signal.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <thread>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/process_tree.h"
 #include "base/status_testing.h"
 #include "builder/memory_limit.h"
 #include "builder/requests_testing.h"
+#include "compiler/handwritten/kernel_point.h"
+#include "compiler/handwritten/kernel_text.h"
 
 namespace kiln::builder {
 namespace {
@@ -163,6 +171,116 @@ TEST(PoolTest, ChildrenThatHaveGrownAreReplaced) {
   Pool pool(options);
   for (int i = 0; i < 3; ++i) ExpectWorks(pool);
   EXPECT_EQ(pool.stats().children_replaced, 3);
+}
+
+// ---- builds that start processes and write files
+
+// A builder whose C compiler is a script, in a temporary folder of its own.
+class CompilerTest : public testing::Test {
+ protected:
+  void UseCompiler(const std::string& script) {
+    ASSERT_OK(WriteFile(compiler_, "#!/bin/sh\n" + script));
+    ASSERT_EQ(chmod(compiler_.c_str(), 0755), 0);
+    setenv("KILN_CC", compiler_.c_str(), 1);
+    setenv("TMPDIR", scratch_.path().c_str(), 1);
+  }
+  void TearDown() override {
+    unsetenv("KILN_CC");
+    unsetenv("TMPDIR");
+  }
+
+  v1::BuildRequest Request(uint32_t timeout_ms) const {
+    const std::string space =
+        "kernel = \"f\"\noperator = \"x\"\narguments = [\"x\", \"y\"]\n[parameters]\nN = [1]\n";
+    const auto text = handwritten::ParseSpaceFile(
+        space, handwritten::Language::kC, "f.c", "void f(const float* x, float* y) { *y = *x; }\n");
+    KILN_CHECK(text.ok(), "{}", Message(text.status()));
+    v1::BuildRequest request;
+    request.set_dag("input x: float32[1]\ny[i: 1] = x[i]\n");
+    request.set_target("llvm");
+    request.set_timeout_ms(timeout_ms);
+    request.set_kernel(handwritten::PrintKernelText(*text));
+    request.set_steps(handwritten::PrintKernelPoint({.kernel = handwritten::KernelDigest(*text),
+                                                     .function = "f",
+                                                     .values = {{"N", int64_t{1}}}}));
+    return request;
+  }
+
+  // What lies below the scratch folders of the builds.
+  std::vector<std::string> Files() const {
+    std::vector<std::string> files;
+    std::error_code error;
+    using Entries = std::filesystem::recursive_directory_iterator;
+    for (Entries at(scratch_.path(), error); !error && at != Entries(); at.increment(error)) {
+      if (at->is_regular_file(error)) files.push_back(at->path());
+    }
+    return files;
+  }
+
+  // The processes that the script wrote into a file of this name, once they are there.
+  std::vector<pid_t> WaitForPids(const std::string& name) const {
+    for (int i = 0; i < 3000; ++i) {
+      for (const std::string& file : Files()) {
+        if (!file.ends_with("/" + name)) continue;
+        std::ifstream stream(file);
+        std::vector<pid_t> pids;
+        for (pid_t pid = 0; stream >> pid;) pids.push_back(pid);
+        if (pids.size() == 2) return pids;
+      }
+      Clock::Real().SleepFor(absl::Milliseconds(10));
+    }
+    return {};
+  }
+
+  TempDir tools_ = *TempDir::Make("pool-test-tools");
+  TempDir scratch_ = *TempDir::Make("pool-test");
+  const std::string compiler_ = tools_.Join("cc");
+};
+
+TEST_F(CompilerTest, ABuildThatRanOutOfTimeLeavesNothingBehind) {
+  UseCompiler(
+      "sleep 600 &\necho half > $TMPDIR/half\necho $$ $! > $TMPDIR/pids\nsleep 600 2>/dev/null\n");
+  Pool pool(Options(1));
+  std::vector<pid_t> pids;
+  std::thread look([&] { pids = WaitForPids("pids"); });
+  const v1::BuildReply reply = BuildOrDie(pool, Request(3000));
+  look.join();
+  EXPECT_EQ(reply.error(), v1::BUILD_TIMEOUT_ERROR) << reply.message();
+  ASSERT_EQ(pids.size(), 2u);
+  for (const pid_t pid : pids) EXPECT_TRUE(HasEnded(pid)) << pid;
+  EXPECT_THAT(Files(), testing::IsEmpty());
+}
+
+TEST_F(CompilerTest, ABuildThatIsCancelledLeavesNothingBehind) {
+  UseCompiler("sleep 600 &\necho $$ $! > $TMPDIR/pids\nsleep 600\n");
+  Pool pool(Options(1));
+  std::vector<pid_t> pids;
+  std::atomic<bool> cancelled{false};
+  std::thread look([&] {
+    pids = WaitForPids("pids");
+    cancelled = true;
+  });
+  const auto outcome = pool.Build(Request(60'000), [&] { return cancelled.load(); });
+  look.join();
+  EXPECT_THAT(outcome, StatusIs(StatusCode::kCancelled, _));
+  ASSERT_EQ(pids.size(), 2u);
+  for (const pid_t pid : pids) EXPECT_TRUE(HasEnded(pid)) << pid;
+  EXPECT_THAT(Files(), testing::IsEmpty());
+}
+
+TEST_F(CompilerTest, ABuildThatIsStoppedOnceIsDoneAgain) {
+  UseCompiler("echo $$ $$ > $TMPDIR/pids\nsleep 1\nexec /usr/bin/cc \"$@\"\n");
+  Pool pool(Options(1));
+  std::thread stop([&] {
+    const std::vector<pid_t> pids = WaitForPids("pids");
+    if (!pids.empty()) kill(pids[0], SIGSTOP);
+  });
+  const double start_s = Clock::Real().MonotonicSeconds();
+  const v1::BuildReply reply = BuildOrDie(pool, Request(60'000));
+  stop.join();
+  EXPECT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+  EXPECT_LT(Clock::Real().MonotonicSeconds() - start_s, 30);
+  EXPECT_EQ(pool.stats().children_lost, 1);
 }
 
 TEST(PoolTest, NoChildIsAnErrorOfTheInfrastructure) {

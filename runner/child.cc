@@ -5,10 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/message_child.h"
+#include "base/process_guard.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "runner/device_kinds.h"
@@ -35,14 +37,14 @@ StatusOr<std::unique_ptr<Device>> OpenDevice(const Flags& flags) {
   return kind->open(flags.device, flags.settings);
 }
 
-wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request,
+wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request, UniqueFd outputs,
                       const Workbench::OnPhase& on_phase) {
   wire::ChildDone done;
   if (request.has_trial()) {
-    *done.mutable_result() = bench.RunTrial(request.trial(), on_phase);
+    *done.mutable_result() = bench.RunTrial(request.trial(), std::move(outputs), on_phase);
     return done;
   }
-  const auto reference = bench.RunReference(request.reference(), on_phase);
+  const auto reference = bench.RunReference(request.reference(), outputs, on_phase);
   if (reference.ok()) {
     done.set_reference_cost_s(reference->cost_s);
     done.set_reference_unchecked(ValidUtf8(reference->unchecked));
@@ -55,7 +57,8 @@ wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request,
 // Until the daemon closes the pipe, or the device is lost.
 Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
   while (true) {
-    const auto bytes = pipe.Read();
+    UniqueFd outputs;  // of a reference
+    const auto bytes = pipe.Read(absl::InfiniteDuration(), &outputs);
     if (!bytes.ok()) return IsEndOfPipe(bytes.status()) ? OkStatus() : bytes.status();
     wire::ChildRequest request;
     if (!request.ParseFromString(*bytes)) return DataLoss("the daemon sent no ChildRequest");
@@ -69,7 +72,7 @@ Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
       (void)send(event);
     };
     wire::ChildEvent event;
-    *event.mutable_done() = Serve(bench, request, on_phase);
+    *event.mutable_done() = Serve(bench, request, std::move(outputs), on_phase);
     const bool lost = !device.Usable();
     event.mutable_done()->set_device_lost(lost);
     KILN_RETURN_IF_ERROR(send(event));
@@ -81,6 +84,8 @@ Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
 
 int RunnerChildMain(int argc, char** argv) {
   DieWithParent();
+  HideProcess();
+  SetOomScore(kOomScoreOfBuild);
   Flags flags;
   bool keep_privileges = false;
   CLI::App app("The child process of kiln_runner.");

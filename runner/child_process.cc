@@ -36,8 +36,8 @@ StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const std::vector<st
   return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(child)));
 }
 
-ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const ChildLimits& limits,
-                               const std::function<bool()>& cancelled) {
+ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const UniqueFd& outputs,
+                               const ChildLimits& limits, const std::function<bool()>& cancelled) {
   using Taken = MessageChild::Taken;
   ChildOutcome outcome;
   absl::Duration limit = limits.prepare;
@@ -68,7 +68,7 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const ChildLim
     outcome.message = std::move(message);
     return outcome;
   };
-  const MessageChild::Call call = {limits.prepare, kCancelGrace, cancelled};
+  const MessageChild::Call call = {limits.prepare, kCancelGrace, cancelled, outputs.get()};
   const MessageChild::End how = child_.Ask(request.SerializeAsString(), call, take);
   const std::string phase = fmt::format("while {}", PhaseName(outcome.phase));
   switch (how) {
@@ -86,6 +86,11 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const ChildLim
           ChildOutcome::kTimedOut,
           fmt::format("not finished after {}, stopped {}",
                       absl::FormatDuration(absl::Trunc(limit, absl::Milliseconds(1))), phase));
+    case MessageChild::End::kStopped: {
+      const bool started = outcome.phase != wire::STARTING;
+      return end(started ? ChildOutcome::kStopped : ChildOutcome::kNotStarted,
+                 fmt::format("stood still (as after SIGSTOP) {}", phase));
+    }
     case MessageChild::End::kCancelled:
       break;
   }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/fd.h"
 #include "base/message_child.h"
 #include "runner/child.pb.h"
 #include "runner/wanted_flag.h"
@@ -28,6 +29,7 @@ struct ChildOutcome {
     kDied,
     kTimedOut,   // and killed
     kCancelled,  // and killed
+    kStopped,    // and killed: it stood still, by whomever (base/message_child.h); not kNotStarted
   };
   Kind kind = kDone;
   wire::ChildDone done;                // of kDone
@@ -43,10 +45,11 @@ class ChildProcess {
   static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command,
                                                        const WantedFlag& wanted);
 
-  // After any outcome but kDone the child is gone. `cancelled` is asked about 20 times a second; a
-  // cancelled program has half a second to end by itself, which spares a new child.
-  ChildOutcome Run(const wire::ChildRequest& request, const ChildLimits& limits,
-                   const std::function<bool()>& cancelled);
+  // After any outcome but kDone the child is gone. `outputs` is the file of the request
+  // (child.proto). `cancelled` is asked about 20 times a second; a cancelled program has half a
+  // second to end by itself, which spares a new child.
+  ChildOutcome Run(const wire::ChildRequest& request, const UniqueFd& outputs,
+                   const ChildLimits& limits, const std::function<bool()>& cancelled);
 
   pid_t pid() const { return child_.pid(); }
 

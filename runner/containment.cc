@@ -2,10 +2,7 @@
 
 #include <fcntl.h>
 #include <grp.h>
-#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,9 +18,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/containment_table.h"
 #include "base/errno_status.h"
 #include "base/file.h"
+#include "base/file_access.h"
+#include "base/process_guard.h"
 #include "base/process_tree.h"
+#include "base/system_call_filter.h"
 
 namespace kiln::runner {
 namespace {
@@ -39,29 +40,7 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-#if defined(__x86_64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-#elif defined(__aarch64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-#else
-constexpr uint32_t kArchitecture = 0;  // not known here: no filter
-#endif
-
 // ---- users ----------------------------------------------------------------------------------
-
-// In a user namespace only some users exist.
-bool NobodyExists() {
-  const auto map = ReadFile("/proc/self/uid_map", 1 << 16);
-  if (!map.ok()) return true;
-  const char* at = map->c_str();
-  unsigned long long inside = 0, outside = 0, count = 0;
-  int used = 0;
-  while (std::sscanf(at, "%llu %llu %llu%n", &inside, &outside, &count, &used) == 3) {
-    if (kNobody >= inside && kNobody - inside < count) return true;
-    at += used;
-  }
-  return false;
-}
 
 Status BecomeNobody() {
   if (setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
@@ -107,75 +86,20 @@ constexpr uint32_t kAllowed[] = {
     SYS_getpid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getcpu,
     SYS_sched_getaffinity, SYS_getrusage, SYS_times, SYS_uname, SYS_sysinfo, SYS_getrandom};
 
-// Accumulates a filter: for each system call what becomes of it.
-class Filter {
- public:
-  Filter() {
-    Load(offsetof(seccomp_data, arch));
-    Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
-    Return(SECCOMP_RET_KILL_PROCESS);
-    Load(offsetof(seccomp_data, nr));
-  }
-
-  void Allow(uint32_t call) { AllowIf(call, {}); }
-
-  // If the lower half of an argument, masked, is `value`.
-  void AllowIfArgument(uint32_t call, int index, uint32_t mask, uint32_t value) {
-    AllowIf(call, {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, ArgumentAt(index)),
-                   BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask),
-                   BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0),
-                   BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM)});
-  }
-
-  // Everything else fails. For all threads of this process.
-  Status Install() {
-    Return(SECCOMP_RET_ERRNO | EPERM);
-    sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
-    // Without the second flag some kernels slow all code behind a filter down, against leaks that
-    // nothing in this process could suffer from.
-    const long failed =
-        syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER,
-                SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW, &program);
-    if (failed == 0) return OkStatus();
-    return ErrnoStatus(failed > 0 ? EBUSY : errno, "cannot restrict the system calls of a program");
-  }
-
- private:
-  static uint32_t ArgumentAt(int index) {
-    return static_cast<uint32_t>(offsetof(seccomp_data, args) +
-                                 sizeof(uint64_t) * static_cast<size_t>(index));
-  }
-  void Add(sock_filter instruction) { code_.push_back(instruction); }
-  void Load(size_t offset) {
-    Add(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset)));
-  }
-  void Return(uint32_t action) { Add(BPF_STMT(BPF_RET | BPF_K, action)); }
-  // `test` either returns or falls through to the permission.
-  void AllowIf(uint32_t call, const std::vector<sock_filter>& test) {
-    Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(test.size() + 1)));
-    code_.insert(code_.end(), test.begin(), test.end());
-    Return(SECCOMP_RET_ALLOW);
-  }
-
-  std::vector<sock_filter> code_;
-};
-
-bool CanFilter() {
-  const uint32_t action = SECCOMP_RET_KILL_PROCESS;
-  return kArchitecture != 0 && !kSanitized &&
-         syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
-}
+// Signals that make a process stand still, until somebody else wakes it.
+constexpr std::initializer_list<uint32_t> kStops = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
 
 Status InstallFilter() {
-  Filter filter;
+  SystemCallFilter filter;
   for (const uint32_t call : kAllowed) filter.Allow(call);
   const auto self = static_cast<uint32_t>(getpid());
   // Opening for reading: none of the bits that write, make or change.
   filter.AllowIfArgument(SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | O_PATH, 0);
-  filter.AllowIfArgument(SYS_tgkill, 0, UINT32_MAX, self);  // abort() and raise()
-  filter.AllowIfArgument(SYS_kill, 0, UINT32_MAX, self);
+  // abort() and raise()
+  filter.AllowIfArgumentAndNone(SYS_tgkill, 0, self, 2, kStops);
+  filter.AllowIfArgumentAndNone(SYS_kill, 0, self, 1, kStops);
   filter.AllowIfArgument(SYS_prlimit64, 0, UINT32_MAX, 0);
-  return filter.Install();
+  return filter.Install(SystemCallFilter::Others::kFail, SystemCallFilter::Threads::kAll);
 }
 
 // ---- descriptors and limits -----------------------------------------------------------------
@@ -226,16 +150,9 @@ Status SetLimits(const ContainmentOptions& options, int64_t extra_bytes) {
 }  // namespace
 
 std::string MissingContainment(const ContainmentOptions& options) {
-  std::string missing;
-  const auto add = [&](std::string_view what) {
-    missing += fmt::format("{}{}", missing.empty() ? "" : ", ", what);
-  };
-  if (!CanFilter()) add("no filter of system calls (seccomp)");
-  if (geteuid() == 0 && !options.drop_privileges) add("programs run as root");
-  if (geteuid() == 0 && options.drop_privileges && !NobodyExists()) {
-    add("no user to run programs as but root");
-  }
-  return missing;
+  ContainmentFacts facts = ContainmentFactsHere();
+  facts.drops_privileges = options.drop_privileges;
+  return LinesNotHeld(facts, {Contained::kCpuProgram, Contained::kAll});
 }
 
 Status Confine(const ContainmentOptions& options, std::span<const int> kept, int64_t extra_bytes) {
@@ -247,10 +164,14 @@ Status Confine(const ContainmentOptions& options, std::span<const int> kept, int
   // A file that is full is an error to whoever writes, not the end.
   signal(SIGXFSZ, SIG_IGN);
   KILN_RETURN_IF_ERROR(SetLimits(options, extra_bytes));
-  if (geteuid() == 0 && options.drop_privileges && NobodyExists()) {
+  if (geteuid() == 0 && options.drop_privileges && ContainmentFactsHere().has_nobody) {
     KILN_RETURN_IF_ERROR(BecomeNobody());
   }
   KILN_RETURN_IF_ERROR(DropCapabilities());
+  // A program is a memory file; of others its loader needs the libraries of the system alone.
+  if (CanRestrictFiles() && !kSanitized) {
+    KILN_RETURN_IF_ERROR(RestrictFiles({.read = SystemLibraryFolders()}));
+  }
   // Last: a change of the user undoes it. The parent may have ended before.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(128 + SIGKILL);
@@ -261,12 +182,30 @@ Status ForbidSystemCalls() {
   if (kSanitized) return OkStatus();
   // Counts what the user has, of which this process is a part: none beyond.
   KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_NPROC, "processes", 0));
-  return CanFilter() ? InstallFilter() : OkStatus();
+  return SystemCallFilter::Works() ? InstallFilter() : OkStatus();
+}
+
+Status ForbidOpening(pid_t pid) {
+  if (kSanitized) return OkStatus();
+  const rlimit none{0, 0};
+  int failed = prlimit(pid, RLIMIT_NOFILE, &none, nullptr) == 0 ? 0 : errno;
+  if (failed == EPERM && geteuid() == 0) {
+    // Containers seldom let root limit others' processes (CAP_SYS_RESOURCE); a process of the same
+    // real user may.
+    const gid_t group = getgid();
+    const uid_t user = getuid();
+    if (setresgid(kNobody, -1, -1) == 0 && setresuid(kNobody, -1, -1) == 0) {
+      failed = prlimit(pid, RLIMIT_NOFILE, &none, nullptr) == 0 ? 0 : errno;
+    }
+    if (setresuid(user, -1, -1) != 0 || setresgid(group, -1, -1) != 0) failed = errno;
+  }
+  if (failed == 0) return OkStatus();
+  return ErrnoStatus(failed, "cannot keep a program from opening files");
 }
 
 void AdoptOrphans() {
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-  prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+  HideProcess();
 }
 
 void EndOrphans() {

@@ -14,6 +14,7 @@
 #include <functional>
 
 #include "base/fd.h"
+#include "base/file_access.h"
 #include "base/status_testing.h"
 
 namespace kiln::runner {
@@ -74,12 +75,39 @@ TEST(ContainmentTest, SecondStepForbidsMostCalls) {
     if (!Confine({}, {}, kExtraBytes).ok() || !ForbidSystemCalls().ok()) return 100;
     const bool forks = fork() >= 0;
     const bool kills = kill(getppid(), 0) == 0;
-    const int file = open("/proc/self/stat", O_RDONLY);
-    return FirstFalse({!forks, !kills, file >= 0,
+    const bool restricted = CanRestrictFiles();
+    return FirstFalse({!forks, !kills, open("/etc/ld.so.cache", O_RDONLY) >= 0,
+                       open("/proc/self/stat", O_RDONLY) < 0 || !restricted,
                        open("/tmp/kiln-written", O_WRONLY | O_CREAT, 0600) < 0, errno == EPERM,
-                       socket(AF_UNIX, SOCK_STREAM, 0) < 0, setsid() < 0, kill(getpid(), 0) == 0});
+                       socket(AF_UNIX, SOCK_STREAM, 0) < 0, setsid() < 0, kill(getpid(), 0) == 0,
+                       kill(getpid(), SIGSTOP) < 0, raise(SIGTSTP) != 0});
   });
   EXPECT_EQ(failed, 0);
+}
+
+TEST(ContainmentTest, ThirdStepForbidsOpening) {
+  ASSERT_OK_AND_ASSIGN(const Pipe loaded, MakePipe());
+  ASSERT_OK_AND_ASSIGN(const Pipe go, MakePipe());
+  const pid_t pid = fork();
+  if (pid == 0) {
+    const int kept[] = {loaded.write.get(), go.read.get()};
+    char byte = 0;
+    const bool contained = Confine({}, kept, kExtraBytes).ok() && ForbidSystemCalls().ok();
+    const bool opened = open("/etc/ld.so.cache", O_RDONLY) >= 0;
+    const bool told =
+        write(loaded.write.get(), &byte, 1) == 1 && read(go.read.get(), &byte, 1) == 1;
+    const rlimit more{64, 64};
+    _exit(FirstFalse({contained, opened, told, open("/etc/ld.so.cache", O_RDONLY) < 0,
+                      setrlimit(RLIMIT_NOFILE, &more) != 0,
+                      write(loaded.write.get(), &byte, 1) == 1}));
+  }
+  char byte = 0;
+  ASSERT_EQ(read(loaded.read.get(), &byte, 1), 1);
+  EXPECT_OK(ForbidOpening(pid));
+  ASSERT_EQ(write(go.write.get(), &byte, 1), 1);
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
 }
 
 TEST(ContainmentTest, AbortStillKills) {

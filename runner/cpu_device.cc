@@ -40,7 +40,7 @@ class CpuDevice : public Device {
   StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
   Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
   Status Poison(Buffer& buffer, runner::Poison poison) override;
-  StatusOr<std::vector<std::byte>> Fetch(const Buffer& buffer) override;
+  StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
   StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
                                const v1::Tolerance& tolerance) override;
@@ -79,9 +79,9 @@ Status CpuDevice::Poison(Buffer& buffer, runner::Poison poison) {
   return OkStatus();
 }
 
-StatusOr<std::vector<std::byte>> CpuDevice::Fetch(const Buffer& buffer) {
+StatusOr<PrivateBytes> CpuDevice::Fetch(const Buffer& buffer) {
   const auto bytes = AsCpu(buffer).bytes();
-  return std::vector<std::byte>(bytes.begin(), bytes.end());
+  return PrivateBytes(bytes.begin(), bytes.end());
 }
 
 StatusOr<uint64_t> CpuDevice::Checksum(const Buffer& buffer) {

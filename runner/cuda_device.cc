@@ -116,7 +116,7 @@ class CudaDevice : public Device {
   StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
   Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
   Status Poison(Buffer& buffer, runner::Poison poison) override;
-  StatusOr<std::vector<std::byte>> Fetch(const Buffer& buffer) override;
+  StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
   StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
                                const v1::Tolerance& tolerance) override;
@@ -286,8 +286,8 @@ Status CudaDevice::Poison(Buffer& buffer, runner::Poison poison) {
                "poison an argument");
 }
 
-StatusOr<std::vector<std::byte>> CudaDevice::Fetch(const Buffer& buffer) {
-  std::vector<std::byte> bytes(AsCuda(buffer).bytes());
+StatusOr<PrivateBytes> CudaDevice::Fetch(const Buffer& buffer) {
+  PrivateBytes bytes(AsCuda(buffer).bytes());
   KILN_RETURN_IF_ERROR(CopyOut(AsCuda(buffer).data(), bytes));
   return bytes;
 }

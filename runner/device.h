@@ -19,6 +19,7 @@
 #include "runner/arguments.h"
 #include "runner/compare.h"
 #include "runner/fill.h"
+#include "runner/private_bytes.h"
 
 namespace kiln::runner {
 
@@ -83,7 +84,7 @@ class Device {
   virtual StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) = 0;
   virtual Status Fill(Buffer& buffer, std::span<const std::byte> bytes) = 0;
   virtual Status Poison(Buffer& buffer, Poison poison) = 0;
-  virtual StatusOr<std::vector<std::byte>> Fetch(const Buffer& buffer) = 0;
+  virtual StatusOr<PrivateBytes> Fetch(const Buffer& buffer) = 0;
   virtual StatusOr<uint64_t> Checksum(const Buffer& buffer) = 0;
   virtual StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
                                        const v1::Tolerance& tolerance) = 0;

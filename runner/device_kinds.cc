@@ -51,8 +51,10 @@ StatusOr<std::unique_ptr<Device>> OpenCpu(std::string_view, const DeviceSettings
 
 std::string CpuCaveat(const DeviceSettings& settings) {
   const std::string missing = MissingContainment(settings.containment);
-  return missing.empty() ? ""
-                         : fmt::format("programs are contained less than they can be: {}", missing);
+  return missing.empty()
+             ? ""
+             : fmt::format("programs are contained less than they can be (kiln doctor): {}",
+                           missing);
 }
 
 // ---- cuda

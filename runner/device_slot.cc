@@ -74,8 +74,8 @@ v1::TrialResult ResultOf(const ChildOutcome& outcome) {
   if (outcome.kind == ChildOutcome::kTimedOut) {
     result.set_error(v1::RUN_TIMEOUT_ERROR);
   } else {
-    result.set_error(outcome.phase == wire::LOADING ? v1::COMPILE_DEVICE_ERROR
-                                                    : v1::RUNTIME_DEVICE_ERROR);
+    const bool loading = outcome.phase == wire::LOADING && outcome.kind != ChildOutcome::kStopped;
+    result.set_error(loading ? v1::COMPILE_DEVICE_ERROR : v1::RUNTIME_DEVICE_ERROR);
   }
   return result;
 }
@@ -148,14 +148,14 @@ Status DeviceSlot::WarmUp() {
 }
 
 StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
-                                              const ChildLimits& limits,
+                                              const UniqueFd& outputs, const ChildLimits& limits,
                                               const std::function<bool()>& cancelled) {
   std::string last_message;
   for (int attempt = 0; attempt < kMaxStarts; ++attempt) {
     const Status warm = WarmUp();
     // Without a standby the trial still runs.
     if (active_ == nullptr) return Unavailable("cannot start a child: {}", Message(warm));
-    ChildOutcome outcome = active_->Run(request, limits, cancelled);
+    ChildOutcome outcome = active_->Run(request, outputs, limits, cancelled);
     if (outcome.kind == ChildOutcome::kDone && !outcome.done.device_lost()) return outcome;
     ++children_lost_;
     if (outcome.kind == ChildOutcome::kDone) outcome.message = "it lost its device";
@@ -165,6 +165,11 @@ StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
     const Status again = WarmUp();
     if (!again.ok()) LogWarn("cannot start a child: {}", Message(again));
     if (outcome.kind == ChildOutcome::kCancelled) return Cancelled("{}", outcome.message);
+    if (outcome.kind == ChildOutcome::kStopped) {
+      // Somebody else may have stopped it, but hardly each time.
+      if (attempt + 1 < kMaxStarts) continue;
+      outcome.message += fmt::format(", in the last of {} attempts", kMaxStarts);
+    }
     if (outcome.kind != ChildOutcome::kNotStarted) return outcome;
     last_message = outcome.message;
   }
@@ -187,10 +192,9 @@ StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& re
   wire::ChildRequest child_request;
   *child_request.mutable_reference()->mutable_artifact() = request.reference();
   child_request.mutable_reference()->set_seed(request.seed());
-  child_request.mutable_reference()->set_output_path(reference.Path());
-  KILN_ASSIGN_OR_RETURN(
-      ChildOutcome outcome,
-      RunInChild(child_request, {options_.prepare_limit, ReferenceLimit(request)}, cancelled));
+  KILN_ASSIGN_OR_RETURN(ChildOutcome outcome,
+                        RunInChild(child_request, reference.outputs,
+                                   {options_.prepare_limit, ReferenceLimit(request)}, cancelled));
   ++references_run_;
   if (outcome.kind == ChildOutcome::kTimedOut && request.reference_timeout_ms() > 0) {
     return OutOfRange("reference program {}: {}", Short(request.reference_digest()),
@@ -243,14 +247,14 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   *trial.mutable_artifact() = request.artifact();
   trial.set_seed(request.seed());
   *trial.mutable_reference_plan() = reference->plan;
-  trial.set_reference_path(reference->Path());
   trial.set_reference_key(reference->key);
   *trial.mutable_tolerance() = request.tolerance();
   *trial.mutable_options() = measure_options;
   *trial.mutable_samples() = request.samples();
   const ChildLimits limits{options_.prepare_limit, absl::Milliseconds(measure_options.timeout_ms()),
                            FirstRunLimit(measure_options)};
-  KILN_ASSIGN_OR_RETURN(ChildOutcome outcome, RunInChild(child_request, limits, cancelled));
+  KILN_ASSIGN_OR_RETURN(ChildOutcome outcome,
+                        RunInChild(child_request, reference->outputs, limits, cancelled));
   *reply.mutable_result() = ResultOf(outcome);
   if (reply.result().error() == v1::NO_ERROR) {
     reply.mutable_result()->set_unchecked(reference->unchecked);

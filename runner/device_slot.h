@@ -71,7 +71,8 @@ class DeviceSlot {
   absl::Duration ReferenceLimit(const v1::MeasureRequest& request) const;
   StatusOr<const Reference*> RunReference(const v1::MeasureRequest& request, std::string key,
                                           const std::function<bool()>& cancelled);
-  StatusOr<ChildOutcome> RunInChild(const wire::ChildRequest& request, const ChildLimits& limits,
+  StatusOr<ChildOutcome> RunInChild(const wire::ChildRequest& request, const UniqueFd& outputs,
+                                    const ChildLimits& limits,
                                     const std::function<bool()>& cancelled);
   Status WarmUp();
   void TellChildren();  // whether somebody waits; lock held

@@ -3,10 +3,15 @@
 #include "runner/device_slot.h"
 
 #include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <chrono>
+#include <set>
 #include <thread>
 
 #include "base/file.h"
+#include "base/process_tree.h"
 #include "base/status_testing.h"
 #include "rpc/artifact_digest.h"
 #include "runner/containment.h"
@@ -523,6 +528,80 @@ TEST_F(DeviceSlotTest, ASlowProgramIsStoppedInItsFirstRun) {
   request.mutable_options()->set_early_stop_ratio(1e6);
   request.mutable_options()->set_best_cost_s(1e-6);  // far slower from 1 s on
   EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(20));
+}
+
+// Stops the process that runs a program, as often as one begins, and tells how often.
+class Stopper {
+ public:
+  explicit Stopper(int times) : thread_([this, times] { Run(times); }) {}
+  ~Stopper() {
+    done_ = true;
+    thread_.join();
+  }
+  int stopped() const { return count_; }
+
+ private:
+  void Run(int times) {
+    while (!done_ && stopped() < times) {
+      for (const pid_t child : ChildrenOf(getpid())) {
+        for (const pid_t program : ChildrenOf(child)) {
+          if (stopped_.contains(program) || kill(program, SIGSTOP) != 0) continue;
+          stopped_.insert(program);
+          ++count_;
+        }
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+  std::set<pid_t> stopped_;
+  std::atomic<int> count_{0};
+  std::atomic<bool> done_{false};
+  std::thread thread_;
+};
+
+// It takes 0.15 s a call, so that there is time to stop it.
+v1::MeasureRequest LongRequest() {
+  v1::MeasureRequest request = Request("slow");
+  request.mutable_options()->set_number(1);
+  request.mutable_options()->set_repeat(10);
+  request.mutable_options()->set_timeout_ms(60'000);
+  return request;
+}
+
+TEST_F(DeviceSlotTest, AStoppedTrialIsDoneAgain) {
+  ExpectRight();
+  const auto start = std::chrono::steady_clock::now();
+  v1::TrialResult result;
+  {
+    const Stopper stopper(1);
+    result = Measure(LongRequest()).result();
+    EXPECT_EQ(stopper.stopped(), 1);
+  }
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+  EXPECT_THAT(result.costs_s(), SizeIs(10));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_EQ(slot_.stats().children_lost, 1);
+}
+
+// Also where its time limit comes first.
+TEST_F(DeviceSlotTest, AStoppedTrialIsNoTimeOut) {
+  ExpectRight();
+  v1::MeasureRequest request = LongRequest();
+  request.mutable_options()->set_repeat(2);
+  request.mutable_options()->set_timeout_ms(2500);
+  const Stopper stopper(1);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+}
+
+TEST_F(DeviceSlotTest, ATrialThatStopsEachTimeHasFailed) {
+  ExpectRight();
+  const Stopper stopper(3);
+  const v1::TrialResult result = Measure(LongRequest()).result();
+  EXPECT_EQ(result.error(), v1::RUNTIME_DEVICE_ERROR);
+  EXPECT_THAT(result.message(), HasSubstr("stood still (as after SIGSTOP)"));
+  EXPECT_THAT(result.message(), HasSubstr("in the last of 3 attempts"));
+  EXPECT_EQ(stopper.stopped(), 3);
 }
 
 TEST_F(DeviceSlotTest, CancelledCallDoesNotHoldTheDevice) {

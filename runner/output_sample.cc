@@ -67,10 +67,10 @@ int64_t ElementsOf(std::span<const SampledOutput> samples) {
   return elements;
 }
 
-std::vector<std::byte> Gather(const SampledOutput& sample, const Argument& output,
-                              std::span<const std::byte> bytes) {
+PrivateBytes Gather(const SampledOutput& sample, const Argument& output,
+                    std::span<const std::byte> bytes) {
   const auto size = static_cast<size_t>(output.bytes / output.elements);
-  std::vector<std::byte> gathered(static_cast<size_t>(sample.argument.bytes));
+  PrivateBytes gathered(static_cast<size_t>(sample.argument.bytes));
   std::vector<int64_t> at(output.shape.size(), 0);  // in the grid
   for (int64_t i = 0; i < sample.argument.elements; ++i) {
     int64_t place = 0;

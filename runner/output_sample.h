@@ -14,6 +14,7 @@
 #include "proto/runner.pb.h"
 #include "runner/arguments.h"
 #include "runner/fill.h"
+#include "runner/private_bytes.h"
 
 namespace kiln::runner {
 
@@ -33,8 +34,8 @@ StatusOr<std::vector<SampledOutput>> ParseSamples(
 int64_t ElementsOf(std::span<const SampledOutput> samples);
 
 // The elements of a sample out of all of its output.
-std::vector<std::byte> Gather(const SampledOutput& sample, const Argument& output,
-                              std::span<const std::byte> bytes);
+PrivateBytes Gather(const SampledOutput& sample, const Argument& output,
+                    std::span<const std::byte> bytes);
 
 // Elements of a poisoned output (fill.h) that still are what they were poisoned with; 0 of types of
 // which that could be an answer.

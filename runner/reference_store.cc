@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -13,8 +12,6 @@ namespace kiln::runner {
 
 // A small entry costs something, too: thousands of null programs must not pile up.
 constexpr int64_t kEntryBytes = 4096;
-
-std::string Reference::Path() const { return PathOfFd(outputs); }
 
 std::string ReferenceStore::KeyOf(const std::string& digest, uint64_t seed) {
   return fmt::format("{}:{}", digest, seed);
@@ -49,10 +46,6 @@ Status SealOutputFile(const UniqueFd& file) {
     return ErrnoStatus(errno, "cannot seal the reference outputs");
   }
   return OkStatus();
-}
-
-std::string PathOfFd(const UniqueFd& fd) {
-  return fmt::format("/proc/{}/fd/{}", getpid(), fd.get());
 }
 
 }  // namespace kiln::runner

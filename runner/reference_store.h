@@ -1,5 +1,6 @@
-// The daemon's copies of reference outputs, in memory files that its children read, so that a new
-// child needs no new run of the reference. Bounded by bytes, least recently used out first. Not
+// The daemon's copies of reference outputs, in memory files whose descriptors its children get, so
+// that a new child needs no new run of the reference. No path leads to them but those of /proc, which
+// a hidden process (base/process_guard.h) opens to nobody. Bounded by bytes, least recently used out first. Not
 // thread-safe.
 #pragma once
 
@@ -19,9 +20,6 @@ struct Reference {
   std::string unchecked;  // why its outputs prove little; empty: they do
   UniqueFd outputs;       // sealed; invalid for a null program
   int64_t bytes = 0;
-
-  // Where a child of this process opens `outputs`.
-  std::string Path() const;
 };
 
 class ReferenceStore {
@@ -44,6 +42,5 @@ class ReferenceStore {
 // An empty memory file for a child to write to, and the end of its being written.
 StatusOr<UniqueFd> MakeOutputFile();
 Status SealOutputFile(const UniqueFd& file);
-std::string PathOfFd(const UniqueFd& fd);
 
 }  // namespace kiln::runner

@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "base/digest.h"
 #include "base/errno_status.h"
+#include "base/process_guard.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
 #include "runner/fault_report.h"
@@ -104,7 +105,7 @@ struct SandboxProcess::Reply {
     text = {};
     std::memcpy(text.data(), words.data(), std::min(words.size(), text.size()));
   }
-  std::string Text() const { return ValidUtf8({text.data(), strnlen(text.data(), text.size())}); }
+  std::string Text() const { return OneLine({text.data(), strnlen(text.data(), text.size())}); }
 };
 
 // The process itself.
@@ -139,6 +140,7 @@ class SandboxProcess::Inside {
 
   Status SetUp(int socket, int program) {
     ForgetOthers();
+    SetOomScore(kOomScoreOfProgram);
     const int kept[] = {socket, program};
     KILN_RETURN_IF_ERROR(Confine(options_.containment, kept, ExtraBytes(options_.cpu, arguments_)));
     InstallFaultReport();
@@ -266,6 +268,7 @@ StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
   process->socket_ = std::move(sockets.first);
   sockets.second.Reset();
   KILN_RETURN_IF_ERROR(process->Receive(nonce, "while loading").status());
+  KILN_RETURN_IF_ERROR(ForbidOpening(pid));
   return process;
 }
 

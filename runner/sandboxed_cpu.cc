@@ -107,7 +107,7 @@ class SandboxedCpu : public Device {
   StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
   Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
   Status Poison(Buffer& buffer, runner::Poison poison) override;
-  StatusOr<std::vector<std::byte>> Fetch(const Buffer& buffer) override;
+  StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
   StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
                                const v1::Tolerance& tolerance) override;
@@ -195,10 +195,10 @@ StatusOr<const SandboxProcess::Published*> SandboxedCpu::AskAbout(const Buffer& 
   return &*published_;
 }
 
-StatusOr<std::vector<std::byte>> SandboxedCpu::Fetch(const Buffer& buffer) {
+StatusOr<PrivateBytes> SandboxedCpu::Fetch(const Buffer& buffer) {
   KILN_RETURN_IF_ERROR(AskAbout(buffer).status());
   const auto bytes = AsSandboxed(buffer).bytes();
-  return std::vector<std::byte>(bytes.begin(), bytes.end());
+  return PrivateBytes(bytes.begin(), bytes.end());
 }
 
 // Of an input, of what the program may have made of it.

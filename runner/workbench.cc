@@ -1,8 +1,8 @@
 #include "runner/workbench.h"
 
-#include <fcntl.h>
 #include <fmt/ranges.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "runner/output_sample.h"
+#include "runner/private_bytes.h"
 #include "runner/timing.h"
 #include "runner/unchecked.h"
 
@@ -51,16 +52,16 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   return timing;
 }
 
-// A part of a file, in memory.
+// A memory file, mapped.
 class MappedFile {
  public:
-  static StatusOr<MappedFile> Open(const std::string& path, int64_t expected_bytes) {
-    const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!fd.valid()) return ErrnoStatus(errno, "cannot open the reference outputs at {}", path);
-    const off_t bytes = lseek(fd.get(), 0, SEEK_END);
+  static StatusOr<MappedFile> Map(const UniqueFd& fd, int64_t expected_bytes) {
+    if (!fd.valid()) return Internal("the reference outputs did not come with the request");
+    struct stat info{};
+    if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "cannot read the reference outputs");
+    const off_t bytes = info.st_size;
     if (bytes != expected_bytes) {
-      return Internal("the reference outputs at {} have {} bytes, expected {}", path, bytes,
-                      expected_bytes);
+      return Internal("the reference outputs have {} bytes, expected {}", bytes, expected_bytes);
     }
     void* mapping = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ, MAP_PRIVATE, fd.get(), 0);
     if (mapping == MAP_FAILED) return ErrnoStatus(errno, "cannot map the reference outputs");
@@ -150,8 +151,8 @@ struct Workbench::Job {
   std::vector<Kept> wanted;  // the reference's, for each output
   // Instead, where the reference has samples of the outputs only.
   std::vector<SampledOutput> samples;
-  std::vector<std::vector<std::byte>> sampled;  // what they should be
-  std::unique_ptr<Program> program;             // last: unloaded before its arguments go
+  std::vector<PrivateBytes> sampled;  // what they should be
+  std::unique_ptr<Program> program;   // last: unloaded before its arguments go
 };
 
 StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Argument& argument,
@@ -206,10 +207,10 @@ Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint
   return OkStatus();
 }
 
-Status Workbench::LoadSampled(Job& job, const std::string& path) {
+Status Workbench::LoadSampled(Job& job, const UniqueFd& outputs) {
   int64_t total_bytes = 0;
   for (const SampledOutput& sample : job.samples) total_bytes += sample.argument.bytes;
-  KILN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Open(path, total_bytes));
+  KILN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Map(outputs, total_bytes));
   size_t offset = 0;
   for (const SampledOutput& sample : job.samples) {
     const auto bytes = static_cast<size_t>(sample.argument.bytes);
@@ -220,8 +221,8 @@ Status Workbench::LoadSampled(Job& job, const std::string& path) {
   return OkStatus();
 }
 
-Status Workbench::LoadWanted(Job& job, const wire::TrialRun& trial) {
-  if (!job.samples.empty()) return LoadSampled(job, trial.reference_path());
+Status Workbench::LoadWanted(Job& job, const wire::TrialRun& trial, const UniqueFd& outputs) {
+  if (!job.samples.empty()) return LoadSampled(job, outputs);
   bool complete = true;
   int64_t total_bytes = 0;
   for (size_t i = 0; i < job.outputs.size(); ++i) {
@@ -231,8 +232,7 @@ Status Workbench::LoadWanted(Job& job, const wire::TrialRun& trial) {
     complete &= job.wanted.back().buffer != nullptr;
   }
   if (complete) return OkStatus();
-  KILN_ASSIGN_OR_RETURN(const MappedFile file,
-                        MappedFile::Open(trial.reference_path(), total_bytes));
+  KILN_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::Map(outputs, total_bytes));
   size_t offset = 0;
   for (size_t i = 0; i < job.outputs.size(); ++i) {
     Argument argument = job.outputs[i]->argument();
@@ -305,7 +305,7 @@ Status Workbench::CheckSamples(const Job& job, const v1::Tolerance& tolerance, P
                                double& max_error) {
   for (size_t k = 0; k < job.outputs.size(); ++k) {
     const Argument& output = job.outputs[k]->argument();
-    KILN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, device_.Fetch(*job.outputs[k]));
+    KILN_ASSIGN_OR_RETURN(const PrivateBytes bytes, device_.Fetch(*job.outputs[k]));
     const int64_t unwritten = CountUnwritten(output, bytes, poison);
     if (unwritten > 0) {
       return InvalidArgument("output {}: {} of {} elements were not written", output.name,
@@ -323,7 +323,7 @@ Status Workbench::CheckSamples(const Job& job, const v1::Tolerance& tolerance, P
   return OkStatus();
 }
 
-Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase,
+Status Workbench::RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const OnPhase& on_phase,
                             v1::TrialResult& result) {
   v1::TrialTimes& times = *result.mutable_times();
   Stopwatch watch;
@@ -349,7 +349,8 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   status = Prepare(job, *arguments, trial.seed(),
                    device_.is_host() ? kHostCopiesToCheck : kCopiesToCheck);
   if (!status.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, status);
-  status = LoadWanted(job, trial);
+  status = LoadWanted(job, trial, outputs);
+  outputs.Reset();
   if (!status.ok()) return fail(v1::UNKNOWN_ERROR, status);
   if (trial.options().flush_cache()) device_.ExpectFlushes();
   times.set_prepare_s(watch.Lap());
@@ -431,10 +432,11 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase
   return OkStatus();
 }
 
-v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase) {
+v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, UniqueFd outputs,
+                                    const OnPhase& on_phase) {
   v1::TrialResult result;
   const double start_s = Clock::Real().MonotonicSeconds();
-  const Status status = RunPhases(trial, on_phase, result);
+  const Status status = RunPhases(trial, std::move(outputs), on_phase, result);
   v1::TrialTimes& times = *result.mutable_times();
   const double named_s = times.load_s() + times.prepare_s() + times.first_run_s() +
                          times.check_s() + times.timing_s() + times.last_run_s();
@@ -445,7 +447,9 @@ v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, const OnPhase& 
 }
 
 StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::ReferenceRun& reference,
+                                                             const UniqueFd& outputs,
                                                              const OnPhase& on_phase) {
+  if (!outputs.valid()) return Internal("no file for the reference outputs came with the request");
   ReferenceResult result;
   on_phase(wire::PREPARING);
   KILN_ASSIGN_OR_RETURN(auto arguments, ParseArguments(reference.artifact().plan()));
@@ -459,11 +463,13 @@ StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::Referen
   KILN_ASSIGN_OR_RETURN(Findings findings, Inspect(job, {}));
   KILN_RETURN_IF_ERROR(CheckMemory(job, findings));
 
-  const UniqueFd file(open(reference.output_path().c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.valid()) return ErrnoStatus(errno, "cannot open {}", reference.output_path());
+  // A child that was lost on its way may have left a part.
+  if (ftruncate(outputs.get(), 0) != 0 || lseek(outputs.get(), 0, SEEK_SET) != 0) {
+    return ErrnoStatus(errno, "cannot keep the reference outputs");
+  }
   for (Buffer* output : job.outputs) {
-    KILN_ASSIGN_OR_RETURN(const std::vector<std::byte> bytes, device_.Fetch(*output));
-    KILN_RETURN_IF_ERROR(WriteAll(file.get(), bytes));
+    KILN_ASSIGN_OR_RETURN(const PrivateBytes bytes, device_.Fetch(*output));
+    KILN_RETURN_IF_ERROR(WriteAll(outputs.get(), bytes));
     if (result.unchecked.empty()) result.unchecked = WhyUnchecked(output->argument(), bytes);
     // What the second run is compared with.
     auto wanted = std::make_shared<CachedBuffer>();

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "proto/trial.pb.h"
 #include "runner/buffer_cache.h"
 #include "runner/child.pb.h"
@@ -39,25 +40,26 @@ class Workbench {
   Workbench(Device& device, int64_t cache_bytes, std::function<bool()> is_wanted = nullptr)
       : device_(device), cache_(cache_bytes), is_wanted_(std::move(is_wanted)) {}
 
-  v1::TrialResult RunTrial(const wire::TrialRun& trial, const OnPhase& on_phase);
+  // `outputs`: of the reference, as RunReference wrote them.
+  v1::TrialResult RunTrial(const wire::TrialRun& trial, UniqueFd outputs, const OnPhase& on_phase);
 
   struct ReferenceResult {
     double cost_s = 0;      // of its last run
     std::string unchecked;  // why its outputs prove little (unchecked.h); empty: they do
   };
   // Runs the reference twice on differently poisoned outputs, which must agree, and writes them to
-  // the file; the second run is left out when the first took more than a second.
+  // `outputs`, a file that is empty; the second run is left out when the first took more than a second.
   StatusOr<ReferenceResult> RunReference(const wire::ReferenceRun& reference,
-                                         const OnPhase& on_phase);
+                                         const UniqueFd& outputs, const OnPhase& on_phase);
 
  private:
   struct Job;
   // `copies`: of the outputs, beside the arguments.
   Status Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed, int copies);
-  Status LoadSampled(Job& job, const std::string& path);
+  Status LoadSampled(Job& job, const UniqueFd& outputs);
   Status CheckSamples(const Job& job, const v1::Tolerance& tolerance, Poison poison,
                       double& max_error);
-  Status LoadWanted(Job& job, const wire::TrialRun& trial);
+  Status LoadWanted(Job& job, const wire::TrialRun& trial, const UniqueFd& outputs);
   StatusOr<std::shared_ptr<CachedBuffer>> InputBuffer(const Argument& argument,
                                                       const std::string& key);
   Status PoisonAll(Job& job, Poison poison);
@@ -65,7 +67,8 @@ class Workbench {
   Status CheckMemory(const Job& job, const Findings& findings);
   Status CheckOutputs(const Job& job, const Findings& findings, double& max_error);
   StatusOr<double> CheckedRun(Job& job, Poison poison);
-  Status RunPhases(const wire::TrialRun& trial, const OnPhase& on_phase, v1::TrialResult& result);
+  Status RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const OnPhase& on_phase,
+                   v1::TrialResult& result);
 
   Device& device_;
   BufferCache cache_;

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "base/containment_table.h"
 #include "base/file.h"
 #include "base/listen.h"
 #include "base/thread_pool.h"
@@ -165,6 +166,17 @@ void AddDevices(const Session& session, std::vector<Finding>& findings) {
   }
 }
 
+// The table of who may do what, for runners and builders of this user.
+void AddContainment(std::vector<Finding>& findings) {
+  for (const ContainmentLine& line : ContainmentTable(ContainmentFactsHere())) {
+    findings.push_back(
+        {"contain", line.why_not.empty(),
+         fmt::format("{} {}: {}", NameOf(line.who), line.what,
+                     line.why_not.empty() ? fmt::format("{} ({})", line.may, line.means)
+                                          : fmt::format("not limited, {}", line.why_not))});
+  }
+}
+
 StatusOr<std::vector<v1::JobStatus>> JobsOfScheduler(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   return client->Jobs(std::nullopt);
@@ -215,6 +227,7 @@ std::vector<Finding> Diagnose(const Session& session) {
       Limits(),
       Loopback(),
       Temporary()};
+  AddContainment(findings);
   AddDevices(session, findings);
   if (session.scheduler.empty()) {
     findings.push_back(Disk(session.db));

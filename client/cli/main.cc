@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process_guard.h"
 #include "builder/child.h"
 #include "builder/daemon.h"
 #include "client/cli/command_line.h"
@@ -44,6 +45,7 @@ int Help(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  kiln::HideProcess();
   if (argc < 3 || std::string_view(argv[1]) != kiln::client::kClusterChild) {
     return Main(argc, argv);
   }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <time.h>
@@ -86,6 +87,98 @@ static int Attack(void) {
 }
 #endif
 
+#if defined(PROGRAM_spy) || defined(PROGRAM_early_spy)
+/* The process that started the parent, who judges: a daemon. */
+static int ParentOf(int pid) {
+  char text[512];
+  snprintf(text, sizeof(text), "/proc/%d/stat", pid);
+  const int fd = open(text, O_RDONLY);
+  if (fd < 0) return -1;
+  const ssize_t got = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  text[got < 0 ? 0 : got] = 0;
+  const char* name_end = strrchr(text, ')');
+  int parent = -1;
+  if (name_end != NULL) sscanf(name_end, ") %*c %d", &parent);
+  return parent;
+}
+
+static int CanOpen(const char* path) {
+  const int fd = open(path, O_RDONLY);
+  if (fd < 0) return 0;
+  close(fd);
+  return 1;
+}
+
+/* Whether anything of a process can be looked into. */
+static int CanLookInto(int pid) {
+  char path[64];
+  for (int fd = 0; fd < 256; ++fd) {
+    snprintf(path, sizeof(path), "/proc/%d/fd/%d", pid, fd);
+    if (CanOpen(path)) return 1;
+  }
+  for (const char* const* file = (const char* const[]){"mem", "maps", "environ", "auxv", NULL};
+       *file != NULL; ++file) {
+    snprintf(path, sizeof(path), "/proc/%d/%s", pid, *file);
+    if (CanOpen(path)) return 1;
+  }
+  return 0;
+}
+
+/* Each bit: something worked that must not. Where the numbers of processes are not told, those
+ * around its own are tried: a daemon starts its children. */
+static int Spy(void) {
+  int worked = 0;
+  const int self = getpid();
+  const int daemon = ParentOf(getppid());
+  if (daemon > 0 && CanLookInto(daemon)) worked |= 1;
+  for (int pid = self - 1; pid > 1 && pid > self - 20; --pid) {
+    if (CanLookInto(pid)) worked |= 2;
+  }
+  if (CanOpen("/etc/passwd") || CanOpen("/etc/hostname")) worked |= 4;
+  if (CanOpen("/proc/self/environ") || CanOpen("/proc/self/maps")) worked |= 8;
+  if (CanOpen("/dev/zero") || CanOpen("/tmp") || CanOpen("/")) worked |= 16;
+  return worked;
+}
+#endif
+#ifdef PROGRAM_early_spy
+static int worked_early;
+__attribute__((constructor)) static void SpyEarly(void) { worked_early = Spy(); }
+#endif
+
+#ifdef PROGRAM_spy
+/* One byte that can be read. */
+static int IsThere(const char* at) { return write(1, at, 1) == 1; }
+
+/* Whether the right answer lies anywhere on the heap, where a reference may have left it. */
+static int AnswerIsOnHeap(const Closure* closure) {
+  float want[kCount];
+  for (int i = 0; i < kCount; ++i) want[i] = 2 * closure->a[i] + closure->b[i];
+  const char* const end = sbrk(0);
+  const char* begin = end;
+  while (IsThere(begin - 4096)) begin -= 4096;
+  /* The first ones of a freed piece are the allocator's. */
+  const size_t part = 12 * sizeof(float);
+  for (const char* at = begin; at + part <= end; at += 4) {
+    if (memcmp(at, want + 8, part) == 0) return 1;
+  }
+  return 0;
+}
+
+static int SpyLate(const Closure* closure) {
+  int worked = Spy();
+  if (CanOpen("/proc/self/fd/1") || CanOpen("/lib64/ld-linux-x86-64.so.2")) worked |= 32;
+  if (CanOpen("/etc/ld.so.cache") || dup(1) >= 0) worked |= 64;
+  const struct rlimit more = {64, 64};
+  if (setrlimit(RLIMIT_NOFILE, &more) == 0) worked |= 128;
+  for (const int* stop = (const int[]){SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU, 0}; *stop; ++stop) {
+    if (kill(getpid(), *stop) == 0 || raise(*stop) == 0) worked |= 256;
+  }
+  if (AnswerIsOnHeap(closure)) worked |= 512;
+  return worked;
+}
+#endif
+
 #ifdef PROGRAM_no_entry
 #define kiln_entry another_name
 #endif
@@ -120,6 +213,11 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #elif defined(PROGRAM_hostile)
   const int worked = Attack();
   if (worked != 0) return worked;
+#elif defined(PROGRAM_spy)
+  const int worked = SpyLate(&closure);
+  if (worked != 0) return worked;
+#elif defined(PROGRAM_early_spy)
+  if (worked_early != 0) return worked_early;
 #elif defined(PROGRAM_forger)
   /* "All went well", to whoever listens. */
   static char reply[1 << 12];

@@ -1,0 +1,38 @@
+// Bytes that a forked process does not get: answers that programs are compared with, and outputs of
+// programs that may be right. On the heap a later program would find what is left of them.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <new>
+#include <vector>
+
+namespace kiln::runner {
+
+// Whole pages of their own, out of which MADV_DONTFORK keeps children. Costs some microseconds: for
+// few and large pieces.
+template <typename T>
+struct PrivateAllocator {
+  using value_type = T;
+
+  PrivateAllocator() = default;
+  template <typename Other>
+  PrivateAllocator(const PrivateAllocator<Other>&) {}
+
+  T* allocate(size_t count) {
+    void* const pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED || madvise(pages, count * sizeof(T), MADV_DONTFORK) != 0) {
+      throw std::bad_alloc();  // as `new` does, whose place this has
+    }
+    return static_cast<T*>(pages);
+  }
+  void deallocate(T* pages, size_t count) { munmap(pages, count * sizeof(T)); }
+
+  bool operator==(const PrivateAllocator&) const = default;
+};
+
+using PrivateBytes = std::vector<std::byte, PrivateAllocator<std::byte>>;
+
+}  // namespace kiln::runner

@@ -1,0 +1,157 @@
+// Programs that try to learn what they must not, each line of docs/runner.md's table, under each
+// kind of user that a runner may have: root, root that keeps its user for programs, and another one.
+// The daemon is a fork of this test, since users cannot be changed back.
+#include <grp.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <functional>
+
+#include "base/fd.h"
+#include "base/file.h"
+#include "base/file_access.h"
+#include "base/process_guard.h"
+#include "base/status_testing.h"
+#include "rpc/artifact_digest.h"
+#include "runner/containment.h"
+#include "runner/device_slot.h"
+
+namespace kiln::runner {
+namespace {
+
+constexpr uid_t kOrdinaryUser = 23456;
+
+void AddArg(v1::LaunchPlan& plan, const std::string& name, std::vector<int64_t> shape,
+            v1::ArgSpec::Role role) {
+  v1::ArgSpec& arg = *plan.add_args();
+  arg.set_name(name);
+  arg.set_dtype("float32");
+  arg.mutable_shape()->Assign(shape.begin(), shape.end());
+  arg.set_role(role);
+  arg.set_alignment_bytes(64);
+}
+
+v1::Artifact Program(const std::string& name) {
+  v1::Artifact artifact;
+  artifact.set_device("cpu");
+  auto binary = ReadFile("runner/testdata/" + name + ".so");
+  KILN_CHECK(binary.ok(), "{}", Message(binary.status()));
+  artifact.set_binary(*binary);
+  v1::LaunchPlan& plan = *artifact.mutable_plan();
+  AddArg(plan, "a", {4, 6}, v1::ArgSpec::INPUT);
+  AddArg(plan, "b", {4, 6}, v1::ArgSpec::INPUT);
+  AddArg(plan, "out", {4, 6}, v1::ArgSpec::OUTPUT);
+  AddArg(plan, "scratch", {16}, v1::ArgSpec::WORKSPACE);
+  plan.add_launches()->set_symbol("kiln_entry");
+  artifact.set_digest(DigestOf(artifact));
+  return artifact;
+}
+
+v1::MeasureRequest Request(const std::string& name) {
+  v1::MeasureRequest request;
+  *request.mutable_artifact() = Program(name);
+  *request.mutable_reference() = Program("correct");
+  request.set_reference_digest(request.reference().digest());
+  request.set_seed(42);
+  request.mutable_options()->set_timeout_ms(5000);
+  return request;
+}
+
+enum class User { kAsItIs, kKeepingItsUser, kOrdinary };
+
+class WhoMayWhatTest : public testing::TestWithParam<User> {
+ protected:
+  void SetUp() override {
+    const std::string missing = MissingContainment({});
+    if (missing.find("seccomp") != std::string::npos) GTEST_SKIP() << missing;
+    if (GetParam() != User::kAsItIs && geteuid() != 0) GTEST_SKIP() << "for root, who is others";
+    // Where another user can start it.
+    ASSERT_OK_AND_ASSIGN(const std::string program, ReadFile("runner/kiln_runner"));
+    ASSERT_OK(WriteFileAtomically(runner_, program, 0777));
+    chmod(folder_.path().c_str(), 0755);
+    chmod(runner_.c_str(), 0755);
+  }
+
+  DeviceSlotOptions Options() const {
+    DeviceSlotOptions options;
+    options.child_command = {runner_, "--child", "--device", "cpu", "--threads", "2"};
+    if (GetParam() == User::kKeepingItsUser) {
+      options.child_command.push_back("--no-drop-privileges");
+    }
+    return options;
+  }
+
+  // What `daemon` says, in a process of that user.
+  std::string In(const std::function<std::string()>& daemon) {
+    auto pipe = MakePipe();
+    KILN_CHECK(pipe.ok());
+    const pid_t pid = fork();
+    if (pid == 0) {
+      const bool other = GetParam() == User::kOrdinary;
+      HideProcess();
+      const bool changed = !other || (setgroups(0, nullptr) == 0 &&
+                                      setresgid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) == 0 &&
+                                      setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) == 0);
+      const std::string said = changed ? daemon() : "no other user";
+      [[maybe_unused]] const ssize_t written = write(pipe->write.get(), said.data(), said.size());
+      _exit(0);
+    }
+    pipe->write.Reset();
+    std::string said(4096, '\0');
+    const ssize_t got = read(pipe->read.get(), said.data(), said.size());
+    said.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    waitpid(pid, nullptr, 0);
+    return said;
+  }
+
+  // Several times, since what lies on a heap is chance.
+  std::string Measure(const v1::MeasureRequest& request) {
+    return In([&]() -> std::string {
+      DeviceSlot slot(Options());
+      for (int i = 0; i < 3; ++i) {
+        const auto reply = slot.Measure(request, [] { return false; });
+        if (!reply.ok()) return reply.status().ToString();
+        if (reply->result().error() != v1::NO_ERROR) return reply->result().message();
+        if (slot.stats().children_lost != 0) return "a child was lost";
+      }
+      return "right";
+    });
+  }
+
+  TempDir folder_ = *TempDir::Make("who-may-what-test");
+  const std::string runner_ = folder_.Join("kiln_runner");
+};
+
+TEST_P(WhoMayWhatTest, AProgramLearnsNothingOnceItIsLoaded) {
+  const std::string said = Measure(Request("spy"));
+  if (said == "no other user") GTEST_SKIP() << "this container has no other user";
+  EXPECT_EQ(said, "right");
+}
+
+TEST_P(WhoMayWhatTest, AProgramLearnsNothingWhileItIsLoaded) {
+  if (!CanRestrictFiles()) GTEST_SKIP() << "this kernel has no Landlock";
+  const std::string said = Measure(Request("early_spy"));
+  if (said == "no other user") GTEST_SKIP() << "this container has no other user";
+  EXPECT_EQ(said, "right");
+}
+
+TEST_P(WhoMayWhatTest, AProgramChangesNothing) {
+  const std::string said = Measure(Request("hostile"));
+  if (said == "no other user") GTEST_SKIP() << "this container has no other user";
+  const bool stays_root = GetParam() == User::kKeepingItsUser || !MissingContainment({}).empty();
+  EXPECT_TRUE(said == "right" || (stays_root && said == "the program returned 64, expected 0"))
+      << said;
+}
+
+std::string NameOfUser(const testing::TestParamInfo<User>& info) {
+  const char* const names[] = {"AsItIs", "KeepingItsUser", "Ordinary"};
+  return names[static_cast<int>(info.param)];
+}
+
+INSTANTIATE_TEST_SUITE_P(All, WhoMayWhatTest,
+                         testing::Values(User::kAsItIs, User::kKeepingItsUser, User::kOrdinary),
+                         NameOfUser);
+
+}  // namespace
+}  // namespace kiln::runner
