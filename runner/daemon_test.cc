@@ -83,7 +83,7 @@ TEST(DaemonTest, ServesAnnouncesAndStops) {
   EXPECT_EQ(worker.slots(), 1);
   EXPECT_THAT(worker.keys(),
               AllOf(SizeIs(3), Contains("llvm"), Contains("cpu"), Contains(HasSubstr("llvm/"))));
-  EXPECT_THAT(worker.target(), AllOf(HasSubstr("llvm -mcpu=x86-64"), HasSubstr("-num-cores=2")));
+  EXPECT_THAT(worker.target(), AllOf(HasSubstr(" -mcpu="), HasSubstr("-num-cores=2")));
   EXPECT_EQ(worker.hardware().num_cores(), 2);
   EXPECT_EQ(worker.device_model().cores(), 2);
   EXPECT_EQ(worker.device_model().name(), worker.device());

@@ -5,6 +5,7 @@
 #include "device/device_model.h"
 #include "rpc/device_message.h"
 #include "runner/cpu_description.h"
+#include "runner/cpu_target.h"
 #include "runner/cuda_device.h"
 #include "runner/cuda_gpus.h"
 #include "runner/gpu_model.h"
@@ -32,9 +33,7 @@ v1::WorkerState Announced(const std::string& device_name, const std::string& tar
 StatusOr<std::vector<DeviceDescription>> DescribeCpu(std::string_view,
                                                      const DeviceSettings& settings) {
   const std::string level = CpuLevel();
-  DeviceDescription description{
-      "cpu", Announced(CpuModelName(),
-                       fmt::format("llvm -mcpu={} -num-cores={}", level, settings.threads))};
+  DeviceDescription description{"cpu", Announced(CpuModelName(), CpuTarget(settings.threads))};
   description.state.add_keys("llvm");
   description.state.add_keys("cpu");
   description.state.add_keys("llvm/" + level);

@@ -7,6 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "compiler/target/recorded.h"
+#include "device/x86_cpus.h"
+
 namespace kiln::target {
 namespace {
 
@@ -49,6 +52,21 @@ Target MeaningOf(Target target) {
   return target;
 }
 
+// The level of the psABI that a processor has; "": it is not known here.
+std::string_view LevelOf(const Target& target) {
+  const auto named = device::FeaturesOfX86Cpu(target.Option(kLlvm.processor_option));
+  if (!named) return {};
+  return device::X86LevelOf(device::WithDifferences(*named, target.Option("mattr")));
+}
+
+// A level stands for each processor that has it and no higher one: runners have announced it in
+// place of the processor.
+bool IsLevelOf(const Target& level, const Target& processor) {
+  const std::string name = level.Option(kLlvm.processor_option),
+                    other = processor.Option(kLlvm.processor_option);
+  return device::IsX86Level(name) && !device::IsX86Level(other) && LevelOf(processor) == name;
+}
+
 struct Cores {
   int64_t number = 0;  // 0: not known
   bool said = false;   // by the text; else it is the hardware's
@@ -73,16 +91,20 @@ bool SameCores(const Cores& a, const Cores& b) {
 }  // namespace
 
 bool MeanSame(const Target& a, const Target& b) {
-  const Target meaning_a = MeaningOf(a), meaning_b = MeaningOf(b);
+  Target meaning_a = MeaningOf(a), meaning_b = MeaningOf(b);
+  if (a.kind == &kLlvm && (IsLevelOf(a, b) || IsLevelOf(b, a))) {
+    meaning_a.options.erase(std::string(kLlvm.processor_option));
+    meaning_b.options.erase(std::string(kLlvm.processor_option));
+  }
   return a.kind == b.kind && Allows(meaning_a, meaning_b) && Allows(meaning_b, meaning_a);
 }
 
 bool MeanSame(std::string_view target_a, const HardwareParams& hardware_a,
               std::string_view target_b, const HardwareParams& hardware_b) {
   if (target_a == target_b) return true;
-  const auto a = ParseTarget(target_a), b = ParseTarget(target_b);
-  if (!a.ok() || !b.ok() || !MeanSame(*a, *b)) return false;
-  return SameCores(CoresOf(*a, hardware_a), CoresOf(*b, hardware_b));
+  const auto a = ParseRecordedTarget(target_a), b = ParseRecordedTarget(target_b);
+  if (!a.ok() || !b.ok() || !MeanSame(a->target, b->target)) return false;
+  return SameCores(CoresOf(a->target, hardware_a), CoresOf(b->target, hardware_b));
 }
 
 }  // namespace kiln::target

@@ -14,12 +14,13 @@ namespace kiln::target {
 // kind, name the same processor or none, and agree in every option that both give. An option that
 // only one of them gives (features, cores, limits of a GPU) is no difference, so this is not an
 // equivalence. Keys, libs, model, device, tag, host and the order of options and features have no
-// effect on code.
+// effect on code. A level of x86-64 (-mcpu=x86-64-v4) means the same as a processor that has that
+// level and no higher one.
 bool MeanSame(const Target& a, const Target& b);
 
 // As records have them. Where a text does not say how many cores a CPU has, the hardware does: TVM
-// counts two threads of an x86 as one. Texts that are no targets mean the same where they are the
-// same.
+// counts two threads of an x86 as one. Options that are read nowhere are no difference
+// (recorded.h). Texts that are no targets mean the same where they are the same.
 bool MeanSame(std::string_view target_a, const HardwareParams& hardware_a,
               std::string_view target_b, const HardwareParams& hardware_b);
 

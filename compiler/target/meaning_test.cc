@@ -29,12 +29,29 @@ TEST(Meaning, WhatHasNoEffectOnCodeIsNoDifference) {
   EXPECT_TRUE(Same("cuda -arch=sm_90 -registers_per_block=65536", "cuda -arch=sm_90"));
 }
 
+TEST(Meaning, OptionsOfOtherCompilersAreNoDifference) {
+  EXPECT_TRUE(Same("llvm -mcpu=znver4 -opt-level=0 -mfloat-abi=hard -link-params=0", kHere));
+}
+
+TEST(Meaning, ALevelIsEachProcessorThatHasNoHigherOne) {
+  EXPECT_TRUE(Same("llvm -mcpu=x86-64-v4 -num-cores=2", kHere));
+  EXPECT_TRUE(Same("llvm -mcpu=x86-64-v4 -num-cores=2", "llvm -mcpu=sapphirerapids -num-cores=2"));
+  EXPECT_TRUE(Same("llvm -mcpu=x86-64-v3", "llvm -mcpu=znver3"));
+  EXPECT_TRUE(Same("llvm -mcpu=x86-64-v3", "llvm -mattr=-avx512f,-evex512 -mcpu=znver4"));
+  EXPECT_FALSE(Same("llvm -mcpu=x86-64-v4 -num-cores=4", kHere)) << "another machine";
+  EXPECT_FALSE(Same("llvm -mcpu=x86-64-v3", kHere)) << "code for less than it has";
+  EXPECT_FALSE(Same("llvm -mcpu=x86-64-v4", "llvm -mcpu=znver3")) << "code for more than it has";
+  EXPECT_FALSE(Same("llvm -mcpu=x86-64-v4", "llvm -mcpu=x86-64-v3"));
+  EXPECT_FALSE(Same("llvm -mcpu=x86-64-v4", "llvm -mcpu=unheard-of"));
+  EXPECT_FALSE(Same("llvm -mcpu=x86-64-v4 -mattr=+avx512vnni", kHere)) << "both say features";
+}
+
 TEST(Meaning, WhatCodeDependsOnIs) {
   EXPECT_FALSE(Same("llvm -keys=cpu -mcpu=sapphirerapids", kHere));
   EXPECT_FALSE(Same("llvm -keys=cpu", kHere)) << "for any processor";
   EXPECT_FALSE(Same("llvm -mcpu=znver4 -mattr=+avx512vnni", kHere));
   EXPECT_FALSE(Same("llvm -mcpu=znver4 -num-cores=64", kHere));
-  EXPECT_FALSE(Same("llvm -mcpu=znver4 -opt-level=0", kHere));
+  EXPECT_FALSE(Same("llvm -mcpu=znver4 -vector-width=256", kHere));
   EXPECT_FALSE(Same("cuda -arch=sm_86", "cuda -arch=sm_90"));
   EXPECT_FALSE(Same("cuda -arch=sm_90 -math=tf32", "cuda -arch=sm_90"));
   EXPECT_FALSE(Same("cuda -arch=sm_90", "llvm -mcpu=znver4"));

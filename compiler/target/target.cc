@@ -51,7 +51,10 @@ Status AddOption(Target& target, std::string_view word) {
   const TargetOption* const option = target.kind->FindOption(name);
   if (option == nullptr) {
     std::vector<std::string_view> names;
-    for (const TargetOption& o : target.kind->options) names.push_back(o.name);
+    for (const TargetOption& o : target.kind->options) {
+      // Those that no value is valid for are of other compilers.
+      if (o.is_valid == nullptr || o.effect != OptionEffect::kNone) names.push_back(o.name);
+    }
     return InvalidArgument("target {} has no option '{}'; it has: {}", target.kind->name, name,
                            fmt::join(names, ", "));
   }

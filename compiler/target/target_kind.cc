@@ -11,6 +11,10 @@
 namespace kiln::target {
 namespace {
 
+constexpr int32_t kWarpThreads = 32;
+// Of a block; a thread that is compiled for fewer does not get along.
+constexpr int32_t kUsualRegisters = 65536, kLeastRegistersPerThread = 24;
+
 // Positive, 32 bits; 0 when it is not.
 int32_t PositiveNumber(std::string_view text) {
   int32_t value = 0;
@@ -30,22 +34,54 @@ bool IsArch(std::string_view text) {
 
 bool IsMath(std::string_view text) { return text == "tf32"; }
 
+// For a warp at least.
+bool IsRegisters(std::string_view text) {
+  return PositiveNumber(text) >= kWarpThreads * kLeastRegistersPerThread;
+}
+
+// Registers that processors have, in bits.
+bool IsVectorWidth(std::string_view text) {
+  return text == "128" || text == "256" || text == "512";
+}
+
 constexpr TargetOption Text(std::string_view name, OptionEffect effect) { return {name, effect}; }
 constexpr TargetOption Positive(std::string_view name, OptionEffect effect) {
   return {name, effect, IsPositive, "a positive whole number"};
 }
 
+bool IsNever(std::string_view) { return false; }
+
+// An option of other compilers that Kiln has not: a target that has it is refused with the reason,
+// and in a record it is left out (recorded.h).
+constexpr TargetOption Foreign(std::string_view name, std::string_view expected) {
+  return {name, OptionEffect::kNone, IsNever, expected};
+}
+
 // Of every kind: old logs carry them.
 constexpr std::array kCommon = {
-    Text("device", OptionEffect::kNone), Text("host", OptionEffect::kNone),
-    Text("keys", OptionEffect::kNone),   Text("libs", OptionEffect::kNone),
-    Text("model", OptionEffect::kNone),  Text("tag", OptionEffect::kNone),
+    Text("device", OptionEffect::kNone),
+    Text("host", OptionEffect::kNone),
+    Text("keys", OptionEffect::kNone),
+    Text("libs", OptionEffect::kNone),
+    Text("model", OptionEffect::kNone),
+    Text("tag", OptionEffect::kNone),
+    Foreign("fast-math", "a target without it: Kiln keeps the order of sums; leave it out"),
+    Foreign("link-params", "a target without it: Kiln keeps weights beside the code; leave it out"),
+    Foreign("runtime", "a target without it: Kiln's programs have one runtime; leave it out"),
+    Foreign("system-lib",
+            "a target without it: Kiln's programs are loaded from files; leave it out"),
 };
 constexpr std::array kOfCpus = {
-    Text("mabi", OptionEffect::kCode),       Text("mattr", OptionEffect::kMachine),
-    Text("mcpu", OptionEffect::kCode),       Text("mfloat-abi", OptionEffect::kCode),
-    Text("mtriple", OptionEffect::kMachine), Positive("num-cores", OptionEffect::kMachine),
-    Text("opt-level", OptionEffect::kCode),  Positive("vector-width", OptionEffect::kCode),
+    Foreign("mabi", "a target without it: Kiln calls code as the processor does; leave it out"),
+    Foreign("mfloat-abi",
+            "a target without it: Kiln calls code as the processor does; leave it out"),
+    Foreign("opt-level", "a target without it: Kiln optimizes as far as it can; leave it out"),
+    Text("mattr", OptionEffect::kMachine),
+    Text("mcpu", OptionEffect::kCode),
+    Text("mtriple", OptionEffect::kMachine),
+    Positive("num-cores", OptionEffect::kMachine),
+    TargetOption{"vector-width", OptionEffect::kCode, IsVectorWidth,
+                 "the bits of a vector register: 128, 256 or 512"},
 };
 constexpr std::array kOfCuda = {
     TargetOption{"arch", OptionEffect::kCode, IsArch, "a GPU architecture like sm_90"},
@@ -53,7 +89,8 @@ constexpr std::array kOfCuda = {
     Positive("max_num_threads", OptionEffect::kMachine),
     Positive("max_shared_memory_per_block", OptionEffect::kMachine),
     Positive("max_threads_per_block", OptionEffect::kMachine),
-    Positive("registers_per_block", OptionEffect::kMachine),
+    TargetOption{"registers_per_block", OptionEffect::kMachine, IsRegisters,
+                 "a whole number of registers, 768 or more"},
     Positive("thread_warp_size", OptionEffect::kMachine),
 };
 
@@ -78,6 +115,8 @@ int32_t NumberOption(const Target& target, std::string_view name, int32_t otherw
 HardwareParams CpuHardware(const Target& target, int host_cores) {
   HardwareParams hardware;
   hardware.num_cores = NumberOption(target, "num-cores", std::max(host_cores, 1));
+  hardware.vector_unit_bytes =
+      NumberOption(target, "vector-width", 8 * hardware.vector_unit_bytes) / 8;
   return hardware;
 }
 
@@ -90,6 +129,10 @@ HardwareParams CudaHardware(const Target& target, int) {
   hardware.max_local_memory_per_block_bytes = std::numeric_limits<int32_t>::max();
   hardware.max_threads_per_block =
       NumberOption(target, "max_threads_per_block", NumberOption(target, "max_num_threads", 1024));
+  // Blocks whose threads would have too few registers are none.
+  const int32_t registers = NumberOption(target, "registers_per_block", kUsualRegisters);
+  const int32_t with_registers = registers / kLeastRegistersPerThread / kWarpThreads * kWarpThreads;
+  hardware.max_threads_per_block = std::min(hardware.max_threads_per_block, with_registers);
   hardware.warp_size = NumberOption(target, "thread_warp_size", 32);
   hardware.max_vthread_extent = std::max(hardware.warp_size / 4, 1);
   return hardware;

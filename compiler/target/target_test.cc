@@ -1,6 +1,11 @@
 #include "compiler/target/target.h"
 
+#include <map>
+#include <set>
+
 #include "base/status_testing.h"
+#include "compiler/target/math.h"
+#include "compiler/target/recorded.h"
 
 namespace kiln::target {
 namespace {
@@ -44,6 +49,50 @@ TEST(Target, RefusesWithTheReason) {
   refused("llvm -math=tf32", HasSubstr("no option 'math'"));
   refused("llvm -mcpu=\"x\"", HasSubstr("printable ASCII"));
   refused("llvm -", HasSubstr("no option ''"));
+  refused("llvm -opt-level=3", AllOf(HasSubstr("-opt-level=3"), HasSubstr("leave it out")));
+  refused("llvm -mabi=lp64d", HasSubstr("-mabi=lp64d"));
+  refused("null -mfloat-abi=hard", HasSubstr("-mfloat-abi=hard"));
+  refused("llvm -vector-width=100", HasSubstr("128, 256 or 512"));
+  refused("cuda -registers_per_block=100", HasSubstr("768 or more"));
+}
+
+TEST(Target, RecordedOnesMayHaveOptionsOfOtherCompilers) {
+  ASSERT_OK_AND_ASSIGN(
+      const RecordedTarget recorded,
+      ParseRecordedTarget("llvm -keys=cpu -opt-level=3 -mcpu=znver4 --link-params=0"));
+  EXPECT_EQ(PrintTarget(recorded.target), "llvm -keys=cpu -mcpu=znver4");
+  EXPECT_THAT(recorded.dropped, ::testing::ElementsAre("-opt-level=3", "--link-params=0"));
+  EXPECT_THAT(ParseRecordedTarget("llvm -nonsense=1"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("no option 'nonsense'")));
+}
+
+// Each option that is said to have an effect changes what is derived from the target.
+TEST(Target, EveryOptionWithAnEffectIsReadSomewhere) {
+  const std::map<std::string_view, std::string_view> values = {
+      {"arch", "sm_80"},
+      {"math", "tf32"},
+      {"max_num_threads", "256"},
+      {"max_shared_memory_per_block", "1024"},
+      {"max_threads_per_block", "256"},
+      {"num-cores", "3"},
+      {"registers_per_block", "1536"},
+      {"thread_warp_size", "16"},
+      {"vector-width", "128"}};
+  // By LLVM: compiler/codegen/llvm/machine.cc, whose tests have them.
+  const std::set<std::string_view> elsewhere = {"mattr", "mcpu", "mtriple"};
+  for (const TargetKind* kind : {&kLlvm, &kCuda}) {
+    for (const TargetOption& option : kind->options) {
+      if (option.effect == OptionEffect::kNone || elsewhere.contains(option.name)) continue;
+      ASSERT_TRUE(values.contains(option.name))
+          << option.name << ": say here what it is read for, or make it a foreign one";
+      const Target plain{.kind = kind};
+      Target with = plain;
+      with.options[std::string(option.name)] = values.at(option.name);
+      EXPECT_TRUE(DefaultHardware(plain, 8) != DefaultHardware(with, 8) ||
+                  plain.GpuArch() != with.GpuArch() || AllowsTf32(plain) != AllowsTf32(with))
+          << option.name;
+    }
+  }
 }
 
 TEST(Target, WhatADeviceDidNotSayIsTheTargets) {

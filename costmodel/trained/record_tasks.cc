@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "compiler/dag/text.h"
+#include "compiler/target/recorded.h"
 #include "compiler/target/target.h"
 #include "device/device_model.h"
 
@@ -22,9 +23,9 @@ const search::Task* RecordTasks::Find(const store::Record& record) {
       {store::WorkloadName(record), record.target, record.hardware, record.device_model}, nullptr);
   if (!is_new) return at->second.get();
   auto dag = dag::ParseDag(record.dag);
-  auto target = target::ParseTarget(record.target);
-  if (!dag.ok() || !target.ok()) return nullptr;
-  at->second = std::make_unique<search::Task>(*std::move(dag), *std::move(target),
+  auto recorded = target::ParseRecordedTarget(record.target);
+  if (!dag.ok() || !recorded.ok()) return nullptr;
+  at->second = std::make_unique<search::Task>(*std::move(dag), std::move(recorded->target),
                                               HardwareParamsOf(record.hardware),
                                               store::WorkloadName(record), ModelOf(record));
   at->second->stop = stop_;

@@ -13,6 +13,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/meaning.h"
+#include "compiler/target/recorded.h"
 #include "device/calibration.h"
 #include "search/choice/unmeasured.h"
 #include "search/choice/workload_distance.h"
@@ -35,8 +36,8 @@ Status Lowers(const Task& task, std::string_view steps) {
 }
 
 bool IsOfKind(const store::Record& record, const Task& task) {
-  const auto parsed = target::ParseTarget(record.target);
-  return parsed.ok() && parsed->kind == task.target.kind;
+  const auto parsed = target::ParseRecordedTarget(record.target);
+  return parsed.ok() && parsed->target.kind == task.target.kind;
 }
 
 }  // namespace
