@@ -1,8 +1,47 @@
 #include "compiler/lower/body.h"
 
+#include <map>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "compiler/ir/traverse.h"
+
 namespace kiln::lower {
 namespace {
 
+// An element of an inlined stage.
+struct InlinedRead {
+  dag::Tensor tensor;
+  bool in_index;
+  std::vector<arith::Linear> indices;
+  bool operator==(const InlinedRead& other) const {
+    return tensor.op == other.tensor.op && tensor.output == other.tensor.output &&
+           in_index == other.in_index && indices == other.indices;
+  }
+  template <typename H>
+  friend H AbslHashValue(H hash, const InlinedRead& read) {
+    hash = H::combine(std::move(hash), read.tensor.op, read.tensor.output, read.in_index);
+    for (const arith::Linear& index : read.indices) {
+      hash = H::combine(std::move(hash), index.constant, index.terms.size());
+      for (const arith::Term& term : index.terms)
+        hash = H::combine(std::move(hash), term.atom, term.coefficient);
+    }
+    return hash;
+  }
+};
+
+bool HasCondition(ir::Expr body) {
+  bool result = false;
+  ir::Visit(body, [&](ir::Expr e) {
+    result |= e->op == ir::Op::kIf || e->op == ir::Op::kSelect || e->op == ir::Op::kAnd ||
+              e->op == ir::Op::kOr;
+  });
+  return result;
+}
+
+// An element of an inlined stage that several read is lowered once: stages that each read the two
+// before them would double the work with every stage. Behind a condition, whose facts make
+// expressions simpler, it is lowered for that place alone.
 class BodyLowering {
  public:
   // wanted: stages whose reads the body is visited for; null: for its value.
@@ -10,17 +49,42 @@ class BodyLowering {
                const std::vector<bool>* wanted, ReadFn read)
       : state_(state), simplifier_(simplifier), wanted_(wanted), read_(read) {}
 
-  ir::Expr Lower(const dag::Tensor& tensor, const std::vector<arith::Linear>& axis_values,
-                 bool in_index = false) {
+  ir::Expr Lower(const dag::Tensor& tensor, const std::vector<arith::Linear>& axis_values) {
+    return LowerAt(tensor, axis_values, false);
+  }
+
+ private:
+  ir::Expr LowerAt(const dag::Tensor& tensor, const std::vector<arith::Linear>& axis_values,
+                   bool in_index) {
     const dag::OpNode& node = state_.dag()->node(tensor.op);
+    const bool is_conditional = HasConditionIn(tensor);
+    conditional_depth_ += is_conditional ? 1 : 0;
     const auto lower_load = [&](ir::Expr load) {
       return LowerLoad(node, load, axis_values, in_index);
     };
     const arith::Simplifier::LoadFn load_fn = lower_load;
-    return simplifier_.Simplify(node.op->body(tensor.output), &axis_values, &load_fn);
+    const ir::Expr value =
+        simplifier_.Simplify(node.op->body(tensor.output), &axis_values, &load_fn);
+    conditional_depth_ -= is_conditional ? 1 : 0;
+    return value;
   }
 
- private:
+  ir::Expr LowerInlined(const dag::Tensor& tensor, std::vector<arith::Linear> indices,
+                        bool in_index) {
+    if (conditional_depth_ > 0) return LowerAt(tensor, indices, in_index);
+    InlinedRead read{tensor, in_index, std::move(indices)};
+    if (const auto known = inlined_.find(read); known != inlined_.end()) return known->second;
+    const ir::Expr value = LowerAt(tensor, read.indices, in_index);
+    inlined_.emplace(std::move(read), value);
+    return value;
+  }
+
+  bool HasConditionIn(const dag::Tensor& tensor) {
+    const auto [known, is_new] = conditional_.try_emplace({tensor.op, tensor.output}, false);
+    if (is_new) known->second = HasCondition(state_.dag()->op(tensor.op).body(tensor.output));
+    return known->second;
+  }
+
   ir::Expr LowerLoad(const dag::OpNode& reader, ir::Expr load,
                      const std::vector<arith::Linear>& axis_values, bool in_index) {
     const dag::Tensor producer = reader.inputs[load->id];
@@ -33,7 +97,7 @@ class BodyLowering {
     indices.reserve(load->num_args);
     for (ir::Expr index : load->args())
       indices.push_back(simplifier_.ToLinear(index, &axis_values, &load_fn));
-    if (is_inlined) return Lower(producer, indices, in_index);
+    if (is_inlined) return LowerInlined(producer, std::move(indices), in_index);
     return read_(producer.op, producer.output, indices, load->type);
   }
 
@@ -54,6 +118,9 @@ class BodyLowering {
   const std::vector<bool>* const wanted_;
   ReadFn read_;
   int64_t num_unknown_ = 0;
+  int conditional_depth_ = 0;  // bodies with conditions around the current one, and itself
+  std::map<std::pair<int, int>, bool> conditional_;  // by stage and output
+  absl::flat_hash_map<InlinedRead, ir::Expr> inlined_;
 };
 
 }  // namespace

@@ -467,6 +467,19 @@ TEST(Sketch, ChoicesAreBounded) {
   EXPECT_LE(count, static_cast<size_t>(Parameters().max_sketches));
 }
 
+// As many steps as stages, each of which renumbers all of them: fewer sketches by the square.
+TEST(Sketch, LongChainsHaveFewSketches) {
+  dag::DagBuilder b;
+  const int64_t n = 64;
+  dag::TensorRef x = b.Placeholder("A", ir::kFloat32, {n, n});
+  const dag::TensorRef w = b.Placeholder("W", ir::kFloat32, {n, n});
+  for (int k = 0; k < 126; ++k) {
+    x = b.Reduce(fmt::format("C{}", k), {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+                 [&](dag::Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
+  }
+  EXPECT_EQ(CountSketches(*b.Build()), 16u);
+}
+
 TEST(Sketch, NoneWhenTheTaskIsStopped) {
   Task task = MakeTask(ChainedMatmuls());
   std::stop_source stop;

@@ -25,10 +25,12 @@ std::vector<StepPtr> BlankRfactorSplits(std::vector<StepPtr> steps) {
   return steps;
 }
 
-// States of large computations take long to copy.
+// States of large computations take long to copy and to replay: as many steps as stages, each of
+// which may renumber all stages.
 size_t MostSketches(const Parameters& parameters, int operators) {
-  constexpr int kOperatorsOfAll = 1 << 16;
-  return static_cast<size_t>(std::clamp(kOperatorsOfAll / operators, 1, parameters.max_sketches));
+  constexpr int64_t kSquaresOfAll = 1 << 18;
+  const int64_t most = kSquaresOfAll / (int64_t{operators} * operators);
+  return static_cast<size_t>(std::clamp<int64_t>(most, 1, parameters.max_sketches));
 }
 
 // What the rules make of the state, the first `most` of it.

@@ -5,6 +5,7 @@
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/source.h"
+#include "compiler/target/registers.h"
 
 namespace kiln::codegen {
 namespace {
@@ -46,8 +47,10 @@ class Cuda final : public Backend {
   StatusOr<std::string> Show(std::string_view, const ir::Program& program,
                              const target::Target& target,
                              const ir::PassInstruments* instruments) const override {
-    KILN_ASSIGN_OR_RETURN(const CudaSource source,
-                          GenerateCuda(program, {.instruments = instruments}));
+    KILN_ASSIGN_OR_RETURN(
+        const CudaSource source,
+        GenerateCuda(program, {.registers_per_block = target::RegistersPerBlock(target),
+                               .instruments = instruments}));
     const std::string arch = target.Option("arch");
     if (arch.empty() || !FindNvrtc().ok()) return source.text;
     // Code that does not compile is shown all the more.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/nvrtc.h"
+#include "compiler/target/registers.h"
 
 namespace kiln::codegen {
 namespace {
@@ -91,6 +92,14 @@ StatusOr<std::vector<std::string>> Options(const Nvrtc& nvrtc, const std::string
                                      "--fmad=true"};
   if (options.fast_math) result.emplace_back("--use_fast_math");
   if (KeepsCubins(nvrtc.info())) result.emplace_back("--no-cache");
+  constexpr std::pair kFirstWithRegisterLimit(12, 4);
+  if (source.find("__maxnreg__") != source.npos &&
+      std::pair(nvrtc.info().major, nvrtc.info().minor) < kFirstWithRegisterLimit) {
+    return FailedPrecondition(
+        "kernels whose threads have a limit of registers (-registers_per_block) need NVRTC 12.4 or "
+        "newer, found {}.{}: leave the option out or set KILN_NVRTC",
+        nvrtc.info().major, nvrtc.info().minor);
+  }
   if (source.find("#include") != source.npos) {
     const std::string include = nvrtc.FindInclude("cuda_fp16.h");
     if (include.empty()) {
@@ -194,7 +203,9 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
   CudaCompiled result;
   Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();
-  KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, options));
+  CudaOptions of_target = options;
+  of_target.registers_per_block = target::RegistersPerBlock(target);
+  KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, of_target));
   const double generated_s = clock.MonotonicSeconds();
   KILN_ASSIGN_OR_RETURN(result.cubin, CompileSource(result.source, arch, options));
   result.generate_s = generated_s - start_s;

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "base/status_testing.h"
+#include "compiler/codegen/chain_testing.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/codegen/cuda/programs_testing.h"
@@ -490,6 +491,35 @@ TEST(Cuda, GathersReadTheirIndicesAsVectors) {
 TEST(Cuda, NegativeNumeratorsRoundDown) {
   ExpectRight(Elementwise("a: input float32[8], out: output float32[8]",
                           "out[t] = a[(t - 5) // 3 + 2 + (t - 4) % 3] @ s"));
+}
+
+TEST(Cuda, TextGrowsWithTheNumberOfKernels) {
+  const auto size_of = [](int length) {
+    const auto source = GenerateCuda(MakeChain(length, ir::LoopKind::kThreadX));
+    EXPECT_OK(source.status());
+    return source.ok() ? static_cast<double>(source->text.size()) : 0;
+  };
+  EXPECT_LT(size_of(400) / size_of(100), 4.5);
+}
+
+// A kernel of 32 threads with 768 registers has 24 for each.
+TEST(Cuda, RegistersOfABlockBoundThoseOfThreads) {
+  ASSERT_OK_AND_ASSIGN(ir::Program program, ir::ParseProgram(kReduction));
+  const auto text = [&](int64_t registers) {
+    const auto source = GenerateCuda(program, {.registers_per_block = registers});
+    return source.ok() ? source->text : std::string(Message(source.status()));
+  };
+  EXPECT_THAT(text(65536), HasSubstr("__launch_bounds__(32)")) << "no less than without";
+  EXPECT_THAT(text(1024), HasSubstr("__maxnreg__(32)"));
+  EXPECT_THAT(text(512), HasSubstr("16 registers each where a block has "
+                                   "-registers_per_block=512, expected 24 or more"));
+  program.kernels[0].hints[ir::Hint::kMinBlocks] = 32;
+  EXPECT_THAT(text(2048), HasSubstr("__launch_bounds__(32, 32)")) << "64 for each already";
+  if (!FindNvrtc().ok()) return;
+  ASSERT_OK_AND_ASSIGN(const CudaSource source,
+                       GenerateCuda(program, {.registers_per_block = 768}));
+  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, "sm_90"));
+  EXPECT_LE(cubin.kernels[0].registers, 24);
 }
 
 TEST(Cuda, MinimumOfBlocksIsALaunchBound) {

@@ -79,14 +79,13 @@ int32_t OnlyStage(Stmt stmt) {
 }  // namespace
 
 CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
-                         const std::vector<std::string>& buffer_names,
-                         const std::vector<std::string>& var_names, CudaNames& names,
-                         CudaPreamble& preamble)
+                         const std::vector<std::string>& buffer_names, CudaScope& scope,
+                         CudaNames& names, CudaPreamble& preamble)
     : program_(program),
       kernel_(kernel),
       names_(names),
       preamble_(preamble),
-      scope_(program, var_names),
+      scope_(scope),
       swizzles_(FindSwizzles(program, kernel)),
       held_(lower::FindWarpRegisters(program, kernel)),
       exprs_(program, kernel, buffer_names, swizzles_, scope_, quotients_, preamble),
@@ -111,10 +110,10 @@ CudaEmitter::CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
 
 // Twice: the first time finds the quotients to name, and which rows of swizzled tiles to interleave.
 StatusOr<std::string> CudaEmitter::EmitBody(const SharedLayout& shared, bool is_dynamic) {
-  const CudaNames names = names_;
+  const CudaNames::Mark names = names_.Here();
   EmitOnce(shared, is_dynamic);
   if (!exprs_.is_exhausted()) {
-    names_ = names;
+    names_.ForgetSince(names);
     quotients_.StartNaming();
     exprs_.RefillBudget();
     blocks_.Take();

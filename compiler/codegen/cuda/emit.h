@@ -48,12 +48,14 @@
 
 namespace kiln::codegen {
 
-// References are kept; `names` and `preamble` grow by what the kernel uses. One thread.
+// References are kept; `names` and `preamble` grow by what the kernel uses. `scope` is of the
+// program's variables, for all of its kernels: to make one for each kernel would take the square of
+// their number. One thread.
 class CudaEmitter {
  public:
   CudaEmitter(const ir::Program& program, const ir::Kernel& kernel,
-              const std::vector<std::string>& buffer_names,
-              const std::vector<std::string>& var_names, CudaNames& names, CudaPreamble& preamble);
+              const std::vector<std::string>& buffer_names, CudaScope& scope, CudaNames& names,
+              CudaPreamble& preamble);
   // Its parts refer to each other.
   CudaEmitter(const CudaEmitter&) = delete;
   CudaEmitter& operator=(const CudaEmitter&) = delete;
@@ -98,7 +100,7 @@ class CudaEmitter {
   CudaNames& names_;
   CudaPreamble& preamble_;
 
-  CudaScope scope_;
+  CudaScope& scope_;
   QuotientNames quotients_;
   Swizzles swizzles_;
   const lower::WarpRegisters held_;

@@ -34,6 +34,7 @@ template <typename T> T min(T a, T b) { return b < a ? b : a; }
 #define __forceinline__ inline
 #define __restrict__ __restrict
 #define __launch_bounds__(...)
+#define __maxnreg__(...)
 #define __grid_constant__
 #define __align__(n) __attribute__((aligned(n)))
 #define __cluster_dims__(...)

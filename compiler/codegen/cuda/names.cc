@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <utility>
+
 namespace kiln::codegen {
 namespace {
 
@@ -44,7 +47,9 @@ constexpr std::string_view kReserved[] = {
 
 }  // namespace
 
-CudaNames::CudaNames() { used_.insert(std::begin(kReserved), std::end(kReserved)); }
+CudaNames::CudaNames() {
+  for (const std::string_view name : kReserved) next_.emplace(name, 1);
+}
 
 std::string CudaNames::Unique(std::string_view name) {
   std::string id;
@@ -54,9 +59,27 @@ std::string CudaNames::Unique(std::string_view name) {
     id += fits ? c : '_';
   }
   if (id.empty() || (id[0] >= '0' && id[0] <= '9') || id[0] == '_') id = "v" + id;
-  std::string unique = id;
-  for (int n = 1; !used_.insert(unique).second; ++n) unique = fmt::format("{}_{}", id, n);
-  return unique;
+  if (next_.try_emplace(id, 1).second) {
+    given_.push_back({id, id, 0});
+    return id;
+  }
+  for (int number = next_[id];; ++number) {
+    std::string unique = fmt::format("{}_{}", id, number);
+    if (!next_.try_emplace(unique, 1).second) continue;
+    next_[id] = number + 1;
+    given_.push_back({unique, std::move(id), number});
+    return unique;
+  }
+}
+
+void CudaNames::ForgetSince(Mark mark) {
+  for (; given_.size() > mark; given_.pop_back()) {
+    const Given& last = given_.back();
+    next_.erase(last.name);
+    if (last.number == 0) continue;
+    int& next = next_[last.base];
+    next = std::min(next, last.number);
+  }
 }
 
 }  // namespace kiln::codegen

@@ -1,23 +1,27 @@
 #include "compiler/codegen/cuda/source.h"
 
 #include <algorithm>
+#include <optional>
 
-#include "compiler/codegen/cuda/buffer_use.h"
 #include "compiler/codegen/cuda/emit.h"
 #include "compiler/codegen/cuda/names.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/preamble.h"
 #include "compiler/codegen/cuda/register_buffering.h"
+#include "compiler/codegen/cuda/scope.h"
 #include "compiler/codegen/cuda/shared.h"
 #include "compiler/codegen/cuda/tile_order.h"
 #include "compiler/codegen/cuda/types.h"
+#include "compiler/codegen/used_slots.h"
 #include "compiler/ir/bulk_copies.h"
 #include "compiler/ir/scalar.h"
+#include "compiler/target/registers.h"
 
 namespace kiln::codegen {
 namespace {
 using ir::Stmt;
 
+constexpr int64_t kMostRegisters = 255;              // of a thread
 constexpr int64_t kThreadsPerMultiprocessor = 2048;  // some have fewer: ptxas takes what fits
 
 // Of programmatic dependent launch: what is written by what was launched before can be read behind
@@ -61,7 +65,9 @@ class Generator {
       buffer_names_.push_back(names_.Unique(buffer.name));
       preamble_.Use(buffer.type);
     }
-    for (const ir::LoopVar& var : program_.vars) var_names_.push_back(names_.Unique(var.name));
+    std::vector<std::string> var_names;
+    for (const ir::LoopVar& var : program_.vars) var_names.push_back(names_.Unique(var.name));
+    scope_.emplace(program_, var_names);
   }
 
   StatusOr<std::string> KernelText(const ir::Kernel& kernel, CudaKernel& launch) {
@@ -73,7 +79,7 @@ class Generator {
     launch.cluster = kernel.cluster;
     launch.grid[0] *= kernel.cluster;
     (is_dynamic ? launch.dynamic_shared_bytes : launch.static_shared_bytes) = shared.bytes;
-    CudaEmitter emitter(program_, kernel, buffer_names_, var_names_, names_, preamble_);
+    CudaEmitter emitter(program_, kernel, buffer_names_, *scope_, names_, preamble_);
     KILN_ASSIGN_OR_RETURN(const std::string body, emitter.EmitBody(shared, is_dynamic));
     launch.unrolled_cost = emitter.unrolling().cost;
     const CudaBulkCopies& bulk = emitter.bulk_copies();
@@ -93,24 +99,46 @@ class Generator {
       text +=
           fmt::format(", {} bytes of {}shared memory", shared.bytes, is_dynamic ? "dynamic " : "");
     const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
-    std::string bounds = std::to_string(threads);
-    const int64_t blocks =
-        std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
-    if (blocks > 0) bounds += fmt::format(", {}", blocks);
+    KILN_ASSIGN_OR_RETURN(const std::string bounds, Bounds(kernel, threads));
     const std::string cluster =
         launch.cluster > 1 ? fmt::format("__cluster_dims__({}, 1, 1) ", launch.cluster) : "";
-    text += fmt::format("\nextern \"C\" __global__ void {}__launch_bounds__({})\n{}(\n{}) {{\n",
-                        cluster, bounds, launch.name, Parameters(kernel, bulk, launch));
+    text += fmt::format("\nextern \"C\" __global__ void {}{}\n{}(\n{}) {{\n", cluster, bounds,
+                        launch.name, Parameters(kernel, bulk, launch));
     if (options_.waits_for_previous) text += kWait;
     if (&kernel == &program_.kernels.front()) text += FaultText();
     return text + body + "}\n";
   }
 
+  // What the compiler is told of the kernel's registers: how many threads and blocks share those of
+  // a multiprocessor, or how many each thread has, which is no more than these would leave it. It
+  // does not take both.
+  StatusOr<std::string> Bounds(const ir::Kernel& kernel, int64_t threads) const {
+    const int64_t blocks =
+        std::min<int64_t>(kernel.hints[ir::Hint::kMinBlocks], kThreadsPerMultiprocessor / threads);
+    const auto of_block = [&](int64_t registers) {
+      return target::RegistersPerThread(registers, threads);
+    };
+    const int64_t shared = of_block(target::kUsualRegistersPerBlock / std::max<int64_t>(1, blocks));
+    const int64_t wanted = of_block(options_.registers_per_block);
+    if (options_.registers_per_block <= 0 || wanted >= std::min(shared, kMostRegisters)) {
+      return blocks > 0 ? fmt::format("__launch_bounds__({}, {})", threads, blocks)
+                        : fmt::format("__launch_bounds__({})", threads);
+    }
+    if (wanted < target::kLeastRegistersPerThread) {
+      return InvalidArgument(
+          "kernel '{}' has blocks of {} threads, which have {} registers each where a block has "
+          "-registers_per_block={}, expected {} or more: bind fewer threads or leave the option "
+          "out",
+          kernel.name, threads, wanted, options_.registers_per_block,
+          target::kLeastRegistersPerThread);
+    }
+    return fmt::format("__maxnreg__({})", wanted);
+  }
+
   std::string Parameters(const ir::Kernel& kernel, const CudaBulkCopies& bulk, CudaKernel& launch) {
     std::string text;
-    for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
-      if (!UsesBuffer(kernel.body, slot)) continue;
-      launch.args.push_back(slot);
+    launch.args = ArgumentsUsedBy(program_, kernel);
+    for (const int32_t slot : launch.args) {
       const ir::Buffer& buffer = program_.buffers[static_cast<size_t>(slot)];
       text += fmt::format("{}    {}{}* __restrict__ {}", text.empty() ? "" : ",\n",
                           buffer.scope == ir::Scope::kInput ? "const " : "",
@@ -162,7 +190,8 @@ class Generator {
   CudaNames names_;
   CudaPreamble preamble_;
   bool is_stateful_ = false;
-  std::vector<std::string> kernel_names_, buffer_names_, var_names_;
+  std::vector<std::string> kernel_names_, buffer_names_;
+  std::optional<CudaScope> scope_;
 };
 }  // namespace
 

@@ -7,22 +7,36 @@
 #include "compiler/codegen/llvm/prefetch_weights.h"
 
 namespace kiln::codegen {
-BufferAliases::BufferAliases(const ir::Program& program, llvm::Module& module) {
-  llvm::LLVMContext& context = module.getContext();
-  llvm::MDBuilder metadata(context);
+namespace {
+// A kernel of more buffers has no time for it: the lists grow with the square.
+constexpr size_t kMostDisjointBuffers = 512;
+}  // namespace
+
+BufferAliases::BufferAliases(const ir::Program& program, llvm::Module& module)
+    : context_(module.getContext()), others_(program.buffers.size()) {
+  llvm::MDBuilder metadata(context_);
   llvm::MDNode* domain = metadata.createAnonymousAliasScopeDomain("kiln");
-  std::vector<llvm::Metadata*> scopes;
   for (const ir::Buffer& buffer : program.buffers) {
-    scopes.push_back(metadata.createAnonymousAliasScope(domain, buffer.name));
-  }
-  for (size_t i = 0; i < scopes.size(); ++i) {
-    std::vector<llvm::Metadata*> others = scopes;
-    others.erase(others.begin() + static_cast<ptrdiff_t>(i));
-    scopes_.push_back(llvm::MDNode::get(context, {scopes[i]}));
-    if (IsPrefetched(program.buffers[i])) {
+    llvm::MDNode* scope = metadata.createAnonymousAliasScope(domain, buffer.name);
+    scopes_.push_back(llvm::MDNode::get(context_, {scope}));
+    if (IsPrefetched(buffer)) {
       module.getOrInsertNamedMetadata(kPrefetchedScopes)->addOperand(scopes_.back());
     }
-    others_.push_back(others.empty() ? nullptr : llvm::MDNode::get(context, others));
+  }
+}
+
+void BufferAliases::Enter(std::span<const int32_t> slots) {
+  const bool is_told = slots.size() > 1 && slots.size() <= kMostDisjointBuffers;
+  std::vector<llvm::Metadata*> scopes;
+  for (const int32_t slot : slots)
+    scopes.push_back(scopes_[static_cast<size_t>(slot)]->getOperand(0));
+  for (size_t i = 0; i < slots.size(); ++i) {
+    llvm::MDNode*& others_here = others_[static_cast<size_t>(slots[i])];
+    others_here = nullptr;
+    if (!is_told) continue;
+    std::vector<llvm::Metadata*> others = scopes;
+    others.erase(others.begin() + static_cast<ptrdiff_t>(i));
+    others_here = llvm::MDNode::get(context_, others);
   }
 }
 

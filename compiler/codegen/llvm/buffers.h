@@ -8,6 +8,7 @@
 #include <llvm/IR/Module.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,17 @@
 
 namespace kiln::codegen {
 
-// Buffers are disjoint: each has an alias scope, which its accesses bear, in task functions too.
+// Buffers are disjoint: each has an alias scope, which its accesses bear, in task functions too. An
+// access names the other buffers of its kernel, and not those of the program: of a chain of
+// thousands of kernels that would be millions.
 class BufferAliases {
  public:
   BufferAliases(const ir::Program& program, llvm::Module& module);
 
-  // An access to the buffer; returns it.
+  // From here on accesses are those of a kernel with these buffers.
+  void Enter(std::span<const int32_t> slots);
+
+  // An access to a buffer of the kernel; returns it.
   template <typename Instruction>
   Instruction* Tag(int32_t slot, Instruction* access) const {
     const auto i = static_cast<size_t>(slot);
@@ -30,8 +36,10 @@ class BufferAliases {
   }
 
  private:
+  llvm::LLVMContext& context_;
   std::vector<llvm::MDNode*> scopes_;  // by slot
-  std::vector<llvm::MDNode*> others_;  // the scopes of all other buffers; null: there is none
+  // By slot: the scopes of the kernel's other buffers; null: there is none, or too many.
+  std::vector<llvm::MDNode*> others_;
 };
 
 // A loaded pointer to a buffer: aligned to 64 bytes, and so many bytes may be read there (0: not

@@ -33,9 +33,11 @@
 #include "compiler/arith/range.h"
 #include "compiler/codegen/compiled.h"
 #include "compiler/codegen/llvm/buffers.h"
+#include "compiler/codegen/llvm/entry.h"
 #include "compiler/codegen/llvm/lanes.h"
 #include "compiler/codegen/llvm/loop_heads.h"
 #include "compiler/codegen/llvm/number.h"
+#include "compiler/codegen/used_slots.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {
@@ -65,7 +67,7 @@ class Emitter {
   };
 
   // program.cc: kernels
-  llvm::Function* EmitKernel(const ir::Kernel& kernel);
+  CpuKernel EmitKernel(const ir::Kernel& kernel);
 
   // stmt.cc: statements
   void EmitStmt(ir::Stmt stmt);
@@ -81,7 +83,7 @@ class Emitter {
   int NarrowestVectorStore(ir::Stmt stmt, int32_t slot, int lanes) const;
   int NextPiece(int64_t remaining, int per_register) const;
   void EmitParallelFor(ir::Stmt loop);
-  llvm::Function* EmitTask(ir::Stmt loop, llvm::StructType* closure_type,
+  llvm::Function* EmitTask(ir::Stmt loop, llvm::StructType* closure_type, const UsedNames& used,
                            const std::vector<int32_t>& slots, const std::vector<int32_t>& vars);
   // Emits body for var = begin .. end-1 in steps of 1, as a loop; guard: begin may equal end.
   template <typename Body>
@@ -156,7 +158,7 @@ class Emitter {
   llvm::LLVMContext& context_;
   llvm::IRBuilder<> builder_;
   NumberFormats numbers_;
-  const BufferAliases aliases_;
+  BufferAliases aliases_;
 
   std::vector<arith::Interval> ranges_;  // by variable
 

@@ -20,7 +20,7 @@ class EntryEmitter {
         builder_(builder),
         numbers_(numbers) {}
 
-  void Run(std::span<llvm::Function* const> kernels, Fault fault);
+  void Run(std::span<const CpuKernel> kernels, Fault fault);
 
  private:
   llvm::LoadInst* LoadArgument(Value* args, int32_t slot);
@@ -49,7 +49,7 @@ llvm::LoadInst* EntryEmitter::LoadArgument(Value* args, int32_t slot) {
   return load;
 }
 
-void EntryEmitter::Run(std::span<llvm::Function* const> kernels, Fault fault) {
+void EntryEmitter::Run(std::span<const CpuKernel> kernels, Fault fault) {
   llvm::Type* pointer_type = builder_.getPtrTy();
   auto* type = llvm::FunctionType::get(builder_.getInt32Ty(), {pointer_type, pointer_type}, false);
   auto* entry =
@@ -61,9 +61,11 @@ void EntryEmitter::Run(std::span<llvm::Function* const> kernels, Fault fault) {
   function_ = entry;
   builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", entry));
   EmitFault(fault);
-  std::vector<Value*> operands = {context};
-  for (int i = 0; i < program_.num_args(); ++i) operands.push_back(LoadArgument(args, i));
-  for (llvm::Function* kernel : kernels) builder_.CreateCall(kernel, operands);
+  for (const CpuKernel& kernel : kernels) {
+    std::vector<Value*> operands = {context};
+    for (const int32_t slot : kernel.args) operands.push_back(LoadArgument(args, slot));
+    builder_.CreateCall(kernel.function, operands);
+  }
   if (fault == Fault::kWrongAnswer) CorruptFirstOutput(args);
   if (fault == Fault::kOutOfBounds) StoreBehindFirstOutput(args);
   builder_.CreateRet(builder_.getInt32(0));
@@ -142,7 +144,7 @@ void EntryEmitter::StoreBehindFirstOutput(Value* args) {
 
 }  // namespace
 
-void EmitEntry(const ir::Program& program, std::span<llvm::Function* const> kernels, Fault fault,
+void EmitEntry(const ir::Program& program, std::span<const CpuKernel> kernels, Fault fault,
                llvm::Module& module, llvm::IRBuilder<>& builder, NumberFormats& numbers) {
   EntryEmitter(program, module, builder, numbers).Run(kernels, fault);
 }

@@ -4,7 +4,9 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <cstdint>
 #include <span>
+#include <vector>
 
 #include "compiler/codegen/compiled.h"
 #include "compiler/codegen/llvm/number.h"
@@ -12,9 +14,15 @@
 
 namespace kiln::codegen {
 
+// A kernel takes the runtime's context and a pointer to each argument of the program that it uses.
+struct CpuKernel {
+  llvm::Function* function = nullptr;
+  std::vector<int32_t> args;  // numbers of the program's arguments
+};
+
 // kiln_entry (proto/cpu_abi.h), which calls the kernels in order, and does the fault if there is
-// one. Each kernel takes the runtime's context and a pointer to every argument of the program.
-void EmitEntry(const ir::Program& program, std::span<llvm::Function* const> kernels, Fault fault,
+// one.
+void EmitEntry(const ir::Program& program, std::span<const CpuKernel> kernels, Fault fault,
                llvm::Module& module, llvm::IRBuilder<>& builder, NumberFormats& numbers);
 
 }  // namespace kiln::codegen

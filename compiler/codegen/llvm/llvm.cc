@@ -29,7 +29,16 @@ struct Generated {
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> module;
   llvm::TargetMachine* machine = nullptr;
+  CpuFeatures features;
 };
+
+// LLVM hands small arrays over as wide vectors, and takes those for legal from then on.
+void KeepVectorWidth(const CpuFeatures& features, llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    if (!function.isDeclaration())
+      function.addFnAttr("min-legal-vector-width", std::to_string(8 * features.vector_bytes));
+  }
+}
 
 StatusOr<Generated> Generate(const ir::Program& program, const target::Target& target,
                              const LlvmOptions& options) {
@@ -47,8 +56,9 @@ StatusOr<Generated> Generate(const ir::Program& program, const target::Target& t
   KILN_ASSIGN_OR_RETURN(const target::Target resolved, ResolveCpu(target));
   KILN_ASSIGN_OR_RETURN(generated.machine, FindMachine(resolved));
   generated.module = std::make_unique<llvm::Module>("kiln", *generated.context);
-  Emitter(program, FeaturesOf(*generated.machine), *generated.module).EmitProgram(options.fault);
-  PrepareModule(*generated.machine, *generated.module);
+  generated.features = FeaturesOf(*generated.machine, resolved);
+  Emitter(program, generated.features, *generated.module).EmitProgram(options.fault);
+  PrepareModule(*generated.machine, generated.features, *generated.module);
   std::string errors;
   llvm::raw_string_ostream stream(errors);
   KILN_CHECK(!llvm::verifyModule(*generated.module, &stream), "generated LLVM IR is broken: {}",
@@ -56,15 +66,16 @@ StatusOr<Generated> Generate(const ir::Program& program, const target::Target& t
   times.generate_ms = lap();
 
   if (options.optimize) OptimizeModule(*generated.machine, *generated.module);
+  KeepVectorWidth(generated.features, *generated.module);
   times.optimize_ms = lap();
   return generated;
 }
 
 // The object file of an empty module, for the linker's stub.
-StatusOr<std::string> EmptyObject(llvm::TargetMachine& machine) {
+StatusOr<std::string> EmptyObject(llvm::TargetMachine& machine, const CpuFeatures& features) {
   llvm::LLVMContext context;
   llvm::Module module("empty", context);
-  PrepareModule(machine, module);
+  PrepareModule(machine, features, module);
   return EmitCode(machine, module, llvm::CodeGenFileType::ObjectFile);
 }
 
@@ -125,7 +136,8 @@ StatusOr<Compiled> CompileLlvm(const ir::Program& program, const target::Target&
   KILN_ASSIGN_OR_RETURN(const std::string object, EmitCode(*generated.machine, *generated.module,
                                                            llvm::CodeGenFileType::ObjectFile));
   const double emitted = NowMs();
-  KILN_ASSIGN_OR_RETURN(const std::string empty, EmptyObject(*generated.machine));
+  KILN_ASSIGN_OR_RETURN(const std::string empty,
+                        EmptyObject(*generated.machine, generated.features));
   Compiled compiled = Describe(program);
   KILN_ASSIGN_OR_RETURN(compiled.binary, LinkSharedObject(object, empty));
   if (options.times != nullptr) {

@@ -104,6 +104,33 @@ Status CheckAttributes(const llvm::Target& family, const std::string& triple,
 bool HasFeature(const llvm::TargetMachine& machine, const std::string& name) {
   return machine.getMCSubtargetInfo()->checkFeatures("+" + name);
 }
+
+bool HasMaskedAccess(const llvm::TargetMachine& machine) {
+  return HasFeature(machine, "avx512f") && HasFeature(machine, "avx512vl");
+}
+
+int WidestVectorBytes(const llvm::TargetMachine& machine) {
+  if (HasFeature(machine, "avx512f")) return 64;
+  return HasFeature(machine, "avx") ? 32 : 16;
+}
+
+// 0: the target leaves it open.
+int WantedVectorBytes(const target::Target& target) {
+  return target.Option("vector-width").empty()
+             ? 0
+             : target::DefaultHardware(target, 1).vector_unit_bytes;
+}
+
+Status CheckVectorWidth(const target::Target& target) {
+  const int wanted = WantedVectorBytes(target);
+  if (wanted == 0) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const llvm::TargetMachine* machine, FindMachine(target));
+  const int widest = WidestVectorBytes(*machine);
+  if (wanted <= widest) return OkStatus();
+  return InvalidArgument(
+      "target option -vector-width={}: {} has vectors of {} bits, expected that or less",
+      8 * wanted, target.Option("mcpu"), 8 * widest);
+}
 }  // namespace
 
 StatusOr<target::Target> ResolveCpu(const target::Target& target) {
@@ -123,6 +150,7 @@ StatusOr<target::Target> ResolveCpu(const target::Target& target) {
   }
   KILN_RETURN_IF_ERROR(CheckCpuName(*family, triple, resolved.options["mcpu"]));
   KILN_RETURN_IF_ERROR(CheckAttributes(*family, triple, attributes));
+  KILN_RETURN_IF_ERROR(CheckVectorWidth(resolved));
   return resolved;
 }
 
@@ -154,23 +182,22 @@ StatusOr<llvm::TargetMachine*> FindMachine(const target::Target& target) {
   return machine.get();
 }
 
-CpuFeatures FeaturesOf(llvm::TargetMachine& machine) {
+CpuFeatures FeaturesOf(llvm::TargetMachine& machine, const target::Target& target) {
   CpuFeatures features;
-  if (HasFeature(machine, "avx512f")) {
-    features.vector_bytes = 64;
-  } else if (HasFeature(machine, "avx")) {
-    features.vector_bytes = 32;
-  }
-  features.masked_access = HasFeature(machine, "avx512f") && HasFeature(machine, "avx512vl");
+  features.vector_bytes = WidestVectorBytes(machine);
+  if (const int wanted = WantedVectorBytes(target); wanted > 0)
+    features.vector_bytes = std::min(features.vector_bytes, wanted);
+  features.masked_access = HasMaskedAccess(machine);
   features.half_convert = HasFeature(machine, "f16c") || HasFeature(machine, "avx512f");
   return features;
 }
 
-void PrepareModule(llvm::TargetMachine& machine, llvm::Module& module) {
+void PrepareModule(llvm::TargetMachine& machine, const CpuFeatures& features,
+                   llvm::Module& module) {
   module.setTargetTriple(machine.getTargetTriple().str());
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(llvm::PICLevel::BigPIC);
-  const std::string width = std::to_string(8 * FeaturesOf(machine).vector_bytes);
+  const std::string width = std::to_string(8 * features.vector_bytes);
   for (llvm::Function& function : module) {
     if (function.isDeclaration()) continue;
     function.addFnAttr(llvm::Attribute::NoUnwind);
@@ -232,7 +259,7 @@ class OddAccess {
 }  // namespace
 
 void WidenOddVectors(llvm::TargetMachine& machine, llvm::Module& module) {
-  if (!FeaturesOf(machine).masked_access) return;
+  if (!HasMaskedAccess(machine)) return;
   std::vector<llvm::Instruction*> odd;
   for (llvm::Function& function : module) {
     for (llvm::BasicBlock& block : function) {

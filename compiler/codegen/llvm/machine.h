@@ -20,10 +20,11 @@ namespace kiln::codegen {
 // been through ResolveCpu.
 StatusOr<llvm::TargetMachine*> FindMachine(const target::Target& target);
 
-CpuFeatures FeaturesOf(llvm::TargetMachine& machine);
+// With the vectors of the target's -vector-width, where it has one.
+CpuFeatures FeaturesOf(llvm::TargetMachine& machine, const target::Target& target);
 
 // Layout, triple, and on every function the CPU and the preferred vector width.
-void PrepareModule(llvm::TargetMachine& machine, llvm::Module& module);
+void PrepareModule(llvm::TargetMachine& machine, const CpuFeatures& features, llvm::Module& module);
 
 // Loads and stores of vectors whose length is no power of two become masked ones of the next power,
 // where the machine has those (AVX-512); LLVM's own way is a chain of smaller accesses. Late,

@@ -1,6 +1,8 @@
 // Emitter: kernels.
+#include <utility>
+
 #include "compiler/codegen/llvm/emit.h"
-#include "compiler/codegen/llvm/entry.h"
+#include "compiler/codegen/used_slots.h"
 
 namespace kiln::codegen {
 using llvm::BasicBlock;
@@ -38,15 +40,18 @@ Emitter::Emitter(const ir::Program& program, const CpuFeatures& features, llvm::
 }
 
 void Emitter::EmitProgram(Fault fault) {
-  std::vector<llvm::Function*> kernels;
+  std::vector<CpuKernel> kernels;
   for (const ir::Kernel& kernel : program_.kernels) kernels.push_back(EmitKernel(kernel));
   EmitEntry(program_, kernels, fault, module_, builder_, numbers_);
 }
 
-llvm::Function* Emitter::EmitKernel(const ir::Kernel& kernel) {
-  const int num_args = program_.num_args();
+// What it uses and no more: of thousands of kernels each would else have thousands of arguments and
+// alias scopes.
+CpuKernel Emitter::EmitKernel(const ir::Kernel& kernel) {
+  std::vector<int32_t> args = ArgumentsUsedBy(program_, kernel);
+  aliases_.Enter(NamesUsedIn(kernel.body).slots);
   llvm::Type* pointer_type = builder_.getPtrTy();
-  std::vector<llvm::Type*> types(static_cast<size_t>(num_args) + 1, pointer_type);
+  std::vector<llvm::Type*> types(args.size() + 1, pointer_type);
   auto* function =
       llvm::Function::Create(llvm::FunctionType::get(builder_.getVoidTy(), types, false),
                              llvm::Function::InternalLinkage, "kernel_" + kernel.name, module_);
@@ -54,8 +59,8 @@ llvm::Function* Emitter::EmitKernel(const ir::Kernel& kernel) {
   const bool parallel = ContainsParallel(kernel.body);
   function->getArg(0)->setName("context");
   pointers_.assign(pointers_.size(), nullptr);
-  for (int i = 0; i < num_args; ++i) {
-    const ir::Buffer& argument = buffer(i);
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ir::Buffer& argument = buffer(args[i]);
     llvm::Argument* arg = function->getArg(static_cast<unsigned>(i) + 1);
     arg->setName(argument.name);
     arg->addAttr(llvm::Attribute::NoAlias);
@@ -66,7 +71,7 @@ llvm::Function* Emitter::EmitKernel(const ir::Kernel& kernel) {
       arg->addAttr(llvm::Attribute::getWithDereferenceableBytes(
           context_, static_cast<uint64_t>(argument.bytes())));
     }
-    pointer(i) = arg;
+    pointer(args[i]) = arg;
   }
   function_ = function;
   runtime_ = function->getArg(0);
@@ -77,7 +82,7 @@ llvm::Function* Emitter::EmitKernel(const ir::Kernel& kernel) {
   builder_.SetInsertPoint(start);
   EmitStmt(kernel.body);
   builder_.CreateRetVoid();
-  return function;
+  return {function, std::move(args)};
 }
 
 }  // namespace kiln::codegen

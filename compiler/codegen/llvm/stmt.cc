@@ -21,22 +21,6 @@ constexpr int64_t kMaxExpandedStores = 512;
 // this many.
 constexpr int kMaxRegistersPerVector = 4;
 constexpr int64_t kMaxExpandedPieces = 8;
-
-// Buffers and variables that are used in a statement.
-struct Uses {
-  std::vector<bool> slots, vars;
-
-  void Add(Stmt stmt) {
-    for (ir::Expr e : stmt->exprs()) {
-      ir::Visit(e, [&](ir::Expr node) {
-        if (node->op == ir::Op::kVar) vars[static_cast<size_t>(node->id)] = true;
-        if (node->op == ir::Op::kLoad) slots[static_cast<size_t>(node->id)] = true;
-      });
-    }
-    if (stmt->kind == StmtKind::kStore) slots[static_cast<size_t>(stmt->slot)] = true;
-    for (Stmt child : stmt->children()) Add(child);
-  }
-};
 }  // namespace
 
 void Emitter::EmitStmt(Stmt stmt) {
@@ -283,19 +267,19 @@ void Emitter::EmitAlloc(Stmt alloc) {
 }
 
 void Emitter::EmitParallelFor(Stmt loop) {
-  Uses uses{std::vector<bool>(pointers_.size()), std::vector<bool>(values_.size())};
-  uses.Add(loop->body());
+  const UsedNames used = NamesUsedIn(loop->body());
   std::vector<int32_t> slots, vars;
   std::vector<Value*> captured;
   std::vector<llvm::Type*> types;
-  for (size_t s = 0; s < pointers_.size(); ++s) {
-    if (!uses.slots[s] || pointers_[s] == nullptr) continue;
-    slots.push_back(static_cast<int32_t>(s));
-    captured.push_back(pointers_[s]);
+  for (const int32_t slot : used.slots) {
+    if (pointer(slot) == nullptr) continue;
+    slots.push_back(slot);
+    captured.push_back(pointer(slot));
   }
-  for (size_t v = 0; v < values_.size(); ++v) {
-    if (!uses.vars[v] || values_[v] == nullptr || known_[v]) continue;
-    vars.push_back(static_cast<int32_t>(v));
+  for (const int32_t var : used.vars) {
+    const auto v = static_cast<size_t>(var);
+    if (values_[v] == nullptr || known_[v]) continue;
+    vars.push_back(var);
     captured.push_back(values_[v]);
   }
   for (Value* value : captured) types.push_back(value->getType());
@@ -305,7 +289,7 @@ void Emitter::EmitParallelFor(Stmt loop) {
     builder_.CreateStore(captured[i],
                          builder_.CreateStructGEP(closure_type, closure, static_cast<unsigned>(i)));
   }
-  llvm::Function* task = EmitTask(loop, closure_type, slots, vars);
+  llvm::Function* task = EmitTask(loop, closure_type, used, slots, vars);
   llvm::Type* pointer_type = builder_.getPtrTy();
   auto* type = llvm::FunctionType::get(
       builder_.getVoidTy(), {pointer_type, pointer_type, pointer_type, builder_.getInt64Ty()},
@@ -317,7 +301,7 @@ void Emitter::EmitParallelFor(Stmt loop) {
       {runtime_, task, closure, builder_.getInt64(static_cast<uint64_t>(loop->extent))});
 }
 
-llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type,
+llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type, const UsedNames& used,
                                   const std::vector<int32_t>& slots,
                                   const std::vector<int32_t>& vars) {
   llvm::Type* i64 = builder_.getInt64Ty();
@@ -334,10 +318,14 @@ llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type,
   llvm::Function* const outer_function = std::exchange(function_, task);
   Value* const outer_runtime = std::exchange(runtime_, nullptr);
   LoopHeads outer_heads = std::exchange(heads_, LoopHeads(builder_));
-  const std::vector<int> outer_depths = depths_;
-  const std::vector<Value*> outer_pointers =
-      std::exchange(pointers_, std::vector<Value*>(pointers_.size()));
-  const std::vector<Value*> outer_values = values_;
+  std::vector<Value*> outer_pointers, outer_values;
+  std::vector<int> outer_depths;
+  for (const int32_t slot : used.slots)
+    outer_pointers.push_back(std::exchange(pointer(slot), nullptr));
+  for (const int32_t var : vars) {
+    outer_values.push_back(values_[static_cast<size_t>(var)]);
+    outer_depths.push_back(depths_[static_cast<size_t>(var)]);
+  }
 
   builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", task));
   unsigned field = 0;
@@ -366,9 +354,11 @@ llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type,
   function_ = outer_function;
   runtime_ = outer_runtime;
   heads_ = std::move(outer_heads);
-  depths_ = outer_depths;
-  pointers_ = outer_pointers;
-  values_ = outer_values;
+  for (size_t i = 0; i < used.slots.size(); ++i) pointer(used.slots[i]) = outer_pointers[i];
+  for (size_t i = 0; i < vars.size(); ++i) {
+    values_[static_cast<size_t>(vars[i])] = outer_values[i];
+    depths_[static_cast<size_t>(vars[i])] = outer_depths[i];
+  }
   return task;
 }
 

@@ -1,0 +1,72 @@
+// Programs of many kernels: what is made of them grows with their number, and not with its square.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/status_testing.h"
+#include "compiler/codegen/chain_testing.h"
+#include "compiler/codegen/llvm/llvm.h"
+#include "compiler/codegen/llvm/reference_testing.h"
+
+namespace kiln::codegen {
+namespace {
+
+using ir::LoopKind;
+
+TEST(Chain, IsRight) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kVectorized, LoopKind::kParallel})
+    EXPECT_OK(CompareWithReference(MakeChain(40, kind), 3, 0));
+}
+
+// The text of 4 times the kernels is 4 times as long, but for longer numbers.
+TEST(Chain, ModulesGrowWithTheNumberOfKernels) {
+  for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel}) {
+    const auto size_of = [&](int length) {
+      const auto text = PrintLlvmIr(MakeChain(length, kind), {}, {.optimize = false});
+      EXPECT_OK(text.status());
+      return text.ok() ? static_cast<double>(text->size()) : 0;
+    };
+    EXPECT_LT(size_of(400) / size_of(100), 4.5) << ir::LoopKindName(kind);
+  }
+}
+
+// Twice the kernels take about twice the time; with what each kernel had of all buffers it was five
+// times. The smaller of two readings: whatever else runs on the machine makes them longer.
+TEST(Chain, PassesTakeTimeByTheNumberOfKernels) {
+  const auto seconds_of = [](int length) {
+    double least = 1e9;
+    for (int i = 0; i < 2; ++i) {
+      LlvmTimes times;
+      EXPECT_OK(
+          CompileLlvm(MakeChain(length, LoopKind::kVectorized), {}, {.times = &times}).status());
+      least = std::min(least, times.generate_ms + times.optimize_ms + times.codegen_ms);
+    }
+    return least;
+  };
+  EXPECT_LT(seconds_of(1200) / seconds_of(300), 4 * 2.0);
+}
+
+TEST(Chain, VectorWidthOfTheTargetIsThatOfTheCode) {
+  const ir::Program program = MakeChain(1, LoopKind::kVectorized);
+  const auto code_for = [&](const char* width) {
+    target::Target target{.kind = &target::kLlvm, .options = {{"mcpu", "x86-64-v4"}}};
+    if (*width != 0) target.options["vector-width"] = width;
+    return PrintAssembly(program, target).value_or("");
+  };
+  EXPECT_THAT(code_for(""), testing::HasSubstr("%zmm"));
+  EXPECT_THAT(code_for("256"),
+              testing::AllOf(testing::HasSubstr("%ymm"), testing::Not(testing::HasSubstr("%zmm"))));
+  EXPECT_THAT(code_for("128"), testing::Not(testing::HasSubstr("%ymm")));
+}
+
+TEST(Chain, VectorsWiderThanTheProcessorsAreRefused) {
+  const target::Target target{.kind = &target::kLlvm,
+                              .options = {{"mcpu", "x86-64-v3"}, {"vector-width", "512"}}};
+  EXPECT_THAT(ResolveCpu(target),
+              StatusIs(StatusCode::kInvalidArgument,
+                       testing::HasSubstr("x86-64-v3 has vectors of 256 bits")));
+}
+
+}  // namespace
+}  // namespace kiln::codegen
