@@ -25,11 +25,19 @@ StatusOr<target::Target> CompleteTarget(const target::Target& asked,
 
 target::HardwareParams HardwareOf(const target::Target& completed, const v1::WorkerState& runner) {
   target::HardwareParams device = HardwareParamsOf(runner.hardware());
-  const target::HardwareParams assumed =
-      target::DefaultHardware(completed, std::max(1, device.num_cores));
+  const int cores = std::max(1, device.num_cores);
+  const target::HardwareParams assumed = target::DefaultHardware(completed, cores);
   // The user may ask for fewer cores than there are.
   if (!completed.Option("num-cores").empty()) device.num_cores = 0;
-  return KnownOr(device, assumed);
+  // Likewise for less of anything else: what an option changes is the smaller of the two.
+  const HardwareRow usual =
+      HardwareRowOf(target::DefaultHardware(target::Target{.kind = completed.kind}, cores));
+  const HardwareRow asked = HardwareRowOf(assumed);
+  HardwareRow row = HardwareRowOf(device);
+  for (size_t i = 0; i < row.size(); ++i) {
+    if (asked[i] != usual[i] && row[i] > asked[i]) row[i] = asked[i];
+  }
+  return KnownOr(HardwareParamsOf(row), assumed);
 }
 
 StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
