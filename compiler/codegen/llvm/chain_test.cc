@@ -57,7 +57,13 @@ TEST(Chain, VectorWidthOfTheTargetIsThatOfTheCode) {
   EXPECT_THAT(code_for(""), testing::HasSubstr("%zmm"));
   EXPECT_THAT(code_for("256"),
               testing::AllOf(testing::HasSubstr("%ymm"), testing::Not(testing::HasSubstr("%zmm"))));
-  EXPECT_THAT(code_for("128"), testing::Not(testing::HasSubstr("%ymm")));
+}
+
+TEST(Chain, VectorsNarrowerThanLlvmsAreRefused) {
+  const target::Target target{.kind = &target::kLlvm,
+                              .options = {{"mcpu", "x86-64-v3"}, {"vector-width", "128"}}};
+  EXPECT_THAT(ResolveCpu(target),
+              StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("-mattr=-avx")));
 }
 
 TEST(Chain, VectorsWiderThanTheProcessorsAreRefused) {

@@ -126,6 +126,12 @@ Status CheckVectorWidth(const target::Target& target) {
   if (wanted == 0) return OkStatus();
   KILN_ASSIGN_OR_RETURN(const llvm::TargetMachine* machine, FindMachine(target));
   const int widest = WidestVectorBytes(*machine);
+  if (wanted < 32 && widest >= 32) {
+    return InvalidArgument(
+        "target option -vector-width={}: LLVM's code for processors with AVX has vectors of 256 "
+        "bits, expected 256 or more; -mattr=-avx leaves AVX out",
+        8 * wanted);
+  }
   if (wanted <= widest) return OkStatus();
   return InvalidArgument(
       "target option -vector-width={}: {} has vectors of {} bits, expected that or less",
