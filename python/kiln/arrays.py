@@ -70,7 +70,26 @@ _capsule.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _capsule.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
+# Of PyTorch: the memory of a tensor with such a bit holds other values than the tensor; how it is known and taken away.
+_LAZY = (("is_neg", "resolve_neg", "negated"), ("is_conj", "resolve_conj", "conjugated"))
+
+
+def _lazy_bits(array):
+    """What is done to the memory of the array when it is read: the entries of _LAZY."""
+    return [bit for bit in _LAZY if callable(getattr(array, bit[0], None)) and getattr(array, bit[0])()]
+
+
+def _resolved(array, wanted):
+    """The array, or a copy of it whose memory holds its values."""
+    for _, resolve, what in _lazy_bits(array):
+        if not callable(getattr(array, resolve, None)):
+            raise _refusal(wanted, f"it is a {what} view of its memory; copy it first ({resolve}())")
+        array = getattr(array, resolve)()
+    return array
+
+
 def _from_dlpack(array, wanted):
+    array = _resolved(array, wanted)
     try:
         device_type, _ = array.__dlpack_device__()
         # 1: what the library waits for is the legacy default stream.
@@ -121,6 +140,10 @@ def hold(array, wanted):
 
 def hold_output(array, wanted):
     """What to write for this output."""
+    for _, resolve, what in _lazy_bits(array):
+        raise _refusal(
+            wanted, f"it is a {what} view of its memory, where the output would go as it is; give {resolve}() of it"
+        )
     held = hold(array, wanted)
     if _is_read_only(array):
         raise _refusal(wanted, "it is read only, and the output goes there")

@@ -48,6 +48,26 @@ class OnlyDLPack:
         return self.values.__dlpack__()
 
 
+class Lazy(OnlyDLPack):
+    """As PyTorch's tensors with the negative bit: the memory holds the values with the other sign."""
+
+    def __init__(self, memory, bit="neg"):
+        super().__init__(memory)
+        self.bit = bit
+
+    def is_neg(self):
+        return self.bit == "neg"
+
+    def is_conj(self):
+        return self.bit == "conj"
+
+    def resolve_neg(self):
+        return OnlyDLPack(-self.values)
+
+    def resolve_conj(self):
+        return OnlyDLPack(self.values.conj())
+
+
 class NetworkTest(unittest.TestCase):
     def setUp(self):
         self.net = kiln.load(PATH, threads=2, pin=False)
@@ -106,6 +126,30 @@ class NetworkTest(unittest.TestCase):
         read_only = X.copy()
         read_only.flags.writeable = False
         self.refuses("'x': .*readonly", OnlyDLPack(read_only))
+
+    def test_takes_the_values_of_lazy_views(self):
+        self.check(self.net(Lazy(-X)))
+        self.check(self.net(Lazy(X, "conj")))
+        self.check(self.net(Lazy(X, "none")))
+        y, hidden = aligned((8, 8)), aligned((8, 8))
+        self.refuses("'hidden': it is a negated view .* give resolve_neg", X, out=(y, Lazy(hidden)))
+        self.refuses("'y': it is a conjugated view", X, out=(Lazy(y, "conj"), hidden))
+
+    def test_lazy_views_that_nobody_resolves_are_refused(self):
+        view = OnlyDLPack(-X)
+        view.is_neg = lambda: True
+        self.refuses("'x': it is a negated view of its memory; copy it first", view)
+
+    @unittest.skipIf(torch is None, "there is no PyTorch here")
+    def test_takes_the_values_of_negative_and_conjugate_views_of_torch(self):
+        x = torch.tensor(X)
+        negative = torch._neg_view(-x)
+        self.assertTrue(negative.is_neg() and negative.is_contiguous())
+        self.check(self.net(negative))
+        imaginary = torch.complex(torch.zeros_like(x), -x).conj().imag
+        self.check(self.net(imaginary.contiguous()))
+        y, hidden = torch.zeros(8, 8), torch.zeros(8, 8)
+        self.refuses("'y': it is a negated view", x, out=(torch._neg_view(y), hidden))
 
     def test_dlpack_of_a_gpu_is_ordered_before_the_legacy_stream(self):
         x = OnlyDLPack(X, (2, 0))
