@@ -100,8 +100,8 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   return outcome;
 }
 
-// The plan's arguments begin with the DAG's, in its order: they have their shapes, whatever axes the
-// program has merged, and inputs their ranges. What runs nowhere may have none.
+// The plan's arguments begin with the DAG's, in its order: they have their names and shapes,
+// whatever axes the program has merged, and inputs their ranges. What runs nowhere may have none.
 void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
   const std::vector<std::string> names = dag::DisplayNames(*text.dag);
   int arg = 0;
@@ -109,6 +109,7 @@ void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
     if (arg == artifact.plan().args_size()) break;
     v1::ArgSpec& spec = *artifact.mutable_plan()->mutable_args(arg++);
     const std::vector<int64_t>& shape = text.dag->shape(argument);
+    spec.set_name(dag::TensorName(*text.dag, names, argument));
     spec.mutable_shape()->Assign(shape.begin(), shape.end());
     const std::string& name = names[static_cast<size_t>(argument.op)];
     const auto range = std::ranges::find(text.ranges, name, &dag::InputRange::input);

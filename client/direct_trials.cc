@@ -10,6 +10,7 @@
 #include "client/client.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
+#include "compiler/dag/wide_sums.h"
 #include "compiler/target/target.h"
 #include "rpc/channel.h"
 #include "scheduler/answer_tolerance.h"
@@ -78,6 +79,7 @@ StatusOr<v1::Artifact> DirectTrials::Reference(const DirectTrial& trial) {
   if (known != references_.end()) return known->second;
   DirectTrial unscheduled = trial;
   unscheduled.steps = "[]";
+  unscheduled.dag = dag::ReferenceText(trial.dag);
   unscheduled.fault = v1::FAULT_NONE;
   KILN_ASSIGN_OR_RETURN(v1::BuildReply reply, Build(unscheduled));
   if (reply.error() != v1::NO_ERROR) {
@@ -87,14 +89,14 @@ StatusOr<v1::Artifact> DirectTrials::Reference(const DirectTrial& trial) {
 }
 
 StatusOr<DirectTrial> DirectTrials::SampleOf(const DirectTrial& trial, Samples& samples) const {
-  KILN_ASSIGN_OR_RETURN(const dag::DagPtr whole, dag::ParseDag(trial.dag));
+  KILN_ASSIGN_OR_RETURN(const dag::DagText whole, dag::ParseDagText(trial.dag));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(trial.target));
   DirectTrial some = trial;
-  if (dag::PlainSeconds(*whole, target.kind->unscheduled_flops_per_s) <= kLongReference_s)
+  if (dag::PlainSeconds(*whole.dag, target.kind->unscheduled_flops_per_s) <= kLongReference_s)
     return some;
-  const auto sampled = dag::SampleOutputs(*whole, {.seed = trial.seed});
+  const auto sampled = dag::SampleOutputs(whole, {.seed = trial.seed});
   if (!sampled.ok()) return some;  // it is waited for
-  some.dag = dag::PrintDag(*sampled->dag);
+  some.dag = dag::PrintDag(*sampled->text.dag, sampled->text.ranges);
   for (const dag::OutputGrid& grid : sampled->grids) {
     v1::OutputSample& sample = samples.emplace_back();
     sample.set_output(static_cast<uint32_t>(grid.output));

@@ -38,7 +38,8 @@ class DirectTrials {
 
   // The artifact, or the error in the reply. A status is the infrastructure's.
   StatusOr<v1::BuildReply> Build(const DirectTrial& trial);
-  // The unscheduled program of the trial's workload; built once. Its failure is a status.
+  // The unscheduled program of the trial's workload, its large sums in float64; built once. Its
+  // failure is a status.
   StatusOr<v1::Artifact> Reference(const DirectTrial& trial);
   // Checks `artifact` against `reference` and times it. `samples`: the reference computes these
   // elements of the outputs; empty: all.

@@ -177,10 +177,12 @@ Status CheckSameInterface(const std::vector<Argument>& candidate,
 }
 
 std::string InputKey(const Argument& argument, int ordinal, uint64_t seed) {
-  const std::string range =
-      argument.range ? fmt::format("{:a}:{:a}:", argument.range->low, argument.range->high) : "";
-  return fmt::format("{}:{}:{}:{}:{}{}", seed, ordinal, TypeText(argument), argument.index_limit,
-                     range, argument.name);
+  return RandomKey({.name = argument.name,
+                    .dtype = argument.dtype,
+                    .shape = argument.shape,
+                    .index_limit = argument.index_limit,
+                    .range = argument.range},
+                   ordinal, seed);
 }
 
 }  // namespace kiln::runner

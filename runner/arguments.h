@@ -9,6 +9,7 @@
 #include "base/packing.h"
 #include "base/status.h"
 #include "proto/trial.pb.h"
+#include "rpc/random_fill.h"
 #include "runner/dtype.h"
 
 namespace kiln::runner {

@@ -51,21 +51,20 @@ std::string Position(const Argument& argument, int64_t index) {
 }
 
 std::string Describe(const Argument& argument, int64_t index, const std::string& got,
-                     const std::string& want, int64_t different) {
-  return fmt::format("output {}: element {}: got {}, expected {}; {} of {} elements differ",
-                     argument.name, Position(argument, index), got, want, different,
-                     argument.elements);
+                     const std::string& want, int64_t different, const v1::Tolerance& tolerance) {
+  std::string text = fmt::format(
+      "output {}: element {}: got {}, expected {}; {} of {} elements differ", argument.name,
+      Position(argument, index), got, want, different, argument.elements);
+  if (!IsFloat(argument.dtype)) return text;
+  return text + fmt::format(
+                    " by more than {:g} of what the reference has there and {:g} of its "
+                    "largest value",
+                    tolerance.relative(), tolerance.absolute());
 }
 
 // Sign of NaN says nothing.
 std::string FloatText(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.7g}", value);
-}
-
-bool Near(double got, double want, double absolute, double relative) {
-  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
-  if (std::isinf(want) || std::isinf(got)) return want == got;
-  return std::fabs(got - want) <= absolute + relative * std::fabs(want);
 }
 
 template <typename T>
@@ -83,7 +82,7 @@ Comparison CompareFloats(const Argument& argument, std::span<const std::byte> go
   for (int64_t i = 0; i < argument.elements; ++i) {
     const double got = ToDouble(Load<T>(got_bytes, i));
     const double want = ToDouble(Load<T>(want_bytes, i));
-    if (!Near(got, want, absolute, tolerance.relative())) {
+    if (!IsNear(got, want, absolute, tolerance.relative())) {
       if (first < 0) first = i;
       ++result.different;
     }
@@ -92,8 +91,9 @@ Comparison CompareFloats(const Argument& argument, std::span<const std::byte> go
   }
   result.max_error = largest > 0 ? worst / largest : worst;
   if (first >= 0) {
-    result.message = Describe(argument, first, FloatText(ToDouble(Load<T>(got_bytes, first))),
-                              FloatText(ToDouble(Load<T>(want_bytes, first))), result.different);
+    result.message =
+        Describe(argument, first, FloatText(ToDouble(Load<T>(got_bytes, first))),
+                 FloatText(ToDouble(Load<T>(want_bytes, first))), result.different, tolerance);
   }
   return result;
 }
@@ -117,7 +117,7 @@ Comparison CompareExact(const Argument& argument, std::span<const std::byte> got
   }
   result.max_error = largest > 0 ? worst / largest : worst;
   result.message = Describe(argument, first, fmt::format("{}", +Load<T>(got_bytes, first)),
-                            fmt::format("{}", +Load<T>(want_bytes, first)), result.different);
+                            fmt::format("{}", +Load<T>(want_bytes, first)), result.different, {});
   return result;
 }
 
@@ -148,6 +148,45 @@ v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked) {
 double LeastAllowed(DType dtype) {
   if (dtype == DType::kFloat8E4M3) return kE4M3.least();
   return dtype == DType::kFloat8E5M2 ? kE5M2.least() : 0;
+}
+
+bool IsNear(double got, double want, double absolute, double relative) {
+  if (std::isnan(want) || std::isnan(got)) return std::isnan(want) && std::isnan(got);
+  if (std::isinf(want) || std::isinf(got)) return want == got;
+  return std::fabs(got - want) <= absolute + relative * std::fabs(want);
+}
+
+double ElementValue(DType dtype, std::span<const std::byte> bytes, int64_t index) {
+  switch (dtype) {
+    case DType::kFloat64:
+      return Load<double>(bytes, index);
+    case DType::kFloat32:
+      return ToDouble(Load<float>(bytes, index));
+    case DType::kFloat16:
+      return ToDouble(Load<Half>(bytes, index));
+    case DType::kBFloat16:
+      return ToDouble(Load<BFloat>(bytes, index));
+    case DType::kFloat8E4M3:
+      return ToDouble(Load<E4M3>(bytes, index));
+    case DType::kFloat8E5M2:
+      return ToDouble(Load<E5M2>(bytes, index));
+    case DType::kInt64:
+      return ToDouble(Load<int64_t>(bytes, index));
+    case DType::kInt32:
+      return ToDouble(Load<int32_t>(bytes, index));
+    case DType::kInt16:
+      return ToDouble(Load<int16_t>(bytes, index));
+    case DType::kInt8:
+      return ToDouble(Load<int8_t>(bytes, index));
+    case DType::kUInt32:
+      return ToDouble(Load<uint32_t>(bytes, index));
+    case DType::kUInt16:
+      return ToDouble(Load<uint16_t>(bytes, index));
+    case DType::kUInt8:
+    case DType::kBool:
+      return ToDouble(Load<uint8_t>(bytes, index));
+  }
+  return 0;
 }
 
 std::string ElementText(DType dtype, std::span<const std::byte> element) {
@@ -185,9 +224,10 @@ std::string ElementText(DType dtype, std::span<const std::byte> element) {
 
 std::string DescribeDifference(const Argument& argument, int64_t index,
                                std::span<const std::byte> got, std::span<const std::byte> want,
-                               int64_t different) {
+                               int64_t different, const v1::Tolerance& asked) {
   return Describe(argument, index, ElementText(argument.dtype, got),
-                  ElementText(argument.dtype, want), different);
+                  ElementText(argument.dtype, want), different,
+                  EffectiveTolerance(argument.dtype, asked));
 }
 
 Comparison Compare(const Argument& argument, std::span<const std::byte> got,

@@ -36,14 +36,20 @@ v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked);
 // for answers may all be near zero, where two kernels may round to neighbours; 0 of other types.
 double LeastAllowed(DType dtype);
 
+// An element as a number; of an int64 the nearest.
+double ElementValue(DType dtype, std::span<const std::byte> bytes, int64_t index);
+// NaN is near NaN only, an infinity near the same one only.
+bool IsNear(double got, double want, double absolute, double relative);
+
 // One element, for people: "1.5", "nan", "-3".
 std::string ElementText(DType dtype, std::span<const std::byte> element);
 
-// "output x: element [0, 3]: got 1, expected 2; 7 of 100 elements differ": what `message` says.
-// `got` and `want` hold that one element.
+// "output x: element [0, 3]: got 1, expected 2; 7 of 100 elements differ by more than 0.001 of what
+// the reference has there and 0.0001 of its largest value": what `message` says. `got` and `want`
+// hold that one element.
 std::string DescribeDifference(const Argument& argument, int64_t index,
                                std::span<const std::byte> got, std::span<const std::byte> want,
-                               int64_t different);
+                               int64_t different, const v1::Tolerance& asked);
 
 // Equal when |got - want| <= least + absolute * max|want| + relative * |want|, the largest over the
 // finite elements of `want`, with the least that is allowed of the type. NaN equals NaN only, an infinity equals the same infinity only. Both spans

@@ -8,6 +8,7 @@
 
 #include "base/float16.h"
 #include "base/float8.h"
+#include "rpc/random_fill.h"
 #include "runner/compare.h"
 #include "runner/fill.h"
 #include "runner/unchecked.h"
@@ -154,7 +155,8 @@ TEST(CompareTest, TellsTheFirstElementAndHowMany) {
       Compare(Output(DType::kFloat32, {2, 3, 4}), std::as_bytes(std::span(got)),
               std::as_bytes(std::span(want)), {});
   EXPECT_EQ(result.message,
-            "output conv: element [1, 1, 1]: got nan, expected 1.25; 2 of 24 elements differ");
+            "output conv: element [1, 1, 1]: got nan, expected 1.25; 2 of 24 elements differ "
+            "by more than 0.001 of what the reference has there and 0.0001 of its largest value");
   EXPECT_EQ(result.different, 2);
   EXPECT_NEAR(result.max_error, 4.6, 1e-6);
 }

@@ -1,5 +1,6 @@
 #include "runner/cpu_device.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/digest.h"
@@ -39,6 +40,8 @@ class CpuDevice : public Device {
 
   StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
   Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
+  Status Substitute(Buffer& input, Buffer& other) override;
+  Status Restore(Buffer& input, Buffer& other) override { return Substitute(input, other); }
   Status Poison(Buffer& buffer, runner::Poison poison) override;
   StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
@@ -71,6 +74,11 @@ Status CpuDevice::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
   const auto into = AsCpu(buffer).bytes();
   KILN_CHECK(into.size() == bytes.size(), "{} bytes into {}", bytes.size(), into.size());
   std::memcpy(into.data(), bytes.data(), bytes.size());
+  return OkStatus();
+}
+
+Status CpuDevice::Substitute(Buffer& input, Buffer& other) {
+  std::ranges::swap_ranges(AsCpu(input).bytes(), AsCpu(other).bytes());
   return OkStatus();
 }
 

@@ -23,6 +23,7 @@ constexpr unsigned kThreads = 256;
 constexpr double kLongCall_s = 1e-3;  // what a reading costs besides is nothing to it
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinFlushBytes = 32 << 20;
+constexpr size_t kExchangedBytes = size_t{16} << 20;  // at once, when two inputs change places
 // Questions of an inspection that are answered together.
 constexpr size_t kMaxQuestions = 64;
 // Waits are mostly this short. To sleep and be woken takes as long, and milliseconds where every
@@ -115,6 +116,8 @@ class CudaDevice : public Device {
   StatusOr<std::unique_ptr<Program>> Load(const v1::Artifact& artifact) override;
   StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
   Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
+  Status Substitute(Buffer& input, Buffer& other) override;
+  Status Restore(Buffer& input, Buffer& other) override { return Substitute(input, other); }
   Status Poison(Buffer& buffer, runner::Poison poison) override;
   StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
@@ -149,7 +152,8 @@ class CudaDevice : public Device {
   Status AskDifference(const Inspection::Pair& pair, const v1::Tolerance& tolerance,
                        CuPointer state);
   Status InspectSome(const Inspection& inspection, size_t from, size_t count, Findings& findings);
-  StatusOr<Comparison> ComparisonOf(const Inspection::Pair& pair, const CompareState& state);
+  StatusOr<Comparison> ComparisonOf(const Inspection::Pair& pair, const CompareState& state,
+                                    const v1::Tolerance& tolerance);
   Status DescribeStrayWrite(const CudaBuffer& buffer);
   Status Record(const CudaProgram& program, std::span<CuPointer> pointers, CuGraphExec* graph);
   Status Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
@@ -279,6 +283,28 @@ Status CudaDevice::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
   return Synchronize("copy to the GPU");
 }
 
+// The contents change places, a piece at a time: so no third copy of a large input is needed.
+Status CudaDevice::Substitute(Buffer& input, Buffer& other) {
+  const size_t bytes = AsCuda(input).bytes();
+  KILN_CHECK(bytes == AsCuda(other).bytes(), "{} bytes for {}", AsCuda(other).bytes(), bytes);
+  const size_t piece_bytes = std::min(bytes, kExchangedBytes);
+  CuPointer piece = 0;
+  KILN_RETURN_IF_ERROR(Check(pool_.Take(piece_bytes, &piece), "allocate memory for a copy"));
+  const auto copy = [&](CuPointer to, CuPointer from, size_t count) {
+    return Check(driver_.MemcpyDtoDAsync(to, from, count, stream_), "copy on the GPU");
+  };
+  Status status;
+  for (size_t at = 0; at < bytes && status.ok(); at += piece_bytes) {
+    const size_t count = std::min(piece_bytes, bytes - at);
+    const CuPointer a = AsCuda(input).data() + at, b = AsCuda(other).data() + at;
+    status = copy(piece, a, count);
+    if (status.ok()) status = copy(a, b, count);
+    if (status.ok()) status = copy(b, piece, count);
+  }
+  pool_.Return(piece_bytes, piece);  // what uses it next is queued behind the copies
+  return status;
+}
+
 Status CudaDevice::Poison(Buffer& buffer, runner::Poison poison) {
   const CudaBuffer& into = AsCuda(buffer);
   return Check(driver_.MemsetD8Async(into.data(), PoisonByte(into.argument().dtype, poison),
@@ -317,7 +343,8 @@ Status CudaDevice::AskDifference(const Inspection::Pair& pair, const v1::Toleran
 }
 
 StatusOr<Comparison> CudaDevice::ComparisonOf(const Inspection::Pair& pair,
-                                              const CompareState& state) {
+                                              const CompareState& state,
+                                              const v1::Tolerance& tolerance) {
   const Argument& argument = pair.got->argument();
   Comparison comparison;
   comparison.different = static_cast<int64_t>(state.different);
@@ -333,7 +360,7 @@ StatusOr<Comparison> CudaDevice::ComparisonOf(const Inspection::Pair& pair,
   KILN_RETURN_IF_ERROR(CopyOut(AsCuda(*pair.want).data() + offset, {want, element_bytes}));
   comparison.message =
       DescribeDifference(argument, static_cast<int64_t>(state.first), {got, element_bytes},
-                         {want, element_bytes}, comparison.different);
+                         {want, element_bytes}, comparison.different, tolerance);
   return comparison;
 }
 
@@ -368,8 +395,8 @@ Status CudaDevice::InspectSome(const Inspection& inspection, size_t from, size_t
     } else if (i < guards + sums) {
       findings.sums.push_back(state.largest);
     } else {
-      KILN_ASSIGN_OR_RETURN(Comparison comparison,
-                            ComparisonOf(inspection.pairs[i - guards - sums], state));
+      KILN_ASSIGN_OR_RETURN(Comparison comparison, ComparisonOf(inspection.pairs[i - guards - sums],
+                                                                state, inspection.tolerance));
       findings.comparisons.push_back(std::move(comparison));
     }
   }

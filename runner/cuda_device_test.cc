@@ -105,8 +105,24 @@ TEST_F(CudaDeviceTest, RunsAndCompares) {
   ASSERT_OK_AND_ASSIGN(const Comparison comparison, device_->Compare(*args_[0], *args_[1], {}));
   EXPECT_EQ(comparison.different, 8);
   EXPECT_EQ(comparison.message,
-            "output in: element [0, 0]: got 1, expected 2; 8 of 8 elements differ");
+            "output in: element [0, 0]: got 1, expected 2; 8 of 8 elements differ "
+            "by more than 0.001 of what the reference has there and 0.0001 of its largest value");
   EXPECT_OK(device_->CheckGuards(*args_[1]));
+}
+
+TEST_F(CudaDeviceTest, AnInputHasOtherContentAtItsAddressUntilItIsRestored) {
+  MakeDevice({.lead_in_ns = 0});
+  const Argument argument = args_[0]->argument();
+  ASSERT_OK_AND_ASSIGN(const auto first, device_->Fetch(*args_[0]));
+  ASSERT_OK_AND_ASSIGN(auto other, device_->Allocate(argument));
+  const std::vector<float> nines(8, 9.0f);
+  ASSERT_OK(device_->Fill(*other, std::as_bytes(std::span(nines))));
+  ASSERT_OK(device_->Substitute(*args_[0], *other));
+  ASSERT_OK_AND_ASSIGN(const auto shown, device_->Fetch(*args_[0]));
+  EXPECT_EQ(std::memcmp(shown.data(), nines.data(), shown.size()), 0);
+  ASSERT_OK(device_->Restore(*args_[0], *other));
+  ASSERT_OK_AND_ASSIGN(const auto last, device_->Fetch(*args_[0]));
+  EXPECT_EQ(last, first);
 }
 
 TEST_F(CudaDeviceTest, NumbersStandBetweenPointers) {

@@ -83,6 +83,11 @@ class Device {
   // ResourceExhausted when there is no memory for it. Contents undefined.
   virtual StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) = 0;
   virtual Status Fill(Buffer& buffer, std::span<const std::byte> bytes) = 0;
+  // The program that is loaded finds the content of `other` in its argument `input` from now on, at
+  // the same address. Both have the same type; `other` is not to be used until Restore has put
+  // back what was there.
+  virtual Status Substitute(Buffer& input, Buffer& other) = 0;
+  virtual Status Restore(Buffer& input, Buffer& other) = 0;
   virtual Status Poison(Buffer& buffer, Poison poison) = 0;
   virtual StatusOr<PrivateBytes> Fetch(const Buffer& buffer) = 0;
   virtual StatusOr<uint64_t> Checksum(const Buffer& buffer) = 0;

@@ -192,6 +192,9 @@ StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& re
   wire::ChildRequest child_request;
   *child_request.mutable_reference()->mutable_artifact() = request.reference();
   child_request.mutable_reference()->set_seed(request.seed());
+  *child_request.mutable_reference()->mutable_known() = request.known();
+  *child_request.mutable_reference()->mutable_tolerance() = request.tolerance();
+  reference.is_known = !request.known().empty();
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome,
                         RunInChild(child_request, reference.outputs,
                                    {options_.prepare_limit, ReferenceLimit(request)}, cancelled));
@@ -210,8 +213,10 @@ StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& re
   reference.unchecked = outcome.done.reference_unchecked();
   KILN_ASSIGN_OR_RETURN(const auto arguments, ParseArguments(reference.plan));
   for (const Argument& argument : arguments) {
-    if (argument.role == v1::ArgSpec::OUTPUT) reference.bytes += argument.bytes;
+    // Of both contents of the inputs.
+    if (argument.role == v1::ArgSpec::OUTPUT) reference.bytes += 2 * argument.bytes;
   }
+  references_.Erase(reference.key);
   return &references_.Insert(std::move(reference));
 }
 
@@ -222,7 +227,9 @@ StatusOr<const Reference*> DeviceSlot::FindReference(const v1::MeasureRequest& r
         "reference_digest is empty: a result that nothing is compared with is none");
   }
   const std::string key = ReferenceStore::KeyOf(request.reference_digest(), request.seed());
-  if (const Reference* known = references_.Find(key); known != nullptr) return known;
+  // One that came from a caller who knew nothing of its outputs runs again.
+  const Reference* const kept = references_.Find(key);
+  if (kept != nullptr && (kept->is_known || request.known().empty())) return kept;
   if (!request.has_reference()) return ReferenceNeeded(request);
   return RunReference(request, key, cancelled);
 }

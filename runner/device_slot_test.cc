@@ -14,7 +14,9 @@
 #include "base/process_tree.h"
 #include "base/status_testing.h"
 #include "rpc/artifact_digest.h"
+#include "runner/compare.h"
 #include "runner/containment.h"
+#include "runner/input_values.h"
 
 namespace kiln::runner {
 namespace {
@@ -77,6 +79,12 @@ v1::MeasureRequest Request(const std::string& name) {
   request.set_seed(42);
   request.mutable_options()->set_timeout_ms(5000);
   return request;
+}
+
+Argument InputOf(const v1::MeasureRequest& request, int number) {
+  const auto arguments = ParseArguments(request.artifact().plan());
+  KILN_CHECK(arguments.ok(), "{}", Message(arguments.status()));
+  return (*arguments)[static_cast<size_t>(number)];
 }
 
 class DeviceSlotTest : public testing::Test {
@@ -225,6 +233,40 @@ TEST_F(DeviceSlotTest, InputsAreInTheirRange) {
   EXPECT_EQ(result.error(), v1::NO_ERROR) << "0.48 to 0.51 is about 0.5: " << result.message();
 }
 
+// Fast where they are timed, and the timed calls compute nothing.
+TEST_F(DeviceSlotTest, AKeptAnswerIsWrong) {
+  for (const char* program :
+       {"keeps_answer", "keeps_by_first", "keeps_by_address", "leaves_outputs"}) {
+    const v1::TrialResult result = Measure(Request(program)).result();
+    EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR) << program;
+    EXPECT_THAT(result.message(), HasSubstr("not in the last one, which had other inputs"));
+    EXPECT_THAT(result.costs_s(), SizeIs(0));
+  }
+  // The inputs are others' again.
+  ExpectRight();
+}
+
+TEST_F(DeviceSlotTest, AKeptAnswerToASampleIsWrong) {
+  v1::MeasureRequest request = Request("keeps_answer");
+  v1::OutputSample& sample = *request.add_samples();
+  for (int d = 0; d < 2; ++d) {
+    sample.add_offset(0);
+    sample.add_stride(1);
+  }
+  EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
+}
+
+// It is right for all inputs, and computes for 20 ms where it does not know them.
+TEST_F(DeviceSlotTest, WhatACallOnNewInputsTakesCounts) {
+  v1::MeasureRequest request = Request("keeps_by_all");
+  request.mutable_options()->set_repeat(5);
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+  EXPECT_THAT(result.costs_s(), testing::ElementsAre(Gt(0.019)));
+  EXPECT_TRUE(result.stopped_early());
+  EXPECT_THAT(result.message(), HasSubstr("a call on new inputs takes"));
+}
+
 struct Fault {
   const char* program;
   v1::ErrorKind error;
@@ -275,7 +317,9 @@ INSTANTIATE_TEST_SUITE_P(
               false},
         Fault{"accumulates", v1::WRONG_ANSWER_ERROR, "24 of 24 elements differ", false},
         Fault{"changing", v1::WRONG_ANSWER_ERROR,
-              "right in the first run, not after repeated runs: output out: element [0, 0]", false},
+              "right in the first run, not in the last one, which had other inputs: output out: "
+              "element [0, 0]",
+              false},
         Fault{"forger", v1::RUNTIME_DEVICE_ERROR,
               "the program wrote into the socket of its process while running", false},
         Fault{"modifies_input", v1::WRONG_ANSWER_ERROR, "the program modified its input b", false},
@@ -438,6 +482,34 @@ TEST_F(DeviceSlotTest, ReferenceThatFailsIsAnErrorOfTheInfrastructure) {
   ExpectRight();
 }
 
+// Else a builder's program for other inputs would be right as its own reference.
+TEST_F(DeviceSlotTest, AReferenceMustGiveWhatIsKnown) {
+  v1::MeasureRequest request = Request("correct");
+  ExpectRight();  // from a caller who knows nothing
+  v1::KnownElements& known = *request.add_known();
+  const std::vector<std::byte> a = InputBytes(InputOf(request, 0), 0, 42, Content::kTimed);
+  const std::vector<std::byte> b = InputBytes(InputOf(request, 1), 1, 42, Content::kTimed);
+  for (const int64_t i : {0, 7, 23}) {
+    known.add_element(i);
+    known.add_value(2 * ElementValue(DType::kFloat32, a, i) + ElementValue(DType::kFloat32, b, i));
+  }
+  EXPECT_EQ(Measure(request).result().error(), v1::NO_ERROR);
+  EXPECT_EQ(slot_.stats().references_run, 2);
+  EXPECT_EQ(Measure(request).result().error(), v1::NO_ERROR);
+  EXPECT_EQ(slot_.stats().references_run, 2);
+  request.mutable_artifact()->CopyFrom(Program("constant"));
+  request.mutable_reference()->CopyFrom(Program("constant"));
+  request.set_reference_digest(request.reference().digest());
+  EXPECT_THAT(slot_.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kInternal,
+                       AllOf(HasSubstr("it does not compute what was asked for: output out: "
+                                       "element 0 of 24 is 0.5, expected"),
+                             HasSubstr("3 of 3 elements differ"))));
+  known.set_element(0, 24);
+  EXPECT_THAT(slot_.Measure(request, NotCancelled), StatusIs(StatusCode::kInternal, testing::_));
+  ExpectRight();
+}
+
 TEST_F(DeviceSlotTest, ReferenceThatHangsIsStopped) {
   DeviceSlotOptions options = TestOptions();
   options.reference_limit = absl::Milliseconds(300);
@@ -488,7 +560,8 @@ TEST_F(DeviceSlotTest, ALongProgramRunsTwice) {
   request.mutable_options()->set_timeout_ms(60'000);
   const v1::TrialResult result = Measure(request).result();
   EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR);
-  EXPECT_THAT(result.message(), HasSubstr("right in the first run, not after repeated runs"));
+  EXPECT_THAT(result.message(),
+              HasSubstr("right in the first run, not in the last one, which had other inputs"));
   EXPECT_LT(result.times().last_run_s(), 1);
 }
 

@@ -1,4 +1,4 @@
-// Element types of arguments, and which values they may get.
+// Element types of arguments.
 #pragma once
 
 #include "runtime/dtype.h"
@@ -10,11 +10,5 @@ using runtime::DTypeBytes;
 using runtime::DTypeName;
 using runtime::IsFloat;
 using runtime::ParseDType;
-
-// Values in [low, high); of integers both are whole.
-struct ValueRange {
-  double low = 0;
-  double high = 0;
-};
 
 }  // namespace kiln::runner

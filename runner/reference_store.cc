@@ -25,6 +25,14 @@ const Reference* ReferenceStore::Find(const std::string& key) {
   return &references_.front();
 }
 
+void ReferenceStore::Erase(const std::string& key) {
+  std::erase_if(references_, [&](const Reference& r) {
+    if (r.key != key) return false;
+    bytes_ -= r.bytes + kEntryBytes;
+    return true;
+  });
+}
+
 const Reference& ReferenceStore::Insert(Reference reference) {
   bytes_ += reference.bytes + kEntryBytes;
   references_.push_front(std::move(reference));

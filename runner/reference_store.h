@@ -20,6 +20,7 @@ struct Reference {
   std::string unchecked;  // why its outputs prove little; empty: they do
   UniqueFd outputs;       // sealed; invalid for a null program
   int64_t bytes = 0;
+  bool is_known = false;  // it gives what a caller has computed by itself
 };
 
 class ReferenceStore {
@@ -30,6 +31,7 @@ class ReferenceStore {
 
   // Null when there is none. Valid until the next Insert.
   const Reference* Find(const std::string& key);
+  void Erase(const std::string& key);
   // One that is larger than the whole store is kept alone until the next.
   const Reference& Insert(Reference reference);
 

@@ -41,7 +41,9 @@ constexpr int64_t kBytesPerArgument = int64_t{4} << 20;  // what guards it
 constexpr double kSpinning_s = 2e-3;
 constexpr double kOverheadShare = 0.25;
 
-enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish };
+enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish, kRefill };
+// Of an input that is sent, at once: a packet is one piece in the kernel.
+constexpr size_t kPacketBytes = size_t{64} << 10;
 
 uint64_t RandomNumber() {
   uint64_t number = 0;
@@ -197,9 +199,24 @@ class SandboxProcess::Inside {
         return OkStatus();
       case kPublish:
         return Publish(socket, reply);
+      case kRefill:
+        return Refill(socket, request.argument);
       default:
         return InvalidArgument("unknown request {}", request.what);
     }
+  }
+
+  // The bytes come behind the request.
+  Status Refill(int socket, uint32_t argument) {
+    if (arguments_[argument].input == nullptr) return InvalidArgument("only inputs are refilled");
+    std::span<std::byte> left = memories_[argument]->bytes();
+    while (!left.empty()) {
+      const ssize_t got = recv(socket, left.data(), std::min(left.size(), kPacketBytes), 0);
+      if (got < 0 && errno == EINTR) continue;
+      if (got <= 0) _exit(0);
+      left = left.subspan(static_cast<size_t>(got));
+    }
+    return OkStatus();
   }
 
   // The sums go ahead of the reply.
@@ -344,6 +361,27 @@ Status SandboxProcess::Poison(size_t argument, runner::Poison poison) {
   return Ask(kPoison, static_cast<uint32_t>(argument), static_cast<int64_t>(poison),
              "while its arguments were filled")
       .status();
+}
+
+bool SandboxProcess::Send(const void* packet, size_t bytes) const {
+  ssize_t sent = 0;
+  do {
+    sent = send(socket_.get(), packet, bytes, MSG_NOSIGNAL);
+  } while (sent < 0 && errno == EINTR);
+  return sent == static_cast<ssize_t>(bytes);
+}
+
+Status SandboxProcess::Refill(size_t argument, std::span<const std::byte> bytes) {
+  KILN_RETURN_IF_ERROR(gone_);
+  const Request request{RandomNumber(), kRefill, static_cast<uint32_t>(argument), 0};
+  bool alive = Send(&request, sizeof(request));
+  // Where it has ended, Receive says how.
+  while (alive && !bytes.empty()) {
+    const auto packet = bytes.first(std::min(bytes.size(), kPacketBytes));
+    alive = Send(packet.data(), packet.size());
+    bytes = bytes.subspan(packet.size());
+  }
+  return Receive(request.nonce, "while its inputs were filled").status();
 }
 
 double SandboxProcess::CpuSeconds() const {

@@ -106,6 +106,8 @@ class SandboxedCpu : public Device {
 
   StatusOr<std::unique_ptr<Buffer>> Allocate(const Argument& argument) override;
   Status Fill(Buffer& buffer, std::span<const std::byte> bytes) override;
+  Status Substitute(Buffer& input, Buffer& other) override { return Show(input, other); }
+  Status Restore(Buffer& input, Buffer&) override { return Show(input, input); }
   Status Poison(Buffer& buffer, runner::Poison poison) override;
   StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
@@ -121,6 +123,8 @@ class SandboxedCpu : public Device {
   void ExpectFlushes() override;
 
  private:
+  // Copies `content` to where the program's process has `input`.
+  Status Show(Buffer& input, const Buffer& content);
   // What the program's process says of an argument of the program; null: it is none of one.
   StatusOr<const SandboxProcess::Published*> AskAbout(const Buffer& buffer);
 
@@ -174,6 +178,14 @@ Status SandboxedCpu::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
   KILN_CHECK(into.size() == bytes.size(), "{} bytes into {}", bytes.size(), into.size());
   std::memcpy(into.data(), bytes.data(), bytes.size());
   return OkStatus();
+}
+
+Status SandboxedCpu::Show(Buffer& input, const Buffer& content) {
+  published_.reset();
+  if (current_ == nullptr) return OkStatus();  // there is no process that sees any
+  const auto index = current_->IndexOf(input);
+  KILN_CHECK(index.has_value(), "no argument of the program that is loaded");
+  return current_->process->Refill(*index, AsSandboxed(content).bytes());
 }
 
 Status SandboxedCpu::Poison(Buffer& buffer, runner::Poison poison) {

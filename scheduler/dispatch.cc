@@ -116,9 +116,10 @@ void Dispatcher::Core::RequestReference(int task) {
   if (references_.Request(task)) BuildReference(task);
 }
 
-void Dispatcher::Core::BuildReference(int task) {
+void Dispatcher::Core::BuildReference(int task, std::string not_by) {
   auto item = std::make_unique<BuildItem>();
   item->task = task;
+  item->avoid_worker = std::move(not_by);
   item->steps = store::kNoSteps;
   item->work = ReferenceBuild();
   builders_.PushFirst(std::move(item));

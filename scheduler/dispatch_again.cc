@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "scheduler/device_keys.h"
 #include "scheduler/dispatch_core.h"
+#include "scheduler/worker_replies.h"
 
 namespace kiln::scheduler {
 
@@ -10,7 +11,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
                                              const v1::Artifact& artifact, Again why,
                                              const std::stop_token& stop, v1::MeasureReply* reply) {
   while (true) {
-    const std::optional<AnswerCheck> check = references_.CheckOf(task);
+    const std::optional<AnswerCheck> check = references_.CheckOf(task, "");
     if (!check.has_value()) return {Unavailable("its reference is being made again"), false};
     v1::MeasureRequest request = AgainRequest(job_, *check, artifact, why);
     CallResult result = CallMeasure(lease, request, *check->reference, stop, reply);
@@ -18,6 +19,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
       result.status = Unavailable("the answer has no result");
     }
     if (result.status.ok()) {
+      BoundReading(task, *reply->mutable_result());
       NoteBusy(lease, reply->result().run_s(), BusyMeter::Use::kElite);
       return result;
     }
@@ -29,6 +31,21 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
     references_.AvoidOtherInputs(task);
     reply->Clear();
   }
+}
+
+// One that was plausible in its trial has no other costs when it is measured again.
+void Dispatcher::Core::BoundReading(int task, v1::TrialResult& result) const {
+  if (result.error() != v1::NO_ERROR) return;
+  store::Record reading;
+  reading.workload_key = job_.tasks[task].workload_key;
+  reading.target = job_.tasks[task].target;
+  reading.flop_count = job_.tasks[task].flop_count;
+  reading.costs_s.assign(result.costs_s().begin(), result.costs_s().end());
+  const Status plausible = CheckCosts(reading);
+  if (plausible.ok()) return;
+  result.set_error(v1::UNKNOWN_ERROR);
+  result.set_message(std::string(Message(plausible)));
+  result.clear_costs_s();
 }
 
 // ---- elites --------------------------------------------------------------------------------

@@ -61,7 +61,8 @@ class Dispatcher::Core {
   WorkerPool::Options RunnerOptions() const;
   std::string WhyNot(const v1::WorkerState& runner) const;
   void RequestReference(int task);
-  void BuildReference(int task);
+  // `not_by`: another builder than this, if there is one.
+  void BuildReference(int task, std::string not_by = {});
   void ToBuilders(int task, std::string steps, FinalistBuild finalist);
   // Once the reference of its task is built.
   void ToRunners(RunItemPtr item);
@@ -76,10 +77,12 @@ class Dispatcher::Core {
   // ---- dispatch_trials.cc
   Attempt Build(BuildItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
   v1::BuildRequest RequestOf(const BuildItem& item) const;
+  // The builder refuses the item: another one is asked, if there is one.
+  Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
   void Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply);
   void TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
                   v1::BuildReply reply);
-  void ReferenceBuilt(const BuildItem& item, v1::BuildReply reply);
+  void ReferenceBuilt(const BuildItem& item, const std::string& builder, v1::BuildReply reply);
   Attempt Measure(RunItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
   Attempt MeasureTrial(RunItemPtr item, const LeasedWorker& lease, const std::stop_token& stop);
   CallResult CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
@@ -87,7 +90,7 @@ class Dispatcher::Core {
                          v1::MeasureReply* reply);
   Attempt ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease, const CallResult& result,
                                const std::stop_token& stop);
-  void NoteReferenceFailure(int task, const Status& status);
+  void NoteReferenceFailure(int task, const v1::Artifact& reference, const Status& status);
   store::Record RecordOf(int task, const BuiltTrial& trial) const;
   // `runner` is null when the trial did not get so far.
   void Finish(int task, BuiltTrial trial, const LeasedWorker* runner, const v1::TrialResult& result,
@@ -96,6 +99,7 @@ class Dispatcher::Core {
   // ---- dispatch_again.cc
   CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
                              Again why, const std::stop_token& stop, v1::MeasureReply* reply);
+  void BoundReading(int task, v1::TrialResult& result) const;
   // While the runner would be idle.
   std::optional<Attempt> ReadElite(const LeasedWorker& lease, const std::stop_token& stop);
   std::shared_ptr<Race> RaceOf(Finalists list, double until_s) const;

@@ -74,6 +74,86 @@ TEST_F(DispatchTest, FailuresOfTheCandidateAreResults) {
   EXPECT_EQ(builder.calls, 9);  // no candidate was built twice
 }
 
+TEST_F(DispatchTest, WhatOneBuilderRefusesAnotherOneIsAsked) {
+  FakeBuilder strict([](auto&, const auto&, auto&) {
+    return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "an operator that I do not know");
+  });
+  FakeBuilder good;
+  FakeRunner runner;
+  AddBuilder(strict, "b1", 1);
+  AddBuilder(good, "b2", 1);
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 20).size(), 20u);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, store::kNoError) << record.message;
+    EXPECT_EQ(record.builder, "b2");
+  }
+}
+
+TEST_F(DispatchTest, WhatTwoBuildersRefuseIsTheCandidates) {
+  const auto hook = [](auto&, const v1::BuildRequest& request, auto&) {
+    const bool is_candidate = request.steps() != store::kNoSteps;
+    return is_candidate ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such step")
+                        : grpc::Status::OK;
+  };
+  FakeBuilder first(hook), second(hook);
+  FakeRunner runner;
+  AddBuilder(first, "b1", 1);
+  AddBuilder(second, "b2", 1);
+  AddRunner(runner, "r1");
+  Start();
+  // One alone may not know better: then the job cannot go on.
+  dispatcher_->Submit(MakeTrial(0));
+  dispatcher_->Submit(MakeTrial(1));
+  int refused = 0;
+  for (int i = 0; i < 2; ++i) {
+    const auto outcome = NextOutcome();
+    if (!outcome.ok()) {
+      EXPECT_THAT(outcome.status(),
+                  StatusIs(StatusCode::kInvalidArgument, HasSubstr("refuses trial")));
+      break;
+    }
+    ++refused;
+  }
+  const std::vector<store::Record> records = Records();
+  EXPECT_EQ(records.size(), static_cast<size_t>(refused));
+  for (const store::Record& record : records) {
+    EXPECT_EQ(record.error, v1::INSTANTIATION_ERROR);
+    EXPECT_THAT(record.message, HasSubstr("refuse it: no such step"));
+  }
+}
+
+// It would be right as its own reference.
+TEST_F(DispatchTest, AnotherProgramThanWasAskedForIsNoneOfTheTask) {
+  const auto plan_of = [](int64_t extent) {
+    return [extent](auto&, const auto&, v1::BuildReply& reply) {
+      for (const char* name : {"A", "B"}) {
+        v1::ArgSpec& arg = *reply.mutable_artifact()->mutable_plan()->add_args();
+        arg.set_name(name);
+        arg.set_dtype("float32");
+        arg.add_shape(extent);
+        arg.set_role(name[0] == 'A' ? v1::ArgSpec::INPUT : v1::ArgSpec::OUTPUT);
+      }
+      return grpc::Status::OK;
+    };
+  };
+  job_.tasks[0].dag = "input A: float32[16]\nB[i: 16] = A[i] * 2.0\n";
+  job_.tasks[0].target = "llvm";
+  FakeBuilder small(plan_of(4)), right(plan_of(16));
+  FakeRunner runner;
+  AddBuilder(small, "b1", 1);
+  AddBuilder(right, "b2", 1);
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 10).size(), 10u);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, store::kNoError) << record.message;
+    EXPECT_EQ(record.builder, "b2");
+  }
+  EXPECT_GT(small.calls, 0);
+}
+
 TEST_F(DispatchTest, ATrialGoesToAnotherBuilderWhenOneFails) {
   FakeBuilder bad([](auto&, const auto&, auto&) {
     return grpc::Status(grpc::StatusCode::UNAVAILABLE, "out of children");

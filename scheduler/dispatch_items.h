@@ -36,7 +36,9 @@ struct FinalistBuild {
 struct BuildItem : WorkItem {
   int task = 0;
   std::string steps;
-  int attempts = 0;  // failed ones
+  int attempts = 0;             // failed ones
+  std::string refused_by = {};  // the builder that has refused it first
+  int refusals = 0;
   std::variant<TrialInHand, ReferenceBuild, FinalistBuild> work;
 };
 

@@ -210,7 +210,7 @@ TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
     std::lock_guard lock(mutex);
     seen.push_back(request.options());
     if (seen.size() == 3) {  // it was far too slow
-      reply.mutable_result()->add_costs_s(1);
+      reply.mutable_result()->add_costs_s(0.1);
       reply.mutable_result()->set_stopped_early(true);
     }
     return grpc::Status::OK;

@@ -3,29 +3,26 @@
 #include <utility>
 
 #include "base/log.h"
-#include "compiler/target/target.h"
 #include "rpc/device_message.h"
 #include "scheduler/dispatch_core.h"
 #include "scheduler/either_stop.h"
 #include "scheduler/messages.h"
-#include "store/plausible.h"
+#include "scheduler/worker_replies.h"
 
 namespace kiln::scheduler {
 namespace {
 
-// A builder that says so would say it again, and so would the others.
+// A builder that says so would say it again. Another one may not: one of the two is mistaken.
 bool IsRefusal(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ||
          status.code() == StatusCode::kFailedPrecondition ||
          status.code() == StatusCode::kPermissionDenied;
 }
 
-// A runner that lies, or whose clock is broken, would have the best record for ever. Costs on
+// A runner that lies, or whose clock is broken, would have the best record for ever. Costs of
 // programs that are not run are made up.
 void RefuseImplausible(store::Record& record) {
-  const auto target = target::ParseTarget(record.target);
-  if (target.ok() && !target->kind->runs_programs) return;
-  const Status plausible = store::CheckPlausible(record, record.flop_count);
+  const Status plausible = CheckCosts(record);
   if (plausible.ok()) return;
   record.error = v1::UNKNOWN_ERROR;
   record.message = Message(plausible);
@@ -58,17 +55,52 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
   if (result.status.ok() && reply.error() == v1::NO_ERROR && !reply.has_artifact()) {
     result.status = Internal("the answer has neither an artifact nor an error");
   }
+  if (result.status.ok() && reply.has_artifact()) {
+    const bool is_reference = std::holds_alternative<ReferenceBuild>(item->work);
+    const Status same = references_.CheckProgram(item->task, is_reference, reply.artifact());
+    if (!same.ok()) {
+      result.status = Internal("it made another program than {}: {}", NameOf(*item), Message(same));
+    }
+  }
   if (result.status.ok()) {
+    if (!item->refused_by.empty()) {
+      LogWarn("job {}: builder {} refused {}, which builder {} has built", job_.id,
+              item->refused_by, NameOf(*item), lease.worker().id());
+    }
     Built(*item, lease, std::move(reply));
     return {};
   }
   if (result.reached && IsRefusal(result.status) && !stop.stop_requested()) {
-    ledger_.Fail(
-        Annotate(result.status, fmt::format("builder {} at {} refuses {}", lease.worker().id(),
-                                            lease.worker().address(), NameOf(*item))));
-    return {};
+    return Refused(std::move(item), lease, result.status);
   }
   return Failed(std::move(item), lease, result, stop);
+}
+
+Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why) {
+  const std::string& builder = lease.worker().id();
+  if (item->refused_by.empty()) item->refused_by = builder;
+  const bool by_two = item->refused_by != builder;
+  const bool is_asked_again = ++item->refusals > 1;
+  if (!by_two && item->refusals < options_.max_attempts) {
+    Attempt attempt{.again = std::move(item), .complaint = ""};
+    // Where nobody else took it this one is left alone for a moment: another one may be about to
+    // come.
+    if (is_asked_again || !builders_.HasOther(builder)) attempt.complaint = Message(why);
+    return attempt;
+  }
+  const bool is_of_the_item = why.code() == StatusCode::kInvalidArgument &&
+                              !std::holds_alternative<ReferenceBuild>(item->work);
+  if (!by_two || !is_of_the_item) {
+    ledger_.Fail(Annotate(why, fmt::format("builder {} at {} refuses {}", builder,
+                                           lease.worker().address(), NameOf(*item))));
+    return {};
+  }
+  v1::BuildReply reply;
+  reply.set_error(v1::INSTANTIATION_ERROR);
+  reply.set_message(
+      fmt::format("builders {} and {} refuse it: {}", item->refused_by, builder, Message(why)));
+  Built(*item, lease, std::move(reply));
+  return {};
 }
 
 v1::BuildRequest Dispatcher::Core::RequestOf(const BuildItem& item) const {
@@ -86,7 +118,7 @@ void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::Bui
   } else if (auto* finalist = std::get_if<FinalistBuild>(&item.work)) {
     EntryBuilt(item.task, *finalist, std::move(reply));
   } else {
-    ReferenceBuilt(item, std::move(reply));
+    ReferenceBuilt(item, lease.worker().id(), std::move(reply));
   }
 }
 
@@ -95,6 +127,7 @@ void Dispatcher::Core::TrialBuilt(BuildItem& item, TrialInHand trial, const std:
   BuiltTrial built;
   built.in_hand = std::move(trial);
   built.steps = std::move(item.steps);
+  BoundReply(BuildDeadline(job_, options_), reply);
   built.build_s = reply.build_s();
   built.build_times = reply.times();
   built.builder = builder;
@@ -109,16 +142,21 @@ void Dispatcher::Core::TrialBuilt(BuildItem& item, TrialInHand trial, const std:
   run->task = item.task;
   run->attempts = item.attempts;
   run->work = std::move(built);
+  if (builders_.HasOther(builder) && references_.NeedsOther(item.task, builder)) {
+    BuildReference(item.task, builder);
+  }
   ToRunners(std::move(run));
 }
 
-void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, v1::BuildReply reply) {
+void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, const std::string& builder,
+                                      v1::BuildReply reply) {
   if (reply.error() != v1::NO_ERROR) {
     return ledger_.Fail(FailedPrecondition("{} does not build, so no answer can be checked: {}: {}",
                                            NameOf(item), v1::ErrorKind_Name(reply.error()),
                                            CutText(reply.message(), 512)));
   }
-  for (RunItemPtr& ready : references_.SetBuilt(item.task, std::move(*reply.mutable_artifact()))) {
+  for (RunItemPtr& ready :
+       references_.SetBuilt(item.task, std::move(*reply.mutable_artifact()), builder)) {
     runners_.Push(std::move(ready));
   }
 }
@@ -137,7 +175,7 @@ Attempt Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
 Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& lease,
                                        const std::stop_token& stop) {
   auto& trial = std::get<BuiltTrial>(item->work);
-  const std::optional<AnswerCheck> check = references_.CheckOf(item->task);
+  const std::optional<AnswerCheck> check = references_.CheckOf(item->task, trial.builder);
   // Another reference takes its place.
   if (!check.has_value()) {
     ToRunners(std::move(item));
@@ -155,7 +193,7 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
     // INTERNAL is the runner's word for a reference that fails, OUT_OF_RANGE for one that takes
     // too long.
     if (result.status.code() == StatusCode::kInternal) {
-      NoteReferenceFailure(item->task, result.status);
+      NoteReferenceFailure(item->task, *check->reference, result.status);
     }
     if (result.status.code() == StatusCode::kOutOfRange && check->samples.empty()) {
       return ReferenceTookTooLong(std::move(item), lease, result, stop);
@@ -180,11 +218,14 @@ CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureR
                     .stop = stop};
   const std::string& address = lease.worker().address();
   CallResult result = calls_.Measure(address, request, limits, reply);
-  if (result.status.code() != StatusCode::kFailedPrecondition) return result;
-  *request.mutable_reference() = reference;
-  limits.deadline = MeasureDeadline(job_, options_, /*with_reference=*/true);
-  reply->Clear();
-  return calls_.Measure(address, request, limits, reply);
+  if (result.status.code() == StatusCode::kFailedPrecondition) {
+    *request.mutable_reference() = reference;
+    limits.deadline = MeasureDeadline(job_, options_, /*with_reference=*/true);
+    reply->Clear();
+    result = calls_.Measure(address, request, limits, reply);
+  }
+  if (result.status.ok()) BoundReply(request, limits.deadline, *reply);
+  return result;
 }
 
 Attempt Dispatcher::Core::ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease,
@@ -210,8 +251,10 @@ Attempt Dispatcher::Core::ReferenceTookTooLong(RunItemPtr item, const LeasedWork
   return {};
 }
 
-void Dispatcher::Core::NoteReferenceFailure(int task, const Status& status) {
-  if (!references_.NoteFailure(task)) return;
+void Dispatcher::Core::NoteReferenceFailure(int task, const v1::Artifact& reference,
+                                            const Status& status) {
+  LogInfo("job {}: reference of task {}: {}", job_.id, task, Message(status));
+  if (!references_.NoteFailure(task, reference)) return;
   ledger_.Fail(
       FailedPrecondition("the unscheduled program of task {} fails on the device, so no answer "
                          "can be checked: {}",

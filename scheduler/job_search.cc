@@ -78,7 +78,7 @@ std::optional<TaskSample> SampleOf(const CheckedTask& task, const v1::TuneOption
   const bool is_loops =
       task.target.kind->runs_programs && !handwritten::HasReferenceKernel(options.kernel());
   if (!is_loops || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
-  auto sample = MakeTaskSample(*task.dag, options.seed());
+  auto sample = MakeTaskSample(task.text(), options.seed());
   // Then they are waited for.
   if (!sample.ok()) LogWarn("no sample of the outputs: {}", Message(sample.status()));
   return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;

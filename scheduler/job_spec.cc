@@ -192,6 +192,7 @@ StatusOr<CheckedTask> CheckTask(const v1::TuneOptions& options, v1::TaskSpec& sp
   KILN_ASSIGN_OR_RETURN(dag::DagText text, dag::ParseDagText(spec.dag()));
   KILN_RETURN_IF_ERROR(TagComputation(options, text));
   task.dag = text.dag;
+  task.ranges = text.ranges;
   if (spec.target().empty()) {
     return InvalidArgument("it has no target, expected one like 'llvm' or 'null'");
   }

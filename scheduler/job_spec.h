@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/dag/dag.h"
+#include "compiler/dag/text.h"
 #include "compiler/target/target.h"
 #include "proto/scheduler.pb.h"
 #include "search/templates/template.h"
@@ -23,9 +23,12 @@ StatusOr<search::TemplatePtr> GivenTemplate(const v1::TuneOptions& options);
 
 struct CheckedTask {
   dag::DagPtr dag;
+  std::vector<dag::InputRange> ranges;  // of its inputs
   target::Target target;  // as far as the user says it; the leased device completes it
   std::string workload_id, workload_key;
   double flop_count = 0;
+
+  dag::DagText text() const { return {dag, ranges}; }
 };
 
 struct CheckedJob {

@@ -1,16 +1,27 @@
 #include "scheduler/task_references.h"
 
+#include <algorithm>
 #include <utility>
 
+#include "base/log.h"
 #include "compiler/dag/text.h"
+#include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
+#include "compiler/target/target.h"
 #include "scheduler/answer_tolerance.h"
+#include "scheduler/known_outputs.h"
+#include "scheduler/program_interface.h"
 
 namespace kiln::scheduler {
 namespace {
 
 // A reference that fails so often, without one success, ends the job.
 constexpr int kMostFailures = 3;
+
+bool RunsPrograms(const std::string& target) {
+  const auto parsed = target::ParseTarget(target);
+  return parsed.ok() && parsed->kind->runs_programs;
+}
 
 }  // namespace
 
@@ -23,6 +34,9 @@ TaskReferences::TaskReferences(const v1::TuneOptions& options,
   for (size_t i = 0; i < tasks.size(); ++i) {
     Task& task = tasks_[i];
     task.dag = tasks[i].dag;
+    task.runs = RunsPrograms(tasks[i].target);
+    const auto text = dag::ParseDagText(task.dag);
+    if (task.runs && text.ok()) task.arguments = ArgumentsOf(*text);
     task.tolerance = AnswerTolerance(options.tolerance(), tasks[i].dag, tasks[i].target);
     task.description = tasks[i].description;
     task.plain_s = tasks[i].plain_s;
@@ -40,35 +54,90 @@ bool TaskReferences::Request(int task) {
   return !std::exchange(tasks_[task].requested, true);
 }
 
+// Without the lock where it may take a while: texts do not change, but a sample may come.
 std::string TaskReferences::DagOf(int task) const {
-  std::lock_guard lock(mutex_);
-  const Task& of = tasks_[task];
-  return of.sample.has_value() ? of.sample->dag : of.dag;
+  std::unique_lock lock(mutex_);
+  const std::string text = TextOf(tasks_[task]);
+  const bool is_loops = tasks_[task].runs && !is_kernel_;
+  lock.unlock();
+  return is_loops ? dag::ReferenceText(text) : text;
 }
 
-std::vector<RunItemPtr> TaskReferences::SetBuilt(int task, v1::Artifact artifact) {
+std::string TaskReferences::TextOf(const Task& task) const {
+  return task.sample.has_value() ? task.sample->dag : task.dag;
+}
+
+Status TaskReferences::CheckProgram(int task, bool is_reference,
+                                    const v1::Artifact& artifact) const {
+  std::unique_lock lock(mutex_);
+  if (tasks_[task].arguments.empty()) return OkStatus();
+  const bool is_sample = is_reference && tasks_[task].sample.has_value();
+  if (!is_sample) return CheckPlan(tasks_[task].arguments, artifact.plan());
+  const std::string text = TextOf(tasks_[task]);
+  lock.unlock();
+  KILN_ASSIGN_OR_RETURN(const dag::DagText sample, dag::ParseDagText(text));
+  return CheckPlan(ArgumentsOf(sample), artifact.plan());
+}
+
+std::vector<RunItemPtr> TaskReferences::SetBuilt(int task, v1::Artifact artifact,
+                                                 const std::string& builder) {
   auto built = std::make_shared<const v1::Artifact>(std::move(artifact));
+  std::unique_lock lock(mutex_);
+  Task& of = tasks_[task];
+  if (of.known == nullptr) {
+    const bool is_loops = of.runs && !is_kernel_;
+    const std::string description = of.description;
+    lock.unlock();
+    auto known = std::make_shared<std::vector<v1::KnownElements>>();
+    const auto text = dag::ParseDagText(DagOf(task));
+    if (is_loops && text.ok()) {
+      auto computed = KnownOutputs(*text, seed_);
+      // Then programs are compared with each other only.
+      if (!computed.ok()) LogInfo("{}: {}", description, Message(computed.status()));
+      if (computed.ok()) *known = *std::move(computed);
+    }
+    lock.lock();
+    of.known = std::move(known);
+  }
+  const auto is_same = [&](const Reference& known) {
+    return known.artifact->digest() == built->digest();
+  };
+  // Two builders that agree have made one program, and it is nobody's.
+  const auto same = std::ranges::find_if(of.references, is_same);
+  if (same != of.references.end()) {
+    if (same->builder != builder) same->builder.clear();
+  } else {
+    of.references.push_back({std::move(built), builder});
+  }
+  return std::exchange(of.waiting, {});
+}
+
+bool TaskReferences::NeedsOther(int task, const std::string& builder) {
   std::lock_guard lock(mutex_);
-  tasks_[task].reference = std::move(built);
-  return std::exchange(tasks_[task].waiting, {});
+  Task& of = tasks_[task];
+  if (of.references.size() != 1 || of.references[0].builder != builder) return false;
+  return of.runs && !std::exchange(of.other_requested, true);
 }
 
 RunItemPtr TaskReferences::Await(RunItemPtr item) {
   std::lock_guard lock(mutex_);
   Task& task = tasks_[item->task];
-  if (task.reference != nullptr) return item;
+  if (!task.references.empty()) return item;
   task.waiting.push_back(std::move(item));
   return nullptr;
 }
 
 // ---- measuring ------------------------------------------------------------------------------
 
-std::optional<AnswerCheck> TaskReferences::CheckOf(int task) const {
+std::optional<AnswerCheck> TaskReferences::CheckOf(int task, const std::string& builder) const {
   std::lock_guard lock(mutex_);
   const Task& of = tasks_[task];
-  if (of.reference == nullptr) return std::nullopt;
+  if (of.references.empty()) return std::nullopt;
+  const auto of_another = [&](const Reference& reference) { return reference.builder != builder; };
+  const auto found = std::ranges::find_if(of.references, of_another);
   AnswerCheck check;
-  check.reference = of.reference;
+  check.reference = found == of.references.end() ? of.references[0].artifact : found->artifact;
+  check.known = of.known;
   check.tolerance = of.tolerance;
   if (of.sample.has_value()) check.samples = of.sample->outputs;
   check.unlimited = of.unlimited;
@@ -80,10 +149,10 @@ std::optional<AnswerCheck> TaskReferences::CheckOf(int task) const {
 
 TaskReferences::Instead TaskReferences::GiveUp(int task) {
   Task& of = tasks_[task];
-  const auto dag = dag::ParseDag(of.dag);  // which does not change
+  const auto dag = dag::ParseDagText(of.dag);  // which does not change
   StatusOr<TaskSample> sample =
       is_kernel_ ? StatusOr<TaskSample>(Unimplemented("a kernel computes all of its outputs"))
-      : dag.ok() ? MakeTaskSample(**dag, seed_)
+      : dag.ok() ? MakeTaskSample(*dag, seed_)
                  : StatusOr<TaskSample>(dag.status());
   std::lock_guard lock(mutex_);
   // Others of the task may have come here before.
@@ -91,7 +160,9 @@ TaskReferences::Instead TaskReferences::GiveUp(int task) {
   if (of.sample.has_value()) return Instead::kUseSample;
   if (sample.ok()) {
     of.sample = *std::move(sample);
-    of.reference = nullptr;
+    of.references.clear();
+    of.known = nullptr;
+    of.other_requested = false;
   } else {
     of.unlimited = true;
   }
@@ -99,9 +170,15 @@ TaskReferences::Instead TaskReferences::GiveUp(int task) {
   return of.unlimited ? Instead::kWait : Instead::kBuildSample;
 }
 
-bool TaskReferences::NoteFailure(int task) {
+bool TaskReferences::NoteFailure(int task, const v1::Artifact& reference) {
   std::lock_guard lock(mutex_);
   Task& of = tasks_[task];
+  if (of.references.size() > 1) {
+    std::erase_if(of.references, [&](const Reference& known) {
+      return known.artifact->digest() == reference.digest();
+    });
+    return false;
+  }
   return !of.ran && ++of.failures >= kMostFailures;
 }
 

@@ -3,14 +3,14 @@
 #include <utility>
 
 #include "compiler/dag/sample_outputs.h"
-#include "compiler/dag/text.h"
 
 namespace kiln::scheduler {
 
-StatusOr<TaskSample> MakeTaskSample(const dag::Dag& dag, uint64_t seed) {
-  KILN_ASSIGN_OR_RETURN(const dag::SampledDag sampled, dag::SampleOutputs(dag, {.seed = seed}));
+StatusOr<TaskSample> MakeTaskSample(const dag::DagText& whole, uint64_t seed) {
+  KILN_ASSIGN_OR_RETURN(const dag::SampledDag sampled, dag::SampleOutputs(whole, {.seed = seed}));
+  const dag::Dag& dag = *whole.dag;
   TaskSample sample;
-  sample.dag = dag::PrintDag(*sampled.dag);
+  sample.dag = dag::PrintDag(*sampled.text.dag, sampled.text.ranges);
   sample.elements = sampled.elements();
   for (const dag::OutputGrid& grid : sampled.grids) {
     v1::OutputSample& output = sample.outputs.emplace_back();

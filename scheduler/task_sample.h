@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "compiler/dag/dag.h"
+#include "compiler/dag/text.h"
 #include "proto/runner.pb.h"
 
 namespace kiln::scheduler {
@@ -20,6 +20,6 @@ struct TaskSample {
 };
 
 // Refuses as SampleOutputs.
-StatusOr<TaskSample> MakeTaskSample(const dag::Dag& dag, uint64_t seed);
+StatusOr<TaskSample> MakeTaskSample(const dag::DagText& whole, uint64_t seed);
 
 }  // namespace kiln::scheduler

@@ -70,6 +70,11 @@ int WorkerPool::usable() const {
   return sum;
 }
 
+bool WorkerPool::HasOther(const std::string& worker) const {
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(usable_, [&](const auto& lanes) { return lanes.first != worker; });
+}
+
 std::optional<std::string> WorkerPool::BlockedReason() const {
   std::lock_guard lock(mutex_);
   if (queue_.empty() || !usable_.empty()) return std::nullopt;

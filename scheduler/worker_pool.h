@@ -87,6 +87,8 @@ class WorkerPool {
 
   // Leases in hand on workers that are not left alone.
   int usable() const;
+  // A worker that is not left alone has a lane, and is not this one.
+  bool HasOther(const std::string& worker) const;
   // Work waits and there is no usable worker: what stands in the way, as far as the pool knows it;
   // nullopt: nothing does.
   std::optional<std::string> BlockedReason() const;

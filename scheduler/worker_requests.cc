@@ -66,6 +66,8 @@ v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& c
     request.set_reference_timeout_ms(static_cast<uint32_t>(ReferenceLimit(job).count()));
   }
   request.mutable_samples()->Add(check.samples.begin(), check.samples.end());
+  if (check.known != nullptr)
+    request.mutable_known()->Add(check.known->begin(), check.known->end());
   v1::MeasureOptions& options = *request.mutable_options();
   options = job.options.measure();
   options.set_early_stop_ratio(std::max(0.0, options.early_stop_ratio()));
@@ -76,7 +78,10 @@ v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& c
 v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& check,
                                 const v1::Artifact& artifact, Again why) {
   v1::MeasureRequest request = TrialRequest(job, check, artifact);
-  if (IsCheap(check, why)) request.set_seed(SplitSeed(job.options.seed(), kOtherInputs));
+  if (IsCheap(check, why)) {
+    request.set_seed(SplitSeed(job.options.seed(), kOtherInputs));
+    request.clear_known();  // which is of the trials' inputs
+  }
   v1::MeasureOptions& options = *request.mutable_options();
   SetRemeasurement(job.options.trials(), options);
   if (why == Again::kIdle) {

@@ -27,15 +27,21 @@ double OutputElements(std::string_view workload_key) {
 
 }  // namespace
 
+Status CheckNotTooShort(const Record& record) {
+  if (record.error != kNoError || record.costs_s.empty()) return OkStatus();
+  const double cost_s = *std::min_element(record.costs_s.begin(), record.costs_s.end());
+  if (cost_s >= kShortestCost_s) return OkStatus();
+  return InvalidArgument("cost {:g} s is not plausible: expected at least {:g} s", cost_s,
+                         kShortestCost_s);
+}
+
 Status CheckPlausible(const Record& record, double flop_count) {
   if (record.error != kNoError || record.costs_s.empty()) return OkStatus();
   const double cost_s = *std::min_element(record.costs_s.begin(), record.costs_s.end());
   const auto implausible = [&](std::string_view why) {
     return InvalidArgument("cost {:g} s is not plausible: {}", cost_s, why);
   };
-  if (cost_s < kShortestCost_s) {
-    return implausible(fmt::format("expected at least {:g} s", kShortestCost_s));
-  }
+  KILN_RETURN_IF_ERROR(CheckNotTooShort(record));
   if (flop_count / cost_s > kMostFlops) {
     return implausible(
         fmt::format("{:g} operations would be {:.1e} a second, expected at most {:.0e}", flop_count,

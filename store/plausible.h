@@ -14,6 +14,9 @@ inline constexpr double kShortestCost_s = 1e-9;
 inline constexpr double kMostFlops = 1e16;        // a second
 inline constexpr double kMostOutputBytes = 1e15;  // a second
 
+// InvalidArgument: a cost below kShortestCost_s. All that can be said of costs that are made up.
+Status CheckNotTooShort(const Record& record);
+
 // InvalidArgument: "cost 1e-15 s is not plausible: ...". `flop_count`: of the computation, 0: not
 // known. Of the outputs the last one counts, by the shape in the key, with one byte for each
 // element. A record with an error has no cost: OK.

@@ -50,6 +50,26 @@ SelfTestProgram Program(std::string_view kind) {
   return Programs()[0];
 }
 
+TEST(ExportCudaTest, FillsInputsInTheirRanges) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagText text, dag::ParseDagText(R"(
+@range(0.5, 2.0)
+input x: float32[64, 128]
+input w: float32[64, 128]
+A[t: 64, n: 64] = sum(k: 128) log(x[t, k]) * w[n, k]
+)"));
+  ExportedKernel kernel;
+  kernel.dag = text.dag;
+  kernel.ranges = text.ranges;
+  kernel.steps = "[]";
+  kernel.target = "cuda -arch=sm_90";
+  kernel.arch = "sm_90";
+  ASSERT_OK_AND_ASSIGN(const ExportedFile file, ExportCuda(kernel));
+  for (const char* table : {"tuned_buffers", "reference_buffers"}) {
+    EXPECT_THAT(file.text.substr(file.text.find(table)),
+                HasSubstr("{\"x\", kInput, kFloat, 8192LL, 0LL, 0.5, 2, "));
+  }
+}
+
 TEST(ExportCudaTest, SaysWhatItIsAndHowToCompileIt) {
   ASSERT_OK_AND_ASSIGN(const ExportedFile file, Exported(Program("tiled convolution")));
   const std::string& text = file.text;

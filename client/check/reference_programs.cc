@@ -6,6 +6,7 @@
 #include "client/compile/kernel_program.h"
 #include "client/compile/network_arrays.h"
 #include "client/compile/network_target.h"
+#include "compiler/dag/wide_sums.h"
 #include "compiler/dag/workload_id.h"
 
 namespace kiln::client {
@@ -23,13 +24,14 @@ StatusOr<ReferencePrograms> ReferencePrograms::Make() {
 
 StatusOr<std::unique_ptr<runtime::Executor>> ReferencePrograms::Compile(const dag::DagPtr& dag) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(kThisCpu));
-  TaskProgram program{.dag = dag, .compiled = {}, .choice = {}, .remark = {}};
+  KILN_ASSIGN_OR_RETURN(const dag::DagText wide, dag::WithWideSums({dag, {}}));
+  TaskProgram program{.dag = wide.dag, .compiled = {}, .choice = {}, .remark = {}};
   KILN_ASSIGN_OR_RETURN(program.compiled,
-                        CompileKernel(dag, std::string(kUnscheduled), target, {}));
+                        CompileKernel(wide.dag, std::string(kUnscheduled), target, {}));
   KILN_ASSIGN_OR_RETURN(const runtime::NetworkTarget made_for, NetworkTargetOf(target, ""));
   KILN_ASSIGN_OR_RETURN(
       const CompiledNetwork network,
-      AssembleOne("reference", graph::MakeTask(dag, "reference"), program, made_for));
+      AssembleOne("reference", graph::MakeTask(wide.dag, "reference"), program, made_for));
   const std::string path = folder_.Join(fmt::format("{}.kiln", programs_.size()));
   KILN_RETURN_IF_ERROR(WriteCompiled(path, network).status());
   return runtime::Executor::Load(path, {.threads = 1, .pin = false});

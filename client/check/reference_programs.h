@@ -1,4 +1,5 @@
-// What computations should give: by their unscheduled programs, compiled for this machine's CPU.
+// What computations should give: by their unscheduled programs, with large sums in float64
+// (compiler/dag/wide_sums.h), compiled for this machine's CPU.
 // Networks of some GFLOPs take seconds by them, and minutes by the oracle of DAGs.
 #pragma once
 

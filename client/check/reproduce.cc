@@ -7,6 +7,8 @@
 #include "base/subprocess.h"
 #include "client/local_cluster.h"
 #include "client/view/format.h"
+#include "compiler/dag/wide_sums.h"
+#include "compiler/handwritten/kernel_text.h"
 #include "scheduler/answer_tolerance.h"
 
 namespace kiln::client {
@@ -52,9 +54,13 @@ class Replayer {
       : request_(request), folder_(std::move(folder)), executable_(std::move(executable)) {}
 
   StatusOr<TrialReplay> Run() {
-    KILN_ASSIGN_OR_RETURN(replay_.build, Build("trial", request_.record.steps(), Fault()));
+    const std::string& dag = request_.record.dag();
+    KILN_ASSIGN_OR_RETURN(replay_.build, Build("trial", dag, request_.record.steps(), Fault()));
     if (replay_.build.error() != v1::NO_ERROR) return std::move(replay_);
-    KILN_ASSIGN_OR_RETURN(const v1::BuildReply reference, Build("reference", "[]", v1::FAULT_NONE));
+    const bool is_kernel = handwritten::HasReferenceKernel(request_.spec.options().kernel());
+    KILN_ASSIGN_OR_RETURN(
+        const v1::BuildReply reference,
+        Build("reference", is_kernel ? dag : dag::ReferenceText(dag), "[]", v1::FAULT_NONE));
     if (reference.error() != v1::NO_ERROR) {
       replay_.reference_problem = reference.message();
       return std::move(replay_);
@@ -73,10 +79,10 @@ class Replayer {
   std::string Path(const std::string& name) const { return JoinPath(folder_, name); }
 
   // In a process of its own. A compiler that dies or hangs is an outcome, not an error.
-  StatusOr<v1::BuildReply> Build(const std::string& name, const std::string& steps,
-                                 v1::Fault fault) {
+  StatusOr<v1::BuildReply> Build(const std::string& name, const std::string& dag,
+                                 const std::string& steps, v1::Fault fault) {
     v1::BuildRequest build;
-    build.set_dag(request_.record.dag());
+    build.set_dag(dag);
     build.set_target(request_.record.target());
     build.set_steps(steps);
     build.set_kernel(request_.spec.options().kernel());

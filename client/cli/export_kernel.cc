@@ -9,6 +9,7 @@
 #include "client/view/format.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/dag/ops/known_workloads.h"
+#include "compiler/dag/text.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/target/target.h"
 
@@ -55,6 +56,8 @@ Status ExportKernelCommand(const SubjectFlags& subject_flags, const std::string&
   }
   ExportedKernel kernel;
   KILN_ASSIGN_OR_RETURN(kernel.dag, DagOfRecord(record, subject, *archive));
+  const auto text = dag::ParseDagText(record.dag());
+  if (text.ok()) kernel.ranges = text->ranges;
   const v1::TaskSpec spec = SpecOf(record, *archive);
   kernel.description = DescriptionOf(record, spec);
   kernel.preparation = spec.preparation();

@@ -161,6 +161,52 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
               HasSubstr("parameters of a hand-written kernel"));
 }
 
+// Each computes once and copies what it has kept: always, where the address of an input is the same,
+// or where an input begins alike.
+TEST_F(KernelTuneTest, AKernelThatKeepsItsAnswerIsWrong) {
+  ASSERT_OK(WriteFile(source_, R"(#include <string.h>
+static float kept[32 * 32], first[8];
+static const float* seen;
+void product(const float* restrict A, const float* restrict B, float* restrict C) {
+  const int known = KEEP == 1   ? seen != 0
+                    : KEEP == 2 ? seen == A
+                    : KEEP == 3 ? seen != 0 && memcmp(first, A, sizeof(first)) == 0
+                                : 0;
+  if (known) {
+    memcpy(C, kept, sizeof(kept));
+    return;
+  }
+  for (int i = 0; i < 32; ++i) {
+    for (int j = 0; j < 32; ++j) {
+      float sum = 0;
+      for (int k = 0; k < 32; ++k) sum += A[i * 32 + k] * B[k * 32 + j];
+      C[i * 32 + j] = sum;
+    }
+  }
+  memcpy(kept, C, sizeof(kept));
+  memcpy(first, A, sizeof(first));
+  seen = A;
+}
+)"));
+  ASSERT_OK(WriteFile(space_,
+                      "kernel = \"product\"\noperator = \"matmul\"\nargs = \"32,32,32\"\n"
+                      "arguments = [\"input0\", \"input1\", \"output0\"]\ngrid = [\"1\"]\n"
+                      "[parameters]\nKEEP = [0, 1, 2, 3]\n"));
+  const auto events =
+      JsonLines(KilnPrints(Tune({"--policy", "template.grid", "--trials", "10", "--json"})));
+  int wrong = 0;
+  for (const Json& event : events) {
+    if (event["event"] != "trial" || !event.contains("parameters")) continue;
+    const bool keeps = event["parameters"]["KEEP"] != 0;
+    EXPECT_EQ(event["error"], keeps ? "WRONG_ANSWER_ERROR" : "NO_ERROR") << event;
+    if (!keeps) continue;
+    ++wrong;
+    EXPECT_THAT(event["message"].get<std::string>(), HasSubstr("which had other inputs"));
+  }
+  EXPECT_EQ(wrong, 3);
+  EXPECT_THAT(Prints({"best", source_, "--space", space_}), HasSubstr("KEEP=0"));
+}
+
 TEST_F(KernelTuneTest, AReferenceKernelSaysWhatIsRight) {
   ASSERT_OK(WriteFile(folder_.Join("naive.c"),
                       "void naive(const float* x, float* y) { for (int i = 0; i < 64; ++i) y[i] = "

@@ -7,7 +7,9 @@
 
 #include "base/units.h"
 #include "compiler/codegen/cuda/source.h"
+#include "compiler/dag/input_facts.h"
 #include "compiler/dag/matrix_unit_bound.h"
+#include "compiler/dag/wide_sums.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
@@ -148,8 +150,11 @@ dag::ErrorBound BoundOf(const ExportedKernel& kernel) {
       .value_or(dag::ErrorBound());
 }
 
+// `inputs`: of the computation, which the program takes first.
 StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& program,
-                                  const dag::ErrorBound& bound) {
+                                  const dag::ErrorBound& bound,
+                                  const std::vector<dag::InputFacts>& inputs) {
+  size_t next_input = 0;
   std::string text = fmt::format("const Buffer {}[] = {{\n", name);
   for (int i = 0; i < program.num_args(); ++i) {
     const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
@@ -161,9 +166,13 @@ StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& pr
     const char* role = buffer.scope == ir::Scope::kInput    ? "kInput"
                        : buffer.scope == ir::Scope::kOutput ? "kOutput"
                                                             : "kWorkspace";
-    text += fmt::format("    {{\"{}\", {}, {}, {}LL, {}LL, {:g}, {:g}}},  // [{}]\n", buffer.name,
-                        role, facts.name, buffer.num_elements(), buffer.index_limit, facts.relative,
-                        facts.absolute, fmt::join(buffer.shape, ", "));
+    const bool is_input = buffer.scope == ir::Scope::kInput && next_input < inputs.size();
+    const dag::InputRange range =
+        (is_input ? inputs[next_input++].range : std::nullopt).value_or(dag::InputRange());
+    text += fmt::format("    {{\"{}\", {}, {}, {}LL, {}LL, {}, {}, {:g}, {:g}}},  // [{}]\n",
+                        buffer.name, role, facts.name, buffer.num_elements(), buffer.index_limit,
+                        range.low, range.high, facts.relative, facts.absolute,
+                        fmt::join(buffer.shape, ", "));
   }
   return text + "};\n\n";
 }
@@ -185,6 +194,7 @@ struct Buffer {
   Type type;
   long long elements;
   long long index_limit;        // inputs that are indices: values in [0, index_limit)
+  double low, high;             // low < high: inputs with values in [low, high)
   double relative, absolute;    // |got - want| <= absolute * max|want| + relative * |want|
 };
 
@@ -257,7 +267,8 @@ SHORT_LOAD    default: std::abort();
   }
 }
 
-// Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit). The same in every run.
+// Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit), or [low, high). The
+// same in every run.
 void fill(std::vector<char>& bytes, const Buffer& buffer) {
   static unsigned long long state = 1;
   const bool is_float = buffer.type <= kE5m2;
@@ -266,6 +277,7 @@ void fill(std::vector<char>& bytes, const Buffer& buffer) {
     const double u = (double)(state >> 11) / 9007199254740992.0;
     double x = is_float ? 2 * u - 1 : buffer.type >= kUInt8 ? 16 * u : 16 * u - 8;
     if (buffer.index_limit > 0) x = u * (double)buffer.index_limit;
+    if (buffer.low < buffer.high) x = buffer.low * (1 - u) + buffer.high * u;
     store(bytes.data(), buffer.type, i, x);
   }
 }
@@ -410,30 +422,34 @@ StatusOr<ExportedFile> ExportCuda(const ExportedKernel& kernel) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(kernel.steps));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(kernel.dag, steps));
   KILN_ASSIGN_OR_RETURN(const ir::Program tuned, lower::Lower(state, {.gpu = true}));
+  const dag::DagText whole{kernel.dag, kernel.ranges};
+  KILN_ASSIGN_OR_RETURN(const dag::DagText wide, dag::WithWideSums(whole));
   KILN_ASSIGN_OR_RETURN(const ir::Program reference,
-                        lower::Lower(schedule::State(kernel.dag), {.gpu = true}));
+                        lower::Lower(schedule::State(wide.dag), {.gpu = true}));
   KILN_ASSIGN_OR_RETURN(const codegen::CudaSource tuned_source, codegen::GenerateCuda(tuned));
   KILN_ASSIGN_OR_RETURN(const codegen::CudaSource reference_source,
                         codegen::GenerateCuda(reference));
   const dag::ErrorBound bound = BoundOf(kernel);
-  KILN_ASSIGN_OR_RETURN(const std::string tuned_table, BufferTable("tuned_buffers", tuned, bound));
+  const std::vector<dag::InputFacts> inputs = dag::InputsOf(whole);
+  KILN_ASSIGN_OR_RETURN(const std::string tuned_table,
+                        BufferTable("tuned_buffers", tuned, bound, inputs));
   KILN_ASSIGN_OR_RETURN(const std::string reference_table,
-                        BufferTable("reference_buffers", reference, bound));
+                        BufferTable("reference_buffers", reference, bound, inputs));
   ExportedFile file;
   const std::string arch = codegen::ArchFor(tuned_source, kernel.arch);
   file.arch_flag = arch == kernel.arch
                        ? "-arch=" + arch
                        : fmt::format("-gencode=arch=compute_{0},code=sm_{0}", arch.substr(3));
   const bool has_tensor_maps = HasTensorMaps(tuned_source);
-  file.text = Head(kernel, file.arch_flag, has_tensor_maps) +
-              InNamespace("tuned", tuned_source.text) +
-              "// The same computation, one thread per output element.\n" +
-              InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
-              reference_table +
-              fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
-                          std::max(0.0, kernel.flop_count)) +
-              (has_tensor_maps ? kTensorMaps : "") + LaunchFunction("tuned", tuned_source) +
-              LaunchFunction("reference", reference_source) + Main(reference);
+  file.text =
+      Head(kernel, file.arch_flag, has_tensor_maps) + InNamespace("tuned", tuned_source.text) +
+      "// The same computation, one thread per output element, with large sums in float64.\n" +
+      InNamespace("reference", reference_source.text) + kDeclarations + tuned_table +
+      reference_table +
+      fmt::format("const double kFlops = {:g};  // 0: not known\n\n",
+                  std::max(0.0, kernel.flop_count)) +
+      (has_tensor_maps ? kTensorMaps : "") + LaunchFunction("tuned", tuned_source) +
+      LaunchFunction("reference", reference_source) + Main(reference);
   return file;
 }
 

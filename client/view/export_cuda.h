@@ -5,16 +5,18 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
-#include "compiler/dag/dag.h"
+#include "compiler/dag/text.h"
 
 namespace kiln::client {
 
 struct ExportedKernel {
   dag::DagPtr dag;
-  std::string steps;        // JSON
-  std::string description;  // "conv2d_nhwc 1,7,7,512,512,3,3,1,1 + bias + relu"
+  std::vector<dag::InputRange> ranges = {};  // of its inputs, which main keeps to
+  std::string steps;                         // JSON
+  std::string description;                   // "conv2d_nhwc 1,7,7,512,512,3,3,1,1 + bias + relu"
   std::string preparation;  // how inputs that come prepared are made; "": none does
   std::string workload_key, target;
   std::string arch;                     // "sm_90"

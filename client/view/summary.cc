@@ -15,6 +15,7 @@
 #include "client/view/variant_groups.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/text.h"
+#include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
 #include "compiler/target/target.h"
 
@@ -181,11 +182,14 @@ std::string CheckText(const v1::Record& record) {
   const std::string unchecked = UncheckedText(record.result());
   if (!unchecked.empty()) return "NOT CHECKED: " + unchecked;
   const uint64_t sampled = record.result().sampled_outputs();
+  const auto dag = dag::ParseDag(record.dag());
+  const bool is_wide = dag.ok() && dag::CountWideSums(**dag) > 0;
   return fmt::format(
-      "{} the reference on random inputs; largest error {:.1e} of its largest value",
+      "{} the reference on random inputs; largest error {:.1e} of {}",
       sampled == 0 ? "result matches"
                    : fmt::format("{} elements of the result, drawn at random, match", sampled),
-      record.result().max_error());
+      record.result().max_error(),
+      is_wide ? "its largest value, where it adds in float64" : "its largest value");
 }
 
 std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,

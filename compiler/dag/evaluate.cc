@@ -12,24 +12,46 @@ namespace {
 using ir::NDArray;
 using ir::Value;
 
+// A tensor that an operator reads: an array, or an input that is none.
+struct Readable {
+  const NDArray* array = nullptr;
+  const ElementSource* source = nullptr;
+
+  const std::vector<int64_t>& shape() const {
+    return array != nullptr ? array->shape() : source->shape();
+  }
+  Value At(int64_t flat) const { return array != nullptr ? array->Get(flat) : source->At(flat); }
+};
+
+// -1: outside of the shape.
+int64_t Flatten(const std::vector<int64_t>& shape, std::span<const int64_t> indices) {
+  if (indices.size() != shape.size()) return -1;
+  int64_t flat = 0;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (indices[d] < 0 || indices[d] >= shape[d]) return -1;
+    flat = flat * shape[d] + indices[d];
+  }
+  return flat;
+}
+
 // The tensors an operator reads, by slot.
 class Inputs : public ir::LoadSource {
  public:
-  explicit Inputs(std::vector<const NDArray*> arrays) : arrays_(std::move(arrays)) {}
+  explicit Inputs(std::vector<Readable> tensors) : tensors_(std::move(tensors)) {}
 
   Status Load(int32_t slot, std::span<const int64_t> indices, Value* value) override {
-    const NDArray& array = *arrays_[static_cast<size_t>(slot)];
-    const int64_t flat = array.Flatten(indices);
+    const Readable& tensor = tensors_[static_cast<size_t>(slot)];
+    const int64_t flat = Flatten(tensor.shape(), indices);
     if (flat < 0) {
       return OutOfRange("index [{}] of input {}, whose shape is {}", fmt::join(indices, ", "), slot,
-                        ir::ShapeText(array.shape()));
+                        ir::ShapeText(tensor.shape()));
     }
-    *value = array.Get(flat);
+    *value = tensor.At(flat);
     return OkStatus();
   }
 
  private:
-  std::vector<const NDArray*> arrays_;
+  std::vector<Readable> tensors_;
 };
 
 // Counts through a box, last axis fastest; writes the position into `point`.
@@ -43,8 +65,7 @@ bool Advance(std::span<const Axis> axes, std::span<Value> point) {
 
 class OperatorRun {
  public:
-  OperatorRun(const Operator& op, std::vector<const NDArray*> inputs,
-              const EvaluateOptions& options)
+  OperatorRun(const Operator& op, std::vector<Readable> inputs, const EvaluateOptions& options)
       : op_(op), inputs_(std::move(inputs)) {
     for (ir::Expr body : op.bodies()) bodies_.emplace_back(body);
     if (op.is_reduction()) CompileCombiner(options.wide_accumulation);
@@ -121,11 +142,64 @@ class OperatorRun {
   std::vector<Value> identity_, point_, combine_vars_;
 };
 
-Status CheckInput(const Operator& op, const NDArray& array) {
-  if (array.type() == op.type() && array.shape() == op.shape()) return OkStatus();
-  return InvalidArgument("input {} is {}{}, expected {}{}", op.name(), TypeName(array.type()),
-                         ir::ShapeText(array.shape()), TypeName(op.type()),
-                         ir::ShapeText(op.shape()));
+Status CheckInput(const Operator& op, ir::Type type, const std::vector<int64_t>& shape) {
+  if (type == op.type() && shape == op.shape()) return OkStatus();
+  return InvalidArgument("input {} is {}{}, expected {}{}", op.name(), TypeName(type),
+                         ir::ShapeText(shape), TypeName(op.type()), ir::ShapeText(op.shape()));
+}
+
+Status CheckNumber(const Dag& dag, size_t inputs) {
+  size_t expected = 0;
+  for (const OpNode& node : dag.nodes()) expected += node.op->is_placeholder() ? 1 : 0;
+  if (inputs == expected) return OkStatus();
+  return InvalidArgument("got {} inputs, expected {}", inputs, expected);
+}
+
+// [operator][output]; of a placeholder nothing. `inputs`: one for each placeholder.
+using Tensors = std::vector<std::vector<NDArray>>;
+StatusOr<Tensors> Compute(const Dag& dag, std::span<const Readable> inputs,
+                          const EvaluateOptions& options) {
+  Tensors tensors(static_cast<size_t>(dag.size()));
+  std::vector<Readable> placeholders(tensors.size());
+  size_t next_input = 0;
+  for (int i = 0; i < dag.size(); ++i) {
+    const OpNode& node = dag.node(i);
+    if (node.op->is_placeholder()) {
+      placeholders[static_cast<size_t>(i)] = inputs[next_input++];
+      continue;
+    }
+    std::vector<Readable> read;
+    for (const Tensor in : node.inputs) {
+      const auto op = static_cast<size_t>(in.op);
+      const bool is_input = dag.op(in.op).is_placeholder();
+      read.push_back(is_input ? placeholders[op]
+                              : Readable{&tensors[op][static_cast<size_t>(in.output)], nullptr});
+    }
+    KILN_ASSIGN_OR_RETURN(tensors[static_cast<size_t>(i)],
+                          OperatorRun(*node.op, std::move(read), options).Run());
+  }
+  return tensors;
+}
+
+std::vector<NDArray> TakeOutputs(const Dag& dag, Tensors tensors) {
+  std::vector<NDArray> outputs;
+  for (const Tensor t : dag.arguments()) {
+    if (dag.op(t.op).is_placeholder()) continue;
+    outputs.push_back(std::move(tensors[static_cast<size_t>(t.op)][static_cast<size_t>(t.output)]));
+  }
+  return outputs;
+}
+
+StatusOr<std::vector<Readable>> ReadableInputs(const Dag& dag, std::span<const NDArray> inputs) {
+  KILN_RETURN_IF_ERROR(CheckNumber(dag, inputs.size()));
+  std::vector<Readable> readable;
+  for (const OpNode& node : dag.nodes()) {
+    if (!node.op->is_placeholder()) continue;
+    const NDArray& array = inputs[readable.size()];
+    KILN_RETURN_IF_ERROR(CheckInput(*node.op, array.type(), array.shape()));
+    readable.push_back({&array, nullptr});
+  }
+  return readable;
 }
 
 }  // namespace
@@ -133,38 +207,36 @@ Status CheckInput(const Operator& op, const NDArray& array) {
 StatusOr<std::vector<std::vector<NDArray>>> EvaluateAll(const Dag& dag,
                                                         std::span<const NDArray> inputs,
                                                         const EvaluateOptions& options) {
-  std::vector<std::vector<NDArray>> tensors(static_cast<size_t>(dag.size()));
+  KILN_ASSIGN_OR_RETURN(const std::vector<Readable> readable, ReadableInputs(dag, inputs));
+  KILN_ASSIGN_OR_RETURN(Tensors tensors, Compute(dag, readable, options));
   size_t next_input = 0;
   for (int i = 0; i < dag.size(); ++i) {
-    const OpNode& node = dag.node(i);
-    if (node.op->is_placeholder()) {
-      if (next_input == inputs.size())
-        return InvalidArgument("got {} inputs, {} has none", inputs.size(), node.op->name());
-      KILN_RETURN_IF_ERROR(CheckInput(*node.op, inputs[next_input]));
-      tensors[static_cast<size_t>(i)].push_back(inputs[next_input++]);
-      continue;
-    }
-    std::vector<const NDArray*> arrays;
-    for (Tensor in : node.inputs) {
-      arrays.push_back(&tensors[static_cast<size_t>(in.op)][static_cast<size_t>(in.output)]);
-    }
-    KILN_ASSIGN_OR_RETURN(tensors[static_cast<size_t>(i)],
-                          OperatorRun(*node.op, std::move(arrays), options).Run());
+    if (!dag.op(i).is_placeholder()) continue;
+    tensors[static_cast<size_t>(i)].push_back(inputs[next_input++]);
   }
-  if (next_input != inputs.size())
-    return InvalidArgument("got {} inputs, expected {}", inputs.size(), next_input);
   return tensors;
 }
 
 StatusOr<std::vector<NDArray>> Evaluate(const Dag& dag, std::span<const NDArray> inputs,
                                         const EvaluateOptions& options) {
-  KILN_ASSIGN_OR_RETURN(auto tensors, EvaluateAll(dag, inputs, options));
-  std::vector<NDArray> outputs;
-  for (Tensor t : dag.arguments()) {
-    if (dag.op(t.op).is_placeholder()) continue;
-    outputs.push_back(std::move(tensors[static_cast<size_t>(t.op)][static_cast<size_t>(t.output)]));
+  KILN_ASSIGN_OR_RETURN(const std::vector<Readable> readable, ReadableInputs(dag, inputs));
+  KILN_ASSIGN_OR_RETURN(Tensors tensors, Compute(dag, readable, options));
+  return TakeOutputs(dag, std::move(tensors));
+}
+
+StatusOr<std::vector<NDArray>> EvaluateOn(const Dag& dag,
+                                          std::span<const ElementSource* const> inputs,
+                                          const EvaluateOptions& options) {
+  KILN_RETURN_IF_ERROR(CheckNumber(dag, inputs.size()));
+  std::vector<Readable> readable;
+  for (const OpNode& node : dag.nodes()) {
+    if (!node.op->is_placeholder()) continue;
+    const ElementSource& source = *inputs[readable.size()];
+    KILN_RETURN_IF_ERROR(CheckInput(*node.op, source.type(), source.shape()));
+    readable.push_back({nullptr, &source});
   }
-  return outputs;
+  KILN_ASSIGN_OR_RETURN(Tensors tensors, Compute(dag, readable, options));
+  return TakeOutputs(dag, std::move(tensors));
 }
 
 std::vector<NDArray> RandomInputs(const Dag& dag, uint64_t seed, ir::RandomKind kind) {

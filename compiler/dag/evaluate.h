@@ -14,6 +14,7 @@
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/ir/evaluate.h"
 #include "compiler/ir/ndarray.h"
 
 namespace kiln::dag {
@@ -27,6 +28,20 @@ struct EvaluateOptions {
 // from an input that leaves its tensor) names the operator.
 StatusOr<std::vector<ir::NDArray>> Evaluate(const Dag& dag, std::span<const ir::NDArray> inputs,
                                             const EvaluateOptions& options = {});
+
+// An array whose elements are made when they are read. May keep what it needs for that: one thread.
+class ElementSource {
+ public:
+  virtual ~ElementSource() = default;
+  virtual ir::Type type() const = 0;
+  virtual const std::vector<int64_t>& shape() const = 0;
+  virtual ir::Value At(int64_t flat) const = 0;  // row-major, inside of the shape
+};
+
+// As Evaluate, of inputs that are never whole in memory: for computations of a few elements.
+StatusOr<std::vector<ir::NDArray>> EvaluateOn(const Dag& dag,
+                                              std::span<const ElementSource* const> inputs,
+                                              const EvaluateOptions& options = {});
 
 // Every tensor of the DAG: [operator][output]. Placeholders are copies of the inputs.
 StatusOr<std::vector<std::vector<ir::NDArray>>> EvaluateAll(const Dag& dag,

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "compiler/dag/input_facts.h"
 #include "compiler/ir/substitution.h"
 #include "compiler/ir/traverse.h"
 
@@ -217,6 +218,9 @@ class Sampler {
   StatusOr<ir::Expr> Read(Tensor tensor, const std::vector<ir::Expr>& indices, Draft& draft) {
     const Operator& from = whole_.op(tensor.op);
     if (from.is_placeholder()) return LoadOf(draft, {made_.at(tensor.op), 0}, indices);
+    if (std::ranges::any_of(indices, ir::HasLoad) && from.num_elements() <= kMostBetween) {
+      return ReadFromWhole(tensor, indices, draft);
+    }
     if (GoesIntoReader(from, indices, draft)) {
       KILN_RETURN_IF_ERROR(CheckSize());
       ir::Substitution vars;
@@ -242,6 +246,16 @@ class Sampler {
     }
     KILN_ASSIGN_OR_RETURN(const int made, Make(tensor.op, own, extents));
     return LoadOf(draft, {made, tensor.output}, at);
+  }
+
+  // Where its elements are read is only known from the values of inputs, so all of them are made.
+  // The values are then indices below the same extents as in the whole computation.
+  StatusOr<ir::Expr> ReadFromWhole(Tensor tensor, const std::vector<ir::Expr>& indices,
+                                   Draft& draft) {
+    std::vector<ir::Expr> axes;
+    for (size_t d = 0; d < indices.size(); ++d) axes.push_back(pool_->Var(static_cast<int32_t>(d)));
+    KILN_ASSIGN_OR_RETURN(const int made, Make(tensor.op, axes, whole_.op(tensor.op).shape()));
+    return LoadOf(draft, {made, tensor.output}, indices);
   }
 
   std::vector<int32_t> UsedVars(const std::vector<ir::Expr>& indices, const Draft& draft) const {
@@ -275,7 +289,8 @@ class Sampler {
   std::map<std::tuple<int, std::vector<ir::Expr>, std::vector<int64_t>>, int> restricted_;
 };
 
-StatusOr<SampledDag> Sample(const Dag& dag, int64_t elements, uint64_t seed) {
+StatusOr<SampledDag> Sample(const DagText& whole, int64_t elements, uint64_t seed) {
+  const Dag& dag = *whole.dag;
   Rng rng(seed);
   Sampler sampler(dag);
   SampledDag sampled;
@@ -291,14 +306,17 @@ StatusOr<SampledDag> Sample(const Dag& dag, int64_t elements, uint64_t seed) {
     }
     output += dag.op(op).num_outputs();
   }
-  KILN_ASSIGN_OR_RETURN(sampled.dag, std::move(sampler).Build());
+  KILN_ASSIGN_OR_RETURN(sampled.text.dag, std::move(sampler).Build());
+  sampled.text.ranges = whole.ranges;
+  const Status same = CheckSameInputs(whole, sampled.text);
+  if (!same.ok()) return InvalidArgument("a sample of its outputs: {}", Message(same));
   return sampled;
 }
 
 Status CheckOutputs(const SampledDag& sampled) {
   size_t outputs = 0;
-  for (const Tensor t : sampled.dag->arguments()) {
-    outputs += sampled.dag->op(t.op).is_placeholder() ? 0 : 1;
+  for (const Tensor t : sampled.text.dag->arguments()) {
+    outputs += sampled.text.dag->op(t.op).is_placeholder() ? 0 : 1;
   }
   if (outputs == sampled.grids.size()) return OkStatus();
   // One grid is another's elements, or is read by it.
@@ -319,11 +337,12 @@ int64_t SampledDag::elements() const {
   return elements;
 }
 
-StatusOr<SampledDag> SampleOutputs(const Dag& dag, const SampleOptions& options) {
+StatusOr<SampledDag> SampleOutputs(const DagText& whole, const SampleOptions& options) {
+  const Dag& dag = *whole.dag;
   for (int64_t elements = options.grid_elements;; elements /= 2) {
-    KILN_ASSIGN_OR_RETURN(SampledDag sampled, Sample(dag, elements, options.seed));
+    KILN_ASSIGN_OR_RETURN(SampledDag sampled, Sample(whole, elements, options.seed));
     KILN_RETURN_IF_ERROR(CheckOutputs(sampled));
-    const double flops = sampled.dag->flop_count();
+    const double flops = sampled.text.dag->flop_count();
     if (flops <= options.most_flops) return sampled;
     if (elements / 2 >= kFewestElements) continue;
     if (flops <= kMuchCheaper * dag.flop_count()) return sampled;

@@ -9,7 +9,11 @@
 //
 // In the body of each output, axes are replaced by offset + stride * axis. Its producers follow: a
 // reduction stays an operator, whose axes are then those that occur in its reader's indices; any
-// other producer is inlined. The order of the terms of a reduction stays.
+// other producer is inlined. A producer of which elements are read at indices that another tensor
+// holds stays whole. The order of the terms of a reduction stays.
+//
+// A sample takes the inputs of the whole computation and has all that is said of them: ranges and
+// index limits (input_facts.h).
 //
 // Pure. Cost: a few milliseconds.
 #pragma once
@@ -19,6 +23,7 @@
 
 #include "base/status.h"
 #include "compiler/dag/dag.h"
+#include "compiler/dag/text.h"
 
 namespace kiln::dag {
 
@@ -33,7 +38,7 @@ struct OutputGrid {
 };
 
 struct SampledDag {
-  DagPtr dag;                     // of all placeholders of the whole one, in their order
+  DagText text;                   // of all placeholders of the whole one, in their order
   std::vector<OutputGrid> grids;  // for each of its outputs, in their order
 
   int64_t elements() const;
@@ -45,9 +50,9 @@ struct SampleOptions {
   uint64_t seed = 0;             // of the grids' places
 };
 
-// Refuses a computation that it cannot make much cheaper, or in which it would have to repeat parts
-// too often.
-StatusOr<SampledDag> SampleOutputs(const Dag& dag, const SampleOptions& options);
+// Refuses a computation that it cannot make much cheaper, in which it would have to repeat parts
+// too often, or whose sample would have to be given other inputs.
+StatusOr<SampledDag> SampleOutputs(const DagText& whole, const SampleOptions& options);
 
 // The time of the plain loops, roughly, where so many operations are done in a second
 // (target::TargetKind::unscheduled_flops_per_s). 0: not known.

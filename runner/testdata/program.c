@@ -179,6 +179,41 @@ static int SpyLate(const Closure* closure) {
 }
 #endif
 
+/* Programs that compute once and give the answer again, where they take the inputs for the same: always, by the first
+ * elements, by the address, by all elements; or as the outputs are still there. */
+#if defined(PROGRAM_keeps_answer) || defined(PROGRAM_keeps_by_first) ||   \
+    defined(PROGRAM_keeps_by_address) || defined(PROGRAM_keeps_by_all) || \
+    defined(PROGRAM_leaves_outputs)
+#define KEEPS 1
+static float answer[kCount], seen[2 * kCount];
+static const float* seen_at;
+static int has_answer;
+
+static int IsKnown(const Closure* closure) {
+  if (!has_answer) return 0;
+#if defined(PROGRAM_keeps_by_first)
+  return memcmp(seen, closure->a, 3 * sizeof(float)) == 0;
+#elif defined(PROGRAM_keeps_by_address)
+  return seen_at == closure->a;
+#elif defined(PROGRAM_keeps_by_all)
+  return memcmp(seen, closure->a, kCount * sizeof(float)) == 0 &&
+         memcmp(seen + kCount, closure->b, kCount * sizeof(float)) == 0;
+#elif defined(PROGRAM_leaves_outputs)
+  return closure->out[0] == closure->out[0]; /* no NaN */
+#else
+  return 1;
+#endif
+}
+
+static void Keep(const Closure* closure) {
+  memcpy(answer, closure->out, sizeof(answer));
+  memcpy(seen, closure->a, kCount * sizeof(float));
+  memcpy(seen + kCount, closure->b, kCount * sizeof(float));
+  seen_at = closure->a;
+  has_answer = 1;
+}
+#endif
+
 #ifdef PROGRAM_no_entry
 #define kiln_entry another_name
 #endif
@@ -189,6 +224,14 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   for (int i = 0; i < 4; ++i) {
     if ((uintptr_t)args[i] % 64 != 0) return 7;
   }
+#ifdef KEEPS
+  if (IsKnown(&closure)) {
+#ifndef PROGRAM_leaves_outputs
+    memcpy(out, answer, sizeof(answer));
+#endif
+    return 0;
+  }
+#endif
 #if defined(PROGRAM_null_store)
   *(volatile int*)0 = 1;
 #elif defined(PROGRAM_infinite_loop)
@@ -240,6 +283,13 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   context->parallel_for(context, Task, &closure, kCount);
 #endif
   memset(args[3], 0, 16 * sizeof(float));
+#ifdef KEEPS
+  Keep(&closure);
+#endif
+#ifdef PROGRAM_keeps_by_all
+  const struct timespec computing = {0, 20000000};
+  nanosleep(&computing, NULL);
+#endif
 #if defined(PROGRAM_wrong_answer)
   out[9] += 1; /* [1, 3] */
 #elif defined(PROGRAM_slightly_off)

@@ -29,7 +29,7 @@ TABLE = {
     # The messages and services alone.
     "proto": [],
     # How processes talk: channels, leases, limits of fields, a worker at its tracker.
-    "rpc": ["base", "device", "proto"],
+    "rpc": ["base", "device", "proto", "runtime/dtype.h"],
     # The compiler is a pipeline of folders: each sees those before it.
     "compiler/target": ["base", "device"],
     "compiler/ir": ["base"],
@@ -98,6 +98,8 @@ TABLE = {
     "builder": ["base", "proto", "rpc", "compiler"],
     "runner": ["base", "device", "proto", "rpc", "runtime"],
     "scheduler": [
+        # The types of elements that it computes by itself, to check what others compute.
+        "runtime/dtype.h",
         "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "costmodel/wire", "search", "store",
         "store/wire", "compiler/features",
     ] + _COMPILER,

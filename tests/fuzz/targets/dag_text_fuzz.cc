@@ -1,5 +1,6 @@
 // Computations in text form: what parses prints as a text that parses to the same, has keys and an
 // identity, can be sampled, and its plain loops compute what it says.
+#include "compiler/dag/input_facts.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
@@ -31,13 +32,15 @@ void CheckKeys(const dag::Dag& dag) {
   KILN_CHECK(dag::WorkloadDistance(decoded, decoded) == 1, "{}", key);
 }
 
-void CheckSample(const dag::Dag& dag) {
-  if (dag.size() > kMostSampledOperators) return;
-  const auto sampled = dag::SampleOutputs(dag, {.grid_elements = 16});
+void CheckSample(const dag::DagText& text) {
+  if (text.dag->size() > kMostSampledOperators) return;
+  const auto sampled = dag::SampleOutputs(text, {.grid_elements = 16});
   if (!sampled.ok()) return CheckRefusal(sampled.status());
-  const std::string printed = dag::PrintDag(*sampled->dag);
-  const auto parsed = dag::ParseDag(printed);
+  const std::string printed = dag::PrintDag(*sampled->text.dag, sampled->text.ranges);
+  const auto parsed = dag::ParseDagText(printed);
   KILN_CHECK(parsed.ok(), "{}\n{}", Message(parsed.status()), printed);
+  const Status same = dag::CheckSameInputs(text, *parsed);
+  KILN_CHECK(same.ok(), "{}\n{}", Message(same), printed);
 }
 
 }  // namespace
@@ -52,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   fuzz::CheckText(*text);
   fuzz::CheckKeys(*text->dag);
-  fuzz::CheckSample(*text->dag);
+  fuzz::CheckSample(*text);
   fuzz::CheckLowered(schedule::State(text->dag), /*gpu=*/false, fuzz::kMostWork);
   return 0;
 }
