@@ -11,6 +11,7 @@
 #include "base/shell_word.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "client/check/large_workloads.h"
 #include "client/client.h"
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
@@ -83,25 +84,24 @@ void Count(const v1::Record& record, Tally& tally) {
   }
 }
 
-v1::JobSpec JobOf(const dag::KnownWorkload& workload, const dag::Dag& dag,
-                  const std::string& target, const v1::TuneOptions& options) {
+v1::JobSpec JobOf(const NamedComputation& workload, const std::string& target,
+                  const v1::TuneOptions& options) {
   v1::JobSpec spec;
-  spec.set_name("conformance " + workload.Description());
+  spec.set_name("conformance " + workload.name);
   spec.set_user("conformance");
   v1::TaskSpec& task = *spec.add_tasks();
-  task.set_dag(dag::PrintDag(dag));
+  task.set_dag(dag::PrintDag(*workload.dag));
   task.set_target(target);
-  task.set_description(workload.Description());
+  task.set_description(workload.name);
   *spec.mutable_options() = options;
   return spec;
 }
 
-StatusOr<Tally> RunWorkload(const dag::KnownWorkload& workload, SchedulerClient& client,
+StatusOr<Tally> RunWorkload(const NamedComputation& workload, SchedulerClient& client,
                             const std::string& target, const v1::TuneOptions& options) {
   Tally tally;
-  tally.workload = workload.Description();
-  KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, workload.Build());
-  v1::JobSpec spec = JobOf(workload, *dag, target, options);
+  tally.workload = workload.name;
+  v1::JobSpec spec = JobOf(workload, target, options);
   KILN_RETURN_IF_ERROR(NameThisCpu(spec));
   KILN_ASSIGN_OR_RETURN(tally.job_id, client.Submit(spec));
   const std::stop_source stop;
@@ -145,9 +145,12 @@ void PrintFailures(const Tally& tally, const Session& session) {
 }
 
 constexpr std::string_view kMatrixUnits = "matrix-units";
+constexpr std::string_view kLarge = "large";
 constexpr char kMatrixUnitProb[] = "matrix_unit_prob";
+// Of a program over 2^31 elements, with what it takes to fill and to fetch them.
+constexpr uint32_t kLargeTimeoutMs = 300'000;
 
-StatusOr<std::vector<dag::KnownWorkload>> WorkloadsOf(const ConformanceFlags& flags) {
+StatusOr<std::vector<dag::KnownWorkload>> KnownWorkloadsOf(const ConformanceFlags& flags) {
   const std::span<const dag::KnownWorkload> usual = dag::ConformanceWorkloads();
   if (flags.set != kMatrixUnits) return std::vector(usual.begin(), usual.end());
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
@@ -156,6 +159,26 @@ StatusOr<std::vector<dag::KnownWorkload>> WorkloadsOf(const ConformanceFlags& fl
   for (const char* dtype : {"float16", "bfloat16", "int8", "float8_e4m3fn", "float8_e5m2"})
     std::ranges::copy(dag::MatrixWorkloads(dtype), std::back_inserter(all));
   return all;
+}
+
+StatusOr<std::vector<NamedComputation>> WorkloadsOf(const ConformanceFlags& flags) {
+  if (flags.set == kLarge) return LargeWorkloads();
+  KILN_ASSIGN_OR_RETURN(const std::vector<dag::KnownWorkload> known, KnownWorkloadsOf(flags));
+  std::vector<NamedComputation> all;
+  for (const dag::KnownWorkload& workload : known) {
+    KILN_ASSIGN_OR_RETURN(dag::DagPtr dag, workload.Build());
+    all.push_back({workload.Description(), std::move(dag)});
+  }
+  return all;
+}
+
+v1::TuneOptions OptionsOf(const ConformanceFlags& flags) {
+  v1::TuneOptions tune = flags.options;
+  if (flags.set == kMatrixUnits && !tune.policy_parameters().contains(kMatrixUnitProb))
+    (*tune.mutable_policy_parameters())[kMatrixUnitProb] = 1;
+  if (flags.set == kLarge && tune.measure().timeout_ms() == 0)
+    tune.mutable_measure()->set_timeout_ms(kLargeTimeoutMs);
+  return tune;
 }
 
 }  // namespace
@@ -176,12 +199,10 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
                         SchedulerClient::Connect(cluster->scheduler_address(), cluster->secret()));
   std::vector<Tally> tallies;
   Tally all;
-  KILN_ASSIGN_OR_RETURN(const std::vector<dag::KnownWorkload> workloads, WorkloadsOf(flags));
-  v1::TuneOptions tune = flags.options;
-  if (flags.set == kMatrixUnits && !tune.policy_parameters().contains(kMatrixUnitProb))
-    (*tune.mutable_policy_parameters())[kMatrixUnitProb] = 1;
-  for (const dag::KnownWorkload& workload : workloads) {
-    if (workload.Description().find(flags.only) == std::string::npos) continue;
+  KILN_ASSIGN_OR_RETURN(const std::vector<NamedComputation> workloads, WorkloadsOf(flags));
+  const v1::TuneOptions tune = OptionsOf(flags);
+  for (const NamedComputation& workload : workloads) {
+    if (workload.name.find(flags.only) == std::string::npos) continue;
     KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, tune));
     if (session.json) {
       PrintJson(tally);

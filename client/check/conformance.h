@@ -1,7 +1,8 @@
 // kiln conformance: random jobs over many workloads, and what became of every candidate. What
 // passes the checks before code generation must launch, and must give the right answer. The set
 // "matrix-units" has products and convolutions for each type that matrix units multiply: of float32
-// alone where the target allows TF32, else of the others; what can be computed by them is.
+// alone where the target allows TF32, else of the others; what can be computed by them is. The set "large" has
+// tensors of more than 2^31 elements (large_workloads.h).
 #pragma once
 
 #include <string>
@@ -14,7 +15,7 @@ namespace kiln::client {
 
 struct ConformanceFlags {
   std::string target = "cuda";
-  std::string set = "usual";  // or "matrix-units"
+  std::string set = "usual";  // or "matrix-units", "large"
   std::string only;           // workloads whose description has this
   v1::TuneOptions options;
   std::string log_folder;

@@ -286,8 +286,10 @@ void ToolFlagTable::AddConformance(CLI::App& app) {
   conformance
       ->add_option("--set", conformance_.set,
                    "usual: layers, products, reductions; matrix-units: products of the types that "
-                   "matrix units multiply, of float32 with -math=tf32 in the target")
-      ->check(CLI::IsMember({"usual", "matrix-units"}))
+                   "matrix units multiply, of float32 with -math=tf32 in the target; large: "
+                   "tensors of more than "
+                   "2^31 elements, for devices with 40 GiB")
+      ->check(CLI::IsMember({"usual", "matrix-units", "large"}))
       ->capture_default_str();
   conformance->add_option("--only", conformance_.only,
                           "only workloads whose name has this, for instance softmax");
