@@ -147,6 +147,9 @@ TEST(AttentionMaskTest, RowsThatSeeNothingAreZeros) {
   node.outputs = 4;
   const ir::NDArray weights = RunNode(node)[3];
   for (int64_t i = 0; i < weights.num_elements(); ++i) EXPECT_EQ(weights.GetDouble(i), 0);
+  // What is not a number stays so.
+  mask.SetDouble(0, std::numeric_limits<double>::quiet_NaN());
+  EXPECT_TRUE(std::isnan(RunNode(NodeOf(x, mask, {}))[0].GetDouble(0)));
 }
 
 // What is hidden stays hidden, however small the cap is.

@@ -2,7 +2,6 @@
 // what repeats a known number of times is repeated.
 #include <algorithm>
 
-#include "frontend/onnx/element_type.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {
