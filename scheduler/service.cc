@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "base/freed_memory.h"
 #include "base/grpc_status.h"
 #include "base/log.h"
 #include "compiler/dag/text.h"
@@ -50,6 +51,7 @@ Status SchedulerService::WhileWaitedFor(
 Status SchedulerService::InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
                                 const std::function<Status(const std::stop_token&)>& work) const {
   Status status = calls.Do([&] { return stopping_ || context.IsCancelled(); }, work);
+  GiveBackFreedMemory(kFreedBytesToKeep);
   if (status.code() != StatusCode::kCancelled || !stopping_) return status;
   return Unavailable("the scheduler is stopping; try again");
 }

@@ -18,10 +18,12 @@ namespace {
 // Draws in a row that are refused or known, for each that is wanted: then the space is small.
 constexpr int kRejectedPerDraw = 4;
 
-// States times their stages that each way of making them gives on a CPU. A stage takes about 10 KB and
-// 100 us, so that the pool of a computation of a hundred sums, which has hundreds of sketches, has
-// bounds, too; the computations of networks have less than this without it.
+// States times their stages that each way of making them gives on a CPU, so that the pool of a
+// computation of a hundred sums, which has hundreds of sketches, has bounds, too; the computations
+// of networks have less than this without it.
 constexpr int64_t kMostStages = 60'000;
+// The same of states that are made and not lowered yet: a state takes some 30 KB a stage.
+constexpr int64_t kStagesAtOnce = 5'000;
 
 // How many states the parts of the pool have. A GPU's take three times as long to lower and
 // describe as a CPU's, and its model errs less: fewer of them in more generations lead further.
@@ -97,13 +99,14 @@ HeuristicPolicy::HeuristicPolicy(const Task& task, Parameters parameters, uint64
       threads_(threads) {}
 
 // Sketches without blanks have one state each, which is drawn by chance, too.
-std::vector<Individual> HeuristicPolicy::ByRule(std::span<const Sketch> sketches, Hashes& seen) {
-  std::vector<Individual> made;
-  const double start = ThreadCpuSeconds();
+std::vector<Individual> HeuristicPolicy::ByRule(const Workers& workers,
+                                                std::span<const Sketch> sketches, Hashes& seen) {
+  std::vector<Individual> made, fresh;
+  double start = ThreadCpuSeconds();
   const int fillings = static_cast<int>(std::clamp<int64_t>(kMostStages / StagesOf(sketches),
                                                             std::min(1, parameters_.rule_fillings),
                                                             parameters_.rule_fillings));
-  int64_t stages = 0;
+  int64_t stages = 0, fresh_stages = 0;
   for (size_t i = 0; i < sketches.size() && stages < kMostStages; ++i) {
     stages += int64_t{sketches[i].state.num_stages()} * fillings;
     Rng rng(SplitSeed(seed_, i));
@@ -116,10 +119,21 @@ std::vector<Individual> HeuristicPolicy::ByRule(std::span<const Sketch> sketches
       }
       Individual individual =
           MakeIndividual(*std::move(state), static_cast<int>(i), {.kind = Origin::kRule});
-      if (seen.insert(individual.hash).second) made.push_back(std::move(individual));
+      if (!seen.insert(individual.hash).second) continue;
+      fresh_stages += individual.state->num_stages();
+      fresh.push_back(std::move(individual));
     }
+    if (fresh_stages < kStagesAtOnce) continue;
+    fresh_stages = 0;
+    report_.seconds(Part::kSample) += ThreadCpuSeconds() - start;
+    FillRows(workers, fresh, report_);
+    start = ThreadCpuSeconds();
+    std::ranges::move(fresh, std::back_inserter(made));
+    fresh.clear();
   }
   report_.seconds(Part::kSample) += ThreadCpuSeconds() - start;
+  FillRows(workers, fresh, report_);
+  std::ranges::move(fresh, std::back_inserter(made));
   return made;
 }
 
@@ -130,7 +144,7 @@ void HeuristicPolicy::Rank() {
   if (sketches.empty()) return;  // stopped
   Hashes seen = known_;
   std::vector<Individual> pool;
-  if (!task_.target.is_gpu()) pool = ByRule(sketches, seen);
+  if (!task_.target.is_gpu()) pool = ByRule(workers, sketches, seen);
   const PoolSize size = PoolSizeOf(parameters_, task_.target.is_gpu(), sketches);
   std::vector<Individual> drawn =
       DrawPopulation(workers, parameters_, sketches, size.draws, kRejectedPerDraw * size.draws,

@@ -42,8 +42,9 @@ class HeuristicPolicy final : public Policy {
 
   // Fills ranked_.
   void Rank();
-  // Of a CPU's sketches that have tiles; without rows.
-  std::vector<Individual> ByRule(std::span<const Sketch> sketches, Hashes& seen);
+  // Of a CPU's sketches that have tiles; with rows.
+  std::vector<Individual> ByRule(const Workers& workers, std::span<const Sketch> sketches,
+                                 Hashes& seen);
 
   const Task& task_;
   const Parameters parameters_;
