@@ -3,4 +3,4 @@
 set -euo pipefail
 kiln=$TEST_SRCDIR/$TEST_WORKSPACE/client/cli/kiln
 cd "$TEST_SRCDIR/$TEST_WORKSPACE/tests/bench"
-/usr/bin/python3 -B scheduler_memory.py "$kiln" --jobs 6 --trials 32 --most-growth-mib 60
+/usr/bin/python3 -B scheduler_memory.py "$kiln" --jobs 18 --trials 32 --most-growth-mib 100
