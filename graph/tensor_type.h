@@ -1,4 +1,5 @@
-// Element type and extents of a tensor. Shapes are static and have no extent of 0.
+// Element type and extents of a tensor. Shapes are static. Inputs and constants that no node reads
+// may have an extent of 0, all others have none.
 #pragma once
 
 #include <cstdint>

@@ -55,7 +55,7 @@ enum class Place : uint8_t { kInput, kOutput, kConstant, kArena, kView };
 
 struct NetworkBuffer {
   Place place = Place::kArena;
-  int64_t bytes = 0;             // at least 1
+  int64_t bytes = 0;             // at least 1; 0 of inputs and constants without elements
   int64_t alignment_bytes = 64;  // that kernels count on; a power of two
   int64_t offset = 0;            // of constants, arena and views: in what they lie in
   int32_t viewed = 0;            // of views: the buffer that they lie in
