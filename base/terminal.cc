@@ -50,6 +50,34 @@ int Total(const std::vector<int>& widths) {
   return total;
 }
 
+// The size of what stands in a line so wide: up to a blank if there is one, else as much as fits.
+size_t Fitting(std::string_view text, int columns) {
+  size_t size = 0, at_blank = 0;
+  int width = 0;
+  while (size < text.size()) {
+    int glyph;
+    const size_t bytes = NextGlyph(text.substr(size), glyph);
+    if (text[size] == ' ') at_blank = size;
+    if (width + glyph > columns) return at_blank > 0 ? at_blank : std::max(size, bytes);
+    width += glyph;
+    size += bytes;
+  }
+  return size;
+}
+
+// The text in lines of so many columns; what does not fit in the last one is cut there.
+std::vector<std::string> WrapCell(std::string_view text, int columns, int most) {
+  std::vector<std::string> lines;
+  while (static_cast<int>(lines.size()) + 1 < most && DisplayWidth(text) > columns) {
+    const size_t size = Fitting(text, columns);
+    lines.emplace_back(text.substr(0, size));
+    text.remove_prefix(size);
+    text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+  }
+  lines.push_back(Elide(text, columns));
+  return lines;
+}
+
 std::string Spaces(int count) { return std::string(std::max(0, count), ' '); }
 
 }  // namespace
@@ -180,6 +208,23 @@ std::string Table::Line(const std::vector<std::string>& cells,
   return line;
 }
 
+std::vector<std::string> Table::RowLines(const std::vector<std::string>& cells,
+                                         const std::vector<int>& widths) const {
+  std::vector<std::vector<std::string>> wrapped;
+  size_t height = 1;
+  for (size_t i = 0; i < widths.size(); ++i) {
+    wrapped.push_back(WrapCell(cells[i], widths[i], columns_[i].lines));
+    height = std::max(height, wrapped.back().size());
+  }
+  std::vector<std::string> lines;
+  for (size_t line = 0; line < height; ++line) {
+    std::vector<std::string> parts;
+    for (const auto& cell : wrapped) parts.push_back(line < cell.size() ? cell[line] : "");
+    lines.push_back(Line(parts, widths));
+  }
+  return lines;
+}
+
 std::vector<std::string> Table::Lines(int columns) const {
   const std::vector<int> widths = Widths(columns);
   std::vector<std::string> header;
@@ -187,7 +232,9 @@ std::vector<std::string> Table::Lines(int columns) const {
   std::vector<std::string> lines = {Line(header, widths),
                                     std::string(static_cast<size_t>(Total(widths)), '-')};
   if (widths.size() < columns_.size()) lines[0] += kLeftOut;
-  for (const auto& row : rows_) lines.push_back(Line(row, widths));
+  for (const auto& row : rows_) {
+    for (std::string& line : RowLines(row, widths)) lines.push_back(std::move(line));
+  }
   if (columns > 0) {
     for (std::string& line : lines) line = Elide(line, columns);
   }

@@ -44,6 +44,7 @@ class Table {
     std::string header;
     Align align = kLeft;
     int least = 0;  // the columns that a terminal too narrow for the table may leave it; 0: all
+    int lines = 1;  // a cell that is longer goes on in so many lines at most, broken at blanks
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
@@ -52,14 +53,17 @@ class Table {
   size_t rows() const { return rows_.size(); }
   // The header, a rule, the rows; two spaces between columns, no trailing blanks. At most `columns`
   // wide, with "..." where something was cut: cells, first of the widest of the columns that have a
-  // `least`; then columns, the last ones first, with the mark in the header. 0: as wide as the
-  // cells.
+  // `least`, each as far as its `lines` do not hold it; then columns, the last ones first, with the
+  // mark in the header. 0: as wide as the cells.
   std::vector<std::string> Lines(int columns = 0) const;
   std::string ToString(int columns = 0) const;  // the lines, each with its newline
 
  private:
   std::vector<int> Widths(int columns) const;
   std::string Line(const std::vector<std::string>& cells, const std::vector<int>& widths) const;
+  // A row, of several lines where cells are.
+  std::vector<std::string> RowLines(const std::vector<std::string>& cells,
+                                    const std::vector<int>& widths) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

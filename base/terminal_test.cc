@@ -212,6 +212,25 @@ TEST(TableTest, FitsANarrowTerminalByItsWidestColumns) {
   EXPECT_THAT(table.Lines(6), ElementsAre("Nam...", "------", "a l..."));
 }
 
+TEST(TableTest, LongCellsGoOnInFurtherLines) {
+  Table table({{"ID", Table::kRight}, {"Task", Table::kLeft, 6, 3}, {"Trials", Table::kRight}});
+  table.AddRow({"7", "conv 1,56,56,64 + add", "64"});
+  table.AddRow({"8", "softmax", "8"});
+  EXPECT_THAT(table.Lines(), SizeIs(4));
+  EXPECT_THAT(table.Lines(20), ElementsAre("ID  Task      Trials",  //
+                                           "--------------------",  //
+                                           " 7  conv          64",  //
+                                           "    1,56,56,",          //
+                                           "    64 + ...",          //
+                                           " 8  softmax        8"));
+  EXPECT_THAT(table.Lines(25), ElementsAre("ID  Task           Trials",  //
+                                           "-------------------------",  //
+                                           " 7  conv               64",  //
+                                           "    1,56,56,64 +",           //
+                                           "    add",                    //
+                                           " 8  softmax             8"));
+}
+
 TEST(TableDeathTest, ARowOfTheWrongLengthIsABug) {
   Table table({{"A"}, {"B"}});
   EXPECT_DEATH(table.AddRow({"1"}), "1 cells for 2 columns");

@@ -90,6 +90,14 @@ class PlainFormatter : public CLI::Formatter {
     return TwoColumns(left, text);
   }
 
+  // As the base class makes it, but for the order of the groups.
+  std::string make_help(const CLI::App* app, std::string name,
+                        CLI::AppFormatMode mode) const override {
+    if (mode == CLI::AppFormatMode::Sub) return CLI::Formatter::make_help(app, name, mode);
+    return make_description(app) + make_usage(app, std::move(name)) + make_positionals(app) +
+           Groups(app) + make_subcommands(app, mode) + "\n" + make_footer(app);
+  }
+
   std::string make_subcommand(const CLI::App* command) const override {
     return TwoColumns(command->get_name(), command->get_description());
   }
@@ -103,6 +111,23 @@ class PlainFormatter : public CLI::Formatter {
       text.erase(0, space + 1);
     }
     return lines + text + "\n\n";
+  }
+
+ private:
+  std::string Groups(const CLI::App* app) const {
+    std::vector<std::string> groups = app->get_groups();
+    std::ranges::stable_partition(groups,
+                                  [](const std::string& group) { return group == kMostUsed; });
+    std::string text;
+    for (const std::string& group : groups) {
+      const auto options = app->get_options([&](const CLI::Option* option) {
+        return option->get_group() == group && option->nonpositional();
+      });
+      if (group.empty() || options.empty()) continue;
+      text += make_group(group, /*is_positional=*/false, options);
+      if (group != groups.back()) text += "\n";
+    }
+    return text;
   }
 };
 
@@ -178,6 +203,13 @@ std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
   std::string text = Problem(at, error);
   while (text.ends_with('.')) text.pop_back();
   return fmt::format("{}{} {} --help", text, text.ends_with('?') ? " See" : "; see", FullName(at));
+}
+
+const CLI::App* BareCommand(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& at = WhereItWentWrong(app);
+  const bool is_bare = error.get_name() == "RequiredError" && at.remaining().empty() &&
+                       at.get_subcommands().empty() && !CommandsOf(at).empty();
+  return is_bare ? &at : nullptr;
 }
 
 }  // namespace kiln

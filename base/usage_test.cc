@@ -60,6 +60,33 @@ TEST_F(UsageTest, HelpIsInPlainWordsAndFits) {
   for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 80u) << line;
 }
 
+TEST_F(UsageTest, TheOptionsThatMostPeopleNeedStandFirst) {
+  CLI::App* tune = app_.get_subcommand("tune");
+  tune->get_option("--tracker")->group(kMostUsed);
+  const std::string help = tune->help("kiln tune");
+  EXPECT_LT(help.find("Most used:"), help.find("--tracker"));
+  EXPECT_LT(help.find("--tracker"), help.find("--help"));
+  EXPECT_LT(help.find("--tracker"), help.find("--trials"));
+  EXPECT_EQ(help.find("--tracker", help.find("--tracker") + 1), std::string::npos) << "once";
+}
+
+TEST_F(UsageTest, ACommandThatNeedsAnotherIsBare) {
+  const auto bare = [&](std::vector<const char*> words) -> std::string {
+    words.insert(words.begin(), "kiln");
+    try {
+      app_.parse(static_cast<int>(words.size()), words.data());
+    } catch (const CLI::ParseError& error) {
+      const CLI::App* at = BareCommand(app_, error);
+      return at == nullptr ? "something else" : at->get_name();
+    }
+    return "nothing is wrong";
+  };
+  EXPECT_EQ(bare({}), "kiln");
+  EXPECT_EQ(bare({"records"}), "records");
+  EXPECT_EQ(bare({"records", "exprot"}), "something else");
+  EXPECT_EQ(bare({"tune", "--trials", "0"}), "something else");
+}
+
 TEST_F(UsageTest, AMistypedFlagIsGuessed) {
   EXPECT_EQ(Wrong({"tune", "--trails", "5"}),
             "there is no flag --trails, did you mean --trials? See kiln tune --help");
