@@ -11,15 +11,34 @@ if [[ ${1:-} == --help || ${1:-} == -h ]]; then
   exit 0
 fi
 
+# "[1,234 / 2,345] 2 actions running" becomes "== building: 1,234 of 2,345 steps, 1m 05s".
+plain_progress() {
+  local line done all
+  while IFS= read -r line; do
+    if [[ $line =~ ^\[([0-9,]+)\ /\ ([0-9,]+)\] ]]; then
+      done=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+      say "building: $done of $all steps, $((SECONDS / 60))m $(printf %02d $((SECONDS % 60)))s"
+    elif [[ ! $line =~ ^(Loading|Analyzing): ]]; then
+      echo "$line"
+    fi
+  done
+}
+
 set_up
 # Bazel leaves a server of 360 MB behind, which would also run beside the measurements.
 stop_bazel() { "${bazel[@]}" shutdown >/dev/null 2>&1 || true; }
 trap stop_bazel EXIT
-progress=()
-[[ -t 2 ]] || progress=(--noshow_progress)
+# On a terminal bazel draws what it does. Elsewhere a line now and then says how far it is, and what else
+# bazel says, errors above all, passes as it is.
+build() {
+  "${bazel[@]}" build "$@" --ui_event_filters=-info --show_result=0 "$(commit_flag)" //client/cli:kiln
+}
 say "building (several minutes the first time)"
-"${bazel[@]}" build "${progress[@]}" --ui_event_filters=-info --show_result=0 "$(commit_flag)" \
-  //client/cli:kiln || stop "the build failed: see the first error above"
+if [[ -t 2 ]]; then
+  build
+else
+  { build --curses=no --color=no --show_progress_rate_limit=15 2>&1 >&3 | plain_progress >&2; } 3>&1
+fi || stop "the build failed: see the first error above"
 trap - EXIT
 stop_bazel
 

@@ -19,7 +19,12 @@ SETUP
 cat >"$top/bazel" <<'BAZEL'
 #!/bin/bash
 echo "bazel $1" >>calls
-[[ $1 != build ]] || { sleep "${BUILD_S:-0}"; exit "${BUILD_STATUS:-0}"; }
+[[ $1 != build ]] && exit
+sleep "${BUILD_S:-0}"
+echo "Analyzing: target //client/cli:kiln (31 packages loaded)" >&2
+echo "[1,234 / 2,345] 2 actions, 1 running" >&2
+[[ ${BUILD_STATUS:-0} == 0 ]] || echo "ERROR: client/cli/x.cc:3:1: expected ;" >&2
+exit "${BUILD_STATUS:-0}"
 BAZEL
 cat >"$top/bazel-bin/client/cli/kiln" <<'KILN'
 #!/bin/bash
@@ -27,10 +32,17 @@ echo "kiln $1" >>calls
 KILN
 chmod +x "$top/bazel" "$top/bazel-bin/client/cli/kiln"
 
+# What it says while it builds, without a terminal.
+said() { "$top/deploy/quickstart.sh" 2>&1 >/dev/null; }
+
 calls() { paste -sd, "$top/calls"; }
 
 "$top/deploy/quickstart.sh" >/dev/null || fail "it ended with status $?"
 [[ $(calls) == "bazel build,bazel shutdown,kiln tune" ]] || fail "it called: $(calls)"
+
+[[ $(said) =~ ^"== building: 1,234 of 2,345 steps, 0m "[0-9]{2}s$ ]] || fail "it said: $(said)"
+[[ $(BUILD_STATUS=1 said || true) == *"ERROR: client/cli/x.cc:3:1: expected ;"*"error: the build failed"* ]] ||
+  fail "an error was lost"
 
 rm "$top/calls"
 status=0
