@@ -48,10 +48,12 @@ Json JsonOf(const std::vector<T>& all) {
 }
 
 Json JsonOf(const HeldOut& held_out) {
-  return {{"by", held_out.by_computation ? "computation" : "record"},
-          {"share", held_out.share},
-          {"k", held_out.k},
-          {"tasks", JsonOf(held_out.tasks)}};
+  Json json = {{"by", held_out.by_computation ? "computation" : "record"},
+               {"share", held_out.share},
+               {"k", held_out.k},
+               {"tasks", JsonOf(held_out.tasks)}};
+  if (held_out.turns > 0) json["turns"] = held_out.turns;
+  return json;
 }
 
 // ---- from JSON ------------------------------------------------------------------------------
@@ -144,6 +146,8 @@ StatusOr<HeldOut> HeldOutOf(const Json& json) {
   if (by != "computation" && by != "record") fields.Wrong("by", "computation or record");
   held_out.by_computation = by == "computation";
   held_out.share = fields.Real("share");
+  if (json.contains("turns"))
+    held_out.turns = static_cast<int>(std::min<int64_t>(fields.Count("turns"), INT32_MAX));
   held_out.k = static_cast<int>(std::min<int64_t>(fields.Count("k"), INT32_MAX));
   for (const Json& one : fields.List("tasks")) {
     KILN_ASSIGN_OR_RETURN(held_out.tasks.emplace_back(), TestedOf(one));

@@ -52,7 +52,10 @@ struct HeldOut {
   // Whole computations were held out: what the figures say of is tasks that the model knows nothing
   // of. Otherwise records of each computation: of tasks whose tuning goes on.
   bool by_computation = false;
-  double share = 0;                     // of the records or computations
+  double share = 0;  // of the records or computations
+  // Few records: all were tested, in so many turns, each by a model that had learned from those of
+  // the other turns; the model of the file has learned from all. 0: what was held out was tested.
+  int turns = 0;
   int k = 0;                            // of recall and peak
   std::vector<TaskQuality> tasks = {};  // those with at least kFewestRanked programs that worked
 

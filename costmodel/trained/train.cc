@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <numeric>
 #include <set>
 #include <span>
 #include <utility>
@@ -17,7 +18,10 @@ namespace {
 
 constexpr std::string_view kKind = "xgb";
 // Over estimates a model learns from few.
-constexpr int kFewestPrograms = 16;
+constexpr int kEnoughPrograms = 16, kFewestPrograms = 4;
+// A share of so few programs says nothing: all of them are tested in turns.
+constexpr int64_t kFewPrograms = 64;
+constexpr int kTurns = 5;
 
 // In [0, 1), the same for the same thing and seed.
 double DrawOf(uint64_t seed, uint64_t thing) {
@@ -84,6 +88,11 @@ Status CheckLesson(const Lesson& lesson) {
   return OkStatus();
 }
 
+bool AreFew(const Lesson& lesson, const TrainOptions& options) {
+  return options.held_out > 0 && options.split == Split::kRecords &&
+         std::ssize(lesson.programs) < kFewPrograms;
+}
+
 Status CheckParts(const Parts& parts, const TrainOptions& options) {
   if (options.held_out == 0) return OkStatus();
   const bool by_computation = options.split == Split::kComputations;
@@ -103,6 +112,70 @@ Status CheckParts(const Parts& parts, const TrainOptions& options) {
   return OkStatus();
 }
 
+StatusOr<std::unique_ptr<CostModel>> TrainedOn(const Lesson& lesson, const TrainOptions& options) {
+  const auto programs = static_cast<int>(lesson.programs.size());
+  CostModelOptions model_options = {
+      .seed = options.seed,
+      .feature_version = features::kFeatureVersion,
+      .min_samples = std::clamp(programs, kFewestPrograms, kEnoughPrograms),
+      .parameters = options.parameters,
+      .stop = options.stop};
+  if (options.estimates.has_value()) {
+    KILN_ASSIGN_OR_RETURN(model_options.estimate,
+                          AnalyticModel::Make(features::FeatureNames(), *options.estimates));
+  }
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<CostModel> model, MakeCostModel(kKind, model_options));
+  KILN_RETURN_IF_ERROR(model->Update(SamplesOf(lesson)));
+  if (model->trained()) return model;
+  return FailedPrecondition(
+      "{} programs are too few to learn from, expected {} at least: measure more, or take more "
+      "records",
+      programs, kFewestPrograms);
+}
+
+// Tests each program by a model of the programs of the other turns. The turns take the programs in
+// the order of numbers that the seed draws for their records.
+StatusOr<std::vector<TaskQuality>> TestInTurns(const Lesson& lesson, const TrainOptions& options,
+                                               int& k) {
+  std::vector<size_t> order(lesson.programs.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::stable_sort(order, {}, [&](size_t i) {
+    return DrawOf(options.seed, static_cast<uint64_t>(lesson.programs[i].record));
+  });
+  std::vector<double> scores(lesson.programs.size());
+  for (size_t turn = 0; turn < kTurns; ++turn) {
+    std::vector<LessonProgram> learned;
+    std::vector<size_t> tested;
+    for (size_t i = 0; i < order.size(); ++i) {
+      if (i % kTurns == turn) {
+        tested.push_back(order[i]);
+      } else {
+        learned.push_back(lesson.programs[order[i]]);
+      }
+    }
+    KILN_ASSIGN_OR_RETURN(const auto model, TrainedOn(With(lesson, learned), options));
+    std::vector<const FloatMatrix*> programs;
+    for (const size_t i : tested) programs.push_back(lesson.programs[i].rows.get());
+    const std::vector<double> predicted = model->Predict(programs);
+    for (size_t i = 0; i < tested.size(); ++i) scores[tested[i]] = predicted[i];
+  }
+  std::vector<TaskQuality> qualities;
+  for (size_t t = 0; t < lesson.tasks.size(); ++t) {
+    std::vector<double> of_task, throughputs;
+    for (size_t i = 0; i < lesson.programs.size(); ++i) {
+      const LessonProgram& program = lesson.programs[i];
+      if (program.task != static_cast<int>(t) || !program.cost_s.has_value()) continue;
+      of_task.push_back(scores[i]);
+      throughputs.push_back(1 / *program.cost_s);
+    }
+    if (std::ssize(of_task) < kFewestRanked) continue;
+    // Of all programs the k fastest are no choice.
+    k = std::min(k, static_cast<int>((of_task.size() + 2) / 3));
+    qualities.push_back({lesson.tasks[t], QualityOf(of_task, throughputs, k)});
+  }
+  return qualities;
+}
+
 }  // namespace
 
 StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options) {
@@ -110,27 +183,10 @@ StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options) {
     return InvalidArgument("a share of {} held out, expected 0 to 0.9", options.held_out);
   if (options.k < 1) return InvalidArgument("k is {}, expected 1 at least", options.k);
   KILN_RETURN_IF_ERROR(CheckLesson(lesson));
-  const Parts parts = SplitLesson(lesson, options);
-  KILN_RETURN_IF_ERROR(CheckParts(parts, options));
-
-  CostModelOptions model_options = {.seed = options.seed,
-                                    .feature_version = features::kFeatureVersion,
-                                    .min_samples = kFewestPrograms,
-                                    .parameters = options.parameters,
-                                    .stop = options.stop};
-  if (options.estimates.has_value()) {
-    KILN_ASSIGN_OR_RETURN(model_options.estimate,
-                          AnalyticModel::Make(features::FeatureNames(), *options.estimates));
-  }
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model,
-                        MakeCostModel(kKind, model_options));
-  KILN_RETURN_IF_ERROR(model->Update(SamplesOf(parts.learned)));
-  if (!model->trained()) {
-    return FailedPrecondition(
-        "{} programs are too few to learn from, expected {} at least: measure more, or take more "
-        "records",
-        parts.learned.programs.size(), kFewestPrograms);
-  }
+  const bool in_turns = AreFew(lesson, options);
+  const Parts parts = in_turns ? Parts{lesson, {}} : SplitLesson(lesson, options);
+  if (!in_turns) KILN_RETURN_IF_ERROR(CheckParts(parts, options));
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, TrainedOn(parts.learned, options));
   ModelFile file;
   file.info = {.kind = std::string(kKind),
                .calibration = options.estimates.has_value()
@@ -145,7 +201,11 @@ StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options) {
                .sources = options.sources,
                .trained_s = options.now_s};
   std::ranges::stable_sort(file.info.tasks, std::ranges::greater(), &ModelTask::programs);
-  if (options.held_out > 0) {
+  if (in_turns) {
+    HeldOut& held_out = file.info.held_out.emplace();
+    held_out = {.share = 1.0 / kTurns, .turns = kTurns, .k = options.k};
+    KILN_ASSIGN_OR_RETURN(held_out.tasks, TestInTurns(lesson, options, held_out.k));
+  } else if (options.held_out > 0) {
     file.info.held_out = HeldOut{.by_computation = options.split == Split::kComputations,
                                  .share = options.held_out,
                                  .k = options.k,

@@ -28,6 +28,8 @@ struct TrainOptions {
   std::optional<device::Calibration> estimates = device::Calibration();
   // The share that the model does not see, in [0, 0.9]. What of it is held out is decided by the
   // seed for each record or computation by itself, so that a larger store holds out the same ones.
+  // Of fewer than 64 programs, by records, nothing is held out if it is not 0: each is tested by a
+  // model of four fifths of the others (HeldOut::turns).
   double held_out = 0.2;
   Split split = Split::kRecords;
   int k = 10;  // of recall and peak
@@ -37,7 +39,7 @@ struct TrainOptions {
 };
 
 // InvalidArgument: no programs, or of CPUs and GPUs at once; a parameter that the model does not
-// have; FailedPrecondition: too few programs, or none held out or left to learn from. Cost: seconds
+// have; FailedPrecondition: fewer than 4 programs, or none held out or left to learn from. Cost: seconds
 // for some thousand programs (docs/cost-models.md).
 StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options);
 

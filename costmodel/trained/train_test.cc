@@ -97,6 +97,30 @@ TEST(TrainTest, NothingHeldOutIsNoFigure) {
   EXPECT_EQ(file.info.programs(), 384);
 }
 
+TEST(TrainTest, OfTenProgramsEachIsTestedByAModelOfTheOthers) {
+  Lesson ten = SmallLesson();
+  std::erase_if(ten.programs, [](const LessonProgram& p) { return p.task != 0; });
+  ten.programs.resize(10);
+  ASSERT_OK_AND_ASSIGN(const ModelFile file, Train(ten, Quick()));
+  EXPECT_EQ(file.info.programs(), 10) << "it learns from all of them";
+  ASSERT_TRUE(file.info.held_out.has_value());
+  const HeldOut& tested = *file.info.held_out;
+  EXPECT_EQ(tested.turns, 5);
+  EXPECT_EQ(tested.k, 4);
+  ASSERT_THAT(tested.tasks, SizeIs(1));
+  EXPECT_LE(std::abs(tested.tasks[0].quality.spearman), 1);
+  EXPECT_GT(tested.tasks[0].quality.pairwise, 0);
+  ASSERT_OK_AND_ASSIGN(const ModelFile again, ParseModelFile(PrintModelFile(file)));
+  EXPECT_EQ(again, file);
+  ASSERT_OK_AND_ASSIGN(const ModelFile same, Train(ten, Quick()));
+  EXPECT_EQ(same, file);
+  // Too few to rank, enough to learn from.
+  ten.programs.resize(4);
+  TrainOptions options = Quick();
+  options.held_out = 0;
+  EXPECT_OK(Train(ten, options));
+}
+
 TEST(TrainTest, AModelWithoutEstimatesGivesThroughputs) {
   TrainOptions options = Quick();
   options.estimates.reset();
@@ -122,11 +146,11 @@ TEST(TrainTest, WhatCannotBeTrainedIsRefusedWithTheReason) {
   EXPECT_THAT(Train(SmallLesson(), options),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("0.95 held out")));
   Lesson few = SmallLesson();
-  few.programs.resize(12);
+  few.programs.resize(3);
   options = Quick();
   options.held_out = 0;
   EXPECT_THAT(Train(few, options),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("12 programs are too few")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("3 programs are too few")));
   Lesson one = SmallLesson();
   std::erase_if(one.programs, [](const LessonProgram& p) { return p.task != 0; });
   one.tasks.resize(1), one.devices.resize(1), one.gpu.resize(1);
