@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "search/policies/template_features.h"
-#include "search/templates/point_origin.h"
 #include "search/templates/tuners/coordinate_tuner.h"
 #include "search/templates/tuners/genetic_tuner.h"
 #include "search/templates/tuners/model_tuner.h"
@@ -109,11 +108,28 @@ std::optional<int64_t> TemplatePolicy::IndexOf(const Candidate& candidate) const
   return is_same ? std::optional(origin->index) : std::nullopt;
 }
 
+// A kernel's candidate has its values in the place of steps.
+PointOrigin TemplatePolicy::OriginOf(int64_t index, bool is_kernel) const {
+  return {.kind = std::string(template_->kind()),
+          .name = std::string(template_->name()),
+          .index = index,
+          .values = is_kernel ? std::string() : PrintValues(space_.Get(index).entities)};
+}
+
+void TemplatePolicy::Refuse(int64_t index, Drop drop, const Status& why) {
+  constexpr int64_t kMostSaid = 20;  // of a round, for each reason
+  const std::string text = fmt::format("config {}: {}: {}", index,
+                                       PrintValues(space_.Get(index).entities), Message(why));
+  report_.AddDrop(drop, InvalidArgument("{}", text));
+  std::string& said = report_.drop_examples[static_cast<size_t>(drop)];
+  if (report_.count(drop) > 1 && report_.count(drop) <= kMostSaid) said += "\n    " + text;
+  Tell(index, std::nullopt);
+}
+
 std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
   StatusOr<Instance> instance = template_->Instantiate(task_.dag, space_.Get(index));
   if (!instance.ok()) {
-    report_.AddDrop(Drop::kIllegal, instance.status());
-    Tell(index, std::nullopt);
+    Refuse(index, Drop::kIllegal, instance.status());
     return std::nullopt;
   }
   const uint64_t hash = instance->Hash();
@@ -132,15 +148,13 @@ std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
   Drop drop = Drop::kIllegal;
   const Status runs = template_->CheckRuns(*instance, task_, drop);
   if (!runs.ok()) {
-    report_.AddDrop(drop, runs);
-    Tell(index, std::nullopt);
+    Refuse(index, drop, runs);
     costs_s_[hash] = std::nullopt;
     return std::nullopt;
   }
   Candidate candidate{.steps = {},
                       .hash = hash,
-                      .origin = PrintPointOrigin(
-                          {std::string(template_->kind()), std::string(template_->name()), index})};
+                      .origin = PrintPointOrigin(OriginOf(index, instance->kernel.has_value()))};
   if (instance->state) candidate.steps = instance->state->steps();
   candidate.kernel = std::move(instance->kernel);
   return candidate;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "search/policies/policy.h"
+#include "search/templates/point_origin.h"
 #include "search/templates/template.h"
 #include "search/templates/tuners/config_tuner.h"
 
@@ -39,7 +40,10 @@ class TemplatePolicy final : public Policy {
   const ConfigSpace& space() const { return space_; }
 
  private:
-  // What a point is, if a device can run it; the reason why not is counted in the report.
+  PointOrigin OriginOf(int64_t index, bool is_kernel) const;
+  // Puts the point and the reason in the report, and tells the tuner.
+  void Refuse(int64_t index, Drop drop, const Status& why);
+  // What a point is, if a device can run it; the reason why not is in the report.
   std::optional<Candidate> MakeCandidate(int64_t index);
   // Which point a candidate of an earlier search is, as its origin says, if the template still makes
   // its steps of it.

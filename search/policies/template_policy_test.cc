@@ -6,6 +6,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/lower/lower.h"
+#include "search/templates/point_origin.h"
 #include "search/templates/shipped.h"
 
 namespace kiln::search {
@@ -29,7 +30,7 @@ Observation Measured(const Candidate& candidate, double cost_s) {
 }
 
 int64_t ConfigOf(const Candidate& candidate) {
-  return std::stoll(candidate.origin.substr(candidate.origin.rfind(' ') + 1));
+  return ParsePointOrigin(candidate.origin).value().index;
 }
 
 TEST(TemplatePolicy, ProposesWhatReplaysAndLowers) {
@@ -143,7 +144,12 @@ TEST(TemplatePolicy, ConfigurationsThatCannotBeAreCounted) {
   EXPECT_EQ(candidates.size(), 3u);
   RoundReport report = policy->last_round();
   EXPECT_EQ(report.count(Drop::kIllegal), 4);
-  EXPECT_THAT(PrintRound(report), HasSubstr("line 5, column 1: the configuration does not meet"));
+  // A line for each of them, with its values.
+  const std::string text = PrintRound(report);
+  EXPECT_THAT(text, HasSubstr("line 5, column 1: the configuration does not meet"));
+  for (const char* tile : {"8", "16", "32", "64"})
+    EXPECT_THAT(text, HasSubstr(fmt::format(": tile=[-1,{}]: line 5, column 1", tile)));
+  EXPECT_THAT(candidates[1].origin, HasSubstr(", config 1: tile=[-1,2]"));
 
   const TemplatePtr never = Parse(
       "stage C = reduction()\ni, j = axes(C)\nknob tile = split(i, outputs=2)\nrequire false\n");

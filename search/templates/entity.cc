@@ -264,6 +264,16 @@ std::string PrintEntities(std::span<const NamedEntity> entities) {
   return fmt::format("[{}]", json);
 }
 
+std::string PrintValues(std::span<const NamedEntity> entities) {
+  std::string text;
+  for (const auto& [name, entity] : entities) {
+    std::string value = PrintEntity(entity);
+    std::erase(value, ' ');
+    text += fmt::format("{}{}={}", text.empty() ? "" : " ", name, value);
+  }
+  return text;
+}
+
 StatusOr<std::vector<NamedEntity>> ParseEntities(std::string_view json) {
   return EntityReader(json).Read();
 }

@@ -54,6 +54,9 @@ using NamedEntity = std::pair<std::string, Entity>;
 // The "entity" of a record line: [["tile_f", "sp", [-1, 2, 8, 4]], ["unroll", "ot", true]].
 std::string PrintEntities(std::span<const NamedEntity> entities);
 
+// For people, on one line: "tile_f=[-1,2,8,4] unroll=True".
+std::string PrintValues(std::span<const NamedEntity> entities);
+
 // Reads what PrintEntities writes; blanks may be left out. InvalidArgument names the column, what
 // was found and what was expected. An empty "an" list is one of words.
 StatusOr<std::vector<NamedEntity>> ParseEntities(std::string_view json);

@@ -7,27 +7,41 @@
 namespace kiln::search {
 namespace {
 
-constexpr std::string_view kBeforeIndex = ", config ";
+constexpr std::string_view kBeforeIndex = ", config ", kBeforeValues = ": ";
+
+// "12" or "12: tile=4": the index and the values.
+bool ReadPoint(std::string_view text, PointOrigin& origin) {
+  const char* const end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, origin.index);
+  if (error != std::errc() || origin.index < 0) return false;
+  const std::string_view rest(stopped, static_cast<size_t>(end - stopped));
+  if (!rest.empty() && (!rest.starts_with(kBeforeValues) || rest.size() == kBeforeValues.size()))
+    return false;
+  origin.values = rest.empty() ? rest : rest.substr(kBeforeValues.size());
+  return true;
+}
 
 }  // namespace
 
 std::string PrintPointOrigin(const PointOrigin& origin) {
-  return fmt::format("{} {}{}{}", origin.kind, origin.name, kBeforeIndex, origin.index);
+  return fmt::format("{} {}{}{}{}{}", origin.kind, origin.name, kBeforeIndex, origin.index,
+                     origin.values.empty() ? "" : kBeforeValues, origin.values);
 }
 
 std::optional<PointOrigin> ParsePointOrigin(std::string_view text) {
   const size_t kind_end = text.find(' ');
-  const size_t name_end = text.rfind(kBeforeIndex);
-  if (kind_end == text.npos || name_end == text.npos || kind_end + 1 >= name_end)
-    return std::nullopt;
-  PointOrigin origin{.kind = std::string(text.substr(0, kind_end)),
-                     .name = std::string(text.substr(kind_end + 1, name_end - kind_end - 1))};
+  if (kind_end == text.npos) return std::nullopt;
+  PointOrigin origin;
+  origin.kind = text.substr(0, kind_end);
   if (origin.kind != "template" && origin.kind != "kernel") return std::nullopt;
-  const std::string_view digits = text.substr(name_end + kBeforeIndex.size());
-  const char* const end = digits.data() + digits.size();
-  const auto [stopped, error] = std::from_chars(digits.data(), end, origin.index);
-  if (error != std::errc() || stopped != end || origin.index < 0) return std::nullopt;
-  return origin;
+  // A name or a value may have such words in it, too: the last ones that an index follows count.
+  for (size_t at = text.rfind(kBeforeIndex); at != text.npos && at > kind_end + 1;
+       at = text.rfind(kBeforeIndex, at - 1)) {
+    if (!ReadPoint(text.substr(at + kBeforeIndex.size()), origin)) continue;
+    origin.name = text.substr(kind_end + 1, at - kind_end - 1);
+    return origin;
+  }
+  return std::nullopt;
 }
 
 }  // namespace kiln::search
