@@ -6,8 +6,10 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "base/counted.h"
 #include "base/errno_status.h"
 #include "store/import_log.h"
+#include "store/log_version.h"
 
 namespace kiln::client {
 namespace {
@@ -40,6 +42,23 @@ StatusOr<bool> LogLines::Fill() {
 }
 
 StatusOr<bool> LogLines::Next(std::string& line) {
+  KILN_ASSIGN_OR_RETURN(const bool more, Read(line));
+  if (!more || store::IsMeasureLogComment(line)) return more;
+  const std::string version = store::UnknownLogVersion(line);
+  if (!version.empty() && ++unknown_versions_ == 1)
+    first_unknown_ = fmt::format("line {}, of {}", number_, version);
+  return more;
+}
+
+std::string LogLines::VersionRemark() const {
+  if (unknown_versions_ == 0) return {};
+  return fmt::format(
+      "{} of a version that is not known, the first is {}; known are {}: read as lines of the "
+      "newest of them",
+      Counted(unknown_versions_, "line"), first_unknown_, store::kKnownLogVersions);
+}
+
+StatusOr<bool> LogLines::Read(std::string& line) {
   line.clear();
   ++number_;
   size_t length = 0;
@@ -72,13 +91,16 @@ StatusOr<bool> LogLines::Next(std::string& line) {
   }
 }
 
-Status VisitLog(const std::string& path,
-                const std::function<Status(store::MeasureLogLine)>& visit) {
+Status VisitLog(const std::string& path, const std::function<Status(store::MeasureLogLine)>& visit,
+                std::string* remark) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   std::string text;
   for (int64_t number = 1;; ++number) {
     KILN_ASSIGN_OR_RETURN(const bool more, lines.Next(text));
-    if (!more) return OkStatus();
+    if (!more) {
+      if (remark != nullptr) *remark = lines.VersionRemark();
+      return OkStatus();
+    }
     if (store::IsMeasureLogComment(text)) continue;
     const std::string where = fmt::format("{}: line {}", path, number);
     if (text.size() > store::kMostLineBytes) {

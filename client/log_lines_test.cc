@@ -71,6 +71,24 @@ TEST_F(LogLinesTest, WhatHasNoLinesIsRefused) {
   EXPECT_THAT(folder.Next(line).status().message(), HasSubstr("cannot read"));
 }
 
+TEST_F(LogLinesTest, VersionsThatAreNotKnownAreSaid) {
+  const std::string path = folder_.Join("log");
+  constexpr std::string_view kLine =
+      R"({{"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "{}"}})";
+  const auto text = [&](const std::string& version) {
+    return fmt::format(fmt::runtime(kLine), version) + "\n";
+  };
+  ASSERT_OK(WriteFile(path, "# v0.9\n" + text("v0.6") + text("v0.9") + text("v0.8")));
+  std::string remark;
+  const auto visit = [](const store::MeasureLogLine&) { return OkStatus(); };
+  EXPECT_OK(VisitLog(path, visit, &remark));
+  EXPECT_THAT(remark, testing::StartsWith(
+                          "2 lines of a version that is not known, the first is line 3, of v0.9"));
+  ASSERT_OK(WriteFile(path, text("v0.6")));
+  EXPECT_OK(VisitLog(path, visit, &remark));
+  EXPECT_EQ(remark, "");
+}
+
 TEST_F(LogLinesTest, RecordsAreVisitedInTurn) {
   constexpr std::string_view kLine =
       R"({"i": [["k", "t"], [[], []]], "r": [[1], 0, 1, 1], "v": "v0.2"})";
