@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 
@@ -40,6 +41,25 @@ bool SchedulerAtWork(const std::string& path) {
 std::string HolderOf(const std::string& path) {
   const auto text = ReadFile(path + ".lock", 64);
   return text.ok() && !text->empty() ? text->substr(0, text->find('\n')) : "unknown";
+}
+
+// What a scheduler that a person started listens at, by its command line; "": the process is none,
+// as that of kiln tune, whose secret nobody else has, or cannot be looked at.
+std::string ListensAt(const std::string& pid) {
+  constexpr size_t kMostBytes = 1 << 16;
+  const auto text = ReadFile("/proc/" + pid + "/cmdline", kMostBytes);
+  if (!text.ok()) return {};
+  std::vector<std::string_view> words;
+  for (std::string_view rest = *text; !rest.empty();) {
+    words.push_back(rest.substr(0, rest.find('\0')));
+    rest.remove_prefix(std::min(rest.size(), words.back().size() + 1));
+  }
+  if (words.size() < 2 || words[1] != "scheduler") return {};
+  for (size_t i = 2; i < words.size(); ++i) {
+    if (words[i] == "--listen" && i + 1 < words.size()) return std::string(words[i + 1]);
+    if (words[i].starts_with("--listen=")) return std::string(words[i].substr(9));
+  }
+  return {};
 }
 
 class LocalArchive : public Archive {
@@ -240,10 +260,20 @@ StatusOr<v1::Record> KeepTrial(const std::string& path, const v1::Record& messag
 
 Status CheckDatabase(const std::string& path) {
   if (SchedulerAtWork(path)) {
+    const std::string holder = HolderOf(path);
+    if (const std::string address = ListensAt(holder); !address.empty()) {
+      return FailedPrecondition(
+          "{} is in use by a kiln scheduler, process {}, which was started with --listen {}: use "
+          "it "
+          "with --scheduler HOST:PORT and its --secret-file, or give another file with --db",
+          path, holder, address);
+    }
     return FailedPrecondition(
         "{} is in use by another kiln, process {}; wait until it has ended, or give another file "
-        "with --db",
-        path, HolderOf(path));
+        "with --db. Several clients share a database through a scheduler: start kiln tracker, kiln "
+        "scheduler --db {}, kiln builder and kiln runner (README.md, \"A farm\"), and give each "
+        "client --scheduler HOST:PORT",
+        path, holder, path);
   }
   return store::OpenSqliteStore(path).status();
 }

@@ -24,10 +24,10 @@ constexpr std::string_view kByName = "network:";
 
 StatusOr<graph::Graph> LoadByName(const NetworkArguments& arguments) {
   frontend::ZooOptions options{.batch = arguments.batch,
-                               .channels_last = arguments.layout == "nhwc",
+                               .channels_last = arguments.layout != "nchw",
                                .seed = arguments.seed,
                                .sequence = arguments.sequence};
-  if (!options.channels_last && arguments.layout != "nchw")
+  if (!arguments.layout.empty() && arguments.layout != "nhwc" && arguments.layout != "nchw")
     return InvalidArgument("layout {}, expected nhwc or nchw", arguments.layout);
   KILN_ASSIGN_OR_RETURN(options.dtype, ir::ParseType(arguments.dtype));
   return frontend::MakeZooNetwork(std::string_view(arguments.what).substr(kByName.size()), options);

@@ -22,7 +22,7 @@ struct NetworkArguments {
   std::string what = {};
   // Of a network by name.
   int64_t batch = 1;
-  std::string layout = "nhwc";  // or "nchw"
+  std::string layout = {};  // "nhwc" or "nchw"; "": nhwc
   std::string dtype = "float32";
   int64_t sequence = 128;  // tokens, of language models
   uint64_t seed = 1;       // of the weights

@@ -42,8 +42,9 @@ StatusOr<DatabaseLock> DatabaseLock::Take(const std::string& database) {
       const int error = errno;
       if (error != EWOULDBLOCK) return ErrnoStatus(error, "cannot lock {}", path);
       return FailedPrecondition(
-          "the database {} is in use by the scheduler with process id {}; stop it, or choose "
-          "another file with --db",
+          "the database {} is in use by the scheduler with process id {}; its clients share it "
+          "with "
+          "--scheduler HOST:PORT; else stop it, or choose another file with --db",
           database, ReadPid(file.get()));
     }
     if (!StillThere(file.get(), path)) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "proto/trial.pb.h"
 
 namespace kiln::scheduler {
@@ -54,11 +55,14 @@ store::JobEnding StoredEnding(search::Ending ending) {
 StatusOr<std::string> RemarkOn(store::JobEnding ending, const v1::TuneOptions& options,
                                const store::TrialCounts& counts) {
   if (counts.total > 0 && counts.by_error[store::kNoError] == 0) {
-    return FailedPrecondition("none of the {} trials gave a correct program; most common: {}",
-                              counts.total, MostCommonError(counts));
+    return FailedPrecondition("{} gave a correct program; most common: {}",
+                              counts.total == 1
+                                  ? "not even the one trial"
+                                  : fmt::format("none of the {} trials", counts.total),
+                              MostCommonError(counts));
   }
   if (ending == store::JobEnding::kTrialsUsedUp) return std::string();
-  return fmt::format("{} of {} trials: {}", counts.total, options.trials(),
+  return fmt::format("{} of {}: {}", counts.total, Counted(options.trials(), "trial"),
                      WhyItEnded(ending, options));
 }
 

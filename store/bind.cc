@@ -20,8 +20,11 @@ StatusOr<BindResult> BindImported(Store& store, const Computation& computation,
     return OkStatus();
   }));
   if (fitting.empty() && result.unfit > 0) {
-    return FailedPrecondition("none of the {} records of {} fits this computation; {}",
-                              result.unfit, computation.key, result.first_unfit);
+    return FailedPrecondition("{} of {} fits this computation; {}",
+                              result.unfit == 1
+                                  ? "not even the one record"
+                                  : fmt::format("none of the {} records", result.unfit),
+                              computation.key, result.first_unfit);
   }
   KILN_RETURN_IF_ERROR(store.BindKey(computation));
   KILN_ASSIGN_OR_RETURN(result.bound, store.BindRecords(computation, fitting));

@@ -251,7 +251,7 @@ TEST(Bind, WhereNothingFitsNothingIsBound) {
   const Computation f = {.id = "id", .key = "[\"f\", 8]", .dag = "dag"};
   EXPECT_THAT(BindImported(*store, f, kSomeFit.fits),
               StatusIs(StatusCode::kFailedPrecondition,
-                       testing::HasSubstr("none of the 1 records of [\"f\", 8] fits this "
+                       testing::HasSubstr("not even the one record of [\"f\", 8] fits this "
                                           "computation; record 1: no schedule of dag")));
   EXPECT_EQ(*store->BoundTo(f.key), std::nullopt);
   // Before there are records it can only be believed.

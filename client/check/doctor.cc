@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/containment_table.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/listen.h"
 #include "base/thread_pool.h"
@@ -121,7 +122,7 @@ Finding DatabaseFile(const std::string& db) {
   if (!archive.ok()) return {"database", false, std::string(Message(archive.status()))};
   const auto jobs = (*archive)->Jobs(std::nullopt);
   if (!jobs.ok()) return {"database", false, std::string(Message(jobs.status()))};
-  return {"database", true, fmt::format("{}: {} jobs", db, jobs->size())};
+  return {"database", true, fmt::format("{}: {}", db, Counted(std::ssize(*jobs), "job"))};
 }
 
 // The rows that the database of this session has; a scheduler's are its own.
@@ -193,9 +194,10 @@ void AddScheduler(const Session& session, std::vector<Finding>& findings) {
     return std::count_if(jobs->begin(), jobs->end(),
                          [state](const v1::JobStatus& job) { return job.state() == state; });
   };
-  findings.push_back({"scheduler", true,
-                      fmt::format("{} answers: {} jobs, {} running, {} queued", session.scheduler,
-                                  jobs->size(), in(v1::RUNNING), in(v1::QUEUED))});
+  findings.push_back(
+      {"scheduler", true,
+       fmt::format("{} answers: {}, {} running, {} queued", session.scheduler,
+                   Counted(std::ssize(*jobs), "job"), in(v1::RUNNING), in(v1::QUEUED))});
   for (const v1::JobStatus& job : *jobs) {
     if (job.state() != v1::RUNNING || job.message().empty()) continue;
     findings.push_back({"job " + job.id(), false, job.message()});

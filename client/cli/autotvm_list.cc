@@ -69,11 +69,12 @@ std::string KnobsText(const AutotvmRecord& record) {
 }
 
 Table MakeTable() {
-  return Table({{"Template of autotvm", Table::kLeft, kLeastColumns},
-                {"Arguments", Table::kLeft, kLeastColumns},
-                {"Target", Table::kLeft, kLeastColumns},
+  constexpr int kMostLines = 4;
+  return Table({{"Template", Table::kLeft, 24, kMostLines},
+                {"Arguments", Table::kLeft, kLeastColumns, kMostLines},
+                {"Target", Table::kLeft, kLeastColumns, kMostLines},
                 {"Result", Table::kRight},
-                {"Configuration", Table::kRight},
+                {"Config", Table::kRight},
                 {"Measured"}});
 }
 
@@ -90,9 +91,9 @@ class AutotvmPrinter {
       return;
     }
     table_.AddRow({OneLine(record.task), AutotvmArguments(record.args),
-                   OneLine(ShortTarget(record.target)), Outcome(record),
+                   OneLine(BriefTarget(record.target)), Outcome(record),
                    fmt::format("{}", record.config_index),
-                   TimeText(static_cast<int64_t>(record.timestamp_s))});
+                   ShortTimeText(static_cast<int64_t>(record.timestamp_s))});
     constexpr size_t kPage = 1'000;
     if (table_.rows() == kPage) Flush();
   }
@@ -105,7 +106,7 @@ class AutotvmPrinter {
  private:
   void Flush() {
     if (after_others_) fmt::print("\n");
-    fmt::print("{}", table_.ToString(OutputColumns(STDOUT_FILENO)));
+    fmt::print("records of autotvm\n{}", table_.ToString(TerminalColumns(STDOUT_FILENO)));
     after_others_ = false;
     table_ = MakeTable();
   }

@@ -4,6 +4,7 @@
 
 #include <sstream>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "client/view/json.h"
@@ -61,12 +62,14 @@ StatusOr<v1::BindKeyReply> Bind(const Binding& binding, Archive& archive) {
   request.set_workload_key(binding.key);
   request.set_dag(dag::PrintDag(*binding.workload.dag));
   KILN_ASSIGN_OR_RETURN(const v1::BindKeyReply reply, archive.BindKey(request));
-  fmt::print(stderr, "{} stands for {} in {}: {} records bound\n", Printable(binding.key),
+  fmt::print(stderr, "{} stands for {} in {}: {} bound\n", Printable(binding.key),
              binding.workload.description, archive.Name(),
-             FormatCount(static_cast<int64_t>(reply.bound())));
-  if (reply.unfit() > 0) {
-    fmt::print(stderr, "{} records with this key do not fit and are left unbound; {}\n",
-               FormatCount(static_cast<int64_t>(reply.unfit())), Printable(reply.first_unfit()));
+             Counted(static_cast<int64_t>(reply.bound()), "record"));
+  const auto unfit = static_cast<int64_t>(reply.unfit());
+  if (unfit > 0) {
+    fmt::print(stderr, "{} with this key {} not fit and {} left unbound; {}\n",
+               Counted(unfit, "record"), unfit == 1 ? "does" : "do", IsOrAre(unfit),
+               Printable(reply.first_unfit()));
   }
   return reply;
 }

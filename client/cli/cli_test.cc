@@ -69,6 +69,25 @@ TEST_F(CliTest, HelpOfACommandIsItsFlags) {
   EXPECT_THAT(Refused({"help", "tnue"}), HasSubstr("did you mean tune?"));
 }
 
+TEST_F(CliTest, ACommandThatIsNotNamedIsAnsweredByTheHelp) {
+  EXPECT_EQ(KilnPrints({}), KilnPrints({"help"}));
+  EXPECT_EQ(KilnPrints({"records"}), KilnPrints({"help", "records"}));
+  EXPECT_EQ(KilnPrints({"model"}), KilnPrints({"help", "model"}));
+  EXPECT_THAT(Refused({"records", "exprot"}), HasSubstr("did you mean export?"));
+}
+
+TEST_F(CliTest, TheOptionsThatMatterStandFirst) {
+  const std::string help = KilnPrints({"help", "tune"});
+  size_t at = help.find("Most used:\n");
+  ASSERT_NE(at, std::string::npos);
+  for (const char* option : {"--args", "--target", "--trials", "--minutes", "--db"}) {
+    const size_t here = help.find(std::string("  ") + option, at);
+    EXPECT_NE(here, std::string::npos) << option;
+    at = here;
+  }
+  EXPECT_LT(at, help.find("--help")) << "before all others";
+}
+
 TEST_F(CliTest, HelpIsInPlainWordsAndFitsEightyColumns) {
   for (const Words& command : std::vector<Words>{{},
                                                  {"tune"},
@@ -111,7 +130,6 @@ TEST_F(CliTest, RangesAndTolerancesAreChecked) {
 }
 
 TEST_F(CliTest, WrongUsageNamesTheHelp) {
-  EXPECT_THAT(Refused({}), HasSubstr("kiln --help"));
   EXPECT_THAT(Refused({"tnue"}),
               AllOf(HasSubstr("no command 'tnue', did you mean tune?"), HasSubstr("kiln --help")));
   EXPECT_THAT(Refused({"xyzzy"}), HasSubstr("no command 'xyzzy'; there are: tune, submit"));
@@ -183,6 +201,102 @@ TEST_F(CliTest, NetworksThatThereAreNot) {
   EXPECT_THAT(Refused({"tasks", "matmul"}), HasSubstr("matmul is no network"));
 }
 
+TEST_F(CliTest, NetworksWithoutTheirPrefixAreGuessed) {
+  const std::string db = folder_.Join("kiln.db");
+  KilnPrints(
+      {"tune", "matmul", "--args", "8,8,8", "--target", "null", "--trials", "1", "--db", db});
+  for (const char* name : {"resnet-18", "resnet18", "ResNet-18", "resnet_18"}) {
+    EXPECT_THAT(RefusedTune({name, "--trials", "4"}), HasSubstr("did you mean network:resnet-18"));
+    EXPECT_THAT(Refused({"tasks", name}), HasSubstr("did you mean network:resnet-18"));
+    EXPECT_THAT(Refused({"compile", name, "--target", "llvm", "--db", folder_.Join("none.db")}),
+                HasSubstr("did you mean network:resnet-18"));
+    EXPECT_THAT(Refused({"best", name, "--db", db}), HasSubstr("did you mean network:resnet-18"));
+    EXPECT_THAT(Refused({"ops", name}), HasSubstr("did you mean network:resnet-18"));
+  }
+  EXPECT_THAT(RefusedTune({"bert"}), HasSubstr("network:bert-base"));
+  EXPECT_THAT(RefusedTune({"matmull", "--args", "8,8,8"}), HasSubstr("did you mean matmul"));
+}
+
+TEST_F(CliTest, ALayoutChoosesTheOperatorOrTheNetworks) {
+  const auto key = [](const Words& words) {
+    Words all = {"check"};
+    all.insert(all.end(), words.begin(), words.end());
+    all.emplace_back("--json");
+    return Json::parse(KilnPrints(all))["workload_key"];
+  };
+  const std::string args = "1,8,8,4,4,3,3,1,1";
+  const Json nhwc = key({"conv2d_nhwc", "--args", args});
+  EXPECT_EQ(key({"conv2d", "--args", args, "--layout", "NHWC"}), nhwc);
+  EXPECT_EQ(key({"conv2d", "--args", args, "--layout", "nhwc"}), nhwc);
+  EXPECT_EQ(key({"conv2d_nhwc", "--args", args, "--layout", "NHWC"}), nhwc);
+  EXPECT_EQ(key({"conv2d", "--args", args, "--layout", "NCHW"}), key({"conv2d", "--args", args}));
+  EXPECT_THAT(Refused({"check", "conv2d_nchw", "--args", args, "--layout", "NHWC"}),
+              HasSubstr("conv2d_nchw is NCHW; the operator of that layout is conv2d_nhwc"));
+  EXPECT_THAT(Refused({"check", "matmul", "--args", "8,8,8", "--layout", "NHWC"}),
+              HasSubstr("matmul has no layouts"));
+  EXPECT_THAT(Refused({"check", "conv2d", "--args", args, "--layout", "NWC"}),
+              HasSubstr("expected one of: NCHW, NHWC"));
+  const auto tasks = [](const std::string& layout) {
+    return KilnPrints({"tasks", "network:squeezenet_v1.1", "--layout", layout, "--json"});
+  };
+  EXPECT_EQ(tasks("NCHW"), tasks("nchw"));
+  EXPECT_EQ(RunKiln({"tasks", "network:squeezenet_v1.1", "--layout", "NWC"}).exit.code, 1);
+}
+
+TEST_F(CliTest, ScheduleOfANetworkNamesCompile) {
+  EXPECT_THAT(Refused({"schedule", "network:resnet-18"}),
+              HasSubstr("kiln compile network:resnet-18 makes a file of all of its kernels"));
+}
+
+TEST_F(CliTest, AnOperatorWithoutArgumentsListsItsBest) {
+  const std::string db = folder_.Join("kiln.db");
+  EXPECT_THAT(Refused({"best", "matmul", "--db", db}), HasSubstr("no database"));
+  for (const char* args : {"8,8,8", "16,8,8"}) {
+    KilnPrints({"tune", "matmul", "--args", args, "--target", "null", "--trials", "2", "--db", db});
+  }
+  const std::string best = KilnPrints({"best", "matmul", "--db", db});
+  EXPECT_THAT(best, AllOf(HasSubstr("matmul 8,8,8"), HasSubstr("matmul 16,8,8"),
+                          HasSubstr("best matmul --args ...")));
+  const std::string lines = KilnPrints({"best", "matmul", "--db", db, "--json"});
+  EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
+  EXPECT_THAT(Refused({"best", "softmax", "--db", db}),
+              AllOf(HasSubstr("no record of softmax"), HasSubstr("softmax takes ")));
+}
+
+TEST_F(CliTest, CompileTakesTheValuesOfParams) {
+  const std::string text =
+      File("scaled.te", "param N\ninput x: float32[N]\ny[i: N] = x[i] * 0.5\n");
+  const std::string file = folder_.Join("scaled.kiln"), db = folder_.Join("none.db");
+  KilnPrints({"compile", text, "--let", "N=24", "--target", "llvm", "--db", db, "-o", file});
+  EXPECT_THAT(KilnPrints({"run", file, "--random"}), HasSubstr("y: float32[24]"));
+  EXPECT_THAT(Refused({"compile", text, "--target", "llvm", "--db", db, "-o", file}),
+              HasSubstr("--let N="));
+  EXPECT_THAT(Refused({"compile", "network:mlp", "--let", "N=24", "--target", "llvm", "--db", db}),
+              HasSubstr("--let N=24: network:mlp is a network"));
+}
+
+TEST_F(CliTest, AUserWithoutAVariableHasTheNameOfHisAccount) {
+  const std::string db = folder_.Join("kiln.db");
+  SubprocessOptions options = KilnOptions({"tune", "matmul", "--args", "8,8,8", "--target", "null",
+                                           "--trials", "1", "--db", db, "--json"});
+  options.env.emplace_back("USER=");
+  const auto tuned = RunToEnd(std::move(options), {}, absl::Minutes(1));
+  ASSERT_OK(tuned);
+  const std::string job = JsonLines(tuned->output).at(0)["job"];
+  EXPECT_THAT(KilnPrints({"jobs", job, "--db", db}),
+              AllOf(HasSubstr("\nuser "), Not(HasSubstr("unknown"))));
+}
+
+TEST_F(CliTest, ProductsOfOtherResultsAreCalledOtherwise) {
+  const std::string db = folder_.Join("kiln.db");
+  const Words tune = {"tune",     "matmul", "--args",  "16,16,16", "--target", "null",
+                      "--trials", "1",      "--dtype", "float16",  "--db",     db};
+  Words wide = tune;
+  wide.insert(wide.end(), {"--out-dtype", "float32"});
+  EXPECT_THAT(KilnPrints(tune), HasSubstr("matmul 16,16,16 float16,"));
+  EXPECT_THAT(KilnPrints(wide), HasSubstr("matmul 16,16,16 float16 -> float32,"));
+}
+
 TEST_F(CliTest, TasksOfANetwork) {
   EXPECT_THAT(KilnPrints({"tasks", "network:mlp", "--target", "llvm"}),
               AllOf(HasSubstr("matmul 1,784 x 512,784 + add + relu"),
@@ -193,6 +307,30 @@ TEST_F(CliTest, TasksOfANetwork) {
               HasSubstr("input p0: float32[1, 784]"));
   const std::string file = File("net.graph", "input x: float32[4, 8]\ny = softmax(x)\noutput y\n");
   EXPECT_THAT(KilnPrints({"tasks", file}), HasSubstr("softmax 4,8"));
+}
+
+// Both number the rows alike, and say why they are more than the tasks.
+TEST_F(CliTest, TasksAndTuneShowTheSameRows) {
+  const auto tasks_of = [](const std::string& text) {
+    std::vector<std::string> rows;
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);) {
+      const size_t id = line.find_first_not_of(' ');
+      const bool is_row = id != std::string::npos && std::isdigit(line[id]) && id < 4 &&
+                          line.find(" rows, ") == std::string::npos;
+      if (is_row) rows.push_back(line.substr(id, line.find(' ', id) - id));
+    }
+    return rows;
+  };
+  const std::string tasks = KilnPrints({"tasks", "network:resnet-18", "--target", "llvm"});
+  const std::string preview =
+      KilnPrints({"tune", "network:resnet-18", "--target", "llvm", "--trials", "0"});
+  const std::string why = "39 rows, 15 of them another way to do the task above";
+  EXPECT_THAT(tasks, AllOf(HasSubstr("24 tasks, "), HasSubstr(why)));
+  EXPECT_THAT(preview, AllOf(HasSubstr("24 tasks, "), HasSubstr(why)));
+  EXPECT_THAT(tasks_of(tasks), testing::Contains("38"));
+  EXPECT_THAT(tasks_of(tasks), testing::Not(testing::Contains("39")));
+  EXPECT_THAT(tasks_of(preview), testing::Contains("38"));
 }
 
 TEST_F(CliTest, WeightsOfNetworksArePackedForCpusAndWhereItIsAsked) {
@@ -218,18 +356,22 @@ TEST_F(CliTest, ANetworkCompilesAndRuns) {
   const std::string file = folder_.Join("mlp.kiln"), array = folder_.Join("y.npy");
   const Words compile = {"compile", "network:mlp", "--target", "llvm",
                          "-o",      file,          "--db",     folder_.Join("none.db")};
-  EXPECT_THAT(KilnPrints(compile), AllOf(HasSubstr("4 kernels"), HasSubstr("never tuned 4"),
-                                         HasSubstr("take their weights packed")));
+  EXPECT_THAT(KilnPrints(compile),
+              AllOf(HasSubstr(", 4 kernels\n"), HasSubstr("4 kernels not tuned: their schedules"),
+                    HasSubstr("3 kernels that read their weights packed"),
+                    HasSubstr("(each in a place of its own they would take 3.09 KiB)"),
+                    Not(HasSubstr("without reuse"))));
   EXPECT_THAT(KilnPrints({"run", file, "--random", "--output", array}),
               HasSubstr("probabilities: float32[1, 10]"));
   EXPECT_TRUE(FileExists(array));
   EXPECT_THAT(KilnPrints({"bench", file, "--repeat", "3", "--min-repeat-ms", "1", "--profile"}),
-              AllOf(HasSubstr("median"), HasSubstr("kernels by themselves")));
+              AllOf(HasSubstr("median"), HasSubstr("all kernels, each run again and again:"),
+                    HasSubstr("all kernels, within runs of the network:")));
   EXPECT_THAT(KilnPrints({"verify", file, "--kernels"}),
               AllOf(HasSubstr("output probabilities"), HasSubstr("right"),
-                    HasSubstr("0 of 1 outputs wrong, 0 of 4 kernels")));
+                    HasSubstr("0 of 1 output wrong, 0 of 4 kernels")));
   EXPECT_THAT(KilnPrints({"verify", file, "--seed", "1", "--expect", array}),
-              HasSubstr("0 of 1 outputs wrong"));
+              HasSubstr("0 of 1 output wrong"));
   const RunResult other = RunKiln({"verify", file, "--seed", "2", "--expect", array});
   EXPECT_EQ(other.exit.code, 1);
   EXPECT_THAT(other.output, HasSubstr("WRONG: output probabilities: element"));
@@ -237,19 +379,20 @@ TEST_F(CliTest, ANetworkCompilesAndRuns) {
   EXPECT_THAT(Refused({"run", array}), HasSubstr(array));
   Words strict = compile;
   strict.emplace_back("--strict");
-  EXPECT_THAT(Refused(strict), HasSubstr("4 of 4 tasks were never tuned for llvm"));
+  EXPECT_THAT(Refused(strict), HasSubstr("4 of 4 tasks never tuned for llvm"));
 }
 
 TEST_F(CliTest, AnOperatorIsANetworkOfOneKernel) {
   const std::string file = folder_.Join("op.kiln"), db = folder_.Join("none.db");
   EXPECT_THAT(KilnPrints({"compile", "matmul", "--args", "32,48,16", "--epilogue", "relu",
                           "--target", "llvm", "--db", db, "-o", file}),
-              AllOf(HasSubstr("1 kernels"), HasSubstr("never tuned 1")));
+              AllOf(HasSubstr(", 1 kernel\n"), Not(HasSubstr("0 B")),
+                    HasSubstr("1 kernel not tuned: its schedule is chosen without measuring")));
   EXPECT_THAT(KilnPrints({"run", file, "--random"}), HasSubstr("float32[32, 48]"));
   EXPECT_THAT(KilnPrints({"verify", file, "--kernels"}),
-              HasSubstr("0 of 1 outputs wrong, 0 of 1 kernels"));
+              HasSubstr("0 of 1 output wrong, 0 of 1 kernel\n"));
   EXPECT_THAT(KilnPrints({"bench", file, "--repeat", "2", "--min-repeat-ms", "1"}),
-              HasSubstr("1 kernels"));
+              HasSubstr("1 kernel\n"));
   const std::string text = File("half.te", "input x: float32[8]\ny[i: 8] = x[i] * 0.5\n");
   KilnPrints({"compile", text, "--target", "llvm", "--db", db, "-o", file});
   EXPECT_THAT(KilnPrints({"run", file, "--random"}), HasSubstr("y: float32[8]"));
@@ -394,6 +537,33 @@ TEST_F(CliTest, TemplatesOfUsers) {
       HasSubstr("template batch_matmul, config "));
 }
 
+TEST_F(CliTest, TrialsOfATemplateHaveALineEachWithTheValuesOfItsKnobs) {
+  const std::string made =
+      File("mine.tmpl",
+           "template mine for cpu\nstage C = reduction()\ni, j = axes(C)\n"
+           "knob t = split(i, outputs=2)\nrequire t[1] <= 4\na, b = split(i, t)\n");
+  const auto tune = [&](const Words& more) {
+    Words words = {"tune",     "matmul", "--args",   "8,8,8", "--template", made,
+                   "--target", "null",   "--trials", "20",    "--policy",   "template.grid"};
+    words.insert(words.end(), more.begin(), more.end());
+    return KilnPrints(words);
+  };
+  const std::string db = folder_.Join("mine.db");
+  const std::string said = tune({"--db", db});
+  EXPECT_THAT(said, testing::ContainsRegex("trial +[0-9]+ +[0-9.]+ [mun]?s  current/best [0-9.e+]+/"
+                                           "[0-9.e+]+ GFLOP/s  [0-9]+/20  .* s  template mine, "
+                                           "config 1: t=\\[-1,2\\]"));
+  EXPECT_THAT(tune({"--db", folder_.Join("again.db"), "--explain"}),
+              AllOf(HasSubstr("template mine, config 2: t=[-1,4]"),
+                    HasSubstr("config 3: t=[-1,8]: line 5, column 1")));
+  std::string job = said.substr(said.find("job ") + 4);
+  job.resize(job.find(':'));
+  std::string found;
+  for (int trial = 0; trial < 4; ++trial)
+    found += KilnPrints({"best", fmt::format("{}/{}", job, trial), "--db", db});
+  EXPECT_THAT(found, HasSubstr("template mine, config 1: t=[-1,2]"));
+}
+
 TEST_F(CliTest, CheckPrintsTheCanonicalFormThatChecksAgain) {
   const std::string path = File("op.te", "input A:float32[4,8]\nB[i:4]=sum(k:8) A[i,k]*A[i,k]\n");
   const Json first = Json::parse(KilnPrints({"check", path, "--json"}));
@@ -442,10 +612,16 @@ TEST_F(CliTest, ShowsTheSketchesOfAnOperator) {
   // Of 4 in 4 levels and of 4 in 2, the innermost at most 64: 10 * 10 * 3.
   const Json small = sketches("matmul", "4,4,4", "llvm")[0];
   EXPECT_EQ(small["tile_sizes"], 300);
+  ASSERT_EQ(small["blanks"].size(), 3u);
+  EXPECT_EQ(small["blanks"][2], Json::parse(R"({"axis": "T_matmul_NN_k", "extent": 4, "lengths": 1,
+                                               "ways": 3, "values": [1, 2, 4]})"));
 
   const std::string text = KilnPrints({"show", "matmul", "--args", "64,64,64", "--sketches"});
-  EXPECT_THAT(text, AllOf(HasSubstr("sketch 0: "), HasSubstr("sketch 2: "),
-                          HasSubstr("factors=[?, ?, ?]"), HasSubstr("for k.1 (?)")));
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("sketch 0: 4 steps, 49,392 points"), HasSubstr("sketch 2: "),
+                    HasSubstr("T_matmul_NN_i: 64 = ? * ? * ? * ?  84 ways; 1, 2, 4, 8, 16, 32, 64"),
+                    HasSubstr("T_matmul_NN_k: 64 = ? * ?  7 ways; 1, 2, 4, 8, 16, 32, 64"),
+                    HasSubstr("factors=[?, ?, ?]"), HasSubstr("for k.1 (?)")));
   EXPECT_THAT(Refused({"show", "matmul", "--args", "64,64,64", "--sketches", "--target", "vax"}),
               HasSubstr("vax"));
 }

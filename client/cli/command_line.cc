@@ -64,7 +64,12 @@ class CommandLine {
   }
 
  private:
+  // `kiln` alone, or `kiln records`, asks what there is.
   int Refuse(const CLI::ParseError& error) {
+    if (BareCommand(app_, error) != nullptr) {
+      fmt::print("{}", app_.help());
+      return 0;
+    }
     fmt::print(stderr, "kiln: {}\n", Printable(UsageError(app_, error)));
     return kUsageExit;
   }

@@ -35,7 +35,8 @@ class CompiledRecordsTest : public testing::Test {
     const bool is_packed = record["dag"].get<std::string>().find("packed") != std::string::npos;
     what.emplace_back("--kernels");
     EXPECT_THAT(KilnPrints(Compile(what)),
-                AllOf(HasSubstr(is_packed ? "reused from another target or task 1; " : "tuned 1, "),
+                AllOf(HasSubstr(is_packed ? "1 kernel with the schedule of another target or task"
+                                          : "1 kernel tuned: "),
                       HasSubstr(" " + record["id"].get<std::string>() + " ")));
   }
 
@@ -46,7 +47,7 @@ class CompiledRecordsTest : public testing::Test {
 
 TEST_F(CompiledRecordsTest, ANetworkOneTaskOneTrialOneRecord) {
   EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"})),
-              HasSubstr("tuned 4, "));
+              HasSubstr("4 kernels tuned: "));
   const std::vector<Json> best = JsonLines(KilnPrints({"best", job_, "--db", db_, "--json"}));
   ASSERT_EQ(best.size(), 4u);
   for (size_t task : {0, 3}) {
@@ -55,18 +56,19 @@ TEST_F(CompiledRecordsTest, ANetworkOneTaskOneTrialOneRecord) {
     CompileTo(record, {job_ + "/" + std::to_string(record["trial"].get<int>())});
     CompileTo(record, {record["id"].get<std::string>()});
     EXPECT_THAT(KilnPrints({"verify", file_, "--kernels"}),
-                HasSubstr("0 of 1 outputs wrong, 0 of 1 kernels"));
+                HasSubstr("0 of 1 output wrong, 0 of 1 kernel"));
   }
 }
 
 TEST_F(CompiledRecordsTest, WeightsAreAsTheyWereTuned) {
   EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"})),
-              HasSubstr("tuned 4, "));
+              HasSubstr("4 kernels tuned: "));
   EXPECT_THAT(KilnPrints({"verify", file_, "--kernels"}),
-              HasSubstr("0 of 1 outputs wrong, 0 of 4 kernels"));
+              HasSubstr("0 of 1 output wrong, 0 of 4 kernels"));
   // Records with packed weights are none of computations that take them as they are.
   EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--layout-rewrite", "none"})),
-              AllOf(HasSubstr("tuned 1, "), HasSubstr("reused from another target or task 3")));
+              AllOf(HasSubstr("1 kernel tuned: "),
+                    HasSubstr("3 kernels with schedules of other targets or tasks")));
 }
 
 TEST_F(CompiledRecordsTest, WhatIsNotOneTaskIsRefused) {
@@ -75,7 +77,7 @@ TEST_F(CompiledRecordsTest, WhatIsNotOneTaskIsRefused) {
   EXPECT_THAT(several.error,
               AllOf(HasSubstr("has 4 tasks, choose one of them"), HasSubstr("--task 3  ")));
   EXPECT_THAT(RunKiln(Compile({job_, "--task", "4"})).error,
-              HasSubstr("has no task 4: its 4 tasks count from 0"));
+              HasSubstr("has no task 4: it has 4 tasks, counted from 0"));
   EXPECT_THAT(RunKiln(Compile({job_ + "/99"})).error, HasSubstr("has no trial 99"));
   EXPECT_THAT(RunKiln(Compile({"9999"})).error, HasSubstr("9999"));
   EXPECT_FALSE(FileExists(file_));

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "base/counted.h"
 #include "base/terminal.h"
 #include "base/units.h"
 
@@ -14,10 +15,10 @@ Status ConfirmDeletion(const DeletionCounts& planned, const std::string& place) 
   const std::string of_autotvm =
       planned.autotvm == 0 ? "" : fmt::format(" ({} of autotvm)", FormatCount(planned.autotvm));
   if (!IsTerminal(STDIN_FILENO)) {
-    return InvalidArgument("{} records of {}{} would be deleted: say --yes", planned.records, place,
-                           of_autotvm);
+    return InvalidArgument("{} of {}{} would be deleted: say --yes",
+                           Counted(planned.records, "record"), place, of_autotvm);
   }
-  fmt::print("delete {} records of {}{}? [y/N] ", FormatCount(planned.records), place, of_autotvm);
+  fmt::print("delete {} of {}{}? [y/N] ", Counted(planned.records, "record"), place, of_autotvm);
   std::fflush(stdout);
   char answer[16] = {};
   const bool answered = std::fgets(answer, sizeof(answer), stdin) != nullptr;
@@ -30,9 +31,9 @@ void PrintDeleted(const DeletionCounts& deleted, const Archive& archive, const S
     fmt::print("{{\"deleted\":{},\"autotvm\":{}}}\n", deleted.records, deleted.autotvm);
     return;
   }
-  fmt::print("{} records deleted from {}\n", FormatCount(deleted.records), archive.Name());
+  fmt::print("{} deleted from {}\n", Counted(deleted.records, "record"), archive.Name());
   if (deleted.autotvm == 0) return;
-  fmt::print("{} of them are records of autotvm\n", FormatCount(deleted.autotvm));
+  fmt::print("{} of them {} of autotvm\n", FormatCount(deleted.autotvm), IsOrAre(deleted.autotvm));
 }
 
 }  // namespace kiln::client

@@ -125,11 +125,25 @@ void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments) {
   command.add_option("--dtype", arguments.dtype, "type of the inputs")->capture_default_str();
   command.add_option("--out-dtype", arguments.out_dtype, "type of sums and results [as --dtype]");
   command.add_option("--epilogue", arguments.epilogue, "what follows it, for instance bias,relu");
+  AddLayout(command, arguments.layout);
+  AddLets(command, arguments.lets);
+}
+
+void AddLets(CLI::App& command, std::vector<std::string>& lets) {
   command
-      .add_option("--let", arguments.lets,
+      .add_option("--let", lets,
                   "the value of a param of a text file, for instance N=512; any number of them")
       ->type_name("NAME=NUMBER")
       ->allow_extra_args(false);
+}
+
+void AddLayout(CLI::App& command, std::string& layout) {
+  command
+      .add_option("--layout", layout,
+                  "of network:NAME: NHWC or NCHW [NHWC]; of conv2d and other operators that have "
+                  "several: which one")
+      ->transform(CLI::IsMember({"nhwc", "nchw", "nwc", "ncw", "ndhwc", "ncdhw"}, CLI::ignore_case))
+      ->type_name("LAYOUT");
 }
 
 void AddRecordSelection(CLI::App& command, RecordFilterFlags& filter) {
@@ -149,10 +163,6 @@ void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {
   constexpr char kGroup[] = "Networks";
   command.add_option("--batch", arguments.batch, "of network:NAME: images or texts at once")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
-      ->capture_default_str()
-      ->group(kGroup);
-  command.add_option("--layout", arguments.layout, "of network:NAME: nhwc or nchw")
-      ->check(CLI::IsMember({"nhwc", "nchw"}))
       ->capture_default_str()
       ->group(kGroup);
   command.add_option("--sequence", arguments.sequence, "of network:NAME: tokens of a text")

@@ -70,6 +70,12 @@ void AddKernelSpace(CLI::App& command, SubjectFlags& subject);
 // How an operator is given, but for its name.
 void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
 
+// The values of the params of a text file.
+void AddLets(CLI::App& command, std::vector<std::string>& lets);
+
+// Which of the layouts that there are: "nhwc", in small letters.
+void AddLayout(CLI::App& command, std::string& layout);
+
 // Which records are meant: what they are of, where and when they were measured.
 void AddRecordSelection(CLI::App& command, RecordFilterFlags& filter);
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/grpc_server.h"
+#include "base/usage.h"
 #include "client/cli/flag_table.h"
 #include "client/view/format.h"
 
@@ -61,6 +62,12 @@ StatusOr<int> JobFlagTable::RunTune() const {
   return Tune(job, cluster_, resume_, flag_table_.session(), stop);
 }
 
+// What, for what, how long, and where the records go.
+void JobFlagTable::MarkMostUsed(CLI::App& command, const char* place) {
+  for (const char* name : {"--args", "--target", "--trials", "--minutes", place})
+    command.get_option(name)->group(kMostUsed);
+}
+
 void JobFlagTable::AddTune(CLI::App& app) {
   CLI::App* tune = flag_table_.Add(
       app, "tune", "tune an operator and watch it; without --scheduler on this machine",
@@ -75,6 +82,7 @@ void JobFlagTable::AddTune(CLI::App& app) {
       ->default_str("last")
       ->type_name("JOB");
   AddCluster(*tune);
+  MarkMostUsed(*tune, "--db");
 }
 
 void JobFlagTable::AddSubmit(CLI::App& app) {
@@ -83,6 +91,7 @@ void JobFlagTable::AddSubmit(CLI::App& app) {
       Plain([this] { return SubmitCommand(options_.Job(), flag_table_.session()); }));
   options_.AddTo(*submit);
   flag_table_.AddPlace(*submit);
+  MarkMostUsed(*submit, "--scheduler");
 }
 
 // ---- calibrate ------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ class JobFlagTable {
   void AddWorkers(CLI::App& app);
   void AddCluster(CLI::App& tune);
   void AddFollow(CLI::App& command);
+  static void MarkMostUsed(CLI::App& command, const char* place);
 
   StatusOr<int> RunTune() const;
   StatusOr<int> RunCalibrate() const;

@@ -1,13 +1,16 @@
 #include "client/cli/job_preview.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include "base/counted.h"
 #include "base/terminal.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/sketches.h"
+#include "client/view/variant_groups.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/target/target.h"
@@ -43,7 +46,7 @@ StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
 }
 
 std::string NameOf(const v1::TaskSpec& task) {
-  return task.has_alternative_of() ? "or " + task.variant() : task.description();
+  return task.has_alternative_of() ? "  or " + task.variant() : task.description();
 }
 
 std::string JsonRow(int id, const v1::TaskSpec& task, const TaskFacts& facts) {
@@ -59,8 +62,9 @@ std::string JsonRow(int id, const v1::TaskSpec& task, const TaskFacts& facts) {
 }  // namespace
 
 StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
+  constexpr int kMostLines = 4;
   Table table({{"ID", Table::kRight},
-               {"Task"},
+               {"Task", Table::kLeft, 16, kMostLines},
                {"Weight", Table::kRight},
                {"GFLOP", Table::kRight},
                {"Arguments", Table::kRight},
@@ -78,10 +82,14 @@ StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
                   fmt::format("{}", facts.sketches), FormatSeconds(facts.untuned.predicted_s)});
   }
   if (json) return rows;
+  int groups = 0;
+  for (const v1::TaskSpec& task : spec.tasks()) groups += task.has_alternative_of() ? 0 : 1;
   return fmt::format(
-      "{}target {}, {:.4g} GFLOP by weight; nothing is tuned with --trials 0, and the times are "
-      "predictions (kiln schedule)\n",
-      table.ToString(), spec.tasks(0).target(), 1e-9 * flop_count);
+      "{}{}, {}\ntarget {}, {:.4g} GFLOP by weight\nnothing is tuned with --trials 0: the times "
+      "are "
+      "predictions, of schedules that are chosen without measuring\n",
+      table.ToString(TerminalColumns(STDOUT_FILENO)), Counted(groups, "task"),
+      RowsText(groups, spec.tasks_size()), spec.tasks(0).target(), 1e-9 * flop_count);
 }
 
 }  // namespace kiln::client

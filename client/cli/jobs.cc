@@ -77,10 +77,10 @@ StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::stri
   return failed;
 }
 
-// "TILE_I=8 TILE_J=32: ", the parameters of a kernel that a person wrote; "" of others.
-std::string OfKernel(const v1::Record& record) {
-  const std::string values = KernelValues(record.steps());
-  return values.empty() ? values : OneLine(values) + ": ";
+// "TILE_I=8 TILE_J=32: ", the parameters of a kernel or the knobs of a template; "" of others.
+std::string OfPoint(const v1::Record& record) {
+  const std::string configuration = ConfigurationOf(record);
+  return configuration.empty() ? configuration : configuration + ": ";
 }
 
 void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Session& session) {
@@ -92,7 +92,7 @@ void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Sessio
     const v1::Record& record = failed[i];
     const std::string line =
         fmt::format("  {}  {}: {}{}", TrialName(record), ErrorName(record.result().error()),
-                    OfKernel(record), FirstLine(record.result().message()));
+                    OfPoint(record), FirstLine(record.result().message()));
     fmt::print("{}\n    again: {}\n", columns > 0 ? Elide(line, columns) : line,
                session.Command("trial " + TrialName(record)));
   }
@@ -124,6 +124,11 @@ void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
   }
   if (job.tasks().empty()) return;
   fmt::print("\n{}", TaskTable(job, best));
+  for (const v1::Record& record : best) {
+    const std::string configuration = ConfigurationOf(record);
+    if (!configuration.empty())
+      fmt::print("best of task {}: {}\n", record.task_index(), configuration);
+  }
   for (const std::vector<int>& variants : VariantGroupsOf(job)) {
     const std::string variant = VariantText(job, variants);
     if (!variant.empty()) fmt::print("task {}: {}\n", variants[0], variant);
@@ -276,8 +281,14 @@ Status WorkersCommand(const std::string& tracker, const Session& session) {
   }
   const int columns = OutputColumns(STDOUT_FILENO);
   const std::string devices = DevicesText(reply);
-  fmt::print("tracker {}\n\nservers\n{}\nqueue\n{}{}{}", tracker, workers.ToString(columns),
-             queue.ToString(columns), devices.empty() ? "" : "\ndevices\n", devices);
+  if (workers.rows() == 0) {
+    fmt::print("tracker {}\n\nno workers: start kiln builder and kiln runner with --tracker {}\n",
+               tracker, tracker);
+  } else {
+    fmt::print("tracker {}\n\nservers\n{}", tracker, workers.ToString(columns));
+  }
+  if (queue.rows() > 0) fmt::print("\nqueue\n{}", queue.ToString(columns));
+  if (!devices.empty()) fmt::print("\ndevices\n{}", devices);
   return OkStatus();
 }
 

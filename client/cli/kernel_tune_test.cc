@@ -111,8 +111,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
 
   // ---- what was found
   const std::string job = events.front()["job"];
-  EXPECT_THAT(Prints({"best"}),
-              AllOf(HasSubstr(job + "/"), HasSubstr("product.c product, matmul 32,32,32")));
+  EXPECT_THAT(Prints({"best"}), AllOf(HasSubstr(job + "/"), HasSubstr("product.c product,")));
   const std::vector<Json>& worked = trials["NO_ERROR"];
   const auto right = std::find_if(worked.begin(), worked.end(),
                                   [](const Json& event) { return event.contains("parameters"); });
@@ -123,7 +122,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
                                                           12, "[1, 2, 4, 5, 8]")));
   const std::string best = Prints({"best", source_, "--space", space_});
   EXPECT_THAT(best,
-              AllOf(HasSubstr("product.c product, matmul 32,32,32"), HasSubstr(": KIND=0 ROWS="),
+              AllOf(HasSubstr("product.c product,"), HasSubstr(": KIND=0 ROWS="),
                     HasSubstr("  its source, with these values: "), HasSubstr(" --as c --db ")));
   EXPECT_THAT(Prints({"show", source_, "--space", space_, "--as", "c"}),
               AllOf(HasSubstr("#define KIND 0\n"), HasSubstr("void product(")));
@@ -133,7 +132,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
   EXPECT_THAT(Refusal({"choice", "pin", trial, "--db", db_}),
               HasSubstr("of a hand-written kernel, which has parameters and no schedule"));
   EXPECT_THAT(Prints({"records", "list", "--job", job}),
-              AllOf(HasSubstr("Configuration"), HasSubstr("KIND=0 ROWS=")));
+              AllOf(HasSubstr("\nrecord "), HasSubstr(": KIND=0 ROWS=")));
   EXPECT_THAT(Prints({"show", trial}),
               AllOf(HasSubstr("# kernel product\nKIND = 0\nROWS = "), HasSubstr("# called for ")));
   const std::string wrong = fmt::format("{}/{}", job, wrong_ones[0]["trial"].get<int>());
@@ -154,7 +153,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
   // ---- what has no place for it
   const RunResult exported = RunKiln({"records", "export", "--db", db_, "--errors"});
   EXPECT_TRUE(exported.exit.ok());
-  EXPECT_THAT(exported.error, HasSubstr("8 records left out: they are of hand-written kernels"));
+  EXPECT_THAT(exported.error, HasSubstr("8 records left out, of hand-written kernels"));
   EXPECT_THAT(Refusal({"show", trial, "--as", "loops", "--db", db_}),
               HasSubstr("a kernel that a person wrote in c has no loops form"));
   EXPECT_THAT(Refusal({"compile", trial, "-o", folder_.Join("x.kiln"), "--db", db_}),

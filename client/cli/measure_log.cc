@@ -17,6 +17,7 @@
 #include "base/packed_key.h"
 #include "base/shell_word.h"
 #include "base/terminal.h"
+#include "base/utf8.h"
 #include "client/cli/bindings.h"
 #include "client/cli/commands.h"
 #include "client/cli/computations.h"
@@ -136,9 +137,14 @@ class Items {
 StatusOr<std::vector<Item>> ReadLog(const std::string& path) {
   Items items;
   int64_t number = 0;
-  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) {
-    return items.Add({.number = ++number, .line = std::move(line)});
-  }));
+  std::string remark;
+  KILN_RETURN_IF_ERROR(VisitLog(
+      path,
+      [&](store::MeasureLogLine line) {
+        return items.Add({.number = ++number, .line = std::move(line)});
+      },
+      &remark));
+  if (!remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", path, Printable(remark));
   return items.Take();
 }
 

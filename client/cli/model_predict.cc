@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -74,8 +75,8 @@ std::string ScoreText(const v1::Prediction& prediction) {
 
 void Print(const v1::Prediction& prediction, const Subjected& subject,
            const costmodel::ModelInfo& info) {
-  fmt::print("predicted  {}, by {} of {} programs\n", ScoreText(prediction), KindText(info),
-             FormatCount(info.programs()));
+  fmt::print("predicted  {}, by {} of {}\n", ScoreText(prediction), KindText(info),
+             Counted(info.programs(), "program"));
   if (subject.record.has_value()) {
     const v1::Record& record = *subject.record;
     const bool worked = record.result().error() == v1::NO_ERROR;

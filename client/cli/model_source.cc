@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "base/counted.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "client/cli/bindings.h"
@@ -24,9 +25,11 @@ namespace {
 Status ImportLog(const std::string& path, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive.Import(lines));
+  if (const std::string remark = lines.VersionRemark(); !remark.empty())
+    fmt::print(stderr, "kiln: {}: {}\n", path, Printable(remark));
   if (reply.refused() > 0) {
-    fmt::print(stderr, "kiln: {}: {} lines were refused, the first is {}\n", path,
-               FormatCount(static_cast<int64_t>(reply.refused())),
+    fmt::print(stderr, "kiln: {}: {} refused, the first is {}\n", path,
+               Counted(static_cast<int64_t>(reply.refused()), "line"),
                reply.errors_size() > 0 ? Printable(reply.errors(0)) : "not known");
   }
   return OkStatus();

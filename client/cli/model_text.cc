@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/counted.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -43,17 +44,23 @@ std::string HeldOutText(const costmodel::ModelInfo& info) {
   if (!info.held_out.has_value()) return "nothing, so that nothing is known of how well it ranks";
   const costmodel::HeldOut& held_out = *info.held_out;
   int64_t programs = 0;
+  if (held_out.turns > 0 && held_out.tasks.empty())
+    return "nothing; how well it ranks is not known: no task has 5 programs that worked";
   for (const costmodel::TaskQuality& tested : held_out.tasks) programs += tested.task.programs;
-  return fmt::format("{} of the {}, seed {}: {} programs of {} tasks", Percent(held_out.share),
+  if (held_out.turns > 0) {
+    return fmt::format("nothing: each of {} was tested by a model of {} of the others, seed {}",
+                       Counted(programs, "program"), Percent(1 - held_out.share), info.seed);
+  }
+  return fmt::format("{} of the {}, seed {}: {} of {}", Percent(held_out.share),
                      held_out.by_computation ? "computations" : "records of each task", info.seed,
-                     FormatCount(programs), held_out.tasks.size());
+                     Counted(programs, "program"), Counted(std::ssize(held_out.tasks), "task"));
 }
 
 }  // namespace
 
 std::string LearnedText(const costmodel::ModelInfo& info) {
-  return fmt::format("{} programs of {} tasks, {} failed", FormatCount(info.programs()),
-                     info.tasks.size(), FormatCount(info.failed()));
+  return fmt::format("{} of {}, {} failed", Counted(info.programs(), "program"),
+                     Counted(std::ssize(info.tasks), "task"), FormatCount(info.failed()));
 }
 
 std::string QualityText(const costmodel::RankQuality& mean, int k) {
@@ -106,8 +113,8 @@ std::string ModelText(const std::string& label, const costmodel::ModelFile& file
   const costmodel::ModelInfo& info = file.info;
   std::string text = fmt::format("{}: {}, {}\n", label, KindText(info),
                                  FormatBytes(static_cast<int64_t>(file.model.size())));
-  text += fmt::format("trained    {}, on {}; {} records of {}, seed {}\n", TimeText(info.trained_s),
-                      LearnedText(info), FormatCount(info.records),
+  text += fmt::format("trained    {}, on {}; {} of {}, seed {}\n", TimeText(info.trained_s),
+                      LearnedText(info), Counted(info.records, "record"),
                       OneLine(fmt::to_string(fmt::join(info.sources, ", "))), info.seed);
   if (!info.parameters.empty()) {
     std::vector<std::string> parameters;

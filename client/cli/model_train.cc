@@ -2,9 +2,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "absl/time/time.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/terminal.h"
 #include "base/units.h"
+#include "client/cli/heartbeat.h"
 #include "client/cli/model_commands.h"
 #include "client/cli/model_source.h"
 #include "client/cli/model_text.h"
@@ -54,8 +57,21 @@ void PrintKept(const std::string& label, const costmodel::ModelInfo& info, uint6
                records, costmodel::PrintModelInfo(info));
     return;
   }
-  fmt::print("{}: as it was, of {} records; {} are not {:.0f}% more\n", label,
-             FormatCount(info.records), FormatCount(static_cast<int64_t>(records)), 100 * share);
+  fmt::print("{}: as it was, of {}; there are {} now, which is not {:.0f}% more\n", label,
+             Counted(info.records, "record"), FormatCount(static_cast<int64_t>(records)),
+             100 * share);
+}
+
+// A minute or more of silence would look as if it hung. On stderr, beside the result.
+StatusOr<Models::Trained> TrainAloud(const v1::TrainModelRequest& request, std::string_view source,
+                                     Models& models) {
+  constexpr absl::Duration kPeriod = absl::Seconds(5);
+  fmt::print(stderr, "kiln: learning from {}\n", source);
+  const Heartbeat heartbeat(kPeriod, [](absl::Duration since) {
+    fmt::print(stderr, "kiln: still learning, for {}\n",
+               FormatElapsed(absl::ToDoubleSeconds(since)));
+  });
+  return models.Train(request);
 }
 
 }  // namespace
@@ -82,7 +98,11 @@ Status TrainModelCommand(const TrainModelFlags& flags, const Session& session) {
   }
   KILN_ASSIGN_OR_RETURN(const auto models,
                         records.session.OpenModels(/*write=*/!flags.name.empty()));
-  KILN_ASSIGN_OR_RETURN(const Models::Trained trained, models->Train(request));
+  KILN_ASSIGN_OR_RETURN(const Models::Trained trained,
+                        TrainAloud(request,
+                                   records.folder.has_value() ? std::string("the logs")
+                                                              : "the records of " + models->Name(),
+                                   *models));
   if (!flags.output.empty()) KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.output, trained.file));
   KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, costmodel::ParseModelFile(trained.file));
   if (trained.reply.kept()) {
@@ -117,16 +137,17 @@ Status TestModelCommand(const TestModelFlags& flags, const Session& session) {
   const std::vector<v1::ModelQuality> tasks(reply.tasks().begin(), reply.tasks().end());
   fmt::print(stderr, "{}", session.json ? "" : LeftOutText(reply.left_out()));
   if (tasks.empty()) {
-    return NotFound("of {} records no task has {} programs that worked: nothing can be ranked",
-                    FormatCount(static_cast<int64_t>(reply.records())), costmodel::kFewestRanked);
+    return NotFound("of {} no task has {} programs that worked: nothing can be ranked",
+                    Counted(static_cast<int64_t>(reply.records()), "record"),
+                    costmodel::kFewestRanked);
   }
   if (session.json) {
     for (const v1::ModelQuality& task : tasks) fmt::print("{}\n", QualityJson(task));
     return OkStatus();
   }
   const int k = static_cast<int>(flags.records.k);
-  fmt::print("{}\nmean of {} tasks: {}\n", QualityTable(tasks, k, OutputColumns(STDOUT_FILENO)),
-             tasks.size(), QualityText(MeanQuality(tasks), k));
+  fmt::print("{}\nmean of {}: {}\n", QualityTable(tasks, k, OutputColumns(STDOUT_FILENO)),
+             Counted(std::ssize(tasks), "task"), QualityText(MeanQuality(tasks), k));
   return OkStatus();
 }
 

@@ -139,6 +139,20 @@ TEST_F(ModelsTest, IsTrainedAgainOnlyWhenThereAreEnoughMoreRecords) {
   EXPECT_THAT(Kiln(train), HasSubstr("as it was"));
 }
 
+TEST_F(ModelsTest, TenRecordsAreEnoughAndHowGoodItIsIsSaid) {
+  const std::string db = Path("ten.db"), model = Path("ten.kcm");
+  KilnPrints({"tune", "matmul", "--args", "64,64,64", "--target", "null", "--trials", "10",
+              "--policy", "sketch.random", "--db", db});
+  const RunResult result = RunKiln({"model", "train", "-o", model, "--db", db});
+  ASSERT_TRUE(result.exit.ok()) << result.error;
+  EXPECT_THAT(
+      result.output,
+      AllOf(HasSubstr("10 records of"), HasSubstr("was tested by a model of 80% of the others"),
+            HasSubstr("rank correlation"), HasSubstr("of pairs in the right")));
+  EXPECT_THAT(result.error, HasSubstr("kiln: learning from the records of " + db));
+  EXPECT_THAT(KilnPrints({"model", "test", model, "--db", db}), HasSubstr("rank correlation"));
+}
+
 TEST_F(ModelsTest, ASearchBeginsWithIt) {
   const Words tune = {"tune", "matmul",   "--args", "64,32,64",        "--target",
                       "null", "--trials", "16",     "--no-warm-start", "--json"};

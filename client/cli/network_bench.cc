@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "base/counted.h"
 #include "base/median.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -44,9 +45,15 @@ void PrintStatistics(const Statistics& s, const runtime::Executor& executor) {
   fmt::print("mean {}  median {}  max {}  min {}  std {}\n", FormatSeconds(s.mean),
              FormatSeconds(s.median), FormatSeconds(s.max), FormatSeconds(s.min),
              FormatSeconds(s.deviation));
-  fmt::print("{} kernels, by their records {}; memory {} of weights, {} between kernels, {} else\n",
-             network.kernels.size(), FormatSeconds(ExpectedOf(network)),
-             FormatBytes(memory.constants), FormatBytes(memory.arena), FormatBytes(memory.staging));
+  const double expected_s = ExpectedOf(network);
+  fmt::print("{}", Counted(std::ssize(network.kernels), "kernel"));
+  if (expected_s > 0)
+    fmt::print(": {} by {}", FormatSeconds(expected_s),
+               network.kernels.size() == 1 ? "its record" : "their records");
+  fmt::print(
+      "\nmemory: {} of weights, {} of results between kernels, {} of copies of inputs and "
+      "outputs\n",
+      FormatBytes(memory.constants), FormatBytes(memory.arena), FormatBytes(memory.staging));
 }
 
 struct Profile {
@@ -86,17 +93,21 @@ void PrintProfile(const runtime::Network& network, const Profile& profile, doubl
     row.emplace_back(runtime::SourceName(kernel.source));
     table.AddRow(row);
   }
-  fmt::print("\n{}kernels by themselves {}, the network {}: {} {}\n",
-             table.ToString(OutputColumns(STDOUT_FILENO)), FormatSeconds(sum),
-             FormatSeconds(median_s), FormatSeconds(std::abs(median_s - sum)),
-             median_s > sum ? "more" : "less, beside each other");
-  if (!in_network) return;
-  const double inside =
-      std::accumulate(profile.in_network_s.begin(), profile.in_network_s.end(), 0.0);
-  fmt::print(
-      "kernels within the network {}: what they take more there goes into caches that other "
-      "kernels have filled\n",
-      FormatSeconds(inside));
+  fmt::print("\n{}{:<42}{}\n", table.ToString(OutputColumns(STDOUT_FILENO)),
+             "all kernels, each run again and again:", FormatSeconds(sum));
+  if (in_network) {
+    const double inside =
+        std::accumulate(profile.in_network_s.begin(), profile.in_network_s.end(), 0.0);
+    fmt::print("{:<42}{}\n", "all kernels, within runs of the network:", FormatSeconds(inside));
+  }
+  fmt::print("{:<42}{}\n", "a run of the network:", FormatSeconds(median_s));
+  if (in_network) {
+    fmt::print(
+        "Within the network a kernel may be slower: other kernels ran in between, and its data are "
+        "no longer in the cache.\n");
+  } else if (median_s < sum) {
+    fmt::print("A run takes less than all kernels do, as some of them run beside each other.\n");
+  }
 }
 
 std::string BenchJson(const Statistics& s, const runtime::Network& network,

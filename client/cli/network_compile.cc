@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/cli/commands.h"
@@ -49,17 +50,50 @@ void PrintKernels(const CompiledNetwork& compiled) {
   fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
+// Lines for what there is; "" of a kernel alone, which needs neither.
+std::string MemoryText(const CompiledNetwork& compiled) {
+  std::string text;
+  if (compiled.network.constants_bytes > 0)
+    text += fmt::format("weights: {}\n", FormatBytes(compiled.network.constants_bytes));
+  const int64_t bytes = compiled.memory.arena_bytes, apart = compiled.memory.sum_bytes;
+  if (bytes > 0) {
+    text += fmt::format("memory for results between kernels: {}", FormatBytes(bytes));
+    if (apart > bytes)
+      text += fmt::format(" (each in a place of its own they would take {})", FormatBytes(apart));
+    text += "\n";
+  }
+  return text;
+}
+
+// A line for each kind of kernel that there is.
+std::string CoverageText(const Coverage& coverage) {
+  std::string text;
+  const auto add = [&](int count, std::string_view one, std::string_view several) {
+    if (count > 0)
+      text += fmt::format("{} {}\n", Counted(count, "kernel"), count == 1 ? one : several);
+  };
+  if (coverage.tuned > 0) {
+    text += fmt::format("{} tuned", Counted(coverage.tuned, "kernel"));
+    if (coverage.expected_s > 0)
+      text += fmt::format(": {} by {}", FormatSeconds(coverage.expected_s),
+                          coverage.tuned == 1 ? "its record" : "their records");
+    text += "\n";
+  }
+  add(coverage.reused, "with the schedule of another target or task, which was not measured here",
+      "with schedules of other targets or tasks, which were not measured here");
+  add(coverage.untuned, "not tuned: its schedule is chosen without measuring",
+      "not tuned: their schedules are chosen without measuring");
+  add(coverage.simple, "that adds nothing up, which is not tuned unless that is asked for",
+      "that add nothing up, which are not tuned unless that is asked for");
+  add(coverage.packed, "that reads its weights packed, in the order in which its loops need them",
+      "that read their weights packed, in the order in which their loops need them");
+  return text;
+}
+
 void PrintSummary(const CompiledNetwork& compiled, const std::string& path, int64_t bytes) {
-  const Coverage coverage = CoverageOf(compiled);
-  fmt::print("{}: {} kernels, {}: {} of weights, {} for what is between them ({} without reuse)\n",
-             path, compiled.coverage.size(), FormatBytes(bytes),
-             FormatBytes(compiled.network.constants_bytes),
-             FormatBytes(compiled.memory.arena_bytes), FormatBytes(compiled.memory.sum_bytes));
-  fmt::print("tuned {}, {} by the records; ", coverage.tuned, FormatSeconds(coverage.expected_s));
-  if (coverage.reused > 0) fmt::print("reused from another target or task {}; ", coverage.reused);
-  fmt::print("never tuned {}, and {} without sums", coverage.untuned, coverage.simple);
-  if (coverage.packed > 0) fmt::print("; {} take their weights packed", coverage.packed);
-  fmt::print("\n");
+  fmt::print("{}: {}, {}\n", path, FormatBytes(bytes),
+             Counted(std::ssize(compiled.coverage), "kernel"));
+  fmt::print("{}{}", MemoryText(compiled), CoverageText(CoverageOf(compiled)));
   for (const KernelCoverage& kernel : compiled.coverage) {
     if (!kernel.remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", kernel.name, kernel.remark);
   }
@@ -79,6 +113,10 @@ StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session&
   options.programs.strict = flags.strict;
   options.programs.seed = flags.seed;
   options.device = flags.device;
+  if (!flags.arguments.lets.empty()) {
+    return InvalidArgument("--let {}: {} is a network, expected a text file with a param",
+                           flags.arguments.lets[0], flags.network.what);
+  }
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.
   auto archive = session.OpenArchive();

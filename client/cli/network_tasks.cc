@@ -2,11 +2,14 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/cli/commands.h"
+#include "client/cli/operator_name.h"
 #include "client/network.h"
 #include "client/view/json.h"
+#include "client/view/variant_groups.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 
@@ -29,30 +32,34 @@ std::string TaskJson(const NetworkTuneTask& task) {
                      JsonString(task.description), task.is_simple, variants);
 }
 
-std::string FlopText(const dag::Dag& dag) {
+std::string MegaflopText(const dag::Dag& dag) {
   const double flops = dag.flop_count();
-  return flops < 0 ? "-" : FormatCount(static_cast<int64_t>(flops));
+  return flops < 0 ? "-" : fmt::format("{:.4g}", 1e-6 * flops);
 }
 
+// The rows that a job of these tasks has, with its numbers. In a pipe as wide as on a terminal.
 void PrintTable(const std::vector<NetworkTuneTask>& tasks) {
+  constexpr int kMostLines = 4;
   Table table({{"ID", Table::kRight},
                {"Weight", Table::kRight},
-               {"Task", Table::kLeft, 24},
-               {"FLOPs", Table::kRight},
-               {"Key", Table::kLeft, 12}});
+               {"Task", Table::kLeft, 24, kMostLines},
+               {"MFLOP", Table::kRight}});
   double flops = 0;
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    for (const TaskVariant& variant : tasks[i].variants) {
-      const bool first = &variant == &tasks[i].variants[0];
-      table.AddRow({first ? fmt::format("{}", i) : "",
-                    first ? fmt::format("{}", tasks[i].weight) : "",
-                    first ? tasks[i].description : fmt::format("  or {}", variant.name),
-                    FlopText(*variant.dag), dag::WorkloadKey(*variant.dag)});
+  int rows = 0;
+  for (const NetworkTuneTask& task : tasks) {
+    for (const TaskVariant& variant : task.variants) {
+      const bool first = &variant == &task.variants[0];
+      table.AddRow({fmt::format("{}", rows++), first ? fmt::format("{}", task.weight) : "",
+                    first ? task.description : fmt::format("  or {}", variant.name),
+                    MegaflopText(*variant.dag)});
     }
-    flops += tasks[i].weight * std::max(0.0, tasks[i].variants[0].dag->flop_count());
+    flops += task.weight * std::max(0.0, task.variants[0].dag->flop_count());
   }
-  fmt::print("{}{} tasks, {} FLOPs in all\n", table.ToString(OutputColumns(STDOUT_FILENO)),
-             tasks.size(), FormatCount(static_cast<int64_t>(flops)));
+  const auto count = static_cast<int>(tasks.size());
+  fmt::print("{}", table.ToString(TerminalColumns(STDOUT_FILENO)));
+  if (rows > count) fmt::print("{}\n", RowsText(count, rows));
+  fmt::print("{}, {} FLOPs in all\n", Counted(count, "task"),
+             FormatCount(static_cast<int64_t>(flops)));
 }
 
 void PrintDags(const std::vector<NetworkTuneTask>& tasks) {
@@ -69,8 +76,8 @@ void PrintDags(const std::vector<NetworkTuneTask>& tasks) {
 Status TasksCommand(const TasksFlags& flags, bool json) {
   if (!IsNetwork(flags.network.what)) {
     return InvalidArgument(
-        "{} is no network, expected network:NAME, a model (*.onnx) or a network's text (*.graph)",
-        flags.network.what);
+        "{} is no network, expected network:NAME, a model (*.onnx) or a network's text (*.graph){}",
+        flags.network.what, DidYouMeanNetwork(flags.network.what));
   }
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
   TaskSelection selection{.include_simple = flags.include_simple};

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/counted.h"
 #include "base/terminal.h"
 #include "client/check/verify_network.h"
 #include "client/cli/commands.h"
@@ -36,9 +37,10 @@ void PrintReport(const VerifyReport& report, const std::string& path) {
   AddRows("kernel", report.kernels, table);
   AddRows("output", report.outputs, table);
   fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
-  fmt::print("{}: {} of {} outputs wrong", path, Wrong(report.outputs), report.outputs.size());
+  fmt::print("{}: {} of {} wrong", path, Wrong(report.outputs),
+             Counted(std::ssize(report.outputs), "output"));
   if (!report.kernels.empty())
-    fmt::print(", {} of {} kernels", Wrong(report.kernels), report.kernels.size());
+    fmt::print(", {} of {}", Wrong(report.kernels), Counted(std::ssize(report.kernels), "kernel"));
   fmt::print("\n");
 }
 

@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "client/cli/compilation_target.h"
+#include "client/cli/operator_name.h"
 #include "client/cli/resolve.h"
 #include "client/compile/compile_operator.h"
 #include "client/network.h"
@@ -22,6 +23,7 @@ SubjectFlags SubjectOf(const CompileFlags& flags) {
   subject.what = flags.network.what;
   subject.arguments = flags.arguments;
   subject.arguments.dtype = flags.network.dtype;
+  subject.arguments.layout = flags.network.layout;
   subject.target = flags.target;
   subject.task = flags.task;
   return subject;
@@ -83,7 +85,8 @@ StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& s
   if (!workload.has_value()) {
     if (archive.status().code() == StatusCode::kNotFound) {
       return NotFound("{}; nor is it a job or a record: {}",
-                      Message(dag::FindOp(flags.network.what).status()), Message(archive.status()));
+                      Message(OperatorOf(flags.network.what, "").status()),
+                      Message(archive.status()));
     }
     KILN_RETURN_IF_ERROR(archive.status());
     return CompileRecordOf(flags, session, **archive);

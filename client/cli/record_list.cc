@@ -132,15 +132,14 @@ class ListPrinter {
     }
     std::vector<std::string> cells = {fmt::format("{}", record.id()),
                                       NameOf(record, names_),
-                                      OneLine(record.target()),
+                                      OneLine(BriefTarget(record.target())),
                                       Outcome(record),
                                       fmt::format("{}/{}", record.job_id(), record.trial()),
-                                      TimeText(record.result().timestamp_s()),
-                                      OneLine(record.result().device())};
+                                      ShortTimeText(record.result().timestamp_s())};
     if (with_distance_) cells.insert(cells.begin() + 3, fmt::format("{:g}", distance));
-    cells.push_back(ConfigurationOf(record));
-    with_configuration_ |= !cells.back().empty();
     rows_.push_back(std::move(cells));
+    if (const std::string configuration = ConfigurationOf(record); !configuration.empty())
+      configurations_ += fmt::format("record {}: {}\n", record.id(), configuration);
     constexpr size_t kPage = 1'000;
     if (rows_.size() == kPage) Flush();
   }
@@ -157,32 +156,29 @@ class ListPrinter {
   }
 
  private:
-  // Which configuration a record is, is said where one of the page is one.
   void Flush() {
+    constexpr int kMostLines = 3;
     std::vector<Table::Column> columns = {{"Record", Table::kRight},
-                                          {"Task", Table::kLeft, 24},
-                                          {"Target", Table::kLeft, 12},
-                                          {"Result", Table::kRight},
+                                          {"Task", Table::kLeft, 12, kMostLines},
+                                          {"Target", Table::kLeft, 10, kMostLines},
+                                          {"Result", Table::kRight, 9, kMostLines},
                                           {"Trial"},
-                                          {"Measured"},
-                                          {"Device", Table::kLeft, 8}};
+                                          {"Measured"}};
     if (with_distance_) columns.insert(columns.begin() + 3, {"Distance", Table::kRight});
-    if (with_configuration_) columns.push_back({"Configuration"});
     Table table(std::move(columns));
-    for (std::vector<std::string>& cells : rows_) {
-      if (!with_configuration_) cells.pop_back();
-      table.AddRow(std::move(cells));
-    }
-    fmt::print("{}", table.ToString());
+    for (std::vector<std::string>& cells : rows_) table.AddRow(std::move(cells));
+    // In a pipe too: --json has all of a record.
+    fmt::print("{}{}", table.ToString(TerminalColumns(STDOUT_FILENO)), configurations_);
     rows_.clear();
-    with_configuration_ = false;
+    configurations_.clear();
     printed_ = true;
   }
 
   const bool json_, with_distance_;
   const Names names_;
   std::vector<std::vector<std::string>> rows_;
-  bool with_configuration_ = false, printed_ = false;
+  std::string configurations_;  // of those of the page that are one
+  bool printed_ = false;
 };
 
 // The workload that distances are from: its keys, of all versions of TVM.

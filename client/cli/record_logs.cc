@@ -8,6 +8,7 @@
 #include <fstream>
 #include <optional>
 
+#include "base/counted.h"
 #include "base/file.h"
 #include "base/units.h"
 #include "base/utf8.h"
@@ -54,7 +55,7 @@ class Output {
   Status Finish() {
     if (!file_.has_value()) return OkStatus();
     KILN_RETURN_IF_ERROR(file_->Commit());
-    fmt::print(stderr, "{} records written to {}\n", FormatCount(lines_), path_);
+    fmt::print(stderr, "{} written to {}\n", Counted(lines_, "record"), path_);
     return OkStatus();
   }
 
@@ -105,21 +106,26 @@ class ForTvm {
     if (kernels_ > 0) {
       fmt::print(
           stderr,
-          "{} records left out: they are of hand-written kernels, which have parameters and no "
-          "steps (kiln records list, kiln show)\n",
-          FormatCount(kernels_));
+          "{} left out, of hand-written kernels, which have parameters and no steps (kiln records "
+          "list, kiln show)\n",
+          Counted(kernels_, "record"));
     }
     if (left_out_ == 0) return;
     fmt::print(stderr,
-               "{} records left out: they have steps that TVM does not know (docs/steps.md); "
-               "--extended writes them too\n",
-               FormatCount(left_out_));
+               "{} left out, with steps that TVM does not know (docs/steps.md); --extended writes "
+               "such records too\n",
+               Counted(left_out_, "record"));
   }
 
  private:
   const bool extended_;
   int64_t left_out_ = 0, kernels_ = 0;
 };
+
+// What is to be known of a log beside its records.
+void PrintRemark(const std::string& path, const std::string& remark) {
+  if (!remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", path, Printable(remark));
+}
 
 // ---- export ---------------------------------------------------------------------------------
 
@@ -167,11 +173,13 @@ Status ExportSchedules(const ExportFlags& flags, Archive& archive, ForTvm& for_t
 // What came of lines whose key is bound.
 void PrintBound(const v1::ImportRecordsReply& reply) {
   if (reply.fitting() + reply.unfit() == 0) return;
-  fmt::print(stderr, "{} lines fit what their key is bound to\n",
-             FormatCount(static_cast<int64_t>(reply.fitting())));
-  if (reply.unfit() == 0) return;
-  fmt::print(stderr, "{} lines do not fit it, and are imported unbound; {}\n",
-             FormatCount(static_cast<int64_t>(reply.unfit())), Printable(reply.first_unfit()));
+  const auto fitting = static_cast<int64_t>(reply.fitting());
+  const auto unfit = static_cast<int64_t>(reply.unfit());
+  fmt::print(stderr, "{} {} what {} key is bound to\n", Counted(fitting, "line"),
+             fitting == 1 ? "fits" : "fit", fitting == 1 ? "its" : "their");
+  if (unfit == 0) return;
+  fmt::print(stderr, "{} {} not fit it and {} imported unbound; {}\n", Counted(unfit, "line"),
+             unfit == 1 ? "does" : "do", IsOrAre(unfit), Printable(reply.first_unfit()));
 }
 
 // The lines that no import would take, as they are.
@@ -208,8 +216,8 @@ Status Merge(const std::string& path, Archive& archive, bool json) {
     return OkStatus();
   }
   fmt::print(
-      "{}: {} jobs, {} records{} merged into {}, {} were there already\n", path,
-      FormatCount(result.jobs), FormatCount(result.records),
+      "{}: {} and {}{} merged into {}; there already: {}\n", path, Counted(result.jobs, "job"),
+      Counted(result.records, "record"),
       result.autotvm > 0 ? fmt::format(" and {} of autotvm", FormatCount(result.autotvm)) : "",
       archive.Name(), FormatCount(result.duplicates));
   if (result.conflicts > 0) {
@@ -222,14 +230,15 @@ Status Merge(const std::string& path, Archive& archive, bool json) {
 void PrintImported(const std::string& path, const v1::ImportRecordsReply& reply,
                    const Archive& archive) {
   const auto count = [](uint64_t n) { return FormatCount(static_cast<int64_t>(n)); };
-  fmt::print("{} imported into {}, {} were there already, {} refused\n", count(reply.imported()),
+  fmt::print("{} imported into {}, {} there already, {} refused\n", count(reply.imported()),
              archive.Name(), count(reply.duplicates()), count(reply.refused()));
   if (reply.autotvm() > 0) {
-    fmt::print("{} of them are records of autotvm\n", count(reply.autotvm()));
+    fmt::print("{} of them {} of autotvm\n", count(reply.autotvm()),
+               IsOrAre(static_cast<int64_t>(reply.autotvm())));
   }
   if (reply.ignored() > 0) {
-    fmt::print(stderr, "{}: {} lines ignored: autotvm's version 0.1, which autotvm ignores too\n",
-               path, count(reply.ignored()));
+    fmt::print(stderr, "{}: {} ignored, of autotvm's version 0.1, which autotvm ignores too\n",
+               path, Counted(static_cast<int64_t>(reply.ignored()), "line"));
   }
 }
 
@@ -237,6 +246,7 @@ void PrintImported(const std::string& path, const v1::ImportRecordsReply& reply,
 StatusOr<int64_t> ImportOne(const std::string& path, Archive& archive, bool json) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive.Import(lines));
+  PrintRemark(path, lines.VersionRemark());
   if (json) {
     fmt::print("{}\n", JsonOf(reply));
   } else {
@@ -266,11 +276,16 @@ Status KeepAllRefusedLines(const ImportFlags& flags) {
 
 Status DistillLog(const std::string& path, ForTvm& for_tvm, Output& output) {
   store::LogDistiller distiller;
-  KILN_RETURN_IF_ERROR(VisitLog(path, [&](store::MeasureLogLine line) -> Status {
-    const StatusOr<bool> takes = for_tvm.Takes(line.steps_json);
-    KILN_RETURN_IF_ERROR(Annotate(takes.status(), path));
-    return *takes ? distiller.Add(std::move(line)) : OkStatus();
-  }));
+  std::string remark;
+  KILN_RETURN_IF_ERROR(VisitLog(
+      path,
+      [&](store::MeasureLogLine line) -> Status {
+        const StatusOr<bool> takes = for_tvm.Takes(line.steps_json);
+        KILN_RETURN_IF_ERROR(Annotate(takes.status(), path));
+        return *takes ? distiller.Add(std::move(line)) : OkStatus();
+      },
+      &remark));
+  PrintRemark(path, remark);
   for (const store::MeasureLogLine& line : distiller.Finish()) {
     KILN_RETURN_IF_ERROR(output.AddLine(store::PrintMeasureLogLine(line)));
   }
@@ -369,8 +384,8 @@ Status ImportCommand(const ImportFlags& flags, const Session& session) {
   }
   if (refused == 0) return OkStatus();
   return InvalidArgument(
-      "{}: {} lines were refused, the others are imported{}", where, FormatCount(refused),
-      flags.rejected.empty() ? "" : fmt::format("; they are in {}", flags.rejected));
+      "{}: {} refused, the others are imported{}", where, Counted(refused, "line"),
+      flags.rejected.empty() ? "" : fmt::format("; {} has what was refused", flags.rejected));
 }
 
 Status DistillCommand(const DistillFlags& flags, const Session& session) {

@@ -8,6 +8,7 @@
 #include <set>
 #include <string>
 
+#include "base/counted.h"
 #include "base/packed_key.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -87,9 +88,10 @@ void PrintTable(const ScheduleStats& stats) {
   fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
   if (stats.rewritten_layouts > 0) {
     fmt::print(
-        "{} records of logs were measured with inputs laid out for them; their latencies are no "
-        "comparison with others and left out of Best\n",
-        FormatCount(stats.rewritten_layouts));
+        "{} of logs measured with inputs laid out for the program: such latencies cannot be "
+        "compared "
+        "with others and are left out of Best\n",
+        Counted(stats.rewritten_layouts, "record"));
   }
 }
 

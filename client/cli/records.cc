@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -29,6 +30,7 @@
 #include "client/view/sketches.h"
 #include "client/view/summary.h"
 #include "client/view/variant_groups.h"
+#include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/handwritten/kernel_point.h"
@@ -181,6 +183,41 @@ std::string ConfigurationLines(const std::vector<v1::Record>& records, const Ses
   return lines;
 }
 
+bool IsOfSeveral(const std::vector<v1::Record>& records,
+                 const std::function<std::string(const v1::Record&)>& what) {
+  std::set<std::string> all;
+  for (const v1::Record& record : records) all.insert(what(record));
+  return all.size() > 1;
+}
+
+// Fits 80 columns, in a pipe too: the devices stand there where there are several, and the whole
+// target and the number of the record are what kiln show prints.
+std::string BestTable(const std::vector<v1::Record>& records, const Names& names) {
+  constexpr int kMostLines = 3;
+  const auto device = [](const v1::Record& record) { return OneLine(record.result().device()); };
+  const bool with_devices = IsOfSeveral(records, device);
+  std::vector<Table::Column> columns = {{"Trial"},
+                                        {"Task", Table::kLeft, kLeastColumns, kMostLines},
+                                        {"Latency", Table::kRight},
+                                        {"Speed", Table::kRight},
+                                        {"Target", Table::kLeft, kLeastColumns, kMostLines},
+                                        {"Error", Table::kRight}};
+  if (with_devices) columns.insert(columns.begin() + 5, {"Device", Table::kLeft, 6, kMostLines});
+  Table table(std::move(columns));
+  for (const v1::Record& record : records) {
+    const double cost_s = CostOf(record.result());
+    std::vector<std::string> cells = {TrialName(record),
+                                      NameOf(record, names),
+                                      LatencyCell(cost_s),
+                                      SpeedCell(record.flop_count(), cost_s),
+                                      OneLine(BriefTarget(record.target())),
+                                      ErrorCell(record.result())};
+    if (with_devices) cells.insert(cells.begin() + 5, device(record));
+    table.AddRow(std::move(cells));
+  }
+  return table.ToString(TerminalColumns(STDOUT_FILENO));
+}
+
 std::string OutcomeText(uint32_t error, const std::string& message, double cost_s) {
   if (error == v1::NO_ERROR) return FormatSeconds(cost_s);
   return fmt::format("{}: {}", ErrorName(error), message);
@@ -205,10 +242,55 @@ void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
   }
 }
 
+// "matmul" without arguments.
+bool IsOperatorAlone(const SubjectFlags& flags) {
+  return flags.arguments.op.empty() && flags.arguments.args.empty() && flags.record == 0 &&
+         !FileExists(flags.what) && dag::FindOp(flags.what).ok();
+}
+
+// The best records of all computations of an operator, as jobs call them.
+Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const dag::OpInfo* const op, dag::FindOp(flags.what));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  std::set<std::string> ids;
+  for (const v1::JobStatus& job : jobs) {
+    for (const v1::TaskStatus& task : job.tasks()) {
+      const std::string& description = task.spec().description();
+      const auto names = {flags.what, std::string(op->name)};
+      const bool is_one = std::ranges::any_of(
+          names, [&](const std::string& name) { return description.starts_with(name + " "); });
+      if (is_one && !task.workload_id().empty()) ids.insert(task.workload_id());
+    }
+  }
+  std::vector<v1::Record> records;
+  for (const std::string& id : ids) {
+    Subject subject;
+    subject.workload_id = id;
+    const StatusOr<std::vector<v1::Record>> best = BestOf(subject, flags, archive);
+    if (best.status().code() == StatusCode::kNotFound) continue;
+    KILN_RETURN_IF_ERROR(best.status());
+    records.insert(records.end(), best->begin(), best->end());
+  }
+  if (records.empty()) {
+    return NotFound("{} has no record of {}{}; {}", archive.Name(), flags.what,
+                    flags.target.empty() ? "" : " for target " + flags.target, dag::Signature(*op));
+  }
+  if (session.json) {
+    for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
+    return OkStatus();
+  }
+  for (v1::Record& record : records) MakePrintable(record);
+  fmt::print("{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)),
+             UncheckedLines(records), RewrittenLines(records),
+             session.Command(fmt::format("best {} --args ...", flags.what)));
+  return OkStatus();
+}
+
 }  // namespace
 
 Status BestCommand(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  if (IsOperatorAlone(flags)) return BestOfOperator(flags, session, *archive);
   const StatusOr<Subject> resolved = Resolve(flags, *archive);
   if (resolved.status().code() == StatusCode::kNotFound && !flags.what.empty()) {
     // It may be a template of autotvm's logs.
@@ -233,24 +315,8 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   }
   for (v1::Record& record : records) MakePrintable(record);
   const Names names = NamesOf(jobs);
-  Table table({{"Trial"},
-               {"Task", Table::kLeft, kLeastColumns},
-               {"Latency", Table::kRight},
-               {"Speed", Table::kRight},
-               {"Target", Table::kLeft, kLeastColumns},
-               {"Largest error", Table::kRight},
-               {"Record", Table::kRight},
-               {"Device"}});
-  for (const v1::Record& record : records) {
-    const double cost_s = CostOf(record.result());
-    table.AddRow({TrialName(record), NameOf(record, names), LatencyCell(cost_s),
-                  SpeedCell(record.flop_count(), cost_s), OneLine(ShortTarget(record.target())),
-                  ErrorCell(record.result()), fmt::format("{}", record.id()),
-                  OneLine(record.result().device())});
-  }
-  fmt::print("{}{}{}{}", table.ToString(OutputColumns(STDOUT_FILENO)),
-             ConfigurationLines(records, session), UncheckedLines(records),
-             RewrittenLines(records));
+  fmt::print("{}{}{}{}", BestTable(records, names), ConfigurationLines(records, session),
+             UncheckedLines(records), RewrittenLines(records));
   if (several) {
     fmt::print("{} computations have this key:\n", computations.size());
     for (const NamedComputation& computation : computations) {

@@ -5,9 +5,10 @@
 #include <map>
 #include <utility>
 
-#include "base/closest_names.h"
+#include "base/counted.h"
 #include "base/file.h"
 #include "client/cli/kernel_source.h"
+#include "client/cli/operator_name.h"
 #include "client/network.h"
 #include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
@@ -53,10 +54,8 @@ StatusOr<Subject> JobOrRecord(const std::string& what, Archive& archive) {
     KILN_ASSIGN_OR_RETURN(subject.record, archive.GetRecord(*id));
     return subject;
   }
-  std::vector<std::string> names;
-  for (const dag::OpInfo& op : dag::AllOps()) names.push_back(op.name);
   return NotFound("'{}' is no job of {}, no operator and no workload key{}", what, archive.Name(),
-                  DidYouMean(what, names));
+                  DidYouMeanOperator(what));
 }
 
 // The records of a job, one for each task.
@@ -202,8 +201,8 @@ StatusOr<std::vector<v1::Record>> BestConfigurations(const std::vector<v1::Recor
 Status CheckTask(const std::string& job_id, int task, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(job_id));
   if (task < job.tasks_size()) return OkStatus();
-  return NotFound("job {} has no task {}: its {} tasks count from 0", job_id, task,
-                  job.tasks_size());
+  return NotFound("job {} has no task {}: it has {}, counted from 0", job_id, task,
+                  Counted(job.tasks_size(), "task"));
 }
 
 }  // namespace
@@ -270,8 +269,8 @@ StatusOr<v1::Record> FindTrial(const NamedTrial& trial, Archive& archive) {
     return OkStatus();
   }));
   if (found.has_value()) return *std::move(found);
-  return NotFound("job {} has no trial {}: its {} trials count from 0", trial.job_id, trial.number,
-                  job.trials_done());
+  return NotFound("job {} has no trial {}: it has {}, counted from 0", trial.job_id, trial.number,
+                  Counted(job.trials_done(), "trial"));
 }
 
 StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFlags& flags,

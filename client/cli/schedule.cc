@@ -3,15 +3,19 @@
 
 #include <cstdio>
 
+#include "base/counted.h"
+#include "base/shell_word.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
 #include "base/utf8.h"
 #include "client/cli/commands.h"
 #include "client/cli/compilation_target.h"
 #include "client/compile/compile_operator.h"
+#include "client/network.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/render.h"
+#include "client/view/sketches.h"
 #include "compiler/dag/workload_key.h"
 #include "device/calibration.h"
 #include "search/choice/choice.h"
@@ -22,16 +26,26 @@
 namespace kiln::client {
 namespace {
 
+constexpr double kHardlySlower = 0.95;  // than after tuning
+
 struct Unmeasured {
   Workload workload;
   target::Target target;
   search::UnmeasuredChoice choice;
   std::string_view operator_class;
   std::optional<search::ExpectedSpeed> expected;
+  std::string blanks;  // of its sketch, with the values that they have
 };
 
 StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) {
   Unmeasured chosen;
+  if (IsNetwork(flags.arguments.op)) {
+    return InvalidArgument(
+        "{} is a network, and kiln schedule is of one computation: kiln compile {} makes a file of "
+        "all of its kernels, and where there are no records it chooses their schedules without "
+        "measuring",
+        flags.arguments.op, ShellWord(flags.arguments.op));
+  }
   KILN_ASSIGN_OR_RETURN(chosen.workload, LoadWorkload(flags.arguments));
   KILN_ASSIGN_OR_RETURN(chosen.target, CompilationTarget(flags.target, session));
   const dag::DagPtr& dag = chosen.workload.dag;
@@ -44,28 +58,34 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
   const search::OperatorClass kind = search::ClassOf(*dag);
   chosen.operator_class = search::OperatorClassName(kind);
   chosen.expected = search::ExpectedSpeedOf(chosen.target, kind);
+  KILN_ASSIGN_OR_RETURN(chosen.blanks,
+                        FilledBlanks(task, chosen.choice.steps, chosen.choice.origin));
   return chosen;
 }
 
 std::string ExpectedLine(const Unmeasured& chosen) {
-  if (!chosen.expected) {
-    return "what share of the speed after tuning it has was not measured on such devices";
-  }
+  if (!chosen.expected) return "How much faster tuning makes it was not measured on such devices.";
   const search::ExpectedSpeed& e = *chosen.expected;
   return fmt::format(
-      "it has about {:.2f} of the speed after {} trials of tuning: nine in ten of {} such "
-      "workloads had {:.2f} or more, on {}",
-      e.middle, e.trials, e.workloads, e.low, e.device);
+      "Tuning with {} makes it {}, seldom more than {:.1f} times as fast (so it was with {} of "
+      "this "
+      "kind on {}).",
+      Counted(e.trials, "trial"),
+      e.middle > kHardlySlower ? "hardly faster in most cases"
+                               : fmt::format("about {:.1f} times as fast", 1 / e.middle),
+      1 / e.low, Counted(e.workloads, "workload"), e.device);
 }
 
 std::string Heading(const Unmeasured& chosen) {
   const search::UnmeasuredChoice& choice = chosen.choice;
   return fmt::format(
-      "{}, {}, for {}\n{}: the best of {} by the analytic model, {} predicted; chosen in {:.0f} ms "
-      "of one core, nothing measured\n{}\n\n",
+      "{}, {}, for {}\n"
+      "Nothing was measured: of {} this one is the fastest by the analytic model, {} predicted "
+      "({}; chosen in {:.0f} ms).\n{}\n{}\n",
       OneLine(chosen.workload.description), chosen.operator_class,
-      target::PrintTarget(chosen.target), choice.origin, choice.looked_at,
-      FormatSeconds(choice.predicted_s), 1e3 * choice.cpu_s, ExpectedLine(chosen));
+      target::PrintTarget(chosen.target), Counted(choice.looked_at, "schedule"),
+      FormatSeconds(choice.predicted_s), choice.origin, 1e3 * choice.cpu_s, ExpectedLine(chosen),
+      chosen.blanks);
 }
 
 std::string ToJson(const Unmeasured& chosen, const std::string& form, const std::string& text) {

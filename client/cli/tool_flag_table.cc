@@ -72,6 +72,7 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
                    "network:NAME (docs/zoo.md), a model (*.onnx) or a network's text (*.graph)")
       ->required();
   AddNetworkArguments(*tasks, tasks_.network);
+  AddLayout(*tasks, tasks_.network.layout);
   tasks->add_option("--dtype", tasks_.network.dtype, "of network:NAME: type of its floats")
       ->capture_default_str();
   tasks->add_option("--target", tasks_.target, "what it is for: cuda or llvm")
@@ -129,6 +130,7 @@ void ToolFlagTable::AddCompile(CLI::App& app) {
                    "(JOB/N), the number of a record")
       ->required();
   AddNetworkArguments(*compile, compile_.network);
+  AddLayout(*compile, compile_.network.layout);
   compile->add_option("--args", compile_.arguments.args, "of an operator, for instance 512,512,512")
       ->type_name("N,N,...");
   compile
@@ -139,6 +141,7 @@ void ToolFlagTable::AddCompile(CLI::App& app) {
                       "of an operator: type of sums and results [as --dtype]");
   compile->add_option("--epilogue", compile_.arguments.epilogue,
                       "of an operator: what follows it, for instance bias,relu");
+  AddLets(*compile, compile_.arguments.lets);
   compile->add_option("--task", compile_.task, "of a job that has several tasks: which one")
       ->check(CLI::NonNegativeNumber);
   compile->add_option("-o,--output", compile_.output, "the file")

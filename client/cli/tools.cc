@@ -3,10 +3,13 @@
 #include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/check/doctor.h"
 #include "client/cli/commands.h"
+#include "client/cli/operator_name.h"
 #include "client/cli/version.h"
 #include "client/view/json.h"
 #include "compiler/dag/ops/registry.h"
@@ -50,10 +53,41 @@ void PrintOp(const dag::OpInfo& op) {
   fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
+// A line, or more where it is longer than the terminal is wide; the next ones are indented so.
+void PrintWrapped(const std::string& text, int indent) {
+  Table table({{"", Table::kLeft, 1, 100}});
+  table.AddRow({text});
+  const int columns = std::max(40, TerminalColumns(STDOUT_FILENO)) - indent;
+  const std::vector<std::string> lines = table.Lines(columns);
+  for (size_t i = 2; i < lines.size(); ++i)
+    fmt::print("{}{}\n", std::string(i == 2 ? 0 : static_cast<size_t>(indent), ' '), lines[i]);
+}
+
+// By family: each operator with its arguments, and below what it computes.
+void PrintOps() {
+  std::string_view family;
+  for (const dag::OpInfo& op : dag::AllOps()) {
+    if (op.family != family) fmt::print("{}{}\n", family.empty() ? "" : "\n", op.family);
+    family = op.family;
+    fmt::print("  ");
+    PrintWrapped(fmt::format("{}  --args {}", op.name, Arguments(op)), 8);
+    fmt::print("      ");
+    PrintWrapped(op.doc, 8);
+  }
+  fmt::print("\n");
+  PrintWrapped(fmt::format("--epilogue: {}", fmt::join(dag::EpilogueNames(), ", ")), 2);
+  PrintWrapped(
+      "--dtype: float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, float64, int8, int32, "
+      "int64",
+      2);
+  fmt::print("parameters of one: kiln ops OPERATOR\n");
+}
+
 }  // namespace
 
 Status OpsCommand(const std::string& name, bool json) {
   if (!name.empty()) {
+    KILN_RETURN_IF_ERROR(OperatorOf(name, "").status());
     KILN_ASSIGN_OR_RETURN(const dag::OpInfo* op, dag::FindOp(name));
     if (json) {
       fmt::print("{}\n", OpJson(*op));
@@ -62,24 +96,11 @@ Status OpsCommand(const std::string& name, bool json) {
     }
     return OkStatus();
   }
-  Table table({{"Operator", Table::kLeft, 12},
-               {"Family"},
-               {"--args", Table::kLeft, 12},
-               {"Meaning", Table::kLeft, 12}});
-  for (const dag::OpInfo& op : dag::AllOps()) {
-    if (json) {
-      fmt::print("{}\n", OpJson(op));
-    } else {
-      table.AddRow({op.name, op.family, Arguments(op), op.doc});
-    }
+  if (json) {
+    for (const dag::OpInfo& op : dag::AllOps()) fmt::print("{}\n", OpJson(op));
+    return OkStatus();
   }
-  if (json) return OkStatus();
-  fmt::print(
-      "{}\n--epilogue: {}\n--dtype: float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
-      "float64, int8, "
-      "int32, int64\n"
-      "parameters of one: kiln ops OPERATOR\n",
-      table.ToString(OutputColumns(STDOUT_FILENO)), fmt::join(dag::EpilogueNames(), ", "));
+  PrintOps();
   return OkStatus();
 }
 

@@ -1,10 +1,14 @@
 // kiln tune, watch, submit: jobs from the command line to their end.
 #include <fmt/ranges.h>
+#include <pwd.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstdlib>
 
+#include "base/counted.h"
 #include "base/utf8.h"
 #include "client/cli/commands.h"
 #include "client/cli/follow.h"
@@ -24,6 +28,7 @@
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
+#include "client/view/variant_groups.h"
 #include "compiler/dag/text.h"
 #include "compiler/target/target.h"
 #include "costmodel/model_file.h"
@@ -57,8 +62,14 @@ Status AddFault(std::string_view text, v1::TuneOptions& options) {
 }
 
 std::string UserName() {
-  const char* user = std::getenv("USER");
-  return user != nullptr && *user != '\0' ? user : "unknown";
+  const char* const variable = std::getenv("USER");
+  if (variable != nullptr && *variable != '\0') return variable;
+  // Containers and services set no variable.
+  std::array<char, 4096> buffer;
+  passwd entry, *found = nullptr;
+  const bool known =
+      getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
+  return known ? found->pw_name : fmt::format("user {}", geteuid());
 }
 
 Status NothingFound(const v1::JobStatus& job, const Session& session) {
@@ -77,7 +88,7 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
     fmt::print("{}\n", EndEvent(job, best));
   } else {
     for (v1::Record& record : best) MakePrintable(record);
-    fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session));
+    fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session, /*with_loops=*/!quiet));
     // What its user waits for is what it fitted.
     if (job.spec().options().calibrate() && job.state() == v1::SUCCEEDED)
       fmt::print("\n{}\n", Printable(job.message()));
@@ -85,10 +96,11 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   std::fflush(stdout);
   if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
   if (followed.interrupted || job.state() == v1::CANCELLED) {
-    fmt::print(stderr,
-               "kiln: job {} was cancelled after {} trials; their records are kept, {} goes "
-               "on with it\n",
-               job.id(), job.trials_done(), session.Command("tune --resume " + job.id()));
+    fmt::print(
+        stderr,
+        "kiln: job {} was cancelled after {}; what was measured is kept, {} goes on with it\n",
+        job.id(), Counted(job.trials_done(), "trial"),
+        session.Command("tune --resume " + job.id()));
     return kInterruptedExit;
   }
   const bool known = std::any_of(job.tasks().begin(), job.tasks().end(),
@@ -101,8 +113,8 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
 
 // `followed` was interrupted and runs on, since it is not ours.
 int LeftRunning(const Followed& followed, const std::string& job_id, const Session& session) {
-  fmt::print(stderr, "kiln: job {} goes on ({} trials done); {} shows it, {} ends it\n", job_id,
-             followed.job.trials_done(), session.Command("watch " + job_id),
+  fmt::print(stderr, "kiln: job {} goes on ({} done); {} shows it, {} ends it\n", job_id,
+             Counted(followed.job.trials_done(), "trial"), session.Command("watch " + job_id),
              session.Command("cancel " + job_id));
   return kInterruptedExit;
 }
@@ -115,7 +127,9 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
   } else {
     int groups = 0;
     for (const v1::TaskSpec& task : spec.tasks()) groups += task.has_alternative_of() ? 0 : 1;
-    std::string more = groups > 1 ? fmt::format(" and {} more", groups - 1) : "";
+    std::string more = groups > 1 ? fmt::format(" and {}", Counted(groups - 1, "more task")) : "";
+    if (groups > 1 && spec.tasks_size() > groups)
+      more += fmt::format(" ({})", RowsText(groups, spec.tasks_size()));
     if (groups == 1) {
       for (int i = 1; i < spec.tasks_size(); ++i) more += " or " + spec.tasks(i).variant();
     }
@@ -175,11 +189,12 @@ void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const S
   if (!jobs.ok()) return;
   for (const v1::JobStatus& job : *jobs) {
     if (IsFinal(job.state()) || job.id() == own) continue;
-    fmt::print(stderr,
-               "kiln: job {} of an earlier run is unfinished ({} of {} trials) and is left alone; "
-               "{} goes on with it, {} drops it\n",
-               job.id(), job.trials_done(), job.spec().options().trials(),
-               session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
+    fmt::print(
+        stderr,
+        "kiln: job {} of an earlier run is unfinished ({} of {}) and is left alone; {} goes on "
+        "with it, {} drops it\n",
+        job.id(), job.trials_done(), Counted(job.spec().options().trials(), "trial"),
+        session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
   }
 }
 
@@ -285,8 +300,8 @@ StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
     tasks.push_back({.arguments = {.op = more, .lets = flags.arguments.lets}});
   }
   if (flags.weights.size() > tasks.size()) {
-    return InvalidArgument("--weights has {} numbers for {} tasks", flags.weights.size(),
-                           tasks.size());
+    return InvalidArgument("--weights has {} for {}", Counted(std::ssize(flags.weights), "number"),
+                           Counted(std::ssize(tasks), "task"));
   }
   for (size_t i = 0; i < flags.weights.size(); ++i) tasks[i].weight = flags.weights[i];
   return tasks;
@@ -365,6 +380,7 @@ StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
   }
   NetworkArguments arguments = flags.network;
   arguments.what = flags.arguments.op;
+  arguments.layout = flags.arguments.layout;
   arguments.dtype = flags.arguments.dtype;
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(arguments));
   TaskSelection selection{.include_simple = flags.include_simple};

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "client/cli/operator_name.h"
 #include "client/network.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
@@ -34,13 +35,19 @@ StatusOr<dag::OpOptions> OptionsOf(const WorkloadArguments& arguments) {
   return options;
 }
 
+// "float16 -> float32" where the result is of another type than the operator's own choice.
+std::string TypesText(const WorkloadArguments& arguments, const dag::OpOptions& options) {
+  const bool is_plain = !options.out_dtype || *options.out_dtype == dag::ResultType(options.dtype);
+  if (is_plain) return arguments.dtype == "float32" ? "" : " " + arguments.dtype;
+  return fmt::format(" {} -> {}", arguments.dtype, ir::TypeName(*options.out_dtype));
+}
+
 StatusOr<Workload> LoadOperator(const WorkloadArguments& arguments) {
-  KILN_RETURN_IF_ERROR(dag::FindOp(arguments.op).status());
+  KILN_ASSIGN_OR_RETURN(const std::string op, OperatorOf(arguments.op, arguments.layout));
   KILN_ASSIGN_OR_RETURN(const dag::OpOptions options, OptionsOf(arguments));
   Workload workload;
-  KILN_ASSIGN_OR_RETURN(workload.dag, dag::BuildOp(arguments.op, arguments.args, options));
-  workload.description = arguments.op + " " + arguments.args;
-  if (arguments.dtype != "float32") workload.description += " " + arguments.dtype;
+  KILN_ASSIGN_OR_RETURN(workload.dag, dag::BuildOp(op, arguments.args, options));
+  workload.description = op + " " + arguments.args + TypesText(arguments, options);
   for (const std::string& name : options.epilogue) workload.description += " + " + name;
   return workload;
 }
@@ -96,8 +103,8 @@ StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments) {
   }
   if (IsNetwork(arguments.op)) {
     return InvalidArgument(
-        "{} is a network, expected an operator or a text file: kiln tune and kiln tasks take "
-        "networks",
+        "{} is a network, expected an operator or a text file: kiln tune, kiln tasks and kiln "
+        "compile take networks",
         arguments.op);
   }
   if (IsForeignNetwork(arguments.op)) {
@@ -110,10 +117,11 @@ StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments) {
     return InvalidArgument("--let {}: {} is an operator, expected a text file with a param",
                            arguments.lets[0], arguments.op);
   }
-  if (!arguments.args.empty() || !arguments.epilogue.empty() || arguments.dtype != "float32") {
+  if (!arguments.args.empty() || !arguments.epilogue.empty() || arguments.dtype != "float32" ||
+      !arguments.layout.empty()) {
     return InvalidArgument(
         "{} is a text file, which says its own shapes, types and epilogue: leave out --args, "
-        "--dtype and --epilogue",
+        "--dtype, --layout and --epilogue",
         arguments.op);
   }
   Workload workload;
@@ -138,8 +146,9 @@ StatusOr<std::vector<WorkloadVariant>> LoadVariants(const WorkloadArguments& arg
   KILN_ASSIGN_OR_RETURN(variants[0].workload, LoadWorkload(arguments));
   if (which != kDirectVariants && !IsTextFile(arguments.op)) {
     KILN_ASSIGN_OR_RETURN(const dag::OpOptions options, OptionsOf(arguments));
+    KILN_ASSIGN_OR_RETURN(const std::string op, OperatorOf(arguments.op, arguments.layout));
     KILN_ASSIGN_OR_RETURN(const auto others,
-                          dag::AlgorithmVariants(arguments.op, arguments.args, options, gpu));
+                          dag::AlgorithmVariants(op, arguments.args, options, gpu));
     for (const dag::AlgorithmVariant& other : others) {
       if (which != kAllVariants && !other.name.starts_with(which)) continue;
       WorkloadVariant& variant = variants.emplace_back();

@@ -18,6 +18,7 @@ struct WorkloadArguments {
   std::string args = {};  // "1,7,7,512,512,3,3,1,1"
   std::string dtype = "float32";
   std::string out_dtype = {};          // "" = as the operator says
+  std::string layout = {};             // "nhwc" makes conv2d conv2d_nhwc; "": as it is called
   std::string epilogue = {};           // "bias,relu"
   std::vector<std::string> lets = {};  // values of the params of a text file: "N=512"
 };

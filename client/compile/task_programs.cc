@@ -6,6 +6,7 @@
 #include <mutex>
 #include <utility>
 
+#include "base/counted.h"
 #include "base/thread_pool.h"
 #include "client/compile/archive_records.h"
 #include "client/compile/kernel_program.h"
@@ -119,9 +120,9 @@ StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tas
     if (!is_tuned && !tasks[i].is_simple) untuned.push_back(tasks[i].description);
   }
   if (options.strict && !untuned.empty()) {
-    return FailedPrecondition("{} of {} tasks were never tuned for {}: {}", untuned.size(),
-                              tasks.size(), target::PrintTarget(options.target),
-                              fmt::join(untuned, "; "));
+    return FailedPrecondition("{} of {} never tuned for {}: {}", untuned.size(),
+                              Counted(std::ssize(tasks), "task"),
+                              target::PrintTarget(options.target), fmt::join(untuned, "; "));
   }
   std::vector<StatusOr<TaskProgram>> made(tasks.size(), Internal("not compiled"));
   ThreadPool pool(options.threads);

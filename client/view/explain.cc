@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/counted.h"
 #include "base/units.h"
 #include "client/view/format.h"
 #include "client/view/kernel_values.h"
@@ -40,8 +41,8 @@ std::vector<std::string> ExplainRound(const v1::Round& round, const v1::JobStatu
   const int task = static_cast<int>(round.task_index());
   std::string head = fmt::format("round {}: task {}", round.number(), task);
   if (task < job.tasks_size()) head += fmt::format(" ({})", job.tasks(task).spec().description());
-  head +=
-      fmt::format(", search {}, {} trials so far", FormatSeconds(round.search_s()), round.trials());
+  head += fmt::format(", search {}, {} so far", FormatSeconds(round.search_s()),
+                      Counted(round.trials(), "trial"));
   std::vector<std::string> lines = {std::move(head)};
   if (task < job.tasks_size()) {
     const std::vector<int> variants = VariantsOf(job, task);

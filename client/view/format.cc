@@ -7,7 +7,10 @@
 #include <map>
 #include <vector>
 
+#include "absl/time/civil_time.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "base/counted.h"
 #include "base/units.h"
 #include "compiler/target/target.h"
 
@@ -80,9 +83,10 @@ std::string ShareCell(double share) {
 }
 
 std::string LimitsText(const v1::TuneOptions& options) {
-  const std::string trials = fmt::format("{} trials", options.trials());
+  const std::string trials = Counted(options.trials(), "trial");
   if (options.time_budget_s() <= 0) return trials;
-  const std::string time = fmt::format("{:.4g} minutes", options.time_budget_s() / 60);
+  const std::string time = fmt::format("{:.4g} minute{}", options.time_budget_s() / 60,
+                                       options.time_budget_s() == 60 ? "" : "s");
   return options.trials() >= kMostTrials ? time : trials + " or " + time;
 }
 
@@ -100,10 +104,11 @@ double ProgressOf(const v1::JobStatus& job) {
 }
 
 std::string EndingText(const v1::JobStatus& job) {
-  const std::string after = fmt::format("after {} trials", job.trials_done());
+  const std::string after = "after " + Counted(job.trials_done(), "trial");
   switch (job.ending()) {
     case v1::TRIALS_USED_UP:
-      return fmt::format("{} trials are done", job.trials_done());
+      return fmt::format("{} {} done", Counted(job.trials_done(), "trial"),
+                         IsOrAre(job.trials_done()));
     case v1::TARGET_REACHED:
       return fmt::format("the latency target is reached, {}", after);
     case v1::NO_IMPROVEMENT:
@@ -127,14 +132,10 @@ std::string PaceText(const v1::JobStatus& job) {
   std::string text = fmt::format("{:.3g} trials/s", rate);
   const double share = running ? job.busy_share_last_minute() : job.busy_share();
   if (share < 0.005) return text;  // nothing was run: target null
-  text += fmt::format("  device{} {} busy", job.devices() > 1 ? "s" : "", ShareCell(share));
+  text +=
+      fmt::format("  measuring {} of the {}", ShareCell(share), running ? "last minute" : "time");
   const double elites = running ? job.elites_share_last_minute() : job.elites_share();
-  std::vector<std::string> remarks;
-  if (elites >= 0.005) remarks.push_back(fmt::format("{} with elites", ShareCell(elites)));
-  if (running && job.busy_share() > 0) {
-    remarks.push_back(fmt::format("{} over all", ShareCell(job.busy_share())));
-  }
-  if (!remarks.empty()) text += fmt::format(" ({})", fmt::join(remarks, ", "));
+  if (elites >= 0.005) text += fmt::format(" ({} the best candidates again)", ShareCell(elites));
   return text;
 }
 
@@ -207,6 +208,13 @@ std::string ShortTarget(std::string_view text) {
   return name + fmt::format(", {} feature{}", count, count == 1 ? "" : "s");
 }
 
+std::string BriefTarget(std::string_view text) {
+  const auto target = target::ParseTarget(text);
+  if (!target.ok()) return std::string(text);
+  const std::string processor = target->Option(target->kind->processor_option);
+  return fmt::format("{}{}{}", target->kind->name, processor.empty() ? "" : " ", processor);
+}
+
 std::string TrialName(const v1::Record& record) {
   return fmt::format("{}/{}", record.job_id(), record.trial());
 }
@@ -225,6 +233,14 @@ std::string TimeText(int64_t unix_s) {
   if (unix_s <= 0) return "-";
   return absl::FormatTime("%Y-%m-%d %H:%M:%S", absl::FromUnixSeconds(unix_s),
                           absl::LocalTimeZone());
+}
+
+std::string ShortTimeText(int64_t unix_s) {
+  if (unix_s <= 0) return "-";
+  const absl::TimeZone zone = absl::LocalTimeZone();
+  const absl::Time time = absl::FromUnixSeconds(unix_s);
+  const bool this_year = absl::ToCivilYear(time, zone) == absl::ToCivilYear(absl::Now(), zone);
+  return absl::FormatTime(this_year ? "%m-%d %H:%M" : "%Y-%m-%d", time, zone);
 }
 
 }  // namespace kiln::client

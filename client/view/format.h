@@ -37,8 +37,8 @@ double ProgressOf(const v1::JobStatus& job);
 // Why a job took no more trials; "" of one that goes on.
 std::string EndingText(const v1::JobStatus& job);
 
-// "8.31 trials/s  device 93% busy (89% over all)"; of an ended job over all. "" of one without
-// trials.
+// "8.31 trials/s  measuring 93% of the last minute (40% the best candidates again)"; of an ended
+// job "... of the time". "" of one without trials. Of several devices it is their mean.
 std::string PaceText(const v1::JobStatus& job);
 
 std::string LatencyCell(double cost_s);                   // "1.234 ms"; "-" when there is none
@@ -59,6 +59,8 @@ std::string KnownText(const v1::TaskStatus& task);
 // "llvm sapphirerapids, 38 features", "cuda sm_90": what fits a table of "llvm -mattr=...
 // -mcpu=...". A text that is no target stays as it is.
 std::string ShortTarget(std::string_view target);
+// "llvm sapphirerapids": what fits a table that has little room; kiln show prints the whole target.
+std::string BriefTarget(std::string_view target);
 
 // A trial's name, "1f740d66/56": its job and its number there, which counts from 0 in all that is
 // printed, in JSON and in the database.
@@ -72,5 +74,7 @@ std::optional<NamedTrial> ParseTrialName(std::string_view text);
 
 // "2026-11-21 09:45:19", local time.
 std::string TimeText(int64_t unix_s);
+// "11-21 09:45", of another year "2025-11-21": for tables with little room.
+std::string ShortTimeText(int64_t unix_s);
 
 }  // namespace kiln::client

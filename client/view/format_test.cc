@@ -132,6 +132,10 @@ TEST(FormatTest, TargetsHaveShortNames) {
   EXPECT_EQ(ShortTarget("cuda -arch=sm_90 -max_threads_per_block=512"), "cuda sm_90");
   EXPECT_EQ(ShortTarget("null"), "null");
   EXPECT_EQ(ShortTarget("hexagon -mcpu=x"), "hexagon -mcpu=x");
+  EXPECT_EQ(BriefTarget("llvm -mattr=+avx2,+fma,-sse4a -mcpu=znver4 -num-cores=2"), "llvm znver4");
+  EXPECT_EQ(BriefTarget("llvm -mattr=+avx2"), "llvm");
+  EXPECT_EQ(BriefTarget("cuda -arch=sm_90"), "cuda sm_90");
+  EXPECT_EQ(BriefTarget("hexagon -mcpu=x"), "hexagon -mcpu=x");
 }
 
 TEST(FormatTest, TrialsAreNamedByJobAndNumber) {

@@ -103,7 +103,37 @@ void JobView::KeepKnown(v1::JobStatus status, std::vector<std::string>& lines) {
   status_ = std::move(status);
 }
 
+bool JobView::TurnsKnobs() const {
+  return status_.spec().options().policy().starts_with("template.");
+}
+
+// "trial   12    1.372 ms  current/best 168.6/184.4 GFLOP/s  13/64  2.0 s  tile_y=[-1,8]"
+std::string JobView::KnobTrial(const v1::Record& record) const {
+  const size_t task = record.task_index();
+  const double cost_s = CostOf(record.result());
+  const double best_s = task < best_s_.size() ? best_s_[task].value_or(0) : 0;
+  const auto speed = [&](double seconds) {
+    return seconds > 0 && record.flop_count() > 0 ? 1e-9 * record.flop_count() / seconds : 0;
+  };
+  std::string line = fmt::format(
+      "trial {:>4}  {:>10}  current/best {:.4g}/{:.4g} GFLOP/s  {}  {}", record.trial(),
+      cost_s > 0 ? LatencyCell(cost_s) : std::string(ErrorName(record.result().error())),
+      speed(cost_s), speed(best_s), TrialsText(status_), FormatElapsed(status_.elapsed_s()));
+  const std::string point = ConfigurationOf(record);
+  if (!point.empty()) line += "  " + point;
+  if (task < static_cast<size_t>(status_.tasks_size()) && status_.tasks_size() > 1)
+    line += "  " + status_.tasks(static_cast<int>(task)).spec().description();
+  if (cost_s <= 0) line += ": " + FirstLine(record.result().message());
+  return line;
+}
+
 void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& lines) {
+  if (TurnsKnobs()) {
+    (void)Improvement(record);
+    last_trial_ = KnobTrial(record);
+    lines.push_back(last_trial_);
+    return;
+  }
   const uint32_t kind = record.result().error();
   if (kind != v1::NO_ERROR && (seen_errors_ >> kind & 1) == 0) {
     seen_errors_ |= 1u << kind;
@@ -165,6 +195,7 @@ std::vector<std::string> JobView::LastLines(const Frame& frame) const {
   std::vector<std::string> lines = WrapParts(Totals(elapsed_s), frame.columns);
   const std::string_view spinner =
       running ? kSpinner[static_cast<size_t>(frame.number) % std::size(kSpinner)] : " ";
+  if (running && !last_trial_.empty()) lines.push_back(Elide(last_trial_, frame.columns));
   lines.push_back(Colored(fmt::format("{} job {} {}{}", spinner, status_.id(), WhatItDoes(status_),
                                       status_.device().empty() ? "" : " on " + status_.device()),
                           Color::kDim, frame.color));

@@ -15,7 +15,7 @@ class JobView {
  public:
   // Takes an event in, and says what is new in plain lines: what earlier jobs found, an improvement
   // of a task, a failed trial of a kind not seen before, and a line of progress every tenth of the
-  // trials and at the end.
+  // trials and at the end. Of a job that turns knobs each trial has a line.
   std::vector<std::string> Observe(const v1::JobEvent& event);
 
   // What the user should know of how the job is done, as far as it was not taken before. They are
@@ -42,6 +42,9 @@ class JobView {
   void KeepKnown(v1::JobStatus status, std::vector<std::string>& lines);
   void ObserveRecord(const v1::Record& record, std::vector<std::string>& lines);
   std::optional<std::string> Improvement(const v1::Record& record);
+  // Of a job that turns knobs (policies template.*): as autotvm's own progress bar.
+  bool TurnsKnobs() const;
+  std::string KnobTrial(const v1::Record& record) const;
   std::string Totals(double elapsed_s) const;
   std::vector<std::string> TaskLines(const Frame& frame, int rows) const;
 
@@ -55,6 +58,7 @@ class JobView {
   uint32_t said_trials_ = 0;
   double said_progress_ = 0;
   std::string last_wait_;
+  std::string last_trial_;  // of a job that turns knobs
 };
 
 }  // namespace kiln::client

@@ -1,5 +1,6 @@
 #include "client/view/job_view.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -226,18 +227,45 @@ TEST(JobViewTest, ThePaceAndTheNextTaskAreAmongTheTotals) {
   event.mutable_status()->set_phase("measuring the 8 best candidates again");
   view.Observe(event);
   const auto lines = view.Lines(At(0, 0));
-  EXPECT_THAT(lines[4], HasSubstr("  8.31 trials/s  device 93% busy (89% over all)  next 1"));
+  EXPECT_THAT(lines[4], HasSubstr("  8.31 trials/s  measuring 93% of the last minute  next 1"));
   EXPECT_EQ(lines[5], "| job 4f3a measuring the 8 best candidates again");
   event.mutable_status()->set_elites_share(0.345);
   event.mutable_status()->set_elites_share_last_minute(0.404);
   view.Observe(event);
-  EXPECT_THAT(view.Lines(At(0, 0))[4],
-              HasSubstr("  device 93% busy (40% with elites, 89% over all)  next 1"));
+  EXPECT_THAT(
+      view.Lines(At(0, 0))[4],
+      HasSubstr("  measuring 93% of the last minute (40% the best candidates again)  next 1"));
   event.mutable_status()->set_state(v1::SUCCEEDED);
   view.Observe(event);
   EXPECT_THAT(
       view.Lines(At(0, 0))[4],
-      AllOf(HasSubstr("1 trials/s  device 89% busy (34% with elites)"), Not(HasSubstr("next"))));
+      AllOf(HasSubstr("1 trials/s  measuring 89% of the time (34% the best candidates again)"),
+            Not(HasSubstr("next"))));
+}
+
+TEST(JobViewTest, EachTrialOfATemplateHasALineAsAutotvmPrintsIt) {
+  JobView view;
+  const auto turned = [&](v1::JobEvent event, int64_t config) {
+    event.mutable_status()->mutable_spec()->mutable_options()->set_policy("template.xgb");
+    event.mutable_record()->set_flop_count(2e9);
+    event.mutable_record()->set_origin(
+        fmt::format("template dense, config {}: tile_k=[-1,{}]", config, config));
+    return event;
+  };
+  EXPECT_THAT(view.Observe(turned(Trial(0, 2e-3, 2e-3), 4)),
+              testing::Contains("trial    0    2.000 ms  current/best 1000/1000 GFLOP/s  1/100  "
+                                "1.0 s  template dense, config 4: tile_k=[-1,4]"));
+  // Slower than the best: a line all the same.
+  EXPECT_THAT(view.Observe(turned(Trial(1, 4e-3, 2e-3), 8)),
+              ElementsAre("trial    1    4.000 ms  current/best 500/1000 GFLOP/s  2/100  2.0 s  "
+                          "template dense, config 8: tile_k=[-1,8]"));
+  EXPECT_THAT(view.Lines(At(0, 0)), testing::Contains(HasSubstr("current/best 500/1000")));
+  for (uint32_t trial : {2u, 3u}) {
+    EXPECT_THAT(
+        view.Observe(turned(FailedTrial(trial, v1::WRONG_ANSWER_ERROR), 2)),
+        testing::Contains(AllOf(HasSubstr("wrong answer  current/best 0/1000 GFLOP/s"),
+                                HasSubstr("config 2: tile_k=[-1,2]: element 7 is 3, expected 4"))));
+  }
 }
 
 TEST(JobViewTest, ATaskWithoutAResultLeavesTheTotalOpen) {

@@ -5,6 +5,7 @@
 
 #include <span>
 
+#include "base/counted.h"
 #include "base/packed_key.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -12,6 +13,7 @@
 #include "client/view/kernel_values.h"
 #include "client/view/render.h"
 #include "client/view/render_kernel.h"
+#include "client/view/short_loops.h"
 #include "client/view/variant_groups.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/text.h"
@@ -23,6 +25,7 @@ namespace kiln::client {
 namespace {
 
 constexpr int kLeastColumns = 10;  // of a task in the table
+constexpr int kLoopColumns = 78, kMostLoopLines = 12;
 
 std::string Line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<11}{}\n", name, text);
@@ -60,16 +63,29 @@ std::string Indented(std::string_view text) {
   return out;
 }
 
-std::string ScheduleText(const v1::JobStatus& job, const v1::Record& record) {
+std::string Rendering(const v1::JobStatus& job, const v1::Record& record, std::string_view form) {
   const auto dag = dag::ParseDag(record.dag());
   if (!dag.ok()) return fmt::format("(cannot be shown: {})\n", Message(dag.status()));
   const auto text = Render({.dag = *dag,
                             .steps = record.steps(),
                             .target = record.target(),
                             .kernel = job.spec().options().kernel()},
-                           "schedule");
+                           form);
   if (!text.ok()) return fmt::format("(cannot be shown: {})\n", Message(text.status()));
   return *text;
+}
+
+// The parameters of a kernel, or the loops of a schedule.
+std::string LoopsText(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
+  const std::string trial = TrialName(record);
+  if (IsOfKernel(record.steps(), job.spec().options().kernel())) {
+    return fmt::format("\nparameters of trial {}:\n{}", trial,
+                       Indented(Rendering(job, record, "schedule")));
+  }
+  const std::string loops = Rendering(job, record, "loops");
+  return fmt::format("\nloops of trial {}:\n{}\nits schedule: {}", trial,
+                     Indented(ShortLoops(loops, kLoopColumns, kMostLoopLines)),
+                     session.Command("show " + trial));
 }
 
 // What earlier jobs found, where it counts more than what this one did.
@@ -88,11 +104,12 @@ std::string TaskText(const v1::TaskStatus& task, const v1::Record& record,
   std::string text = Line("best", fmt::format("{}{}, trial {}", FormatSeconds(cost_s),
                                               speed == "-" ? "" : ", " + speed, TrialName(record)));
   if (!record.result().remeasured_costs_s().empty()) {
-    text += Line("measured",
-                 fmt::format("again with its rivals: median of {} readings, +-{} by 95%, with the "
-                             "device's drift as this job saw it",
-                             RemeasurementsOf(record.result()),
-                             FormatSeconds(record.result().confidence_s())));
+    text +=
+        Line("measured",
+             fmt::format("again at the end, in turns with its rivals: median of {}, which is 95% "
+                         "sure to within {}",
+                         Counted(RemeasurementsOf(record.result()), "reading"),
+                         FormatSeconds(record.result().confidence_s())));
   }
   text += Line("speed-up", SpeedUpText(task, record, reference));
   if (const std::string& how = task.spec().preparation(); !how.empty()) {
@@ -106,14 +123,12 @@ std::string TaskText(const v1::TaskStatus& task, const v1::Record& record,
 
 // `variants`: of the job's only group.
 std::string OneGroup(const v1::JobStatus& job, std::span<const int> variants,
-                     const v1::Record& record, const Session& session) {
+                     const v1::Record& record, const Session& session, bool with_loops) {
   const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));
   std::string text = task.spec().description() + "\n" +
                      TaskText(task, record, ReferenceName(job.spec().options()), session);
   if (variants.size() > 1) text += Line("variant", VariantText(job, variants));
-  const bool is_kernel = IsOfKernel(record.steps(), job.spec().options().kernel());
-  text += fmt::format("\n{} of trial {}:\n{}", is_kernel ? "parameters" : "schedule",
-                      TrialName(record), Indented(ScheduleText(job, record)));
+  if (with_loops) text += LoopsText(job, record, session);
   return text + CodeLine(job, record, session);
 }
 
@@ -187,13 +202,15 @@ std::string CheckText(const v1::Record& record) {
   return fmt::format(
       "{} the reference on random inputs; largest error {:.1e} of {}",
       sampled == 0 ? "result matches"
-                   : fmt::format("{} elements of the result, drawn at random, match", sampled),
+                   : fmt::format("{} of the result, drawn at random, {}",
+                                 Counted(static_cast<int64_t>(sampled), "element"),
+                                 sampled == 1 ? "matches" : "match"),
       record.result().max_error(),
       is_wide ? "its largest value, where it adds in float64" : "its largest value");
 }
 
 std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
-                    const Session& session) {
+                    const Session& session, bool with_loops) {
   std::string text;
   if (best.empty()) {
     for (const v1::TaskStatus& task : job.tasks()) text += KnownTextOf(task, session);
@@ -204,11 +221,12 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
       const auto task = static_cast<int>(record.task_index());
       if (groups.size() == 1 && task == Fastest(job, groups[0])) fastest = &record;
     }
-    text = fastest != nullptr ? OneGroup(job, groups[0], *fastest, session)
+    text = fastest != nullptr ? OneGroup(job, groups[0], *fastest, session, with_loops)
                               : ManyTasks(job, best, session);
   }
   const std::string pace = PaceText(job);
-  if (!pace.empty()) text += fmt::format("pace: {} trials, {}\n", job.trials_done(), pace);
+  if (!pace.empty())
+    text += fmt::format("pace: {}, {}\n", Counted(job.trials_done(), "trial"), pace);
   const std::string ending = EndingText(job);
   if (!ending.empty()) text += fmt::format("ended: {}\n", ending);
   if (NumErrors(job) > 0) {

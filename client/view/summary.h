@@ -10,9 +10,9 @@
 namespace kiln::client {
 
 // The best of each task, how much was gained, that it was checked, and where to look next; for a
-// job of one task its schedule as primitives. Ends with a newline.
+// job of one task its loops in a few lines, if `with_loops`. Ends with a newline.
 std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
-                    const Session& session);
+                    const Session& session, bool with_loops = true);
 
 // "checked      against the reference, ...": of one record.
 std::string CheckText(const v1::Record& record);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/counted.h"
 #include "client/view/format.h"
 #include "search/tuning/objective.h"
 
@@ -82,6 +83,12 @@ std::string VariantCosts(const v1::JobStatus& job, std::span<const int> variants
                         LatencyCell(cost_s));
   }
   return text;
+}
+
+std::string RowsText(int tasks, int rows) {
+  if (rows == tasks) return Counted(rows, "row");
+  return fmt::format("{}, {} of them another way to do the task above; the fastest way counts",
+                     Counted(rows, "row"), rows - tasks);
 }
 
 std::optional<double> ObjectiveOf(const v1::JobStatus& job) {

@@ -31,4 +31,8 @@ std::string VariantCosts(const v1::JobStatus& job, std::span<const int> variants
 std::optional<double> ObjectiveOf(const v1::JobStatus& job);
 std::string ObjectiveWord(const v1::JobStatus& job);  // "total latency"
 
+// "39 rows, 15 of them another way to do the task above; the fastest way counts": why a table of so
+// many tasks has more rows.
+std::string RowsText(int tasks, int rows);
+
 }  // namespace kiln::client

@@ -184,7 +184,8 @@ StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options) {
   if (options.k < 1) return InvalidArgument("k is {}, expected 1 at least", options.k);
   KILN_RETURN_IF_ERROR(CheckLesson(lesson));
   const bool in_turns = AreFew(lesson, options);
-  const Parts parts = in_turns ? Parts{lesson, {}} : SplitLesson(lesson, options);
+  const Parts parts =
+      in_turns ? Parts{With(lesson, lesson.programs), {}} : SplitLesson(lesson, options);
   if (!in_turns) KILN_RETURN_IF_ERROR(CheckParts(parts, options));
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, TrainedOn(parts.learned, options));
   ModelFile file;

@@ -106,7 +106,8 @@ TEST(TrainTest, OfTenProgramsEachIsTestedByAModelOfTheOthers) {
   ASSERT_TRUE(file.info.held_out.has_value());
   const HeldOut& tested = *file.info.held_out;
   EXPECT_EQ(tested.turns, 5);
-  EXPECT_EQ(tested.k, 4);
+  EXPECT_GE(tested.k, 2);  // a third of those that worked
+  EXPECT_LE(tested.k, 4);
   ASSERT_THAT(tested.tasks, SizeIs(1));
   EXPECT_LE(std::abs(tested.tasks[0].quality.spearman), 1);
   EXPECT_GT(tested.tasks[0].quality.pairwise, 0);

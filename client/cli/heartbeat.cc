@@ -1,0 +1,29 @@
+#include "client/cli/heartbeat.h"
+
+#include <chrono>
+#include <utility>
+
+namespace kiln::client {
+
+Heartbeat::Heartbeat(absl::Duration period, std::function<void(absl::Duration)> say)
+    : thread_([this, period, say = std::move(say)] {
+        std::unique_lock lock(mutex_);
+        for (int beats = 1;; ++beats) {
+          const auto over = [this] { return over_; };
+          if (ended_.wait_for(lock, absl::ToChronoNanoseconds(period), over)) return;
+          lock.unlock();
+          say(beats * period);
+          lock.lock();
+        }
+      }) {}
+
+Heartbeat::~Heartbeat() {
+  {
+    std::lock_guard lock(mutex_);
+    over_ = true;
+  }
+  ended_.notify_all();
+  thread_.join();
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,18 @@
+// The loops of a schedule in the few lines that a summary has room for.
+//
+// Pure function; any thread.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace kiln::client {
+
+// `loops`: as schedule::PrintLoops prints them. Loops that hold nothing but the next one stand in
+// one line, the outermost first, with what they compute behind them:
+//   parallel i.0@j.0@ (16), k.0 (8), i.2 (4), vectorize j.3 (64): C
+// A line has at most `columns` columns, and there are at most `lines` of them; the last one says how
+// many are left out.
+std::string ShortLoops(std::string_view loops, int columns, int lines);
+
+}  // namespace kiln::client
