@@ -199,14 +199,13 @@ std::string CheckText(const v1::Record& record) {
   const uint64_t sampled = record.result().sampled_outputs();
   const auto dag = dag::ParseDag(record.dag());
   const bool is_wide = dag.ok() && dag::CountWideSums(**dag) > 0;
-  return fmt::format(
-      "{} the reference on random inputs; largest error {:.1e} of {}",
-      sampled == 0 ? "result matches"
-                   : fmt::format("{} of the result, drawn at random, {}",
-                                 Counted(static_cast<int64_t>(sampled), "element"),
-                                 sampled == 1 ? "matches" : "match"),
-      record.result().max_error(),
-      is_wide ? "its largest value, where it adds in float64" : "its largest value");
+  return fmt::format("{} the reference on random inputs; largest error {:.1e} of {}",
+                     sampled == 0 ? "result matches"
+                                  : fmt::format("{} of the result, drawn at random, {}",
+                                                Counted(static_cast<int64_t>(sampled), "element"),
+                                                sampled == 1 ? "matches" : "match"),
+                     record.result().max_error(),
+                     is_wide ? "its largest value, where it adds in float64" : "its largest value");
 }
 
 std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& best,
