@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/meaning.h"
 #include "costmodel/trained/record_tasks.h"
@@ -87,6 +88,34 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
 }
 
 }  // namespace
+
+StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_view job_id,
+                                            const search::Task& task, std::string_view device) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> found,
+                        store.RecordsOfWorkload({.id = dag::WorkloadId(*task.dag)}, ""));
+  TaskExperience own;
+  TargetsLike same_target(task);
+  std::set<uint64_t> known;
+  for (const store::Record& record : found) {
+    if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
+    if (record.error == store::kUnknownError || !handwritten::IsKernelPoint(record.steps)) continue;
+    if (!same_target.Has(record)) continue;
+    auto candidate = search::ParseCandidate(record.steps);
+    if (!candidate.ok()) continue;
+    search::Observation o;
+    o.valid = record.error == store::kNoError;
+    o.cost_s = CostOf(record).value_or(0);
+    o.record = record.id;
+    const bool decides = o.valid && !record.stopped_early;
+    if (decides && (!own.best.has_value() || o.cost_s < own.best->cost_s))
+      own.best = {record.id, o.cost_s};
+    if (!known.insert(candidate->hash).second) continue;
+    o.candidate = *std::move(candidate);
+    o.candidate.origin = record.origin;
+    own.observations.push_back(std::move(o));
+  }
+  return own;
+}
 
 bool TeachesOthers(const Experience& experience) {
   constexpr size_t kSamples = 256, kTasks = 3;

@@ -45,6 +45,9 @@ struct ExperienceOptions {
 struct TaskExperience {
   std::vector<search::Observation> observations;  // in the order they were measured
   std::vector<uint64_t> avoid;                    // measured too: hashes
+  // Instead of both, where the policy is to decide by chance: hashes of what was measured, which is
+  // not measured first again.
+  std::vector<uint64_t> measured = {};
   struct Best {
     int64_t record_id = 0;
     double cost_s = 0;
@@ -57,6 +60,11 @@ struct Experience {
   std::vector<TaskExperience> of_tasks;  // by task
   std::vector<costmodel::Sample> of_others;
 };
+
+// Of hand-written kernels alone, whose points a task's policy observes: what earlier jobs measured of
+// the same kernel (the task's computation bears its digest), whatever its lists of values were then.
+StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_view job_id,
+                                            const search::Task& task, std::string_view device);
 
 // Do the others teach a model enough to rank a task that it knows nothing of? One of few workloads
 // ranks worse than one that learned nothing.

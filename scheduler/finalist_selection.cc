@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "search/policies/first_candidates.h"
 #include "search/tuning/final_race.h"
 
 namespace kiln::scheduler {
@@ -44,14 +45,19 @@ const store::Record* WinnerOf(const Field& field, const std::set<int64_t>& raced
   return winner;
 }
 
+// What the user has without tuning: the winner is not to be slower than that.
+bool IsUntuned(const store::Record& record) {
+  return record.steps == store::kNoSteps || record.origin.starts_with(search::kHeuristicOrigin);
+}
+
 // What the winner is compared with is read beside it, whatever was faster in its first reading,
 // unless it is much slower.
-void AddUnscheduled(std::span<const store::Record* const> able, std::vector<int>& chosen) {
+void AddUntuned(std::span<const store::Record* const> able, std::vector<int>& chosen) {
   if (chosen.empty()) return;
   const double limit_s = search::kFinalistMargin * store::Cost(*able[chosen[0]]);
   for (size_t i = 0; i < able.size(); ++i) {
     const auto entry = static_cast<int>(i);
-    if (able[i]->steps != store::kNoSteps || store::Cost(*able[i]) > limit_s) continue;
+    if (!IsUntuned(*able[i]) || store::Cost(*able[i]) > limit_s) continue;
     if (std::ranges::find(chosen, entry) == chosen.end()) chosen.push_back(entry);
   }
 }
@@ -60,7 +66,7 @@ std::vector<int> Choose(std::span<const store::Record* const> able, int most) {
   std::vector<double> costs_s;
   for (const store::Record* record : able) costs_s.push_back(store::Cost(*record));
   std::vector<int> chosen = search::ChooseFinalists(costs_s, most);
-  AddUnscheduled(able, chosen);
+  AddUntuned(able, chosen);
   return chosen;
 }
 

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/freed_memory.h"
 #include "base/log.h"
+#include "rpc/estimate_phase.h"
 #include "scheduler/calibrations.h"
 #include "scheduler/device_keys.h"
 #include "scheduler/dispatch_job.h"
@@ -19,6 +20,8 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr int kFinalPasses = 2;
+// That a task should have, at least.
+constexpr uint32_t kSensibleTrials = 16;
 
 int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
 
@@ -147,14 +150,15 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
           options.policy(), options.seed(), device.calibration.row, stop_.get_token(),
           {.trained = trained.has_value() ? &*trained : nullptr,
            .parameters = {options.model_parameters().begin(), options.model_parameters().end()}}));
+  NoteFewTrials(job);
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
   std::vector<std::optional<TaskSample>> samples = SamplesOf(job);
+  KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
   KILN_ASSIGN_OR_RETURN(JobSearch search,
-                        MakeJobSearch(job, device, history, start, models, samples));
+                        MakeJobSearch(job, device, history, start, models, samples, rows));
   if (history.trials > 0) {
     LogInfo("job {} goes on after {} of {} trials", job_.id, history.trials, options.trials());
   }
-  KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
   Dispatcher::Job dispatch =
       DispatchJobOf(job_.id, job, device, std::move(history), start, std::move(samples), rows);
   KILN_RETURN_IF_ERROR(Measure(job, search, std::move(dispatch), std::move(device.lease)));
@@ -201,12 +205,14 @@ Status JobRun::Search(const CheckedJob& job, JobSearch& search, Dispatcher& disp
   search.options.on_proposed = [this](const search::ProposedRound& round) {
     status_.SetNextTask(static_cast<uint32_t>(round.task));
   };
+  search.options.on_result = [this](const search::TaskScheduler& tasks) { ShowEstimate(tasks); };
   search.options.on_measured = [this](const search::MeasuredRound& round) {
     return KeepRound(round);
   };
   KILN_ASSIGN_OR_RETURN(const search::Ending ending,
                         search::Tune(search.tasks, search.options, dispatcher, stopped_));
   ending_ = StoredEnding(ending);
+  status_.SetEstimate("");
   return KeepProgress();
 }
 
@@ -232,6 +238,26 @@ StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
 }
 
 // ---- what others see ------------------------------------------------------------------------
+
+void JobRun::NoteFewTrials(const CheckedJob& job) {
+  const auto tasks = static_cast<uint32_t>(job.tasks.size());
+  const uint32_t trials = job.spec.options().trials();
+  if (trials >= tasks) return;
+  status_.AddNotice(
+      fmt::format("{} trials are fewer than the {} tasks: the heaviest get one each, the others "
+                  "keep the schedules that are chosen without measuring; {} trials, {} for each "
+                  "task, would be sensible",
+                  trials, tasks, kSensibleTrials * tasks, kSensibleTrials));
+}
+
+void JobRun::ShowEstimate(const search::TaskScheduler& tasks) {
+  const auto expected = tasks.ExpectedScore();
+  const bool is_estimate = expected.has_value() && expected->estimated > 0 && expected->groups > 1;
+  status_.SetEstimate(
+      is_estimate ? PrintEstimatePhase(expected->value, expected->estimated, expected->groups)
+                  : std::string());
+  if (is_estimate) context_.changed(job_.id);
+}
 
 Status JobRun::KeepRound(const search::MeasuredRound& round) {
   store::RoundRow row = RowOf(round);

@@ -83,6 +83,9 @@ class JobRun {
   Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
   StatusOr<std::string> Remark(const CheckedJob& job);
 
+  // That there are fewer trials than tasks.
+  void NoteFewTrials(const CheckedJob& job);
+  void ShowEstimate(const search::TaskScheduler& tasks);
   Status KeepRound(const search::MeasuredRound& round);
   Status KeepProgress();
   void SetPhase(std::string phase);

@@ -1,17 +1,21 @@
 #include "scheduler/job_search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
 
 #include "base/log.h"
 #include "base/rng.h"
+#include "base/thread_pool.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/handwritten/kernel_text.h"
+#include "search/choice/unmeasured.h"
 #include "search/evolution/transfer.h"
+#include "search/policies/empty_policy.h"
+#include "search/policies/first_candidates.h"
 #include "search/policies/policy.h"
-#include "search/policies/unscheduled_first.h"
 #include "search/templates/template.h"
 #include "search/tuning/objective.h"
 
@@ -27,8 +31,18 @@ constexpr size_t kTasksThatTeach = 4;
 constexpr uint32_t kFirstRoundTrials = 16;
 constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one of so many trials
 
+// Chosen without measuring: what a compilation without records takes, and the next best one.
+constexpr int kHeuristicSchedules = 2;
+
+using FirstSchedules = std::vector<search::Candidate>;  // of one task
+
 std::optional<uint32_t> UnlessZero(uint32_t number) {
   return number == 0 ? std::nullopt : std::optional(number);
+}
+
+// Is something else measured before what the policy proposes?
+bool HasFirstCandidates(const v1::TuneOptions& options) {
+  return options.kernel().empty() && options.policy() != search::kEmpty.name;
 }
 
 search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
@@ -41,6 +55,8 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
   const uint32_t share =
       options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
   schedule.first_round_trials = std::clamp(share, 1u, kFirstRoundTrials);
+  // Of several tasks each has a measured schedule before any is tuned.
+  if (spec.tasks_size() > 1 && HasFirstCandidates(options)) schedule.opening_trials = 1;
   schedule.task_early_stopping = UnlessZero(options.early_stopping());
   schedule.early_stopping = UnlessZero(options.total_early_stopping());
   schedule.seed = options.seed();
@@ -63,13 +79,15 @@ std::string TagOf(const dag::Dag& dag) {
   return search::SimilarityTag(tags, dag.flop_count());
 }
 
-search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task) {
+search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task,
+                              double estimate_s) {
   search::ScheduledTask facts;
   facts.weight = spec.weight();
   if (spec.has_alternative_of()) facts.alternative_of = static_cast<int>(spec.alternative_of());
   facts.flop_count = task.flop_count;
   facts.similarity_tag = TagOf(*task.dag);
   facts.sums = search::SumsKey(*task.dag);
+  facts.estimate_s = estimate_s;
   return facts;
 }
 
@@ -94,6 +112,29 @@ search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history
   return options;
 }
 
+// By task; on all cores.
+StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
+                                                       const LeasedDevice& device) {
+  std::vector<FirstSchedules> all(device.tasks.size());
+  if (!HasFirstCandidates(job.spec.options())) return all;
+  std::vector<Status> failed(all.size());
+  ThreadPool pool(0);
+  pool.ParallelFor(static_cast<int64_t>(all.size()), [&](int64_t i) {
+    const auto at = static_cast<size_t>(i);
+    auto chosen = search::SchedulesWithoutMeasuring(device.tasks[at], kHeuristicSchedules);
+    failed[at] = chosen.status();
+    if (chosen.ok()) all[at] = *std::move(chosen);
+  });
+  for (const Status& status : failed) KILN_RETURN_IF_ERROR(status);
+  return all;
+}
+
+// What the analytic model says of the best one; 0: nothing.
+double EstimateOf(const FirstSchedules& schedules) {
+  if (schedules.empty() || !std::isfinite(schedules[0].score)) return 0;
+  return std::max(0.0, -schedules[0].score);
+}
+
 std::vector<std::optional<double>> CostsOf(const TaskHistory& history) {
   std::vector<std::optional<double>> costs_s;
   for (const search::Observation& o : history.observations) {
@@ -115,7 +156,8 @@ std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job) {
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
                                   const search::Models& models,
-                                  const std::vector<std::optional<TaskSample>>& samples) {
+                                  const std::vector<std::optional<TaskSample>>& samples,
+                                  const std::vector<store::TaskRow>& rows) {
   const v1::TuneOptions& options = job.spec.options();
   const std::map<std::string, double> parameters(options.policy_parameters().begin(),
                                                  options.policy_parameters().end());
@@ -124,6 +166,8 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
   const bool knows_others =
       start.knows_others || device.tasks.size() >= kTasksThatTeach || !options.cost_model().empty();
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
+  KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
+  KILN_ASSIGN_OR_RETURN(std::vector<FirstSchedules> first, FirstSchedulesOf(job, device));
   JobSearch search;
   search.options = OptionsOf(job.spec, history);
   for (size_t i = 0; i < device.tasks.size(); ++i) {
@@ -140,16 +184,26 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                               .min_own_results = knows_others ? 0 : kOwnResults,
                                               .schedule_template = schedule_template,
                                               .base_model = start.of_templates.of_tasks[i]}));
-    // What takes too long as a reference takes too long as a candidate.
-    if (!samples[i].has_value()) {
-      policy = std::make_unique<search::UnscheduledFirst>(device.tasks[i], std::move(policy));
+    const double estimate_s = EstimateOf(first[i]);
+    if (HasFirstCandidates(options)) {
+      // What takes too long as a reference takes too long as a candidate.
+      const bool with_unscheduled = !samples[i].has_value();
+      search::FirstOptions candidates{.heuristic = std::move(first[i]),
+                                      .with_unscheduled = with_unscheduled,
+                                      .tells_others = !kind->uses_template};
+      if (with_unscheduled && i < rows.size()) candidates.reference_s = rows[i].reference_cost_s;
+      auto with_first = std::make_unique<search::FirstCandidates>(
+          device.tasks[i], std::move(policy), std::move(candidates));
+      with_first->AvoidFirst(known.measured);
+      policy = std::move(with_first);
     }
     policy->Avoid(known.avoid);
     policy->Observe(known.observations);
     policy->Observe(history.tasks[i].observations);
-    search.tasks.push_back({.policy = policy.get(),
-                            .facts = FactsOf(job.spec.tasks(static_cast<int>(i)), job.tasks[i]),
-                            .earlier_costs_s = CostsOf(history.tasks[i])});
+    search.tasks.push_back(
+        {.policy = policy.get(),
+         .facts = FactsOf(job.spec.tasks(static_cast<int>(i)), job.tasks[i], estimate_s),
+         .earlier_costs_s = CostsOf(history.tasks[i])});
     search.policies.push_back(std::move(policy));
   }
   return search;

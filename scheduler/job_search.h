@@ -14,6 +14,7 @@
 #include "scheduler/warm_start.h"
 #include "search/policies/models.h"
 #include "search/tuning/tune.h"
+#include "store/store.h"
 
 namespace kiln::scheduler {
 
@@ -27,10 +28,13 @@ struct JobSearch {
 // may; none: all elements are compared.
 std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job);
 
-// The device's tasks outlive what is returned. Errors of MakePolicy.
+// The device's tasks outlive what is returned. `rows`: the job's tasks in the store. Chooses the
+// schedules that are measured first, which takes tens of milliseconds of a core for each task.
+// Errors of MakePolicy; Cancelled when the tasks are stopped.
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
                                   const search::Models& models,
-                                  const std::vector<std::optional<TaskSample>>& samples);
+                                  const std::vector<std::optional<TaskSample>>& samples,
+                                  const std::vector<store::TaskRow>& rows);
 
 }  // namespace kiln::scheduler

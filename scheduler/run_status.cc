@@ -27,6 +27,16 @@ void RunStatus::SetPhase(std::string phase) {
   phase_ = std::move(phase);
 }
 
+void RunStatus::SetEstimate(std::string estimate) {
+  std::lock_guard lock(mutex_);
+  estimate_ = std::move(estimate);
+}
+
+void RunStatus::AddNotice(std::string notice) {
+  std::lock_guard lock(mutex_);
+  notices_.push_back(std::move(notice));
+}
+
 void RunStatus::SetNextTask(uint32_t task) {
   std::lock_guard lock(mutex_);
   next_task_ = task;
@@ -55,7 +65,7 @@ LiveStatus RunStatus::Read() const {
   std::lock_guard lock(mutex_);
   LiveStatus live;
   live.device = device_;
-  live.phase = phase_;
+  live.phase = phase_.empty() ? estimate_ : phase_;
   live.next_task = next_task_;
   live.known = known_;
   if (for_device_ != nullptr) {
@@ -72,6 +82,7 @@ void RunStatus::ReadDispatcher(LiveStatus& live) const {
   live.waiting_for_workers = waiting.for_builder || waiting.for_runner;
   live.busy = dispatcher_->busy();
   if (!device_notice_.empty()) live.notices.push_back(device_notice_);
+  live.notices.insert(live.notices.end(), notices_.begin(), notices_.end());
   live.notices.insert(live.notices.end(), known_notices_.begin(), known_notices_.end());
   // The last ones: their number grows.
   const std::vector<std::string> of_references = dispatcher_->notices();

@@ -25,6 +25,11 @@ class RunStatus {
   void SetDevice(std::string device, std::string notice);
   // "": it searches.
   void SetPhase(std::string phase);
+  // What the objective is expected to be while a task has no result (rpc/estimate_phase.h); "":
+  // nothing is estimated. Shown as the phase of a job that searches.
+  void SetEstimate(std::string estimate);
+  // What the user should know before the first trial.
+  void AddNotice(std::string notice);
   // Of the newest round.
   void SetNextTask(uint32_t task);
   // What earlier jobs measured, and for people what the search begins with.
@@ -45,6 +50,8 @@ class RunStatus {
   std::string device_notice_;
   std::string problem_;
   std::string phase_;
+  std::string estimate_;
+  std::vector<std::string> notices_;
   std::optional<uint32_t> next_task_;
   std::vector<LiveStatus::Known> known_;
   std::vector<std::string> known_notices_;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 #include "base/clock.h"
+#include "search/policies/first_candidates.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -18,7 +20,11 @@ void WaitUntil(double until_s, std::unique_lock<std::mutex>& lock, std::conditio
 
 search::Outcome OutcomeOf(MeasuredTrial& measured) {
   const bool valid = measured.record.error == store::kNoError;
-  return {std::move(measured.trial), valid, valid ? store::MeanCost(measured.record) : 0};
+  search::Outcome outcome{std::move(measured.trial), valid,
+                          valid ? store::MeanCost(measured.record) : 0};
+  // A sample of the outputs says nothing of the whole.
+  if (!measured.record.sampled_outputs.has_value()) outcome.reference_s = measured.reference_cost_s;
+  return outcome;
 }
 
 }  // namespace
@@ -36,6 +42,9 @@ TrialInHand TrialLedger::Begin(search::Trial trial) {
   InHand& entry = in_hand_[serial];
   entry.task = trial.task;
   entry.number = trial.number;
+  const bool is_first = begun_.insert(trial.task).second;
+  if (is_first && trial.candidate.origin.starts_with(search::kHeuristicOrigin))
+    first_[trial.task] = serial;
   return {std::move(trial), serial, entry.abandoned.get_token()};
 }
 
@@ -63,11 +72,14 @@ std::vector<uint32_t> TrialLedger::Abandon(int task) {
       calls.push_back(entry.second.abandoned);
       return true;
     });
-    std::erase_if(measured_, [&](const MeasuredTrial& measured) {
+    const auto give_up = [&](const MeasuredTrial& measured) {
       if (measured.trial.task != task) return false;
       numbers.push_back(measured.trial.number);
       return true;
-    });
+    };
+    std::erase_if(measured_, give_up);
+    std::erase_if(held_back_, give_up);
+    first_.erase(task);
   }
   // Outside of the lock, as calls end in threads of ours.
   for (std::stop_source& call : calls) call.request_stop();
@@ -117,8 +129,22 @@ bool TrialLedger::IsInHand(uint64_t serial) const {
 void TrialLedger::AddResult(uint64_t serial, MeasuredTrial measured) {
   std::lock_guard lock(mutex_);
   if (in_hand_.erase(serial) == 0) return;
+  const int task = measured.trial.task;
+  if (IsHeldBack(task, serial)) return held_back_.push_back(std::move(measured));
   measured_.push_back(std::move(measured));
+  if (first_.erase(task) > 0) {
+    const auto others = std::stable_partition(
+        held_back_.begin(), held_back_.end(),
+        [task](const MeasuredTrial& held) { return held.trial.task != task; });
+    std::move(others, held_back_.end(), std::back_inserter(measured_));
+    held_back_.erase(others, held_back_.end());
+  }
   changed_.notify_all();
+}
+
+bool TrialLedger::IsHeldBack(int task, uint64_t serial) const {
+  const auto first = first_.find(task);
+  return first != first_.end() && first->second != serial;
 }
 
 void TrialLedger::EndRace() {

@@ -4,6 +4,10 @@
 //               |          |
 //               +----------+-> Abandon
 //
+// Where a task begins with the schedule that was chosen without measuring, results of its other
+// trials are held back until that one has its own: a job that is stopped at any moment never leaves
+// records of a task without it.
+//
 // Exactly one of Next and Abandon has each trial, unless the job ends before. Here wait the thread
 // of the search, for outcomes and races, and the writer (result_writer.h), for results.
 //
@@ -81,6 +85,9 @@ class TrialLedger {
     std::stop_source abandoned;
   };
 
+  // Lock held. Is the result to wait for that of the task's first trial?
+  bool IsHeldBack(int task, uint64_t serial) const;
+
   bool HasEnded() const { return stopping_ || !failure_.ok(); }  // lock held
   Status WhyEnded() const;                                       // likewise
   bool IsReturned(uint32_t number) const;                        // likewise
@@ -89,6 +96,9 @@ class TrialLedger {
   std::condition_variable changed_;
   std::map<uint64_t, InHand> in_hand_;  // by serial number
   uint64_t serials_ = 0;                // given out
+  std::set<int> begun_;                 // tasks
+  std::map<int, uint64_t> first_;  // by task: serial of its first trial, where others wait for it
+  std::vector<MeasuredTrial> held_back_;
   std::vector<MeasuredTrial> measured_;
   std::set<uint32_t> being_written_;  // numbers
   std::deque<search::Outcome> finished_;

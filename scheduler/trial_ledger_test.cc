@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "base/status_testing.h"
+#include "search/policies/first_candidates.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -61,6 +62,37 @@ TEST_F(TrialLedgerTest, AnOutcomeComesWhenTheResultIsWritten) {
   EXPECT_THAT(Outcomes(), IsEmpty());
   ledger_.Finish(batch);
   EXPECT_THAT(Outcomes(), ElementsAre(7));
+}
+
+// So that a job that is stopped now has no record of the task, or one of its first schedule.
+TEST_F(TrialLedgerTest, ResultsWaitForThatOfTheHeuristicSchedule) {
+  search::Trial heuristic = MakeTrial(0);
+  heuristic.candidate.origin = std::string(search::kHeuristicOrigin) + "sketch 1, by rule";
+  const TrialInHand first = ledger_.Begin(std::move(heuristic));
+  Measure(ledger_.Begin(MakeTrial(1)));
+  Measure(ledger_.Begin(MakeTrial(2, /*task=*/1)));
+  std::vector<MeasuredTrial> batch = Take();
+  ASSERT_THAT(batch, SizeIs(1));
+  EXPECT_EQ(batch[0].trial.number, 2u);
+  Measure(ledger_.Begin(MakeTrial(3)));
+  Measure(first);
+  batch = Take();
+  ASSERT_THAT(batch, SizeIs(3));
+  EXPECT_EQ(batch[0].trial.number, 0u);
+  EXPECT_EQ(batch[1].trial.number, 1u);
+  EXPECT_EQ(batch[2].trial.number, 3u);
+  Measure(ledger_.Begin(MakeTrial(4)));
+  EXPECT_THAT(Take(), SizeIs(1));
+}
+
+TEST_F(TrialLedgerTest, WhatIsHeldBackIsAbandonedWithItsTask) {
+  search::Trial heuristic = MakeTrial(0);
+  heuristic.candidate.origin = std::string(search::kHeuristicOrigin);
+  const TrialInHand first = ledger_.Begin(std::move(heuristic));
+  Measure(ledger_.Begin(MakeTrial(1)));
+  EXPECT_THAT(ledger_.Abandon(0), ElementsAre(0, 1));
+  Measure(first);
+  EXPECT_THAT(Outcomes(), IsEmpty());
 }
 
 TEST_F(TrialLedgerTest, AbandonHasWhatIsInHandOrMeasuredAndNextTheRest) {

@@ -12,6 +12,22 @@ namespace {
 
 size_t StatesOf(const TaskExperience& task) { return task.observations.size() + task.avoid.size(); }
 
+Status KnowKernelPoints(const std::string& job_id, const LeasedDevice& device, store::Store& store,
+                        WarmStart& start) {
+  for (size_t i = 0; i < device.tasks.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(start.of_tasks[i], GatherKernelPoints(store, job_id, device.tasks[i],
+                                                                device.lease.worker().device()));
+  }
+  return OkStatus();
+}
+
+TaskExperience OnlyHashes(const TaskExperience& task) {
+  TaskExperience only;
+  only.measured = task.avoid;
+  for (const search::Observation& o : task.observations) only.measured.push_back(o.candidate.hash);
+  return only;
+}
+
 }  // namespace
 
 StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& job,
@@ -21,9 +37,13 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const policy, search::FindPolicy(tune.policy()));
   WarmStart start{.of_tasks = std::vector<TaskExperience>(device.tasks.size())};
   start.of_templates.of_tasks.resize(device.tasks.size());
+  if (tune.no_warm_start()) return start;
+  if (!tune.kernel().empty()) {
+    KILN_RETURN_IF_ERROR(KnowKernelPoints(job_id, device, store, start));
+    if (!policy->learns_from_points) return start;
+  }
   // Without a model nothing is made of it, and chance alone should decide.
   const bool has_model = models.prior != nullptr || policy->learns_from_points;
-  if (tune.no_warm_start() || !has_model) return start;
   const double start_s = Clock::Real().MonotonicSeconds();
   ThreadPool pool(0);
   ExperienceOptions options;
@@ -33,6 +53,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
         start.of_templates,
         GatherTemplateExperience(store, job_id, tune, device.tasks, pool, options));
   }
+  if (!tune.kernel().empty()) return start;
   if (models.learned == nullptr) options.samples = 0;
   KILN_ASSIGN_OR_RETURN(
       Experience experience,
@@ -46,6 +67,10 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
     if (!trained.ok()) LogWarn("job {}: no warm start: {}", job_id, Message(trained));
   }
   start.of_tasks = std::move(experience.of_tasks);
+  if (!has_model) {
+    for (TaskExperience& task : start.of_tasks) task = OnlyHashes(task);
+    return start;
+  }
   size_t states = 0;
   for (const TaskExperience& task : start.of_tasks) states += StatesOf(task);
   if (states + samples > 0) {

@@ -525,7 +525,7 @@ TEST_F(CliTest, TemplatesOfUsers) {
     words.insert(words.end(), {"--target", "null", "--db", folder_.Join("templates.db"), "--json"});
     return KilnPrints(words);
   };
-  // Four points, and the unscheduled loops.
+  // Four points, and what is measured first.
   const std::string events =
       tune({"matmul", "--args", "8,8,8", "--template", right, "--trials", "20"});
   EXPECT_THAT(events, HasSubstr("template mine, config 3"));

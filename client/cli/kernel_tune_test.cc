@@ -93,8 +93,8 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
     if (event["event"] == "trial") trials[event["error"].get<std::string>()].push_back(event);
   }
   EXPECT_EQ(events.back()["ending"], "SPACE_EXHAUSTED");
-  // The unscheduled loops, and ROWS of 1, 4 and 8.
-  EXPECT_EQ(trials["NO_ERROR"].size(), 4u);
+  // ROWS of 1, 4 and 8: the loops that they are compared with are no trial.
+  EXPECT_EQ(trials["NO_ERROR"].size(), 3u);
   ASSERT_EQ(trials["WRONG_ANSWER_ERROR"].size(), 2u);
   std::vector<Json>& wrong_ones = trials["WRONG_ANSWER_ERROR"];
   if (wrong_ones[0]["parameters"]["KIND"] == 0) std::swap(wrong_ones[0], wrong_ones[1]);
@@ -224,6 +224,39 @@ TEST_F(KernelTuneTest, AReferenceKernelSaysWhatIsRight) {
                   "--policy", "template.random"});
   EXPECT_THAT(out, AllOf(HasSubstr("the reference kernel"), HasSubstr("1 wrong answer"),
                          HasSubstr("no candidates are left")));
+}
+
+TEST_F(KernelTuneTest, WhatWasMeasuredIsNotMeasuredAgain) {
+  for (const char* policy : {"template.grid", "template.xgb"}) {
+    ASSERT_OK(WriteFile(space_, kSpace));
+    const auto trials_of = [&] {
+      std::vector<Json> trials;
+      for (const Json& event :
+           JsonLines(KilnPrints({"tune", source_, "--space", space_, "--db",
+                                 folder_.Join(std::string(policy) + ".db"), "--policy", policy,
+                                 "--trials", "100", "--timeout-ms", "1000", "--json"}))) {
+        if (event["event"] == "trial") trials.push_back(event);
+      }
+      return trials;
+    };
+    EXPECT_EQ(trials_of().size(), 8u);
+    EXPECT_EQ(trials_of().size(), 0u) << "the same job once more";
+    ASSERT_OK(
+        WriteFile(space_, std::string(kSpace).replace(std::string(kSpace).find("[1, 4, 5, 8]"), 12,
+                                                      "[1, 2, 4, 5, 8]")));
+    const std::vector<Json> longer = trials_of();
+    EXPECT_GT(longer.size(), 0u);
+    for (const Json& trial : longer) EXPECT_EQ(trial["parameters"]["ROWS"], 2);
+  }
+}
+
+TEST_F(KernelTuneTest, WhereAllFailThereIsNoBest) {
+  ASSERT_OK(WriteFile(
+      space_, std::string(kSpace).replace(std::string(kSpace).find("[1, 4, 5, 8]"), 12, "[5]")));
+  const RunResult job = RunKiln(Tune({"--policy", "template.grid", "--trials", "4"}));
+  EXPECT_FALSE(job.exit.ok());
+  EXPECT_THAT(job.output + job.error, HasSubstr("gave a correct program"));
+  EXPECT_THAT(Refusal({"best", "--db", db_}), HasSubstr("has no successful record"));
 }
 
 TEST_F(KernelTuneTest, TheSpaceIsShownWithoutAJob) {

@@ -11,6 +11,7 @@
 #include "client/view/kernel_values.h"
 #include "client/view/task_window.h"
 #include "client/view/variant_groups.h"
+#include "rpc/estimate_phase.h"
 
 namespace kiln::client {
 namespace {
@@ -27,10 +28,19 @@ bool Waits(const v1::JobStatus& job) {
 
 std::string WhatItDoes(const v1::JobStatus& job) {
   if (!Waits(job)) {
-    const bool remeasured = job.state() == v1::RUNNING && !job.phase().empty();
+    const bool remeasured =
+        job.state() == v1::RUNNING && !job.phase().empty() && !IsEstimatePhase(job.phase());
     return remeasured ? job.phase() : std::string(JobStateName(job.state()));
   }
   return "waiting for workers" + (job.message().empty() ? "" : ": " + FirstLine(job.message()));
+}
+
+// What the job minimises, as far as it is known.
+std::string ObjectiveText(const v1::JobStatus& job) {
+  const std::optional<double> objective_s = ObjectiveOf(job);
+  if (objective_s.has_value() || !IsEstimatePhase(job.phase()))
+    return LatencyCell(objective_s.value_or(0));
+  return job.phase();
 }
 
 }  // namespace
@@ -73,6 +83,10 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
   for (; seen_notices_ < status_.notices_size(); ++seen_notices_) {
     notices_.push_back(status_.notices(seen_notices_));
     lines.push_back(notices_.back());
+  }
+  if (!said_estimate_ && IsEstimatePhase(status_.phase())) {
+    said_estimate_ = true;
+    lines.push_back(Totals(status_.elapsed_s()));
   }
   if (event.has_record()) ObserveRecord(event.record(), lines);
   const double progress = ProgressOf(status_);
@@ -146,8 +160,8 @@ void JobView::ObserveRecord(const v1::Record& record, std::vector<std::string>& 
 
 std::string JobView::Totals(double elapsed_s) const {
   std::string line = fmt::format("{} {}  trials {}  errors {}  time {}", ObjectiveWord(status_),
-                                 LatencyCell(ObjectiveOf(status_).value_or(0)), TrialsText(status_),
-                                 ErrorCounts(status_), FormatElapsed(elapsed_s));
+                                 ObjectiveText(status_), TrialsText(status_), ErrorCounts(status_),
+                                 FormatElapsed(elapsed_s));
   const double progress = ProgressOf(status_);
   if (status_.trials_done() > 0 && progress < 1 && status_.state() < v1::SUCCEEDED) {
     line += fmt::format("  left {}", FormatElapsed(elapsed_s * (1 - progress) / progress));

@@ -56,6 +56,7 @@ class JobView {
   std::vector<std::string> notices_;  // not taken
   // At the last line of progress.
   uint32_t said_trials_ = 0;
+  bool said_estimate_ = false;
   double said_progress_ = 0;
   std::string last_wait_;
   std::string last_trial_;  // of a job that turns knobs

@@ -3,12 +3,18 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/status.h"
 #include "device/calibration.h"
+#include "search/policies/policy.h"
 #include "search/space/task.h"
 
 namespace kiln::search {
+
+// Of whoever does not ask for another one: so that a job measures first what a compilation without
+// records takes.
+inline constexpr uint64_t kUnmeasuredSeed = 1;
 
 struct UnmeasuredChoice {
   std::string steps;       // a JSON array
@@ -24,5 +30,11 @@ struct UnmeasuredChoice {
 StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const Task& task,
                                                   const device::Calibration& calibration,
                                                   uint64_t seed);
+
+// The same for a device that nothing is known of but its target and its cores, with the seed above:
+// what a compilation without records takes, and those that are predicted to be next best, `n` at
+// most. Their origins begin with kHeuristicOrigin, their scores are minus the predicted seconds.
+// None: no schedule can be chosen so. Cancelled when the task is stopped.
+StatusOr<std::vector<Candidate>> SchedulesWithoutMeasuring(const Task& task, int n);
 
 }  // namespace kiln::search

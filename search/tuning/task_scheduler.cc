@@ -14,6 +14,14 @@ constexpr double kAlone = 1e30;
 constexpr double kFarSlower = 1.4;
 // A round takes one trial for so many that were asked for before.
 constexpr uint32_t kShareOfKnown = 4;
+// Where time is short first rounds are cut, but not below this; to one of so many trials for each
+// task.
+constexpr uint32_t kLeastRound = 4;
+constexpr double kShareOfExpected = 2;
+// After the opening, so that many tasks gain early.
+constexpr uint32_t kSecondRound = 8;
+// Of an alternative, trials that tell how fast it is.
+constexpr uint32_t kTellingTrials = 8;
 // A task leaves its peers when it was tuned so many rounds more than the others and still is slow.
 constexpr int kRoundsAhead = 5;
 // Of tasks of about one size, one is at most this many times larger.
@@ -67,8 +75,14 @@ void TaskScheduler::Restore(int task, std::span<const std::optional<double>> cos
 }
 
 uint32_t TaskScheduler::RoundTrials(int task) const {
+  if (tasks_[task].begun == 0 && options_.opening_trials)
+    return std::max(1u, std::min(*options_.opening_trials, options_.round_trials));
   if (!options_.first_round_trials) return std::max(1u, options_.round_trials);
-  const uint32_t known = std::max(*options_.first_round_trials, tasks_[task].asked / kShareOfKnown);
+  uint32_t first = *options_.first_round_trials;
+  if (options_.opening_trials && tasks_[task].begun == 1) first = std::min(first, kSecondRound);
+  const double each = expected_trials_ / (kShareOfExpected * num_tasks());
+  if (each < first) first = std::min(first, std::max(kLeastRound, static_cast<uint32_t>(each)));
+  const uint32_t known = std::max(first, tasks_[task].asked / kShareOfKnown);
   return std::clamp(options_.round_trials, 1u, known);
 }
 
@@ -140,6 +154,29 @@ std::optional<double> TaskScheduler::Score() const {
     if (latency_s >= kNoResult_s) return std::nullopt;
   }
   return objective_.value(latencies_s_);
+}
+
+std::optional<TaskScheduler::Expected> TaskScheduler::ExpectedScore() const {
+  std::vector<double> ratios;
+  std::vector<double> predicted_s(latencies_s_.size(), kNoResult_s);
+  for (const TaskState& task : tasks_) {
+    if (task.facts.estimate_s <= 0) continue;
+    predicted_s[task.group] = std::min(predicted_s[task.group], task.facts.estimate_s);
+    if (task.best_s < kNoResult_s) ratios.push_back(task.best_s / task.facts.estimate_s);
+  }
+  std::ranges::sort(ratios);
+  const double ratio = ratios.empty() ? 1 : ratios[ratios.size() / 2];
+  Expected expected;
+  expected.groups = static_cast<int>(latencies_s_.size());
+  std::vector<double> latencies_s = latencies_s_;
+  for (size_t i = 0; i < latencies_s.size(); ++i) {
+    if (latencies_s[i] < kNoResult_s) continue;
+    if (predicted_s[i] >= kNoResult_s) return std::nullopt;
+    latencies_s[i] = ratio * predicted_s[i];
+    ++expected.estimated;
+  }
+  expected.value = objective_.value(latencies_s);
+  return expected;
 }
 
 double TaskScheduler::Chain(int task) const {
@@ -225,13 +262,42 @@ bool TaskScheduler::IsHopeless(int task) const {
   if (!facts.alternative_of.has_value() || facts.sums.empty()) return false;
   return std::ranges::any_of(tasks_, [&](const TaskState& other) {
     return other.facts.alternative_of.has_value() && other.facts.sums == facts.sums &&
+           (!options_.opening_trials || other.trials >= kTellingTrials) &&
            other.best_s < kNoResult_s && !other.history_s.empty() &&
            other.best_s > kFarSlower * latencies_s_[other.group];
   });
 }
 
+// Has it had more than its opening round?
+bool TaskScheduler::IsOpened(int task) const {
+  return tasks_[task].begun > (options_.opening_trials.has_value() ? 1 : 0);
+}
+
+double TaskScheduler::EstimateOf(int task) const {
+  const TaskState& state = tasks_[task];
+  const double seconds = state.facts.estimate_s > 0 ? state.facts.estimate_s : 0;
+  return seconds * state.facts.weight;
+}
+
+// Alternatives come after all that are none.
+std::optional<int> TaskScheduler::HeaviestUnopened() const {
+  std::optional<int> heaviest;
+  const auto rank = [&](int task) {
+    return std::pair(!tasks_[task].facts.alternative_of.has_value(), EstimateOf(task));
+  };
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (tasks_[i].begun > 0 || dead(i)) continue;
+    if (!heaviest.has_value() || rank(i) > rank(*heaviest)) heaviest = i;
+  }
+  return heaviest;
+}
+
 std::optional<int> TaskScheduler::Next() {
   if (Over().has_value()) return std::nullopt;
+  if (options_.opening_trials) {
+    const std::optional<int> unopened = HeaviestUnopened();
+    if (unopened.has_value()) return unopened;
+  }
   for (int i = 0; i < num_tasks(); ++i) {
     if (tasks_[i].begun == 0 && !dead(i) && !IsHopeless(i)) return i;
   }
@@ -252,7 +318,8 @@ std::optional<int> TaskScheduler::ByGradient() {
   for (int i = 0; i < num_tasks(); ++i) {
     // What can't improve the objective is left alone, however much it may improve.
     if (dead(i) || Chain(i) <= 0) continue;
-    (Awaited(tasks_[i]) ? awaited : alive).push_back(i);
+    const bool waits = Awaited(tasks_[i]) || (!IsOpened(i) && IsHopeless(i));
+    (waits ? awaited : alive).push_back(i);
   }
   if (alive.empty()) alive = std::move(awaited);
   if (alive.empty()) return std::nullopt;

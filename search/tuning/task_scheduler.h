@@ -32,12 +32,17 @@
 // result after that an alternative gets no more while another has one, except when nothing else can
 // be tuned.
 //
+// Opening. With opening_trials each task has a round of so few first, the heaviest by estimates
+// first, and alternatives after all others: so all have a measured schedule before any is tuned, and
+// what a small budget does not reach is what matters least. From then on the gradient decides.
+//
 // A group without a result has the latency 1e10 s, so it comes first, until it is dead; only while
 // its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
 // thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -67,6 +72,8 @@ struct ScheduledTask {
   // What it sums up (search/evolution/transfer.h); "": nothing, or not known. Tasks with the same
   // sums are fast in the same ways.
   std::string sums = {};
+  // What it takes untuned, as a model predicts it; 0: not known.
+  double estimate_s = 0;
   // The earlier task whose group it does in another way; none: it has a group of its own.
   std::optional<int> alternative_of = {};
 };
@@ -88,6 +95,8 @@ struct TaskSchedulerOptions {
   // Of a task's first rounds. Later ones have a quarter of the trials asked for before, up to
   // round_trials: each knows four fifths of what there is to know. None: all have round_trials.
   std::optional<uint32_t> first_round_trials = {};
+  // Of a round of each task before all others. None: the first rounds are as the later ones.
+  std::optional<uint32_t> opening_trials = {};
   // Trials of one task without improvement, after which it is dead; none: never.
   std::optional<uint32_t> task_early_stopping = {};
   // Trials of the job without an improvement of any task, once every task that is not dead has a
@@ -103,6 +112,10 @@ class TaskScheduler {
   static constexpr double kNoResult_s = 1e10;
 
   TaskScheduler(std::vector<ScheduledTask> tasks, TaskSchedulerOptions options);
+
+  // About so many trials will be measured from now on: first rounds are cut to what that leaves for
+  // each task.
+  void ExpectTrials(double trials) { expected_trials_ = trials; }
 
   // Results of an earlier run in the order of their trials; none: failed. Call before the first
   // round. The history is as if they had come in rounds.
@@ -143,6 +156,15 @@ class TaskScheduler {
 
   // The objective; none while a group has no result.
   std::optional<double> Score() const;
+  // The objective with estimates for groups without a result: what their tasks are predicted to
+  // take, in the proportion that the measured ones have to their predictions. None: of one of them
+  // nothing is predicted.
+  struct Expected {
+    double value = 0;
+    int estimated = 0;  // groups
+    int groups = 0;
+  };
+  std::optional<Expected> ExpectedScore() const;
 
  private:
   struct TaskState {
@@ -161,6 +183,9 @@ class TaskScheduler {
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
   bool IsHopeless(int task) const;
+  bool IsOpened(int task) const;
+  std::optional<int> HeaviestUnopened() const;
+  double EstimateOf(int task) const;  // weighted
   std::vector<int> Peers(int task) const;
   double BestSpeed(std::span<const int> peers) const;
   double Chain(int task) const;
@@ -178,6 +203,7 @@ class TaskScheduler {
   std::vector<double> latencies_s_;  // by group
   uint32_t trials_ = 0;              // of all tasks
   uint32_t improved_trials_ = 0;     // trials_ when a task last improved
+  double expected_trials_ = std::numeric_limits<double>::infinity();
 };
 
 }  // namespace kiln::search

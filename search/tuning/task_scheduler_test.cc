@@ -34,6 +34,67 @@ TEST(TaskScheduler, EveryTaskHasOneRoundFirst) {
   EXPECT_EQ(s.Next(), 0);
 }
 
+TEST(TaskScheduler, AllTasksAreOpenedTheHeaviestFirstAndAlternativesLast) {
+  TaskScheduler s = Make({{.weight = 1, .estimate_s = 2e-3},
+                          {.weight = 1, .estimate_s = 9e-3, .alternative_of = 0},
+                          {.weight = 4, .estimate_s = 1e-3},
+                          {.weight = 1}},
+                         {.first_round_trials = 16, .opening_trials = 1});
+  std::vector<int> opened;
+  for (int i = 0; i < 4; ++i) {
+    opened.push_back(*s.Next());
+    EXPECT_EQ(s.RoundTrials(opened.back()), 1u);
+    Rounds(s, opened.back(), {1e-3 * (opened.back() + 1)});
+  }
+  EXPECT_EQ(opened, (std::vector<int>{2, 0, 3, 1}));
+  EXPECT_EQ(s.RoundTrials(0), 8u);
+  Rounds(s, 0, {1e-3});
+  EXPECT_EQ(s.RoundTrials(0), 16u);
+}
+
+// As far as that is known from more than one trial of it.
+TEST(TaskScheduler, AnAlternativeIsHopelessAfterMoreThanItsOpening) {
+  TaskScheduler s = Make({{.sums = "a"},
+                          {.sums = "b", .alternative_of = 0},
+                          {.sums = "a"},
+                          {.sums = "b", .alternative_of = 2}},
+                         {.round_trials = 8, .first_round_trials = 8, .opening_trials = 1});
+  for (int i = 0; i < 4; ++i) Rounds(s, *s.Next(), {i < 2 ? 1e-3 : 1.5e-3});
+  s.BeginRound(1);
+  for (int i = 0; i < 8; ++i) s.AddResult(1, 1.5e-3);
+  s.EndRound(1);
+  for (int i = 0; i < 20; ++i) {
+    const int next = *s.Next();
+    EXPECT_NE(next, 3);
+    Rounds(s, next, {next % 2 == 1 ? 1.5e-3 : 1e-3});
+  }
+}
+
+TEST(TaskScheduler, TheObjectiveIsEstimatedInProportionToWhatIsMeasured) {
+  TaskScheduler s = Make({{.weight = 2, .estimate_s = 1e-3}, {.estimate_s = 4e-3}});
+  EXPECT_FALSE(s.Score().has_value());
+  EXPECT_NEAR(s.ExpectedScore()->value, 6e-3, 1e-12);
+  EXPECT_EQ(s.ExpectedScore()->estimated, 2);
+  Rounds(s, 0, {3e-3});
+  EXPECT_NEAR(s.ExpectedScore()->value, 2 * 3e-3 + 3 * 4e-3, 1e-12);
+  EXPECT_EQ(s.ExpectedScore()->estimated, 1);
+  Rounds(s, 1, {5e-3});
+  EXPECT_EQ(s.ExpectedScore()->value, s.Score());
+  EXPECT_EQ(s.ExpectedScore()->estimated, 0);
+  EXPECT_FALSE(Make({{.estimate_s = 1e-3}, {}}).ExpectedScore().has_value());
+}
+
+TEST(TaskScheduler, FirstRoundsAreCutToWhatTheTimeAllows) {
+  TaskScheduler s = Make({{}, {}}, {.first_round_trials = 16, .opening_trials = 1});
+  Rounds(s, 0, {1e-3, 1e-3});
+  s.ExpectTrials(1000);
+  EXPECT_EQ(s.RoundTrials(0), 16u);
+  s.ExpectTrials(32);
+  EXPECT_EQ(s.RoundTrials(0), 8u);
+  s.ExpectTrials(2);
+  EXPECT_EQ(s.RoundTrials(0), 4u);
+}
+
 // Tasks 0 and 2 sum up the same, and so do their alternatives, 1 and 3.
 TEST(TaskScheduler, AnAlternativeThatWasFarSlowerForTheSameSumsIsNotBegun) {
   for (const double alternative_s : {1.3e-3, 1.5e-3}) {

@@ -40,6 +40,7 @@ class TuneLoop {
   }
 
   StatusOr<Ending> Run() {
+    ShowResult();
     while (true) {
       KILN_RETURN_IF_ERROR(TakeProposals());
       KILN_RETURN_IF_ERROR(CutShort());
@@ -145,6 +146,7 @@ class TuneLoop {
     if (stop_ || ending_.has_value() || search_.busy()) return;
     if (NumbersLeft() <= ready_.size()) return;
     if (in_flight_.size() + ready_.size() > Ahead()) return;
+    schedule_.ExpectTrials(ExpectedTrials());
     const std::optional<int> task = schedule_.Next();
     if (!task.has_value()) return;
     SearchThread::Order order;
@@ -165,6 +167,18 @@ class TuneLoop {
     searched_ = *task;
     schedule_.BeginRound(*task);
     search_.Start(std::move(order));
+  }
+
+  // At the pace so far, where the job ends by a time.
+  double ExpectedTrials() const {
+    const double left = static_cast<double>(NumbersLeft());
+    if (std::isinf(options_.until_s) || interval_s_ <= 0) return left;
+    const double left_s = std::max(0.0, options_.until_s - Clock::Real().MonotonicSeconds());
+    return std::min(left, left_s / interval_s_);
+  }
+
+  void ShowResult() const {
+    if (options_.on_result != nullptr) options_.on_result(schedule_);
   }
 
   // ---- tasks with the same sums
@@ -260,8 +274,10 @@ class TuneLoop {
     schedule_.AddResult(task, outcome.valid ? std::optional(outcome.cost_s) : std::nullopt);
     Observation observation{std::move(outcome.trial.candidate), outcome.valid, outcome.cost_s,
                             outcome.trial.number};
+    observation.reference_s = outcome.reference_s;
     KeepLeader(task, observation);
     events_[task].push_back(std::move(observation));
+    ShowResult();
     return FinishOne(*round);
   }
 

@@ -40,6 +40,8 @@ struct Outcome {
   Trial trial;
   bool valid = false;
   double cost_s = 0;  // mean, when valid
+  // What one run of the unscheduled loops took on the device; none: not known.
+  std::optional<double> reference_s = {};
 };
 
 // A trial that costs something else than its outcome said, as is known by now.
@@ -111,7 +113,9 @@ struct TuneOptions {
   double until_s = std::numeric_limits<double>::infinity();
   // Where what is measured runs on the cores that search; null: elsewhere. Outlives Tune.
   ExclusivePhases* phases = nullptr;
-  // For tables and logs, in the thread that runs Tune; null: nobody looks.
+  // For tables and logs, in the thread that runs Tune; null: nobody looks. on_result: once before
+  // the first trial and after each result.
+  std::function<void(const TaskScheduler&)> on_result = nullptr;
   std::function<void(const ProposedRound&)> on_proposed = nullptr;
   // An error ends the job.
   std::function<Status(const MeasuredRound&)> on_measured = nullptr;

@@ -1,0 +1,27 @@
+// What a job's phase says while its objective is not known yet: what it is expected to be. One place
+// for whoever writes it and whoever shows it.
+//
+//   about 12.34 ms (15 of 24 tasks are estimates)
+//
+// Pure functions.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <string>
+#include <string_view>
+
+#include "base/units.h"
+
+namespace kiln {
+
+inline constexpr std::string_view kEstimatePhase = "about ";
+
+inline std::string PrintEstimatePhase(double objective_s, int estimated, int tasks) {
+  return fmt::format("{}{} ({} of {} tasks {})", kEstimatePhase, FormatSeconds(objective_s),
+                     estimated, tasks, estimated == 1 ? "is an estimate" : "are estimates");
+}
+
+inline bool IsEstimatePhase(std::string_view phase) { return phase.starts_with(kEstimatePhase); }
+
+}  // namespace kiln
