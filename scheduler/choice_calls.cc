@@ -70,8 +70,9 @@ StatusOr<v1::QueryScheduleReply> QuerySchedule(store::Store& store,
   search::StoreRecords records(store);
   std::shared_ptr<search::Context> outer;
   if (request.or_sample()) outer = std::make_shared<search::SampledSchedule>(request.seed());
-  search::HistoryBest context(records, {.include_compatible = request.include_compatible()},
-                              std::move(outer));
+  search::HistoryOptions options{.include_compatible = request.include_compatible()};
+  if (request.or_sample()) options.heuristic_seed = request.seed();
+  search::HistoryBest context(records, options, std::move(outer));
   KILN_ASSIGN_OR_RETURN(const search::Choice choice, context.Query(task));
   return MessageOf(choice);
 }

@@ -32,4 +32,13 @@ StatusOr<std::vector<store::PinnedSchedule>> ArchiveRecords::Set(const std::stri
   return archive_.PinnedSchedules(workload_id);
 }
 
+Status ArchiveRecords::Visit(const std::string& workload_id,
+                             const std::function<Status(const store::Record&)>& visit) {
+  v1::ListRecordsRequest request;
+  request.set_workload_id(workload_id);
+  request.set_include_errors(true);
+  return archive_.VisitRecords(
+      request, [&](const v1::Record& record) { return visit(store::RecordOf(record)); });
+}
+
 }  // namespace kiln::client

@@ -3,6 +3,7 @@
 // One thread at a time.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,6 +23,8 @@ class ArchiveRecords final : public search::KnownRecords {
   StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) override;
   StatusOr<std::vector<search::KnownComputation>> WithHash(std::string_view hash) override;
   StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) override;
+  Status Visit(const std::string& workload_id,
+               const std::function<Status(const store::Record&)>& visit) override;
 
  private:
   Archive& archive_;

@@ -1,16 +1,20 @@
 #include "client/compile/compile_network.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
+#include "base/thread_pool.h"
 #include "client/compile/archive_records.h"
 #include "client/compile/assembly.h"
 #include "client/compile/network_target.h"
+#include "device/calibration.h"
 #include "graph/prepare.h"
 #include "graph/text.h"
 #include "search/choice/context.h"
+#include "search/choice/unmeasured.h"
 #include "search/space/task.h"
 
 namespace kiln::client {
@@ -25,21 +29,36 @@ using graph::ValueId;
 
 // ---- which convolutions are done by Winograd's method ---------------------------------------
 
+// Another algorithm has to be faster by more than the noise of readings.
+constexpr double kReadingNoise = 1.03;
+
 // What a kernel makes, and what it costs by the records; none: not known.
 using CostsByName = std::map<std::string, std::optional<double>>;
 
-StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const target::Target& target,
-                              Archive& archive) {
+// Of a kernel without a record, whose schedule is chosen without measuring: as it is predicted.
+std::optional<double> PredictedOf(const search::Task& task, uint64_t seed) {
+  const auto chosen =
+      search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, seed);
+  return chosen.ok() && chosen->predicted_s > 0 ? std::optional(chosen->predicted_s) : std::nullopt;
+}
+
+// `or_predicted`: where there is no record.
+StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const ProgramOptions& options,
+                              bool or_predicted, Archive& archive) {
   CostsByName costs;
   ArchiveRecords records(archive);
   search::HistoryBest context(records, {});
+  const target::HardwareParams hardware = target::DefaultHardware(options.target, AvailableCpus());
   for (const NetworkTask& task : prepared.kernels.tasks) {
-    const search::Task asked(task.dag, target, {}, task.workload_key);
+    const search::Task asked(task.dag, options.target, hardware, task.workload_key);
     KILN_ASSIGN_OR_RETURN(const search::ScheduledDag best, search::FasterOf(asked, context));
-    for (int kernel : task.kernels) {
-      costs[prepared.MadeBy(kernel)] =
-          best.schedule.record.empty() ? std::nullopt : std::optional(best.schedule.cost_s);
+    std::optional<double> cost_s;
+    if (!best.schedule.record.empty()) {
+      cost_s = best.schedule.cost_s;
+    } else if (or_predicted) {
+      cost_s = PredictedOf(asked, options.seed);
     }
+    for (int kernel : task.kernels) costs[prepared.MadeBy(kernel)] = cost_s;
   }
   return costs;
 }
@@ -50,8 +69,8 @@ graph::PrepareOptions PreparationOf(const CompileOptions& options) {
           .pack_constants = options.pack_constants};
 }
 
-// The values that convolutions by Winograd's method make in kernels that are faster so, or that are
-// known to be fast at all.
+// The values that convolutions by Winograd's method make in kernels that are known to be faster so:
+// than the record of the plain kernel, or than what is predicted for one without.
 StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& network,
                                                               const CompileOptions& options,
                                                               Archive& archive) {
@@ -59,16 +78,20 @@ StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& netwo
   KILN_ASSIGN_OR_RETURN(const PreparedNetwork direct, PrepareNetwork(network, preparation));
   preparation.passes.winograd = graph::WinogradRule::kFast;
   KILN_ASSIGN_OR_RETURN(const PreparedNetwork winograd, PrepareNetwork(network, preparation));
-  KILN_ASSIGN_OR_RETURN(CostsByName direct_s, CostsOf(direct, options.programs.target, archive));
   KILN_ASSIGN_OR_RETURN(const CostsByName winograd_s,
-                        CostsOf(winograd, options.programs.target, archive));
+                        CostsOf(winograd, options.programs, /*or_predicted=*/false, archive));
+  const bool any_known =
+      std::ranges::any_of(winograd_s, [](const auto& cost) { return cost.second.has_value(); });
+  if (!any_known) return std::set<std::string, std::less<>>();
+  KILN_ASSIGN_OR_RETURN(CostsByName direct_s,
+                        CostsOf(direct, options.programs, /*or_predicted=*/true, archive));
   std::set<std::string, std::less<>> faster;
   for (const graph::KernelGroup& group : winograd.kernels.groups) {
     const graph::Node& anchor = winograd.graph.node(group.anchor);
     if (anchor.op->name != "winograd_conv") continue;
     const std::string& made = winograd.graph.value(group.outputs[0]).name;
     const std::optional<double> cost = winograd_s.at(made), other = direct_s[made];
-    if (cost && (!other || *cost < *other))
+    if (cost && (!other || kReadingNoise * *cost < *other))
       faster.insert(winograd.graph.value(anchor.outputs[0]).name);
   }
   return faster;

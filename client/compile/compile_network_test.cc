@@ -215,6 +215,7 @@ TEST_F(PackedNetworkTest, KernelsOfOtherOrdersHaveTheirOwn) {
 
 TEST_F(PackedNetworkTest, AConstantIsThereAsItIsForWhoTakesItSo) {
   AddRecord(0, 1e-6, kSplitColumns);
+  AddRecord(1, 2e-6, kSplitColumns);
   AddRecord(1, 1e-6, "[]");
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
                        CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));

@@ -54,8 +54,10 @@ class SmallArchive : public Archive {
     return found;
   }
   StatusOr<v1::Record> GetRecord(int64_t) override { return NotFound("none"); }
-  Status VisitRecords(const v1::ListRecordsRequest&,
-                      const std::function<Status(const v1::Record&)>&) override {
+  Status VisitRecords(const v1::ListRecordsRequest& request,
+                      const std::function<Status(const v1::Record&)>& visit) override {
+    const auto [begin, end] = by_id_.equal_range(request.workload_id());
+    for (auto it = begin; it != end; ++it) KILN_RETURN_IF_ERROR(visit(it->second));
     return OkStatus();
   }
   Status VisitAutotvmRecords(const v1::ListAutotvmRecordsRequest&,

@@ -58,8 +58,10 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
       made.compiled = *std::move(compiled);
       return made;
     }
-    const std::string what =
-        made.choice.record.empty() ? "the schedule that is set" : "record " + made.choice.record;
+    const bool is_set = made.choice.source == ChoiceSource::kSet;
+    const std::string what = !made.choice.record.empty() ? "record " + made.choice.record
+                             : is_set                    ? "the schedule that is set"
+                                                         : "the schedule chosen without measuring";
     made.remark = fmt::format("{} can't be compiled here: {}", what, Message(compiled.status()));
   }
   const search::Task untuned(task.dag, options_.target, hardware_, task.workload_key);
@@ -86,14 +88,16 @@ target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
 
 // By task; without steps where there is no record that could be used.
 StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> tasks,
-                                                  const target::Target& target, Archive* archive) {
+                                                  const ProgramOptions& options, Archive* archive) {
   std::vector<ScheduledDag> chosen;
   for (const NetworkTask& task : tasks) chosen.push_back({.dag = task.dag, .schedule = {}});
   if (archive == nullptr) return chosen;
   ArchiveRecords records(*archive);
-  search::HistoryBest context(records, {.include_compatible = true});
+  search::HistoryBest context(records,
+                              {.include_compatible = true, .heuristic_seed = options.seed});
+  const target::HardwareParams hardware = target::DefaultHardware(options.target, AvailableCpus());
   for (size_t i = 0; i < tasks.size(); ++i) {
-    const search::Task asked(tasks[i].dag, target, {}, tasks[i].workload_key);
+    const search::Task asked(tasks[i].dag, options.target, hardware, tasks[i].workload_key);
     KILN_ASSIGN_OR_RETURN(chosen[i], search::FasterOf(asked, context));
   }
   return chosen;
@@ -111,8 +115,7 @@ std::string DeviceOf(std::span<const TaskProgram> programs) {
 
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tasks,
                                                 const ProgramOptions& options, Archive* archive) {
-  KILN_ASSIGN_OR_RETURN(std::vector<ScheduledDag> chosen,
-                        ChooseRecords(tasks, options.target, archive));
+  KILN_ASSIGN_OR_RETURN(std::vector<ScheduledDag> chosen, ChooseRecords(tasks, options, archive));
   std::vector<std::string> untuned;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const ChoiceSource source = chosen[i].schedule.source;

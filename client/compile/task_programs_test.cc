@@ -1,9 +1,12 @@
 #include "client/compile/task_programs.h"
 
 #include "base/status_testing.h"
+#include "base/thread_pool.h"
 #include "client/compile/small_archive_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/packed_inputs.h"
+#include "device/calibration.h"
+#include "search/choice/unmeasured.h"
 
 namespace kiln::client {
 namespace {
@@ -23,11 +26,22 @@ graph::NetworkTask PackedMatmul(const std::string& extents) {
                          "packed matmul " + extents);
 }
 
+// Of a product: its rows in tiles of 4.
+constexpr char kTiled[] = "[[\"SP\", 2, 0, 16, [4], 1]]";
+
+// What the product gets where nothing is measured.
+std::string HeuristicOf(const std::string& extents) {
+  const graph::NetworkTask product = Matmul(extents);
+  const search::Task task(product.dag, kZen4, target::DefaultHardware(kZen4, AvailableCpus()),
+                          product.workload_key);
+  return search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, 1)->steps;
+}
+
 TEST(CompileTasksTest, ComputesWhatTheFasterRecordIsOf) {
   SmallArchive archive;
-  archive.Add(Matmul("16,16,16"), "llvm -mcpu=znver4", 1e-6);
-  archive.Add(PackedMatmul("16,16,16"), "llvm -mcpu=znver4", 2e-6);
-  archive.Add(Matmul("8,16,16"), "llvm -mcpu=haswell", 1e-6);
+  archive.Add(Matmul("16,16,16"), "llvm -mcpu=znver4", 1e-6, "", kTiled);
+  archive.Add(PackedMatmul("16,16,16"), "llvm -mcpu=znver4", 2e-6, "", kTiled);
+  archive.Add(Matmul("8,16,16"), "llvm -mcpu=haswell", 1e-6, "", kTiled);
   const std::vector<graph::NetworkTask> tasks = {PackedMatmul("16,16,16"), PackedMatmul("8,16,16")};
   ASSERT_OK_AND_ASSIGN(const auto programs, CompileTasks(tasks, {.target = kZen4}, &archive));
   EXPECT_THAT(dag::PackedInputs(*programs[0].dag), IsEmpty());
@@ -52,8 +66,8 @@ TEST(CompileTasksTest, AScheduleThatSomebodyHasSetComesBeforeRecords) {
 
 TEST(CompileTasksTest, ReusesARecordWhereThereIsNoOwn) {
   SmallArchive archive;
-  archive.Add(Matmul("32,64,64"), "llvm -mcpu=haswell", 1e-5, "a Haswell");
-  archive.Add(Matmul("16,16,16"), "llvm -mcpu=znver4", 1e-6, "a Zen 4");
+  archive.Add(Matmul("32,64,64"), "llvm -mcpu=haswell", 1e-5, "a Haswell", HeuristicOf("64,64,64"));
+  archive.Add(Matmul("16,16,16"), "llvm -mcpu=znver4", 1e-6, "a Zen 4", kTiled);
   const std::vector<graph::NetworkTask> tasks = {Matmul("64,64,64"), Matmul("16,16,16"),
                                                  Matmul("7,7,7")};
   ProgramOptions options{.target = kZen4};
@@ -70,6 +84,16 @@ TEST(CompileTasksTest, ReusesARecordWhereThereIsNoOwn) {
   EXPECT_THAT(
       CompileTasks(tasks, options, &archive),
       StatusIs(StatusCode::kFailedPrecondition, HasSubstr("2 of 3 tasks were never tuned")));
+}
+
+// As after a job of one trial by an earlier version.
+TEST(CompileTasksTest, TheUnscheduledLoopsAloneGiveWayToTheHeuristicSchedule) {
+  SmallArchive archive;
+  archive.Add(Matmul("256,256,256"), "llvm -mcpu=znver4", 0.1);
+  const std::vector<graph::NetworkTask> tasks = {Matmul("256,256,256")};
+  ASSERT_OK_AND_ASSIGN(const auto programs, CompileTasks(tasks, {.target = kZen4}, &archive));
+  EXPECT_EQ(programs[0].choice.source, search::ChoiceSource::kSample);
+  EXPECT_EQ(programs[0].choice.steps, HeuristicOf("256,256,256"));
 }
 
 }  // namespace

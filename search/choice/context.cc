@@ -15,6 +15,7 @@
 #include "compiler/target/meaning.h"
 #include "compiler/target/recorded.h"
 #include "device/calibration.h"
+#include "search/choice/record_or_heuristic.h"
 #include "search/choice/unmeasured.h"
 #include "search/choice/workload_distance.h"
 
@@ -98,9 +99,18 @@ StatusOr<Choice> HistoryBest::Find(const Task& task) {
     if (!target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {})) continue;
     if (best == nullptr || store::Cost(record) < store::Cost(*best)) best = &record;
   }
-  if (best != nullptr) return ChoiceOf(*best);
+  if (best != nullptr) return OrHeuristic(task, *best);
   if (!options_.include_compatible) return Choice();
-  return Compatible(task);
+  KILN_ASSIGN_OR_RETURN(Choice compatible, Compatible(task));
+  if (compatible.source == ChoiceSource::kNone || !options_.heuristic_seed.has_value())
+    return compatible;
+  return RecordOrHeuristic(task, records_, *options_.heuristic_seed)
+      .ChooseCompatible(std::move(compatible));
+}
+
+StatusOr<Choice> HistoryBest::OrHeuristic(const Task& task, const store::Record& best) {
+  if (!options_.heuristic_seed.has_value()) return ChoiceOf(best);
+  return RecordOrHeuristic(task, records_, *options_.heuristic_seed).Choose(best);
 }
 
 StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
@@ -159,8 +169,9 @@ StatusOr<Choice> Fallback::Find(const Task& task) {
 }
 
 std::shared_ptr<Context> HistoryBestOrSample(KnownRecords& records, uint64_t seed) {
-  return std::make_shared<HistoryBest>(records, HistoryOptions{.include_compatible = true},
-                                       std::make_shared<SampledSchedule>(seed));
+  return std::make_shared<HistoryBest>(
+      records, HistoryOptions{.include_compatible = true, .heuristic_seed = seed},
+      std::make_shared<SampledSchedule>(seed));
 }
 
 StatusOr<ScheduledDag> FasterOf(const Task& task, Context& context) {

@@ -73,6 +73,9 @@ struct HistoryOptions {
   // of computations with the same stages at a finite distance (workload_distance.h) for any, that of
   // the least cost times distance. What is made of it is right; how fast it is nobody knows.
   bool include_compatible = false;
+  // Set: records and compatible ones give way to the schedule that is chosen without measuring, with
+  // this seed, where that is expected to be faster (record_or_heuristic.h). None: never.
+  std::optional<uint64_t> heuristic_seed = {};
 };
 
 class HistoryBest final : public Context {
@@ -88,6 +91,7 @@ class HistoryBest final : public Context {
 
  private:
   StatusOr<Choice> Compatible(const Task& task);
+  StatusOr<Choice> OrHeuristic(const Task& task, const store::Record& best);
 
   KnownRecords& records_;
   const HistoryOptions options_;
@@ -135,7 +139,8 @@ class Fallback final : public Context {
 // Do the steps make a program of the task? InvalidArgument: the reason why not.
 Status CheckApplies(const Task& task, std::string_view steps);
 
-// The best record, else a compatible one, else one that is chosen without measuring.
+// The best record, else a compatible one, else one that is chosen without measuring; and that also
+// where it is expected to be faster than the record.
 std::shared_ptr<Context> HistoryBestOrSample(KnownRecords& records, uint64_t seed);
 
 // A computation and a schedule of it.

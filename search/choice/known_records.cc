@@ -42,4 +42,12 @@ StatusOr<std::vector<store::PinnedSchedule>> StoreRecords::Set(const std::string
   return store_.PinnedSchedules(workload_id);
 }
 
+Status StoreRecords::Visit(const std::string& workload_id,
+                           const std::function<Status(const store::Record&)>& visit) {
+  store::RecordFilter filter;
+  filter.workload.id = workload_id;
+  filter.include_errors = true;
+  return store_.ForEachRecord(filter, visit);
+}
+
 }  // namespace kiln::search

@@ -4,6 +4,7 @@
 // Not thread-safe unless an implementation says so.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ class KnownRecords {
   // Those that were tuned with this hash in their keys: the same stages with whatever extents.
   virtual StatusOr<std::vector<KnownComputation>> WithHash(std::string_view hash) = 0;
   virtual StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) = 0;
+  // All records of the computation, failures included, until `visit` returns an error.
+  virtual Status Visit(const std::string& workload_id,
+                       const std::function<Status(const store::Record&)>& visit) = 0;
 };
 
 // Of computations that were tuned, by the hash of their keys; each once.
@@ -52,6 +56,8 @@ class StoreRecords final : public KnownRecords {
   StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) override;
   StatusOr<std::vector<KnownComputation>> WithHash(std::string_view hash) override;
   StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) override;
+  Status Visit(const std::string& workload_id,
+               const std::function<Status(const store::Record&)>& visit) override;
 
  private:
   store::Store& store_;

@@ -1,0 +1,143 @@
+#include "search/choice/record_or_heuristic.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "compiler/handwritten/kernel_point.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/meaning.h"
+#include "device/calibration.h"
+#include "device/noise_mark.h"
+#include "search/policies/first_candidates.h"
+#include "search/policies/models.h"
+#include "search/policies/samples.h"
+
+namespace kiln::search {
+namespace {
+
+// A record from so many trials on is of a search that knew more than what is chosen without
+// measuring.
+constexpr uint32_t kFewTrials = 16;
+// What two first readings on a quiet machine differ by at most, as a share.
+constexpr double kReadingNoise = 0.03;
+// Of a heuristic schedule that nobody measured: how much slower a record has to be, by its reading
+// and by the model, for that to be beyond the errors of both.
+constexpr double kFarSlower = 4;
+// What the model's order of two schedules may be wrong by.
+constexpr double kModelNoise = 1.1;
+
+bool WasReadAgain(const store::Record& record) { return !record.remeasured_costs_s.empty(); }
+
+bool IsUnscheduled(const store::Record& record) { return record.steps == store::kNoSteps; }
+
+bool IsSurelyTuned(const store::Record& record) {
+  return WasReadAgain(record) && !IsUnscheduled(record) && record.trial >= kFewTrials;
+}
+
+// How far the readings of the record's trial lie apart, as a share of its cost.
+double SpreadOf(const store::Record& record) {
+  const double marked = device::ParseNoiseMark(record.message).value_or(0);
+  if (record.costs_s.size() < 2) return marked;
+  const auto [least, most] = std::ranges::minmax(record.costs_s);
+  return std::max(marked, (most - least) / least);
+}
+
+bool IsFaster(const store::Record& best, const store::Record& heuristic) {
+  if (best.id == heuristic.id || WasReadAgain(best)) return true;
+  const double noise = std::max({kReadingNoise, SpreadOf(best), SpreadOf(heuristic)});
+  return store::Cost(best) * (1 + noise) < store::Cost(heuristic);
+}
+
+Choice ChoiceOf(const Task& task, UnmeasuredChoice unmeasured) {
+  return {.source = ChoiceSource::kSample,
+          .steps = std::move(unmeasured.steps),
+          .record = {},
+          .hardware = task.hardware,
+          .origin = std::move(unmeasured.origin),
+          .predicted_s = unmeasured.predicted_s};
+}
+
+// What other records say, of devices and targets that are the same.
+struct Others {
+  std::optional<store::Record> heuristic;  // the best reading of it
+  bool heuristic_failed = false;
+  bool scheduled_work = false;  // any schedule but the plain loops
+};
+
+bool IsBeside(const store::Record& record, const store::Record& best) {
+  const bool same_device =
+      record.device.empty() || best.device.empty() || record.device == best.device;
+  return same_device && target::MeanSame(record.target, HardwareParamsOf(record.hardware),
+                                         best.target, HardwareParamsOf(best.hardware));
+}
+
+void Note(const store::Record& record, Others& others) {
+  if (record.error == store::kUnknownError || store::HasRewrittenLayouts(record)) return;
+  const bool works = record.error == store::kNoError;
+  others.scheduled_work |= works && !IsUnscheduled(record);
+  if (!record.origin.starts_with(kHeuristicOrigin)) return;
+  // Of a job's first schedules the second is another one.
+  others.heuristic_failed |= !works;
+  if (!works) return;
+  if (!others.heuristic || store::BetterThan(record, *others.heuristic)) others.heuristic = record;
+}
+
+}  // namespace
+
+StatusOr<Choice> RecordOrHeuristic::Choose(const store::Record& best) {
+  const bool has_schedules =
+      task_.target.kind->runs_programs && !handwritten::IsKernelPoint(best.steps);
+  if (!has_schedules || IsSurelyTuned(best)) return search::ChoiceOf(best);
+  Others others;
+  KILN_RETURN_IF_ERROR(records_.Visit(best.workload_id, [&](const store::Record& record) {
+    if (IsBeside(record, best)) Note(record, others);
+    return OkStatus();
+  }));
+  if (others.heuristic)
+    return search::ChoiceOf(IsFaster(best, *others.heuristic) ? best : *others.heuristic);
+  if (others.heuristic_failed) return search::ChoiceOf(best);
+  return WithoutOther(best, others.scheduled_work);
+}
+
+StatusOr<Choice> RecordOrHeuristic::WithoutOther(const store::Record& best, bool others_work) {
+  KILN_ASSIGN_OR_RETURN(UnmeasuredChoice heuristic, Heuristic());
+  if (heuristic.predicted_s <= 0) return search::ChoiceOf(best);  // there was nothing to choose
+  const bool loops_alone = IsUnscheduled(best) && !others_work;
+  const double far_s = kFarSlower * heuristic.predicted_s;
+  const bool is_far_slower = store::Cost(best) > far_s && PredictedSeconds(best.steps) > far_s;
+  if (loops_alone || is_far_slower) return ChoiceOf(task_, std::move(heuristic));
+  return search::ChoiceOf(best);
+}
+
+StatusOr<Choice> RecordOrHeuristic::ChooseCompatible(Choice choice) {
+  if (!task_.target.kind->runs_programs) return choice;
+  KILN_ASSIGN_OR_RETURN(UnmeasuredChoice heuristic, Heuristic());
+  if (heuristic.predicted_s <= 0) return choice;
+  const bool is_loops = choice.steps == store::kNoSteps;
+  // Of these extents it was measured, on another device or with its inputs in another order.
+  const double slack = choice.distance == 1 ? kFarSlower : kModelNoise;
+  if (is_loops || PredictedSeconds(choice.steps) > slack * heuristic.predicted_s)
+    return ChoiceOf(task_, std::move(heuristic));
+  return choice;
+}
+
+StatusOr<UnmeasuredChoice> RecordOrHeuristic::Heuristic() const {
+  return ChooseWithoutMeasuring(task_, device::CalibrationOf(task_.device).row, seed_);
+}
+
+double RecordOrHeuristic::PredictedSeconds(const std::string& steps) const {
+  const auto seconds = [&]() -> StatusOr<double> {
+    KILN_ASSIGN_OR_RETURN(const auto parsed, schedule::ParseSteps(steps));
+    KILN_ASSIGN_OR_RETURN(const FloatMatrix rows, FeatureRows(task_, parsed));
+    KILN_ASSIGN_OR_RETURN(
+        const Models models,
+        MakeModels("heuristic", seed_, device::CalibrationOf(task_.device).row, task_.stop));
+    const FloatMatrix* const programs[] = {&rows};
+    return -models.prior->Predict(programs)[0];
+  }();
+  return seconds.ok() ? *seconds : std::numeric_limits<double>::infinity();
+}
+
+}  // namespace kiln::search
