@@ -3,7 +3,9 @@
 #include "base/log.h"
 #include "scheduler/device_keys.h"
 #include "scheduler/dispatch_core.h"
+#include "scheduler/either_stop.h"
 #include "scheduler/worker_replies.h"
+#include "scheduler/yield_watch.h"
 
 namespace kiln::scheduler {
 
@@ -121,12 +123,17 @@ Attempt Dispatcher::Core::RunRace(RunItemPtr item, const LeasedWorker& lease,
     own.run_s = known.run_s;
     if (!own.costs_s.empty()) known = std::move(own);
   }
+  const YieldWatch watch(lease);
+  const EitherStop call_stop(stop, watch.token());
   const MeasureOnce measure = [&](const v1::Artifact& artifact, v1::MeasureReply* reply) {
-    return MeasureOneAgain(lease, item->task, artifact, Again::kFinals, stop, reply);
+    return MeasureOneAgain(lease, item->task, artifact, Again::kFinals, call_stop.token(), reply);
   };
   std::vector<store::Remeasurement> remeasured;
-  const CallResult call =
-      scheduler::RunRace(race, device, measure, drifts_.Of(device), &remeasured);
+  const CallResult call = scheduler::RunRace(
+      race, device, measure, [&lease] { return lease.wanted(); }, drifts_.Of(device), &remeasured);
+  // It goes on with what was read when the job has a runner again.
+  if (call.status.code() == StatusCode::kAborted && !stop.stop_requested())
+    return {.again = std::move(item), .complaint = ""};
   if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);
   const Status kept = store_.SetRemeasurements(remeasured);
   if (!kept.ok()) ledger_.Fail(Annotate(kept, "results cannot be kept"));

@@ -113,6 +113,44 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ(dispatcher_->busy().devices, 1);
 }
 
+// Another job of a higher priority has the runner within a second, in the middle of a reading that
+// would take far longer. What was read is not read again.
+TEST_F(DispatchTest, AFinalRaceYieldsItsRunner) {
+  FakeBuilder builder;
+  std::atomic<int> calls{0};
+  std::atomic<int> hangs_at{-1};
+  std::atomic<bool> hung{false};
+  FakeRunner runner([&](grpc::ServerContext& context, const auto&, v1::MeasureReply& reply) {
+    if (++calls == hangs_at) {
+      hung = true;
+      while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    }
+    for (int i = 0; i < 2; ++i) reply.mutable_result()->add_costs_s(1e-3 * (1 + 0.001 * i));
+    return grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  DispatchOptions options = QuickDispatch();
+  options.measure_slack = std::chrono::milliseconds(30'000);
+  Start(options);
+  EXPECT_EQ(RunTrials(0, 2).size(), 2u);
+  Finalists list;
+  for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
+  hangs_at = calls + 4;
+  const int before = calls;
+  std::jthread racing([&] { EXPECT_OK(dispatcher_->MeasureAgain({list})); });
+  ASSERT_TRUE(Eventually([&] { return hung.load(); }));
+  const int acquired = cluster_.runners.acquired();
+  const absl::Time wanted = absl::Now();
+  cluster_.runners.Want("r1");
+  ASSERT_TRUE(Eventually([&] { return cluster_.runners.acquired() > acquired; }));
+  EXPECT_LT(absl::Now() - wanted, absl::Seconds(1));
+  racing.join();
+  // Five turns of each, one that was cut short, and one for the reading that went with it.
+  EXPECT_LE(calls - before, 2 * 5 + 2);
+  for (const store::Record& record : Records()) EXPECT_EQ(record.remeasured_costs_s.size(), 10u);
+}
+
 TEST_F(DispatchTest, AFinalRaceBeginsAnewWhenItsRunnerGoes) {
   FakeBuilder builder;
   std::atomic<int> calls{0};

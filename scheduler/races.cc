@@ -100,66 +100,126 @@ bool MayBeChance(v1::ErrorKind error) {
   return error != v1::NO_ERROR && error != v1::WRONG_ANSWER_ERROR;
 }
 
-CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
-                   search::DeviceDrift& drift, std::vector<store::Remeasurement>* remeasured) {
-  search::FinalRace result(static_cast<int>(race.entries.size()), {});
-  std::vector<double> run_s(race.entries.size());
-  for (size_t i = 0; i < race.entries.size(); ++i) {
-    const Race::Entry& entry = race.entries[i];
-    const store::Remeasurement& known = entry.finalist.known;
-    run_s[i] = known.run_s;
-    const int number = static_cast<int>(i);
-    if (IsOf(known, device)) {
-      result.Restore(number, known.costs_s, static_cast<int>(known.readings));
+namespace {
+
+// The turns of a race on one device.
+class Turns {
+ public:
+  Turns(Race& race, const std::string& device)
+      : race_(race),
+        device_(device),
+        result_(static_cast<int>(race.entries.size()), {}),
+        run_s_(race.entries.size()) {
+    for (size_t i = 0; i < race.entries.size(); ++i) {
+      const Race::Entry& entry = race.entries[i];
+      const store::Remeasurement& known = entry.finalist.known;
+      run_s_[i] = known.run_s;
+      const int number = static_cast<int>(i);
+      if (IsOf(known, device)) {
+        result_.Restore(number, known.costs_s, static_cast<int>(known.readings));
+      }
+      if (IsOut(entry)) result_.Disqualify(number);
     }
-    if (IsOut(entry)) result.Disqualify(number);
   }
-  for (auto round = result.NextRound(); !round.empty() && !IsOver(race);
-       round = result.NextRound()) {
-    for (const int i : round) {
-      if (IsOver(race)) break;
-      Race::Entry& entry = race.entries[i];
-      v1::MeasureReply reply;
-      const CallResult call = MeasureTwiceIfItFails(*entry.artifact, measure, &reply);
-      if (!call.status.ok()) return call;
-      store::Record reading;
-      SetResult(reply.result(), reading);
-      run_s[i] += reading.run_s;
-      if (reading.error == store::kNoError) {
-        result.Add(i, reading.costs_s);
+
+  CallResult Run(const MeasureOnce& measure, const IsWanted& is_wanted) {
+    for (auto round = result_.NextRound(); !round.empty() && !IsOver(race_);
+         round = result_.NextRound()) {
+      for (const int i : round) {
+        if (IsOver(race_)) break;
+        if (is_wanted()) return Yield();
+        const CallResult call = Take(i, measure);
+        if (call.status.ok()) continue;
+        return is_wanted() ? Yield() : call;
+      }
+    }
+    return {OkStatus(), true};
+  }
+
+  void Teach(search::DeviceDrift& drift) const {
+    for (size_t i = 0; i < race_.entries.size(); ++i) {
+      const Race::Entry& entry = race_.entries[i];
+      const std::optional<double> first_s = entry.finalist.first_s;
+      if (first_s && !IsOut(entry)) drift.Add(*first_s, result_.values_s(static_cast<int>(i)));
+    }
+  }
+
+  std::vector<store::Remeasurement> Said(const search::DeviceDrift& drift) const {
+    const double drift_share = std::max(drift.Share(), result_.drift_share());
+    std::vector<store::Remeasurement> all;
+    for (size_t i = 0; i < race_.entries.size(); ++i) {
+      const Race::Entry& entry = race_.entries[i];
+      if (entry.failure.error() != v1::NO_ERROR) {
+        all.push_back({.id = entry.finalist.record_id,
+                       .run_s = run_s_[i],
+                       .error = static_cast<int>(entry.failure.error()),
+                       .message = "when it was measured again: " + entry.failure.message()});
         continue;
       }
-      entry.failure.set_error(static_cast<v1::ErrorKind>(reading.error));
-      entry.failure.set_message(reading.message);
-      result.Disqualify(i);
-    }
-  }
-  for (size_t i = 0; i < race.entries.size(); ++i) {
-    const Race::Entry& entry = race.entries[i];
-    const std::optional<double> first_s = entry.finalist.first_s;
-    if (first_s && !IsOut(entry)) drift.Add(*first_s, result.values_s(static_cast<int>(i)));
-  }
-  const double drift_share = std::max(drift.Share(), result.drift_share());
-  for (size_t i = 0; i < race.entries.size(); ++i) {
-    const Race::Entry& entry = race.entries[i];
-    const int number = static_cast<int>(i);
-    store::Remeasurement said = {.id = entry.finalist.record_id, .run_s = run_s[i]};
-    if (entry.failure.error() != v1::NO_ERROR) {
-      said.error = entry.failure.error();
-      said.message = "when it was measured again: " + entry.failure.message();
-    } else {
-      said.costs_s = result.values_s(number);
+      store::Remeasurement said = SaidOf(i);
       if (said.costs_s.empty()) continue;
-      const MedianCost median = result.median(number);
+      const MedianCost median = result_.median(static_cast<int>(i));
       const double confidence_s =
           search::WithDrift(median.cost_s, median.confidence_s, drift_share);
       if (confidence_s > 0) said.confidence_s = confidence_s;
-      said.readings = static_cast<uint32_t>(result.readings(number));
-      said.device = device;
+      all.push_back(std::move(said));
     }
-    remeasured->push_back(std::move(said));
+    return all;
   }
-  return {OkStatus(), true};
+
+ private:
+  CallResult Take(int i, const MeasureOnce& measure) {
+    Race::Entry& entry = race_.entries[i];
+    v1::MeasureReply reply;
+    CallResult call = MeasureTwiceIfItFails(*entry.artifact, measure, &reply);
+    if (!call.status.ok()) return call;
+    store::Record reading;
+    SetResult(reply.result(), reading);
+    run_s_[i] += reading.run_s;
+    if (reading.error == store::kNoError) {
+      result_.Add(i, reading.costs_s);
+      return call;
+    }
+    entry.failure.set_error(static_cast<v1::ErrorKind>(reading.error));
+    entry.failure.set_message(reading.message);
+    result_.Disqualify(i);
+    return call;
+  }
+
+  store::Remeasurement SaidOf(size_t i) const {
+    const int number = static_cast<int>(i);
+    return {.id = race_.entries[i].finalist.record_id,
+            .costs_s = result_.values_s(number),
+            .readings = static_cast<uint32_t>(result_.readings(number)),
+            .run_s = run_s_[i],
+            .device = device_};
+  }
+
+  CallResult Yield() {
+    for (size_t i = 0; i < race_.entries.size(); ++i) {
+      store::Remeasurement said = SaidOf(i);
+      if (!said.costs_s.empty()) race_.entries[i].finalist.known = std::move(said);
+    }
+    return {Status(StatusCode::kAborted, "the runner is wanted by another job"), true};
+  }
+
+  Race& race_;
+  const std::string& device_;
+  search::FinalRace result_;
+  std::vector<double> run_s_;
+};
+
+}  // namespace
+
+CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
+                   const IsWanted& is_wanted, search::DeviceDrift& drift,
+                   std::vector<store::Remeasurement>* remeasured) {
+  Turns turns(race, device);
+  const CallResult call = turns.Run(measure, is_wanted);
+  if (!call.status.ok()) return call;
+  turns.Teach(drift);
+  *remeasured = turns.Said(drift);
+  return call;
 }
 
 }  // namespace kiln::scheduler

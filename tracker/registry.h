@@ -52,8 +52,9 @@ struct RegistryOptions {
   int64_t default_lease_ms = 10'000;
   int64_t max_lease_ms = 600'000;
   int64_t request_idle_ms = 5'000;
-  int64_t renew_ms =
-      2'000;  // how often holders are told to renew, at most; often enough for any lease_ms
+  // How often holders are told to renew, at most; often enough for any lease_ms. So soon they know
+  // that a lease is wanted.
+  int64_t renew_ms = 500;
   int64_t refill_ms =
       5'000;  // no new leases on a rejoining worker for so long: two renews and a reconnect
   int64_t turn_ms = 5'000;  // a lease is not wanted for fairness before it is so old
