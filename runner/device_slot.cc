@@ -5,6 +5,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/machine_load.h"
+#include "device/gpu_load.h"
+#include "device/noise_mark.h"
 #include "rpc/artifact_digest.h"
 #include "runner/null_program.h"
 #include "runner/workbench.h"
@@ -78,6 +81,15 @@ v1::TrialResult ResultOf(const ChildOutcome& outcome) {
     result.set_error(loading ? v1::COMPILE_DEVICE_ERROR : v1::RUNTIME_DEVICE_ERROR);
   }
   return result;
+}
+
+// Behind a mark of noise.
+std::string WhatElseRuns() {
+  std::string text;
+  for (const std::string& more : {LoadText(), device::GpuLoadText()}) {
+    if (!more.empty()) text += ", " + more;
+  }
+  return text;
 }
 
 }  // namespace
@@ -264,6 +276,8 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
                         RunInChild(child_request, reference->outputs, limits, cancelled));
   *reply.mutable_result() = ResultOf(outcome);
   if (reply.result().error() == v1::NO_ERROR) {
+    if (device::ParseNoiseMark(reply.result().message()).has_value())
+      reply.mutable_result()->mutable_message()->append(WhatElseRuns());
     reply.mutable_result()->set_unchecked(reference->unchecked);
   }
   if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);

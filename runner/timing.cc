@@ -16,6 +16,8 @@ constexpr int64_t kMaxNumber = int64_t{1} << 40;
 constexpr int kEarlyStopReadings = 3;
 constexpr double kCheapReadingsS = 1e-3;
 constexpr double kLongCallS = 0.1;
+// No single reading ends a program, unless another one takes longer than this.
+constexpr double kAffordableCallS = 0.5;
 // The pilot as a part of the least time of a batch, and the calls that make one worthwhile.
 constexpr double kPilotPart = 1.0 / 16;
 constexpr double kFewestPilotCalls = 8;
@@ -60,6 +62,7 @@ class Timer {
       KILN_RETURN_IF_ERROR(RunRepeat());
     }
     KILN_RETURN_IF_ERROR(UseIdleTime());
+    NoteSpread();
     return timing_;
   }
 
@@ -104,7 +107,12 @@ class Timer {
   StatusOr<bool> StopsEarly(double call_s) {
     if (!options_.early_stop_s.has_value()) return false;
     const double limit_s = *options_.early_stop_s;
-    for (int i = 1; call_s > limit_s && call_s < kCheapReadingsS && i < kEarlyStopReadings; ++i) {
+    // A call before this may have shown that the program is faster.
+    if (options_.earlier_call_s) call_s = std::min(call_s, *options_.earlier_call_s);
+    const int most = call_s < kCheapReadingsS    ? kEarlyStopReadings
+                     : call_s < kAffordableCallS ? 2
+                                                 : 1;
+    for (int i = 1; call_s > limit_s && i < most; ++i) {
       KILN_ASSIGN_OR_RETURN(double again_s, device_.time_batch(1));
       call_s = std::min(call_s, again_s);
     }
@@ -124,11 +132,36 @@ class Timer {
     KILN_ASSIGN_OR_RETURN(const double batch_s, device_.time_batch(number));
     if (batch_s <= 0) return false;
     call_s_ = batch_s / static_cast<double>(number);
-    if (!options_.clearly_slower_s.has_value() || call_s_ <= *options_.clearly_slower_s)
-      return false;
-    Add(batch_s, number);
+    pilot_s_ = call_s_;
+    if (!IsClearlySlower(call_s_)) return false;
+    KILN_ASSIGN_OR_RETURN(const double again_s, device_.time_batch(number));
+    const double second_s = again_s / static_cast<double>(number);
+    if (second_s > 0) call_s_ = std::min(call_s_, second_s);
+    const double differs = second_s > 0 ? Differs(*pilot_s_, second_s) : 0;
+    pilot_s_ = call_s_;
+    // Where the two differ, both may be too slow by as much.
+    if (!IsClearlySlower(call_s_ / (1 + differs))) return false;
+    Add(call_s_ * static_cast<double>(number), number);
+    timing_.spread = differs;
     timing_.stopped_early = true;
     return true;
+  }
+
+  bool IsClearlySlower(double call_s) const {
+    return options_.clearly_slower_s.has_value() && call_s > *options_.clearly_slower_s;
+  }
+
+  static double Differs(double a, double b) { return std::max(a, b) / std::min(a, b) - 1; }
+
+  // Of the short batch and the readings.
+  void NoteSpread() {
+    if (timing_.stopped_early || timing_.costs_s.empty()) return;
+    auto [least, most] = std::ranges::minmax(timing_.costs_s);
+    if (pilot_s_) {
+      least = std::min(least, *pilot_s_);
+      most = std::max(most, *pilot_s_);
+    }
+    if (least > 0) timing_.spread = Differs(least, most);
   }
 
   int64_t FirstNumber(double call_s) const {
@@ -182,7 +215,8 @@ class Timer {
   TimingOptions options_;
   const TimingDevice& device_;
   const double start_s_;
-  double call_s_ = 0;  // latest estimate of one call
+  double call_s_ = 0;              // latest estimate of one call
+  std::optional<double> pilot_s_;  // that by a short batch
   int64_t number_ = 1;
   Timing timing_;
 };

@@ -1,8 +1,9 @@
 // How a program is timed, without a device or a clock of its own.
 //
 //   one untimed call (left out when an earlier call took long: there is nothing to warm up then)
-//   one timed call: far slower programs stop here
-//   with min_repeat_ms, of short programs a batch of a sixteenth of it: clearly slower ones stop here
+//   one timed call, and a second one if it was far slower: programs that are so in both stop here
+//   with min_repeat_ms, of short programs a batch of a sixteenth of it, and a second one if it was
+//     clearly slower: programs that are so in both, by more than the two differ, stop here
 //   repeat times: cool down; flush the caches; run `number` calls back to back, and while such a
 //     batch lasts less than min_repeat_ms, again with
 //     number = max(min_repeat / (batch / number) + 1, number * 1.618)
@@ -61,6 +62,8 @@ struct TimingDevice {
 struct Timing {
   std::vector<double> costs_s;
   bool stopped_early = false;
+  // How far readings of the program differ, as a share of the smallest one; 0: there is one alone.
+  double spread = 0;
   int64_t number = 0;  // calls in the last batch
 };
 

@@ -138,7 +138,7 @@ TEST(TimingTest, ExhaustedBudgetStillGivesOneReading) {
   EXPECT_EQ(device.Calls(), 2);
 }
 
-TEST(TimingTest, SlowProgramStopsAfterTheFirstTimedCall) {
+TEST(TimingTest, SlowProgramStopsAfterTwoTimedCalls) {
   FakeDevice device;
   device.call_s = 0.02;
   ASSERT_OK_AND_ASSIGN(
@@ -146,7 +146,52 @@ TEST(TimingTest, SlowProgramStopsAfterTheFirstTimedCall) {
       TimeProgram({.repeat = 5, .min_repeat_s = 1, .early_stop_s = 1e-2}, device.Device()));
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(0.02));
-  EXPECT_EQ(device.Calls(), 2);
+  EXPECT_EQ(device.Calls(), 3);
+  // Where another call would take long, one is enough.
+  FakeDevice slow;
+  slow.call_s = 0.6;
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram({.early_stop_s = 1e-2}, slow.Device()));
+  EXPECT_TRUE(timing.stopped_early);
+  EXPECT_EQ(slow.Calls(), 2);
+}
+
+// Something else ran meanwhile.
+TEST(TimingTest, OneSlowReadingDoesNotEndAProgram) {
+  FakeDevice device;
+  device.cost = [](size_t batch) { return batch == 1 ? 0.03 : 0.005; };
+  ASSERT_OK_AND_ASSIGN(Timing timing,
+                       TimeProgram({.number = 3, .early_stop_s = 1e-2}, device.Device()));
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(0.005, 1e-12)));
+  // Nor does one that the checked run before it disproves.
+  FakeDevice checked;
+  checked.cost = [](size_t batch) { return batch < 2 ? 0.03 : 0.005; };
+  ASSERT_OK_AND_ASSIGN(
+      timing,
+      TimeProgram({.number = 3, .early_stop_s = 1e-2, .earlier_call_s = 0.006}, checked.Device()));
+  EXPECT_FALSE(timing.stopped_early);
+
+  const TimingOptions options{.min_repeat_s = 0.032, .clearly_slower_s = 1.25e-5};
+  FakeDevice pilot;
+  pilot.cost = [](size_t batch) { return batch == 2 ? 4e-5 : 1.2e-5; };
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, pilot.Device()));
+  EXPECT_FALSE(timing.stopped_early);
+  // Both are too slow, by less than they differ: the long reading decides.
+  FakeDevice differs;
+  differs.cost = [](size_t batch) { return batch == 2 ? 2e-5 : batch == 3 ? 1.4e-5 : 1.2e-5; };
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, differs.Device()));
+  EXPECT_FALSE(timing.stopped_early);
+  EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1.2e-5, 1e-12)));
+}
+
+TEST(TimingTest, SaysHowFarReadingsDiffer) {
+  FakeDevice device;
+  ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram({.number = 5, .repeat = 3}, device.Device()));
+  EXPECT_NEAR(timing.spread, 0, 1e-9);
+  device.batches.clear();
+  device.cost = [](size_t batch) { return batch == 3 ? 1.4e-3 : 1e-3; };
+  ASSERT_OK_AND_ASSIGN(timing, TimeProgram({.number = 5, .repeat = 3}, device.Device()));
+  EXPECT_NEAR(timing.spread, 0.4, 1e-9);
 }
 
 TEST(TimingTest, ClearlySlowerProgramsGetAShortReading) {
@@ -156,7 +201,7 @@ TEST(TimingTest, ClearlySlowerProgramsGetAShortReading) {
   ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(options, device.Device()));
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1.3e-5, 1e-12)));
-  EXPECT_THAT(device.batches, ElementsAre(1, 1, 100));
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 100, 100));
 
   FakeDevice faster;
   faster.cost = [](size_t batch) { return batch < 2 ? 2e-5 : 1.2e-5; };

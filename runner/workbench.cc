@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/units.h"
 #include "base/utf8.h"
+#include "device/noise_mark.h"
 #include "runner/known_elements.h"
 #include "runner/output_sample.h"
 #include "runner/private_bytes.h"
@@ -579,6 +580,7 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const
   }
   result.mutable_costs_s()->Assign(timing->costs_s.begin(), timing->costs_s.end());
   result.set_stopped_early(timing->stopped_early);
+  result.set_message(device::PrintNoiseMark(timing->spread));
   return OkStatus();
 }
 

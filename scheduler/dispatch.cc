@@ -1,5 +1,6 @@
 #include "scheduler/dispatch.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -143,6 +144,18 @@ BusyMeter::Reading Dispatcher::Core::busy() const {
   return busy_.Read(Clock::Real().MonotonicSeconds());
 }
 
+// Whoever has seen some finds the new ones behind them.
+std::vector<std::string> Dispatcher::Core::notices() {
+  std::vector<std::string> now = references_.notices();
+  if (const std::string noise = noise_.notice(); !noise.empty()) now.push_back(noise);
+  std::lock_guard lock(notices_mutex_);
+  for (std::string& notice : now) {
+    if (std::ranges::find(notices_, notice) == notices_.end())
+      notices_.push_back(std::move(notice));
+  }
+  return notices_;
+}
+
 void Dispatcher::Core::NoteBusy(const LeasedWorker& runner, double run_s, BusyMeter::Use use) {
   std::lock_guard lock(busy_mutex_);
   busy_.Add(runner.worker().id(), Clock::Real().MonotonicSeconds(), run_s, use);
@@ -245,6 +258,6 @@ Status Dispatcher::EndIdleReadings() { return core_->readings().End(); }
 BusyMeter::Reading Dispatcher::busy() const { return core_->busy(); }
 void Dispatcher::Stop() { core_->Stop(); }
 Dispatcher::Waiting Dispatcher::waiting() const { return core_->waiting(); }
-std::vector<std::string> Dispatcher::notices() const { return core_->references().notices(); }
+std::vector<std::string> Dispatcher::notices() const { return core_->notices(); }
 
 }  // namespace kiln::scheduler

@@ -28,6 +28,7 @@
 #include "scheduler/dispatch.h"
 #include "scheduler/dispatch_items.h"
 #include "scheduler/idle_readings.h"
+#include "scheduler/noise_meter.h"
 #include "scheduler/result_writer.h"
 #include "scheduler/task_references.h"
 #include "scheduler/trial_ledger.h"
@@ -47,7 +48,7 @@ class Dispatcher::Core {
   void Submit(search::Trial trial);
   TrialLedger& ledger() { return ledger_; }
   IdleReadings& readings() { return readings_; }
-  const TaskReferences& references() const { return references_; }
+  std::vector<std::string> notices();
   Status MeasureAgain(std::vector<Finalists> lists, double until_s);
   void Stop();
   BusyMeter::Reading busy() const;
@@ -117,6 +118,9 @@ class Dispatcher::Core {
 
   TrialLedger ledger_;
   TaskReferences references_;
+  NoiseMeter noise_;
+  std::mutex notices_mutex_;
+  std::vector<std::string> notices_;  // in the order in which they were first asked for
   IdleReadings readings_;
   DeviceDrifts drifts_;
   mutable std::mutex busy_mutex_;

@@ -302,6 +302,7 @@ void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* ru
   measured.reference_cost_s = reference_cost_s;
   if (runner != nullptr) {
     references_.NoteResult(task, measured.record, reference_cost_s);
+    noise_.Add(measured.record);
     NoteBusy(*runner, measured.record.run_s, BusyMeter::Use::kTrial);
   }
   if (readings_.MayBeElite(task, measured.record)) measured.artifact = std::move(trial.artifact);

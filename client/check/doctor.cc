@@ -14,6 +14,7 @@
 #include "base/listen.h"
 #include "base/thread_pool.h"
 #include "base/units.h"
+#include "client/check/quiet.h"
 #include "client/client.h"
 #include "client/local_archive.h"
 #include "client/local_devices.h"
@@ -228,7 +229,8 @@ std::vector<Finding> Diagnose(const Session& session) {
       Cuda(),
       Limits(),
       Loopback(),
-      Temporary()};
+      Temporary(),
+      {"quiet", true, QuietText()}};
   AddContainment(findings);
   AddDevices(session, findings);
   if (session.scheduler.empty()) {

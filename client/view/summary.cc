@@ -20,6 +20,7 @@
 #include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
 #include "compiler/target/target.h"
+#include "device/noise_mark.h"
 
 namespace kiln::client {
 namespace {
@@ -97,6 +98,20 @@ std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
                           session.Command(fmt::format("show {}", task.known_record_id()))));
 }
 
+// Of readings that differ so much that the cost is not well known; "": it is.
+std::string NoiseText(const v1::TrialResult& result) {
+  constexpr double kMuch = 0.1;
+  const double cost_s = CostOf(result);
+  if (result.confidence_s() > kMuch * cost_s) {
+    return fmt::format(
+        "readings differ by +-{:.0f}%: something else ran on the machine (kiln doctor says how "
+        "quiet "
+        "it is); tune again with --no-warm-start when it does not",
+        100 * result.confidence_s() / cost_s);
+  }
+  return device::ParseNoiseMark(result.message()).has_value() ? result.message() : std::string();
+}
+
 std::string TaskText(const v1::TaskStatus& task, const v1::Record& record,
                      std::string_view reference, const Session& session) {
   const double cost_s = CostOf(record.result());
@@ -111,6 +126,8 @@ std::string TaskText(const v1::TaskStatus& task, const v1::Record& record,
                          Counted(RemeasurementsOf(record.result()), "reading"),
                          FormatSeconds(record.result().confidence_s())));
   }
+  if (const std::string noise = NoiseText(record.result()); !noise.empty())
+    text += Line("noise", noise);
   text += Line("speed-up", SpeedUpText(task, record, reference));
   if (const std::string& how = task.spec().preparation(); !how.empty()) {
     text += Line("prepared", how + ", before and once for constant weights");

@@ -37,19 +37,28 @@ void FinalRace::Restore(int entry, std::span<const double> values_s, int reading
 std::vector<int> FinalRace::NextRound() {
   DropSlow();
   std::vector<int> order;
-  int fewest = options_.rounds;
+  int fewest = options_.times_if_noisy * options_.rounds;
   for (size_t i = 0; i < entries_.size(); ++i) {
     if (entries_[i].failed || entries_[i].left) continue;
     order.push_back(static_cast<int>(i));
     fewest = std::min(fewest, readings_.blocks(static_cast<int>(i)));
   }
-  const int needed = order.size() < 2 ? options_.rounds_for_all : options_.rounds;
+  const int needed = RoundsNeeded(order.size());
   if (fewest >= needed || round_ >= needed) return {};
   // Nobody always follows the same rival.
   if (round_ % 2 == 1) std::reverse(order.begin(), order.end());
   ++round_;
   readings_.BeginRound();
   return order;
+}
+
+int FinalRace::RoundsNeeded(size_t racing) const {
+  const int needed = racing < 2 ? options_.rounds_for_all : options_.rounds;
+  const std::optional<int> first = best();
+  if (!first.has_value()) return needed;
+  const MedianCost known = median(*first);
+  const bool is_noisy = known.confidence_s > options_.noisy_share * known.cost_s;
+  return is_noisy ? options_.times_if_noisy * needed : needed;
 }
 
 void FinalRace::Add(int entry, std::span<const double> costs_s) { readings_.Add(entry, costs_s); }

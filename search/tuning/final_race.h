@@ -1,6 +1,7 @@
 // The last measurement of a task's best candidates: all in turns, round after round
 // (interleaved_readings.h); the best median wins. What was read of them before counts. One that is
-// surely worse than the best leaves early.
+// surely worse than the best leaves early. Where the readings differ so much that the best one's cost
+// is not known, as on a machine that others use, there are more rounds.
 //
 // Pure logic: who measures is the caller's business. Seconds. Not thread-safe.
 #pragma once
@@ -30,6 +31,9 @@ class FinalRace {
   struct Options {
     int rounds = 5;          // blocks of each in the end, those that were read before included
     int rounds_for_all = 2;  // before the first may leave
+    int times_if_noisy = 3;  // so many more rounds, at most
+    double noisy_share =
+        0.05;  // the best one's interval, as a share of its cost, beyond which it is
   };
   FinalRace(int entries, const Options& options);
 
@@ -55,6 +59,7 @@ class FinalRace {
     bool left = false;
   };
   void DropSlow();
+  int RoundsNeeded(size_t racing) const;
 
   const Options options_;
   int round_ = 0;
