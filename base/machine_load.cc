@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-// Of time that was stolen, a share worth a word.
+// A share of stolen time that is worth a word.
 constexpr double kMuchStolen = 0.02;
 
 double Share(double part, double all) { return all > 0 ? part / all : 0; }

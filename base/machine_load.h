@@ -17,7 +17,7 @@ struct CpuTimes {
   double all = 0;
 };
 
-// Of the text of /proc/stat. InvalidArgument: it has no line of all cores.
+// The text is that of /proc/stat. InvalidArgument: it has no line of all cores.
 StatusOr<CpuTimes> ParseCpuTimes(std::string_view proc_stat);
 StatusOr<CpuTimes> ReadCpuTimes();
 
@@ -25,7 +25,8 @@ StatusOr<CpuTimes> ReadCpuTimes();
 double BusyShare(const CpuTimes& before, const CpuTimes& after);
 double StolenShare(const CpuTimes& before, const CpuTimes& after);
 
-// "load 7.1 on 2 cores", with "12% stolen" since the machine began where that is much; "": not known.
+// "load 7.1 on 2 cores", and where that is much, "12% of them stolen" since the machine began; "":
+// not known.
 std::string LoadText();
 
 }  // namespace kiln

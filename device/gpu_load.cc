@@ -6,7 +6,7 @@
 namespace kiln::device {
 namespace {
 
-// As nvml.h has them; names with versions are those of drivers since 2021.
+// The numbers of nvml.h; names with versions are those of drivers since 2021.
 constexpr int kSuccess = 0, kInsufficientSize = 7;
 using Handle = void*;
 struct Utilization {

@@ -1,4 +1,4 @@
-// What runs on this machine's GPUs, by NVML, where the driver has it.
+// The load of this machine's GPUs, by NVML, where the driver has it.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The mark of a measurement whose readings differ by more than a quiet machine's do: the message that
-// a successful result has then. It goes where results go, and says the same to people.
+// The mark of a measurement whose readings differ by more than a quiet machine's do: the message
+// that a successful result has then. It goes where results go, and says the same to people.
 //
 //   busy machine: its readings differ by 38%, load 7.1 on 2 cores
 //
@@ -18,7 +18,7 @@ inline constexpr double kNoisyShare = 0.25;
 // "" where the readings do not differ by so much.
 std::string PrintNoiseMark(double share);
 
-// By how much the readings differ, of a message that has the mark; none: it has none.
+// The share by which the readings differ, of a message that has the mark; none: it has none.
 std::optional<double> ParseNoiseMark(std::string_view message);
 
 }  // namespace kiln::device

@@ -1,5 +1,5 @@
-// What a job's phase says while its objective is not known yet: what it is expected to be. One place
-// for whoever writes it and whoever shows it.
+// The text of a job's phase while its objective is not known yet: its expected value. One place for
+// whoever writes it and whoever shows it.
 //
 //   about 12.34 ms (15 of 24 tasks are estimates)
 //

@@ -139,7 +139,7 @@ class Timer {
     if (second_s > 0) call_s_ = std::min(call_s_, second_s);
     const double differs = second_s > 0 ? Differs(*pilot_s_, second_s) : 0;
     pilot_s_ = call_s_;
-    // Where the two differ, both may be too slow by as much.
+    // Both may be too slow by as much as they differ.
     if (!IsClearlySlower(call_s_ / (1 + differs))) return false;
     Add(call_s_ * static_cast<double>(number), number);
     timing_.spread = differs;
@@ -153,7 +153,7 @@ class Timer {
 
   static double Differs(double a, double b) { return std::max(a, b) / std::min(a, b) - 1; }
 
-  // Of the short batch and the readings.
+  // The spread of the short batch and the readings.
   void NoteSpread() {
     if (timing_.stopped_early || timing_.costs_s.empty()) return;
     auto [least, most] = std::ranges::minmax(timing_.costs_s);

@@ -147,7 +147,7 @@ TEST(TimingTest, SlowProgramStopsAfterTwoTimedCalls) {
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(0.02));
   EXPECT_EQ(device.Calls(), 3);
-  // Where another call would take long, one is enough.
+  // One is enough where another call would take long.
   FakeDevice slow;
   slow.call_s = 0.6;
   ASSERT_OK_AND_ASSIGN(timing, TimeProgram({.early_stop_s = 1e-2}, slow.Device()));

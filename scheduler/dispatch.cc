@@ -144,7 +144,7 @@ BusyMeter::Reading Dispatcher::Core::busy() const {
   return busy_.Read(Clock::Real().MonotonicSeconds());
 }
 
-// Whoever has seen some finds the new ones behind them.
+// New ones stand behind those that were seen before.
 std::vector<std::string> Dispatcher::Core::notices() {
   std::vector<std::string> now = references_.notices();
   if (const std::string noise = noise_.notice(); !noise.empty()) now.push_back(noise);

@@ -61,8 +61,9 @@ struct Experience {
   std::vector<costmodel::Sample> of_others;
 };
 
-// Of hand-written kernels alone, whose points a task's policy observes: what earlier jobs measured of
-// the same kernel (the task's computation bears its digest), whatever its lists of values were then.
+// The points of a hand-written kernel that earlier jobs measured, for the task's policy to observe:
+// those of the same kernel (the task's computation bears its digest), whatever its lists of values
+// were then.
 StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_view job_id,
                                             const search::Task& task, std::string_view device);
 

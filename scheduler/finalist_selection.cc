@@ -45,7 +45,7 @@ const store::Record* WinnerOf(const Field& field, const std::set<int64_t>& raced
   return winner;
 }
 
-// What the user has without tuning: the winner is not to be slower than that.
+// The user has this without tuning: the winner is not to be slower.
 bool IsUntuned(const store::Record& record) {
   return record.steps == store::kNoSteps || record.origin.starts_with(search::kHeuristicOrigin);
 }

@@ -1,6 +1,6 @@
-// Who is in the final race of a job's tasks: its fastest trials by their first readings, beside them
-// the schedules that were chosen without measuring and the unscheduled loops unless these are much
-// slower, and nobody of an alternative that is much slower than the fastest one.
+// The entries of the final race of a job's tasks: its fastest trials by their first readings, beside
+// them the schedules that were chosen without measuring and the unscheduled loops unless these are
+// much slower, and nobody of an alternative that is much slower than the fastest one.
 //
 // A race may put its own winner behind a trial that had a lucky first reading: those are in the
 // next final race, with the winner. So the selection knows who was in a race before.

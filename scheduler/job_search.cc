@@ -55,7 +55,7 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
   const uint32_t share =
       options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
   schedule.first_round_trials = std::clamp(share, 1u, kFirstRoundTrials);
-  // Of several tasks each has a measured schedule before any is tuned.
+  // Each of several tasks has a measured schedule before any is tuned.
   if (spec.tasks_size() > 1 && HasFirstCandidates(options)) schedule.opening_trials = 1;
   schedule.task_early_stopping = UnlessZero(options.early_stopping());
   schedule.early_stopping = UnlessZero(options.total_early_stopping());
@@ -112,7 +112,7 @@ search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history
   return options;
 }
 
-// By task; on all cores.
+// The tasks' schedules, made on all cores.
 StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
                                                        const LeasedDevice& device) {
   std::vector<FirstSchedules> all(device.tasks.size());
@@ -129,7 +129,7 @@ StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
   return all;
 }
 
-// What the analytic model says of the best one; 0: nothing.
+// The analytic model's time of the best one; 0: it says nothing.
 double EstimateOf(const FirstSchedules& schedules) {
   if (schedules.empty() || !std::isfinite(schedules[0].score)) return 0;
   return std::max(0.0, -schedules[0].score);
@@ -186,7 +186,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                               .base_model = start.of_templates.of_tasks[i]}));
     const double estimate_s = EstimateOf(first[i]);
     if (HasFirstCandidates(options)) {
-      // What takes too long as a reference takes too long as a candidate.
+      // Loops that take too long as a reference take too long as a candidate.
       const bool with_unscheduled = !samples[i].has_value();
       search::FirstOptions candidates{.heuristic = std::move(first[i]),
                                       .with_unscheduled = with_unscheduled,

@@ -43,8 +43,8 @@ TEST_P(JobsTest, NeverEndsSlowerThanTheUnscheduledLoops) {
   EXPECT_EQ(store_->GetRecord(task.best_record_id())->steps, "[]");
 }
 
-// What the winner is compared with is read beside it, though others were faster: the loops, and the
-// schedules that were chosen without measuring.
+// The loops, and the schedules that were chosen without measuring, are read beside the winner,
+// though others were faster.
 TEST_P(JobsTest, WhatIsThereWithoutTuningIsInTheFinalRace) {
   FakeBuilder builder;
   std::atomic<double> unscheduled_s{1.1e-3};

@@ -83,7 +83,7 @@ bool MayBeChance(v1::ErrorKind error);
 using MeasureOnce =
     std::function<CallResult(const v1::Artifact& artifact, v1::MeasureReply* reply)>;
 
-// Whether somebody else is to have the runner now.
+// True: somebody else is to have the runner now.
 using IsWanted = std::function<bool()>;
 
 // Runs it to its end; `remeasured` is then what came of each that was measured. A call that failed
@@ -91,7 +91,7 @@ using IsWanted = std::function<bool()>;
 // measures; what other devices have read before is left out. `drift`: of the device, in this job;
 // learns what the race tells of it, and is in the intervals.
 //
-// Where `is_wanted` says so before a turn, or after a turn that failed, the race yields: the status
+// The race yields where `is_wanted` says so before a turn, or after a turn that failed: the status
 // is Aborted, and what was read is kept in its entries, with which it goes on at the next call.
 CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
                    const IsWanted& is_wanted, search::DeviceDrift& drift,

@@ -25,10 +25,10 @@ class RunStatus {
   void SetDevice(std::string device, std::string notice);
   // "": it searches.
   void SetPhase(std::string phase);
-  // What the objective is expected to be while a task has no result (rpc/estimate_phase.h); "":
-  // nothing is estimated. Shown as the phase of a job that searches.
+  // The expected objective while a task has no result (rpc/estimate_phase.h); "": nothing is
+  // estimated. It is shown as the phase of a job that searches.
   void SetEstimate(std::string estimate);
-  // What the user should know before the first trial.
+  // A sentence that the user should know before the first trial.
   void AddNotice(std::string notice);
   // Of the newest round.
   void SetNextTask(uint32_t task);

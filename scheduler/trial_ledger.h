@@ -4,8 +4,8 @@
 //               |          |
 //               +----------+-> Abandon
 //
-// Where a task begins with the schedule that was chosen without measuring, results of its other
-// trials are held back until that one has its own: a job that is stopped at any moment never leaves
+// Results of a task that begins with the schedule that was chosen without measuring are held back
+// until that one has its own: a job that is stopped at any moment never leaves
 // records of a task without it.
 //
 // Exactly one of Next and Abandon has each trial, unless the job ends before. Here wait the thread

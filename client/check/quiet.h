@@ -1,4 +1,4 @@
-// How quiet this machine is: how far readings of one fixed piece of work differ, and what else runs.
+// How quiet this machine is: how far readings of one piece of work differ, and what else runs.
 #pragma once
 
 #include <functional>

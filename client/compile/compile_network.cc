@@ -35,7 +35,7 @@ constexpr double kReadingNoise = 1.03;
 // What a kernel makes, and what it costs by the records; none: not known.
 using CostsByName = std::map<std::string, std::optional<double>>;
 
-// Of a kernel without a record, whose schedule is chosen without measuring: as it is predicted.
+// The predicted cost of a kernel without a record, whose schedule is chosen without measuring.
 std::optional<double> PredictedOf(const search::Task& task, uint64_t seed) {
   const auto chosen =
       search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, seed);

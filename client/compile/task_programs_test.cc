@@ -26,10 +26,10 @@ graph::NetworkTask PackedMatmul(const std::string& extents) {
                          "packed matmul " + extents);
 }
 
-// Of a product: its rows in tiles of 4.
+// A product's rows in tiles of 4.
 constexpr char kTiled[] = "[[\"SP\", 2, 0, 16, [4], 1]]";
 
-// What the product gets where nothing is measured.
+// The product's schedule where nothing is measured.
 std::string HeuristicOf(const std::string& extents) {
   const graph::NetworkTask product = Matmul(extents);
   const search::Task task(product.dag, kZen4, target::DefaultHardware(kZen4, AvailableCpus()),
@@ -86,7 +86,7 @@ TEST(CompileTasksTest, ReusesARecordWhereThereIsNoOwn) {
       StatusIs(StatusCode::kFailedPrecondition, HasSubstr("2 of 3 tasks were never tuned")));
 }
 
-// As after a job of one trial by an earlier version.
+// A job of one trial by an earlier version leaves this.
 TEST(CompileTasksTest, TheUnscheduledLoopsAloneGiveWayToTheHeuristicSchedule) {
   SmallArchive archive;
   archive.Add(Matmul("256,256,256"), "llvm -mcpu=znver4", 0.1);

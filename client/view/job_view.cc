@@ -35,7 +35,7 @@ std::string WhatItDoes(const v1::JobStatus& job) {
   return "waiting for workers" + (job.message().empty() ? "" : ": " + FirstLine(job.message()));
 }
 
-// What the job minimises, as far as it is known.
+// The objective, as far as it is known.
 std::string ObjectiveText(const v1::JobStatus& job) {
   const std::optional<double> objective_s = ObjectiveOf(job);
   if (objective_s.has_value() || !IsEstimatePhase(job.phase()))

@@ -98,7 +98,7 @@ std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
                           session.Command(fmt::format("show {}", task.known_record_id()))));
 }
 
-// Of readings that differ so much that the cost is not well known; "": it is.
+// A remark on readings that differ so much that the cost is not well known; "": it is.
 std::string NoiseText(const v1::TrialResult& result) {
   constexpr double kMuch = 0.1;
   const double cost_s = CostOf(result);

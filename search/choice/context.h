@@ -73,8 +73,8 @@ struct HistoryOptions {
   // of computations with the same stages at a finite distance (workload_distance.h) for any, that of
   // the least cost times distance. What is made of it is right; how fast it is nobody knows.
   bool include_compatible = false;
-  // Set: records and compatible ones give way to the schedule that is chosen without measuring, with
-  // this seed, where that is expected to be faster (record_or_heuristic.h). None: never.
+  // Set: records and compatible ones give way to the schedule that is chosen without measuring,
+  // with this seed, where that is expected to be faster (record_or_heuristic.h). None: never.
   std::optional<uint64_t> heuristic_seed = {};
 };
 

@@ -20,12 +20,12 @@ namespace {
 // A record from so many trials on is of a search that knew more than what is chosen without
 // measuring.
 constexpr uint32_t kFewTrials = 16;
-// What two first readings on a quiet machine differ by at most, as a share.
+// Two first readings on a quiet machine differ by so much at most, as a share.
 constexpr double kReadingNoise = 0.03;
-// Of a heuristic schedule that nobody measured: how much slower a record has to be, by its reading
+// A record has to be so much slower than a heuristic schedule that nobody measured, by its reading
 // and by the model, for that to be beyond the errors of both.
 constexpr double kFarSlower = 4;
-// What the model's order of two schedules may be wrong by.
+// The model's order of two schedules may be wrong by so much.
 constexpr double kModelNoise = 1.1;
 
 bool WasReadAgain(const store::Record& record) { return !record.remeasured_costs_s.empty(); }
@@ -59,7 +59,7 @@ Choice ChoiceOf(const Task& task, UnmeasuredChoice unmeasured) {
           .predicted_s = unmeasured.predicted_s};
 }
 
-// What other records say, of devices and targets that are the same.
+// The word of other records, of devices and targets that are the same.
 struct Others {
   std::optional<store::Record> heuristic;  // the best reading of it
   bool heuristic_failed = false;
@@ -78,7 +78,7 @@ void Note(const store::Record& record, Others& others) {
   const bool works = record.error == store::kNoError;
   others.scheduled_work |= works && !IsUnscheduled(record);
   if (!record.origin.starts_with(kHeuristicOrigin)) return;
-  // Of a job's first schedules the second is another one.
+  // The second of a job's first schedules counts as well.
   others.heuristic_failed |= !works;
   if (!works) return;
   if (!others.heuristic || store::BetterThan(record, *others.heuristic)) others.heuristic = record;
@@ -116,7 +116,7 @@ StatusOr<Choice> RecordOrHeuristic::ChooseCompatible(Choice choice) {
   KILN_ASSIGN_OR_RETURN(UnmeasuredChoice heuristic, Heuristic());
   if (heuristic.predicted_s <= 0) return choice;
   const bool is_loops = choice.steps == store::kNoSteps;
-  // Of these extents it was measured, on another device or with its inputs in another order.
+  // It was measured with these extents, on another device or with its inputs in another order.
   const double slack = choice.distance == 1 ? kFarSlower : kModelNoise;
   if (is_loops || PredictedSeconds(choice.steps) > slack * heuristic.predicted_s)
     return ChoiceOf(task_, std::move(heuristic));

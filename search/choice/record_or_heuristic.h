@@ -1,6 +1,6 @@
-// Whether a computation gets a record's schedule or the one that is chosen without measuring: the
-// one rule of all that take schedules where nothing is searched. It keeps a computation that was
-// measured a little from getting a slower program than one that never was.
+// The choice between a record's schedule and the one that is chosen without measuring: the one rule
+// of all that take schedules where nothing is searched. It keeps a computation that was measured a
+// little from getting a slower program than one that never was.
 //
 //   1. A record that was read again beside its rivals, late in a search, is taken.
 //   2. Where the heuristic schedule was measured, too, the faster one is taken. A first reading has
@@ -42,7 +42,7 @@ class RecordOrHeuristic {
  private:
   StatusOr<Choice> WithoutOther(const store::Record& best, bool others_work);
   StatusOr<UnmeasuredChoice> Heuristic() const;
-  // By the analytic model; infinite where the steps do not apply.
+  // The analytic model's time; infinite where the steps do not apply.
   double PredictedSeconds(const std::string& steps) const;
 
   const Task& task_;

@@ -12,8 +12,8 @@
 
 namespace kiln::search {
 
-// Of whoever does not ask for another one: so that a job measures first what a compilation without
-// records takes.
+// The seed of whoever does not ask for another one: so a job measures first what a compilation
+// without records takes.
 inline constexpr uint64_t kUnmeasuredSeed = 1;
 
 struct UnmeasuredChoice {

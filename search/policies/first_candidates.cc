@@ -73,7 +73,7 @@ StatusOr<std::vector<Candidate>> FirstCandidates::Propose(int n) {
   return candidates;
 }
 
-// As a parent the loops have no tiles to change, and what they cost says nothing of schedules.
+// The loops have no tiles to change as a parent, and what they cost says nothing of schedules.
 void FirstCandidates::Observe(std::span<const Observation> observations) {
   std::vector<Observation> others;
   for (const Observation& o : observations) {

@@ -30,10 +30,10 @@ struct FirstOptions {
   std::vector<Candidate> heuristic = {};
   // False: the unscheduled loops are never a candidate.
   bool with_unscheduled = true;
-  // Whether the other policy observes them, too: one that searches schedules of another kind
-  // makes nothing of them.
+  // True: the other policy observes them, too. One that searches schedules of another kind makes
+  // nothing of them.
   bool tells_others = true;
-  // What the run of the unscheduled loops took; none: not known yet.
+  // The time of the run of the unscheduled loops; none: not known yet.
   std::optional<double> reference_s = {};
 };
 
@@ -43,10 +43,10 @@ class FirstCandidates final : public Policy {
   FirstCandidates(const Task& task, std::unique_ptr<Policy> others, FirstOptions options);
 
   StatusOr<std::vector<Candidate>> Propose(int n) override;
-  // What earlier jobs measured counts: nothing is proposed again.
+  // Results of earlier jobs count: nothing is proposed again.
   void Observe(std::span<const Observation> observations) override;
   void Avoid(std::span<const uint64_t> hashes) override;
-  // Of these, the first candidates are not proposed: the other policy is told nothing.
+  // First candidates among these are not proposed: the other policy is told nothing.
   void AvoidFirst(std::span<const uint64_t> hashes);
   void Suggest(std::span<const Observation> of_another) override { others_->Suggest(of_another); }
   const RoundReport& last_round() const override { return report_; }

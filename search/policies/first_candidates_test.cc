@@ -95,7 +95,7 @@ TEST_F(FirstCandidatesTest, WhereNothingWorksTheUnscheduledLoopsAreTried) {
   EXPECT_TRUE(IsUnscheduled(next[0]));
 }
 
-// Whether the job itself measured them, an earlier run of it or another job.
+// The job itself measured them, or an earlier run of it, or another job.
 TEST_F(FirstCandidatesTest, WhatWasMeasuredBeforeIsNotMeasuredAgain) {
   const uint64_t unscheduled = schedule::HashSteps({});
   Observation loops = Of({{}, unscheduled}, 1e-3, 1e-3);

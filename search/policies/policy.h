@@ -58,7 +58,7 @@ struct Observation {
   // Further readings of what was observed before: this is its cost now, or it has failed. Of the
   // candidate only the hash is set.
   bool corrects = false;
-  // What one run of the unscheduled loops took on the device; none: not known.
+  // The time of one run of the unscheduled loops on the device; none: not known.
   std::optional<double> reference_s = {};
 };
 

@@ -1,7 +1,7 @@
 // The last measurement of a task's best candidates: all in turns, round after round
 // (interleaved_readings.h); the best median wins. What was read of them before counts. One that is
-// surely worse than the best leaves early. Where the readings differ so much that the best one's cost
-// is not known, as on a machine that others use, there are more rounds.
+// surely worse than the best leaves early. There are more rounds where the readings differ so much
+// that the best one's cost is not known, as on a machine that others use.
 //
 // Pure logic: who measures is the caller's business. Seconds. Not thread-safe.
 #pragma once

@@ -306,7 +306,7 @@ TEST(FinalRace, ConfidenceCoversTheTruth) {
   EXPECT_LT(covered, 990);
 }
 
-// As on a machine that others use: until the best one's cost is known, and not for ever.
+// A machine that others use gives such readings: until the best one's cost is known, not for ever.
 TEST(FinalRace, ReadingsThatDifferAreTakenMoreOften) {
   const auto rounds_of = [](double noise) {
     FinalRace race(2, {});

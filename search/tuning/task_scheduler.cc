@@ -14,13 +14,13 @@ constexpr double kAlone = 1e30;
 constexpr double kFarSlower = 1.4;
 // A round takes one trial for so many that were asked for before.
 constexpr uint32_t kShareOfKnown = 4;
-// Where time is short first rounds are cut, but not below this; to one of so many trials for each
+// First rounds are cut where time is short, but not below this; to one of so many trials for each
 // task.
 constexpr uint32_t kLeastRound = 4;
 constexpr double kShareOfExpected = 2;
 // After the opening, so that many tasks gain early.
 constexpr uint32_t kSecondRound = 8;
-// Of an alternative, trials that tell how fast it is.
+// So many trials of an alternative tell how fast it is.
 constexpr uint32_t kTellingTrials = 8;
 // A task leaves its peers when it was tuned so many rounds more than the others and still is slow.
 constexpr int kRoundsAhead = 5;

@@ -33,8 +33,8 @@
 // be tuned.
 //
 // Opening. With opening_trials each task has a round of so few first, the heaviest by estimates
-// first, and alternatives after all others: so all have a measured schedule before any is tuned, and
-// what a small budget does not reach is what matters least. From then on the gradient decides.
+// first, and alternatives after all others: so all have a measured schedule before any is tuned,
+// and what a small budget does not reach is what matters least. From then on the gradient decides.
 //
 // A group without a result has the latency 1e10 s, so it comes first, until it is dead; only while
 // its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
@@ -72,7 +72,7 @@ struct ScheduledTask {
   // What it sums up (search/evolution/transfer.h); "": nothing, or not known. Tasks with the same
   // sums are fast in the same ways.
   std::string sums = {};
-  // What it takes untuned, as a model predicts it; 0: not known.
+  // Its untuned time, as a model predicts it; 0: not known.
   double estimate_s = 0;
   // The earlier task whose group it does in another way; none: it has a group of its own.
   std::optional<int> alternative_of = {};
@@ -95,7 +95,7 @@ struct TaskSchedulerOptions {
   // Of a task's first rounds. Later ones have a quarter of the trials asked for before, up to
   // round_trials: each knows four fifths of what there is to know. None: all have round_trials.
   std::optional<uint32_t> first_round_trials = {};
-  // Of a round of each task before all others. None: the first rounds are as the later ones.
+  // The trials of a round of each task before all others. None: there is no such round.
   std::optional<uint32_t> opening_trials = {};
   // Trials of one task without improvement, after which it is dead; none: never.
   std::optional<uint32_t> task_early_stopping = {};

@@ -52,7 +52,7 @@ TEST(TaskScheduler, AllTasksAreOpenedTheHeaviestFirstAndAlternativesLast) {
   EXPECT_EQ(s.RoundTrials(0), 16u);
 }
 
-// As far as that is known from more than one trial of it.
+// More than one trial of it has to tell.
 TEST(TaskScheduler, AnAlternativeIsHopelessAfterMoreThanItsOpening) {
   TaskScheduler s = Make({{.sums = "a"},
                           {.sums = "b", .alternative_of = 0},

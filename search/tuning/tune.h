@@ -40,7 +40,7 @@ struct Outcome {
   Trial trial;
   bool valid = false;
   double cost_s = 0;  // mean, when valid
-  // What one run of the unscheduled loops took on the device; none: not known.
+  // The time of one run of the unscheduled loops on the device; none: not known.
   std::optional<double> reference_s = {};
 };
 
