@@ -15,7 +15,8 @@ namespace kiln::client {
 
 struct ConformanceFlags {
   std::string target = "cuda";
-  std::string set = "usual";  // or "matrix-units", "large"
+  // Or "matrix-units", "large"; "special-values" is another command: special_values.h.
+  std::string set = "usual";
   std::string only;           // workloads whose description has this
   v1::TuneOptions options;
   std::string log_folder;

@@ -1,8 +1,10 @@
 #include "client/cli/tool_flag_table.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "base/grpc_server.h"
+#include "client/check/special_values.h"
 #include "client/view/format.h"
 #include "client/view/render.h"
 
@@ -275,6 +277,15 @@ StatusOr<int> ToolFlagTable::RunConformance() const {
   ConformanceFlags flags = conformance_;
   flags.options = job.options;
   KILN_RETURN_IF_ERROR(AddFaults(job.faults, flags.options));
+  if (flags.set == "special-values") {
+    constexpr uint32_t kMostCandidates = 4;
+    return CheckSpecialValues(
+        {.target = flags.target,
+         .only = flags.only,
+         .seed = flags.options.seed(),
+         .candidates = static_cast<int>(std::clamp(flags.options.trials(), 1U, kMostCandidates))},
+        flag_table_.session().json);
+  }
   return ConformanceCommand(flags, flag_table_.session());
 }
 
@@ -290,9 +301,10 @@ void ToolFlagTable::AddConformance(CLI::App& app) {
       ->add_option("--set", conformance_.set,
                    "usual: layers, products, reductions; matrix-units: products of the types that "
                    "matrix units multiply, of float32 with -math=tf32 in the target; large: "
-                   "tensors of more than "
-                   "2^31 elements, for devices with 40 GiB")
-      ->check(CLI::IsMember({"usual", "matrix-units", "large"}))
+                   "tensors of more than 2^31 elements, for devices with 40 GiB; special-values: "
+                   "every operator with NaN, infinities, -0 and denormals, up to 4 candidates of "
+                   "each, without a database")
+      ->check(CLI::IsMember({"usual", "matrix-units", "large", "special-values"}))
       ->capture_default_str();
   conformance->add_option("--only", conformance_.only,
                           "only workloads whose name has this, for instance softmax");
