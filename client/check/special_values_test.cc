@@ -1,5 +1,6 @@
 #include "client/check/special_values.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
@@ -28,7 +29,7 @@ TEST(SpecialValuesTest, OfThisCpu) {
     EXPECT_EQ(status, 0);
   }
   EXPECT_THAT(CheckSpecialValues({.target = "llvm", .only = "nothing"}, false),
-              StatusIs(StatusCode::kNotFound));
+              StatusIs(StatusCode::kNotFound, testing::HasSubstr("nothing")));
 }
 
 }  // namespace
