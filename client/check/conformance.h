@@ -17,7 +17,7 @@ struct ConformanceFlags {
   std::string target = "cuda";
   // Or "matrix-units", "large"; "special-values" is another command: special_values.h.
   std::string set = "usual";
-  std::string only;           // workloads whose description has this
+  std::string only;  // workloads whose description has this
   v1::TuneOptions options;
   std::string log_folder;
 };
