@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/freed_memory.h"
 #include "base/log.h"
-#include "rpc/estimate_phase.h"
 #include "scheduler/calibrations.h"
 #include "scheduler/device_keys.h"
 #include "scheduler/dispatch_job.h"
@@ -15,6 +14,7 @@
 #include "scheduler/job_history.h"
 #include "scheduler/job_model.h"
 #include "search/space/round_report.h"
+#include "search/tuning/estimate_phase.h"
 
 namespace kiln::scheduler {
 namespace {

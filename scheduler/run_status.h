@@ -25,8 +25,8 @@ class RunStatus {
   void SetDevice(std::string device, std::string notice);
   // "": it searches.
   void SetPhase(std::string phase);
-  // The expected objective while a task has no result (rpc/estimate_phase.h); "": nothing is
-  // estimated. It is shown as the phase of a job that searches.
+  // The expected objective while a task has no result (search/tuning/estimate_phase.h); "": nothing
+  // is estimated. It is shown as the phase of a job that searches.
   void SetEstimate(std::string estimate);
   // A sentence that the user should know before the first trial.
   void AddNotice(std::string notice);

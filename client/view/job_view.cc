@@ -11,7 +11,7 @@
 #include "client/view/kernel_values.h"
 #include "client/view/task_window.h"
 #include "client/view/variant_groups.h"
-#include "rpc/estimate_phase.h"
+#include "search/tuning/estimate_phase.h"
 
 namespace kiln::client {
 namespace {
