@@ -36,7 +36,7 @@ void CheckSamples(const v1::MeasureRequest& request, const std::vector<runner::A
     const runner::Argument& output = *outputs[static_cast<size_t>(sample.output)];
     if (output.bytes > kMostBytes) continue;
     const std::vector<std::byte> bytes(static_cast<size_t>(output.bytes));
-    const std::vector<std::byte> gathered = runner::Gather(sample, output, bytes);
+    const runner::PrivateBytes gathered = runner::Gather(sample, output, bytes);
     KILN_CHECK(static_cast<int64_t>(gathered.size()) == sample.argument.bytes);
   }
 }
