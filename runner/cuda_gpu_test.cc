@@ -137,7 +137,7 @@ TEST_F(CudaGpuDeviceTest, ComparesAsTheHostDoes) {
         EXPECT_EQ(device.message, host.message);
         EXPECT_EQ(device.max_error, host.max_error);
         ASSERT_OK_AND_ASSIGN(const auto fetched, device_->Fetch(*got_buffer));
-        EXPECT_TRUE(fetched == got);
+        EXPECT_TRUE(std::ranges::equal(fetched, got));
         EXPECT_OK(device_->CheckGuards(*got_buffer));
         // Then some other bytes, with NaN and infinities among them; then in both.
         for (int i = 0; i < 20; ++i) {
