@@ -120,12 +120,14 @@ TEST_F(DispatchTest, AFinalRaceYieldsItsRunner) {
   std::atomic<int> calls{0};
   std::atomic<int> hangs_at{-1};
   std::atomic<bool> hung{false};
-  FakeRunner runner([&](grpc::ServerContext& context, const auto&, v1::MeasureReply& reply) {
+  FakeRunner runner([&](grpc::ServerContext& context, const v1::MeasureRequest& request,
+                        v1::MeasureReply& reply) {
     if (++calls == hangs_at) {
       hung = true;
       while (!context.IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
     }
-    for (int i = 0; i < 2; ++i) reply.mutable_result()->add_costs_s(1e-3 * (1 + 0.001 * i));
+    for (uint32_t i = 0; i < std::max(1u, request.options().repeat()); ++i)
+      reply.mutable_result()->add_costs_s(1e-3 * (1 + 0.001 * i));
     return grpc::Status::OK;
   });
   AddBuilder(builder, "b1");
