@@ -229,7 +229,7 @@ TEST_P(JobsTest, EndsWhenItsTimeIsUsedUp) {
   ASSERT_TRUE(Ends(id));
   EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
   EXPECT_EQ(Status(id).ending(), v1::TIME_USED_UP);
-  EXPECT_THAT(Status(id).message(), HasSubstr("of 100000 trials: its 0.006667 minutes are used"));
+  EXPECT_THAT(Status(id).message(), HasSubstr("of 100,000 trials: its 0.006667 minutes are used"));
   EXPECT_EQ(Status(id).trials_done(), Count(id));
   EXPECT_GT(store_->GetJob(id)->progress.active_s, 0.3);
 }
@@ -266,7 +266,7 @@ TEST_P(JobsTest, EarlyStopping) {
   EXPECT_EQ(State(id), v1::SUCCEEDED);
   EXPECT_GE(Count(id), 20u);
   EXPECT_LE(Count(id), 40u);
-  EXPECT_THAT(Status(id).message(), HasSubstr("of 10000 trials"));
+  EXPECT_THAT(Status(id).message(), HasSubstr("of 10,000 trials"));
 }
 
 TEST_P(JobsTest, ASpaceThatIsUsedUp) {

@@ -16,11 +16,13 @@
 #include "absl/time/clock.h"
 #include "base/digest.h"
 #include "base/grpc_server.h"
+#include "compiler/dag/text.h"
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"
 #include "rpc/lease_source_testing.h"
 #include "scheduler/dispatch.h"
 #include "scheduler/lease_factory.h"
+#include "scheduler/program_interface.h"
 
 namespace kiln::scheduler {
 
@@ -62,7 +64,7 @@ class FakeWorker {
   std::unique_ptr<GrpcServer> server_;
 };
 
-// The artifact's bytes are the steps.
+// The artifact's bytes are the steps, its arguments those of the computation.
 class FakeBuilder : public v1::Builder::Service {
  public:
   // Called first; an error, or a reply with an error kind, is the answer.
@@ -80,6 +82,11 @@ class FakeBuilder : public v1::Builder::Service {
     }
     reply->set_build_s(0.01);
     reply->mutable_artifact()->set_binary(request->steps());
+    if (const auto text = dag::ParseDagText(request->dag()); text.ok()) {
+      const std::vector<v1::ArgSpec> arguments = ArgumentsOf(*text);
+      reply->mutable_artifact()->mutable_plan()->mutable_args()->Assign(arguments.begin(),
+                                                                        arguments.end());
+    }
     reply->mutable_artifact()->set_digest(Sha256Hex(request->dag() + request->steps()));
     return grpc::Status::OK;
   }

@@ -28,6 +28,8 @@ TABLE = {
     "device": ["base"],
     # The messages and services alone.
     "proto": [],
+    # What a user ships: runs compiled networks, and nothing else.
+    "runtime": ["base", "proto/cpu_abi.h"],
     # How processes talk: channels, leases, limits of fields, a worker at its tracker.
     "rpc": ["base", "device", "proto", "runtime/dtype.h"],
     # The compiler is a pipeline of folders: each sees those before it.
@@ -91,8 +93,6 @@ TABLE = {
         "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "search/space", "search/policies", "store",
         "store/wire",
     ] + _COMPILER,
-    # What a user ships: runs compiled networks, and nothing else.
-    "runtime": ["base", "proto/cpu_abi.h"],
     # The services meet in proto/ and rpc/ and never include each other.
     "tracker": ["base", "proto", "rpc"],
     "builder": ["base", "proto", "rpc", "compiler"],
