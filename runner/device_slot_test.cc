@@ -27,6 +27,11 @@ using testing::Gt;
 using testing::HasSubstr;
 using testing::SizeIs;
 
+// The message of a right program, on a machine that may be busy.
+testing::Matcher<std::string> NothingButNoise() {
+  return testing::AnyOf(testing::IsEmpty(), testing::StartsWith("busy machine: "));
+}
+
 bool NotCancelled() { return false; }
 
 DeviceSlotOptions TestOptions() {
@@ -112,7 +117,7 @@ TEST_F(DeviceSlotTest, MeasuresARightProgram) {
   const v1::MeasureReply reply = Measure(request);
   const v1::TrialResult& result = reply.result();
   EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
-  EXPECT_EQ(result.message(), "");
+  EXPECT_THAT(result.message(), NothingButNoise());
   EXPECT_THAT(result.costs_s(), AllOf(SizeIs(4), Each(Gt(0))));
   EXPECT_EQ(result.max_error(), 0);
   EXPECT_EQ(result.device(), "test device");
@@ -164,7 +169,7 @@ TEST_F(DeviceSlotTest, ALongReferenceIsNotRunAgainAsACandidate) {
   // In the final race it is.
   request.mutable_options()->set_early_stop_ratio(0);
   const v1::TrialResult again = Measure(request).result();
-  EXPECT_EQ(again.message(), "");
+  EXPECT_THAT(again.message(), NothingButNoise());
   EXPECT_GT(again.times().first_run_s(), 0.1);
 }
 
@@ -174,7 +179,7 @@ TEST_F(DeviceSlotTest, AShortReferenceIsReadAsACandidate) {
   request.mutable_options()->set_repeat(3);
   const v1::MeasureReply reply = Measure(request);
   EXPECT_THAT(reply.result().costs_s(), SizeIs(3));
-  EXPECT_EQ(reply.result().message(), "");
+  EXPECT_THAT(reply.result().message(), NothingButNoise());
 }
 
 TEST_F(DeviceSlotTest, ProgramsMayUseTheStackAndPrint) {

@@ -73,7 +73,7 @@ CompiledNetwork WithPackedWeight() {
   const auto prepared = graph::PrepareNetwork(network, {.passes = {}, .pack_constants = true});
   KILN_CHECK(prepared.ok(), "{}", Message(prepared.status()));
   SmallArchive archive;
-  archive.Add(prepared->kernels.tasks[0], "llvm", 1e-6, "", R"([["SP", 2, 1, 7, [4], 1]])");
+  archive.Add(prepared->kernels.tasks[0], "llvm", 1e-9, "", R"([["SP", 2, 1, 7, [4], 1]])");
   auto compiled = CompileNetwork(
       network, {.programs = {.target = *target::ParseTarget("llvm")}, .pack_constants = true},
       &archive);

@@ -4,15 +4,18 @@
 
 #include "base/file.h"
 #include "base/status_testing.h"
+#include "base/thread_pool.h"
 #include "client/compile/compile_operator.h"
 #include "client/compile/small_archive_testing.h"
 #include "client/network.h"
 #include "compiler/dag/text.h"
+#include "device/calibration.h"
 #include "graph/evaluate.h"
 #include "graph/prepare.h"
 #include "graph/text_testing.h"
 #include "runtime/cpu_features.h"
 #include "runtime/executor.h"
+#include "search/choice/unmeasured.h"
 
 namespace kiln::client {
 namespace {
@@ -189,8 +192,8 @@ class PackedNetworkTest : public testing::Test {
 };
 
 TEST_F(PackedNetworkTest, KernelsOfOneOrderShareAConstant) {
-  AddRecord(0, 1e-6, kSplitColumns);
-  AddRecord(1, 1e-6, kSplitColumns);
+  AddRecord(0, 1e-9, kSplitColumns);
+  AddRecord(1, 1e-9, kSplitColumns);
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
                        CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
   EXPECT_THAT(LayoutsOf(compiled, "w"), ElementsAre("[8, 8] by [1: 4, 1: 1, 0: 1]"));
@@ -204,8 +207,8 @@ TEST_F(PackedNetworkTest, KernelsOfOneOrderShareAConstant) {
 }
 
 TEST_F(PackedNetworkTest, KernelsOfOtherOrdersHaveTheirOwn) {
-  AddRecord(0, 1e-6, kSplitColumns);
-  AddRecord(1, 1e-6, kSplitRows);
+  AddRecord(0, 1e-9, kSplitColumns);
+  AddRecord(1, 1e-9, kSplitRows);
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
                        CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
   EXPECT_THAT(LayoutsOf(compiled, "w"),
@@ -214,16 +217,16 @@ TEST_F(PackedNetworkTest, KernelsOfOtherOrdersHaveTheirOwn) {
 }
 
 TEST_F(PackedNetworkTest, AConstantIsThereAsItIsForWhoTakesItSo) {
-  AddRecord(0, 1e-6, kSplitColumns);
-  AddRecord(1, 2e-6, kSplitColumns);
-  AddRecord(1, 1e-6, "[]");
+  AddRecord(0, 1e-9, kSplitColumns);
+  AddRecord(1, 2e-9, kSplitColumns);
+  AddRecord(1, 1e-9, "[]");
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
                        CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
   EXPECT_THAT(LayoutsOf(compiled, "w"),
               UnorderedElementsAre("[8, 8] by [1: 4, 1: 1, 0: 1]", "plain"));
   ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
 
-  AddRecord(1, 1e-7, kSplitColumns);
+  AddRecord(1, 1e-10, kSplitColumns);
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork output,
                        CompileNetwork(OneWeightThrice(", w"), CpuPacked(), &archive_));
   EXPECT_THAT(LayoutsOf(output, "w"),
@@ -232,9 +235,9 @@ TEST_F(PackedNetworkTest, AConstantIsThereAsItIsForWhoTakesItSo) {
 }
 
 TEST_F(PackedNetworkTest, RecordsWithPlainConstantsAreTakenWhereTheyAreFaster) {
-  AddRecord(0, 2e-6, kSplitColumns);
-  AddRecord(0, 1e-6, kSplitRows, /*packed=*/false);
-  AddRecord(1, 1e-6, kSplitColumns, /*packed=*/false);
+  AddRecord(0, 2e-9, kSplitColumns);
+  AddRecord(0, 1e-9, kSplitRows, /*packed=*/false);
+  AddRecord(1, 1e-9, kSplitColumns, /*packed=*/false);
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
                        CompileNetwork(OneWeightThrice(), CpuPacked(), &archive_));
   EXPECT_THAT(LayoutsOf(compiled, "w"), ElementsAre("plain"));
@@ -244,7 +247,7 @@ TEST_F(PackedNetworkTest, RecordsWithPlainConstantsAreTakenWhereTheyAreFaster) {
   }
   ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
   // Who asks for plain constants never gets others.
-  AddRecord(1, 1e-7, kSplitColumns);
+  AddRecord(1, 1e-10, kSplitColumns);
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork plain,
                        CompileNetwork(OneWeightThrice(), Cpu(), &archive_));
   EXPECT_THAT(LayoutsOf(plain, "w"), ElementsAre("plain"));
@@ -266,6 +269,19 @@ constexpr char kPackedProduct[] =
     "@layout_free_placeholders(w)\n@packed_placeholders(w)\n"
     "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n";
 
+// The schedule of the product with plain inputs where nothing is measured.
+std::string ChosenSteps(const target::Target& target) {
+  const auto plain = dag::ParseDag(
+      "input x: float32[4, 8]\ninput w: float32[8, 8]\n"
+      "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n");
+  KILN_CHECK(plain.ok(), "{}", Message(plain.status()));
+  const search::Task task(*plain, target, target::DefaultHardware(target, AvailableCpus()), "");
+  const auto choice =
+      search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, 1);
+  KILN_CHECK(choice.ok(), "{}", Message(choice.status()));
+  return choice->steps;
+}
+
 TEST(CompileOperatorTest, InputsAreThoseOfTheCallerAsTheyAre) {
   ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(kPackedProduct));
   const OperatorToCompile what{.dag = dag, .description = "product"};
@@ -281,7 +297,8 @@ TEST(CompileOperatorTest, InputsAreThoseOfTheCallerAsTheyAre) {
   EXPECT_EQ(of_record.coverage[0].reused_from, "product with packed inputs");
   EXPECT_EQ(of_record.coverage[0].expected_s, 0);
   SmallArchive archive;
-  archive.Add(graph::MakeTask(dag, "packed product"), "llvm", 1e-6, "", kSplitColumns);
+  archive.Add(graph::MakeTask(dag, "packed product"), "llvm", 1e-6, "",
+              ChosenSteps(options.target));
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork reused, CompileOperator(what, options, &archive));
   EXPECT_EQ(reused.coverage[0].reused_from, "packed product for llvm");
   for (const CompiledNetwork* compiled : {&untuned, &of_record, &reused}) {
@@ -294,9 +311,9 @@ TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph mlp, LoadNetwork({.what = "network:mlp"}));
   CompileOptions options = Cpu();
   options.programs.strict = true;
-  EXPECT_THAT(CompileNetwork(mlp, options, nullptr),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       HasSubstr("4 of 4 tasks were never tuned for llvm")));
+  EXPECT_THAT(
+      CompileNetwork(mlp, options, nullptr),
+      StatusIs(StatusCode::kFailedPrecondition, HasSubstr("4 of 4 tasks never tuned for llvm")));
 }
 
 }  // namespace
