@@ -147,8 +147,8 @@ class FakeRunner : public v1::Runner::Service {
 };
 
 // A device as a runner has it: one call at a time, in order of arrival; with idle time one reading
-// after another until another call waits. A trial's cost is known after five of them, one that is
-// read again is never known well enough.
+// after another until another call waits, a hundred at most. A trial's cost is known after five of
+// them; one that is read again is never known well enough.
 class FakeDevice {
  public:
   explicit FakeDevice(int reading_ms) : reading_(reading_ms) {}
@@ -160,7 +160,7 @@ class FakeDevice {
     while (serving_ != ticket) absl::SleepFor(absl::Microseconds(200));
     const absl::Time begin = absl::Now();
     const absl::Duration idle = absl::Milliseconds(request.options().idle_ms());
-    const int most = request.options().early_stop_ratio() > 0 ? 5 : 1'000'000;
+    const int most = request.options().early_stop_ratio() > 0 ? 5 : 100;
     v1::TrialResult& result = *reply.mutable_result();
     const int least = std::max<int>(1, static_cast<int>(request.options().repeat()));
     const auto goes_on = [&] {
