@@ -216,7 +216,7 @@ TEST(TableTest, LongCellsGoOnInFurtherLines) {
   Table table({{"ID", Table::kRight}, {"Task", Table::kLeft, 6, 3}, {"Trials", Table::kRight}});
   table.AddRow({"7", "conv 1,56,56,64 + add", "64"});
   table.AddRow({"8", "softmax", "8"});
-  EXPECT_THAT(table.Lines(), SizeIs(4));
+  EXPECT_THAT(table.Lines(), testing::SizeIs(4));
   EXPECT_THAT(table.Lines(20), ElementsAre("ID  Task      Trials",  //
                                            "--------------------",  //
                                            " 7  conv          64",  //
