@@ -221,7 +221,7 @@ TEST(TableTest, LongCellsGoOnInFurtherLines) {
                                            "--------------------",  //
                                            " 7  conv          64",  //
                                            "    1,56,56,",          //
-                                           "    64 + ...",          //
+                                           "    64 + add",          //
                                            " 8  softmax        8"));
   EXPECT_THAT(table.Lines(25), ElementsAre("ID  Task           Trials",  //
                                            "-------------------------",  //
