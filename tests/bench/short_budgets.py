@@ -2,7 +2,7 @@
 """Is a program ever slower after a little tuning than without any?
 
 usage: short_budgets.py KILN [--target TARGET] [--minutes N] [--only WORD] [--part I/N] [--budgets LIST]
-                        [--rounds N] [--seed N] [--folder DIR] [--json FILE]
+                        [--rounds N] [--seed N] [--folder DIR] [--json FILE] [--overlap]
 
 For 20 operators and 5 networks, and for each budget, `KILN tune` runs on a new database, `KILN compile` makes a program
 with it and another one with an empty database, and `KILN bench` runs both in turns. A budget is a number of trials; `half`
@@ -13,12 +13,14 @@ pairs and the 95% interval of that. What is promised holds where the interval ha
 
 Prints a Markdown table, a row for each subject and budget, and what was not measured where --minutes are over (0: no limit);
 subjects and budgets come in an order that --seed shuffles, so that a short run is a sample. --part 1/4 is every fourth of them
-from the second on, for one of several machines. The exit status is 1 where the promise is broken.
+from the second on, for one of several machines. With --overlap a program is compiled while the one before it is measured:
+this is for a GPU, whose measurements do not need the processors. The exit status is 1 where the promise is broken.
 
 On two CPU cores:  short_budgets.py bazel-bin/client/cli/kiln --target llvm --minutes 30
 On an H200:        short_budgets.py bazel-bin/client/cli/kiln --target "cuda -arch=sm_90" --minutes 3.5
 """
 import argparse
+import concurrent.futures
 import json
 import math
 import os
@@ -138,15 +140,21 @@ class Bench:
         return json.loads(run([self.flags.kiln, "bench", path, "--repeat", "5", "--min-repeat-ms",
                                str(self.flags.reading_ms), "--json"]))["median_s"]
 
-    def measure(self, subject, budget):
+    def prepare(self, pool, subject, budget):
+        """Tunes now. The programs are made by `pool`: returns what was done, and the programs to come."""
         generator = random.Random(f"{self.flags.seed} {subject.name} {budget}")
         database = self.place(subject, f"{budget}.db")
         for path in [database, database + "-wal", database + "-shm"]:
             if os.path.exists(path):
                 os.remove(path)
         done = self.tune(subject, budget, database, generator)
-        programs = {"tuned": self.compile(subject, database, self.place(subject, f"{budget}.kiln")),
+
+        def programs():
+            return {"tuned": self.compile(subject, database, self.place(subject, f"{budget}.kiln")),
                     "untuned": self.untuned_program(subject)}
+        return subject, budget, done, pool.submit(programs)
+
+    def measure(self, subject, budget, done, programs):
         pairs = []
         for number in range(self.flags.rounds):
             order = ["tuned", "untuned"] if number % 2 == 0 else ["untuned", "tuned"]
@@ -192,6 +200,7 @@ def main():
     parser.add_argument("--only", default="", help="subjects whose name has this")
     parser.add_argument("--part", default="0/1", help="I/N: every N-th from I on")
     parser.add_argument("--folder", default="short-budgets")
+    parser.add_argument("--overlap", action="store_true")
     parser.add_argument("--json", help="a file for the rows")
     flags = parser.parse_args()
     end_s = time.monotonic() + 60 * flags.minutes if flags.minutes > 0 else math.inf
@@ -205,14 +214,24 @@ def main():
     work = work[first::step]
     print(f"seed {flags.seed}, {len(work)} pairs of programs, target {flags.target}\n")
     print("| subject | tuned by | untuned, us | tuned, us | ratio | 95% | pairs | at most 1.02 |\n|---|---|---|---|---|---|---|---|")
-    bench, rows = Bench(flags), []
-    while work and time.monotonic() < end_s:
-        subject, budget = work.pop(0)
-        rows.append(bench.measure(subject, budget))
+    bench, rows, waiting = Bench(flags), [], []
+
+    def measure_first():
+        subject, budget, done, programs = waiting.pop(0)
+        rows.append(bench.measure(subject, budget, done, programs.result()))
         print_row(rows[-1])
         if flags.json:
             with open(flags.json, "w", encoding="utf-8") as file:
                 json.dump(rows, file, indent=1)
+
+    # One thread makes programs, one after another.
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        while work and time.monotonic() < end_s:
+            waiting.append(bench.prepare(pool, *work.pop(0)))
+            if len(waiting) > (1 if flags.overlap else 0):
+                measure_first()
+        while waiting:
+            measure_first()
     broken = [row for row in rows if not row["holds"]]
     print(f"\n{len(rows) - len(broken)} of {len(rows)} hold; {len(work)} were not measured")
     if rows:
