@@ -8,9 +8,9 @@
 #include "client/check/reference_programs.h"
 #include "client/check/run_kernel.h"
 #include "client/compile/network_arrays.h"
+#include "compiler/dag/online_variant.h"
 #include "compiler/dag/text.h"
 #include "graph/evaluate.h"
-#include "runner/compare.h"
 #include "scheduler/answer_tolerance.h"
 
 namespace kiln::client {
@@ -19,23 +19,22 @@ namespace {
 using ir::NDArray;
 using runtime::Network;
 
-// As the runners of trials compare outputs.
-StatusOr<Verdict> Compared(const std::string& name, const NDArray& got, const NDArray& want,
-                           const v1::Tolerance& tolerance) {
-  runner::Argument argument{.name = name, .shape = want.shape()};
-  KILN_ASSIGN_OR_RETURN(argument.dtype, runtime::ParseDType(ir::TypeName(want.type())));
-  argument.elements = want.num_elements();
-  argument.bytes = static_cast<int64_t>(want.bytes().size());
-  const runner::Comparison comparison =
-      runner::Compare(argument, got.bytes(), want.bytes(), tolerance);
-  return Verdict{name, comparison.max_error, comparison.message};
+// The computation as a program that computes softmax online reads it; itself where there is none.
+dag::DagPtr VariantOf(const dag::DagPtr& dag) {
+  const auto variant = dag::OnlineVariant(*dag);
+  return variant.ok() ? *variant : dag;
 }
+
+using Online = absl::FunctionRef<StatusOr<NDArray>()>;
 
 class Verification {
  public:
   Verification(std::shared_ptr<const runtime::NetworkFile> file, const VerifyOptions& options,
                ReferencePrograms reference)
-      : file_(std::move(file)), options_(options), reference_(std::move(reference)) {}
+      : file_(std::move(file)),
+        options_(options),
+        reference_(std::move(reference)),
+        may_be_online_(file_->network().target.kind == "cuda") {}
 
   StatusOr<VerifyReport> Run() {
     KILN_RETURN_IF_ERROR(CheckOutputs());
@@ -50,13 +49,15 @@ class Verification {
   StatusOr<v1::Tolerance> ToleranceOfOutputs() const;
   Status CheckOutputs();
   Status CheckKernels();
-  StatusOr<std::vector<NDArray>> WantedOutputs();
+  // is_online: as kernels that compute softmax online may give it.
+  StatusOr<std::vector<NDArray>> WantedOutputs(bool is_online);
   StatusOr<Verdict> CheckKernel(size_t kernel, const std::vector<NDArray>& inputs,
-                                const std::vector<NDArray>& want, const dag::Dag& dag);
+                                const std::vector<NDArray>& want, const dag::DagPtr& dag);
 
   const std::shared_ptr<const runtime::NetworkFile> file_;
   const VerifyOptions& options_;
   ReferencePrograms reference_;
+  const bool may_be_online_;  // on GPUs alone softmax is computed so
   VerifyReport report_;
 };
 
@@ -81,44 +82,56 @@ StatusOr<v1::Tolerance> Verification::ToleranceOfOutputs() const {
   return most;
 }
 
-StatusOr<std::vector<NDArray>> Verification::WantedOutputs() {
+StatusOr<std::vector<NDArray>> Verification::WantedOutputs(bool is_online) {
+  const auto evaluate = [&](const dag::DagPtr& dag, std::span<const NDArray> inputs) {
+    return reference_.Evaluate(is_online ? VariantOf(dag) : dag, inputs);
+  };
   if (network().graph_text.empty()) {
     KernelValues values(*file_, options_.inputs);
     for (size_t k = 0; k < network().kernels.size(); ++k) {
       KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), k));
       KILN_ASSIGN_OR_RETURN(const std::vector<NDArray> made,
-                            reference_.Evaluate(dag, values.InputsOf(k, *dag)));
+                            evaluate(dag, values.InputsOf(k, *dag)));
       values.SetOutputsOf(k, *dag, made);
     }
     return values.Outputs();
   }
   KILN_ASSIGN_OR_RETURN(const graph::Graph graph, GraphOfFile(file_));
-  return graph::Evaluate(graph, options_.inputs,
-                         [&](const dag::DagPtr& dag, std::span<const NDArray> inputs) {
-                           return reference_.Evaluate(dag, inputs);
-                         });
+  return graph::Evaluate(graph, options_.inputs, evaluate);
 }
 
 Status Verification::CheckOutputs() {
   KILN_ASSIGN_OR_RETURN(const auto executor, runtime::Executor::Load(file_, options_.executor));
   KILN_ASSIGN_OR_RETURN(const std::vector<NDArray> got, RunArrays(*executor, options_.inputs));
   std::map<size_t, NDArray> wanted = options_.expected;
-  if (wanted.empty()) {
-    KILN_ASSIGN_OR_RETURN(std::vector<NDArray> outputs, WantedOutputs());
+  const bool are_given = !wanted.empty();
+  if (!are_given) {
+    KILN_ASSIGN_OR_RETURN(std::vector<NDArray> outputs, WantedOutputs(/*is_online=*/false));
     if (outputs.size() != got.size()) {
       return DataLoss("its graph has {} outputs, the network {}", outputs.size(), got.size());
     }
     for (size_t i = 0; i < outputs.size(); ++i) wanted[i] = std::move(outputs[i]);
   }
   KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfOutputs());
-  for (const auto& [i, want] : wanted) {
+  std::vector<NDArray> online;  // made once, where it is needed
+  for (const auto& entry : wanted) {
+    const size_t i = entry.first;
+    const NDArray& want = entry.second;
     if (want.type() != got[i].type() || want.shape() != got[i].shape()) {
       return DataLoss("output {} is {}, what is expected of it {}", network().outputs[i].name,
                       graph::TypeText({got[i].type(), got[i].shape()}),
                       graph::TypeText({want.type(), want.shape()}));
     }
+    const auto variant = [&]() -> StatusOr<NDArray> {
+      if (online.empty()) {
+        KILN_ASSIGN_OR_RETURN(online, WantedOutputs(/*is_online=*/true));
+      }
+      return online[i];
+    };
+    const Online of_variant = variant;
     KILN_ASSIGN_OR_RETURN(Verdict verdict,
-                          Compared(network().outputs[i].name, got[i], want, tolerance));
+                          JudgeOutput(network().outputs[i].name, got[i], want, tolerance,
+                                      may_be_online_ && !are_given ? &of_variant : nullptr));
     report_.outputs.push_back(std::move(verdict));
   }
   return OkStatus();
@@ -126,14 +139,23 @@ Status Verification::CheckOutputs() {
 
 // A kernel that does not run is wrong.
 StatusOr<Verdict> Verification::CheckKernel(size_t kernel, const std::vector<NDArray>& inputs,
-                                            const std::vector<NDArray>& want, const dag::Dag& dag) {
+                                            const std::vector<NDArray>& want,
+                                            const dag::DagPtr& dag) {
   const std::string& name = network().kernels[kernel].name;
-  const auto got = RunKernel(*file_, kernel, dag, inputs, options_.executor);
+  const auto got = RunKernel(*file_, kernel, *dag, inputs, options_.executor);
   if (!got.ok()) return Verdict{name, 0, std::string(Message(got.status()))};
   KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfKernel(kernel));
   Verdict verdict{.name = name, .max_error = 0, .problem = {}};
   for (size_t i = 0; i < want.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(const Verdict one, Compared(name, (*got)[i], want[i], tolerance));
+    const auto variant = [&]() -> StatusOr<NDArray> {
+      KILN_ASSIGN_OR_RETURN(const std::vector<NDArray> outputs,
+                            reference_.Evaluate(VariantOf(dag), inputs));
+      return outputs[i];
+    };
+    const Online of_variant = variant;
+    KILN_ASSIGN_OR_RETURN(const Verdict one, JudgeOutput(name, (*got)[i], want[i], tolerance,
+                                                         may_be_online_ ? &of_variant : nullptr));
+    verdict.online += one.online;
     verdict.max_error = std::max(verdict.max_error, one.max_error);
     if (verdict.problem.empty()) verdict.problem = one.problem;
   }
@@ -148,7 +170,7 @@ Status Verification::CheckKernels() {
     KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, ComputationOf(network(), k));
     const std::vector<NDArray> inputs = values.InputsOf(k, *dag);
     KILN_ASSIGN_OR_RETURN(const std::vector<NDArray> want, reference_.Evaluate(dag, inputs));
-    KILN_ASSIGN_OR_RETURN(Verdict verdict, CheckKernel(k, inputs, want, *dag));
+    KILN_ASSIGN_OR_RETURN(Verdict verdict, CheckKernel(k, inputs, want, dag));
     report_.kernels.push_back(std::move(verdict));
     values.SetOutputsOf(k, *dag, want);
   }

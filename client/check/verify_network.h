@@ -7,10 +7,10 @@
 
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "base/status.h"
+#include "client/check/verdict.h"
 #include "compiler/ir/ndarray.h"
 #include "proto/trial.pb.h"
 #include "runtime/executor.h"
@@ -24,13 +24,6 @@ struct VerifyOptions {
   bool kernels = false;                    // each by itself, too
   v1::Tolerance tolerance = {};            // 0: by type
   runtime::ExecutorOptions executor = {};
-};
-
-// On one output of the network, or on one kernel.
-struct Verdict {
-  std::string name;
-  double max_error = 0;  // the largest difference, as a part of the largest value
-  std::string problem;   // what is wrong; "": nothing
 };
 
 struct VerifyReport {

@@ -18,11 +18,17 @@ std::string VerdictJson(std::string_view kind, const Verdict& verdict) {
                      JsonString(verdict.problem));
 }
 
+std::string VerdictText(const Verdict& verdict) {
+  if (!verdict.problem.empty()) return "WRONG: " + verdict.problem;
+  if (verdict.online == 0) return "right";
+  return fmt::format("right, {} as an online softmax may be (docs/text-form.md)",
+                     Counted(verdict.online, "element"));
+}
+
 void AddRows(std::string_view kind, const std::vector<Verdict>& verdicts, Table& table) {
   for (const Verdict& verdict : verdicts) {
     table.AddRow({fmt::format("{} {}", kind, verdict.name),
-                  fmt::format("{:.1e}", verdict.max_error),
-                  verdict.problem.empty() ? "right" : "WRONG: " + verdict.problem});
+                  fmt::format("{:.1e}", verdict.max_error), VerdictText(verdict)});
   }
 }
 

@@ -150,14 +150,13 @@ class Finder {
     ir::Visit(chain_.result, [&](Expr node) {
       if (node->op == Op::kLoad && dag_.op(node->id).is_reduction()) sums_.push_back(node);
     });
-    const bool is_normalized_before = sums_.size() == 1;
+    chain_.is_normalized_before = sums_.size() == 1;
     if (sums_.empty() || sums_.size() > 2) return NotOne("its output is not of two sums");
     for (const Expr sum : sums_) {
       if (dag_.op(sum->id).combiner() != Combiner::kSum)
         return NotOne("its output is not of two sums");
     }
     chain_.key = NewVar(dag_.op(sums_[0]->id).reduce_axes()[0].extent);
-    is_normalized_before_ = is_normalized_before;
     return OkStatus();
   }
 
@@ -174,7 +173,7 @@ class Finder {
     chain_.weighted = weighted_->id;
     chain_.value_term = bodies[o];
     KILN_RETURN_IF_ERROR(FindWeight());
-    if (is_normalized_before_) return FindTotalOfWeight();
+    if (chain_.is_normalized_before) return FindTotalOfWeight();
     total_ = sums_[1 - o];
     chain_.total_term = bodies[1 - o];
     chain_.total = total_->id;
@@ -349,7 +348,6 @@ class Finder {
   arith::Simplifier simplifier_;  // of the chain's variables
   SoftmaxChain chain_;
   int budget_ = kMostNodes;
-  bool is_normalized_before_ = false;
   std::vector<Expr> sums_;                     // that the output reads
   Expr weighted_ = nullptr, total_ = nullptr;  // loads
   Expr score_ = nullptr;

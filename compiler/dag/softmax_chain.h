@@ -45,6 +45,8 @@ struct SoftmaxChain {
   ir::Expr weight = nullptr;
   ir::Expr values = nullptr;  // a load of a placeholder
   ir::Expr result = nullptr;  // of loads of O and L
+  // The DAG divides weights by L before it multiplies them: its O is the quotient of O and L here.
+  bool is_normalized_before = false;
 
   // Keys after row + *last_key, which is at least 0, have no weight: their logit is so low that its
   // exponential is 0. Such a logit is a choice between two expressions, of which `seen_logit` is that
