@@ -9,6 +9,7 @@
 #include "base/integers.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
+#include "runner/pieces.h"
 
 namespace kiln::runner {
 
@@ -314,6 +315,7 @@ Status CudaDevice::Poison(Buffer& buffer, runner::Poison poison) {
 
 StatusOr<PrivateBytes> CudaDevice::Fetch(const Buffer& buffer) {
   PrivateBytes bytes(AsCuda(buffer).bytes());
+  TouchPages(bytes);
   KILN_RETURN_IF_ERROR(CopyOut(AsCuda(buffer).data(), bytes));
   return bytes;
 }

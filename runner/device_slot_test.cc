@@ -492,8 +492,8 @@ TEST_F(DeviceSlotTest, AReferenceMustGiveWhatIsKnown) {
   v1::MeasureRequest request = Request("correct");
   ExpectRight();  // from a caller who knows nothing
   v1::KnownElements& known = *request.add_known();
-  const std::vector<std::byte> a = InputBytes(InputOf(request, 0), 0, 42, Content::kTimed);
-  const std::vector<std::byte> b = InputBytes(InputOf(request, 1), 1, 42, Content::kTimed);
+  const UnsetBytes a = InputBytes(InputOf(request, 0), 0, 42, Content::kTimed);
+  const UnsetBytes b = InputBytes(InputOf(request, 1), 1, 42, Content::kTimed);
   for (const int64_t i : {0, 7, 23}) {
     known.add_element(i);
     known.add_value(2 * ElementValue(DType::kFloat32, a, i) + ElementValue(DType::kFloat32, b, i));

@@ -20,8 +20,10 @@ std::string FillKey(const Argument& input, int ordinal, uint64_t seed, Content c
   return content == Content::kTimed ? key : "other:" + key;
 }
 
-void Fill(std::span<std::byte> bytes, const Argument& input, const std::string& key) {
-  FillRandom(bytes, input.dtype, input.index_limit, key, input.range);
+// The elements from number `first` on.
+void Fill(std::span<std::byte> bytes, const Argument& input, const std::string& key,
+          int64_t first) {
+  FillRandom(bytes, input.dtype, input.index_limit, key, input.range, first);
 }
 
 }  // namespace
@@ -37,17 +39,21 @@ std::string ContentKey(const Argument& input, int ordinal, uint64_t seed, Conten
                      fmt::join(PackedShape(*input.packing), ", "));
 }
 
-std::vector<std::byte> InputBytes(const Argument& input, int ordinal, uint64_t seed,
-                                  Content content) {
-  std::vector<std::byte> bytes(static_cast<size_t>(input.plain_bytes()));
-  Fill(bytes, input, FillKey(input, ordinal, seed, content));
+UnsetBytes InputBytes(const Argument& input, int ordinal, uint64_t seed, Content content,
+                      int threads) {
+  UnsetBytes bytes(static_cast<size_t>(input.plain_bytes()));
+  const std::string key = FillKey(input, ordinal, seed, content);
+  const auto element_bytes = static_cast<size_t>(DTypeBytes(input.dtype));
+  // An element depends on the key and its place alone.
+  ForPieces(bytes.size(), threads, [&](size_t at, size_t count) {
+    Fill(std::span(bytes).subspan(at, count), input, key, static_cast<int64_t>(at / element_bytes));
+  });
   if (content == Content::kOther) {
-    // An element depends on the key and its place alone.
-    const auto shared = static_cast<size_t>(SharedElements(input) * DTypeBytes(input.dtype));
-    Fill(std::span(bytes).first(shared), input, FillKey(input, ordinal, seed, Content::kTimed));
+    const auto shared = static_cast<size_t>(SharedElements(input)) * element_bytes;
+    Fill(std::span(bytes).first(shared), input, FillKey(input, ordinal, seed, Content::kTimed), 0);
   }
   if (!input.packing) return bytes;
-  std::vector<std::byte> packed(static_cast<size_t>(input.bytes));
+  UnsetBytes packed(static_cast<size_t>(input.bytes));
   Pack(*input.packing, DTypeBytes(input.dtype), bytes, packed);
   return packed;
 }

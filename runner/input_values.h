@@ -9,9 +9,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "runner/arguments.h"
+#include "runner/pieces.h"
 
 namespace kiln::runner {
 
@@ -23,8 +23,9 @@ int64_t SharedElements(const Argument& input);
 // Equal keys, equal bytes. `ordinal` counts the inputs of the program.
 std::string ContentKey(const Argument& input, int ordinal, uint64_t seed, Content content);
 
-// As the program takes them: packed where its plan says so. About 1 GB/s.
-std::vector<std::byte> InputBytes(const Argument& input, int ordinal, uint64_t seed,
-                                  Content content);
+// As the program takes them: packed where its plan says so. About 1 GB/s of each thread; large ones
+// are made by as many as `threads`, 0: by all CPUs of the process.
+UnsetBytes InputBytes(const Argument& input, int ordinal, uint64_t seed, Content content,
+                      int threads = 1);
 
 }  // namespace kiln::runner

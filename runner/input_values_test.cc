@@ -17,7 +17,7 @@ Argument Input(DType dtype, std::vector<int64_t> shape) {
 
 template <typename T>
 std::vector<T> Values(const Argument& argument, Content content) {
-  const std::vector<std::byte> bytes = InputBytes(argument, 0, 7, content);
+  const UnsetBytes bytes = InputBytes(argument, 0, 7, content);
   std::vector<T> values(bytes.size() / sizeof(T));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
@@ -49,6 +49,16 @@ TEST(InputValuesTest, SmallInputsDifferTooAndKeepToTheirLimits) {
   EXPECT_NE(Values<float>(one, Content::kTimed), Values<float>(one, Content::kOther));
   EXPECT_THAT(Values<float>(one, Content::kOther)[0],
               testing::AllOf(testing::Ge(2), testing::Lt(3)));
+}
+
+TEST(InputValuesTest, LargeOnesAreEqualByAnyNumberOfThreads) {
+  for (const DType dtype : {DType::kInt8, DType::kFloat16, DType::kFloat64}) {
+    const Argument input = Input(dtype, {(int64_t{70} << 20) / DTypeBytes(dtype) + 5});
+    for (const Content content : {Content::kTimed, Content::kOther}) {
+      EXPECT_TRUE(InputBytes(input, 0, 7, content, 1) == InputBytes(input, 0, 7, content, 3))
+          << DTypeName(dtype);
+    }
+  }
 }
 
 TEST(InputValuesTest, PackedInputsHaveTheSameElements) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace kiln::runner {
@@ -27,6 +28,15 @@ struct PrivateAllocator {
       throw std::bad_alloc();  // as `new` does, whose place this has
     }
     return static_cast<T*>(pages);
+  }
+  // The pages are zeros: nothing is written to make an element.
+  template <typename U>
+  void construct(U* place) {
+    ::new (static_cast<void*>(place)) U;
+  }
+  template <typename U, typename First, typename... Rest>
+  void construct(U* place, First&& first, Rest&&... rest) {
+    ::new (static_cast<void*>(place)) U(std::forward<First>(first), std::forward<Rest>(rest)...);
   }
   void deallocate(T* pages, size_t count) { munmap(pages, count * sizeof(T)); }
 

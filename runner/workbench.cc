@@ -184,14 +184,19 @@ struct Workbench::Job {
   std::unique_ptr<Program> program;  // last: unloaded before its arguments go
 };
 
+// The CPUs of a host are what is timed.
+UnsetBytes Workbench::BytesOf(const Input& input, Content content) const {
+  const int threads = device_.is_host() ? 1 : 0;
+  return InputBytes(input.argument, input.ordinal, input.seed, content, threads);
+}
+
 StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Input& input,
                                                                Content content) {
   const std::string key = input.Key(content);
   if (auto cached = cache_.Find(key)) return cached;
   auto cached = std::make_shared<CachedBuffer>();
   KILN_ASSIGN_OR_RETURN(cached->buffer, device_.Allocate(input.argument));
-  KILN_RETURN_IF_ERROR(device_.Fill(
-      *cached->buffer, InputBytes(input.argument, input.ordinal, input.seed, content)));
+  KILN_RETURN_IF_ERROR(device_.Fill(*cached->buffer, BytesOf(input, content)));
   KILN_ASSIGN_OR_RETURN(cached->checksum, device_.Checksum(*cached->buffer));
   cache_.Insert(key, cached);
   return cached;
@@ -243,7 +248,7 @@ class Workbench::OtherInputs {
   Status HideAll() {
     for (Input* const input : std::exchange(filled_, {})) {
       KILN_RETURN_IF_ERROR(
-          bench_.device_.Fill(*input->buffer->buffer, BytesOf(*input, Content::kTimed)));
+          bench_.device_.Fill(*input->buffer->buffer, bench_.BytesOf(*input, Content::kTimed)));
       input->shown = input->buffer->checksum;
     }
     for (auto& [input, other] : std::exchange(shown_, {})) {
@@ -253,14 +258,10 @@ class Workbench::OtherInputs {
     return OkStatus();
   }
 
-  static std::vector<std::byte> BytesOf(const Input& input, Content content) {
-    return InputBytes(input.argument, input.ordinal, input.seed, content);
-  }
-
   Status FillInPlace(Input& input) {
     filled_.push_back(&input);
     KILN_RETURN_IF_ERROR(
-        bench_.device_.Fill(*input.buffer->buffer, BytesOf(input, Content::kOther)));
+        bench_.device_.Fill(*input.buffer->buffer, bench_.BytesOf(input, Content::kOther)));
     KILN_ASSIGN_OR_RETURN(input.shown, bench_.device_.Checksum(*input.buffer->buffer));
     return OkStatus();
   }

@@ -70,6 +70,7 @@ class Workbench {
   Status LoadWhole(Job& job, const wire::TrialRun& trial, const UniqueFd& outputs, Content content);
   Status CheckSamples(const Job& job, const v1::Tolerance& tolerance, Poison poison,
                       double& max_error);
+  UnsetBytes BytesOf(const Input& input, Content content) const;
   StatusOr<std::shared_ptr<CachedBuffer>> InputBuffer(const Input& input, Content content);
   Status PoisonAll(Job& job, Poison poison);
   StatusOr<Findings> Inspect(const Job& job, const v1::Tolerance& tolerance);

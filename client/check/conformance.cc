@@ -149,6 +149,8 @@ constexpr std::string_view kLarge = "large";
 constexpr char kMatrixUnitProb[] = "matrix_unit_prob";
 // Of a program over 2^31 elements, with what it takes to fill and to fetch them.
 constexpr uint32_t kLargeTimeoutMs = 300'000;
+// What takes long is all around the calls, and how fast they are is not asked.
+constexpr uint32_t kLargeCalls = 1;
 
 StatusOr<std::vector<dag::KnownWorkload>> KnownWorkloadsOf(const ConformanceFlags& flags) {
   const std::span<const dag::KnownWorkload> usual = dag::ConformanceWorkloads();
@@ -176,8 +178,11 @@ v1::TuneOptions OptionsOf(const ConformanceFlags& flags) {
   v1::TuneOptions tune = flags.options;
   if (flags.set == kMatrixUnits && !tune.policy_parameters().contains(kMatrixUnitProb))
     (*tune.mutable_policy_parameters())[kMatrixUnitProb] = 1;
-  if (flags.set == kLarge && tune.measure().timeout_ms() == 0)
-    tune.mutable_measure()->set_timeout_ms(kLargeTimeoutMs);
+  if (flags.set == kLarge) {
+    v1::MeasureOptions& measure = *tune.mutable_measure();
+    if (measure.timeout_ms() == 0) measure.set_timeout_ms(kLargeTimeoutMs);
+    if (measure.number() == 0) measure.set_number(kLargeCalls);
+  }
   return tune;
 }
 
