@@ -127,25 +127,26 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
   return nullptr;
 }
 
-// The source's index where its value is the better one, or as good and first. A NaN is better than
-// all numbers and as good as a NaN; -0 is as good as 0. The value says nothing of the index: that one
-// is stored first.
+// The source where its value is the better one, or as good and first. A NaN is better than all
+// numbers and as good as a NaN; -0 is as good as 0, and the value is one of the two. Each result waits
+// for few operations on the accumulators, since the next element waits for them: of the value one
+// comparison, what else there is to know is of the source alone.
 std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
                              std::span<const Expr> sources, ir::ExprPool& pool) {
   KILN_CHECK(sources.size() == 2);
   const bool is_max = combiner == Combiner::kArgMax;
-  const auto not_worse = [&](Expr value, Expr other) {
-    const Expr wins = pool.Binary(is_max ? ir::Op::kGe : ir::Op::kLe, value, other);
-    if (!value->type.is_float()) return wins;
-    return pool.BitOr(wins, pool.Binary(ir::Op::kNe, value, value));
-  };
   const Expr source = sources[1], accumulator = accumulators[1];
+  const Expr is_better = pool.Binary(is_max ? ir::Op::kGt : ir::Op::kLt, source, accumulator);
   const Expr is_first = pool.Lt(sources[0], accumulators[0]);
   // Both sides are evaluated: no branch.
-  const Expr takes = pool.BitAnd(not_worse(source, accumulator),
-                                 pool.BitOr(pool.Not(not_worse(accumulator, source)), is_first));
-  return {pool.Select(takes, sources[0], accumulators[0]),
-          is_max ? pool.Max(accumulator, source) : pool.Min(accumulator, source)};
+  Expr takes = pool.BitOr(is_better, pool.BitAnd(pool.Eq(source, accumulator), is_first));
+  Expr value = pool.Select(is_better, source, accumulator);
+  if (source->type.is_float()) {
+    const Expr is_nan = pool.Binary(ir::Op::kNe, source, source);
+    takes = pool.Select(is_nan, pool.BitOr(pool.Eq(accumulator, accumulator), is_first), takes);
+    value = pool.Select(is_nan, source, value);
+  }
+  return {pool.Select(takes, sources[0], accumulators[0]), value};
 }
 
 std::vector<Expr> CombineCustom(const CustomCombiner& custom, std::span<const Expr> accumulators,
