@@ -6,6 +6,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -50,6 +51,37 @@ class Writer {
     return number != nullptr ? WithNumber(number, b) : OfTwo(a, b);
   }
 
+  // Of three values or more, none of which waits for another but in the instructions themselves.
+  Value* WriteAll(std::vector<Value*> leaves) {
+    for (Value*& leaf : leaves) {
+      if (leaf->getType() != type_) leaf = b_.CreateFPExt(leaf, type_);
+    }
+    // What a loop carries comes last: the next round waits for little.
+    std::ranges::stable_partition(leaves, [](Value* v) { return !llvm::isa<llvm::PHINode>(v); });
+    Value* extreme = leaves[0];
+    Value* signs = b_.CreateBitCast(leaves[0], bits_);
+    std::vector<Value*> may_be_nan;
+    for (Value* leaf : leaves) {
+      if (NumberOrNull(leaf) == nullptr) may_be_nan.push_back(leaf);
+      if (leaf == leaves[0]) continue;
+      extreme = Instruction(extreme, leaf);
+      Value* bits = b_.CreateBitCast(leaf, bits_);
+      signs = is_max_ ? b_.CreateAnd(signs, bits) : b_.CreateOr(signs, bits);
+    }
+    Value* is_nan = nullptr;
+    for (size_t i = 0; i < may_be_nan.size(); i += 2) {
+      Value* of_two =
+          b_.CreateFCmpUNO(may_be_nan[i], may_be_nan[std::min(i + 1, may_be_nan.size() - 1)]);
+      is_nan = is_nan == nullptr ? of_two : b_.CreateOr(is_nan, of_two);
+    }
+    Value* const sign =
+        llvm::ConstantInt::get(bits_, llvm::APInt::getSignMask(bits_->getScalarSizeInBits()));
+    Value* const magnitude = b_.CreateAnd(b_.CreateBitCast(extreme, bits_), b_.CreateNot(sign));
+    Value* result = b_.CreateBitCast(b_.CreateOr(magnitude, b_.CreateAnd(signs, sign)), type_);
+    if (is_nan == nullptr) return result;
+    return b_.CreateSelect(is_nan, llvm::ConstantFP::getNaN(type_), result);
+  }
+
  private:
   // The instruction: b where either is NaN or both are zeros.
   Value* Instruction(Value* a, Value* b) {
@@ -88,28 +120,65 @@ class Writer {
   llvm::Type* const bits_;
 };
 
+// Is it an operand of another such call alone, of one tree with it?
+bool IsInner(const llvm::IntrinsicInst& call) {
+  if (!call.hasOneUse()) return false;
+  const auto* user = llvm::dyn_cast<llvm::IntrinsicInst>(call.user_back());
+  return user != nullptr && user->getIntrinsicID() == call.getIntrinsicID() &&
+         user->getParent() == call.getParent() && IsMinimumOrMaximum(*user);
+}
+
+// What the tree of calls below this one is of. `inner`: the other calls, each before its operands.
+void Collect(llvm::IntrinsicInst& call, std::vector<Value*>& leaves,
+             std::vector<llvm::IntrinsicInst*>& inner) {
+  for (Value* operand : {call.getArgOperand(0), call.getArgOperand(1)}) {
+    auto* below = llvm::dyn_cast<llvm::IntrinsicInst>(operand);
+    if (below == nullptr || !IsMinimumOrMaximum(*below) || !IsInner(*below)) {
+      leaves.push_back(operand);
+      continue;
+    }
+    inner.push_back(below);
+    Collect(*below, leaves, inner);
+  }
+}
+
+void Replace(llvm::IntrinsicInst& root) {
+  llvm::Type* const type = root.getType();
+  llvm::Type* computed = type;
+  if (type->getScalarType()->isHalfTy())
+    computed = type->getWithNewType(llvm::Type::getFloatTy(root.getContext()));
+  std::vector<Value*> leaves;
+  std::vector<llvm::IntrinsicInst*> inner;
+  Collect(root, leaves, inner);
+  Writer writer(root, computed);
+  Value* value = nullptr;
+  if (leaves.size() == 2) {
+    value = writer.Write(leaves[0], leaves[1]);
+  } else {
+    value = writer.WriteAll(std::move(leaves));
+    if (computed != type) value = llvm::IRBuilder<>(&root).CreateFPTrunc(value, type);
+  }
+  root.replaceAllUsesWith(value);
+  root.eraseFromParent();
+  for (llvm::IntrinsicInst* call : inner) call->eraseFromParent();
+}
+
 }  // namespace
 
 llvm::PreservedAnalyses MinimumMaximumPass::run(llvm::Function& function,
                                                 llvm::FunctionAnalysisManager&) {
   if (!llvm::Triple(function.getParent()->getTargetTriple()).isX86())
     return llvm::PreservedAnalyses::all();
-  std::vector<llvm::IntrinsicInst*> calls;
+  std::vector<llvm::IntrinsicInst*> roots;
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& instruction : block) {
-      if (IsMinimumOrMaximum(instruction))
-        calls.push_back(llvm::cast<llvm::IntrinsicInst>(&instruction));
+      if (!IsMinimumOrMaximum(instruction)) continue;
+      auto& call = llvm::cast<llvm::IntrinsicInst>(instruction);
+      if (!IsInner(call)) roots.push_back(&call);
     }
   }
-  for (llvm::IntrinsicInst* call : calls) {
-    llvm::Type* type = call->getType();
-    if (type->getScalarType()->isHalfTy())
-      type = type->getWithNewType(llvm::Type::getFloatTy(function.getContext()));
-    call->replaceAllUsesWith(
-        Writer(*call, type).Write(call->getArgOperand(0), call->getArgOperand(1)));
-    call->eraseFromParent();
-  }
-  if (calls.empty()) return llvm::PreservedAnalyses::all();
+  for (llvm::IntrinsicInst* root : roots) Replace(*root);
+  if (roots.empty()) return llvm::PreservedAnalyses::all();
   llvm::PreservedAnalyses preserved;
   preserved.preserveSet<llvm::CFGAnalyses>();
   return preserved;

@@ -12,6 +12,9 @@
 //                               which become -0.
 //   max(a, b)                   max(a, b) & max(b, a), which makes +0 of zeros of two signs, and
 //                               all bits where an operand is NaN.
+//   max(a, max(b, c)), ...      one instruction for each further value, and for all of them together:
+//                               the sign, which is the and of their signs (of minima the or), and
+//                               whether one is NaN, by a comparison of each two.
 #pragma once
 
 #include <llvm/IR/PassManager.h>
