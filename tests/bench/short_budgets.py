@@ -64,7 +64,7 @@ NETWORKS = ["resnet-18", "mobilenet", "squeezenet_v1.1", "mlp", "gpt2-small-deco
 
 
 def stop(message):
-    sys.exit(f"short_budgets: {message}")
+    sys.exit(f"{os.path.basename(sys.argv[0])}: {message}")
 
 
 def run(command):
