@@ -47,6 +47,23 @@ TEST(Chain, PassesTakeTimeByTheNumberOfKernels) {
   EXPECT_LT(seconds_of(1200) / seconds_of(300), 4 * 2.0);
 }
 
+// Kernels of equal code are one function: the code of 1,000 is little longer than that of 200.
+TEST(Chain, EqualKernelsAreCompiledOnce) {
+  for (const LoopKind kind : {LoopKind::kVectorized, LoopKind::kParallel}) {
+    EXPECT_OK(CompareWithReference(MakeChain(300, kind), 3, 0));
+    const auto functions_of = [&](int length) {
+      const std::string text = PrintAssembly(MakeChain(length, kind), {}).value_or("");
+      int count = 0;
+      for (size_t at = 0; (at = text.find("@function", at)) != std::string::npos; ++at) ++count;
+      return count;
+    };
+    const int few = functions_of(200);
+    EXPECT_GT(few, 0);
+    EXPECT_EQ(functions_of(1000), few) << ir::LoopKindName(kind);
+    EXPECT_GE(functions_of(50), 50) << ir::LoopKindName(kind);
+  }
+}
+
 TEST(Chain, VectorWidthOfTheTargetIsThatOfTheCode) {
   const ir::Program program = MakeChain(1, LoopKind::kVectorized);
   const auto code_for = [&](const char* width) {

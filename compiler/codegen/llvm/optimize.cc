@@ -3,6 +3,7 @@
 #include <llvm/Analysis/LoopInfo.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Transforms/IPO/MergeFunctions.h>
 #include <llvm/Transforms/Scalar/EarlyCSE.h>
 #include <llvm/Transforms/Scalar/SROA.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
@@ -21,6 +22,9 @@ namespace {
 // The dependence analysis behind LLVM's vectorizer looks at pairs of accesses. A loop with more
 // than this is unrolled by the schedule, and none of the fast ones.
 constexpr int kMostAccessesToVectorize = 128;
+// From so many functions on equal ones are made once: chains of operators have thousands, of a few
+// kinds, and each takes milliseconds. Fewer keep their names, by which people find them.
+constexpr int kFewestToMerge = 128;
 // Passes that look for memory dependences across blocks leave larger functions alone.
 constexpr unsigned kMostInstructionsToSearch = 3000;
 
@@ -93,6 +97,18 @@ void SetLimitsOnce() {
   }();
 }
 
+// Kernels of equal code become one function, before anything else is done with them. Nobody compares
+// their addresses.
+void MergeEqualFunctions(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+  const auto defined = std::ranges::count_if(
+      module, [](const llvm::Function& function) { return !function.isDeclaration(); });
+  if (defined < kFewestToMerge) return;
+  for (llvm::Function& function : module) {
+    if (function.hasLocalLinkage()) function.setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
+  }
+  llvm::MergeFunctionsPass().run(module, analyses);
+}
+
 void AddEarlyPasses(llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
   llvm::FunctionPassManager early;
   early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
@@ -137,6 +153,7 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
         last.addPass(MinimumMaximumPass());
         passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(last)));
       });
+  MergeEqualFunctions(module, modules);
   builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
   WidenOddVectors(machine, module);
 }
