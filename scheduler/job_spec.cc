@@ -13,6 +13,7 @@
 #include "compiler/handwritten/computation.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
+#include "compiler/target/warp_size.h"
 #include "proto/builder.pb.h"
 #include "search/policies/policy.h"
 #include "search/policies/template_features.h"
@@ -197,6 +198,7 @@ StatusOr<CheckedTask> CheckTask(const v1::TuneOptions& options, v1::TaskSpec& sp
     return InvalidArgument("it has no target, expected one like 'llvm' or 'null'");
   }
   KILN_ASSIGN_OR_RETURN(task.target, target::ParseTarget(spec.target()));
+  KILN_RETURN_IF_ERROR(target::CheckWarpSize(task.target));
   if (!std::isfinite(spec.weight()) || spec.weight() < 0) {
     return InvalidArgument("its weight is {}, expected a finite number above 0", spec.weight());
   }

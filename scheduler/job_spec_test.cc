@@ -232,6 +232,11 @@ INSTANTIATE_TEST_SUITE_P(
                   s.mutable_options()->set_schedule_template("template t for cpu");
                 },
                 {"there are a template and a hand-written kernel"}},
+        Refusal{"WarpSize",
+                [](v1::JobSpec& s) {
+                  s.mutable_tasks(0)->set_target("cuda -arch=sm_90 -thread_warp_size=16");
+                },
+                {"-thread_warp_size=16", "the warps of a GPU have 32 threads"}},
         Refusal{"Policy",
                 [](v1::JobSpec& s) { s.mutable_options()->set_policy("oracle"); },
                 {"'oracle'", "sketch.random"}},

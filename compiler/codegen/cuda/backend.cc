@@ -6,6 +6,7 @@
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/target/registers.h"
+#include "compiler/target/warp_size.h"
 
 namespace kiln::codegen {
 namespace {
@@ -26,6 +27,7 @@ class Cuda final : public Backend {
 
   Status Check(const ir::Program& program, const target::Target& target,
                const target::HardwareParams& hardware) const override {
+    KILN_RETURN_IF_ERROR(target::CheckWarpSize(target));
     return CheckCudaProgram(program, hardware, target);
   }
 
