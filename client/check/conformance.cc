@@ -4,10 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <optional>
 
+#include "base/clock.h"
+#include "base/counted.h"
 #include "base/shell_word.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -97,8 +100,10 @@ v1::JobSpec JobOf(const NamedComputation& workload, const std::string& target,
   return spec;
 }
 
+// on_candidate: called with what there is after each.
 StatusOr<Tally> RunWorkload(const NamedComputation& workload, SchedulerClient& client,
-                            const std::string& target, const v1::TuneOptions& options) {
+                            const std::string& target, const v1::TuneOptions& options,
+                            const std::function<void(const Tally&)>& on_candidate) {
   Tally tally;
   tally.workload = workload.name;
   v1::JobSpec spec = JobOf(workload, target, options);
@@ -108,7 +113,10 @@ StatusOr<Tally> RunWorkload(const NamedComputation& workload, SchedulerClient& c
   KILN_RETURN_IF_ERROR(client.Watch(
       tally.job_id,
       [&](const v1::JobEvent& event) {
-        if (event.has_record()) Count(event.record(), tally);
+        if (event.has_record()) {
+          Count(event.record(), tally);
+          on_candidate(tally);
+        }
         if (!IsFinal(event.status().state()) || event.status().state() == v1::SUCCEEDED) return;
         tally.problem =
             fmt::format("{}: {}", JobStateName(event.status().state()), event.status().message());
@@ -174,6 +182,31 @@ StatusOr<std::vector<NamedComputation>> WorkloadsOf(const ConformanceFlags& flag
   return all;
 }
 
+// A line for each candidate where they are few and take seconds.
+class Progress {
+ public:
+  explicit Progress(bool is_shown) : is_shown_(is_shown) {}
+
+  void Begin(const std::string& workload) {
+    begin_s_ = Clock::Real().MonotonicSeconds();
+    Print(fmt::format("{} ...", workload));
+  }
+  void Candidate(const Tally& tally) {
+    Print(fmt::format("  {}: {} right, {:.1f} s", Counted(tally.candidates, "candidate"),
+                      tally.right, Clock::Real().MonotonicSeconds() - begin_s_));
+  }
+
+ private:
+  void Print(const std::string& line) const {
+    if (!is_shown_) return;
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+
+  const bool is_shown_;
+  double begin_s_ = 0;
+};
+
 v1::TuneOptions OptionsOf(const ConformanceFlags& flags) {
   v1::TuneOptions tune = flags.options;
   if (flags.set == kMatrixUnits && !tune.policy_parameters().contains(kMatrixUnitProb))
@@ -206,9 +239,12 @@ StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& s
   Tally all;
   KILN_ASSIGN_OR_RETURN(const std::vector<NamedComputation> workloads, WorkloadsOf(flags));
   const v1::TuneOptions tune = OptionsOf(flags);
+  Progress progress(flags.set == kLarge && !session.json);
   for (const NamedComputation& workload : workloads) {
     if (workload.name.find(flags.only) == std::string::npos) continue;
-    KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, tune));
+    progress.Begin(workload.name);
+    KILN_ASSIGN_OR_RETURN(Tally tally, RunWorkload(workload, *client, flags.target, tune,
+                                                   [&](const Tally& t) { progress.Candidate(t); }));
     if (session.json) {
       PrintJson(tally);
     } else {
