@@ -189,13 +189,13 @@ TEST(ImportTest, AllThatIsNotSupportedIsToldAtOnce) {
   model.Input("x", "float32", {2, 3});
   model.Input("image", "string", {2, 3});
   model.Initializer("k", Ints({1}));
-  model.Node("NonMaxSuppression", {"x"}, {"u"}).set_name("boxes");
+  model.Node("NonMaxSuppression", {"x", "x"}, {"u"}).set_name("boxes");
   model.Node("Relu", {"u"}, {"r"});
-  model.Node("NonMaxSuppression", {"r"}, {"v"}).set_name("boxes again");
+  model.Node("NonMaxSuppression", {"x", "x"}, {"v"}).set_name("boxes again");
   model.Node("DetOfSomebody", {"x"}, {"d"}).set_domain("my.company");
   model.Node("NonZero", {"x"}, {"z"});
   model.Node("Cast", {"image"}, {"c"}, {{"to", int64_t{1}}});
-  for (const char* name : {"v", "d", "z", "c"}) model.Output(name);
+  for (const char* name : {"r", "v", "d", "z", "c"}) model.Output(name);
   EXPECT_THAT(
       model.Import(),
       StatusIs(

@@ -288,6 +288,98 @@ TEST(NewerRulesTest, Regions) {
   EXPECT_THAT(run("avg", 0), StatusIs(StatusCode::kUnimplemented, HasSubstr("depends on data")));
 }
 
+// As many samples as a part is wide, rounded up: by sizes of regions, which stay in their order.
+TEST(NewerRulesTest, RegionsAreSampledByTheirSizes) {
+  ir::NDArray x(ir::kFloat32, {1, 1, 8, 8});
+  for (int64_t i = 0; i < 64; ++i) x.SetDouble(i, static_cast<double>(i * i % 23));
+  const std::vector<std::vector<double>> regions = {
+      {0, 0, 4, 2}, {1, 2, 2, 7}, {0, 1, 4, 3}, {5, 5, 2, 2}};
+  const auto run = [&](const std::vector<std::vector<double>>& some, const char* mode,
+                       int64_t ratio, bool is_half_pixel) {
+    std::vector<double> corners;
+    for (const auto& region : some) corners.insert(corners.end(), region.begin(), region.end());
+    const auto count = std::ssize(some);
+    return OutputOf(
+        {.op = "RoiAlign",
+         .version = 16,
+         .attributes = {{"mode", std::string(mode)},
+                        {"output_height", int64_t{1}},
+                        {"output_width", int64_t{2}},
+                        {"sampling_ratio", ratio},
+                        {"coordinate_transformation_mode",
+                         std::string(is_half_pixel ? "half_pixel" : "output_half_pixel")}},
+         .inputs = {x, Floats({count, 4}, corners), Ints(std::vector<int64_t>(some.size(), 0))},
+         .known = {1}});
+  };
+  for (const char* mode : {"avg", "max"}) {
+    const ir::NDArray y = run(regions, mode, 0, /*is_half_pixel=*/false);
+    ASSERT_THAT(y.shape(), ElementsAre(4, 1, 1, 2));
+    // Of 2 x 2 samples for each part, and so are the others as if they were alone.
+    for (const int64_t i : {0, 2}) {
+      const ir::NDArray same = run({regions[static_cast<size_t>(i)]}, mode, 2, false);
+      for (int64_t k = 0; k < 2; ++k) EXPECT_EQ(y.GetDouble(2 * i + k), same.GetDouble(k));
+    }
+    for (int64_t i = 0; i < 4; ++i) {
+      const ir::NDArray alone = run({regions[static_cast<size_t>(i)]}, mode, 0, false);
+      for (int64_t k = 0; k < 2; ++k) EXPECT_EQ(y.GetDouble(2 * i + k), alone.GetDouble(k));
+    }
+    // A region that ends before it begins has no samples.
+    EXPECT_THAT(Doubles(run({regions[3]}, mode, 0, /*is_half_pixel=*/true)), ElementsAre(0, 0));
+  }
+}
+
+// Two images, two classes of three boxes; in the order of batches, classes and scores.
+TEST(NewerRulesTest, BoxesThatOverlapAreSuppressed) {
+  const ir::NDArray boxes = Floats({2, 3, 4}, {0, 0, 1, 1, 1, 1, 0, 0.1, 0, 2, 1, 3,  //
+                                               0, 0, 1, 1, 0, 0, 1, 0.5, 0, 0, 1, 1});
+  const ir::NDArray scores = Floats({2, 2, 3}, {0.5, 0.9, 0.7, 0.9, 0.2, 0.9,  //
+                                                0.1, 0.2, 0.3, 0.6, 0.5, 0.6});
+  const auto scalar = [](ir::Type type, double value) {
+    return ir::NDArray(type, {}, std::vector<double>{value});
+  };
+  TestNode node{.op = "NonMaxSuppression",
+                .version = 11,
+                .inputs = {boxes, scores, scalar(ir::kInt64, 3), scalar(ir::kFloat32, 0.5)},
+                .known = {0, 1, 2, 3}};
+  const auto kept = [&] { return Doubles(OutputOf(node)); };
+  // The second box of image 0 has its corners in another order and covers 0.9 of the first one; half
+  // of the first of image 1 is no more than the threshold.
+  EXPECT_THAT(kept(), ElementsAre(0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 1, 2,  //
+                                  1, 0, 2, 1, 0, 1, 1, 1, 0, 1, 1, 1));
+  node.inputs.push_back(scalar(ir::kFloat32, 0.5));  // scores above it
+  node.known.push_back(4);
+  EXPECT_THAT(kept(), ElementsAre(0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 1, 2, 1, 1, 0));
+  node.inputs[2] = scalar(ir::kInt64, 1);
+  EXPECT_THAT(kept(), ElementsAre(0, 0, 1, 0, 1, 0, 1, 1, 0));
+  node.inputs[4] = scalar(ir::kFloat32, 2);
+  EXPECT_THAT(OutputOf(node).shape(), ElementsAre(0, 3));
+  node.inputs[2] = scalar(ir::kInt64, 0);
+  EXPECT_THAT(OutputOf(node).shape(), ElementsAre(0, 3));
+  // By centre, width and height: the first two overlap by a third.
+  TestNode centred{.op = "NonMaxSuppression",
+                   .version = 11,
+                   .attributes = {{"center_point_box", int64_t{1}}},
+                   .inputs = {Floats({1, 3, 4}, {1, 1, 2, 2, 2, 1, 2, 2, 9, 9, 0, 0}),
+                              Floats({1, 1, 3}, {0.3, 0.4, NAN}), scalar(ir::kInt64, 9),
+                              scalar(ir::kFloat32, 0.33)},
+                   .known = {0, 1, 2, 3}};
+  EXPECT_THAT(Doubles(OutputOf(centred)), ElementsAre(0, 0, 1, 0, 0, 2));
+  centred.inputs[3] = scalar(ir::kFloat32, 0.34);
+  EXPECT_THAT(Doubles(OutputOf(centred)), ElementsAre(0, 0, 1, 0, 0, 0, 0, 0, 2));
+  centred.known = {2, 3};
+  EXPECT_THAT(TryNode(centred), StatusIs(StatusCode::kUnimplemented,
+                                         HasSubstr("the shape of its result depends on data")));
+}
+
+TEST(NewerRulesTest, ImagesAreDecodedOutside) {
+  EXPECT_THAT(
+      TryNode({.op = "ImageDecoder",
+               .version = 20,
+               .inputs = {ir::NDArray(ir::kUInt8, {4}, std::vector<double>(4))}}),
+      StatusIs(StatusCode::kUnimplemented,
+               HasSubstr("no decoders of JPEG, PNG and other files: decode images before")));
+}
+
 TEST(NewerRulesTest, ShapesThatDependOnData) {
   const ir::NDArray x = Floats({2, 2}, {1, 0, 0, 4}),
                     bits(ir::kBool, {2}, std::vector<double>{1, 0});

@@ -15,7 +15,7 @@ Rules CollectRules() {
         ShapeRules,       MovementRules,  PadRules,           IndexingRules,     SelectionRules,
         ResizeRules,      GridRules,      RecurrentRules,     QuantizationRules, AttentionRules,
         SignalRules,      ControlRules,   StateRules,         SampleRules,       DeterminantRules,
-        NgramRules}) {
+        NgramRules,       BoxRules}) {
     for (Rule& rule : family()) {
       const auto key = std::pair(rule.domain, rule.op);
       const bool is_new = rules.emplace(key, std::move(rule)).second;

@@ -630,6 +630,35 @@ TEST(ControlTest, ScansForwardsAndBackwards) {
   EXPECT_EQ(RunNode(node)[1], Floats({2, 3}, {6, 5, 3, 60, 50, 30}));
 }
 
+// Version 8: a batch of sequences, some of which are shorter.
+TEST(ControlTest, ScansOfABatch) {
+  const auto body = Subgraph([](TestGraph& g) {
+    g.Input("sum", "float32", {1});
+    g.Input("row", "float32", {1});
+    g.Node("Add", {"sum", "row"}, {"next"});
+    g.Node("Identity", {"next"}, {"out"});
+    g.Output("next");
+    g.Output("out");
+  });
+  TestNode node{
+      .op = "Scan",
+      .version = 8,
+      .attributes = {{"body", body}, {"num_scan_inputs", int64_t{1}}},
+      .inputs = {Ints({}), Floats({2, 1}, {0, 100}), Floats({2, 3, 1}, {1, 2, 3, 10, 20, 30})},
+      .outputs = 2};
+  EXPECT_THAT(RunNode(node),
+              ElementsAre(Floats({2, 1}, {6, 160}), Floats({2, 3, 1}, {1, 3, 6, 110, 130, 160})));
+  node.inputs[0] = Ints({3, 2});
+  node.known = {0};
+  EXPECT_THAT(RunNode(node),
+              ElementsAre(Floats({2, 1}, {6, 130}), Floats({2, 3, 1}, {1, 3, 6, 110, 130, 0})));
+  node.attributes["directions"] = std::vector<int64_t>{1};
+  EXPECT_EQ(RunNode(node)[1], Floats({2, 3, 1}, {3, 5, 6, 120, 130, 0}));
+  node.inputs[0] = Ints({3, 4});
+  EXPECT_THAT(TryNode(node),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("a length of 4, expected 0 to 3")));
+}
+
 TEST(ConvolutionRulesTest, OneGroupForEachChannel) {
   const ir::NDArray x = SmallFloats({1, 2, 4, 4}, 1), w = SmallFloats({4, 1, 3, 3}, 2),
                     b = SmallFloats({4}, 3);

@@ -12,7 +12,6 @@ struct Reason {
 
 // The first one whose part the name has.
 constexpr Reason kReasons[] = {
-    {"NonMaxSuppression", "the shape of its result depends on data: export the network without it"},
     {"String", "Kiln has no strings"},
     {"Regex", "Kiln has no strings"},
     {"Sequence", "Kiln has tensors, no sequences: export the network with a fixed number of them"},
@@ -20,7 +19,10 @@ constexpr Reason kReasons[] = {
     {"Random", "it draws at random: export the network for inference"},
     {"Bernoulli", "it draws at random: export the network for inference"},
     {"Multinomial", "it draws at random: export the network for inference"},
-    {"ImageDecoder", "decode images before they are given to the network"},
+    {"ImageDecoder",
+     "Kiln computes with tensors and has no decoders of JPEG, PNG and other files: decode images "
+     "before "
+     "they are given to the network, with an image library, and make the pixels its input"},
 };
 
 }  // namespace

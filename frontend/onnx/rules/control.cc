@@ -2,6 +2,7 @@
 // what repeats a known number of times is repeated.
 #include <algorithm>
 
+#include "base/integers.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {
@@ -74,6 +75,8 @@ class Iterations {
       : n_(n), body_(body), values_(std::move(values)), rows_(static_cast<size_t>(results)) {}
 
   const std::vector<Tensor>& values() const { return values_; }
+  // Of each result.
+  const std::vector<std::vector<Tensor>>& rows() const { return rows_; }
 
   // Of its outputs those from `first` on are the values and the rows; gives those before.
   std::vector<Tensor> Run(std::vector<Tensor> inputs, size_t first) {
@@ -176,13 +179,108 @@ std::vector<Scanned> ReadScanned(NodeContext& n, int first, int64_t count) {
   return all;
 }
 
-// States that are carried along, and tensors that are read row by row. Version 8 repeats it all for
-// each element of a batch.
+// Version 8 scans each element of a batch, the first axis of all inputs and outputs, along the axis
+// behind it. Its first input says how long each sequence is.
+class BatchedScan {
+ public:
+  // `states` of the inputs are states, the others are read row by row.
+  BatchedScan(NodeContext& n, ::onnx::GraphProto& body, int states)
+      : n_(n), body_(body), states_(states), inputs_(n.num_inputs() - 1) {}
+
+  void Run() {
+    if (!CheckInputs()) return;
+    const Shape lengths = Lengths();
+    if (n_.failed()) return;
+    for (int64_t b = 0; b < batch_ && !n_.failed(); ++b)
+      RunElement(b, lengths[static_cast<size_t>(b)]);
+    for (size_t i = 0; i < outputs_.size() && !n_.failed(); ++i)
+      n_.SetOutput(static_cast<int>(i), Stacked(n_, std::move(outputs_[i]), 0));
+  }
+
+ private:
+  const Tensor& Input(int i) const { return n_.input(i + 1); }
+  int num_results() const { return body_.output_size() - states_; }
+
+  bool CheckInputs() {
+    for (int i = 0; i < inputs_; ++i) n_.RequireRank(i + 1, i < states_ ? 1 : 2);
+    backwards_ = PerTensor(n_, "directions", inputs_ - states_);
+    if (n_.failed()) return false;
+    const Tensor& first = Input(states_);
+    batch_ = first.dim(0);
+    steps_ = first.dim(1);
+    for (int i = 0; i < inputs_; ++i) {
+      const bool fits = Input(i).dim(0) == batch_ && (i < states_ || Input(i).dim(1) == steps_);
+      if (!fits) n_.Invalid("{} and {}", TypeText(first.type), TypeText(Input(i).type));
+    }
+    if (MultiplyCounts(batch_, steps_) > kMaxIterations)
+      n_.Unsupported("a batch of {} scans of {} steps: more than {} steps", batch_, steps_,
+                     kMaxIterations);
+    outputs_.resize(static_cast<size_t>(body_.output_size()));
+    return !n_.failed();
+  }
+
+  Shape Lengths() {
+    if (!n_.has_input(0)) return Shape(static_cast<size_t>(batch_), steps_);
+    Shape lengths = n_.KnownInts(0, "sequence_lens");
+    if (n_.failed()) return lengths;
+    if (std::ssize(lengths) != batch_)
+      n_.Invalid("{} lengths of {} sequences", lengths.size(), batch_);
+    for (const int64_t length : lengths) {
+      if (length < 0 || length > steps_)
+        n_.Invalid("a length of {}, expected 0 to {}", length, steps_);
+      if (length == 0 && num_results() > 0)
+        n_.Unsupported("a scan of no steps: what it would give has no shape");
+    }
+    return lengths;
+  }
+
+  void RunElement(int64_t b, int64_t length) {
+    std::vector<Tensor> values;
+    for (int i = 0; i < states_; ++i) values.push_back(Row(n_, Input(i), 0, b));
+    Iterations iterations(n_, body_, std::move(values), num_results());
+    for (int64_t t = 0; t < length && !n_.failed(); ++t) {
+      std::vector<Tensor> inputs = iterations.values();
+      for (int i = states_; i < inputs_; ++i) {
+        const bool is_backwards = backwards_[static_cast<size_t>(i - states_)] != 0;
+        inputs.push_back(Row(n_, Row(n_, Input(i), 0, b), 0, is_backwards ? length - 1 - t : t));
+      }
+      iterations.Run(std::move(inputs), 0);
+    }
+    if (!n_.failed()) Collect(iterations);
+  }
+
+  // What is behind the end of a sequence is 0.
+  void Collect(const Iterations& iterations) {
+    for (size_t i = 0; i < iterations.values().size(); ++i)
+      outputs_[i].push_back(iterations.values()[i]);
+    for (size_t k = 0; k < iterations.rows().size(); ++k) {
+      std::vector<Tensor> rows = iterations.rows()[k];
+      const Tensor zero = n_.BroadcastTo(n_.ScalarLike(rows[0], 0), rows[0].shape());
+      rows.resize(static_cast<size_t>(steps_), zero);
+      outputs_[static_cast<size_t>(states_) + k].push_back(Stacked(n_, std::move(rows), 0));
+    }
+  }
+
+  NodeContext& n_;
+  ::onnx::GraphProto& body_;
+  const int states_, inputs_;  // the latter but for the lengths
+  int64_t batch_ = 0, steps_ = 0;
+  Shape backwards_;
+  std::vector<std::vector<Tensor>> outputs_;  // of each output those of the elements of the batch
+};
+
+// States that are carried along, and tensors that are read row by row.
 void Scan(NodeContext& n) {
   ::onnx::GraphProto* const body = n.Subgraph("body");
   const int64_t count = n.Int("num_scan_inputs", 0);
   if (n.failed()) return;
-  if (n.version() < 9) return n.Unsupported("a batch of scans: export with opset >= 9");
+  if (n.version() < 9) {
+    const int64_t states = n.num_inputs() - 1 - count;
+    if (count < 1 || states < 0) return n.Invalid("{} inputs to scan", count);
+    if (body->output_size() < states)
+      return n.Invalid("its body has {} outputs", body->output_size());
+    return BatchedScan(n, *body, static_cast<int>(states)).Run();
+  }
   if (count < 1 || count > n.num_inputs()) return n.Invalid("{} inputs to scan", count);
   const int states = n.num_inputs() - static_cast<int>(count);
   if (body->output_size() < states)

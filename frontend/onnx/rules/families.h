@@ -11,5 +11,6 @@ std::vector<Rule> StateRules();        // states.cc
 std::vector<Rule> SampleRules();       // samples.cc
 std::vector<Rule> DeterminantRules();  // determinants.cc
 std::vector<Rule> NgramRules();        // ngrams.cc
+std::vector<Rule> BoxRules();          // boxes.cc
 
 }  // namespace kiln::frontend

@@ -1,7 +1,11 @@
 // Images that are read between their elements, at places that the network computes: in regions, and
 // by kernels whose elements are moved.
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "base/integers.h"
 #include "frontend/onnx/evaluate_known.h"
@@ -109,8 +113,8 @@ Neighbours Reshaped(NodeContext& n, const Neighbours& x, const Shape& shape) {
 }
 
 struct Regions {
-  int64_t height, width;  // parts of each
-  int64_t samples;        // of each part, along each axis
+  int64_t height, width;                // parts of each
+  int64_t row_samples, column_samples;  // of each part; 0: as many as it is wide, rounded up
   bool takes_maximum = false, is_half_pixel = false;
   double scale = 1;
 };
@@ -124,19 +128,92 @@ Regions ReadRegions(NodeContext& n) {
     n.Invalid("attribute coordinate_transformation_mode is '{}'", transform);
   Regions regions{.height = n.Count("output_height", 1, 1),
                   .width = n.Count("output_width", 1, 1),
-                  .samples = n.Count("sampling_ratio", 0),
+                  .row_samples = n.Count("sampling_ratio", 0),
+                  .column_samples = n.Count("sampling_ratio", 0),
                   .takes_maximum = mode == "max",
                   .is_half_pixel = transform == "half_pixel",
                   .scale = n.Float("spatial_scale", 1)};
-  if (regions.samples == 0) {
+  return regions;
+}
+
+void RequireFewPlaces(NodeContext& n, const Regions& regions) {
+  const int64_t points = MultiplyCounts(MultiplyCounts(regions.height, regions.row_samples),
+                                        MultiplyCounts(regions.width, regions.column_samples));
+  if (points > kMaxKnownElements) n.Unsupported("{} places in a region", points);
+}
+
+// The parts of regions that are all sampled alike. images [batch, channels, rows, columns], corners
+// [count, 4], ids [count].
+Tensor Aligned(NodeContext& n, const Regions& regions, const Tensor& x, const Tensor& corners,
+               const Tensor& ids) {
+  RequireFewPlaces(n, regions);
+  if (n.failed()) return Tensor::Missing();
+  const int64_t count = corners.dim(0), channels = x.dim(1), h = x.dim(2), w = x.dim(3);
+  const int64_t height = regions.height, width = regions.width;
+  const int64_t row_samples = regions.row_samples, column_samples = regions.column_samples;
+  if (row_samples == 0 || column_samples == 0)  // empty regions
+    return n.BroadcastTo(n.ScalarLike(x, 0), {count, channels, height, width});
+  const auto corner = [&](int64_t i) {
+    const Tensor scaled =
+        n.Mul(n.SliceAxis(n.Cast(corners, x.element()), 1, i, 1), n.ScalarLike(x, regions.scale));
+    return regions.is_half_pixel ? n.Sub(scaled, n.ScalarLike(x, 0.5)) : scaled;
+  };
+  RegionAxis rows(n, h, height, row_samples);
+  RegionAxis columns(n, w, width, column_samples);
+  const Neighbours by_row = rows.Around(rows.Places(corner(1), corner(3), !regions.is_half_pixel));
+  const Neighbours by_column =
+      columns.Around(columns.Places(corner(0), corner(2), !regions.is_half_pixel));
+  if (n.failed()) return Tensor::Missing();
+  const Tensor images =
+      n.Gather(n.Reshape(x, {x.dim(0), channels, h * w}), n.Cast(ids, ir::kInt64), 0);
+  const std::vector<Tensor> terms =
+      Terms(n, images, Reshaped(n, by_row, {count, height * row_samples, 1}),
+            Reshaped(n, by_column, {count, 1, width * column_samples}), w);
+  const Tensor values = n.Reshape(Chain(n, regions.takes_maximum ? "maximum" : "add", terms),
+                                  {count, channels, height, row_samples, width, column_samples});
+  return n.Reduce(regions.takes_maximum ? "reduce_max" : "reduce_mean", values, {3, 5}, false);
+}
+
+// How many places of each part of a region are read along an axis, where the regions are known.
+int64_t SamplesOf(const Regions& regions, double low, double high, int64_t parts) {
+  // In float32, as ONNX's reference computes: sizes are whole multiples of parts or not.
+  const auto scale = static_cast<float>(regions.scale);
+  const float offset = regions.is_half_pixel ? 0.5F : 0;
+  const float start = static_cast<float>(low) * scale - offset;
+  const float end = static_cast<float>(high) * scale - offset;
+  const float size = regions.is_half_pixel ? end - start : std::max(end - start, 1.0F);
+  const double samples = std::ceil(size / static_cast<float>(parts));
+  return samples > 0 ? static_cast<int64_t>(std::min(samples, 1e9)) : 0;
+}
+
+// Regions are sampled by their sizes: those of equal numbers of samples together, and then put into
+// their order.
+Tensor AlignedBySize(NodeContext& n, Regions regions, const Tensor& x, const Tensor& corners,
+                     const Tensor& ids) {
+  if (!corners.is_known()) {
     n.Unsupported(
         "sampling_ratio is 0, so that how many places are read depends on data: export with a "
         "sampling_ratio of 1 or more");
+    return Tensor::Missing();
   }
-  const int64_t points = MultiplyCounts(MultiplyCounts(regions.height, regions.width),
-                                        MultiplyCounts(regions.samples, regions.samples));
-  if (points > kMaxKnownElements) n.Unsupported("{} places in a region", points);
-  return regions;
+  std::map<std::pair<int64_t, int64_t>, Shape> groups;
+  for (int64_t i = 0; i < corners.dim(0); ++i) {
+    const auto at = [&](int64_t k) { return corners.constant->At(i * 4 + k); };
+    groups[{SamplesOf(regions, at(1), at(3), regions.height),
+            SamplesOf(regions, at(0), at(2), regions.width)}]
+        .push_back(i);
+  }
+  std::vector<Tensor> parts;
+  Shape place(static_cast<size_t>(corners.dim(0)));
+  int64_t placed = 0;
+  for (const auto& [samples, members] : groups) {
+    std::tie(regions.row_samples, regions.column_samples) = samples;
+    const Tensor which = n.Constant({std::ssize(members)}, members);
+    parts.push_back(Aligned(n, regions, x, n.Gather(corners, which, 0), n.Gather(ids, which, 0)));
+    for (const int64_t member : members) place[static_cast<size_t>(member)] = placed++;
+  }
+  if (n.failed()) return Tensor::Missing();
+  return n.Gather(n.Concat(std::move(parts), 0), n.Constant({placed}, place), 0);
 }
 
 // x [batch, channels, rows, columns], regions [count, 4] by their corners x1, y1, x2, y2, and the
@@ -152,27 +229,9 @@ void RoiAlign(NodeContext& n) {
   if (corners.dim(1) != 4 || n.input(2).dim(0) != corners.dim(0))
     return n.Invalid("regions of {} in images of {}", TypeText(corners.type),
                      TypeText(n.input(2).type));
-  const int64_t count = corners.dim(0), channels = x.dim(1), h = x.dim(2), w = x.dim(3);
-  const auto corner = [&](int64_t i) {
-    const Tensor scaled =
-        n.Mul(n.SliceAxis(n.Cast(corners, x.element()), 1, i, 1), n.ScalarLike(x, regions.scale));
-    return regions.is_half_pixel ? n.Sub(scaled, n.ScalarLike(x, 0.5)) : scaled;
-  };
-  RegionAxis rows(n, h, regions.height, regions.samples);
-  RegionAxis columns(n, w, regions.width, regions.samples);
-  const Neighbours by_row = rows.Around(rows.Places(corner(1), corner(3), !regions.is_half_pixel));
-  const Neighbours by_column =
-      columns.Around(columns.Places(corner(0), corner(2), !regions.is_half_pixel));
-  if (n.failed()) return;
-  const int64_t s = regions.samples, height = regions.height, width = regions.width;
-  const Tensor images =
-      n.Gather(n.Reshape(x, {x.dim(0), channels, h * w}), n.Cast(n.input(2), ir::kInt64), 0);
-  const std::vector<Tensor> terms = Terms(n, images, Reshaped(n, by_row, {count, height * s, 1}),
-                                          Reshaped(n, by_column, {count, 1, width * s}), w);
-  const Tensor values = n.Reshape(Chain(n, regions.takes_maximum ? "maximum" : "add", terms),
-                                  {count, channels, height, s, width, s});
-  const Tensor y =
-      n.Reduce(regions.takes_maximum ? "reduce_max" : "reduce_mean", values, {3, 5}, false);
+  const bool is_by_size = regions.row_samples == 0;
+  const Tensor y = is_by_size ? AlignedBySize(n, regions, x, corners, n.input(2))
+                              : Aligned(n, regions, x, corners, n.input(2));
   n.SetOutput(n.Cast(y, n.input(0).element()));
 }
 
