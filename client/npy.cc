@@ -24,8 +24,8 @@ struct Row {
 constexpr std::array kTypes = {
     Row{"float64", "<f8", 8}, Row{"float32", "<f4", 4}, Row{"float16", "<f2", 2},
     Row{"int64", "<i8", 8},   Row{"int32", "<i4", 4},   Row{"int16", "<i2", 2},
-    Row{"int8", "|i1", 1},    Row{"uint32", "<u4", 4},  Row{"uint16", "<u2", 2},
-    Row{"uint8", "|u1", 1},   Row{"bool", "|b1", 1}};
+    Row{"int8", "|i1", 1},    Row{"uint64", "<u8", 8},  Row{"uint32", "<u4", 4},
+    Row{"uint16", "<u2", 2},  Row{"uint8", "|u1", 1},   Row{"bool", "|b1", 1}};
 
 // Elements that the ml_dtypes package has added to numpy: of a file they say little but their bytes.
 // Its float4 and its small integers look as float8_e4m3fn does.
@@ -102,7 +102,8 @@ StatusOr<NpyArray> Parse(std::string_view content) {
   if (row == nullptr) {
     return InvalidArgument(
         "has elements of {}, expected one of float64, float32, float16, int64, int32, int16, int8, "
-        "uint32, uint16, uint8, bool, little-endian, or bfloat16 and 8-bit floats of ml_dtypes",
+        "uint64, uint32, uint16, uint8, bool, little-endian, or bfloat16 and 8-bit floats of "
+        "ml_dtypes",
         *descr);
   }
   const int64_t bytes = MultiplyCounts(ProductOfCounts(*shape), row->bytes);

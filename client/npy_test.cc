@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <tuple>
+#include <utility>
 
 #include "base/file.h"
 #include "base/status_testing.h"
@@ -32,6 +33,19 @@ TEST_F(NpyTest, WhatIsWrittenIsRead) {
     EXPECT_EQ(read.bytes, array.bytes);
     ASSERT_OK_AND_ASSIGN(const std::string content, ReadFile(path));
     EXPECT_EQ((content.size() - array.bytes.size()) % 64, 0u);
+  }
+}
+
+TEST_F(NpyTest, TypesKeepTheirNames) {
+  const std::string path = folder_.Join("x.npy");
+  for (const auto& [dtype, bytes] :
+       {std::pair{"uint64", 8}, {"int64", 8}, {"uint32", 4}, {"int16", 2}, {"bool", 1}}) {
+    NpyArray array{.dtype = dtype, .shape = {2}, .bytes = {}};
+    for (int i = 0; i < 2 * bytes; ++i) array.bytes.push_back(std::byte{1});
+    ASSERT_OK(WriteNpy(path, array));
+    ASSERT_OK_AND_ASSIGN(const NpyArray read, ReadNpy(path));
+    EXPECT_EQ(read.dtype, dtype);
+    EXPECT_EQ(read.bytes, array.bytes);
   }
 }
 

@@ -104,7 +104,7 @@ ir::NDArray Constant::ToArray() const {
 
 double Constant::At(int64_t flat) const {
   const ir::Value value = ir::ReadElement(bytes().data() + flat * type_.type.bytes(), type_.type);
-  return type_.type.is_float() ? value.f : static_cast<double>(value.i);
+  return ir::CastValue(value, type_.type, ir::kFloat64).f;
 }
 
 std::vector<int64_t> Constant::ToInts() const {

@@ -177,9 +177,17 @@ class Parser {
       array.Set(i, ir::Value::Int(value));
       return OkStatus();
     }
-    const int64_t high =
-        array.type().bits == 64 ? INT64_MAX : (int64_t{1} << (array.type().bits - 1)) - 1;
-    KILN_ASSIGN_OR_RETURN(const int64_t value, tokens_.ExpectInt("an element", -high - 1, high));
+    if (array.type() == ir::kUInt64) {
+      if (tokens_.Peek().kind != TokenKind::kInt) return tokens_.Expected("an element from 0");
+      KILN_ASSIGN_OR_RETURN(const uint64_t value, ir::IntTokenValue(tokens_.Next()));
+      array.Set(i, ir::Value::Int(static_cast<int64_t>(value)));
+      return OkStatus();
+    }
+    const bool is_unsigned = array.type().is_unsigned();
+    const int value_bits = is_unsigned ? array.type().bits : array.type().bits - 1;
+    const auto high = static_cast<int64_t>((uint64_t{1} << value_bits) - 1);
+    const int64_t low = is_unsigned ? 0 : -high - 1;
+    KILN_ASSIGN_OR_RETURN(const int64_t value, tokens_.ExpectInt("an element", low, high));
     array.Set(i, ir::Value::Int(value));
     return OkStatus();
   }

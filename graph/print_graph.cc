@@ -46,6 +46,7 @@ std::string ElementText(const Constant& constant, int64_t i) {
   }
   const ir::Value value = ir::ReadElement(constant.bytes().data() + i * type.bytes(), type);
   if (type.is_bool()) return value.i != 0 ? "true" : "false";
+  if (type == ir::kUInt64) return fmt::format("{}", static_cast<uint64_t>(value.i));
   return fmt::format("{}", value.i);
 }
 

@@ -14,12 +14,14 @@ input `odd/name`: float32[32]
 const w: float32[32, 64] = random(7, -0.1, 0.1)
 const bias: float32[3] = [1.0, -inf, 0.1]
 const ids: int64[2] = [-1, 9223372036854775807]
+const bytes: uint8[2] = [0, 255]
+const large: uint64[2] = [0, 18446744073709551615]
 const yes: bool[] = [true]
 h: float32[2, 32] = matmul(x, w) {transpose_b: 1}
 s: float32[2, 32] = add(h, `odd/name`)
 y: float32[2, 32] = leaky_relu(s) {alpha: 0.2}
 z: float32[2, 32] = clip(y) {max: 6.0}
-output z, h, bias, ids, yes
+output z, h, bias, ids, bytes, large, yes
 )";
 
 Graph Parsed(std::string_view text) {
@@ -118,6 +120,8 @@ TEST(GraphTextTest, Refusals) {
        "inputs of float32 and int32"},
       {"const c: float32[2] = [1]\noutput c", "got 1 elements of 2"},
       {"const c: int8[1] = [128]\noutput c", "an element"},
+      {"const c: uint8[1] = [-1]\noutput c", "an element from 0 to 255"},
+      {"const c: uint64[1] = [-1]\noutput c", "an element from 0"},
       {"const c: float32[1] = random(1, 2, inf)\noutput c", "finite numbers"},
   };
   for (const auto& [text, message] : cases) {

@@ -104,6 +104,8 @@ void FillRange(std::span<std::byte> bytes, DType dtype, Source key, const ValueR
       return FillIntegerRange<int16_t>(bytes, key, range);
     case DType::kInt8:
       return FillIntegerRange<int8_t>(bytes, key, range);
+    case DType::kUInt64:
+      return FillIntegerRange<uint64_t>(bytes, key, range);
     case DType::kUInt32:
       return FillIntegerRange<uint32_t>(bytes, key, range);
     case DType::kUInt16:
@@ -149,6 +151,8 @@ void FillRandom(std::span<std::byte> bytes, DType dtype, int64_t index_limit,
       return FillIntegers<int16_t>(bytes, key, index_limit, -8);
     case DType::kInt8:
       return FillIntegers<int8_t>(bytes, key, index_limit, -8);
+    case DType::kUInt64:
+      return FillIntegers<uint64_t>(bytes, key, index_limit, 0);
     case DType::kUInt32:
       return FillIntegers<uint32_t>(bytes, key, index_limit, 0);
     case DType::kUInt16:

@@ -178,6 +178,8 @@ double ElementValue(DType dtype, std::span<const std::byte> bytes, int64_t index
       return ToDouble(Load<int16_t>(bytes, index));
     case DType::kInt8:
       return ToDouble(Load<int8_t>(bytes, index));
+    case DType::kUInt64:
+      return ToDouble(Load<uint64_t>(bytes, index));
     case DType::kUInt32:
       return ToDouble(Load<uint32_t>(bytes, index));
     case DType::kUInt16:
@@ -211,6 +213,8 @@ std::string ElementText(DType dtype, std::span<const std::byte> element) {
       return fmt::format("{}", Load<int16_t>(element, 0));
     case DType::kInt8:
       return fmt::format("{}", +Load<int8_t>(element, 0));
+    case DType::kUInt64:
+      return fmt::format("{}", Load<uint64_t>(element, 0));
     case DType::kUInt32:
       return fmt::format("{}", Load<uint32_t>(element, 0));
     case DType::kUInt16:
@@ -254,6 +258,8 @@ Comparison Compare(const Argument& argument, std::span<const std::byte> got,
       return CompareExact<int16_t>(argument, got, want);
     case DType::kInt8:
       return CompareExact<int8_t>(argument, got, want);
+    case DType::kUInt64:
+      return CompareExact<uint64_t>(argument, got, want);
     case DType::kUInt32:
       return CompareExact<uint32_t>(argument, got, want);
     case DType::kUInt16:

@@ -29,6 +29,7 @@ KilnDLDataType DLDataTypeOf(DType dtype) {
     case DType::kUInt8:
     case DType::kUInt16:
     case DType::kUInt32:
+    case DType::kUInt64:
       return {kUnsigned, bits, 1};
     case DType::kBool:
       return {kBool, bits, 1};

@@ -24,6 +24,7 @@ constexpr Row kTable[] = {
     {DType::kUInt8, "uint8", 1},
     {DType::kUInt16, "uint16", 2},
     {DType::kUInt32, "uint32", 4},
+    {DType::kUInt64, "uint64", 8},
     {DType::kBool, "bool", 1},
 };
 

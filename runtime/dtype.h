@@ -22,6 +22,7 @@ enum class DType {
   kUInt8,
   kUInt16,
   kUInt32,
+  kUInt64,
   kBool,
 };
 

@@ -43,6 +43,7 @@ constexpr TypeFacts kTypes[] = {
     {ir::kUInt8, "kUInt8", 0, 0},
     {ir::kUInt16, "kUInt16", 0, 0},
     {ir::kUInt32, "kUInt32", 0, 0},
+    {ir::kUInt64, "kUInt64", 0, 0},
 };
 
 StatusOr<TypeFacts> FactsOf(const ir::Buffer& buffer) {
@@ -186,7 +187,7 @@ constexpr char kDeclarations[] = R"cuda(void check(cudaError_t error) {
 enum Role { kInput, kOutput, kWorkspace };
 enum Type {
   kFloat, kDouble, kHalf, kBfloat, kE4m3, kE5m2,
-  kInt8, kInt32, kInt64, kBool, kInt16, kUInt8, kUInt16, kUInt32
+  kInt8, kInt32, kInt64, kBool, kInt16, kUInt8, kUInt16, kUInt32, kUInt64
 };
 struct Buffer {
   const char* name;
@@ -231,7 +232,7 @@ CUtensorMap tensor_map(void* array, int element_bytes, std::vector<cuuint64_t> e
 
 // SHORT_STORE and SHORT_LOAD: cases of the types that are not those of C.
 constexpr char kMain[] = R"cuda(size_t size_of(Type type) {
-  const size_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 4, 8, 1, 2, 1, 2, 4};
+  const size_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 4, 8, 1, 2, 1, 2, 4, 8};
   return sizes[type];
 }
 
@@ -247,6 +248,7 @@ void store(void* to, Type type, long long i, double x) {
     case kUInt8: ((unsigned char*)to)[i] = (unsigned char)std::floor(x); break;
     case kUInt16: ((unsigned short*)to)[i] = (unsigned short)std::floor(x); break;
     case kUInt32: ((unsigned int*)to)[i] = (unsigned int)std::floor(x); break;
+    case kUInt64: ((unsigned long long*)to)[i] = (unsigned long long)std::floor(x); break;
 SHORT_STORE    default: std::abort();
   }
 }
@@ -263,6 +265,7 @@ double load(const void* from, Type type, long long i) {
     case kUInt8: return ((const unsigned char*)from)[i];
     case kUInt16: return ((const unsigned short*)from)[i];
     case kUInt32: return ((const unsigned int*)from)[i];
+    case kUInt64: return (double)((const unsigned long long*)from)[i];
 SHORT_LOAD    default: std::abort();
   }
 }

@@ -84,7 +84,8 @@ constexpr Interval Intersect(Interval a, Interval b) {
   return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
 }
 
-// The values of a type: 0 and 1 of a bool, everything of int64 and of floats.
+// The values of a type: 0 and 1 of a bool, everything of int64 and of floats. Those of a uint64 are
+// unbounded above, and bits of 2^63 or more are no int64.
 inline Interval RangeOfType(ir::Type type);
 // The range of a value that is computed exactly, in the interval `exact`, and then wraps around to
 // the type if it does not fit.
@@ -115,6 +116,7 @@ constexpr Interval operator*(Interval a, int64_t factor) {
 
 inline Interval RangeOfType(ir::Type type) {
   if (type.is_bool()) return {0, 1};
+  if (type == ir::kUInt64) return {0, kUnbounded};
   if (!type.is_int() || type.bits > 60) return kEverything;
   if (type.is_unsigned()) return {0, (int64_t{1} << type.bits) - 1};
   const int64_t half = int64_t{1} << (type.bits - 1);
@@ -123,6 +125,7 @@ inline Interval RangeOfType(ir::Type type) {
 
 inline Interval WrappedTo(ir::Type type, Interval exact) {
   const Interval values = RangeOfType(type);
+  if (type == ir::kUInt64 && exact.hi >= kUnbounded) return values;  // it may wrap around
   return values.Contains(exact) ? exact : values;
 }
 

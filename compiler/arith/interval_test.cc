@@ -208,6 +208,10 @@ TEST(Interval, ValuesOfTypes) {
   EXPECT_EQ(RangeOfType(ir::kInt64), kEverything);
   EXPECT_EQ(WrappedTo(ir::kInt8, {-128, 127}), (Interval{-128, 127}));
   EXPECT_EQ(WrappedTo(ir::kInt8, {100, 128}), (Interval{-128, 127}));
+  EXPECT_EQ(RangeOfType(ir::kUInt64), (Interval{0, kUnbounded}));
+  EXPECT_EQ(WrappedTo(ir::kUInt64, {3, 7}), (Interval{3, 7}));
+  EXPECT_EQ(WrappedTo(ir::kUInt64, {-1, 7}), (Interval{0, kUnbounded}));
+  EXPECT_EQ(WrappedTo(ir::kUInt64, {3, kUnbounded}), (Interval{0, kUnbounded}));
 }
 
 TEST(Interval, ComparisonsAreDecidedByDifferences) {

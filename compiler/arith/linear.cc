@@ -194,7 +194,7 @@ std::optional<int64_t> Evaluate(Expr e, KnownVars known) {
   if (!a) return std::nullopt;
   const auto b = Evaluate(e->arg(1), known);
   if (!b) return std::nullopt;
-  return ir::EvaluateBinary(e->op, *a, *b);
+  return ir::EvaluateBinary(e->op, e->arg(0)->type, *a, *b);
 }
 
 Linear Linearize(Expr e, KnownVars known) {

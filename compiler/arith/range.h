@@ -36,11 +36,15 @@ Interval RangeOf(const Linear& form, std::span<const Interval> vars);
 template <typename RangeOfOperand>
 Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand) {
   using ir::Op;
+  const auto of_constant = [](ir::Expr c) {
+    const bool is_int64 = c->type != ir::kUInt64 || c->int_value >= 0;
+    return is_int64 ? Interval::Of(c->int_value) : RangeOfType(c->type);
+  };
   const auto of = [&](int i) -> Interval {
     const ir::Expr arg = e->arg(i);
-    return arg->is_const_int() ? Interval::Of(arg->int_value) : operand(arg);
+    return arg->is_const_int() ? of_constant(arg) : operand(arg);
   };
-  if (e->is_const_int()) return Interval::Of(e->int_value);
+  if (e->is_const_int()) return of_constant(e);
   if (!e->type.is_int()) return RangeOfType(e->type);
   switch (e->op) {
     case Op::kAdd:
@@ -58,6 +62,7 @@ Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand) {
     case Op::kBitXor:
     case Op::kShl:
     case Op::kShr:
+      if (e->type == ir::kUInt64 && e->op != Op::kBitAnd) return RangeOfType(e->type);
       return WrappedTo(e->type, Bits(e->op, of(0), of(1)));
     case Op::kMin:
       return Min(of(0), of(1));
@@ -68,6 +73,7 @@ Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand) {
       return Hull(of(1), of(2));
     case Op::kCast:
       if (e->arg(0)->type.is_float()) return RangeOfType(e->type);
+      if (e->arg(0)->type == ir::kUInt64 && of(0).hi >= kUnbounded) return RangeOfType(e->type);
       return WrappedTo(e->type, of(0));
     default:
       return RangeOfType(e->type);

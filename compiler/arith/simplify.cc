@@ -173,6 +173,8 @@ Expr Simplifier::ToExpr(const Linear& e) {
 }
 
 Linear Simplifier::ToLinear(Expr e, const std::vector<Linear>* env, const LoadFn* load) {
+  // Its order and its quotients are others than those of its bits as an int64.
+  if (e->type == ir::kUInt64 && !e->is_const_int()) return IndexAtom(Simplify(e, env, load));
   const Linear sum = SumOf(e, env, load);
   if (e->type == ir::kIndex || RangeOfType(e->type).Contains(RangeOf(sum))) return sum;
   return IndexAtom(Simplify(e, env, load));  // it may wrap around
@@ -257,7 +259,8 @@ Expr Simplifier::Simplify(Expr e, const std::vector<Linear>* env, const LoadFn* 
     for (Expr index : e->args()) indices.push_back(Simplify(index, env, load));
     return pool_.Load(e->id, indices, e->type);
   }
-  if (e->type == ir::kIndex && e->op != Op::kCast && e->op != Op::kCall)
+  if (e->type == ir::kIndex && e->op != Op::kCast && e->op != Op::kReinterpret &&
+      e->op != Op::kCall)
     return ToExpr(ToLinear(e, env, load));
   if (e->num_args == 0) return pool_.Import(e);
   if (ir::IsComparison(e->op) && e->arg(0)->type == ir::kIndex) {

@@ -182,6 +182,29 @@ TEST_F(SimplifyTest, NarrowArithmeticIsASumWhereItFits) {
   EXPECT_EQ(simplifier_.RangeOf(wrapped), (Interval{-128, 127}));
 }
 
+// Its bits are a term: neither its order nor its quotients are those of an int64.
+TEST_F(SimplifyTest, LargeUnsignedNumbersAreTerms) {
+  const Expr zero[] = {pool_.Int(0)};
+  const Expr load = pool_.Load(0, zero, ir::kUInt64);
+  const Expr one = pool_.Int(1, ir::kUInt64), large = pool_.Int(-2, ir::kUInt64);
+  for (const Expr e : {pool_.FloorDiv(load, pool_.Int(3, ir::kUInt64)), pool_.Max(load, large),
+                       pool_.Add(load, one), load}) {
+    const Linear form = simplifier_.ToLinear(pool_.Cast(kIndex, e));
+    ASSERT_EQ(form.terms.size(), 1u);
+    EXPECT_EQ(form.terms[0].atom, pool_.Cast(kIndex, e));
+    EXPECT_FALSE(simplifier_.RangeOf(form).bounded());
+  }
+  EXPECT_EQ(simplifier_.RangeOf(simplifier_.ToLinear(pool_.Cast(kIndex, load))), kEverything);
+  EXPECT_FALSE(simplifier_.Simplify(pool_.Lt(load, large))->is_const_int());
+}
+
+TEST_F(SimplifyTest, BitsOfAFloatAreATerm) {
+  const Expr zero[] = {pool_.Int(0)};
+  const Expr bits = pool_.Reinterpret(kIndex, pool_.Load(0, zero, ir::kFloat64));
+  const Linear sum = simplifier_.ToLinear(pool_.Add(bits, pool_.Int(1)));
+  EXPECT_EQ(simplifier_.ToExpr(sum), pool_.Add(bits, pool_.Int(1)));
+}
+
 TEST_F(SimplifyTest, LoadedIndicesAreKIndexTerms) {
   const Expr zero[] = {pool_.Int(0)};
   const Expr load = pool_.Load(0, zero, ir::kInt32);

@@ -42,6 +42,7 @@ class Walk {
         properties_.has_expensive |= e->intrinsic() == ir::Intrinsic::kExp;
         return SumOfArgs(e);
       case Op::kCast:
+      case Op::kReinterpret:
         return Flops(e->arg(0));
       case Op::kIf:
         properties_.has_branch = true;

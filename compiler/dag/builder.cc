@@ -9,6 +9,7 @@
 
 #include "compiler/dag/check_body.h"
 #include "compiler/ir/infix.h"
+#include "compiler/ir/scalar.h"
 #include "compiler/ir/substitution.h"
 #include "compiler/ir/traverse.h"
 
@@ -26,6 +27,10 @@ void DagBuilder::Fail(Status status) {
 
 Value DagBuilder::Constant(double value, ir::Type type) {
   if (type.is_float()) return Value(this, pool_->Float(value, type));
+  if (type == ir::kUInt64) {  // more of them than an int64 holds
+    const ir::Value cast = ir::CastValue(ir::Value::Float(value), ir::kFloat64, type);
+    return Value(this, pool_->Int(cast.i, type));
+  }
   return Value(this, pool_->Int(static_cast<int64_t>(value), type));
 }
 
@@ -117,6 +122,17 @@ Value Cast(ir::Type type, const Value& a) {
   KILN_CHECK(!a.is_literal());
   if (a.expr() == nullptr) return a;
   return Value(a.builder(), a.builder()->pool_->Cast(type, a.expr()));
+}
+
+Value Reinterpret(ir::Type type, const Value& a) {
+  KILN_CHECK(!a.is_literal());
+  if (a.expr() == nullptr) return a;
+  const ir::Type from = a.expr()->type;
+  if (from.bits != type.bits || from.is_bool()) {
+    return a.builder()->FailValue(
+        InvalidArgument("the bits of a value of type {} as {}", TypeName(from), TypeName(type)));
+  }
+  return Value(a.builder(), a.builder()->pool_->Reinterpret(type, a.expr()));
 }
 
 Value Call(ir::Intrinsic intrinsic, const Value& a) {

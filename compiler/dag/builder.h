@@ -82,6 +82,7 @@ Value operator-(const Value& a);  // 0 - a
 Value Select(const Value& condition, const Value& a, const Value& b);  // evaluates both
 Value If(const Value& condition, const Value& a, const Value& b);  // evaluates one: guards loads
 Value Cast(ir::Type type, const Value& a);
+Value Reinterpret(ir::Type type, const Value& a);  // the same bits
 Value Call(ir::Intrinsic intrinsic, const Value& a);
 Value Pow(const Value& a, const Value& b);
 inline Value Exp(const Value& a) { return Call(ir::Intrinsic::kExp, a); }
@@ -178,6 +179,7 @@ class DagBuilder {
   friend Value operator-(const Value& a);
   friend Value ChooseValue(ir::Op op, const Value& condition, const Value& a, const Value& b);
   friend Value Cast(ir::Type type, const Value& a);
+  friend Value Reinterpret(ir::Type type, const Value& a);
   friend Value Call(ir::Intrinsic intrinsic, const Value& a);
   friend Value Pow(const Value& a, const Value& b);
 

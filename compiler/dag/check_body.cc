@@ -20,6 +20,10 @@ using ir::Expr;
 using ir::Op;
 
 bool IsIndex(Expr e) { return e->type == ir::kIndex; }
+// Of uint64, and none of int64.
+bool IsLargeConstant(Expr e) {
+  return e->is_const_int() && e->type == ir::kUInt64 && e->int_value < 0;
+}
 bool IsIndexSum(Expr e) { return IsIndex(e) && (e->op == Op::kAdd || e->op == Op::kSub); }
 
 // Ranges asked for, of all parts of a body: conditions inside conditions ask for each part again
@@ -237,6 +241,7 @@ Interval Checker::RangeOf(const Linear& form) {
 }
 
 Interval Checker::RangeOf(Expr e) {
+  if (IsLargeConstant(e)) return arith::RangeOfType(e->type);
   if (e->is_const_int()) return Interval::Of(e->int_value);
   return RangeOf(arith::Linearize(e));
 }
@@ -286,6 +291,7 @@ void Checker::Assume(Expr condition, bool value) {
       return;
   }
   if (!condition->arg(0)->type.is_int()) return;
+  if (IsLargeConstant(condition->arg(0)) || IsLargeConstant(condition->arg(1))) return;
   static constexpr std::array<Op, 6> kOpposite = {Op::kNe, Op::kEq, Op::kGe,
                                                   Op::kGt, Op::kLe, Op::kLt};
   const Op op = value ? condition->op

@@ -99,6 +99,28 @@ TEST_F(CheckBodyTest, UnknownStaysUnknown) {
   EXPECT_EQ(RangeOf(pool_.Max(far, Int(3)), extents_), (Interval{3, arith::kUnbounded}));
 }
 
+// What is 2^63 or more has no place among the int64, and nothing is concluded from its bits.
+TEST_F(CheckBodyTest, LargeUnsignedNumbers) {
+  const Expr large = pool_.Int(-6, ir::kUInt64), one = pool_.Int(1, ir::kUInt64);
+  const Expr x = pool_.Cast(ir::kUInt64, i_);
+  EXPECT_EQ(RangeOf(x, extents_), (Interval{0, 9}));
+  EXPECT_EQ(RangeOf(pool_.Cast(ir::kIndex, pool_.Add(x, one)), extents_), (Interval{1, 10}));
+  const Expr wraps = pool_.Cast(ir::kIndex, pool_.Sub(x, one));
+  EXPECT_EQ(RangeOf(wraps, extents_), arith::kEverything);
+  const Expr chosen = pool_.Select(pool_.Lt(j_, Int(2)), one, large);
+  EXPECT_EQ(RangeOf(pool_.Cast(ir::kIndex, pool_.Max(chosen, one)), extents_), arith::kEverything);
+  EXPECT_EQ(Check(pool_.FloorDiv(Load({i_}, ir::kUInt64), pool_.Max(x, one)), {{10}}, ir::kUInt64),
+            "");
+  // The guard holds: what it guards is checked.
+  EXPECT_THAT(Check(pool_.If(pool_.Lt(x, large), Load({Int(99)}), zero_), {{4}}),
+              testing::HasSubstr("reaches 99"));
+  EXPECT_EQ(
+      Check(pool_.If(pool_.Lt(Load({i_}, ir::kUInt64), pool_.Int(4, ir::kUInt64)),
+                     Load({pool_.Cast(ir::kIndex, Load({i_}, ir::kUInt64))}, ir::kUInt64), one),
+            {{10}}, ir::kUInt64),
+      "");
+}
+
 TEST_F(CheckBodyTest, WhatIsNeverEvaluatedMayBeWrong) {
   Expr never = pool_.And(pool_.Lt(i_, Int(3)), pool_.Binary(ir::Op::kGt, i_, Int(5)));
   EXPECT_EQ(Check(pool_.If(never, Load({Int(99)}), zero_), {{4}}), "");

@@ -192,6 +192,7 @@ class Printer {
   void Int(Expr e) {
     // Index constants and 32-bit ones carry no type.
     if (e->type == ir::kIndex || e->type == ir::kInt32) return Append("{}", e->int_value);
+    if (e->type == ir::kUInt64) return Append("(uint64){}", static_cast<uint64_t>(e->int_value));
     Append("({}){}", TypeName(e->type), e->int_value);
   }
 
@@ -278,6 +279,8 @@ class Printer {
         // Indices are 32 bits wide in old keys: making one of them int32 was no cast.
         if (e->type == ir::kInt32 && e->arg(0)->type == ir::kIndex) return Print(e->arg(0));
         return List(fmt::format("{}(", TypeName(e->type)), e->args(), ")");
+      case Op::kReinterpret:
+        return List(fmt::format("tir.reinterpret(\"{}\", ", TypeName(e->type)), e->args(), ")");
       case Op::kLoad:
         return Load(e);
       case Op::kCall:

@@ -81,6 +81,7 @@ class Counter {
         counts.of[col::select_op] += 1;
         break;
       case Op::kCast:
+      case Op::kReinterpret:
         counts.of[e->type.is_float() ? col::float_otherfunc : col::int_otherfunc] += 1;
         break;
       case Op::kCall:

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "compiler/dag/text.h"
+#include "compiler/ir/scalar.h"
 
 namespace kiln::handwritten {
 namespace {
@@ -159,10 +160,10 @@ StatusOr<BoundArgument> Bind(const KernelArgument& argument, const Tensors& tens
   const StatusOr<int64_t> number = numbers.Of(expression);
   if (!number.ok()) return Annotate(WithoutPosition(number.status()), "arguments");
   const int bits = argument.type.bits;
-  const bool fits = argument.type.is_float() || bits == 64 ||
-                    (argument.type.is_bool() ? *number == 0 || *number == 1
-                                             : *number >= -(int64_t{1} << (bits - 1)) &&
-                                                   *number < (int64_t{1} << (bits - 1)));
+  const bool is_narrow = !argument.type.is_float() && bits < 64;
+  const bool is_unsigned = argument.type.is_unsigned() || argument.type.is_bool();
+  const bool fits = (!is_unsigned || *number >= 0) &&
+                    (!is_narrow || ir::WrapToType(*number, argument.type) == *number);
   if (!fits) {
     return InvalidArgument("arguments: {} = {} is beyond {}", PrintExpression(expression), *number,
                            ir::TypeName(argument.type));

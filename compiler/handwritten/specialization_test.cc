@@ -86,6 +86,10 @@ TEST(Specialization, WhatDoesNotFitTheComputationIsNamed) {
   EXPECT_THAT(refusal("\"ceil_div(N, block)\"", "\"N // block\"", 64),
               HasSubstr("grid extent x is 0, expected at least 1: N // block"));
   EXPECT_THAT(refusal("N * block", "N * 1000000000"), HasSubstr("is beyond int32"));
+  constexpr std::string_view kNumber = "int32 = \"N * block\"";
+  EXPECT_EQ(refusal(kNumber, "uint8 = \"N * 5\""), "");
+  EXPECT_THAT(refusal(kNumber, "uint8 = \"N * 6\""), HasSubstr("is beyond uint8"));
+  EXPECT_THAT(refusal(kNumber, "uint64 = \"0 - N\""), HasSubstr("is beyond uint64"));
   ASSERT_OK_AND_ASSIGN(const KernelText text, Kernel());
   EXPECT_THAT(Specialize(text, *Matmul(), {}).status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("0 values for 3 parameters")));

@@ -52,7 +52,8 @@ enum class CompiledExpr::Code : uint8_t {
   kGeF,
   kNot,
   kSelect,
-  kCast,  // number: bits and code of the type it comes from
+  kCast,         // number: bits and code of the type it comes from
+  kReinterpret,  // the same
   kLoad,
   kCall,
   kAbsI,
@@ -129,6 +130,9 @@ double Carry(double value, Type type) {
 }
 
 uint64_t Unsigned(Value v) { return static_cast<uint64_t>(v.i); }
+
+// For the order of values: xor with it orders the bits of uint64 as int64.
+int64_t FlipOf(Type type) { return type == kUInt64 ? INT64_MIN : 0; }
 
 }  // namespace
 
@@ -239,6 +243,8 @@ class CompiledExpr::Compiler {
         return Add(Code::kSelect, e->type, 0, 0, -2);
       case Op::kCast:
         return Add(Code::kCast, e->type, PackType(e->arg(0)->type), 0, 0);
+      case Op::kReinterpret:
+        return Add(Code::kReinterpret, e->type, PackType(e->arg(0)->type), 0, 0);
       case Op::kLoad:
         return Add(Code::kLoad, e->type, e->id, n, 1 - n);
       case Op::kCall:
@@ -326,8 +332,8 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         KILN_INT(kAddI, Unsigned(a) + Unsigned(b))
         KILN_INT(kSubI, Unsigned(a) - Unsigned(b))
         KILN_INT(kMulI, Unsigned(a) * Unsigned(b))
-        KILN_INT(kMinI, a.i < b.i ? a.i : b.i)
-        KILN_INT(kMaxI, a.i > b.i ? a.i : b.i)
+        KILN_INT(kMinI, (a.i ^ FlipOf(type)) < (b.i ^ FlipOf(type)) ? a.i : b.i)
+        KILN_INT(kMaxI, (a.i ^ FlipOf(type)) > (b.i ^ FlipOf(type)) ? a.i : b.i)
         KILN_INT(kBitAndI, a.i & b.i)
         KILN_INT(kBitOrI, a.i | b.i)
         KILN_INT(kBitXorI, a.i ^ b.i)
@@ -337,6 +343,11 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         const Value b = *top--, a = *top;
         const bool is_div = at->code == Code::kFloorDivI;
         if (b.i == 0) return InvalidArgument("{} {} 0 has no value", a.i, is_div ? "//" : "%");
+        if (type == kUInt64) {
+          const uint64_t value = is_div ? Unsigned(a) / Unsigned(b) : Unsigned(a) % Unsigned(b);
+          top->i = static_cast<int64_t>(value);
+          break;
+        }
         const int64_t value = is_div ? FloorDiv(a.i, b.i) : FloorMod(a.i, b.i);
         top->i = WrapToType(value, type);
         break;
@@ -349,7 +360,9 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
           return InvalidArgument("{} {} {} has no value: {} has {} bits", a.i,
                                  is_left ? "<<" : ">>", b.i, TypeName(type), type.bits);
         }
-        top->i = WrapToType(is_left ? static_cast<int64_t>(Unsigned(a) << b.i) : a.i >> b.i, type);
+        const int64_t right =
+            type == kUInt64 ? static_cast<int64_t>(Unsigned(a) >> b.i) : a.i >> b.i;
+        top->i = WrapToType(is_left ? static_cast<int64_t>(Unsigned(a) << b.i) : right, type);
         break;
       }
       case Code::kDivI:
@@ -372,16 +385,17 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         KILN_FLOAT(kMaxF, Maximum(a, b))
 #undef KILN_FLOAT
 
-#define KILN_COMPARE(name, op)    \
-  case Code::name##I: {           \
-    const int64_t b = (top--)->i; \
-    top->i = top->i op b;         \
-    break;                        \
-  }                               \
-  case Code::name##F: {           \
-    const double b = (top--)->f;  \
-    top->i = top->f op b;         \
-    break;                        \
+#define KILN_COMPARE(name, op)             \
+  case Code::name##I: {                    \
+    const int64_t flip = FlipOf(type);     \
+    const int64_t b = (top--)->i;          \
+    top->i = (top->i ^ flip) op(b ^ flip); \
+    break;                                 \
+  }                                        \
+  case Code::name##F: {                    \
+    const double b = (top--)->f;           \
+    top->i = top->f op b;                  \
+    break;                                 \
   }
         KILN_COMPARE(kEq, ==)
         KILN_COMPARE(kNe, !=)
@@ -400,6 +414,9 @@ Status CompiledExpr::Execute(const Value* vars, LoadSource* loads, Value* result
         break;
       case Code::kCast:
         *top = CastValue(*top, UnpackType(at->number), type);
+        break;
+      case Code::kReinterpret:
+        *top = ReinterpretValue(*top, UnpackType(at->number), type);
         break;
       case Code::kLoad: {
         const auto n = static_cast<size_t>(at->extra);

@@ -146,6 +146,30 @@ Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
     }
   }
   const auto ua = static_cast<uint64_t>(a.i), ub = static_cast<uint64_t>(b.i);
+  if (e->arg(0)->type == kUInt64) {
+    switch (e->op) {
+      case Op::kFloorDiv:
+        return integer(static_cast<int64_t>(ua / ub));
+      case Op::kFloorMod:
+        return integer(static_cast<int64_t>(ua % ub));
+      case Op::kMin:
+        return integer(static_cast<int64_t>(std::min(ua, ub)));
+      case Op::kMax:
+        return integer(static_cast<int64_t>(std::max(ua, ub)));
+      case Op::kLt:
+        return Value::Int(ua < ub);
+      case Op::kLe:
+        return Value::Int(ua <= ub);
+      case Op::kGt:
+        return Value::Int(ua > ub);
+      case Op::kGe:
+        return Value::Int(ua >= ub);
+      case Op::kShr:
+        return integer(static_cast<int64_t>(ua >> ub));
+      default:
+        break;
+    }
+  }
   switch (e->op) {
     case Op::kAdd:
       return integer(static_cast<int64_t>(ua + ub));
@@ -205,6 +229,48 @@ TEST(EvaluateTest, UnsignedTypesWrapAround) {
   EXPECT_EQ(value(pool.Binary(Op::kBitXor, a, pool.Int(-1, kUInt8))), 55);
   EXPECT_EQ(value(pool.Cast(kInt8, a)), -56);
   EXPECT_EQ(value(pool.Cast(kUInt32, pool.Cast(kInt8, a))), 4294967240);
+}
+
+// What has the highest bit set is large, whether it is folded or computed.
+TEST(EvaluateTest, LargeUnsignedNumbers) {
+  ExprPool pool;
+  constexpr uint64_t kLarge = UINT64_MAX - 5;
+  const Value vars[] = {Value::Int(static_cast<int64_t>(kLarge)), Value::Int(7)};
+  const Expr constants[] = {pool.Int(vars[0].i, kUInt64), pool.Int(7, kUInt64)};
+  const Expr variables[] = {pool.Var(0, kUInt64), pool.Var(1, kUInt64)};
+  for (const auto& [a, b] :
+       {std::pair(constants[0], constants[1]), std::pair(variables[0], variables[1])}) {
+    const auto value = [&](Expr e) { return static_cast<uint64_t>(EvaluateExpr(e, vars)->i); };
+    EXPECT_EQ(value(pool.FloorDiv(a, b)), kLarge / 7);
+    EXPECT_EQ(value(pool.FloorMod(a, b)), kLarge % 7);
+    EXPECT_EQ(value(pool.Max(a, b)), kLarge);
+    EXPECT_EQ(value(pool.Min(a, b)), 7u);
+    EXPECT_EQ(value(pool.Lt(a, b)), 0u);
+    EXPECT_EQ(value(pool.Ge(a, b)), 1u);
+    EXPECT_EQ(value(pool.Binary(Op::kShr, a, b)), kLarge >> 7);
+    EXPECT_EQ(value(pool.Add(a, b)), 1u);
+    EXPECT_EQ(value(pool.Cast(kInt64, a)), kLarge);
+    EXPECT_EQ(EvaluateExpr(pool.Cast(kFloat64, a), vars)->f, 0x1p64);
+    EXPECT_EQ(value(pool.Cast(kUInt64, pool.Cast(kInt8, a))), kLarge);
+  }
+}
+
+TEST(EvaluateTest, BitsOfOtherTypes) {
+  ExprPool pool;
+  const auto bits = [&](Type from, Type to, Value value) {
+    const Value vars[] = {value};
+    return *EvaluateExpr(pool.Reinterpret(to, pool.Var(0, from)), vars);
+  };
+  EXPECT_EQ(bits(kFloat32, kInt32, Value::Float(1)).i, 0x3f800000);
+  EXPECT_EQ(bits(kFloat32, kInt32, Value::Float(-0.0)).i, INT32_MIN);
+  EXPECT_EQ(bits(kInt32, kFloat32, Value::Int(0x40490fdb)).f, 0x1.921fb6p1);
+  EXPECT_EQ(bits(kFloat64, kUInt64, Value::Float(-2)).i, INT64_MIN + (int64_t{1} << 62));
+  EXPECT_EQ(bits(kFloat16, kUInt16, Value::Float(1.0001)).i, 0x3c00);  // rounded before
+  EXPECT_EQ(bits(kUInt16, kBFloat16, Value::Int(0x3f80)).f, 1);
+  EXPECT_EQ(bits(kUInt8, kFloat8E4M3, Value::Int(0x38)).f, 1);
+  EXPECT_EQ(pool.Reinterpret(kInt32, pool.Float(1, kFloat32)), pool.Int(0x3f800000, kInt32));
+  EXPECT_EQ(pool.Reinterpret(kUInt32, pool.Var(0, kInt32)),
+            pool.Cast(kUInt32, pool.Var(0, kInt32)));
 }
 
 TEST(EvaluateTest, ShiftsBeyondTheTypeHaveNoValue) {

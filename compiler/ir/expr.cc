@@ -25,7 +25,7 @@ Expr ExprPool::Var(int32_t id, Type type) { return Intern(Op::kVar, type, id, 0,
 // Identities that hold for integers and bools; null when none applies.
 Expr ExprPool::FoldIntegers(Op op, Type type, Expr a, Expr b) {
   if (a->is_const_int() && b->is_const_int()) {
-    const auto value = EvaluateBinary(op, a->int_value, b->int_value);
+    const auto value = EvaluateBinary(op, a->type, a->int_value, b->int_value);
     return value ? Int(*value, type) : nullptr;
   }
   if (IsBits(op)) return FoldBits(op, type, a, b);
@@ -161,6 +161,23 @@ Expr ExprPool::Cast(Type type, Expr a) {
   return Intern(Op::kCast, type, 0, 0, args);
 }
 
+Expr ExprPool::Reinterpret(Type type, Expr a) {
+  const Type from = a->type;
+  KILN_CHECK(from.bits == type.bits && !type.is_bool() && !from.is_bool(), "the bits of {} as {}",
+             TypeName(from), TypeName(type));
+  if (from == type) return a;
+  if (from.is_int() && type.is_int()) return Cast(type, a);
+  // Infinities of 8 bits are no constants.
+  const bool is_constant = a->op == Op::kInt || a->op == Op::kFloat;
+  if (is_constant && Float8FormatOf(type) == nullptr) {
+    const Value value = a->op == Op::kInt ? Value::Int(a->int_value) : Value::Float(a->float_value);
+    const Value bits = ReinterpretValue(value, from, type);
+    return type.is_float() ? Float(bits.f, type) : Int(bits.i, type);
+  }
+  const Expr args[] = {a};
+  return Intern(Op::kReinterpret, type, 0, 0, args);
+}
+
 Expr ExprPool::Load(int32_t slot, std::span<const Expr> indices, Type type) {
   KILN_CHECK(indices.size() <= UINT16_MAX, "{} indices", indices.size());
   return Intern(Op::kLoad, type, slot, 0, indices);
@@ -194,6 +211,8 @@ Expr ExprPool::WithArgs(Expr e, std::span<const Expr> args) {
       return If(args[0], args[1], args[2]);
     case Op::kCast:
       return Cast(e->type, args[0]);
+    case Op::kReinterpret:
+      return Reinterpret(e->type, args[0]);
     case Op::kLoad:
       return Load(e->id, args, e->type);
     case Op::kCall:

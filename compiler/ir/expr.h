@@ -11,6 +11,8 @@
 //     sides are evaluated; ~x is x ^ -1. kShl and kShr are for ints: what is shifted out is lost;
 //     kShr keeps the sign of signed types. The count is at least 0 and below the bits of the type,
 //     which is checked where operators are made.
+//   * kReinterpret gives the value of its type whose bits in memory are those of the operand, which
+//     is rounded to its own type before. Both types have as many bits, and neither is bool.
 //   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by
 //     schedule steps that say so (rfactor, split reductions).
 //   * kMin and kMax on floats are minimum and maximum of IEEE 754-2019: the result is NaN if an
@@ -73,6 +75,8 @@ enum class Op : uint8_t {
   kIf,
   // conversion to `type`; scalar.h says what becomes of fractions, NaN and numbers out of range
   kCast,
+  // the same bits as `type`
+  kReinterpret,
   // id = slot; args = indices, of type kIndex (or any int: widened)
   kLoad,
   // id = Intrinsic; args
@@ -131,6 +135,7 @@ class ExprPool {
   Expr Select(Expr condition, Expr a, Expr b);
   Expr If(Expr condition, Expr a, Expr b);
   Expr Cast(Type type, Expr a);
+  Expr Reinterpret(Type type, Expr a);
   Expr Load(int32_t slot, std::span<const Expr> indices, Type type);
   Expr Call(Intrinsic intrinsic, std::span<const Expr> args);  // type of args[0]
 

@@ -3,8 +3,41 @@
 #include <algorithm>
 
 namespace kiln::ir {
+namespace {
 
-std::optional<int64_t> EvaluateBinary(Op op, int64_t a, int64_t b) {
+// Of uint64, as its bits, where signed numbers give something else; nothing for the other operators.
+std::optional<int64_t> EvaluateUnsigned(Op op, int64_t a, int64_t b) {
+  const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
+  switch (op) {
+    case Op::kFloorDiv:
+      return ub == 0 ? std::nullopt : std::optional(static_cast<int64_t>(ua / ub));
+    case Op::kFloorMod:
+      return ub == 0 ? std::nullopt : std::optional(static_cast<int64_t>(ua % ub));
+    case Op::kMin:
+      return static_cast<int64_t>(std::min(ua, ub));
+    case Op::kMax:
+      return static_cast<int64_t>(std::max(ua, ub));
+    case Op::kLt:
+      return ua < ub;
+    case Op::kLe:
+      return ua <= ub;
+    case Op::kGt:
+      return ua > ub;
+    case Op::kGe:
+      return ua >= ub;
+    case Op::kShr:
+      return ub > 63 ? std::nullopt : std::optional(static_cast<int64_t>(ua >> ub));
+    default:
+      return std::nullopt;
+  }
+}
+
+}  // namespace
+
+std::optional<int64_t> EvaluateBinary(Op op, Type type, int64_t a, int64_t b) {
+  if (type == kUInt64) {
+    if (const auto value = EvaluateUnsigned(op, a, b)) return value;
+  }
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {
     case Op::kAdd:

@@ -26,8 +26,9 @@ constexpr int64_t FloorMod(int64_t a, int64_t b) {
   return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
 
-// a op b for binary operators; sums, products and shifts wrap around. Nothing where there is no
-// value: division by 0, shifts by less than 0 or more than 63, and kDiv, which is for floats.
-std::optional<int64_t> EvaluateBinary(Op op, int64_t a, int64_t b);
+// a op b for binary operators, of operands of `type`; sums, products and shifts wrap around to 64
+// bits. Nothing where there is no value: division by 0, shifts by less than 0 or more than 63, and
+// kDiv, which is for floats.
+std::optional<int64_t> EvaluateBinary(Op op, Type type, int64_t a, int64_t b);
 
 }  // namespace kiln::ir

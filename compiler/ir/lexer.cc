@@ -237,7 +237,7 @@ StatusOr<int64_t> TokenStream::ExpectInt(std::string_view what, int64_t lowest, 
   if (token.kind != TokenKind::kInt) return Expected(what);
   KILN_ASSIGN_OR_RETURN(const uint64_t magnitude, IntTokenValue(token));
   const auto value = static_cast<int64_t>(negative ? -magnitude : magnitude);
-  const bool overflows = !negative && magnitude > static_cast<uint64_t>(INT64_MAX);
+  const bool overflows = magnitude > static_cast<uint64_t>(INT64_MAX) + (negative ? 1 : 0);
   if (overflows || value < lowest || value > highest) {
     return ErrorAt(token, fmt::format("expected {} from {} to {}, found {}{}", what, lowest,
                                       highest, negative ? "-" : "", token.text));
@@ -283,7 +283,7 @@ StatusOr<uint64_t> IntTokenValue(const Token& token) {
   uint64_t value = 0;
   const char* end = token.text.data() + token.text.size();
   const auto result = std::from_chars(token.text.data(), end, value);
-  if (result.ec != std::errc() || result.ptr != end || value > uint64_t{1} << 63) {
+  if (result.ec != std::errc() || result.ptr != end) {
     return TokenStream::ErrorAt(token, fmt::format("{} does not fit 64 bits", token.text));
   }
   return value;

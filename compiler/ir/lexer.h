@@ -90,8 +90,7 @@ std::string NameText(std::string_view name);
 // Words of expressions: functions, types, constants.
 bool IsReservedWord(std::string_view name);
 
-// The value of a kInt token up to 2^63 (which only a '-' before makes fit), of a kFloat or kInt
-// token; else an error.
+// The value of a kInt token that fits 64 bits, of a kFloat or kInt token; else an error.
 StatusOr<uint64_t> IntTokenValue(const Token& token);
 StatusOr<double> FloatTokenValue(const Token& token);
 

@@ -29,7 +29,7 @@ NDArray::NDArray(Type type, std::vector<int64_t> shape, std::span<const double> 
 
 double NDArray::GetDouble(int64_t flat) const {
   const Value value = Get(flat);
-  return type_.is_float() ? value.f : static_cast<double>(value.i);
+  return type_.is_float() ? value.f : CastValue(value, type_, kFloat64).f;
 }
 
 void NDArray::SetDouble(int64_t flat, double value) {
@@ -95,7 +95,9 @@ bool Differs(double found, double expected, Tolerance tolerance) {
 
 std::string ElementText(const NDArray& array, int64_t flat) {
   const Value value = array.Get(flat);
-  return array.type().is_float() ? fmt::format("{}", value.f) : fmt::format("{}", value.i);
+  if (array.type().is_float()) return fmt::format("{}", value.f);
+  if (array.type() == kUInt64) return fmt::format("{}", static_cast<uint64_t>(value.i));
+  return fmt::format("{}", value.i);
 }
 }  // namespace
 

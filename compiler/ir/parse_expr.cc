@@ -239,9 +239,14 @@ class Parser {
       KILN_RETURN_IF_ERROR(CheckBool(args[0], "the condition"));
       return MakeOperands(name.text == "if" ? Op::kIf : Op::kSelect, name, std::move(args), 1);
     }
-    if (const StatusOr<Type> type = ParseType(name.text); type.ok()) {
+    constexpr std::string_view kBits = ".bits";  // int32.bits(x)
+    const bool is_bits = name.text.ends_with(kBits);
+    const std::string_view type_name =
+        name.text.substr(0, name.text.size() - (is_bits ? kBits.size() : 0));
+    if (const StatusOr<Type> type = ParseType(type_name); type.ok()) {
       KILN_RETURN_IF_ERROR(CheckCount(name, args, 1));
-      KILN_ASSIGN_OR_RETURN(const Expr node, BuildCast(args[0], *type));
+      KILN_ASSIGN_OR_RETURN(const Expr node,
+                            is_bits ? BuildBits(args[0], *type, name) : BuildCast(args[0], *type));
       const int height = At(args[0]).height + 1;
       KILN_ASSIGN_OR_RETURN(const int result, AddNode(node, name));
       if (height > kMaxExprDepth) return TooDeep(name);
@@ -253,7 +258,8 @@ class Parser {
       return TokenStream::ErrorAt(
           name,
           fmt::format(
-              "unknown function '{}': know min, max, select, if, the types (casts), exp, log, "
+              "unknown function '{}': know min, max, select, if, the types (casts; bits as in "
+              "int32.bits), exp, log, "
               "sqrt, rsqrt, tanh, sigmoid, erf, pow, abs, floor, ceil, round, sin, cos, exp2, log2",
               name.text));
     }
@@ -331,6 +337,14 @@ class Parser {
     return pool_.Cast(type, inner);
   }
 
+  StatusOr<Expr> BuildBits(int i, Type type, const Token& name) {
+    KILN_ASSIGN_OR_RETURN(const Expr inner, Build(i, UsualType(i)));
+    const Type from = inner->type;
+    if (from.bits == type.bits && !type.is_bool()) return pool_.Reinterpret(type, inner);
+    return TokenStream::ErrorAt(
+        name, fmt::format("{} needs as many bits, found {}", name.text, TypeName(from)));
+  }
+
   // A finite number that became infinity, or the largest where there is no such rounding.
   static bool IsTooLarge(double number, double rounded, Type type) {
     if (std::isinf(number)) return false;
@@ -354,15 +368,20 @@ class Parser {
       return IsTooLarge(syntax.number, e->float_value, type) ? does_not_fit() : StatusOr<Expr>(e);
     }
     const uint64_t magnitude = syntax.magnitude;
-    if (!syntax.is_negative && magnitude > uint64_t{INT64_MAX}) return does_not_fit();
+    const uint64_t most = syntax.is_negative                   ? uint64_t{1} << 63
+                          : type == kUInt64 || type.is_float() ? UINT64_MAX
+                                                               : uint64_t{INT64_MAX};
+    if (magnitude > most || (type == kUInt64 && syntax.is_negative && magnitude > 0))
+      return does_not_fit();
     const auto value = static_cast<int64_t>(syntax.is_negative ? -magnitude : magnitude);
     if (type.is_int()) {
       return WrapToType(value, type) == value ? StatusOr<Expr>(pool_.Int(value, type))
                                               : does_not_fit();
     }
-    const double number = CastValue(Value::Int(value), kInt64, type).f;
-    return IsTooLarge(static_cast<double>(value), number, type) ? StatusOr<Expr>(does_not_fit())
-                                                                : pool_.Float(number, type);
+    const Type from = syntax.is_negative ? kInt64 : kUInt64;
+    const double number = CastValue(Value::Int(value), from, type).f;
+    return IsTooLarge(static_cast<double>(magnitude), number, type) ? StatusOr<Expr>(does_not_fit())
+                                                                    : pool_.Float(number, type);
   }
 
   StatusOr<Expr> BuildIndex(int i) {

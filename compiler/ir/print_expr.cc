@@ -35,6 +35,7 @@ bool SaysItsType(Expr e) {
     case Op::kVar:
     case Op::kLoad:
     case Op::kCast:
+    case Op::kReinterpret:
       return true;
     case Op::kSelect:
     case Op::kIf:
@@ -88,8 +89,9 @@ class Printer {
         out_ += '!';
         return PrintOperand(e->arg(0), kUnaryLevel, kBool);
       case Op::kCast:
+      case Op::kReinterpret:
         out_ += TypeName(e->type);
-        out_ += '(';
+        out_ += e->op == Op::kCast ? "(" : ".bits(";
         Print(e->arg(0), {});
         out_ += ')';
         return;
@@ -200,7 +202,9 @@ class Printer {
       out_ += TypeName(e->type);
       out_ += '(';
     }
-    if (e->op == Op::kInt) {
+    if (e->type == kUInt64) {
+      fmt::format_to(std::back_inserter(out_), "{}", static_cast<uint64_t>(e->int_value));
+    } else if (e->op == Op::kInt) {
       fmt::format_to(std::back_inserter(out_), "{}", e->int_value);
     } else {
       out_ += FloatText(e->float_value, e->type);

@@ -34,9 +34,9 @@ class RandomExprs {
   }
 
   Type AnyType() {
-    static constexpr Type kAll[] = {kUInt8,    kInt16,   kUInt32,     kBool,       kInt8,
-                                    kInt32,    kInt64,   kFloat8E4M3, kFloat8E5M2, kFloat16,
-                                    kBFloat16, kFloat32, kFloat64};
+    static constexpr Type kAll[] = {kUInt8,   kInt16,    kUInt32,  kUInt64,     kBool,
+                                    kInt8,    kInt32,    kInt64,   kFloat8E4M3, kFloat8E5M2,
+                                    kFloat16, kBFloat16, kFloat32, kFloat64};
     return kAll[UniformInt(rng_, std::ssize(kAll))];
   }
 

@@ -1,8 +1,10 @@
 #include "compiler/ir/scalar.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
+#include <cstddef>
 #include <cstring>
 #include <limits>
 
@@ -44,6 +46,10 @@ void StoreAs(void* data, T value) {
 
 int64_t Saturate(double value, Type type) {
   if (std::isnan(value)) return 0;
+  if (type == kUInt64) {
+    if (value >= 0x1p64) return -1;  // all bits
+    return value <= 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value));
+  }
   const int value_bits = type.is_unsigned() ? type.bits : type.bits - 1;
   const auto highest = static_cast<int64_t>((uint64_t{1} << value_bits) - 1);
   const int64_t lowest = type.is_unsigned() ? 0 : -highest - 1;
@@ -99,8 +105,19 @@ Value CastValue(Value value, Type from, Type to) {
   }
   if (!to.is_float()) return Value::Int(WrapToType(value.i, to));
   // Not by way of double, which would round twice.
+  if (from == kUInt64) {
+    const auto bits = static_cast<uint64_t>(value.i);
+    if (to == kFloat32) return Value::Float(static_cast<float>(bits));
+    return Value::Float(RoundToType(static_cast<double>(bits), to));
+  }
   if (to == kFloat32) return Value::Float(static_cast<float>(value.i));
   return Value::Float(RoundToType(static_cast<double>(value.i), to));
+}
+
+Value ReinterpretValue(Value value, Type from, Type to) {
+  std::array<std::byte, 8> bytes = {};
+  WriteElement(bytes.data(), from, value);
+  return ReadElement(bytes.data(), to);
 }
 
 Value ReadElement(const void* data, Type type) {
@@ -115,7 +132,8 @@ Value ReadElement(const void* data, Type type) {
     case TypeCode::kUInt:
       if (type.bits == 8) return Value::Int(LoadAs<uint8_t>(data));
       if (type.bits == 16) return Value::Int(LoadAs<uint16_t>(data));
-      return Value::Int(LoadAs<uint32_t>(data));
+      if (type.bits == 32) return Value::Int(LoadAs<uint32_t>(data));
+      return Value::Int(LoadAs<int64_t>(data));
     case TypeCode::kFloat:
       if (type.bits == 32) return Value::Float(LoadAs<float>(data));
       if (type.bits == 64) return Value::Float(LoadAs<double>(data));

@@ -12,8 +12,9 @@
 
 namespace kiln::ir {
 
-// Ints, unsigned ones too, and bools (0 or 1) in `i`; floats of every width in `f`, exactly. The
-// type is known from context.
+// Ints, unsigned ones too, and bools (0 or 1) in `i`; floats of every width in `f`, exactly. Of a
+// uint64 `i` has the bits: a number of 2^63 or more is negative there. The type is known from
+// context.
 struct Value {
   union {
     int64_t i;
@@ -48,6 +49,10 @@ int64_t WrapToType(int64_t value, Type type);
 // kCast. Float to int truncates, then saturates to the range of `to`; NaN gives 0. Anything to bool
 // is "!= 0", so NaN gives true. Compiled code agrees.
 Value CastValue(Value value, Type from, Type to);
+
+// kReinterpret: what reading the type `to` gives where the type `from` was written. Both have as
+// many bytes.
+Value ReinterpretValue(Value value, Type from, Type to);
 
 // One element in memory, little-endian, type.bytes() long, any alignment. Writing rounds or wraps.
 Value ReadElement(const void* data, Type type);

@@ -157,11 +157,18 @@ TEST(ScalarTest, Casts) {
   EXPECT_EQ(CastValue(Value::Int((int64_t{1} << 53) + (1 << 29) + 1), kInt64, kFloat32).f,
             0x1.000002p53);
   EXPECT_EQ(CastValue(Value::Int(2049), kInt64, kFloat16).f, 2048);
+  EXPECT_EQ(to_int(-1, kUInt64), 0);
+  EXPECT_EQ(to_int(kNan, kUInt64), 0);
+  EXPECT_EQ(to_int(0x1p63, kUInt64), INT64_MIN);
+  EXPECT_EQ(to_int(1e30, kUInt64), -1);  // all bits
+  EXPECT_EQ(CastValue(Value::Int(-1), kUInt64, kFloat32).f, 0x1p64);
+  EXPECT_EQ(CastValue(Value::Int(INT64_MIN), kUInt64, kFloat64).f, 0x1p63);
+  EXPECT_EQ(CastValue(Value::Int(-1), kUInt64, kInt32).i, -1);
 }
 
 TEST(ScalarTest, ElementsInMemory) {
   std::byte memory[9] = {};
-  for (Type type : {kBool, kInt8, kInt32, kInt64}) {
+  for (Type type : {kBool, kInt8, kInt32, kInt64, kUInt64}) {
     WriteElement(memory + 1, type, Value::Int(1));
     EXPECT_EQ(ReadElement(memory + 1, type).i, 1) << TypeName(type);
   }

@@ -73,8 +73,23 @@ TEST_F(TextTest, QuestionMarkIsIf) {
 TEST_F(TextTest, UnsignedLiterals) {
   EXPECT_EQ(Reprint("uint8(255)"), "uint8(255)");
   EXPECT_EQ(Reprint("uint32(4294967295)"), "uint32(4294967295)");
+  EXPECT_EQ(Reprint("uint64(18446744073709551615)"), "uint64(18446744073709551615)");
+  EXPECT_THAT(Reprint("uint64(18446744073709551616)"), HasSubstr("does not fit 64 bits"));
+  EXPECT_THAT(Reprint("uint64(-1)"), HasSubstr("does not fit uint64"));
+  EXPECT_THAT(Reprint("i + 9223372036854775808"), HasSubstr("does not fit int64"));
+  EXPECT_EQ(Reprint("i - (-9223372036854775808)"), "i - -9223372036854775808");
+  EXPECT_THAT(Reprint("-9223372036854775809"), HasSubstr("does not fit int64"));
   EXPECT_THAT(Reprint("uint8(256)"), HasSubstr("does not fit uint8"));
   EXPECT_THAT(Reprint("uint16(-1)"), HasSubstr("does not fit uint16"));
+}
+
+TEST_F(TextTest, BitsOfOtherTypes) {
+  EXPECT_EQ(Reprint("float64.bits(i)"), "float64.bits(i)");
+  EXPECT_EQ(Reprint("int32.bits(b0[i, j]) + 1"), "int32.bits(b0[i, j]) + 1");
+  EXPECT_THAT(Reprint("int16.bits(b0[i, j])"), HasSubstr("int16.bits needs as many bits"));
+  EXPECT_THAT(Reprint("bool.bits(i)"), HasSubstr("needs as many bits"));
+  EXPECT_THAT(Reprint("int32.bits(i, j)"), HasSubstr("takes 1 argument"));
+  EXPECT_THAT(Reprint("int33.bits(i)"), HasSubstr("unknown function 'int33.bits'"));
 }
 
 TEST_F(TextTest, PrintsWithFewParentheses) {
@@ -319,6 +334,9 @@ TEST(LexerTest, TokensAndPlaces) {
 }
 
 TEST(LexerTest, IntsAreChecked) {
+  ASSERT_OK_AND_ASSIGN(TokenStream large, TokenStream::Tokenize("-18446744073709551615"));
+  EXPECT_THAT(large.ExpectInt("an axis", INT64_MIN, INT64_MAX),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("found -18446744073709551615")));
   ASSERT_OK_AND_ASSIGN(TokenStream tokens, TokenStream::Tokenize("-3 70 x"));
   ASSERT_OK_AND_ASSIGN(const int64_t value, tokens.ExpectInt("an axis", -5, 5));
   EXPECT_EQ(value, -3);

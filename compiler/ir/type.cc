@@ -5,7 +5,7 @@
 
 namespace kiln::ir {
 namespace {
-constexpr std::array<std::pair<std::string_view, Type>, 14> kTypes = {{
+constexpr std::array<std::pair<std::string_view, Type>, 15> kTypes = {{
     {"float32", kFloat32},
     {"float16", kFloat16},
     {"bfloat16", kBFloat16},
@@ -20,6 +20,7 @@ constexpr std::array<std::pair<std::string_view, Type>, 14> kTypes = {{
     {"uint8", kUInt8},
     {"uint16", kUInt16},
     {"uint32", kUInt32},
+    {"uint64", kUInt64},
 }};
 }  // namespace
 
@@ -37,7 +38,7 @@ StatusOr<Type> ParseType(std::string_view name) {
   }
   return InvalidArgument(
       "unknown type '{}', expected one of float32, float16, bfloat16, float8_e4m3fn, float8_e5m2, "
-      "float64, int8, int16, int32, int64, uint8, uint16, uint32, bool",
+      "float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64, bool",
       name);
 }
 

@@ -35,6 +35,7 @@ inline constexpr Type kInt64{TypeCode::kInt, 64};
 inline constexpr Type kUInt8{TypeCode::kUInt, 8};
 inline constexpr Type kUInt16{TypeCode::kUInt, 16};
 inline constexpr Type kUInt32{TypeCode::kUInt, 32};
+inline constexpr Type kUInt64{TypeCode::kUInt, 64};
 inline constexpr Type kFloat16{TypeCode::kFloat, 16};
 inline constexpr Type kBFloat16{TypeCode::kBFloat, 16};
 // base/float8.h says which numbers they have.
@@ -46,7 +47,7 @@ inline constexpr Type kFloat64{TypeCode::kFloat, 64};
 inline constexpr Type kIndex = kInt64;
 
 // "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float64", "int8", "int16",
-// "int32", "int64", "uint8", "uint16", "uint32", "bool".
+// "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool".
 std::string_view TypeName(Type type);
 StatusOr<Type> ParseType(std::string_view name);
 

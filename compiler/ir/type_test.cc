@@ -7,8 +7,8 @@ namespace {
 using testing::HasSubstr;
 
 TEST(TypeTest, NamesParseBack) {
-  for (Type type : {kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kFloat16,
-                    kBFloat16, kFloat8E4M3, kFloat8E5M2, kFloat32, kFloat64}) {
+  for (Type type : {kBool, kInt8, kInt16, kInt32, kInt64, kUInt8, kUInt16, kUInt32, kUInt64,
+                    kFloat16, kBFloat16, kFloat8E4M3, kFloat8E5M2, kFloat32, kFloat64}) {
     ASSERT_OK_AND_ASSIGN(const Type parsed, ParseType(TypeName(type)));
     EXPECT_EQ(parsed, type) << TypeName(type);
   }
@@ -21,6 +21,7 @@ TEST(TypeTest, Bytes) {
   EXPECT_EQ(kBool.bytes(), 1);
   EXPECT_EQ(kInt8.bytes(), 1);
   EXPECT_EQ(kUInt16.bytes(), 2);
+  EXPECT_EQ(kUInt64.bytes(), 8);
   EXPECT_EQ(kFloat16.bytes(), 2);
   EXPECT_EQ(kBFloat16.bytes(), 2);
   EXPECT_EQ(kFloat8E4M3.bytes(), 1);

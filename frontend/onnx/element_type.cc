@@ -33,7 +33,7 @@ constexpr OnnxType kTypes[] = {
     {"float16", ir::kFloat16},
     {"float64", ir::kFloat64},
     {"uint32", ir::kUInt32},
-    {"uint64", std::nullopt, "use int64"},
+    {"uint64", ir::kUInt64},
     {"complex64", std::nullopt, kTwoParts},
     {"complex128", std::nullopt, kTwoParts},
     {"bfloat16", ir::kBFloat16},
@@ -69,7 +69,7 @@ StatusOr<ir::Type> ElementType(int onnx_type) {
                          found->cure);
   }
   return Unimplemented(
-      "elements of {}; Kiln has bool, int8, int16, int32, int64, uint8, uint16, uint32, "
+      "elements of {}; Kiln has bool, int8, int16, int32, int64, uint8, uint16, uint32, uint64, "
       "float8_e4m3fn, float8_e5m2, float16, bfloat16, float32 and float64",
       ElementTypeName(onnx_type));
 }

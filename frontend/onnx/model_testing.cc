@@ -27,6 +27,7 @@ int OnnxType(std::string_view name) {
                                                     {"uint16", TensorProto::UINT16},
                                                     {"int16", TensorProto::INT16},
                                                     {"uint32", TensorProto::UINT32},
+                                                    {"uint64", TensorProto::UINT64},
                                                     {"string", TensorProto::STRING}};
   for (const auto& [known, type] : types)
     if (known == name) return type;
@@ -109,7 +110,7 @@ void TestGraph::NarrowInts(const std::string& name, const std::string& type,
   proto.set_name(name);
   proto.set_data_type(OnnxType(type));
   for (int64_t extent : shape) proto.add_dims(extent);
-  const int bytes = type == "uint8" ? 1 : type == "uint32" ? 4 : 2;
+  const int bytes = type == "uint8" ? 1 : type == "uint64" ? 8 : type == "uint32" ? 4 : 2;
   for (int64_t value : values) {
     for (int i = 0; i < bytes; ++i)
       proto.mutable_raw_data()->push_back(static_cast<char>(value >> (8 * i) & 0xff));

@@ -31,7 +31,7 @@ class TestGraph {
   void Input(const std::string& name, const std::string& type, std::vector<int64_t> shape);
   void Initializer(const std::string& name, const ir::NDArray& array);
   void Ints(const std::string& name, const std::vector<int64_t>& values);  // a list
-  // Of an integer type by its name: "uint8", "uint16", "int16", "uint32".
+  // Of an integer type by its name: "uint8", "uint16", "int16", "uint32", "uint64".
   void NarrowInts(const std::string& name, const std::string& type, std::vector<int64_t> shape,
                   const std::vector<int64_t>& values);
   ::onnx::NodeProto& Node(const std::string& op, const std::vector<std::string>& inputs,

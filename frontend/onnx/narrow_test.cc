@@ -212,6 +212,77 @@ TEST(NarrowTest, Arithmetic) {
   EXPECT_THAT(run("BitwiseXor", ir::kInt32, {-1, 8}, {1, 12}), ElementsAre(-2, 4));
 }
 
+TEST(NarrowTest, LargeUnsignedNumbers) {
+  const auto numbers = [](std::vector<uint64_t> values) {
+    ir::NDArray array(ir::kUInt64, {std::ssize(values)});
+    for (int64_t i = 0; i < array.num_elements(); ++i)
+      array.Set(i, ir::Value::Int(static_cast<int64_t>(values[static_cast<size_t>(i)])));
+    return array;
+  };
+  const ir::NDArray a = numbers({UINT64_MAX, 5, uint64_t{1} << 63}), b = numbers({10, 7, 3});
+  const auto run = [&](const char* op, std::vector<ir::NDArray> inputs,
+                       const TestAttributes& attributes = {}) {
+    return RunNode({.op = op, .version = 18, .attributes = attributes, .inputs = inputs})[0];
+  };
+  EXPECT_EQ(run("Div", {a, b}), numbers({UINT64_MAX / 10, 0, (uint64_t{1} << 63) / 3}));
+  EXPECT_EQ(run("Mod", {a, b}), numbers({5, 5, (uint64_t{1} << 63) % 3}));
+  EXPECT_EQ(run("Max", {a, b}), numbers({UINT64_MAX, 7, uint64_t{1} << 63}));
+  EXPECT_EQ(run("Min", {a, b}), b.num_elements() == 3 ? numbers({10, 5, 3}) : b);
+  EXPECT_EQ(run("Add", {a, b}), numbers({9, 12, (uint64_t{1} << 63) + 3}));
+  EXPECT_THAT(Doubles(run("Greater", {a, b})), ElementsAre(1, 0, 1));
+  EXPECT_EQ(run("BitwiseNot", {a}), numbers({0, UINT64_MAX - 5, (uint64_t{1} << 63) - 1}));
+  EXPECT_EQ(run("BitShift", {a, numbers({60, 1, 64})}, {{"direction", std::string("RIGHT")}}),
+            numbers({15, 2, 0}));
+  EXPECT_THAT(Doubles(run("Cast", {a}, {{"to", int64_t{TensorProto::DOUBLE}}})),
+              ElementsAre(0x1p64, 5, 0x1p63));
+  EXPECT_EQ(run("Cast", {Floats({3}, {-1, 3.9, 1e30})}, {{"to", int64_t{TensorProto::UINT64}}}),
+            numbers({0, 3, UINT64_MAX}));
+  EXPECT_EQ(run("ReduceMax", {a}), ir::NDArray(ir::kUInt64, {1}, std::vector<double>{0x1p64}));
+  const auto largest =
+      RunNode({.op = "TopK", .inputs = {a, Ints({2})}, .known = {1}, .outputs = 2});
+  EXPECT_EQ(largest[0], numbers({UINT64_MAX, uint64_t{1} << 63}));
+  EXPECT_EQ(RunNode({.op = "Unique", .inputs = {a}, .known = {0}})[0],
+            numbers({5, uint64_t{1} << 63, UINT64_MAX}));
+  // As constants.
+  TestModel model;
+  model.NarrowInts("raw", "uint64", {2}, {-1, 3});
+  TensorProto typed;
+  typed.set_data_type(TensorProto::UINT64);
+  typed.set_name("typed");
+  typed.add_dims(2);
+  for (uint64_t value : {UINT64_MAX, uint64_t{3}}) typed.add_uint64_data(value);
+  *model.proto().mutable_graph()->add_initializer() = typed;
+  model.Output("raw");
+  model.Output("typed");
+  EXPECT_THAT(model.Run({}), ElementsAre(numbers({UINT64_MAX, 3}), numbers({UINT64_MAX, 3})));
+}
+
+TEST(NarrowTest, BitsOfFloats) {
+  const auto cast = [](int to, const ir::NDArray& x) {
+    return RunNode(
+        {.op = "BitCast", .version = 26, .attributes = {{"to", int64_t{to}}}, .inputs = {x}})[0];
+  };
+  const ir::NDArray x = Floats({3}, {1, -0.0, 0x1p-140});
+  const ir::NDArray bits = cast(TensorProto::INT32, x);
+  EXPECT_THAT(Doubles(bits), ElementsAre(0x3f800000, INT32_MIN, 512));
+  EXPECT_EQ(cast(TensorProto::FLOAT, bits), x);
+  EXPECT_THAT(Doubles(cast(TensorProto::UINT16, ir::NDArray(ir::kFloat16, {1}, std::vector{1.0}))),
+              ElementsAre(0x3c00));
+  EXPECT_THAT(Doubles(cast(19, ir::NDArray(ir::kUInt8, {1}, std::vector{60.0}))), ElementsAre(1));
+  EXPECT_THAT(Doubles(cast(TensorProto::UINT8, ir::NDArray(ir::kBool, {2}, std::vector{0.0, 1.0}))),
+              ElementsAre(0, 1));
+  EXPECT_THAT(TryNode({.op = "BitCast",
+                       .version = 26,
+                       .attributes = {{"to", int64_t{TensorProto::INT64}}},
+                       .inputs = {x}}),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("a type of 4 bytes")));
+  EXPECT_THAT(TryNode({.op = "BitCast",
+                       .version = 26,
+                       .attributes = {{"to", int64_t{TensorProto::BOOL}}},
+                       .inputs = {ir::NDArray(ir::kUInt8, {1}, std::vector{60.0})}}),
+              StatusIs(StatusCode::kUnimplemented, HasSubstr("as bool: compare with 0")));
+}
+
 TEST(NarrowTest, BitsOfOneNumber) {
   const ir::NDArray x(ir::kUInt8, {3}, std::vector<double>{0, 1, 255});
   EXPECT_THAT(Doubles(RunNode({.op = "BitwiseNot", .version = 18, .inputs = {x}})[0]),

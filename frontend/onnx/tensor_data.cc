@@ -93,6 +93,7 @@ StatusOr<ConstantPtr> FromTypedData(const TensorType& type, ::onnx::TensorProto&
   if (type.type == ir::kFloat64) return FromList(type, *proto.mutable_double_data());
   if (type.type == ir::kInt64) return FromList(type, *proto.mutable_int64_data());
   if (type.type == ir::kInt32) return FromList(type, *proto.mutable_int32_data());
+  if (type.type == ir::kUInt64) return FromList(type, *proto.mutable_uint64_data());
   if (type.type == ir::kUInt32) return FromNarrowed(type, proto.uint64_data());
   return FromNarrowed(type, proto.int32_data());
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "compiler/ir/scalar.h"
 #include "graph/op.h"
 #include "graph/ops/inputs.h"
 
@@ -149,8 +150,9 @@ int64_t WholeBound(double value, bool up, ir::Type type) {
   const double end = std::ldexp(1.0, value_bits);  // the first that is too large
   const double least = type.is_unsigned() ? 0 : -end;
   const double whole = up ? std::ceil(value) : std::floor(value);
-  if (whole >= end) return static_cast<int64_t>((uint64_t{1} << value_bits) - 1);
-  return static_cast<int64_t>(whole > least ? whole : least);
+  return ir::CastValue(ir::Value::Float(whole > least ? std::min(whole, end) : least), ir::kFloat64,
+                       type)
+      .i;
 }
 
 std::vector<OpDef> Functions() {
@@ -248,6 +250,24 @@ OpDef CastOp() {
               return {w.input(0)};
             }
             return {w.Converted(w.input(0), *type)};
+          }};
+}
+
+OpDef ReinterpretOp() {
+  return {.name = "reinterpret",
+          .family = "elementwise",
+          .doc = "the bits of x as those of another type of as many",
+          .pattern = OpPattern::kElementwise,
+          .attributes = {{.name = "to", .kind = AttributeKind::kName, .doc = "type"}},
+          .write = [](NodeWriter& w) -> std::vector<TensorRef> {
+            const StatusOr<ir::Type> type = ir::ParseType(w.Name("to"));
+            if (!type.ok()) {
+              w.b.Fail(type.status());
+              return {w.input(0)};
+            }
+            const TensorRef& x = w.input(0);
+            return {w.b.Compute("T_reinterpret", dag::NumberedAxes("ax", x.shape()),
+                                [&](Vars v) { return Reinterpret(*type, x.At(v)); })};
           }};
 }
 
@@ -409,7 +429,7 @@ std::vector<OpDef> ElementwiseOps() {
   for (std::vector<OpDef> more : {Functions(), BinaryFunctions()}) {
     for (OpDef& op : more) all.push_back(std::move(op));
   }
-  for (OpDef (*one)() : {CastOp, Where, Identity}) all.push_back(one());
+  for (OpDef (*one)() : {CastOp, ReinterpretOp, Where, Identity}) all.push_back(one());
   return all;
 }
 

@@ -57,7 +57,7 @@ constexpr size_t kMostRepeats = 3000;
 // What may stand for each other.
 const std::vector<std::vector<std::string_view>> kAlike = {
     {"float32", "float16", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "int16",
-     "int32", "int64", "uint8", "uint16", "uint32", "bool"},
+     "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"},
     {"sum(", "max(", "min(", "prod(", "any(", "all("},
     {"exp(", "tanh(", "sqrt(", "abs(", "log(", "erf(", "floor(", "sigmoid(", "log2(", "exp2("},
     {" + ", " - ", " * ", " / ", " // ", " % ", " & ", " | ", " ^ ", " << ", " >> "},

@@ -252,7 +252,8 @@ double NumberForConversion(uint32_t i, bool of_half) {
 TEST(Cuda, ConversionsOfNarrowFloatsAreThoseOfTheInterpreter) {
   for (const std::string type : {"float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}) {
     const bool is_float8 = type.starts_with("float8");
-    for (const std::string from : {"float16", "float32", "float64", "int32", "int64", "bool"}) {
+    for (const std::string from :
+         {"float16", "float32", "float64", "int32", "int64", "uint64", "bool"}) {
       SCOPED_TRACE(from + " to " + type);
       ASSERT_OK_AND_ASSIGN(
           const ir::Program program,
@@ -268,7 +269,7 @@ TEST(Cuda, ConversionsOfNarrowFloatsAreThoseOfTheInterpreter) {
                                           ir::NDArray(ir::kFloat32, {65536})};
       const double nudge = from == "float64" ? 0x1p-40 : 0x1p-20;
       for (uint32_t i = 0; i < 65536; ++i) {
-        const double number = NumberForConversion(i, is_float8 || from.starts_with("int"));
+        const double number = NumberForConversion(i, is_float8 || from.find("int") != from.npos);
         buffers[0].SetDouble(i, number * (1 + nudge * (static_cast<int>(i / 5 % 3) - 1)));
       }
       std::vector<ir::NDArray> expected = buffers;
@@ -367,8 +368,9 @@ TEST(Cuda, SpecialValuesToIntegersAndNarrowFloats) {
   for (const std::string from : {"float32", "float64", "float16", "bfloat16"}) {
     SCOPED_TRACE(from);
     std::string outputs, body;
-    for (const std::string to : {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32",
-                                 "bool", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}) {
+    for (const std::string to :
+         {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool",
+          "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}) {
       outputs += fmt::format(", to_{0}: output {0}[{1}]", to, kSize);
       body += fmt::format("to_{0}[t] = {0}(x[t]) @ s ", to);
     }
@@ -397,8 +399,9 @@ TEST(Cuda, MovedHalvesAreNotConverted) {
 }
 
 TEST(Cuda, EveryType) {
-  for (const std::string type : {"int8", "int32", "int64", "float32", "float64", "float16", "uint8",
-                                 "int16", "uint16", "uint32", "float8_e4m3fn", "float8_e5m2"}) {
+  for (const std::string type :
+       {"int8", "int32", "int64", "float32", "float64", "float16", "uint8", "int16", "uint16",
+        "uint32", "uint64", "float8_e4m3fn", "float8_e5m2"}) {
     ExpectRight(Elementwise(fmt::format("a: input {0}[64], out: output {0}[64]", type),
                             "vectorize v in 0..4 { for i in 0..2 { out[t*8 + v + 4*i] = "
                             "max(a[t*8 + v + 4*i], a[t]) - a[63] @ s } }"),
@@ -407,6 +410,62 @@ TEST(Cuda, EveryType) {
   ExpectRight(Elementwise("a: input float32[64], out: output bool[64]",
                           "vectorize v in 0..8 { out[t*8 + v] = a[t*8 + v] < 0.0 @ s }"),
               0);
+}
+
+// What has the highest bit set is large.
+TEST(Cuda, LargeUnsignedNumbers) {
+  const std::string text = Elementwise(
+      "a: input uint64[8], b: input uint64[8], out: output uint64[8, 8], f: output float32[8], "
+      "h: output float16[8], i: output int64[8]",
+      "out[t, 0] = max(a[t], b[t]) @ s out[t, 1] = min(a[t], 18446744073709551000) @ s "
+      "out[t, 2] = a[t] // max(b[t], 1) @ s out[t, 3] = a[t] % 10 @ s "
+      "out[t, 4] = a[t] >> 3 @ s out[t, 5] = if(a[t] < b[t], a[t], ~b[t]) @ s "
+      "out[t, 6] = uint64(int32(a[t])) @ s out[t, 7] = uint64(float32(b[t])) @ s "
+      "f[t] = float32(a[t]) @ s h[t] = float16(a[t]) @ s i[t] = int64(a[t]) + 1 @ s");
+  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(text));
+  std::vector<ir::NDArray> buffers;
+  for (const ir::Buffer& buffer : program.buffers) buffers.emplace_back(buffer.type, buffer.shape);
+  constexpr uint64_t kNumbers[] = {0,
+                                   1,
+                                   65504,
+                                   uint64_t{1} << 53,
+                                   (uint64_t{1} << 63) - 1,
+                                   uint64_t{1} << 63,
+                                   UINT64_MAX - 600,
+                                   UINT64_MAX};
+  for (int64_t i = 0; i < 8; ++i) {
+    buffers[0].Set(i, ir::Value::Int(static_cast<int64_t>(kNumbers[i])));
+    buffers[1].Set(i, ir::Value::Int(static_cast<int64_t>(kNumbers[i * 5 % 8])));
+  }
+  std::vector<ir::NDArray> expected = buffers;
+  std::vector<ir::NDArray*> arguments;
+  for (ir::NDArray& array : expected) arguments.push_back(&array);
+  ASSERT_OK(ir::Interpret(program, arguments));
+  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
+  ASSERT_OK(EmulateCuda(program, source, buffers));
+  for (size_t k = 0; k < buffers.size(); ++k) EXPECT_EQ(buffers[k], expected[k]) << source.text;
+  if (FindNvrtc().ok()) EXPECT_OK(CompileCubin(source.text, "sm_90").status());
+}
+
+TEST(Cuda, BitsOfOtherTypes) {
+  for (const auto& [from, to] :
+       std::vector<std::pair<std::string, std::string>>{{"float32", "int32"},
+                                                        {"uint32", "float32"},
+                                                        {"float64", "uint64"},
+                                                        {"int64", "float64"},
+                                                        {"float64", "int64"},
+                                                        {"float16", "uint16"},
+                                                        {"int16", "bfloat16"},
+                                                        {"bfloat16", "int16"},
+                                                        {"float8_e4m3fn", "uint8"},
+                                                        {"uint8", "float8_e4m3fn"},
+                                                        {"float16", "bfloat16"}}) {
+    SCOPED_TRACE(from + " as " + to);
+    ExpectRight(
+        Elementwise(fmt::format("a: input {}[64], out: output {}[64]", from, to),
+                    fmt::format("for v in 0..8 {{ out[t*8 + v] = {}.bits(a[t*8 + v]) @ s }}", to)),
+        0);
+  }
 }
 
 // Vectors of odd length, lanes apart, unaligned, read across lanes: loops, with the same meaning.

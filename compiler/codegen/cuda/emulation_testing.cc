@@ -53,12 +53,14 @@ static dim3 blockIdx, threadIdx;
 VECTOR2(float, float) VECTOR4(float, float) VECTOR2(int, int) VECTOR4(int, int)
 VECTOR2(unsigned, uint) VECTOR4(unsigned, uint)
 VECTOR2(double, double) VECTOR2(long long, longlong)
+VECTOR2(unsigned long long, ulonglong)
 inline size_t __cvta_generic_to_shared(const void* p) { return (const char*)p - __start_kiln_shared; }
 inline float __int_as_float(unsigned i) { float f; memcpy(&f, &i, 4); return f; }
 inline float __uint_as_float(unsigned i) { return __int_as_float(i); }
 inline unsigned float_bits(float f) { unsigned i; memcpy(&i, &f, 4); return i; }
 inline unsigned __float_as_uint(float f) { return float_bits(f); }
 inline double __longlong_as_double(long long i) { double f; memcpy(&f, &i, 8); return f; }
+inline long long __double_as_longlong(double f) { long long i; memcpy(&i, &f, 8); return i; }
 inline void __threadfence() {}
 template <typename T> T __ldcg(const T* p) { return *p; }
 inline float rsqrtf(float x) { return 1.0f / sqrtf(x); }

@@ -183,6 +183,8 @@ CudaText CudaExprs::PrintSimplified(Expr e) {
       return PrintChoice(e);
     case Op::kCast:
       return PrintCast(e);
+    case Op::kReinterpret:
+      return PrintReinterpreted(e);
     case Op::kLoad:
       return PrintLoad(e);
     case Op::kCall:
@@ -195,6 +197,7 @@ CudaText CudaExprs::PrintSimplified(Expr e) {
 CudaText CudaExprs::PrintConstant(Expr e) {
   if (e->type.is_bool()) return {e->int_value != 0 ? "true" : "false"};
   if (e->type == ir::kUInt32) return {fmt::format("{}u", e->int_value)};
+  if (e->type == ir::kUInt64) return {fmt::format("{}ull", static_cast<uint64_t>(e->int_value))};
   const std::string text =
       e->op == Op::kInt ? IntText(e->int_value) : FloatText(e->float_value, e->type);
   const bool is_long =
@@ -305,7 +308,7 @@ CudaText CudaExprs::PrintChoice(Expr e) {
 // A value of another type as a short float in memory.
 std::string CudaExprs::PrintShort(Type to, Type from, CudaText value) {
   preamble_.Use(to);
-  value.is_long |= from == ir::kFloat64;
+  value.is_long |= from == ir::kFloat64 || from == ir::kUInt64;
   return ToMemory(to, value);
 }
 
@@ -323,6 +326,8 @@ CudaText CudaExprs::PrintCast(Expr e) {
       return {fmt::format("static_cast<{}>({})", fits ? "int" : "long long", a.text), kPrimary,
               !fits};
     }
+    if (from == ir::kUInt64)
+      return {fmt::format("static_cast<long long>({})", a.text), kPrimary, true};
     if (from.is_int()) return a;
     return {fmt::format("static_cast<int>({})", a.text)};
   }
@@ -332,6 +337,29 @@ CudaText CudaExprs::PrintCast(Expr e) {
     return {ConvertedToInt(to, a.text), kPrimary, to == ir::kIndex};
   }
   return {fmt::format("static_cast<{}>({})", CudaTypeName(to), a.text), kPrimary, to == ir::kIndex};
+}
+
+// Short floats are structs of their bits in memory.
+CudaText CudaExprs::PrintReinterpreted(Expr e) {
+  const Type from = e->arg(0)->type, to = e->type;
+  std::string bits;
+  if (from.is_short_float()) {
+    preamble_.Use(from);
+    bits = Wrap(PrintRaw(e->arg(0)), kPrimary) + ".bits";
+  } else {
+    const std::string value = Child(e->arg(0)).text;
+    bits = from == ir::kFloat32   ? fmt::format("__float_as_uint({})", value)
+           : from == ir::kFloat64 ? fmt::format("__double_as_longlong({})", value)
+                                  : value;
+  }
+  if (to == ir::kFloat32) return {fmt::format("__uint_as_float({})", bits)};
+  if (to == ir::kFloat64) return {fmt::format("__longlong_as_double({})", bits)};
+  if (!to.is_short_float()) {
+    return {fmt::format("static_cast<{}>({})", CudaTypeName(to), bits), kPrimary, to == ir::kIndex};
+  }
+  preamble_.Use(to);
+  const std::string_view word = to.bits == 16 ? "unsigned short" : "unsigned char";
+  return FromMemory(to, 0, fmt::format("{}{{static_cast<{}>({})}}", CudaTypeName(to), word, bits));
 }
 
 CudaText CudaExprs::PrintCall(Expr e) {

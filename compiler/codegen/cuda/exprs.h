@@ -122,6 +122,7 @@ class CudaExprs {
   CudaText PrintLogic(ir::Expr e);
   CudaText PrintChoice(ir::Expr e);
   CudaText PrintCast(ir::Expr e);
+  CudaText PrintReinterpreted(ir::Expr e);
   std::string PrintShort(ir::Type to, ir::Type from, CudaText value);
   CudaText PrintCall(ir::Expr e);
   CudaText PrintLoad(ir::Expr e);

@@ -24,7 +24,7 @@ constexpr std::string_view kReserved[] = {
     "erff", "pow", "powf", "abs", "fabs", "fabsf", "floor", "floorf", "ceil", "ceilf", "rint",
     "rintf", "sin", "sinf", "cos", "cosf", "min", "max", "fminf", "fmaxf", "fmin", "fmax", "llabs",
     // functions and storage of the preamble
-    "sigmoid", "maximum", "minimum", "to_int32", "to_uint32", "to_int64", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
+    "sigmoid", "maximum", "minimum", "to_int32", "to_uint32", "to_uint64", "to_int64", "floor_div", "floor_mod", "shared_memory", "copied", "copy_async", "copy_async_if",
     "commit_copies", "wait_for_copies", "in_block", "cluster_barrier", "leave_cluster",
     "load_tiles", "load_tiles_transposed", "multiply_tiles_f16", "multiply_tiles_bf16",
     "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "f16_to_float", "bf16_to_float",
@@ -40,7 +40,7 @@ constexpr std::string_view kReserved[] = {
     "transpose_quad", "exchange_pairs", "zip_pairs", "unzip_pairs", "pack_f16", "pack_bf16", "pack_e4m3", "pack_e5m2",
     "meet_pair", "copy_box_to_pair", "release_pair",
     // types and variables of CUDA
-    "int2", "int4", "float2", "float4", "double2", "double4", "longlong2",
+    "int2", "int4", "float2", "float4", "double2", "double4", "longlong2", "ulonglong2", "uint2", "uint4",
     "longlong4", "dim3", "threadIdx", "blockIdx", "blockDim", "gridDim", "warpSize", "main",
 };
 // clang-format on

@@ -16,6 +16,7 @@ std::string CudaTypeName(Type type) {
   if (type == ir::kUInt32) return "unsigned int";
   if (type == ir::kInt32) return "int";
   if (type == ir::kInt64) return "long long";
+  if (type == ir::kUInt64) return "unsigned long long";
   if (!NarrowFloatName(type).empty()) return std::string(ir::TypeName(type));  // the preamble's
   return type == ir::kFloat64 ? "double" : "float";
 }
@@ -24,13 +25,14 @@ std::string_view IndexTypeName(int64_t extent) { return extent <= INT32_MAX ? "i
 
 bool HasBuiltinVector(Type type) {
   return type == ir::kFloat32 || type == ir::kFloat64 || type == ir::kInt32 ||
-         type == ir::kUInt32 || type == ir::kInt64;
+         type == ir::kUInt32 || type == ir::kInt64 || type == ir::kUInt64;
 }
 
 std::string VectorTypeName(Type type, int lanes, CudaPreamble& preamble) {
   if (HasBuiltinVector(type)) {
     const std::string base = type == ir::kInt64    ? "longlong"
                              : type == ir::kUInt32 ? "uint"
+                             : type == ir::kUInt64 ? "ulonglong"
                                                    : CudaTypeName(type);
     return fmt::format("{}{}", base, lanes);
   }

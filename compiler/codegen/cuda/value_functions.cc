@@ -75,6 +75,14 @@ __host__ __device__ __forceinline__ long long to_int64($T x) {
   return x != x ? 0 : static_cast<long long>(x);
 #endif
 }
+__host__ __device__ __forceinline__ unsigned long long to_uint64($T x) {
+#if defined(__CUDA_ARCH__)
+  return x != x ? 0 : __$T2ull_rz(x);
+#else
+  if (x >= 18446744073709551616.0$F) return 18446744073709551615ull;
+  return x >= 0 ? static_cast<unsigned long long>(x) : 0ull;
+#endif
+}
 
 )cuda";
 

@@ -13,7 +13,7 @@ namespace kiln::codegen {
 // maximum(a, b) and minimum(a, b) of float or double.
 std::string ExtremesDefinition(bool of_double);
 
-// to_int32(x), to_uint32(x), to_int64(x) of float or double.
+// to_int32(x), to_uint32(x), to_int64(x), to_uint64(x) of float or double.
 std::string ConversionDefinitions(bool of_double);
 
 // A float or double, as CUDA C, converted to an int type by those functions.

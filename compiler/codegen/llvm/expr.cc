@@ -92,6 +92,8 @@ Value* Emitter::Eval(Expr e) {
       return EvalIf(e);
     case Op::kCast:
       return EvalCast(e);
+    case Op::kReinterpret:
+      return numbers_.Reinterpret(e->arg(0)->type, e->type, Eval(e->arg(0)));
     case Op::kLoad:
       return EmitLoad(e->id, e->args());
     case Op::kCall:

@@ -112,10 +112,10 @@ TEST(LlvmTest, EveryHalfRoundsToFloat8AndBack) {
 }
 
 TEST(LlvmTest, ConversionsRoundToNearestEven) {
-  const std::vector<ir::Type> types = {ir::kFloat32,    ir::kFloat64,   ir::kFloat16, ir::kBFloat16,
-                                       ir::kInt8,       ir::kInt32,     ir::kInt64,   ir::kBool,
-                                       ir::kInt16,      ir::kUInt8,     ir::kUInt16,  ir::kUInt32,
-                                       ir::kFloat8E4M3, ir::kFloat8E5M2};
+  const std::vector<ir::Type> types = {ir::kFloat32, ir::kFloat64,    ir::kFloat16,   ir::kBFloat16,
+                                       ir::kInt8,    ir::kInt32,      ir::kInt64,     ir::kBool,
+                                       ir::kInt16,   ir::kUInt8,      ir::kUInt16,    ir::kUInt32,
+                                       ir::kUInt64,  ir::kFloat8E4M3, ir::kFloat8E5M2};
   std::mt19937_64 rng(5);
   for (const std::string cpu : {"native", "x86-64"}) {
     for (const ir::Type from : types) {
@@ -145,6 +145,64 @@ TEST(LlvmTest, ConversionsRoundToNearestEven) {
               << cpu << " " << ir::TypeName(from) << " -> " << ir::TypeName(to) << " of "
               << args[0].GetDouble(i);
         }
+      }
+    }
+  }
+}
+
+// What has the highest bit set is large; bits as those of other types.
+TEST(LlvmTest, LargeUnsignedNumbersAndBits) {
+  constexpr int64_t kSize = 64;
+  const std::vector<std::pair<ir::Type, ir::Type>> bits = {
+      {ir::kFloat32, ir::kInt32},   {ir::kUInt32, ir::kFloat32},   {ir::kFloat64, ir::kUInt64},
+      {ir::kInt64, ir::kFloat64},   {ir::kFloat16, ir::kUInt16},   {ir::kInt16, ir::kBFloat16},
+      {ir::kBFloat16, ir::kInt16},  {ir::kFloat8E4M3, ir::kUInt8}, {ir::kUInt8, ir::kFloat8E4M3},
+      {ir::kFloat16, ir::kBFloat16}};
+  for (const LoopKind kind : {LoopKind::kVectorized, LoopKind::kSerial}) {
+    for (const std::string cpu : {"native", "haswell", "x86-64"}) {
+      ProgramBuilder b;
+      const int X = b.Buffer("x", Scope::kInput, {kSize}, ir::kUInt64);
+      const int Y = b.Buffer("y", Scope::kInput, {kSize}, ir::kUInt64);
+      const int Z = b.Buffer("z", Scope::kOutput, {9, kSize}, ir::kUInt64);
+      std::vector<Stmt> rows;
+      const auto value = [&](auto&& make) {
+        const Expr v = b.Var("v" + std::to_string(rows.size()), kSize);
+        const Expr row = b.Int(static_cast<int64_t>(rows.size()));
+        rows.push_back(b.For(v, kind, b.Store(Z, {row, v}, make(b.Load(X, {v}), b.Load(Y, {v})))));
+      };
+      ir::ExprPool& pool = b.pool();
+      const Expr one = pool.Int(1, ir::kUInt64);
+      value([&](Expr x, Expr y) { return pool.Max(x, y); });
+      value([&](Expr x, Expr y) { return pool.Min(x, y); });
+      value([&](Expr x, Expr y) { return pool.FloorDiv(x, pool.Max(y, one)); });
+      value([&](Expr x, Expr y) { return pool.FloorMod(x, pool.Max(y, one)); });
+      value([&](Expr x, Expr) { return pool.FloorDiv(x, pool.Int(10, ir::kUInt64)); });
+      value([&](Expr x, Expr) { return pool.FloorDiv(x, pool.Int(-3, ir::kUInt64)); });
+      value([&](Expr x, Expr) { return pool.Binary(ir::Op::kShr, x, pool.Int(9, ir::kUInt64)); });
+      value([&](Expr x, Expr y) { return pool.Select(pool.Lt(x, y), x, one); });
+      value([&](Expr x, Expr y) { return pool.Select(pool.Ge(x, y), x, one); });
+      b.Kernel("large", b.Seq(rows));
+      std::vector<ir::NDArray> args = MakeArguments(b.program(), 1);
+      std::mt19937_64 rng(7);
+      for (int64_t i = 0; i < 2 * kSize; ++i) {
+        args[static_cast<size_t>(i % 2)].Set(
+            i / 2, ir::Value::Int(static_cast<int64_t>(rng() >> (i / 8 % 4 * 20))));
+      }
+      ASSERT_OK_AND_ASSIGN(const auto actual, RunCompiled(b.program(), args, Cpu(cpu)));
+      ASSERT_OK(RunReference(b.program(), args));
+      EXPECT_EQ(actual[2], args[2]) << cpu;
+      for (const auto& [from, to] : bits) {
+        ProgramBuilder c;
+        const int A = c.Buffer("a", Scope::kInput, {kSize}, from);
+        const int B = c.Buffer("b", Scope::kOutput, {kSize}, to);
+        const Expr v = c.Var("v", kSize);
+        c.Kernel("bits", c.For(v, kind, c.Store(B, {v}, c.pool().Reinterpret(to, c.Load(A, {v})))));
+        std::vector<ir::NDArray> values = MakeArguments(c.program(), 1);
+        ASSERT_OK_AND_ASSIGN(const auto found, RunCompiled(c.program(), values, Cpu(cpu)));
+        ASSERT_OK(RunReference(c.program(), values));
+        // The bits of a NaN are not fixed.
+        SCOPED_TRACE(cpu + " " + std::string(ir::TypeName(from)));
+        EXPECT_OK(ir::Compare(found[1], values[1], {}, ir::TypeName(to)));
       }
     }
   }

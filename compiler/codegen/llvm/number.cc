@@ -159,6 +159,11 @@ Value* NumberFormats::FloatToFloat8(Value* v, const Float8Format& format) {
   return builder_.CreateTrunc(builder_.CreateOr(result, sign), Like(v, builder_.getInt8Ty()));
 }
 
+Value* NumberFormats::Reinterpret(ir::Type from, ir::Type to, Value* v) {
+  Value* bits = ToMemory(from, v);
+  return FromMemory(to, builder_.CreateBitCast(bits, Like(v, MemoryType(to))));
+}
+
 Value* NumberFormats::Convert(ir::Type from, ir::Type to, Value* v) {
   if (from == to) return v;
   llvm::Type* type = Like(v, ComputeType(to));

@@ -30,7 +30,8 @@ class NumberFormats {
   llvm::Type* MemoryType(ir::Type type);
   llvm::Value* FromMemory(ir::Type type, llvm::Value* v);
   llvm::Value* ToMemory(ir::Type type, llvm::Value* v);
-  llvm::Value* Convert(ir::Type from, ir::Type to, llvm::Value* v);  // in registers
+  llvm::Value* Convert(ir::Type from, ir::Type to, llvm::Value* v);      // in registers
+  llvm::Value* Reinterpret(ir::Type from, ir::Type to, llvm::Value* v);  // the same bits
 
  private:
   // double -> float, rounded to odd: it may be rounded again

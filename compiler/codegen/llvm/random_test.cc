@@ -25,7 +25,7 @@ class RandomProgram {
   const ir::Program& Make() {
     type_ = Pick<ir::Type>({ir::kFloat32, ir::kFloat32, ir::kFloat32, ir::kFloat64, ir::kInt32,
                             ir::kInt64, ir::kInt8, ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3,
-                            ir::kFloat8E5M2, ir::kUInt8, ir::kInt16, ir::kUInt32});
+                            ir::kFloat8E5M2, ir::kUInt8, ir::kInt16, ir::kUInt32, ir::kUInt64});
     const size_t num_vars = 1 + Below(4);
     std::vector<int64_t> shape;
     for (size_t i = 0; i < num_vars; ++i) {

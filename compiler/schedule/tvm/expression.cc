@@ -83,6 +83,8 @@ class Printer {
         return Choice(e, is_index);
       case Op::kCast:
         return Cast(e);
+      case Op::kReinterpret:
+        return Reinterpret(e);
       case Op::kCall:
         return Call(Function(e->intrinsic()), e, is_index);
       default:
@@ -138,6 +140,15 @@ class Printer {
     return fmt::format("tir.Cast(\"{}\", {})", type, arg);
   }
 
+  std::string Reinterpret(Expr e) {
+    const Expr from = e->arg(0);
+    const std::string arg = Arg(e, 0, /*is_index=*/false);
+    const std::string_view type = ir::TypeName(e->type);
+    if (!numpy_) return fmt::format("tir.reinterpret(\"{}\", {})", type, arg);
+    return fmt::format("np.asarray({}).astype(\"{}\").view(\"{}\")", arg, ir::TypeName(from->type),
+                       type);
+  }
+
   std::string Load(Expr e) {
     std::string indices;
     for (int i = 0; i < e->num_args; ++i) {
@@ -157,8 +168,11 @@ class Printer {
       return fmt::format("tir.const({}, \"bool\")", e->int_value);
     }
     if (e->op == Op::kInt) {
-      if (numpy_ || is_index) return fmt::format("{}", e->int_value);
-      return fmt::format("tir.const({}, \"{}\")", e->int_value, type);
+      const std::string value = e->type == ir::kUInt64
+                                    ? fmt::format("{}", static_cast<uint64_t>(e->int_value))
+                                    : fmt::format("{}", e->int_value);
+      if (numpy_ || is_index) return value;
+      return fmt::format("tir.const({}, \"{}\")", value, type);
     }
     const std::string value = NumberText(e->float_value);
     if (numpy_) return fmt::format("np.{}({})", type, value);

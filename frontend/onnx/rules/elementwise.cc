@@ -151,7 +151,7 @@ void BitShift(NodeContext& n) {
   n.SetOutput(n.Emit(direction == "LEFT" ? "shift_left" : "shift_right", {n.input(0), n.input(1)}));
 }
 
-// The same bits as another type of as many: of whole numbers, whose conversions wrap around.
+// The same bits as another type of as many. A bool is the byte 0 or 1.
 void BitCast(NodeContext& n) {
   n.RequireRank(0, 0);
   const int64_t to = n.Int("to", 0);
@@ -163,13 +163,15 @@ void BitCast(NodeContext& n) {
     return n.Invalid("it makes {} of {}, expected a type of {} bytes", ir::TypeName(*type),
                      ir::TypeName(from), from.bytes());
   }
-  const bool is_whole = !from.is_float() && type->is_int();
-  if (from != *type && !is_whole) {
-    return n.Unsupported(
-        "it reads the bits of {} as {}, and Kiln reads those of whole numbers only",
-        ir::TypeName(from), ir::TypeName(*type));
+  if (type->is_bool() && !from.is_bool()) {
+    return n.Unsupported("it reads the bits of {} as bool: compare with 0 instead",
+                         ir::TypeName(from));
   }
-  n.SetOutput(n.Cast(n.input(0), *type));
+  // Conversions between whole numbers keep the bits.
+  if (from == *type || (!from.is_float() && type->is_int()))
+    return n.SetOutput(n.Cast(n.input(0), *type));
+  const Tensor x = from.is_bool() ? n.Cast(n.input(0), ir::kUInt8) : n.input(0);
+  n.SetOutput(n.Emit("reinterpret", {x}, {{"to", std::string(ir::TypeName(*type))}}));
 }
 
 // Bounds are attributes before version 11.
@@ -241,7 +243,8 @@ std::optional<int> TypeOfText(const std::string& text) {
 Tensor Converted(NodeContext& n, const Tensor& x, ir::Type to) {
   if (n.Int("saturate", 1) != 0 || ir::Float8FormatOf(to) == nullptr) return n.Cast(x, to);
   if (to != ir::kFloat8E4M3) {
-    n.Unsupported("saturate is 0, and casts to {} saturate", ir::TypeName(to));
+    n.Unsupported("saturate is 0, and casts to {} saturate: Kiln makes no infinities of 8 bits",
+                  ir::TypeName(to));
     return x;
   }
   // Half way to the number that would follow the largest one, 448.

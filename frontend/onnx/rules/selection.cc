@@ -95,6 +95,9 @@ class Slices {
   explicit Slices(const Tensor& x) : size_(x.num_elements() / x.dim(0)) {
     const bool is_whole = !x.element().is_float();
     if (is_whole) whole_ = x.constant->ToInts();
+    if (x.element() == ir::kUInt64) {
+      for (int64_t& bits : whole_) bits ^= INT64_MIN;  // in the order of unsigned numbers
+    }
     for (int64_t i = 0; !is_whole && i < x.num_elements(); ++i)
       values_.push_back(x.constant->At(i));
   }
