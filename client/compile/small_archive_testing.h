@@ -11,15 +11,17 @@
 #include "client/archive.h"
 #include "compiler/target/meaning.h"
 #include "graph/tasks.h"
+#include "rpc/hardware_message.h"
 
 namespace kiln::client {
 
 // Has no records but those that are added, numbered from 1. One thread.
 class SmallArchive : public Archive {
  public:
-  // `steps`: of the unscheduled loops, unless they are given.
+  // `steps`: of the unscheduled loops, unless they are given. `hardware`: of the device.
   void Add(const graph::NetworkTask& task, const std::string& target, double cost_s,
-           const std::string& device = "", const std::string& steps = "[]") {
+           const std::string& device = "", const std::string& steps = "[]",
+           const HardwareRow& hardware = {}) {
     v1::TaskStatus& status = *jobs_.add_tasks();
     status.set_workload_id(task.workload_id);
     status.set_workload_key(task.workload_key);
@@ -31,6 +33,7 @@ class SmallArchive : public Archive {
     record.set_steps(steps);
     record.mutable_result()->add_costs_s(cost_s);
     record.mutable_result()->set_device(device);
+    *record.mutable_hardware() = HardwareMessage(HardwareParamsOf(hardware));
     by_id_.emplace(task.workload_id, record);
   }
 

@@ -76,11 +76,13 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
   return made;
 }
 
-// Of the device that measured one of the records; else what the target has at least.
+// What kernels without a record are made for. On a GPU what the target has at least, as where there
+// are no records at all: a record of one kernel changes none of the others. On a CPU the cores of
+// the device that measured one of the records, which need not be this one.
 target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
                                   const target::Target& target) {
   for (const auto& [dag, choice] : chosen) {
-    if (choice.source == ChoiceSource::kRecord)
+    if (choice.source == ChoiceSource::kRecord && !target.is_gpu())
       return target::FillHardware(target, choice.hardware);
   }
   return target::DefaultHardware(target, AvailableCpus());

@@ -3,6 +3,7 @@
 #include "base/status_testing.h"
 #include "base/thread_pool.h"
 #include "client/compile/small_archive_testing.h"
+#include "compiler/codegen/cuda/compile.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/packed_inputs.h"
 #include "device/calibration.h"
@@ -83,6 +84,24 @@ TEST(CompileTasksTest, ReusesARecordWhereThereIsNoOwn) {
   options.strict = true;
   EXPECT_THAT(CompileTasks(tasks, options, &archive),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("2 of 3 tasks never tuned")));
+}
+
+// The record's device has more than the target says, so another schedule would be chosen for it.
+TEST(CompileTasksTest, ARecordOfOneKernelChangesNoOtherOnAGpu) {
+  if (!codegen::FindNvrtc().ok()) GTEST_SKIP() << "no NVRTC here";
+  const target::Target cuda = *target::ParseTarget("cuda -arch=sm_90");
+  const graph::NetworkTask measured = Matmul("16,16,16");
+  const std::vector<graph::NetworkTask> tasks = {measured, Matmul("64,512,1024"),
+                                                 Matmul("512,1000,64")};
+  SmallArchive empty, one;
+  one.Add(measured, "cuda -arch=sm_90", 1e-6, "NVIDIA H200", "[]",
+          {-1, 16, 64, 232448, 2147483647, 1024, 8, 32});
+  ASSERT_OK_AND_ASSIGN(const auto without, CompileTasks(tasks, {.target = cuda}, &empty));
+  ASSERT_OK_AND_ASSIGN(const auto with, CompileTasks(tasks, {.target = cuda}, &one));
+  for (size_t i = 1; i < tasks.size(); ++i) {
+    EXPECT_EQ(with[i].choice.steps, without[i].choice.steps) << tasks[i].description;
+    EXPECT_EQ(with[i].compiled.binary, without[i].compiled.binary);
+  }
 }
 
 // A job of one trial by an earlier version leaves this.

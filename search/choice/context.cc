@@ -126,6 +126,7 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
       const double cost_s = store::Cost(record) * *distance;
       if (!IsOfKind(record, task) || cost_s <= 0) continue;
       if (handwritten::IsKernelPoint(record.steps)) continue;  // no schedule
+      if (options_.heuristic_seed.has_value() && !IsWorthReusing(record)) continue;
       if (best.source != ChoiceSource::kNone && cost_s >= least_s) continue;
       least_s = cost_s;
       best = ChoiceOf(record);

@@ -73,18 +73,28 @@ bool IsBeside(const store::Record& record, const store::Record& best) {
                                          best.target, HardwareParamsOf(best.hardware));
 }
 
+// The first one of a computation is what it gets without measuring, the next one is a guess that
+// was measured: a trial like others.
+bool IsBefore(const store::Record& record, const store::Record& other) {
+  return record.steps == other.steps ? store::BetterThan(record, other) : record.id < other.id;
+}
+
 void Note(const store::Record& record, Others& others) {
   if (record.error == store::kUnknownError || store::HasRewrittenLayouts(record)) return;
   const bool works = record.error == store::kNoError;
   others.scheduled_work |= works && !IsUnscheduled(record);
   if (!record.origin.starts_with(kHeuristicOrigin)) return;
-  // The second of a job's first schedules counts as well.
   others.heuristic_failed |= !works;
-  if (!works) return;
-  if (!others.heuristic || store::BetterThan(record, *others.heuristic)) others.heuristic = record;
+  if (works && (!others.heuristic || IsBefore(record, *others.heuristic)))
+    others.heuristic = record;
 }
 
 }  // namespace
+
+bool IsWorthReusing(const store::Record& record) {
+  if (IsUnscheduled(record) || record.origin.starts_with(kHeuristicOrigin)) return false;
+  return record.origin.empty() || WasReadAgain(record);
+}
 
 StatusOr<Choice> RecordOrHeuristic::Choose(const store::Record& best) {
   const bool has_schedules =

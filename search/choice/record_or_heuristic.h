@@ -24,6 +24,11 @@
 
 namespace kiln::search {
 
+// Does the record of another computation or target say more than the model does? Only where a
+// search has found its schedule and read it again, or where it comes from a log. What was chosen
+// there without measuring, the plain loops and first readings say nothing of this computation.
+bool IsWorthReusing(const store::Record& record);
+
 class RecordOrHeuristic {
  public:
   // All outlive this. `seed`: of the heuristic schedule.

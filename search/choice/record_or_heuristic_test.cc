@@ -98,6 +98,24 @@ TEST_F(RecordOrHeuristicTest, AFirstReadingHasToBeFasterByMoreThanItsNoise) {
   ExpectRecord(AddTuned(0.9e-3));
 }
 
+// The second best guess was measured because it may be faster: by noise alone it is not taken.
+TEST_F(RecordOrHeuristicTest, ASecondHeuristicScheduleHasToBeFasterByMoreThanNoise) {
+  const int64_t heuristic = AddHeuristic(1e-3);
+  Add(RecordOf(kTuned, 0.99e-3, std::string(kHeuristicOrigin) + "the next one"));
+  ExpectRecord(heuristic);
+}
+
+TEST_F(RecordOrHeuristicTest, WhatTheModelChoseOrNobodyReadAgainIsNotReused) {
+  store::Record record = RecordOf(kTuned, 1e-3, "sketch 1, random");
+  EXPECT_FALSE(IsWorthReusing(record));
+  record.remeasured_costs_s = {1e-3, 1e-3};
+  EXPECT_TRUE(IsWorthReusing(record));
+  record.origin = std::string(kHeuristicOrigin) + "sketch 1, by rule";
+  EXPECT_FALSE(IsWorthReusing(record));
+  EXPECT_TRUE(IsWorthReusing(RecordOf(kTuned, 1e-3))) << "of a log";
+  EXPECT_FALSE(IsWorthReusing(RecordOf("[]", 1e-3)));
+}
+
 TEST_F(RecordOrHeuristicTest, ReadingsThatDifferAreNoisier) {
   store::Record heuristic = RecordOf(heuristic_.steps, 1e-3, std::string(kHeuristicOrigin));
   heuristic.costs_s = {0.8e-3, 1.0e-3, 1.2e-3};
