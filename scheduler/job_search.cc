@@ -34,6 +34,9 @@ constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one of so many tr
 // Chosen without measuring: what a compilation without records takes, and the next best one.
 constexpr int kHeuristicSchedules = 2;
 
+// Of one of several tasks: so many results come before the second of these.
+constexpr int kResultsBeforeSecond = 8;
+
 using FirstSchedules = std::vector<search::Candidate>;  // of one task
 
 std::optional<uint32_t> UnlessZero(uint32_t number) {
@@ -182,6 +185,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                              {.parameters = parameters,
                                               .models = models,
                                               .min_own_results = knows_others ? 0 : kOwnResults,
+                                              .one_of_many = device.tasks.size() >= kTasksThatTeach,
                                               .schedule_template = schedule_template,
                                               .base_model = start.of_templates.of_tasks[i]}));
     const double estimate_s = EstimateOf(first[i]);
@@ -191,6 +195,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
       search::FirstOptions candidates{.heuristic = std::move(first[i]),
                                       .with_unscheduled = with_unscheduled,
                                       .tells_others = !kind->uses_template};
+      if (device.tasks.size() > 1) candidates.results_before_second = kResultsBeforeSecond;
       if (with_unscheduled && i < rows.size()) candidates.reference_s = rows[i].reference_cost_s;
       auto with_first = std::make_unique<search::FirstCandidates>(
           device.tasks[i], std::move(policy), std::move(candidates));

@@ -45,8 +45,14 @@ Status FirstCandidates::AddUnscheduled(std::vector<Candidate>& candidates) {
   return OkStatus();
 }
 
+bool FirstCandidates::IsTimeFor(size_t heuristic) const {
+  return heuristic == 0 || others_are_done_ || failed_ > 0 ||
+         others_results_ >= options_.results_before_second;
+}
+
 void FirstCandidates::AddHeuristic(int n, std::vector<Candidate>& candidates) {
   for (; next_ < options_.heuristic.size() && std::ssize(candidates) < n; ++next_) {
+    if (!IsTimeFor(next_)) return;
     const Candidate& candidate = options_.heuristic[next_];
     if (known_.contains(candidate.hash)) continue;
     candidates.push_back(candidate);
@@ -67,6 +73,10 @@ StatusOr<std::vector<Candidate>> FirstCandidates::Propose(int n) {
   KILN_ASSIGN_OR_RETURN(std::vector<Candidate> more, others_->Propose(n - first));
   report_ = others_->last_round();
   std::ranges::move(more, std::back_inserter(candidates));
+  if (candidates.empty()) {
+    others_are_done_ = true;
+    AddHeuristic(n, candidates);
+  }
   if (candidates.empty() && n > 0 && IsUnscheduledPossible())
     KILN_RETURN_IF_ERROR(AddUnscheduled(candidates));
   report_.proposed = static_cast<int>(candidates.size());
@@ -82,6 +92,7 @@ void FirstCandidates::Observe(std::span<const Observation> observations) {
     if (o.reference_s) reference_s_ = o.reference_s;
     const bool is_heuristic = IsHeuristic(hash);
     if (is_heuristic && known_.insert(hash).second && !o.valid) ++failed_;
+    if (!is_heuristic && !IsUnscheduled(hash)) ++others_results_;
     if (IsUnscheduled(hash)) {
       unscheduled_.Observe({&o, 1});
     } else if (!is_heuristic || options_.tells_others) {

@@ -1,6 +1,6 @@
 // A policy whose first candidates are the schedules that a computation gets where nothing is
 // measured, the best one first, so that whoever stops a search early is never worse off than
-// without it. The others are another policy's.
+// without it. The others are another policy's, and may come before the second one.
 //
 // The unscheduled loops are what answers are compared with, and one run of them is known from that.
 // They are a candidate where that run is not far slower than the best one known, where no schedule
@@ -30,6 +30,9 @@ struct FirstOptions {
   std::vector<Candidate> heuristic = {};
   // False: the unscheduled loops are never a candidate.
   bool with_unscheduled = true;
+  // So many results of the other policy come before all heuristic candidates but the first one. One
+  // of several tasks has better use for its first trials than the second best guess.
+  int results_before_second = 0;
   // True: the other policy observes them, too. One that searches schedules of another kind makes
   // nothing of them.
   bool tells_others = true;
@@ -57,6 +60,7 @@ class FirstCandidates final : public Policy {
   bool IsUnscheduledWorthATrial() const;
   bool IsUnscheduledPossible() const;
   Status AddUnscheduled(std::vector<Candidate>& candidates);
+  bool IsTimeFor(size_t heuristic) const;
   void AddHeuristic(int n, std::vector<Candidate>& candidates);
 
   EmptyPolicy unscheduled_;
@@ -65,6 +69,8 @@ class FirstCandidates final : public Policy {
   size_t next_ = 0;                     // of the heuristic ones
   std::unordered_set<uint64_t> known_;  // of the first candidates, those observed before
   size_t failed_ = 0;                   // heuristic ones
+  int others_results_ = 0;
+  bool others_are_done_ = false;
   std::optional<double> best_s_;
   std::optional<double> reference_s_;
   RoundReport report_;

@@ -65,6 +65,31 @@ TEST_F(FirstCandidatesTest, ARoundOfOneIsTheHeuristicSchedule) {
   EXPECT_EQ(policy.last_round().proposed, 1);
 }
 
+// Of one of several tasks.
+TEST_F(FirstCandidatesTest, TheSecondOneCanComeAfterResultsOfTheOthers) {
+  FirstCandidates policy = Make({.results_before_second = 3});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> first, policy.Propose(4));
+  ASSERT_EQ(first.size(), 4u);
+  EXPECT_EQ(first[0].hash, heuristic_[0].hash);
+  for (const Candidate& candidate : first) EXPECT_NE(candidate.hash, heuristic_[1].hash);
+  std::vector<Observation> results;
+  for (const Candidate& candidate : first) results.push_back(Of(candidate, 1e-3));
+  policy.Observe(results);
+  EXPECT_EQ(policy.Propose(2)->at(0).hash, heuristic_[1].hash);
+}
+
+TEST_F(FirstCandidatesTest, TheSecondOneComesWhereTheFirstOneFailsOrNothingElseIsLeft) {
+  FirstCandidates failing = Make({.results_before_second = 100});
+  ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> first, failing.Propose(1));
+  const Observation failed = Of(first[0], 0);
+  failing.Observe({&failed, 1});
+  EXPECT_EQ(failing.Propose(1)->at(0).hash, heuristic_[1].hash);
+  FirstOptions options{.heuristic = heuristic_, .results_before_second = 100};
+  FirstCandidates alone(task_, std::make_unique<EmptyPolicy>(task_), std::move(options));
+  EXPECT_EQ(alone.Propose(1)->at(0).hash, heuristic_[0].hash);
+  EXPECT_EQ(alone.Propose(1)->at(0).hash, heuristic_[1].hash);
+}
+
 TEST_F(FirstCandidatesTest, TheUnscheduledLoopsAreACandidateWhereTheyAreNotFarSlower) {
   FirstCandidates policy = Make();
   ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> first, policy.Propose(1));

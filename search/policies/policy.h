@@ -94,6 +94,8 @@ struct PolicyOptions {
   // The learned model ranks from so many results of this task on; 0: as soon as it is trained,
   // which another task may have done.
   int min_own_results = 0;
+  // Many tasks are searched beside each other: the first rounds of each are to be cheap.
+  bool one_of_many = false;
   // Of a call to Propose or Observe; results do not depend on it. 0: one for each CPU.
   int threads = 0;
   // Of a policy that searches one. Null: that which Kiln ships for the task's operator.

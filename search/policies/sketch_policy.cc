@@ -19,6 +19,12 @@
 namespace kiln::search {
 namespace {
 
+// With fewer results of its own a task follows those with the same sums.
+constexpr int kFewOwnResults = 8;
+// One of many tasks looks at half as many states until it has so many results: all tasks share the
+// machine's cores with the builders, and the model does not tell more of them apart yet.
+constexpr int kResultsForAllStates = 24;
+
 // Of a right program.
 std::optional<double> CostOf(const Observation& o) {
   if (!o.valid || !std::isfinite(o.cost_s) || o.cost_s <= 0) return std::nullopt;
@@ -48,6 +54,7 @@ std::unique_ptr<Policy> Make(const Task& task, Parameters parameters, uint64_t s
                                                                     task.hardware, task.device);
                                  },
                              .min_own_results = options.min_own_results,
+                             .one_of_many = options.one_of_many,
                              .threads = options.threads};
   return std::make_unique<SketchPolicy>(task, std::move(parameters), seed, std::move(sketch));
 }
@@ -112,6 +119,11 @@ std::vector<Individual> SketchPolicy::Draw(int count, int max_rejected, const Wo
   return all;
 }
 
+int SketchPolicy::StatesOf(int full) const {
+  const bool few = options_.one_of_many && own_results_ < kResultsForAllStates;
+  return few ? (full + 1) / 2 : full;
+}
+
 std::vector<Individual> SketchPolicy::Elites(size_t most) const {
   return {measured_.begin(),
           measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
@@ -157,7 +169,8 @@ DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
                                            const Workers& workers,
                                            const std::vector<Individual>& drawn) {
-  const int population = InProportion(parameters_, parameters_.evolutionary_search_population, n);
+  const int population =
+      InProportion(parameters_, StatesOf(parameters_.evolutionary_search_population), n);
   std::vector<Individual> first =
       Elites(static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio));
   first.insert(first.end(), drawn.begin(), drawn.end());
@@ -204,27 +217,37 @@ void SketchPolicy::Suggest(std::span<const Observation> of_another) {
   for (const Observation& observation : of_another) {
     if (!suggested_.insert(observation.candidate.hash).second) continue;
     if (std::optional<Individual> individual = Transferred(observation)) {
-      transferred_.push_back(*std::move(individual));
+      transferred_.push_back({*std::move(individual), observation.cost_s});
     }
   }
 }
 
+bool SketchPolicy::IsFasterThanOwn(double cost_s) const {
+  return measured_.empty() || cost_s < *measured_[0].cost_s;
+}
+
 void SketchPolicy::ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
                                       std::vector<Candidate>& candidates) {
-  std::erase_if(transferred_,
-                [&](const Individual& individual) { return known_.contains(individual.hash); });
-  FillRows(workers, transferred_, report_);
-  const double share = measured_.empty() ? parameters_.transferred_share_of_first_round
-                                         : parameters_.transferred_share;
+  std::vector<Individual> individuals;
+  std::vector<double> costs_s;
+  for (Transfer& transfer : transferred_) {
+    if (known_.contains(transfer.individual.hash)) continue;
+    individuals.push_back(std::move(transfer.individual));
+    costs_s.push_back(transfer.cost_s);
+  }
+  transferred_.clear();
+  FillRows(workers, individuals, report_);
+  const double share = own_results_ < kFewOwnResults ? parameters_.transferred_share_of_first_round
+                                                     : parameters_.transferred_share;
   const int most = static_cast<int>(std::floor(n * share + 0.5));
-  for (Individual& individual : transferred_) {
-    if (static_cast<int>(candidates.size()) >= most) {
+  for (size_t i = 0; i < individuals.size(); ++i) {
+    Individual& individual = individuals[i];
+    if (static_cast<int>(candidates.size()) >= most || !IsFasterThanOwn(costs_s[i])) {
       reserve_.push_back(std::move(individual));
     } else if (chosen.insert(individual.hash).second) {
       Accept(individual, 0, candidates);
     }
   }
-  transferred_.clear();
 }
 
 void SketchPolicy::Accept(const Individual& individual, int rank,
@@ -319,7 +342,8 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   for (const Individual& individual : reserve_) seen.insert(individual.hash);
   const int population =
       std::min(parameters_.sample_init_population, parameters_.evolutionary_search_population);
-  const int wanted = ranker == nullptr ? n : std::max(n, InProportion(parameters_, population, n));
+  const int wanted =
+      ranker == nullptr ? n : std::max(n, InProportion(parameters_, StatesOf(population), n));
   std::vector<Individual> drawn = Draw(wanted, parameters_.max_rejected_draws, workers, seen);
 
   const auto left = [&, all = n + candidates.size()] {

@@ -38,7 +38,8 @@ struct SketchPolicyOptions {
   Models models;  // each may be null; without a learned one nothing learns
   FeatureFn features;
   int min_own_results = 0;  // before the learned model ranks
-  int threads = 0;          // 0: one for each CPU
+  bool one_of_many = false;
+  int threads = 0;  // 0: one for each CPU
 };
 
 class SketchPolicy final : public Policy {
@@ -57,9 +58,14 @@ class SketchPolicy final : public Policy {
 
  private:
   using Hashes = std::unordered_set<uint64_t>;
+  struct Transfer {
+    Individual individual;
+    double cost_s = 0;  // there
+  };
 
   void Train();
   const costmodel::CostModel* Ranker() const;  // of this round
+  int StatesOf(int full) const;                // that a round of full size looks at now
   // Random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_rejected, const Workers& workers, Hashes& seen);
   // All that may be proposed, the best first; `drawn` are of this round.
@@ -78,7 +84,9 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> Neighbours(int n, const Workers& workers, const Hashes& chosen);
   // The schedule as one of this task; none: it can't be, or is known.
   std::optional<Individual> Transferred(const Observation& of_another) const;
-  // Those that wait, up to a share of n; the rest goes to what is ranked.
+  bool IsFasterThanOwn(double cost_s) const;
+  // Those that wait and are faster than the best measured one, up to a share of n; the rest goes to
+  // what is ranked.
   void ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
                           std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
@@ -97,7 +105,7 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> measured_;                    // valid ones, the fastest first
   std::unordered_map<uint64_t, int> measured_rows_;     // by RowsHash
   std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
-  std::vector<Individual> transferred_;                 // of other tasks, not proposed
+  std::vector<Transfer> transferred_;                   // of other tasks, not proposed
   Hashes suggested_;                                    // as the other tasks know them
   std::vector<costmodel::Sample> pending_;              // not given to the model yet
   int own_results_ = 0;                                 // that taught the model

@@ -20,8 +20,15 @@ constexpr uint32_t kLeastRound = 4;
 constexpr double kShareOfExpected = 2;
 // After the opening, so that many tasks gain early.
 constexpr uint32_t kSecondRound = 8;
+// The same of a task that is told what is fast for the same sums.
+constexpr uint32_t kFollowingRound = 6;
+constexpr double kFollowedSpeed = 1.1;  // what it is told of is faster than its own by this factor
+// The second round finds most of what there is to find: it counts as so many.
+constexpr int kRoundsInSecond = 3;
 // So many trials of an alternative tell how fast it is.
 constexpr uint32_t kTellingTrials = 8;
+// Who is far slower by its opening waits until the faster one has had so many trials: three rounds.
+constexpr uint32_t kRivalTrials = 24;
 // A task leaves its peers when it was tuned so many rounds more than the others and still is slow.
 constexpr int kRoundsAhead = 5;
 // Of tasks of about one size, one is at most this many times larger.
@@ -79,7 +86,8 @@ uint32_t TaskScheduler::RoundTrials(int task) const {
     return std::max(1u, std::min(*options_.opening_trials, options_.round_trials));
   if (!options_.first_round_trials) return std::max(1u, options_.round_trials);
   uint32_t first = *options_.first_round_trials;
-  if (options_.opening_trials && tasks_[task].begun == 1) first = std::min(first, kSecondRound);
+  if (options_.opening_trials && tasks_[task].begun == 1)
+    first = std::min(first, IsFollower(task) ? kFollowingRound : kSecondRound);
   const double each = expected_trials_ / (kShareOfExpected * num_tasks());
   if (each < first) first = std::min(first, std::max(kLeastRound, static_cast<uint32_t>(each)));
   const uint32_t known = std::max(first, tasks_[task].asked / kShareOfKnown);
@@ -204,13 +212,15 @@ double TaskScheduler::BestSpeed(std::span<const int> peers) const {
 double TaskScheduler::Backward(const TaskState& task) const {
   const int last = static_cast<int>(task.history_s.size()) - 1;
   const int before = last - options_.backward_window;
-  if (before < 0) return 0;
+  // What the first round of many trials has found says nothing of the next ones.
+  if (before < (options_.opening_trials ? 1 : 0)) return 0;
   return (task.history_s[last] - task.history_s[before]) / options_.backward_window;
 }
 
 double TaskScheduler::Forward(int task) const {
   const TaskState& state = tasks_[task];
-  const double optimist_s = state.best_s - state.best_s / std::max(1, state.begun);
+  const int more = options_.opening_trials && state.begun > 1 ? kRoundsInSecond - 1 : 0;
+  const double optimist_s = state.best_s - state.best_s / (std::max(1, state.begun) + more);
   double similar_s = options_.beta * kAlone;
   const std::vector<int> peers = Peers(task);
   const double speed = BestSpeed(peers);
@@ -264,8 +274,78 @@ bool TaskScheduler::IsHopeless(int task) const {
     return other.facts.alternative_of.has_value() && other.facts.sums == facts.sums &&
            (!options_.opening_trials || other.trials >= kTellingTrials) &&
            other.best_s < kNoResult_s && !other.history_s.empty() &&
-           other.best_s > kFarSlower * latencies_s_[other.group];
+           other.best_s > kFarSlower * RivalLatency(other);
   });
+}
+
+// Of the task's group, or of a task with the same sums as another way to do it: that is soon as
+// fast.
+double TaskScheduler::RivalLatency(const TaskState& task) const {
+  double latency_s = latencies_s_[task.group];
+  for (const TaskState& rival : tasks_) {
+    if (rival.group != task.group || &rival == &task || rival.facts.sums.empty()) continue;
+    for (const TaskState& alike : tasks_) {
+      if (alike.facts.sums == rival.facts.sums) latency_s = std::min(latency_s, alike.best_s);
+    }
+  }
+  return latency_s;
+}
+
+// Another alternative with the same sums was begun for it, and has not told enough yet.
+bool TaskScheduler::IsRepresented(int task) const {
+  const ScheduledTask& facts = tasks_[task].facts;
+  if (options_.strategy != TaskStrategy::kGradient || !options_.opening_trials) return false;
+  if (!facts.alternative_of.has_value() || facts.sums.empty()) return false;
+  for (int i = 0; i < num_tasks(); ++i) {
+    const TaskState& other = tasks_[i];
+    const bool is_alike = other.facts.alternative_of.has_value() && other.facts.sums == facts.sums;
+    if (i == task || !is_alike || other.begun == 0 || dead(i)) continue;
+    if (other.trials < kTellingTrials) return true;
+  }
+  return false;
+}
+
+// It has had its opening alone, and a task with the same sums is in its second round.
+bool TaskScheduler::WaitsForEqualSums(int task) const {
+  const TaskState& state = tasks_[task];
+  if (!options_.opening_trials || state.facts.sums.empty() || IsOpened(task)) return false;
+  for (int i = 0; i < num_tasks(); ++i) {
+    const TaskState& other = tasks_[i];
+    const bool is_in_second = other.begun > 1 && other.history_s.size() < 2;
+    if (i != task && other.facts.sums == state.facts.sums && is_in_second && !dead(i)) return true;
+  }
+  return false;
+}
+
+// A task with the same sums is faster, and was tuned.
+bool TaskScheduler::IsFollower(int task) const {
+  const TaskState& state = tasks_[task];
+  if (state.facts.sums.empty()) return false;
+  return std::ranges::any_of(tasks_, [&](const TaskState& other) {
+    return other.facts.sums == state.facts.sums && other.begun > 1 &&
+           kFollowedSpeed * other.best_s < state.best_s;
+  });
+}
+
+// By its opening alone.
+bool TaskScheduler::IsFarSlowerAtFirst(int task) const {
+  const TaskState& state = tasks_[task];
+  return options_.opening_trials.has_value() && state.begun == 1 && state.best_s < kNoResult_s &&
+         state.best_s > kFarSlower * RivalLatency(state);
+}
+
+bool TaskScheduler::IsRivalWellKnown(int task) const {
+  const int rival = fastest(task);
+  return tasks_[rival].trials >= kRivalTrials || dead(rival);
+}
+
+// One that is far slower by its opening alone, whose gradient may be 0.
+std::optional<int> TaskScheduler::DueInAnyCase() const {
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (dead(i) || Chain(i) <= 0 || !IsFarSlowerAtFirst(i) || IsHopeless(i)) continue;
+    if (IsRivalWellKnown(i) && !WaitsForEqualSums(i)) return i;
+  }
+  return std::nullopt;
 }
 
 // Has it had more than its opening round?
@@ -279,14 +359,14 @@ double TaskScheduler::EstimateOf(int task) const {
   return seconds * state.facts.weight;
 }
 
-// Alternatives come after all that are none.
+// Alternatives come after all that are none, and one stands for those with the same sums.
 std::optional<int> TaskScheduler::HeaviestUnopened() const {
   std::optional<int> heaviest;
   const auto rank = [&](int task) {
     return std::pair(!tasks_[task].facts.alternative_of.has_value(), EstimateOf(task));
   };
   for (int i = 0; i < num_tasks(); ++i) {
-    if (tasks_[i].begun > 0 || dead(i)) continue;
+    if (tasks_[i].begun > 0 || dead(i) || IsHopeless(i) || IsRepresented(i)) continue;
     if (!heaviest.has_value() || rank(i) > rank(*heaviest)) heaviest = i;
   }
   return heaviest;
@@ -299,7 +379,10 @@ std::optional<int> TaskScheduler::Next() {
     if (unopened.has_value()) return unopened;
   }
   for (int i = 0; i < num_tasks(); ++i) {
-    if (tasks_[i].begun == 0 && !dead(i) && !IsHopeless(i)) return i;
+    if (tasks_[i].begun == 0 && !dead(i) && !IsHopeless(i) && !IsRepresented(i)) return i;
+  }
+  if (options_.strategy == TaskStrategy::kGradient) {
+    if (const std::optional<int> due = DueInAnyCase()) return due;
   }
   return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
 }
@@ -318,7 +401,10 @@ std::optional<int> TaskScheduler::ByGradient() {
   for (int i = 0; i < num_tasks(); ++i) {
     // What can't improve the objective is left alone, however much it may improve.
     if (dead(i) || Chain(i) <= 0) continue;
-    const bool waits = Awaited(tasks_[i]) || (!IsOpened(i) && IsHopeless(i));
+    const bool is_alternative = tasks_[i].facts.alternative_of.has_value();
+    const bool waits = Awaited(tasks_[i]) || WaitsForEqualSums(i) || IsRepresented(i) ||
+                       (!IsOpened(i) && IsHopeless(i)) ||
+                       (is_alternative && IsFarSlowerAtFirst(i) && !IsRivalWellKnown(i));
     (waits ? awaited : alive).push_back(i);
   }
   if (alive.empty()) alive = std::move(awaited);

@@ -34,7 +34,18 @@
 //
 // Opening. With opening_trials each task has a round of so few first, the heaviest by estimates
 // first, and alternatives after all others: so all have a measured schedule before any is tuned,
-// and what a small budget does not reach is what matters least. From then on the gradient decides.
+// and what a small budget does not reach is what matters least. From then on the gradient decides,
+// but for these, as one trial says little and trials are few:
+//
+//   * Of tasks with the same sums one has its second round first. The others wait for it, are told
+//     what it has found, and have a smaller one.
+//   * The second round finds most of what there is to find, so it counts as three (t). Light tasks
+//     have theirs before heavy ones have many.
+//   * Of alternatives with the same sums one is opened. The others wait until eight trials of it
+//     say whether they are hopeless.
+//   * An alternative that is far slower than its rival by its opening alone, or than tasks with the
+//     same sums as that, waits until the rival has had some rounds. Then it has a second round in
+//     any case, and so has who is far slower than its alternative.
 //
 // A group without a result has the latency 1e10 s, so it comes first, until it is dead; only while
 // its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
@@ -183,6 +194,13 @@ class TaskScheduler {
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
   bool IsHopeless(int task) const;
+  bool IsRepresented(int task) const;
+  bool WaitsForEqualSums(int task) const;
+  double RivalLatency(const TaskState& task) const;
+  bool IsFollower(int task) const;
+  bool IsFarSlowerAtFirst(int task) const;
+  bool IsRivalWellKnown(int task) const;
+  std::optional<int> DueInAnyCase() const;
   bool IsOpened(int task) const;
   std::optional<int> HeaviestUnopened() const;
   double EstimateOf(int task) const;  // weighted

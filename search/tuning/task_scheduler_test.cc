@@ -52,22 +52,105 @@ TEST(TaskScheduler, AllTasksAreOpenedTheHeaviestFirstAndAlternativesLast) {
   EXPECT_EQ(s.RoundTrials(0), 16u);
 }
 
-// More than one trial of it has to tell.
+const TaskSchedulerOptions kOpened = {.first_round_trials = 16, .opening_trials = 1};
+
+// A round of the scheduler's choice, whose trials all cost what `cost_s` says of the task.
+int NextRound(TaskScheduler& s, const std::function<double(int)>& cost_s) {
+  const int task = *s.Next();
+  const uint32_t trials = s.RoundTrials(task);
+  s.BeginRound(task);
+  for (uint32_t i = 0; i < trials; ++i) s.AddResult(task, cost_s(task));
+  s.EndRound(task);
+  return task;
+}
+
+// Tasks 0 and 2 sum up the same, and so do their alternatives, 1 and 3.
+const std::vector<ScheduledTask> kTwoWithAlternatives = {{.sums = "a"},
+                                                         {.sums = "b", .alternative_of = 0},
+                                                         {.sums = "a"},
+                                                         {.sums = "b", .alternative_of = 2}};
+
+// More than one trial of it has to tell; it stands for the other one.
 TEST(TaskScheduler, AnAlternativeIsHopelessAfterMoreThanItsOpening) {
-  TaskScheduler s = Make({{.sums = "a"},
-                          {.sums = "b", .alternative_of = 0},
-                          {.sums = "a"},
-                          {.sums = "b", .alternative_of = 2}},
-                         {.round_trials = 8, .first_round_trials = 8, .opening_trials = 1});
-  for (int i = 0; i < 4; ++i) Rounds(s, *s.Next(), {i < 2 ? 1e-3 : 1.5e-3});
-  s.BeginRound(1);
-  for (int i = 0; i < 8; ++i) s.AddResult(1, 1.5e-3);
-  s.EndRound(1);
-  for (int i = 0; i < 20; ++i) {
-    const int next = *s.Next();
-    EXPECT_NE(next, 3);
-    Rounds(s, next, {next % 2 == 1 ? 1.5e-3 : 1e-3});
+  TaskScheduler s = Make(kTwoWithAlternatives, kOpened);
+  for (int i = 0; i < 40; ++i)
+    EXPECT_NE(NextRound(s, [](int task) { return task % 2 == 1 ? 1.5e-3 : 1e-3; }), 3);
+  EXPECT_GT(s.trials(1), 8u) << "it had more than its opening";
+}
+
+TEST(TaskScheduler, AnAlternativeThatStoodForAnotherAndIsNearLetsItBegin) {
+  TaskScheduler s = Make(kTwoWithAlternatives, kOpened);
+  int rounds = 0;
+  while (s.rounds(3) == 0 && ++rounds < 40)
+    NextRound(s, [](int task) { return task % 2 == 1 ? 1.1e-3 : 1e-3; });
+  EXPECT_GE(s.trials(1), 8u);
+  EXPECT_EQ(s.rounds(3), 1);
+}
+
+// One trial says little: it has a second round, but the faster one has some before.
+TEST(TaskScheduler, WhoIsFarSlowerByItsOpeningHasASecondRoundLater) {
+  for (const double slower : {1.5, 3.0, 100.0}) {
+    SCOPED_TRACE(slower);
+    TaskScheduler s = Make({{}, {.alternative_of = 0}}, kOpened);
+    const auto cost_s = [&](int task) { return task == 1 ? slower * 1e-3 : 1e-3; };
+    EXPECT_EQ(NextRound(s, cost_s), 0);
+    EXPECT_EQ(NextRound(s, cost_s), 1);
+    while (s.trials(0) < 24) ASSERT_EQ(NextRound(s, cost_s), 0);
+    EXPECT_EQ(NextRound(s, cost_s), 1);
+    EXPECT_EQ(s.trials(1), 9u);
   }
+  // So has one whose alternative is the faster one.
+  TaskScheduler s = Make({{}, {.alternative_of = 0}}, kOpened);
+  for (int i = 0; i < 8; ++i) NextRound(s, [](int task) { return task == 0 ? 0.1 : 1e-3; });
+  EXPECT_EQ(s.rounds(0), 2);
+}
+
+// What its rival's twin has reached says that it is far slower.
+TEST(TaskScheduler, AnAlternativeIsComparedWithAllThatSumUpAsItsRivalDoes) {
+  TaskScheduler s = Make(kTwoWithAlternatives, kOpened);
+  const auto cost_s = [&](int task) {
+    if (task % 2 == 1) return 4e-3;
+    return s.rounds(task) > 1 ? 1e-3 : 5e-3;  // tuning helps these a lot
+  };
+  std::vector<int> order;
+  for (int i = 0; i < 6; ++i) order.push_back(NextRound(s, cost_s));
+  EXPECT_EQ(std::vector<int>(order.begin(), order.begin() + 3), (std::vector<int>{0, 2, 1}));
+  EXPECT_EQ(s.rounds(1), 1) << "task 0 or 2 was tuned first and showed what is possible";
+  EXPECT_EQ(s.rounds(3), 0);
+}
+
+// The first one of equal sums teaches the others, which have smaller rounds.
+TEST(TaskScheduler, OfEqualSumsOneIsTunedFirst) {
+  TaskScheduler s = Make({{.weight = 2, .sums = "a"}, {.sums = "a"}, {}}, kOpened);
+  for (int i = 0; i < 3; ++i) NextRound(s, [](int) { return 5e-3; });
+  ASSERT_EQ(s.Next(), 0);
+  EXPECT_EQ(s.RoundTrials(0), 8u);
+  s.BeginRound(0);
+  EXPECT_EQ(s.Next(), 2) << "task 1 waits for what task 0 finds";
+  for (int i = 0; i < 8; ++i) s.AddResult(0, 1e-3);
+  s.EndRound(0);
+  EXPECT_EQ(s.Next(), 1);
+  EXPECT_EQ(s.RoundTrials(1), 6u);
+}
+
+// A light task has its second round before a heavy one has many: t is 1 and 4, so 3 against 11 / 4.
+TEST(TaskScheduler, TheSecondRoundCountsAsThree) {
+  TaskScheduler s = Make({{}, {}}, kOpened);
+  const auto cost_s = [](int task) { return task == 0 ? 11e-3 : 3e-3; };
+  EXPECT_EQ(NextRound(s, cost_s), 0);
+  EXPECT_EQ(NextRound(s, cost_s), 1);
+  EXPECT_EQ(NextRound(s, cost_s), 0);
+  EXPECT_NEAR(s.GradientOf(0).forward, -11e-3 / 4, 1e-12);
+  EXPECT_EQ(NextRound(s, cost_s), 1);
+}
+
+// From the opening on a task becomes four times faster at once, and no faster after that.
+TEST(TaskScheduler, WhatTheOpeningGaveWayToIsNoTrend) {
+  TaskScheduler s = Make({{}, {}}, kOpened);
+  Rounds(s, 0, {40e-3, 10e-3, 10e-3, 10e-3});
+  EXPECT_EQ(s.GradientOf(0).backward, 0);
+  Rounds(s, 0, {7e-3});
+  EXPECT_NEAR(s.GradientOf(0).backward, -1e-3, 1e-12);
 }
 
 TEST(TaskScheduler, TheObjectiveIsEstimatedInProportionToWhatIsMeasured) {
