@@ -116,6 +116,7 @@ StatusOr<Choice> HistoryBest::OrHeuristic(const Task& task, const store::Record&
 StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
   const std::string key = dag::WorkloadKey(*task.dag);
   KILN_ASSIGN_OR_RETURN(const auto related, records_.WithHash(WorkloadHash(key)));
+  const bool has_rival = options_.heuristic_seed.has_value() && task.target.kind->runs_programs;
   Choice best;
   double least_s = 0;
   for (const KnownComputation& computation : related) {
@@ -126,7 +127,7 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
       const double cost_s = store::Cost(record) * *distance;
       if (!IsOfKind(record, task) || cost_s <= 0) continue;
       if (handwritten::IsKernelPoint(record.steps)) continue;  // no schedule
-      if (options_.heuristic_seed.has_value() && !IsWorthReusing(record)) continue;
+      if (has_rival && !IsWorthReusing(record)) continue;
       if (best.source != ChoiceSource::kNone && cost_s >= least_s) continue;
       least_s = cost_s;
       best = ChoiceOf(record);
