@@ -18,6 +18,7 @@
 #include "scheduler/jobs.h"
 #include "scheduler/service.h"
 #include "scheduler/tracker_check.h"
+#include "scheduler/workers_view.h"
 #include "store/sqlite_store.h"
 
 namespace kiln::scheduler {
@@ -69,6 +70,7 @@ WorkerList WorkersOf(const std::string& tracker, const Secret& secret) {
   return [tracker, secret]() -> StatusOr<v1::ListReply> {
     const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, secret));
     grpc::ClientContext context;
+    context.AddMetadata(kAskedBySchedulerKey, "");
     context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
     v1::ListReply reply;
     const grpc::Status status = stub->List(&context, {}, &reply);
@@ -105,7 +107,8 @@ Status Serve(const Flags& flags) {
                            {.door = door, .list_workers = WorkersOf(flags.tracker, secret)});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
-  server_options.services = {&service};
+  WorkersView workers(door, WorkersOf(flags.tracker, secret));
+  server_options.services = {&service, &workers};
   server_options.check_caller = door.CheckOfCallers();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));

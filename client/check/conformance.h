@@ -14,7 +14,7 @@
 namespace kiln::client {
 
 struct ConformanceFlags {
-  std::string target = "cuda";
+  std::string target;
   // Or "matrix-units", "large"; "special-values" is another command: special_values.h.
   std::string set = "usual";
   std::string only;  // workloads whose description has this

@@ -27,6 +27,7 @@
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/meaning.h"
+#include "compiler/target/recorded.h"
 #include "compiler/target/target.h"
 #include "rpc/hardware_message.h"
 #include "store/autotvm_log.h"
@@ -57,7 +58,9 @@ StatusOr<Asked> AskedOfRecord(const v1::Record& record, const Subject& subject, 
   KILN_RETURN_IF_ERROR(CheckHasSchedules(record));
   Asked asked;
   KILN_ASSIGN_OR_RETURN(asked.dag, DagOfRecord(record, subject, archive));
-  KILN_ASSIGN_OR_RETURN(asked.target, target::ParseTarget(record.target()));
+  KILN_ASSIGN_OR_RETURN(target::RecordedTarget recorded,
+                        target::ParseRecordedTarget(record.target()));
+  asked.target = std::move(recorded.target);
   asked.name = NameOf(record, names);
   return asked;
 }
@@ -66,8 +69,8 @@ StatusOr<Asked> AskedOf(const SubjectFlags& flags, const Session& session, Archi
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   if (workload.has_value()) {
     Asked asked;
-    KILN_ASSIGN_OR_RETURN(asked.target,
-                          CompilationTarget(flags.target.empty() ? "llvm" : flags.target, session));
+    KILN_ASSIGN_OR_RETURN(const std::string target, TargetOrDefault(flags.target, session));
+    KILN_ASSIGN_OR_RETURN(asked.target, CompilationTarget(target, session));
     asked.dag = workload->dag;
     asked.name = OneLine(workload->description);
     return asked;

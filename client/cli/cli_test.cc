@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/file.h"
+#include "base/shell_word.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {
@@ -161,8 +162,8 @@ TEST_F(CliTest, NoTrialsShowWhatWouldBeTuned) {
   EXPECT_THAT(json, AllOf(HasSubstr("\"flop_count\":524288"), HasSubstr("\"weight\":1,"),
                           HasSubstr("\"argument_bytes\":49152"), HasSubstr("\"sketches\":")));
   EXPECT_FALSE(FileExists(db));
-  EXPECT_THAT(KilnPrints({"submit", "matmul", "--args", "64,64,64", "--trials", "0", "--scheduler",
-                          "127.0.0.1:1"}),
+  EXPECT_THAT(KilnPrints({"submit", "matmul", "--args", "64,64,64", "--trials", "0", "--target",
+                          "llvm", "--scheduler", "127.0.0.1:1"}),
               HasSubstr("nothing is tuned"));
 }
 
@@ -455,6 +456,37 @@ TEST_F(CliTest, UnreachableServices) {
   EXPECT_THAT(Refused({"submit", "matmul", "--args", "8,8,8"}), HasSubstr("needs a scheduler"));
 }
 
+// What the default is, is a matter of the machine; that it is said, and is one for all, is not.
+TEST_F(CliTest, TheTargetThatNobodySaysIsSaidFirst) {
+  const std::vector<Words> commands = {
+      {"tune", "matmul", "--args", "8,8,8", "--trials", "0"},
+      {"tasks", "network:squeezenet_v1.1"},
+      {"schedule", "matmul", "--args", "8,8,8"},
+      {"templates", "dense"},
+      {"show", "matmul", "--args", "8,8,8", "--sketches"},
+      {"compile", "matmul", "--args", "8,8,8", "--db", folder_.Join("none.db"), "-o",
+       folder_.Join("a.kiln")},
+  };
+  const std::string first = FirstLine(RunKiln(commands[0]).error);
+  EXPECT_THAT(first, MatchesRegex("kiln: target (llvm|cuda), since this machine has .*; "
+                                  "--target says otherwise"));
+  for (Words words : commands) {
+    EXPECT_EQ(FirstLine(RunKiln(words).error), first) << words[0];
+    words.insert(words.end(), {"--target", "llvm"});
+    EXPECT_THAT(RunKiln(words).error, Not(HasSubstr("since"))) << words[0];
+  }
+}
+
+// The text of a schedule is the same on all targets.
+TEST_F(CliTest, WhatNeedsNoTargetAsksForNone) {
+  const Words words = {"show", "--op", "matmul", "--args", "8,8,8", "--steps", "none", "--as"};
+  for (const char* form : {"dag", "steps", "schedule", "loops"}) {
+    Words all = words;
+    all.insert(all.end(), {form, "--scheduler", "127.0.0.1:1"});
+    EXPECT_EQ(RunKiln(all).error, "") << form;
+  }
+}
+
 TEST_F(CliTest, DatabasesThatAreNone) {
   const std::string text = File("text.db", "This is no database, but long enough to be one.\n");
   EXPECT_THAT(Refused({"jobs", "--db", text}), HasSubstr("text.db"));
@@ -480,7 +512,8 @@ TEST_F(CliTest, TemplatesAreListedPrintedAndMeasuredOut) {
   EXPECT_THAT(KilnPrints({"templates"}), HasSubstr("conv2d_nchw_direct"));
   EXPECT_THAT(KilnPrints({"templates", "dense", "--target", "llvm"}),
               HasSubstr("template dense for cpu\n"));
-  const Words tutorial = {"templates", "conv2d_nchw_direct", "--args", "1,7,7,512,512,3,3,1,1"};
+  const Words tutorial = {
+      "templates", "conv2d_nchw_direct", "--args", "1,7,7,512,512,3,3,1,1", "--target", "cuda"};
   EXPECT_EQ(KilnPrints(tutorial),
             "ConfigSpace (len=10454400, space_map=\n"
             "   0 tile_f: Split(policy=factors, product=512, num_outputs=4) len=220\n"
@@ -499,7 +532,7 @@ TEST_F(CliTest, TemplatesAreListedPrintedAndMeasuredOut) {
   EXPECT_EQ(config["entity"].size(), 8u);
   EXPECT_EQ(config["entity"][0][0], "tile_f");
   EXPECT_THAT(config["steps"].get<std::string>(), HasSubstr("\"CHW\""));
-  point[5] = "10454400";
+  point[7] = "10454400";
   EXPECT_THAT(Refused(point), HasSubstr("expected an index from 0 to 10454399"));
 }
 
@@ -511,7 +544,7 @@ TEST_F(CliTest, TemplatesOfUsers) {
               HasSubstr("ConfigSpace (len=4, space_map=\n   0 t: Split("));
   EXPECT_THAT(Refused({"templates", right, "--args", "8,8,8", "--target", "llvm"}),
               HasSubstr("give the operator"));
-  EXPECT_THAT(Refused({"templates", right, "matmul", "--args", "8,8,8"}),
+  EXPECT_THAT(Refused({"templates", right, "matmul", "--args", "8,8,8", "--target", "cuda"}),
               HasSubstr("template mine is for a CPU, the target is a GPU"));
   const std::string wrong = File("wrong.tmpl", head + "unrol(i)\n");
   EXPECT_THAT(Refused({"templates", wrong, "--target", "llvm"}),

@@ -39,8 +39,9 @@ struct JobFlags {
   std::string schedule_template;              // a name or a file (template_source.h); "": none
   std::vector<std::string> model_parameters;  // of the cost model: "full_growth=0.2"
   std::string kernel_space;  // of a kernel (kernel_source.h), whose source is the operator
-  std::string target = "llvm";
-  std::string device;  // to measure on; "": any
+  std::string target;
+  std::string target_note;  // that the user has not said it (compilation_target.h); "": he has
+  std::string device;       // to measure on; "": any
   std::string name;
   int32_t priority = 0;
   v1::TuneOptions options;
@@ -64,7 +65,7 @@ StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const Foll
                        const Session& session, StopSignal& stop);
 // A job whose results the scheduler fits the analytic model's constants of its device to.
 struct CalibrateFlags {
-  std::string target = "cuda";
+  std::string target;
   std::string device;  // to measure on; "": any
   uint32_t trials = 390;
   uint64_t seed = 1;
@@ -162,16 +163,16 @@ Status ListPinnedCommand(const Session& session);
 Status OpsCommand(const std::string& name, bool json);
 Status CheckCommand(const WorkloadArguments& arguments, bool json);
 struct TemplatesFlags {
-  std::string what;             // a name or a file (template_source.h); "": list them
-  WorkloadArguments arguments;  // its operator; of a shipped template the one that it is for
-  std::string target = "cuda";
+  std::string what;               // a name or a file (template_source.h); "": list them
+  WorkloadArguments arguments;    // its operator; of a shipped template the one that it is for
+  std::string target;             // "": the default (compilation_target.h), here and below
   std::optional<int64_t> config;  // instead of the space: this point of it
   std::string space;  // of a kernel: the file that describes its parameters (kernel_source.h)
 };
-Status TemplatesCommand(const TemplatesFlags& flags, bool json);
+Status TemplatesCommand(const TemplatesFlags& flags, const Session& session);
 struct TasksFlags {
   NetworkArguments network;
-  std::string target = "cuda";
+  std::string target;
   std::string variants = "all";
   std::string layout_rewrite;  // ParseLayoutRewrite
   bool include_simple = false;
@@ -186,7 +187,7 @@ struct CompileFlags {
   WorkloadArguments arguments;  // of an operator
   std::optional<int> task;      // of a job
   std::string output = "net.kiln";
-  std::string target;  // "": cuda; of a record its own
+  std::string target;  // "": the default; of a record its own
   std::string device;  // the model that it is for, for people; "": that of the records
   std::string variants = "all";
   std::string layout_rewrite;  // of a network: ParseLayoutRewrite
@@ -198,7 +199,7 @@ Status CompileCommand(const CompileFlags& flags, const Session& session);
 // A schedule from the declaration alone.
 struct ScheduleFlags {
   WorkloadArguments arguments;
-  std::string target = "llvm";
+  std::string target;
   std::string form = "schedule";  // as those of kiln show
   std::string output;             // a file that runs, as kiln compile writes it; "": none
   uint64_t seed = 1;
@@ -231,7 +232,7 @@ struct BenchFlags {
 };
 Status BenchCommand(const BenchFlags& flags, bool json);
 // What there is to tune in a network.
-Status TasksCommand(const TasksFlags& flags, bool json);
+Status TasksCommand(const TasksFlags& flags, const Session& session);
 Status DoctorCommand(const Session& session);
 Status VersionCommand(bool json);
 

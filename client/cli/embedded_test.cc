@@ -30,6 +30,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
@@ -620,6 +621,38 @@ TEST_F(SecretFarmTest, DoctorLooksAtTheScheduler) {
   EXPECT_THAT(doctor({}), AllOf(HasSubstr("BAD  scheduler"), HasSubstr("asks for the secret")));
   EXPECT_THAT(RunKiln({"doctor", "--scheduler", "127.0.0.1:1"}).output,
               HasSubstr("BAD  scheduler  cannot reach a scheduler at 127.0.0.1:1"));
+}
+
+TEST_F(FarmTest, TheTargetThatNobodySaysIsThatOfTheWorkers) {
+  const auto await_runners = [&](int count) {
+    for (int looks = 0; looks < 300; ++looks) {
+      int runners = 0;
+      for (const Json& worker : JsonLines(KilnPrints({"workers", "--tracker", tracker_, "--json"})))
+        runners += worker.dump().find("RUNNER") != std::string::npos ? 1 : 0;
+      if (runners >= count) return;
+      absl::SleepFor(absl::Milliseconds(100));
+    }
+    FAIL() << count << " runners were expected";
+  };
+  const Words tune = {"tune", "matmul",  "--args",      "8,8,8",   "--trials",
+                      "3",    "--quiet", "--scheduler", scheduler_};
+  await_runners(1);
+  EXPECT_THAT(RunKiln(tune).error, StartsWith("kiln: target null, since the scheduler has "));
+  Start("runner", {"--tracker", tracker_, "--device", "cpu"});
+  await_runners(2);
+  const RunResult asked = RunKiln(tune);
+  EXPECT_EQ(asked.exit.code, 1);
+  EXPECT_THAT(asked.error,
+              AllOf(HasSubstr("devices of several kinds"), HasSubstr("\n  --target llvm  "),
+                    HasSubstr("\n  --target null  ")));
+  // The records of a farm are found for a target that leaves the processor open.
+  const Words product = {"matmul", "--args", "64,64,64", "--target", "llvm"};
+  Words words = {"tune", "--trials", "2", "--quiet"};
+  words.insert(words.begin() + 1, product.begin(), product.end());
+  Kiln(words);
+  words = {"compile", "-o", folder_.Join("product.kiln")};
+  words.insert(words.begin() + 1, product.begin(), product.end());
+  EXPECT_THAT(Kiln(words), AllOf(HasSubstr("1 kernel"), Not(HasSubstr("another target"))));
 }
 
 TEST_F(FarmTest, AJobIsSubmittedWatchedAndReadThroughTheScheduler) {

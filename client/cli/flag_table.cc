@@ -23,7 +23,7 @@ CLI::App* FlagTable::Add(CLI::App& parent, const std::string& name, const std::s
   return command;
 }
 
-void FlagTable::AddPlace(CLI::App& command) {
+void FlagTable::AddSchedulerAddress(CLI::App& command) {
   command
       .add_option_function<std::string>(
           "--scheduler",
@@ -33,6 +33,16 @@ void FlagTable::AddPlace(CLI::App& command) {
           },
           "HOST:PORT of the scheduler to use")
       ->type_name("HOST:PORT");
+}
+
+void FlagTable::AddScheduler(CLI::App& command) {
+  AddSchedulerAddress(command);
+  AddSecret(command);
+  AddJson(command);
+}
+
+void FlagTable::AddPlace(CLI::App& command) {
+  AddSchedulerAddress(command);
   command
       .add_option_function<std::string>(
           "--db",

@@ -38,7 +38,8 @@ class FlagTable {
 
   // `run` is what RunNamed does if this command is named. The parent owns what is returned.
   CLI::App* Add(CLI::App& parent, const std::string& name, const std::string& what, Run run);
-  void AddPlace(CLI::App& command);  // --scheduler, --db, --secret-file and --json
+  void AddPlace(CLI::App& command);      // --scheduler, --db, --secret-file and --json
+  void AddScheduler(CLI::App& command);  // the same without --db: it reads no records
   void AddSecret(CLI::App& command);
   void AddJson(CLI::App& command);
 
@@ -49,6 +50,7 @@ class FlagTable {
   StatusOr<int> RunNamed();
 
  private:
+  void AddSchedulerAddress(CLI::App& command);
   void ReadEnvironment();
 
   Session session_;

@@ -4,6 +4,7 @@
 
 #include "base/grpc_server.h"
 #include "base/usage.h"
+#include "client/cli/compilation_target.h"
 #include "client/cli/flag_table.h"
 #include "client/view/format.h"
 
@@ -57,9 +58,16 @@ void JobFlagTable::AddCluster(CLI::App& tune) {
 StatusOr<int> JobFlagTable::RunTune() const {
   StopSignal stop;  // before any thread
   InitGrpc();
-  JobFlags job = options_.Job();
+  const Session& session = flag_table_.session();
+  ChosenTarget target{options_.Target(), ""};
+  // A job that goes on has its own.
+  if (resume_.empty()) {
+    KILN_ASSIGN_OR_RETURN(target, ChooseTarget(target.text, session));
+  }
+  JobFlags job = options_.Job(target.text);
+  job.target_note = target.note;
   job.follow = follow_;
-  return Tune(job, cluster_, resume_, flag_table_.session(), stop);
+  return Tune(job, cluster_, resume_, session, stop);
 }
 
 // What, for what, how long, and where the records go.
@@ -85,10 +93,22 @@ void JobFlagTable::AddTune(CLI::App& app) {
   MarkMostUsed(*tune, "--db");
 }
 
+Status JobFlagTable::RunSubmit() const {
+  const Session& session = flag_table_.session();
+  if (session.scheduler.empty()) {
+    return InvalidArgument(
+        "submit needs a scheduler: give --scheduler HOST:PORT or set KILN_SCHEDULER; `kiln tune` "
+        "works without one");
+  }
+  KILN_ASSIGN_OR_RETURN(const ChosenTarget target, ChooseTarget(options_.Target(), session));
+  JobFlags job = options_.Job(target.text);
+  job.target_note = target.note;
+  return SubmitCommand(job, session);
+}
+
 void JobFlagTable::AddSubmit(CLI::App& app) {
-  CLI::App* submit = flag_table_.Add(
-      app, "submit", "hand a job to a scheduler and print its id",
-      Plain([this] { return SubmitCommand(options_.Job(), flag_table_.session()); }));
+  CLI::App* submit = flag_table_.Add(app, "submit", "hand a job to a scheduler and print its id",
+                                     Plain([this] { return RunSubmit(); }));
   options_.AddTo(*submit);
   flag_table_.AddPlace(*submit);
   MarkMostUsed(*submit, "--scheduler");
@@ -100,6 +120,7 @@ StatusOr<int> JobFlagTable::RunCalibrate() const {
   StopSignal stop;  // before any thread
   InitGrpc();
   CalibrateFlags flags = calibrate_;
+  KILN_ASSIGN_OR_RETURN(flags.target, TargetOrDefault(flags.target, flag_table_.session()));
   flags.follow = follow_;
   return CalibrateCommand(flags, cluster_, flag_table_.session(), stop);
 }
@@ -109,8 +130,8 @@ void JobFlagTable::AddCalibrate(CLI::App& app) {
       flag_table_.Add(app, "calibrate",
                       "measure a device for a minute or two and fit the analytic cost model to it",
                       [this] { return RunCalibrate(); });
-  calibrate->add_option("--target", calibrate_.target, "of the device: cuda or llvm")
-      ->capture_default_str();
+  calibrate->add_option("--target", calibrate_.target,
+                        "of the device: cuda or llvm [as for kiln tune]");
   calibrate->add_option("--device", calibrate_.device,
                         "which of several devices, as for kiln tune [any]");
   calibrate->add_option("--trials", calibrate_.trials, "candidates to measure and fit to")

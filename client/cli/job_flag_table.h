@@ -32,6 +32,7 @@ class JobFlagTable {
   static void MarkMostUsed(CLI::App& command, const char* place);
 
   StatusOr<int> RunTune() const;
+  Status RunSubmit() const;
   StatusOr<int> RunCalibrate() const;
   StatusOr<int> RunWatch() const;
   Status RunJobs() const;

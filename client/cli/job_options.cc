@@ -151,12 +151,11 @@ void JobOptions::AddTasks(CLI::App& command) {
   command.add_option("--weights", job_.weights, "uses of each task in the network [1,1,...]")
       ->delimiter(',')
       ->type_name("N,N,...");
-  target_given_.push_back(
-      command
-          .add_option("--target", job_.target,
-                      "llvm, llvm -mcpu=..., cuda, or null (measures nothing); of "
-                      "a kernel *.cu cuda")
-          ->capture_default_str());
+  job_.target.clear();
+  target_given_.push_back(command.add_option(
+      "--target", job_.target,
+      "llvm, llvm -mcpu=..., cuda, or null (measures nothing) [what the scheduler's devices are; "
+      "without one the GPU of this machine, or its CPU; of a kernel *.cu cuda, *.c llvm]"));
   AddMath(command, job_.target);
   command.add_option("--device", job_.device,
                      "which of several devices: a name (H200), a UUID (GPU-1f0c...), any other key "
@@ -287,13 +286,17 @@ std::string JobOptions::Policy() const {
   return policy_;
 }
 
-JobFlags JobOptions::Job() const {
+std::string JobOptions::Target() const {
+  const bool default_target = std::ranges::all_of(
+      target_given_, [](const CLI::Option* option) { return option->count() == 0; });
+  return TargetOfKernel(ops_.empty() ? "" : ops_[0], job_.target, default_target);
+}
+
+JobFlags JobOptions::Job(const std::string& target_text) const {
   JobFlags job = job_;
   if (!ops_.empty()) job.arguments.op = ops_[0];
   for (size_t i = 1; i < ops_.size(); ++i) job.more.push_back(ops_[i]);
-  const bool default_target = std::ranges::all_of(
-      target_given_, [](const CLI::Option* option) { return option->count() == 0; });
-  job.target = TargetOfKernel(job.arguments.op, job.target, default_target);
+  job.target = target_text;
   job.faults = measuring_.faults();
   v1::TuneOptions& options = job.options;
   SetLimits(options);

@@ -53,8 +53,11 @@ class JobOptions {
   void AddSeed(CLI::App& command);
   void AddMeasuring(CLI::App& command) { measuring_.AddTo(command); }
 
-  // As the flags say; to be called after the parse.
-  JobFlags Job() const;
+  // To be called after the parse. The target: as the flags say, or the kernel's own; "": neither
+  // says one.
+  std::string Target() const;
+  // As the flags say, for the target.
+  JobFlags Job(const std::string& target) const;
 
  private:
   void AddTasks(CLI::App& command);

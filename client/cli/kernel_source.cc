@@ -83,8 +83,8 @@ StatusOr<KernelSource> LoadKernelSource(const std::string& source, const std::st
 
 std::string TargetOfKernel(const std::string& source, const std::string& given, bool is_default) {
   const auto language = handwritten::LanguageOfFile(source);
-  const bool cuda = language.ok() && *language == handwritten::Language::kCuda;
-  return is_default && cuda ? "cuda" : given;
+  if (!is_default || !language.ok()) return given;
+  return *language == handwritten::Language::kCuda ? "cuda" : "llvm";
 }
 
 }  // namespace kiln::client

@@ -31,6 +31,7 @@
 #include "compiler/dag/workload_id.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/target/meaning.h"
+#include "compiler/target/recorded.h"
 #include "compiler/target/target.h"
 #include "rpc/hardware_message.h"
 #include "store/record.h"
@@ -265,12 +266,12 @@ class LogMeasurer {
     const StatusOr<NamedComputation> workload = WorkloadOf(item);
     row.workload = workload.ok() ? workload->description : line.workload_key;
     if (!workload.ok()) return Failed(row, std::string(Message(workload.status())));
-    const auto logged = target::ParseTarget(line.target);
+    const auto logged = target::ParseRecordedTarget(line.target);
     KILN_ASSIGN_OR_RETURN(const auto device, target::ParseTarget(trials_.runner().target()));
     if (!logged.ok()) return Failed(row, std::string(Message(logged.status())));
-    if (logged->kind != device.kind) {
-      return Failed(row, fmt::format("recorded for {}, this device is {}", logged->kind->name,
-                                     device.kind->name));
+    if (logged->target.kind != device.kind) {
+      return Failed(row, fmt::format("recorded for {}, this device is {}",
+                                     logged->target.kind->name, device.kind->name));
     }
     DirectTrial trial;
     // A key that was bound to another computation, for one.
@@ -336,8 +337,11 @@ StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& ses
   }
   KILN_ASSIGN_OR_RETURN(WorkloadsByKey bound, BoundWorkloads(flags, session));
   const std::string& first_target = items[0].line.target;
+  const auto first = target::ParseRecordedTarget(first_target);
   KILN_ASSIGN_OR_RETURN(const std::string device,
-                        DeviceOfTarget(flags.target.empty() ? first_target : flags.target));
+                        DeviceOfTarget(!flags.target.empty() ? flags.target
+                                       : first.ok()          ? target::PrintTarget(first->target)
+                                                             : first_target));
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-measure"));
   LocalCluster::Options options;
   options.db = folder.Join("measure.db");

@@ -44,9 +44,10 @@ StatusOr<Subjected> SubjectOf(const PredictFlags& flags, const costmodel::ModelI
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags.subject));
   Subjected subject;
   if (given && workload.has_value()) {
-    const std::string target = !flags.subject.target.empty() ? flags.subject.target
-                               : info.tasks.empty()          ? "llvm"
-                                                             : info.tasks[0].target;
+    const bool learned = flags.subject.target.empty() && !info.tasks.empty();
+    KILN_ASSIGN_OR_RETURN(
+        const std::string target,
+        TargetOrDefault(learned ? info.tasks[0].target : flags.subject.target, session));
     KILN_ASSIGN_OR_RETURN(const target::Target completed, CompilationTarget(target, session));
     subject.program.set_dag(dag::PrintDag(*workload->dag));
     subject.program.set_target(target::PrintTarget(completed));

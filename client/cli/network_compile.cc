@@ -121,8 +121,8 @@ StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session&
   // Without records all schedules are chosen without measuring.
   auto archive = session.OpenArchive();
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
-  KILN_ASSIGN_OR_RETURN(options.programs.target,
-                        CompilationTarget(flags.target.empty() ? "cuda" : flags.target, session));
+  KILN_ASSIGN_OR_RETURN(const std::string target, TargetOrDefault(flags.target, session));
+  KILN_ASSIGN_OR_RETURN(options.programs.target, CompilationTarget(target, session));
   KILN_ASSIGN_OR_RETURN(options.variants, ParseVariants(flags.variants));
   KILN_ASSIGN_OR_RETURN(options.pack_constants,
                         ParseLayoutRewrite(flags.layout_rewrite, options.programs.target));

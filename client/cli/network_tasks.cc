@@ -6,6 +6,7 @@
 #include "base/terminal.h"
 #include "base/units.h"
 #include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
 #include "client/cli/operator_name.h"
 #include "client/network.h"
 #include "client/view/json.h"
@@ -73,17 +74,19 @@ void PrintDags(const std::vector<NetworkTuneTask>& tasks) {
 
 }  // namespace
 
-Status TasksCommand(const TasksFlags& flags, bool json) {
+Status TasksCommand(const TasksFlags& flags, const Session& session) {
   if (!IsNetwork(flags.network.what)) {
     return InvalidArgument(
         "{} is no network, expected network:NAME, a model (*.onnx) or a network's text (*.graph){}",
         flags.network.what, DidYouMeanNetwork(flags.network.what));
   }
-  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+  KILN_ASSIGN_OR_RETURN(const ChosenTarget chosen, ChooseTarget(flags.target, session));
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(chosen.text));
   TaskSelection selection{.include_simple = flags.include_simple};
   KILN_ASSIGN_OR_RETURN(selection.variants, ParseVariants(flags.variants));
   KILN_ASSIGN_OR_RETURN(selection.pack_constants, ParseLayoutRewrite(flags.layout_rewrite, target));
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
+  SayTarget(chosen.note, session);
   if (flags.form == "graph") {
     KILN_ASSIGN_OR_RETURN(const std::string text,
                           NetworkText(network, target, selection.variants, flags.after));
@@ -92,7 +95,7 @@ Status TasksCommand(const TasksFlags& flags, bool json) {
   }
   KILN_ASSIGN_OR_RETURN(const std::vector<NetworkTuneTask> tasks,
                         TuneTasks(network, target, selection));
-  if (json) {
+  if (session.json) {
     for (const NetworkTuneTask& task : tasks) fmt::print("{}\n", TaskJson(task));
     return OkStatus();
   }

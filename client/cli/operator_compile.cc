@@ -29,10 +29,12 @@ SubjectFlags SubjectOf(const CompileFlags& flags) {
   return subject;
 }
 
+// `target`: a record's, where the flags say none; "": no record's.
 StatusOr<ProgramOptions> OptionsFor(const CompileFlags& flags, const Session& session,
                                     const std::string& target) {
-  KILN_ASSIGN_OR_RETURN(const target::Target named,
-                        CompilationTarget(flags.target.empty() ? target : flags.target, session));
+  const std::string& given = flags.target.empty() ? target : flags.target;
+  KILN_ASSIGN_OR_RETURN(const std::string chosen, TargetOrDefault(given, session));
+  KILN_ASSIGN_OR_RETURN(const target::Target named, CompilationTarget(chosen, session));
   return ProgramOptions{.target = named, .strict = flags.strict, .seed = flags.seed};
 }
 
@@ -93,7 +95,7 @@ StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& s
   }
   // Without records the schedule is chosen without measuring.
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
-  KILN_ASSIGN_OR_RETURN(const ProgramOptions options, OptionsFor(flags, session, "cuda"));
+  KILN_ASSIGN_OR_RETURN(const ProgramOptions options, OptionsFor(flags, session, ""));
   const OperatorToCompile what{.dag = workload->dag,
                                .description = OneLine(workload->description),
                                .ranges = workload->ranges,

@@ -51,8 +51,9 @@ void RecordFlagTable::AddShow(CLI::App& app) {
                    "a pass of the compiler that does not run, as --as passes names it (may be "
                    "repeated)")
       ->type_name("PASS");
-  show->add_flag("--sketches", sketches_,
-                 "the sketches that a search fills in: loops with blanks, for --target (llvm)")
+  show->add_flag(
+          "--sketches", sketches_,
+          "the sketches that a search fills in: loops with blanks, for --target [as for kiln tune]")
       ->excludes("--as")
       ->excludes("--steps");
 }

@@ -20,6 +20,7 @@
 #include "client/cli/autotvm_list.h"
 #include "client/cli/bindings.h"
 #include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
 #include "client/cli/resolve.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
@@ -108,14 +109,18 @@ StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subje
   return rendered;
 }
 
-StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& steps_path) {
+StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& form,
+                             const std::string& steps_path, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   if (!workload.has_value()) {
     return InvalidArgument("--steps needs an operator or a text file: --op and --args");
   }
   Rendered rendered;
   rendered.dag = workload->dag;
-  rendered.target = flags.target.empty() ? "llvm" : flags.target;
+  rendered.target = flags.target;
+  if (FormNeedsTarget(form)) {
+    KILN_ASSIGN_OR_RETURN(rendered.target, TargetOrDefault(flags.target, session));
+  }
   if (steps_path == "none") return rendered;
   KILN_ASSIGN_OR_RETURN(rendered.steps, ReadFile(steps_path));
   return rendered;
@@ -137,7 +142,7 @@ struct Shown {
 StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
                            const std::string& steps_path, const Session& session) {
   if (!steps_path.empty()) {
-    KILN_ASSIGN_OR_RETURN(const Rendered what, FromSteps(flags, steps_path));
+    KILN_ASSIGN_OR_RETURN(const Rendered what, FromSteps(flags, form, steps_path, session));
     return Shown{what, ""};
   }
   if (form == "dag" && flags.record == 0) {
@@ -354,6 +359,8 @@ Status SketchesCommand(const SubjectFlags& flags, const Session& session) {
   if (of.dag == nullptr) {
     KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, "schedule", "", session));
     of = shown.what;
+  } else {
+    KILN_ASSIGN_OR_RETURN(of.target, TargetOrDefault(flags.target, session));
   }
   KILN_ASSIGN_OR_RETURN(const std::string text, PrintSketches(of.dag, of.target, session.json));
   std::fwrite(text.data(), 1, text.size(), stdout);

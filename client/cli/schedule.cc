@@ -47,7 +47,8 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
         flags.arguments.op, ShellWord(flags.arguments.op));
   }
   KILN_ASSIGN_OR_RETURN(chosen.workload, LoadWorkload(flags.arguments));
-  KILN_ASSIGN_OR_RETURN(chosen.target, CompilationTarget(flags.target, session));
+  KILN_ASSIGN_OR_RETURN(const std::string target, TargetOrDefault(flags.target, session));
+  KILN_ASSIGN_OR_RETURN(chosen.target, CompilationTarget(target, session));
   const dag::DagPtr& dag = chosen.workload.dag;
   const search::Task task(dag, chosen.target,
                           target::DefaultHardware(chosen.target, AvailableCpus()),

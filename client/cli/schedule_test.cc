@@ -32,7 +32,8 @@ class ScheduleTest : public testing::Test {
 };
 
 TEST_F(ScheduleTest, SaysWhatWasChosenAndHowSureItIs) {
-  const std::string text = KilnPrints({"schedule", "matmul", "--args", "64,64,64"});
+  const std::string text =
+      KilnPrints({"schedule", "matmul", "--args", "64,64,64", "--target", "llvm"});
   EXPECT_THAT(text,
               AllOf(StartsWith("matmul 64,64,64, complex reduction, for llvm"),
                     HasSubstr("Nothing was measured: of "),
@@ -44,7 +45,7 @@ TEST_F(ScheduleTest, SaysWhatWasChosenAndHowSureItIs) {
 }
 
 TEST_F(ScheduleTest, EveryFormOfItsSource) {
-  const Words cpu = {"schedule", "softmax", "--args", "8,64"};
+  const Words cpu = {"schedule", "softmax", "--args", "8,64", "--target", "llvm"};
   for (const auto& [form, part] :
        {std::pair{"steps", "[[\""}, {"program", "kernel"}, {"llvm", "define"}, {"loops", "for "}}) {
     Words words = cpu;
@@ -90,14 +91,17 @@ TEST_F(ScheduleTest, MathIsAnOptionOfTheTarget) {
               Not(AnyOf(HasSubstr("multiply_tiles_tf32("), HasSubstr("multiply_warpgroup_tf32<"))));
   EXPECT_THAT(Refused(with({"--math", "half"})), HasSubstr("--math"));
   EXPECT_THAT(Refused({"schedule", "matmul", "--args", "64,64,64", "--math", "tf32"}),
-              HasSubstr("target llvm has no option 'math'"));
+              HasSubstr("target 'cuda -math=tf32' names no architecture"));
+  EXPECT_THAT(
+      Refused({"schedule", "matmul", "--args", "64,64,64", "--target", "llvm", "--math", "tf32"}),
+      HasSubstr("target llvm has no option 'math'"));
 }
 
 // A text file as well as an operator; what is written is a file that kiln run takes.
 TEST_F(ScheduleTest, AProgramThatRuns) {
   const std::string file = folder_.Join("twice.te"), program = folder_.Join("twice.kiln");
   ASSERT_TRUE(WriteFile(file, "input A: float32[64]\nB[i: 64] = A[i] * 2.0\n").ok());
-  KilnPrints({"schedule", file, "-o", program});
+  KilnPrints({"schedule", file, "--target", "llvm", "-o", program});
   KilnPrints({"run", program, "--random", "--output", folder_.Join("b.npy")});
   EXPECT_TRUE(FileExists(folder_.Join("b.npy")));
   EXPECT_THAT(KilnPrints({"verify", program, "--kernels"}), HasSubstr("0 of 1 output wrong"));

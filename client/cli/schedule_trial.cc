@@ -8,6 +8,7 @@
 
 #include "base/file.h"
 #include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
 #include "client/cli/resolve.h"
 #include "client/cli/schedule_source.h"
 #include "client/direct_trials.h"
@@ -39,8 +40,9 @@ struct Computation {
 StatusOr<Computation> ComputationOf(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   if (workload.has_value()) {
-    return Computation{workload->dag, dag::PrintDag(*workload->dag, workload->ranges),
-                       flags.target.empty() ? "llvm" : flags.target, std::nullopt};
+    KILN_ASSIGN_OR_RETURN(const std::string target, TargetOrDefault(flags.target, session));
+    return Computation{workload->dag, dag::PrintDag(*workload->dag, workload->ranges), target,
+                       std::nullopt};
   }
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));

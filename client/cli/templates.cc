@@ -7,6 +7,7 @@
 
 #include "base/terminal.h"
 #include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
 #include "client/cli/kernel_source.h"
 #include "client/cli/space_text.h"
 #include "client/cli/template_source.h"
@@ -68,7 +69,8 @@ Status KernelCommand(const TemplatesFlags& flags, bool json) {
 
 }  // namespace
 
-Status TemplatesCommand(const TemplatesFlags& flags, bool json) {
+Status TemplatesCommand(const TemplatesFlags& flags, const Session& session) {
+  const bool json = session.json;
   if (flags.what.empty()) {
     ListTemplates(json);
     return OkStatus();
@@ -76,13 +78,15 @@ Status TemplatesCommand(const TemplatesFlags& flags, bool json) {
   if (handwritten::IsKernelFile(flags.what)) return KernelCommand(flags, json);
   if (!flags.space.empty())
     return InvalidArgument("--space is of a kernel, *.cu or *.c; found {}", flags.what);
-  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(flags.target));
+  KILN_ASSIGN_OR_RETURN(const ChosenTarget chosen, ChooseTarget(flags.target, session));
+  KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(chosen.text));
   KILN_ASSIGN_OR_RETURN(const TemplateSource source, LoadTemplate(flags.what, target.is_gpu()));
   WorkloadArguments arguments = flags.arguments;
   const bool has_computation = !arguments.op.empty() || !arguments.args.empty();
   if (arguments.op.empty()) arguments.op = source.op;
   if (!has_computation) {
     if (flags.config) return InvalidArgument("--config is of a computation: give its --args");
+    SayTarget(chosen.note, session);
     fmt::print("{}",
                json ? fmt::format("{{\"template\":{}}}\n", JsonString(source.text)) : source.text);
     return OkStatus();
@@ -94,6 +98,7 @@ Status TemplatesCommand(const TemplatesFlags& flags, bool json) {
   KILN_ASSIGN_OR_RETURN(search::TemplatePtr parsed, search::TextTemplate::Parse(source.text));
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr fitting,
                         search::TemplateFor(parsed, workload.dag, target.is_gpu()));
+  SayTarget(chosen.note, session);
   return PrintSpace(*fitting, workload.dag, flags.config, json);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/grpc_server.h"
 #include "client/check/special_values.h"
+#include "client/cli/compilation_target.h"
 #include "client/view/format.h"
 #include "client/view/render.h"
 
@@ -37,7 +38,7 @@ void ToolFlagTable::AddOps(CLI::App& app) {
 void ToolFlagTable::AddTemplates(CLI::App& app) {
   CLI::App* templates = flag_table_.Add(
       app, "templates", "list the schedule templates, or print one or its knobs",
-      Plain([this] { return TemplatesCommand(templates_, flag_table_.session().json); }));
+      Plain([this] { return TemplatesCommand(templates_, flag_table_.session()); }));
   templates->add_option("template", templates_.what,
                         "one that is listed, or a file (*.tmpl); alone: its text is printed; or a "
                         "kernel of yours (*.cu, *.c) with --space");
@@ -47,13 +48,13 @@ void ToolFlagTable::AddTemplates(CLI::App& app) {
                         "the operator or text file (*.te) that it is to schedule [of a listed one "
                         "its operator]");
   AddWorkloadArguments(*templates, templates_.arguments);
-  templates->add_option("--target", templates_.target, "cuda or llvm")->capture_default_str();
+  templates->add_option("--target", templates_.target, "cuda or llvm [as for kiln tune]");
   templates
       ->add_option("--config", templates_.config,
                    "instead of the knobs: their values at this index, and the schedule")
       ->type_name("INDEX")
       ->check(NotNegative());
-  flag_table_.AddJson(*templates);
+  flag_table_.AddScheduler(*templates);
 }
 
 void ToolFlagTable::AddCheck(CLI::App& app) {
@@ -68,7 +69,7 @@ void ToolFlagTable::AddCheck(CLI::App& app) {
 void ToolFlagTable::AddTasks(CLI::App& app) {
   CLI::App* tasks =
       flag_table_.Add(app, "tasks", "what there is to tune in a network",
-                      Plain([this] { return TasksCommand(tasks_, flag_table_.session().json); }));
+                      Plain([this] { return TasksCommand(tasks_, flag_table_.session()); }));
   tasks
       ->add_option("network", tasks_.network.what,
                    "network:NAME (docs/zoo.md), a model (*.onnx) or a network's text (*.graph)")
@@ -77,8 +78,7 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
   AddLayout(*tasks, tasks_.network.layout);
   tasks->add_option("--dtype", tasks_.network.dtype, "of network:NAME: type of its floats")
       ->capture_default_str();
-  tasks->add_option("--target", tasks_.target, "what it is for: cuda or llvm")
-      ->capture_default_str();
+  tasks->add_option("--target", tasks_.target, "what it is for: cuda or llvm [as for kiln tune]");
   tasks
       ->add_option("--variants", tasks_.variants,
                    "convolutions as they stand, by Winograd's method where it can be, or both")
@@ -94,7 +94,7 @@ void ToolFlagTable::AddTasks(CLI::App& app) {
       ->add_option("--after", tasks_.after,
                    "with --as graph: after the pass of this name, or all [before all]")
       ->type_name("PASS");
-  flag_table_.AddJson(*tasks);
+  flag_table_.AddScheduler(*tasks);
 }
 
 void ToolFlagTable::AddSchedule(CLI::App& app) {
@@ -104,10 +104,8 @@ void ToolFlagTable::AddSchedule(CLI::App& app) {
   schedule->add_option("what", schedule_.arguments.op, "an operator (with --args) or a text file")
       ->required();
   AddWorkloadArguments(*schedule, schedule_.arguments);
-  schedule
-      ->add_option("--target", schedule_.target,
-                   "what it is for: llvm, llvm -mcpu=..., cuda -arch=sm_90")
-      ->capture_default_str();
+  schedule->add_option("--target", schedule_.target,
+                       "what it is for: llvm, llvm -mcpu=..., cuda -arch=sm_90 [as for kiln tune]");
   AddMath(*schedule, schedule_.target);
   schedule->add_option("--as", schedule_.form, "the form to print, as those of kiln show")
       ->check(CLI::IsMember(RenderForms()))
@@ -117,7 +115,7 @@ void ToolFlagTable::AddSchedule(CLI::App& app) {
   schedule->add_option("--seed", schedule_.seed, "of everything random")
       ->check(NotNegative())
       ->capture_default_str();
-  flag_table_.AddJson(*schedule);
+  flag_table_.AddScheduler(*schedule);
 }
 
 void ToolFlagTable::AddCompile(CLI::App& app) {
@@ -151,7 +149,7 @@ void ToolFlagTable::AddCompile(CLI::App& app) {
       ->capture_default_str();
   compile->add_option(
       "--target", compile_.target,
-      "what it is for: cuda -arch=sm_90, llvm -mcpu=... [cuda; of a record its own]");
+      "what it is for: cuda -arch=sm_90, llvm -mcpu=... [as for kiln tune; of a record its own]");
   AddMath(*compile, compile_.target);
   compile->add_option("--device-name", compile_.device,
                       "the model of the device, for people [that of the records]");
@@ -273,8 +271,11 @@ void ToolFlagTable::AddSelfTest(CLI::App& app) {
 
 StatusOr<int> ToolFlagTable::RunConformance() const {
   InitGrpc();
-  const JobFlags job = options_.Job();
+  const JobFlags job = options_.Job("llvm");
   ConformanceFlags flags = conformance_;
+  Session here = flag_table_.session();
+  here.scheduler.clear();
+  KILN_ASSIGN_OR_RETURN(flags.target, TargetOrDefault(flags.target, here));
   flags.options = job.options;
   KILN_RETURN_IF_ERROR(AddFaults(job.faults, flags.options));
   if (flags.set == "special-values") {
@@ -294,8 +295,7 @@ void ToolFlagTable::AddConformance(CLI::App& app) {
       app, "conformance",
       "random candidates of many workloads on this machine's device, and what became of each",
       [this] { return RunConformance(); });
-  conformance->add_option("--target", conformance_.target, "cuda, llvm or null")
-      ->capture_default_str();
+  conformance->add_option("--target", conformance_.target, "cuda, llvm or null [as for kiln tune]");
   options_.AddTrials(*conformance, "candidates of each workload");
   conformance
       ->add_option("--set", conformance_.set,

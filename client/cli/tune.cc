@@ -11,6 +11,7 @@
 #include "base/counted.h"
 #include "base/utf8.h"
 #include "client/cli/commands.h"
+#include "client/cli/compilation_target.h"
 #include "client/cli/follow.h"
 #include "client/cli/job_preview.h"
 #include "client/cli/kernel_source.h"
@@ -520,6 +521,7 @@ StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std
     return TuneThrough(*client, job.spec(), job.id(), flags.follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
+  SayTarget(flags.target_note, session);
   if (spec.options().trials() == 0) return ShowTasks(spec, session);
   if (!flags.follow.quiet) PrintOtherVariants(flags, session);
   return TuneSpec(std::move(spec), cluster, flags.follow, session, stop);
@@ -553,12 +555,8 @@ StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follo
 }
 
 Status SubmitCommand(const JobFlags& flags, const Session& session) {
-  if (session.scheduler.empty()) {
-    return InvalidArgument(
-        "submit needs a scheduler: give --scheduler HOST:PORT or set "
-        "KILN_SCHEDULER; `kiln tune` works without one");
-  }
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(flags));
+  SayTarget(flags.target_note, session);
   if (spec.options().trials() == 0) return ShowTasks(spec, session).status();
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   KILN_RETURN_IF_ERROR(KeepModelOf(*client, spec));

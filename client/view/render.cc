@@ -14,6 +14,7 @@
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/tvm/program.h"
+#include "compiler/target/recorded.h"
 #include "compiler/target/target.h"
 
 namespace kiln::client {
@@ -140,8 +141,9 @@ class CompiledView {
 
 StatusOr<std::string> RenderCompiled(const schedule::State& state, const Rendered& what,
                                      std::string_view form, codegen::Backends backends) {
-  KILN_ASSIGN_OR_RETURN(target::Target target,
-                        target::ParseTarget(what.target, codegen::KindsOf(backends)));
+  KILN_ASSIGN_OR_RETURN(target::RecordedTarget recorded,
+                        target::ParseRecordedTarget(what.target, codegen::KindsOf(backends)));
+  target::Target target = std::move(recorded.target);
   const codegen::Backend& backend = *codegen::FindBackend(*target.kind, backends);
   const CompiledView view(state, std::move(target), backend);
   const PassLog log(what.leave_out);
@@ -169,6 +171,11 @@ std::vector<std::string> RenderForms(codegen::Backends backends) {
   std::ranges::move(CompiledForms(backends), std::back_inserter(forms));
   forms.emplace_back(kCForm);
   return forms;
+}
+
+bool FormNeedsTarget(std::string_view form, codegen::Backends backends) {
+  const std::vector<std::string> forms = CompiledForms(backends);
+  return form == "tvm" || std::ranges::find(forms, form) != forms.end();
 }
 
 StatusOr<std::string> Render(const Rendered& what, std::string_view form,

@@ -16,6 +16,9 @@ namespace kiln::client {
 // is of kernels that people wrote.
 std::vector<std::string> RenderForms(codegen::Backends backends = codegen::AllBackends());
 
+// Is the text of this form another one for another target?
+bool FormNeedsTarget(std::string_view form, codegen::Backends backends = codegen::AllBackends());
+
 struct Rendered {
   dag::DagPtr dag;
   std::string steps = "[]";  // JSON array, or the parameters of a hand-written kernel

@@ -121,7 +121,7 @@ def measure(kiln, folder, megabytes, compiles):
     for name in ("inline", "external"):
         model = os.path.join(folder, name + ".onnx")
         size = write_model(model, megabytes, external=name == "external")
-        commands = [[kiln, "tasks", model]]
+        commands = [[kiln, "tasks", model, "--target", "cuda"]]
         if compiles:
             commands.append([kiln, "compile", model, "--target", "llvm", "-o", os.path.join(folder, "out.kiln")])
         for command in commands:

@@ -114,7 +114,8 @@ class Bench:
         if budget.startswith("stop"):
             return STOPPED_TRIALS
         if budget == "half":
-            return max(1, len(run([self.flags.kiln, "tasks", *subject.words, "--json"]).splitlines()) // 2)
+            tasks = run([self.flags.kiln, "tasks", *subject.words, "--target", self.flags.target, "--json"])
+            return max(1, len(tasks.splitlines()) // 2)
         return int(budget)
 
     def tune(self, subject, budget, database, generator):

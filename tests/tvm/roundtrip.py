@@ -264,8 +264,8 @@ def write_kiln_log(kiln, folder, number, workload, count, seed):
     base = os.path.join(folder, f"kiln{number}")
     text = workload.write_text(folder)
     # Some have steps that TVM lacks, and one is the loops without a schedule.
-    words = [kiln, "tune", text, "--db", base + ".db", "--quiet", "--trials", str(count + 1), "--seed", str(seed),
-             "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
+    words = [kiln, "tune", text, "--target", "llvm", "--db", base + ".db", "--quiet", "--trials", str(count + 1),
+             "--seed", str(seed), "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([kiln, "records", "export", "--all-keys", "--db", base + ".db", "-o", base + ".json"], check=True,
                    stderr=subprocess.DEVNULL)
@@ -380,8 +380,8 @@ def printed_programs(kiln, folder, texts, each, seed):
         with open(path, encoding="utf-8") as file:
             lets = [f"--let={name}=1024" for name in re.findall(r"^param (\w+)$", file.read(), re.MULTILINE)]
         db = os.path.join(folder, f"text{number}.db")
-        words = [kiln, "tune", path, *lets, "--db", db, "--quiet", "--trials", str(3 * each), "--seed", str(seed),
-                 "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
+        words = [kiln, "tune", path, *lets, "--target", "llvm", "--db", db, "--quiet", "--trials", str(3 * each),
+                 "--seed", str(seed), "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
         subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
         tried = 0
         listed = subprocess.run([kiln, "records", "list", "--db", db, "--json"], check=True, stdout=subprocess.PIPE, text=True)

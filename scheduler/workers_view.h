@@ -1,0 +1,33 @@
+// What a scheduler says of its tracker's workers to those who know the scheduler alone: the call
+// List of the tracker's service, passed on. All its other calls are refused, and so is a List that
+// another scheduler passes on: its tracker is named wrongly, and two that name each other would ask
+// forever.
+//
+// Thread-safe.
+#pragma once
+
+#include <utility>
+
+#include "proto/tracker.grpc.pb.h"
+#include "rpc/door.h"
+#include "scheduler/service.h"
+
+namespace kiln::scheduler {
+
+// The key of the metadata of a List that a scheduler asks its tracker.
+inline constexpr char kAskedBySchedulerKey[] = "kiln-asked-by-scheduler";
+
+class WorkersView final : public v1::Tracker::Service {
+ public:
+  WorkersView(Door door, WorkerList list_workers)
+      : door_(std::move(door)), list_workers_(std::move(list_workers)) {}
+
+  grpc::Status List(grpc::ServerContext* context, const v1::ListRequest* request,
+                    v1::ListReply* reply) override;
+
+ private:
+  const Door door_;
+  const WorkerList list_workers_;
+};
+
+}  // namespace kiln::scheduler
