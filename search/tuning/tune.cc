@@ -233,13 +233,12 @@ class TuneLoop {
       options_.on_proposed({searched_, candidates, answer->report, answer->search_s,
                             static_cast<int>(in_flight_.size() + ready_.size())});
     }
-    if (candidates.empty()) {
-      schedule_.MarkExhausted(searched_);
-      schedule_.EndRound(searched_);
-      return OkStatus();
-    }
     const auto round = std::make_shared<Round>(
         Round{searched_, candidates.size(), answer->search_s, std::move(answer->report)});
+    if (candidates.empty()) {
+      schedule_.MarkExhausted(searched_);
+      return EndRound(*round);
+    }
     for (Candidate& candidate : candidates) ready_.push_back({round, std::move(candidate)});
     return OkStatus();
   }
@@ -281,8 +280,10 @@ class TuneLoop {
     return FinishOne(*round);
   }
 
-  Status FinishOne(Round& round) {
-    if (--round.left > 0) return OkStatus();
+  Status FinishOne(Round& round) { return --round.left > 0 ? OkStatus() : EndRound(round); }
+
+  // A round that proposed nothing ends, too: why is in its report.
+  Status EndRound(const Round& round) {
     schedule_.EndRound(round.task);
     if (options_.on_measured == nullptr) return OkStatus();
     uint32_t trials = 0;

@@ -93,7 +93,7 @@ struct ProposedRound {
   int in_hand = 0;      // trials that the measurer had left when the round came
 };
 
-// A round whose trials all have results.
+// A round whose trials all have results; one that proposed none has them at once.
 struct MeasuredRound {
   int task = 0;
   uint32_t trials = 0;  // results of all tasks so far, earlier runs included

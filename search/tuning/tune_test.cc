@@ -32,7 +32,8 @@ class FakePolicy final : public Policy {
   void Suggest(std::span<const Observation> of_another) override {
     suggested.emplace_back(of_another.begin(), of_another.end());
   }
-  const RoundReport& last_round() const override { return report_; }
+  const RoundReport& last_round() const override { return report; }
+  RoundReport report;
   std::vector<Observation> observed;
   std::vector<std::vector<Observation>> suggested;  // by round
   std::vector<size_t> known_at_round;
@@ -41,7 +42,6 @@ class FakePolicy final : public Policy {
 
  private:
   int limit_, next_ = 0;
-  RoundReport report_;
 };
 
 // Finishes trials newest first; candidate h costs 1/h, every fifth one fails.
@@ -132,6 +132,28 @@ TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
   EXPECT_EQ(rounds.size(), 4u);
   EXPECT_EQ(measurer.most_in_flight, 3u);
   EXPECT_DOUBLE_EQ(best_s, 1.0 / 9);  // candidate 10 fails
+}
+
+// What it looked at and refused is said, too.
+TEST(Tune, ARoundThatProposesNothingIsReported) {
+  FakePolicy policy(3);
+  policy.report.AddDrop(Drop::kIllegal, InvalidArgument("too many threads"));
+  const TuneTask tasks[] = {{.policy = &policy}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 20};
+  std::vector<std::string> reports;
+  std::vector<uint32_t> trials;
+  options.on_measured = [&](const MeasuredRound& round) {
+    reports.push_back(PrintRound(round.report));
+    trials.push_back(round.trials);
+    return OkStatus();
+  };
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kSpaceExhausted);
+  ASSERT_EQ(reports.size(), 2u);
+  EXPECT_THAT(reports[1], testing::HasSubstr("too many threads"));
+  EXPECT_EQ(policy.known_at_round.size(), 2u);
 }
 
 TEST(Tune, TheFastestAreToldToTasksWithTheSameSums) {
