@@ -72,6 +72,19 @@ TEST_F(EightyColumnsTest, RecordsAndBest) {
   EXPECT_THAT(Kiln({"records", "list", "--json"}), HasSubstr(kLongTarget));
 }
 
+TEST_F(EightyColumnsTest, JobsAndFindings) {
+  ImportLongNames();
+  Kiln({"tune", "conv2d_nchw", "--args", "1,7,7,512,512,3,3,1,1", "--epilogue", "bias,relu",
+        "--target", "null", "--trials", "3", "--fault", "1:compiler-crash"});
+  const std::string jobs = Kiln({"jobs"}), doctor = RunKiln({"doctor", "--db", db_}).output;
+  ExpectFits(jobs, "Job ");
+  EXPECT_THAT(jobs, AllOf(HasSubstr("conv2d_nchw"), HasSubstr("relu\n"), HasSubstr("succeeded, 1"),
+                          HasSubstr("error")));
+  // Findings go on in further lines, to their ends.
+  ExpectFits(doctor, "     What");
+  EXPECT_THAT(doctor, AllOf(HasSubstr("calibrate"), Not(HasSubstr("..."))));
+}
+
 TEST_F(EightyColumnsTest, TasksAndOperators) {
   for (const char* network : {"network:resnet-18", "network:bert-base"}) {
     const std::string tasks = KilnPrints({"tasks", network});

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/counted.h"
 #include "base/shell_word.h"
 #include "base/terminal.h"
 #include "base/units.h"
@@ -27,7 +28,9 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kShownFailures = 20;
-constexpr int kLeastColumns = 8;  // of what may be cut in a table
+constexpr int kLeastColumns = 8;   // of what may be cut in a table
+constexpr int kLeastOfState = 10;  // "succeeded,"
+constexpr int kMostLines = 4;
 
 std::string NameOf(const v1::JobStatus& job) {
   if (!job.spec().name().empty()) return job.spec().name();
@@ -153,25 +156,24 @@ Status JobsCommand(std::optional<uint32_t> limit, const Session& session) {
     fmt::print("no jobs in {}\n", archive->Name());
     return OkStatus();
   }
+  // Fits 80 columns, in a pipe too: what is left out here, kiln jobs JOB has.
   Table table({{"Job"},
-               {"Name", Table::kLeft, kLeastColumns},
-               {"State"},
+               {"Name", Table::kLeft, kLeastColumns, kMostLines},
+               {"State", Table::kLeft, kLeastOfState, kMostLines},
                {"Trials", Table::kRight},
-               {"Errors", Table::kRight},
                {"Best", Table::kRight},
                {"Time", Table::kRight},
-               {"Submitted"},
-               {"Busy", Table::kRight},
-               {"Elites", Table::kRight}});
+               {"Submitted", Table::kLeft, kLeastColumns, 2}});
   for (const v1::JobStatus& job : jobs) {
     const auto groups = VariantGroupsOf(job);
     const double best_s = groups.size() == 1 ? job.tasks(Fastest(job, groups[0])).best_cost_s() : 0;
-    table.AddRow({job.id(), NameOf(job), StateText(job), TrialsText(job),
-                  fmt::format("{}", NumErrors(job)), LatencyCell(best_s),
-                  FormatElapsed(job.elapsed_s()), TimeText(job.created_s()),
-                  ShareCell(job.busy_share()), ShareCell(job.elites_share())});
+    const int64_t errors = NumErrors(job);
+    table.AddRow({job.id(), NameOf(job),
+                  StateText(job) + (errors == 0 ? "" : ", " + Counted(errors, "error")),
+                  TrialsText(job), LatencyCell(best_s), FormatElapsed(job.elapsed_s()),
+                  ShortTimeText(job.created_s())});
   }
-  fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  fmt::print("{}", table.ToString(TerminalColumns(STDOUT_FILENO)));
   return OkStatus();
 }
 
@@ -255,8 +257,8 @@ Status WorkersCommand(const std::string& tracker, const Session& session) {
   MakePrintable(reply);
   Table workers({{"Address"},
                  {"Kind"},
-                 {"Device", Table::kLeft, kLeastColumns},
-                 {"Keys", Table::kLeft, kLeastColumns},
+                 {"Device", Table::kLeft, kLeastColumns, kMostLines},
+                 {"Keys", Table::kLeft, kLeastColumns, kMostLines},
                  {"Busy", Table::kRight},
                  {"Slots", Table::kRight},
                  {"Trials", Table::kRight}});
@@ -269,7 +271,7 @@ Status WorkersCommand(const std::string& tracker, const Session& session) {
                     keys, fmt::format("{}", busy), fmt::format("{}", worker.slots()),
                     fmt::format("{}", worker.trials_done())});
   }
-  Table queue({{"Key", Table::kLeft, kLeastColumns},
+  Table queue({{"Key", Table::kLeft, kLeastColumns, kMostLines},
                {"Kind"},
                {"Total", Table::kRight},
                {"Free", Table::kRight},
@@ -279,7 +281,7 @@ Status WorkersCommand(const std::string& tracker, const Session& session) {
                   fmt::format("{}", key.total()), fmt::format("{}", key.free()),
                   fmt::format("{}", key.pending())});
   }
-  const int columns = OutputColumns(STDOUT_FILENO);
+  const int columns = TerminalColumns(STDOUT_FILENO);
   const std::string devices = DevicesText(reply);
   if (workers.rows() == 0) {
     fmt::print("tracker {}\n\nno workers: start kiln builder and kiln runner with --tracker {}\n",

@@ -121,7 +121,9 @@ Status CheckCommand(const WorkloadArguments& arguments, bool json) {
 
 Status DoctorCommand(const Session& session) {
   bool all_ok = true;
-  Table table({{""}, {"What"}, {"Finding", Table::kLeft, 12}});
+  constexpr int kLeastColumns = 12;
+  constexpr int kMostLines = 40;  // all of a finding
+  Table table({{""}, {"What"}, {"Finding", Table::kLeft, kLeastColumns, kMostLines}});
   const auto findings = Diagnose(session);
   for (const Finding& finding : findings) {
     all_ok &= finding.ok;
@@ -132,7 +134,7 @@ Status DoctorCommand(const Session& session) {
       table.AddRow({finding.ok ? "ok" : "BAD", finding.what, finding.detail});
     }
   }
-  if (!session.json) fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
+  if (!session.json) fmt::print("{}", table.ToString(TerminalColumns(STDOUT_FILENO)));
   if (all_ok) return OkStatus();
   return FailedPrecondition("something is missing: see the lines marked BAD");
 }
