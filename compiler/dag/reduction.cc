@@ -127,10 +127,10 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
   return nullptr;
 }
 
-// The source where its value is the better one, or as good and first. A NaN is better than all
-// numbers and as good as a NaN; -0 is as good as 0, and the value is one of the two. Each result waits
-// for few operations on the accumulators, since the next element waits for them: of the value one
-// comparison, what else there is to know is of the source alone.
+// Takes the source where its value is better, or as good and first. A NaN is better than all numbers
+// and as good as a NaN; -0 is as good as 0, and the value is one of the two. Most elements of a long
+// reduction are worse than the best so far. The conditions therefore ask that first, of both results,
+// and evaluate the rest only if it is false: a CPU branches once for each such element.
 std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
                              std::span<const Expr> sources, ir::ExprPool& pool) {
   KILN_CHECK(sources.size() == 2);
@@ -138,15 +138,21 @@ std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulato
   const Expr source = sources[1], accumulator = accumulators[1];
   const Expr is_better = pool.Binary(is_max ? ir::Op::kGt : ir::Op::kLt, source, accumulator);
   const Expr is_first = pool.Lt(sources[0], accumulators[0]);
-  // Both sides are evaluated: no branch.
-  Expr takes = pool.BitOr(is_better, pool.BitAnd(pool.Eq(source, accumulator), is_first));
-  Expr value = pool.Select(is_better, source, accumulator);
-  if (source->type.is_float()) {
-    const Expr is_nan = pool.Binary(ir::Op::kNe, source, source);
-    takes = pool.Select(is_nan, pool.BitOr(pool.Eq(accumulator, accumulator), is_first), takes);
-    value = pool.Select(is_nan, source, value);
+  const Expr is_equal = pool.Eq(source, accumulator);
+  if (!source->type.is_float()) {
+    const Expr takes = pool.Or(is_better, pool.And(is_equal, is_first));
+    return {pool.Select(takes, sources[0], accumulators[0]),
+            pool.Select(is_better, source, accumulator)};
   }
-  return {pool.Select(takes, sources[0], accumulators[0]), value};
+  const Expr is_worse = pool.Binary(is_max ? ir::Op::kLt : ir::Op::kGt, source, accumulator);
+  const Expr is_nan = pool.Binary(ir::Op::kNe, source, source);
+  const Expr takes_tie =
+      pool.And(pool.Or(is_equal, is_nan),
+               pool.Or(is_first, pool.And(is_nan, pool.Eq(accumulator, accumulator))));
+  const Expr takes = pool.And(pool.Not(is_worse), pool.Or(is_better, takes_tie));
+  const Expr takes_value = pool.And(pool.Not(is_worse), pool.Or(is_better, is_nan));
+  return {pool.Select(takes, sources[0], accumulators[0]),
+          pool.Select(takes_value, source, accumulator)};
 }
 
 std::vector<Expr> CombineCustom(const CustomCombiner& custom, std::span<const Expr> accumulators,

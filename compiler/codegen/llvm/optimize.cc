@@ -1,6 +1,9 @@
 #include "compiler/codegen/llvm/optimize.h"
 
 #include <llvm/Analysis/LoopInfo.h>
+#include <llvm/Analysis/ScalarEvolution.h>
+#include <llvm/Analysis/ScalarEvolutionExpressions.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Transforms/IPO/MergeFunctions.h>
@@ -43,10 +46,45 @@ int CountAccesses(const llvm::BasicBlock& block) {
   }));
 }
 
+bool HasMinimumOrMaximum(const llvm::Loop& loop) {
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    for (const llvm::Instruction& instruction : *block) {
+      const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (call != nullptr && (call->getIntrinsicID() == llvm::Intrinsic::minimum ||
+                              call->getIntrinsicID() == llvm::Intrinsic::maximum))
+        return true;
+    }
+  }
+  return false;
+}
+
+// Does a load of the loop read elements that are no neighbours in memory, one an iteration? A vector
+// of them would be gathered.
+bool HasStridedLoad(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
+  const llvm::DataLayout& layout = loop.getHeader()->getModule()->getDataLayout();
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    for (const llvm::Instruction& instruction : *block) {
+      const auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
+      if (load == nullptr) continue;
+      const llvm::SCEV* address =
+          evolution.getSCEV(const_cast<llvm::Value*>(load->getPointerOperand()));
+      if (evolution.isLoopInvariant(address, &loop)) continue;
+      const auto* steps = llvm::dyn_cast<llvm::SCEVAddRecExpr>(address);
+      if (steps == nullptr || steps->getLoop() != &loop) return true;
+      const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(steps->getStepRecurrence(evolution));
+      const auto size = static_cast<int64_t>(layout.getTypeStoreSize(load->getType()));
+      if (step == nullptr || step->getAPInt().getSExtValue() != size) return true;
+    }
+  }
+  return false;
+}
+
 // Keeps LLVM's vectorizer from looking at loops that are vector code already, or are too long: it
-// takes long to find that it can do nothing.
+// takes long to find that it can do nothing. A reduction by minimum or maximum with a stride stays
+// scalar, too: gathers take twice the time of its loads.
 struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
+    auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
     for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
       if (!loop->isInnermost()) continue;
       bool is_vector = false;
@@ -55,7 +93,8 @@ struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
         is_vector = is_vector || HasVectorAccess(*block);
         accesses += CountAccesses(*block);
       }
-      if (is_vector || accesses > kMostAccessesToVectorize) {
+      if (is_vector || accesses > kMostAccessesToVectorize ||
+          (HasMinimumOrMaximum(*loop) && HasStridedLoad(*loop, evolution))) {
         llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
       }
     }
