@@ -1,5 +1,6 @@
 #include "compiler/lower/body.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -57,7 +58,7 @@ class BodyLowering {
   ir::Expr LowerAt(const dag::Tensor& tensor, const std::vector<arith::Linear>& axis_values,
                    bool in_index) {
     const dag::OpNode& node = state_.dag()->node(tensor.op);
-    const bool is_conditional = HasConditionIn(tensor);
+    const bool is_conditional = ReadsInlined(node) && HasConditionIn(tensor);
     conditional_depth_ += is_conditional ? 1 : 0;
     const auto lower_load = [&](ir::Expr load) {
       return LowerLoad(node, load, axis_values, in_index);
@@ -77,6 +78,13 @@ class BodyLowering {
     const ir::Expr value = LowerAt(tensor, read.indices, in_index);
     inlined_.emplace(std::move(read), value);
     return value;
+  }
+
+  // Only reads of inlined stages ask for conditions around them.
+  bool ReadsInlined(const dag::OpNode& node) const {
+    return std::ranges::any_of(node.inputs, [&](const dag::Tensor& input) {
+      return state_.attach(input.op).kind == schedule::Attach::kInlined;
+    });
   }
 
   bool HasConditionIn(const dag::Tensor& tensor) {
