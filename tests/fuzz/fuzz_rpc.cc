@@ -395,7 +395,9 @@ void RpcFuzzer::Call(const Daemon& daemon, Rng& rng, Report& report) {
 void RpcFuzzer::NoteSubmitted(const std::string& reply, Rng& rng) {
   v1::SubmitReply submitted;
   if (!submitted.ParseFromString(reply)) return;
-  jobs_.push_back(submitted.job_id());
+  // A request whose id was there already is answered with the job of the first one.
+  if (std::ranges::find(jobs_, submitted.job_id()) == jobs_.end())
+    jobs_.push_back(submitted.job_id());
   if (Chance(rng, 0.8)) Cancel(submitted.job_id());
 }
 
