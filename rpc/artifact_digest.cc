@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-// Unambiguous: no two sequences of calls feed the same bytes.
+// Digests values unambiguously: no two sequences of calls feed the same bytes.
 class CanonicalDigest {
  public:
   void Add(std::string_view bytes) { sha_.Update(fmt::format("{}:", bytes.size())).Update(bytes); }
@@ -23,7 +23,7 @@ class CanonicalDigest {
   Sha256 sha_;
 };
 
-// All digits of both.
+// Writes all digits of both ends.
 std::string RangeText(const v1::ValueRange& range) {
   return fmt::format("{:a}:{:a}", range.low(), range.high());
 }

@@ -17,8 +17,8 @@ namespace hooks = grpc::experimental;
 
 constexpr int kFirstReconnectMs = 100;
 constexpr int kSlowestReconnectMs = 500;
-// For connecting and the handshake: a busy machine may need a while, and a connection given up half
-// way is an error to whoever waits for it.
+// Time for connecting and the handshake. A busy machine may need a while, and a connection that is
+// given up half way is an error for every call that waits for it.
 constexpr int kConnectMs = 5'000;
 constexpr int kPingMs = 20'000;
 constexpr int kPingTimeoutMs = 10'000;
@@ -46,7 +46,8 @@ class SecretSenderFactory : public hooks::ClientInterceptorFactoryInterface {
   explicit SecretSenderFactory(Secret secret) : secret_(std::move(secret)) {}
 
   hooks::Interceptor* CreateClientInterceptor(hooks::ClientRpcInfo*) override {
-    return new SecretSender(secret_);  // gRPC's from here on
+    // gRPC owns the sender.
+    return new SecretSender(secret_);
   }
 
  private:
@@ -58,7 +59,7 @@ class SecretSenderFactory : public hooks::ClientInterceptorFactoryInterface {
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Secret& secret) {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
-  // By its name a pause; what it sets is how long one attempt may take.
+  // Despite its name this option sets how long one attempt to connect may take.
   arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kPingMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kPingTimeoutMs);

@@ -38,7 +38,8 @@ sockaddr_in Loopback(int port) {
   return address;
 }
 
-// Passes one connection on to a port, and every answer late: a server on a busy machine.
+// Passes one connection on to a port, and passes every answer late, like a server on a busy
+// machine.
 class LateAnswers {
  public:
   LateAnswers(int port, std::chrono::milliseconds delay) : delay_(delay) {
@@ -107,7 +108,7 @@ class ChannelTest : public testing::Test {
   std::unique_ptr<GrpcServer> server_;
 };
 
-// A connection was given up after 100 ms, "tcp handshaker shutdown", and the call with it.
+// The server's side of the handshake takes 400 ms; the channel must not give the connection up.
 TEST_F(ChannelTest, AHandshakeMayTakeAWhile) {
   LateAnswers late(server_->port(), std::chrono::milliseconds(400));
   v1::ListReply reply;

@@ -23,8 +23,8 @@ bool Serves(const v1::WorkerState& worker, std::string_view kind) {
          std::find(worker.keys().begin(), worker.keys().end(), kind) != worker.keys().end();
 }
 
-// Whether part of the key is enough: its device's name, or its UUID. A number alone is no name: it
-// may be meant for an index.
+// Returns whether `wanted` is a part of the key that is enough: a part of the device's name, or the
+// beginning of a UUID. A number alone is no name, because it may be meant for an index.
 bool IsPartOf(const std::string& wanted, const std::string& key, const v1::WorkerState& runner) {
   const size_t at = Lower(key).find(wanted);
   const bool is_number = wanted.find_first_not_of("0123456789") == std::string::npos;
@@ -32,7 +32,7 @@ bool IsPartOf(const std::string& wanted, const std::string& key, const v1::Worke
   return key == runner.device() || (at == 0 && key.starts_with("GPU-"));
 }
 
-// "NVIDIA H200 (cuda/sm_90, GPU-1f0c...)"
+// Returns "NVIDIA H200 (cuda/sm_90, GPU-1f0c...)".
 std::string Described(const v1::WorkerState& runner, std::string_view kind) {
   std::vector<std::string> keys;
   for (const std::string& key : runner.keys()) {

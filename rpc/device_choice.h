@@ -1,4 +1,4 @@
-// Which of the runners that there are a user means by the name of a device. Pure functions.
+// Finds the runners that a user means by the name of a device. Pure functions.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace kiln {
 
-// The key, of runners that serve `kind` ("cuda", "llvm"), that `wanted` means: a key itself,
-// "NVIDIA H200" or "llvm/x86-64-v4"; the beginning of a UUID; or a part of one model's name,
-// "h200". Case does not matter. InvalidArgument names what is there, also where several are meant.
+// Returns the key that `wanted` means, among the keys of runners that serve `kind` ("cuda",
+// "llvm"). `wanted` is a key itself, "NVIDIA H200" or "llvm/x86-64-v4", the beginning of a UUID, or
+// a part of one model's name, "h200". Case does not matter. InvalidArgument lists the devices that
+// are there, if `wanted` fits none or several.
 StatusOr<std::string> ChooseDevice(std::string_view wanted, std::string_view kind,
                                    const v1::ListReply& there);
 

@@ -51,7 +51,7 @@ TEST(DeviceChoiceTest, WhatIsNotThereIsRefusedWithWhatIs) {
                        AllOf(HasSubstr("device 'H300' is not there for target cuda; there are: "),
                              HasSubstr("NVIDIA A100 (cuda/sm_80, GPU-2200); NVIDIA H200 ("),
                              Not(HasSubstr("EPYC")))));
-  // Of another target, of a builder, in the middle of a UUID, of several models.
+  // Names of another target, of a builder, from the middle of a UUID, and of several models.
   for (const char* wanted : {"cpu", "builder-key", "f0cbb", "nvidia", "GPU-", "200", ""}) {
     EXPECT_THAT(ChooseDevice(wanted, "cuda", Farm()),
                 StatusIs(StatusCode::kInvalidArgument, HasSubstr("there are: ")))

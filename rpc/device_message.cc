@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-// The message must have each number, and of the same type.
+// The message must have a field of the same type for each number.
 #define KILN_CHECK_TYPE(type, number, largest) \
   static_assert(std::is_same_v<decltype(v1::DeviceModel().number()), type>);
 KILN_DEVICE_NUMBERS(KILN_CHECK_TYPE)

@@ -1,4 +1,4 @@
-// Device models (device/device_model.h) as the wire's message, and back. Nothing is lost.
+// Converts device models (device/device_model.h) to the wire's message and back. Nothing is lost.
 #pragma once
 
 #include "base/status.h"
@@ -9,11 +9,11 @@ namespace kiln {
 
 v1::DeviceModel DeviceMessage(const device::DeviceModel& model);
 
-// Refuses what device::CheckDeviceModel does.
+// Refuses the models that device::CheckDeviceModel refuses.
 StatusOr<device::DeviceModel> DeviceModelOf(const v1::DeviceModel& message);
 
-// What a runner announces of its device. InvalidArgument "runner r1 (version 1) announces no device
-// model; ..." without one, for instance from a runner of an older version.
+// Returns the device model that a runner announces. InvalidArgument "runner r1 (version 1)
+// announces no device model; ..." if there is none, for instance from a runner of an older version.
 StatusOr<device::DeviceModel> DeviceModelOf(const v1::WorkerState& runner);
 
 }  // namespace kiln

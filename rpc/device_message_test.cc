@@ -10,7 +10,7 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Each number has a value of its own.
+// Returns a model in which each number has a value of its own.
 device::DeviceModel Numbered() {
   device::DeviceModel model;
   model.name = "a device";

@@ -1,7 +1,7 @@
-// The door of a service: every call goes through it before anything is done for it.
+// The door of a service checks every call before the service does anything for it.
 //
-// It asks for the secret of the farm, where there is one, and refuses messages with fields beyond
-// their limits. A server asks for the secret with CheckOfCallers, before it reads a request; the
+// A door asks for the secret of the farm, if there is one, and refuses messages with fields beyond
+// their limits. The server asks for the secret with CheckOfCallers before it reads a request; the
 // service asks once more with Admit. Thread-safe; copies are cheap.
 #pragma once
 
@@ -23,20 +23,20 @@ inline constexpr char kSecretKey[] = "kiln-secret";
 
 class Door {
  public:
-  // Asks for no secret.
+  // Makes a door that asks for no secret.
   Door() = default;
-  // `service` for what is said: "tracker".
+  // Messages name the service by `service`: "tracker".
   Door(std::string service, Secret secret)
       : service_(std::move(service)), secret_(std::move(secret)) {}
 
-  // For a call with one request. Unauthenticated, which says what to do, or InvalidArgument as
-  // CheckFields.
+  // Checks a call with one request. Unauthenticated, with a message that says what to do, or the
+  // InvalidArgument of CheckFields.
   Status Admit(const grpc::ServerContextBase& context,
                const google::protobuf::Message& request) const;
-  // For a call that streams requests: the caller at first, then each request.
+  // Checks the caller of a call that streams requests; each request is then checked by itself.
   Status AdmitCaller(const grpc::ServerContextBase& context) const;
 
-  // For the server (base/grpc_server.h); null where no secret is asked for.
+  // Returns the check that the server makes (base/grpc_server.h); null if no secret is asked for.
   CallerCheck CheckOfCallers() const;
 
  private:

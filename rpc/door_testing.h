@@ -1,4 +1,4 @@
-// Every method of a service, called as a stranger would.
+// Calls every method of a service as a stranger would.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -11,14 +11,14 @@
 
 namespace kiln {
 
-// One empty request to each method of the service at `address`, with `secret`, and how the call
-// ended, by method. For streams too; a call that has not ended after ten seconds is cut.
+// Sends one empty request with `secret` to each method of the service at `address`, streams too.
+// Returns how each call ended, by method. A call that has not ended after ten seconds is cut.
 std::map<std::string, Status> CallAllMethods(const std::string& address,
                                              const google::protobuf::ServiceDescriptor& service,
                                              const Secret& secret);
 
-// All methods of the service, which asks for `secret`, refuse who has none or another one, and let
-// in who has it. Fails the test otherwise.
+// Fails the test unless all methods of the service, which asks for `secret`, let in callers that
+// have the secret, and refuse callers that have none or another one.
 void ExpectDoorAtAllMethods(const std::string& address,
                             const google::protobuf::ServiceDescriptor& service,
                             const Secret& secret);

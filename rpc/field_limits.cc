@@ -17,17 +17,22 @@ using google::protobuf::Reflection;
 using ProtoMessage = google::protobuf::Message;
 
 struct Limit {
-  size_t bytes = 1024;  // of a string
-  int items = 1024;     // of a list or a map
+  // Most bytes of a string.
+  size_t bytes = 1024;
+  // Most items of a list or a map.
+  int items = 1024;
 };
 
-constexpr size_t kName = 256;          // ids, keys, addresses, users
-constexpr size_t kProgram = 16 << 20;  // texts of computations and schedules
-constexpr size_t kWritten = 1 << 20;   // texts that people write: templates, kernels
+// Ids, keys, addresses and users.
+constexpr size_t kName = 256;
+// Texts of computations and schedules.
+constexpr size_t kProgram = 16 << 20;
+// Texts that people write: templates and kernels.
+constexpr size_t kWritten = 1 << 20;
 constexpr size_t kBinary = 64 << 20;
 constexpr size_t kUnknownBytes = 64 << 10;
 
-// By what follows the package, "WorkerState.keys"; other fields have Limit().
+// Limits by the field's name without the package, "WorkerState.keys". Other fields have Limit().
 const std::map<std::string_view, Limit>& Limits() {
   static const auto* limits = new std::map<std::string_view, Limit>{
       {"WorkerState.id", {kName}},
@@ -64,7 +69,8 @@ const std::map<std::string_view, Limit>& Limits() {
       {"BindKeyRequest.workload_key", {64 << 10}},
       {"BindKeyRequest.dag", {kProgram}},
       {"DeleteRecordsRequest.ids", {0, 1'000'000}},
-      {"ImportRecordsRequest.line", {2 * kProgram}},  // an import refuses it by its number before
+      // An import refuses a long line by its number before the line reaches this limit.
+      {"ImportRecordsRequest.line", {2 * kProgram}},
       {"CostModel.info", {16 << 20}},
       {"ModelPart.part", {1 << 20}},
       {"PredictRequest.programs", {0, 4'096}},
@@ -88,7 +94,7 @@ const std::map<std::string_view, Limit>& Limits() {
   return *limits;
 }
 
-// "JobSpec.name"
+// Returns the name without the package: "JobSpec.name".
 std::string_view ShortName(const FieldDescriptor& field) {
   const std::string_view name = field.full_name();
   const size_t package = field.file()->package().size();

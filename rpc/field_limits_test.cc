@@ -28,7 +28,8 @@ TEST(FieldLimitsTest, WhatAFarmSendsIsTaken) {
   EXPECT_OK(CheckFields(build));
   v1::MeasureRequest measure;
   measure.mutable_artifact()->set_binary(std::string(32 << 20, '\xff'));
-  EXPECT_OK(CheckFields(measure));  // bytes need not be text
+  // Bytes need not be text.
+  EXPECT_OK(CheckFields(measure));
 }
 
 TEST(FieldLimitsTest, ATextThatIsTooLongIsNamed) {
@@ -62,7 +63,7 @@ TEST(FieldLimitsTest, ListsMapsAndWhatIsInThem) {
   EXPECT_THAT(CheckFields(renew),
               Refuses("WorkerState.device has 300 bytes, at most 256 are taken"));
   v1::SubmitRequest submit;
-  // Asked for anew each time: a map does not see what reflection does to it.
+  // Each use fetches the map anew, because a map does not see changes by reflection.
   const auto parameters = [&]() -> auto& {
     return *submit.mutable_spec()->mutable_options()->mutable_policy_parameters();
   };

@@ -1,5 +1,5 @@
-// For tests of conversions: a message all of whose fields say something, and the fields that say
-// nothing. Both go by the descriptor, so that a field that is added to a message is in them.
+// For tests of conversions: fills all fields of a message, and finds the fields that are empty.
+// Both go by the descriptor, so that they cover a field that is added to a message later.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -9,11 +9,13 @@
 
 namespace kiln {
 
-// Gives each field, those of messages within too, a value of its own that is not the default: lists
-// have two, enums one of their values. `next` goes on from field to field. No maps.
+// Gives each field, fields of messages within too, a value of its own that is not the default.
+// Lists get two values, enums one of their own. `next` goes on from field to field. Maps are not
+// supported.
 void FillFields(google::protobuf::Message& message, int& next);
 
-// Names of the fields that are not set or have the default, not of messages within.
+// Returns the names of the fields that are not set or have the default. Fields of messages within
+// are not looked at.
 std::vector<std::string> UnsetFields(const google::protobuf::Message& message);
 
 }  // namespace kiln

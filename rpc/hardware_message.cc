@@ -4,7 +4,7 @@
 
 namespace kiln {
 
-// The message must have each parameter, and of the same type.
+// The message must have a field of the same type for each parameter.
 #define KILN_CHECK_TYPE(type, name, value) \
   static_assert(std::is_same_v<decltype(v1::HardwareParams().name()), type>);
 KILN_HARDWARE_PARAMS(KILN_CHECK_TYPE)

@@ -1,4 +1,5 @@
-// Hardware parameters (device/hardware_params.h) as the wire's message, and back. Nothing is lost.
+// Converts hardware parameters (device/hardware_params.h) to the wire's message and back. Nothing
+// is lost.
 #pragma once
 
 #include "device/hardware_params.h"

@@ -26,10 +26,13 @@ constexpr milliseconds kSlowestRetry{1'000};
 constexpr milliseconds kCallDeadline{2'000};
 constexpr milliseconds kLastCallDeadline{1'000};
 constexpr milliseconds kLongestPoll{10'000};
-constexpr milliseconds kPollGrace{5'000};      // the tracker may answer so much later than asked
-constexpr milliseconds kRenewInterval{2'000};  // until the tracker says otherwise
+// The tracker may answer this much later than the wait that it was asked for.
+constexpr milliseconds kPollGrace{5'000};
+// Holds until the tracker says otherwise.
+constexpr milliseconds kRenewInterval{2'000};
 constexpr milliseconds kBusyPause{20};
-constexpr size_t kMostReleases = 1'000;  // in one call
+// Most releases in one call.
+constexpr size_t kMostReleases = 1'000;
 constexpr std::chrono::hours kForEver{24 * 365};
 
 milliseconds ToMilliseconds(absl::Duration duration) {
@@ -59,7 +62,7 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
     SteadyClock::time_point renewed;
   };
 
-  // Waits for `pause`, or until stop; lock held.
+  // Waits for `pause`, or until stop. The caller holds the lock.
   void Pause(std::unique_lock<std::mutex>& lock, milliseconds pause, const std::stop_token& stop);
   StatusOr<LeasedWorker> AcquireFromTracker(SteadyClock::time_point until,
                                             const std::stop_token& stop,
@@ -76,7 +79,8 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
   bool SendReleases(milliseconds deadline);
   bool SendRenew();
   void LoseAfterOutage();
-  milliseconds RenewInterval() const;  // lock held
+  // The caller holds the lock.
+  milliseconds RenewInterval() const;
   void Lose(const std::string& lease_id, std::string_view why);
 
   const Options options_;
@@ -86,9 +90,11 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::map<std::string, Held> held_;
-  std::vector<std::string> release_ids_;  // leases and requests to give back
+  // Leases to give back, and requests to drop.
+  std::vector<std::string> release_ids_;
   std::vector<std::string> drop_ids_;
-  int slots_in_use_ = 0;  // handles alive, and Acquires that talk to the tracker
+  // Handles that are alive, and Acquires that talk to the tracker.
+  int slots_in_use_ = 0;
   milliseconds told_interval_ = kRenewInterval;
   Snapshot snapshot_;
 };
@@ -98,7 +104,7 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
 StatusOr<LeasedWorker> LeaseKeeper::Core::Acquire(absl::Duration timeout, std::stop_token stop,
                                                   const std::vector<std::string>& avoid) {
   const auto until = SteadyClock::now() + ToMilliseconds(timeout);
-  // Stops when the caller says so or this does.
+  // Stops when the caller requests a stop, or this object does.
   std::stop_source either;
   const auto end = [&] {
     either.request_stop();
@@ -152,7 +158,7 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(
     if (status.ok() && reply.has_lease()) return Keep(std::move(*reply.mutable_lease()));
     if (status.code() == StatusCode::kInvalidArgument) return status;
     if (stop.stop_requested() || SteadyClock::now() >= until) {
-      // A grant may be on its way: dropping the request gives it back.
+      // A grant may be on its way: dropping the request gives the lease back.
       Drop(request.request_id());
       if (stop.stop_requested()) return Cancelled("stopped while waiting for a worker");
       return Waited();
@@ -198,7 +204,7 @@ void LeaseKeeper::Core::LetGo(const std::string& lease_id) {
   std::lock_guard lock(mutex_);
   --slots_in_use_;
   held_.erase(lease_id);
-  // Also when it was lost: the tracker may not think so.
+  // A lost lease is released too, because the tracker may still count it.
   release_ids_.push_back(lease_id);
   changed_.notify_all();
 }
@@ -209,7 +215,7 @@ void LeaseKeeper::Core::Drop(const std::string& request_id) {
   changed_.notify_all();
 }
 
-// Why no worker came in time.
+// Says why no worker came in time.
 Status LeaseKeeper::Core::Waited() const {
   std::lock_guard lock(mutex_);
   const std::string kind = options_.kind == v1::BUILDER ? "builder" : "runner";
@@ -225,7 +231,8 @@ Status LeaseKeeper::Core::Waited() const {
                           snapshot_.matching_slots, kind, options_.key, snapshot_.queue_position);
 }
 
-// Logs changes only. A refusal is an answer too; a call that we cut ourselves says nothing.
+// Logs changes only. A refusal counts as an answer too. A call that this object cut itself says
+// nothing about the tracker.
 Status LeaseKeeper::Core::Note(const grpc::Status& status) {
   std::lock_guard lock(mutex_);
   const Status result = FromGrpc(status);
@@ -263,7 +270,8 @@ void LeaseKeeper::Core::Run() {
   auto next_renew = SteadyClock::now();
   auto next_release = SteadyClock::now();
   milliseconds retry = kFirstRetry;
-  bool renewing = false;  // something was held when we last looked
+  // Whether something was held at the last look.
+  bool renewing = false;
   std::unique_lock lock(mutex_);
   while (!stop_.stop_requested()) {
     const bool to_release = !release_ids_.empty() || !drop_ids_.empty();
@@ -318,7 +326,7 @@ bool LeaseKeeper::Core::SendReleases(milliseconds deadline) {
   v1::ReleaseReply reply;
   if (!Note(stub_->Release(&context, request, &reply)).ok()) return false;
   std::lock_guard lock(mutex_);
-  // What came in meanwhile stands behind what was sent.
+  // Ids that came in during the call stand behind the ids that were sent.
   release_ids_.erase(release_ids_.begin(), release_ids_.begin() + request.lease_ids_size());
   drop_ids_.erase(drop_ids_.begin(), drop_ids_.begin() + request.request_ids_size());
   return true;
@@ -366,8 +374,8 @@ void LeaseKeeper::Core::LoseAfterOutage() {
   }
 }
 
-// The handle stays with its owner, who finds out by the signal. It runs the owner's callbacks: no
-// lock.
+// The handle stays with its owner, who learns of the loss by the signal. The signal runs the
+// owner's callbacks, so no lock is held.
 void LeaseKeeper::Core::Lose(const std::string& lease_id, std::string_view why) {
   std::shared_ptr<LeasedWorker::Signals> signals;
   {
@@ -414,7 +422,8 @@ LeaseKeeper::~LeaseKeeper() {
 
 StatusOr<LeasedWorker> LeaseKeeper::Acquire(absl::Duration timeout, std::stop_token stop,
                                             const std::vector<std::string>& avoid) {
-  const std::shared_ptr<Core> core = core_;  // outlives this call, whatever the destructor does
+  // The copy keeps the core alive during this call, whatever the destructor does.
+  const std::shared_ptr<Core> core = core_;
   return core->Acquire(timeout, std::move(stop), avoid);
 }
 

@@ -1,9 +1,9 @@
 // The scheduler's half of the tracker contract: leases workers of one kind and key, and keeps them
 // leased.
 //
-// One thread renews what is held and sends releases. While the tracker is away the leases in hand
-// stay valid for outage_ms, so that its restart costs no trial; then they are lost. Thread-safe.
-// Handles may outlive it.
+// One thread renews the leases and sends releases. While the tracker is away, the leases in hand
+// stay valid for outage_ms, so that a restart of the tracker costs no trial; then they are lost.
+// Thread-safe. Handles may outlive the keeper.
 #pragma once
 
 #include <cstdint>
@@ -20,24 +20,29 @@ namespace kiln {
 class LeaseKeeper : public LeaseSource {
  public:
   struct Options {
-    std::string tracker;  // HOST:PORT
-    Secret secret;        // of the farm
-    // Keepers may share it. Unique for the life of the scheduler process; or, with an incarnation
-    // that grows, the same after its restart: the tracker releases then what the dead one held.
+    // HOST:PORT.
+    std::string tracker;
+    // Secret of the farm.
+    Secret secret;
+    // Id of the scheduler, which several keepers may share. It is unique for the life of the
+    // scheduler process, or the same after a restart if the incarnation grows: the tracker then
+    // releases the leases of the dead process.
     std::string scheduler_id;
     uint64_t incarnation = 0;
     v1::WorkerKind kind = v1::RUNNER;
     std::string key;
     std::string user;
     int32_t priority = 0;
-    int max_leases = 1;     // more Acquires wait here, not at the tracker
-    uint32_t lease_ms = 0;  // 0 = the tracker's default
+    // Further Acquires wait here, not at the tracker.
+    int max_leases = 1;
+    // 0 = the tracker's default.
+    uint32_t lease_ms = 0;
     int64_t outage_ms = 30'000;
   };
 
   explicit LeaseKeeper(Options options);
-  // Releases everything (takes a second at most), wakes all who wait in Acquire with Cancelled.
-  // None may be inside Acquire once this returns.
+  // Releases everything, which takes a second at most, and wakes all threads in Acquire with
+  // Cancelled. No thread may be inside Acquire once this returns.
   ~LeaseKeeper() override;
 
   using LeaseSource::Acquire;
@@ -46,18 +51,22 @@ class LeaseKeeper : public LeaseSource {
 
   struct Snapshot {
     int held = 0;
-    int waiting = 0;                 // inside Acquire
-    bool tracker_reachable = false;  // as of the last call
-    std::string tracker_error;       // of the last call, when it failed
-    uint32_t matching_slots =
-        0;  // of the tracker's last word to a waiting request: 0 = there is no such worker
+    // Number of threads inside Acquire.
+    int waiting = 0;
+    // Whether the last call reached the tracker.
+    bool tracker_reachable = false;
+    // Error of the last call, if it failed.
+    std::string tracker_error;
+    // Numbers of the tracker's last answer to a waiting request; no slots: there is no such worker.
+    uint32_t matching_slots = 0;
     uint32_t queue_position = 0;
   };
   Snapshot snapshot() const;
 
  private:
   class Core;
-  std::shared_ptr<Core> core_;  // handles hold it weakly
+  // Handles hold the core weakly.
+  std::shared_ptr<Core> core_;
   std::thread thread_;
 };
 

@@ -1,5 +1,5 @@
-// Where a scheduler gets workers from: the interface, and the handle it gives out. No RPC in here:
-// LeaseKeeper is the real source, FakeLeaseSource the one for tests.
+// A source of workers for a scheduler: the interface, and the handle that it gives out. This file
+// has no RPC: LeaseKeeper is the real source, FakeLeaseSource the source for tests.
 #pragma once
 
 #include <atomic>
@@ -16,9 +16,9 @@
 
 namespace kiln {
 
-// One slot of one worker, ours until this is destroyed or lost. Moves, does not copy. The handle
-// belongs to one thread; lost, wanted and the token may be used by any. It may outlive its source:
-// the lease is lost then.
+// One slot of one worker, which the holder may use until the handle is destroyed or the lease is
+// lost. Moves, does not copy. The handle belongs to one thread; any thread may use lost, wanted and
+// the token. A handle may outlive its source: its lease is then lost.
 class LeasedWorker {
  public:
   struct Signals {
@@ -26,7 +26,7 @@ class LeasedWorker {
     std::atomic<bool> wanted = false;
   };
 
-  // `release` is called once, when the handle lets go, whether or not the lease was lost.
+  // `release` is called once, when the handle lets go, even if the lease was lost.
   LeasedWorker(v1::Lease lease, std::shared_ptr<Signals> signals, std::function<void()> release)
       : lease_(std::move(lease)), signals_(std::move(signals)), release_(std::move(release)) {}
   LeasedWorker(LeasedWorker&& other) noexcept
@@ -46,15 +46,16 @@ class LeasedWorker {
   const v1::WorkerState& worker() const { return lease_.worker(); }
   const std::string& lease_id() const { return lease_.id(); }
 
-  // Expired, or the worker is gone: stop using it now, a trial in hand must be done again
-  // elsewhere.
+  // The lease has expired, or the worker is gone. The holder must stop using the worker now, and do
+  // a trial in hand again elsewhere.
   bool lost() const { return signals_->lost.stop_requested(); }
-  // Fires when the lease is lost: cancels the call that runs on the worker.
+  // Fires when the lease is lost, to cancel the call that runs on the worker.
   std::stop_token lost_token() const { return signals_->lost.get_token(); }
-  // Others wait for it: let go when the trial in hand is done. Can become false again.
+  // Others wait for the slot: the holder should let go when the trial in hand is done. Can become
+  // false again.
   bool wanted() const { return signals_->wanted; }
 
-  // Gives the slot back, as the destructor does; does not block.
+  // Gives the slot back, as the destructor does. Does not block.
   void Release() {
     if (auto release = std::exchange(release_, nullptr)) release();
   }
@@ -62,17 +63,18 @@ class LeasedWorker {
  private:
   v1::Lease lease_;
   std::shared_ptr<Signals> signals_;
-  std::function<void()> release_;  // null: let go
+  // Null once the slot was given back.
+  std::function<void()> release_;
 };
 
 class LeaseSource {
  public:
   virtual ~LeaseSource() = default;
 
-  // Waits for a worker. DeadlineExceeded after `timeout` with what stood in the way (no such
-  // worker, all busy, no tracker); Cancelled when `stop` was requested; InvalidArgument when the
-  // source can never serve it. Thread-safe: several threads may wait.
-  // `avoid`: ids of workers that are of no use just now; it waits for others.
+  // Waits for a worker. DeadlineExceeded after `timeout`, with the reason (no such worker, all
+  // busy, no tracker); Cancelled if `stop` was requested; InvalidArgument if the source can never
+  // serve the request. `avoid` has ids of workers that are of no use just now: the call waits for
+  // others. Thread-safe: several threads may wait.
   virtual StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
                                          const std::vector<std::string>& avoid) = 0;
   StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop) {

@@ -15,7 +15,8 @@ struct FakeLeaseSource::Core {
     std::shared_ptr<LeasedWorker::Signals> signals;
   };
 
-  const v1::WorkerState* FindFree(const std::vector<std::string>& avoid) const {  // lock held
+  // The caller holds the lock.
+  const v1::WorkerState* FindFree(const std::vector<std::string>& avoid) const {
     for (const auto& [id, worker] : workers) {
       if (std::find(avoid.begin(), avoid.end(), id) != avoid.end()) continue;
       const auto busy = std::count_if(held.begin(), held.end(), [&id = id](const auto& entry) {
@@ -29,7 +30,8 @@ struct FakeLeaseSource::Core {
   mutable std::mutex mutex;
   std::condition_variable changed;
   std::map<std::string, v1::WorkerState> workers;
-  std::map<std::string, Held> held;  // by lease id
+  // Keyed by lease id.
+  std::map<std::string, Held> held;
   int acquired = 0;
 };
 

@@ -1,5 +1,5 @@
-// A LeaseSource without a tracker, for tests of schedulers: workers are what the test adds, and
-// leases are lost and wanted when it says so. Thread-safe. Handles may outlive it.
+// A LeaseSource without a tracker, for tests of schedulers. The test adds workers, and says when
+// leases are lost or wanted. Thread-safe. Handles may outlive it.
 #pragma once
 
 #include <memory>
@@ -15,15 +15,16 @@ class FakeLeaseSource : public LeaseSource {
   FakeLeaseSource();
   ~FakeLeaseSource() override;
 
-  // Its slots can be acquired from now on. The id is new.
+  // Adds a worker with a new id. Its slots can be acquired from now on.
   void AddWorker(v1::WorkerState worker);
-  // Loses the leases on it and gives out no more.
+  // Loses the leases on the worker and gives out no more.
   void RemoveWorker(const std::string& id);
-  // All leases on it are wanted, until they are let go.
+  // Makes all leases on the worker wanted, until they are let go.
   void Want(const std::string& id);
 
   int held() const;
-  int acquired() const;  // ever
+  // Number of leases that were ever acquired.
+  int acquired() const;
 
   using LeaseSource::Acquire;
   StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,

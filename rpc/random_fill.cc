@@ -13,7 +13,7 @@ namespace {
 
 using runtime::DType;
 
-// splitmix64: a good hash of a counter, one multiply-xor chain per element.
+// Hashes a counter well (splitmix64), with one multiply-xor chain per element.
 uint64_t Mix(uint64_t key, uint64_t index) {
   uint64_t z = key + (index + 1) * 0x9e3779b97f4a7c15;
   z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
@@ -21,7 +21,7 @@ uint64_t Mix(uint64_t key, uint64_t index) {
   return z ^ (z >> 31);
 }
 
-// 24 random bits: exact in a float.
+// Uses 24 random bits, which a float holds exactly.
 float UnitFloat(uint64_t random) { return static_cast<float>(random >> 40) * 0x1p-23f - 1.0f; }
 double UnitDouble(uint64_t random) { return static_cast<double>(random >> 11) * 0x1p-52 - 1.0; }
 
@@ -32,7 +32,7 @@ int64_t Integer(uint64_t random, int64_t index_limit, int64_t low) {
   return static_cast<int64_t>(random >> 60) + low;
 }
 
-// Where the values of a span come from: the elements of a content from `first` on.
+// Source of a span's values: the elements of a content from `first` on.
 struct Source {
   uint64_t key;
   uint64_t first;
@@ -56,13 +56,13 @@ void FillIntegers(std::span<std::byte> bytes, Source key, int64_t index_limit, i
 uint8_t ToE4M3(double value) { return FloatToFloat8(static_cast<float>(value), kE4M3); }
 uint8_t ToE5M2(double value) { return FloatToFloat8(static_cast<float>(value), kE5M2); }
 
-// `convert` rounds to the type, `back` is what became of it.
+// `convert` rounds to the type; `back` returns the rounded value as a double.
 template <typename T, typename Convert, typename Back>
 void FillFloatRange(std::span<std::byte> bytes, Source key, const ValueRange& range,
                     Convert convert, Back back) {
   FillWith<T>(bytes, key, [&](uint64_t random) {
     const double unit = static_cast<double>(random >> 11) * 0x1p-53;
-    // Not high - low, which may be beyond a double.
+    // The formula avoids high - low, which may be beyond a double.
     const T value = convert(range.low * (1 - unit) + range.high * unit);
     return back(value) < range.high ? value : convert(range.low);
   });

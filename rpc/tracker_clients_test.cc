@@ -1,5 +1,5 @@
-// WorkerAnnouncer and LeaseKeeper against a scripted tracker: odd answers and a tracker that hangs.
-// Against the real one: tracker/clients_test.cc.
+// Tests WorkerAnnouncer and LeaseKeeper against a scripted tracker that answers oddly or hangs.
+// tracker/clients_test.cc tests them against the real tracker.
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -27,13 +27,15 @@ class ScriptedTracker : public v1::Tracker::Service {
     ++announced;
     rejoining += request->rejoining();
     left += request->leaving();
-    reply->set_next_announce_ms(0);  // odd: must not make the client spin without a pause
+    // An odd answer, which must not make the client spin without a pause.
+    reply->set_next_announce_ms(0);
     return grpc::Status::OK;
   }
   grpc::Status Acquire(grpc::ServerContext* context, const v1::AcquireRequest* request,
                        v1::AcquireReply* reply) override {
     Hang(context);
-    if (++acquires == 1) return grpc::Status::OK;  // odd: no lease, long before the wait is over
+    // An odd answer: no lease, long before the wait is over.
+    if (++acquires == 1) return grpc::Status::OK;
     reply->mutable_lease()->set_id("lease-" + request->request_id());
     reply->mutable_lease()->set_lease_ms(60);
     return grpc::Status::OK;

@@ -1,4 +1,4 @@
-// A tracker for tests of workers: serves on a free port, takes every announcement and keeps it.
+// A tracker for tests of workers. It serves on a free port, takes every announcement and keeps it.
 // Thread-safe.
 #pragma once
 
@@ -21,7 +21,7 @@ class FakeTracker : public v1::Tracker::Service {
 
   std::string address() const { return server_->address(); }
 
-  // The first announcement, of the past or to come, for which `wanted` holds. Fails the test after
+  // Returns the first announcement, past or to come, for which `wanted` holds. Fails the test after
   // 20 seconds.
   v1::AnnounceRequest WaitFor(const std::function<bool(const v1::AnnounceRequest&)>& wanted);
 

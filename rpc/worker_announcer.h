@@ -1,9 +1,10 @@
 // The worker's half of the tracker contract: a thread that announces the worker for as long as this
-// lives.
+// object lives.
 //
-// Asks for the state before every announcement, retries for ever while the tracker is away (at
-// least once a second), and says `leaving` when stopped. Logs when the tracker is found, lost, or
-// refuses the worker. Thread-safe, but for Stop: that and the destructor belong to the owner.
+// The thread asks for the state before every announcement, retries for ever (at least once a
+// second) while the tracker is away, and says `leaving` when it is stopped. It logs when the
+// tracker is found, lost, or refuses the worker. Thread-safe, except that Stop and the destructor
+// belong to the owner.
 #pragma once
 
 #include <condition_variable>
@@ -22,23 +23,25 @@ namespace kiln {
 
 class WorkerAnnouncer {
  public:
-  // `tracker` is HOST:PORT; "" = there is none, and this does nothing. `state` is called by this
-  // object's thread, never after Stop.
+  // `tracker` is HOST:PORT; "" = there is no tracker, and the announcer does nothing. `state` is
+  // called by this object's thread, never after Stop.
   WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
                   const Secret& secret = {});
-  ~WorkerAnnouncer();  // Stop
+  // Calls Stop.
+  ~WorkerAnnouncer();
   WorkerAnnouncer(const WorkerAnnouncer&) = delete;
   WorkerAnnouncer& operator=(const WorkerAnnouncer&) = delete;
 
   // Ends the thread and tells the tracker that the worker leaves; takes a second at most.
   void Stop();
 
-  // The state has changed: announces it now.
+  // Announces the worker now, because its state has changed.
   void AnnounceNow();
 
-  // Whether the tracker has accepted the latest announcement.
+  // Returns whether the tracker has accepted the latest announcement.
   bool connected() const;
-  // Waits until it has; false after `timeout` or on Stop. Without a tracker: false at once.
+  // Waits until the tracker has accepted an announcement. False after `timeout` or on Stop, and at
+  // once if there is no tracker.
   bool WaitConnected(absl::Duration timeout);
 
  private:
@@ -55,7 +58,8 @@ class WorkerAnnouncer {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   bool connected_ = false;
-  bool announced_ = false;  // ever
+  // Whether the worker was ever announced.
+  bool announced_ = false;
   bool now_ = false;
   std::string last_error_;
   std::string worker_id_;

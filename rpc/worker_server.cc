@@ -10,7 +10,7 @@ namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
 
-// An address to listen on may be no address to connect to.
+// Returns an address that clients can connect to. An address to listen on may not be one.
 StatusOr<std::string> ReachableAddress(const std::string& advertise, const GrpcServer& server) {
   if (!advertise.empty()) {
     KILN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(advertise));

@@ -1,9 +1,9 @@
-// A worker as the world sees it: its service on a port of its own, and its announcements at the
-// tracker under an address that schedulers can reach (rpc/worker_announcer.h).
+// A worker's server: its service on a port of its own, and its announcements at the tracker under
+// an address that schedulers can reach (rpc/worker_announcer.h).
 //
-// Start, then Announce, Leave and Shutdown, all by the owner; the destructor does what is left.
-// Runs gRPC's threads and the announcer's. Errors are those of addresses (base/grpc_server.h); a
-// tracker that is away is none.
+// The owner calls Start, then Announce, Leave and Shutdown; the destructor does what was left out.
+// The server runs gRPC's threads and the announcer's. Errors are errors of addresses
+// (base/grpc_server.h). A tracker that is away is no error.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,34 @@ namespace kiln {
 class WorkerServer {
  public:
   struct Options {
-    std::string listen;  // HOST:PORT; port 0 = any free one
-    // HOST:PORT at which schedulers reach the worker; empty: where it listens, with this machine's
-    // name when that is all addresses.
+    // HOST:PORT; port 0 = any free port.
+    std::string listen;
+    // HOST:PORT at which schedulers reach the worker. If empty, the address to listen on; if that
+    // means all addresses, this machine's name replaces it.
     std::string advertise;
-    grpc::Service* service = nullptr;  // outlives this
+    // Outlives the server.
+    grpc::Service* service = nullptr;
     int max_request_bytes = 64 << 20;
-    Secret secret;          // for the tracker
-    Door door;              // of the service
-    v1::WorkerState state;  // what does not change; the address is filled in
+    // Secret for the tracker.
+    Secret secret;
+    // Door of the service.
+    Door door;
+    // The state that does not change. The server fills in the address.
+    v1::WorkerState state;
   };
   static StatusOr<std::unique_ptr<WorkerServer>> Start(Options options);
 
   int port() const { return server_->port(); }
-  std::string address() const { return server_->address(); }  // where it listens
+  // Address on which the server listens.
+  std::string address() const { return server_->address(); }
 
-  // Once, to the tracker at HOST:PORT; "" = there is none. `trials_done` is called by a thread of
-  // this object until Leave.
+  // Announces the worker to the tracker at HOST:PORT; "" = there is no tracker. Called once. A
+  // thread of this object calls `trials_done` until Leave.
   void Announce(const std::string& tracker, std::function<uint64_t()> trials_done);
 
-  // The end, in two steps, so that all workers of a process end together: tells the tracker (takes
-  // a second at most); ends the server, for which the service must have been told before to cancel
-  // what runs.
+  // Ends the server in two steps, so that all workers of a process end together. Leave tells the
+  // tracker, which takes a second at most. Shutdown ends the server; before that, the owner must
+  // tell the service to cancel what runs.
   void Leave();
   void Shutdown();
 

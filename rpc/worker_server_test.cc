@@ -22,14 +22,15 @@ class WorkerServerTest : public testing::Test {
     options.state.set_id("w");
     return WorkerServer::Start(std::move(options));
   }
-  // What the tracker is told of a worker that has just started.
+  // Returns the state that a worker announces when it has just started.
   v1::WorkerState Announced(WorkerServer& worker) {
     worker.Announce(tracker_.address(), [this] { return trials_done_.load(); });
     return tracker_.WaitFor([](const auto&) { return true; }).worker();
   }
 
   FakeTracker tracker_;
-  v1::Tracker::Service service_;  // any service will do
+  // Any service will do.
+  v1::Tracker::Service service_;
   std::atomic<uint64_t> trials_done_ = 0;
 };
 
@@ -44,7 +45,8 @@ TEST_F(WorkerServerTest, AnnouncesWhatItHasDoneAndLeaves) {
   worker->Leave();
   tracker_.WaitFor([](const auto& request) { return request.leaving(); });
   worker->Shutdown();
-  EXPECT_OK(Start(announced.address()).status());  // the port is free again
+  // The port is free again.
+  EXPECT_OK(Start(announced.address()).status());
 }
 
 TEST_F(WorkerServerTest, AllAddressesAreAnnouncedAsThisMachine) {
