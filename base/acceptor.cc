@@ -22,12 +22,14 @@
 namespace kiln {
 namespace {
 
-constexpr int kLookMs = 1'000;  // for strangers that are overdue
+// Interval of the looks for strangers that are overdue.
+constexpr int kLookMs = 1'000;
 constexpr absl::Duration kNoRoomPause = absl::Milliseconds(50);
 
 struct Peer {
   std::string host;
-  std::string peer;  // "ipv4:127.0.0.1:4711", "ipv6:[::1]:4711"
+  // "ipv4:127.0.0.1:4711", "ipv6:[::1]:4711".
+  std::string peer;
 };
 
 Peer PeerV4(in_addr address, uint16_t port) {
@@ -60,7 +62,7 @@ int HexDigit(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-// "ipv6:%5B::1%5D:4711" -> "ipv6:[::1]:4711".
+// Returns "ipv6:[::1]:4711" for "ipv6:%5B::1%5D:4711".
 std::string WithoutPercents(std::string_view text) {
   std::string plain;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -124,7 +126,7 @@ void Acceptor::Run() {
   while (true) {
     const int count =
         epoll_wait(events_.get(), happened.data(), static_cast<int>(happened.size()), kLookMs);
-    // Ends first: their numbers may be given again to what is accepted.
+    // Ended connections come first, because new connections may get their numbers.
     for (int i = 0; i < count; ++i) {
       if (happened[i].data.fd == stop_.get()) return;
       Forget(happened[i].data.fd);
@@ -138,7 +140,8 @@ void Acceptor::Run() {
   }
 }
 
-// As many as one turn has, so that ends are seen between.
+// Accepts at most as many connections as one turn has events, so that ended connections are seen in
+// between.
 void Acceptor::AcceptAll(int listening) {
   constexpr int kOfOneTurn = 64;
   for (int i = 0; i < kOfOneTurn; ++i) {
@@ -172,7 +175,7 @@ void Acceptor::AddConnection(UniqueFd connection) {
   if (!refused) hand_over_(std::move(connection));
 }
 
-// The system has no descriptor left. Somebody else's is taken, or the next one waits a little.
+// Handles the lack of a descriptor: closes the oldest stranger's connection, and waits a little.
 void Acceptor::NoRoom() {
   int gone = -1;
   {
@@ -184,7 +187,8 @@ void Acceptor::NoRoom() {
   Clock::Real().SleepFor(kNoRoomPause);
 }
 
-// Whoever it was handed to sees its end and closes the other descriptor.
+// Shuts the connection down. The owner that it was handed to sees the end and closes the other
+// descriptor.
 void Acceptor::Close(int id) {
   const auto it = kept_.find(id);
   if (it != kept_.end()) shutdown(it->second.get(), SHUT_RDWR);

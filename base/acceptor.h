@@ -1,6 +1,6 @@
-// Accepts the connections of a server and hands each on, within limits.
+// Accepts the connections of a server and hands each of them on, within limits.
 //
-// One thread of its own. MakeKnown by any thread; the rest by the owner.
+// An acceptor has one thread of its own. Any thread may call MakeKnown; the owner calls the rest.
 #pragma once
 
 #include <atomic>
@@ -19,20 +19,21 @@ namespace kiln {
 
 class Acceptor {
  public:
-  // Takes a connection over. It must shut the socket down when it is done with it: the acceptor
-  // keeps a second descriptor of it, to see its end and to be able to close it.
+  // Takes a connection over. The new owner must shut the socket down when it is done: the acceptor
+  // keeps a second descriptor of the connection, to see its end and to be able to close it.
   using HandOver = std::function<void(UniqueFd connection)>;
 
   Acceptor(ListeningSockets listening, const ConnectionList::Limits& limits);
-  ~Acceptor();  // stops
+  // Calls Stop.
+  ~Acceptor();
 
-  // From now on connections are accepted. Once.
+  // Accepts connections from now on. Called once.
   Status Start(HandOver hand_over);
   // Closes the listening sockets. Connections that were handed over are left as they are.
   void Stop();
 
-  // A call from `peer`, named as gRPC does ("ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711"), was let
-  // in: its connection is no stranger's any more.
+  // Says that a call from `peer` was let in: its connection is no stranger's any more. `peer` is
+  // named as gRPC does ("ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711").
   void MakeKnown(std::string_view peer);
 
  private:
@@ -49,8 +50,10 @@ class Acceptor {
   HandOver hand_over_;
   UniqueFd events_;
   UniqueFd stop_;
-  std::map<int, UniqueFd> kept_;  // by their own number, which is the connection's id in the list
-  std::mutex mutex_;              // for the list
+  // Keyed by the kept descriptor's number, which is the connection's id in the list.
+  std::map<int, UniqueFd> kept_;
+  // Guards list_.
+  std::mutex mutex_;
   ConnectionList list_;
   std::thread thread_;
 };

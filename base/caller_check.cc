@@ -24,7 +24,7 @@ void Check(void* check, grpc_auth_context*, const grpc_metadata* metadata, size_
 
 void DeleteCheck(void* check) { delete static_cast<CallerCheck*>(check); }
 
-// gRPC's own plain-text credentials take no check in their C++ form, but do in their C form.
+// gRPC's own plain-text credentials accept a check in their C form, but not in their C++ form.
 class Credentials : public grpc::ServerCredentials {
  public:
   explicit Credentials(CallerCheck check)

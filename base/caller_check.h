@@ -1,7 +1,8 @@
-// Callers are looked at before their requests are read.
+// Checks callers before their requests are read.
 //
-// gRPC reads the request of a call, however large, before the service hears of the call. A check at
-// the metadata, which are small and come first, refuses a stranger without that.
+// gRPC reads the request of a call, however large, before the service hears of the call. The
+// metadata are small and come first, so a check of the metadata refuses a stranger without reading
+// the request.
 #pragma once
 
 #include <grpc/grpc.h>
@@ -16,12 +17,12 @@
 
 namespace kiln {
 
-// What a call says at its beginning. Valid while the check runs.
+// The metadata at the beginning of a call. Valid while the check runs.
 class CallHead {
  public:
   CallHead(const grpc_metadata* metadata, size_t count) : metadata_(metadata), count_(count) {}
 
-  // "/kiln.v1.Tracker/Announce"
+  // Returns for instance "/kiln.v1.Tracker/Announce".
   std::string_view method() const { return Find(":path").value_or(""); }
   std::optional<std::string_view> Find(std::string_view key) const;
 
@@ -30,11 +31,11 @@ class CallHead {
   size_t count_;
 };
 
-// OK lets the call in; another status is its answer. Called by threads of gRPC, many at once; it
-// must not wait.
+// Lets the call in if it returns OK; another status is the call's answer. Threads of gRPC call the
+// check, many at once, so it must not wait.
 using CallerCheck = std::function<Status(const CallHead&)>;
 
-// Plain text, with the check at each call. Of one server.
+// Returns plain-text credentials for one server, which check each call.
 std::shared_ptr<grpc::ServerCredentials> CheckedCredentials(CallerCheck check);
 
 }  // namespace kiln

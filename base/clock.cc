@@ -11,7 +11,7 @@
 namespace kiln {
 namespace {
 
-// No one waits longer; keeps steady_clock arithmetic from overflowing.
+// Upper limit of all waits. It keeps steady_clock arithmetic from overflowing.
 constexpr absl::Duration kLongest = absl::Hours(24 * 365);
 
 class RealClock : public Clock {
@@ -74,8 +74,8 @@ bool FakeClock::WaitFor(std::unique_lock<std::mutex>& lock, std::condition_varia
   AddSleeper(1);
   bool result = done();
   while (!result && Elapsed() < until) {
-    // Advance cannot take the caller's mutex, so a
-    // notification of its own might be lost; look often.
+    // Advance cannot take the caller's mutex, so a notification of its own might be lost: look
+    // often.
     cv.wait_for(lock, std::chrono::milliseconds(1));
     result = done();
   }

@@ -1,8 +1,8 @@
 // Time as an argument, so that time-outs are tested without waiting.
 //
 // Wall time (Now, UnixSeconds) is for people and records; it may jump. Monotonic time is for
-// deadlines and durations; only its differences mean something.
-// All functions are thread-safe. A Clock outlives all who use it; Clock::Real() lives for ever.
+// deadlines and durations; only its differences have a meaning. All functions are thread-safe. A
+// Clock outlives its users; Clock::Real() lives for ever.
 #pragma once
 
 #include <condition_variable>
@@ -22,7 +22,7 @@ class Clock {
   virtual int64_t MonotonicNanos() = 0;
   virtual void SleepFor(absl::Duration duration) = 0;
 
-  // Waits on `cv` until done() or until `timeout` has gone by on this clock; returns done().
+  // Waits on `cv` until done(), or until `timeout` has gone by on this clock; returns done().
   // `lock` is held on entry, on return and whenever done is called, as with
   // std::condition_variable::wait_for. absl::InfiniteDuration() waits for ever.
   virtual bool WaitFor(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
@@ -34,9 +34,9 @@ class Clock {
   static Clock& Real();
 };
 
-// A clock that stands still until Advance. Sleepers wake when the time they wait for has come.
-// A test that starts a thread calls WaitForSleepers(1) before it advances.
-// WaitFor on it notices an Advance within about a millisecond of real time.
+// A clock that stands still until Advance. Sleepers wake when the time that they wait for has come.
+// A test that starts a thread calls WaitForSleepers(1) before it advances. WaitFor notices an
+// Advance within about a millisecond of real time.
 class FakeClock : public Clock {
  public:
   explicit FakeClock(absl::Time start = absl::FromUnixSeconds(1'700'000'000)) : start_(start) {}

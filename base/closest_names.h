@@ -1,4 +1,4 @@
-// What a mistyped word may have meant.
+// Suggestions for a mistyped word.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace kiln {
 
-// At most three of `names` that are near `name`, nearest first: a third of its letters differ, or
-// two, or it is a part of them.
+// Returns at most three of `names` that are near `name`, nearest first. A name is near if it has
+// `name` as a part, or if at most two letters or a third of them differ.
 std::vector<std::string> ClosestNames(std::string_view name, const std::vector<std::string>& names);
 
-// ", did you mean conv2d_nchw or conv2d_nhwc?"; "" where nothing is near.
+// Returns ", did you mean conv2d_nchw or conv2d_nhwc?", or "" if no name is near.
 std::string DidYouMean(std::string_view name, const std::vector<std::string>& names);
 
 }  // namespace kiln

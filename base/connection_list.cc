@@ -5,7 +5,8 @@
 namespace kiln {
 
 std::vector<int> ConnectionList::Add(int id, std::string peer, std::string host, absl::Time now) {
-  // Before it is among them: it is not the one to go where another can.
+  // The connection that must go is chosen before the new one is in the list, so that the new one
+  // stays if another can go.
   int gone = -1;
   const auto of_host = strangers_of_.find(host);
   if (of_host != strangers_of_.end() && of_host->second.size() >= limits_.most_strangers_of_host) {
@@ -49,7 +50,7 @@ std::vector<int> ConnectionList::Overdue(absl::Time now) {
 
 int ConnectionList::OldestStranger() { return strangers_.empty() ? -1 : TakeOldest(strangers_); }
 
-// It is told to go once.
+// Removes the oldest from the strangers, so that it is told to go only once.
 int ConnectionList::TakeOldest(const std::map<uint64_t, int>& of) {
   const int id = of.begin()->second;
   NoStranger(connections_.at(id));

@@ -1,9 +1,10 @@
-// The open connections of a server, and which of them have to go.
+// The open connections of a server, and the choice of those that have to go.
 //
-// A connection is a stranger's until one of its calls has been let in. Strangers can have only so
-// many connections, in all and from each host, and only for so long: a new one takes the place of
-// the oldest, so that a caller who says at once who it is gets in however many others stand there.
-// Connections of known callers stay; beyond the limit of all connections, new ones are turned away.
+// A connection is a stranger's until one of its calls has been let in. Strangers can have only a
+// limited number of connections, in all and from each host, and only for a limited time. A new
+// stranger takes the place of the oldest, so that a caller who identifies itself at once gets in,
+// however many others stand there. Connections of known callers stay; beyond the limit of all
+// connections, new ones are turned away.
 //
 // Pure: no sockets, no clock. Not thread-safe.
 #pragma once
@@ -21,7 +22,8 @@ namespace kiln {
 class ConnectionList {
  public:
   struct Limits {
-    size_t most = 4'000;  // in all
+    // Limit of all connections together.
+    size_t most = 4'000;
     size_t most_strangers = 1'024;
     size_t most_strangers_of_host = 256;
     absl::Duration longest_stranger = absl::Minutes(5);
@@ -29,19 +31,19 @@ class ConnectionList {
 
   explicit ConnectionList(const Limits& limits) : limits_(limits) {}
 
-  // A new connection with the number `id` of the caller's choice. `peer` is its other end, host and
-  // port, and `host` the host alone. Returns the connections that are to be closed now: at most
-  // one, which may be the new one. They stay in the list until Remove.
+  // Adds a connection with the number `id`, which the caller chooses. `peer` is the connection's
+  // other end, host and port; `host` is the host alone. Returns the connections that are to be
+  // closed now: at most one, which may be the new one. They stay in the list until Remove.
   std::vector<int> Add(int id, std::string peer, std::string host, absl::Time now);
   void Remove(int id);
 
-  // A call of the connection whose other end is `peer` was let in.
+  // Says that a call of the connection whose other end is `peer` was let in.
   void MakeKnown(std::string_view peer);
 
-  // Those to close because they have been strangers for too long.
+  // Returns the connections to close because they have been strangers for too long.
   std::vector<int> Overdue(absl::Time now);
 
-  // The stranger's that is to be closed to make room; -1: there is none.
+  // Returns the stranger's connection that is to be closed to make room; -1: there is none.
   int OldestStranger();
 
   size_t size() const { return connections_.size(); }
@@ -63,7 +65,8 @@ class ConnectionList {
   uint64_t serial_ = 0;
   Connections connections_;
   std::map<std::string, int, std::less<>> by_peer_;
-  std::map<uint64_t, int> strangers_;  // by age
+  // Ordered by age, oldest first.
+  std::map<uint64_t, int> strangers_;
   std::map<std::string, std::map<uint64_t, int>> strangers_of_;
 };
 

@@ -26,7 +26,8 @@ TEST(ConnectionListTest, ANewStrangerTakesThePlaceOfTheOldestOfItsHost) {
   EXPECT_THAT(list.Add(4, Peer(4), "a", At(0)), ElementsAre(1));
   EXPECT_THAT(list.Add(5, Peer(5), "a", At(0)), ElementsAre(2));
   EXPECT_EQ(list.strangers(), 3u);
-  EXPECT_EQ(list.size(), 5u);  // those that were told to go are not gone yet
+  // The connections that were told to go are not gone yet.
+  EXPECT_EQ(list.size(), 5u);
 }
 
 TEST(ConnectionListTest, ANewStrangerTakesThePlaceOfTheOldestOfAll) {
@@ -43,7 +44,7 @@ TEST(ConnectionListTest, KnownCallersStay) {
   }
   EXPECT_EQ(list.strangers(), 0u);
   EXPECT_THAT(list.Overdue(At(1'000'000)), IsEmpty());
-  // There is no room, and nobody to go for it.
+  // There is no room, and no stranger that could go.
   EXPECT_THAT(list.Add(7, Peer(7), "b", At(0)), ElementsAre(7));
   list.Remove(7);
   list.Remove(3);
@@ -58,7 +59,8 @@ TEST(ConnectionListTest, StrangersGoAfterAWhile) {
   list.MakeKnown(Peer(3));
   EXPECT_THAT(list.Overdue(At(9)), IsEmpty());
   EXPECT_THAT(list.Overdue(At(10)), ElementsAre(1));
-  EXPECT_THAT(list.Overdue(At(10)), IsEmpty());  // said once
+  // An overdue connection is reported once.
+  EXPECT_THAT(list.Overdue(At(10)), IsEmpty());
   EXPECT_THAT(list.Overdue(At(15)), ElementsAre(2));
 }
 

@@ -13,7 +13,7 @@
 namespace kiln {
 namespace {
 
-// In a user namespace only some users exist.
+// Returns whether user 65534 exists. In a user namespace only some users do.
 bool NobodyExists() {
   constexpr unsigned long long kNobody = 65534;
   const auto map = ReadFile("/proc/self/uid_map", 1 << 16);

@@ -1,6 +1,6 @@
-// Who may do what of those that run or compile strangers' code, as a table: what is refused, by what
-// means, and whether that holds on this machine. docs/runner.md has it for people; runners and
-// builders say at their start which lines do not hold, `kiln doctor` prints all.
+// A table of what programs and compilers that run strangers' code may do: what is refused, by what
+// means, and whether that holds on this machine. docs/runner.md shows the table for people. Runners
+// and builders list at their start the lines that do not hold; `kiln doctor` prints all lines.
 #pragma once
 
 #include <string>
@@ -9,13 +9,17 @@
 
 namespace kiln {
 
-// What the means are.
+// The means of containment that this machine has.
 struct ContainmentFacts {
-  bool filters_calls = false;    // base/system_call_filter.h
-  bool restricts_files = false;  // base/file_access.h
+  // base/system_call_filter.h
+  bool filters_calls = false;
+  // base/file_access.h
+  bool restricts_files = false;
   bool is_root = false;
-  bool has_nobody = false;       // a user to run programs as, beside root
-  bool drops_privileges = true;  // as the runner was told
+  // A user for programs, if this process is root.
+  bool has_nobody = false;
+  // Set by the runner's flag.
+  bool drops_privileges = true;
 };
 ContainmentFacts ContainmentFactsHere();
 
@@ -23,18 +27,22 @@ enum class Contained { kCpuProgram, kCCompiler, kNvrtc, kGpuProgram, kAll };
 
 struct ContainmentLine {
   Contained who;
-  std::string_view what;  // "opens files once it is loaded"
-  std::string_view may;   // "none"
+  // "opens files once it is loaded"
+  std::string_view what;
+  // "none"
+  std::string_view may;
   std::string_view means;
-  std::string_view why_not;  // why it does not hold here; "": it does
+  // Reason why the line does not hold here; "": it holds.
+  std::string_view why_not;
 };
-std::string_view NameOf(Contained who);  // "CPU program"
+// Returns for instance "CPU program".
+std::string_view NameOf(Contained who);
 
-// The same for all users.
+// Returns the table; it has the same lines for all users.
 std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts);
 
-// The lines of `who` that do not hold: "a CPU program opens files while it is loaded: this kernel has
-// no Landlock; ..."; "": all hold.
+// Returns the lines of `who` that do not hold, as "a CPU program opens files while it is loaded:
+// this kernel has no Landlock; ..."; "": all hold.
 std::string LinesNotHeld(const ContainmentFacts& facts, const std::vector<Contained>& who);
 
 }  // namespace kiln

@@ -7,10 +7,10 @@
 
 namespace kiln {
 
-// `noun` is one of them. `plural` is needed where the plural is not the noun with an s.
+// `noun` is the singular. `plural` is needed if the plural is not the noun with an s.
 std::string Counted(int64_t count, std::string_view noun, std::string_view plural = {});
 
-// "is" of one, "are" of others.
+// Returns "is" for a count of one, otherwise "are".
 inline std::string_view IsOrAre(int64_t count) { return count == 1 ? "is" : "are"; }
 
 }  // namespace kiln

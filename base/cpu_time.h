@@ -1,4 +1,4 @@
-// What a piece of work costs its thread, however many others run.
+// CPU time of the calling thread, which does not depend on how many others run.
 #pragma once
 
 #include <ctime>

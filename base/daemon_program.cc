@@ -49,11 +49,13 @@ int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, in
   InitLog(name);
   RaiseDescriptorLimit();
   PlainHelp(app);
-  if (argv[0] == name) app.name(fmt::format("kiln {}", name));  // it was started as a command
+  // The daemon was started as a command of `kiln`.
+  if (argv[0] == name) app.name(fmt::format("kiln {}", name));
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& success) {
-    return app.exit(success);  // help
+    // Help was asked for.
+    return app.exit(success);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "{}: {}\n", name, UsageError(app, error));
     return kUsageExit;

@@ -1,6 +1,7 @@
-// A daemon of ours as a program: the flags that each of them has, its log, its exit status.
+// A daemon of ours as a program: the flags that each daemon has, its log, its exit status.
 //
-// For main's thread; RunDaemon before any other runs, since the work it does may block signals.
+// All functions belong to main's thread. RunDaemon comes before any other thread runs, since the
+// work may block signals.
 #pragma once
 
 #include <functional>
@@ -27,24 +28,26 @@ struct DaemonFlags {
 inline constexpr std::string_view kPortFileHelp =
     "write the port here, as a number and a newline, once it is bound";
 
-// --log-level, --port-file, --secret-file (also by the environment, KILN_SECRET_FILE) and
+// Adds --log-level, --port-file, --secret-file (also set by the environment, KILN_SECRET_FILE) and
 // --insecure.
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
                     std::string_view port_file_help = kPortFileHelp);
 
-// For whoever has started the daemon and waits until it serves: one line per port, all at once.
-// Nothing without --port-file.
+// Writes one line per port, all at once, for the program that has started the daemon and waits
+// until it serves. Does nothing without --port-file.
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 
-// The secret of --secret-file; none without. FailedPrecondition when there is none and `listen` can
-// be reached from other machines, unless --insecure.
+// Returns the secret of --secret-file, or none without that flag. FailedPrecondition if there is no
+// secret and `listen` can be reached from other machines, unless --insecure is given.
 StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen);
 
-// Hides the process (process_guard.h): it reads the secret, and children of it run strangers' code.
-// Parses the command line into what `app` knows, then does `work` under the log level of `flags`.
-// Returns the exit status: 0 also after --help, 1 after an error, kUsageExit (usage.h) for a
-// command line that is wrong, both with "NAME: message" on stderr. The log says `name` from the
-// start. The process can have as many descriptors open as its user may. Where argv[0] is `name`, the program is `kiln NAME` to its user.
+// Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
+// level of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit
+// (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
+//
+// The process is hidden (process_guard.h), because it reads the secret and its children run
+// strangers' code. The log has `name` from the start. The process can have as many descriptors open
+// as its user may. If argv[0] is `name`, messages call the program `kiln NAME`.
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
               const std::function<Status()>& work);
 

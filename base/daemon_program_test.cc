@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A daemon whose work is to say how it was started.
+// Facts about a run of a daemon whose work only notes how it was started.
 struct Outcome {
   int exit_status = 0;
   bool worked = false;

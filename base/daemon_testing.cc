@@ -42,7 +42,7 @@ DaemonProcess::~DaemonProcess() {
 Status DaemonProcess::Start() {
   const std::string port_file = folder_.Join("port");
   KILN_RETURN_IF_ERROR(RemoveFile(port_file));
-  // Its stderr into a file: of a pipe somebody would have to read the other end.
+  // Its stderr goes into a file, because somebody would have to read the other end of a pipe.
   SubprocessOptions options;
   options.argv = {"/bin/sh",           "-c",    "log=$1; shift; exec \"$@\" >>\"$log\" 2>&1", "sh",
                   folder_.Join("log"), program_};

@@ -1,5 +1,5 @@
-// Our daemons under test, as the processes that they are: started, killed, started again on the
-// same port. For one thread at a time.
+// Our daemons under test, as processes: started, killed, and started again on the same port. For
+// one thread at a time.
 #pragma once
 
 #include <sys/types.h>
@@ -17,17 +17,20 @@ class DaemonProcess {
  public:
   // `program` is a path below the test's runfiles. --listen and --port-file are added to `flags`.
   DaemonProcess(std::string program, std::vector<std::string> flags);
-  // Kills it. Shows its log if the test has failed by then.
+  // Kills the daemon. Shows its log if the test has failed by then.
   ~DaemonProcess();
 
-  Status Start();               // waits until it serves
-  void Kill();                  // kill -9 of the daemon and not of its children, and reaped
-  StatusOr<ExitStatus> Stop();  // SIGTERM
+  // Returns once the daemon serves.
+  Status Start();
+  // Kills the daemon with SIGKILL, but not its children, and reaps it.
+  void Kill();
+  // Stops the daemon with SIGTERM.
+  StatusOr<ExitStatus> Stop();
 
   std::string address() const;
   pid_t pid() const { return process_->pid(); }
   bool Running() { return process_ != nullptr && process_->Running(); }
-  // Its last lines, with its name above.
+  // Returns the log's last lines, with the daemon's name above them.
   std::string Log() const;
 
  private:
@@ -39,10 +42,10 @@ class DaemonProcess {
   std::unique_ptr<Subprocess> process_;
 };
 
-// Runs it to its end, which must come within a minute.
+// Runs a program to its end, which must come within a minute.
 RunResult RunProgram(const std::string& program, const std::vector<std::string>& flags);
 
-// Waits until all of them have ended; false after ten seconds.
+// Waits until all of the processes have ended; false after ten seconds.
 bool AllGone(const std::vector<pid_t>& pids);
 
 }  // namespace kiln

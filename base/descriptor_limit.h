@@ -1,4 +1,4 @@
-// How many files and sockets this process can have open.
+// The limit of files and sockets that this process can have open.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace kiln {
 // Raises the limit as far as the system lets this user. Children inherit it.
 void RaiseDescriptorLimit();
 
-// The limit now; at most a million where there is none.
+// Returns the present limit; at most a million if there is no limit.
 int64_t DescriptorLimit();
 
 }  // namespace kiln

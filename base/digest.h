@@ -1,6 +1,6 @@
-// Digests of bytes, in lower-case hex.
-// SHA-256 names content (artifacts); MD5 is there for keys that other programs computed with it;
-// XXH3 (base/xxh3.h) is for values that are stored but not trusted.
+// Digests of bytes, in lower-case hex. SHA-256 names content (artifacts). MD5 is for keys that
+// other programs computed with it. XXH3 (base/xxh3.h) is for values that are stored but not
+// trusted.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Sha256 {
   Sha256& operator=(Sha256&&) noexcept;
 
   Sha256& Update(std::string_view bytes);
-  // 64 hex digits. Call once; nothing may follow.
+  // Returns 64 hex digits. Called once; nothing may follow.
   std::string FinishHex();
 
  private:
@@ -29,10 +29,12 @@ class Sha256 {
   std::unique_ptr<Context> context_;
 };
 
-std::string Sha256Hex(std::string_view bytes);  // 64 digits
-std::string Md5Hex(std::string_view bytes);     // 32 digits
+// Returns 64 digits.
+std::string Sha256Hex(std::string_view bytes);
+// Returns 32 digits.
+std::string Md5Hex(std::string_view bytes);
 
-// Bytes as hex digits.
+// Returns the bytes as hex digits.
 std::string ToHex(std::string_view bytes);
 
 }  // namespace kiln

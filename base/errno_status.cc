@@ -6,7 +6,7 @@ namespace kiln {
 
 std::string ErrnoText(int error_number) {
   char buffer[128];
-  // The GNU form: returns the text, which may or may not stand in `buffer`.
+  // This is the GNU form: it returns the text, which may or may not stand in `buffer`.
   return strerror_r(error_number, buffer, sizeof(buffer));
 }
 

@@ -1,6 +1,5 @@
-// A failed system call as a Status: "cannot open /x/y: No such file or directory".
-// The code follows errno: ENOENT is kNotFound, EEXIST
-// kAlreadyExists, ENOSPC kResourceExhausted, ...
+// A failed system call as a Status: "cannot open /x/y: No such file or directory". The code follows
+// errno: ENOENT is kNotFound, EEXIST is kAlreadyExists, ENOSPC is kResourceExhausted, ...
 #pragma once
 
 #include <string>
@@ -10,10 +9,10 @@
 
 namespace kiln {
 
-// The text of an errno value; safe from any thread.
+// Returns the text of an errno value; safe from any thread.
 std::string ErrnoText(int error_number);
 
-// Take errno at once: `int error = errno; ... ErrnoStatus(error, "cannot open {}", path)`.
+// Callers save errno at once: `int error = errno; ... ErrnoStatus(error, "cannot open {}", path)`.
 Status ErrnoStatusText(int error_number, std::string_view what);
 template <typename... Args>
 Status ErrnoStatus(int error_number, fmt::format_string<Args...> format, Args&&... args) {

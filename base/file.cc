@@ -40,7 +40,8 @@ Status CreateWith(const std::string& path, int flags, int mode, std::string_view
 void SyncFolderOf(const std::string& path) {
   std::string folder = std::filesystem::path(path).parent_path().string();
   UniqueFd fd(open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd.valid()) fsync(fd.get());  // some file systems refuse; there is nothing else to try
+  // Some file systems refuse this; there is nothing else to try.
+  if (fd.valid()) fsync(fd.get());
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes) {
   if (!fd.valid()) return ErrnoStatus(errno, "cannot open {}", path);
   struct stat info{};
   if (fstat(fd.get(), &info) != 0) return ErrnoStatus(errno, "cannot read {}", path);
-  // Files of /proc and pipes have size 0 here: the size is a hint.
+  // The size is only a hint: files of /proc and pipes have size 0 here.
   constexpr size_t kStepBytes = 1 << 16;
   const size_t hint = S_ISREG(info.st_mode) ? static_cast<size_t>(info.st_size) + 1 : 0;
   std::string content;
@@ -176,7 +177,7 @@ std::string TempRoot() {
   return root == nullptr || *root == '\0' ? "/tmp" : root;
 }
 
-// Invalid when somebody else holds it.
+// Returns an invalid descriptor if another process holds the folder.
 UniqueFd LockFolder(const std::string& path) {
   UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
   if (folder.valid() && flock(folder.get(), LOCK_EX | LOCK_NB) != 0) folder.Reset();

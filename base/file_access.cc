@@ -16,12 +16,14 @@
 namespace kiln {
 namespace {
 
-// The kernel's interface (linux/landlock.h), of which older headers lack the newer parts; kernels
-// read no more of a structure than its size says.
+// The kernel's interface (linux/landlock.h). Older headers lack its newer parts. A kernel reads no
+// more of a structure than the size that it is given.
 struct RulesetAttributes {
   uint64_t handled_access_fs = 0;
-  uint64_t handled_access_net = 0;  // version 4
-  uint64_t scoped = 0;              // version 6
+  // Since version 4.
+  uint64_t handled_access_net = 0;
+  // Since version 6.
+  uint64_t scoped = 0;
 };
 struct __attribute__((packed)) PathBeneath {
   uint64_t allowed_access;
@@ -29,14 +31,15 @@ struct __attribute__((packed)) PathBeneath {
 };
 constexpr uint32_t kAskVersion = 1;
 constexpr int kPathBeneath = 1;
-constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;  // on all architectures
+// The numbers are the same on all architectures.
+constexpr long kCreateRuleset = 444, kAddRule = 445, kRestrictSelf = 446;
 
 constexpr uint64_t kExecute = 1 << 0, kReadFile = 1 << 2, kReadFolder = 1 << 3;
 constexpr uint64_t kOfFiles = kExecute | 1 << 1 | kReadFile | 1 << 14 | 1 << 15;
 constexpr uint64_t kRead = kExecute | kReadFile | kReadFolder;
 
-// All rights that the versions know: 13 of the first, to link and rename between folders, to
-// truncate, to control devices.
+// Returns all rights that a version knows. Version 1 has 13; later versions add linking and
+// renaming between folders, truncating, and controlling devices.
 uint64_t AllAccess(int version) {
   uint64_t rights = (uint64_t{1} << 13) - 1;
   if (version >= 2) rights |= uint64_t{1} << 13;
@@ -75,8 +78,10 @@ Status RestrictFiles(const FileAccess& access) {
   RulesetAttributes attributes;
   const uint64_t all = AllAccess(version);
   attributes.handled_access_fs = all;
-  attributes.handled_access_net = 3;  // to bind and to connect by TCP
-  attributes.scoped = 3;              // abstract sockets and signals
+  // To bind and to connect by TCP.
+  attributes.handled_access_net = 3;
+  // Abstract sockets and signals.
+  attributes.scoped = 3;
   const UniqueFd ruleset(
       static_cast<int>(syscall(kCreateRuleset, &attributes, AttributeBytes(version), 0)));
   if (!ruleset.valid()) return ErrnoStatus(errno, "cannot restrict the files of a process");

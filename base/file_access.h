@@ -1,9 +1,11 @@
-// Which files a thread, and all that it starts, may still open: Landlock, which a process without
-// any privilege may use (Linux 5.13, where its list of security modules has it).
+// Restricts the files that a thread, and all that it starts, may still open. It uses Landlock,
+// which a process without any privilege may use (Linux 5.13, if Landlock is in its list of security
+// modules).
 //
-// Opening is what is looked at: descriptors that are open stay, memory files too. A restricted
-// thread cannot look into processes outside of its restriction either, nor (Linux 6.12) signal them
-// or connect to their abstract sockets, nor (6.7) use TCP. Whether a file exists can still be asked.
+// Only opening is restricted: descriptors that are open stay usable, also those of memory files. A
+// restricted thread cannot look into processes outside of its restriction either, nor (Linux 6.12)
+// signal them or connect to their abstract sockets, nor (Linux 6.7) use TCP. The thread can still
+// ask whether a file exists.
 #pragma once
 
 #include <functional>
@@ -15,23 +17,26 @@
 namespace kiln {
 
 struct FileAccess {
-  // Files, and folders with all below them; those that are not there are left out.
-  std::vector<std::string> read = {};   // and execute
-  std::vector<std::string> write = {};  // read, execute, write, make, remove
+  // Files, and folders with all below them. Paths that do not exist are left out.
+  // Paths to read and execute.
+  std::vector<std::string> read = {};
+  // Paths to read, execute, write, make and remove.
+  std::vector<std::string> write = {};
 };
 
-// Whether this kernel can restrict file access.
+// Returns whether this kernel can restrict file access.
 bool CanRestrictFiles();
 
-// Of the calling thread, for good. Unimplemented where the kernel cannot. The thread gives up new
-// privileges. Costs some 10 us and a few for each entry.
+// Restricts the calling thread for good. Unimplemented if the kernel cannot. The thread gives up
+// new privileges. Costs some 10 us, and a few more for each entry.
 Status RestrictFiles(const FileAccess& access);
 
-// Runs `work` on a thread of its own that is restricted so, and waits. Where the kernel cannot, it
-// runs without: who must know asks CanRestrictFiles.
+// Runs `work` on a restricted thread of its own, and waits for its end. If the kernel cannot
+// restrict files, `work` runs without a restriction: callers that must know ask CanRestrictFiles.
 Status RunRestricted(const FileAccess& access, const std::function<void()>& work);
 
-// Where the system has its shared libraries, and what its loader reads to find them.
+// Returns the folders of the system's shared libraries, and the files that its loader reads to find
+// them.
 std::vector<std::string> SystemLibraryFolders();
 
 }  // namespace kiln

@@ -54,7 +54,7 @@ TEST_F(FileAccessTest, OnlyWhatIsNamedCanBeOpened) {
     EXPECT_FALSE(RemoveFile(folder_.Join("read/file")).ok());
   }));
   close(memory);
-  // The other threads are as before.
+  // The other threads are not restricted.
   EXPECT_OK(ReadFile(folder_.Join("file")));
 }
 
@@ -63,7 +63,8 @@ TEST_F(FileAccessTest, AChildBeginsWithWhatItsThreadHasLeft) {
   options.argv = {"/bin/sh", "-c", "cat read/file file; echo done"};
   options.argv[2] = fmt::format("cat {0}/read/file {0}/file; echo done", folder_.path());
   access_.read = {"/usr", "/bin", "/lib", "/lib64", "/etc/ld.so.cache", folder_.Join("read")};
-  access_.write.emplace_back("/dev/null");  // its standard input
+  // The child's standard input.
+  access_.write.emplace_back("/dev/null");
   options.confine = [&] { return RestrictFiles(access_); };
   ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(options));
   EXPECT_EQ(result.output, "textdone\n");

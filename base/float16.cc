@@ -3,7 +3,7 @@
 namespace kiln {
 namespace {
 
-// `bits` without its `drop` low bits, rounded to nearest even.
+// Returns `bits` without its `drop` low bits, rounded to nearest even.
 uint32_t RoundShift(uint32_t bits, int drop) {
   const uint32_t half = (1u << (drop - 1)) - 1;
   return (bits + half + ((bits >> drop) & 1)) >> drop;
@@ -15,13 +15,17 @@ uint16_t FloatToHalf(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
   const uint32_t magnitude = bits & 0x7fffffff;
-  if (magnitude > 0x7f800000) return sign | 0x7e00;   // NaN
-  if (magnitude >= 0x47800000) return sign | 0x7c00;  // 65536 and more: infinity
-  if (magnitude < 0x33000000) return sign;            // below 2^-25: zero
-  if (magnitude >= 0x38800000) {                      // normal half
+  // NaN.
+  if (magnitude > 0x7f800000) return sign | 0x7e00;
+  // Numbers from 65536 on become infinity.
+  if (magnitude >= 0x47800000) return sign | 0x7c00;
+  // Numbers below 2^-25 become zero.
+  if (magnitude < 0x33000000) return sign;
+  // Normal halves.
+  if (magnitude >= 0x38800000) {
     return static_cast<uint16_t>(sign | RoundShift(magnitude - 0x38000000, 13));
   }
-  // Subnormal: the mantissa, its leading one made explicit, in units of 2^-24.
+  // A subnormal half: the mantissa, with its leading one made explicit, in units of 2^-24.
   const int exponent = static_cast<int>(magnitude >> 23);
   const uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000;
   return static_cast<uint16_t>(sign | RoundShift(mantissa, 126 - exponent));
@@ -40,7 +44,8 @@ float HalfToFloat(uint16_t half) {
 
 uint16_t FloatToBFloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
-  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits >> 16) | 0x40);  // NaN
+  // NaN.
+  if ((bits & 0x7fffffff) > 0x7f800000) return static_cast<uint16_t>((bits >> 16) | 0x40);
   return static_cast<uint16_t>(RoundShift(bits, 16));
 }
 

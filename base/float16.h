@@ -1,8 +1,8 @@
-// The bits of float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float), which C++20 has
-// no types for.
+// Conversions of floats to and from the bits of float16 (IEEE 754 binary16) and bfloat16 (the upper
+// half of a float), which C++20 has no types for.
 //
-// To the nearest, ties to even; what lies past the largest becomes infinity; NaN stays NaN. Pure
-// functions, any thread.
+// Rounding is to the nearest, ties to even. Numbers past the largest become infinity; NaN stays
+// NaN. Pure functions, any thread.
 #pragma once
 
 #include <bit>

@@ -21,11 +21,15 @@ TEST(Float16Test, EveryHalfSurvivesTheRoundTrip) {
 }
 
 TEST(Float16Test, HalvesRoundToNearestEven) {
-  EXPECT_EQ(FloatToHalf(1.0f + 0x1p-11f), 0x3c00);      // half way: down to even
-  EXPECT_EQ(FloatToHalf(1.0f + 3 * 0x1p-11f), 0x3c02);  // half way: up to even
+  // Half way, rounded down to even.
+  EXPECT_EQ(FloatToHalf(1.0f + 0x1p-11f), 0x3c00);
+  // Half way, rounded up to even.
+  EXPECT_EQ(FloatToHalf(1.0f + 3 * 0x1p-11f), 0x3c02);
   EXPECT_EQ(FloatToHalf(65519.0f), 0x7bff);
-  EXPECT_EQ(FloatToHalf(65520.0f), 0x7c00);  // the first that rounds to infinity
-  EXPECT_EQ(FloatToHalf(0x1p-25f), 0x0000);  // half the smallest: to even, zero
+  // The first number that rounds to infinity.
+  EXPECT_EQ(FloatToHalf(65520.0f), 0x7c00);
+  // Half of the smallest number, rounded to even: zero.
+  EXPECT_EQ(FloatToHalf(0x1p-25f), 0x0000);
   EXPECT_EQ(FloatToHalf(0x1.8p-25f), 0x0001);
   EXPECT_EQ(FloatToHalf(-0.0f), 0x8000);
 }

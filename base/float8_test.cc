@@ -21,7 +21,7 @@ struct Case {
 };
 constexpr Case kCases[] = {{kE4M3, 4, false}, {kE5M2, 5, true}};
 
-// By the definition of the format.
+// Computes the value by the definition of the format.
 double Value(const Case& c, uint32_t bits) {
   const int m = c.format.mantissa_bits, exponent = static_cast<int>(bits & 0x7f) >> m;
   const int mantissa = static_cast<int>(bits) & ((1 << m) - 1);
@@ -35,7 +35,7 @@ double Value(const Case& c, uint32_t bits) {
                                : std::ldexp(1 + fraction, exponent - c.format.bias));
 }
 
-// The nearest of all finite numbers, of two that are as near the even one.
+// Returns the nearest of all finite numbers; of two that are equally near, the even one.
 uint8_t Nearest(const Case& c, double value) {
   if (std::isnan(value)) return 0x7f;
   uint8_t best = 0;
@@ -79,7 +79,7 @@ TEST(Float8Test, EveryHalfGoesToTheNearest) {
   }
 }
 
-// What lies beside the middle of two neighbours, closer than a half can tell.
+// The numbers beside such a middle are closer to it than a half can tell.
 TEST(Float8Test, MiddlesOfNeighboursGoToTheEven) {
   for (const Case& c : kCases) {
     for (uint8_t bits = 0; bits < c.format.largest; ++bits) {

@@ -1,6 +1,6 @@
-// Rows of floats of one length, one after the other: feature rows, and what models read.
+// Rows of floats of one length, one after the other: feature rows, which models read.
 //
-// A value; moving is cheap, copying is not. Not synchronised.
+// A value: moving is cheap, copying is not. Not synchronised.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class FloatMatrix {
   // All rows, row by row.
   std::span<const float> values() const { return values_; }
 
-  // A new last row of zeros. The span is valid until the next row is added.
+  // Adds a last row of zeros. The span is valid until the next row is added.
   std::span<float> AddRow() {
     values_.resize(values_.size() + Width());
     return row(rows() - 1);

@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-// Memory of this process that is no file's.
+// Returns the memory of this process that does not belong to files.
 int64_t ResidentBytes() {
   std::ifstream statm("/proc/self/statm");
   int64_t size = 0, resident = 0, of_files = 0;
@@ -20,13 +20,14 @@ int64_t ResidentBytes() {
 
 void KeepFreedMemory() {
   mallopt(M_TRIM_THRESHOLD, static_cast<int>(kFreedBytesToKeep));
-  // Larger ones are the system's each time. Setting the one limit would freeze the other at its
-  // small default.
+  // Larger pieces go back to the system each time. Setting one limit alone would freeze the other
+  // at its small default.
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
 }
 
 void GiveBackFreedMemory(int64_t keep_bytes) {
-  // What the library counts as free includes what it has given back already.
+  // The difference is computed here, because the library's count of free memory includes what it
+  // has given back already.
   const struct mallinfo2 all = mallinfo2();
   const int64_t freed_bytes = ResidentBytes() - static_cast<int64_t>(all.uordblks + all.hblkhd);
   if (freed_bytes > keep_bytes) malloc_trim(0);

@@ -20,7 +20,8 @@ int64_t ResidentMib() {
   return resident * sysconf(_SC_PAGE_SIZE) / kMiB;
 }
 
-// What a search does: threads fill heaps with small things, keep a few of them, drop the rest.
+// Allocates as a search does: threads fill heaps with small things, keep a few of them, and drop
+// the rest.
 std::vector<std::unique_ptr<std::vector<char>>> FillAndDrop(int threads, int mib) {
   std::vector<std::vector<std::unique_ptr<std::vector<char>>>> kept(threads);
   {
@@ -30,7 +31,7 @@ std::vector<std::unique_ptr<std::vector<char>>> FillAndDrop(int threads, int mib
         std::vector<std::unique_ptr<std::vector<char>>> all;
         for (int i = 0; i < mib * 64; ++i)
           all.push_back(std::make_unique<std::vector<char>>(16 << 10, 'x'));
-        // The last ones hold the ends of the heaps.
+        // The last allocations hold the ends of the heaps.
         for (int i = 0; i < 3; ++i) {
           kept[t].push_back(std::move(all.back()));
           all.pop_back();

@@ -22,18 +22,18 @@ namespace hooks = grpc::experimental;
 constexpr absl::Duration kDestructorGrace = absl::Milliseconds(100);
 constexpr int kPingMs = 30'000;
 constexpr int kPingTimeoutMs = 20'000;
-// Clients may ask for a sign of life this often.
+// Clients may send pings this often.
 constexpr int kMostFrequentPingMs = 5'000;
 constexpr int kSmallRequestBytes = 8 << 20;
 constexpr int kReadBytes = 64 << 10;
-// Of the largest ones at once; calls beyond it are slowed down, or refused.
+// Memory for requests, in requests of the largest size. Calls beyond it are slowed down or refused.
 constexpr size_t kRequestsInMemory = 8;
-// From accepting a connection to the first frame of its client.
+// Time from accepting a connection to its client's first frame.
 constexpr int kHandshakeMs = 10'000;
-// As many requests as may wait at a tracker are calls of one scheduler's connection.
+// A scheduler's connection to the tracker may have as many calls as requests may wait there.
 constexpr int kCallsOfConnection = 12'000;
 constexpr size_t kMostConnections = 20'000;
-// A connection has two descriptors, and half of them are for all else.
+// A connection has two descriptors, and half of all descriptors are for other uses.
 constexpr int64_t kDescriptorsForConnection = 4;
 
 void LogGrpcLine(gpr_log_func_args* args) { LogDebug("grpc: {}", args->message); }
@@ -49,8 +49,8 @@ void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder)
     builder.SetCompressionAlgorithmSupportStatus(algorithm, false);
   }
   if (options.max_request_bytes <= kSmallRequestBytes) {
-    // Windows that grow with the speed of the network would take in, of each request that is too
-    // large to be read, many times what the largest one may have.
+    // Windows that grow with the speed of the network would take in many times the largest request,
+    // for each request that is too large to be read.
     builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, 0);
     builder.AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kReadBytes);
   }
@@ -70,12 +70,12 @@ ConnectionList::Limits ConnectionLimits(const GrpcServer::Options& options) {
       static_cast<size_t>(std::max<int64_t>(DescriptorLimit() / kDescriptorsForConnection, 1));
   limits.most = std::min(kMostConnections, room);
   if (options.max_connections > 0) limits.most = std::min(limits.most, options.max_connections);
-  // Most of the room is for those who are known.
+  // Most of the room is for known callers.
   limits.most_strangers = std::min(limits.most_strangers, std::max<size_t>(limits.most / 2, 1));
   return limits;
 }
 
-// Health checks need no secret: what looks whether the process is there may know nothing else.
+// Health checks need no secret, because a program that asks for them may know nothing else.
 CallerCheck ExceptHealth(CallerCheck check) {
   if (check == nullptr) return nullptr;
   return [check = std::move(check)](const CallHead& head) {
@@ -83,7 +83,7 @@ CallerCheck ExceptHealth(CallerCheck check) {
   };
 }
 
-// Tells the acceptor whose calls were let in. Owned by gRPC, of one call.
+// Tells the acceptor whose calls were let in. A watch belongs to one call; gRPC owns it.
 class CallerWatch : public hooks::Interceptor {
  public:
   CallerWatch(Acceptor& acceptor, hooks::ServerRpcInfo* call) : acceptor_(acceptor), call_(call) {}
@@ -107,7 +107,8 @@ class CallerWatches : public hooks::ServerInterceptorFactoryInterface {
   explicit CallerWatches(Acceptor& acceptor) : acceptor_(acceptor) {}
 
   hooks::Interceptor* CreateServerInterceptor(hooks::ServerRpcInfo* call) override {
-    return new CallerWatch(acceptor_, call);  // gRPC's from here on
+    // gRPC owns the watch.
+    return new CallerWatch(acceptor_, call);
   }
 
  private:
@@ -121,8 +122,8 @@ void InitGrpc() {
   std::call_once(once, [] {
     gpr_set_log_function(LogGrpcLine);
     grpc::reflection::InitProtoReflectionServerBuilderPlugin();
-    // Never undone. Otherwise the end of the last channel or server takes the library down, and
-    // with it waits up to ten seconds for a thread that polls the sockets of large messages.
+    // The library is never shut down. Otherwise the end of the last channel or server would take it
+    // down, and would wait up to ten seconds for a thread that polls the sockets of large messages.
     grpc_init();
   });
 }

@@ -1,5 +1,6 @@
-// A gRPC server with what every daemon of ours has: health service, reflection, its own port, a
-// check of callers before their requests are read, limits on what callers take, a clean stop.
+// A gRPC server with the parts that every daemon of ours has: health service, reflection, a port of
+// its own, a check of callers before their requests are read, limits on what callers take, a clean
+// stop.
 #pragma once
 
 #include <grpcpp/server.h>
@@ -19,44 +20,47 @@
 
 namespace kiln {
 
-// Start and Shutdown by the owner; the rest by any
-// thread. Services are not owned and outlive the server.
+// The owner calls Start and Shutdown; any thread may call the rest. Services are not owned and
+// outlive the server.
 class GrpcServer {
  public:
   struct Options {
-    std::string listen = "127.0.0.1:0";  // HOST:PORT; port 0 = any free one
+    // HOST:PORT; port 0 = any free port.
+    std::string listen = "127.0.0.1:0";
     std::vector<grpc::Service*> services = {};
     int max_request_bytes = 64 << 20;
     int max_reply_bytes = 256 << 20;
-    int max_threads = 2'000;  // calls that are handled at once; further ones are refused
-    // Asked of each call but health checks, reflection included, before its request is read. Null:
-    // everyone is let in.
+    // Calls that are handled at once; further calls are refused.
+    int max_threads = 2'000;
+    // Checks each call but health checks, calls of reflection included, before its request is read.
+    // Null: every caller is let in.
     CallerCheck check_caller = nullptr;
-    size_t max_connections = 0;  // 0: as many as there are descriptors for, at most 20,000
+    // 0 = as many as there are descriptors for, at most 20,000.
+    size_t max_connections = 0;
   };
 
-  // Unavailable, ... "cannot listen on 127.0.0.1:80: Permission denied; choose another address with
-  // --listen". A port that another process listens on is refused (gRPC alone would share it in
-  // silence). Clients are asked for a sign of life every half minute, so that the calls of one that
-  // has gone without a word end. Compressed messages are refused: they may be far larger than they
-  // look.
+  // Starts a server. Errors are for instance Unavailable "cannot listen on 127.0.0.1:80: Permission
+  // denied; choose another address with --listen". A port that another process listens on is
+  // refused; gRPC alone would share it in silence. Clients are pinged every half minute, so that
+  // the calls of a client that has vanished end. Compressed messages are refused, because they may
+  // be far larger than they look.
   //
-  // A connection whose client says nothing for 10 s is closed; strangers, whose calls were not let
-  // in, have only so many connections (base/connection_list.h). Requests in memory take as much as
-  // eight of the largest; beyond that calls are slowed down or end.
+  // A connection whose client says nothing for 10 s is closed. Strangers, whose calls were not let
+  // in, have a limited number of connections (base/connection_list.h). Requests take as much memory
+  // as eight of the largest; beyond that, calls are slowed down or end.
   static StatusOr<std::unique_ptr<GrpcServer>> Start(const Options& options);
 
-  // Shuts down with a short grace if that has not been done.
+  // Shuts down with a short grace unless Shutdown was called.
   ~GrpcServer();
 
   int port() const { return address_.port; }
-  // HOST:PORT with the port that was bound.
+  // Returns HOST:PORT with the port that was bound.
   std::string address() const { return address_.ToString(); }
 
-  // What the health service answers; true from the start.
+  // Sets the answer of the health service; true from the start.
   void SetServing(bool serving);
 
-  // Takes no new calls, lets running ones end for `grace`, then cancels them; returns when all
+  // Takes no new calls, lets running calls end for `grace`, then cancels them. Returns when all
   // handlers have returned. Handlers that wait must look at ServerContext::IsCancelled.
   void Shutdown(absl::Duration grace);
 
@@ -72,10 +76,10 @@ class GrpcServer {
   bool stopped_ = false;
 };
 
-// Sets the gRPC library up for this process: what it prints by itself goes to our log as debug
-// lines (every error that matters comes back as a status), and it stays up until the process ends,
-// for its own way down can take ten seconds. GrpcServer::Start does it; a pure client calls it at
-// the start of main. Any number of times.
+// Sets the gRPC library up for this process. Messages that the library prints go to our log as
+// debug lines; every error that matters comes back as a status. The library stays up until the
+// process ends, because shutting it down can take ten seconds. GrpcServer::Start calls this; a pure
+// client calls it at the start of main. Further calls do nothing.
 void InitGrpc();
 
 }  // namespace kiln

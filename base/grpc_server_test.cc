@@ -76,8 +76,8 @@ class GrpcServerTest : public ::testing::Test {
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   }
 
-  // Calls a method whose stub is not among the system's
-  // headers: one message out, one back, both as bytes.
+  // Calls a method whose stub is not among the system's headers: one message out, one back, both as
+  // bytes.
   std::string CallRaw(const std::string& method, std::string_view request) {
     grpc::GenericStub stub(channel_);
     grpc::ClientContext context;
@@ -143,7 +143,8 @@ TEST_F(GrpcServerTest, AHugeErrorMessageArrivesShortened) {
 
 TEST_F(GrpcServerTest, LargeMessagesPass) {
   EchoMessage request, response;
-  request.set_text(std::string(20 << 20, 'x'));  // gRPC's own default is 4 MiB
+  // gRPC's own default limit is 4 MiB.
+  request.set_text(std::string(20 << 20, 'x'));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(-1);
   stub_ = Echo::NewStub(
@@ -153,14 +154,15 @@ TEST_F(GrpcServerTest, LargeMessagesPass) {
   EXPECT_EQ(response.text().size(), request.text().size());
 }
 
-// Its memory is bounded; that must not be at the cost of many small clients.
+// The server's memory is bounded; that must not be at the cost of many small clients.
 TEST_F(GrpcServerTest, AServerOfSmallRequestsHasRoomForManyClients) {
   ASSERT_OK_AND_ASSIGN(const auto small,
                        GrpcServer::Start({.services = {&service_}, .max_request_bytes = 4 << 20}));
   std::vector<std::unique_ptr<Echo::Stub>> stubs;
   for (int i = 0; i < 1'500; ++i) {
     grpc::ChannelArguments own;
-    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);  // a connection of its own
+    // Gives the client a connection of its own.
+    own.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     stubs.push_back(Echo::NewStub(
         grpc::CreateCustomChannel(small->address(), grpc::InsecureChannelCredentials(), own)));
   }
@@ -193,9 +195,11 @@ TEST_F(GrpcServerTest, ReflectionKnowsTheMethods) {
 }
 
 TEST_F(GrpcServerTest, HealthIsServingUntilSetOtherwise) {
-  EXPECT_EQ(Health(), "\x08\x01");  // SERVING
+  // SERVING.
+  EXPECT_EQ(Health(), "\x08\x01");
   server_->SetServing(false);
-  EXPECT_EQ(Health(), "\x08\x02");  // NOT_SERVING
+  // NOT_SERVING.
+  EXPECT_EQ(Health(), "\x08\x02");
   server_->SetServing(true);
   EXPECT_EQ(Health(), "\x08\x01");
 }
@@ -241,7 +245,7 @@ TEST_F(GrpcServerTest, ShutdownCancelsWhatHangs) {
   EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 10);
 }
 
-// One call of raw messages, which a test leaves in any state.
+// A call of raw messages, which a test may leave in any state.
 class RawCall {
  public:
   RawCall(const std::shared_ptr<grpc::Channel>& channel, const std::string& method)
@@ -252,7 +256,7 @@ class RawCall {
     Wait();
   }
 
-  // A message without the end of the call.
+  // Writes a message, and does not end the call.
   bool Write(size_t bytes) {
     const std::string text(bytes, 'x');
     const grpc::Slice slice(text);
@@ -267,7 +271,7 @@ class RawCall {
     return FromGrpc(status);
   }
 
-  // The first byte of the next answer of a Watch is a field's tag, the second what it says.
+  // In an answer of Watch the first byte is a field's tag, the second the status.
   char ReadHealth() {
     grpc::ByteBuffer answer;
     call_->Read(&answer, nullptr);
@@ -301,7 +305,7 @@ Status SayTo(const std::shared_ptr<grpc::Channel>& channel, const std::string& p
   return FromGrpc(Echo::NewStub(channel)->Say(&context, request, &response));
 }
 
-// A socket that connects and says nothing.
+// Connects a socket that says nothing.
 UniqueFd SilentConnection(int port) {
   UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in address{};
@@ -313,7 +317,7 @@ UniqueFd SilentConnection(int port) {
   return connected ? std::move(fd) : UniqueFd();
 }
 
-// Whether the server closes it before the deadline.
+// Returns whether the server closes the connection before the deadline.
 bool EndsWithin(const UniqueFd& connection, absl::Duration time) {
   const timeval limit = absl::ToTimeval(time);
   setsockopt(connection.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -347,7 +351,8 @@ class GuardedServerTest : public ::testing::Test {
 
 TEST_F(GuardedServerTest, CallersAreCheckedByTheirMetadata) {
   for (const char* listen : {"127.0.0.1:0", "[::1]:0"}) {
-    if (!Listen(*ParseListenAddress(listen)).ok()) continue;  // no IPv6 here
+    // There is no IPv6 here.
+    if (!Listen(*ParseListenAddress(listen)).ok()) continue;
     Start({.listen = listen});
     const auto channel = OwnConnection(address());
     EXPECT_OK(SayTo(channel, "sesame"));
@@ -358,7 +363,7 @@ TEST_F(GuardedServerTest, CallersAreCheckedByTheirMetadata) {
   }
 }
 
-// The answer comes although the request has not been sent: nobody waits for it.
+// The answer comes although the request has not been sent, because nobody waits for the request.
 TEST_F(GuardedServerTest, NothingOfAStrangersRequestIsWaitedFor) {
   Start({});
   const auto channel = OwnConnection(address());
@@ -378,7 +383,7 @@ TEST_F(GuardedServerTest, HealthIsToldWithoutReadingWhatIsAsked) {
   EXPECT_OK(call.Finish());
 }
 
-// However many strangers stand at the door.
+// Known callers get in, however many strangers are connected.
 TEST_F(GuardedServerTest, SilentConnectionsShutNobodyOut) {
   Start({.max_connections = 400});
   const auto known = OwnConnection(address());
@@ -389,7 +394,7 @@ TEST_F(GuardedServerTest, SilentConnectionsShutNobodyOut) {
     if (i % 100 == 99) EXPECT_OK(SayTo(OwnConnection(address()), "sesame"));
   }
   EXPECT_OK(SayTo(known, "sesame"));
-  // The oldest had to go for those that came later.
+  // The oldest connection had to go for later ones.
   EXPECT_TRUE(EndsWithin(silent[0], absl::Seconds(5)));
 }
 
@@ -410,7 +415,7 @@ TEST_F(GrpcServerTest, KnownCallersHaveAllConnectionsThereAre) {
   EXPECT_THAT(SayTo(OwnConnection(small->address()), ""),
               StatusIs(StatusCode::kUnavailable, testing::_));
   for (const auto& channel : channels) EXPECT_OK(SayTo(channel, ""));
-  // What one gives back another can have.
+  // A connection that closes makes room for another one.
   channels.pop_back();
   Status last;
   for (int i = 0; i < 100; ++i) {
@@ -436,7 +441,7 @@ TEST_F(GrpcServerTest, WhoWatchesHealthIsToldOfChanges) {
   EXPECT_FALSE(call.Finish().ok());
 }
 
-// See InitGrpc: without it, every few rounds one takes ten seconds.
+// Without the call described at InitGrpc, one of these rounds now and then takes ten seconds.
 TEST(GrpcServerStopTest, ComesDownAtOnceAfterALargeMessage) {
   const double start = Clock::Real().MonotonicSeconds();
   for (int round = 0; round < 8; ++round) {

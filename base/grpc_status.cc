@@ -3,8 +3,8 @@
 namespace kiln {
 namespace {
 
-// Servers and clients limit all headers of a call to
-// 8 KiB; an unprintable byte takes three in a header.
+// Servers and clients limit all headers of a call to 8 KiB. An unprintable byte takes three bytes
+// in a header.
 constexpr size_t kMaxMessageBytes = 2000;
 
 std::string Shorten(std::string_view message) {

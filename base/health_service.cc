@@ -16,7 +16,7 @@ grpc::ByteBuffer Answer(bool serving) {
   return {&bytes, 1};
 }
 
-// One answer, or none, and the end. Owned by gRPC.
+// Sends one answer or none, and ends the call. Owned by gRPC.
 class Ending : public grpc::ServerGenericBidiReactor {
  public:
   explicit Ending(bool serving) : answer_(Answer(serving)) {
@@ -32,7 +32,7 @@ class Ending : public grpc::ServerGenericBidiReactor {
 
 }  // namespace
 
-// Owned by gRPC until OnDone. Its members are guarded by the service's mutex.
+// A call of Watch. gRPC owns it until OnDone. The service's mutex guards its members.
 class HealthService::Watcher : public grpc::ServerGenericBidiReactor {
  public:
   explicit Watcher(HealthService* service) : service_(service) {
@@ -41,7 +41,7 @@ class HealthService::Watcher : public grpc::ServerGenericBidiReactor {
     Tell();
   }
 
-  // Lock held.
+  // The caller holds the lock.
   void Tell() {
     if (writing_ || ended_ || told_ == service_->serving_) return;
     told_ = service_->serving_;
@@ -65,7 +65,7 @@ class HealthService::Watcher : public grpc::ServerGenericBidiReactor {
     if (!writing_) End();
   }
 
-  // Lock held.
+  // The caller holds the lock.
   void End() {
     if (ended_) return;
     ended_ = true;

@@ -1,7 +1,8 @@
 // gRPC's health service, grpc.health.v1.Health, for a server as a whole.
 //
-// Any caller may ask it, so it takes nothing from the caller: unlike the one that comes with gRPC it
-// does not read the request, and answers for whatever service is named in it. Thread-safe.
+// Any caller may ask it, so it takes nothing from the caller: unlike the service that comes with
+// gRPC, it does not read the request, and gives the same answer for every service that a request
+// names. Thread-safe.
 #pragma once
 
 #include <grpcpp/generic/async_generic_service.h>
@@ -14,11 +15,11 @@ namespace kiln {
 
 inline constexpr std::string_view kHealthCheckMethod = "/grpc.health.v1.Health/Check";
 
-// For RegisterCallbackGenericService: it gets the calls to all methods that no other service has,
-// and answers UNIMPLEMENTED to those that are not the health service's. Outlives the server.
+// Object for RegisterCallbackGenericService. It gets the calls to all methods that no other service
+// has, and answers UNIMPLEMENTED to methods that are not the health service's. Outlives the server.
 class HealthService : public grpc::CallbackGenericService {
  public:
-  // What Check answers, and tells those who Watch; true at first.
+  // Sets the answer of Check, and tells the callers of Watch. True at first.
   void SetServing(bool serving);
 
   grpc::ServerGenericBidiReactor* CreateReactor(grpc::GenericCallbackServerContext* call) override;

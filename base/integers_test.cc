@@ -34,7 +34,7 @@ TEST(Integers, RoundsUpToMultiples) {
   EXPECT_EQ(RoundUp(-1, 16), 0);
 }
 
-// No product of counts wraps around, to a negative or a small number.
+// No product of counts wraps around to a negative or a small number.
 TEST(Integers, ProductsOfCountsSaturate) {
   const auto product = [](std::vector<int64_t> counts) { return ProductOfCounts(counts); };
   EXPECT_EQ(product({}), 1);

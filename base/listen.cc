@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-// A free port of one address may be taken at another.
+// Number of ports to try, because a port that is free at one address may be taken at another.
 constexpr int kPortTries = 16;
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -40,7 +40,7 @@ int PortOf(int socket) {
   return ntohs(reinterpret_cast<const sockaddr_in&>(bound).sin_port);
 }
 
-// Errno of what failed; 0: `socket` listens.
+// Returns the errno of the failure; 0: `socket` listens.
 int ListenAt(const sockaddr& address, socklen_t size, bool both_families, UniqueFd& socket) {
   socket = UniqueFd(
       ::socket(address.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP));
@@ -48,7 +48,8 @@ int ListenAt(const sockaddr& address, socklen_t size, bool both_families, Unique
   const int on = 1;
   const int six_only = both_families ? 0 : 1;
   setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));  // connections inherit it
+  // Connections inherit this option.
+  setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (address.sa_family == AF_INET6) {
     setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &six_only, sizeof(six_only));
   }
@@ -74,8 +75,9 @@ void SetPort(sockaddr& address, int port) {
   reinterpret_cast<sockaddr_in&>(address).sin_port = htons(static_cast<uint16_t>(port));
 }
 
-// Errno of the first address that failed; 0: all listen. An address that this machine lacks, as
-// "localhost" may have one of IPv6, is passed over while another is there.
+// Returns the errno of the first address that failed; 0: all listen. An address that this machine
+// lacks is passed over if another one is there; "localhost" for instance may have an IPv6 address
+// that is missing.
 int ListenAtEach(const addrinfo* first, ListeningSockets& listening) {
   int missing = 0;
   for (const addrinfo* one = first; one != nullptr; one = one->ai_next) {

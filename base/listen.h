@@ -1,4 +1,4 @@
-// Sockets that wait for connections.
+// Sockets that listen for connections.
 #pragma once
 
 #include <vector>
@@ -9,15 +9,17 @@
 
 namespace kiln {
 
-// One port at all addresses that a name stands for.
+// Sockets for one port at all addresses that a name stands for.
 struct ListeningSockets {
-  std::vector<UniqueFd> sockets;  // they do not block
-  int port = 0;                   // the one that was bound
+  // The sockets do not block.
+  std::vector<UniqueFd> sockets;
+  // The port that was bound.
+  int port = 0;
 };
 
-// Listens at `address`; port 0: any free one. All addresses of this machine ("0.0.0.0" and "::")
-// are those of IPv6, too, where there is IPv6. Nobody shares the port. An error says why, as in
-// "127.0.0.1:80: Permission denied".
+// Listens at `address`; port 0 means any free port. All addresses of this machine ("0.0.0.0" and
+// "::") include IPv6 addresses if there is IPv6. No other process can share the port. Errors are
+// for instance "127.0.0.1:80: Permission denied".
 StatusOr<ListeningSockets> Listen(const HostPort& address);
 
 }  // namespace kiln

@@ -43,7 +43,7 @@ TEST(ListenTest, ATakenPortIsFreeAgainAtOnce) {
 }
 
 TEST(ListenTest, AnAddressOfAnotherMachineIsRefused) {
-  // TEST-NET-1: nobody's address.
+  // An address of TEST-NET-1, which nobody has.
   EXPECT_THAT(Listen({"192.0.2.1", 0}),
               StatusIs(testing::_, HasSubstr("192.0.2.1:0: Cannot assign requested address")));
   EXPECT_THAT(Listen({"no-such-host.invalid", 0}),

@@ -32,13 +32,15 @@ class Sink : public spdlog::sinks::base_sink<std::mutex> {
   void sink_it_(const spdlog::details::log_msg& message) override {
     spdlog::memory_buf_t line;
     formatter_->format(message, line);
-    // What is logged of others is no command to the terminal that shows the log.
+    // Text in a message that comes from others must not act as a command to the terminal that shows
+    // the log.
     const std::string text = Printable({line.data(), line.size()});
     if (function_) {
       function_(std::string_view(text).substr(0, text.size() - 1));
       return;
     }
-    std::fwrite(text.data(), 1, text.size(), stderr);  // stderr is unbuffered: one write
+    // stderr is unbuffered, so this is one write.
+    std::fwrite(text.data(), 1, text.size(), stderr);
   }
   void flush_() override {}
 
@@ -52,7 +54,7 @@ struct Log {
   void SetName(std::string_view name) {
     auto fresh = std::make_shared<spdlog::logger>(std::string(name), sink);
     fresh->set_level(spdlog::level::trace);
-    // Our own levels are printed, as part of the message: spdlog says "warning" and "err".
+    // The message has our own names of levels, because spdlog says "warning" and "err".
     fresh->set_pattern("%Y-%m-%d %H:%M:%S.%e %n %v");
     std::atomic_store(&logger, std::move(fresh));
   }
@@ -61,7 +63,7 @@ struct Log {
   std::shared_ptr<spdlog::logger> logger;
 };
 
-// Never destroyed: threads may log while the process ends.
+// The log is never destroyed, because threads may log while the process ends.
 Log& TheLog() {
   static Log* log = new Log;
   return *log;

@@ -4,11 +4,12 @@
 //   LogInfo("lease {} granted to {}", id, peer);      levels: debug, info, warn, error
 //
 // Thread-safe; lines of several threads or processes do not mix. A message below the level is not
-// formatted. Before InitLog the process name is that of the program. Fatal states are KILN_CHECK's.
+// formatted. Before InitLog the process name is that of the program. Fatal states are for
+// KILN_CHECK.
 //
 // KILN_DEBUG=passes=2,costmodel=1 turns on verbose output area by area:
 //   KILN_DEBUG_LOG("passes", 2, "...", ...)
-// and appears whatever the level is. `all=1` stands for every area.
+// Such lines appear whatever the level is. `all=1` stands for every area.
 #pragma once
 
 #include <functional>
@@ -20,26 +21,28 @@ namespace kiln {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
-// The name to print in front of each line ("tracker"). Call at the start of main.
+// Sets the name to print in front of each line ("tracker"). Called at the start of main.
 void InitLog(std::string_view process_name);
 
-// "debug", "info", "warn" or "error"; InvalidArgument on another name. The default is info.
+// `name` is "debug", "info", "warn" or "error"; InvalidArgument on another name. The default is
+// info.
 Status SetLogLevel(std::string_view name);
 void SetLogLevel(LogLevel level);
 LogLevel GetLogLevel();
 bool LogEnabled(LogLevel level);
 
-// Where lines go instead of stderr (without the newline); nullptr =
-// stderr again. For a program that owns the terminal (base/terminal.h)
-// and for tests. Called by one thread at a time; must not log.
+// Sends lines, without the newline, to `sink` instead of stderr; nullptr = stderr again. For tests,
+// and for a program that owns the terminal (base/terminal.h). `sink` is called by one thread at a
+// time and must not log.
 void SetLogSink(std::function<void(std::string_view line)> sink);
 
-// Writes whatever the level.
+// Writes the message whatever the level is.
 void LogLine(LogLevel level, std::string_view message);
 
-// The number KILN_DEBUG gives the area; 0 when it is not named. Read from the environment once.
+// Returns the number that KILN_DEBUG gives the area; 0 if the area is not named. The environment is
+// read once.
 int DebugLevel(std::string_view area);
-// The same over a given text; for tests. Malformed parts count as nothing.
+// Reads a given text instead of the environment, for tests. Malformed parts count as nothing.
 int DebugLevelIn(std::string_view spec, std::string_view area);
 
 #define KILN_DEFINE_LOG(Name)                                                       \

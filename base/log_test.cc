@@ -71,7 +71,8 @@ TEST_F(LogTest, LinesOfThreadsDoNotMix) {
         for (int i = 0; i < kLines; ++i) LogInfo("{}", std::string(50, static_cast<char>('a' + t)));
       });
     }
-    InitLog("renamed");  // while the others write
+    // Renames while the others write.
+    InitLog("renamed");
   }
   ASSERT_EQ(lines_.size(), size_t{kThreads * kLines});
   for (const std::string& line : lines_) {

@@ -1,4 +1,4 @@
-// Seals of texts: who has the key can make one and tell a right one; others can do neither.
+// Seals of texts. Only the holders of the key can make a seal or tell a right one.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace kiln {
 
-// HMAC-SHA256, in 64 lower-case hex digits.
+// Returns the HMAC-SHA256 in 64 lower-case hex digits.
 std::string MacHex(std::string_view key, std::string_view text);
 
 }  // namespace kiln

@@ -5,7 +5,7 @@
 namespace kiln {
 namespace {
 
-// RFC 4231, test case 2.
+// Test case 2 of RFC 4231.
 TEST(MacTest, KnownAnswer) {
   EXPECT_EQ(MacHex("Jefe", "what do ya want for nothing?"),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");

@@ -12,7 +12,7 @@
 namespace kiln {
 namespace {
 
-// A share of stolen time that is worth a word.
+// Share of stolen time from which it is mentioned.
 constexpr double kMuchStolen = 0.02;
 
 double Share(double part, double all) { return all > 0 ? part / all : 0; }
@@ -25,7 +25,7 @@ StatusOr<CpuTimes> ParseCpuTimes(std::string_view proc_stat) {
   line >> name;
   std::vector<double> times;
   for (double ticks = 0; line >> ticks;) times.push_back(ticks);
-  // user nice system idle iowait irq softirq steal
+  // Columns: user nice system idle iowait irq softirq steal
   if (name != "cpu" || times.size() < 8)
     return InvalidArgument("expected a line 'cpu' with eight numbers, found '{}'", line.str());
   CpuTimes cpu;

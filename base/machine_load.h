@@ -1,4 +1,4 @@
-// How busy this machine is, by what Linux says: whatever runs on it besides.
+// The load of this machine by all its programs, as Linux reports it.
 //
 // Thread-safe.
 #pragma once
@@ -12,21 +12,23 @@ namespace kiln {
 
 // Seconds of all cores since the machine began, in the unit of /proc/stat.
 struct CpuTimes {
-  double busy = 0;    // of programs and the system
-  double stolen = 0;  // that a hypervisor gave to other machines
+  // Time of programs and the system.
+  double busy = 0;
+  // Time that a hypervisor gave to other machines.
+  double stolen = 0;
   double all = 0;
 };
 
-// The text is that of /proc/stat. InvalidArgument: it has no line of all cores.
+// Parses the text of /proc/stat. InvalidArgument: the text has no line of all cores.
 StatusOr<CpuTimes> ParseCpuTimes(std::string_view proc_stat);
 StatusOr<CpuTimes> ReadCpuTimes();
 
-// Shares of all cores between two of them, the earlier one first; 0 where no time has passed.
+// Shares of all cores between two readings, the earlier one first; 0 if no time has passed.
 double BusyShare(const CpuTimes& before, const CpuTimes& after);
 double StolenShare(const CpuTimes& before, const CpuTimes& after);
 
-// "load 7.1 on 2 cores", and where that is much, "12% of them stolen" since the machine began; "":
-// not known.
+// Returns "load 7.1 on 2 cores". If much time was stolen since the machine began, the text adds
+// "12% of them stolen". "": the load is not known.
 std::string LoadText();
 
 }  // namespace kiln

@@ -7,8 +7,10 @@
 namespace kiln {
 namespace {
 
-constexpr double kDeviationOfMad = 1.4826;       // of a normal distribution
-constexpr double kMedianOverMeanError = 1.2533;  // likewise
+// Ratio of the standard deviation to the MAD in a normal distribution.
+constexpr double kDeviationOfMad = 1.4826;
+// Ratio of the errors of the median and the mean in a normal distribution.
+constexpr double kMedianOverMeanError = 1.2533;
 
 double Median(std::vector<double> values) {
   const size_t middle = values.size() / 2;

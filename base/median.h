@@ -1,4 +1,4 @@
-// The median of readings and how far it can be trusted. Cost: linear.
+// The median of readings and how far it can be trusted. The cost is linear.
 #pragma once
 
 #include <span>
@@ -13,11 +13,11 @@ struct MedianCost {
 };
 MedianCost MedianOf(std::span<const double> costs_s);
 
-// The standard deviation of a normal distribution, from the median absolute deviation about
-// `centre`: outliers hardly count. 0 of no values.
+// Estimates the standard deviation of a normal distribution from the median absolute deviation
+// about `centre`, so that outliers hardly count. 0 if there are no values.
 double ScaleOf(std::span<const double> values, double centre);
 
-// The 97.5% point of Student's t, within 2% from 3 degrees of freedom on.
+// Returns the 97.5% point of Student's t, within 2% from 3 degrees of freedom on.
 double StudentT95(double freedom);
 
 }  // namespace kiln

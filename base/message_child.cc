@@ -20,15 +20,16 @@ namespace {
 constexpr int kPipeFd = 3;
 constexpr int kOutputFd = 4;
 constexpr absl::Duration kPollInterval = absl::Milliseconds(50);
-// Between the end of the pipe and that of the process: its memory is being freed.
+// Time between the end of the pipe and the end of the process, in which its memory is freed.
 constexpr absl::Duration kEndGrace = absl::Seconds(5);
 constexpr off_t kShownOutputBytes = 400;
 constexpr off_t kMaxOutputBytes = 16 << 20;
 
 absl::Duration Now() { return absl::Nanoseconds(Clock::Real().MonotonicNanos()); }
 
-// What children are let know of our environment: where libraries and caches are, and what drivers
-// and sanitizers ask for. The rest may hold secrets, and changes nothing in what a child does.
+// Variables of our environment that children get: places of libraries and caches, and settings of
+// drivers and sanitizers. Other variables may hold secrets, and change nothing in what a child
+// does.
 constexpr std::string_view kKeptVariables[] = {
     "PATH",       "HOME",    "TMPDIR",          "TZ",        "LANG", "LC_ALL", "LD_LIBRARY_PATH",
     "KILN_DEBUG", "KILN_CC", "KILN_CC_FOLDERS", "KILN_NVRTC"};
@@ -52,7 +53,8 @@ std::vector<std::string> KeptEnvironment(const std::vector<std::string>& variabl
   return kept;
 }
 
-// Looks now and then whether a child stands still. One that goes on within kStoppedFor is let go on.
+// Looks once a second whether a child stands still. A child that continues within kStoppedFor is
+// left alone.
 class StopWatch {
  public:
   explicit StopWatch(pid_t child) : child_(child) {}
@@ -89,7 +91,8 @@ StatusOr<MessageChild> MessageChild::Start(const std::vector<std::string>& comma
                                            const std::vector<std::string>& variables) {
   KILN_ASSIGN_OR_RETURN(auto sockets, MakeSocketPair());
   UniqueFd output(memfd_create("kiln-child-output", MFD_CLOEXEC));
-  // Appending, so that emptying the file takes effect on the child's next line.
+  // The file is written in append mode, so that the child's next line is at its start after it is
+  // emptied.
   if (!output.valid() || fcntl(output.get(), F_SETFL, O_APPEND) != 0) {
     return ErrnoStatus(errno, "cannot make a memory file for a child's output");
   }
@@ -110,7 +113,7 @@ std::string MessageChild::TakeOutput() {
   const off_t from = size - static_cast<off_t>(text.size());
   const ssize_t got = pread(output_.get(), text.data(), text.size(), from);
   text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  // Nothing to do if it fails: the next message would carry old lines.
+  // Nothing can be done if this fails: the next message would carry old lines.
   [[maybe_unused]] const int error = ftruncate(output_.get(), 0);
   return OneLine(text);
 }
@@ -139,7 +142,8 @@ MessageChild::End MessageChild::Ask(std::string_view request, const Call& call,
   }
   if (!sent.ok()) return End::kEnded;
 
-  absl::Duration kill_at = absl::InfiniteDuration();  // of a cancelled call
+  // Time at which a cancelled call's child is killed.
+  absl::Duration kill_at = absl::InfiniteDuration();
   while (true) {
     const absl::Duration wait = std::min(kPollInterval, deadline - Now());
     const auto message = pipe_.Read(std::max(wait, absl::ZeroDuration()));

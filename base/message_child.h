@@ -1,9 +1,10 @@
-// A child process that answers requests: messages over a pipe (base/message_pipe.h), what it prints
-// in a memory file, so that the words of one that dies can be told. The parent's end and the
-// child's; what the messages mean is theirs to agree.
+// A child process that answers requests, as messages over a pipe (base/message_pipe.h). Its output
+// goes to a memory file, so that the last words of a child that dies can be reported. This file has
+// the parent's end and the child's; callers define what the messages mean.
 //
-// A MessageChild is used by one thread at a time and starts none. Destroying it kills the child and
-// all that it started. What goes wrong in a call is its end (Ask), not a Status.
+// A MessageChild is used by one thread at a time and starts no threads. Destroying it kills the
+// child and all processes that the child started. A failed call is reported as an End (Ask), not as
+// a Status.
 #pragma once
 
 #include <functional>
@@ -22,41 +23,52 @@ namespace kiln {
 
 class MessageChild {
  public:
-  // Does not wait for it to be ready. `command` is the child's argv. Its descriptor 3 is the pipe,
-  // 4 the memory file (ServeParent), `inherited_fds` are those from 5 on. Of our environment it has
-  // what finds libraries and configures drivers and sanitizers, nothing else; and `variables`,
-  // "NAME=value", instead of ours of these names.
+  // Starts a child, and does not wait until it is ready. `command` is the child's argv. The child's
+  // descriptor 3 is the pipe, 4 the memory file (ServeParent), and `inherited_fds` are those from 5
+  // on. Its environment has the variables of ours that find libraries and configure drivers and
+  // sanitizers, nothing else. `variables`, as "NAME=value", replace ours of these names.
   static StatusOr<MessageChild> Start(const std::vector<std::string>& command,
                                       const std::vector<int>& inherited_fds = {},
                                       const std::vector<std::string>& variables = {});
 
   enum class End {
     kAnswered,
-    kEnded,    // the child died, or closed its pipe
-    kGarbled,  // it sent what `take` cannot read
+    // The child died, or closed its pipe.
+    kEnded,
+    // The child sent a message that `take` cannot read.
+    kGarbled,
     kTimedOut,
     kCancelled,
-    kStopped,  // it or one that it started stood still (SIGSTOP): found within 5 s, and at the limit
+    // The child, or a process that it started, stood still (SIGSTOP). Found within 5 s, and at the
+    // limit.
+    kStopped,
   };
   struct Call {
-    absl::Duration limit;              // from now, until a message sets another
-    absl::Duration cancel_grace = {};  // for a cancelled child to answer, which spares a new one
-    std::function<bool()> cancelled;   // asked about 20 times a second
-    int descriptor = -1;               // goes along with the request; -1: none
+    // Time from now, until a message sets another limit.
+    absl::Duration limit;
+    // Time for a cancelled child to answer, which saves starting a new child.
+    absl::Duration cancel_grace = {};
+    // Asked about 20 times a second.
+    std::function<bool()> cancelled;
+    // Descriptor that goes along with the request; -1: none.
+    int descriptor = -1;
   };
-  // What a message of the child means for the call.
+  // Meaning of a child's message for the call.
   struct Taken {
     enum { kGoesOn, kAnswered, kGarbled } what = kGoesOn;
-    std::optional<absl::Duration> limit = {};  // from now, instead of the one before
+    // Time from now that replaces the limit before.
+    std::optional<absl::Duration> limit = {};
   };
 
-  // Sends `request`, hands each message of the child to `take` until one is the answer. After
-  // kEnded call DescribeEnd; after it and all other ends but kAnswered the child is gone.
+  // Sends `request`, and hands each message of the child to `take` until one is the answer. After
+  // kEnded the caller calls DescribeEnd, and the child is gone after that. After all other ends but
+  // kAnswered the child is gone at once.
   End Ask(std::string_view request, const Call& call,
           const std::function<Taken(const std::string& message)>& take);
 
-  // After kEnded: "killed by signal 6 (Aborted) while running: last words", where `doing` is
-  // "while running". Waits for its end, then kills what is left.
+  // Describes the end after kEnded: "killed by signal 6 (Aborted) while running: last words" if
+  // `doing` is "while running". Waits for the child's end, then kills the processes that are left
+  // of it.
   std::string DescribeEnd(std::string_view doing = "");
 
   pid_t pid() const { return process_.pid(); }
@@ -65,16 +77,17 @@ class MessageChild {
  private:
   MessageChild(Subprocess process, MessagePipe pipe, UniqueFd output)
       : process_(std::move(process)), pipe_(std::move(pipe)), output_(std::move(output)) {}
-  // What the child printed last, on one line; empties it.
+  // Returns the child's last output on one line, and empties the memory file.
   std::string TakeOutput();
 
   Subprocess process_;
   MessagePipe pipe_;
-  UniqueFd output_;  // memory file behind the child's stdout and stderr
+  // Memory file behind the child's stdout and stderr.
+  UniqueFd output_;
 };
 
-// In the child, once, after DieWithParent: from now on the parent keeps what is printed on stdout
-// and stderr, and no core is dumped. Returns the pipe.
+// Called once by the child, after DieWithParent. From now on output on stdout and stderr goes to
+// the memory file, and no core is dumped. Returns the pipe.
 MessagePipe ServeParent();
 
 }  // namespace kiln

@@ -25,7 +25,7 @@ StatusOr<MessageChild> StartChild(const std::vector<int>& inherited_fds = {}) {
 bool Never() { return false; }
 bool Always() { return true; }
 
-// What the child sends: "soon: ...", "garbage", or an answer.
+// Messages that a child sent: "soon: ...", "garbage", or an answer.
 struct Asked {
   End end;
   std::vector<std::string> messages;
@@ -168,7 +168,7 @@ TEST(MessageChildTest, VariablesReplaceOurs) {
   EXPECT_THAT(Ask(child, "TMPDIR").messages, testing::ElementsAre("soon", "/elsewhere"));
 }
 
-// One request in the child.
+// Serves one request in the child.
 void Serve(MessagePipe& pipe, const std::string& request) {
   const auto send = [&](const std::string& message) { KILN_CHECK(pipe.Write(message).ok()); };
   const auto hang = [] {

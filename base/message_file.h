@@ -1,6 +1,7 @@
-// Protobuf messages as files: a request that a person writes, edits or keeps, to do it by hand.
+// Protobuf messages as files. A request that a person writes, edits or keeps can be sent by hand
+// this way.
 //
-// Errors carry the path; of a text form also the line and column of the first thing that is wrong.
+// Errors carry the path, and for the text form also the line and column of the first mistake.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -11,11 +12,11 @@
 
 namespace kiln {
 
-// Text form when the name ends in .txtpb, .textproto, .pbtxt or .txt, else binary. After an error
-// the message holds part of the file.
+// Reads the text form if the name ends in .txtpb, .textproto, .pbtxt or .txt, else the binary form.
+// After an error the message holds part of the file.
 Status ReadMessageFile(const std::string& path, google::protobuf::Message& message);
 
-// The text form on stdout, flushed.
+// Prints the text form on stdout and flushes it.
 void PrintMessage(const google::protobuf::Message& message);
 
 }  // namespace kiln

@@ -24,7 +24,7 @@ int64_t DeadlineAfter(absl::Duration timeout) {
   return Clock::Real().MonotonicNanos() + absl::ToInt64Nanoseconds(timeout);
 }
 
-// OK when the socket can be read or written (or has failed, which the next call will tell).
+// Returns OK if the socket can be read or written, or has failed, which the next call will report.
 Status AwaitReady(int fd, short events, int64_t deadline_ns) {
   while (true) {
     int timeout_ms = -1;
@@ -41,7 +41,7 @@ Status AwaitReady(int fd, short events, int64_t deadline_ns) {
   }
 }
 
-// `control` has room for one.
+// `control` has room for one descriptor.
 void AttachDescriptor(int descriptor, std::span<char> control, msghdr& header) {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
@@ -56,7 +56,7 @@ bool WouldBlock(int error) { return error == EAGAIN || error == EWOULDBLOCK; }
 
 }  // namespace
 
-// As recv, and keeps a descriptor that comes along.
+// Receives like recv, and keeps a descriptor that comes along.
 ssize_t MessagePipe::Receive(char* into, size_t size) {
   iovec part{into, size};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
@@ -111,7 +111,7 @@ StatusOr<std::string> MessagePipe::Read(absl::Duration timeout, UniqueFd* descri
     return ResourceExhausted("a message of {} bytes is announced, the limit is {}", size,
                              max_message_bytes_);
   }
-  // Grows with what arrives, so that a wild length alone costs nothing.
+  // The buffer grows with the bytes that arrive, so that a wild length alone costs nothing.
   constexpr size_t kStepBytes = 1 << 20;
   while (body_filled_ < size) {
     body_.resize(std::min<size_t>(size, body_filled_ + std::max(kStepBytes, body_filled_)));
@@ -156,7 +156,8 @@ Status MessagePipe::Write(std::string_view message, absl::Duration timeout, int 
       return status;
     }
     left -= n;
-    descriptor = -1;  // it went with the first bytes
+    // The descriptor went with the first bytes.
+    descriptor = -1;
     for (iovec& part : parts) {
       const size_t taken = std::min<size_t>(n, part.iov_len);
       part.iov_base = static_cast<char*>(part.iov_base) + taken;

@@ -1,7 +1,7 @@
-// Messages over a stream socket (MakeSocketPair): a 32-bit little-endian length, then that many
-// bytes. Between a process and its children; what the bytes mean is theirs to agree.
+// Messages over a stream socket (MakeSocketPair) between a process and its children: a 32-bit
+// little-endian length, then that many bytes. Callers define what the bytes mean.
 //
-// One thread may read while another writes; no two may do the same. Owns its descriptor.
+// One thread may read while another writes; no two may do the same. The pipe owns its descriptor.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,22 @@ class MessagePipe {
   MessagePipe(MessagePipe&&) = default;
   MessagePipe& operator=(MessagePipe&&) = default;
 
-  // The next message.
+  // Reads the next message.
   //   kOutOfRange         the other end has closed between two messages: the normal end
   //                       (IsEndOfPipe)
   //   kDataLoss           the other end has closed, or died, within a message
   //   kDeadlineExceeded   nothing is lost: the next Read goes on where this one stopped
   //   kResourceExhausted  the announced length is above the maximum; the pipe is of no more use
-  // A descriptor that came with it goes to `descriptor`, which is invalid without one; where nobody
-  // asks for it, it is closed.
+  // A descriptor that came with the message goes to `descriptor`, which is invalid if none came. If
+  // `descriptor` is null, a descriptor that came is closed.
   StatusOr<std::string> Read(absl::Duration timeout = absl::InfiniteDuration(),
                              UniqueFd* descriptor = nullptr);
 
+  // Sends a message.
   //   kUnavailable        the other end has closed
-  //   kInvalidArgument    longer than the maximum; nothing was sent
-  //   kDeadlineExceeded   part of it may be sent: the pipe is of no more use, and later calls say
-  //                       so
-  // The other end gets a descriptor of its own for what `descriptor` stands for; -1: none.
+  //   kInvalidArgument    the message is longer than the maximum; nothing was sent
+  //   kDeadlineExceeded   a part may be sent: the pipe is of no more use, and later calls say so
+  // The other end gets a descriptor of its own for the same file as `descriptor`; -1: none.
   Status Write(std::string_view message, absl::Duration timeout = absl::InfiniteDuration(),
                int descriptor = -1);
 
@@ -53,16 +53,17 @@ class MessagePipe {
 
   UniqueFd socket_;
   size_t max_message_bytes_ = kDefaultMaxBytes;
-  // The message being read.
+  // The message that is being read.
   char header_[4];
   size_t header_filled_ = 0;
   std::string body_;
   size_t body_filled_ = 0;
-  UniqueFd received_;  // that came with it
+  // Descriptor that came with the message.
+  UniqueFd received_;
   bool write_broken_ = false;
 };
 
-// The peer closed in order.
+// Returns whether the peer has closed in order.
 inline bool IsEndOfPipe(const Status& status) { return status.code() == StatusCode::kOutOfRange; }
 
 }  // namespace kiln

@@ -24,7 +24,8 @@ bool IsIpv6Character(char c) {
 
 Status CheckHost(std::string_view host, bool brackets, std::string_view text) {
   if (host.empty()) return InvalidArgument("'{}' has no host: {}", text, kExpected);
-  bool zone = false;  // fe80::1%eth0
+  // True within the zone of an address: fe80::1%eth0.
+  bool zone = false;
   for (char c : host) {
     if (brackets && !zone ? IsIpv6Character(c) : IsHostCharacter(c)) {
       zone |= c == '%';

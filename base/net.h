@@ -1,5 +1,5 @@
-// Network addresses in text: HOST:PORT, where HOST is a
-// name, an IPv4 address or an IPv6 address in brackets.
+// Network addresses in text: HOST:PORT, where HOST is a name, an IPv4 address or an IPv6 address in
+// brackets.
 #pragma once
 
 #include <string>
@@ -10,23 +10,26 @@
 namespace kiln {
 
 struct HostPort {
-  std::string host;  // without brackets
+  // The host without brackets.
+  std::string host;
   int port = 0;
 
-  std::string ToString() const;  // "127.0.0.1:9190", "[::1]:9190"
+  // Returns "127.0.0.1:9190" or "[::1]:9190".
+  std::string ToString() const;
   friend bool operator==(const HostPort&, const HostPort&) = default;
 };
 
-// An address to connect to: port 1 to 65535. Only the form is checked; no name is looked up.
+// Parses an address to connect to, with a port from 1 to 65535. Only the form is checked; no name
+// is looked up.
 StatusOr<HostPort> ParseHostPort(std::string_view text);
 
-// An address to listen on: port 0 is allowed and means any free one.
+// Parses an address to listen on. Port 0 is allowed and means any free port.
 StatusOr<HostPort> ParseListenAddress(std::string_view text);
 
-// Whether only this machine can reach it: every address that the host stands for is a loopback one.
+// Returns whether only this machine can reach the host: all its addresses are loopback addresses.
 bool IsLoopback(const HostPort& address);
 
-// The name of this machine.
+// Returns the name of this machine.
 std::string HostName();
 
 }  // namespace kiln

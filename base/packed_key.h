@@ -1,7 +1,7 @@
-// Keys of computations whose programs take inputs packed (base/packing.h): those of the same
-// computations that take them as they are, with a mark at the end. ["5f0c...", [1, 64], [64, 64]]
-// becomes ["5f0c...", [1, 64], [64, 64], "packed"]. A log says it beside the key instead, by its
-// layout rewrite option (store/measure_log.h).
+// Keys of computations whose programs take inputs packed (base/packing.h). Such a key is the key of
+// the same computation with plain inputs, with a mark at the end: ["5f0c...", [1, 64], [64, 64]]
+// becomes ["5f0c...", [1, 64], [64, 64], "packed"]. A log says the same by its layout rewrite
+// option, beside the key (store/measure_log.h).
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace kiln {
 
-// A layout rewrite option of TVM's: the program took constant inputs that were laid out before.
+// TVM's layout rewrite option of a program that took constant inputs that were laid out before.
 inline constexpr int64_t kPreTransformed = 2;
 
 inline constexpr std::string_view kPackedKeyEnd = ", \"packed\"]";
 
 inline bool IsPackedKey(std::string_view key) { return key.ends_with(kPackedKeyEnd); }
 
-// Keys that are no lists stay as they are.
+// Leaves keys that are not lists as they are.
 inline std::string PackedKey(std::string_view key) {
   if (!key.starts_with('[') || !key.ends_with(']') || IsPackedKey(key)) return std::string(key);
   return std::string(key.substr(0, key.size() - 1)).append(kPackedKeyEnd);
@@ -28,8 +28,8 @@ inline std::string PlainKey(std::string_view key) {
   return std::string(key.substr(0, key.size() - kPackedKeyEnd.size())) + "]";
 }
 
-// Was a program measured with inputs in an order that its computation does not say? `option`: of the
-// record, `key`: of its computation.
+// Returns whether a program was measured with inputs in an order that its computation does not say.
+// `option` is the record's, `key` the computation's.
 inline bool HasUnsaidLayouts(int64_t option, std::string_view key) {
   return option != 0 && !(option == kPreTransformed && IsPackedKey(key));
 }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int64_t kMostElements = int64_t{1} << 60;
 
-// The product, or -1 when it is more than kMostElements.
+// Returns the product, or -1 if it is more than kMostElements.
 int64_t Elements(const std::vector<int64_t>& shape) {
   int64_t elements = 1;
   for (const int64_t extent : shape) {
@@ -20,8 +20,8 @@ int64_t Elements(const std::vector<int64_t>& shape) {
   return elements;
 }
 
-// Sums of steps reach every index of the axis where no step is longer than what the shorter ones
-// reach, and one.
+// Returns whether the sums of steps reach every index of the axis. They do if no step is longer by
+// more than one than the reach of the shorter steps.
 bool Covers(const Packing& packing, int32_t axis) {
   std::vector<PackedDim> along;
   for (const PackedDim& dim : packing.dims) {
@@ -56,7 +56,7 @@ class Packer {
       strides_[axis - 1] = strides_[axis] * packing.shape[axis];
   }
 
-  // Dimensions from d on, of the place that index_ says.
+  // Copies the dimensions from d on, at the place that index_ says.
   void Run(size_t d) {
     if (d == packing_.dims.size()) return Copy(Offset(), 1, 0);
     const PackedDim& dim = packing_.dims[d];
@@ -70,7 +70,7 @@ class Packer {
   }
 
  private:
-  // Of index_ in the plain array; -1: beyond its end.
+  // Returns the offset of index_ in the plain array; -1: index_ is beyond the end.
   int64_t Offset() const {
     int64_t offset = 0;
     for (size_t axis = 0; axis < index_.size(); ++axis) {

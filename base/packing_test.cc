@@ -15,7 +15,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// Elements 1, 2, 3, ... packed; 0 is padding.
+// Packs the elements 1, 2, 3, ...; 0 is padding.
 std::vector<int32_t> Packed(const Packing& packing) {
   int64_t elements = 1;
   for (const int64_t extent : packing.shape) elements *= extent;
@@ -62,8 +62,8 @@ TEST(PackingTest, ElementsOfAnySize) {
   EXPECT_EQ(packed, "aaccbbdd");
 }
 
-// All ways to cut an axis into three loops, and to order them among those of a second axis: every
-// element is there once, the rest is padding.
+// Cuts an axis into three loops in all ways, and orders them in all ways among the loops of a
+// second axis. Every element is there once; the rest is padding.
 TEST(PackingTest, EveryElementOnceHoweverTheAxisIsCut) {
   for (int64_t extent = 1; extent <= 12; ++extent) {
     for (int64_t a = 1; a <= extent; ++a) {

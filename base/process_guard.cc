@@ -12,7 +12,7 @@ namespace kiln {
 void HideProcess() { prctl(PR_SET_DUMPABLE, 0, 0, 0, 0); }
 
 void SetOomScore(int score) {
-  // The file of a hidden process is root's.
+  // The file of a hidden process belongs to root.
   const bool hidden = prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0;
   if (hidden) prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
   const std::string text = fmt::format("{}", score);

@@ -1,21 +1,24 @@
-// What this process keeps from others of its user, and which one the kernel ends when memory is
-// short. Linux.
+// Protects this process from others of its user, and says which process the kernel ends when memory
+// is short. Linux.
 #pragma once
 
 namespace kiln {
 
-// From now on no process without CAP_SYS_PTRACE can trace this one or read its memory, its
+// From now on no process without CAP_SYS_PTRACE can trace this process, or read its memory, its
 // descriptors or its environment through /proc, and it leaves no core file. Its files in /proc
-// belong to root. Programs that it starts begin without this: each says so for itself, before it
-// reads a secret. A change of the user keeps it. Costs a system call.
+// belong to root. Programs that it starts begin unprotected: each calls this for itself before it
+// reads a secret. The protection survives a change of the user. Costs a system call.
 void HideProcess();
 
-// How willingly the kernel ends a process of ours when memory is short, for SetOomScore. A daemon
-// has 0, or what its supervisor gave it.
-inline constexpr int kOomScoreOfBuild = 500;     // compilers, and who judges a program
-inline constexpr int kOomScoreOfProgram = 1000;  // a candidate: it goes before all others
+// Values for SetOomScore: how willingly the kernel ends a process of ours when memory is short. A
+// daemon has 0, or the score that its supervisor gave it.
+// Score of compilers, and of processes that check a program.
+inline constexpr int kOomScoreOfBuild = 500;
+// Score of a candidate's process, which ends before all others.
+inline constexpr int kOomScoreOfProgram = 1000;
 
-// Of this process and those that it starts. Best effort: without /proc nothing changes.
+// Sets the score of this process and of processes that it starts. Best effort: without /proc
+// nothing changes.
 void SetOomScore(int score);
 
 }  // namespace kiln

@@ -11,7 +11,7 @@ namespace kiln {
 std::vector<pid_t> ChildrenOf(pid_t pid) {
   std::vector<pid_t> children;
   std::error_code error;
-  // The kernel lists them by the thread that started them.
+  // The kernel lists children by the thread that started them.
   const std::filesystem::directory_iterator threads(fmt::format("/proc/{}/task", pid), error);
   if (error) return children;
   for (const auto& thread : threads) {
@@ -23,17 +23,17 @@ std::vector<pid_t> ChildrenOf(pid_t pid) {
 
 namespace {
 
-// 'R', 'S', 'T', 'Z', ...; '\0': there is no such process.
+// Returns 'R', 'S', 'T', 'Z', ...; '\0': there is no such process.
 char StateOf(pid_t pid) {
   std::ifstream stat(fmt::format("/proc/{}/stat", pid));
   std::string line;
-  // "PID (NAME) STATE ...", where the name may hold anything.
+  // The line is "PID (NAME) STATE ...", where the name may hold anything.
   if (!std::getline(stat, line, '\0')) return '\0';
   const size_t name_end = line.rfind(')');
   return name_end == std::string::npos || name_end + 2 >= line.size() ? '\0' : line[name_end + 2];
 }
 
-// A chain of processes as long as this is no build and no program.
+// Limit of a chain of processes. Longer chains belong to no build and no program.
 constexpr int kDeepest = 64;
 
 pid_t FindStopped(pid_t pid, int depth) {

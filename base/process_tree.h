@@ -1,4 +1,4 @@
-// Who a process has started, and whether it is still there. Linux, by /proc.
+// The processes that a process has started, and whether they are still there. Linux, by /proc.
 #pragma once
 
 #include <sys/types.h>
@@ -7,14 +7,14 @@
 
 namespace kiln {
 
-// Direct children, of all its threads. Empty when it is gone.
+// Returns the direct children of all threads. Empty if the process is gone.
 std::vector<pid_t> ChildrenOf(pid_t pid);
 
-// Also of one that nobody has reaped yet.
+// True also for a process that nobody has reaped yet.
 bool HasEnded(pid_t pid);
 
-// The first of this process and all that it and they have started that is stopped, by SIGSTOP or a
-// terminal; 0: none is. A process that is traced does not count.
+// Returns the first stopped process among this process and its descendants; 0: none is stopped.
+// SIGSTOP or a terminal stops a process. A traced process does not count.
 pid_t FindStopped(pid_t pid);
 
 }  // namespace kiln

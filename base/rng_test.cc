@@ -15,7 +15,8 @@ using testing::ElementsAre;
 TEST(RngTest, SequencesAreFixed) {
   Rng default_rng;
   default_rng.discard(9999);
-  EXPECT_EQ(default_rng(), 9981545732273789042u);  // from the C++ standard
+  // The value that the C++ standard requires.
+  EXPECT_EQ(default_rng(), 9981545732273789042u);
 
   Rng rng(42);
   std::vector<int64_t> ints;

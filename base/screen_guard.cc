@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-// A handler has no other way to know of the guard.
+// Global state, because a signal handler has no other way to know of the guard.
 struct {
   volatile int fd = -1;
   std::string_view enter, leave;
@@ -21,7 +21,8 @@ void Send(std::string_view text) {
   }
 }
 
-// Its action is the default one again while this runs, and takes place once this returns.
+// The signal has its default action again while this runs, and the action takes place when this
+// returns.
 void OnDeath(int signal) {
   Send(guarded.leave);
   raise(signal);

@@ -1,5 +1,5 @@
-// Gives the terminal back when a program that has taken its screen dies of a signal or is stopped
-// with Ctrl-Z; SIGKILL alone leaves it as it is.
+// Gives the terminal back if a program that has taken its screen dies of a signal or is stopped
+// with Ctrl-Z. Only after SIGKILL the screen stays as it is.
 #pragma once
 
 #include <signal.h>
@@ -9,9 +9,10 @@
 
 namespace kiln {
 
-// While this lives, a fatal signal sends `leave` to `fd` before it takes its course; Ctrl-Z sends
-// `leave`, stops the process, and sends `enter` once it goes on. At most one at a time in a
-// process. Both texts must outlive it. SIGINT, SIGTERM and SIGHUP are left to StopSignal.
+// While this lives, a fatal signal sends `leave` to `fd` before its default action. Ctrl-Z sends
+// `leave`, stops the process, and sends `enter` once the process continues. A process has at most
+// one guard at a time. Both texts must outlive the guard. SIGINT, SIGTERM and SIGHUP are left to
+// StopSignal.
 class ScreenGuard {
  public:
   ScreenGuard(int fd, std::string_view enter, std::string_view leave);

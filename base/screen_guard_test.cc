@@ -11,8 +11,8 @@
 namespace kiln {
 namespace {
 
-// What a child sends that has a guard and does `what`; `status` as waitpid says, when it ends or
-// stops.
+// A child that has a guard and does `what`. Until returns the bytes that the child sent when it
+// ends or stops, and `status` as from waitpid.
 struct Guarded {
   std::string Until(int options, int* status) {
     EXPECT_EQ(waitpid(pid, status, options), pid);

@@ -82,7 +82,7 @@ void ScreenModel::Control(std::string_view parameters, char command) {
   }
 }
 
-// From the cursor to the end of the screen.
+// Erases from the cursor to the end of the screen.
 void ScreenModel::Erase(int first_row) {
   if (row_ == 0 && column_ == 0 && !alternate_) {
     for (const std::string& row : Trimmed(screen_)) scrollback_.push_back(row);

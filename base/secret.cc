@@ -38,7 +38,7 @@ std::string_view KindOf(mode_t mode) {
   return "a device";
 }
 
-// An open file tells what is read, whatever stands at its path a moment later.
+// Checks the open file, because another file may stand at its path a moment later.
 Status CheckKept(const std::string& path, const struct stat& info) {
   if (!S_ISREG(info.st_mode)) {
     return FailedPrecondition(
@@ -54,7 +54,7 @@ Status CheckKept(const std::string& path, const struct stat& info) {
       path, info.st_mode & 07777, others, path);
 }
 
-// At most kFileBytes; nothing: it cannot be read.
+// Reads at most kFileBytes. Returns nothing if the file cannot be read.
 std::optional<std::string> ReadStart(int fd) {
   std::string text(kFileBytes, '\0');
   size_t filled = 0;
@@ -72,7 +72,7 @@ std::optional<std::string> ReadStart(int fd) {
 }  // namespace
 
 StatusOr<Secret> Secret::Read(const std::string& path) {
-  // Without waiting for the other end of a pipe.
+  // The flags keep open from waiting for the other end of a pipe.
   const UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
   struct stat info{};
   if (!fd.valid() || fstat(fd.get(), &info) != 0) {
@@ -97,7 +97,7 @@ StatusOr<Secret> Secret::Read(const std::string& path) {
 Secret Secret::Random() { return Secret(UniqueId(kRandomDigits)); }
 
 bool Secret::Matches(std::string_view told) const {
-  // Digests are of one length, so that the length tells nothing either.
+  // Digests have the same length, so that the time does not tell the secret's length either.
   const std::string ours = Sha256Hex(text_), theirs = Sha256Hex(told);
   return CRYPTO_memcmp(ours.data(), theirs.data(), ours.size()) == 0;
 }

@@ -1,7 +1,7 @@
-// What the processes of a farm share, so that they can tell each other from strangers.
+// The secret that the processes of a farm share, so that they can tell each other from strangers.
 //
-// It goes with every call in the clear: whoever can read the network can read it. A value; copies
-// are cheap. Thread-safe.
+// It goes with every call in the clear: everybody who can read the network can read it. A value;
+// copies are cheap. Thread-safe.
 #pragma once
 
 #include <string>
@@ -13,20 +13,21 @@ namespace kiln {
 
 class Secret {
  public:
-  // None: nothing is asked for, and nothing is sent.
+  // Makes no secret: nothing is asked for, and nothing is sent.
   Secret() = default;
 
-  // The first line of a file, 16 to 1024 printable characters without spaces. FailedPrecondition
-  // when its mode gives anything to its group or to others, and for a folder, a pipe or a device;
-  // each error says how to make a good one.
+  // Reads the first line of a file, 16 to 1024 printable characters without spaces.
+  // FailedPrecondition if the file's mode gives any right to its group or to others, and for a
+  // folder, a pipe or a device. Each error says how to make a good file.
   static StatusOr<Secret> Read(const std::string& path);
-  // A new one, from the kernel's random numbers.
+  // Makes a new secret from the kernel's random numbers.
   static Secret Random();
 
   bool empty() const { return text_.empty(); }
   const std::string& text() const { return text_; }
 
-  // Whether it is this one, in a time that does not depend on how much of it is right.
+  // Returns whether `told` is this secret, in a time that does not depend on how much of it is
+  // right.
   bool Matches(std::string_view told) const;
 
  private:

@@ -56,7 +56,7 @@ TEST_F(SecretTest, AnyBitForOthersIsRefused) {
   for (const int mode : {0400, 0600, 0700}) EXPECT_OK(Read("0123456789abcdef", mode));
 }
 
-// And none is waited for.
+// A pipe is refused without waiting for its other end.
 TEST_F(SecretTest, WhatIsNoFileIsRefused) {
   const std::string pipe = folder_.Join("pipe");
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);

@@ -1,4 +1,4 @@
-// A word of a command that a user can paste into a shell.
+// Words of commands that a user can paste into a shell.
 #pragma once
 
 #include <string>
@@ -6,10 +6,10 @@
 
 namespace kiln {
 
-// In quotes where a shell would need them.
+// Returns the word, in quotes if a shell needs them.
 std::string ShellWord(std::string_view word);
 
-// Of a text of several lines, without the line's end.
+// Returns the first line of a text without the line's end.
 std::string FirstLine(std::string_view text);
 
 }  // namespace kiln

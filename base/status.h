@@ -49,12 +49,12 @@ KILN_DEFINE_STATUS(OutOfRange)
 KILN_DEFINE_STATUS(DataLoss)
 #undef KILN_DEFINE_STATUS
 
-// The message as std::string_view (Debian's abseil has a string_view of its own).
+// Returns the message as std::string_view (Debian's abseil has a string_view of its own).
 inline std::string_view Message(const Status& status) {
   return {status.message().data(), status.message().size()};
 }
 
-// "context: message", the code kept. OK stays OK.
+// Returns "context: message" with the same code. OK stays OK.
 inline Status Annotate(const Status& status, std::string_view context) {
   if (status.ok()) return status;
   return Status(status.code(), fmt::format("{}: {}", context, Message(status)));
@@ -74,7 +74,7 @@ std::string CheckMessage(fmt::format_string<Args...> format, Args&&... args) {
 }
 }  // namespace internal
 
-// KILN_CHECK(condition[, fmt, args...]): aborts with the state printed when a Kiln invariant does
+// KILN_CHECK(condition[, fmt, args...]) aborts and prints the state if an invariant of Kiln does
 // not hold.
 #define KILN_CHECK(condition, ...)                                                \
   do {                                                                            \
@@ -93,7 +93,7 @@ std::string CheckMessage(fmt::format_string<Args...> format, Args&&... args) {
     if (__builtin_expect(!kiln_status.ok(), 0)) return kiln_status; \
   } while (0)
 
-// KILN_ASSIGN_OR_RETURN(auto x, Compute());
+// Use: KILN_ASSIGN_OR_RETURN(auto x, Compute());
 #define KILN_ASSIGN_OR_RETURN(lhs, expr) \
   KILN_ASSIGN_OR_RETURN_INNER(KILN_CONCAT(kiln_or_, __LINE__), lhs, expr)
 #define KILN_ASSIGN_OR_RETURN_INNER(tmp, lhs, expr)                   \

@@ -13,8 +13,8 @@ const Status& StatusOf(const StatusOr<T>& result) {
   return result.status();
 }
 
-// EXPECT_THAT(f(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("axis 3")));
-// Either may be a value or a matcher (testing::_: any).
+// Use: EXPECT_THAT(f(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("axis 3")));
+// Both arguments may be values or matchers (testing::_: any).
 MATCHER_P2(StatusIs, code_matcher, message_matcher, "") {
   const Status& status = StatusOf(arg);
   *result_listener << status.ToString();
@@ -34,7 +34,7 @@ MATCHER_P2(StatusIs, code_matcher, message_matcher, "") {
     auto&& kiln_result = (expr);                                    \
     EXPECT_TRUE(kiln_result.ok()) << ::kiln::StatusOf(kiln_result); \
   } while (0)
-// ASSERT_OK_AND_ASSIGN(auto x, Compute());
+// Use: ASSERT_OK_AND_ASSIGN(auto x, Compute());
 #define ASSERT_OK_AND_ASSIGN(lhs, expr) \
   ASSERT_OK_AND_ASSIGN_INNER(KILN_CONCAT(kiln_or_, __LINE__), lhs, expr)
 #define ASSERT_OK_AND_ASSIGN_INNER(tmp, lhs, expr) \

@@ -26,7 +26,7 @@ sigset_t StopSignals() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
-  // Under nohup it stays ignored.
+  // Under nohup SIGHUP stays ignored.
   if (!IsIgnored(SIGHUP)) sigaddset(&set, SIGHUP);
   return set;
 }
@@ -41,7 +41,8 @@ void SetBlocked(bool blocked) {
 StopSignal::StopSignal() {
   SetBlocked(true);
   signal(SIGPIPE, SIG_IGN);
-  signal(SIGXFSZ, SIG_IGN);  // a file at its limit is an error of the write, as a full disk is
+  // A file at its limit is an error of the write, like a full disk.
+  signal(SIGXFSZ, SIG_IGN);
   const sigset_t set = StopSignals();
   signal_fd_.Reset(signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
   trigger_fd_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -68,7 +69,8 @@ std::optional<int> StopSignal::WaitFor(absl::Duration timeout) {
       SetBlocked(false);
       return static_cast<int>(info.ssi_signo);
     }
-    if (fds[1].revents != 0) return 0;  // never read: it stays triggered
+    // The descriptor is never read, so it stays triggered.
+    if (fds[1].revents != 0) return 0;
     if (left_ms <= 0) return std::nullopt;
   }
 }

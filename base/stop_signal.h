@@ -1,17 +1,18 @@
-// Waits for SIGTERM, SIGINT or SIGHUP (a terminal that is closed; not under nohup), so that a
-// daemon stops in order.
+// Waits for SIGTERM, SIGINT or SIGHUP, so that a daemon stops in order. SIGHUP comes from a
+// terminal that is closed; it is ignored under nohup.
 //
 //   int main() {
-//     StopSignal stop;          // first of all, before any thread is started: threads inherit the
-//     blocked mask
+//     // First of all, before any thread is started: threads inherit the blocked mask.
+//     StopSignal stop;
 //     ... start ...
 //     stop.Wait();
 //     ... stop ...
 //   }
 //
 // Once the first signal has been waited for, the signals have their default action again: a second
-// Ctrl-C ends a daemon that is slow to stop. Also ignores SIGPIPE and SIGXFSZ for the process. At
-// most one at a time. Children started by base/subprocess.h are not affected.
+// Ctrl-C ends a daemon that is slow to stop. The class also ignores SIGPIPE and SIGXFSZ for the
+// process. There is at most one object at a time. Children started by base/subprocess.h are not
+// affected.
 #pragma once
 
 #include <optional>
@@ -28,13 +29,13 @@ class StopSignal {
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
 
-  // The signal number, or 0 when it was Trigger. Wait
-  // and WaitFor are called by the thread that made this.
+  // Returns the signal number, or 0 after Trigger. The thread that made the object calls Wait and
+  // WaitFor.
   int Wait();
-  // Nothing after `timeout`.
+  // Returns nothing after `timeout`.
   std::optional<int> WaitFor(absl::Duration timeout);
 
-  // Ends the wait from within; by any thread.
+  // Ends the wait from within the process. Any thread may call it.
   void Trigger();
 
  private:

@@ -14,7 +14,7 @@ namespace {
 TEST(StopSignalTest, WaitsForEachOfTheSignals) {
   for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
     StopSignal stop;
-    // From a thread, as a real one may be delivered to any.
+    // The signal comes from another thread, because a real one may be delivered to any thread.
     std::jthread sender([&] {
       Clock::Real().SleepFor(absl::Milliseconds(20));
       kill(getpid(), signal);

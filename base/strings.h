@@ -1,5 +1,5 @@
-// The two conversions between std::string_view and abseil's, which Debian builds as a type of its
-// own.
+// The two conversions between std::string_view and abseil's string_view, which is a type of its own
+// in Debian.
 #pragma once
 
 #include <string_view>

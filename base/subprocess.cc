@@ -58,7 +58,7 @@ class SpawnThread {
   }
 
   void Loop() {
-    // Signals are for the threads that wait for them.
+    // Other threads wait for signals.
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);
@@ -147,7 +147,7 @@ StatusOr<UniqueFd> DupAbove(int fd, int lowest) {
   return UniqueFd(copy);
 }
 
-// What stands behind descriptor 0, 1 or 2 of the child; `ours` receives our end of a pipe.
+// Sets up descriptor 0, 1 or 2 of the child; `ours` receives our end of a pipe.
 Status SetUpStream(Stream stream, int target, int lowest, FileActions& actions, UniqueFd& ours,
                    std::vector<UniqueFd>& theirs) {
   if (stream == Stream::kInherit) return OkStatus();
@@ -171,7 +171,7 @@ Status SetLimit(pid_t pid, __rlimit_resource resource, std::string_view name, in
   return ErrnoStatus(errno, "cannot set the {} limit of process {} to {}", name, pid, soft);
 }
 
-// pidfd_open; glibc 2.36 has it, in a header that does not work from C++.
+// Calls pidfd_open directly, because glibc 2.36 has it in a header that does not work from C++.
 int OpenPidfd(pid_t pid) { return static_cast<int>(syscall(SYS_pidfd_open, pid, 0)); }
 
 int PollTimeoutMs(absl::Duration left) {
@@ -203,10 +203,12 @@ double Seconds(const timeval& time) {
 struct Subprocess::State {
   pid_t pid = 0;
   bool own_group = true;
-  UniqueFd pidfd;  // invalid where the kernel or a sandbox refuses it
+  // Invalid if the kernel or a sandbox refuses it.
+  UniqueFd pidfd;
   UniqueFd input, output, error;
 
-  std::mutex mutex;  // guards `ended` and the time between the end of the child and its reaping
+  // Guards `ended` and the time between the end of the child and its reaping.
+  std::mutex mutex;
   std::optional<ExitStatus> ended;
 
   ~State() {
@@ -221,8 +223,8 @@ struct Subprocess::State {
     if (!ended) kill(own_group ? -pid : pid, signal);
   }
 
-  // Waits up to timeout_ms (-1: no limit; may return
-  // early). True when the child has ended and is reaped.
+  // Waits up to timeout_ms (-1: no limit), and may return early. True if the child has ended and is
+  // reaped.
   bool WaitOnce(int timeout_ms) {
     if (Reap()) return true;
     if (pidfd.valid()) {
@@ -242,7 +244,7 @@ struct Subprocess::State {
     siginfo_t info{};
     if (waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
       return false;
-    // The dead child still holds its pid, so this reaches its group and no stranger's.
+    // The dead child still holds its pid, so the signal reaches its group and no stranger's.
     if (own_group) kill(-pid, SIGKILL);
     int status = 0;
     rusage usage{};
@@ -257,7 +259,8 @@ struct Subprocess::State {
   static ExitStatus Describe(pid_t reaped, int status, const rusage& usage) {
     ExitStatus exit;
     if (reaped < 0) {
-      exit.code = -1;  // someone else has reaped it, and the status with it
+      // Somebody else has reaped the child, and has its status.
+      exit.code = -1;
       return exit;
     }
     if (WIFSIGNALED(status)) {
@@ -300,7 +303,8 @@ StatusOr<Subprocess> Subprocess::Spawn(const SubprocessOptions& options) {
   state->own_group = options.own_process_group;
 
   FileActions actions;
-  std::vector<UniqueFd> theirs;  // open until the child has its copies
+  // Open until the child has its copies.
+  std::vector<UniqueFd> theirs;
   const int first_unused = kFirstInheritedFd + static_cast<int>(options.inherited_fds.size());
   KILN_RETURN_IF_ERROR(SetUpStream(options.input, 0, first_unused, actions, state->input, theirs));
   KILN_RETURN_IF_ERROR(
@@ -375,7 +379,7 @@ StatusOr<ExitStatus> Subprocess::Stop(absl::Duration grace) {
 
 namespace {
 
-// One pass of reading; false at the end of the stream.
+// Reads once; false at the end of the stream.
 bool ReadSome(int fd, size_t limit, std::string& text) {
   char buffer[1 << 16];
   const ssize_t n = read(fd, buffer, sizeof(buffer));
@@ -385,7 +389,7 @@ bool ReadSome(int fd, size_t limit, std::string& text) {
   return true;
 }
 
-// Writes what fits without blocking; false when all is written or the reader is gone.
+// Writes as much as fits without blocking; false if all is written or the reader is gone.
 bool WriteSome(int fd, std::string_view& text) {
   const ssize_t n = write(fd, text.data(), text.size());
   if (n < 0) return errno == EINTR || errno == EAGAIN;
@@ -430,7 +434,8 @@ StatusOr<RunResult> RunToEnd(SubprocessOptions options, std::string_view input,
   while (child.output().valid() || child.error().valid() || child.input().valid()) {
     pollfd fds[] = {{child.output().get(), POLLIN, 0},
                     {child.error().get(), POLLIN, 0},
-                    {child.input().get(), POLLOUT, 0}};  // poll skips a descriptor of -1
+                    // poll skips a descriptor of -1.
+                    {child.input().get(), POLLOUT, 0}};
     if (poll(fds, 3, PollTimeoutMs(std::min(kStep, deadline.Left()))) < 0 && errno != EINTR) {
       return ErrnoStatus(errno, "cannot wait for {}", options.argv[0]);
     }
@@ -462,7 +467,7 @@ StatusOr<std::string> CurrentExecutable() {
 
 void DieWithParent() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  // The parent may have ended before that call.
+  // The parent may have ended before prctl took effect.
   const char* text = getenv(std::string(kParentVariable).c_str());
   if (text == nullptr) return;
   pid_t parent = 0;

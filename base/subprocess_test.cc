@@ -34,13 +34,13 @@ SubprocessOptions Shell(const std::string& script) {
   return options;
 }
 
-// True when the process is gone within 5 seconds.
+// Returns true if the process is gone within 5 seconds.
 bool Gone(pid_t pid) {
   for (int i = 0; i < 500 && !HasEnded(pid); ++i) Clock::Real().SleepFor(absl::Milliseconds(10));
   return HasEnded(pid);
 }
 
-// Reads from a pipe until a newline: the child says that it is ready.
+// Reads from a pipe until the newline by which the child says that it is ready.
 std::string ReadLine(int fd) {
   std::string line;
   for (char c; read(fd, &c, 1) == 1 && c != '\n';) line += c;
@@ -138,7 +138,8 @@ TEST(SubprocessTest, WaitTimesOutAndCanBeRepeated) {
   EXPECT_FALSE(child.Running());
   ASSERT_OK_AND_ASSIGN(exit, child.Wait());
   EXPECT_EQ(exit.code, 7);
-  child.Kill();  // does nothing now
+  // Does nothing now.
+  child.Kill();
 }
 
 TEST(SubprocessTest, KillFromAnotherThreadEndsAWait) {
@@ -182,13 +183,13 @@ TEST(SubprocessTest, DestructorLeavesNothingBehind) {
 }
 
 TEST(SubprocessTest, ChildGetsOnlyTheDescriptorsItIsGiven) {
-  // A descriptor without close-on-exec, as some library might have left one.
+  // A descriptor without close-on-exec, which some library might have left.
   UniqueFd leaked(open("/dev/null", O_RDONLY));
   ASSERT_TRUE(leaked.valid());
   ASSERT_OK_AND_ASSIGN(Pipe first, MakePipe());
   ASSERT_OK_AND_ASSIGN(Pipe second, MakePipe());
   SubprocessOptions options = Child({"--say-on-4-and-list"});
-  // The higher descriptor first, so that a careless order of dup2 would lose one.
+  // The higher descriptor comes first, so that a careless order of dup2 would lose one.
   options.inherited_fds = {second.write.get(), first.write.get()};
   ASSERT_OK_AND_ASSIGN(RunResult result, RunToEnd(options));
   EXPECT_EQ(result.exit.ToString(), "exit status 0");
@@ -246,7 +247,8 @@ TEST(SubprocessTest, CpuLimit) {
 
 TEST(SubprocessTest, AnImpossibleLimitIsAnErrorAndLeavesNoChild) {
   SubprocessOptions options = Shell("sleep 60");
-  options.limits.open_files = int64_t{1} << 40;  // above what the kernel allows anyone
+  // Above the limit that the kernel allows anyone.
+  options.limits.open_files = int64_t{1} << 40;
   EXPECT_THAT(Subprocess::Spawn(options),
               StatusIs(testing::_, HasSubstr("cannot set the open files limit of process")));
 }
@@ -300,7 +302,7 @@ int SayOnFourAndList() {
   return 0;
 }
 
-// Once its input has ended: limits are set right after the start.
+// Allocates once its input has ended, because limits are set right after the start.
 int Allocate() {
   char byte;
   while (read(0, &byte, 1) > 0) {
@@ -320,7 +322,8 @@ int Spin() {
 
 int DieWithParentChild() {
   DieWithParent();
-  alarm(60);  // where that does not work
+  // Ends the child if DieWithParent does not work.
+  alarm(60);
   dprintf(1, "ready\n");
   pause();
   return 1;

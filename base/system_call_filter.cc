@@ -21,12 +21,14 @@ constexpr bool kSanitized = false;
 
 #if defined(__x86_64__)
 constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-constexpr uint32_t kFirstForeignCall = 0x40000000;  // those of x32
+// The first call number of x32.
+constexpr uint32_t kFirstForeignCall = 0x40000000;
 #elif defined(__aarch64__)
 constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
 constexpr uint32_t kFirstForeignCall = UINT32_MAX;
 #else
-constexpr uint32_t kArchitecture = 0;  // not known here: no filter
+// There is no filter for other architectures.
+constexpr uint32_t kArchitecture = 0;
 constexpr uint32_t kFirstForeignCall = UINT32_MAX;
 #endif
 
@@ -99,8 +101,8 @@ void SystemCallFilter::AllowIfArgumentAndNone(uint32_t call, int index, uint32_t
 Status SystemCallFilter::Install(Others others, Threads threads) {
   Add(Return(others == Others::kAllowed ? SECCOMP_RET_ALLOW : kFails));
   sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
-  // Without the second flag some kernels slow all code behind a filter down, against leaks that
-  // nothing in such a process could suffer from.
+  // Without the second flag some kernels slow down all code behind a filter, to protect it against
+  // leaks that such a process could not suffer from.
   const unsigned flags =
       SECCOMP_FILTER_FLAG_SPEC_ALLOW | (threads == Threads::kAll ? SECCOMP_FILTER_FLAG_TSYNC : 0u);
   const long failed = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);

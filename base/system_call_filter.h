@@ -1,9 +1,10 @@
-// Which system calls a thread, and all that it starts, may still make: seccomp with a filter of
-// classic BPF, made by hand since it is a list of comparisons. Linux on x86-64 and AArch64.
+// A list of system calls that a thread, and all that it starts, may still make. It is a seccomp
+// filter of classic BPF, made by hand since it is a list of comparisons. Linux on x86-64 and
+// AArch64.
 //
-// A filter sees the number of a call and the values of its arguments; what pointers point to it
-// cannot see. Calls of another architecture's numbers (32-bit ones, x32) end the process or fail.
-// Filters add up: each further one can only take away.
+// A filter sees the number of a call and the values of its arguments, but not the memory that
+// pointers point to. Calls with another architecture's numbers (32-bit ones, x32) end the process
+// or fail. Filters add up: each further filter can only take rights away.
 #pragma once
 
 #include <linux/filter.h>
@@ -19,23 +20,25 @@ namespace kiln {
 
 class SystemCallFilter {
  public:
-  // Does this kernel take filters, and this build too? Sanitizers' runtimes call what programs have
-  // no use for: with them there are none.
+  // Returns whether this kernel and this build can use filters. Builds with sanitizers cannot,
+  // because sanitizers' runtimes make calls that programs have no use for.
   static bool Works();
 
   SystemCallFilter();
 
   void Allow(uint32_t call);
-  // If the lower half of an argument, masked, is `value`. Else it fails.
+  // Allows a call if the lower half of an argument, masked, is `value`. Otherwise the call fails.
   void AllowIfArgument(uint32_t call, int index, uint32_t mask, uint32_t value);
-  // If the lower half of one argument is `value`, and that of another is none of `others`.
+  // Allows a call if the lower half of one argument is `value`, and that of another is none of
+  // `others`.
   void AllowIfArgumentAndNone(uint32_t call, int index, uint32_t value, int other_index,
                               std::initializer_list<uint32_t> others);
   void Refuse(uint32_t call);
 
   enum class Others { kFail, kAllowed };
   enum class Threads { kThis, kAll };
-  // For good. What fails has EPERM. The process must have given up new privileges (PR_SET_NO_NEW_PRIVS).
+  // Installs the filter for good. Calls that it refuses fail with EPERM. The process must have
+  // given up new privileges (PR_SET_NO_NEW_PRIVS).
   Status Install(Others others, Threads threads);
 
  private:

@@ -9,7 +9,7 @@
 namespace kiln {
 namespace {
 
-// Rows of 64 of float16 [512, 1024].
+// Returns a map of rows of 64 elements of a float16 [512, 1024].
 TensorMap Rows() {
   return {.arg = 3,
           .element_bytes = 2,

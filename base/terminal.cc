@@ -13,8 +13,8 @@
 namespace kiln {
 namespace {
 
-// The size of the character or escape sequence at the start of `text` (not empty); `columns` = 0
-// or 1.
+// Returns the size of the character or escape sequence at the start of `text` (not empty).
+// `columns` becomes 0 or 1.
 size_t NextGlyph(std::string_view text, int& columns) {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   columns = 0;
@@ -41,16 +41,18 @@ constexpr std::string_view kEnterFullScreen = "\033[?1049h\033[?25l";
 constexpr std::string_view kLeaveFullScreen = "\033[?25h\033[?1049l";
 constexpr size_t kShownKept = 3;
 
-constexpr std::string_view kLeftOut = "  ...";  // behind the header, for columns that don't fit
+// Mark behind the header for columns that do not fit.
+constexpr std::string_view kLeftOut = "  ...";
 
-// Of a table whose columns are so wide.
+// Returns the width of a table with these column widths.
 int Total(const std::vector<int>& widths) {
   int total = 0;
   for (const int width : widths) total += width + (total > 0 ? 2 : 0);
   return total;
 }
 
-// The size of what stands in a line so wide: up to a blank if there is one, else as much as fits.
+// Returns the size of the text that fits in a line: up to a blank if there is one, else as much as
+// fits.
 size_t Fitting(std::string_view text, int columns) {
   size_t size = 0, at_blank = 0;
   int width = 0;
@@ -65,7 +67,8 @@ size_t Fitting(std::string_view text, int columns) {
   return size;
 }
 
-// The text in lines of so many columns; what does not fit in the last one is cut there.
+// Breaks the text into at most `most` lines of `columns`. Text that does not fit in the last line
+// is cut there.
 std::vector<std::string> WrapCell(std::string_view text, int columns, int most) {
   std::vector<std::string> lines;
   while (static_cast<int>(lines.size()) + 1 < most && DisplayWidth(text) > columns) {
@@ -261,14 +264,15 @@ int LivePrinter::columns() const {
   return fixed_columns_ > 0 ? fixed_columns_ : TerminalColumns(fileno(file_));
 }
 
-// The last row is the cursor's: a newline there would scroll.
+// The cursor needs the last row, because a newline there would scroll.
 int LivePrinter::rows() const {
   const int all = fixed_rows_ > 0 ? fixed_rows_ : TerminalRows(fileno(file_));
   const auto kept = static_cast<int>(std::min(kept_.size(), kShownKept));
   return std::max(1, all - 1 - kept);
 }
 
-// Up to the first row of the block. Most terminals have folded its lines if they are narrower now.
+// Moves to the first row of the block. Most terminals have folded its lines if they are narrower
+// now.
 std::string LivePrinter::ToTop() const {
   if (full_screen()) return "\033[H";
   int up = 0;
@@ -279,9 +283,10 @@ std::string LivePrinter::ToTop() const {
   return up == 0 ? "" : fmt::format("\r\033[{}A", up);
 }
 
-// Over the block as it stands. A line is erased before it is written: once the last column is
-// written, erasing to the right takes that column. What is below is erased from a row below the
-// first: some terminals move a screen that is erased as a whole into the scrollback.
+// Writes over the present block. A line is erased before it is written, because after a write to
+// the last column, erasing to the right would take that column. The area below is erased from a row
+// below the first, because some terminals move a screen that is erased as a whole into the
+// scrollback.
 std::string LivePrinter::Block(const std::vector<std::string>& lines) const {
   std::string text = ToTop();
   for (const std::string& line : lines) text += fmt::format("\033[2K{}\n", line);
@@ -289,7 +294,7 @@ std::string LivePrinter::Block(const std::vector<std::string>& lines) const {
   return lines_.empty() ? text : text + "\033[2K\n\033[J\033[A";
 }
 
-// One write, so that the block does not flicker.
+// Writes at once, so that the block does not flicker.
 void LivePrinter::Write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), file_);
   std::fflush(file_);

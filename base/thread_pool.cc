@@ -26,7 +26,8 @@ ThreadPool::~ThreadPool() {
     stopping_ = true;
   }
   work_.notify_all();
-  threads_.clear();  // joins
+  // Joins the threads.
+  threads_.clear();
 }
 
 void ThreadPool::Loop() {
@@ -39,7 +40,8 @@ void ThreadPool::Loop() {
     ++running_;
     lock.unlock();
     function();
-    function = nullptr;  // what it holds is released before Wait returns
+    // Releases what the function holds before Wait returns.
+    function = nullptr;
     lock.lock();
     --running_;
     if (running_ == 0 && queue_.empty()) idle_.notify_all();
@@ -60,7 +62,7 @@ void ThreadPool::Wait() {
 }
 
 void ThreadPool::ParallelFor(int64_t count, const std::function<void(int64_t)>& body) {
-  // Helpers may start after the loop is over, when `body` is gone: they then find no index left.
+  // Helpers may start after the loop is over, when `body` is gone. They then find no index left.
   struct Shared {
     std::atomic<int64_t> next{0};
     std::mutex mutex;

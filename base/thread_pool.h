@@ -1,9 +1,9 @@
 // A fixed number of threads that run functions from one queue, in order of Submit.
 //
-// The pool owns its threads and the functions given to it; what a function refers to is the
-// caller's and must live until the function has run. Submit and Wait may be called by any thread;
-// but a function that runs in the pool must not Wait for the same pool (it would wait for itself).
-// The destructor runs what is queued, then joins. Functions must not throw.
+// The pool owns its threads and the functions given to it. Objects that a function refers to belong
+// to the caller and must live until the function has run. Any thread may call Submit and Wait, but
+// a function that runs in the pool must not Wait for the same pool, because it would wait for
+// itself. The destructor runs all queued functions, then joins. Functions must not throw.
 #pragma once
 
 #include <condition_variable>
@@ -27,12 +27,12 @@ class ThreadPool {
   int size() const { return static_cast<int>(threads_.size()); }
 
   void Submit(std::function<void()> function);
-  // Until everything submitted so far has run.
+  // Waits until all functions submitted so far have run.
   void Wait();
 
-  // body(i) for all i in [0, count), by the pool's threads and the calling one, which may be one of
-  // the pool's. Returns when all are done. Which thread runs which i is not fixed: let results and
-  // seeds depend on i alone.
+  // Calls body(i) for all i in [0, count), on the pool's threads and the calling thread, which may
+  // be one of the pool's. Returns when all calls are done. It is not fixed which thread runs which
+  // i, so results and seeds must depend on i alone.
   void ParallelFor(int64_t count, const std::function<void(int64_t)>& body);
 
  private:
@@ -46,7 +46,7 @@ class ThreadPool {
   std::vector<std::jthread> threads_;
 };
 
-// The CPUs this process may use (its affinity mask), at least 1.
+// Returns the number of CPUs that this process may use (its affinity mask), at least 1.
 int AvailableCpus();
 
 }  // namespace kiln

@@ -8,7 +8,7 @@
 namespace kiln {
 namespace {
 
-// Four significant digits without an exponent, for 0 <= value < 10000 or so.
+// Writes four significant digits without an exponent, for 0 <= value < 10000 or so.
 std::string FourDigits(double value) {
   const int before_point = value < 9.9995 ? 1 : value < 99.995 ? 2 : value < 999.95 ? 3 : 4;
   return fmt::format("{:.{}f}", value, 4 - before_point);
@@ -19,14 +19,14 @@ struct Unit {
   const char* name;
 };
 
-// In the first unit (from the largest) in which the value is at least 1.
+// Writes the value in the first unit (from the largest) in which it is at least 1.
 template <size_t N>
 std::string Scaled(double value, const Unit (&units)[N]) {
   if (!std::isfinite(value)) return fmt::format("{} {}", value, units[N - 1].name);
   if (value < 0) return "-" + Scaled(-value, units);
   if (value == 0) return fmt::format("0 {}", units[N - 1].name);
   for (const Unit& unit : units) {
-    // A value that would be printed as 1000 of the smaller unit belongs to this one.
+    // A value that would be printed as 1000 of the smaller unit belongs to this unit.
     if (value >= 0.99995 * unit.scale) return FourDigits(value / unit.scale) + " " + unit.name;
   }
   return fmt::format("{:.3g} {}", value / units[N - 1].scale, units[N - 1].name);

@@ -1,4 +1,4 @@
-// Numbers for people: three or four significant digits and a unit. Not for machines to read back.
+// Numbers for people: three or four significant digits and a unit. Machines do not read them back.
 #pragma once
 
 #include <cstdint>
@@ -6,10 +6,15 @@
 
 namespace kiln {
 
-std::string FormatSeconds(double seconds);         // "1.234 ms", "10.50 us", "2.500 s"
-std::string FormatElapsed(double seconds);         // "4.2 s", "3m 07s", "2h 05m"
-std::string FormatFlops(double flops_per_second);  // "43.21 GFLOP/s"
-std::string FormatBytes(int64_t bytes);            // "512 B", "1.50 MiB"
-std::string FormatCount(int64_t count);            // "1,234,567"
+// "1.234 ms", "10.50 us", "2.500 s"
+std::string FormatSeconds(double seconds);
+// "4.2 s", "3m 07s", "2h 05m"
+std::string FormatElapsed(double seconds);
+// "43.21 GFLOP/s"
+std::string FormatFlops(double flops_per_second);
+// "512 B", "1.50 MiB"
+std::string FormatBytes(int64_t bytes);
+// "1,234,567"
+std::string FormatCount(int64_t count);
 
 }  // namespace kiln

@@ -10,8 +10,8 @@
 namespace kiln {
 namespace {
 
-// Where each element of the packed array lies in the plain one is what packing makes of the numbers
-// of elements, from 1 on: 0 is padding.
+// Unpacks by packing the numbers of the elements, from 1 on: the number in each place of the packed
+// array says which element of the plain array stands there. 0 is padding.
 template <typename Number>
 void UnpackByNumbers(const Packing& packing, size_t element_bytes, size_t elements,
                      std::span<const std::byte> packed, std::span<std::byte> plain) {

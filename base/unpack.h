@@ -1,4 +1,4 @@
-// Packed arrays (packing.h) as they were before.
+// Converts packed arrays (packing.h) back to plain ones.
 //
 // Pure function.
 #pragma once
@@ -11,9 +11,9 @@
 
 namespace kiln {
 
-// What Pack gave `packed` is `plain`. Padding is not looked at; of an element that is there more than
-// once the last one counts. Some 100 million elements a second, of which each takes 8 bytes of memory
-// beside the arrays.
+// Restores the array `plain` that Pack turned into `packed`. Padding is not looked at. If an
+// element is there more than once, its last copy counts. Speed: some 100 million elements a second.
+// Each element takes 8 bytes of memory beside the arrays.
 void Unpack(const Packing& packing, int64_t element_bytes, std::span<const std::byte> packed,
             std::span<std::byte> plain);
 

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-// What packing and unpacking make of elements of this size.
+// Packs and unpacks elements of this size.
 std::vector<std::byte> ThereAndBack(const Packing& packing, size_t element_bytes) {
   EXPECT_OK(CheckPacking(packing));
   size_t elements = 1;

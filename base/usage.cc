@@ -15,12 +15,14 @@ namespace kiln {
 namespace {
 
 constexpr size_t kColumns = 80;
-constexpr size_t kIndent = 28;  // of what stands beside the names
+// Column of the texts beside the names.
+constexpr size_t kIndent = 28;
 
-// `text` from column kIndent on, after `left`; on the next line where that is long.
+// Writes `text` from column kIndent on, after `left`; on the next line if `left` is long.
 std::string TwoColumns(std::string_view left, std::string_view text) {
   std::string lines = fmt::format("  {:<{}}", left, kIndent - 3);
-  size_t width = kColumns;  // of the last line; nothing fits on it any more
+  // Width of the last line. The start value means that nothing fits on it any more.
+  size_t width = kColumns;
   if (lines.size() < kIndent) {
     lines += std::string(kIndent - lines.size(), ' ');
     width = kIndent;
@@ -43,7 +45,7 @@ std::string TwoColumns(std::string_view left, std::string_view text) {
   return lines + "\n";
 }
 
-// "UINT in [1 - 64]" -> "1 to 64", "{a,b}" -> "one of: a, b".
+// Returns "1 to 64" for "UINT in [1 - 64]", and "one of: a, b" for "{a,b}".
 std::string InWords(std::string_view check) {
   if (check == "POSITIVE") return "above 0";
   if (check == "NONNEGATIVE") return "0 or more";
@@ -67,7 +69,7 @@ std::string Placeholder(std::string_view type) {
   return type == "FLOAT" ? "NUMBER" : std::string(type);
 }
 
-// "UINT:UINT in [1 - 64]" -> "UINT" and "1 to 64". "HOST:PORT" is a type alone.
+// Splits "UINT:UINT in [1 - 64]" into "UINT" and "1 to 64". "HOST:PORT" is a type alone.
 std::pair<std::string, std::string> TypeAndCheck(const std::string& text) {
   const size_t colon = std::min(text.find(':'), text.size());
   const std::string check = colon < text.size() ? InWords(text.substr(colon + 1)) : "";
@@ -90,7 +92,7 @@ class PlainFormatter : public CLI::Formatter {
     return TwoColumns(left, text);
   }
 
-  // As the base class makes it, but for the order of the groups.
+  // Makes the same help as the base class, but orders the groups.
   std::string make_help(const CLI::App* app, std::string name,
                         CLI::AppFormatMode mode) const override {
     if (mode == CLI::AppFormatMode::Sub) return CLI::Formatter::make_help(app, name, mode);
@@ -131,14 +133,15 @@ class PlainFormatter : public CLI::Formatter {
   }
 };
 
-// The command in which something was found that it does not know; else the one that was named.
+// Returns the command that found a word that it does not know; otherwise the command that was
+// named.
 const CLI::App& WhereItWentWrong(const CLI::App& app) {
   const CLI::App* at = &app;
   while (at->remaining().empty() && !at->get_subcommands().empty()) at = at->get_subcommands()[0];
   return *at;
 }
 
-// "kiln records import"
+// Returns for instance "kiln records import".
 std::string FullName(const CLI::App& app) {
   const CLI::App* parent = app.get_parent();
   return parent == nullptr ? app.get_name() : FullName(*parent) + " " + app.get_name();
@@ -158,7 +161,7 @@ std::string UnknownFlag(const CLI::App& app, const std::string& word) {
   for (const CLI::Option* option : app.get_options()) {
     for (const std::string& known : option->get_lnames()) names.push_back("--" + known);
   }
-  // Without the dashes, which all of them have.
+  // The search leaves out the dashes, which all names have.
   const size_t dashes = std::min(name.find_first_not_of('-'), name.size());
   return fmt::format("there is no flag {}{}", name, DidYouMean("--" + name.substr(dashes), names));
 }
@@ -171,7 +174,7 @@ std::string UnknownCommand(const CLI::App& app, const std::string& word) {
       guess.empty() ? fmt::format("; there are: {}", fmt::join(names, ", ")) : guess);
 }
 
-// "Could not convert: --limit = x" -> "--limit: found 'x', expected a number".
+// Turns "Could not convert: --limit = x" into "--limit: found 'x', expected a number".
 std::string Reworded(const std::string& text) {
   constexpr std::string_view kConversion = "Could not convert: ";
   const size_t equals = text.find(" = ");

@@ -1,5 +1,5 @@
-// How programs of ours speak of their command lines (CLI11): help in plain words, and mistakes in
-// one sentence.
+// Help and error messages for the command lines (CLI11) of our programs: help in plain words, and
+// mistakes in one sentence.
 #pragma once
 
 #include <string>
@@ -11,21 +11,22 @@ class ParseError;
 
 namespace kiln {
 
-inline constexpr int kUsageExit = 2;  // the exit status for a command line that is wrong
+// Exit status for a wrong command line.
+inline constexpr int kUsageExit = 2;
 
-// The group of the options that most people need: a help lists it first.
+// Group of the options that most people need. A help lists it first.
 inline constexpr char kMostUsed[] = "Most used";
 
-// The help of `app`, and of the commands that are added to it afterwards, is at most 80 columns
-// wide; ranges and choices stand in sentences ("1 to 64"), defaults in brackets at their ends.
+// Makes the help of `app`, and of the commands that are added to it afterwards, at most 80 columns
+// wide. Ranges and choices stand in sentences ("1 to 64"), defaults in brackets at their ends.
 void PlainHelp(CLI::App& app);
 
-// What is wrong with the command line that `app` has just refused, and where to read on: "there is
-// no flag --trails, did you mean --trials? See kiln tune --help". Without a newline.
+// Returns the error message for a command line that `app` has refused, and where to read on: "there
+// is no flag --trails, did you mean --trials? See kiln tune --help". It has no newline.
 std::string UsageError(const CLI::App& app, const CLI::ParseError& error);
 
-// The command that was named and needs one of its own commands after it, where nothing else is
-// wrong: its help answers best. Null: something else is wrong.
+// Returns the command that was named without one of its own commands after it, if nothing else is
+// wrong: its help is the best answer. Null: something else is wrong.
 const CLI::App* BareCommand(const CLI::App& app, const CLI::ParseError& error);
 
 }  // namespace kiln

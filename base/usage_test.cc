@@ -12,7 +12,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// "kiln" with the commands tune and records import.
+// Makes "kiln" with the commands tune and records import.
 class UsageTest : public testing::Test {
  protected:
   UsageTest() {

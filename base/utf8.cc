@@ -11,25 +11,30 @@ namespace {
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; }
 
-// The length of the character that starts at text[0], 0 when it is no valid UTF-8.
+// Returns the length of the character that starts at text[0], or 0 if it is no valid UTF-8.
 size_t CharacterLength(std::string_view text) {
   const auto lead = static_cast<unsigned char>(text[0]);
   if (lead < 0x80) return 1;
   const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  // 0x80 to 0xC1 continue a character or spell a short one long; past 0xF4 there are none.
+  // Bytes 0x80 to 0xC1 continue a character, or begin an overlong one; no character begins with a
+  // byte past 0xF4.
   if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
   for (size_t i = 1; i < length; ++i) {
     if (!IsContinuation(text[i])) return 0;
   }
   const auto second = static_cast<unsigned char>(text[1]);
-  if (lead == 0xE0 && second < 0xA0) return 0;  // spelled long
-  if (lead == 0xED && second > 0x9F) return 0;  // surrogates
-  if (lead == 0xF0 && second < 0x90) return 0;  // spelled long
-  if (lead == 0xF4 && second > 0x8F) return 0;  // past the last code point
+  // An overlong character.
+  if (lead == 0xE0 && second < 0xA0) return 0;
+  // Surrogates.
+  if (lead == 0xED && second > 0x9F) return 0;
+  // An overlong character.
+  if (lead == 0xF0 && second < 0x90) return 0;
+  // Past the last code point.
+  if (lead == 0xF4 && second > 0x8F) return 0;
   return length;
 }
 
-// How many characters of ASCII the text begins with, counted in eights.
+// Returns how many ASCII characters the text begins with, counted in eights.
 size_t AsciiLength(std::string_view text) {
   constexpr uint64_t kHighBits = 0x8080808080808080;
   size_t length = 0;
@@ -40,7 +45,7 @@ size_t AsciiLength(std::string_view text) {
   return length;
 }
 
-// The number of a valid character.
+// Returns the code point of a valid character.
 uint32_t NumberOf(std::string_view character) {
   const auto lead = static_cast<unsigned char>(character[0]);
   if (character.size() == 1) return lead;
@@ -49,7 +54,7 @@ uint32_t NumberOf(std::string_view character) {
   return number;
 }
 
-// Calls visit(bytes, number) for each; no bytes for one that is no UTF-8.
+// Calls visit(bytes, number) for each character; `bytes` is empty for a byte that is no UTF-8.
 template <typename Visit>
 void ForEachCharacter(std::string_view text, const Visit& visit) {
   while (!text.empty()) {
@@ -61,7 +66,7 @@ void ForEachCharacter(std::string_view text, const Visit& visit) {
 
 bool IsControl(uint32_t number) { return number < 0x20 || (number >= 0x7F && number <= 0x9F); }
 
-// First and last numbers.
+// First and last code point.
 struct Range {
   uint32_t first, last;
 };
@@ -133,7 +138,7 @@ std::string Printable(std::string_view text) {
 std::string PrintableJson(std::string_view json) {
   std::string printable;
   ForEachCharacter(json, [&](std::string_view bytes, uint32_t number) {
-    // What lies below 0x20 stands between the values, or is escaped already.
+    // Characters below 0x20 stand between the values, or are escaped already.
     if (number < 0x7F || (!IsControl(number) && !IsUnseen(number))) {
       printable += bytes;
     } else if (number < 0x10000) {

@@ -1,5 +1,5 @@
-// Text of unknown origin on its way into a message: what a program printed, a loader's words.
-// Messages carry valid UTF-8 only; one bad byte and the receiver refuses all of it.
+// Cleans text of unknown origin for messages, for instance a program's output or a loader's words.
+// Messages carry valid UTF-8 only: a receiver refuses the whole message for one bad byte.
 #pragma once
 
 #include <string>
@@ -9,18 +9,19 @@ namespace kiln {
 
 bool IsUtf8(std::string_view text);
 
-// Bytes that are no UTF-8 become '?'.
+// Replaces bytes that are no UTF-8 by '?'.
 std::string ValidUtf8(std::string_view text);
 
-// What may go to a terminal: valid UTF-8, in which control characters but the line feed, those of
-// two bytes (U+0080 to U+009F) among them, are spaces. Characters that cannot be seen, those that
-// change the direction of what follows among them, stand as their numbers: "\u{202E}".
+// Returns text that may go to a terminal: valid UTF-8 in which all control characters but the line
+// feed are spaces, also those of two bytes (U+0080 to U+009F). Characters that cannot be seen, or
+// that change the direction of the text, are written as their numbers: "\u{202E}".
 std::string Printable(std::string_view text);
 
-// JSON with the same characters escaped as JSON has them: "\u202e". Its meaning stays.
+// Escapes the same characters as JSON does: "\u202e". The meaning of the JSON stays.
 std::string PrintableJson(std::string_view json);
 
-// Valid UTF-8 on one line: control characters become spaces, none at the ends.
+// Returns valid UTF-8 on one line. Control characters become spaces, and there are no spaces at the
+// ends.
 std::string OneLine(std::string_view text);
 
 }  // namespace kiln

@@ -9,7 +9,8 @@ TEST(ValidUtf8Test, OtherBytesAreReplaced) {
   EXPECT_EQ(ValidUtf8(""), "");
   EXPECT_EQ(ValidUtf8("a\xff\x80z"), "a??z");
   EXPECT_EQ(ValidUtf8("\xc3"), "?");
-  EXPECT_EQ(ValidUtf8("\xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf"), "?? ??? ????");  // spelled long
+  // Overlong characters.
+  EXPECT_EQ(ValidUtf8("\xc0\xaf \xe0\x80\xaf \xf0\x80\x80\xaf"), "?? ??? ????");
   EXPECT_EQ(ValidUtf8("\xed\xa0\x80 \xf4\x90\x80\x80 \xf5"), "??? ???? ?");
   EXPECT_EQ(ValidUtf8("€ 😀 \xf4\x8f\xbf\xbf"), "€ 😀 \xf4\x8f\xbf\xbf");
 }
@@ -39,7 +40,7 @@ TEST(PrintableTest, ControlCharactersButLineFeedsAreSpaces) {
       << "U+009B begins commands, too";
 }
 
-// A name with them reads as another one: "abc" turned round, or nothing at all.
+// Such characters make a name look like another one: "abc" turned round, or nothing at all.
 TEST(PrintableTest, CharactersThatCannotBeSeenStandAsTheirNumbers) {
   EXPECT_EQ(Printable("a\u202Ecba\u2066z\u200E"), "a\\u{202E}cba\\u{2066}z\\u{200E}");
   EXPECT_EQ(Printable("\u061C\u00AD\u200B\uFEFF\U000E0041"),

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-// Compiled into this file: who links it needs no library.
+// The library is compiled into this file, so that programs need not link it.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 

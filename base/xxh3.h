@@ -1,4 +1,4 @@
-// XXH3: digests that are fast (some 10 GB/s) and stable across machines and versions, for values
+// XXH3 digests are fast (some 10 GB/s) and stable across machines and versions. They are for values
 // that are stored but not trusted.
 #pragma once
 
@@ -18,9 +18,10 @@ struct Hash128 {
   friend auto operator<=>(const Hash128&, const Hash128&) = default;
 };
 Hash128 Xxh3Hash128(std::string_view bytes);
-std::string Xxh3Hex(std::string_view bytes);  // 128 bits, 32 digits, as `xxh128sum` prints
+// Returns 128 bits in 32 digits, as `xxh128sum` prints.
+std::string Xxh3Hex(std::string_view bytes);
 
-// Of bytes that come in pieces. Feed with Update; Get may be called at any time. Not thread-safe.
+// Digests bytes that come in pieces. Get may be called at any time. Not thread-safe.
 class Xxh3Stream {
  public:
   Xxh3Stream();
