@@ -1,5 +1,5 @@
-// What the tracker takes: checks of what it is told. InvalidArgument: what was found, what was
-// expected. Pure.
+// Checks of the messages that the tracker gets. InvalidArgument says what was found and what was
+// expected. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,11 @@ Status CheckId(std::string_view field, std::string_view value);
 Status CheckRequest(const v1::AcquireRequest& request);
 Status CheckWorker(const v1::WorkerState& state);
 
-// Whether the request may have a slot of the worker: it serves kind and key, and is not avoided.
+// Returns whether the request may have a slot of the worker: the worker serves the request's kind
+// and key, and is not avoided.
 bool Suits(const v1::WorkerState& worker, const v1::AcquireRequest& request);
 
-// Whether the worker is of that kind and lists that key.
+// Returns whether the worker is of that kind and lists that key.
 bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view key);
 
 }  // namespace kiln::tracker

@@ -1,4 +1,4 @@
-// WorkerAnnouncer and LeaseKeeper against a real tracker, its restarts and outages.
+// Tests WorkerAnnouncer and LeaseKeeper against a real tracker, its restarts and outages.
 #include <atomic>
 #include <chrono>
 #include <optional>
@@ -25,7 +25,7 @@ v1::WorkerState Worker(std::string_view id, uint32_t slots) {
   return worker;
 }
 
-// A second is long here.
+// Returns short times, for which a second is long.
 TrackerService::Options Fast() {
   TrackerService::Options options;
   options.registry.deadline_ms = 1'000;
@@ -62,7 +62,8 @@ class ClientsTest : public testing::Test {
 
 TEST_F(ClientsTest, AWorkerJoinsStaysAndLeaves) {
   auto worker = Announce("w", 2);
-  absl::SleepFor(absl::Milliseconds(1'500));  // longer than the deadline
+  // Longer than the deadline.
+  absl::SleepFor(absl::Milliseconds(1'500));
   EXPECT_EQ(tracker_.List().workers_size(), 1);
   EXPECT_TRUE(worker->connected());
   worker.reset();
@@ -107,7 +108,8 @@ TEST_F(ClientsTest, AKeeperKeepsItsLeaseAndGivesItBack) {
     ASSERT_OK_AND_ASSIGN(const LeasedWorker lease, keeper.Acquire(absl::Seconds(10), {}));
     EXPECT_EQ(lease.worker().id(), "w");
     EXPECT_EQ(keeper.snapshot().held, 1);
-    absl::SleepFor(absl::Milliseconds(1'500));  // longer than the lease
+    // Longer than the lease.
+    absl::SleepFor(absl::Milliseconds(1'500));
     EXPECT_FALSE(lease.lost());
     EXPECT_EQ(tracker_.BusySlots(), 1u);
   }
@@ -198,7 +200,8 @@ TEST_F(ClientsTest, ARestartedTrackerIsRefilledAndNobodyLosesALease) {
   ASSERT_OK_AND_ASSIGN(LeasedWorker a, ann.Acquire(absl::Seconds(10), {}));
   ASSERT_OK_AND_ASSIGN(const LeasedWorker b, bob.Acquire(absl::Seconds(10), {}));
   std::atomic<bool> granted = false;
-  std::thread waiter([&] {  // waits through the restart, and must not get what others hold
+  // This thread waits through the restart, and must not get a slot that others hold.
+  std::thread waiter([&] {
     EXPECT_OK(cid.Acquire(absl::Seconds(30), {}));
     granted = true;
   });
@@ -242,8 +245,8 @@ TEST_F(ClientsTest, AHandleMayOutliveItsKeeper) {
   EXPECT_EQ(tracker_.BusySlots(), 0u);
 }
 
-// Two schedulers with many threads each over many workers that come and go: no slot is used by two
-// at a time as long as its worker lives, and everybody gets work done.
+// Two schedulers with many threads each use many workers that come and go. No slot is used by two
+// at a time as long as its worker lives, and every thread gets work done.
 TEST_F(ClientsTest, ManyWorkersTwoSchedulers) {
   constexpr int kWorkers = 12;
   std::vector<std::unique_ptr<WorkerAnnouncer>> workers;

@@ -13,7 +13,7 @@ namespace kiln::tracker {
 namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
-// The leases of a scheduler, in full, are the most that is sent.
+// The largest request is a Renew with all leases of a scheduler in full.
 constexpr int kRequestBytes = 4 << 20;
 
 struct Flags : DaemonFlags {

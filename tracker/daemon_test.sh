@@ -1,5 +1,5 @@
 #!/bin/bash
-# The tracker as a process: help, refusals, port file, SIGTERM, SIGINT.
+# Tests the tracker as a process: help, refusals, port file, SIGTERM, SIGINT.
 set -u
 tracker=$1
 tmp=$(mktemp -d)

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kMinLeaseMs = 100;
 constexpr int64_t kRememberReleasedMs = 60'000;
 
-// Of a worker that is new here.
+// Returns the log line about a worker that is new here.
 std::string NewsOf(const v1::AnnounceRequest& request) {
   const v1::WorkerState& state = request.worker();
   return fmt::format("worker {} at {} {}: {}, {} slots, keys {}", state.id(), state.address(),
@@ -81,7 +81,8 @@ void Registry::RemoveLease(std::string_view id, bool released) {
   KILN_CHECK(worker != workers_.end(), "lease {} without its worker", id);
   worker->second.leases.erase(it->first);
   if (released) RememberReleased(it->first);
-  requests_.erase(entry.request_id);  // a granted request lives as long as its lease
+  // A granted request lives as long as its lease.
+  requests_.erase(entry.request_id);
   leases_.erase(it);
 }
 
@@ -168,7 +169,8 @@ Status Registry::CheckIsOneProcess(const Worker& known, const v1::WorkerState& s
   return OkStatus();
 }
 
-// The one that is there may be dead, and the new one its successor: it has a moment to show itself.
+// A known worker at the address may be dead, and the new worker its successor. The known worker has
+// a moment to announce itself.
 Status Registry::CheckAddressIsFree(const v1::WorkerState& state) const {
   const int64_t patience_ms = NextAnnounceMs() + NextAnnounceMs() / 2;
   for (const auto& [id, worker] : workers_) {
@@ -193,7 +195,7 @@ void Registry::EvictAddress(const v1::WorkerState& state) {
   }
 }
 
-// A worker that now has fewer slots than leases: the newest leases go.
+// Revokes the newest leases of a worker that now has fewer slots than leases.
 void Registry::RevokeSurplus(Worker& worker) {
   while (worker.leases.size() > worker.state.slots()) {
     const auto newest = std::max_element(

@@ -1,33 +1,35 @@
 // The tracker's state machine: workers, leases and the queue of waiting requests.
 //
-// Pure: no gRPC, no threads, no clock, no chance but new_lease_id. Every call says what time it is
+// Pure: no gRPC, no threads, no clock, and no chance but new_lease_id. Every call passes the time
 // (milliseconds of a monotonic clock); time that runs backwards counts as standing still. Not
 // thread-safe: the caller locks.
 //
 // Rules
-//   worker   gone when silent for deadline_ms, when it says `leaving`, or when a new worker
-//            announces its address after it has missed an announcement (one process can hold an
-//            address, so the old one is dead). Its leases are lost with it. While it announces
-//            itself, another id is refused at its address, and so is its id at another address.
-//   lease    one slot for one scheduler; gone lease_ms after the last Renew. Renew recreates a
-//            lease the registry does not know (restart, or expired) if the slot is still free and
-//            its id bears the seal that a registry of this farm gave it for this scheduler, worker,
-//            user and priority; but never one that was released.
-//   request  ordered by priority (high first), fewest leases of that worker kind held by its user,
-//            arrival. Granted as soon as a matching slot is free; one that no free worker serves
-//            holds nobody up. Dropped, with its lease if nobody fetched it, when not polled for
-//            request_idle_ms. A newer incarnation of its scheduler drops it, and the leases of the
-//            older one.
-//   wanted   a lease whose slot a waiting request should have: the request has the higher priority;
-//            or the same, and the lease is older than turn_ms and its user holds so much more that
-//            moving one slot is fairer (or the waiting user holds nothing: slots then go round).
-//            Two schedulers of one user likewise.
+//   worker   A worker is gone when it is silent for deadline_ms, when it says `leaving`, or when a
+//            new worker announces its address after it has missed an announcement (one process can
+//            hold an address, so the old worker is dead). Its leases are lost with it. While a
+//            worker announces itself, another id is refused at its address, and its id is refused
+//            at another address.
+//   lease    A lease is one slot for one scheduler. It ends lease_ms after the last Renew. Renew
+//            recreates a lease that the registry does not know (after a restart, or expired) if the
+//            slot is still free and the lease's id bears the seal that a registry of this farm gave
+//            it for this scheduler, worker, user and priority. A released lease is never recreated.
+//   request  Requests are ordered by priority (high first), then by the fewest leases of that
+//            worker kind held by their user, then by arrival. A request is granted as soon as a
+//            matching slot is free; a request that no free worker serves does not hold up others.
+//            It is dropped when it is not polled for request_idle_ms, with its lease if nobody
+//            fetched the lease. A newer incarnation of its scheduler drops the request, and the
+//            leases of the older incarnation.
+//   wanted   A lease is wanted if a waiting request should have its slot. The request then has the
+//            higher priority; or it has the same priority, the lease is older than turn_ms, and the
+//            lease's user holds so much more that moving one slot is fairer (or the waiting user
+//            holds nothing: slots then go round). The same holds for two schedulers of one user.
 //
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.
 //
-// Cost: with R waiting requests, W workers, L leases: Announce, Release and a tick O(W + R + L)
-// plus O(R) per grant; Renew and wanted O(R log R + R * L) when anybody waits.
+// Cost, with R waiting requests, W workers and L leases: Announce, Release and a tick O(W + R + L)
+// plus O(R) per grant; Renew and wanted O(R log R + R * L) if any request waits.
 #pragma once
 
 #include <cstdint>
@@ -48,24 +50,27 @@
 namespace kiln::tracker {
 
 struct RegistryOptions {
-  int64_t deadline_ms = 10'000;  // a worker silent for so long is gone
+  // A worker that is silent for so long is gone.
+  int64_t deadline_ms = 10'000;
   int64_t default_lease_ms = 10'000;
   int64_t max_lease_ms = 600'000;
   int64_t request_idle_ms = 5'000;
-  // How often holders are told to renew, at most; often enough for any lease_ms. So soon they know
-  // that a lease is wanted.
+  // Longest interval between renewals that holders are told; short enough for any lease_ms. Holders
+  // learn within this time that a lease is wanted.
   int64_t renew_ms = 500;
-  int64_t refill_ms =
-      5'000;  // no new leases on a rejoining worker for so long: two renews and a reconnect
-  int64_t turn_ms = 5'000;  // a lease is not wanted for fairness before it is so old
+  // Time without new leases on a rejoining worker: two renewals and a reconnect.
+  int64_t refill_ms = 5'000;
+  // A lease is not wanted for fairness before it is this old.
+  int64_t turn_ms = 5'000;
   size_t max_waiting = 10'000;
   size_t max_workers = 10'000;
-  size_t max_remembered = 100'000;  // released leases, of the last minute
-  // Names for leases. Holders bring leases back under names of old, and clients may make names up:
-  // one that is in use is drawn again.
+  // Most ids of released leases that are remembered for the last minute.
+  size_t max_remembered = 100'000;
+  // Makes names for leases. Holders bring leases back under old names, and clients may make names
+  // up, so a name that is in use is drawn again.
   std::function<std::string()> new_lease_id = [] { return UniqueId(); };
-  // What only this farm's trackers can make of a text, and make of it again after a restart. Null:
-  // leases bear no seal, and any that fits is recreated.
+  // Makes the seal of a text, which only this farm's trackers can make, and make again after a
+  // restart. Null: leases bear no seal, and any lease that fits is recreated.
   std::function<std::string(std::string_view text)> seal = nullptr;
 };
 
@@ -73,40 +78,41 @@ class Registry {
  public:
   static constexpr uint32_t kMaxWaitMs = 30'000;
 
-  // `now_ms`: the start; leases on workers not yet announced are recreated during the first
-  // deadline_ms.
+  // `now_ms` is the time of the start. Leases on workers that have not announced themselves yet are
+  // recreated during the first deadline_ms.
   Registry(RegistryOptions options, int64_t now_ms);
 
-  // The worker's whole state. InvalidArgument names the field. Nothing changes on an error.
+  // Takes the worker's whole state. InvalidArgument names the field. Nothing changes on an error.
   StatusOr<v1::AnnounceReply> Announce(const v1::AnnounceRequest& request, int64_t now_ms);
 
-  // Queues the request or finds it again, and grants what can be granted (to others too:
-  // TakeGranted). The caller promises to look again within wait_ms + request_idle_ms.
+  // Queues the request or finds it again, and grants whatever can be granted, to other requests too
+  // (TakeGranted). The caller promises to look again within wait_ms + request_idle_ms.
   StatusOr<v1::AcquireReply> Acquire(const v1::AcquireRequest& request, int64_t now_ms);
 
-  // The answer for a request that Acquire accepted. Unset lease: still waiting, or dropped.
+  // Returns the answer for a request that Acquire accepted. If the lease is unset, the request
+  // still waits, or was dropped.
   v1::AcquireReply Poll(std::string_view request_id, int64_t now_ms);
 
-  // The caller has gone away: the request is dropped unless it is acquired again within
+  // Says that the caller has gone away: the request is dropped unless it is acquired again within
   // request_idle_ms.
   void StopPolling(std::string_view request_id, int64_t now_ms);
 
-  // Ids of the requests granted since the last call, in the order of the grants.
+  // Returns ids of the requests granted since the last call, in the order of the grants.
   std::vector<std::string> TakeGranted();
 
-  // What happened since the last call that an operator wants to read, a line each: workers that
+  // Returns events since the last call that an operator wants to read, one line each: workers that
   // came and went, leases that were lost.
   std::vector<std::string> TakeEvents();
 
   StatusOr<v1::RenewReply> Renew(const v1::RenewRequest& request, int64_t now_ms);
 
-  // Unknown ids, and leases of other schedulers, are passed over.
+  // Ignores unknown ids, and leases of other schedulers.
   void Release(const v1::ReleaseRequest& request, int64_t now_ms);
 
-  // Lets time pass: expires, drops and grants what is due.
+  // Lets time pass: expires, drops and grants leases and requests that are due.
   void Advance(int64_t now_ms);
 
-  // When Advance next has something to do; none: nothing is pending.
+  // Returns the time at which Advance next has something to do; none: nothing is pending.
   std::optional<int64_t> NextEventMs() const;
 
   v1::ListReply List(int64_t now_ms);
@@ -119,29 +125,37 @@ class Registry {
   struct Worker {
     v1::WorkerState state;
     int64_t gone_at_ms = 0;
-    int64_t heard_ms = 0;  // when it announced itself last
+    // Time of the worker's last announcement.
+    int64_t heard_ms = 0;
     int64_t grantable_from_ms = 0;
-    bool announced = false;  // false: known from a renewed lease only
+    // False if the worker is known from a renewed lease only.
+    bool announced = false;
     uint64_t last_grant = 0;
     std::set<std::string> leases;
   };
   struct LeaseEntry {
-    v1::Lease lease;  // its worker as it was when granted
+    // The lease with its worker as it was when granted.
+    v1::Lease lease;
     std::string scheduler_id;
-    std::string request_id;  // empty: recreated by Renew
+    // Empty if Renew recreated the lease.
+    std::string request_id;
     v1::WorkerKind kind = v1::WORKER_KIND_UNSPECIFIED;
     int64_t expires_ms = 0;
     int64_t granted_ms = 0;
-    uint64_t serial = 0;       // order of grants
-    uint64_t incarnation = 0;  // of the scheduler
+    // Order of grants.
+    uint64_t serial = 0;
+    // Incarnation of the scheduler.
+    uint64_t incarnation = 0;
     bool wanted = false;
   };
   struct Request {
     v1::AcquireRequest request;
     uint64_t arrival = 0;
     int64_t keep_until_ms = 0;
-    std::string lease_id;    // empty: waiting
-    bool delivered = false;  // a Poll has answered the lease
+    // Empty while the request waits.
+    std::string lease_id;
+    // True after a Poll has answered the lease.
+    bool delivered = false;
   };
   struct Held {
     std::map<std::pair<v1::WorkerKind, std::string>, int64_t> by_user;
@@ -157,7 +171,8 @@ class Registry {
 
   void SetNow(int64_t now_ms);
   bool InFirstDeadline() const;
-  int64_t FreeSlots(const Worker& worker) const;  // that may be granted now
+  // Returns the slots that may be granted now.
+  int64_t FreeSlots(const Worker& worker) const;
   bool Before(const Request& a, const Request& b) const;
   std::vector<Request*> WaitingInOrder();
 
@@ -192,17 +207,20 @@ class Registry {
   const RegistryOptions options_;
   const int64_t start_ms_;
   int64_t now_ms_;
-  uint64_t serial_ = 0;  // arrivals and grants
+  // Counts arrivals and grants.
+  uint64_t serial_ = 0;
   Workers workers_;
-  std::set<std::string, std::less<>>
-      departed_;  // workers seen and gone; kept during the first deadline_ms
+  // Workers that were seen and are gone; kept during the first deadline_ms.
+  std::set<std::string, std::less<>> departed_;
   Leases leases_;
   Requests requests_;
-  size_t waiting_ = 0;  // requests without a lease
+  // Number of requests without a lease.
+  size_t waiting_ = 0;
   Held held_;
-  std::set<std::string, std::less<>> released_;  // ids of leases released not long ago
-  std::deque<std::pair<int64_t, std::string>>
-      released_forget_;  // (when to forget it, id), in order
+  // Ids of leases released within the last minute.
+  std::set<std::string, std::less<>> released_;
+  // Times at which to forget ids of released_, with the ids, in order.
+  std::deque<std::pair<int64_t, std::string>> released_forget_;
   std::vector<std::string> granted_;
   std::vector<std::string> events_;
 };

@@ -1,5 +1,5 @@
-// Leases in the registry: renewed, made anew after a restart, released; and which of them should go
-// to those that wait.
+// Leases of the registry: renewed, recreated after a restart, released; and the choice of leases
+// that should go to waiting requests.
 #include <algorithm>
 #include <tuple>
 
@@ -13,8 +13,7 @@ constexpr size_t kSealDigits = 32;
 
 }  // namespace
 
-// ---- renewed and released
-// ---------------------------------------------------------------------------------
+// ---- renewed and released -------------------------------------------------------------------
 
 StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_t now_ms) {
   KILN_RETURN_IF_ERROR(CheckId("scheduler_id", request.scheduler_id()));
@@ -47,7 +46,8 @@ bool Registry::RenewOne(const v1::Lease& lease, const v1::RenewRequest& by) {
   return true;
 }
 
-// "NAME.SEAL"; the seal is of what the lease gives to whom. Lengths keep the parts apart.
+// Returns "NAME.SEAL". The seal covers what the lease gives, and to whom. Lengths keep the parts
+// apart.
 std::string Registry::SealedId(std::string_view name, const v1::Lease& lease,
                                std::string_view scheduler_id) const {
   if (!options_.seal) return std::string(name);
@@ -68,7 +68,8 @@ bool Registry::BearsOurSeal(const v1::Lease& lease, std::string_view scheduler_i
   const std::string_view id = lease.id();
   const size_t dot = id.rfind('.');
   if (dot == std::string_view::npos) return false;
-  // Sealed once more, so that the time of comparing says nothing of the seal itself.
+  // Both sides are sealed once more, so that the time of comparing tells nothing about the seal
+  // itself.
   return options_.seal(SealedId(id.substr(0, dot), lease, scheduler_id)) == options_.seal(id);
 }
 
@@ -95,11 +96,12 @@ Registry::Worker* Registry::WorkerOfUnknownLease(const v1::WorkerState& state) {
   const auto it = workers_.find(state.id());
   if (it != workers_.end()) return &it->second;
   if (!InFirstDeadline() || departed_.count(state.id()) > 0) return nullptr;
-  if (departed_.size() >= options_.max_workers) return nullptr;  // it may be another one of them
+  // The worker may be a departed one that was not noted.
+  if (departed_.size() >= options_.max_workers) return nullptr;
   if (!CheckWorker(state).ok()) return nullptr;
   if (workers_.size() >= options_.max_workers) return nullptr;
   for (const auto& [id, worker] : workers_) {
-    // The address belongs to another process by now: the lease's worker is dead.
+    // The address belongs to another process by now, so the lease's worker is dead.
     if (worker.state.address() == state.address()) return nullptr;
   }
   Worker& worker = workers_[state.id()];
@@ -113,7 +115,8 @@ void Registry::Release(const v1::ReleaseRequest& request, int64_t now_ms) {
   for (const std::string& id : request.lease_ids()) {
     const auto it = leases_.find(id);
     if (it == leases_.end()) {
-      // Not known yet after a restart, or just expired: a late Renew must not bring it back.
+      // The lease is not known yet after a restart, or has just expired. A late Renew must not
+      // bring it back.
       if (CheckId("lease id", id).ok()) RememberReleased(id);
     } else if (it->second.scheduler_id == request.scheduler_id()) {
       RemoveLease(id, /*released=*/true);
@@ -145,8 +148,8 @@ bool Registry::Outranks(const Request& request, const LeaseEntry& lease, const H
   return theirs == 0 ? ours > 0 : theirs + 1 < ours;
 }
 
-// Of the leases that should go to `request`: one already named if there is one, then the lowest
-// priority, then the user with most, then the oldest.
+// Picks the lease that should go to `request`. A lease that is wanted already comes first, then the
+// lowest priority, then the user with the most leases, then the oldest lease.
 Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Held& held,
                                            const std::set<LeaseEntry*>& named) {
   LeaseEntry* best = nullptr;
@@ -167,7 +170,7 @@ Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Held& h
   return best;
 }
 
-// Gives every waiting request, in order, at most one lease to hope for.
+// Marks for every waiting request, in order, at most one lease that it can hope for.
 void Registry::MarkWanted() {
   std::set<LeaseEntry*> named;
   if (waiting_ > 0) {

@@ -1,4 +1,4 @@
-// Leases of the registry: how they end, come back, and are wanted by others.
+// Tests leases of the registry: how they end, come back, and are wanted by others.
 #include <functional>
 #include <random>
 
@@ -70,7 +70,8 @@ TEST_F(RegistryTest, FairShareWantsOneLeasePerWaitingRequestAndNotTooEarly) {
   EXPECT_THAT(Renew(RenewOf("ann", {l1, l2, l3})).wanted_lease_ids(), IsEmpty());
   now_ms_ += 5'000;
   EXPECT_THAT(Renew(RenewOf("ann", {l1, l2, l3})).wanted_lease_ids(), ElementsAre(l1.id()));
-  Waits(Ask("r6", "bob"));  // 3 : 0 can become 2 : 1, but 1 : 2 is no fairer than that
+  // 3 : 0 can become 2 : 1, but 1 : 2 is no fairer than that.
+  Waits(Ask("r6", "bob"));
   EXPECT_THAT(Renew(RenewOf("ann", {l1, l2, l3})).wanted_lease_ids(), ElementsAre(l1.id()));
 }
 
@@ -93,7 +94,8 @@ TEST_F(RegistryTest, ARestartedSchedulerDoesNotWaitForItsOwnOldLeases) {
   first.set_incarnation(4);
   second.set_incarnation(4);
   const v1::Lease old = Granted(first);
-  Granted(second);  // two of one incarnation live side by side
+  // Two leases of one incarnation live side by side.
+  Granted(second);
   v1::AcquireRequest waiting = Ask("3", "ada");
   waiting.set_incarnation(4);
   Waits(waiting);
@@ -106,12 +108,12 @@ TEST_F(RegistryTest, ARestartedSchedulerDoesNotWaitForItsOwnOldLeases) {
   EXPECT_TRUE(registry_.Acquire(restarted, now_ms_)->has_lease());
   EXPECT_THAT(registry_.TakeGranted(), testing::UnorderedElementsAre("4", "5"));
   EXPECT_THAT(registry_.TakeEvents(), testing::Contains(HasSubstr("s-ada has started again")));
-  // The dead one's lease does not come back, and its request is gone.
+  // The dead incarnation's lease does not come back, and its request is gone.
   EXPECT_THAT(Renew(RenewOf("ada", {old})).lost_lease_ids(), ElementsAre(old.id()));
   EXPECT_EQ(registry_.List(now_ms_).keys(0).pending(), 0u);
 }
 
-// Whatever ids a client makes up, those that are dealt out are others.
+// The registry gives out unused ids, whatever ids clients make up.
 TEST(RegistryIdTest, ANameInUseIsDrawnAgain) {
   const std::vector<std::string> drawn = {"a", "a", "b", "a", "b", "c"};
   size_t next = 0;
@@ -127,13 +129,13 @@ TEST(RegistryIdTest, ANameInUseIsDrawnAgain) {
   EXPECT_EQ(registry.Acquire(Ask("r2", "ann"), 0)->lease().id(), "c") << "a was just released";
 }
 
-// A seal for tests.
+// Makes a seal for tests.
 std::string Sealed(std::string_view key, std::string_view text) {
   return fmt::format("{:016x}{:016x}", std::hash<std::string>()(fmt::format("{}{}", key, text)),
                      std::hash<std::string>()(fmt::format("{}{}", text, key)));
 }
 
-// Whatever a client says that it holds: what no tracker of the farm has given is lost.
+// A lease that no tracker of the farm has given is lost, whatever a client says that it holds.
 TEST(RegistrySealTest, OnlyLeasesThatWereGivenAreRecreated) {
   RegistryOptions options;
   options.seal = [](std::string_view text) { return Sealed("ours", text); };
@@ -199,8 +201,8 @@ TEST(RegistryIdTest, ReleasedIdsAreRememberedUpToALimit) {
   EXPECT_TRUE(comes_back("1"));
 }
 
-// All calls, with ids, workers and leases that fit together or do not: the registry stands, and
-// its books agree.
+// Makes all calls, with ids, workers and leases that fit together or do not. The registry must
+// survive, and its books must agree.
 TEST(RegistryHostileTest, NoClientBreaksIt) {
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     std::mt19937_64 rng(seed);
@@ -270,8 +272,8 @@ TEST(RegistryHostileTest, NoClientBreaksIt) {
   }
 }
 
-// Users who always want more than there is, and give back what is wanted: nobody starves, and the
-// shares come out even.
+// The users always want more than there is, and give back leases that are wanted. No user starves,
+// and the shares come out even.
 TEST(RegistryShareTest, SlotsGoRoundBetweenUsers) {
   for (const int slots : {1, 2, 3}) {
     constexpr int kUsers = 4;

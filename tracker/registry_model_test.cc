@@ -1,5 +1,5 @@
-// The registry against the obvious one, through random operations, and through all short sequences
-// of them.
+// Compares the registry with a simple model, through random operations and through all short
+// sequences of operations.
 #include <algorithm>
 #include <limits>
 #include <map>
@@ -16,8 +16,8 @@ namespace {
 using v1::BUILDER;
 using v1::RUNNER;
 
-// Follows the registry operation by operation, checks that each grant was due and goes to a free
-// slot, that none is missing, and that the books agree afterwards.
+// Follows the registry operation by operation. Checks that each grant was due and goes to a free
+// slot, that no grant is missing, and that the books agree afterwards.
 class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
  protected:
   void SetUp() override {
@@ -122,7 +122,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     return true;
   }
 
-  // Schedulers remember every lease they were ever given, also the lost and the released ones.
+  // Schedulers remember every lease that they ever got, lost and released ones too.
   void RandomRenew() {
     const std::string user = fmt::format("u{}", Uniform(4));
     std::vector<v1::Lease> mine;
@@ -134,7 +134,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     const v1::RenewRequest request = RenewOf(user, mine);
     const auto reply = registry_->Renew(request, now_);
     ASSERT_OK(reply);
-    // Grants made by the passing of time come before the renewal.
+    // Grants that come from the passing of time precede the renewal.
     CheckGrants();
     std::vector<std::string> lost;
     for (const v1::Lease& lease : mine) {
@@ -276,8 +276,8 @@ TEST_P(RegistryRandomTest, AgreesWithTheModel) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RegistryRandomTest, testing::Range<uint64_t>(1, 33),
                          [](const auto& p) { return fmt::format("seed{}", p.param); });
 
-// Every sequence of six operations on one slot and two users: the slot is never held twice, and it
-// is never idle while somebody waits.
+// Runs every sequence of six operations on one slot and two users. The slot is never held twice,
+// and is never idle while a request waits.
 TEST(RegistryExhaustiveTest, OneSlotTwoUsers) {
   constexpr int kOps = 8;
   constexpr int kLength = 6;
@@ -287,7 +287,8 @@ TEST(RegistryExhaustiveTest, OneSlotTwoUsers) {
     Registry registry({.deadline_ms = 3'000, .default_lease_ms = 2'000, .request_idle_ms = 1'500},
                       0);
     int64_t now = 0;
-    std::map<std::string, v1::Lease> last;  // by user: what it was last given
+    // The last lease of each user.
+    std::map<std::string, v1::Lease> last;
     int rest = code;
     for (int i = 0; i < kLength; ++i, rest /= kOps) {
       const int op = rest % kOps;

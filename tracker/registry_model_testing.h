@@ -1,4 +1,4 @@
-// The obvious registry, for tests: vectors, searched from end to end.
+// A simple registry for tests: vectors that are searched from end to end.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,8 @@
 
 namespace kiln::tracker {
 
-// What a registry must know. Tests follow the real one operation by operation with it.
+// The state that a registry must keep. Tests follow the real registry operation by operation with
+// it.
 class RegistryModel {
  public:
   explicit RegistryModel(int64_t now) : start(now) {}
@@ -72,7 +73,7 @@ class RegistryModel {
     std::erase_if(leases, [&](const L& l) { return now >= l.expires; });
     std::erase_if(waiting, [&](const R& r) { return now >= r.keep_until; });
   }
-  // Whether the announcement says what cannot be, at this time.
+  // Returns whether the announcement says something impossible at this time.
   bool Contradicts(const v1::WorkerState& state, int64_t now, int64_t patience) const {
     for (const W& w : workers) {
       const bool same_id = w.state.id() == state.id();
@@ -92,10 +93,11 @@ class RegistryModel {
       return l.lease.user() == user && l.lease.worker().kind() == kind;
     });
   }
-  // The index of the request whose turn it is; nullopt: nobody can be served.
+  // Returns the index of the request whose turn it is; nullopt: no request can be served.
   std::optional<size_t> Due(int64_t now) const {
     std::optional<size_t> best;
-    for (size_t i = 0; i < waiting.size(); ++i) {  // in order of arrival
+    // Requests are in order of arrival.
+    for (size_t i = 0; i < waiting.size(); ++i) {
       const v1::AcquireRequest& ask = waiting[i].ask;
       if (std::none_of(workers.begin(), workers.end(), [&](const W& w) {
             return Serves(w.state, ask.kind(), ask.key()) && Free(w, now) > 0;
@@ -113,8 +115,10 @@ class RegistryModel {
   int64_t start;
   std::vector<W> workers;
   std::set<std::string> departed;
-  std::vector<L> leases;   // in order of grants
-  std::vector<R> waiting;  // in order of arrival
+  // In order of grants.
+  std::vector<L> leases;
+  // In order of arrival.
+  std::vector<R> waiting;
 };
 
 }  // namespace kiln::tracker

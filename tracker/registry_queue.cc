@@ -1,4 +1,4 @@
-// The queue of the registry: requests in their order, and the workers that they get.
+// The queue of the registry: the order of requests, and the workers that they get.
 #include <algorithm>
 #include <utility>
 
@@ -41,7 +41,7 @@ void Registry::Match() {
     for (auto& [id, request] : requests_) {
       if (!request.lease_id.empty()) continue;
       if (free.count({request.request.kind(), request.request.key()}) == 0) continue;
-      // What is free may be just what it avoids.
+      // All free workers may be workers that the request avoids.
       const bool picky = !request.request.avoid_worker_ids().empty();
       if (picky && PickWorker(request.request) == nullptr) continue;
       if (first == nullptr || Before(request, *first)) first = &request;
@@ -58,7 +58,8 @@ void Registry::Match() {
   }
 }
 
-// The emptiest worker, then the one that was granted longest ago: load and wear go round.
+// Picks the worker with the most free slots, then the one whose last grant is the oldest, so that
+// load and wear are spread.
 Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
   Worker* best = nullptr;
   for (auto& [id, worker] : workers_) {
@@ -126,14 +127,16 @@ StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, 
         "request_id '{}' is in use for another scheduler, kind, key or user; choose a new id",
         request.request_id());
   }
-  if (entry.lease_id.empty()) entry.request = request;  // priority and lease_ms may change
+  // Priority and lease_ms may change.
+  if (entry.lease_id.empty()) entry.request = request;
   const int64_t wait_ms = std::min(request.wait_ms(), kMaxWaitMs);
   entry.keep_until_ms = std::max(entry.keep_until_ms, now_ms_ + wait_ms + options_.request_idle_ms);
   Match();
   return Poll(request.request_id(), now_ms);
 }
 
-// The process that held them is dead: its slots need not wait for their leases to expire.
+// Releases what an earlier incarnation holds. Its process is dead, so its slots need not wait until
+// the leases expire.
 void Registry::ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnation) {
   if (incarnation == 0) return;
   std::vector<std::string> requests, leases;

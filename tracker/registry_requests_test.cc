@@ -1,4 +1,4 @@
-// Requests of the registry: whose turn it is, how they wait, and how they end.
+// Tests requests of the registry: whose turn it is, how they wait, and how they end.
 #include "tracker/registry_testing.h"
 
 namespace kiln::tracker {
@@ -77,7 +77,7 @@ TEST_F(RegistryTest, AvoidedWorkersAreLeftToOthers) {
   v1::AcquireRequest picky = Ask("1", "ada");
   picky.add_avoid_worker_ids("a");
   Waits(picky);
-  // It holds nobody up, and gets the next one that it does not avoid.
+  // The request holds no other request up, and gets the next worker that it does not avoid.
   EXPECT_EQ(Granted(Ask("2", "bob")).worker().id(), "a");
   registry_.TakeGranted();
   EXPECT_OK(registry_.Announce(Worker("b", 1, {"cuda"}), now_ms_));

@@ -1,4 +1,4 @@
-// What tests of the registry ask it, and a registry to ask.
+// A registry and shorthands for calling it, for tests.
 #pragma once
 
 #include <cstdint>
@@ -54,7 +54,7 @@ inline v1::ReleaseRequest ReleaseOf(std::string_view user, std::vector<std::stri
   return request;
 }
 
-// Its time stands still but for what a test adds.
+// Time stands still except for what a test adds.
 class RegistryTest : public testing::Test {
  protected:
   v1::Lease Granted(const v1::AcquireRequest& request) {

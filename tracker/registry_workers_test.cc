@@ -1,4 +1,4 @@
-// Workers of the registry: how they come, go and come back, and what is said of them.
+// Tests workers of the registry: how they come, go and come back, and what is reported of them.
 #include "tracker/registry_testing.h"
 
 namespace kiln::tracker {
@@ -26,7 +26,8 @@ TEST_F(RegistryTest, LeavingRemovesAtOnce) {
   v1::AnnounceRequest bye = Worker("w", 1, {"cuda"});
   bye.set_leaving(true);
   Announce(bye);
-  now_ms_ += 20'000;  // past the start, when unknown workers are taken from leases
+  // Past the start, when unknown workers are taken from leases.
+  now_ms_ += 20'000;
   EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
 }
 
@@ -39,7 +40,8 @@ v1::AnnounceRequest WorkerAt(std::string_view id, std::string_view address) {
 TEST_F(RegistryTest, ANewProcessAtTheSameAddressReplacesTheDeadOne) {
   Announce(Worker("old", 1, {"cuda"}));
   const v1::Lease lease = Granted(Ask("r1", "ann"));
-  now_ms_ += 3'750;  // it should have announced itself after 2,500
+  // The worker should have announced itself after 2,500 ms.
+  now_ms_ += 3'750;
   Announce(WorkerAt("new", "old:1"));
   EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), ElementsAre(lease.id()));
   EXPECT_EQ(Granted(Ask("r2", "ann")).worker().id(), "new");
@@ -97,12 +99,13 @@ TEST_F(RegistryTest, RestartRefillsFromHeartbeatsInAnyOrder) {
   v1::AnnounceRequest rejoin =
       a.worker().id() == "w1" ? Worker("w1", 1, {"cuda"}) : Worker("w2", 1, {"cuda"});
   rejoin.set_rejoining(true);
-  ASSERT_OK(again.Announce(rejoin, 10));  // the worker first ...
+  // Worker a comes back first.
+  ASSERT_OK(again.Announce(rejoin, 10));
   ASSERT_OK(again.Acquire(Ask("r3", "cid"), 20));
   EXPECT_THAT(again.TakeGranted(), IsEmpty()) << "its holder has not had time to renew";
   EXPECT_THAT(again.Renew(RenewOf("ann", {a}), 30)->lost_lease_ids(), IsEmpty());
-  EXPECT_THAT(again.Renew(RenewOf("bob", {b}), 40)->lost_lease_ids(),
-              IsEmpty());  // ... or the lease
+  // Bob's lease comes back before its worker.
+  EXPECT_THAT(again.Renew(RenewOf("bob", {b}), 40)->lost_lease_ids(), IsEmpty());
   again.Advance(6'000);
   EXPECT_THAT(again.TakeGranted(), IsEmpty());
   EXPECT_EQ(again.List(6'000).busy_slots(0), 1u);
@@ -156,7 +159,7 @@ TEST_F(RegistryTest, RefusesWhatItCannotUse) {
   refused([](auto& w) { w.set_slots(0); }, "has 0 slots");
   refused([](auto& w) { w.set_slots(5'000); }, "has 5000 slots; expected 1 to 4096");
   refused([](auto& w) { w.set_id(std::string(300, 'x')); }, "300 bytes");
-  // A runner of an older version, and a hostile one.
+  // A runner of an older version, and a hostile runner.
   refused([](auto& w) { w.clear_device_model(); }, "announces no device model");
   refused([](auto& w) { w.mutable_device_model()->set_cores(-1); }, "cores is -1, expected 0 to");
   refused([](auto& w) { w.mutable_device_model()->set_clock_mhz(1 << 30); }, "clock_mhz is");

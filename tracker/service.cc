@@ -19,8 +19,8 @@ Status Stopping() { return Unavailable("the tracker is stopping; try again"); }
 
 }  // namespace
 
-// Owned by gRPC from Acquire's return to OnDone. Finish is called once, by whoever takes it out of
-// waiters_.
+// One waiting Acquire. gRPC owns it from Acquire's return to OnDone. The code that takes it out of
+// waiters_ calls Finish once.
 class TrackerService::Waiter : public grpc::ServerUnaryReactor {
  public:
   Waiter(TrackerService* service, std::string request_id, int64_t until_ms, v1::AcquireReply* reply)
@@ -140,7 +140,7 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
         stopping_ ? StatusOr<v1::AcquireReply>(Stopping()) : registry_.Acquire(*request, now_ms);
     status = result.status();
     if (result.ok()) {
-      // Polled a second time: the client has given up the first poll.
+      // A second poll means that the client has given up the first poll.
       const auto it = waiters_.find(request->request_id());
       if (it != waiters_.end()) {
         older = it->second;
@@ -169,7 +169,8 @@ void TrackerService::LogEvents() {
 void TrackerService::AnswerGranted() {
   for (const std::string& id : registry_.TakeGranted()) {
     const auto it = waiters_.find(id);
-    if (it == waiters_.end()) continue;  // between two polls, or being answered by Acquire itself
+    // The request is between two polls, or Acquire itself answers it now.
+    if (it == waiters_.end()) continue;
     Waiter* waiter = it->second;
     waiters_.erase(it);
     waiter->Answer(registry_.Poll(id, NowMs()));
@@ -193,7 +194,8 @@ void TrackerService::Cancelled(Waiter* waiter) {
   {
     std::lock_guard lock(mutex_);
     const auto it = waiters_.find(waiter->request_id());
-    if (it == waiters_.end() || it->second != waiter) return;  // answered already
+    // The request is answered already.
+    if (it == waiters_.end() || it->second != waiter) return;
     waiters_.erase(it);
     registry_.StopPolling(waiter->request_id(), NowMs());
     ++version_;

@@ -1,8 +1,9 @@
 // The Tracker gRPC service: a Registry behind a lock, with long polls.
 //
-// Built on gRPC's callback API: a waiting Acquire holds a small object and no thread, so that
-// thousands may wait. One thread of its own lets time pass (expiry, poll time-outs); it sleeps
-// until something is due. Thread-safe. Lifetime: Stop, then shut the server down, then destroy.
+// The service is built on gRPC's callback API: a waiting Acquire holds a small object and no
+// thread, so that thousands may wait. One thread of its own lets time pass (expiry, poll
+// time-outs); it sleeps until something is due. Thread-safe. Lifetime: Stop, then shut the server
+// down, then destroy.
 #pragma once
 
 #include <condition_variable>
@@ -28,10 +29,11 @@ class TrackerService : public v1::Tracker::CallbackService {
   };
 
   explicit TrackerService(Options options);
-  ~TrackerService() override;  // no call may be running
+  // No call may be running.
+  ~TrackerService() override;
 
-  // Answers all waiting requests with Unavailable, and every later call too. Call before the
-  // server's Shutdown.
+  // Answers all waiting requests and every later call with Unavailable. Called before the server's
+  // Shutdown.
   void Stop();
 
   grpc::ServerUnaryReactor* Announce(grpc::CallbackServerContext* context,
@@ -49,19 +51,22 @@ class TrackerService : public v1::Tracker::CallbackService {
                                  const v1::ListRequest* request, v1::ListReply* reply) override;
 
  private:
-  class Waiter;  // one Acquire that is being answered later
+  // One Acquire that is being answered later.
+  class Waiter;
 
   int64_t NowMs() const;
-  // Runs `call` on the registry under the lock, if the door admits the request, and answers all
-  // whose turn came by it.
+  // Runs `call` on the registry under the lock if the door admits the request. Answers the request,
+  // and all requests whose turn came by the call.
   template <typename Request, typename Call>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Request& request,
                                    const Call& call);
-  void LogEvents();                            // lock held
-  void AnswerGranted();                        // lock held
-  void AnswerOverdue();                        // lock held
-  std::optional<int64_t> NextEventMs() const;  // lock held
-  void Cancelled(Waiter* waiter);              // its client has gone
+  // The caller of the next four functions holds the lock.
+  void LogEvents();
+  void AnswerGranted();
+  void AnswerOverdue();
+  std::optional<int64_t> NextEventMs() const;
+  // The waiter's client has gone.
+  void Cancelled(Waiter* waiter);
   void LetTimePass();
 
   Clock* const clock_;
@@ -69,9 +74,11 @@ class TrackerService : public v1::Tracker::CallbackService {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  uint64_t version_ = 0;  // counts the calls, so that the thread looks again when it may sleep
+  // Counts the calls, so that the thread looks again when it might sleep.
+  uint64_t version_ = 0;
   Registry registry_;
-  std::map<std::string, Waiter*> waiters_;  // by request id; each owns itself
+  // Keyed by request id. Each waiter owns itself.
+  std::map<std::string, Waiter*> waiters_;
   std::thread thread_;
 };
 

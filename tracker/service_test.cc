@@ -115,7 +115,8 @@ TEST_F(ServiceTest, AClientThatGoesAwayLeavesTheQueue) {
   ASSERT_TRUE(Eventually([&] { return Pending() == 1; }));
   context.TryCancel();
   waiter.join();
-  // The server hears of it a little later; then the request is dropped when it is not polled again.
+  // The server hears of the cancellation a little later. The request is dropped when it is not
+  // polled again.
   EXPECT_TRUE(Eventually([&] {
     clock_.Advance(absl::Seconds(1));
     return Pending() == 0;
@@ -150,7 +151,7 @@ TEST_F(ServiceTest, StopAnswersAllWhoWait) {
   }
 }
 
-// A thread per waiting call would be far beyond what a synchronous server has.
+// A synchronous server could not have a thread for each of these waiting calls.
 TEST_F(ServiceTest, AThousandMayWait) {
   constexpr int kWaiting = 1'000;
   struct Call {
@@ -168,7 +169,8 @@ TEST_F(ServiceTest, AThousandMayWait) {
                             [&call](grpc::Status status) { call.done.set_value(status); });
   }
   ASSERT_TRUE(Eventually([&] { return Pending() == kWaiting; }));
-  ASSERT_OK(Announce("w", kWaiting));  // and the tracker still answers
+  // The tracker still answers.
+  ASSERT_OK(Announce("w", kWaiting));
   for (const auto& call : calls) {
     ASSERT_TRUE(call->done.get_future().get().ok());
     ASSERT_TRUE(call->reply.has_lease());

@@ -25,7 +25,7 @@ class TestTracker {
     server_.reset();
     service_.reset();
   }
-  // After Stop; knows nothing of before.
+  // Called after Stop. The new tracker knows nothing of the old one's state.
   void Restart() { Start(address_); }
 
   const std::string& address() const { return address_; }
