@@ -1,4 +1,4 @@
-// What a code generator gives, as it goes over the wire.
+// Converts the output of a code generator to an artifact of the wire contract.
 #pragma once
 
 #include <string_view>
@@ -8,7 +8,8 @@
 
 namespace kiln::builder {
 
-// With its digest. `device`: the kind of device that loads it (target::TargetKind::device).
+// Returns the artifact with its digest. `device` is the kind of device that loads it
+// (target::TargetKind::device).
 v1::Artifact MakeArtifact(codegen::Compiled compiled, std::string_view device);
 
 }  // namespace kiln::builder

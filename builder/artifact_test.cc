@@ -74,7 +74,7 @@ TEST(ArtifactTest, CarriesTensorMaps) {
             "swizzle_bytes: 64");
 }
 
-// The digest is a name that others keep: it must never change for the same content.
+// The digest is a name that others keep, so it must never change for the same content.
 TEST(ArtifactTest, DigestIsStable) {
   EXPECT_EQ(MakeArtifact(Sample(), "cuda").digest(),
             "36425e57da613b1b3faa8f1825613e6b06ed8f5bc2fe0c368766c334c55fe980");

@@ -93,15 +93,16 @@ BuildOutcome Failed(v1::ErrorKind kind, const Status& status) {
   BuildOutcome outcome;
   outcome.reply.set_error(kind);
   outcome.reply.set_message(CutMessage(Message(status)));
-  // Internal is a system call or a library that failed, maybe only now and here; and a compiler
-  // that is missing may be installed.
+  // An Internal error comes from a system call or a library, which may work elsewhere or later. A
+  // compiler that is missing may be installed.
   outcome.repeatable =
       status.code() != StatusCode::kInternal && status.code() != StatusCode::kUnimplemented;
   return outcome;
 }
 
-// The plan's arguments begin with the DAG's, in its order: they have their names and shapes,
-// whatever axes the program has merged, and inputs their ranges. What runs nowhere may have none.
+// The plan's arguments begin with the DAG's arguments, in the same order. They get the DAG's names
+// and shapes, whatever axes the program has merged, and inputs get their ranges. A program that
+// runs nowhere may have no arguments.
 void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
   const std::vector<std::string> names = dag::DisplayNames(*text.dag);
   int arg = 0;
@@ -120,11 +121,12 @@ void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
   artifact.set_digest(DigestOf(artifact));
 }
 
-// What is compiled of a request, loops or a hand-written kernel, or whose fault it is that there is
-// nothing.
+// The compiled program of a request, made from loops or a hand-written kernel, or an error and
+// whose fault it is.
 struct Generated {
   StatusOr<codegen::Compiled> compiled;
-  v1::ErrorKind kind = v1::COMPILE_HOST_ERROR;  // of the error
+  // Kind of the error.
+  v1::ErrorKind kind = v1::COMPILE_HOST_ERROR;
 };
 
 Generated CompileLoops(const dag::DagPtr& dag, const v1::BuildRequest& request,

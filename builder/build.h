@@ -1,7 +1,7 @@
 // One build, from text to artifact, in the calling process: parse, replay, lower, generate,
 // compile.
 //
-// Whatever the compiler does to its process it does to the caller's: services call this in a child
+// A compiler that crashes takes the calling process with it, so services call this in a child
 // (child.h). One call at a time per process. Cost: 10 ms to seconds, almost all of it LLVM's.
 #pragma once
 
@@ -12,19 +12,20 @@ namespace kiln::builder {
 
 struct BuildOutcome {
   v1::BuildReply reply;
-  // The same request gives the same reply whenever it is built: it may be kept. Not so for crashes,
-  // time-outs and what the system refused.
+  // True if the same request gives the same reply whenever it is built, so that the reply may be
+  // kept. False for crashes, time-outs and refusals of the system.
   bool repeatable = true;
 };
 
-// A candidate that fails is an OK outcome whose reply has an error kind:
+// Builds the request's program. A candidate that fails is an OK outcome whose reply has an error
+// kind:
 //   INSTANTIATION_ERROR   the steps do not parse, replay or lower
 //   COMPILE_HOST_ERROR    the code generator or the linker refused
 // A status is the requester's fault:
-//   InvalidArgument   the DAG, the target or the fault is none
+//   InvalidArgument   the DAG, the target or the fault is not valid
 //   Unimplemented     no code generator for this target here
-// FAULT_COMPILER_CRASH aborts this process and FAULT_COMPILER_HANG never returns. Of the request's
-// limits nothing is looked at: they are set from outside.
+// FAULT_COMPILER_CRASH aborts this process and FAULT_COMPILER_HANG never returns. The request's
+// limits are ignored here, because the caller applies them from outside.
 StatusOr<BuildOutcome> Build(const v1::BuildRequest& request);
 
 }  // namespace kiln::builder

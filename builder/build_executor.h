@@ -1,4 +1,4 @@
-// Something that builds requests: the pool of children, or the cache in front of it.
+// An object that builds requests: the pool of children, or the cache in front of it.
 #pragma once
 
 #include <functional>
@@ -12,9 +12,9 @@ class BuildExecutor {
  public:
   virtual ~BuildExecutor() = default;
 
-  // As Build of build.h, and a compiler that crashes or hangs is an OK outcome too. Thread-safe.
-  // `cancelled` is asked about 20 times a second by the calling thread. Further errors:
-  //   Cancelled           `cancelled` said so
+  // Builds like Build of build.h, but a compiler that crashes or hangs is an OK outcome too.
+  // Thread-safe. The calling thread asks `cancelled` about 20 times a second. Further errors:
+  //   Cancelled           `cancelled` returned true
   //   ResourceExhausted   too many calls wait
   //   Unavailable         no child can be started
   virtual StatusOr<BuildOutcome> Build(const v1::BuildRequest& request,

@@ -67,7 +67,7 @@ TEST(BuildTest, InputsHaveTheRangesOfTheText) {
   EXPECT_NE(artifact.digest(), plain);
 }
 
-// Whatever axes the program has merged.
+// The shapes are those of the text, whatever axes the program has merged.
 TEST(BuildTest, ArgumentsHaveTheShapesOfTheText) {
   v1::BuildRequest request = MatmulRequest("llvm", R"([["MA", 1, 0, 2]])");
   request.set_dag("input A: float32[4, 6]\nB[i: 4, j: 6] = A[i, j] * 2.0\n");
@@ -115,7 +115,8 @@ TEST(BuildTest, CudaWhereNvrtcIs) {
   EXPECT_EQ(outcome->reply.artifact().plan().launches(0).grid_size(), 3);
 }
 
-// 128 KiB of B in shared memory: refused or built as the device says that runs it.
+// B takes 128 KiB of shared memory. The program is refused or built by the limits of the device
+// that runs it.
 TEST(BuildTest, LimitsAreTheDevices) {
   v1::BuildRequest request = MatmulRequest(
       "cuda -arch=sm_90",
@@ -153,8 +154,10 @@ TEST(BuildTest, StepsThatDoNotParseReplayOrLower) {
       {"[[\"XX\", 2, 0]]", "XX"},
       {"[[\"SP\", 2, 9, 16, [4], 1]]", "loop 9"},
       {"[[\"SP\", 7, 0, 16, [4], 1]]", "7"},
-      {"[[\"SP\", 2, 0, 16, [null], 1]]", ""},  // a sketch
-      {"[[\"AN\", 2, 0, 5]]", "blockIdx.x"},    // replays; a CPU has no blocks
+      // A sketch.
+      {"[[\"SP\", 2, 0, 16, [null], 1]]", ""},
+      // The steps replay, but a CPU has no blocks.
+      {"[[\"AN\", 2, 0, 5]]", "blockIdx.x"},
   };
   for (const char* target : {"null", "llvm"}) {
     for (const auto& c : cases) {
@@ -167,7 +170,8 @@ TEST(BuildTest, StepsThatDoNotParseReplayOrLower) {
 }
 
 TEST(BuildTest, CodeGeneratorRefuses) {
-  // A row of C is kept on the stack while it is summed up, and is too long for that.
+  // The program keeps a row of C on the stack while it sums it up, and the row is too long for
+  // that.
   v1::BuildRequest request = MatmulRequest("llvm", R"([["CHW", 2, "local"], ["CA", 2, 3, 0]])");
   request.set_dag(
       "input A: float32[2, 3]\n"

@@ -1,4 +1,4 @@
-// A build by given code generators (build.h is by all that there are).
+// A build by given code generators (build.h uses all code generators of this program).
 #pragma once
 
 #include "base/status.h"
@@ -7,7 +7,7 @@
 
 namespace kiln::builder {
 
-// As Build, for targets of these kinds alone.
+// Builds like Build, for targets of these kinds alone.
 StatusOr<BuildOutcome> BuildWith(codegen::Backends backends, const v1::BuildRequest& request);
 
 }  // namespace kiln::builder

@@ -10,7 +10,7 @@ namespace kiln::builder {
 namespace {
 
 constexpr auto kCancelPoll = std::chrono::milliseconds(50);
-// Of an entry, beside its reply and its key: nodes and pointers, roughly.
+// Rough size of an entry's nodes and pointers, beside its reply and its key.
 constexpr int64_t kEntryBytes = 256;
 
 BuildOutcome FromCache(const v1::BuildReply& reply) {
@@ -32,7 +32,8 @@ std::string RequestKey(const v1::BuildRequest& request, std::string_view version
     sha.Update(fmt::format("{}:", part.size())).Update(part);
   }
   sha.Update(fmt::format("{}:", static_cast<int>(request.fault())));
-  // What the code is checked against, not what it may be fast on.
+  // The key has the limits that the code is checked against, but not the figures that only matter
+  // for its speed.
   HardwareParams limits = HardwareParamsOf(request.hardware());
   limits.num_cores = limits.vector_unit_bytes = limits.cache_line_bytes = 0;
   for (const int64_t limit : HardwareRowOf(limits)) sha.Update(fmt::format("{}:", limit));
@@ -55,7 +56,7 @@ std::shared_ptr<const v1::BuildReply> BuildCache::Find(const std::string& key) {
 
 void BuildCache::Keep(const std::string& key, const v1::BuildReply& reply) {
   const int64_t bytes = static_cast<int64_t>(reply.ByteSizeLong() + 2 * key.size()) + kEntryBytes;
-  // Another limit's build of the same may have come first.
+  // A build of the same request with another limit may have come first.
   if (bytes > max_bytes_ || by_key_.contains(key)) return;
   while (stats_.bytes + bytes > max_bytes_) {
     stats_.bytes -= entries_.back().bytes;

@@ -11,7 +11,7 @@ namespace {
 
 using testing::_;
 
-// Builds are as the test says; counts them; can be held.
+// Builds what the test says, counts the builds, and can hold them.
 class FakeExecutor : public BuildExecutor {
  public:
   StatusOr<BuildOutcome> Build(const v1::BuildRequest& request,
@@ -78,14 +78,14 @@ TEST(CacheTest, KeyHasEverythingThatMattersAndNoLimits) {
   other = Request("a");
   other.set_target("llvm");
   EXPECT_NE(RequestKey(other, "1"), key);
-  // The same bytes in a row, cut elsewhere.
+  // The same bytes in a row, split elsewhere.
   other = Request("la");
   other.set_target("nul");
   EXPECT_NE(RequestKey(other, "1"), key);
   other = Request("a");
   other.mutable_hardware()->set_max_shared_memory_per_block_bytes(232448);
   EXPECT_NE(RequestKey(other, "1"), key);
-  // No matter on how many cores it runs.
+  // The number of cores does not matter.
   other = Request("a");
   other.mutable_hardware()->set_num_cores(7);
   EXPECT_EQ(RequestKey(other, "1"), key);
@@ -121,7 +121,8 @@ TEST(CacheTest, FailedCandidatesAreKeptButNotWhatMayEndOtherwise) {
 TEST(CacheTest, LeastRecentlyUsedGoesFirst) {
   FakeExecutor fake;
   fake.binary_bytes = 1000;
-  BuildCache cache(fake, 5000, "1");  // room for three
+  // Room for three replies.
+  BuildCache cache(fake, 5000, "1");
   for (const char* steps : {"a", "b", "c", "a", "d"}) {
     ASSERT_OK(cache.Build(Request(steps), Never));
     EXPECT_LE(cache.stats().bytes, 5000);
@@ -149,7 +150,8 @@ TEST(CacheTest, WhatDoesNotFitIsNotKept) {
 TEST(CacheTest, ConcurrentCallsForTheSameBuildOnce) {
   FakeExecutor fake;
   fake.held = true;
-  fake.repeatable = false;  // so that only the flight can answer
+  // Only the flight can answer, because the reply is not kept.
+  fake.repeatable = false;
   BuildCache cache(fake, 1 << 20, "1");
   std::atomic<int> cached{0};
   std::vector<std::thread> callers;
@@ -165,7 +167,8 @@ TEST(CacheTest, ConcurrentCallsForTheSameBuildOnce) {
   fake.held = false;
   for (auto& caller : callers) caller.join();
   EXPECT_EQ(cached + fake.builds, 8);
-  EXPECT_LE(fake.builds, 2);  // a caller that came after the landing
+  // A second build is possible for a caller that came after the landing.
+  EXPECT_LE(fake.builds, 2);
 }
 
 TEST(CacheTest, WaitingCallTakesOverWhenTheFirstIsCancelled) {

@@ -19,7 +19,7 @@
 namespace kiln::builder {
 namespace {
 
-// Without a request for so long: nothing is being built.
+// A child without a request for this long counts as idle.
 constexpr absl::Duration kIdle = absl::Seconds(2);
 
 wire::ChildDone Serve(const v1::BuildRequest& request) {
@@ -33,14 +33,14 @@ wire::ChildDone Serve(const v1::BuildRequest& request) {
     done.set_repeatable(outcome->repeatable);
   } else {
     done.set_status_code(static_cast<int>(outcome.status().code()));
-    // It may quote a part of a character of the DAG.
+    // The message may quote a part of a character of the DAG.
     done.set_status_message(ValidUtf8(Message(outcome.status())));
   }
   done.set_memory_bytes(OwnMemoryBytes());
   return done;
 }
 
-// A child that has no work keeps no memory for it.
+// Reads the next request. A child that has no work gives its free memory back.
 StatusOr<std::string> NextRequest(MessagePipe& pipe) {
   auto bytes = pipe.Read(kIdle);
   if (bytes.status().code() != StatusCode::kDeadlineExceeded) return bytes;
@@ -48,7 +48,7 @@ StatusOr<std::string> NextRequest(MessagePipe& pipe) {
   return pipe.Read();
 }
 
-// Until the daemon closes the pipe.
+// Serves requests until the daemon closes the pipe.
 Status ServeAll(MessagePipe& pipe) {
   while (true) {
     const auto bytes = NextRequest(pipe);
@@ -80,7 +80,8 @@ int BuilderChildMain(int, char**) {
   PrepareMemory();
   const Status status = ServeAll(pipe);
   if (!status.ok()) LogError("{}", Message(status));
-  // Not through exit(): nothing here needs the destructors of the compiler's globals.
+  // The child does not end through exit(), because it does not need the destructors of the
+  // compiler's globals.
   _exit(status.ok() ? 0 : 1);
 }
 

@@ -8,10 +8,10 @@
 namespace kiln::builder {
 namespace {
 
-// For a fresh child to load its program, on a machine that is busy with builds.
+// Time for a new child to load its program on a machine that is busy with builds.
 constexpr absl::Duration kStartLimit = absl::Seconds(60);
-// For killed processes to end, so that none writes into a folder that is being removed. Where nobody
-// reaps orphans, they stay zombies.
+// Time for killed processes to end, so that none writes into a folder that is being removed. If
+// nobody reaps orphans, they stay zombies.
 constexpr absl::Duration kGroupEndLimit = absl::Milliseconds(500);
 
 void WaitForEndOfGroup(pid_t group) {

@@ -1,6 +1,7 @@
-// The daemon's end of one child (child.h): sends it a request, watches its time, and tells how it
-// ended. Used by one thread at a time. Destroying it kills the child and all that it started, and
-// removes its scratch folder, which is where TMPDIR points in it: nothing of a build is left behind.
+// The daemon's end of one child (child.h). It sends the child a request, watches the time, and
+// reports how the child ended. Used by one thread at a time. Destroying it kills the child and all
+// processes that the child started, and removes the child's scratch folder, to which TMPDIR points
+// in the child: nothing of a build is left behind.
 #pragma once
 
 #include <functional>
@@ -18,25 +19,32 @@ namespace kiln::builder {
 struct ChildOutcome {
   enum Kind {
     kDone,
-    kNotStarted,  // gone before it began: no fault of the request, send it to another child
+    // The child was gone before it began. The request is not at fault and can go to another child.
+    kNotStarted,
     kDied,
-    kTimedOut,   // and killed
-    kCancelled,  // and killed
-    kStopped,    // and killed: it stood still, by whomever (base/message_child.h); not kNotStarted
+    // The child was killed.
+    kTimedOut,
+    // The child was killed.
+    kCancelled,
+    // The child stood still for some reason (base/message_child.h), and was killed. Unlike
+    // kNotStarted, it may have begun.
+    kStopped,
   };
   Kind kind = kDone;
-  wire::ChildDone done;  // of kDone
-  std::string message;   // of the others: "killed by signal 6 (Aborted): last words"
+  // Set for kDone.
+  wire::ChildDone done;
+  // Set for other kinds: "killed by signal 6 (Aborted): last words".
+  std::string message;
 };
 
 class ChildProcess {
  public:
-  // Does not wait for it to be ready. `command` is the child's argv.
+  // Starts a child, and does not wait until it is ready. `command` is the child's argv.
   static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command);
   ~ChildProcess();
 
-  // The request's limits must be set; its time runs from when the child begins. After any outcome
-  // but kDone the child is gone. `cancelled` is asked about 20 times a second.
+  // Runs a request. The request's limits must be set; its time runs from when the child begins.
+  // After any outcome but kDone the child is gone. `cancelled` is asked about 20 times a second.
   ChildOutcome Run(const v1::BuildRequest& request, const std::function<bool()>& cancelled);
 
   pid_t pid() const { return child_->pid(); }

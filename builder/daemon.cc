@@ -22,7 +22,7 @@ namespace kiln::builder {
 namespace {
 
 constexpr std::string_view kVersion = "1";
-// The texts of a computation and of its schedule.
+// Room for the texts of a computation and of its schedule.
 constexpr int kRequestBytes = 40 << 20;
 
 struct Flags : DaemonFlags {
@@ -71,7 +71,7 @@ StatusOr<PoolOptions> MakePoolOptions(const Flags& flags,
   return options;
 }
 
-// What does not change while the daemon runs.
+// Returns the worker's state that does not change while the daemon runs.
 v1::WorkerState DescribeWorker(const Flags& flags) {
   v1::WorkerState state;
   state.set_id(UniqueId());

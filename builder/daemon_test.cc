@@ -1,4 +1,4 @@
-// The builder as a program: its command line, its gRPC service, its announcements, its stop.
+// Tests the builder as a program: its command line, its gRPC service, its announcements, its stop.
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -24,7 +24,7 @@ using testing::Not;
 
 constexpr char kBuilder[] = "builder/kiln_builder";
 
-// Serves from the start.
+// A builder daemon that serves from the start.
 class Daemon : public DaemonProcess {
  public:
   explicit Daemon(std::vector<std::string> flags) : DaemonProcess(kBuilder, std::move(flags)) {
@@ -108,7 +108,7 @@ TEST(OnceTest, BuildsARequestFromAFile) {
   EXPECT_THAT(result.output, AllOf(HasSubstr(fmt::format("# binary: {} bytes\n", binary.size())),
                                    HasSubstr("digest: "), HasSubstr("symbol: \"kiln_entry\""),
                                    Not(HasSubstr("ELF"))));
-  // The reply without the binary is still text form.
+  // The reply without the binary is still in text form.
   EXPECT_THAT(result.output, Not(HasSubstr("binary: \"")));
 
   ASSERT_OK(WriteFile(folder.Join("b.pb"), MatmulRequest("null").SerializeAsString()));

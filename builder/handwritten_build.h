@@ -1,5 +1,5 @@
-// Builds of hand-written kernels: a text with its source, and values for its parameters, to what is
-// compiled.
+// Specializes hand-written kernels for a build: a text with its source and values for its
+// parameters become the code to compile.
 #pragma once
 
 #include "base/status.h"
@@ -11,13 +11,13 @@
 
 namespace kiln::builder {
 
-// Is it for a kernel that a person wrote, and not for loops: one with values, or the reference
-// kernel of one that has such a reference. InvalidArgument: the kernel's text is none, or there are
-// values for a kernel that is not there.
+// Returns whether the request is for a kernel that a person wrote, and not for loops. That is so if
+// it has a kernel with values, or asks for the reference kernel of a kernel that has one.
+// InvalidArgument: the kernel's text is not valid, or there are values without a kernel.
 StatusOr<bool> IsHandwritten(const v1::BuildRequest& request);
 
-// Of a request that is. Errors are the candidate's: values that are not this kernel's, a launch
-// that has no meaning with them or that such a device refuses.
+// Specializes a request for which IsHandwritten is true. Errors are the candidate's: values that
+// the kernel does not have, or a launch that makes no sense with them or that the device refuses.
 StatusOr<handwritten::Specialization> SpecializeRequest(const v1::BuildRequest& request,
                                                         const dag::Dag& dag,
                                                         const target::HardwareParams& hardware);

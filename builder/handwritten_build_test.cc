@@ -57,7 +57,7 @@ TEST(HandwrittenBuild, MakesAnArtifactAsThatOfLoops) {
   EXPECT_EQ(kernel.artifact().device(), "cpu");
   EXPECT_EQ(kernel.artifact().digest(), DigestOf(kernel.artifact()));
   EXPECT_EQ(kernel.artifact().plan().args(1).range().low(), 0.5);
-  // What it is compared with takes the same.
+  // The program that the kernel is compared with takes the same arguments.
   request.set_steps("[]");
   const v1::BuildReply loops = BuildOrDie(request);
   ASSERT_EQ(loops.error(), v1::NO_ERROR) << loops.message();

@@ -14,7 +14,7 @@
 namespace kiln::builder {
 namespace {
 
-// As much as base/freed_memory.h lets the heap keep at its end.
+// The heap's free end may be as large as base/freed_memory.h lets it be.
 constexpr size_t kMostFreeBytes = 256 << 20;
 
 void SetSoftLimit(uint64_t bytes) {
@@ -55,7 +55,7 @@ MemoryLimit::~MemoryLimit() {
 
 int64_t OwnMemoryBytes() {
   if (mallinfo2().fordblks > kMostFreeBytes) GiveBackFreeMemory();
-  // statm: size, resident, shared, text, 0, data and stack; in pages.
+  // The columns of statm, in pages: size, resident, shared, text, 0, data and stack.
   long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {
     if (std::fscanf(file, "%*d %*d %*d %*d %*d %ld", &pages) != 1) pages = 0;

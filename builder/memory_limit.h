@@ -1,13 +1,14 @@
-// A bound on the memory of this process for a while.
+// A temporary bound on the memory of this process.
 #pragma once
 
 #include <cstdint>
 
 namespace kiln::builder {
 
-// While it lives the process may not get more writable private memory than this, what it has
-// already included; afterwards as much as before. Asking for more fails as if there were none.
-// One at a time. Does nothing in a sanitizer build, whose shadow memory is larger than any limit.
+// Limits the writable private memory of the process while this object lives, memory that it has
+// already included. Afterwards the limit is as before. Allocations beyond the limit fail as if
+// there were no memory. One object at a time. Does nothing in a sanitizer build, whose shadow
+// memory is larger than any limit.
 class MemoryLimit {
  public:
   explicit MemoryLimit(int64_t bytes);
@@ -21,14 +22,15 @@ class MemoryLimit {
   uint64_t before_;
 };
 
-// Memory of that kind that the process has now. Up to 256 MiB of it may be free: to get that back
-// from the system page by page would take the next build a tenth of its time. More is given back.
+// Returns the writable private memory that the process has now. Up to 256 MiB of it may be free:
+// getting that much back from the system page by page would take a tenth of the next build's time.
+// More free memory is given back.
 int64_t OwnMemoryBytes();
 
-// Gives what is free back to the system.
+// Gives free memory back to the system.
 void GiveBackFreeMemory();
 
-// From now on a failed `new` says on stderr that the memory limit was reached, and aborts.
+// Makes a failed `new` say on stderr that the memory limit was reached, and abort, from now on.
 void ReportOutOfMemory();
 
 }  // namespace kiln::builder

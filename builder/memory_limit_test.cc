@@ -11,7 +11,8 @@ namespace {
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// Written, so that the compiler cannot leave the allocation out.
+// Returns whether so much memory can be allocated. It is written to, so that the compiler cannot
+// leave the allocation out.
 bool CanGet(size_t bytes) {
   void* volatile memory = std::malloc(bytes);
   const bool got = memory != nullptr;

@@ -1,4 +1,4 @@
-// The text of an error on its way into a reply.
+// Prepares the text of an error for a reply.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace kiln::builder {
 
 inline constexpr size_t kMaxMessageBytes = 512;
 
-// The text itself, or of a longer one the first and the last 256 bytes, " ... " between them
-// included. The result is valid UTF-8.
+// Returns the text itself; for a longer text, its first and last 256 bytes, including " ... "
+// between them. The result is valid UTF-8.
 std::string CutMessage(std::string_view text);
 
 }  // namespace kiln::builder

@@ -18,7 +18,7 @@ TEST(CutMessageTest, LongTextKeepsBothEnds) {
 }
 
 TEST(CutMessageTest, CharactersAreNotCut) {
-  // Two bytes each; the odd letter in front puts them across both cuts.
+  // Each character has two bytes; the odd letter in front puts characters across both cuts.
   for (const char* front : {"", "x"}) {
     std::string text = front;
     for (int i = 0; i < 500; ++i) text += "ü";

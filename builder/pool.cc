@@ -41,7 +41,7 @@ StatusOr<BuildOutcome> OutcomeOf(ChildOutcome child) {
 
 }  // namespace
 
-// A place among the builds that run at a time, from Wait until it is destroyed.
+// A place among the builds that run at a time, held from Wait until the object is destroyed.
 class Pool::Place {
  public:
   explicit Place(Pool& pool) : pool_(pool) {}
@@ -73,7 +73,8 @@ class Pool::Place {
     pool_.queue_.pop_front();
     ++pool_.busy_;
     taken_ = true;
-    pool_.place_freed_.notify_all();  // the next in the queue, if there is room
+    // Wakes the next in the queue, if there is room.
+    pool_.place_freed_.notify_all();
     return OkStatus();
   }
 
@@ -131,7 +132,7 @@ StatusOr<Pool::Child> Pool::TakeChild() {
 }
 
 void Pool::GiveBack(Child child, const wire::ChildDone& done) {
-  // A reply that might be another one next time may come from a process that is broken.
+  // A reply that might differ next time may come from a process that is broken.
   const bool suspect = done.has_reply() && !done.repeatable();
   if (suspect || child->builds_done() >= options_.max_builds ||
       done.memory_bytes() > options_.max_child_bytes) {
@@ -150,12 +151,13 @@ StatusOr<ChildOutcome> Pool::RunInChild(const v1::BuildRequest& request,
                                         const std::function<bool()>& cancelled) {
   std::string last_message;
   for (int attempt = 0; attempt < kMaxStarts; ++attempt) {
-    // The last attempt is for a fresh one: those that stood by may all have been killed just now.
+    // The last attempt is for a new child, because all idle children may have been killed just now.
     auto child = attempt + 1 < kMaxStarts ? TakeChild() : StartChild();
     if (!child.ok()) {
       return Unavailable("cannot start a build process: {}", Message(child.status()));
     }
-    // The next build must not wait for the start of its child.
+    // A spare child is started now, so that the next build need not wait for the start of its
+    // child.
     KeepSpare();
     ChildOutcome outcome = (*child)->Run(request, cancelled);
     if (outcome.kind == ChildOutcome::kDone) {
@@ -166,7 +168,7 @@ StatusOr<ChildOutcome> Pool::RunInChild(const v1::BuildRequest& request,
     LogInfo("build process {} is lost: {}", (*child)->pid(), outcome.message);
     if (outcome.kind == ChildOutcome::kCancelled) return Cancelled("{}", outcome.message);
     if (outcome.kind == ChildOutcome::kStopped) {
-      // Somebody else may have stopped it, but hardly each time.
+      // Somebody else may have stopped the child, but hardly each time.
       if (attempt + 1 < kMaxStarts) continue;
       outcome.message += fmt::format(", in the last of {} attempts", kMaxStarts);
     }

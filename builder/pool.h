@@ -1,7 +1,8 @@
-// Builds in warm child processes, so many at a time; further calls wait in order of arrival.
+// Builds in warm child processes, a limited number at a time. Further calls wait in order of
+// arrival.
 //
-// Whatever a build does costs its own trial and at most one child. Children are started as they are
-// needed, always one ahead, and replaced after many builds or when they have grown.
+// A build that goes wrong costs its own trial and at most one child. Children are started as they
+// are needed, always one ahead, and are replaced after many builds or when they have grown.
 #pragma once
 
 #include <atomic>
@@ -18,12 +19,14 @@
 namespace kiln::builder {
 
 struct PoolOptions {
-  std::vector<std::string> child_command;  // argv of a child
-  int jobs = 1;                            // builds at a time
-  // Defaults of requests that name no limit.
+  // argv of a child.
+  std::vector<std::string> child_command;
+  // Number of builds at a time.
+  int jobs = 1;
+  // Defaults for requests that name no limit.
   uint32_t timeout_ms = 15'000;
   uint64_t memory_limit_bytes = uint64_t{4} << 30;
-  // A child is replaced after so many builds, or when it keeps so much memory.
+  // A child is replaced after this many builds, or when it keeps this much memory.
   int max_builds = 500;
   int64_t max_child_bytes = int64_t{512} << 20;
   size_t max_waiting = 4096;
@@ -40,11 +43,13 @@ class Pool : public BuildExecutor {
 
   struct Stats {
     uint64_t children_started = 0;
-    uint64_t children_lost = 0;      // died, killed for their time, or cancelled
-    uint64_t children_replaced = 0;  // after many builds, or grown
+    // Children that died, were killed for their time, or were cancelled.
+    uint64_t children_lost = 0;
+    // Children replaced after many builds, or because they had grown.
+    uint64_t children_replaced = 0;
   };
   Stats stats() const;
-  // Of the children that wait for work.
+  // Returns the pids of the children that wait for work.
   std::vector<pid_t> IdlePids();
 
  private:
@@ -55,17 +60,19 @@ class Pool : public BuildExecutor {
                                     const std::function<bool()>& cancelled);
   StatusOr<Child> TakeChild();
   void GiveBack(Child child, const wire::ChildDone& done);
-  // A child behind those that work.
+  // Starts a spare child beside those that work, if there is none.
   void KeepSpare();
   StatusOr<Child> StartChild();
 
   const PoolOptions options_;
 
-  std::mutex mutex_;  // guards what follows
+  // Guards the members from here to starting_spare_.
+  std::mutex mutex_;
   std::condition_variable place_freed_;
   std::deque<const Place*> queue_;
   int busy_ = 0;
-  std::vector<Child> idle_;  // the last one has worked last
+  // The last child has worked most recently.
+  std::vector<Child> idle_;
   bool starting_spare_ = false;
 
   std::atomic<uint64_t> children_started_{0};

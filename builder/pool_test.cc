@@ -1,4 +1,4 @@
-// The pool with real children.
+// Tests the pool with real children.
 #include "builder/pool.h"
 
 #include <signal.h>
@@ -52,7 +52,7 @@ TEST(PoolTest, ChildrenGiveUpNewPrivileges) {
   ExpectWorks(pool);
   const std::vector<pid_t> idle = pool.IdlePids();
   ASSERT_FALSE(idle.empty());
-  // The last one has worked, so its start is over.
+  // The last child has worked, so its start is over.
   ASSERT_OK_AND_ASSIGN(const std::string status,
                        ReadFile(fmt::format("/proc/{}/status", idle.back())));
   EXPECT_THAT(status, HasSubstr("NoNewPrivs:\t1"));
@@ -67,7 +67,8 @@ TEST(PoolTest, BuildsInOneWarmChild) {
     EXPECT_EQ(BuildOrDie(pool, MatmulRequest("llvm")).artifact().digest(),
               first.artifact().digest());
   }
-  EXPECT_EQ(pool.stats().children_started, 2);  // one works, one stands by
+  // One child works, one stands by.
+  EXPECT_EQ(pool.stats().children_started, 2);
   EXPECT_EQ(pool.stats().children_lost, 0);
 }
 
@@ -78,7 +79,7 @@ TEST(PoolTest, FailedCandidatesAndBadRequestsCostNoChild) {
   EXPECT_FALSE(reply.message().empty());
   EXPECT_THAT(pool.Build(MatmulRequest("vax"), Never),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("vax")));
-  // Characters of more than one byte, which a message may quote the first byte of.
+  // These names have characters of several bytes, of which a message may quote only the first byte.
   v1::BuildRequest foreign = MatmulRequest("null");
   for (const char* dag : {"ü", "input ü: float32[3]\n", "input A: float32[3]\nC[i: 3] = A[ü]\n"}) {
     foreign.set_dag(dag);
@@ -128,14 +129,15 @@ TEST(PoolTest, MemoryLimitHoldsForOneBuild) {
   if (!MemoryLimit::Works()) GTEST_SKIP() << "sanitizer build";
   Pool pool(Options(1));
   v1::BuildRequest starved = MatmulRequest("llvm");
-  starved.set_memory_limit_bytes(1 << 20);  // less than the child has when it begins
+  // Less than the child has when it begins.
+  starved.set_memory_limit_bytes(1 << 20);
   ASSERT_OK_AND_ASSIGN(const BuildOutcome outcome, pool.Build(starved, Never));
   EXPECT_EQ(outcome.reply.error(), v1::COMPILE_HOST_ERROR);
   EXPECT_THAT(outcome.reply.message(), AllOf(HasSubstr("signal 6"), HasSubstr("out of memory")));
   EXPECT_FALSE(outcome.repeatable);
   EXPECT_EQ(BuildOrDie(pool, MatmulRequest("llvm")).error(), v1::NO_ERROR);
 
-  // A limit that is kept costs nothing, and the next build has its own.
+  // A build within its limit succeeds, and the next build has its own limit.
   v1::BuildRequest enough = MatmulRequest("llvm");
   enough.set_memory_limit_bytes(uint64_t{1} << 30);
   EXPECT_EQ(BuildOrDie(pool, enough).error(), v1::NO_ERROR);
@@ -149,7 +151,7 @@ TEST(PoolTest, ChildrenKilledBetweenBuildsAreNotNoticed) {
   for (int round = 0; round < 5; ++round) {
     ExpectWorks(pool);
     for (const pid_t pid : pool.IdlePids()) ASSERT_EQ(kill(pid, SIGKILL), 0);
-    // In every other round they are still dying.
+    // In every other round the children are still dying.
     if (round % 2 == 0) Clock::Real().SleepFor(absl::Milliseconds(50));
   }
   ExpectWorks(pool);
@@ -206,7 +208,7 @@ class CompilerTest : public testing::Test {
     return request;
   }
 
-  // What lies below the scratch folders of the builds.
+  // Returns the files below the scratch folders of the builds.
   std::vector<std::string> Files() const {
     std::vector<std::string> files;
     std::error_code error;
@@ -217,7 +219,7 @@ class CompilerTest : public testing::Test {
     return files;
   }
 
-  // The processes that the script wrote into a file of this name, once they are there.
+  // Returns the processes that the script wrote into a file of this name, once they are there.
   std::vector<pid_t> WaitForPids(const std::string& name) const {
     for (int i = 0; i < 3000; ++i) {
       for (const std::string& file : Files()) {
@@ -340,7 +342,7 @@ TEST(PoolTest, CancelledCallFreesItsPlace) {
         pool.Build(FaultRequest(v1::FAULT_COMPILER_HANG, 600'000), [&] { return stop.load(); }),
         StatusIs(StatusCode::kCancelled, _));
   });
-  // Waits behind the hanging one, and gives up there.
+  // The call waits behind the hanging build, and gives up there.
   while (pool.IdlePids().size() != 1 || pool.stats().children_started < 2) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }

@@ -1,4 +1,4 @@
-// Requests that tests of this folder share.
+// Requests that the tests of this folder share.
 #pragma once
 
 #include <string>
@@ -27,7 +27,7 @@ inline v1::BuildRequest FaultRequest(v1::Fault fault, uint32_t timeout_ms = 0) {
   return request;
 }
 
-// A tile of the rows, as many as `factor`: each gives another program.
+// Returns steps that split the rows into tiles of `factor`. Each factor gives another program.
 inline std::string SplitRows(int factor) {
   return "[[\"SP\", 2, 0, 16, [" + std::to_string(factor) + "], 1]]";
 }

@@ -12,14 +12,15 @@ namespace kiln::builder {
 
 class BuilderService : public v1::Builder::Service {
  public:
-  // `executor` outlives this.
+  // `executor` outlives the service.
   BuilderService(BuildExecutor& executor, bool allow_faults, Door door = {})
       : executor_(executor), allow_faults_(allow_faults), door_(std::move(door)) {}
 
-  // From now on calls that wait or build end with Cancelled. Call before the server's Shutdown.
+  // Makes calls that wait or build end with Cancelled from now on. Called before the server's
+  // Shutdown.
   void Stop() { stopping_ = true; }
 
-  // Requests answered with a reply.
+  // Returns the number of requests answered with a reply.
   uint64_t builds_done() const { return builds_done_; }
 
   grpc::Status Build(grpc::ServerContext* context, const v1::BuildRequest* request,

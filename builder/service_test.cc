@@ -1,4 +1,4 @@
-// The service over gRPC in this process, on a pool of real children.
+// Tests the service over gRPC in this process, on a pool of real children.
 #include "builder/service.h"
 
 #include <grpcpp/create_channel.h>
