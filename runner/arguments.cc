@@ -11,12 +11,14 @@ namespace {
 
 constexpr int64_t kMaxBytes = int64_t{1} << 46;
 constexpr int64_t kMaxAlignment = 4096;
-constexpr int64_t kMinAlignment = 64;  // a cache line, whatever the plan asks for
+// A cache line. Buffers are aligned at least to this, whatever the plan asks for.
+constexpr int64_t kMinAlignment = 64;
 constexpr int kMaxArguments = 4096;
 
-// Random fill must be able to keep to it.
+// Checks that random fill can keep to the range.
 Status CheckRange(const Argument& argument) {
-  constexpr double kWholeNumbers = 0x1p53;  // a double has all of them up to here
+  // A double has all whole numbers up to here.
+  constexpr double kWholeNumbers = 0x1p53;
   const auto [low, high] = *argument.range;
   const bool fits = std::isfinite(low) && std::isfinite(high) && low < high;
   if (!fits || argument.dtype == DType::kBool) {
@@ -98,7 +100,7 @@ StatusOr<Argument> ParseArgument(const v1::ArgSpec& spec, int index) {
   return argument;
 }
 
-// What random fill depends on: "'ids' (index limit 8)".
+// Returns the facts that random fill depends on: "'ids' (index limit 8)".
 std::string FillText(const Argument& argument) {
   std::string range;
   if (argument.range) {

@@ -1,5 +1,5 @@
-// The arguments of a launch plan, checked once at the door: everything behind it may trust sizes
-// and names.
+// The arguments of a launch plan. They are checked once, when they come in, so that all other code
+// may trust sizes and names.
 #pragma once
 
 #include <optional>
@@ -21,10 +21,14 @@ struct Argument {
   v1::ArgSpec::Role role = v1::ArgSpec::INPUT;
   int64_t alignment_bytes = 64;
   int64_t index_limit = 0;
-  std::optional<ValueRange> range = {};  // of an input's random fill
-  std::optional<Packing> packing = {};   // of an input that the program takes packed
-  int64_t elements = 1;                  // of the tensor
-  int64_t bytes = 0;                     // that the program is given: of the packed elements
+  // Range of an input's random fill.
+  std::optional<ValueRange> range = {};
+  // Layout of an input that the program takes packed.
+  std::optional<Packing> packing = {};
+  // Number of elements of the tensor.
+  int64_t elements = 1;
+  // Bytes that the program is given; those of the packed elements if the input is packed.
+  int64_t bytes = 0;
 
   int64_t plain_bytes() const { return elements * DTypeBytes(dtype); }
 };
@@ -34,22 +38,24 @@ struct Argument {
 // Missing names become "arg3".
 StatusOr<std::vector<Argument>> ParseArguments(const v1::LaunchPlan& plan);
 
-// Those of one role, in order; they point into `arguments`.
+// Returns the arguments of one role, in order. They point into `arguments`.
 std::vector<const Argument*> OfRole(const std::vector<Argument>& arguments, v1::ArgSpec::Role role);
 
-// "float32[1, 512, 7, 7]"
+// Returns for instance "float32[1, 512, 7, 7]".
 std::string TypeText(const Argument& argument);
 
-// What two plans must have in common to be fed the same inputs and compared by their outputs:
-// inputs and outputs in the same order with the same dtype and shape (and, for inputs, name,
-// index_limit and range: random fill depends on them). Workspaces are free.
+// Check that two programs can run on the same inputs (CheckSameInputs), and that their outputs can
+// be compared as well (CheckSameInterface). Both plans must have the same arguments in the same
+// order, with the same dtype and shape; for inputs also the same name, index_limit and range,
+// because random fill depends on them. Workspaces may differ.
 Status CheckSameInputs(const std::vector<Argument>& candidate,
                        const std::vector<Argument>& reference);
 Status CheckSameInterface(const std::vector<Argument>& candidate,
                           const std::vector<Argument>& reference);
 
-// Identifies the content of an input after random fill: equal keys, equal elements. `ordinal` counts
-// inputs. How the program takes it is not in it: equal keys and packings, equal bytes.
+// Returns the identity of an input's content after random fill: equal keys give equal elements.
+// `ordinal` counts inputs. The key does not cover how the program takes the input: equal keys and
+// packings give equal bytes.
 std::string InputKey(const Argument& argument, int ordinal, uint64_t seed);
 
 }  // namespace kiln::runner

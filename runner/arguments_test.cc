@@ -48,7 +48,7 @@ v1::PackedDim Dim(uint32_t axis, int64_t extent, int64_t step) {
   return dim;
 }
 
-// It is filled as a tensor that is not packed, and larger by its padding.
+// A packed input has the same fill as a plain tensor, and is larger by its padding.
 TEST(ArgumentsTest, PackedInputs) {
   v1::LaunchPlan plan = Plan();
   ASSERT_OK_AND_ASSIGN(const auto plain, ParseArguments(plan));

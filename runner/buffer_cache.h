@@ -1,6 +1,6 @@
-// Buffers of recent workloads (inputs, reference outputs), least recently used out first. Bounded
-// by bytes. Used by one thread. A buffer that is still in use stays alive until its user lets go of
-// it.
+// A cache of buffers of recent workloads (inputs and reference outputs), bounded by bytes. The
+// least recently used go first. Used by one thread. A buffer that is still in use stays alive until
+// its user lets go of it.
 #pragma once
 
 #include <list>
@@ -14,17 +14,18 @@ namespace kiln::runner {
 
 struct CachedBuffer {
   std::unique_ptr<Buffer> buffer;
-  uint64_t checksum = 0;  // when it was filled
+  // Checksum of the buffer when it was filled.
+  uint64_t checksum = 0;
 };
 
 class BufferCache {
  public:
   explicit BufferCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // Null when there is none; else it is now the most recently used.
+  // Returns the buffer and makes it the most recently used; null if there is none.
   std::shared_ptr<CachedBuffer> Find(const std::string& key);
-  // Drops others until all fit; one that is larger than the whole cache is kept alone until the
-  // next.
+  // Drops other buffers until all fit. A buffer that is larger than the whole cache is kept alone
+  // until the next Insert.
   void Insert(const std::string& key, std::shared_ptr<CachedBuffer> buffer);
   void Erase(const std::string& key);
 
@@ -39,7 +40,8 @@ class BufferCache {
 
   const int64_t max_bytes_;
   int64_t bytes_ = 0;
-  std::list<Entry> entries_;  // most recently used first
+  // Most recently used first.
+  std::list<Entry> entries_;
   std::unordered_map<std::string, std::list<Entry>::iterator> by_key_;
 };
 

@@ -22,7 +22,7 @@ namespace kiln::runner {
 namespace {
 
 constexpr int kWantedFd = 5;
-// Of what the device has free at the start.
+// The cache gets this part (1 / kCacheShare) of the device's free memory at the start.
 constexpr int kCacheShare = 4;
 
 struct Flags {
@@ -54,10 +54,11 @@ wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request, Uniqu
   return done;
 }
 
-// Until the daemon closes the pipe, or the device is lost.
+// Serves requests until the daemon closes the pipe, or the device is lost.
 Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
   while (true) {
-    UniqueFd outputs;  // of a reference
+    // File for the outputs of a reference.
+    UniqueFd outputs;
     const auto bytes = pipe.Read(absl::InfiniteDuration(), &outputs);
     if (!bytes.ok()) return IsEndOfPipe(bytes.status()) ? OkStatus() : bytes.status();
     wire::ChildRequest request;
@@ -68,7 +69,8 @@ Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
     const auto on_phase = [&](wire::Phase phase) {
       wire::ChildEvent event;
       event.set_phase(phase);
-      // A failure shows again at the end; here it would only hide what the program does.
+      // A failure to send shows again at the end; reported here, it would only hide what the
+      // program does.
       (void)send(event);
     };
     wire::ChildEvent event;
@@ -109,7 +111,8 @@ int RunnerChildMain(int argc, char** argv) {
     status = ServeAll(pipe, **device, bench);
   }
   if (!status.ok()) LogError("{}", Message(status));
-  // Not through exit(): the driver's destructors may hang on a lost device.
+  // The child does not end through exit(), because the driver's destructors may hang on a lost
+  // device.
   _exit(status.ok() ? 0 : 1);
 }
 

@@ -1,12 +1,12 @@
-// The child process of a runner: holds the device, does one request of child.proto at a time, and
-// ends when its daemon closes the pipe. What the programs it runs do to it stays here.
+// The child process of a runner. It holds the device, does one request of child.proto at a time,
+// and ends when its daemon closes the pipe. Programs that crash or hang harm only this process.
 #pragma once
 
 namespace kiln::runner {
 
-// Flags: --device cpu, --threads N, --cpu-seconds N, --no-drop-privileges. Serves its parent
-// (base/message_child.h) as child.proto says; descriptor 5 is the wanted flag. Returns the exit
-// status. For a daemon (child_process.h) to start, not for people.
+// Serves its parent (base/message_child.h) as child.proto says. Flags: --device cpu, --threads N,
+// --cpu-seconds N, --no-drop-privileges. Descriptor 5 is the wanted flag. Returns the exit status.
+// For a daemon (child_process.h) to start, not for people.
 int RunnerChildMain(int argc, char** argv);
 
 }  // namespace kiln::runner

@@ -7,7 +7,8 @@
 namespace kiln::runner {
 namespace {
 
-// The child counts its time itself and means to end within it.
+// The child watches its time itself and means to end within the limit; the daemon waits this much
+// longer.
 constexpr absl::Duration kWatchdogGrace = absl::Milliseconds(200);
 constexpr absl::Duration kCancelGrace = absl::Milliseconds(500);
 
@@ -41,7 +42,8 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const UniqueFd
   using Taken = MessageChild::Taken;
   ChildOutcome outcome;
   absl::Duration limit = limits.prepare;
-  absl::Time running;  // since when
+  // Time at which the run began.
+  absl::Time running;
   const auto take = [&](const std::string& message) -> Taken {
     wire::ChildEvent event;
     if (!event.ParseFromString(message)) return {Taken::kGarbled};

@@ -1,5 +1,6 @@
-// The daemon's end of one child (child.h): sends it a request, watches its time, and tells how it
-// ended. Used by one thread at a time. Destroying it kills the child and all that it started.
+// The daemon's end of one child (child.h). It sends the child a request, watches the time, and
+// reports how the child ended. Used by one thread at a time. Destroying it kills the child and all
+// processes that the child started.
 #pragma once
 
 #include <functional>
@@ -16,38 +17,50 @@
 namespace kiln::runner {
 
 struct ChildLimits {
-  absl::Duration prepare;                               // loading, allocating, filling
-  absl::Duration run;                                   // from the first run on
-  absl::Duration first_run = absl::InfiniteDuration();  // of that alone, its check included
+  // Time for loading, allocating and filling.
+  absl::Duration prepare;
+  // Time from the first run on.
+  absl::Duration run;
+  // Time for the first run alone, its check included.
+  absl::Duration first_run = absl::InfiniteDuration();
 };
 
 struct ChildOutcome {
   enum Kind {
     kDone,
-    kNotStarted,  // the child was gone before it began: no fault of the program, send it to another
-                  // child
+    // The child was gone before it began. The program is not at fault, and the request can go to
+    // another child.
+    kNotStarted,
     kDied,
-    kTimedOut,   // and killed
-    kCancelled,  // and killed
-    kStopped,    // and killed: it stood still, by whomever (base/message_child.h); not kNotStarted
+    // The child was killed.
+    kTimedOut,
+    // The child was killed.
+    kCancelled,
+    // The child stood still for some reason (base/message_child.h), and was killed. Unlike
+    // kNotStarted, it may have begun.
+    kStopped,
   };
   Kind kind = kDone;
-  wire::ChildDone done;                // of kDone
-  wire::Phase phase = wire::STARTING;  // the last that began
-  bool in_first_run = false;           // of kTimedOut: by the limit of the first run alone
-  std::string
-      message;  // of the others: "killed by signal 11 (Segmentation fault) while running: ..."
+  // Set for kDone.
+  wire::ChildDone done;
+  // The last phase that began.
+  wire::Phase phase = wire::STARTING;
+  // Set for kTimedOut, if the limit of the first run alone was reached.
+  bool in_first_run = false;
+  // Set for other kinds: "killed by signal 11 (Segmentation fault) while running: ...".
+  std::string message;
 };
 
 class ChildProcess {
  public:
-  // Does not wait for it to be ready. `command` is the child's argv; it can read `wanted`.
+  // Starts a child, and does not wait until it is ready. `command` is the child's argv. The child
+  // can read `wanted`.
   static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command,
                                                        const WantedFlag& wanted);
 
-  // After any outcome but kDone the child is gone. `outputs` is the file of the request
-  // (child.proto). `cancelled` is asked about 20 times a second; a cancelled program has half a
-  // second to end by itself, which spares a new child.
+  // Runs a request. After any outcome but kDone the child is gone. `outputs` is the file of the
+  // request (child.proto). `cancelled` is asked about 20 times a second. A cancelled program has
+  // half a second to end by itself, which saves starting a new child.
   ChildOutcome Run(const wire::ChildRequest& request, const UniqueFd& outputs,
                    const ChildLimits& limits, const std::function<bool()>& cancelled);
 

@@ -40,7 +40,7 @@ double ToDouble(T value) {
   return static_cast<double>(value);
 }
 
-// "[0, 3, 5, 6]"
+// Returns for instance "[0, 3, 5, 6]".
 std::string Position(const Argument& argument, int64_t index) {
   std::vector<int64_t> position(argument.shape.size());
   for (size_t axis = position.size(); axis-- > 0;) {
@@ -62,7 +62,7 @@ std::string Describe(const Argument& argument, int64_t index, const std::string&
                     tolerance.relative(), tolerance.absolute());
 }
 
-// Sign of NaN says nothing.
+// Leaves out the sign of NaN, which has no meaning.
 std::string FloatText(double value) {
   return std::isnan(value) ? "nan" : fmt::format("{:.7g}", value);
 }

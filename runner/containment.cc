@@ -29,11 +29,12 @@
 namespace kiln::runner {
 namespace {
 
-// "nobody" everywhere, and the kernel's own name for who is nobody here.
+// The uid of "nobody" everywhere. The kernel uses it too for users that have no id here.
 constexpr uid_t kNobody = 65534;
 constexpr int64_t kOpenFiles = 128;
 
-// Sanitizers reserve terabytes, and their runtimes call what programs have no use for.
+// Sanitizers reserve terabytes of address space, and their runtimes make calls that programs have
+// no use for.
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 constexpr bool kSanitized = true;
 #else
@@ -53,8 +54,8 @@ Status BecomeNobody() {
                      kNobody);
 }
 
-// What root can do beside others, also of a root that stays one: to look into processes of its own
-// user whose memory is closed, above all.
+// Drops the privileges of root, also for a process that stays root. Above all it can then no longer
+// look into hidden processes of its own user.
 Status DropCapabilities() {
   __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
@@ -64,38 +65,38 @@ Status DropCapabilities() {
 
 // ---- system calls ---------------------------------------------------------------------------
 
-// Those of the time of a run first: each is compared in turn.
+// The calls that a run makes come first, because the filter compares them one after another.
 constexpr uint32_t kAllowed[] = {
-    // threads that are there
+    // Threads that exist already.
     SYS_futex, SYS_sched_yield, SYS_set_robust_list, SYS_rseq, SYS_membarrier, SYS_rt_sigaction,
     SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack, SYS_exit, SYS_exit_group,
     SYS_restart_syscall,
-    // time
+    // Time.
     SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep, SYS_gettimeofday,
-    // memory
+    // Memory.
     SYS_brk, SYS_mmap, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise,
-    // descriptors that are open
+    // Descriptors that are open.
     SYS_read, SYS_readv, SYS_pread64, SYS_write, SYS_writev, SYS_lseek, SYS_close, SYS_fstat,
     SYS_recvfrom, SYS_sendto,
-    // what the loader asks about files
+    // The loader's questions about files.
     SYS_newfstatat, SYS_readlinkat, SYS_faccessat, SYS_getcwd,
 #ifdef __x86_64__
     SYS_stat, SYS_lstat, SYS_readlink, SYS_access,
 #endif
-    // questions about itself
+    // Questions of the process about itself.
     SYS_getpid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getcpu,
     SYS_sched_getaffinity, SYS_getrusage, SYS_times, SYS_uname, SYS_sysinfo, SYS_getrandom};
 
-// Signals that make a process stand still, until somebody else wakes it.
+// Signals that make a process stand still until another process wakes it.
 constexpr std::initializer_list<uint32_t> kStops = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
 
 Status InstallFilter() {
   SystemCallFilter filter;
   for (const uint32_t call : kAllowed) filter.Allow(call);
   const auto self = static_cast<uint32_t>(getpid());
-  // Opening for reading: none of the bits that write, make or change.
+  // Opening is allowed for reading only: none of the bits that write, make or change may be set.
   filter.AllowIfArgument(SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | O_PATH, 0);
-  // abort() and raise()
+  // For abort() and raise().
   filter.AllowIfArgumentAndNone(SYS_tgkill, 0, self, 2, kStops);
   filter.AllowIfArgumentAndNone(SYS_kill, 0, self, 1, kStops);
   filter.AllowIfArgument(SYS_prlimit64, 0, UINT32_MAX, 0);
@@ -106,7 +107,8 @@ Status InstallFilter() {
 
 void CloseRange(unsigned first, unsigned last) {
   if (first > last || syscall(SYS_close_range, first, last, 0) == 0) return;
-  const unsigned end = std::min(last, 65536u);  // a kernel before 5.9
+  // A kernel before 5.9 has no close_range.
+  const unsigned end = std::min(last, 65536u);
   for (unsigned fd = first; fd <= end; ++fd) close(static_cast<int>(fd));
 }
 
@@ -161,18 +163,19 @@ Status Confine(const ContainmentOptions& options, std::span<const int> kept, int
   if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
     return ErrnoStatus(errno, "cannot give up new privileges");
   }
-  // A file that is full is an error to whoever writes, not the end.
+  // Writing into a full file is then an error, and does not end the process.
   signal(SIGXFSZ, SIG_IGN);
   KILN_RETURN_IF_ERROR(SetLimits(options, extra_bytes));
   if (geteuid() == 0 && options.drop_privileges && ContainmentFactsHere().has_nobody) {
     KILN_RETURN_IF_ERROR(BecomeNobody());
   }
   KILN_RETURN_IF_ERROR(DropCapabilities());
-  // A program is a memory file; of others its loader needs the libraries of the system alone.
+  // The program itself is a memory file. Beside it, the loader needs only the libraries of the
+  // system.
   if (CanRestrictFiles() && !kSanitized) {
     KILN_RETURN_IF_ERROR(RestrictFiles({.read = SystemLibraryFolders()}));
   }
-  // Last: a change of the user undoes it. The parent may have ended before.
+  // This comes last, because a change of the user undoes it. The parent may have ended before.
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(128 + SIGKILL);
   return OkStatus();
@@ -180,7 +183,7 @@ Status Confine(const ContainmentOptions& options, std::span<const int> kept, int
 
 Status ForbidSystemCalls() {
   if (kSanitized) return OkStatus();
-  // Counts what the user has, of which this process is a part: none beyond.
+  // The limit counts all processes of the user, this one included, so 0 allows no further process.
   KILN_RETURN_IF_ERROR(SetLimit(RLIMIT_NPROC, "processes", 0));
   return SystemCallFilter::Works() ? InstallFilter() : OkStatus();
 }
@@ -190,8 +193,8 @@ Status ForbidOpening(pid_t pid) {
   const rlimit none{0, 0};
   int failed = prlimit(pid, RLIMIT_NOFILE, &none, nullptr) == 0 ? 0 : errno;
   if (failed == EPERM && geteuid() == 0) {
-    // Containers seldom let root limit others' processes (CAP_SYS_RESOURCE); a process of the same
-    // real user may.
+    // Containers seldom let root limit the processes of others (CAP_SYS_RESOURCE). A process with
+    // the same real user may do so.
     const gid_t group = getgid();
     const uid_t user = getuid();
     if (setresgid(kNobody, -1, -1) == 0 && setresuid(kNobody, -1, -1) == 0) {
@@ -214,8 +217,10 @@ void EndOrphans() {
   while (true) {
     const pid_t ended = waitpid(-1, nullptr, WNOHANG);
     if (ended > 0 || (ended < 0 && errno == EINTR)) continue;
-    if (ended < 0) return;  // there is none
-    // Those of one that is killed here become ours, and are seen the next time.
+    // There is no child left.
+    if (ended < 0) return;
+    // The orphans of a process that is killed here become children of this process, and are found
+    // the next time.
     for (const pid_t child : ChildrenOf(getpid())) kill(child, SIGKILL);
     usleep(1000);
   }

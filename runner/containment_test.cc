@@ -1,4 +1,4 @@
-// Each in a fork of the test, which gives up what it cannot have back.
+// Each test runs in a fork, which gives up rights that it cannot get back.
 #include "runner/containment.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace {
 
 constexpr int64_t kExtraBytes = int64_t{1} << 30;
 
-// The first that is false, from 1; 0: none.
+// Returns the number, from 1, of the first check that is false; 0: none is.
 int FirstFalse(std::initializer_list<bool> checks) {
   int number = 0;
   for (const bool check : checks) {
@@ -61,7 +61,7 @@ TEST(ContainmentTest, RootMayKeepItsPrivileges) {
   if (geteuid() != 0) GTEST_SKIP() << "for root";
   EXPECT_EQ(ExitOf([] {
               if (!Confine({.drop_privileges = false}, {}, kExtraBytes).ok()) return 100;
-              // But not what makes it root.
+              // The process keeps its user, but not the rights that make it root.
               return FirstFalse(
                   {geteuid() == 0, chown("/proc/self", 1, 1) != 0, prctl(PR_CAPBSET_DROP, 0) != 0});
             }),
@@ -119,7 +119,8 @@ TEST(ContainmentTest, AbortStillKills) {
             1000 + SIGABRT);
 }
 
-// A grandchild in a session of its own outlives its parent, and is not found by its group.
+// The grandchild has a session of its own and outlives its parent, so its group does not lead to
+// it.
 TEST(OrphansTest, EndWhoeverTheirParentWas) {
   ASSERT_OK_AND_ASSIGN(const Pipe pipe, MakePipe());
   const int failed = ExitOf([&] {

@@ -1,4 +1,4 @@
-// Filling and comparing: what goes into arguments and how what comes out is judged.
+// Tests filling and comparing: the values that go into arguments, and the judgement of outputs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -101,7 +101,7 @@ TEST(FillTest, RangesAreKeptInEveryType) {
     sum += v;
   }
   EXPECT_NEAR(sum / 1e5, 1.25, 0.01);
-  // The nearest value to what is just below the end is the end.
+  // The values just below the end round to the end, so they must not be used.
   const ValueRange narrow{1, 1 + 0x1p-10};
   for (uint16_t v : Filled<uint16_t>(1000, DType::kFloat16, 0, "x", narrow)) {
     ASSERT_EQ(HalfToFloat(v), 1);
@@ -162,7 +162,7 @@ TEST(CompareTest, TellsTheFirstElementAndHowMany) {
 }
 
 TEST(CompareTest, ToleranceIsRelativePlusScaledAbsolute) {
-  // Defaults of float32: 1e-4 of the largest, plus 1e-3 of the element.
+  // The defaults of float32 are 1e-4 of the largest element plus 1e-3 of the element.
   EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100, 0.009f}, {100, 0}).different, 0);
   EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100, 0.011f}, {100, 0}).different, 1);
   EXPECT_EQ(CompareValues<float>(DType::kFloat32, {100.1f, 0}, {100, 0}).different, 0);
@@ -198,7 +198,8 @@ TEST(CompareTest, NarrowFloatsAreLooser) {
   EXPECT_EQ(CompareValues<uint16_t>(DType::kBFloat16, {brain(1.1f)}, {brain(1)}).different, 1);
 }
 
-// Two kernels may round to neighbours, of the smallest numbers too; two steps are a difference.
+// Two kernels may round to neighbours, also among the smallest numbers. Two steps apart are a
+// difference.
 TEST(CompareTest, NeighboursAmongFloat8sAreEqual) {
   for (const auto& [dtype, format] :
        {std::pair{DType::kFloat8E4M3, kE4M3}, {DType::kFloat8E5M2, kE5M2}}) {
@@ -217,7 +218,7 @@ TEST(CompareTest, NeighboursAmongFloat8sAreEqual) {
   EXPECT_EQ(LeastAllowed(DType::kFloat16), 0);
 }
 
-// A sum of 1,024 products of numbers as they are filled in, and one that leaves out 32 of them.
+// Compares a sum of 1,024 products of random fill with a sum that leaves out 32 of them.
 TEST(CompareTest, AMissingSliceOfFloat8sIsFound) {
   constexpr size_t kRows = 32, kTerms = 1024, kSlice = 32;
   for (const auto& [dtype, format] :

@@ -9,7 +9,8 @@
 namespace kiln::runner {
 namespace {
 
-// Past the last-level cache and each core's own; bounded where a machine has hundreds of MiB of it.
+// The bytes exceed the last-level cache and each core's own caches. They are bounded, because some
+// machines have hundreds of MiB of last-level cache.
 constexpr int64_t kMinFlushBytes = 32 << 20;
 constexpr int64_t kMaxFlushBytes = 1 << 30;
 
@@ -59,7 +60,8 @@ StatusOr<double> CpuCalls::Time(KilnEntry entry, std::span<void* const> argument
   int64_t elapsed_ns = 0;
   runtime_.Call([&] {
     Clock& clock = Clock::Real();
-    // Threads that slept since the last call are awake, as they are between two calls of a batch.
+    // Threads that slept since the last call are woken first, because they are awake between two
+    // calls of a batch.
     WakeThreads();
     const int64_t start_ns = clock.MonotonicNanos();
     for (int64_t i = 0; i < number; ++i) code |= entry(runtime_.context(), arguments.data());
@@ -74,7 +76,7 @@ void CpuCalls::FlushCaches() {
     own_flush_.resize(FlushBytes());
     flush_ = own_flush_;
   }
-  // All threads write, so that every core's own cache is filled with something else, too.
+  // All threads write, so that the own caches of every core are filled with other data, too.
   runtime_.Call([&] {
     runtime_.ParallelFor(
         [](void* closure, int64_t begin, int64_t end) {

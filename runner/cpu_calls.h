@@ -14,7 +14,8 @@
 namespace kiln::runner {
 
 struct CpuDeviceOptions {
-  int threads = 0;  // 0 = every core this process may run on
+  // 0 = every core that this process may run on.
+  int threads = 0;
   bool pin = true;
 };
 int DefaultCpuThreads();
@@ -24,29 +25,31 @@ struct CpuEntry {
   std::unique_ptr<runtime::SharedObject> object;
   KilnEntry entry = nullptr;
 };
-// InvalidArgument or NotFound when the artifact is not for a CPU or does not load. Runs its
-// constructors.
+// Loads a program. InvalidArgument or NotFound if the artifact is not for a CPU or does not load.
+// Runs the constructors of the program.
 StatusOr<CpuEntry> LoadCpuEntry(const v1::Artifact& artifact);
 
-// So much must be written that no cache holds anything else.
+// Returns the bytes to write so that no cache holds anything else.
 size_t FlushBytes();
 
-// The cores: a pool of threads from the start. Used by one thread.
+// The cores of this machine: a pool of threads, which exist from the start. Used by one thread.
 class CpuCalls {
  public:
-  // `flush`: memory for FlushCaches, FlushBytes() of it, which outlives this; empty: its own, got
-  // when it is needed.
+  // `flush` is memory for FlushCaches, FlushBytes() of it, which outlives this object. If it is
+  // empty, the object gets its own memory when it is needed.
   explicit CpuCalls(const CpuDeviceOptions& options, std::span<std::byte> flush = {});
   // Returns when each thread has its stack and its core, and has run something.
   void WaitForThreads();
 
-  // Seconds that `number` calls back to back took together. An error when the program returned one.
+  // Returns the seconds that `number` calls back to back took together. An error if the program
+  // returned an error.
   StatusOr<double> Time(KilnEntry entry, std::span<void* const> arguments, int64_t number);
-  // Fills the caches of all cores with something else.
+  // Fills the caches of all cores with other data.
   void FlushCaches();
 
  private:
-  void WakeThreads();  // inside of runtime_.Call only
+  // Called inside of runtime_.Call only.
+  void WakeThreads();
 
   runtime::ParallelRuntime runtime_;
   std::vector<std::byte> own_flush_;

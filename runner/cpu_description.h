@@ -1,4 +1,4 @@
-// What this machine's CPU is, as a runner announces it.
+// The description of this machine's CPU that a runner announces.
 #pragma once
 
 #include <string>
@@ -9,24 +9,25 @@
 
 namespace kiln::runner {
 
-// "AMD EPYC 9654 96-Core Processor"; "unknown CPU" where /proc/cpuinfo has no name.
+// Returns "AMD EPYC 9654 96-Core Processor"; "unknown CPU" if /proc/cpuinfo has no name.
 std::string CpuModelName();
-// The same over a given /proc/cpuinfo.
+// Reads a given /proc/cpuinfo instead.
 std::string CpuModelNameIn(std::string_view cpuinfo);
 
-// The micro-architecture level of the x86-64 psABI, by CPUID and what the operating system saves:
-// "x86-64", "x86-64-v2", "x86-64-v3" (AVX2, FMA), "x86-64-v4" (AVX-512 F, BW, CD, DQ, VL).
-// Elsewhere the machine: "aarch64".
+// Returns the micro-architecture level of the x86-64 psABI, by CPUID and by the registers that the
+// operating system saves: "x86-64", "x86-64-v2", "x86-64-v3" (AVX2, FMA), "x86-64-v4" (AVX-512 F,
+// BW, CD, DQ, VL). On other machines it is the machine's name: "aarch64".
 std::string CpuLevel();
 
-// vector_unit_bytes by level: 64, 32 or 16.
+// The level determines vector_unit_bytes: 64, 32 or 16.
 v1::HardwareParams CpuHardware(int threads);
 
-// The device model of so many threads of it: caches as the system says, clock and peak measured
-// (cpu_speed.h), which takes some 50 ms.
+// Returns the device model of the CPU with this many threads. The system reports the caches; clock
+// and peak are measured (cpu_speed.h), which takes some 50 ms.
 device::DeviceModel CpuDeviceModel(int threads);
 
-// Of the last-level cache that core 0 sees; 32 MiB where the system does not say.
+// Returns the bytes of the last-level cache that core 0 sees; 32 MiB if the system does not report
+// it.
 int64_t LastLevelCacheBytes();
 
 }  // namespace kiln::runner

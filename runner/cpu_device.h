@@ -1,6 +1,6 @@
-// The CPU of this machine, all its cores or `threads` of them, as a Device whose programs run in
-// this process: for programs that are trusted. One that faults takes the process with it.
-// (sandboxed_cpu.h: for the others.) Programs are shared objects of proto/cpu_abi.h.
+// The CPU of this machine, all its cores or `threads` of them, as a Device for trusted programs,
+// which run in this process. A program that faults takes the process with it; sandboxed_cpu.h is
+// for other programs. Programs are shared objects of proto/cpu_abi.h.
 #pragma once
 
 #include <memory>

@@ -117,7 +117,7 @@ TEST(CpuDescriptionTest, TheDeviceModelHasCoresCachesAndWhatWasMeasured) {
   EXPECT_EQ(model.vector_bytes, CpuHardware(3).vector_unit_bytes());
   EXPECT_FALSE(model.is_gpu());
 #if defined(__x86_64__)
-  // Wide enough for a machine that others use.
+  // The bounds are wide enough for a machine that others use.
   EXPECT_GT(model.clock_mhz, 300);
   EXPECT_LT(model.clock_mhz, 8000);
   EXPECT_GT(model.gflops_per_core, 0);
@@ -128,7 +128,7 @@ TEST(CpuDescriptionTest, VectorWidthFollowsTheLevel) {
   const int bytes = CpuHardware(3).vector_unit_bytes();
   EXPECT_EQ(bytes, CpuLevel() == "x86-64-v4" ? 64 : CpuLevel() == "x86-64-v3" ? 32 : 16);
   EXPECT_EQ(CpuHardware(3).num_cores(), 3);
-  // What only GPUs have.
+  // Only GPUs have these parameters.
   EXPECT_THAT(UnsetFields(CpuHardware(3)),
               ElementsAre("max_shared_memory_per_block_bytes", "max_local_memory_per_block_bytes",
                           "max_threads_per_block", "max_vthread_extent", "warp_size"));

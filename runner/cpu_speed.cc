@@ -10,7 +10,7 @@ namespace {
 
 constexpr int kTries = 5;
 
-// Seconds of the fastest of some calls.
+// Returns the seconds of the fastest of some calls.
 template <typename Call>
 double Fastest(const Call& call) {
   double best_s = std::numeric_limits<double>::infinity();
@@ -45,12 +45,12 @@ void MultiplyInAChain() {
 
 constexpr int64_t kFmaRounds = 100'000, kFmaChains = 12;
 
-// As many chains as hide the latency of one of them on two ports, in registers.
+// The number of chains hides the latency of one chain on two ports, and fits in registers.
 #define KILN_MULTIPLY_ADDS(function, features, bytes)                              \
   __attribute__((target(features), noinline)) float function() {                   \
     typedef float Vector __attribute__((vector_size(bytes)));                      \
     Vector sums[kFmaChains] = {};                                                  \
-    /* Else the compiler sees that all chains are one. */                          \
+    /* Otherwise the compiler sees that all chains are equal. */                   \
     for (Vector & sum : sums) asm volatile("" : "+x"(sum));                        \
     const Vector scale = Vector{} + 0.5f, term = Vector{} + 1.0f;                  \
     for (int64_t round = 0; round < kFmaRounds; ++round) {                         \

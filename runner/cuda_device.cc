@@ -13,28 +13,32 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 
 constexpr uint8_t kCanary = 0xc3;
-// On each side. Wrong kernels miss by tiles, not by bytes; also keeps arguments aligned.
+// Bytes on each side of an argument. Wrong kernels miss by tiles, not by bytes. The guards also
+// keep arguments aligned.
 constexpr int64_t kGuardBytes = 64 << 10;
 constexpr unsigned kThreads = 256;
-constexpr double kLongCall_s = 1e-3;  // what a reading costs besides is nothing to it
+// The fixed cost of a reading is negligible beside calls that take this long.
+constexpr double kLongCall_s = 1e-3;
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinFlushBytes = 32 << 20;
-constexpr size_t kExchangedBytes = size_t{16} << 20;  // at once, when two inputs change places
+// Bytes that are copied at once when two inputs change places.
+constexpr size_t kExchangedBytes = size_t{16} << 20;
 // Questions of an inspection that are answered together.
 constexpr size_t kMaxQuestions = 64;
-// Waits are mostly this short. To sleep and be woken takes as long, and milliseconds where every
-// core compiles.
+// Time to wait actively. Most waits are this short. To sleep and be woken takes as long, and takes
+// milliseconds while every core compiles.
 constexpr double kSpin_s = 200e-6;
-// Of freed memory that is kept for the next trial: most want the same sizes.
+// Freed memory that is kept for the next trial, because most trials want the same sizes.
 constexpr int64_t kMaxPooledBytes = int64_t{1} << 30;
 
-// Device memory by size. Freeing waits for the whole GPU and allocating is no bargain either, so
-// blocks are kept.
+// Keeps blocks of device memory by size, because freeing waits for the whole GPU and allocating is
+// slow as well.
 class MemoryPool {
  public:
   explicit MemoryPool(const CudaDriver& driver) : driver_(driver) {}
@@ -70,7 +74,7 @@ class MemoryPool {
 
   int64_t bytes() const { return bytes_; }
 
-  // Fails when the context is lost; then the process's end frees the memory.
+  // Fails if the context is lost; then the end of the process frees the memory.
   void Clear() {
     for (const auto& [bytes, block] : free_) driver_.MemFree(block);
     free_.clear();
@@ -143,11 +147,11 @@ class CudaDevice : public Device {
 
   Status Check(CuResult result, std::string_view what) const { return driver_.Check(result, what); }
   Status Synchronize(std::string_view what);
-  // `elements` is what the kernel strides over.
+  // The kernel strides over `elements`.
   template <typename... Args>
   Status Launch(CuFunction kernel, int64_t elements, Args... args);
   Status CopyOut(CuPointer from, std::span<std::byte> into);
-  // Queues the question that is to be answered at `state`.
+  // Queues a question that is answered at `state`.
   Status AskGuards(const CudaBuffer& buffer, CuPointer state);
   Status AskSum(const CudaBuffer& buffer, CuPointer state);
   Status AskDifference(const Inspection::Pair& pair, const v1::Tolerance& tolerance,
@@ -170,14 +174,17 @@ class CudaDevice : public Device {
   CuModule module_ = nullptr;
   Kernels kernels_;
   MemoryPool pool_;
-  CuPointer scratch_ = 0;            // kMaxQuestions of CompareState
-  CompareState* answers_ = nullptr;  // likewise, pinned: copies do not wait for each other
+  // Memory for kMaxQuestions of CompareState.
+  CuPointer scratch_ = 0;
+  // The same number in pinned memory, so that copies do not wait for each other.
+  CompareState* answers_ = nullptr;
   CuPointer flush_ = 0;
   uint8_t flush_value_ = 0;
 };
 
 Status CudaDevice::Start() {
-  // Waiting threads sleep: the host's cores are for others. Refused when the context exists.
+  // Waiting threads sleep, because others need the host's cores. The driver refuses this if the
+  // context exists.
   driver_.PrimaryCtxSetFlags(gpu_.handle, kCuContextBlockingSync);
   CuContext context = nullptr;
   KILN_RETURN_IF_ERROR(Check(driver_.PrimaryCtxRetain(&context, gpu_.handle),
@@ -203,7 +210,7 @@ Status CudaDevice::Start() {
   for (const auto& [name, function] : wanted) {
     KILN_RETURN_IF_ERROR(Check(driver_.ModuleGetFunction(function, module_, name), name));
   }
-  // The first launch of a module is the slow one.
+  // The first launch of a module is slow, so it is done now.
   KILN_RETURN_IF_ERROR(Launch(kernels_.lead_in, 1, uint64_t{0}));
   return Synchronize("run the runner's own kernels");
 }
@@ -221,7 +228,7 @@ CudaDevice::~CudaDevice() {
   driver_.PrimaryCtxRelease(gpu_.handle);
 }
 
-// Turns until it is done or this takes long, then sleeps.
+// Spins until the stream is done or this takes long, then sleeps.
 Status CudaDevice::Synchronize(std::string_view what) {
   Clock& clock = Clock::Real();
   const double start_s = clock.MonotonicSeconds();
@@ -284,7 +291,8 @@ Status CudaDevice::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
   return Synchronize("copy to the GPU");
 }
 
-// The contents change places, a piece at a time: so no third copy of a large input is needed.
+// Swaps the contents of two buffers piece by piece, so that no third copy of a large input is
+// needed.
 Status CudaDevice::Substitute(Buffer& input, Buffer& other) {
   const size_t bytes = AsCuda(input).bytes();
   KILN_CHECK(bytes == AsCuda(other).bytes(), "{} bytes for {}", AsCuda(other).bytes(), bytes);
@@ -302,7 +310,8 @@ Status CudaDevice::Substitute(Buffer& input, Buffer& other) {
     if (status.ok()) status = copy(a, b, count);
     if (status.ok()) status = copy(b, piece, count);
   }
-  pool_.Return(piece_bytes, piece);  // what uses it next is queued behind the copies
+  // The next use of the piece is queued behind the copies.
+  pool_.Return(piece_bytes, piece);
   return status;
 }
 
@@ -366,7 +375,8 @@ StatusOr<Comparison> CudaDevice::ComparisonOf(const Inspection::Pair& pair,
   return comparison;
 }
 
-// Questions count through guards, sums and pairs. One copy there, one back, one wait.
+// Asks `count` questions from number `from` on, counted through guards, sums and pairs. Needs one
+// copy to the GPU, one copy back and one wait.
 Status CudaDevice::InspectSome(const Inspection& inspection, size_t from, size_t count,
                                Findings& findings) {
   const size_t guards = inspection.guards.size();
@@ -432,7 +442,7 @@ Status CudaDevice::CheckGuards(const Buffer& buffer) {
   return findings.guards[0];
 }
 
-// The nearest change, and the guards as they were.
+// Reports the nearest change, and restores the guards.
 Status CudaDevice::DescribeStrayWrite(const CudaBuffer& buffer) {
   std::vector<std::byte> before(kGuardBytes);
   std::vector<std::byte> after(kGuardBytes);
@@ -454,7 +464,7 @@ Status CudaDevice::DescribeStrayWrite(const CudaBuffer& buffer) {
                   ahead - before.rbegin() + 1);
 }
 
-// A graph of options_.graph_calls calls.
+// Records a graph of options_.graph_calls calls.
 Status CudaDevice::Record(const CudaProgram& program, std::span<CuPointer> pointers,
                           CuGraphExec* graph) {
   KILN_RETURN_IF_ERROR(
@@ -464,7 +474,7 @@ Status CudaDevice::Record(const CudaProgram& program, std::span<CuPointer> point
     status = program.Launch(stream_, pointers);
   }
   CuGraph recorded = nullptr;
-  // Also after an error: the stream must leave the recording.
+  // The recording ends also after an error, because the stream must leave the recording.
   const CuResult ended = driver_.StreamEndCapture(stream_, &recorded);
   if (status.ok()) status = Check(ended, "record a graph");
   if (status.ok()) {
@@ -499,7 +509,7 @@ StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const>
   Status status = Check(driver_.EventRecord(start_, stream_), "record the start");
   if (status.ok()) status = Queue(program, pointers, number, graph);
   if (status.ok()) status = Check(driver_.EventRecord(end_, stream_), "record the end");
-  // Also after an error: nothing of it may run on into the next call.
+  // The wait happens also after an error, because no work may run on into the next call.
   const Status ended = Synchronize("run the program");
   if (graph != nullptr) driver_.GraphExecDestroy(graph);
   KILN_RETURN_IF_ERROR(status.ok() ? ended : status);
@@ -513,8 +523,9 @@ Status CudaDevice::Run(Program& program, std::span<Buffer* const> args) {
   return Time(program, args, 1).status();
 }
 
-// Whole graphs: a reading costs one to three microseconds besides its calls, and a call that is
-// launched by itself costs the host more than a short one takes the GPU.
+// Returns a multiple of a graph's calls. A reading costs one to three microseconds besides its
+// calls, and a call that is launched by itself costs the host more time than a short call takes on
+// the GPU.
 int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
   if (options_.graph_calls <= 0 || call_s >= kLongCall_s) return wanted;
   const int64_t graph = options_.graph_calls;
@@ -523,7 +534,7 @@ int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
 
 void CudaDevice::FlushCaches() {
   const size_t bytes = static_cast<size_t>(std::max(2 * gpu_.l2_bytes, kMinFlushBytes));
-  // Without memory for it the caches stay as they are.
+  // Without memory for the flush the caches stay as they are.
   if (flush_ == 0 && driver_.MemAlloc(&flush_, bytes) != 0) flush_ = 0;
   if (flush_ != 0) driver_.MemsetD8Async(flush_, ++flush_value_, bytes, stream_);
 }

@@ -1,4 +1,4 @@
-// The GPU runner's logic over a fake driver: what needs no GPU.
+// Tests the GPU runner's logic over a fake driver, without a GPU.
 #include "runner/cuda_device.h"
 
 #include <elf.h>
@@ -11,7 +11,8 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 
@@ -212,7 +213,8 @@ TEST_F(CudaDeviceTest, AnswersManyQuestionsAfterOneWait) {
     auto* in = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 0));
     auto* out = reinterpret_cast<float*>(FakeParameter<CuPointer>(launch, 1));
     std::copy_n(in, 8, out);
-    out[8] = 0;  // one too many
+    // One element too many.
+    out[8] = 0;
     return 0;
   };
   ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
@@ -223,7 +225,7 @@ TEST_F(CudaDeviceTest, AnswersManyQuestionsAfterOneWait) {
   ASSERT_OK(device_->Poison(*args_[1], Poison::kStale));
   cuda_.waits = 0;
   ASSERT_OK_AND_ASSIGN(Findings findings, device_->Inspect(inspection));
-  // And one for each of the two elements that the message shows.
+  // There is one wait more for each of the two elements that the message shows.
   EXPECT_EQ(cuda_.waits, 3);
   EXPECT_EQ(findings.comparisons.at(0).different, 0);
   EXPECT_EQ(findings.comparisons.at(1).different, 8);
@@ -236,7 +238,7 @@ TEST_F(CudaDeviceTest, AnswersManyQuestionsAfterOneWait) {
   EXPECT_OK(findings.guards[0]);
   EXPECT_THAT(findings.guards[1],
               StatusIs(StatusCode::kInternal, HasSubstr("'out': 0 bytes after its end")));
-  // More than are answered at once.
+  // These are more questions than are answered at once.
   inspection.guards.assign(100, args_[0]);
   inspection.sums.assign(100, args_[0]);
   cuda_.waits = 0;
@@ -260,7 +262,7 @@ TEST_F(CudaDeviceTest, KeepsMemoryForTheNextTrial) {
   }
   EXPECT_EQ(cuda_.memory.size(), blocks + 1);
   EXPECT_GT(device_->FreeMemoryBytes(), free_bytes) << "what is kept is free";
-  // Given up for what does not fit besides.
+  // Kept memory is given up for a block that does not fit beside it.
   argument.bytes = 900 << 20;
   ASSERT_OK_AND_ASSIGN(const auto large, device_->Allocate(argument));
   cuda_.free_bytes = 1 << 10;
@@ -320,7 +322,7 @@ TEST_F(CudaDeviceTest, RefusesLaunchesThatTheGpuDoesNotTake) {
   expect_refused(artifact, "expected one for cuda");
 }
 
-// Behind all else, of the arguments' addresses in that call.
+// Tensor maps come behind all other parameters, with the arguments' addresses of that call.
 TEST_F(CudaDeviceTest, TensorMapsAreParameters) {
   MakeDevice({.lead_in_ns = 0});
   static CuTensorMap seen;
@@ -344,7 +346,8 @@ TEST_F(CudaDeviceTest, TensorMapsAreParameters) {
   for (int64_t extent : {4, 1}) map.add_box(extent);
   ASSERT_OK_AND_ASSIGN(auto program, device_->Load(artifact));
   ASSERT_OK(device_->Run(*program, args_));
-  EXPECT_EQ(seen.words[2], 2u);  // dimensions
+  // Number of dimensions.
+  EXPECT_EQ(seen.words[2], 2u);
   EXPECT_EQ(seen.words[5], 16u);
   EXPECT_TRUE(cuda_.memory.lower_bound(seen.words[0]) != cuda_.memory.begin());
 
@@ -441,7 +444,8 @@ TEST_F(CudaDeviceTest, SelectsAndDescribesGpus) {
   const v1::HardwareParams hardware = HardwareOf(gpus[0]);
   EXPECT_THAT(UnsetFields(hardware), IsEmpty());
   EXPECT_EQ(hardware.num_cores(), -1);
-  EXPECT_EQ(hardware.max_shared_memory_per_block_bytes(), 232448);  // opted in
+  // The size with opt-in.
+  EXPECT_EQ(hardware.max_shared_memory_per_block_bytes(), 232448);
   EXPECT_EQ(hardware.max_local_memory_per_block_bytes(), 2147483647);
   EXPECT_EQ(hardware.max_threads_per_block(), 512);
   EXPECT_EQ(hardware.max_vthread_extent(), 8);

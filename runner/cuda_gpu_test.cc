@@ -1,6 +1,6 @@
-// The GPU runner on a real GPU: kernels of the runner against the host, trials with right programs
-// and with each fault. Skipped where there is no GPU of the architecture that the programs of
-// testdata/ were compiled for. Prints what timing adds to programs of known length.
+// Tests the GPU runner on a real GPU: compares the runner's kernels with the host, and runs trials
+// of right programs and of each fault. Skipped if there is no GPU of the architecture that the
+// programs of testdata/ were compiled for. Prints what timing adds to programs of known length.
 #include <algorithm>
 #include <random>
 
@@ -14,7 +14,8 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 
@@ -139,7 +140,8 @@ TEST_F(CudaGpuDeviceTest, ComparesAsTheHostDoes) {
         ASSERT_OK_AND_ASSIGN(const auto fetched, device_->Fetch(*got_buffer));
         EXPECT_TRUE(std::ranges::equal(fetched, got));
         EXPECT_OK(device_->CheckGuards(*got_buffer));
-        // Then some other bytes, with NaN and infinities among them; then in both.
+        // Some other bytes follow, NaN and infinities among them; in the second round both outputs
+        // have them.
         for (int i = 0; i < 20; ++i) {
           const size_t at = rng() % got.size();
           got[at] = std::byte(rng() % 3 == 0 ? 0xff : rng() % 256);
@@ -187,7 +189,7 @@ TEST_F(CudaGpuDeviceTest, RefusesWhatDoesNotLaunch) {
   EXPECT_TRUE(device_->Usable());
 }
 
-// No limit of its own: the table is for the reader.
+// The test has no limits; its table is for the reader.
 TEST_F(CudaGpuDeviceTest, TimesWithLittleOfItsOwn) {
   const CudaDeviceOptions kinds[] = {{0, 0},     {0, 20000},  {1, 20000},
                                      {5, 20000}, {20, 20000}, {50, 20000}};

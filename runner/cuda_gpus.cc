@@ -10,7 +10,7 @@ using runtime::CudaGpu;
 
 namespace {
 
-// What a target without options means.
+// Limits of a target without options.
 constexpr int64_t kUsualSharedBytes = 49152;
 constexpr int kUsualThreads = 1024;
 constexpr int kUsualWarp = 32;
@@ -19,7 +19,7 @@ constexpr int kUsualWarp = 32;
 
 std::string TargetOf(const CudaGpu& gpu) {
   std::string target = fmt::format("cuda -arch={}", ArchOf(gpu));
-  // Sorted, as the compiler prints it.
+  // The options are sorted, as the compiler prints them.
   if (gpu.max_shared_bytes_per_block != kUsualSharedBytes) {
     target += fmt::format(" -max_shared_memory_per_block={}", gpu.max_shared_bytes_per_block);
   }
@@ -39,7 +39,7 @@ v1::HardwareParams HardwareOf(const CudaGpu& gpu) {
   hardware.set_num_cores(-1);
   hardware.set_vector_unit_bytes(16);
   hardware.set_cache_line_bytes(64);
-  // What one launch may get: the runner opts in.
+  // One launch can get this much, because the runner opts in.
   hardware.set_max_shared_memory_per_block_bytes(
       std::max(gpu.max_shared_bytes_per_block, gpu.max_shared_bytes_per_block_optin));
   hardware.set_max_local_memory_per_block_bytes(std::numeric_limits<int32_t>::max());

@@ -1,4 +1,4 @@
-// What a runner announces of a GPU.
+// The description of a GPU that a runner announces.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace kiln::runner {
 
-// "cuda -arch=sm_90", with what differs from most GPUs: "-max_threads_per_block=512".
+// Returns "cuda -arch=sm_90", with options for limits that differ from most GPUs:
+// "-max_threads_per_block=512".
 std::string TargetOf(const runtime::CudaGpu& gpu);
-// "cuda", "cuda/sm_90", "NVIDIA H200", "GPU-1f0c...".
+// Returns "cuda", "cuda/sm_90", "NVIDIA H200", "GPU-1f0c...".
 std::vector<std::string> KeysOf(const runtime::CudaGpu& gpu);
-// Read from the GPU, but for cores (-1: not a limit), vector width and cache line, which are
-// conventions, and local memory, which has no limit of its own.
+// Reads the parameters from the GPU. Cores (-1: not a limit), vector width and cache line are
+// conventions instead, and local memory has no limit of its own.
 v1::HardwareParams HardwareOf(const runtime::CudaGpu& gpu);
 
 }  // namespace kiln::runner

@@ -1,16 +1,17 @@
-// What the runner itself runs on a GPU: checks of a trial's buffers, and a lead-in for timings.
+// The runner's own kernels: checks of a trial's buffers, and a lead-in for timings.
 //
-// Shipped as PTX (cuda_kernels.ptx, made by generate_ptx.sh), which the driver compiles when a
-// child starts: neither the build nor the GPU box needs a toolkit. No headers, so that the PTX
-// depends on the compiler alone. All kernels are grid-stride loops: any launch size is right.
-// cuda_device.cc knows the parameters; cuda_driver_testing.cc does the same on the host.
+// They are shipped as PTX (cuda_kernels.ptx, made by generate_ptx.sh), which the driver compiles
+// when a child starts, so neither the build nor the GPU machine needs a toolkit. They include no
+// headers, so that the PTX depends on the compiler alone. All kernels are grid-stride loops: any
+// launch size is right. cuda_device.cc knows their parameters; cuda_driver_testing.cc does the same
+// on the host.
 
 using u8 = unsigned char;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
 
-// The order of runner::DType.
+// The values have the order of runner::DType.
 enum {
   kFloat64,
   kFloat32,
@@ -28,12 +29,16 @@ enum {
   kBool
 };
 
-// runner::CompareState of cuda_kernels.h.
+// The same struct as CompareState of cuda_kernels.h.
 struct CompareState {
-  u64 largest;    // bits of a double >= 0, which sort like the numbers
-  u64 worst;      // likewise
-  u64 different;  // elements
-  u64 first;      // index of the first of them; all ones when there is none
+  // Bits of a double >= 0, which sort like the numbers.
+  u64 largest;
+  // Bits of a double >= 0.
+  u64 worst;
+  // Number of different elements.
+  u64 different;
+  // Index of the first different element; all ones if there is none.
+  u64 first;
 };
 
 constexpr u64 kExponent = 0x7ff0000000000000ull;
@@ -48,7 +53,8 @@ __device__ double FromHalf(unsigned short bits) {
   return value;
 }
 
-// base/float8.h, by way of a half: its exponent has 5 bits, those of e5m2 and one more than e4m3's.
+// Conversions of base/float8.h, by way of a half: its exponent has 5 bits, as many as that of e5m2
+// and one more than that of e4m3.
 __device__ double FromE5M2(u8 bits) { return FromHalf(static_cast<unsigned short>(bits << 8)); }
 __device__ double FromE4M3(u8 bits) {
   if ((bits & 0x7f) == 0x7f) return __longlong_as_double(0x7ff8000000000000ll);
@@ -95,7 +101,7 @@ __device__ double LoadDouble(const void* data, i64 i, int dtype) {
   }
 }
 
-// |value| as bits that sort like the numbers; infinities and NaN are kExponent and above.
+// Returns |value| as bits that sort like the numbers. Infinities and NaN are kExponent and above.
 __device__ u64 Magnitude(double value) {
   return static_cast<u64>(__double_as_longlong(value)) & kMagnitude;
 }
@@ -108,7 +114,7 @@ __device__ u64 WarpMax(u64 value) {
   return value;
 }
 
-// The largest finite |want|, into state->largest.
+// Writes the largest finite |want| into state->largest.
 extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtype,
                                         CompareState* state) {
   u64 largest = 0;
@@ -120,7 +126,7 @@ extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtyp
   if (threadIdx.x % 32 == 0) atomicMax(&state->largest, largest);
 }
 
-// After kiln_largest. The rule is that of compare.h.
+// Compares by the rule of compare.h. Runs after kiln_largest.
 extern "C" __global__ void kiln_compare(const void* got_data, const void* want_data, i64 elements,
                                         int dtype, double least, double absolute, double relative,
                                         CompareState* state) {
@@ -163,7 +169,7 @@ __device__ u64 Mix(u64 z) {
   return z ^ (z >> 31);
 }
 
-// Adds a hash of each 8 bytes and their place to *sum; the last ones may be fewer than 8.
+// Adds a hash of each 8 bytes and their place to *sum. The last ones may be fewer than 8.
 extern "C" __global__ void kiln_checksum(const u8* data, i64 bytes, u64* sum) {
   const i64 words = bytes / 8;
   u64 total = 0;
@@ -180,7 +186,7 @@ extern "C" __global__ void kiln_checksum(const u8* data, i64 bytes, u64* sum) {
   if (threadIdx.x % 32 == 0) atomicAdd(sum, total);
 }
 
-// Counts the bytes of both guards that are not `canary` into *stray.
+// Counts into *stray the bytes of both guards that are not `canary`.
 extern "C" __global__ void kiln_guards(const u8* before, const u8* after, i64 bytes, u32 canary,
                                        u64* stray) {
   u64 found = 0;
@@ -189,7 +195,7 @@ extern "C" __global__ void kiln_guards(const u8* before, const u8* after, i64 by
   if (found > 0) atomicAdd(stray, found);
 }
 
-// Keeps the stream busy while the host queues what is to be timed.
+// Keeps the stream busy while the host queues the calls to be timed.
 extern "C" __global__ void kiln_lead_in(u64 nanoseconds) {
   u64 start;
   u64 now;

@@ -1,4 +1,5 @@
-// The runner's own GPU kernels (cuda_kernels.cu) as PTX, and what they share with the host.
+// The runner's own GPU kernels (cuda_kernels.cu) as PTX, and the data that they share with the
+// host.
 #pragma once
 
 #include <cstdint>
@@ -6,13 +7,17 @@
 namespace kiln::runner {
 
 struct CompareState {
-  uint64_t largest = 0;          // bits of a double: the largest finite |want|
-  uint64_t worst = 0;            // likewise: the largest finite |got - want|
-  uint64_t different = 0;        // elements
-  uint64_t first = ~uint64_t{};  // index of the first of them
+  // Bits of a double: the largest finite |want|.
+  uint64_t largest = 0;
+  // Bits of a double: the largest finite |got - want|.
+  uint64_t worst = 0;
+  // Number of different elements.
+  uint64_t different = 0;
+  // Index of the first different element.
+  uint64_t first = ~uint64_t{};
 };
 
-// Ends with a zero byte, as the driver wants it.
+// Returns the text with a zero byte at its end, as the driver wants it.
 const char* CudaKernelsPtx();
 
 }  // namespace kiln::runner

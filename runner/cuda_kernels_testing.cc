@@ -8,7 +8,8 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 
@@ -17,7 +18,7 @@ T* Pointer(CuPointer pointer) {
   return reinterpret_cast<T*>(pointer);
 }
 
-// The runner's own kernels, the simple way.
+// The runner's own kernels, in a simple way.
 CuResult Largest(const FakeLaunch&) { return 0; }
 CuResult Lead(const FakeLaunch&) { return 0; }
 

@@ -1,11 +1,11 @@
-// The runner's own kernels in the CUDA driver without a GPU.
+// The runner's own kernels in the fake CUDA driver, for tests without a GPU.
 #pragma once
 
 #include "runtime/cuda_driver_testing.h"
 
 namespace kiln::runner {
 
-// The driver as new, with these kernels.
+// Resets the fake driver, and gives it these kernels.
 void ResetFakeCuda();
 
 }  // namespace kiln::runner

@@ -4,7 +4,8 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 
@@ -110,7 +111,7 @@ Status CudaProgram::Launch(CuStream stream, std::span<CuPointer> args) const {
       maps.push_back(encoded);
     }
     for (const PlannedLaunch::Parameter& parameter : planned.parameters) {
-      // The driver reads it and writes nothing.
+      // The driver reads the value and writes nothing.
       void* const value = const_cast<char*>(parameter.value.data());
       parameters.push_back(parameter.value.empty() ? &args[parameter.arg] : value);
     }

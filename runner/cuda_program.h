@@ -1,6 +1,6 @@
-// A cubin and its launch plan, checked and loaded: what CudaDevice runs.
+// A cubin and its launch plan, checked and loaded for CudaDevice to run.
 //
-// The driver trusts what it is given; so all of the plan is checked here, once per artifact.
+// The driver does not check its arguments, so the whole plan is checked here, once per artifact.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,29 @@
 
 namespace kiln::runner {
 
-// Its context is current wherever it is used or destroyed.
+// Its context must be current wherever the program is used or destroyed.
 class CudaProgram : public Program {
  public:
-  // InvalidArgument names what the GPU does not take. `driver` and `gpu` outlive the program.
+  // InvalidArgument names what the GPU does not accept. `driver` and `gpu` outlive the program.
   static StatusOr<std::unique_ptr<CudaProgram>> Load(const runtime::CudaDriver& driver,
                                                      const runtime::CudaGpu& gpu,
                                                      const v1::Artifact& artifact);
 
-  // Queues all launches once; `args` are the arguments' addresses in the order of the plan.
+  // Queues all launches once. `args` are the arguments' addresses in the order of the plan.
   Status Launch(runtime::CuStream stream, std::span<runtime::CuPointer> args) const;
 
  private:
   struct PlannedLaunch {
     runtime::CudaLaunch launch;
-    // By place among all that the kernel takes: an index into the plan's arguments, or a number.
+    // The kernel's parameters in order: an index into the plan's arguments, or a number.
     struct Parameter {
       uint32_t arg = 0;
-      std::string value = {};  // its bytes; "": the argument
+      // Bytes of the number; "": the parameter is the argument.
+      std::string value = {};
     };
     std::vector<Parameter> parameters;
-    std::vector<TensorMap> tensor_maps;  // behind them
+    // Parameters behind the others.
+    std::vector<TensorMap> tensor_maps;
   };
 
   explicit CudaProgram(const runtime::CudaDriver& driver) : driver_(driver) {}

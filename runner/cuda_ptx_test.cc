@@ -1,4 +1,4 @@
-// cuda_kernels.ptx is what cuda_kernels.cu compiles to.
+// Tests that cuda_kernels.cu compiles to cuda_kernels.ptx.
 #include <gtest/gtest.h>
 
 #include "base/file.h"

@@ -20,7 +20,7 @@ namespace kiln::runner {
 namespace {
 
 constexpr std::string_view kVersion = "1";
-// An artifact and its reference.
+// Room for an artifact and its reference.
 constexpr int kRequestBytes = 160 << 20;
 
 struct Flags : DaemonFlags {
@@ -39,7 +39,7 @@ std::string CheckDevice(const std::string& device) {
   return std::string(Message(FindDeviceKind(device).status()));
 }
 
-// "cpu; cuda: every NVIDIA GPU, ...; or null: ..."
+// Returns for instance "cpu; cuda: every NVIDIA GPU, ...; or null: ...".
 std::string DeviceHelp() {
   std::string help;
   for (const DeviceKind& kind : AllDeviceKinds()) {
@@ -83,7 +83,7 @@ DeviceSettings SettingsOf(const Flags& flags) {
   return {.threads = Threads(flags), .containment = {.drop_privileges = !flags.keep_privileges}};
 }
 
-// Adds what every worker has.
+// Adds the fields that every worker has.
 void CompleteState(v1::WorkerState& state) {
   state.set_id(UniqueId());
   state.set_kind(v1::RUNNER);
@@ -98,7 +98,7 @@ StatusOr<std::vector<DeviceDescription>> DescribeDevices(const DeviceKind& kind,
   return devices;
 }
 
-// What any trial or reference may take on all cores; beyond it is none of them.
+// Returns the CPU seconds that a trial or reference can take at most on all cores.
 int64_t LongestCpuSeconds(const Flags& flags) {
   constexpr int64_t kLongestTrial_s = 3600;
   const int64_t reference_s = flags.reference_timeout_ms / 1000 + 1;
@@ -124,7 +124,7 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
   return options;
 }
 
-// The address of the index-th worker of this process, given that of the first.
+// Returns the address of the index-th worker of this process, given the address of the first.
 StatusOr<std::string> NthAddress(HostPort address, size_t index) {
   if (address.port == 0) return address.ToString();
   if (address.port + index > 65535) {
@@ -135,7 +135,7 @@ StatusOr<std::string> NthAddress(HostPort address, size_t index) {
   return address.ToString();
 }
 
-// One device to the world: a worker with a port of its own, since a request names no device.
+// One device as a worker. Each has a port of its own, because a request names no device.
 class Worker {
  public:
   static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
@@ -168,7 +168,7 @@ class Worker {
     server_->Announce(tracker, [this] { return slot_.stats().trials_done; });
   }
 
-  // In three steps, so that all workers of a process end together.
+  // A worker ends in these three steps, so that all workers of a process end together.
   void Leave() { server_->Leave(); }
   void Cancel() { service_.Stop(); }
   void Shutdown() { server_->Shutdown(); }

@@ -1,4 +1,4 @@
-// The runner as a program: its command line, its gRPC service, its announcements, its stop.
+// Tests the runner as a program: its command line, its gRPC service, its announcements, its stop.
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -26,7 +26,7 @@ using testing::SizeIs;
 
 constexpr char kRunner[] = "runner/kiln_runner";
 
-// Serves from the start.
+// A runner daemon that serves from the start.
 class Daemon : public DaemonProcess {
  public:
   explicit Daemon(std::vector<std::string> flags) : DaemonProcess(kRunner, std::move(flags)) {
@@ -184,7 +184,7 @@ TEST(OnceTest, RefusesFilesThatAreNoRequest) {
 }
 
 TEST(FlagsTest, SaysWhenThereIsNoGpu) {
-  // Also where there is a driver.
+  // The variable hides the GPUs of a machine that has a driver.
   setenv("CUDA_VISIBLE_DEVICES", "-1", 1);
   for (const char* device : {"cuda", "cuda:0", "cuda:GPU-1"}) {
     const RunResult result = RunRunner({"--device", device});

@@ -92,7 +92,7 @@ StatusOr<std::vector<DeviceDescription>> DescribeNull(std::string_view,
   return std::vector{std::move(description)};
 }
 
-// "cpu, cuda, cuda:... or null"
+// Returns for instance "cpu, cuda, cuda:... or null".
 std::string NamesOf(DeviceKinds kinds) {
   std::vector<std::string> names;
   for (const DeviceKind& kind : kinds) {

@@ -1,4 +1,4 @@
-// The kinds of devices that a runner may serve: a row for each says how the device is named,
+// The kinds of devices that a runner may serve. A row for each kind says how the device is named,
 // described and used.
 #pragma once
 
@@ -15,42 +15,46 @@
 
 namespace kiln::runner {
 
-// What does not change while the daemon runs.
+// Facts about a device that do not change while the daemon runs.
 struct DeviceDescription {
-  std::string device;     // as a child's --device: the same one, whatever the order
-  v1::WorkerState state;  // without an address and what every worker has
+  // A child's --device, which means the same device whatever the order of devices is.
+  std::string device;
+  // State without an address and without the fields that every worker has.
+  v1::WorkerState state;
 };
 
 struct DeviceSettings {
-  int threads = 0;  // cores to run programs on
+  // Number of cores to run programs on.
+  int threads = 0;
   ContainmentOptions containment = {};
 };
 
 struct DeviceKind {
-  // What --device is, or begins with before a colon. The kinds of artifacts that it loads and a
-  // target kind's `device` are called so, too.
+  // Name that --device is, or begins with before a colon. The kind of artifacts that the device
+  // loads, and `device` of a target kind, have the same name.
   std::string_view name;
-  // For --help: "cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them".
+  // Text for --help: "cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them".
   std::string_view help;
-  // May a colon and which one follow the name?
+  // True if the name may have a colon and the choice of a device behind it.
   bool is_numbered = false;
 
-  // The devices that `device` means, described by asking for facts: programs and what stays loaded
-  // for them are the children's. NotFound and FailedPrecondition say what there is.
+  // Describes the devices that `device` means by asking for facts only. Children run programs and
+  // load what programs need. NotFound and FailedPrecondition list the devices that there are.
   StatusOr<std::vector<DeviceDescription>> (*describe)(std::string_view device,
                                                        const DeviceSettings& settings);
-  // Called in a child, for a device that a description names. Null: nothing is run, and there are
+  // Opens a device that a description names; called in a child. Null: the kind runs nothing and has
   // no children.
   StatusOr<std::unique_ptr<Device>> (*open)(std::string_view device,
                                             const DeviceSettings& settings) = nullptr;
-  // What people should know of the device here before it serves; "": nothing. Null: never anything.
+  // Returns what people should know of the device here before it serves; "": nothing. Null: never
+  // anything.
   std::string (*caveat)(const DeviceSettings& settings) = nullptr;
 };
 
 using DeviceKinds = std::span<const DeviceKind>;
 DeviceKinds AllDeviceKinds();
 
-// InvalidArgument with the list of those that there are.
+// InvalidArgument lists the kinds that there are.
 StatusOr<const DeviceKind*> FindDeviceKind(std::string_view device,
                                            DeviceKinds kinds = AllDeviceKinds());
 

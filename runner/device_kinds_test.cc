@@ -39,7 +39,7 @@ TEST(DeviceKinds, OnlyNullRunsNothing) {
     EXPECT_EQ(kind.open == nullptr, kind.name == "null") << kind.name;
 }
 
-// Another kind is a row.
+// Another kind of device is one more row.
 TEST(DeviceKinds, ATableMayHaveOthers) {
   const DeviceKind pretended[] = {{.name = "pretend",
                                    .help = "pretend",

@@ -16,16 +16,16 @@ namespace kiln::runner {
 namespace {
 
 constexpr int kMaxStarts = 3;
-// A first run is given up as far too slow after the ratio of the trial's options, and so much more
-// for cold pages and checks.
+// A first run is given up as far too slow after the ratio of the trial's options. This slack is
+// added for cold pages and checks.
 constexpr absl::Duration kFirstRunSlack = absl::Seconds(2);
-// Trials of such programs are timed in one call, too.
+// Programs that take this long are timed in one call when they are trials, too.
 constexpr double kLongReference_s = 0.1;
 constexpr auto kCancelPoll = std::chrono::milliseconds(50);
 
 std::string Short(const std::string& digest) { return digest.substr(0, 12); }
 
-// The name that somebody gave to a program must be that of its content: results are kept under it.
+// A program's given digest must be the digest of its content, because results are kept under it.
 Status CheckDigest(std::string_view what, const v1::Artifact& artifact, const std::string& given) {
   const std::string computed = DigestOf(artifact);
   if (computed == given) return OkStatus();
@@ -46,8 +46,8 @@ Status ReferenceNeeded(const v1::MeasureRequest& request) {
       Short(request.reference_digest()), request.seed());
 }
 
-// Is it the reference itself, whose run took so long that another reading would say the same? Not
-// where a whole reading is asked for.
+// Returns whether the program is the reference itself, and its run took so long that another
+// reading would say the same. False if the options ask for a whole reading.
 bool IsLongReference(const v1::MeasureRequest& request, const Reference& reference) {
   return request.artifact().digest() == request.reference_digest() &&
          reference.cost_s >= kLongReference_s && request.options().early_stop_ratio() > 0 &&
@@ -83,7 +83,7 @@ v1::TrialResult ResultOf(const ChildOutcome& outcome) {
   return result;
 }
 
-// Behind a mark of noise.
+// Returns text to follow a noise mark: the machine's and the GPU's load.
 std::string WhatElseRuns() {
   std::string text;
   for (const std::string& more : {LoadText(), device::GpuLoadText()}) {
@@ -94,7 +94,7 @@ std::string WhatElseRuns() {
 
 }  // namespace
 
-// A place in the queue; the device is its owner's from Wait until it is destroyed.
+// A place in the queue. From Wait until the object is destroyed, the device belongs to its owner.
 class DeviceSlot::Turn {
  public:
   explicit Turn(DeviceSlot& slot) : slot_(slot) {}
@@ -147,7 +147,7 @@ void DeviceSlot::TellChildren() {
   if (wanted_.ok()) (*wanted_)->Set(queue_.size() > 1);
 }
 
-// An active child and one behind it.
+// Makes sure that there are an active child and a standby behind it.
 Status DeviceSlot::WarmUp() {
   KILN_RETURN_IF_ERROR(wanted_.status());
   if (active_ == nullptr) active_ = std::move(standby_);
@@ -165,7 +165,7 @@ StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
   std::string last_message;
   for (int attempt = 0; attempt < kMaxStarts; ++attempt) {
     const Status warm = WarmUp();
-    // Without a standby the trial still runs.
+    // The trial still runs without a standby.
     if (active_ == nullptr) return Unavailable("cannot start a child: {}", Message(warm));
     ChildOutcome outcome = active_->Run(request, outputs, limits, cancelled);
     if (outcome.kind == ChildOutcome::kDone && !outcome.done.device_lost()) return outcome;
@@ -173,12 +173,12 @@ StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
     if (outcome.kind == ChildOutcome::kDone) outcome.message = "it lost its device";
     LogInfo("child {} is lost: {}", active_->pid(), outcome.message);
     active_ = nullptr;
-    // The next trial must not wait for the start of its child.
+    // The children are started now, so that the next trial need not wait for them.
     const Status again = WarmUp();
     if (!again.ok()) LogWarn("cannot start a child: {}", Message(again));
     if (outcome.kind == ChildOutcome::kCancelled) return Cancelled("{}", outcome.message);
     if (outcome.kind == ChildOutcome::kStopped) {
-      // Somebody else may have stopped it, but hardly each time.
+      // Somebody else may have stopped the child, but hardly each time.
       if (attempt + 1 < kMaxStarts) continue;
       outcome.message += fmt::format(", in the last of {} attempts", kMaxStarts);
     }
@@ -225,7 +225,7 @@ StatusOr<const Reference*> DeviceSlot::RunReference(const v1::MeasureRequest& re
   reference.unchecked = outcome.done.reference_unchecked();
   KILN_ASSIGN_OR_RETURN(const auto arguments, ParseArguments(reference.plan));
   for (const Argument& argument : arguments) {
-    // Of both contents of the inputs.
+    // The file has the outputs for both contents of the inputs.
     if (argument.role == v1::ArgSpec::OUTPUT) reference.bytes += 2 * argument.bytes;
   }
   references_.Erase(reference.key);
@@ -239,7 +239,7 @@ StatusOr<const Reference*> DeviceSlot::FindReference(const v1::MeasureRequest& r
         "reference_digest is empty: a result that nothing is compared with is none");
   }
   const std::string key = ReferenceStore::KeyOf(request.reference_digest(), request.seed());
-  // One that came from a caller who knew nothing of its outputs runs again.
+  // A reference from a caller who knew none of its outputs runs again.
   const Reference* const kept = references_.Find(key);
   if (kept != nullptr && (kept->is_known || request.known().empty())) return kept;
   if (!request.has_reference()) return ReferenceNeeded(request);
@@ -284,8 +284,8 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   return reply;
 }
 
-// The same protocol without a device: also the reference must have been sent once when one is
-// named.
+// Follows the same protocol without a device. If a reference is named, the caller must have sent it
+// once, too.
 StatusOr<v1::MeasureReply> DeviceSlot::MeasureNull(const v1::MeasureRequest& request) {
   v1::MeasureReply reply;
   if (!request.reference_digest().empty()) {

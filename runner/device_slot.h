@@ -1,6 +1,6 @@
-// One device of a runner: its queue, its warm child and the standby behind it, its references.
+// One device of a runner: its queue, its warm child and the standby behind it, and its references.
 //
-// Whatever a program does costs its own trial and at most one child. Thread-safe: concurrent
+// A program that goes wrong costs its own trial and at most one child. Thread-safe: concurrent
 // Measure calls wait in order of arrival.
 #pragma once
 
@@ -26,9 +26,12 @@ namespace kiln::runner {
 inline constexpr std::string_view kNullDevice = "null";
 
 struct DeviceSlotOptions {
-  std::string device = "cpu";              // of kNullDevice there are no children
-  std::vector<std::string> child_command;  // argv of a child, the device's flags included
-  std::string device_name;                 // for results
+  // kNullDevice has no children.
+  std::string device = "cpu";
+  // argv of a child, the device's flags included.
+  std::vector<std::string> child_command;
+  // The device's name in results.
+  std::string device_name;
   absl::Duration prepare_limit = absl::Seconds(60);
   // The unscheduled loops of a large workload are slow, and run once.
   absl::Duration reference_limit = absl::Seconds(180);
@@ -41,22 +44,24 @@ class DeviceSlot {
   explicit DeviceSlot(DeviceSlotOptions options);
   ~DeviceSlot();
 
-  // A trial that failed is an OK reply with an error kind. Errors are the infrastructure's:
-  //   FailedPrecondition  "reference ... is not known ...": send again with `reference` set.
-  //                       Nothing else has this code
+  // Measures a trial. A trial that failed is an OK reply with an error kind. Errors are the
+  // infrastructure's:
+  //   FailedPrecondition  "reference ... is not known ...": the caller must send the request again
+  //                       with `reference` set. No other error has this code
   //   InvalidArgument     no artifact, no reference digest, a digest that is not of the content
   //   Internal            the reference itself failed; the message says how
   //   ResourceExhausted   too many calls wait
   //   OutOfRange          the reference took longer than the request allows
   //   Unavailable         no child can be started
-  //   Cancelled           `cancelled` said so
+  //   Cancelled           `cancelled` returned true
   StatusOr<v1::MeasureReply> Measure(const v1::MeasureRequest& request,
                                      const std::function<bool()>& cancelled);
 
   struct Stats {
     uint64_t trials_done = 0;
     uint64_t children_started = 0;
-    uint64_t children_lost = 0;  // ended other than by our closing them
+    // Children that ended, but were not closed by the slot.
+    uint64_t children_lost = 0;
     uint64_t references_run = 0;
   };
   Stats stats() const;
@@ -75,12 +80,15 @@ class DeviceSlot {
                                     const ChildLimits& limits,
                                     const std::function<bool()>& cancelled);
   Status WarmUp();
-  void TellChildren();  // whether somebody waits; lock held
+  // Tells the children whether a trial waits. The caller holds the lock.
+  void TellChildren();
 
   const DeviceSlotOptions options_;
 
-  const StatusOr<std::unique_ptr<WantedFlag>> wanted_;  // set while somebody is behind the front
-  std::mutex mutex_;  // guards the queue; the front of it owns the rest
+  // Set while a trial waits behind the front of the queue.
+  const StatusOr<std::unique_ptr<WantedFlag>> wanted_;
+  // Guards the queue. The front of the queue owns the other members.
+  std::mutex mutex_;
   std::condition_variable turn_changed_;
   std::deque<const Turn*> queue_;
 

@@ -1,5 +1,6 @@
-// Whole trials in real child processes, with right programs, with each fault, and with programs
-// that mean harm. A fault costs its own trial, one that hangs a child, too; never the next trial.
+// Runs whole trials in real child processes, with right programs, with each fault, and with hostile
+// programs. A fault costs its own trial, and a program that hangs also costs a child; the next
+// trial never suffers.
 #include "runner/device_slot.h"
 
 #include <signal.h>
@@ -27,7 +28,7 @@ using testing::Gt;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// The message of a right program, on a machine that may be busy.
+// Matches the message of a right program on a machine that may be busy.
 testing::Matcher<std::string> NothingButNoise() {
   return testing::AnyOf(testing::IsEmpty(), testing::StartsWith("busy machine: "));
 }
@@ -36,7 +37,7 @@ bool NotCancelled() { return false; }
 
 DeviceSlotOptions TestOptions() {
   DeviceSlotOptions options;
-  // With the soft limit of most machines, whatever the one of this test is.
+  // The child has the soft limit of most machines, whatever limit this test has.
   options.child_command = {"/bin/sh",
                            "-c",
                            "ulimit -n 1024; exec \"$0\" \"$@\"",
@@ -94,7 +95,7 @@ Argument InputOf(const v1::MeasureRequest& request, int number) {
 
 class DeviceSlotTest : public testing::Test {
  protected:
-  // Under the digest of whatever the artifact is.
+  // Measures under the digest of the artifact's content.
   v1::MeasureReply Measure(v1::MeasureRequest request) {
     request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
     auto reply = slot_.Measure(request, NotCancelled);
@@ -140,7 +141,8 @@ TEST_F(DeviceSlotTest, MeasuresWithFlushedCaches) {
   v1::MeasureRequest request = Request("correct");
   request.mutable_options()->set_repeat(3);
   request.mutable_options()->set_flush_cache(true);
-  request.mutable_options()->set_timeout_ms(60'000);  // of a large cache on a busy machine
+  // Flushing a large cache on a busy machine takes long.
+  request.mutable_options()->set_timeout_ms(60'000);
   EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(3));
 }
 
@@ -154,7 +156,7 @@ TEST_F(DeviceSlotTest, StopsSlowProgramsEarly) {
   EXPECT_THAT(result.costs_s(), SizeIs(1));
 }
 
-// It has run twice already, as a trial would.
+// The reference has run twice already, as a trial would.
 TEST_F(DeviceSlotTest, ALongReferenceIsNotRunAgainAsACandidate) {
   v1::MeasureRequest request = Request("slow");
   *request.mutable_reference() = Program("slow");
@@ -166,7 +168,7 @@ TEST_F(DeviceSlotTest, ALongReferenceIsNotRunAgainAsACandidate) {
   EXPECT_FALSE(reply.result().stopped_early());
   EXPECT_EQ(reply.result().times().first_run_s(), 0);
   EXPECT_GT(reply.result().times().reference_s(), 0.3);
-  // In the final race it is.
+  // The final race runs it again.
   request.mutable_options()->set_early_stop_ratio(0);
   const v1::TrialResult again = Measure(request).result();
   EXPECT_THAT(again.message(), NothingButNoise());
@@ -200,7 +202,8 @@ TEST_F(DeviceSlotTest, ToleranceIsTheCallers) {
   EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
 }
 
-// NaN equals NaN, and what is constant needs no inputs: nothing was checked, though all was right.
+// NaN equals NaN, and a constant output does not depend on the inputs. Nothing was checked, though
+// nothing was wrong.
 TEST_F(DeviceSlotTest, ReferencesThatProveLittleAreSaid) {
   EXPECT_EQ(Measure(Request("correct")).result().unchecked(), "");
   for (const auto& [program, why] :
@@ -209,7 +212,8 @@ TEST_F(DeviceSlotTest, ReferencesThatProveLittleAreSaid) {
     v1::MeasureRequest request = Request(program);
     *request.mutable_reference() = Program(program);
     request.set_reference_digest(request.reference().digest());
-    for (int i = 0; i < 2; ++i) {  // run and remembered
+    // The first round runs the reference, the second remembers it.
+    for (int i = 0; i < 2; ++i) {
       const v1::TrialResult result = Measure(request).result();
       EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
       EXPECT_EQ(result.unchecked(), why);
@@ -223,7 +227,8 @@ TEST_F(DeviceSlotTest, ReferencesThatProveLittleAreSaid) {
 
 TEST_F(DeviceSlotTest, InputsAreInTheirRange) {
   v1::MeasureRequest request = Request("constant");
-  *request.mutable_reference() = Program("correct");  // 2a + b
+  // The program computes 2a + b.
+  *request.mutable_reference() = Program("correct");
   for (v1::Artifact* artifact : {request.mutable_artifact(), request.mutable_reference()}) {
     for (int arg : {0, 1}) {
       v1::ValueRange& range = *artifact->mutable_plan()->mutable_args(arg)->mutable_range();
@@ -238,7 +243,7 @@ TEST_F(DeviceSlotTest, InputsAreInTheirRange) {
   EXPECT_EQ(result.error(), v1::NO_ERROR) << "0.48 to 0.51 is about 0.5: " << result.message();
 }
 
-// Fast where they are timed, and the timed calls compute nothing.
+// The programs are fast because the timed calls compute nothing.
 TEST_F(DeviceSlotTest, AKeptAnswerIsWrong) {
   for (const char* program :
        {"keeps_answer", "keeps_by_first", "keeps_by_address", "leaves_outputs"}) {
@@ -247,7 +252,7 @@ TEST_F(DeviceSlotTest, AKeptAnswerIsWrong) {
     EXPECT_THAT(result.message(), HasSubstr("not in the last one, which had other inputs"));
     EXPECT_THAT(result.costs_s(), SizeIs(0));
   }
-  // The inputs are others' again.
+  // Other trials find their own inputs again.
   ExpectRight();
 }
 
@@ -261,7 +266,7 @@ TEST_F(DeviceSlotTest, AKeptAnswerToASampleIsWrong) {
   EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
 }
 
-// It is right for all inputs, and computes for 20 ms where it does not know them.
+// The program is right for all inputs, and computes for 20 ms if it does not know the inputs.
 TEST_F(DeviceSlotTest, WhatACallOnNewInputsTakesCounts) {
   v1::MeasureRequest request = Request("keeps_by_all");
   request.mutable_options()->set_repeat(5);
@@ -341,7 +346,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fault{"undefined_symbol", v1::COMPILE_DEVICE_ERROR, "nobody_defines_this", false}),
     [](const auto& info) { return std::string(info.param.program); });
 
-// The program returns a bit for each thing that worked and must not have.
+// The program returns a bit for each thing that worked and should not have.
 TEST_F(DeviceSlotTest, HostileProgramGetsNowhere) {
   const std::string missing = MissingContainment({});
   if (missing.find("seccomp") != std::string::npos) GTEST_SKIP() << missing;
@@ -353,7 +358,7 @@ TEST_F(DeviceSlotTest, HostileProgramGetsNowhere) {
   if (missing.empty()) {
     EXPECT_EQ(reply->result().error(), v1::NO_ERROR) << reply->result().message();
   } else {
-    // Root where there is no other user, and nothing else.
+    // The program is still root if there is no other user, and nothing else worked.
     EXPECT_EQ(reply->result().message(), "the program returned 64, expected 0");
   }
   EXPECT_EQ(slot.stats().children_lost, 0);
@@ -372,7 +377,8 @@ TEST_F(DeviceSlotTest, BrokenObjectDoesNotLoad) {
   EXPECT_EQ(Measure(request).result().error(), v1::COMPILE_DEVICE_ERROR);
   request.mutable_artifact()->set_binary("");
   EXPECT_EQ(Measure(request).result().error(), v1::COMPILE_DEVICE_ERROR);
-  // Cut anywhere: refused, or a crash of the loader; never an answer, never the end of the runner.
+  // A truncated file is refused or crashes the loader. It never gives an answer, and never ends the
+  // runner.
   const std::string whole = Program("correct").binary();
   for (size_t size : {64, 400, 1000, 4096}) {
     request.mutable_artifact()->set_binary(whole.substr(0, std::min(size, whole.size() - 1)));
@@ -383,8 +389,8 @@ TEST_F(DeviceSlotTest, BrokenObjectDoesNotLoad) {
 }
 
 TEST_F(DeviceSlotTest, ManyProgramsThroughOneChild) {
-  // Each load is a new object even where the loader could take it for an earlier one.
-  // More than there are descriptor numbers under this limit.
+  // Each load is a new object, even if the loader could take it for an earlier one. There are more
+  // loads than descriptor numbers under this limit.
   DeviceSlotOptions options = TestOptions();
   options.child_command[2] = "ulimit -n 160; exec \"$0\" \"$@\"";
   DeviceSlot slot(options);
@@ -409,7 +415,8 @@ TEST_F(DeviceSlotTest, AsksForTheReferenceOnce) {
   EXPECT_EQ(reply.result().error(), v1::NO_ERROR);
   EXPECT_GT(reply.reference_cost_s(), 0);
   EXPECT_EQ(slot_.stats().references_run, 1);
-  request.set_seed(43);  // other inputs
+  // Another seed gives other inputs.
+  request.set_seed(43);
   EXPECT_THAT(slot_.Measure(request, NotCancelled),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("for seed 43")));
 }
@@ -431,8 +438,8 @@ TEST_F(DeviceSlotTest, RefusesBadRequests) {
                        HasSubstr("the reference came with digest '0123', that of its content is")));
 }
 
-// Else a wrong program would be right for everybody who measures against the reference that it
-// stands in for.
+// Otherwise a wrong program would be right for every caller that measures against the reference
+// that it replaces.
 TEST_F(DeviceSlotTest, OtherCodeUnderTheReferencesDigestIsRefused) {
   v1::MeasureRequest request = Request("wrong_answer");
   const std::string wanted = request.reference_digest();
@@ -487,10 +494,11 @@ TEST_F(DeviceSlotTest, ReferenceThatFailsIsAnErrorOfTheInfrastructure) {
   ExpectRight();
 }
 
-// Else a builder's program for other inputs would be right as its own reference.
+// Otherwise a builder's program for other inputs would be right as its own reference.
 TEST_F(DeviceSlotTest, AReferenceMustGiveWhatIsKnown) {
   v1::MeasureRequest request = Request("correct");
-  ExpectRight();  // from a caller who knows nothing
+  // The reference comes from a caller who knows no elements.
+  ExpectRight();
   v1::KnownElements& known = *request.add_known();
   const UnsetBytes a = InputBytes(InputOf(request, 0), 0, 42, Content::kTimed);
   const UnsetBytes b = InputBytes(InputOf(request, 1), 1, 42, Content::kTimed);
@@ -558,7 +566,7 @@ TEST_F(DeviceSlotTest, ASampleOfTheOutputsIsCompared) {
   EXPECT_THAT(Measure(sampled("correct", 1)).result().message(), HasSubstr("from 1 on, 1 apart"));
 }
 
-// Its third run is spared: what it leaves behind when it is timed is checked.
+// The program has no third run: the outputs of its timed calls are checked instead.
 TEST_F(DeviceSlotTest, ALongProgramRunsTwice) {
   ExpectRight();
   v1::MeasureRequest request = Request("slow_changing");
@@ -580,7 +588,7 @@ TEST_F(DeviceSlotTest, ALongProgramWithoutTimeForAnotherRunHasThatOfItsFirst) {
   ASSERT_THAT(result.costs_s(), SizeIs(1));
   EXPECT_NEAR(result.costs_s(0), 1.05, 0.3);
   EXPECT_EQ(result.times().timing_s(), 0);
-  // Nor has one that is far slower.
+  // A program that is far slower has no second run either.
   request.mutable_options()->set_timeout_ms(60'000);
   request.mutable_options()->set_early_stop_ratio(10);
   request.mutable_options()->set_best_cost_s(0.1);
@@ -599,16 +607,18 @@ TEST_F(DeviceSlotTest, ASlowProgramIsStoppedInItsFirstRun) {
   EXPECT_THAT(result.message(),
               AllOf(HasSubstr("far slower than the best one known"), HasSubstr("2.01s")));
   ExpectRight();
-  // A right one has all of its time once its first run is over.
+  // A right program has all of its time once its first run is over.
   request = Request("slow");
   request.mutable_options()->set_timeout_ms(600'000);
-  request.mutable_options()->set_repeat(20);  // 3 s
+  // The repeats take 3 s.
+  request.mutable_options()->set_repeat(20);
   request.mutable_options()->set_early_stop_ratio(1e6);
-  request.mutable_options()->set_best_cost_s(1e-6);  // far slower from 1 s on
+  // Calls from 1 s on count as far slower.
+  request.mutable_options()->set_best_cost_s(1e-6);
   EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(20));
 }
 
-// Stops the process that runs a program, as often as one begins, and tells how often.
+// Stops each process that runs a program, up to `times` of them, and counts them.
 class Stopper {
  public:
   explicit Stopper(int times) : thread_([this, times] { Run(times); }) {}
@@ -637,7 +647,7 @@ class Stopper {
   std::thread thread_;
 };
 
-// It takes 0.15 s a call, so that there is time to stop it.
+// A call takes 0.15 s, so that there is time to stop the program.
 v1::MeasureRequest LongRequest() {
   v1::MeasureRequest request = Request("slow");
   request.mutable_options()->set_number(1);
@@ -661,7 +671,7 @@ TEST_F(DeviceSlotTest, AStoppedTrialIsDoneAgain) {
   EXPECT_EQ(slot_.stats().children_lost, 1);
 }
 
-// Also where its time limit comes first.
+// The result is the same if the time limit comes first.
 TEST_F(DeviceSlotTest, AStoppedTrialIsNoTimeOut) {
   ExpectRight();
   v1::MeasureRequest request = LongRequest();
@@ -701,7 +711,7 @@ TEST_F(DeviceSlotTest, ConcurrentCallsWaitTheirTurn) {
                 StatusIs(StatusCode::kCancelled, HasSubstr("cancelled")));
   });
   std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  // This one gives up while it waits, the others get the device afterwards.
+  // This call gives up while it waits; the others get the device afterwards.
   EXPECT_THAT(slot_.Measure(Request("correct"), [] { return true; }),
               StatusIs(StatusCode::kCancelled, HasSubstr("waiting for the device")));
   std::vector<std::thread> callers;
@@ -712,7 +722,7 @@ TEST_F(DeviceSlotTest, ConcurrentCallsWaitTheirTurn) {
   EXPECT_EQ(slot_.stats().trials_done, 5);
 }
 
-// Calls of a program whose cost never gets well known: 100 of them, 3 s, unless another trial
+// The program's cost never gets well known, so it is called 100 times in 3 s, unless another trial
 // comes.
 TEST_F(DeviceSlotTest, IdleTimeMakesReadingsUntilAnotherTrialComes) {
   ExpectRight();
@@ -732,7 +742,7 @@ TEST_F(DeviceSlotTest, IdleTimeMakesReadingsUntilAnotherTrialComes) {
   EXPECT_THAT(first.costs_s(), SizeIs(testing::AllOf(testing::Gt(1), testing::Lt(60))));
   EXPECT_EQ(second.error(), v1::NO_ERROR) << second.message();
   EXPECT_LT(second.times().run_wait_s(), 1);
-  // The flag is down again.
+  // The flag is no longer set.
   idle.mutable_options()->set_idle_ms(300);
   EXPECT_THAT(Measure(idle).result().costs_s(), SizeIs(testing::Ge(3)));
 }

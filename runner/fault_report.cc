@@ -14,8 +14,8 @@ namespace kiln::runner {
 namespace {
 
 constexpr size_t kSignalStackBytes = 64 << 10;
-// How close to the end of its stack a thread counts as having run over it: libc's own guard and
-// then some.
+// A thread that comes this close to the end of its stack counts as having run over it. This is
+// libc's own guard and a margin.
 constexpr uintptr_t kStackEndBytes = 64 << 10;
 
 thread_local uintptr_t lowest_stack_address = 0;
@@ -49,8 +49,8 @@ void WriteHex(uintptr_t value) {
   Write(digits);
 }
 
-// Async-signal-safe. SA_RESETHAND has restored the default action: returning repeats the
-// instruction, and the process dies of the very signal.
+// Async-signal-safe. SA_RESETHAND has restored the default action, so returning repeats the
+// instruction, and the process dies of the same signal.
 void Report(int signal, siginfo_t* info, void* context) {
   if (signal == SIGSEGV || signal == SIGBUS) {
     const uintptr_t address = reinterpret_cast<uintptr_t>(info->si_addr);

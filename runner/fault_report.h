@@ -1,18 +1,18 @@
-// Says what a fatal signal was about, on stderr, before the process dies of it: the address, the
-// argument it is next to (guarded_memory.h), or that a stack ran over. For a runner's child; its
-// daemon reads its stderr.
+// Explains a fatal signal on stderr before the process dies of it: the address, the argument next
+// to it (guarded_memory.h), or that a stack ran over. For a runner's child, whose stderr its daemon
+// reads.
 #pragma once
 
 #include <memory>
 
 namespace kiln::runner {
 
-// SIGSEGV, SIGBUS, SIGILL, SIGFPE: one line, then the default action. Once, at the start of the
-// child.
+// Installs handlers for SIGSEGV, SIGBUS, SIGILL and SIGFPE that print one line before the default
+// action. Called once, at the start of the child.
 void InstallFaultReport();
 
-// A second stack for this thread's signal handlers, without which nobody could report that the
-// first ran over. Made and destroyed by the thread it is for.
+// A second stack for this thread's signal handlers, without which nothing could report that the
+// first stack ran over. The thread that uses it makes and destroys it.
 class SignalStack {
  public:
   SignalStack();

@@ -5,7 +5,7 @@
 namespace kiln::runner {
 
 uint8_t PoisonByte(DType dtype, Poison poison) {
-  // 0x5a5a: 203 in float16, 1.5e16 in float32.
+  // 0x5a5a is 203 in float16 and 1.5e16 in float32.
   if (poison == Poison::kStale) return 0x5a;
   return IsFloat(dtype) ? 0xff : 0xa5;
 }

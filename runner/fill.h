@@ -9,11 +9,12 @@
 
 namespace kiln::runner {
 
-// What a program must overwrite. Two patterns: kNaN shows what was never written (floats are NaN,
-// integers 0xA5A5...); kStale is finite and large in every type, so that a sum added to stale
-// contents differs between runs and an unwritten element whose right value is NaN is noticed.
+// Patterns that a program must overwrite. kNaN shows elements that were never written (floats are
+// NaN, integers 0xA5A5...). kStale is finite and large in every type, so that a sum added to stale
+// contents differs between runs, and an unwritten element whose right value is NaN is noticed.
 enum class Poison { kNaN, kStale };
-uint8_t PoisonByte(DType dtype, Poison poison);  // every byte of it
+// Returns the value of every byte of the pattern.
+uint8_t PoisonByte(DType dtype, Poison poison);
 void FillPoison(std::span<std::byte> bytes, DType dtype, Poison poison);
 
 }  // namespace kiln::runner

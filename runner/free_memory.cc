@@ -11,10 +11,11 @@
 namespace kiln::runner {
 namespace {
 
-constexpr int64_t kMostBytes = 1 << 20;  // of such files
+// Limit on the size of the files that are read here.
+constexpr int64_t kMostBytes = 1 << 20;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
-// The number at the start of the text; none: there is none ("max").
+// Returns the number at the start of the text; none: the text begins with no number ("max").
 std::optional<int64_t> Number(std::string_view text) {
   const size_t begin = text.find_first_not_of(" \t");
   if (begin == std::string_view::npos) return std::nullopt;
@@ -28,7 +29,7 @@ std::optional<int64_t> NumberIn(const std::string& path) {
   return text.ok() ? Number(*text) : std::nullopt;
 }
 
-// The number behind a word.
+// Returns the number behind a word.
 std::optional<int64_t> NumberAfter(const std::string& path, std::string_view word) {
   const auto text = ReadFile(path, kMostBytes);
   if (!text.ok()) return std::nullopt;

@@ -1,5 +1,5 @@
-// How much more memory this process may use: what the machine has available, or less where a
-// container limits it.
+// The memory that this process may still use: the memory that the machine has available, or less if
+// a container limits it.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace kiln::runner {
 
-// Of the system whose /proc and /sys are below `root`. Page cache that would be given up counts as
-// free. What cannot be read is no limit.
+// Returns the bytes by the files /proc and /sys below `root`. Page cache that would be given up
+// counts as free. Limits that cannot be read count as none.
 int64_t FreeMemoryBytes(const std::string& root = "");
 
 }  // namespace kiln::runner

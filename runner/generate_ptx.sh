@@ -1,8 +1,8 @@
 #!/bin/bash
 # usage: runner/generate_ptx.sh cuda_kernels.cu > cuda_kernels.ptx
-# Compiles the runner's own kernels to PTX that drivers since CUDA 9 take, for GPUs since sm_70: nvcc 13 knows no target
-# below compute_75 and marks its output with its own version, but the kernels use no instruction that is newer.
-# fmad=false: the comparison rounds as on the host.
+# Compiles the runner's own kernels to PTX that drivers since CUDA 9 accept, for GPUs since sm_70.
+# nvcc 13 knows no target below compute_75 and marks its output with its own version, but the
+# kernels use no instruction that is newer. With fmad=false the comparison rounds as on the host.
 set -euo pipefail
 source=$1
 nvcc=${NVCC:-nvcc}

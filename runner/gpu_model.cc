@@ -8,7 +8,8 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 
@@ -19,7 +20,7 @@ int AttributeOr0(const CudaDriver& driver, const CudaGpu& gpu, CuDeviceAttribute
   return driver.DeviceGetAttribute(&value, which, gpu.handle) == 0 ? std::max(value, 0) : 0;
 }
 
-// A kernel of the runner's own in a context of this process, while it lives.
+// Holds one of the runner's own kernels in a context of this process.
 class Probe {
  public:
   static StatusOr<Probe> Make(const CudaDriver& driver, const CudaGpu& gpu) {
@@ -49,8 +50,8 @@ class Probe {
     driver_.PrimaryCtxRelease(gpu_.handle);
   }
 
-  // Multiprocessors that clusters of so many blocks fill when a block takes all shared memory that
-  // it can have, and with it the multiprocessor. 0: there are no such clusters.
+  // Returns the multiprocessors that clusters of so many blocks fill if a block takes all shared
+  // memory that it can have, and thereby a whole multiprocessor. 0: there are no such clusters.
   int FilledByClusters(int blocks, int64_t shared_bytes) const {
     constexpr int kPortableBlocks = 8;
     constexpr unsigned kThreads = 128, kManyClusters = 1024;

@@ -1,4 +1,4 @@
-// What the CUDA driver knows of a GPU, as its device model.
+// The device model of a GPU, as the CUDA driver reports it.
 #pragma once
 
 #include "base/status.h"
@@ -8,10 +8,10 @@
 
 namespace kiln::runner {
 
-// Asks for attributes, and for a GPU with clusters how many of each size are resident at one block
-// per multiprocessor: that takes a context of this process for a moment (0.3 s, and memory of the
-// GPU). What the driver does not know, or what fails for want of memory, is 0. Refused where what
-// it says is no device model.
+// Reads attributes, and for a GPU with clusters also how many clusters of each size are resident at
+// one block per multiprocessor. That needs a context of this process for a moment (0.3 s, and
+// memory of the GPU). Numbers that the driver does not know, or that fail for lack of memory, are
+// 0. An error if the numbers are no valid device model.
 StatusOr<device::DeviceModel> ReadGpuModel(const runtime::CudaDriver& driver,
                                            const runtime::CudaGpu& gpu);
 

@@ -5,7 +5,8 @@
 
 namespace kiln::runner {
 
-using namespace runtime;  // the names of the CUDA driver
+// For the names of the CUDA driver.
+using namespace runtime;
 
 namespace {
 

@@ -15,14 +15,15 @@ namespace kiln::runner {
 namespace {
 
 constexpr unsigned char kCanary = 0xc3;
-// Unmapped on each side: costs address space only, and catches a walk by whole rows.
+// Unmapped bytes on each side. They cost address space only, and catch a walk by whole rows.
 constexpr size_t kUnmappedBytes = 1 << 20;
 
 size_t RoundUp(size_t value, size_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-// Read by signal handlers: plain atomics, names copied. Buffers beyond the table go unnamed.
+// An entry of the table that signal handlers read, so it has plain atomics and copies of names.
+// Buffers beyond the table have no name.
 struct Entry {
   std::atomic<uintptr_t> mapping_begin{0};
   std::atomic<uintptr_t> mapping_end{0};
@@ -35,7 +36,7 @@ Entry table[kEntries];
 
 uintptr_t Address(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer); }
 
-// None: the table is full.
+// Returns the slot of the new entry; none: the table is full.
 std::optional<int> Register(std::string_view name, uintptr_t mapping, size_t mapping_bytes,
                             std::span<std::byte> payload) {
   for (int i = 0; i < kEntries; ++i) {
@@ -53,7 +54,7 @@ std::optional<int> Register(std::string_view name, uintptr_t mapping, size_t map
   return std::nullopt;
 }
 
-// Async-signal-safe appends.
+// Text with async-signal-safe appends.
 struct Text {
   char* at;
   char* end;
@@ -75,7 +76,7 @@ struct Text {
 
 void FillCanary(std::span<std::byte> bytes) { std::memset(bytes.data(), kCanary, bytes.size()); }
 
-// Offset of the first changed byte.
+// Returns the offset of the first changed byte.
 std::optional<size_t> FindChanged(std::span<const std::byte> bytes) {
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (bytes[i] != std::byte{kCanary}) return i;
@@ -90,7 +91,7 @@ StatusOr<std::unique_ptr<GuardedMemory>> GuardedMemory::Allocate(std::string nam
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   KILN_CHECK(bytes >= 1 && alignment >= 1 && alignment <= page, "{} bytes, alignment {}", bytes,
              alignment);
-  // At least one alignment unit of canary in front.
+  // At least one alignment unit of canary bytes comes in front.
   const size_t usable = RoundUp(RoundUp(bytes, alignment) + alignment, page);
   const size_t total = usable + 2 * kUnmappedBytes;
   void* mapping =
@@ -127,7 +128,7 @@ GuardedMemory::~GuardedMemory() {
 }
 
 Status GuardedMemory::CheckGuards() {
-  // From the payload outwards: the nearest change is the one to tell.
+  // The search goes from the payload outwards, because the nearest change is the one to report.
   const std::optional<size_t> after = FindChanged(after_);
   ptrdiff_t before = static_cast<ptrdiff_t>(before_.size());
   while (before > 0 && before_[static_cast<size_t>(before - 1)] == std::byte{kCanary}) --before;

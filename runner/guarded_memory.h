@@ -2,9 +2,9 @@
 //
 //   | unmapped | canary bytes ... payload, aligned, as far back as it goes | canary | unmapped |
 //
-// A stray access far off faults; a near one changes canary bytes, seen by CheckGuards. Live ones
-// are listed in a table that a signal handler may read, so that a fault is reported with the
-// argument's name.
+// A stray access far away faults. A near one changes canary bytes, which CheckGuards sees. All
+// objects that exist are listed in a table that a signal handler may read, so that a fault is
+// reported with the argument's name.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace kiln::runner {
 
 class GuardedMemory {
  public:
-  // bytes >= 1; alignment a power of two, at most a page. ResourceExhausted when the kernel has no
+  // bytes >= 1; alignment is a power of two, at most a page. ResourceExhausted if the kernel has no
   // memory.
   static StatusOr<std::unique_ptr<GuardedMemory>> Allocate(std::string name, size_t bytes,
                                                            size_t alignment);
@@ -30,28 +30,32 @@ class GuardedMemory {
 
   std::span<std::byte> bytes() const { return payload_; }
 
-  // "write outside of argument 'conv': 12 bytes after its end", or OK. Restores the canaries.
+  // Returns "write outside of argument 'conv': 12 bytes after its end", or OK. Restores the
+  // canaries.
   Status CheckGuards();
 
-  // Whether forks of this process have it, too; at first they do.
+  // Sets whether forks of this process inherit the memory; at first they do.
   void InheritByFork(bool inherited);
-  // In a fork: takes out of the table what it has not inherited.
+  // Called in a fork: removes from the table the memory that the fork has not inherited.
   static void ForgetAllBut(const std::vector<const GuardedMemory*>& inherited);
 
  private:
   GuardedMemory() = default;
 
   std::string name_;
-  std::byte* mapping_ = nullptr;  // unmapped pages included
+  // Start of the mapping, unmapped pages included.
+  std::byte* mapping_ = nullptr;
   size_t mapping_bytes_ = 0;
-  std::span<std::byte> before_;  // canaries
+  // Canaries before and after the payload.
+  std::span<std::byte> before_;
   std::span<std::byte> payload_;
   std::span<std::byte> after_;
-  std::optional<int> slot_;  // in the table, where there was room
+  // Place in the table, if there was room.
+  std::optional<int> slot_;
 };
 
-// For signal handlers: writes into `text` (NUL-terminated) what lies at `address`: "64 bytes after
-// the end of argument 'conv'". False when no buffer is near.
+// For signal handlers: writes into `text` (NUL-terminated) what lies at `address`, as "64 bytes
+// after the end of argument 'conv'". False if no buffer is near.
 bool DescribeAddress(const void* address, char* text, size_t text_bytes);
 
 }  // namespace kiln::runner

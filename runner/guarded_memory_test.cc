@@ -31,7 +31,8 @@ TEST(GuardedMemoryTest, NearWritesAreFoundAndNamed) {
   bytes[100] = std::byte{1};
   EXPECT_THAT(memory->CheckGuards(),
               StatusIs(StatusCode::kInternal, HasSubstr("'conv': 0 bytes after")));
-  EXPECT_OK(memory->CheckGuards());  // restored
+  // The canaries were restored.
+  EXPECT_OK(memory->CheckGuards());
   bytes[127] = std::byte{1};
   EXPECT_THAT(memory->CheckGuards(), StatusIs(StatusCode::kInternal, HasSubstr("27 bytes after")));
   bytes[-1] = std::byte{1};
@@ -62,7 +63,7 @@ TEST(GuardedMemoryTest, DescribesAddresses) {
   EXPECT_FALSE(DescribeAddress(bytes, text, sizeof(text)));
 }
 
-// How it ends a fork that reads the first byte: 0, or the signal.
+// Returns how a fork that reads the first byte ends: 0, or the signal.
 int EndOfForkThatReads(const GuardedMemory& memory) {
   const volatile std::byte* bytes = memory.bytes().data();
   const pid_t pid = fork();

@@ -44,7 +44,7 @@ UnsetBytes InputBytes(const Argument& input, int ordinal, uint64_t seed, Content
   UnsetBytes bytes(static_cast<size_t>(input.plain_bytes()));
   const std::string key = FillKey(input, ordinal, seed, content);
   const auto element_bytes = static_cast<size_t>(DTypeBytes(input.dtype));
-  // An element depends on the key and its place alone.
+  // An element depends only on the key and its place.
   ForPieces(bytes.size(), threads, [&](size_t at, size_t count) {
     Fill(std::span(bytes).subspan(at, count), input, key, static_cast<int64_t>(at / element_bytes));
   });

@@ -8,7 +8,7 @@
 namespace kiln::runner {
 namespace {
 
-// Of the elements that are known.
+// Share of the known elements that may differ.
 constexpr double kMostDifferent = 0.05;
 
 Status CheckOutput(const v1::KnownElements& known, const Argument& output,

@@ -1,5 +1,5 @@
-// Elements of a reference's outputs that the caller has computed by itself: is the program the one
-// that was asked for?
+// Checks a reference by elements of its outputs that the caller has computed by itself: a reference
+// that gives others is not the program that the caller asked for.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,13 @@ namespace kiln::runner {
 
 struct KnownOutput {
   Argument argument;
-  std::span<const std::byte> bytes;  // all of it
+  // Bytes of the whole output.
+  std::span<const std::byte> bytes;
 };
 
 // InvalidArgument: "output y: element [0, 3] is 1.5, expected 2: 12 of 40 elements differ". A few
-// may: where a value lies at the edge of a step (rounding to integers), two right programs can give
-// both sides of it. Refuses elements that are not there.
+// may differ, because a value at the edge of a step (rounding to integers) may fall on either side
+// in two right programs. Refuses elements that are not there.
 Status CheckKnown(const google::protobuf::RepeatedPtrField<v1::KnownElements>& known,
                   std::span<const KnownOutput> outputs, const v1::Tolerance& tolerance);
 

@@ -7,7 +7,7 @@ namespace kiln::runner {
 
 namespace {
 
-// Nobody computes them by hand.
+// Fills in digests, because nobody computes them by hand.
 void FillInDigests(v1::MeasureRequest& request) {
   v1::Artifact& artifact = *request.mutable_artifact();
   if (artifact.digest().empty()) artifact.set_digest(DigestOf(artifact));

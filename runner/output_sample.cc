@@ -71,7 +71,8 @@ PrivateBytes Gather(const SampledOutput& sample, const Argument& output,
                     std::span<const std::byte> bytes) {
   const auto size = static_cast<size_t>(output.bytes / output.elements);
   PrivateBytes gathered(static_cast<size_t>(sample.argument.bytes));
-  std::vector<int64_t> at(output.shape.size(), 0);  // in the grid
+  // Position in the grid.
+  std::vector<int64_t> at(output.shape.size(), 0);
   for (int64_t i = 0; i < sample.argument.elements; ++i) {
     int64_t place = 0;
     for (size_t d = 0; d < at.size(); ++d) {

@@ -26,7 +26,7 @@ std::vector<Argument> Plan(std::vector<v1::ArgSpec> args) {
 
 class OutputSampleTest : public testing::Test {
  protected:
-  // Elements (1, 0), (1, 3), (3, 0), (3, 3) of a 4 x 5 output.
+  // The sample has elements (1, 0), (1, 3), (3, 0) and (3, 3) of a 4 x 5 output.
   OutputSampleTest() {
     v1::OutputSample& sample = *samples_.Add();
     sample.add_offset(1);

@@ -1,5 +1,5 @@
-// Bytes that a forked process does not get: answers that programs are compared with, and outputs of
-// programs that may be right. On the heap a later program would find what is left of them.
+// Bytes that a forked process does not inherit: answers that programs are compared with, and
+// outputs of programs that may be right. On the heap a later program would find remains of them.
 #pragma once
 
 #include <sys/mman.h>
@@ -11,8 +11,8 @@
 
 namespace kiln::runner {
 
-// Whole pages of their own, out of which MADV_DONTFORK keeps children. Costs some microseconds: for
-// few and large pieces.
+// Allocates whole pages, which MADV_DONTFORK keeps from children. Costs some microseconds, so it is
+// for few and large pieces.
 template <typename T>
 struct PrivateAllocator {
   using value_type = T;
@@ -25,7 +25,8 @@ struct PrivateAllocator {
     void* const pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
                              MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (pages == MAP_FAILED || madvise(pages, count * sizeof(T), MADV_DONTFORK) != 0) {
-      throw std::bad_alloc();  // as `new` does, whose place this has
+      // The allocator replaces `new`, and fails like it.
+      throw std::bad_alloc();
     }
     return static_cast<T*>(pages);
   }

@@ -19,7 +19,7 @@ TEST(PrivateBytesTest, AForkDoesNotGetThem) {
     if (pid == 0) {
       int ends[2];
       if (pipe(ends) != 0) _exit(1);
-      // A system call tells that memory is not there, where a read would end the process.
+      // A system call reports missing memory, whereas a read would end the process.
       const bool first_gone = write(ends[1], bytes.data(), 1) < 0 && errno == EFAULT;
       const bool copy_gone = write(ends[1], &copy.back(), 1) < 0 && errno == EFAULT;
       _exit(first_gone && copy_gone ? 0 : 2);

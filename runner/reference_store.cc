@@ -10,7 +10,7 @@
 
 namespace kiln::runner {
 
-// A small entry costs something, too: thousands of null programs must not pile up.
+// Cost of a small entry, so that thousands of null programs do not pile up.
 constexpr int64_t kEntryBytes = 4096;
 
 std::string ReferenceStore::KeyOf(const std::string& digest, uint64_t seed) {

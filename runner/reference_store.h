@@ -1,7 +1,7 @@
-// The daemon's copies of reference outputs, in memory files whose descriptors its children get, so
-// that a new child needs no new run of the reference. No path leads to them but those of /proc, which
-// a hidden process (base/process_guard.h) opens to nobody. Bounded by bytes, least recently used out first. Not
-// thread-safe.
+// The daemon's copies of reference outputs, so that a new child needs no new run of the reference.
+// They are in memory files whose descriptors the children get. The only paths to them are in /proc,
+// which a hidden process (base/process_guard.h) opens to nobody. The store is bounded by bytes; the
+// least recently used go first. Not thread-safe.
 #pragma once
 
 #include <list>
@@ -17,10 +17,13 @@ struct Reference {
   std::string key;
   v1::LaunchPlan plan;
   double cost_s = 0;
-  std::string unchecked;  // why its outputs prove little; empty: they do
-  UniqueFd outputs;       // sealed; invalid for a null program
+  // Reason why the outputs prove little; empty if they prove enough.
+  std::string unchecked;
+  // Sealed file of the outputs; invalid for a null program.
+  UniqueFd outputs;
   int64_t bytes = 0;
-  bool is_known = false;  // it gives what a caller has computed by itself
+  // True if the outputs agree with elements that a caller has computed by itself.
+  bool is_known = false;
 };
 
 class ReferenceStore {
@@ -29,19 +32,22 @@ class ReferenceStore {
 
   static std::string KeyOf(const std::string& digest, uint64_t seed);
 
-  // Null when there is none. Valid until the next Insert.
+  // Returns null if there is none. Valid until the next Insert.
   const Reference* Find(const std::string& key);
   void Erase(const std::string& key);
-  // One that is larger than the whole store is kept alone until the next.
+  // Inserts a reference. A reference that is larger than the whole store is kept alone until the
+  // next Insert.
   const Reference& Insert(Reference reference);
 
  private:
   const int64_t max_bytes_;
   int64_t bytes_ = 0;
-  std::list<Reference> references_;  // most recently used first
+  // Most recently used first.
+  std::list<Reference> references_;
 };
 
-// An empty memory file for a child to write to, and the end of its being written.
+// MakeOutputFile makes an empty memory file for a child to write to; SealOutputFile ends the
+// writing.
 StatusOr<UniqueFd> MakeOutputFile();
 Status SealOutputFile(const UniqueFd& file);
 

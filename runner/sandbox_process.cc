@@ -29,25 +29,26 @@ namespace kiln::runner {
 namespace {
 
 constexpr int64_t kShownOutputBytes = 400;
-// Beside what is counted: stacks of the threads, the buffer that flushes caches, the program itself
-// and what it may get for itself.
+// Address space beside the counted parts: stacks of the threads, the buffer that flushes caches,
+// the program itself and its own allocations.
 constexpr int64_t kOwnBytes = int64_t{4} << 30;
 constexpr int64_t kBytesPerThread = int64_t{80} << 20;
-constexpr int64_t kBytesPerArgument = int64_t{4} << 20;  // what guards it
+// Bytes that guard an argument.
+constexpr int64_t kBytesPerArgument = int64_t{4} << 20;
 
-// A reading is no less than what the process's threads computed meanwhile, but for this: threads
-// that wait for work spin, and what is asked of the process costs it something, too. Wall time from
-// outside would say more of a machine that is busy than of the program.
+// A reading is at least the time that the process's threads computed meanwhile, less this
+// allowance: threads that wait for work spin, and handling a request costs the process something,
+// too. Wall time from outside would measure a busy machine more than the program.
 constexpr double kSpinning_s = 2e-3;
 constexpr double kOverheadShare = 0.25;
 
 enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish, kRefill };
-// Of an input that is sent, at once: a packet is one piece in the kernel.
+// Bytes of an input that are sent at once. A packet is one piece of memory in the kernel.
 constexpr size_t kPacketBytes = size_t{64} << 10;
 
 uint64_t RandomNumber() {
   uint64_t number = 0;
-  // Cannot fail for so few bytes.
+  // getrandom cannot fail for so few bytes.
   [[maybe_unused]] const ssize_t got = getrandom(&number, sizeof(number), 0);
   return number;
 }
@@ -60,14 +61,16 @@ StatusOr<std::pair<UniqueFd, UniqueFd>> MakePacketPair() {
   return std::make_pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
 }
 
-// A program that calls exit would run destructors of this process under its feet, which may hang.
+// A program that calls exit would run destructors of this process while threads still run, which
+// may hang.
 void EndAtOnce(int code, void*) {
   fmt::print(stderr, "the program called exit({})\n", code);
   fflush(stderr);
   _exit(code);
 }
 
-// Of those that it sends; else its own code was changed.
+// Returns one of the codes that the process sends; another code means that its own code was
+// changed.
 StatusCode CodeOf(int32_t code) {
   for (const StatusCode known :
        {StatusCode::kInvalidArgument, StatusCode::kNotFound, StatusCode::kResourceExhausted}) {
@@ -88,9 +91,10 @@ int64_t ExtraBytes(const CpuDeviceOptions& cpu, std::span<const SandboxArgument>
 
 }  // namespace
 
-// Of fixed size: nothing in it is parsed.
+// A request has a fixed size, so nothing in it is parsed.
 struct SandboxProcess::Request {
-  uint64_t nonce;  // the reply has it, too: what is written blindly is no reply
+  // The reply has the same nonce, so that bytes which are written blindly are no reply.
+  uint64_t nonce;
   uint32_t what;
   uint32_t argument;
   int64_t value;
@@ -98,8 +102,10 @@ struct SandboxProcess::Request {
 
 struct SandboxProcess::Reply {
   uint64_t nonce = 0;
-  int32_t code = 0;       // StatusCode
-  int32_t argument = -1;  // that something was written outside of
+  // A StatusCode.
+  int32_t code = 0;
+  // Index of the argument outside of which something was written.
+  int32_t argument = -1;
   int64_t elapsed_ns = 0;
   std::array<char, 488> text = {};
 
@@ -110,7 +116,7 @@ struct SandboxProcess::Reply {
   std::string Text() const { return OneLine({text.data(), strnlen(text.data(), text.size())}); }
 };
 
-// The process itself.
+// The side of the process itself.
 class SandboxProcess::Inside {
  public:
   Inside(const Options& options, std::vector<SandboxArgument> arguments)
@@ -149,7 +155,7 @@ class SandboxProcess::Inside {
     on_exit(EndAtOnce, nullptr);
     calls_ = std::make_unique<CpuCalls>(options_.cpu, options_.flush);
     for (size_t i = 0; i < arguments_.size(); ++i) KILN_RETURN_IF_ERROR(MakeArgument(i));
-    // A thread pins itself as it starts, which is forbidden from here on.
+    // Threads pin themselves as they start, which is forbidden from here on.
     calls_->WaitForThreads();
     KILN_RETURN_IF_ERROR(ForbidSystemCalls());
     KILN_ASSIGN_OR_RETURN(object_, runtime::SharedObject::Open(UniqueFd(program)));
@@ -158,7 +164,8 @@ class SandboxProcess::Inside {
     return OkStatus();
   }
 
-  // Memory of other programs' arguments is not here; faults must not be explained by it.
+  // Memory of other programs' arguments is not in this process, so faults must not be explained by
+  // it.
   void ForgetOthers() {
     std::vector<const GuardedMemory*> inputs;
     for (const SandboxArgument& a : arguments_) {
@@ -219,7 +226,7 @@ class SandboxProcess::Inside {
     return OkStatus();
   }
 
-  // The sums go ahead of the reply.
+  // The sums are sent before the reply.
   Status Publish(int socket, Reply& reply) {
     std::vector<uint64_t> sums(arguments_.size());
     for (size_t i = 0; i < arguments_.size(); ++i) {
@@ -241,8 +248,10 @@ class SandboxProcess::Inside {
 
   const Options options_;
   const std::vector<SandboxArgument> arguments_;
-  std::vector<std::unique_ptr<GuardedMemory>> own_;  // outputs and workspaces
-  std::vector<GuardedMemory*> memories_;             // of each argument
+  // Outputs and workspaces.
+  std::vector<std::unique_ptr<GuardedMemory>> own_;
+  // Memory of each argument.
+  std::vector<GuardedMemory*> memories_;
   std::vector<void*> pointers_;
   std::unique_ptr<CpuCalls> calls_;
   std::unique_ptr<runtime::SharedObject> object_;
@@ -269,7 +278,7 @@ StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
   for (const SandboxArgument& a : arguments) {
     if (a.input != nullptr) inputs.push_back(a.input);
   }
-  // What stands in a buffer now would be written by both.
+  // Both processes would write the bytes that are in a buffer now.
   fflush(nullptr);
   for (GuardedMemory* input : inputs) input->InheritByFork(true);
   const pid_t pid = fork();
@@ -300,7 +309,7 @@ void SandboxProcess::End() {
   EndOrphans();
 }
 
-// How it ended, which it has or is about to: its socket has closed.
+// Returns how the process ended. It has ended or is about to, because its socket has closed.
 Status SandboxProcess::Ended(const char* doing) {
   int status = 0;
   constexpr int kPatience_ms = 5000;
@@ -327,12 +336,12 @@ Status SandboxProcess::ReceivePacket(void* into, size_t bytes, const char* doing
   while (poll(waited, 2, -1) < 0 && errno == EINTR) {
   }
   const ssize_t got = recv(socket_.get(), into, bytes, MSG_DONTWAIT | MSG_TRUNC);
-  // Whatever else holds the socket: the process has ended.
+  // The process has ended, even if another process still holds the socket.
   if (got <= 0) return Ended(doing);
   return got == static_cast<ssize_t>(bytes) ? OkStatus() : Forged(doing);
 }
 
-// What came is not what the process sends: the program wrote it.
+// Ends a process whose packet is none that the process sends, so the program wrote it.
 Status SandboxProcess::Forged(const char* doing) {
   End();
   gone_ = Unavailable("the program wrote into the socket of its process {}", doing);
@@ -351,7 +360,7 @@ StatusOr<SandboxProcess::Reply> SandboxProcess::Ask(uint32_t what, uint32_t argu
                                                     const char* doing) {
   KILN_RETURN_IF_ERROR(gone_);
   const Request request{RandomNumber(), what, argument, value};
-  // Where it has ended, Receive says how.
+  // If the process has ended, Receive says how.
   [[maybe_unused]] const ssize_t sent =
       send(socket_.get(), &request, sizeof(request), MSG_NOSIGNAL);
   return Receive(request.nonce, doing);
@@ -375,7 +384,7 @@ Status SandboxProcess::Refill(size_t argument, std::span<const std::byte> bytes)
   KILN_RETURN_IF_ERROR(gone_);
   const Request request{RandomNumber(), kRefill, static_cast<uint32_t>(argument), 0};
   bool alive = Send(&request, sizeof(request));
-  // Where it has ended, Receive says how.
+  // If the process has ended, Receive says how.
   while (alive && !bytes.empty()) {
     const auto packet = bytes.first(std::min(bytes.size(), kPacketBytes));
     alive = Send(packet.data(), packet.size());

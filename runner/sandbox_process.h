@@ -1,12 +1,12 @@
 // A process that runs one CPU program, and the end of it that the runner's child holds.
 //
-// It is forked, so it has the inputs at once (copied only where the program writes to them), and
-// runs nothing but the program: what the program does to its memory, its descriptors or itself ends
-// with it. All that comes back is looked at by a process that the program's code has never been in:
-// outputs, through shared memory; the time, which is what the process says but no less than what it
-// has computed meanwhile as the system counts it; words, which are cleaned.
+// The process is forked, so it has the inputs at once (pages are copied only when the program
+// writes to them). It runs nothing but the program: damage to its memory, its descriptors or itself
+// ends with it. Every result is checked by a process in which the program's code has never run.
+// Outputs come through shared memory. The time is what the process reports, but no less than the
+// CPU time that the system counted for it. Text is cleaned.
 //
-// Used by one thread, of a process that has no other: it forks.
+// Used by one thread of a process that has no other thread, because it forks.
 #pragma once
 
 #include <sys/types.h>
@@ -31,8 +31,10 @@ namespace kiln::runner {
 // An argument of the program, in call order.
 struct SandboxArgument {
   Argument argument;
-  GuardedMemory* input = nullptr;    // of an input: its content
-  std::span<std::byte> output = {};  // of an output: shared memory where its content goes
+  // Content of an input.
+  GuardedMemory* input = nullptr;
+  // Shared memory for the content of an output.
+  std::span<std::byte> output = {};
 };
 
 class SandboxProcess {
@@ -40,35 +42,39 @@ class SandboxProcess {
   struct Options {
     CpuDeviceOptions cpu;
     ContainmentOptions containment;
-    // For FlushCaches, shared with this process: else each would get its own.
+    // Memory for FlushCaches, which is shared with this process. Without it each process gets its
+    // own.
     std::span<std::byte> flush = {};
   };
 
-  // Forks, and waits until the program is loaded. Inputs are those of now. InvalidArgument,
-  // NotFound: it does not load; what else may come of a call, below.
+  // Forks, and waits until the program is loaded. The inputs have the contents of this moment.
+  // InvalidArgument or NotFound if the program does not load, and the errors of all calls, below.
   static StatusOr<std::unique_ptr<SandboxProcess>> Start(const Options& options,
                                                          const v1::Artifact& artifact,
                                                          std::vector<SandboxArgument> arguments);
-  // Kills it and all that it started.
+  // Kills the process and all processes that it started.
   ~SandboxProcess();
   SandboxProcess(const SandboxProcess&) = delete;
   SandboxProcess& operator=(const SandboxProcess&) = delete;
 
-  // Errors of all calls: ResourceExhausted when there is no memory, Unavailable "killed by signal
-  // 11 (Segmentation fault) while running: access through a null pointer": then it is gone, and all
-  // further calls say so.
+  // Errors of all calls: ResourceExhausted if there is no memory, or Unavailable "killed by signal
+  // 11 (Segmentation fault) while running: access through a null pointer". After Unavailable the
+  // process is gone, and all further calls say so.
 
-  // Of an output or a workspace.
+  // Fills an output or a workspace with poison.
   Status Poison(size_t argument, Poison poison);
-  // Of an input: it has these bytes from now on, at the same address. About 3 GB/s.
+  // Puts these bytes into an input, at the same address. Speed: about 3 GB/s.
   Status Refill(size_t argument, std::span<const std::byte> bytes);
-  // Seconds that `number` calls took together. Internal when the program returned an error.
+  // Returns the seconds that `number` calls took together. Internal if the program returned an
+  // error.
   StatusOr<double> Time(int64_t number);
   Status FlushCaches();
 
   struct Published {
-    std::vector<Status> guards;  // of each argument: what was written outside of it
-    std::vector<uint64_t> sums;  // of each argument: XXH3 of an input; else 0
+    // For each argument: an error if something was written outside of it.
+    std::vector<Status> guards;
+    // For each argument: XXH3 of an input; 0 for others.
+    std::vector<uint64_t> sums;
   };
   // Copies the outputs to where the caller sees them.
   StatusOr<Published> Publish();
@@ -81,7 +87,8 @@ class SandboxProcess {
   SandboxProcess() = default;
   StatusOr<Reply> Ask(uint32_t what, uint32_t argument, int64_t value, const char* doing);
   bool Send(const void* packet, size_t bytes) const;
-  double CpuSeconds() const;  // that it has used so far
+  // Returns the CPU time that the process has used so far.
+  double CpuSeconds() const;
   StatusOr<Reply> Receive(uint64_t nonce, const char* doing);
   Status ReceivePacket(void* into, size_t bytes, const char* doing);
   Status Ended(const char* doing);
@@ -90,10 +97,12 @@ class SandboxProcess {
 
   pid_t pid_ = 0;
   UniqueFd socket_, pidfd_;
-  UniqueFd output_;  // what it prints
+  // Output that the process prints.
+  UniqueFd output_;
   size_t num_arguments_ = 0;
   int threads_ = 1;
-  Status gone_;  // why there is no process any more
+  // Reason why there is no process any more.
+  Status gone_;
 };
 
 }  // namespace kiln::runner

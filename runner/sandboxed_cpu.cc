@@ -15,7 +15,7 @@
 namespace kiln::runner {
 namespace {
 
-// Memory that a process and its forks see alike.
+// Memory that a process and its forks share.
 class SharedMemory {
  public:
   static StatusOr<SharedMemory> Make(const std::string& name, size_t bytes) {
@@ -48,7 +48,8 @@ class SharedMemory {
   std::span<std::byte> bytes_;
 };
 
-// An input is guarded and private, an output shared, a workspace only in the program's process.
+// Memory of an argument. An input is guarded and private, an output is shared, and a workspace
+// exists only in the program's process.
 class SandboxBuffer : public Buffer {
  public:
   using Buffer::Buffer;
@@ -78,7 +79,7 @@ class SandboxedProgram : public Program {
   const std::unique_ptr<SandboxProcess> process;
   const std::vector<Buffer*> args;
 
-  // The place of a buffer among the arguments, if it is one.
+  // Returns the place of a buffer among the arguments, if it is one.
   std::optional<size_t> IndexOf(const Buffer& buffer) const {
     const auto found = std::ranges::find(args, &buffer);
     if (found == args.end()) return std::nullopt;
@@ -125,14 +126,17 @@ class SandboxedCpu : public Device {
  private:
   // Copies `content` to where the program's process has `input`.
   Status Show(Buffer& input, const Buffer& content);
-  // What the program's process says of an argument of the program; null: it is none of one.
+  // Returns the facts that the program's process publishes about its arguments; null: the buffer is
+  // no argument of the program.
   StatusOr<const SandboxProcess::Published*> AskAbout(const Buffer& buffer);
 
   SandboxProcess::Options options_;
   const std::string name_;
-  SharedMemory flush_;  // once flushes are expected
+  // Set once flushes are expected.
+  SharedMemory flush_;
   SandboxedProgram* current_ = nullptr;
-  std::optional<SandboxProcess::Published> published_;  // since the last run
+  // Set since the last run.
+  std::optional<SandboxProcess::Published> published_;
 };
 
 StatusOr<std::unique_ptr<Program>> SandboxedCpu::LoadFor(const v1::Artifact& artifact,
@@ -182,7 +186,8 @@ Status SandboxedCpu::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
 
 Status SandboxedCpu::Show(Buffer& input, const Buffer& content) {
   published_.reset();
-  if (current_ == nullptr) return OkStatus();  // there is no process that sees any
+  // There is no process that sees an input.
+  if (current_ == nullptr) return OkStatus();
   const auto index = current_->IndexOf(input);
   KILN_CHECK(index.has_value(), "no argument of the program that is loaded");
   return current_->process->Refill(*index, AsSandboxed(content).bytes());
@@ -213,7 +218,8 @@ StatusOr<PrivateBytes> SandboxedCpu::Fetch(const Buffer& buffer) {
   return PrivateBytes(bytes.begin(), bytes.end());
 }
 
-// Of an input, of what the program may have made of it.
+// Returns the checksum of a buffer. For an input of the loaded program, the content is the one in
+// the program's process, which the program may have changed.
 StatusOr<uint64_t> SandboxedCpu::Checksum(const Buffer& buffer) {
   KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
   if (published != nullptr && AsSandboxed(buffer).guarded != nullptr) {
@@ -245,15 +251,16 @@ StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> a
 }
 
 void SandboxedCpu::FlushCaches() {
-  // Where its process has ended, the next call says so.
+  // If the process has ended, the next call says so.
   if (current_ != nullptr) (void)current_->process->FlushCaches();
 }
 
-// Once for all processes: new memory is slow at first.
+// Makes the memory once for all processes, because new memory is slow at first.
 void SandboxedCpu::ExpectFlushes() {
   if (!flush_.bytes().empty()) return;
   auto memory = SharedMemory::Make("flushed", FlushBytes());
-  if (!memory.ok()) return;  // each process gets its own
+  // Each process gets its own memory then.
+  if (!memory.ok()) return;
   flush_ = *std::move(memory);
   std::memset(flush_.bytes().data(), 1, flush_.bytes().size());
   options_.flush = flush_.bytes();

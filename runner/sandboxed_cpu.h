@@ -1,6 +1,6 @@
-// The CPU of this machine as a Device whose programs run each in a process of its own
-// (sandbox_process.h), a fork of this one. What a program does costs the program: inputs, reference
-// outputs, comparisons and clocks are here, where its code never is.
+// The CPU of this machine as a Device that runs each program in a process of its own
+// (sandbox_process.h), a fork of this process. A program can harm only itself: inputs, reference
+// outputs, comparisons and clocks are in this process, where the program's code never runs.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@
 
 namespace kiln::runner {
 
-// For a process of one thread. Programs must be loaded with LoadFor, and one at a time is alive.
+// Makes the device, in a process of one thread. Programs must be loaded with LoadFor, and only one
+// exists at a time.
 std::unique_ptr<Device> MakeSandboxedCpu(const SandboxProcess::Options& options);
 
 }  // namespace kiln::runner

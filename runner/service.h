@@ -13,11 +13,12 @@ namespace kiln::runner {
 
 class RunnerService : public v1::Runner::Service {
  public:
-  // `slot` outlives this. worker_id is put into results.
+  // `slot` outlives the service. Results bear worker_id.
   RunnerService(DeviceSlot& slot, std::string worker_id, Door door = {})
       : slot_(slot), worker_id_(std::move(worker_id)), door_(std::move(door)) {}
 
-  // From now on calls that wait or run end with Cancelled. Call before the server's Shutdown.
+  // Makes calls that wait or run end with Cancelled from now on. Called before the server's
+  // Shutdown.
   void Stop() { stopping_ = true; }
 
   grpc::Status Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,

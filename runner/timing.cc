@@ -9,25 +9,28 @@
 namespace kiln::runner {
 namespace {
 
-constexpr int kMaxZeroReadings = 100;  // a clock that stands still must not loop for ever
+// Limits the loop for a clock that stands still.
+constexpr int kMaxZeroReadings = 100;
 constexpr int64_t kMaxNumber = int64_t{1} << 40;
-// An interrupt can make one short call look far slower: what is called so is the best of a few
-// calls, as long as they are cheap.
+// An interrupt can make one short call look far slower, so the best of a few calls counts as long
+// as they are cheap.
 constexpr int kEarlyStopReadings = 3;
 constexpr double kCheapReadingsS = 1e-3;
 constexpr double kLongCallS = 0.1;
-// No single reading ends a program, unless another one takes longer than this.
+// A single slow reading does not end a program, unless a second call would take longer than this.
 constexpr double kAffordableCallS = 0.5;
-// The pilot as a part of the least time of a batch, and the calls that make one worthwhile.
+// Length of the pilot as a part of a batch's minimum time, and the fewest calls that make a pilot
+// worthwhile.
 constexpr double kPilotPart = 1.0 / 16;
 constexpr double kFewestPilotCalls = 8;
-// A batch that is barely too short has to be run again.
+// The first batch is this much longer, because a batch that is barely too short has to be run
+// again.
 constexpr double kSurplus = 1.03;
-// Of the idle time. A median of fewer looks better than it is.
+// Numbers of readings in idle time. A median of fewer readings looks better than it is.
 constexpr size_t kFewestReadings = 5;
 constexpr size_t kMostReadings = 100;
 constexpr double kWellKnown = 0.005;
-// Of the idle time, at most: so long somebody may have to wait.
+// Longest reading as a part of the idle time, because another trial may have to wait for it.
 constexpr double kLongestPart = 0.2;
 
 class Timer {
@@ -54,7 +57,8 @@ class Timer {
     number_ = FirstNumber(call_s_);
     for (int repeat = 0; repeat < std::max(1, options_.repeat); ++repeat) {
       if (repeat == 0 && number_ == 1) {
-        Add(first_s, 1);  // that call was a whole batch
+        // The first call was a whole batch.
+        Add(first_s, 1);
         continue;
       }
       if (repeat > 0 && !Fits(options_.cooldown_s + call_s_ * static_cast<double>(number_))) break;
@@ -72,7 +76,7 @@ class Timer {
     if (options_.flush_cache) device_.flush_cache();
   }
 
-  // Infinite without a budget.
+  // Returns the time left of the budget, which is infinite without one.
   double LeftS() const {
     if (!options_.budget_s.has_value()) return std::numeric_limits<double>::infinity();
     return *options_.budget_s - (device_.now_s() - start_s_);
@@ -122,9 +126,9 @@ class Timer {
     return true;
   }
 
-  // A short batch before the long ones. A call by itself takes longer than one of many, so what it
-  // predicts alone would make the first batch too short. True: the program is slow enough to leave
-  // it at that.
+  // Runs a short batch before the long ones. A call by itself takes longer than one of many, so its
+  // prediction alone would make the first batch too short. Returns true if the program is so slow
+  // that the short batch is enough.
   StatusOr<bool> RunPilot() {
     const double pilot_s = kPilotPart * options_.min_repeat_s;
     if (call_s_ <= 0 || call_s_ * kFewestPilotCalls > pilot_s || !Fits(2 * pilot_s)) return false;
@@ -139,7 +143,7 @@ class Timer {
     if (second_s > 0) call_s_ = std::min(call_s_, second_s);
     const double differs = second_s > 0 ? Differs(*pilot_s_, second_s) : 0;
     pilot_s_ = call_s_;
-    // Both may be too slow by as much as they differ.
+    // Both batches may be too slow by as much as they differ.
     if (!IsClearlySlower(call_s_ / (1 + differs))) return false;
     Add(call_s_ * static_cast<double>(number), number);
     timing_.spread = differs;
@@ -153,7 +157,7 @@ class Timer {
 
   static double Differs(double a, double b) { return std::max(a, b) / std::min(a, b) - 1; }
 
-  // The spread of the short batch and the readings.
+  // Notes the spread of the short batch and the readings.
   void NoteSpread() {
     if (timing_.stopped_early || timing_.costs_s.empty()) return;
     auto [least, most] = std::ranges::minmax(timing_.costs_s);
@@ -178,7 +182,8 @@ class Timer {
     return device_.calls_per_reading(wanted, call_s);
   }
 
-  // A batch cannot be interrupted, so it is cut beforehand to what the budget holds.
+  // Cuts a batch beforehand to the size that the budget holds, because a batch cannot be
+  // interrupted.
   int64_t AtMostLeft(int64_t number, double call_s) const {
     number = std::min(number, kMaxNumber);
     if (!options_.budget_s.has_value() || call_s <= 0) return number;
@@ -187,7 +192,7 @@ class Timer {
                                                : std::max<int64_t>(1, static_cast<int64_t>(most));
   }
 
-  // One reading, number_ grown until the batch is long enough.
+  // Takes one reading. Grows number_ until the batch is long enough.
   Status RunRepeat() {
     int zero_readings = 0;
     while (true) {
@@ -215,8 +220,10 @@ class Timer {
   TimingOptions options_;
   const TimingDevice& device_;
   const double start_s_;
-  double call_s_ = 0;              // latest estimate of one call
-  std::optional<double> pilot_s_;  // that by a short batch
+  // Latest estimate of one call.
+  double call_s_ = 0;
+  // Estimate by a short batch.
+  std::optional<double> pilot_s_;
   int64_t number_ = 1;
   Timing timing_;
 };

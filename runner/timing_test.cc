@@ -20,8 +20,10 @@ struct FakeDevice {
   double now_s = 100;
   double slept_s = 0;
   int flushes = 0;
-  std::vector<int64_t> batches;              // every time_batch
-  std::function<double(size_t batch)> cost;  // instead of call_s
+  // The numbers of all time_batch calls.
+  std::vector<int64_t> batches;
+  // Replaces call_s.
+  std::function<double(size_t batch)> cost;
 
   TimingDevice Device() {
     TimingDevice device;
@@ -46,7 +48,8 @@ TEST(TimingTest, RunsNumberCallsPerRepeat) {
   FakeDevice device;
   ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram({.number = 5, .repeat = 2}, device.Device()));
   EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1e-3, 1e-12), DoubleNear(1e-3, 1e-12)));
-  EXPECT_THAT(device.batches, ElementsAre(1, 1, 5, 5));  // untimed, first timed, two repeats
+  // One untimed call, one timed call, two repeats.
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 5, 5));
   EXPECT_FALSE(timing.stopped_early);
 }
 
@@ -59,7 +62,8 @@ TEST(TimingTest, GrowsTheBatchToTheMinimumTime) {
   EXPECT_THAT(timing.costs_s, Each(DoubleNear(1e-5, 1e-12)));
   EXPECT_GE(timing.number, 10300);
   EXPECT_LE(timing.number, 10301);
-  EXPECT_THAT(device.batches, SizeIs(3 + 3));  // the prediction was right at once
+  // The prediction was right at once.
+  EXPECT_THAT(device.batches, SizeIs(3 + 3));
   EXPECT_EQ(device.batches[2], 625);
 }
 
@@ -79,9 +83,10 @@ TEST(TimingTest, ShortCallsAreManyWhereAReadingHasACostOfItsOwn) {
   EXPECT_THAT(timing.costs_s, Each(DoubleNear(5.1e-6, 1e-12)));
   device.batches.clear();
   ASSERT_OK(TimeProgram({.min_repeat_s = 1e-3}, timing_device));
-  // A pilot of 62.5 us: 8 calls of the first one's 7 us, so 20, each 5.1 us; so many of 1 ms.
+  // The pilot lasts 62.5 us: 8 calls of the first one's 7 us, which is rounded up to 20 calls of
+  // 5.1 us. The batch has as many calls as 1 ms holds.
   EXPECT_THAT(device.batches, ElementsAre(1, 1, 20, 220));
-  // Flushed caches: one call is one call.
+  // With flushed caches a batch is one call.
   device.batches.clear();
   ASSERT_OK(TimeProgram({.number = 3, .flush_cache = true}, timing_device));
   EXPECT_THAT(device.batches, ElementsAre(1, 1));
@@ -92,8 +97,10 @@ TEST(TimingTest, GrowsOnWhenTheFirstCallWasSlow) {
   device.cost = [](size_t batch) { return batch < 2 ? 5e-3 : 1e-5; };
   ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram({.min_repeat_s = 0.02}, device.Device()));
   ASSERT_THAT(device.batches, SizeIs(4));
-  EXPECT_EQ(device.batches[2], 5);     // 20 ms / 5 ms + 1
-  EXPECT_GE(device.batches[3], 2000);  // corrected
+  // 20 ms / 5 ms + 1
+  EXPECT_EQ(device.batches[2], 5);
+  // The batch is corrected.
+  EXPECT_GE(device.batches[3], 2000);
   EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(1e-5, 1e-12)));
 }
 
@@ -102,7 +109,8 @@ TEST(TimingTest, GrowsByTheGoldenRatioAtLeast) {
   // The first batch is only just too short: one more call would do.
   device.cost = [](size_t batch) { return batch < 2 ? 1e-3 : 0.94e-3; };
   ASSERT_OK(TimeProgram({.min_repeat_s = 0.02}, device.Device()));
-  EXPECT_THAT(device.batches, ElementsAre(1, 1, 21, 33));  // 21 * 1.618
+  // 21 * 1.618
+  EXPECT_THAT(device.batches, ElementsAre(1, 1, 21, 33));
 }
 
 TEST(TimingTest, SlowProgramRunsNoMoreThanNeeded) {
@@ -110,7 +118,8 @@ TEST(TimingTest, SlowProgramRunsNoMoreThanNeeded) {
   device.call_s = 0.5;
   ASSERT_OK_AND_ASSIGN(Timing timing,
                        TimeProgram({.number = 3, .min_repeat_s = 0.1}, device.Device()));
-  EXPECT_EQ(device.Calls(), 2);  // the untimed one and the reading
+  // The untimed call and the reading.
+  EXPECT_EQ(device.Calls(), 2);
   EXPECT_THAT(timing.costs_s, ElementsAre(0.5));
 }
 
@@ -147,7 +156,7 @@ TEST(TimingTest, SlowProgramStopsAfterTwoTimedCalls) {
   EXPECT_TRUE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(0.02));
   EXPECT_EQ(device.Calls(), 3);
-  // One is enough where another call would take long.
+  // One call is enough if another call would take long.
   FakeDevice slow;
   slow.call_s = 0.6;
   ASSERT_OK_AND_ASSIGN(timing, TimeProgram({.early_stop_s = 1e-2}, slow.Device()));
@@ -155,7 +164,7 @@ TEST(TimingTest, SlowProgramStopsAfterTwoTimedCalls) {
   EXPECT_EQ(slow.Calls(), 2);
 }
 
-// Something else ran meanwhile.
+// Something else ran during the slow reading.
 TEST(TimingTest, OneSlowReadingDoesNotEndAProgram) {
   FakeDevice device;
   device.cost = [](size_t batch) { return batch == 1 ? 0.03 : 0.005; };
@@ -163,7 +172,7 @@ TEST(TimingTest, OneSlowReadingDoesNotEndAProgram) {
                        TimeProgram({.number = 3, .early_stop_s = 1e-2}, device.Device()));
   EXPECT_FALSE(timing.stopped_early);
   EXPECT_THAT(timing.costs_s, ElementsAre(DoubleNear(0.005, 1e-12)));
-  // Nor does one that the checked run before it disproves.
+  // A slow reading that contradicts the checked run before it does not end the program either.
   FakeDevice checked;
   checked.cost = [](size_t batch) { return batch < 2 ? 0.03 : 0.005; };
   ASSERT_OK_AND_ASSIGN(
@@ -176,7 +185,7 @@ TEST(TimingTest, OneSlowReadingDoesNotEndAProgram) {
   pilot.cost = [](size_t batch) { return batch == 2 ? 4e-5 : 1.2e-5; };
   ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, pilot.Device()));
   EXPECT_FALSE(timing.stopped_early);
-  // Both are too slow, by less than they differ: the long reading decides.
+  // Both batches are too slow, by less than they differ, so the long reading decides.
   FakeDevice differs;
   differs.cost = [](size_t batch) { return batch == 2 ? 2e-5 : batch == 3 ? 1.4e-5 : 1.2e-5; };
   ASSERT_OK_AND_ASSIGN(timing, TimeProgram(options, differs.Device()));
@@ -253,10 +262,10 @@ TEST(TimingTest, CoolsDownBeforeEachRepeat) {
   EXPECT_NEAR(device.slept_s, 0.75, 1e-9);
 }
 
-// A reading of 2 ms, further ones while the device would be idle.
+// Asks for a reading of 2 ms, and further ones while the device would be idle.
 TimingOptions IdleOptions() { return {.min_repeat_s = 2e-3, .idle_s = 0.05}; }
 
-// Readings that differ by 10% and more, so that their median is not known well before long.
+// Returns readings that differ by 10% and more, so that their median is not well known for long.
 double Noisy(size_t batch) { return 1e-4 * (1 + 0.13 * static_cast<double>(batch * 7 % 11)); }
 
 TEST(TimingTest, ReadsOnWhileNobodyWaits) {
@@ -272,7 +281,7 @@ TEST(TimingTest, ReadsOnWhileNobodyWaits) {
   EXPECT_GT(timing.costs_s.size(), 10u);
   EXPECT_LE(device.now_s - first_end_s, 0.05 + 1e-9) << "never more than the limit";
   EXPECT_GT(device.now_s - first_end_s, 0.04);
-  // All of one size.
+  // All batches have the same size.
   EXPECT_EQ(std::set<int64_t>(device.batches.end() - 10, device.batches.end()).size(), 1u);
 }
 
@@ -296,7 +305,7 @@ TEST(TimingTest, AWellKnownMedianNeedsNoMoreReadings) {
   timing_device.is_wanted = [] { return false; };
   ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(IdleOptions(), timing_device));
   EXPECT_THAT(timing.costs_s, SizeIs(5));
-  // A clock that shows nothing ends, too.
+  // Timing also ends on a clock that stands still.
   device.call_s = 0;
   ASSERT_OK_AND_ASSIGN(timing, TimeProgram(IdleOptions(), timing_device));
   EXPECT_THAT(timing.costs_s, SizeIs(5));
@@ -304,12 +313,14 @@ TEST(TimingTest, AWellKnownMedianNeedsNoMoreReadings) {
 
 TEST(TimingTest, IdleTimeIsNotForProgramsThatKeepOthersWaiting) {
   FakeDevice device;
-  device.call_s = 0.02;  // of 50 ms
+  // A call takes 20 ms of 50 ms.
+  device.call_s = 0.02;
   TimingDevice timing_device = device.Device();
   timing_device.is_wanted = [] { return false; };
   ASSERT_OK_AND_ASSIGN(Timing timing, TimeProgram(IdleOptions(), timing_device));
   EXPECT_THAT(timing.costs_s, SizeIs(1));
-  // Nor for far slower ones, nor without being asked for, nor beyond the trial's own limit.
+  // Idle time is also not for far slower programs, without being asked for, or beyond the trial's
+  // own limit.
   device.call_s = 1e-3;
   TimingOptions options = IdleOptions();
   options.early_stop_s = 5e-4;

@@ -9,12 +9,13 @@
 namespace kiln::runner {
 namespace {
 
-// A few infinities are answers like others, as those of a masked softmax.
+// Share of elements that may be infinite or NaN. A few infinities are ordinary answers, as in a
+// masked softmax.
 constexpr double kMostNotFinite = 0.01;
 // Fewer elements may be equal by chance.
 constexpr int64_t kFewestEqual = 8;
 
-// All bits of its exponent are set.
+// Counts elements in which all bits of the exponent are set.
 template <typename Bits>
 int64_t CountNotFinite(std::span<const std::byte> bytes, Bits exponent) {
   int64_t count = 0;
@@ -36,7 +37,8 @@ int64_t NotFinite(DType dtype, std::span<const std::byte> bytes) {
       return CountNotFinite<uint16_t>(bytes, 0x7c00);
     case DType::kBFloat16:
       return CountNotFinite<uint16_t>(bytes, 0x7f80);
-    case DType::kFloat8E4M3:  // NaN alone, all bits
+    // Only NaN, which has all bits set.
+    case DType::kFloat8E4M3:
       return CountNotFinite<uint8_t>(bytes, 0x7f);
     case DType::kFloat8E5M2:
       return CountNotFinite<uint8_t>(bytes, 0x7c);
@@ -45,7 +47,7 @@ int64_t NotFinite(DType dtype, std::span<const std::byte> bytes) {
   }
 }
 
-// Each element has the bits of the one before it.
+// Returns whether each element has the bits of the element before it.
 bool AllEqual(std::span<const std::byte> bytes, size_t element_bytes) {
   return std::memcmp(bytes.data(), bytes.data() + element_bytes, bytes.size() - element_bytes) == 0;
 }

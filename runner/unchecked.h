@@ -1,4 +1,4 @@
-// Outputs that cannot tell a right program from a wrong one.
+// Finds outputs that cannot tell a right program from a wrong one.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace kiln::runner {
 
-// Why an output of a reference proves little of what is compared with it; empty: it does.
+// Returns the reason why comparing with an output of a reference proves little; empty: it proves
+// enough.
 //
 //   "output y of the reference is not finite in 64 of 64 elements"
-//       more than 1%: NaN equals NaN, whatever went before
+//       if more than 1% are so: NaN equals NaN, whatever the program computed before
 //   "output y of the reference is 0 in all 64 elements"
-//       of 8 or more: a program that computes nothing of its inputs may be right
+//       if there are 8 or more: a program that uses none of its inputs may be right
 //
-// One pass over the bytes.
+// The cost is one pass over the bytes.
 std::string WhyUnchecked(const Argument& argument, std::span<const std::byte> want);
 
 }  // namespace kiln::runner

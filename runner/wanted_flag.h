@@ -1,5 +1,5 @@
-// One bit that a runner's daemon shows its children: whether another trial waits for the device. In
-// shared memory, so that a child may look between two readings. Children cannot write it.
+// One bit that a runner's daemon shows its children: another trial waits for the device. The bit is
+// in shared memory, so that a child can look between two readings. Children cannot write it.
 //
 // Thread-safe. Cost: a load or a store.
 #pragma once
@@ -13,16 +13,17 @@ namespace kiln::runner {
 
 class WantedFlag {
  public:
-  // The daemon's end, not set.
+  // Makes the daemon's end; the flag is not set.
   static StatusOr<std::unique_ptr<WantedFlag>> Make();
-  // A child's end, of the daemon's descriptor.
+  // Opens a child's end from the daemon's descriptor.
   static StatusOr<std::unique_ptr<WantedFlag>> Open(UniqueFd fd);
   ~WantedFlag();
   WantedFlag(const WantedFlag&) = delete;
   WantedFlag& operator=(const WantedFlag&) = delete;
 
   int fd() const { return fd_.get(); }
-  void Set(bool wanted);  // the daemon only
+  // For the daemon only.
+  void Set(bool wanted);
   bool wanted() const;
 
  private:

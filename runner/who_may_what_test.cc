@@ -1,6 +1,6 @@
-// Programs that try to learn what they must not, each line of docs/runner.md's table, under each
-// kind of user that a runner may have: root, root that keeps its user for programs, and another one.
-// The daemon is a fork of this test, since users cannot be changed back.
+// Runs programs that try to learn what they must not: each line of docs/runner.md's table, under
+// each kind of user that a runner may have. These are root, root that keeps its user for programs,
+// and another user. The daemon is a fork of this test, since users cannot be changed back.
 #include <grp.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -66,7 +66,7 @@ class WhoMayWhatTest : public testing::TestWithParam<User> {
     const std::string missing = MissingContainment({});
     if (missing.find("seccomp") != std::string::npos) GTEST_SKIP() << missing;
     if (GetParam() != User::kAsItIs && geteuid() != 0) GTEST_SKIP() << "for root, who is others";
-    // Where another user can start it.
+    // The copy is in a folder from which another user can start it.
     ASSERT_OK_AND_ASSIGN(const std::string program, ReadFile("runner/kiln_runner"));
     ASSERT_OK(WriteFileAtomically(runner_, program, 0777));
     chmod(folder_.path().c_str(), 0755);
@@ -82,7 +82,7 @@ class WhoMayWhatTest : public testing::TestWithParam<User> {
     return options;
   }
 
-  // What `daemon` says, in a process of that user.
+  // Returns the text that `daemon` returns in a process of that user.
   std::string In(const std::function<std::string()>& daemon) {
     auto pipe = MakePipe();
     KILN_CHECK(pipe.ok());
@@ -105,7 +105,7 @@ class WhoMayWhatTest : public testing::TestWithParam<User> {
     return said;
   }
 
-  // Several times, since what lies on a heap is chance.
+  // The program runs several times, because the contents of a heap are a matter of chance.
   std::string Measure(const v1::MeasureRequest& request) {
     return In([&]() -> std::string {
       DeviceSlot slot(Options());

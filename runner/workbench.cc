@@ -25,31 +25,38 @@
 namespace kiln::runner {
 namespace {
 
-// Longer references are not run twice on the same inputs: their cost needs no better reading.
+// References that take longer than this are not run twice on the same inputs, because their cost
+// needs no better reading.
 constexpr double kLongReferenceS = 0.05;
-// Kept free of the trial's time limit for the second check, in units of the first run.
+// Part of the trial's time limit that is reserved for the second check, in units of the first run.
 constexpr double kRecheckRuns = 2;
-// Programs that take so long are not run a third time: they are timed on the other inputs, and what
-// they leave behind then is checked.
+// Programs that take this long are not run a third time. They are timed on the other inputs, and
+// the outputs of the timed calls are checked.
 constexpr double kLongProgramS = 0.1;
-// From so long on, one run may be enough.
+// From this time on, one run may be enough.
 constexpr double kSlowProgramS = 1;
-// As a multiple of the best cost: what is slower is not worth a long reading. A short one is right to
-// a few percent, which is enough to learn from.
+// Multiple of the best cost. Programs that are slower are not worth a long reading: a short one is
+// right to a few percent, which is enough to learn from.
 constexpr double kClearlySlower = 1.25;
-constexpr double kSlowerRun = 1.2;  // what another run may take, in units of the first
-// Of the outputs on a device: what is compared with; in the memory of the host also what the other
-// inputs give and that of the program's own process; and of a reference what is kept, for both
-// contents, and what is on its way there, too.
+// Time that another run may take, in units of the first run.
+constexpr double kSlowerRun = 1.2;
+// Copies of the outputs beside the arguments. A check needs the expected outputs for both contents
+// of the inputs; in the memory of the host also those of the program's own process. A reference on
+// a host needs the kept outputs for both contents, the copies on the way there and to compare with,
+// and those of its own process.
 constexpr int kCopiesToCheck = 2, kHostCopiesToCheck = 3, kHostCopiesOfReference = 5;
-// Of calls on inputs that the program has not seen, against those that were timed.
+// Ratio and slack for the time of calls on inputs that the program has not seen, compared with the
+// timed calls.
 constexpr double kFreshRatio = 8;
 constexpr double kFreshSlackS = 100e-6;
-constexpr int kFreshCalls = 3;  // the shortest counts
+// The shortest of these calls counts.
+constexpr int kFreshCalls = 3;
 // Outputs of fewer elements may be equal for two inputs by chance.
 constexpr int64_t kFewestEqual = 8;
-constexpr int64_t kSpareBytes = int64_t{64} << 20;  // for what devices need besides
-constexpr uint32_t kMaxRepeat = 100000;             // readings are kept in the reply
+// Memory for other needs of devices.
+constexpr int64_t kSpareBytes = int64_t{64} << 20;
+// Limits the readings, which are kept in the reply.
+constexpr uint32_t kMaxRepeat = 100000;
 
 TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   TimingOptions timing;
@@ -64,10 +71,10 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   return timing;
 }
 
-// A memory file, mapped.
+// A memory file that is mapped.
 class MappedFile {
  public:
-  // Of the outputs of a reference, of which there are two halves, by the content of its inputs.
+  // Maps the outputs of a reference. They have two halves, one for each content of its inputs.
   static StatusOr<MappedFile> Map(const UniqueFd& fd, int64_t half_bytes) {
     const int64_t expected_bytes = 2 * half_bytes;
     if (!fd.valid()) return Internal("the reference outputs did not come with the request");
@@ -106,7 +113,7 @@ Status WriteAll(int fd, std::span<const std::byte> bytes) {
   return OkStatus();
 }
 
-// Wall time from one Lap to the next.
+// Measures wall time from one Lap to the next.
 class Stopwatch {
  public:
   double Lap() {
@@ -118,8 +125,8 @@ class Stopwatch {
   double last_s_ = Clock::Real().MonotonicSeconds();
 };
 
-// Is its checked run all that is wanted of a long program: as it is far slower, or as its time
-// limit leaves none for another run?
+// Returns whether the checked run of a long program is enough: the program is far slower, or its
+// time limit leaves no time for another run.
 bool IsEnough(const v1::MeasureOptions& options, double first_s, double used_s) {
   if (first_s < kSlowProgramS) return false;
   const std::optional<double> early_stop_s = HopelessSeconds(options);
@@ -127,11 +134,13 @@ bool IsEnough(const v1::MeasureOptions& options, double first_s, double used_s) 
   return stops_early || used_s + kSlowerRun * first_s > 1e-3 * options.timeout_ms();
 }
 
-// A program computes anew what it has not seen before: do such calls take so much longer than what
-// was read that it did not compute then? Caches and a wait for a core explain less.
+// Returns whether calls on new inputs take so much longer than the readings that the program did
+// not compute in the timed calls. A program computes anew for inputs that it has not seen; caches
+// and a wait for a core explain smaller differences.
 bool IsKept(double fresh_s, double cost_s) { return fresh_s > kFreshRatio * cost_s + kFreshSlackS; }
 
-// The failure as the trial's result, and as the status that ends its phases.
+// Sets the failure as the trial's result, and returns it as the status that ends the trial's
+// phases.
 Status Fail(v1::ErrorKind kind, const Status& cause, v1::TrialResult& result) {
   result.set_error(kind);
   result.set_message(ValidUtf8(Message(cause)));
@@ -152,36 +161,44 @@ v1::MeasureOptions WithDefaults(v1::MeasureOptions options) {
   return options;
 }
 
-// An argument that is filled, and the buffer that the program is given for it.
+// An input, and the buffer that the program is given for it.
 struct Workbench::Input {
   Argument argument;
   int ordinal = 0;
   uint64_t seed = 0;
   std::shared_ptr<CachedBuffer> buffer = nullptr;
-  // Of the other content; null: there is no memory for it until it is wanted.
+  // Buffer of the other content; null: there is no memory for it until it is wanted.
   std::shared_ptr<CachedBuffer> other = nullptr;
-  uint64_t shown = 0;  // the checksum of what the program finds in it
+  // Checksum of the content that the program finds in the buffer.
+  uint64_t shown = 0;
 
   std::string Key(Content content) const { return ContentKey(argument, ordinal, seed, content); }
 };
 
 // The arguments of one program.
 struct Workbench::Job {
-  std::vector<Buffer*> args;                   // plan order
-  std::vector<std::unique_ptr<Buffer>> owned;  // outputs and workspaces
+  // In the order of the plan.
+  std::vector<Buffer*> args;
+  // Outputs and workspaces.
+  std::vector<std::unique_ptr<Buffer>> owned;
   struct Kept {
-    std::string key;  // in the cache
+    // Key in the cache.
+    std::string key;
     std::shared_ptr<CachedBuffer> buffer;
   };
   std::vector<Input> inputs;
   std::vector<Buffer*> outputs;
-  std::vector<Kept> wanted;        // the reference's, for each output
-  std::vector<Kept> other_wanted;  // for the other content of the inputs
-  // Instead, where the reference has samples of the outputs only.
+  // The reference's values for each output.
+  std::vector<Kept> wanted;
+  // The same for the other content of the inputs.
+  std::vector<Kept> other_wanted;
+  // Used instead if the reference has samples of the outputs only.
   std::vector<SampledOutput> samples;
-  std::vector<PrivateBytes> sampled;  // what they should be
+  // Expected elements of the samples.
+  std::vector<PrivateBytes> sampled;
   std::vector<PrivateBytes> other_sampled;
-  std::unique_ptr<Program> program;  // last: unloaded before its arguments go
+  // The last member, so that the program is unloaded before its arguments go.
+  std::unique_ptr<Program> program;
 };
 
 // The CPUs of a host are what is timed.
@@ -202,15 +219,16 @@ StatusOr<std::shared_ptr<CachedBuffer>> Workbench::InputBuffer(const Input& inpu
   return cached;
 }
 
-// While it lives the program finds the other content in its inputs.
+// Lets the program find the other content in its inputs, from Show until Hide.
 class Workbench::OtherInputs {
  public:
   OtherInputs(Workbench& bench, Job& job) : bench_(bench), job_(job) {}
   OtherInputs(const OtherInputs&) = delete;
   OtherInputs& operator=(const OtherInputs&) = delete;
-  // The buffers are others' in the next trial.
+  // Other programs use the buffers in the next trial.
   ~OtherInputs() {
-    job_.program.reset();  // nobody looks at what a process of its own has
+    // The program's own process is gone, so nobody looks at its inputs.
+    job_.program.reset();
     if (Hide().ok() && !is_mixed_) return;
     for (const Input& input : job_.inputs) {
       bench_.cache_.Erase(input.Key(Content::kTimed));
@@ -222,7 +240,7 @@ class Workbench::OtherInputs {
   Status Hide() { return Note(HideAll()); }
 
  private:
-  // Nobody knows which content the buffers have once this went wrong.
+  // After a failure it is unknown which content the buffers have.
   Status Note(Status status) {
     if (!status.ok()) is_mixed_ = true;
     return status;
@@ -232,7 +250,7 @@ class Workbench::OtherInputs {
     for (Input& input : job_.inputs) {
       StatusOr<std::shared_ptr<CachedBuffer>> other = input.other;
       if (input.other == nullptr) other = bench_.InputBuffer(input, Content::kOther);
-      // Without memory for a second copy the one there is gets the values.
+      // If there is no memory for a second copy, the only copy gets the other values.
       if (other.status().code() == StatusCode::kResourceExhausted && !bench_.device_.is_host()) {
         KILN_RETURN_IF_ERROR(FillInPlace(input));
         continue;
@@ -283,7 +301,7 @@ Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint
     }
     if (argument.role == v1::ArgSpec::OUTPUT) output_bytes += argument.bytes;
   }
-  // The other content of an input is made, one at a time, where a host cannot keep it.
+  // If a host cannot keep the other content of the inputs, it is made for one input at a time.
   const int64_t other_bytes = device_.is_host() ? largest_input_bytes : 0;
   const int64_t needed_bytes = argument_bytes + copies * output_bytes + other_bytes;
   const int64_t available_bytes = device_.FreeMemoryBytes() + cache_.bytes();
@@ -294,7 +312,7 @@ Status Workbench::Prepare(Job& job, const std::vector<Argument>& arguments, uint
         FormatBytes(argument_bytes), copies == 1 ? "one copy" : fmt::format("{} copies", copies),
         FormatBytes(needed_bytes), FormatBytes(available_bytes));
   }
-  // What is made beforehand takes no time of the program.
+  // Contents that are made now take no time of the program.
   int64_t spare_bytes = available_bytes - needed_bytes - kSpareBytes;
   for (const Argument& argument : arguments) {
     if (argument.role == v1::ArgSpec::INPUT) {
@@ -378,13 +396,13 @@ Status Workbench::PoisonAll(Job& job, Poison poison) {
   return OkStatus();
 }
 
-// Runs on poisoned outputs; returns the seconds it took.
+// Runs on poisoned outputs. Returns the seconds that the run took.
 StatusOr<double> Workbench::CheckedRun(Job& job, Poison poison) {
   KILN_RETURN_IF_ERROR(PoisonAll(job, poison));
   return device_.Time(*job.program, job.args, 1);
 }
 
-// Asks all that a check is about.
+// Asks all questions of a check.
 StatusOr<Findings> Workbench::Inspect(const Job& job, const v1::Tolerance& tolerance) {
   Inspection inspection;
   inspection.tolerance = tolerance;
@@ -411,7 +429,7 @@ Status Workbench::CheckOutputs(const Job& job, const Findings& findings, double&
   for (size_t i = 0; i < job.inputs.size(); ++i) {
     const auto& input = job.inputs[i];
     if (findings.sums[job.wanted.size() + i] == input.shown) continue;
-    // The next trial fills it anew.
+    // The next trial fills the buffer anew.
     cache_.Erase(input.Key(Content::kTimed));
     cache_.Erase(input.Key(Content::kOther));
     return InvalidArgument("the program modified its input {}",
@@ -424,7 +442,7 @@ Status Workbench::CheckOutputs(const Job& job, const Findings& findings, double&
   return OkStatus();
 }
 
-// All outputs were written, and the elements of the samples are right.
+// Checks that all outputs were written, and that the elements of the samples are right.
 Status Workbench::CheckSamples(const Job& job, const v1::Tolerance& tolerance, Poison poison,
                                double& max_error) {
   for (size_t k = 0; k < job.outputs.size(); ++k) {
@@ -489,7 +507,7 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const
   const auto check = [&](std::string_view when, Poison poison) {
     const auto findings = Inspect(job, trial.tolerance());
     if (!findings.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, findings.status());
-    // Stray writes are told before wrong answers, which they may have caused.
+    // Stray writes are reported before wrong answers, which they may have caused.
     const Status memory = CheckMemory(job, *findings);
     if (!memory.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, memory);
     Status outputs = CheckOutputs(job, *findings, max_error);
@@ -585,8 +603,9 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const
   return OkStatus();
 }
 
-// The shortest of a few calls, each on inputs that the call before did not have, one of which took
-// fresh_s. As few as show that the program computes in them what it computed when it was timed.
+// Returns the shortest of a few calls, each on inputs that the call before did not have. One of the
+// calls took fresh_s. No more calls are made than needed to show that the program also computed
+// when it was timed.
 StatusOr<double> Workbench::FreshSeconds(Job& job, OtherInputs& other, double fresh_s,
                                          double cost_s) {
   for (int i = 1; i < kFreshCalls && IsKept(fresh_s, cost_s); ++i) {
@@ -605,7 +624,7 @@ v1::TrialResult Workbench::RunTrial(const wire::TrialRun& trial, UniqueFd output
   v1::TrialTimes& times = *result.mutable_times();
   const double named_s = times.load_s() + times.prepare_s() + times.first_run_s() +
                          times.check_s() + times.timing_s() + times.last_run_s();
-  // What is left of a trial that went through all phases is their end.
+  // The rest of the time of a trial that went through all phases is their end.
   if (status.ok()) times.set_release_s(Clock::Real().MonotonicSeconds() - start_s - named_s);
   KILN_CHECK(status.ok() == (result.error() == v1::NO_ERROR), "{}", Message(status));
   return result;
@@ -628,7 +647,7 @@ StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::Referen
   KILN_ASSIGN_OR_RETURN(Findings findings, Inspect(job, {}));
   KILN_RETURN_IF_ERROR(CheckMemory(job, findings));
 
-  // A child that was lost on its way may have left a part.
+  // A child that was lost may have left a part of the outputs.
   if (ftruncate(outputs.get(), 0) != 0 || lseek(outputs.get(), 0, SEEK_SET) != 0) {
     return ErrnoStatus(errno, "cannot keep the reference outputs");
   }
@@ -637,7 +656,7 @@ StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::Referen
     KILN_ASSIGN_OR_RETURN(first.emplace_back(), device_.Fetch(*output));
     KILN_RETURN_IF_ERROR(WriteAll(outputs.get(), first.back()));
     if (result.unchecked.empty()) result.unchecked = WhyUnchecked(output->argument(), first.back());
-    // What the second run is compared with.
+    // The second run is compared with this copy.
     auto wanted = std::make_shared<CachedBuffer>();
     KILN_ASSIGN_OR_RETURN(wanted->buffer, device_.Allocate(output->argument()));
     KILN_RETURN_IF_ERROR(device_.Fill(*wanted->buffer, first.back()));
@@ -658,7 +677,7 @@ StatusOr<Workbench::ReferenceResult> Workbench::RunReference(const wire::Referen
   }
   KILN_ASSIGN_OR_RETURN(findings, Inspect(job, {}));
   KILN_RETURN_IF_ERROR(CheckMemory(job, findings));
-  // Also shows modified inputs, so it is not left out for the long ones.
+  // The check also finds modified inputs, so it is done for long references too.
   double max_error = 0;
   KILN_RETURN_IF_ERROR(Annotate(CheckOutputs(job, findings, max_error),
                                 again ? "two runs differ" : "checked after its run"));
@@ -673,7 +692,8 @@ Status Workbench::RunOnOtherInputs(Job& job, const OnPhase& on_phase,
                                    ReferenceResult& result) {
   OtherInputs other(*this, job);
   KILN_RETURN_IF_ERROR(other.Show());
-  on_phase(wire::RUNNING);  // with a time limit of its own
+  // This run has a time limit of its own.
+  on_phase(wire::RUNNING);
   KILN_RETURN_IF_ERROR(CheckedRun(job, Poison::kNaN).status());
   KILN_ASSIGN_OR_RETURN(const Findings findings, Inspect(job, {}));
   KILN_RETURN_IF_ERROR(CheckMemory(job, findings));

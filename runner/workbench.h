@@ -1,14 +1,15 @@
-// A device with the inputs and reference outputs of recent workloads: what a runner's child works
-// at.
+// The workbench of a runner's child: a device with the inputs and reference outputs of recent
+// workloads.
 //
-// A trial: fill the inputs, load the artifact, poison outputs and workspaces, run once, check,
-// time, put other values into the inputs, poison again, run, check (of a program that takes a tenth
-// of a second: other values and poison before it is timed, check after). "Check" is: nothing written
-// outside of any argument, inputs unchanged, outputs within the tolerance. What goes wrong with the
-// program is in the result; a fault may end the process instead (device.h).
+// A trial fills the inputs, loads the artifact, poisons outputs and workspaces, runs the program
+// once, checks, and times. Then it puts other values into the inputs, poisons again, runs and
+// checks. (If the program takes a tenth of a second, other values and poison come before the
+// timing, and the check after it.) A check requires that nothing was written outside of any
+// argument, that the inputs are unchanged, and that the outputs are within the tolerance. Failures
+// of the program are in the result; a fault may end the process instead (device.h).
 //
-// A program that keeps its answers is fast where it is timed, and not on other values. Where calls
-// on values that it has not seen take far longer than those that were timed, their time is its cost.
+// A program that keeps its answers is fast when it is timed, but not on other values. If calls on
+// new values take far longer than the timed calls, the time of those calls is the program's cost.
 #pragma once
 
 #include <functional>
@@ -27,11 +28,11 @@
 
 namespace kiln::runner {
 
-// Zeros replaced by their defaults (proto/trial.proto).
+// Replaces zeros by their defaults (proto/trial.proto).
 v1::MeasureOptions WithDefaults(v1::MeasureOptions options);
 
-// A program that takes longer need not be timed well; none where no cost is known to compare with,
-// or nothing is to be stopped early.
+// Returns the time from which a program need not be timed well; none if no cost is known to compare
+// with, or nothing may be stopped early.
 std::optional<double> HopelessSeconds(const v1::MeasureOptions& options);
 
 // Used by one thread.
@@ -40,21 +41,23 @@ class Workbench {
   // Called as each phase begins.
   using OnPhase = std::function<void(wire::Phase)>;
 
-  // `device` outlives this. cache_bytes: inputs and reference outputs that are kept. is_wanted:
-  // whether another trial waits for the device; null: always.
+  // `device` outlives the workbench. `cache_bytes` bounds the inputs and reference outputs that are
+  // kept. `is_wanted` says whether another trial waits for the device; null: always.
   Workbench(Device& device, int64_t cache_bytes, std::function<bool()> is_wanted = nullptr)
       : device_(device), cache_(cache_bytes), is_wanted_(std::move(is_wanted)) {}
 
-  // `outputs`: of the reference, as RunReference wrote them.
+  // `outputs` has the reference's outputs, as RunReference wrote them.
   v1::TrialResult RunTrial(const wire::TrialRun& trial, UniqueFd outputs, const OnPhase& on_phase);
 
   struct ReferenceResult {
-    double cost_s = 0;      // of its last run
-    std::string unchecked;  // why its outputs prove little (unchecked.h); empty: they do
+    // Time of the last run on the first content.
+    double cost_s = 0;
+    // Reason why the outputs prove little (unchecked.h); empty: they prove enough.
+    std::string unchecked;
   };
-  // Runs the reference twice on differently poisoned outputs, which must agree, then once on the
-  // other content of the inputs, and writes the outputs of both contents to `outputs`, a file, one behind the
-  // other. The second run is left out when the first took more than a second.
+  // Runs the reference twice on differently poisoned outputs, which must agree. Then runs it once
+  // on the other content of the inputs, and writes the outputs for both contents to the file
+  // `outputs`, one behind the other. The second run is left out if the first took 0.05 s or more.
   StatusOr<ReferenceResult> RunReference(const wire::ReferenceRun& reference,
                                          const UniqueFd& outputs, const OnPhase& on_phase);
 
@@ -62,9 +65,9 @@ class Workbench {
   struct Job;
   struct Input;
   class OtherInputs;
-  // `copies`: of the outputs, beside the arguments.
+  // `copies` is the number of copies of the outputs, beside the arguments.
   Status Prepare(Job& job, const std::vector<Argument>& arguments, uint64_t seed, int copies);
-  // What the outputs should be, for both contents of the inputs.
+  // Loads the expected outputs for both contents of the inputs.
   Status LoadWanted(Job& job, const wire::TrialRun& trial, const UniqueFd& outputs);
   Status LoadSampled(Job& job, const UniqueFd& outputs);
   Status LoadWhole(Job& job, const wire::TrialRun& trial, const UniqueFd& outputs, Content content);
@@ -78,7 +81,7 @@ class Workbench {
   Status CheckOutputs(const Job& job, const Findings& findings, double& max_error);
   StatusOr<double> CheckedRun(Job& job, Poison poison);
   StatusOr<double> FreshSeconds(Job& job, OtherInputs& other, double fresh_s, double cost_s);
-  // Appends the outputs to the file. `first`: those on the usual content.
+  // Appends the outputs to the file. `first` are the outputs for the usual content.
   Status RunOnOtherInputs(Job& job, const OnPhase& on_phase, std::span<const PrivateBytes> first,
                           const UniqueFd& outputs, ReferenceResult& result);
   Status RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const OnPhase& on_phase,

@@ -1,18 +1,18 @@
-// GPU programs for tests, right ones and one for each fault. Arguments: a, b, out, scratch, of 24
+// GPU programs for tests: right ones, and one for each fault. Arguments: a, b, out, scratch, of 24
 // floats each.
 constexpr int kElements = 24;
 
 extern "C" __global__ void correct(const float* a, const float* b, float* out) {
   out[threadIdx.x] = a[threadIdx.x] + 2 * b[threadIdx.x];
 }
-// The same in two kernels.
+// The two kernels compute the same.
 extern "C" __global__ void twice(const float* b, float* scratch) {
   scratch[threadIdx.x] = 2 * b[threadIdx.x];
 }
 extern "C" __global__ void add(const float* a, const float* scratch, float* out) {
   out[threadIdx.x] = a[threadIdx.x] + scratch[threadIdx.x];
 }
-// The same through as much shared memory as the launch gets.
+// Computes the same through as much shared memory as the launch gets.
 extern "C" __global__ void shared(const float* a, const float* b, float* out) {
   extern __shared__ float tile[];
   unsigned bytes;
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(64)
   if (threadIdx.x < kElements) out[threadIdx.x] = a[threadIdx.x] + 2 * b[threadIdx.x];
 }
 
-// Known lengths, in cycles, for what timing adds.
+// Waits for a known number of cycles, to measure what timing adds.
 __device__ void Wait(long long cycles, const float* a, const float* b, float* out) {
   const long long start = clock64();
   while (clock64() - start < cycles) {

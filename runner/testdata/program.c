@@ -1,5 +1,6 @@
-/* Small programs of the CPU contract: out[i] = 2 * a[i] + b[i] over 24 floats in shape [4, 6], right or wrong in one way.
- * The build picks one by -DPROGRAM_<name>. Arguments: a, b, out, scratch. */
+/* Small programs of the CPU contract that compute out[i] = 2 * a[i] + b[i] over 24 floats in shape
+ * [4, 6]. Each is right, or wrong in one way. The build picks a program by -DPROGRAM_<name>.
+ * Arguments: a, b, out, scratch. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <pthread.h>
@@ -39,7 +40,8 @@ static int Recurse(volatile char* outer, int depth) {
 }
 #elif defined(PROGRAM_deep_stack)
 static float UseStack(void) {
-  volatile char frame[60 << 20]; /* nearly all that is promised */
+  /* Nearly the whole stack that the contract promises. */
+  volatile char frame[60 << 20];
   for (size_t i = 0; i < sizeof(frame); i += 4096) frame[i] = 1;
   return frame[4096] == 1 ? 0.0f : 1.0f;
 }
@@ -55,7 +57,7 @@ static void* Sleep(void* unused) {
   return unused;
 }
 
-/* Each bit: something worked that must not. */
+/* Returns a bit for each thing that worked and should not have. */
 static int Attack(void) {
   int worked = 0;
   const pid_t parent = getppid();
@@ -88,7 +90,7 @@ static int Attack(void) {
 #endif
 
 #if defined(PROGRAM_spy) || defined(PROGRAM_early_spy)
-/* The process that started the parent, who judges: a daemon. */
+/* Returns the parent of a process. The program's parent judges it, and was started by a daemon. */
 static int ParentOf(int pid) {
   char text[512];
   snprintf(text, sizeof(text), "/proc/%d/stat", pid);
@@ -110,7 +112,7 @@ static int CanOpen(const char* path) {
   return 1;
 }
 
-/* Whether anything of a process can be looked into. */
+/* Returns whether any file of a process can be opened. */
 static int CanLookInto(int pid) {
   char path[64];
   for (int fd = 0; fd < 256; ++fd) {
@@ -125,8 +127,8 @@ static int CanLookInto(int pid) {
   return 0;
 }
 
-/* Each bit: something worked that must not. Where the numbers of processes are not told, those
- * around its own are tried: a daemon starts its children. */
+/* Returns a bit for each thing that worked and should not have. Process numbers that are not known
+ * are guessed near the program's own, because a daemon starts its children one after another. */
 static int Spy(void) {
   int worked = 0;
   const int self = getpid();
@@ -147,17 +149,17 @@ __attribute__((constructor)) static void SpyEarly(void) { worked_early = Spy(); 
 #endif
 
 #ifdef PROGRAM_spy
-/* One byte that can be read. */
+/* Returns whether the byte can be read. */
 static int IsThere(const char* at) { return write(1, at, 1) == 1; }
 
-/* Whether the right answer lies anywhere on the heap, where a reference may have left it. */
+/* Returns whether the right answer is anywhere on the heap, where a reference may have left it. */
 static int AnswerIsOnHeap(const Closure* closure) {
   float want[kCount];
   for (int i = 0; i < kCount; ++i) want[i] = 2 * closure->a[i] + closure->b[i];
   const char* const end = sbrk(0);
   const char* begin = end;
   while (IsThere(begin - 4096)) begin -= 4096;
-  /* The first ones of a freed piece are the allocator's. */
+  /* The allocator overwrites the first elements of a freed piece. */
   const size_t part = 12 * sizeof(float);
   for (const char* at = begin; at + part <= end; at += 4) {
     if (memcmp(at, want + 8, part) == 0) return 1;
@@ -179,8 +181,9 @@ static int SpyLate(const Closure* closure) {
 }
 #endif
 
-/* Programs that compute once and give the answer again, where they take the inputs for the same: always, by the first
- * elements, by the address, by all elements; or as the outputs are still there. */
+/* These programs compute once and give the answer again if they take the inputs for the same. They
+ * do so always, by the first elements, by the address, by all elements, or because the outputs are
+ * still there. */
 #if defined(PROGRAM_keeps_answer) || defined(PROGRAM_keeps_by_first) ||   \
     defined(PROGRAM_keeps_by_address) || defined(PROGRAM_keeps_by_all) || \
     defined(PROGRAM_leaves_outputs)
@@ -199,7 +202,8 @@ static int IsKnown(const Closure* closure) {
   return memcmp(seen, closure->a, kCount * sizeof(float)) == 0 &&
          memcmp(seen + kCount, closure->b, kCount * sizeof(float)) == 0;
 #elif defined(PROGRAM_leaves_outputs)
-  return closure->out[0] == closure->out[0]; /* no NaN */
+  /* The output is not poisoned with NaN. */
+  return closure->out[0] == closure->out[0];
 #else
   return 1;
 #endif
@@ -262,7 +266,7 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #elif defined(PROGRAM_early_spy)
   if (worked_early != 0) return worked_early;
 #elif defined(PROGRAM_forger)
-  /* "All went well", to whoever listens. */
+  /* Sends "all went well" to every open descriptor. */
   static char reply[1 << 12];
   for (int fd = 3; fd < 2000; ++fd) {
     (void)!write(fd, reply, 520);
@@ -291,7 +295,8 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   nanosleep(&computing, NULL);
 #endif
 #if defined(PROGRAM_wrong_answer)
-  out[9] += 1; /* [1, 3] */
+  /* Element [1, 3]. */
+  out[9] += 1;
 #elif defined(PROGRAM_slightly_off)
   out[9] *= 1.0001f;
 #elif defined(PROGRAM_all_nan)
@@ -313,7 +318,7 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #elif defined(PROGRAM_deep_stack)
   out[0] += UseStack();
 #elif defined(PROGRAM_uneven)
-  /* 20 to 46 ms */
+  /* The pause lasts 20 to 46 ms. */
   static int turns;
   const struct timespec pause = {0, 20000000 + 2600000 * (turns++ * 7 % 11)};
   nanosleep(&pause, NULL);

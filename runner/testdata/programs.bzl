@@ -6,7 +6,7 @@ def test_programs(name, programs):
             name = program + ".so",
             testonly = True,
             srcs = ["program.c"],
-            # Wrong on purpose, and meant to be: no check of ours may change what they do.
+            # The programs are wrong on purpose, so no check of ours may change what they do.
             copts = ["-std=c11", "-w", "-O1", "-fno-sanitize=all", "-fno-optimize-sibling-calls"],
             linkopts = ["-Wl,--allow-shlib-undefined", "-Wl,-z,lazy"],
             linkshared = True,
