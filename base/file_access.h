@@ -17,10 +17,10 @@
 namespace kiln {
 
 struct FileAccess {
-  // Files, and folders with all below them. Paths that do not exist are left out.
-  // Paths to read and execute.
+  // Files to read and execute, and folders whose files at any depth may be read and executed. Paths
+  // that do not exist are left out.
   std::vector<std::string> read = {};
-  // Paths to read, execute, write, make and remove.
+  // The same for reading, executing, writing, making and removing files.
   std::vector<std::string> write = {};
 };
 

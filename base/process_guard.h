@@ -11,8 +11,8 @@ namespace kiln {
 void HideProcess();
 
 // Values for SetOomScore: how willingly the kernel ends a process of ours when memory is short. A
-// daemon has 0, or the score that its supervisor gave it.
-// Score of compilers, and of processes that check a program.
+// daemon has 0, or the score that its supervisor gave it. This one is for compilers, and for
+// processes that check a program.
 inline constexpr int kOomScoreOfBuild = 500;
 // Score of a candidate's process, which ends before all others.
 inline constexpr int kOomScoreOfProgram = 1000;

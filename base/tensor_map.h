@@ -20,8 +20,8 @@ struct TensorMap {
   // Index of the array among the arguments of the program.
   uint32_t arg = 0;
   uint32_t element_bytes = 4;
-  // Dimensions are ordered with the innermost first. Elements along the innermost are neighbours.
-  // Extents of the array.
+  // Extents of the array, the innermost dimension first, along which elements are neighbours. The
+  // next two lists have the same order.
   std::vector<int64_t> extents = {};
   // Strides in bytes, of all dimensions but the innermost.
   std::vector<int64_t> strides = {};
