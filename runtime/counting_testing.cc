@@ -1,4 +1,4 @@
-// The shared object of shared_object_test.
+// The shared object that shared_object_test loads.
 
 extern "C" int count() {
   static int calls = 0;

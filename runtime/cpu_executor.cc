@@ -21,7 +21,7 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Anonymous memory, aligned to a page. What is never touched costs nothing.
+// Anonymous memory, aligned to a page. Pages that are never touched cost nothing.
 class HostBlock {
  public:
   static StatusOr<HostBlock> Allocate(int64_t bytes) {
@@ -32,7 +32,7 @@ class HostBlock {
     if (memory == MAP_FAILED) {
       return ResourceExhausted("no memory for {} bytes: {}", bytes, ErrnoText(errno));
     }
-    // Fewer pages to look up; refused where there are none.
+    // Huge pages mean fewer pages to look up. The system may refuse them.
     (void)madvise(memory, static_cast<size_t>(bytes), MADV_HUGEPAGE);
     block.bytes_ = {static_cast<std::byte*>(memory), static_cast<size_t>(bytes)};
     return block;
@@ -84,7 +84,7 @@ class CpuExecutor : public Executor {
     KilnEntry entry = nullptr;
     std::vector<void*> args;
   };
-  // An argument that lies in the caller's memory.
+  // An argument that is in the caller's memory.
   struct Patch {
     size_t step;
     size_t arg;
@@ -110,7 +110,7 @@ class CpuExecutor : public Executor {
   StatusOr<std::vector<double>> TimeKernels(int64_t number) override;
   StatusOr<std::vector<double>> TimeKernelsInRuns(int64_t number) override;
 
-  // On the pool's main thread.
+  // Runs on the pool's main thread.
   int32_t RunSteps() {
     int32_t code = 0;
     for (const Step& step : steps_) code |= step.entry(runtime_.context(), step.args.data());
@@ -125,10 +125,13 @@ class CpuExecutor : public Executor {
   HostBlock constants_;
   HostBlock arena_;
   std::vector<Step> steps_;
-  std::vector<std::vector<Patch>> patches_;  // of each buffer that is the caller's
-  std::vector<void*> pointers_;              // of each such buffer, in the current run
+  // Patches of each buffer that belongs to the caller.
+  std::vector<std::vector<Patch>> patches_;
+  // Address of each such buffer in the current run.
+  std::vector<void*> pointers_;
   std::map<int32_t, HostBlock> staged_;
-  ParallelRuntime runtime_;  // last: its threads end first
+  // The last member, so that its threads end first.
+  ParallelRuntime runtime_;
 };
 
 Status CpuExecutor::LoadBinaries() {
@@ -148,7 +151,7 @@ Status CpuExecutor::LoadBinaries() {
   return OkStatus();
 }
 
-// Null: the caller's.
+// Returns null for a buffer that belongs to the caller.
 std::byte* CpuExecutor::BaseOf(int32_t root) const {
   const NetworkBuffer& buffer = network().buffers[static_cast<size_t>(root)];
   if (buffer.place == Place::kArena) return arena_.data() + buffer.offset;
@@ -156,8 +159,8 @@ std::byte* CpuExecutor::BaseOf(int32_t root) const {
   return static_cast<std::byte*>(pointers_[static_cast<size_t>(root)]);
 }
 
-// Large constants are read once a run, from memory. In the pages of a mapped file, 4 KiB each, the
-// core looks up a page and begins to prefetch anew every 4 KiB.
+// Copies the constants, because a run reads large constants once, from memory. In a mapped file,
+// whose pages have 4 KiB, the core would look up a page and begin to prefetch anew every 4 KiB.
 Status CpuExecutor::LoadConstants() {
   const std::span<const std::byte> constants = file().constants();
   KILN_ASSIGN_OR_RETURN(constants_, HostBlock::Allocate(static_cast<int64_t>(constants.size())));
@@ -231,7 +234,7 @@ Status CpuExecutor::SetInputs(std::span<const void* const> pointers) {
   return OkStatus();
 }
 
-// Those that are not where kernels have written them.
+// Copies the outputs that kernels have not written in their place.
 void CpuExecutor::CopyOutputs(std::span<void* const> pointers) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const Region region = RegionOf(network(), outputs()[i].buffer);

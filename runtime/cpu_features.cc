@@ -12,7 +12,7 @@ struct Feature {
 };
 
 #if defined(__x86_64__)
-// The compiler's own table knows whether the system saves the registers, too.
+// The compiler's own table also knows whether the system saves the registers.
 #define KILN_FEATURE(name) {name, [] { return __builtin_cpu_supports(name) != 0; }}
 constexpr Feature kFeatures[] = {
     KILN_FEATURE("sse3"),       KILN_FEATURE("ssse3"),        KILN_FEATURE("sse4.1"),
@@ -29,7 +29,7 @@ constexpr Feature kFeatures[] = {
 };
 #undef KILN_FEATURE
 #else
-// Every 64-bit ARM processor has what is not listed.
+// Every 64-bit ARM processor has the features that are not listed.
 constexpr Feature kFeatures[] = {{"neon", [] { return true; }}};
 #endif
 

@@ -1,4 +1,4 @@
-// What the processor of this machine can do, by LLVM's names of features.
+// Features of this machine's processor, by LLVM's names.
 #pragma once
 
 #include <span>
@@ -8,20 +8,21 @@
 
 namespace kiln::runtime {
 
-// "x86_64", "aarch64".
+// Returns for instance "x86_64" or "aarch64".
 std::string_view HostArch();
 
-// Whether this processor has it. False of names that are not in KnownCpuFeatures.
+// Returns whether this processor has the feature. False for names that are not in KnownCpuFeatures.
 bool HasCpuFeature(std::string_view name);
 
-// Those that change which code a compiler makes of loops over numbers: who compiles for a CPU lists
-// those of its target that are among these. Empty on families without a table.
+// Returns the features that change the code which a compiler makes from loops over numbers. A
+// compiler for a CPU lists the features of its target that are among these. Empty on processor
+// families without a table.
 std::span<const std::string_view> KnownCpuFeatures();
 
-// Those of `needed` that this processor has not, in their order.
+// Returns the names in `needed` that this processor lacks, in their order.
 std::vector<std::string> MissingCpuFeatures(std::span<const std::string> needed);
 
-// "Intel(R) Xeon(R) Platinum 8488C"; "this CPU" where the system does not say.
+// Returns "Intel(R) Xeon(R) Platinum 8488C"; "this CPU" if the system does not say.
 std::string HostCpuName();
 
 }  // namespace kiln::runtime

@@ -8,7 +8,7 @@ namespace {
 constexpr char kLibrary[] = "libcuda.so.1";
 
 StatusOr<const CudaDriver*> Open() {
-  // Never closed: the driver keeps threads of its own.
+  // The library is never closed, because the driver keeps threads of its own.
   void* library = dlopen(kLibrary, RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) {
     const char* reason = dlerror();

@@ -1,9 +1,9 @@
-// The part of the CUDA driver API that Kiln uses, opened at run time: the machine that builds
-// needs no toolkit, the machine that runs none either, and one without a driver says so.
+// The part of the CUDA driver API that Kiln uses, opened at run time. Neither the machine that
+// builds nor the machine that runs needs a toolkit, and a machine without a driver gets an error.
 //
-// The declarations are ours; names, versions (_v2) and numbers are those of the driver's stable
-// ABI since CUDA 9. A table instead of functions, so that tests bring their own
-// (cuda_driver_testing.h). The functions are thread-safe, as the driver's are.
+// The declarations are ours; names, versions (_v2) and numbers are those of the driver's stable ABI
+// since CUDA 9. The functions are in a table, so that tests can bring their own
+// (cuda_driver_testing.h). They are thread-safe, as the driver's are.
 #pragma once
 
 #include <cstddef>
@@ -15,9 +15,11 @@
 
 namespace kiln::runtime {
 
-using CuResult = int;  // 0 = success
+// 0 = success.
+using CuResult = int;
 using CuDeviceHandle = int;
-using CuPointer = uint64_t;  // device memory
+// An address in device memory.
+using CuPointer = uint64_t;
 struct CuContextTag;
 struct CuModuleTag;
 struct CuFunctionTag;
@@ -32,7 +34,7 @@ using CuStream = CuStreamTag*;
 using CuEvent = CuEventTag*;
 using CuGraph = CuGraphTag*;
 using CuGraphExec = CuGraphExecTag*;
-// CUtensorMap.
+// CUtensorMap
 struct alignas(64) CuTensorMap {
   uint64_t words[16];
 };
@@ -44,7 +46,7 @@ constexpr CuResult kCuOutOfMemory = 2;
 constexpr CuResult kCuNotFound = 500;
 constexpr CuResult kCuNotReady = 600;
 
-// CUdevice_attribute.
+// CUdevice_attribute
 enum CuDeviceAttribute : int {
   kCuMaxThreadsPerBlock = 1,
   kCuMaxSharedMemoryPerBlock = 8,
@@ -65,7 +67,7 @@ enum CuDeviceAttribute : int {
   kCuMaxAccessPolicyWindowBytes = 109,
   kCuReservedSharedMemoryPerBlock = 111,
 };
-// CUfunction_attribute.
+// CUfunction_attribute
 enum CuFunctionAttribute : int {
   kCuFunctionMaxThreadsPerBlock = 0,
   kCuFunctionSharedBytes = 1,
@@ -73,26 +75,30 @@ enum CuFunctionAttribute : int {
   kCuFunctionRequiredClusterWidth = 11,
   kCuFunctionNonPortableClusterAllowed = 14,
 };
-// CUlaunchAttribute.
+// CUlaunchAttribute
 struct CuLaunchAttribute {
   int id;
   int padding = 0;
-  unsigned value[16] = {};  // of a cluster: its blocks along x, y, z; a window; else 1: yes
+  // For a cluster: its blocks along x, y, z. For an access policy: a window. For others: 1 = yes.
+  unsigned value[16] = {};
 };
 constexpr int kCuLaunchAccessPolicyWindow = 1;
 constexpr int kCuLaunchClusterDimension = 4;
-// The kernel may start before what is before it in its stream has ended: it waits by itself.
+// The kernel may start before the work before it in its stream has ended, and waits by itself.
 constexpr int kCuLaunchProgrammaticStreamSerialization = 6;
-// CUaccessPolicyWindow: how the caches keep what lies there.
+// CUaccessPolicyWindow: how the caches keep this memory.
 struct CuAccessPolicyWindow {
   CuPointer begin;
   size_t bytes;
-  float hit_ratio;  // so much of it is kept as `hit` says, the rest as `miss`
-  int hit;          // CUaccessProperty
+  // This share of the memory is kept as `hit` says, the rest as `miss` says.
+  float hit_ratio;
+  // CUaccessProperty
+  int hit;
   int miss;
 };
-constexpr int kCuAccessStreaming = 1;  // leaves the cache first
-// CUlaunchConfig; without attributes: clusters are what the kernel was compiled for.
+// The memory is the first to leave the cache.
+constexpr int kCuAccessStreaming = 1;
+// CUlaunchConfig. Without attributes, clusters are those that the kernel was compiled for.
 struct CuLaunchConfig {
   unsigned grid[3];
   unsigned block[3];
@@ -101,7 +107,7 @@ struct CuLaunchConfig {
   void* attributes;
   unsigned attribute_count;
 };
-// CUtensorMapDataType of elements of 1, 2 and 4 bytes; the other enums of a CUtensorMap.
+// CUtensorMapDataType for elements of 1, 2 and 4 bytes, and the other enums of a CUtensorMap.
 constexpr int kCuTensorMapUint8 = 0, kCuTensorMapUint16 = 1, kCuTensorMapUint32 = 2;
 constexpr int kCuTensorMapNoInterleave = 0;
 constexpr int kCuTensorMapSwizzleNone = 0, kCuTensorMapSwizzle32 = 1, kCuTensorMapSwizzle64 = 2,
@@ -109,17 +115,18 @@ constexpr int kCuTensorMapSwizzleNone = 0, kCuTensorMapSwizzle32 = 1, kCuTensorM
 constexpr int kCuTensorMapPromoteL2To128 = 2, kCuTensorMapPromoteL2To256 = 3;
 constexpr int kCuTensorMapZerosOutside = 0;
 constexpr unsigned kCuContextBlockingSync = 4;
-constexpr unsigned kCuStreamDefault = 0;  // waits for the legacy default stream
+// The stream waits for the legacy default stream.
+constexpr unsigned kCuStreamDefault = 0;
 constexpr unsigned kCuStreamNonBlocking = 1;
 constexpr unsigned kCuEventDefault = 0;
 constexpr unsigned kCuEventDisableTiming = 2;
-// CUpointer_attribute.
+// CUpointer_attribute
 constexpr int kCuPointerMemoryType = 2;
 constexpr int kCuPointerDeviceOrdinal = 9;
 constexpr unsigned kCuMemoryTypeDevice = 2;
 constexpr int kCuCaptureThreadLocal = 1;
 
-// X(member, symbol, parameters)
+// Arguments of X: member, symbol, parameters.
 #define KILN_CUDA_FUNCTIONS(X)                                                                    \
   X(Init, "cuInit", (unsigned flags))                                                             \
   X(DriverGetVersion, "cuDriverGetVersion", (int* version))                                       \
@@ -172,7 +179,7 @@ constexpr int kCuCaptureThreadLocal = 1;
     (CuFunction, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,             \
      unsigned block_y, unsigned block_z, unsigned shared_bytes, CuStream, void** parameters,      \
      void** extra))
-// Newer drivers have these, too; null where they are missing.
+// Only newer drivers have these functions; they are null if missing.
 #define KILN_CUDA_OPTIONAL_FUNCTIONS(X)                                              \
   X(FuncGetParamInfo, "cuFuncGetParamInfo",                                          \
     (CuFunction, size_t index, size_t* offset, size_t* bytes))                       \
@@ -191,12 +198,12 @@ struct CudaDriver {
   KILN_CUDA_OPTIONAL_FUNCTIONS(KILN_CUDA_DECLARE)
 #undef KILN_CUDA_DECLARE
 
-  // OK, or "cannot <what>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was encountered".
-  // ResourceExhausted when memory is short.
+  // Returns OK, or "cannot <what>: CUDA_ERROR_ILLEGAL_ADDRESS: an illegal memory access was
+  // encountered". ResourceExhausted if memory is short.
   Status Check(CuResult result, std::string_view what) const;
 };
 
-// Opens libcuda.so.1 and initializes it, once per process. FailedPrecondition where there is no
+// Opens libcuda.so.1 and initializes it, once per process. FailedPrecondition if there is no
 // driver, or one that is too old, or no GPU that it can use.
 StatusOr<const CudaDriver*> LoadCudaDriver();
 

@@ -17,7 +17,8 @@ T* Pointer(CuPointer pointer) {
   return reinterpret_cast<T*>(pointer);
 }
 
-// What a stream is behind: the last of its own kernels, or those of an event that it waits for.
+// The calls after which a stream's next call runs: the last of its own kernels, or those of an
+// event that it waits for.
 using Frontier = std::vector<size_t>;
 
 struct Recorded {
@@ -27,7 +28,8 @@ struct Recorded {
   };
   std::vector<Call> calls;
   CuStream origin = nullptr;
-  std::map<CuStream, Frontier> streams;  // those that take part
+  // The streams that take part.
+  std::map<CuStream, Frontier> streams;
   std::map<CuEvent, Frontier> events;
 };
 Recorded* recording = nullptr;
@@ -42,7 +44,7 @@ void Record(CuStream stream, std::function<void()> run) {
   frontier = {recording->calls.size() - 1};
 }
 
-// Whether all calls come before what the origin is behind.
+// Returns whether the origin's stream comes after all calls.
 bool IsJoined(const Recorded& graph) {
   std::vector<bool> seen(graph.calls.size());
   Frontier open = graph.streams.at(graph.origin);
@@ -128,7 +130,7 @@ Handle SomeHandle() {
   return reinterpret_cast<Handle>(&target);
 }
 
-// Another one each time.
+// Returns another handle each time.
 template <typename Handle>
 Handle NewHandle() {
   static uintptr_t last = 0;
@@ -301,7 +303,8 @@ void AddMemory(CudaDriver& d) {
     const auto above = Fake().memory.upper_bound(pointer);
     if (above == Fake().memory.begin()) return 1;
     const auto& [start, bytes] = *std::prev(above);
-    if (pointer >= start + bytes) return 1;  // host memory that the driver has never heard of
+    // The pointer is host memory that the driver does not know.
+    if (pointer >= start + bytes) return 1;
     if (attribute == kCuPointerMemoryType) {
       *static_cast<unsigned*>(value) = kCuMemoryTypeDevice;
     } else {

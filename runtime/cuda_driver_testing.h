@@ -1,8 +1,10 @@
-// A CUDA driver without a GPU, for tests: device memory is host memory, work is done when it is
+// A CUDA driver without a GPU, for tests. Device memory is host memory, work is done when it is
 // queued, and kernels are functions of the host. A graph runs its kernels in the worst order that
-// the streams and events of its recording allow: of those that may run the last recorded first.
+// the streams and events of its recording allow: of the kernels that may run, the last recorded one
+// runs first.
 //
-// One per process, as the real one; Reset before each test. Not thread-safe.
+// There is one driver per process, like the real one. Tests call Reset before each test. Not
+// thread-safe.
 #pragma once
 
 #include <deque>
@@ -26,49 +28,70 @@ struct FakeLaunch {
 struct FakeCuda {
   struct Gpu {
     std::string name = "Fake GPU";
-    unsigned char uuid = 0x11;  // all bytes of it
+    // All bytes of the UUID have this value.
+    unsigned char uuid = 0x11;
     int major = 9;
-    std::map<int, int> attributes;  // others have usual values
+    // Other attributes have usual values.
+    std::map<int, int> attributes;
   };
   struct Kernel {
-    std::function<CuResult(const FakeLaunch&)> run;  // not 0: a sticky error
-    int parameters = 0;                              // of 8 bytes
-    int tensor_maps = 0;                             // behind them
+    // Any result but 0 is a sticky error.
+    std::function<CuResult(const FakeLaunch&)> run;
+    // Number of parameters of 8 bytes.
+    int parameters = 0;
+    // Number of tensor maps behind the parameters.
+    int tensor_maps = 0;
     int max_threads = 1024;
     int static_shared_bytes = 0;
-    int dynamic_shared_bytes = 0;  // as allowed last
-    int cluster_width = 0;         // it was compiled for
+    // The amount that was allowed last.
+    int dynamic_shared_bytes = 0;
+    // Cluster width that the kernel was compiled for.
+    int cluster_width = 0;
   };
 
   std::vector<Gpu> gpus = {Gpu()};
-  std::map<std::string, Kernel> kernels;  // of every module
+  // The kernels of every module.
+  std::map<std::string, Kernel> kernels;
   size_t free_bytes = size_t{1} << 30;
   CuResult load_result = 0;
-  int active_clusters = 66;  // of any kernel that was compiled for clusters
-  // By blocks of a cluster that a launch asks for.
+  // Active clusters of any kernel that was compiled for clusters.
+  int active_clusters = 66;
+  // Active clusters by the blocks of a cluster that a launch asks for.
   std::map<unsigned, int> active_clusters_of = {{2, 66}, {4, 30}, {8, 15}, {16, 7}};
-  int contexts = 0;        // retained now
-  int memory_ordinal = 0;  // of the GPU that all device memory is said to be on
+  // Contexts that are retained now.
+  int contexts = 0;
+  // Ordinal of the GPU that all device memory is said to be on.
+  int memory_ordinal = 0;
 
-  // What has happened.
+  // State and counts of the calls so far.
   CuResult sticky = 0;
   int graph_launches = 0;
-  int graphs = 0;   // instantiated so far
-  int streams = 0;  // now
-  int events = 0;   // now
+  // Graphs instantiated so far.
+  int graphs = 0;
+  // Streams and events that exist now.
+  int streams = 0;
+  int events = 0;
   int pushed_contexts = 0;
-  int modules = 0;         // loaded now
-  int waits = 0;           // for the stream
-  int early_launches = 0;  // of kernels that may start before those before them have ended
-  int host_blocks = 0;     // of pinned memory, now
-  std::vector<CuAccessPolicyWindow> windows;  // of launches that had one
-  std::deque<float> elapsed_ms;               // between events, to come; then 2 for ever
+  // Modules that are loaded now.
+  int modules = 0;
+  // Waits for the stream.
+  int waits = 0;
+  // Launches of kernels that may start before the kernels before them have ended.
+  int early_launches = 0;
+  // Blocks of pinned memory that exist now.
+  int host_blocks = 0;
+  // Windows of launches that had one.
+  std::vector<CuAccessPolicyWindow> windows;
+  // Times between events that are still to come; afterwards 2 for ever.
+  std::deque<float> elapsed_ms;
   std::vector<std::string> launched;
-  std::map<CuPointer, size_t> memory;  // blocks and their bytes
+  // Blocks and their bytes.
+  std::map<CuPointer, size_t> memory;
 
   static FakeCuda& Get();
   static const CudaDriver& Driver();
-  void Reset();  // as new
+  // Makes the driver as new.
+  void Reset();
 };
 
 template <typename T>

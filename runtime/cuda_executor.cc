@@ -13,16 +13,17 @@
 namespace kiln::runtime {
 namespace {
 
-// Graphs of so many sets of pointers are kept: callers take turns with a few.
+// Number of sets of pointers whose graphs are kept, because callers alternate between a few sets.
 constexpr size_t kMostGraphs = 8;
-// Of the trial that says whether branches run beside each other.
+// Limits of the trial that decides whether branches run beside each other.
 constexpr int kMostStreams = 4;
 constexpr int kPlanReadings = 3;
 constexpr double kPlanReadingS = 2e-3;
-constexpr int64_t kDriverAlignment = 256;  // of the memory that the driver gives
+// Alignment of the memory that the driver gives.
+constexpr int64_t kDriverAlignment = 256;
 
-// The GPU's primary context, which is that of the CUDA runtime and so of PyTorch, too: their
-// pointers are good here.
+// The GPU's primary context. The CUDA runtime, and so PyTorch, uses the same context, so their
+// pointers are valid here.
 class GpuContext {
  public:
   static StatusOr<std::unique_ptr<GpuContext>> Open(const CudaDriver& driver, const CudaGpu& gpu) {
@@ -35,7 +36,7 @@ class GpuContext {
     if (context_ != nullptr) driver_.PrimaryCtxRelease(gpu_.handle);
   }
 
-  // The calling thread's own context comes back when this goes.
+  // The calling thread's own context comes back when this object is destroyed.
   class Use {
    public:
     explicit Use(const GpuContext& context) : driver_(context.driver_) {
@@ -59,7 +60,8 @@ class GpuContext {
   CuContext context_ = nullptr;
 };
 
-// What belongs to a context and goes with its owner, in that context.
+// Owns a handle that belongs to a context. The owner destroys the handle while that context is
+// current.
 template <typename Handle, CuResult (*CudaDriver::*Destroy)(Handle)>
 class Owned {
  public:
@@ -83,7 +85,7 @@ using GraphExec = Owned<CuGraphExec, &CudaDriver::GraphExecDestroy>;
 
 Status CheckThisGpu(const NetworkTarget& target, const CudaGpu& gpu) {
   std::string_view wanted = target.arch;
-  // sm_90a is of the same GPUs as sm_90.
+  // GPUs of sm_90 run code for sm_90a.
   if (wanted.ends_with('a')) wanted.remove_suffix(1);
   if (wanted == ArchOf(gpu)) return OkStatus();
   return FailedPrecondition(
@@ -109,23 +111,25 @@ class CudaExecutor : public Executor {
       : Executor(std::move(file)), driver_(driver), gpu_(gpu) {}
   ~CudaExecutor() override;
 
-  // 0 streams: as is faster.
+  // 0 streams mean the faster number of streams.
   Status Start(int streams);
   MemoryUse memory_use() const override;
 
  private:
   struct Launching {
     CudaLaunch launch;
-    std::vector<uint32_t> args;  // of the kernel's
+    // Indices into the kernel's arguments.
+    std::vector<uint32_t> args;
     std::vector<TensorMap> tensor_maps;
     bool waits_for_previous = false;
   };
   struct Kernel {
     std::vector<Launching> launches;
     std::vector<Region> args;
-    CudaMemory streamed;  // of its constants
+    // The part of its constants that is streamed.
+    CudaMemory streamed;
   };
-  // For memory of the caller's at these addresses.
+  // A graph for the caller's memory at these addresses.
   struct Graph {
     std::vector<CuPointer> addresses;
     GraphExec exec;
@@ -151,7 +155,8 @@ class CudaExecutor : public Executor {
   Status SetOutputs(std::span<void* const> outputs);
   Status CopyOutputs(std::span<void* const> outputs);
 
-  // `follows_kernel`: a kernel is the last thing in the stream, and all that this one waits for.
+  // `follows_kernel` says that the last work in the stream is a kernel, and that this kernel waits
+  // for nothing else.
   Status LaunchKernel(const Kernel& kernel, CuStream stream, bool follows_kernel) const;
   Status RecordAll();
   StatusOr<GraphExec> Record(const std::function<Status()>& queue) const;
@@ -173,18 +178,28 @@ class CudaExecutor : public Executor {
   std::vector<std::unique_ptr<CudaModule>> modules_;
   std::vector<Kernel> kernels_;
   StreamPlan plan_;
-  std::vector<Stream> run_stream_;      // one: waits for the legacy default stream
-  std::vector<Stream> record_streams_;  // do not, so that other threads do not disturb a recording
-  std::vector<Event> kernel_events_;    // one per kernel that somebody waits for
-  std::vector<size_t> event_of_;        // of each kernel, in kernel_events_
-  std::vector<Event> fork_;             // one
-  std::vector<Event> clock_;            // start, end
-  std::vector<Memory> constants_;       // one, if there are any
-  std::vector<Memory> arena_;           // likewise
+  // One stream, which waits for the legacy default stream.
+  std::vector<Stream> run_stream_;
+  // These streams do not wait for it, so that other threads do not disturb a recording.
+  std::vector<Stream> record_streams_;
+  // One event for each kernel that another one waits for.
+  std::vector<Event> kernel_events_;
+  // Index of each kernel's event in kernel_events_.
+  std::vector<size_t> event_of_;
+  // One event.
+  std::vector<Event> fork_;
+  // Start and end.
+  std::vector<Event> clock_;
+  // One block, if there are any constants.
+  std::vector<Memory> constants_;
+  // One block, if there is an arena.
+  std::vector<Memory> arena_;
   std::map<int32_t, Memory> staged_;
   int64_t staged_bytes_ = 0;
-  std::vector<CuPointer> addresses_;  // of each buffer that is the caller's, in the current run
-  std::list<Graph> graphs_;           // the one that was used last comes first
+  // Address of each buffer that belongs to the caller, in the current run.
+  std::vector<CuPointer> addresses_;
+  // The graph that was used last comes first.
+  std::list<Graph> graphs_;
 };
 
 CudaExecutor::~CudaExecutor() {
@@ -272,14 +287,15 @@ Status CudaExecutor::UploadConstants() {
   return Wait("upload the constants");
 }
 
-// A run reads each weight once. Where they do not all fit into the L2 cache, those of the last run
-// have left it before they are read again, and until then they push out what is between the kernels.
-// So each kernel lets its own largest constant be the first that leaves. Measured on an H200
-// (resnet-18, 45 MiB of weights in a cache of 60): 212.0 -> 206.0 us; networks with few weights, or
-// with so many that hardly one stays: as before.
+// A run reads each weight once. If the weights do not all fit into the L2 cache, the last run's
+// weights have left it before they are read again, and until then they push out the data between
+// the kernels. So each kernel makes its own largest constant the first to leave the cache. On an
+// H200 (resnet-18, 45 MiB of weights in a cache of 60 MiB) a run takes 206.0 instead of 212.0 us.
+// Networks with few weights, or with so many that hardly any stays, do not change.
 void CudaExecutor::StreamConstants() {
   if (network().constants_bytes <= gpu_.l2_bytes / 2) return;
-  int most = 0;  // drivers that do not know it leave it so
+  // Drivers that do not know the attribute leave the value as it is.
+  int most = 0;
   if (driver_.DeviceGetAttribute(&most, kCuMaxAccessPolicyWindowBytes, gpu_.handle) != 0) most = 0;
   for (Kernel& kernel : kernels_) {
     for (const Region& region : kernel.args) {
@@ -308,7 +324,7 @@ Status CudaExecutor::UsePlan(int most_streams) {
   return OkStatus();
 }
 
-// Seconds of a run.
+// Returns the seconds of a run.
 StatusOr<double> CudaExecutor::TimePlan() {
   KILN_ASSIGN_OR_RETURN(const GraphExec graph, Record([&] { return RecordAll(); }));
   KILN_ASSIGN_OR_RETURN(const double first_s, TimeGraph(graph.get(), 1));
@@ -322,7 +338,7 @@ StatusOr<double> CudaExecutor::TimePlan() {
   return best_s;
 }
 
-// Inputs are zeros meanwhile: indices among them are good ones.
+// Times both plans and chooses the faster one. Inputs are zeros meanwhile, which are valid indices.
 Status CudaExecutor::ChoosePlan() {
   KILN_RETURN_IF_ERROR(UsePlan(kMostStreams));
   if (plan_.streams == 1) return OkStatus();
@@ -383,7 +399,7 @@ CuPointer CudaExecutor::AddressOf(const Region& region) const {
   return addresses_[static_cast<size_t>(region.root)] + offset;
 }
 
-// Memory of another GPU is refused; what the driver does not know is the host's.
+// Refuses memory of another GPU. Memory that the driver does not know belongs to the host.
 StatusOr<bool> CudaExecutor::IsOnGpu(const void* pointer, std::string_view name) const {
   const auto address = reinterpret_cast<CuPointer>(pointer);
   unsigned type = 0;
@@ -411,7 +427,8 @@ Status CudaExecutor::SetInputs(std::span<const void* const> pointers) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const NetworkTensor& input = inputs()[i];
     const NetworkBuffer& buffer = network().buffers[static_cast<size_t>(input.buffer)];
-    if (buffer.bytes == 0) continue;  // no kernel reads it
+    // No kernel reads the input.
+    if (buffer.bytes == 0) continue;
     auto address = reinterpret_cast<CuPointer>(pointers[i]);
     KILN_ASSIGN_OR_RETURN(const bool on_gpu, IsOnGpu(pointers[i], input.name));
     if (!on_gpu || address % static_cast<CuPointer>(buffer.alignment_bytes) != 0) {
@@ -429,7 +446,7 @@ Status CudaExecutor::SetInputs(std::span<const void* const> pointers) {
   return OkStatus();
 }
 
-// Empty: all are the executor's own.
+// If `pointers` is empty, the executor's own memory gets all outputs.
 Status CudaExecutor::SetOutputs(std::span<void* const> pointers) {
   for (size_t i = 0; i < outputs().size(); ++i) {
     if (!IsWrittenInPlace(network(), i)) continue;
@@ -494,7 +511,7 @@ Status CudaExecutor::LaunchKernel(const Kernel& kernel, CuStream stream,
   return OkStatus();
 }
 
-// Into the recording streams, branches beside each other.
+// Queues the kernels into the recording streams, with branches beside each other.
 Status CudaExecutor::RecordAll() {
   const CuStream origin = record_streams_[0].get();
   KILN_RETURN_IF_ERROR(Check(driver_.EventRecord(fork_[0].get(), origin), "record the start"));
@@ -528,7 +545,7 @@ StatusOr<GraphExec> CudaExecutor::Record(const std::function<Status()>& queue) c
       Check(driver_.StreamBeginCapture(origin, kCuCaptureThreadLocal), "record a graph"));
   Status status = queue();
   CuGraph graph = nullptr;
-  // Also after an error: the stream must leave the recording.
+  // The recording ends also after an error, because the stream must leave the recording.
   const CuResult ended = driver_.StreamEndCapture(origin, &graph);
   if (status.ok()) status = Check(ended, "record a graph");
   CuGraphExec exec = nullptr;
@@ -571,7 +588,8 @@ Status CudaExecutor::DoRun(std::span<const void* const> in, std::span<void* cons
     return CopyOutputs(out);
   };
   const Status queued = queue();
-  // Also after an error: nothing may still read or write the caller's memory.
+  // The wait happens also after an error, because nothing may still read or write the caller's
+  // memory.
   const Status done = Wait("run the network");
   return queued.ok() ? done : queued;
 }
@@ -583,7 +601,7 @@ Status CudaExecutor::StartTiming(std::span<const void* const> in) {
   return Wait("copy the inputs");
 }
 
-// One more goes before what is timed: the host queues the rest while the GPU is at work.
+// One more graph goes before the timed ones, so that the host queues them while the GPU is at work.
 StatusOr<double> CudaExecutor::TimeGraph(CuGraphExec graph, int64_t number) {
   const CuStream stream = run_stream_[0].get();
   const auto queue = [&]() -> Status {

@@ -1,4 +1,4 @@
-// Networks on the CUDA driver without a GPU: a graph's kernels run in the worst order that its
+// Tests networks on a CUDA driver without a GPU. A graph's kernels run in the worst order that its
 // recording allows.
 #include "runtime/cuda_executor.h"
 
@@ -26,7 +26,8 @@ using ::testing::Not;
 using testing::HasSubstr;
 using Values = std::vector<uint64_t>;
 
-constexpr size_t kElements = 8;  // of every tensor: 64 bytes
+// Elements of every tensor, which takes 64 bytes.
+constexpr size_t kElements = 8;
 
 std::string Cubin() {
   Elf64_Ehdr header{};
@@ -37,7 +38,7 @@ std::string Cubin() {
   return {reinterpret_cast<const char*>(&header), sizeof(header)};
 }
 
-// What kernel "mix" computes, launched with `x` blocks.
+// Computes what kernel "mix" computes when it is launched with `x` blocks.
 uint64_t Mix(uint64_t a, uint64_t b, uint64_t x) { return a * 31 + b * 17 + x; }
 
 CuResult RunMix(const FakeLaunch& launch) {
@@ -50,8 +51,8 @@ CuResult RunMix(const FakeLaunch& launch) {
   return 0;
 }
 
-// A network of one kind of kernel: buffers 0 and 1 are inputs, 2 is a constant (0, 1, 2, ... as
-// bytes), and each call adds one that is mixed of two earlier ones.
+// A network of one kind of kernel. Buffers 0 and 1 are inputs, 2 is a constant (0, 1, 2, ... as
+// bytes), and each call adds a buffer that is mixed from two earlier ones.
 class MixNetwork {
  public:
   MixNetwork() : cubin_(Cubin()) {
@@ -93,7 +94,7 @@ class MixNetwork {
     return *file;
   }
 
-  // The outputs, kernel by kernel.
+  // Computes the outputs kernel by kernel.
   std::vector<Values> Reference(const Values& a, const Values& b) const {
     std::vector<Values> buffers = {a, b, Values(kElements)};
     std::iota(reinterpret_cast<uint8_t*>(buffers[2].data()),
@@ -140,7 +141,7 @@ class CudaExecutorTest : public testing::Test {
                           {.gpu = gpu, .streams = streams, .driver = &FakeCuda::Driver()});
   }
 
-  // Device memory of the caller's, with this in it.
+  // Returns the caller's device memory with these values.
   static uint64_t* OnGpu(const Values& values) {
     CuPointer block = 0;
     KILN_CHECK(FakeCuda::Driver().MemAlloc(&block, 64) == 0);
@@ -152,7 +153,7 @@ class CudaExecutorTest : public testing::Test {
     FakeCuda::Driver().MemFree(reinterpret_cast<CuPointer>(pointer));
   }
 
-  // Through the executor, with host memory.
+  // Runs the executor with host memory.
   StatusOr<std::vector<Values>> Run(Executor& executor) const {
     std::vector<Values> outputs(executor.outputs().size(), Values(kElements));
     std::vector<void*> pointers;
@@ -167,7 +168,7 @@ class CudaExecutorTest : public testing::Test {
   Values b_ = Values(kElements);
 };
 
-// a, b -> c -> (d, e) -> y; c is an output, too, and e is read from the arena.
+// a, b -> c -> (d, e) -> y. c is an output, too, and e is read from the arena.
 MixNetwork Diamond() {
   MixNetwork mix;
   const int32_t c = mix.Add(0, 1);
@@ -189,12 +190,13 @@ TEST_F(CudaExecutorTest, RunsWithHostMemory) {
   EXPECT_EQ(cuda_.graph_launches, 3);
   EXPECT_EQ(executor->memory_use().constants, 64);
   EXPECT_EQ(executor->memory_use().staging, 3 * 64);
-  EXPECT_GE(cuda_.streams, 3);  // one of which runs, two record
+  // One stream runs, two record.
+  EXPECT_GE(cuda_.streams, 3);
   executor.reset();
   EXPECT_TRUE(cuda_.memory.empty());
 }
 
-// All its kernels wait by themselves for what is before them.
+// Makes all kernels wait by themselves for the kernel before them.
 void LetKernelsWait(MixNetwork& mix) {
   for (NetworkKernel& kernel : mix.net().kernels) kernel.launches[0].waits_for_previous = true;
 }
@@ -217,8 +219,8 @@ TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
   EXPECT_EQ(cuda_.early_launches, 1) << "one branch goes on in the stream of the first kernel";
 }
 
-// A reading of one run and three more each, with branches first. How many kernels are launched early
-// says which it was.
+// Each plan has a reading of one run and three more, and branches come first. The number of kernels
+// that are launched early shows which plan was chosen.
 TEST_F(CudaExecutorTest, BranchesRunBesideEachOtherWhereThatIsFaster) {
   MixNetwork mix = Diamond();
   LetKernelsWait(mix);
@@ -283,7 +285,8 @@ TEST_F(CudaExecutorTest, UsesGpuMemoryWhereItIs) {
   EXPECT_EQ(Values(y, y + kElements), want[0]);
   EXPECT_EQ(Values(c, c + kElements), want[1]);
   EXPECT_EQ(executor->memory_use().staging, 0);
-  // The same memory needs no other graph; other memory does, and then neither.
+  // The same memory needs no other graph. Other memory needs one, and no further graph is needed
+  // for either afterwards.
   ASSERT_OK(executor->Run(inputs, outputs));
   EXPECT_EQ(cuda_.graphs, 1);
   std::swap(inputs[0], inputs[1]);
@@ -355,7 +358,7 @@ TEST_F(CudaExecutorTest, RandomNetworksComputeTheSameInAnyOrder) {
     MixNetwork mix;
     for (int64_t i = UniformIn(rng, 1, 25); i > 0; --i) {
       const auto count = static_cast<int64_t>(mix.net().buffers.size());
-      // Mostly late ones: memory is used again.
+      // Picks late buffers mostly, so that memory is used again.
       const auto pick = [&] {
         return static_cast<int32_t>(Chance(rng, 0.7)
                                         ? UniformIn(rng, std::max<int64_t>(0, count - 4), count - 1)
@@ -382,7 +385,7 @@ TEST_F(CudaExecutorTest, RandomNetworksComputeTheSameInAnyOrder) {
 TEST_F(CudaExecutorTest, TimesRunsAndKernels) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
-  // The fake's clock says 2 ms between any two events.
+  // The fake's clock shows 2 ms between any two events.
   ASSERT_OK_AND_ASSIGN(const auto seconds,
                        executor->Bench({.warmup = 1, .repeat = 3, .number = 4}));
   EXPECT_THAT(seconds, testing::Each(testing::DoubleNear(0.5e-3, 1e-9)));
@@ -391,7 +394,7 @@ TEST_F(CudaExecutorTest, TimesRunsAndKernels) {
   EXPECT_THAT(kernels, testing::Each(testing::DoubleNear(0.2e-3, 1e-9)));
   EXPECT_EQ(kernels.size(), 4u);
   EXPECT_THAT(executor->Bench({.repeat = 0}), StatusIs(StatusCode::kInvalidArgument, testing::_));
-  // Runs are right afterwards.
+  // Runs are still right afterwards.
   ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
 }

@@ -1,4 +1,4 @@
-// The GPUs of this machine and how one of them is chosen.
+// Lists the GPUs of this machine, and chooses among them.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,38 @@ namespace kiln::runtime {
 
 struct CudaGpu {
   CuDeviceHandle handle = 0;
-  int ordinal = 0;   // as CUDA counts them, CUDA_VISIBLE_DEVICES applied
-  std::string name;  // "NVIDIA H200"
-  std::string uuid;  // "GPU-1f0c...", as nvidia-smi -L prints it
-  int major = 0;     // compute capability
+  // Number as CUDA counts, with CUDA_VISIBLE_DEVICES applied.
+  int ordinal = 0;
+  // "NVIDIA H200"
+  std::string name;
+  // "GPU-1f0c...", as nvidia-smi -L prints it.
+  std::string uuid;
+  // Compute capability.
+  int major = 0;
   int minor = 0;
   int multiprocessors = 0;
   int warp_size = 0;
   int max_threads_per_block = 0;
   int64_t max_registers_per_block = 0;
-  int64_t max_shared_bytes_per_block = 0;        // without opting in
-  int64_t max_shared_bytes_per_block_optin = 0;  // what one launch may get
+  // Limit without opting in.
+  int64_t max_shared_bytes_per_block = 0;
+  // Limit of one launch with opting in.
+  int64_t max_shared_bytes_per_block_optin = 0;
   int64_t l2_bytes = 0;
   int64_t memory_bytes = 0;
 };
 
-// FailedPrecondition when there is none.
+// FailedPrecondition if there is no GPU.
 StatusOr<std::vector<CudaGpu>> ListCudaGpus(const CudaDriver& driver);
 
-// "cuda": all of them; "cuda:0": by ordinal; "cuda:GPU-1f0c2a": by UUID or a beginning of it that
-// only one has. NotFound names those there are.
+// Returns all GPUs for "cuda", one by its ordinal for "cuda:0", and one by its UUID, or a beginning
+// of it that no other GPU has, for "cuda:GPU-1f0c2a". NotFound lists the GPUs that there are.
 StatusOr<std::vector<CudaGpu>> SelectCudaGpus(const CudaDriver& driver, std::string_view device);
 
-// Whether this names CUDA devices at all.
+// Returns whether `device` names CUDA devices at all.
 bool IsCudaDevice(std::string_view device);
 
-std::string ArchOf(const CudaGpu& gpu);  // "sm_90"
+// Returns for instance "sm_90".
+std::string ArchOf(const CudaGpu& gpu);
 
 }  // namespace kiln::runtime

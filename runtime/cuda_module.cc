@@ -12,7 +12,7 @@ namespace {
 constexpr uint16_t kElfMachineCuda = 190;
 constexpr unsigned kMaxGrid[3] = {0x7fffffff, 65535, 65535};
 constexpr unsigned kMaxBlock[3] = {1024, 1024, 64};
-// More needs the function's consent.
+// More shared memory needs the function's consent.
 constexpr unsigned kPlainSharedBytes = 48 << 10;
 
 Status CheckExtents(std::string_view what, const unsigned (&extents)[3],
@@ -97,15 +97,15 @@ CuLaunchAttribute Streamed(const CudaMemory& memory) {
   return attribute;
 }
 
-// Of kernels whose blocks form clusters: that they are those of the plan, and that one fits the
-// GPU.
+// For kernels whose blocks form clusters: checks that the clusters are those of the plan, and that
+// one fits the GPU.
 Status CheckCluster(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaunch& launch) {
   const unsigned cluster = launch.shape.cluster;
   int width = 0;
-  // Drivers that know no clusters know no such attribute.
+  // Drivers without clusters do not know the attribute.
   if (driver.FuncGetAttribute(&width, kCuFunctionRequiredClusterWidth, launch.function) != 0)
     width = 0;
-  // None is 0 or 1.
+  // Both 0 and 1 mean no clusters.
   if (std::max(width, 1) != static_cast<int>(std::max(cluster, 1u))) {
     return InvalidArgument("it was compiled for clusters of {} blocks, the plan says {}",
                            std::max(width, 1), std::max(cluster, 1u));
@@ -118,7 +118,7 @@ Status CheckCluster(const CudaDriver& driver, const CudaGpu& gpu, const CudaLaun
   if (driver.OccupancyMaxActiveClusters == nullptr) return OkStatus();
   const CuLaunchConfig config = ConfigOf(launch.shape);
   int active = 0;
-  // A driver that cannot tell leaves it to the launch.
+  // If the driver cannot tell, the launch will.
   if (driver.OccupancyMaxActiveClusters(&active, launch.function, &config) != 0 || active > 0)
     return OkStatus();
   return InvalidArgument(
@@ -166,7 +166,7 @@ StatusOr<std::unique_ptr<CudaModule>> CudaModule::Load(const CudaDriver& driver,
 }
 
 CudaModule::~CudaModule() {
-  // Fails when the context is lost; then nothing is left to unload.
+  // Unloading fails if the context is lost; then nothing is left to unload.
   if (module_ != nullptr) driver_.ModuleUnload(module_);
 }
 

@@ -1,7 +1,8 @@
-// Cubins on a GPU: loaded, and their kernels checked against what they are launched with.
+// Cubins that are loaded on a GPU. Launches of their kernels are checked.
 //
-// The driver trusts what it is given: a module's size, the number of a kernel's parameters. So all
-// of it is checked here, once. The GPU's context is current wherever these are used or destroyed.
+// The driver does not check its arguments, such as a module's size or the number of a kernel's
+// parameters. So everything is checked here, once. The GPU's context must be current wherever these
+// objects are used or destroyed.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,8 @@ struct CudaLaunchShape {
   unsigned grid[3] = {1, 1, 1};
   unsigned block[3] = {1, 1, 1};
   unsigned dynamic_shared_bytes = 0;
-  unsigned cluster = 0;  // blocks of one, along x, as the kernel was compiled for; 0 or 1: none
+  // Blocks of a cluster along x, as the kernel was compiled for; 0 or 1: no clusters.
+  unsigned cluster = 0;
 };
 
 // Valid as long as its module.
@@ -32,15 +34,16 @@ struct CudaLaunch {
 
 class CudaModule {
  public:
-  // InvalidArgument names what the GPU does not take. `driver` and `gpu` outlive the module.
+  // InvalidArgument names what the GPU does not accept. `driver` and `gpu` outlive the module.
   static StatusOr<std::unique_ptr<CudaModule>> Load(const CudaDriver& driver, const CudaGpu& gpu,
                                                     std::string_view cubin);
   ~CudaModule();
   CudaModule(const CudaModule&) = delete;
   CudaModule& operator=(const CudaModule&) = delete;
 
-  // The kernel takes parameters of these sizes in bytes; a pointer has 8. Allows it the shared
-  // memory that it wants. "kernel 'f': ..." when it is not there or does not fit the GPU.
+  // Prepares the launch of a kernel with parameters of these sizes in bytes; a pointer has 8.
+  // Allows the kernel the shared memory that it needs. The error is "kernel 'f': ..." if the kernel
+  // is not there or does not fit the GPU.
   StatusOr<CudaLaunch> Prepare(const std::string& symbol, const CudaLaunchShape& shape,
                                std::span<const size_t> parameter_bytes) const;
 
@@ -53,19 +56,20 @@ class CudaModule {
 };
 
 enum class LaunchOrder : uint8_t {
-  kAfterPrevious,  // starts when what is before it in the stream has ended
-  // May start earlier: the kernel itself waits for the one before it in the stream, which must be a
-  // kernel. Drivers that can't do that launch it as the other.
+  // The kernel starts when the work before it in the stream has ended.
+  kAfterPrevious,
+  // The kernel may start earlier, and itself waits for the kernel before it in the stream. The work
+  // before it must be a kernel. Drivers that cannot do that launch it as kAfterPrevious.
   kWaitsItself,
 };
 
-// The parameter that a kernel takes for `map`, whose array begins at `begin`.
-// InvalidArgument where the map is none, FailedPrecondition where the driver knows
-// no such maps. Some hundred nanoseconds.
+// Returns the parameter that a kernel takes for `map`, whose array begins at `begin`.
+// InvalidArgument if the map is not valid, FailedPrecondition if the driver knows no tensor maps.
+// Takes some hundred nanoseconds.
 StatusOr<CuTensorMap> EncodeTensorMap(const CudaDriver& driver, const TensorMap& map,
                                       CuPointer begin);
 
-// Memory of the GPU.
+// A range of the GPU's memory.
 struct CudaMemory {
   CuPointer begin = 0;
   size_t bytes = 0;
@@ -73,16 +77,17 @@ struct CudaMemory {
 
 struct LaunchOptions {
   LaunchOrder order = LaunchOrder::kAfterPrevious;
-  // What the kernel reads of it is the first that leaves the L2 cache. Drivers that can't do that
-  // treat it as everything else. At most kCuMaxAccessPolicyWindowBytes of the GPU.
+  // The data of this range that the kernel reads is the first to leave the L2 cache. Drivers that
+  // cannot do that treat it like other data. At most kCuMaxAccessPolicyWindowBytes of the GPU.
   CudaMemory streamed = {};
 };
 
-// Queues it once. `parameters`: the address of each pointer or number that it takes.
+// Queues the launch once. `parameters` has the address of each pointer or number that the kernel
+// takes.
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
               void** parameters, const LaunchOptions& options = {});
 
-// Whether these bytes are a whole ELF file for a GPU.
+// Returns OK if the bytes are a whole ELF file for a GPU.
 Status CheckCubin(std::string_view bytes);
 
 }  // namespace kiln::runtime

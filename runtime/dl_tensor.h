@@ -1,4 +1,4 @@
-// Tensors of other libraries (DLPack) against those of a network.
+// Matches tensors of other libraries (DLPack) with those of a network.
 #pragma once
 
 #include "base/status.h"
@@ -7,12 +7,12 @@
 
 namespace kiln::runtime {
 
-// DLDeviceType.
+// DLDeviceType
 inline constexpr int32_t kDeviceCpu = 1, kDeviceCuda = 2, kDeviceCudaHost = 3,
                          kDeviceCudaManaged = 13;
 
-// Where the elements of the tensor are. Refuses one that is not what the network wants: of another
-// dtype or shape, not contiguous, or in memory that a network on `device` cannot use.
+// Returns the address of the tensor's elements. Refuses a tensor that the network does not want: of
+// another dtype or shape, not contiguous, or in memory that a network on `device` cannot use.
 StatusOr<void*> ElementsOf(const KilnDLTensor* tensor, const NetworkTensor& wanted,
                            KilnDLDevice device);
 

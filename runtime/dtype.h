@@ -1,4 +1,4 @@
-// Element types of tensors: of networks and of the arguments of programs.
+// Element types of the tensors of networks and of programs' arguments.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ enum class DType {
   kBool,
 };
 
-// Refuses names that are not in the table ("float31"), naming those that are.
+// Refuses names that are not in the table ("float31"), and lists the names that are.
 StatusOr<DType> ParseDType(std::string_view name);
 std::string_view DTypeName(DType dtype);
 int64_t DTypeBytes(DType dtype);

@@ -11,7 +11,8 @@
 namespace kiln::runtime {
 namespace {
 
-constexpr double kGrowth = 1.618;  // of the runs of a reading that was too short
+// The runs of a reading that was too short grow by this factor.
+constexpr double kGrowth = 1.618;
 
 template <typename Pointer>
 Status CheckPointers(std::string_view what, std::span<const NetworkTensor> tensors,
@@ -28,7 +29,8 @@ Status CheckPointers(std::string_view what, std::span<const NetworkTensor> tenso
   return OkStatus();
 }
 
-// Kernels write outputs while they still read inputs.
+// Refuses outputs that overlap inputs or each other, because kernels write outputs while they still
+// read inputs.
 Status CheckApart(const Network& network, std::span<const void* const> inputs,
                   std::span<void* const> outputs) {
   struct Given {
@@ -121,7 +123,7 @@ StatusOr<std::vector<double>> Executor::Bench(const BenchOptions& options,
       const double enough = one_s > 0 ? options.min_repeat_s / one_s + 1 : 0;
       number =
           static_cast<int64_t>(std::clamp(enough, static_cast<double>(number) * kGrowth + 1, 1e9));
-      // As many again take about as long, so that a reading soon is long enough.
+      // Such a reading takes the needed time, so the loop ends soon.
       if (number < 1'000'000'000) continue;
     }
     seconds.push_back(one_s);

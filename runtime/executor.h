@@ -5,13 +5,13 @@
 //   void* outputs[] = {y.data()};
 //   executor->Run(inputs, outputs);
 //
-// CPU: kernels are called one after another on a fixed pool of pinned threads; inputs, outputs and
-// constants are used where they are. CUDA: all kernels are one CUDA graph, branches beside each
-// other where that is faster; constants are uploaded when it is loaded. It includes no compiler, and
-// of CUDA needs the driver alone.
+// On a CPU, kernels are called one after another on a fixed pool of pinned threads, and inputs,
+// outputs and constants are used in their place. With CUDA, all kernels are one CUDA graph, with
+// branches beside each other if that is faster, and constants are uploaded when the network is
+// loaded. The executor includes no compiler, and needs only the driver of CUDA.
 //
-// An executor may be called from any thread; calls wait for each other. Several executors run beside
-// each other, also of one file.
+// Any thread may call an executor; calls wait for each other. Several executors run beside each
+// other, also for the same file.
 #pragma once
 
 #include <cstdint>
@@ -29,36 +29,46 @@
 namespace kiln::runtime {
 
 struct ExecutorOptions {
-  bool check_constants = true;  // their checksum, when the file is opened
-  // CPU.
-  int threads = 0;  // the caller not included; 0: one per core that this process may run on
-  bool pin = true;  // each to a core
-  // CUDA.
-  int gpu = 0;  // as CUDA counts them
-  // That branches may use. 0: 4 or 1, whichever a few runs say is faster while the network is loaded
-  // (for networks with branches, some ten milliseconds): branches that run beside each other take
-  // room from each other, and where they meet the next kernel can't be launched early.
+  // Checks the constants' checksum when the file is opened.
+  bool check_constants = true;
+  // Number of threads on a CPU, the caller not included; 0: one per core that this process may run
+  // on.
+  int threads = 0;
+  // Ties each thread to a core of the CPU.
+  bool pin = true;
+  // Number of the GPU, as CUDA counts.
+  int gpu = 0;
+  // Streams that branches may use. 0: 4 or 1, by a few runs of both while the network is loaded
+  // (some ten milliseconds, only for networks with branches). Branches that run beside each other
+  // take room from each other, and the kernel after a join cannot be launched early.
   int streams = 0;
-  const CudaDriver* driver = nullptr;  // null: that of this machine
+  // Null: the driver of this machine.
+  const CudaDriver* driver = nullptr;
 };
 
 struct BenchOptions {
-  int warmup = 3;           // runs that are not timed
-  int repeat = 10;          // readings, at least 1
-  int64_t number = 1;       // runs of one reading, back to back
-  double min_repeat_s = 0;  // as many more that a reading takes at least so long
+  // Runs that are not timed.
+  int warmup = 3;
+  // Number of readings, at least 1.
+  int repeat = 10;
+  // Runs of one reading, back to back.
+  int64_t number = 1;
+  // More runs are added until a reading takes this long.
+  double min_repeat_s = 0;
 };
 
-// Of this process, in bytes.
+// Memory use of this process in bytes.
 struct MemoryUse {
   int64_t constants = 0;
   int64_t arena = 0;
-  int64_t staging = 0;  // copies of inputs and outputs that could not be used where they are
+  // Copies of inputs and outputs that could not be used in their place.
+  int64_t staging = 0;
 };
 
 class Executor {
  public:
-  // FailedPrecondition: the file was compiled for another device; what it needs, what is here.
+  // FailedPrecondition if the file was compiled for another device. The message says what the file
+  // needs and what is here.
   static StatusOr<std::unique_ptr<Executor>> Load(const std::string& path,
                                                   const ExecutorOptions& options = {});
   static StatusOr<std::unique_ptr<Executor>> Load(std::shared_ptr<const NetworkFile> file,
@@ -70,26 +80,28 @@ class Executor {
   std::span<const NetworkTensor> inputs() const { return network().inputs; }
   std::span<const NetworkTensor> outputs() const { return network().outputs; }
 
-  // One pointer per input and output, to as many bytes as the tensor has; outputs do not overlap
-  // each other or inputs. Host memory; for CUDA also memory of its GPU, which is used where it is.
-  // Memory that is not aligned as the kernels want it (64 bytes, mostly) is copied. Waits for the
-  // legacy default stream of CUDA and returns when the outputs are there. After an error they hold
-  // anything.
+  // Runs the network. There is one pointer per input and output, to as many bytes as the tensor
+  // has. Outputs overlap neither each other nor inputs. Pointers are to host memory, and for CUDA
+  // also to memory of its GPU, which is used in its place. Memory with less alignment than the
+  // kernels want (mostly 64 bytes) is copied. Waits for the legacy default stream of CUDA, and
+  // returns when the outputs are there. After an error the outputs may hold anything.
   Status Run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
-  // Seconds of one run, for each reading. CUDA: of the graph, by the GPU's clock, with inputs and
-  // outputs in its memory. `inputs`: as for Run; none: random floats, zeros of integers.
+  // Returns the seconds of one run, for each reading. On CUDA the GPU's clock measures the graph,
+  // with inputs and outputs in the GPU's memory. `inputs` is as for Run; if empty, floats are
+  // random and integers zero.
   StatusOr<std::vector<double>> Bench(const BenchOptions& options = {},
                                       std::span<const void* const> inputs = {});
 
-  // Seconds of each kernel by itself, in order: the mean of `number` calls back to back with what
-  // came before in the caches.
+  // Returns the seconds of each kernel by itself, in order: the mean of `number` calls back to
+  // back, which find the data of the calls before them in the caches.
   StatusOr<std::vector<double>> Profile(int64_t number = 20,
                                         std::span<const void* const> inputs = {});
 
-  // Seconds of each kernel within `number` runs of the network, in order: their means. Constants come
-  // from where the other kernels left them then, which is memory for those of a large network.
-  // Unimplemented on CUDA, where kernels overlap and a clock between them would keep them from it.
+  // Returns the mean seconds of each kernel within `number` runs of the network, in order.
+  // Constants are then wherever the other kernels left them, which is memory for a large network's
+  // constants. Unimplemented on CUDA, where kernels overlap and a clock between them would prevent
+  // that.
   StatusOr<std::vector<double>> ProfileInNetwork(int64_t number = 20,
                                                  std::span<const void* const> inputs = {});
 
@@ -99,11 +111,13 @@ class Executor {
   explicit Executor(std::shared_ptr<const NetworkFile> file) : file_(std::move(file)) {}
 
  private:
-  // Of these, one is called at a time. Pointers are as many as there are tensors, and not null.
+  // Only one of the functions below is called at a time. There is one pointer per tensor, and none
+  // is null.
   virtual Status DoRun(std::span<const void* const> inputs, std::span<void* const> outputs) = 0;
-  // Sets the inputs of what follows, whose outputs are the executor's own.
+  // Sets the inputs for the timing that follows. The outputs go to the executor's own memory.
   virtual Status StartTiming(std::span<const void* const> inputs) = 0;
-  virtual StatusOr<double> TimeRuns(int64_t number) = 0;  // seconds together
+  // Returns the seconds of all runs together.
+  virtual StatusOr<double> TimeRuns(int64_t number) = 0;
   virtual StatusOr<std::vector<double>> TimeKernels(int64_t number) = 0;
   virtual StatusOr<std::vector<double>> TimeKernelsInRuns(int64_t number) = 0;
 

@@ -6,7 +6,8 @@
 namespace kiln::runtime {
 namespace {
 
-// More are run one after another: what comes before what is a bit for each pair.
+// Networks with more kernels run them one after another, because the order needs a bit for each
+// pair.
 constexpr size_t kMostForStreams = 8192;
 
 struct Access {
@@ -16,10 +17,10 @@ struct Access {
   bool written;
 };
 
-// The accesses to memory that kernels write, as far as a later one may have to wait for them.
+// The accesses to memory that kernels write, as far as a later access may have to wait for them.
 class AccessHistory {
  public:
-  // Adds the kernels that come before.
+  // Appends to `before` the kernels that must come before this access.
   void Touch(int32_t space, const Access& access, std::vector<int32_t>& before) {
     std::vector<Access>& earlier = spaces_[space];
     for (const Access& other : earlier) {
@@ -29,7 +30,7 @@ class AccessHistory {
       }
     }
     if (access.written) {
-      // Who comes later has to wait for this one, which has waited for those.
+      // Later accesses have to wait for this write, which has waited for the erased accesses.
       std::erase_if(earlier, [&](const Access& other) {
         return access.begin <= other.begin && other.end <= access.end;
       });
@@ -41,10 +42,11 @@ class AccessHistory {
   std::map<int32_t, std::vector<Access>> spaces_;
 };
 
-// All of the arena is one space, each output one of its own; the rest is never written.
+// The whole arena is one space, and each output is a space of its own. Other memory is never
+// written.
 constexpr int32_t kArenaSpace = -1;
 
-// Which kernels come before which, directly or not.
+// The kernels that come before each kernel, directly or not.
 class Ancestors {
  public:
   explicit Ancestors(size_t kernels) : words_((kernels + 63) / 64), bits_(kernels * words_) {}
@@ -114,7 +116,7 @@ class Streams {
     last_[static_cast<size_t>(stream)] = kernel;
     return stream;
   }
-  // The last kernel of each.
+  // Returns the last kernel of each stream.
   const std::vector<int32_t>& last() const { return last_; }
 
  private:
@@ -128,7 +130,7 @@ class Streams {
       if (order_.ancestors.Has(kernel, last_[stream])) return static_cast<int>(stream);
     }
     if (static_cast<int>(last_.size()) < most_) return static_cast<int>(last_.size());
-    // The one that has stood still for longest.
+    // Takes the stream whose last kernel is the oldest.
     return static_cast<int>(std::min_element(last_.begin(), last_.end()) - last_.begin());
   }
 

@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Kernels over arena buffers of 64 bytes; "+3" writes buffer 3.
+// Arguments of kernels over arena buffers of 64 bytes; "+3" writes buffer 3.
 struct Arg {
   int32_t buffer;
   bool written = false;
@@ -55,11 +55,11 @@ TEST(KernelOrderTest, ADiamondIsTwo) {
 }
 
 TEST(KernelOrderTest, MemoryThatIsUsedAgainOrders) {
-  // 2 writes what 1 still reads, and 3 writes it once more.
+  // Kernel 2 writes a buffer that kernel 1 still reads, and kernel 3 writes it once more.
   Network network = Kernels(3, {{{0, true}}, {{0}, {1, true}}, {{0, true}}, {{0, true}}});
   EXPECT_THAT(DependenciesOf(network),
               ElementsAre(IsEmpty(), ElementsAre(0), ElementsAre(1), ElementsAre(2)));
-  // The same bytes by another number.
+  // Buffer 2 has the same bytes under another number.
   network.buffers[2].offset = 0;
   network.kernels[3].args = {{2, true}};
   EXPECT_THAT(DependenciesOf(network)[3], ElementsAre(2));
@@ -74,7 +74,7 @@ TEST(KernelOrderTest, ViewsAreBytesOfWhatTheyLieIn) {
   EXPECT_THAT(DependenciesOf(network), ElementsAre(IsEmpty(), IsEmpty(), ElementsAre(0, 1)));
 }
 
-// Whether the plan makes `b` wait for `a`, by streams and waits alone.
+// Tells whether the plan makes `b` wait for `a`, by streams and waits alone.
 class Waits {
  public:
   explicit Waits(const StreamPlan& plan) {
@@ -111,7 +111,7 @@ TEST(KernelOrderTest, EveryConflictIsOrdered) {
       }
     }
     Network network = Kernels(buffers, kernels);
-    // Some lie half over the next one.
+    // Some buffers overlap half of the next one.
     for (NetworkBuffer& buffer : network.buffers) {
       if (Chance(rng, 0.3)) buffer.offset += 32;
     }

@@ -28,7 +28,7 @@ int Fail(std::string_view message) {
 }
 int Result(const Status& status) { return status.ok() ? 0 : Fail(Message(status)); }
 
-// Callers know no exceptions; what is left of them here is the want of memory.
+// Callers of C know no exceptions. The only exception that can occur here is a lack of memory.
 template <typename F>
 auto Guarded(const F& f) -> decltype(f()) {
   try {
@@ -38,7 +38,7 @@ auto Guarded(const F& f) -> decltype(f()) {
   }
 }
 
-// What the caller's struct has of ours.
+// Copies the options from the caller's struct, which may be an older, shorter one.
 template <typename Options>
 StatusOr<Options> ReadOptions(const Options* given) {
   Options options{};
@@ -97,7 +97,7 @@ Status RunPointers(Executor& executor, const void* const* inputs, int32_t num_in
   return executor.Run(in, out);
 }
 
-// Where the elements are, of each tensor.
+// Returns the address of each tensor's elements.
 template <typename Pointer>
 StatusOr<std::vector<Pointer>> Elements(const KilnNetwork& network, std::string_view what,
                                         std::span<const NetworkTensor> wanted,
@@ -147,7 +147,8 @@ int32_t Store(const StatusOr<std::vector<double>>& values, double* into, int32_t
 }  // namespace
 }  // namespace kiln::runtime
 
-using namespace kiln::runtime;  // what follows is C's
+// The functions that follow are C's.
+using namespace kiln::runtime;
 
 extern "C" {
 

@@ -10,11 +10,11 @@
  * It needs libc, and for networks that were compiled for CUDA an NVIDIA driver (libcuda.so.1); no
  * compiler, no toolkit, no other library of Kiln.
  *
- * Errors: functions that return an int return 0, or -1 where they fail; those that return a pointer
- * return NULL. kiln_last_error then says why, in one sentence.
+ * Errors: functions that return an int return 0, or -1 if they fail; functions that return a
+ * pointer return NULL if they fail. kiln_last_error then says why, in one sentence.
  *
- * Threads: any thread may call anything at any time, but for kiln_free, which must be a network's
- * last call. Calls of one network wait for each other; networks run beside each other.
+ * Threads: any thread may call any function at any time, but kiln_free must be a network's last
+ * call. Calls of one network wait for each other; networks run beside each other.
  *
  * Names, shapes and other pointers that a network hands out are valid until it is freed. */
 #ifndef KILN_RUNTIME_KILN_RUNTIME_H_
@@ -27,40 +27,51 @@
 extern "C" {
 #endif
 
-/* Of this header. It grows with functions, and with members at the ends of structs that begin with
- * their size; a library serves headers up to its own version (kiln_abi_version). */
+/* The version of this header. It grows when functions are added, or members at the ends of structs
+ * that begin with their size. A library serves headers up to its own version (kiln_abi_version). */
 #define KILN_RUNTIME_ABI 1
 int kiln_abi_version(void);
-/* "Kiln runtime, ABI 1, files of version 3". */
+/* Returns "Kiln runtime, ABI 1, files of version 3". */
 const char* kiln_version(void);
 
-/* Of the last call on this thread that failed; valid until the next one. Never NULL. */
+/* Returns the error of the last call on this thread that failed; valid until the next such call.
+ * Never NULL. */
 const char* kiln_last_error(void);
 
 typedef struct KilnNetwork KilnNetwork;
 
-/* Set to zeros, but for the size. */
+/* The caller sets all members to zeros, but the size. */
 typedef struct KilnLoadOptions {
-  size_t size;        /* sizeof(KilnLoadOptions) */
-  int32_t threads;    /* of a CPU; 0: one per core that this process may run on */
-  int32_t no_pinning; /* 1: threads are not tied to cores */
-  int32_t gpu;        /* which, as CUDA counts them */
-  int32_t streams;    /* that branches may use on a GPU; 0: as is faster, 1: one kernel at a time */
-  int32_t skip_checksum; /* 1: of the weights, which takes a second for some gigabytes */
+  /* sizeof(KilnLoadOptions) */
+  size_t size;
+  /* Threads on a CPU; 0: one per core that this process may run on. */
+  int32_t threads;
+  /* 1: threads are not tied to cores. */
+  int32_t no_pinning;
+  /* Number of the GPU, as CUDA counts. */
+  int32_t gpu;
+  /* Streams that branches may use on a GPU; 0: the faster number, 1: one kernel at a time. */
+  int32_t streams;
+  /* 1: does not check the checksum of the weights, which takes a second for some gigabytes. */
+  int32_t skip_checksum;
 } KilnLoadOptions;
 
-/* `options` may be NULL. Fails where the file is damaged, or was compiled for another device. A file
- * is code: load what you trust. It must not be changed while it is loaded; it may be replaced. */
+/* Loads a network. `options` may be NULL. Fails if the file is damaged, or was compiled for another
+ * device. A file is code: load only files that you trust. The file must not be changed while it is
+ * loaded; it may be replaced. */
 KilnNetwork* kiln_load(const char* path, const KilnLoadOptions* options);
-/* NULL is fine. */
+/* Frees a network. NULL is allowed. */
 void kiln_free(KilnNetwork* network);
 
 typedef struct KilnTensorInfo {
   const char* name;
-  const char* dtype; /* "float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "bool", ... */
-  int32_t ndim;      /* 0: a scalar */
+  /* "float32", "float16", "bfloat16", "float8_e4m3fn", "int8", "bool", ... */
+  const char* dtype;
+  /* Number of dimensions; 0: a scalar. */
+  int32_t ndim;
   const int64_t* shape;
-  int64_t bytes; /* row-major, contiguous */
+  /* Bytes of the tensor, row-major and contiguous. */
+  int64_t bytes;
 } KilnTensorInfo;
 
 int32_t kiln_num_inputs(const KilnNetwork* network);
@@ -68,22 +79,27 @@ int32_t kiln_num_outputs(const KilnNetwork* network);
 int kiln_input_info(const KilnNetwork* network, int32_t index, KilnTensorInfo* info);
 int kiln_output_info(const KilnNetwork* network, int32_t index, KilnTensorInfo* info);
 
-/* One pointer per input and output, to as many bytes as it has; outputs overlap nothing. Memory of
- * the host, or for CUDA also memory of the network's GPU, which is used where it is. Memory that is
- * not aligned to 64 bytes is copied. On return the outputs are there. On CUDA it waits for the legacy
- * default stream, and for no other: what another stream writes must be done before. */
+/* Runs the network. There is one pointer per input and output, to as many bytes as the tensor has.
+ * Outputs overlap no other memory. Pointers are to host memory, or for CUDA also to memory of the
+ * network's GPU, which is used in its place. Memory that is not aligned to 64 bytes is copied. On
+ * return the outputs are there. On CUDA the call waits for the legacy default stream, and for no
+ * other stream: writes of other streams to the inputs must be done before. */
 int kiln_run(KilnNetwork* network, const void* const* inputs, int32_t num_inputs,
              void* const* outputs, int32_t num_outputs);
 
-/* DLPack 0.8, whose DLTensor is this struct: give &managed->dl_tensor, cast. */
+/* Types of DLPack 0.8. Its DLTensor has the layout of KilnDLTensor: pass &managed->dl_tensor with a
+ * cast. */
 typedef struct KilnDLDevice {
-  int32_t device_type; /* 1 CPU, 2 CUDA, 3 CUDA's pinned host memory, 13 CUDA managed */
+  /* 1 CPU, 2 CUDA, 3 CUDA's pinned host memory, 13 CUDA managed. */
+  int32_t device_type;
   int32_t device_id;
 } KilnDLDevice;
 typedef struct KilnDLDataType {
-  uint8_t code; /* 0 int, 1 unsigned, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2 */
+  /* 0 int, 1 unsigned, 2 float, 4 bfloat, 6 bool, 10 float8_e4m3fn, 12 float8_e5m2. */
+  uint8_t code;
   uint8_t bits;
-  uint16_t lanes; /* 1 */
+  /* Always 1. */
+  uint16_t lanes;
 } KilnDLDataType;
 typedef struct KilnDLTensor {
   void* data;
@@ -91,53 +107,67 @@ typedef struct KilnDLTensor {
   int32_t ndim;
   KilnDLDataType dtype;
   int64_t* shape;
-  int64_t* strides; /* in elements; NULL: contiguous */
+  /* Strides in elements; NULL: contiguous. */
+  int64_t* strides;
   uint64_t byte_offset;
 } KilnDLTensor;
 
-/* As kiln_run; refuses tensors of another dtype or shape, on another device, or not contiguous. */
+/* Runs the network like kiln_run. Refuses tensors of another dtype or shape, on another device, or
+ * not contiguous. */
 int kiln_run_tensors(KilnNetwork* network, const KilnDLTensor* const* inputs, int32_t num_inputs,
                      const KilnDLTensor* const* outputs, int32_t num_outputs);
 
-/* Where the network runs: outputs in memory of this device are not copied. */
+/* Returns the device on which the network runs. Outputs in its memory are not copied. */
 KilnDLDevice kiln_device(const KilnNetwork* network);
 
-/* Zeros stand for what is in brackets. */
+/* Zeros stand for the values in brackets. */
 typedef struct KilnBenchOptions {
-  size_t size;         /* sizeof(KilnBenchOptions) */
-  int32_t warmup;      /* runs that are not timed [3] */
-  int32_t repeat;      /* readings [10] */
-  int64_t number;      /* runs of one reading, back to back [1] */
-  double min_repeat_s; /* more runs, until a reading takes so long [0] */
+  /* sizeof(KilnBenchOptions) */
+  size_t size;
+  /* Runs that are not timed [3]. */
+  int32_t warmup;
+  /* Number of readings [10]. */
+  int32_t repeat;
+  /* Runs of one reading, back to back [1]. */
+  int64_t number;
+  /* Runs are added until a reading takes this long [0]. */
+  double min_repeat_s;
 } KilnBenchOptions;
 
-/* Seconds of one run, for each reading, into `seconds`, which has room for `capacity`; fails where
- * that is less than the readings. On CUDA by the GPU's clock, with inputs and outputs in its memory.
- * `inputs` as for kiln_run; NULL: random ones. Returns the number of readings, or -1. */
+/* Writes the seconds of one run, for each reading, to `seconds`, which has room for `capacity`.
+ * Fails if there are more readings than that. On CUDA the GPU's clock measures, with inputs and
+ * outputs in the GPU's memory. `inputs` is as for kiln_run; NULL: random inputs. Returns the number
+ * of readings, or -1. */
 int32_t kiln_bench(KilnNetwork* network, const KilnBenchOptions* options, const void* const* inputs,
                    int32_t num_inputs, double* seconds, int32_t capacity);
 
 typedef struct KilnKernelInfo {
   const char* name;
-  const char* workload; /* key */
-  const char* source;   /* of its schedule: "tuned", "reused", "untuned" */
-  const char* record;   /* id; "": none */
-  double expected_s;    /* by the record; 0: not known */
+  /* Workload key. */
+  const char* workload;
+  /* Source of the kernel's schedule: "tuned", "reused", "untuned". */
+  const char* source;
+  /* Id of the record; "": none. */
+  const char* record;
+  /* Cost by the record; 0: not known. */
+  double expected_s;
   double flops;
-  double bytes; /* that it must at least read and write */
+  /* Bytes that the kernel must at least read and write. */
+  double bytes;
 } KilnKernelInfo;
 
 int32_t kiln_num_kernels(const KilnNetwork* network);
 int kiln_kernel_info(const KilnNetwork* network, int32_t index, KilnKernelInfo* info);
-/* Seconds of each kernel by itself, in order, the mean of `number` calls back to back. `seconds` has
- * room for `capacity`. Returns the number of kernels, or -1. */
+/* Writes the seconds of each kernel by itself, in order: the mean of `number` calls back to back.
+ * `seconds` has room for `capacity`. Returns the number of kernels, or -1. */
 int32_t kiln_profile(KilnNetwork* network, int64_t number, const void* const* inputs,
                      int32_t num_inputs, double* seconds, int32_t capacity);
 
 typedef struct KilnMemoryUse {
   int64_t constants;
   int64_t arena;
-  int64_t staging; /* copies of inputs and outputs that could not be used where they are */
+  /* Copies of inputs and outputs that could not be used in their place. */
+  int64_t staging;
 } KilnMemoryUse;
 void kiln_memory_use(const KilnNetwork* network, KilnMemoryUse* use);
 

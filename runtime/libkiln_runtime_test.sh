@@ -1,6 +1,7 @@
 #!/bin/bash
 # usage: libkiln_runtime_test.sh LIBRARY
-# The library exports the functions of its header and nothing else, and needs glibc alone. The header is C.
+# Tests that the library exports the functions of its header and nothing else, and needs glibc
+# alone, and that the header is C.
 set -euo pipefail
 library=$1
 fail() { echo "error: $*" >&2; exit 1; }
@@ -19,6 +20,6 @@ done < <(readelf -d "$library" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
 newest=$(objdump -T "$library" | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -n 1)
 [[ $(printf '%s\n' "$newest" 2.36 | sort -V | tail -n 1) == 2.36 ]] || fail "it needs glibc $newest, 2.36 is promised"
 
-# The C compiler of the build, without any flags of it.
+# The compiler is the build's C compiler, without any of the build's flags.
 echo '#include "runtime/kiln_runtime.h"' | cc -std=c99 -pedantic-errors -Wall -Wextra -Werror -fsyntax-only -I. -x c -
 echo "$(wc -w <<<"$declared") functions, $(stat -Lc %s "$library") bytes"

@@ -1,4 +1,4 @@
-// From which kernel to which the buffers of a network's arena are live.
+// The kernels between which the buffers of a network's arena are live.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,15 @@
 namespace kiln::runtime {
 
 struct LiveRanges {
-  std::vector<int32_t> buffers;   // those of the arena that a kernel touches, in order
-  std::vector<MemoryNeed> needs;  // one of each
+  // The arena buffers that a kernel touches, in order.
+  std::vector<int32_t> buffers;
+  // The need of each buffer.
+  std::vector<MemoryNeed> needs;
 };
 
-// A buffer is live as long as any of its views; what an output of the network is copied from, to
-// the end. The network's numbers of buffers are right; its offsets are not looked at.
+// A buffer is live as long as any of its views. A buffer that an output of the network is copied
+// from is live to the end. The network's buffer numbers must be right; its offsets are not looked
+// at.
 LiveRanges LiveRangesOf(const Network& network);
 
 }  // namespace kiln::runtime

@@ -94,8 +94,8 @@ Json KernelJson(const NetworkKernel& kernel) {
           {"bytes", kernel.bytes}};
 }
 
-// Reads the members of one object. The first thing that is wrong stays in the status that all share;
-// what is read after it is empty.
+// Reads the members of one object. The first error stays in the status that all readers share.
+// Values that are read after an error are empty.
 class Members {
  public:
   Members(const Json& json, std::string where, Status& status)
@@ -132,7 +132,7 @@ class Members {
     if (!json->is_string()) return Refuse(key, "a string"), "";
     return json->get<std::string>();
   }
-  // One of these names, by number.
+  // Reads one of these names and returns its number.
   template <typename Enum>
   Enum Name(const char* key, std::string_view (*name_of)(Enum), int count) {
     const std::string text = Text(key);
@@ -166,7 +166,7 @@ class Members {
     if (text.size() != 32 || high.ptr != middle || low.ptr != end) Refuse(key, "32 hex digits");
     return hash;
   }
-  // f(element, where) for each element of the array.
+  // Calls f(element, where) for each element of the array.
   template <typename F>
   void ForEach(const char* key, const F& f) {
     const Json* json = Find(key);
@@ -346,7 +346,7 @@ std::string PrintManifest(const Manifest& manifest) {
                      {"constants", SectionJson(manifest.constants)},
                      {"graph", SectionJson(manifest.graph_text)},
                      {"options", SectionJson(manifest.options_text)}};
-  // Bytes of names that are no UTF-8 become the character for that.
+  // Bytes of names that are no UTF-8 become the replacement character.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -355,7 +355,7 @@ StatusOr<Manifest> ParseManifest(std::string_view text) {
     return InvalidArgument("the manifest has {} bytes, at most {} are allowed", text.size(),
                            kMostManifestBytes);
   }
-  // Deeper values are left out as they are parsed.
+  // Values that are nested deeper are left out as they are parsed.
   const auto keep = [](int depth, Json::parse_event_t, Json&) { return depth <= kMostDepth; };
   const Json json = Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
   if (json.is_discarded()) return InvalidArgument("the manifest is no JSON");

@@ -1,8 +1,8 @@
-// The manifest of a compiled network's file: all that is in a Network but bytes, as JSON, and where
-// in the file the bytes are.
+// The manifest of a compiled network's file, as JSON: all that is in a Network but bytes, and the
+// places of the bytes in the file.
 //
-// Pure functions. Any bytes are fine as input: a refusal is one sentence that says where, and memory
-// is at most some ten times the text.
+// Pure functions. Any bytes are fine as input: a refusal is one sentence that says where the error
+// is, and memory is at most some ten times the text.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,12 @@ inline constexpr int64_t kMostManifestBytes = 16 << 20;
 struct Section {
   int64_t offset = 0;
   int64_t bytes = 0;
-  Hash128 checksum;  // XXH3
+  // XXH3
+  Hash128 checksum;
 };
 
 struct Manifest {
-  // `binaries` are as many as the sections, and empty; so are the texts.
+  // The network has as many binaries as there are sections, and they are empty; so are the texts.
   Network network;
   std::vector<Section> binaries;
   Section constants;
@@ -36,8 +37,8 @@ struct Manifest {
 
 std::string PrintManifest(const Manifest& manifest);
 
-// Members of objects that it does not know are left out. Numbers are in the range of their types,
-// and nothing else is checked of them: CheckNetwork does that.
+// Ignores unknown members of objects. Numbers are in the range of their types, and are not checked
+// in any other way: CheckNetwork does that.
 StatusOr<Manifest> ParseManifest(std::string_view text);
 
 }  // namespace kiln::runtime

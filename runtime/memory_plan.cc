@@ -12,7 +12,7 @@
 namespace kiln::runtime {
 namespace {
 
-// Of so few all orders are tried: 5040 at most.
+// All orders of so few buffers are tried: 5040 at most.
 constexpr size_t kMostForAllOrders = 7;
 
 bool LiveTogether(const MemoryNeed& a, const MemoryNeed& b) {
@@ -60,7 +60,8 @@ class Placement {
 
   std::span<const MemoryNeed> needs_;
   MemoryPlan plan_;
-  std::vector<size_t> placed_;  // by offset
+  // Ordered by offset.
+  std::vector<size_t> placed_;
 };
 
 MemoryPlan PlaceInOrder(std::span<const MemoryNeed> needs, std::span<const size_t> order,
@@ -80,8 +81,8 @@ std::vector<size_t> LargestFirst(std::span<const MemoryNeed> needs) {
   return order;
 }
 
-// Some order gives the least arena there is when each takes the lowest place: that of the offsets
-// in a best plan.
+// Places the buffers in every order, each at the lowest place that is free. One of the orders gives
+// the smallest possible arena: the order of the offsets in a best plan.
 MemoryPlan TryAllOrders(std::span<const MemoryNeed> needs, MemoryPlan best, int64_t enough) {
   std::vector<size_t> order(needs.size());
   std::iota(order.begin(), order.end(), size_t{0});
@@ -108,7 +109,8 @@ MemoryPlan PlanMemory(std::span<const MemoryNeed> needs) {
 }
 
 int64_t PeakBytes(std::span<const MemoryNeed> needs) {
-  std::map<int64_t, int64_t> changes;  // by kernel
+  // Changes of the live bytes, by kernel.
+  std::map<int64_t, int64_t> changes;
   for (const MemoryNeed& need : needs) {
     changes[need.first] += need.bytes;
     changes[int64_t{need.last} + 1] -= need.bytes;
@@ -124,7 +126,8 @@ std::optional<MemoryConflict> FindConflict(std::span<const MemoryNeed> needs,
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return needs[a].first < needs[b].first; });
-  std::map<int64_t, size_t> live;  // by offset: they do not overlap
+  // Live buffers by offset; they do not overlap.
+  std::map<int64_t, size_t> live;
   using Ending = std::pair<int32_t, size_t>;
   std::priority_queue<Ending, std::vector<Ending>, std::greater<>> endings;
   for (size_t need : order) {

@@ -1,4 +1,4 @@
-// The static memory plan: where in one arena each buffer lies, so that buffers which are never
+// The static memory plan: the place of each buffer in one arena, so that buffers which are never
 // live together share memory.
 //
 // Pure functions. Time is counted in kernels: a buffer is live from the first kernel that touches
@@ -13,31 +13,40 @@
 namespace kiln::runtime {
 
 struct MemoryNeed {
-  int64_t bytes = 1;            // at least 1
-  int64_t alignment_bytes = 1;  // a power of two
-  int32_t first = 0;            // kernel
-  int32_t last = 0;             // kernel, itself included; not below `first`
+  // At least 1.
+  int64_t bytes = 1;
+  // A power of two.
+  int64_t alignment_bytes = 1;
+  // First kernel.
+  int32_t first = 0;
+  // Last kernel, itself included; not below `first`.
+  int32_t last = 0;
 };
 
 struct MemoryPlan {
-  std::vector<int64_t> offsets;  // one per need
-  int64_t bytes = 0;             // of the arena
+  // One offset per need.
+  std::vector<int64_t> offsets;
+  // Bytes of the arena.
+  int64_t bytes = 0;
 };
 
-// Large buffers first, each into the smallest gap that it fits; the least arena there is where
-// seven buffers or fewer are to be placed. Cost: quadratic in the number of buffers; some
-// milliseconds for a thousand.
+// Places large buffers first, each into the smallest gap or at the lowest place that it fits,
+// whichever gives the smaller arena. The arena is the smallest possible one for seven buffers or
+// fewer. Cost: quadratic in the number of buffers; some milliseconds for a thousand.
 MemoryPlan PlanMemory(std::span<const MemoryNeed> needs);
 
-// The most bytes that are live at once: no plan needs less.
+// Returns the most bytes that are live at once. No plan needs less.
 int64_t PeakBytes(std::span<const MemoryNeed> needs);
 
 // Two buffers, by number, that share memory while both are live.
 struct MemoryConflict {
-  size_t a = 0, b = 0;  // a < b
-  int32_t at = 0;       // the first kernel that needs both
+  // a < b
+  size_t a = 0, b = 0;
+  // The first kernel that needs both.
+  int32_t at = 0;
 };
-// Nothing: the plan is right. Offsets and sizes are not negative, and their sums fit. Cost: n log n.
+// Returns nothing if the plan is right. Offsets and sizes must not be negative, and their sums must
+// fit. Cost: n log n.
 std::optional<MemoryConflict> FindConflict(std::span<const MemoryNeed> needs,
                                            std::span<const int64_t> offsets);
 

@@ -13,7 +13,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// The plain definition, pair by pair.
+// Checks by the plain definition, pair by pair.
 bool Overlaps(std::span<const MemoryNeed> needs, std::span<const int64_t> offsets) {
   for (size_t a = 0; a < needs.size(); ++a) {
     for (size_t b = 0; b < a; ++b) {
@@ -26,7 +26,7 @@ bool Overlaps(std::span<const MemoryNeed> needs, std::span<const int64_t> offset
   return false;
 }
 
-// The least arena of all plans with these offsets: 0, 1, 2, ...
+// Returns the smallest arena of all plans with the offsets 0, 1, 2, ...
 int64_t LeastArena(std::span<const MemoryNeed> needs, int64_t most) {
   std::vector<int64_t> offsets;
   int64_t best = most;
@@ -98,7 +98,8 @@ TEST(MemoryPlanTest, ManyBuffersNeverOverlap) {
     worst =
         std::max(worst, static_cast<double>(plan.bytes) / static_cast<double>(PeakBytes(needs)));
   }
-  EXPECT_LT(worst, 1.4);  // of what is live at once
+  // Multiple of the bytes that are live at once.
+  EXPECT_LT(worst, 1.4);
 }
 
 TEST(MemoryPlanTest, CheckAgreesWithTheDefinition) {

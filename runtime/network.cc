@@ -14,12 +14,15 @@
 namespace kiln::runtime {
 namespace {
 
-constexpr size_t kMostItems = 1 << 20;  // inputs, outputs, constants, buffers, kernels, binaries
-constexpr size_t kMostPerKernel = 1 << 12;  // arguments, launches
+// Limit of inputs, outputs, constants, buffers, kernels and binaries.
+constexpr size_t kMostItems = 1 << 20;
+// Limit of arguments and launches.
+constexpr size_t kMostPerKernel = 1 << 12;
 constexpr size_t kMostNameBytes = 1 << 14;
 constexpr size_t kMostDimensions = 32;
 constexpr size_t kMostPackedDimensions = 256;
-constexpr int64_t kMostBytes = int64_t{1} << 46;  // of anything
+// Limit of any size.
+constexpr int64_t kMostBytes = int64_t{1} << 46;
 
 Status CheckCount(std::string_view what, size_t count, size_t most) {
   if (count <= most) return OkStatus();
@@ -140,7 +143,8 @@ Status CheckTensor(const Network& network, const NetworkTensor& tensor) {
                          buffer.bytes);
 }
 
-// Inputs and their buffers are one to one, and so are constants; output buffers belong to an output.
+// Checks that inputs and their buffers correspond one to one, and constants and theirs too, and
+// that output buffers belong to an output.
 Status CheckTensors(const Network& network) {
   std::vector<bool> owned(network.buffers.size());
   for (const auto* tensors : {&network.inputs, &network.outputs}) {
@@ -163,7 +167,8 @@ Status CheckTensors(const Network& network) {
         Annotate(CheckTensor(network, output), fmt::format("output '{}'", output.name)));
     owned[static_cast<size_t>(output.buffer)] = true;
   }
-  std::vector<bool> named(network.buffers.size()), packed(network.buffers.size());  // by constants
+  // Buffers that constants name.
+  std::vector<bool> named(network.buffers.size()), packed(network.buffers.size());
   for (const NetworkTensor& constant : network.constants) {
     const auto context = [&] { return fmt::format("constant '{}'", constant.name); };
     KILN_RETURN_IF_ERROR(Annotate(CheckTensor(network, constant), context()));
@@ -262,7 +267,8 @@ Status CheckKernel(const Network& network, const NetworkKernel& kernel) {
   return CheckLaunches(network, kernel);
 }
 
-// Reads before the first write, and writes where there must be none.
+// Checks that no kernel reads a buffer before the first write, or writes one that must not be
+// written.
 Status CheckDataFlow(const Network& network) {
   std::vector<bool> filled(network.buffers.size());
   for (size_t i = 0; i < filled.size(); ++i) {
@@ -373,7 +379,7 @@ const Packing* PackingOf(const Network& network, int32_t buffer) {
 bool IsWrittenInPlace(const Network& network, size_t index) {
   const int32_t buffer = network.outputs[index].buffer;
   if (network.buffers[static_cast<size_t>(buffer)].place != Place::kOutput) return false;
-  // The first that names it has it.
+  // The first output that names the buffer owns it.
   for (size_t i = 0; i < index; ++i) {
     if (network.outputs[i].buffer == buffer) return false;
   }

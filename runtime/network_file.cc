@@ -19,7 +19,8 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// The size of a file is what it says it is, and the manifest is where it says.
+// Reads the header. Checks that the file has the size that the header says, and that the manifest
+// is inside of the file.
 StatusOr<NetworkHeader> ReadHeader(std::span<const std::byte> file) {
   NetworkHeader header;
   if (file.size() < sizeof(header) ||
@@ -53,7 +54,7 @@ struct NamedSection {
   int64_t alignment;
 };
 
-// Where each part may lie: inside of the file, aligned, and not over another.
+// Checks that each part is inside of the file, aligned, and does not overlap another part.
 Status CheckSections(std::vector<NamedSection> sections, int64_t file_bytes) {
   for (const auto& [what, section, alignment] : sections) {
     if (section->offset > file_bytes || section->bytes > file_bytes - section->offset) {

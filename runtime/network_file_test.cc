@@ -41,7 +41,8 @@ class NetworkFileTest : public testing::Test {
     const auto read = NetworkFile::FromBytes(AsBytes(file));
     return read.ok() ? "OK" : std::string(Message(read.status()));
   }
-  // Of the file with this change in its manifest, and all checksums of manifests right.
+  // Returns the refusal of the file with this change in its manifest, and the right checksum of the
+  // manifest.
   std::string RefusalOfManifest(const std::function<void(nlohmann::json&)>& change) const {
     nlohmann::json manifest = manifest_;
     change(manifest);
@@ -106,7 +107,7 @@ TEST_F(NetworkFileTest, EveryByteIsGuarded) {
     std::string damaged = file_;
     damaged[at] = static_cast<char>(damaged[at] ^ 0x10);
     const std::string refusal = RefusalOf(damaged);
-    // Padding between sections is nobody's.
+    // Padding between sections is not checked.
     if (refusal == "OK") {
       EXPECT_EQ(file_[at], 0) << at;
     }

@@ -1,4 +1,5 @@
-// The first bytes of a compiled network's file. Internal to its reader and its writer.
+// The first bytes of a compiled network's file. Internal to the code that reads and writes such
+// files.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct NetworkHeader {
   uint64_t manifest_bytes;
   uint64_t manifest_checksum_high;
   uint64_t manifest_checksum_low;
-  uint64_t reserved;  // 0
+  // Always 0.
+  uint64_t reserved;
 };
 static_assert(sizeof(NetworkHeader) == 64 && std::is_trivially_copyable_v<NetworkHeader>);
 

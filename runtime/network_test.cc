@@ -19,7 +19,7 @@ Network Placed() {
   return network;
 }
 
-// What is said of the small network after this change.
+// Returns the refusal of the small network after this change.
 std::string RefusalOf(const std::function<void(Network&)>& change) {
   Network network = Placed();
   change(network);
@@ -38,7 +38,7 @@ TEST(NetworkTest, TheSmallOneIsRight) {
 
 TEST(NetworkTest, PlacesShareMemoryThatIsNotLiveTogether) {
   Network network = SmallNetwork();
-  // A chain of five through arena buffers of 64 bytes.
+  // The network is a chain of five kernels through arena buffers of 64 bytes.
   network.buffers = {{.place = Place::kInput, .bytes = 16}, {.place = Place::kOutput, .bytes = 16}};
   network.constants.clear();
   network.outputs[0].buffer = 1;
@@ -108,7 +108,7 @@ TEST(NetworkTest, RefusesBuffers) {
               HasSubstr("constants 1 and 2 overlap"));
 }
 
-// A tensor without elements enters a network, and no kernel reads it.
+// A tensor without elements enters the network, and no kernel reads it.
 TEST(NetworkTest, InputsMayHaveNoElements) {
   Network network = SmallNetwork();
   network.buffers.push_back({.place = Place::kInput, .bytes = 0});

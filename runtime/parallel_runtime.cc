@@ -16,7 +16,7 @@
 namespace kiln::runtime {
 namespace {
 
-// Beyond what programs are promised: frames of the pool and of libc's own start-up.
+// Stack for frames of the pool and of libc's start-up, beyond the stack that programs are promised.
 constexpr size_t kStackBytes = KILN_CPU_STACK_BYTES + (1 << 20);
 
 thread_local bool inside_task = false;
@@ -32,7 +32,8 @@ void Pause() {
 // Orders the stores before it against the loads after it, once for all workers of a launch.
 void FullFence() {
 #if defined(__SANITIZE_THREAD__)
-  static std::atomic<int> fence;  // TSan does not know fences
+  // TSan does not know fences.
+  static std::atomic<int> fence;
   fence.fetch_add(1, std::memory_order_seq_cst);
 #else
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -48,8 +49,8 @@ void FutexWake(std::atomic<uint32_t>& word) {
   syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 }
 
-// Spins, then sleeps, until word != old. `asleep` tells the other side to wake us: it stores the
-// word, then looks.
+// Spins, then sleeps, until word != old. `asleep` tells the other side to wake this one: the other
+// side stores the word, then looks at `asleep`.
 void WaitChange(std::atomic<uint32_t>& word, uint32_t old, std::atomic<uint32_t>& asleep,
                 int spin_pauses) {
   for (int i = 0; i < spin_pauses; ++i) {
@@ -75,8 +76,8 @@ void* RunThread(void* raw) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(start->core, &set);
-    // Refused inside some containers: then the thread floats, which costs precision and nothing
-    // else.
+    // Some containers refuse this. The thread then runs on any core, which costs precision and
+    // nothing else.
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
   }
   if (start->around) {
@@ -106,16 +107,19 @@ void ParallelForEntry(KilnCpuContext* context, KilnTask task, void* closure, int
 
 }  // namespace
 
-// Written by the caller and read by the worker, or the other way round; each its own cache lines.
+// State of a worker. The first half is written by the caller and read by the worker, the second
+// half the other way round. Each half has its own cache lines.
 struct alignas(128) ParallelRuntime::Worker {
-  std::atomic<uint32_t> ticket{0};  // launches given to this worker
+  // Number of launches given to this worker.
+  std::atomic<uint32_t> ticket{0};
   std::atomic<uint32_t> asleep{0};
   bool stop = false;
   KilnTask task = nullptr;
   void* closure = nullptr;
   int64_t begin = 0;
   int64_t end = 0;
-  alignas(128) std::atomic<uint32_t> done{0};  // launches it has finished
+  // Number of launches that the worker has finished.
+  alignas(128) std::atomic<uint32_t> done{0};
   std::atomic<uint32_t> caller_asleep{0};
   pthread_t thread{};
 };
@@ -209,7 +213,8 @@ void ParallelRuntime::ParallelFor(KilnTask task, void* closure, int64_t extent) 
     return;
   }
   const int64_t size = extent / slices;
-  const int64_t longer = extent % slices;  // the first ones are one element longer
+  // The first slices are one element longer.
+  const int64_t longer = extent % slices;
   const auto begin_of = [&](int64_t slice) { return slice * size + std::min(slice, longer); };
   for (int64_t slice = 1; slice < slices; ++slice) {
     Worker& worker = *workers_[slice - 1];

@@ -2,8 +2,8 @@
 // KILN_CPU_STACK_BYTES of stack.
 //
 // A launch wakes only the threads that get a slice; the caller takes the first slice itself.
-// Threads spin for a short while after their work (so that back-to-back launches cost a few
-// microseconds for launch and join together), then sleep on a futex. One caller at a time. A
+// Threads spin for a short while after their work, so that launch and join together take a few
+// microseconds in back-to-back launches, and then sleep on a futex. One caller at a time. A
 // parallel_for inside a task runs inline, on the thread that called it.
 #pragma once
 
@@ -19,29 +19,35 @@ namespace kiln::runtime {
 class ParallelRuntime {
  public:
   struct Options {
-    int threads = 1;  // the caller included; at least 1
-    bool pin = true;  // thread i to the i-th core this process may run on; threads beyond the cores
-                      // stay free
-    int spin_pauses = 20000;  // how long an idle thread spins before it sleeps; about 0.3 to 0.8 ms
-    // Runs each thread of the pool, for who has something to set up in it; null: it just runs.
+    // Number of threads, the caller included; at least 1.
+    int threads = 1;
+    // Ties thread i to the i-th core that this process may run on. Threads beyond the cores stay
+    // free.
+    bool pin = true;
+    // Length of an idle thread's spinning before it sleeps; about 0.3 to 0.8 ms.
+    int spin_pauses = 20000;
+    // Runs each thread of the pool, for callers that have something to set up in it; null: the
+    // thread just runs.
     std::function<void(const std::function<void()>& thread)> around_thread = nullptr;
   };
   explicit ParallelRuntime(const Options& options);
-  ~ParallelRuntime();  // waits for the pool's threads; no Call may be in progress
+  // Waits for the pool's threads. No Call may be in progress.
+  ~ParallelRuntime();
   ParallelRuntime(const ParallelRuntime&) = delete;
   ParallelRuntime& operator=(const ParallelRuntime&) = delete;
 
   int threads() const { return threads_; }
 
-  // Runs `body` on the pool's own main thread, which has the stack and the place (core 0) that an
-  // entry point may expect, and waits for it. Callable from any one thread at a time, not from
-  // inside `body`.
+  // Runs `body` on the pool's own main thread and waits for it. That thread has the stack and the
+  // place (core 0) that an entry point may expect. Any thread may call this, one at a time, but not
+  // from inside `body`.
   void Call(const std::function<void()>& body);
 
-  // Inside Call only. Contiguous slices in order, as equal as can be; returns when all are done.
+  // Called inside Call only. The slices are contiguous, in order, and as equal as possible. Returns
+  // when all are done.
   void ParallelFor(KilnTask task, void* closure, int64_t extent);
 
-  // For KilnEntry; valid as long as this object.
+  // The context for a KilnEntry; valid as long as this object.
   KilnCpuContext* context() { return &context_; }
 
  private:
@@ -52,12 +58,13 @@ class ParallelRuntime {
   const int threads_;
   const int spin_pauses_;
   KilnCpuContext context_;
-  std::vector<std::unique_ptr<Worker>> workers_;  // threads_ - 1 of them
+  // There are threads_ - 1 workers.
+  std::vector<std::unique_ptr<Worker>> workers_;
   struct Main;
   std::unique_ptr<Main> main_;
 };
 
-// The cores this process may run on, in order.
+// Returns the cores that this process may run on, in order.
 std::vector<int> AllowedCores();
 
 }  // namespace kiln::runtime

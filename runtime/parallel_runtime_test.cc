@@ -15,10 +15,11 @@
 namespace kiln::runtime {
 namespace {
 
-// Records slices and counts visits of each index.
+// Records slices and counts the visits of each index.
 struct Visits {
   explicit Visits(int64_t extent) : counts(static_cast<size_t>(extent)) {}
-  std::vector<int> counts;  // plain: a slice that overlaps another is a race for TSan to see
+  // The counts are plain, so that TSan sees overlapping slices as a race.
+  std::vector<int> counts;
   std::mutex mutex;
   std::vector<std::pair<int64_t, int64_t>> slices;
   std::set<pthread_t> threads;
@@ -118,7 +119,7 @@ TEST(ParallelRuntimeTest, ContextCallsThisRuntime) {
   EXPECT_THAT(visits.counts, testing::Each(1));
 }
 
-// Launches that meet workers spinning, falling asleep and asleep, on more threads than cores.
+// Makes launches that find workers spinning, falling asleep and asleep, on more threads than cores.
 void Stress(const ParallelRuntime::Options& options, uint64_t seed, int rounds) {
   SCOPED_TRACE(testing::Message() << "seed " << seed);
   Rng rng(seed);
@@ -180,7 +181,8 @@ TEST(ParallelRuntimeTest, ReportsLaunchLatency) {
   });
   RecordProperty("launch_and_join_ns", static_cast<int>(1000 * best_us));
   printf("launch and join on %d threads: %.2f us\n", runtime.threads(), best_us);
-  EXPECT_LT(best_us, 1000);  // a loaded machine may be slow; a lost wake-up would never end
+  // A loaded machine may be slow; a lost wake-up would never end.
+  EXPECT_LT(best_us, 1000);
 }
 
 }  // namespace

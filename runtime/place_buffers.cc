@@ -9,7 +9,8 @@
 namespace kiln::runtime {
 namespace {
 
-// What the functions here count on; CheckNetwork looks at all of it when offsets are there.
+// Checks the assumptions of the functions here. CheckNetwork checks them too, but only with offsets
+// in place.
 Status CheckPlaceable(const Network& network) {
   const auto count = static_cast<int64_t>(network.buffers.size());
   const auto check = [&](int32_t buffer) {
@@ -30,7 +31,7 @@ Status CheckPlaceable(const Network& network) {
   return OkStatus();
 }
 
-// One behind the other.
+// Places buffers one behind the other.
 int64_t PlaceInTurn(Network& network, Place place) {
   int64_t end = 0;
   for (NetworkBuffer& buffer : network.buffers) {
@@ -43,7 +44,7 @@ int64_t PlaceInTurn(Network& network, Place place) {
 
 PlacedMemory PlaceArena(Network& network) {
   for (NetworkBuffer& buffer : network.buffers) {
-    // Those that no kernel touches stay at the start, where they disturb nobody.
+    // Buffers that no kernel touches stay at the start, where they do no harm.
     if (buffer.place == Place::kArena) buffer.offset = 0;
   }
   const LiveRanges live = LiveRangesOf(network);

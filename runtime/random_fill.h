@@ -1,4 +1,5 @@
-// Values for inputs that nobody gives, when a network is timed: of a seed, the same everywhere.
+// Values for inputs that nobody gives when a network is timed. They depend on a seed, and are the
+// same on every machine.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace kiln::runtime {
 
-// Floats in [-1, 1); integers and bools are 0, which is right for an index, too.
+// Floats are in [-1, 1). Integers and bools are 0, which is a valid index, too.
 void FillRandomly(std::span<std::byte> bytes, DType dtype, uint64_t seed);
 
 }  // namespace kiln::runtime

@@ -15,8 +15,9 @@
 namespace kiln::runtime {
 namespace {
 
-// The loader takes two equal paths for one object, and an object that is loaded, or that could not
-// be unloaded, outlives the descriptor that it came from: so each path is spelled in a way of its own.
+// Returns a new spelling of the path for each file. The loader takes two equal paths for one
+// object, and an object that is loaded, or that could not be unloaded, outlives the descriptor that
+// it came from.
 std::string NewPathOf(const UniqueFd& file) {
   static std::atomic<uint64_t> counter{0};
   std::string path = "/proc/self/fd";
@@ -34,7 +35,7 @@ Status WriteAll(int fd, std::string_view bytes) {
   return OkStatus();
 }
 
-// dlerror's text without the path, which says nothing here.
+// Returns dlerror's text without the path, which has no meaning here.
 std::string LoaderError(const std::string& path) {
   const char* error = dlerror();
   std::string text = error == nullptr ? "unknown error" : error;

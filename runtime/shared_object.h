@@ -1,4 +1,4 @@
-// A shared object loaded from bytes, without a file system: a memfd and dlopen.
+// A shared object that is loaded from bytes without a file system, by a memfd and dlopen.
 #pragma once
 
 #include <memory>
@@ -9,22 +9,23 @@
 
 namespace kiln::runtime {
 
-// A memory file with these bytes, for Open.
+// Makes a memory file with these bytes, for Open.
 StatusOr<UniqueFd> MakeProgramFile(std::string_view elf);
 
-// Unloaded when destroyed.
+// Unloads the object when destroyed.
 class SharedObject {
  public:
-  // Undefined symbols are looked up now, not at the first call. InvalidArgument with the loader's
-  // reason. The object's constructors run in here, and a damaged ELF file may crash the loader.
+  // Loads an object. Undefined symbols are looked up now, not at the first call. InvalidArgument
+  // with the loader's reason. The object's constructors run in this call, and a damaged ELF file
+  // may crash the loader.
   static StatusOr<std::unique_ptr<SharedObject>> Load(std::string_view elf);
-  // The same in two steps: this one opens no file but for reading.
+  // Takes the second of two steps, after MakeProgramFile. It opens files only for reading.
   static StatusOr<std::unique_ptr<SharedObject>> Open(const UniqueFd& file);
   ~SharedObject();
   SharedObject(const SharedObject&) = delete;
   SharedObject& operator=(const SharedObject&) = delete;
 
-  // NotFound when it does not export `name`.
+  // NotFound if the object does not export `name`.
   StatusOr<void*> Find(const char* name) const;
 
  private:

@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// `count` of the library returns 1, 2, ... since the object was loaded.
+// The library's `count` returns 1, 2, ... since the object was loaded.
 int Count(const SharedObject& object) {
   const StatusOr<void*> count = object.Find("count");
   KILN_CHECK(count.ok(), "{}", Message(count.status()));
@@ -25,11 +25,11 @@ class LoadedTwiceTest : public testing::TestWithParam<const char*> {
   const StatusOr<std::string> elf_ = ReadFile(GetParam());
 };
 
-// Each is an object of its own: whatever others of the same bytes are still there, and whatever
+// Each load is an object of its own, whatever objects with the same bytes still exist, and whatever
 // descriptors they came from.
 TEST_P(LoadedTwiceTest, EachLoadIsAnObjectOfItsOwn) {
   ASSERT_OK(elf_.status());
-  // Numbers of descriptors come again soon.
+  // With few descriptors their numbers are soon used again.
   rlimit few{};
   ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &few), 0);
   few.rlim_cur = 256;
@@ -44,8 +44,8 @@ TEST_P(LoadedTwiceTest, EachLoadIsAnObjectOfItsOwn) {
   for (const auto& object : held) EXPECT_EQ(Count(*object), 3);
 }
 
-// One that is never unloaded, as a program with thread-local variables may be, is not taken for the
-// next.
+// A library that is never unloaded, like a program with thread-local variables, must not be taken
+// for the next one.
 INSTANTIATE_TEST_SUITE_P(Libraries, LoadedTwiceTest,
                          testing::Values("runtime/counting.so", "runtime/counting_for_ever.so"),
                          [](const auto& info) { return info.index == 0 ? "Plain" : "NoDelete"; });

@@ -41,7 +41,7 @@ std::vector<int32_t> ConstantsByOffset(const Network& network) {
   return constants;
 }
 
-// Bytes of a section that are written one piece after another.
+// Writes the bytes of a section piece by piece.
 class SectionWriter {
  public:
   explicit SectionWriter(AtomicFile& file) : file_(file), start_(file.bytes()) {}

@@ -1,6 +1,6 @@
-// What Kiln uses of absl::Status, in place of it: Debian's archives of abseil are not for shared
-// libraries, and libkiln_runtime.so needs no library at all. That library alone is compiled with
-// this folder before the system's.
+// The part of absl::Status that Kiln uses, as a replacement: Debian's archives of abseil are not
+// for shared libraries, and libkiln_runtime.so needs no library at all. Only that library is
+// compiled with this folder before the system's.
 #pragma once
 
 #include <cerrno>

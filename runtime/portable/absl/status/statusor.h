@@ -1,4 +1,4 @@
-// What Kiln uses of absl::StatusOr, in place of it; see status.h.
+// The part of absl::StatusOr that Kiln uses, as a replacement; see status.h.
 #pragma once
 
 #include <optional>
