@@ -17,7 +17,8 @@ constexpr CalibrationField kFields[] = {
 #undef KILN_FIELD
 };
 
-// A clock only scales all others, and what a GPU's schedulers issue is known.
+// Names of the fitted constants. The clock is left out because it only scales all others, and the
+// rate at which a GPU's schedulers issue is known.
 constexpr std::string_view kGpuFitted[] = {"launch_s",
                                            "stage_latency",
                                            "barrier_latency",
@@ -65,7 +66,7 @@ Status TakeWord(std::string_view word, Calibration& calibration) {
   return OkStatus();
 }
 
-// The device whose row the table's values are: its model's numbers.
+// The device that the table's values were fitted on: its model's numbers.
 constexpr std::string_view kFittedName = "NVIDIA H200";
 constexpr int kFittedCapability = 90;
 constexpr double kFittedMultiprocessors = 132, kFittedClockMhz = 1980, kFittedLanes = 128;

@@ -51,9 +51,10 @@ TEST(Calibration, DerivesFromTheDevicesNumbers) {
   const Calibration row = CalibrationOf(model).row;
   EXPECT_NEAR(row.clock_hz, 1.7e9 * 1410 / 1980, 1);
   EXPECT_NEAR(row.l2_bytes_per_cycle, 1250.0 * 108 / 132, 1e-9);
-  EXPECT_EQ(row.issue_cycles, 2);  // half the float32 lanes
+  // The device has half the float32 lanes.
+  EXPECT_EQ(row.issue_cycles, 2);
   EXPECT_EQ(row.fma_latency, Calibration().fma_latency);
-  // One that says nothing of itself is not divided by.
+  // Numbers that a device does not report must not divide.
   model = DeviceModel();
   model.compute_capability = 90;
   EXPECT_EQ(CalibrationOf(model).row, Calibration());

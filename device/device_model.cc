@@ -51,7 +51,7 @@ Status CheckNumbers(const DeviceModel& model) {
   return status;
 }
 
-// What divisions and limits rely on.
+// Checks the assumptions of divisions and limits.
 Status CheckGpu(const DeviceModel& m) {
   if (m.multiprocessors == 0)
     return InvalidArgument("device model: a GPU of capability {} with no multiprocessors",
@@ -97,7 +97,7 @@ Status TakeWord(std::string_view word, DeviceModel& model) {
   return status;
 }
 
-// Per capability: the limits that differ, and a common device's sizes.
+// The limits of a compute capability that differ, and the sizes of a common device.
 struct Generation {
   int compute_capability;
   int32_t multiprocessors, clock_mhz, memory_clock_mhz, memory_bus_bits;
@@ -106,7 +106,7 @@ struct Generation {
   int64_t shared_kib, block_shared_kib, reserved_shared_kib;
 };
 
-// V100, T4, A100, RTX 3090, Jetson AGX Orin, RTX 4090, H200, B200, RTX 5090.
+// The rows are V100, T4, A100, RTX 3090, Jetson AGX Orin, RTX 4090, H200, B200, RTX 5090.
 constexpr Generation kGenerations[] = {
     {70, 80, 1530, 877, 4096, 6, 2048, 32, 96, 96, 0},
     {75, 40, 1590, 5001, 256, 4, 1024, 16, 64, 64, 0},
@@ -129,9 +129,9 @@ const Generation& GenerationOf(int compute_capability) {
 
 constexpr int kUsualCapability = 90, kFirstCapabilityWithClusters = 90;
 
-// Of an H200's 132 multiprocessors so many take blocks of clusters of 2, 4, 8 and 16: a cluster
-// stays inside one group of multiprocessors, and no group is a multiple of every size. Measured
-// with cuOccupancyMaxActiveClusters.
+// Number of an H200's 132 multiprocessors that take blocks of clusters of 2, 4, 8 and 16, measured
+// with cuOccupancyMaxActiveClusters. A cluster stays inside one group of multiprocessors, and no
+// group is a multiple of every size.
 constexpr int kMeasuredMultiprocessors = 132;
 constexpr std::array<int, 4> kFilledByClusters = {132, 120, 120, 112};
 
@@ -150,7 +150,8 @@ void AddClusters(DeviceModel& model) {
   model.multiprocessors_in_clusters_of_16 = filled(3);
 }
 
-// What `said` leaves out of shared memory is taken from `usual`: no more than it has room for.
+// Limits the shared memory figures of `usual` to the room that `said` has. They fill the gaps of
+// `said`.
 void FitShared(const DeviceModel& said, DeviceModel& usual) {
   const int64_t all = said.shared_bytes_per_multiprocessor;
   if (all == 0) {
@@ -259,7 +260,7 @@ DeviceModel FilledGpu(DeviceModel model, int otherwise) {
     AddClusters(usual);
   }
   if (model.max_cluster_blocks > 0) {
-    // It has said what clusters it holds: those that are 0 it has not.
+    // The device has said what clusters it holds, so it has none of the sizes that are 0.
     usual.multiprocessors_in_clusters_of_2 = usual.multiprocessors_in_clusters_of_4 = 0;
     usual.multiprocessors_in_clusters_of_8 = usual.multiprocessors_in_clusters_of_16 = 0;
   }
@@ -301,7 +302,7 @@ std::vector<std::string_view> MatrixUnits(const DeviceModel& model) {
     std::string_view name;
   };
   constexpr int kEver = std::numeric_limits<int>::max();
-  // PTX ISA, "Target ISA Notes" of wmma, mma, wgmma and tcgen05.
+  // Source: PTX ISA, "Target ISA Notes" of wmma, mma, wgmma and tcgen05.
   constexpr Unit kUnits[] = {
       {70, kEver, "fp16"}, {75, kEver, "int8"}, {80, kEver, "bf16"}, {80, kEver, "tf32"},
       {80, kEver, "fp64"}, {89, kEver, "fp8"},  {90, 90, "wgmma"},   {100, 110, "tcgen05"},

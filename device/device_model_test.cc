@@ -102,13 +102,14 @@ TEST(DeviceModel, AGpuOfAnotherMakerHasNoCapability) {
 TEST(DeviceModel, WhatAGpuDoesNotSayIsUsual) {
   const DeviceModel known = FilledGpu(SmallGpu(), 90);
   EXPECT_EQ(known.multiprocessors, 20);
-  EXPECT_EQ(known.threads_per_multiprocessor, 1024);  // of its own capability
+  // The number of the device's own capability.
+  EXPECT_EQ(known.threads_per_multiprocessor, 1024);
   EXPECT_EQ(known.reserved_shared_bytes_per_block, 0);
   EXPECT_EQ(known.multiprocessors_in_clusters_of_2, 0);
   EXPECT_EQ(FilledGpu({}, 80).multiprocessors, 108);
   EXPECT_EQ(FilledGpu({}, 0), FilledGpu({}, 90));
   EXPECT_EQ(FilledGpu({}, 0).multiprocessors, 132);
-  // A generation that nobody has heard of is like the one before.
+  // An unknown generation is like the one before it.
   EXPECT_EQ(UsualGpu(95).multiprocessors, 132);
   EXPECT_EQ(UsualGpu(60).multiprocessors, 80);
   for (int capability = 1; capability < 200; ++capability) {
@@ -137,12 +138,12 @@ TEST(DeviceModel, ClustersFillAPartOfTheMultiprocessors) {
   EXPECT_EQ(MultiprocessorsForClusters(model, 4), 120);
   EXPECT_EQ(MultiprocessorsForClusters(model, 7), 120);
   EXPECT_EQ(MultiprocessorsForClusters(model, 16), 112);
-  // One with fewer, that does not say: the same share.
+  // A device with fewer multiprocessors that does not report the number has the same share.
   DeviceModel half;
   half.compute_capability = 90;
   half.multiprocessors = 66;
   EXPECT_EQ(MultiprocessorsForClusters(FilledGpu(half, 0), 8), 60);
-  // One that says.
+  // This device reports the numbers.
   half.max_cluster_blocks = 4;
   half.multiprocessors_in_clusters_of_2 = 64;
   half.multiprocessors_in_clusters_of_4 = 48;

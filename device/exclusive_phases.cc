@@ -19,7 +19,7 @@ absl::Duration ExclusivePhases::Patience(Kind kind) const {
 }
 
 ExclusivePhases::Hold ExclusivePhases::Enter(Kind kind, std::stop_token stop) {
-  // Before the lock: when stop was requested already it runs here.
+  // The callback is made before the lock, because it runs here if stop was requested already.
   const std::stop_callback wake(stop, [this] {
     std::lock_guard lock(mutex_);
     changed_.notify_all();

@@ -1,10 +1,10 @@
 // Phases of a machine that exclude each other: either programs are timed, or other work (building,
 // searching) uses the cores. In a phase any number of threads of its kind are at work.
 //
-// A phase lasts while more of its kind comes, until the other kind has waited for `length`. From
-// then on newcomers wait, and when the last thread has left, the other phase begins. A gap shorter
-// than `linger` between two threads of a kind does not end the phase. Neither kind starves, as long
-// as every Hold comes to an end.
+// A phase goes on while more threads of its kind come, until the other kind has waited for
+// `length`. From then on newcomers wait, and when the last thread has left, the other phase begins.
+// A gap shorter than `linger` between two threads of a kind does not end the phase. Neither kind
+// starves, as long as every Hold comes to an end.
 //
 // Thread-safe; outlives its Holds. A thread that has a Hold must not Enter.
 #pragma once
@@ -29,7 +29,7 @@ class ExclusivePhases {
     absl::Duration linger = absl::Milliseconds(10);
   };
 
-  // Keeps the phase open until it is destroyed. Empty: it holds none.
+  // Keeps the phase open until it is destroyed. An empty Hold keeps no phase open.
   class Hold {
    public:
     Hold() = default;
@@ -52,13 +52,14 @@ class ExclusivePhases {
   ExclusivePhases() : ExclusivePhases(Options(), Clock::Real()) {}
   ExclusivePhases(const Options& options, Clock& clock);
 
-  // Waits for the phase of that kind. Empty when `stop` is requested before.
+  // Waits for the phase of that kind. Returns an empty Hold if `stop` is requested before.
   Hold Enter(Kind kind, std::stop_token stop = {});
 
  private:
   struct Waiting {
     int count = 0;
-    absl::Duration since;  // the first of them
+    // Since when the first of them waits.
+    absl::Duration since;
   };
 
   static size_t IndexOf(Kind kind) { return static_cast<size_t>(kind); }
@@ -68,7 +69,7 @@ class ExclusivePhases {
 
   absl::Duration Now() const { return absl::Nanoseconds(clock_.MonotonicNanos()); }
   bool MayEnter(Kind kind) const;
-  // Until it may enter if nobody comes or goes.
+  // Returns the time until the kind may enter, if no thread comes or goes.
   absl::Duration Patience(Kind kind) const;
   void Leave();
 
@@ -79,7 +80,8 @@ class ExclusivePhases {
   Kind turn_ = Kind::kWork;
   absl::Duration turn_since_;
   int at_work_ = 0;
-  absl::Duration free_since_ = -absl::InfiniteDuration();  // when nobody is at work
+  // Time since which no thread is at work.
+  absl::Duration free_since_ = -absl::InfiniteDuration();
   std::array<Waiting, 2> waiting_;
 };
 

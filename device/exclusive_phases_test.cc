@@ -31,7 +31,8 @@ class Visitor {
     if (!left_) Leave();
   }
 
-  bool Entered() { return entered().get(); }  // blocks
+  // Blocks until the thread has entered.
+  bool Entered() { return entered().get(); }
   bool Waits() {
     return entered().wait_for(std::chrono::milliseconds(30)) != std::future_status::ready;
   }
@@ -104,7 +105,8 @@ TEST(ExclusivePhases, NewcomersJoinUntilTheOtherKindHasWaitedLong) {
   clock.Advance(kOptions.linger);
   EXPECT_TRUE(measurement.Entered());
   EXPECT_TRUE(late.Waits());
-  // Its wait counts from the beginning of the other's turn: that is as long as its own.
+  // Its wait counts from the beginning of the other phase's turn, so that turn is as long as its
+  // own.
   {
     const ExclusivePhases::Hold joins = phases.Enter(Kind::kMeasurement);
   }
@@ -148,7 +150,7 @@ TEST(ExclusivePhases, AHoldCanBeHandedOn) {
   EXPECT_TRUE(phases.Enter(Kind::kMeasurement));
 }
 
-// On the real clock: nothing overlaps, nobody starves.
+// Runs on the real clock: nothing overlaps, and no thread starves.
 TEST(ExclusivePhases, ManyThreadsAlternate) {
   ExclusivePhases phases({.length = absl::Milliseconds(5), .linger = absl::Milliseconds(1)},
                          Clock::Real());

@@ -6,7 +6,7 @@
 namespace kiln::device {
 namespace {
 
-// The numbers of nvml.h; names with versions are those of drivers since 2021.
+// The numbers are those of nvml.h. Names with versions exist in drivers since 2021.
 constexpr int kSuccess = 0, kInsufficientSize = 7;
 using Handle = void*;
 struct Utilization {
@@ -56,7 +56,7 @@ class Nvml {
     Utilization used{};
     unsigned processes = 0;
     if (handle_(index, &gpu) != kSuccess || utilization_(gpu, &used) != kSuccess) return {};
-    // Without room for any it says how many there are.
+    // Without room for any process, the call says how many there are.
     const int listed = processes_(gpu, &processes, nullptr);
     if (listed != kSuccess && listed != kInsufficientSize) return {};
     return fmt::format("GPU {}: {} process{}, {}% busy", index,

@@ -1,11 +1,12 @@
-// What schedules depend on of a device's hardware. This is the one list of these parameters: the
+// The parameters of a device's hardware that schedules depend on. This is the one list of them: the
 // compiler's values, the wire's message (rpc/hardware_message.h) and the store's rows all follow
-// it. It is in base as no two of those three see each other.
+// it. It is in device/ because no two of those three see each other.
 //
-// A further parameter is a line at the end of the table here and one in proto/tracker.proto; tests
-// then ask for it where devices are read (runner/cuda_gpus.cc, runner/cpu_description.cc) and where
-// a target stands for one (DefaultHardware of compiler/target/target.cc), and store/measure_log.cc
-// does not compile: rows of the database and lines of logs have as many numbers as there are now.
+// To add a parameter, add a line at the end of the table here and one in proto/tracker.proto. Tests
+// then ask for the parameter where devices are read (runner/cuda_gpus.cc,
+// runner/cpu_description.cc), and where a target stands for a device (DefaultHardware of
+// compiler/target/target.cc). store/measure_log.cc does not compile then, because rows of the
+// database and lines of logs have a fixed number of parameters.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 namespace kiln {
 
 // X(type, name, value when nothing is known), in the order of a measure-record line. Cores are -1
-// for a GPU; 0 is "not known".
+// for a GPU; 0 means not known.
 #define KILN_HARDWARE_PARAMS(X)                    \
   X(int32_t, num_cores, 0)                         \
   X(int32_t, vector_unit_bytes, 64)                \
@@ -37,7 +38,7 @@ struct HardwareParams {
 inline constexpr size_t kNumHardwareParams = 0 KILN_HARDWARE_PARAMS(KILN_COUNT);
 #undef KILN_COUNT
 
-// The same as plain numbers, in that order: what is stored, and may be anything.
+// The parameters as plain numbers in the order of the table. Stored rows may hold any numbers.
 using HardwareRow = std::array<int64_t, kNumHardwareParams>;
 
 constexpr HardwareRow HardwareRowOf(const HardwareParams& params) {
@@ -55,7 +56,7 @@ constexpr HardwareParams HardwareParamsOf(const HardwareRow& row) {
   return params;
 }
 
-// What is known (more than 0) of `measured`, the rest of `assumed`.
+// Returns the parameters of `measured` that are known (more than 0), and the others of `assumed`.
 constexpr HardwareParams KnownOr(const HardwareParams& measured, const HardwareParams& assumed) {
   const HardwareRow known = HardwareRowOf(measured);
   HardwareRow row = HardwareRowOf(assumed);

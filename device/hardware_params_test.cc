@@ -24,7 +24,8 @@ TEST(HardwareParamsTest, RowsAreInTheOrderOfAMeasureRecord) {
 TEST(HardwareParamsTest, WhatIsKnownWins) {
   constexpr HardwareParams kAssumed{.num_cores = 4, .cache_line_bytes = 32, .warp_size = 64};
   HardwareParams want = kAll;
-  want.num_cores = 4;  // -1 says nothing
+  // -1 means that the number is not known.
+  want.num_cores = 4;
   EXPECT_EQ(KnownOr(kAll, kAssumed), want);
   EXPECT_EQ(KnownOr(HardwareParamsOf({}), kAssumed), kAssumed);
 }

@@ -1,5 +1,5 @@
-// The mark of a measurement whose readings differ by more than a quiet machine's do: the message
-// that a successful result has then. It goes where results go, and says the same to people.
+// The noise mark: the message of a successful result whose readings differ by more than those of a
+// quiet machine. The mark is kept wherever results are kept, and people can read it.
 //
 //   busy machine: its readings differ by 38%, load 7.1 on 2 cores
 //
@@ -12,13 +12,14 @@
 
 namespace kiln::device {
 
-// Readings of a quiet machine are nearer to each other, as a share of the smaller one.
+// Share by which readings differ from which they are noisy. Readings of a quiet machine are nearer
+// to each other. The share is relative to the smaller reading.
 inline constexpr double kNoisyShare = 0.25;
 
-// "" where the readings do not differ by so much.
+// Returns "" if the readings differ by less than that.
 std::string PrintNoiseMark(double share);
 
-// The share by which the readings differ, of a message that has the mark; none: it has none.
+// Returns the share by which the readings differ, if the message has the mark.
 std::optional<double> ParseNoiseMark(std::string_view message);
 
 }  // namespace kiln::device

@@ -10,7 +10,7 @@
 namespace kiln::device {
 namespace {
 
-// What the operating system has to save for a feature to be one.
+// Registers that the operating system has to save if a feature is to be usable.
 enum Saved { kAny, kAvx, kAvx512, kAmx };
 
 struct Feature {
@@ -21,7 +21,7 @@ struct Feature {
   Saved saved;
 };
 
-// As Intel's and AMD's manuals have them; ascending by name.
+// The bits are those of Intel's and AMD's manuals. The rows are in ascending order of names.
 // clang-format off
 constexpr Feature kFeatures[] = {
     {"64bit", 0x80000001, 0, &CpuidRegisters::edx, 29, kAny},
@@ -134,7 +134,7 @@ constexpr Feature kFeatures[] = {
     {"xsaves", 0xd, 1, &CpuidRegisters::eax, 3, kAvx},
 };
 
-// A processor has what another one has, but for the differences.
+// A processor has the features of another one, with some differences.
 struct Model {
   std::string_view name, like, differences;
 };
@@ -248,7 +248,7 @@ constexpr Model kModels[] = {
      "-cmov -fxsr -mmx"},
 };
 
-// Numbers of models, of one family, from a first to a last one.
+// Model numbers of one family, from a first to a last one.
 struct Numbers {
   uint32_t family, first, last;
   std::string_view name;
@@ -266,7 +266,8 @@ constexpr Numbers kIntel[] = {
     {6, 0x4e, 0x4e, "skylake"}, {6, 0x5e, 0x5e, "skylake"}, {6, 0x8e, 0x8e, "skylake"},
     {6, 0x9e, 0x9e, "skylake"}, {6, 0xa5, 0xa6, "skylake"},
     {6, 0xa7, 0xa7, "rocketlake"},
-    {6, 0x55, 0x55, "skylake-avx512"},  // or one of the two that follow it
+    // It may also be one of the two processors that follow this one.
+    {6, 0x55, 0x55, "skylake-avx512"},
     {6, 0x66, 0x66, "cannonlake"},
     {6, 0x7d, 0x7e, "icelake-client"},
     {6, 0x8c, 0x8d, "tigerlake"},
@@ -290,7 +291,7 @@ constexpr Numbers kIntel[] = {
     {6, 0xdd, 0xdd, "clearwaterforest"},
     {6, 0x57, 0x57, "knl"}, {6, 0x85, 0x85, "knm"},
 };
-// The first one counts.
+// The first row that fits counts.
 constexpr Numbers kAmd[] = {
     {0x10, 0, 0xff, "amdfam10"}, {0x14, 0, 0xff, "btver1"}, {0x16, 0, 0xff, "btver2"},
     {0x15, 0x02, 0x02, "bdver2"}, {0x15, 0x10, 0x1f, "bdver2"}, {0x15, 0x30, 0x3f, "bdver3"},
@@ -303,8 +304,8 @@ constexpr Numbers kAmd[] = {
 };
 // clang-format on
 
-// What a processor of Intel's that is newer than the table is called: the first row of which it has
-// the feature.
+// Names for processors of Intel that are newer than the table. The first row whose feature the
+// processor has gives the name.
 constexpr std::pair<std::string_view, std::string_view> kByFeature[] = {
     {"avx512vp2intersect", "tigerlake"},
     {"avx512vbmi2", "icelake-client"},
@@ -312,20 +313,23 @@ constexpr std::pair<std::string_view, std::string_view> kByFeature[] = {
     {"avx512bf16", "cooperlake"},
     {"avx512vnni", "cascadelake"},
     {"avx512vl", "skylake-avx512"},
-    {"clflushopt", "skylake"},  // or a small core
+    // It may also be a small core.
+    {"clflushopt", "skylake"},
     {"adx", "broadwell"},
     {"avx2", "haswell"},
     {"avx", "sandybridge"},
-    {"sse4.2", "nehalem"},  // likewise
+    // It may also be a small core.
+    {"sse4.2", "nehalem"},
     {"sse4.1", "penryn"},
-    {"ssse3", "core2"},  // likewise
+    // It may also be a small core.
+    {"ssse3", "core2"},
     {"64bit", "core2"},
 };
 
 constexpr std::string_view kLevels[] = {"x86-64-v4", "x86-64-v3", "x86-64-v2", "x86-64"};
 constexpr std::string_view kGeneric = "generic";
 
-// -1: there is none.
+// Returns -1 if there is no such feature.
 int NumberOf(std::string_view feature) {
   const auto found = std::ranges::find(kFeatures, feature, &Feature::name);
   return found == std::end(kFeatures) ? -1 : static_cast<int>(found - std::begin(kFeatures));
@@ -369,7 +373,7 @@ class Leaves {
  public:
   explicit Leaves(const Cpuid& cpuid) : cpuid_(cpuid) {}
 
-  // Zeros where the processor has no such leaf.
+  // Returns zeros if the processor has no such leaf.
   CpuidRegisters At(uint32_t leaf, uint32_t subleaf) {
     const auto [known, is_new] = read_.try_emplace({leaf, subleaf});
     if (is_new && Exists(leaf, subleaf)) known->second = cpuid_.leaf(leaf, subleaf);
@@ -392,7 +396,8 @@ class Leaves {
 bool Bit(uint32_t word, int bit) { return ((word >> bit) & 1) != 0; }
 
 X86Features ReadFeatures(const Cpuid& cpuid, Leaves& leaves) {
-  constexpr int kXgetbv = 27, kAvxBit = 28;  // of leaf 1, ecx
+  // Bits of leaf 1, ecx.
+  constexpr int kXgetbv = 27, kAvxBit = 28;
   const uint32_t flags = leaves.At(1, 0).ecx;
   const uint64_t saved = Bit(flags, kXgetbv) ? cpuid.saved_registers() : 0;
   const auto saves = [&](uint64_t registers) { return (saved & registers) == registers; };
@@ -457,7 +462,8 @@ X86Cpu ReadX86Cpu(const Cpuid& cpuid) {
   cpu.features = ReadFeatures(cpuid, leaves);
   cpu.name = NameOf(leaves, cpu.features);
   if (!Has(cpu.features, "avx10.1-256")) Set(cpu.features, "avx10.1-512", false);
-  // What it says is about AVX-512: without that the name is left as it is.
+  // evex512 has a meaning only with AVX-512. Without that, the feature stays as the processor's
+  // name has it.
   const X86Features named = FeaturesOfX86Cpu(cpu.name).value_or(X86Features());
   if (!Has(cpu.features, "avx512f")) Set(cpu.features, "evex512", Has(named, "evex512"));
   return cpu;
