@@ -36,13 +36,13 @@ build() {
   local progress=()
   [[ -t 2 ]] || progress=(--noshow_progress)
   say "building with --config=static (several minutes the first time)"
-  # No links: bazel-bin goes on naming the ordinary build.
+  # No links are made, so that bazel-bin still names the ordinary build.
   "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
     "$(commit_flag)" //client/cli:kiln //runner:kiln_runner //runtime:libkiln_runtime.so || stop "the build failed: see the first error above"
   binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
 }
 
-# check_portable BINARY: it needs glibc alone, and none that is too new.
+# check_portable BINARY: checks that the binary needs glibc alone, and none that is too new.
 check_portable() {
   local library newest
   while read -r library; do
@@ -56,7 +56,7 @@ check_portable() {
     stop "$1 needs glibc $newest, and $GLIBC_NEWEST is promised; build on Debian 12"
 }
 
-# add FOLDER BINARY: without symbols, for those that run elsewhere.
+# add FOLDER BINARY: adds the binary without symbols, because it will run elsewhere.
 add() {
   local folder=$1 binary=$2
   [[ -f $binary ]] || stop "$binary is not there"
@@ -66,13 +66,13 @@ add() {
   check_portable "$stage/$folder/$(basename "$binary")"
 }
 
-# pack FOLDER ARCHIVE MAX_MB COMPRESSOR...; README.txt comes from standard input.
+# pack FOLDER ARCHIVE MAX_MB COMPRESSOR...: packs the folder. README.txt comes from standard input.
 pack() {
   local folder=$1 archive=$2 max_mb=$3 bytes
   shift 3
   cat >"$stage/$folder/README.txt"
   chmod 644 "$stage/$folder/README.txt"
-  # The same files give the same archive; under its own name only when it is complete.
+  # The same files give the same archive. The archive gets its own name only when it is complete.
   tar -C "$stage" --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner -cf - "$folder" |
     "$@" >"$out/$archive.part"
   bytes=$(stat -c %s "$out/$archive.part")

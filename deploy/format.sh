@@ -1,6 +1,7 @@
 #!/bin/bash
 # usage: deploy/format.sh [--check] [FILES]      all C++ sources when no file is given
-# Formats with clang-format-19; --check changes nothing, lists what is not formatted, and then exits with status 1.
+# Formats with clang-format-19. --check changes nothing, lists the files that are not formatted, and
+# then exits with status 1.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 check=
@@ -20,7 +21,8 @@ fi
 if [[ -z $check ]]; then
   exec clang-format-19 -i "$@"
 fi
-# Several files at once on each core: a process takes longer to start than a file to read.
+# Each core checks several files at once, because starting a process takes longer than reading a
+# file.
 bad=$(printf '%s\0' "$@" | xargs -0 -n 40 -P "$(nproc)" clang-format-19 --dry-run 2>&1 |
   sed -n 's/^\([^:]*\):[0-9]*:[0-9]*: .*/\1/p' | sort -u)
 [[ -z $bad ]] && exit 0

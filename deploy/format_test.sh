@@ -1,9 +1,9 @@
 #!/bin/bash
-# Every C++ source of the tree is formatted. Data files of a test are links to the sources; following that of
-# format.sh leads to the whole tree, untracked files included.
+# Tests that every C++ source of the tree is formatted. A test's data files are links to the
+# sources. The link of format.sh leads to the whole tree, untracked files included.
 set -euo pipefail
 script=$(readlink -f "$TEST_SRCDIR/$TEST_WORKSPACE/deploy/format.sh")
-# It sees what is wrong in a file, and names that file.
+# The script must find a bad file and name it.
 printf 'int  x ;\n' >"$TEST_TMPDIR/bad.cc"
 printf 'int x;\n' >"$TEST_TMPDIR/good.cc"
 found=$("$script" --check "$TEST_TMPDIR/bad.cc" "$TEST_TMPDIR/good.cc") && { echo "a bad file passed"; exit 1; }

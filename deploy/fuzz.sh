@@ -4,10 +4,11 @@
 #   deploy/fuzz.sh dag_text            one
 #   deploy/fuzz.sh dag_text 3600       for so many seconds
 #   deploy/fuzz.sh dag_text FILE       one input, as often as a crash is looked into
-# A target is a file tests/fuzz/targets/NAME_fuzz.cc; with it comes a corpus, tests/fuzz/targets/corpus/NAME.
-# What a run finds to be new is kept for the next one in FOLDER/NAME/inputs, an input that breaks something in
-# FOLDER/NAME. KILN_FUZZ_FOLDER names FOLDER; it is ~/.cache/kiln-fuzz if not said. The exit status is 1 when an input
-# broke something. Needs clang 19 beside what the build needs, and installs it.
+# A target is a file tests/fuzz/targets/NAME_fuzz.cc with a corpus, tests/fuzz/targets/corpus/NAME.
+# New inputs that a run finds are kept for the next run in FOLDER/NAME/inputs, and inputs that break
+# something in FOLDER/NAME. KILN_FUZZ_FOLDER names FOLDER; the default is ~/.cache/kiln-fuzz. The
+# exit status is 1 if an input broke something. The script needs clang 19 beside what the build
+# needs, and installs it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . deploy/setup.sh
@@ -17,7 +18,8 @@ set_up
 
 folder=${KILN_FUZZ_FOLDER:-$HOME/.cache/kiln-fuzz}
 targets=tests/fuzz/targets
-# An output base of its own: the flags of this build would thrash the other one.
+# The build has an output base of its own, because its flags would invalidate the other build's
+# output.
 bazel+=(--output_base="$folder/build")
 
 if (($# > 0)); then
@@ -40,21 +42,22 @@ mapfile -t labels < <(printf "//$targets:%s_fuzz\n" "${names[@]}")
 "${bazel[@]}" build --config=fuzz "${labels[@]}"
 binaries=$("${bazel[@]}" info --config=fuzz bazel-bin 2>/dev/null)/$targets
 
-# Short stacks of allocations, and no copies of the stacks of threads: an input takes half as long.
+# Stacks of allocations are short, and stacks of threads are not copied: an input then takes half as
+# long.
 export ASAN_OPTIONS=malloc_context_size=4:detect_stack_use_after_return=0:quarantine_size_mb=32
 export UBSAN_OPTIONS=print_stacktrace=1
 export LSAN_OPTIONS=suppressions=$PWD/deploy/leaks.supp:print_suppressions=0
 export ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-19
 
-# The last line of libFuzzer's statistics: "18909 inputs, 187 a second, coverage 9927".
+# Prints the last line of libFuzzer's statistics: "18909 inputs, 187 a second, coverage 9927".
 summary() {
   awk '/^#[0-9]+.* cov: / {cov = $0; sub(/.* cov: /, "", cov); sub(/ .*/, "", cov)}
        /number_of_executed_units/ {n = $2} /average_exec_per_sec/ {rate = $2}
        END {printf "%s inputs, %s a second, coverage %s", n, rate, cov}' "$1"
 }
 
-# The call stack of a leak inside of gRPC, which deploy/leaks.supp names, is found by slow unwinding alone. It costs two
-# thirds of the inputs.
+# deploy/leaks.supp names a leak inside of gRPC by its call stack, which only slow unwinding finds.
+# Slow unwinding costs two thirds of the inputs.
 unwinding() {
   [[ $1 == scheduler_calls ]] && echo fast_unwind_on_malloc=0:malloc_context_size=8 || echo fast_unwind_on_malloc=1
 }

@@ -28,8 +28,8 @@ set_up
 # Bazel leaves a server of 360 MB behind, which would also run beside the measurements.
 stop_bazel() { "${bazel[@]}" shutdown >/dev/null 2>&1 || true; }
 trap stop_bazel EXIT
-# On a terminal bazel draws what it does. Elsewhere a line now and then says how far it is, and what else
-# bazel says, errors above all, passes as it is.
+# On a terminal bazel draws its progress. Elsewhere a line now and then reports the progress, and
+# other lines of bazel, errors above all, pass unchanged.
 build() {
   "${bazel[@]}" build "$@" --ui_event_filters=-info --show_result=0 "$(commit_flag)" //client/cli:kiln
 }

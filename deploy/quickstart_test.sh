@@ -1,5 +1,6 @@
 #!/bin/bash
-# quickstart.sh with a bazel that only notes how it is called: no server of it is left behind.
+# Tests quickstart.sh with a bazel that only notes how it is called: no server of it may be left
+# behind.
 set -euo pipefail
 
 fail() {
@@ -32,7 +33,7 @@ echo "kiln $1" >>calls
 KILN
 chmod +x "$top/bazel" "$top/bazel-bin/client/cli/kiln"
 
-# What it says while it builds, without a terminal.
+# Prints the output of a build without a terminal.
 said() { "$top/deploy/quickstart.sh" 2>&1 >/dev/null; }
 
 calls() { paste -sd, "$top/calls"; }

@@ -1,12 +1,14 @@
-# Installs the packages the build needs and checks what it cannot install. To be sourced, by quickstart.sh and test.sh:
+# Installs the packages that the build needs and checks what it cannot install. quickstart.sh and
+# test.sh source it:
 #   . deploy/setup.sh
-# Says what it does; does nothing when nothing is missing; stops with one sentence when it can't go on.
-# KILN_SKIP_DISTRO_CHECK=1 goes on where the distribution is another one (packages of the same names are needed).
-# BAZEL="command and startup options" takes the place of /usr/bin/bazel.
+# It reports what it does, does nothing if nothing is missing, and stops with one sentence if it
+# cannot go on. With KILN_SKIP_DISTRO_CHECK=1 it also runs on other distributions (packages of the
+# same names are needed). BAZEL="command and startup options" replaces /usr/bin/bazel.
 
-# Compiler and build tool; gRPC, Protocol Buffers, Abseil; LLVM; the cost model; records; tests; small libraries;
-# the libraries that benchmarks compare with; the schema of ONNX and its test cases; the scripts of the build, and what
-# users of the Python package have.
+# The packages, line by line: compiler and build tool; gRPC, Protocol Buffers, Abseil; LLVM; the
+# cost model; records; tests; small libraries; the libraries that benchmarks compare with; the
+# schema of ONNX and its test cases; the scripts of the build, and packages that users of the Python
+# package have.
 KILN_PACKAGES=(
   g++ bazel-bootstrap
   libgrpc++-dev libgrpc-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
@@ -19,7 +21,7 @@ KILN_PACKAGES=(
   libonnx-dev libonnx-testdata
   python3 python3-numpy
 )
-# A first build takes 3 GB of these, the packages 1.5 GB.
+# Free space that the build and the packages need. A first build takes 3 GB, the packages 1.5 GB.
 KILN_BUILD_MB=5000
 KILN_INSTALL_MB=2000
 
@@ -40,7 +42,7 @@ check_distribution() {
     stop "this is ${name:-an unknown system}, and Kiln builds on Debian 12 (set KILN_SKIP_DISTRO_CHECK=1 to try all the same)"
 }
 
-# check_space FOLDER MEGABYTES WHAT-FOR; the folder need not exist yet.
+# check_space FOLDER MEGABYTES WHAT-FOR: checks the free space. The folder need not exist yet.
 check_space() {
   local folder=$1
   while [[ ! -d $folder ]]; do folder=$(dirname "$folder"); done
@@ -75,7 +77,7 @@ install_packages() {
   say "installing ${#missing[@]} packages: ${missing[*]}"
   local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o Dpkg::Use-Pty=0 -o DPkg::Lock::Timeout=300)
   "${apt[@]}" update || stop "apt-get update failed: see its messages above"
-  # apt-get's own chatter is of use only when it fails.
+  # apt-get's own output is of use only if it fails.
   local log
   log=$(mktemp)
   if ! "${apt[@]}" install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1; then
@@ -86,7 +88,7 @@ install_packages() {
   rm -f "$log"
 }
 
-# What a build is told so that `kiln --version` says the commit, where it is known.
+# Prints the flag by which `kiln --version` shows the commit, if the commit is known.
 commit_flag() {
   local commit
   commit=$(git rev-parse --short=12 HEAD 2>/dev/null) || commit=

@@ -28,7 +28,7 @@ finish() {
 trap finish EXIT
 
 say "testing ${targets:-$*}"
-# The events are what the summary counts.
+# The summary counts these events.
 status=0
 "${bazel[@]}" test --keep_going --noshow_progress --show_result=0 --test_summary=short \
   --build_event_json_file="$events" "$@" $targets || status=$?

@@ -17,7 +17,8 @@ import xml.etree.ElementTree as ET
 class Summary:
     def __init__(self):
         self.passed = self.skipped = 0
-        self.failed = []  # descriptions
+        # Descriptions of the failures.
+        self.failed = []
 
     def add_case(self, label, case):
         if case.find("failure") is not None or case.find("error") is not None:
@@ -53,7 +54,8 @@ def read_events(path):
             try:
                 yield json.loads(line)
             except json.JSONDecodeError:
-                return  # bazel was killed while it wrote
+                # Bazel was killed while it wrote.
+                return
 
 
 def xml_of(result):
@@ -64,9 +66,12 @@ def xml_of(result):
 
 
 def summarize(events, exit_status):
-    results = {}  # label -> {(run, shard): (attempt, path of test.xml)}
-    statuses = {}  # label -> overall status
-    unbuilt = {}  # label -> reason
+    # Maps a label to {(run, shard): (attempt, path of test.xml)}.
+    results = {}
+    # Maps a label to its overall status.
+    statuses = {}
+    # Maps a label to the reason why it was not built.
+    unbuilt = {}
     for event in events:
         kind, ident = next(iter(event["id"].items()), (None, {}))
         label = ident.get("label") if isinstance(ident, dict) else None

@@ -38,7 +38,7 @@ sh_binary(name = "coverage_report_generator", srcs = ["none.sh"])
 sh_binary(name = "lcov_merger", srcs = ["merge.sh"])
 """
 
-# bazel's own merger is a Java program; this one turns gcc's gcov JSON files into one lcov file.
+# bazel's own merger is a Java program. This one turns gcc's gcov JSON files into one lcov file.
 _MERGE = """#!/usr/bin/python3
 import glob, gzip, json, sys
 args = dict(a[2:].split("=", 1) for a in sys.argv[1:] if a.startswith("--") and "=" in a)

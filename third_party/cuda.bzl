@@ -30,7 +30,7 @@ cc_library(
     deps = [":headers"],
 )
 
-# A binary with this one starts only where the NVIDIA driver has put libcuda.so.1.
+# A binary with this library starts only if the NVIDIA driver has installed libcuda.so.1.
 cc_library(
     name = "driver",
     linkopts = ["-L{lib}/stubs", "-lcuda"],

@@ -1,11 +1,11 @@
-// fmt's one source file, for --config=static: Debian ships its headers and a shared library, no
+// fmt's one source file, for --config=static. Debian ships its headers and a shared library, no
 // archive.
 #include <fmt/format-inl.h>
 
 FMT_BEGIN_NAMESPACE
 namespace detail {
 
-// What format.h declares as instantiated elsewhere.
+// The definitions that format.h declares as instantiated elsewhere.
 template auto dragonbox::to_decimal(float x) noexcept -> dragonbox::decimal_fp<float>;
 template auto dragonbox::to_decimal(double x) noexcept -> dragonbox::decimal_fp<double>;
 template locale_ref::locale_ref(const std::locale& loc);

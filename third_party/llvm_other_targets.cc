@@ -1,7 +1,7 @@
-// For --config=static: what lld refers to and Kiln never reaches, since it hands lld x86-64 objects
-// only and no bitcode. lld initializes every target that LLVM was built with, to optimize at link
-// time. Linked for real, these would double the binary. A newer LLVM with one more target fails to
-// link here, with the name to add.
+// Stubs for --config=static: functions that lld refers to and Kiln never reaches, since it gives
+// lld x86-64 objects only and no bitcode. lld initializes every target that LLVM was built with, to
+// optimize at link time. The real functions would double the binary. A newer LLVM with one more
+// target fails to link here, with the name to add.
 #include <llvm/Passes/PassPlugin.h>
 
 #define TARGET(name)                             \
@@ -39,7 +39,7 @@ TARGET_AND_PARSER(Xtensa)
 
 }  // extern "C"
 
-// Polly: Debian's LLVM loads it into every pipeline of a link-time optimization.
+// Stub for Polly, which Debian's LLVM loads into every pipeline of a link-time optimization.
 llvm::PassPluginLibraryInfo getPollyPluginInfo() {
   return {LLVM_PLUGIN_API_VERSION, "Polly", "none", [](llvm::PassBuilder&) {}};
 }

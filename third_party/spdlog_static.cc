@@ -1,4 +1,4 @@
-// spdlog's sources, for --config=static: Debian ships its headers and a shared library, no archive.
+// spdlog's sources, for --config=static. Debian ships its headers and a shared library, no archive.
 #include <spdlog/async.h>
 #include <spdlog/async_logger-inl.h>
 #include <spdlog/common-inl.h>
@@ -21,7 +21,8 @@
 
 #include <mutex>
 
-// What the headers declare as instantiated elsewhere; of the sinks, those that write to a terminal.
+// The definitions that the headers declare as instantiated elsewhere. Of the sinks, only those that
+// write to a terminal are here.
 namespace spdlog {
 
 template SPDLOG_API logger::logger(std::string name, sinks_init_list::iterator begin,

@@ -51,7 +51,7 @@ def system_libs():
         build_file = "//third_party:absl.BUILD",
         packages = ["libabsl-dev"],
         probes = ["/usr/include/absl/status/status.h"],
-        # All shared, all linked --as-needed: one library behind every label.
+        # All are shared and linked --as-needed, so one library is behind every label.
         aliases = {
             "absl/base": ["base", "core_headers", "config"],
             "absl/cleanup": ["cleanup"],

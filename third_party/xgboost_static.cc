@@ -1,9 +1,10 @@
-// XGBoost's C functions for --config=static. Debian has it as a shared library only, so the binary
-// carries that library and those it needs (xgboost_libraries.o), and loads them from memory when
-// one of the functions is first called. If that fails, all return -1 and XGBGetLastError says why.
+// XGBoost's C functions for --config=static. Debian has XGBoost as a shared library only, so the
+// binary carries that library and those it needs (xgboost_libraries.o), and loads them from memory
+// when one of the functions is first called. If that fails, all functions return -1, and
+// XGBGetLastError says why.
 //
-// The compiler's run-time libraries are taken from the system where it has them: a process has one
-// libstdc++.so.6, and what is loaded later may need the system's newer one.
+// The compiler's run-time libraries are taken from the system if it has them: a process has only
+// one libstdc++.so.6, and libraries that are loaded later may need the system's newer one.
 #include <dlfcn.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -34,7 +35,8 @@ struct Carried {
 
 #define CARRIED(symbol, name, prefer_system) \
   {name, prefer_system, _binary_##symbol##_start, _binary_##symbol##_end}
-// Each after those it needs: the loader takes what is loaded already under the same name.
+// Each library comes after those that it needs, because the loader takes a library of the same name
+// that is loaded already.
 const Carried kLibraries[] = {
     CARRIED(libgcc_s_so_1, "libgcc_s.so.1", true),
     CARRIED(libstdc___so_6, "libstdc++.so.6", true),
@@ -58,8 +60,8 @@ struct Library {
   std::string error;
 
   Library() {
-    // Open until all are loaded: the loader takes two equal paths for one library. The path with
-    // the process id is nobody else's.
+    // The files stay open until all are loaded, because the loader takes two equal paths for one
+    // library. The path has the process id, so no other process uses it.
     std::vector<int> fds;
     for (const Carried& carried : kLibraries) {
       handle = carried.prefer_system ? dlopen(carried.name, RTLD_NOW | RTLD_LOCAL) : nullptr;
@@ -83,7 +85,7 @@ struct Library {
 };
 
 const Library& Loaded() {
-  // Never unloaded: its threads and thread-local buffers live on.
+  // The library is never unloaded, because its threads and thread-local buffers live on.
   static const Library& library = *new Library();
   return library;
 }
@@ -99,7 +101,7 @@ int Call(const char* name, Args... args) {
 
 }  // namespace
 
-// Zeros where the library cannot be loaded.
+// Sets zeros if the library cannot be loaded.
 XGB_DLL void XGBoostVersion(int* major, int* minor, int* patch) {
   const Library& library = Loaded();
   if (library.handle == nullptr) return;

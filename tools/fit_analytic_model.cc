@@ -1,5 +1,5 @@
-// Fits what the analytic model takes a GPU for to programs that were measured on one, as kiln
-// calibrate does (costmodel/calibration_fit.h), over databases and at length.
+// Fits the analytic model's constants of a GPU to programs that were measured on one. It does the
+// same as kiln calibrate (costmodel/calibration_fit.h), but over databases and for longer.
 //
 //   bazel run //tools:fit_analytic_model -- --db a.db,b.db --steps 20000
 //
@@ -54,14 +54,14 @@ Status Print(std::string_view what, const std::vector<MeasuredPrograms>& workloa
   return OkStatus();
 }
 
-// Every other one, from `first` on.
+// Returns every other workload, from `first` on.
 std::vector<MeasuredPrograms> EveryOther(const std::vector<MeasuredPrograms>& all, size_t first) {
   std::vector<MeasuredPrograms> some;
   for (size_t i = first; i < all.size(); i += 2) some.push_back(all[i]);
   return some;
 }
 
-// To the small workloads; the large ones are the examination.
+// Fits to the small workloads. The large workloads are the examination.
 Status FitAsCalibrate(const std::vector<MeasuredPrograms>& all, size_t below,
                       const device::Calibration& start) {
   std::vector<MeasuredPrograms> small, large;

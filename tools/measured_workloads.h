@@ -1,4 +1,4 @@
-// What databases hold, as a cost model sees it: by workload and target, the programs that worked.
+// Reads databases for cost models: the programs that worked, by workload and target.
 #pragma once
 
 #include <array>
@@ -16,19 +16,20 @@ namespace kiln {
 
 struct MeasuredWorkload {
   std::string key;
-  std::unique_ptr<search::Task> task;  // for the hardware of its first record
-  // In the order of the databases and their records. Costs are the shortest readings: other
-  // processes only ever make one longer.
+  // The task for the hardware of its first record.
+  std::unique_ptr<search::Task> task;
+  // Samples in the order of the databases and their records. Costs are the shortest readings,
+  // because other processes only ever make a reading longer.
   std::vector<costmodel::Sample> samples;
 };
 
-// Those with at least `at_least` programs. Takes half a second for 5,000 CUDA programs on two
-// cores.
+// Reads the workloads with at least `at_least` programs. Takes half a second for 5,000 CUDA
+// programs on two cores.
 StatusOr<std::vector<MeasuredWorkload>> ReadMeasuredWorkloads(
     std::span<const std::string> databases, size_t at_least);
 
-// How scores order programs: Spearman's rank correlation with throughputs, and the best throughput
-// among the 1, 8, 64 programs with the highest scores, relative to the best of all.
+// Figures of how scores order programs: Spearman's rank correlation with throughputs, and the best
+// throughput among the 1, 8, 64 programs with the highest scores, relative to the best of all.
 inline constexpr size_t kTops[] = {1, 8, 64};
 struct RankFigures {
   double spearman = 0;

@@ -1,13 +1,12 @@
-// How well cost models rank what databases hold: real programs and their times.
+// Measures how well cost models rank the programs of databases, by their real times.
 //
-//   bazel run //tools:model_quality -- --db a.db,b.db --models analytic,xgb,corrected --train
-//   64
+//   bazel run //tools:model_quality -- --db a.db,b.db --models analytic,xgb,corrected --train 64
 //
 // A model that learns does so from `train` programs of a workload drawn by chance ("own"), from all
 // programs of the other workloads ("others"), or from both, and is tested on the rest of the
-// workload; one that does not is tested on all of it. Figures: Spearman's rank correlation of
-// scores and throughputs; and, when the 1, 8, 64 programs with the highest scores are measured, the
-// best throughput found relative to the best of all.
+// workload. A model that does not learn is tested on the whole workload. Figures: Spearman's rank
+// correlation of scores and throughputs; and the best throughput found if the 1, 8, 64 programs
+// with the highest scores are measured, relative to the best of all.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -35,7 +34,7 @@ using Samples = std::vector<costmodel::Sample>;
 
 struct Options {
   std::vector<std::string> dbs = {"kiln.db"};
-  // "corrected": xgb over the estimates of the analytic model.
+  // "corrected" is xgb over the estimates of the analytic model.
   std::vector<std::string> models = {"random", "analytic", "xgb", "corrected"};
   int train = 64, draws = 5;
   size_t at_least = 100;
@@ -63,7 +62,7 @@ RankFigures Judge(const costmodel::CostModel& model, const Samples& test) {
 
 bool Learns(std::string_view model) { return model == "xgb" || model == "corrected"; }
 
-// The analytic model's.
+// Returns the analytic model's constants.
 StatusOr<device::Calibration> ConstantsOf(const Options& o, const device::DeviceModel& model) {
   if (o.constants == "device") return device::CalibrationOf(model).row;
   if (o.constants == "built-in") return device::Calibration();
@@ -91,7 +90,7 @@ StatusOr<std::unique_ptr<costmodel::CostModel>> MakeModel(
 }
 
 StatusOr<std::map<std::string, double>> Parameters(const Options& o) {
-  // As many as there are, be they few.
+  // The model learns from any number of samples, even from few.
   std::map<std::string, double> parameters = {{"min_samples", std::min(o.train, 32)}};
   for (const std::string& text : o.set) {
     const size_t equals = text.find('=');
@@ -130,7 +129,7 @@ StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
     both.insert(both.end(), own.begin(), own.end());
     const Samples* const kLessons[] = {&own, &others, &both};
     for (const Lesson lesson : {kOwn, kOthers, kBoth}) {
-      // With others it is slow, and hardly differs from draw to draw.
+      // Learning from other workloads is slow, and hardly differs from draw to draw.
       if (lesson != kOwn && (draw > 0 || others.empty())) continue;
       KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters, constants));
       KILN_RETURN_IF_ERROR(model->Update(*kLessons[lesson]));
@@ -148,7 +147,7 @@ void Print(std::string_view model, std::string_view lesson, const Figures& figur
 
 Status Run(const Options& o) {
   KILN_ASSIGN_OR_RETURN(const auto parameters, Parameters(o));
-  // Some must be left to test with.
+  // Some programs must be left to test with.
   const size_t least = std::max(o.at_least, static_cast<size_t>(o.train) + 20);
   KILN_ASSIGN_OR_RETURN(const auto workloads, ReadMeasuredWorkloads(o.dbs, least));
   std::map<std::string, ByLesson> sums;

@@ -1,12 +1,12 @@
-// Did a change of the compiler change what it makes? Digests of the programs and the code of many
-// states, to compare between two versions.
+// Shows whether a change of the compiler changes its output, by digests of the programs and the
+// code of many states, to compare between two versions.
 //
 //   state_digests --save states.txt > before.txt       (before: draws states, keeps them)
 //   state_digests --states states.txt > after.txt      (after: the same states, whatever the search
 //   diff before.txt after.txt                           draws by now)
 //
-// A line of the output is one workload on one target: how many states it has, and digests over all
-// of them of the program, of the code (CUDA text; LLVM IR before optimization) and of the features.
+// A line of the output is one workload on one target: its number of states, and digests over all of
+// them of the program, of the code (CUDA text; LLVM IR before optimization) and of the features.
 // --each adds a line for every state, --print its program and code. A state that is refused counts
 // with its error.
 //
@@ -40,13 +40,14 @@
 namespace kiln {
 namespace {
 
-// Both say all that codegen has to know: results do not depend on the machine.
+// Both targets say all that code generation has to know, so results do not depend on the machine.
 constexpr const char* kTargets[] = {"llvm -mcpu=skylake-avx512 -num-cores=8", "cuda -arch=sm_90"};
 constexpr int kRandomSteps = 12;
 
 struct Options {
   std::string save, states, only;
-  int count = 60;  // of a workload on a target
+  // Number of states of a workload on a target.
+  int count = 60;
   uint64_t seed = 1;
   bool each = false, print = false;
 };
@@ -99,7 +100,7 @@ std::vector<std::vector<schedule::StepPtr>> Draw(const dag::DagPtr& dag,
     for (search::Candidate& candidate : *candidates) all.push_back(std::move(candidate.steps));
   }
   if (target.is_gpu()) return all;
-  // Steps that no search takes.
+  // Adds steps that no search takes.
   for (int i = 0; i < options.count; ++i) {
     const auto state =
         schedule::RandomSchedule(dag, options.seed + static_cast<uint64_t>(i), kRandomSteps);
@@ -180,7 +181,7 @@ StatusOr<Made> Make(const Drawn& drawn) {
   return made;
 }
 
-// Of the states of one workload.
+// Digests over the states of one workload.
 class Digests {
  public:
   void Add(const Drawn& drawn, const Options& options) {

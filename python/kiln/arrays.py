@@ -8,7 +8,7 @@ from kiln.library import DLDataType, DLDevice, DLTensor
 
 CPU, CUDA, CUDA_MANAGED = 1, 2, 13
 
-# dtype: code and bits of DLPack, the format of Python's buffers.
+# For each dtype: code and bits of DLPack, and the format of Python's buffers.
 _DTYPES = {
     "float64": (2, 64, "d"),
     "float32": (2, 32, "f"),
@@ -26,12 +26,14 @@ _DTYPES = {
     "uint8": (1, 8, "B"),
     "bool": (6, 8, "?"),
 }
-# Those that numpy and Python's buffers lack: what holds their bits.
+# Types that numpy and Python's buffers lack, with the types that hold their bits.
 _BITS = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
 _FORMATS = {format: name for name, (_, _, format) in _DTYPES.items() if name not in _BITS}
-_FORMATS.update(l="int64", L="uint64")  # of C's long, which has 64 bits here
+# C's long has 64 bits here.
+_FORMATS.update(l="int64", L="uint64")
 
-_ALIGNMENT = 64  # what the kernels want; other memory is copied
+# Alignment that the kernels want. Memory with less is copied.
+_ALIGNMENT = 64
 
 
 class Held:
@@ -70,7 +72,8 @@ _capsule.PyCapsule_GetPointer.restype = ctypes.c_void_p
 _capsule.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 
 
-# Of PyTorch: the memory of a tensor with such a bit holds other values than the tensor; how it is known and taken away.
+# Lazy bits of PyTorch. The memory of a tensor with such a bit holds other values than the tensor.
+# Each entry says how the bit is read, how it is resolved, and what the tensor is called.
 _LAZY = (("is_neg", "resolve_neg", "negated"), ("is_conj", "resolve_conj", "conjugated"))
 
 
@@ -92,15 +95,16 @@ def _from_dlpack(array, wanted):
     array = _resolved(array, wanted)
     try:
         device_type, _ = array.__dlpack_device__()
-        # 1: what the library waits for is the legacy default stream.
+        # Stream 1 is the legacy default stream, for which the library waits.
         on_gpu = device_type in (CUDA, CUDA_MANAGED)
         as_bits = _is_torch_float8(array)
-        # Not every release of PyTorch hands out 8-bit floats.
+        # Not every release of PyTorch exports 8-bit floats.
         handed = array.view(sys.modules["torch"].uint8) if as_bits else array
         capsule = handed.__dlpack__(stream=1) if on_gpu else handed.__dlpack__()
-    except (BufferError, RuntimeError) as error:  # it requires gradients, it is sparse, ...
+    # The array requires gradients, is sparse, ...
+    except (BufferError, RuntimeError) as error:
         raise _refusal(wanted, str(error)) from error
-    # A consumer that takes no capsule over leaves it to the capsule to free the tensor.
+    # If a consumer does not take a capsule over, the capsule frees the tensor.
     address = _capsule.PyCapsule_GetPointer(capsule, b"dltensor")
     tensor = DLTensor.from_address(address)
     if as_bits:
@@ -117,14 +121,15 @@ def _from_buffer(array, wanted):
         raise _refusal(wanted, why) from error
     if not view.c_contiguous:
         raise _refusal(wanted, "it is not contiguous; copy it first")
-    # Where bytes are that nobody may write, Python does not say: they are copied.
+    # Python does not say where the bytes of a read-only buffer are, so they are copied.
     elements = ctypes.c_char.from_buffer(bytearray(view) if view.readonly else view)
     dtype = _FORMATS.get(view.format.lstrip("<=@"), f"'{view.format}'")
     return _contiguous(ctypes.addressof(elements), dtype, view.shape, wanted, elements)
 
 
 def _is_read_only(array):
-    if hasattr(array, "flags") and hasattr(array.flags, "writeable"):  # numpy's
+    # The array is numpy's.
+    if hasattr(array, "flags") and hasattr(array.flags, "writeable"):
         return not array.flags.writeable
     return not hasattr(array, "__dlpack__") and memoryview(array).readonly
 
@@ -132,7 +137,7 @@ def _is_read_only(array):
 def hold(array, wanted):
     """What to read for this input: a numpy array, anything with __dlpack__ or with Python's buffer interface."""
     numpy = sys.modules.get("numpy")
-    # Before DLPack, which numpy refuses for arrays that are read only.
+    # This comes before DLPack, which numpy refuses for arrays that are read only.
     if numpy is not None and isinstance(array, (numpy.ndarray, numpy.generic)):
         return _from_numpy(numpy.asarray(array), wanted)
     return (_from_dlpack if hasattr(array, "__dlpack__") else _from_buffer)(array, wanted)

@@ -22,7 +22,8 @@ class Kernel(NamedTuple):
 
     name: str
     workload: str
-    source: str  # of its schedule: "tuned", "reused", "untuned"
+    # Source of the kernel's schedule: "tuned", "reused", "untuned".
+    source: str
     record: str
     expected_s: float
     flops: float
@@ -35,7 +36,7 @@ class Network:
     def __init__(self, handle):
         functions = library()
         self._handle = handle
-        # Not at exit, when threads may still be in a call.
+        # The finalizer does not run at exit, when threads may still be in a call.
         weakref.finalize(self, functions.kiln_free, handle).atexit = False
         self._device = functions.kiln_device(handle)
         self.inputs = self._tensors(functions.kiln_num_inputs, functions.kiln_input_info)
