@@ -1,10 +1,10 @@
-// What does compiling one candidate of a search cost, and how fast is what comes out? One thread,
-// CPU time.
+// Measures what compiling one candidate of a search costs, and how fast the compiled program is.
+// One thread, CPU time.
 //
 //   bazel run //tests/bench:compile_bench -- --op matmul --args 512,512,512 --count 150 --run
 //
-// To compare two versions of the code generator on the same candidates, the first one saves its
-// objects and the second one times its own against them, taking turns:
+// To compare two versions of the code generator on the same candidates, the first version saves its
+// objects, and the second times its own objects against them, taking turns:
 //
 //   compile_bench --count 60 --save /tmp/objects      (before)
 //   compile_bench --count 60 --against /tmp/objects   (after)
@@ -47,7 +47,7 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// The value below which `part` of the values lie.
+// Returns the value below which `part` of the values lie.
 double Quantile(std::vector<double> values, double part) {
   std::sort(values.begin(), values.end());
   return values[std::min(values.size() - 1,
@@ -65,7 +65,7 @@ StatusOr<std::string> ReadObject(const std::string& path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// Arguments of a program; inputs are random in [-1, 1), the same in every program.
+// Arguments of a program. Inputs are random in [-1, 1), the same in every program.
 class Arguments {
  public:
   explicit Arguments(const codegen::Compiled& compiled) {
@@ -93,8 +93,8 @@ class Arguments {
   size_t output_ = 0;
 };
 
-// Shortest times of the programs in seconds, taking turns for about `budget` seconds each: other
-// processes only ever make a run longer.
+// Returns the shortest times of the programs in seconds. The programs take turns for about `budget`
+// seconds each. Other processes only ever make a run longer.
 std::vector<double> BestTimes(const std::vector<const codegen::LoadedProgram*>& programs,
                               const std::vector<void*>& args, double budget) {
   std::vector<double> best(programs.size(), 1e30);
@@ -151,7 +151,7 @@ class Bench {
  private:
   using Steps = std::vector<schedule::StepPtr>;
 
-  // What a search without a model tries first.
+  // Returns the schedules that a search without a model tries first.
   StatusOr<std::vector<Steps>> Random() const {
     target::HardwareParams hardware;
     hardware.num_cores = o_.cores;
@@ -180,7 +180,8 @@ class Bench {
     return lower::Lower(state, {});
   }
 
-  // The first compilation pays for LLVM's tables. Its result is the reference.
+  // Compiles once, because the first compilation pays for LLVM's tables. Its result is the
+  // reference.
   Status Warm() {
     KILN_ASSIGN_OR_RETURN(const ir::Program program, Lowered({}));
     KILN_ASSIGN_OR_RETURN(const codegen::Compiled compiled, codegen::CompileLlvm(program, target_));
@@ -261,8 +262,8 @@ class Bench {
         std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()));
   }
 
-  // Geometric mean of the speed relative to the objects before, over the candidates that were
-  // fastest before or after.
+  // Reports the geometric mean of the speed relative to the saved objects, over the candidates that
+  // were fastest before or after.
   void ReportRatio(double part) const {
     std::vector<double> fastest;
     for (const Sample& s : samples_) fastest.push_back(std::min(s.seconds, s.before));

@@ -26,7 +26,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 PACKAGES = ["torch", "torchvision", "onnx", "onnxscript", "onnxruntime", "numpy"]
 NETWORKS = ["resnet-50", "mobilenet_v2", "squeezenet_v1.1", "inception_v3", "bert-base", "vit-b-16", "resnet-18", "resnet-50:16"]
 TURN_S = 0.5
-# Threads of OpenMP wait for more work in a loop for 0.2 s: the next side begins when they sleep.
+# Pause between the sides. Threads of OpenMP wait for more work in a loop for 0.2 s, and the next
+# side begins when they sleep.
 SETTLE_S = 0.3
 
 

@@ -45,7 +45,8 @@ def made(network):
 
 
 def torch_ways(name, threads):
-    os.environ["TORCHINDUCTOR_FREEZING"] = "1"  # weights are laid out for the kernels, as in the other two
+    # Lays the weights out for the kernels, as the other two do.
+    os.environ["TORCHINDUCTOR_FREEZING"] = "1"
     import torch
     torch.set_num_threads(threads)
     ways = {}
@@ -59,7 +60,8 @@ def torch_ways(name, threads):
             call()
             ways[way] = call
         except Exception:  # pylint: disable=broad-except
-            # The compiler of PyTorch may not like a network, or find no C++ compiler: then it is one way less.
+            # PyTorch's compiler may fail on a network, or find no C++ compiler. Then there is one
+            # way less.
             print(f"PyTorch {way} does not run {name}: {traceback.format_exc().splitlines()[-1]}", file=sys.stderr)
 
     network, x = made(name)
@@ -91,7 +93,7 @@ def timed(call, seconds):
 
 
 def main():
-    # What libraries print must not get among the answers.
+    # Output of libraries must not get among the answers.
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)
     kind, what, more = sys.argv[1:]

@@ -1,12 +1,12 @@
-// Tuned programs against the vendor-grade CPU libraries, in one run, on all cores:
+// Compares tuned programs with the vendor-grade CPU libraries, in one run, on all cores:
 //
 //   bazel run //tests/bench:cpu_peers -- --trials 200
 //
-// For each workload: the candidates that the search proposes, of all its variants (weights prepared
-// before), are built, checked against the unscheduled program and timed on the runner's device;
-// then the best one and the library take turns, and the medians of their times are compared. The
-// libraries choose their own data layouts and get their weights already packed in them, which is
-// not timed.
+// For each workload, the candidates that the search proposes for all its variants (with weights
+// prepared before) are built, checked against the unscheduled program and timed on the runner's
+// device. Then the best program and the library take turns, and the medians of their times are
+// compared. The libraries choose their own data layouts and get their weights already packed in
+// them; the packing is not timed.
 #include <cblas.h>
 #include <fmt/format.h>
 
@@ -50,7 +50,7 @@ double Median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-// Runs calls of `run` for about `seconds`; returns the seconds of one.
+// Runs calls of `run` for about `seconds`. Returns the seconds of one call.
 double TimeFor(double seconds, const std::function<double(int64_t)>& run) {
   double batch = run(1);
   const auto number = std::max<int64_t>(1, static_cast<int64_t>(seconds / std::max(batch, 1e-9)));
@@ -80,7 +80,7 @@ class LoadedArtifact {
 
   StatusOr<double> Time(int64_t number) { return device_->Time(*program_, pointers_, number); }
 
-  // Largest difference of the outputs, relative to the largest value.
+  // Returns the largest difference of the outputs, relative to the largest value.
   StatusOr<double> Difference(LoadedArtifact& other) {
     double worst = 0;
     const std::vector<float> a = Output(*this), b = Output(other);
@@ -97,7 +97,7 @@ class LoadedArtifact {
  private:
   explicit LoadedArtifact(runner::Device& device) : device_(&device) {}
 
-  // The same values whichever way the program takes them.
+  // Returns the same values whichever way the program takes them.
   static std::vector<std::byte> InputOf(const runner::Argument& argument, uint64_t seed) {
     std::vector<std::byte> plain = RandomFloats(argument.elements, seed);
     if (!argument.packing) return plain;
@@ -149,14 +149,16 @@ struct Search {
   int trials = 200;
   int trials_per_round = 32;
   uint64_t seed = 1;
-  std::string schedule;  // steps as JSON: these alone instead of a search
+  // Steps as JSON. If set, these steps alone are timed instead of a search's.
+  std::string schedule;
 };
 
-// A way to compute a workload: an operator, its DAG as text, and what came of tuning it.
+// A way to compute a workload: an operator, its DAG as text, and the results of tuning it.
 struct Form {
   std::string name, op, args;
   dag::DagPtr dag = nullptr;
-  std::string steps = {};  // of the best schedule; "": none
+  // Steps of the best schedule; "": none.
+  std::string steps = {};
   v1::Artifact artifact = {};
   double cost_s = 1e30;
   int failures = 0;
@@ -192,7 +194,7 @@ class Bench final : public search::Measurer {
     changed_.notify_all();
   }
 
-  // The schedule's time; none: its answer is wrong. Keeps the best of each variant.
+  // Returns the schedule's time; none: its answer is wrong. Keeps the best of each variant.
   StatusOr<std::optional<double>> Measure(int task, const std::string& steps) {
     Form& variant = forms_[static_cast<size_t>(task)];
     const std::string text = dag::PrintDag(*variant.dag);
@@ -211,7 +213,7 @@ class Bench final : public search::Measurer {
       ++variant.failures;
       return std::optional<double>();
     }
-    // The shortest of some readings: what else the machine does only ever adds.
+    // The shortest of some readings counts, because other work of the machine only ever adds time.
     for (int i = 0; i < 4 && cost_s < 3 * variant.cost_s; ++i) {
       const double reading = TimeFor(0.006, [&](int64_t n) { return *loaded.Time(n); });
       cost_s = i == 0 ? reading : std::min(cost_s, reading);
@@ -227,14 +229,15 @@ class Bench final : public search::Measurer {
  private:
   runner::Device& device_;
   std::vector<Form>& forms_;
-  std::map<int, std::optional<LoadedArtifact>> references_;  // by task
+  // References of the tasks, by the number of the task.
+  std::map<int, std::optional<LoadedArtifact>> references_;
   std::deque<search::Trial> queue_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool woken_ = false;
 };
 
-// Tunes the variants of one work as a job does, as alternatives of one task; nothing else runs
+// Tunes the variants of one workload as a job does, as alternatives of one task. Nothing else runs
 // while a trial is timed.
 Status TuneVariants(runner::Device& device, std::vector<Form>& variants, const Search& search,
                     int threads) {
@@ -244,7 +247,8 @@ Status TuneVariants(runner::Device& device, std::vector<Form>& variants, const S
   hardware.num_cores = threads;
   KILN_ASSIGN_OR_RETURN(const search::Models models,
                         search::MakeModels(search.policy, search.seed));
-  std::deque<search::Task> tasks;  // that policies refer to
+  // Policies refer to these tasks.
+  std::deque<search::Task> tasks;
   std::vector<std::unique_ptr<search::Policy>> policies;
   std::vector<search::TuneTask> tuned;
   for (const Form& variant : variants) {
@@ -316,7 +320,7 @@ struct Conv {
   bool depthwise = false;
 };
 
-// Convolution + bias + relu in the layouts the library likes best.
+// Convolution + bias + relu in the layouts that the library prefers.
 std::function<double(int64_t)> OneDnnConv(const Conv& c) {
   using namespace dnnl;
   const engine cpu(engine::kind::cpu, 0);
@@ -378,25 +382,28 @@ std::function<double(int64_t)> OneDnnSoftmax(int64_t rows, int64_t columns) {
 }
 
 struct Case {
-  std::string group;  // what a geometric mean is taken over
+  // Group of workloads over which a geometric mean is taken.
+  std::string group;
   std::string op, args, epilogue;
   std::vector<std::pair<std::string, std::function<double(int64_t)>>> peers;
 
   std::string Name() const { return op + " " + args; }
 };
 
-// Which forms of a workload there are.
+// Options for the forms of a workload.
 struct Choice {
-  bool direct_only = false;     // convolutions without Winograd's variant
-  bool as_in_networks = false;  // weights are packed, and convolutions have the channels last
+  // Leaves out Winograd's variant of convolutions.
+  bool direct_only = false;
+  // Packs the weights, and puts the channels of convolutions last.
+  bool as_in_networks = false;
 };
 
-// The first input is the network's, the others are constants.
+// The first input is the network's; the others are constants.
 dag::DagPtr PackWeights(const dag::DagPtr& dag) {
   return dag::PackInputs(dag, [](int op) { return op != 0; });
 }
 
-// The operator as it is, which says how many FLOPs the workload has, and its other variants.
+// Returns the operator itself, which says how many FLOPs the workload has, and its other variants.
 StatusOr<std::vector<Form>> VariantsOf(const Case& c, const Choice& choice) {
   const dag::OpOptions options{.epilogue = dag::SplitEpilogue(c.epilogue)};
   const bool is_converted = choice.as_in_networks && c.op == "conv2d_nchw";
@@ -414,8 +421,8 @@ StatusOr<std::vector<Form>> VariantsOf(const Case& c, const Choice& choice) {
   return variants;
 }
 
-// Of one side: a mean per turn, and the shortest reading of all turns, which other work on the
-// machine disturbs least.
+// Readings of one side: a mean per turn, and the shortest reading of all turns, which other work on
+// the machine disturbs least.
 struct Readings {
   std::vector<double> means;
   double shortest = 1e30;
@@ -432,12 +439,12 @@ struct Readings {
   }
 };
 
-// A library's time over ours.
+// A library's time divided by ours.
 struct Ratio {
   double medians, shortest;
 };
 
-// The ratios, in the order of the peers.
+// Returns the ratios in the order of the peers.
 StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, const Search& search,
                                      int threads, const Choice& choice, bool print_steps) {
   KILN_ASSIGN_OR_RETURN(std::vector<Form> variants, VariantsOf(c, choice));
@@ -456,7 +463,7 @@ StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, cons
   for (int round = 0; round < 15; ++round) {
     ours.Add([&](int64_t n) { return *loaded.Time(n); });
     for (size_t p = 0; p < c.peers.size(); ++p) {
-      // The threads of one side must be asleep before the other starts.
+      // The threads of one side must be asleep before the other side starts.
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
       theirs[p].Add(c.peers[p].second);
     }
@@ -478,7 +485,7 @@ StatusOr<std::vector<Ratio>> RunCase(const Case& c, runner::Device& device, cons
   return ratios;
 }
 
-// The 12 convolutions of ResNet-18, a depthwise one of MobileNet, products and a softmax.
+// Returns the 12 convolutions of ResNet-18, a depthwise one of MobileNet, products and a softmax.
 std::vector<Case> Cases() {
   std::vector<Case> cases;
   for (int64_t n : {512, 1024}) {
@@ -557,7 +564,8 @@ int main(int argc, char** argv) {
       "%s, %d threads, %s, %d trials each; "
       "ratio = library's time / ours; of the shortest readings in brackets\n",
       device->Name().c_str(), threads, search.policy.c_str(), search.trials);
-  std::map<std::string, std::vector<kiln::Ratio>> ratios;  // by group and library
+  // Ratios for each group and library.
+  std::map<std::string, std::vector<kiln::Ratio>> ratios;
   std::vector<kiln::Case> cases = kiln::Cases();
   if (!op.empty()) cases = {{op, op, args, epilogue, {}}};
   for (const kiln::Case& c : cases) {

@@ -1,11 +1,12 @@
-// What does a search find on a CPU, and what is it worth? One thread, so it works beside others.
+// Measures what a search finds on a CPU, and how fast the programs are. It uses one thread, so it
+// can run beside others.
 //
 //   bazel run //tests/bench:cpu_search -- --op matmul --args 512,512,512 --trials 128 --seeds 3
 //
 // The trials are compiled and timed one after the other in this process. Slices of parallel loops
-// run one after the other, too, and the slowest counts: what the cores have in common (memory, the
-// shared cache, the clock) is left out, and so is what a device's readings are wrong by. So the
-// figures tell searches and models from each other, not devices.
+// also run one after the other, and the slowest counts. Effects that the cores share (memory, the
+// shared cache, the clock) are left out, and so are the errors of a device's readings. So the
+// figures distinguish searches and models, not devices.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -46,7 +47,7 @@ double Now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Arguments of a program; inputs are random in [-1, 1).
+// Arguments of a program. Inputs are random in [-1, 1).
 class Arguments {
  public:
   explicit Arguments(const codegen::Compiled& compiled) {
@@ -117,7 +118,7 @@ class Bench {
     return OkStatus();
   }
 
-  // The schedules of a log instead of a search's.
+  // Measures the schedules of a log instead of a search's.
   Status MeasureLog() {
     std::ifstream in(o_.log, std::ios::binary);
     if (!in) return NotFound("cannot read '{}'", o_.log);
@@ -153,7 +154,8 @@ class Bench {
     return seconds;
   }
 
-  // Of calls in a row; other processes only ever make one longer. Slow ones get few.
+  // Returns the shortest of several calls in a row, because other processes only ever make a call
+  // longer. Slow programs get few calls.
   double BestSeconds(const codegen::LoadedProgram& program, const std::vector<void*>& args) const {
     constexpr int kFewest = 3, kFewestOfFast = 10;
     program.SecondsOn(args, o_.cores);
@@ -166,7 +168,8 @@ class Bench {
     return best;
   }
 
-  // A line: seconds, number of rows, then the values. The first line of the file has the columns.
+  // Prints a line: seconds, number of rows, then the values. The first line of the file has the
+  // columns.
   void PrintRows(const FloatMatrix& rows, double seconds) {
     rows_ << fmt::format("{:.6g} {}", seconds, rows.rows());
     for (float value : rows.values()) rows_ << fmt::format(" {:.6g}", value);

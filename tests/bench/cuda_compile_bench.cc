@@ -1,15 +1,16 @@
-// What does building one CUDA candidate of a search cost, where does the time go, and what does
-// ptxas say of it? One thread, CPU time: builds per second per core are the inverse of the mean.
+// Measures what building one CUDA candidate of a search costs, which phases take the time, and what
+// ptxas reports. One thread, CPU time: builds per second per core are the inverse of the mean.
 //
 //   bazel run //tests/bench:cuda_compile_bench -- --op matmul --args 1024,1024,1024 --count 100
 //   bazel run //tests/bench:cuda_compile_bench -- --suite --count 60
 //
-// --suite: six operators, a line each, with what NVRTC (12.8 or newer) says of its own parts. One
-// half of the candidates is drawn by chance; the other half is what a search proposes that ranks by
-// the analytic model, as a job's first rounds do. --flag adds an option of NVRTC.
+// --suite measures six operators, one line each, with the times that NVRTC (12.8 or newer) reports
+// for its own parts. One half of the candidates is drawn by chance; a search that ranks by the
+// analytic model, as a job's first rounds do, proposes the other half. --flag adds an option of
+// NVRTC.
 //
-// Candidates that take very long are rare: --largest 20 compiles, of --count candidates, only the
-// 20 whose kernels are longest once unrolled.
+// Candidates that take very long are rare: --largest 20 compiles only those 20 of --count
+// candidates whose kernels are longest once unrolled.
 //
 // --save writes each candidate's text and cubin, to look at or to compare two versions with
 // nvdisasm.
@@ -72,7 +73,7 @@ struct Options {
   bool list = false, steps = false, suite = false, matrix_units = false;
 };
 
-// Of all threads: NVRTC may have some of its own.
+// Returns the time of all threads, because NVRTC may have some of its own.
 double CpuMs() {
   timespec t;
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
@@ -83,7 +84,7 @@ struct Phases {
   double front_end_ms = 0, nvvm_ms = 0, ptxas_ms = 0;
 };
 
-// What NVRTC wrote with --fdevice-time-trace; its clock is the wall's.
+// Reads the file that NVRTC wrote with --fdevice-time-trace. Its clock is the wall clock.
 Phases PhasesOf(const fs::path& trace, double cpu_per_wall) {
   Phases phases;
   std::ifstream file(trace);
@@ -190,8 +191,9 @@ class Bench {
 
   void Compile(Sample& sample) const {
     std::vector<std::string> flags = o_.flags;
-    const std::string trace = fmt::format("{}/nvrtc_trace_{}", fs::temp_directory_path().string(),
-                                          getpid());  // NVRTC appends .json
+    // NVRTC appends .json.
+    const std::string trace =
+        fmt::format("{}/nvrtc_trace_{}", fs::temp_directory_path().string(), getpid());
     if (o_.suite) flags.push_back("--fdevice-time-trace=" + trace);
     const double start = CpuMs(), start_s = Clock::Real().MonotonicSeconds();
     const StatusOr<codegen::Cubin> cubin =
@@ -253,7 +255,7 @@ class Bench {
                s.max, s.mean);
   }
 
-  // How many have what another one has too.
+  // Returns how many samples equal an earlier one.
   template <typename Get>
   static size_t Repeated(const std::vector<Sample>& samples, Get get) {
     std::set<std::string> different;
@@ -344,7 +346,8 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const kiln::StatusOr<kiln::ir::Type> type = kiln::ir::ParseType(dtype);
   if (type.ok()) o.workload.dtype = *type;
-  kiln::KeepFreedMemory();  // as the processes of a builder
+  // The processes of a builder do the same.
+  kiln::KeepFreedMemory();
   const kiln::Status status = type.ok() ? kiln::Run(o) : type.status();
   if (!status.ok()) fmt::print(stderr, "{}\n", kiln::Message(status));
   return status.ok() ? 0 : 1;

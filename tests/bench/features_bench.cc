@@ -1,4 +1,5 @@
-// How many states per second one core turns into feature rows, on states as a search samples them.
+// Measures how many states per second one core turns into feature rows, on states as a search
+// samples them.
 //
 //   bazel run //tests/bench:features_bench -- --op conv2d_nhwc --args 1,56,56,64,64,3,3,1,1
 //       --epilogue bias,relu --target cuda
@@ -38,7 +39,7 @@ double ThreadSeconds() {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-// Microseconds per item, in rounds over all of them.
+// Returns the microseconds per item, in rounds over all items.
 double Measure(size_t items, double seconds, const std::function<void(size_t)>& run) {
   const double start = ThreadSeconds();
   double elapsed = 0;

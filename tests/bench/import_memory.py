@@ -20,7 +20,7 @@ CHANNELS = 1024
 WIDE = 4096
 
 
-# The messages of onnx.proto, by the numbers of their fields.
+# The functions below encode messages of onnx.proto by the numbers of their fields.
 def varint(value):
     encoded = bytearray()
     while value > 0x7F:

@@ -32,7 +32,8 @@ class Kernel:
     def __init__(self, source, space, edits, whole_tiles):
         self.source = os.path.join(KERNELS_FOLDER, source)
         self.space = os.path.join(KERNELS_FOLDER, space)
-        self.edits = edits  # of the space, for values that leave something out
+        # Edits of the space, for values that leave something out.
+        self.edits = edits
         self.whole_tiles = whole_tiles
 
 
@@ -153,7 +154,7 @@ def try_wrong_ones(bench, name, kernel):
         if old not in text:
             stop(f"{kernel.space} has no line {old}")
         text = text.replace(old, new)
-    # Beside the original, where its computation is looked for.
+    # The copy is beside the original, where its computation is looked for.
     folder = os.path.join(bench.arguments.folder, name + "-wrong")
     os.makedirs(folder, exist_ok=True)
     computation = re.search(r'^computation = "(.*)"', text, flags=re.MULTILINE)

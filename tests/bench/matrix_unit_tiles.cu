@@ -1,13 +1,17 @@
-// What limits a tile of a product by units of four warps (wgmma) whose operands the bulk copy engine (TMA)
-// brings, on one H100 or H200: the loop over the sum alone, without results, for tiles of several shapes.
+// Shows what limits a tile of a product by units of four warps (wgmma) whose operands the bulk copy
+// engine (TMA) brings, on one H100 or H200. It runs the loop over the sum alone, without results,
+// for tiles of several shapes.
 //
-//   nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a -o matrix_unit_tiles matrix_unit_tiles.cu
+//   nvcc -O3 -std=c++17 -gencode arch=compute_90a,code=sm_90a -o matrix_unit_tiles
+//     matrix_unit_tiles.cu
 //   ./matrix_unit_tiles
 //
-// float16, 1536 x 1536 x 1536, a along the sum, b across it ([k][n]), one block on each multiprocessor. Of each
-// tile the cycles that 64 terms of the sum take (the units alone take rows * columns * 64 / 2048), what of
-// shared memory is written and read in a cycle, and what of the L2 cache is read. `panel`: bytes of a row
-// of b that lie together, which is how they are swizzled; `last`: of the last one that is copied.
+// float16, 1536 x 1536 x 1536, a along the sum, b across it ([k][n]), one block on each
+// multiprocessor. For each tile it prints the cycles that 64 terms of the sum take (the units alone
+// take rows * columns * 64 / 2048), the bytes of shared memory that are written and read in a
+// cycle, and the bytes of the L2 cache that are read. `panel` is the number of bytes of a row of b
+// that lie together and are swizzled together; `last` is the number of bytes of the last panel that
+// are copied.
 #include <cuda.h>
 #include <cuda_runtime.h>
 
@@ -127,8 +131,8 @@ struct Tile {
   static constexpr int kFirst = kRows * kLineBytes, kStage = kFirst + kPanels * kPanelSize,
                        kStages = std::min(kMostStages, kSharedBytes / kStage);
   static constexpr int kCopied = kFirst + (kPanels - 1) * kPanelSize + kDepth * kLastBytes;
-  static constexpr int kRead =
-      kGroups * (64 * kLineBytes + kDepth * kColumns * kElementBytes);  // by the units
+  // Bytes that the units read.
+  static constexpr int kRead = kGroups * (64 * kLineBytes + kDepth * kColumns * kElementBytes);
   static constexpr int kTileColumns = (kExtent + kColumns - 1) / kColumns,
                        kTileRows = (kExtent + kRows - 1) / kRows,
                        kBlocks = std::min(kMostBlocks, kTileRows* kTileColumns);
@@ -187,7 +191,8 @@ __global__ void __launch_bounds__(128 * T::kGroups + 32, 1)
     asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
     float sum = 0;
     for (const float part : sums) sum += part;
-    if (sum == 12345.f) out[0] = sum;  // so that they are computed
+    // The test makes the compiler compute the sums.
+    if (sum == 12345.f) out[0] = sum;
     if (threadIdx.x == 0) cycles[blockIdx.x] = clock64() - start;
   }
 }

@@ -17,7 +17,8 @@ import subprocess
 import sys
 import time
 
-# The words of `kiln tune` and PyTorch's expression, in which x, y, ... are the inputs in the order of the text form.
+# The words of `kiln tune` and PyTorch's expression. In it x, y, ... are the inputs in the order of
+# the text form.
 WORKLOADS = [
     ("sum 4096,4096,axis=0", "x.sum(0)"),
     ("sum 4096,4096,axis=1", "x.sum(1)"),
@@ -57,7 +58,8 @@ WORKLOADS = [
     ("sum 64,64,axis=0", "x.sum(0)"),
     ("relu 1000", "F.relu(x)"),
     ("conv2d_transpose_nhwc 1,16,16,128,256,4,4,2,1",
-     "F.conv_transpose2d(x.view(1, 256, 16, 16), y.view(256, 128, 4, 4), stride=2, padding=1)"),  # NCHW is faster
+     # NCHW is faster for PyTorch.
+     "F.conv_transpose2d(x.view(1, 256, 16, 16), y.view(256, 128, 4, 4), stride=2, padding=1)"),
 ]
 
 
@@ -88,7 +90,8 @@ def tensors_of(kiln, row):
 def bytes_of(row, inputs, output, dtype):
     size = {"float32": 4, "float16": 2, "int32": 4, "bfloat16": 2}
     total = sum(size[kind] * math.prod(shape) for kind, shape in inputs) + size[dtype] * math.prod(output)
-    if row.startswith(("gather", "slice")):  # of the input what is chosen
+    # Only the chosen part of the input counts.
+    if row.startswith(("gather", "slice")):
         total -= size[dtype] * (math.prod(inputs[-1][1]) - math.prod(output))
     return total
 

@@ -98,7 +98,7 @@ def of_torchvision(name, **options):
     return Network().eval()
 
 
-# By the name in the zoo: what makes it, and the shape of its input.
+# For each network of the zoo: the function that makes it, and the shape of its input.
 _IMAGE = (1, 3, 224, 224)
 NETWORKS = {
     "resnet-18": (lambda: residual(18), _IMAGE),

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The bench of large databases at a small size: its log is imported whole, in two parts, and each command answers.
+# Runs the bench of large databases at a small size: its log is imported whole, in two parts, and
+# each command answers.
 set -euo pipefail
 kiln=$TEST_SRCDIR/$TEST_WORKSPACE/client/cli/kiln
 cd "$TEST_SRCDIR/$TEST_WORKSPACE/tests/bench"

@@ -97,7 +97,8 @@ def main():
             for job in range(flags.jobs):
                 tune(flags.kiln, address, job, flags.trials)
                 if (job + 1) % len(OPERATORS) == 0 or job + 1 == flags.jobs:
-                    time.sleep(1)  # what a job leaves is given back when it has ended
+                    # A job's memory is given back when the job has ended.
+                    time.sleep(1)
                     sizes.append(memory_mib(scheduler.pid, "VmRSS"))
                     peak = memory_mib(scheduler.pid, "VmHWM")
                     print(f"{job + 1:5} {sizes[-1]:13} {peak:9} {time.time() - start:8.0f}",

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The bench of a scheduler's memory with few and short jobs: what they took is given back.
+# Runs the bench of a scheduler's memory with few and short jobs. Their memory must be given back.
 set -euo pipefail
 kiln=$TEST_SRCDIR/$TEST_WORKSPACE/client/cli/kiln
 cd "$TEST_SRCDIR/$TEST_WORKSPACE/tests/bench"

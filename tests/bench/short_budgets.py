@@ -36,7 +36,7 @@ import time
 PROMISE = 1.02
 LEAST_ROUNDS = 3
 STOPPED_TRIALS = 200
-# Two-sided 95%, by degrees of freedom.
+# Two-sided 95% points of Student's t, by degrees of freedom.
 STUDENT = [0, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26, 2.23, 2.20, 2.18, 2.16, 2.14, 2.13]
 OPERATORS = [
     ("conv2d_nhwc", "1,56,56,64,64,3,3,1,1", "bias,relu"),

@@ -25,11 +25,12 @@ import statistics
 import sys
 
 POLICIES = ["random", "analytic", "xgb", "xgb warm-started"]
-# Told apart also by the colour-blind, and by their dashes in print.
+# The colour-blind can distinguish the colours, and the dashes differ in print.
 COLOURS = {"random": "#767676", "analytic": "#0072b2", "xgb": "#d55e00", "xgb warm-started": "#009e73"}
 DASHES = {"random": "2 3", "analytic": "7 3", "xgb": "", "xgb warm-started": ""}
 
-Job = collections.namedtuple("Job", "id task policy trials seconds device")  # trials: best after each; seconds: (s, best)
+# trials: best cost after each; seconds: (s, best).
+Job = collections.namedtuple("Job", "id task policy trials seconds device")
 
 
 # ---- reading ---------------------------------------------------------------------------------
@@ -82,7 +83,7 @@ def policy_of(spec):
     return "xgb warm-started" if name == "xgb" and not cold else name
 
 
-# alternative_of: None, or an index; network: "" outside of one.
+# alternative_of: None, or an index; network: "" for a task outside of networks.
 Task = collections.namedtuple("Task", "index description weight alternative_of network")
 
 
@@ -107,7 +108,8 @@ def title_of(tasks, job_name):
 
 def total_so_far(tasks, costs):
     """The sum of weight x best after each of (task, cost), infinite until each task has a cost."""
-    stands_for = {}  # alternatives name an earlier task
+    # Alternatives name an earlier task.
+    stands_for = {}
     for task in tasks:
         stands_for[task.index] = task.index if task.alternative_of is None else stands_for[task.alternative_of]
     weights = {task.index: task.weight for task in tasks if stands_for[task.index] == task.index}
@@ -176,7 +178,8 @@ def pool(sources, out):
         db.execute("INSERT OR IGNORE INTO main.dags (digest, text) SELECT digest, text FROM other.dags")
         for table, own in (("jobs", "number"), ("tasks", ""), ("records", "id"), ("rounds", ""), ("computations", "")):
             names = [c for c in columns(db, "other", table) if c != own and c in columns(db, "main", table)]
-            if not names:  # of an older version, which has no such table
+            # The database is of an older version, which has no such table.
+            if not names:
                 continue
             values = ", ".join(
                 "(SELECT m.id FROM main.dags m JOIN other.dags o USING (digest) WHERE o.id = t.dag_id)"
@@ -189,7 +192,7 @@ def pool(sources, out):
 
 # ---- figures ---------------------------------------------------------------------------------
 
-# A reading is repeated until its median is known to this (docs/runner.md).
+# A reading is repeated until its median is known to this share (docs/runner.md).
 READING_ERROR = 0.005
 
 
@@ -326,7 +329,8 @@ class Panel:
         xs = [p[0] for points in lines.values() for p in points]
         ys = [v for points in lines.values() for p in points for v in (p[1], p[3])]
         self.x_low, self.x_high = min(xs), max(max(xs), 1.01 * min(xs))
-        # The first readings of a search are far off what matters: the axis ends at 8 times the best.
+        # The first readings of a search are much slower than the best one, so the axis ends at 8
+        # times the best.
         self.y_low = min(ys) * 0.93
         self.y_high = max(min(max(ys), 8 * min(ys)), 1.2 * min(ys)) * 1.04
 

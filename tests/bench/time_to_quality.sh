@@ -24,7 +24,7 @@ read -ra wanted <<<"${TASKS:-1 2 3 4 5}"
 report=$(dirname "$(readlink -f "$0")")/time_to_quality.py
 mkdir -p "$folder"
 
-# Short readings: first readings only rank, and nothing is measured again.
+# Readings are short, because first readings only rank, and nothing is measured again.
 case $target in
   cuda*) min_repeat_ms=2 ;;
   *) min_repeat_ms=10 ;;
@@ -43,7 +43,7 @@ task_words() {
 
 out_of_time() { ((SECONDS >= budget_s)); }
 
-# job NAME TASK POLICY TRIALS SEED [OPTION...]
+# job NAME TASK POLICY TRIALS SEED [OPTION...]: runs one job.
 job() {
   local name=$1 task=$2 policy=$3 count=$4 seed=$5
   shift 5
@@ -67,7 +67,7 @@ job() {
   echo "$name: $count trials in $((SECONDS - from)) s, $SECONDS s in all"
 }
 
-# What a warm start of the task has: the jobs of all others.
+# Runs a warm-started job of the task, which begins with the results of all other tasks' jobs.
 warm_job() {
   local task=$1 seed=$2 others=() other db
   for other in "${wanted[@]}"; do

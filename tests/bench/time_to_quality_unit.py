@@ -18,10 +18,12 @@ def varint(value):
 
 
 def spec(policy, cold):
-    options = b"\x08\x40" + b"\x1a" + varint(len(policy)) + policy.encode()  # trials 64, policy
+    # trials 64, policy
+    options = b"\x08\x40" + b"\x1a" + varint(len(policy)) + policy.encode()
     if cold:
         options += varint(26 << 3) + b"\x01"
-    return b"\x0a\x01x" + b"\x2a" + varint(len(options)) + options  # name, options
+    # name, options
+    return b"\x0a\x01x" + b"\x2a" + varint(len(options)) + options
 
 
 class Database:
@@ -80,7 +82,8 @@ class TimeToQualityTest(unittest.TestCase):
         self.assertEqual(ttq.policy_of(spec("sketch.random", False)), "random")
         self.assertEqual(ttq.policy_of(spec("sketch.xgb", True)), "xgb")
         self.assertEqual(ttq.policy_of(spec("sketch.xgb", False)), "xgb warm-started")
-        self.assertEqual(ttq.policy_of(b"\x2a\x02\x08\x40"), "xgb warm-started")  # nothing said: the defaults
+        # Nothing is set, so the defaults count.
+        self.assertEqual(ttq.policy_of(b"\x2a\x02\x08\x40"), "xgb warm-started")
 
     def test_a_job_is_its_best_so_far(self):
         db = self.open("a.db").job("j", "matmul", "sketch.random", [4e-3, 0, 2e-3, 3e-3])
@@ -129,7 +132,8 @@ class TimeToQualityTest(unittest.TestCase):
         db.job("x1", "matmul", "sketch.xgb", [3e-3, 1e-3], cold=True)
         db.job("x2", "matmul", "sketch.xgb", [3e-3, 3e-3, 1e-3, 1e-3], cold=True)
         db.job("w", "matmul", "sketch.xgb", [3e-3, 3e-3])
-        again = self.open("b.db").job("w", "matmul", "sketch.xgb", [3e-3, 3e-3])  # the same job
+        # The same job again.
+        again = self.open("b.db").job("w", "matmul", "sketch.xgb", [3e-3, 3e-3])
         rows = [[cell.strip() for cell in line.split("|")[1:-1]]
                 for line in ttq.table(ttq.read_all([db.path, again.path])).splitlines() if line.startswith("| matmul")]
         self.assertEqual(rows, [
@@ -161,7 +165,8 @@ class TimeToQualityTest(unittest.TestCase):
             self.assertIn("a < b & c", drawn)
             for policy in ("random", "analytic", "xgb warm-started"):
                 self.assertIn(policy, drawn)
-            self.assertEqual(text.count("http"), 1)  # the name space
+            # The name space.
+            self.assertEqual(text.count("http"), 1)
             self.assertNotIn("nan", text)
             self.assertNotIn("inf", text)
 

@@ -28,7 +28,7 @@ def convolutions(*rows):
     return [f"conv2d_nhwc {row}{EPILOGUE}" for row in rows]
 
 
-# The words of `kiln tune`; the type is added.
+# The words of `kiln tune`, to which the type is added.
 SETS = {
     "mixed": convolutions("1,7,7,512,512,3,3,1,1", "1,56,56,64,64,3,3,1,1") + ["matmul 1024,1024,1024"] + convolutions(
         "1,224,224,64,3,7,7,2,3", "1,28,28,128,128,3,3,1,1", "1,14,14,256,256,3,3,1,1",
@@ -151,7 +151,8 @@ def main():
                 continue
             try:
                 peer, way = peer_us(torch, name)
-            except (RuntimeError, ValueError) as error:  # PyTorch has no such product
+            # PyTorch has no such product.
+            except (RuntimeError, ValueError) as error:
                 peer, way = 0, str(error).splitlines()[0][:80]
             torch.cuda.empty_cache()
             rows.append({"name": name, "peer_us": peer, "peer": way, **tune(arguments.kiln, name, arguments.folder, arguments)})

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Packs the static binaries and runs them in a root that holds glibc and nothing else; the Python package and the C
-# library outside of it, on a network that was compiled inside.
-# KILN_BUNDLE_DIR=DIR tests the archives in DIR; KILN_BUNDLE_ROOT=DIR uses that root (another distribution's).
+# Packs the static binaries and runs them in a root that holds glibc and nothing else. Tests the
+# Python package and the C library outside of that root, on a network that was compiled inside.
+# KILN_BUNDLE_DIR=DIR tests the archives in DIR; KILN_BUNDLE_ROOT=DIR uses that root (another
+# distribution's).
 set -euo pipefail
 cd "${TEST_SRCDIR:-.}/${TEST_WORKSPACE:-.}"
 work=$(mktemp -d "${TEST_TMPDIR:-/tmp}/bundle_test.XXXXXX")
@@ -36,7 +37,8 @@ fi
 tar -C "$root$home" -xzf "$dist/kiln-runner.tar.gz"
 tar -C "$root$home" -xJf "$dist/kiln.tar.xz"
 
-# inside COMMAND...: in the root, started in a folder that is not the bundle's. It dies with this process.
+# inside COMMAND...: runs the command in the root, in a folder that is not the bundle's. The command
+# dies with this process.
 as_root=()
 ((EUID == 0)) || as_root=(--user --map-root-user)
 inside() {
@@ -45,7 +47,7 @@ inside() {
     export PATH=/usr/bin:/bin; mount --rbind /dev "$root/dev"
     exec unshare --pid --fork --kill-child=TERM --mount-proc --root="$root" --wd=/srv/kiln-test "$@"' - "$root" "$@"
 }
-# expect TEXT COMMAND...: it ends with status 0 and prints TEXT.
+# expect TEXT COMMAND...: checks that the command ends with status 0 and prints TEXT.
 expect() {
   local text=$1 output
   shift
@@ -53,7 +55,7 @@ expect() {
   [[ $output == *"$text"* ]] || fail "$* did not print '$text' but: $output"
   echo "ok: ${*#"$home/"}"
 }
-# daemon NAME COMMAND...: runs in the background, its port in $port.
+# daemon NAME COMMAND...: runs the command in the background, and puts its port into $port.
 daemon() {
   local name=$1 file=$root/srv/kiln-test/$1.port
   shift
@@ -84,7 +86,7 @@ seed: 1
 REQUEST
 expect 'costs_s: ' "$runner" --device null --once request.txtpb
 
-# A farm: the small bundle's runner measures what the large bundle's builder made.
+# Runs a farm: the small bundle's runner measures what the large bundle's builder made.
 daemon tracker "$kiln" tracker
 tracker=127.0.0.1:$port
 daemon scheduler "$kiln" scheduler --tracker "$tracker" --db /srv/kiln-test/farm.db
@@ -93,7 +95,7 @@ daemon builder "$kiln" builder --tracker "$tracker"
 daemon runner "$runner" --tracker "$tracker"
 expect 'trials 4/4  errors 0' "$kiln" tune matmul --args 32,32,32 --trials 4 --target llvm --scheduler "$scheduler"
 
-# What runs networks, for users of Python and of C.
+# Runs networks as users of Python and of C do.
 expect 'kernels' "$kiln" compile network:mlp --target llvm -o mlp.kiln
 tar -C "$work" -xzf "$dist/kiln-runtime.tar.gz"
 runtime=$work/kiln-runtime

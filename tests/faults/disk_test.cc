@@ -1,5 +1,5 @@
-// The scheduler's disk is full, its database is moved away, its process is killed without a result:
-// what a job has is exact, and it goes on by itself when it can.
+// Tests a scheduler whose disk is full, whose database is moved away, or which is killed without a
+// result: a job's records stay exact, and the job continues by itself when it can.
 #include <signal.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -34,7 +34,7 @@ class DiskTest : public FarmTest {
     return spec;
   }
 
-  // False: it ended without.
+  // Waits until the job's message contains the text. False if the job ends without it.
   bool WaitsUnlessItEnds(const std::string& job, const std::string& text) {
     v1::JobStatus status;
     for (int i = 0; i < 400; ++i) {
@@ -60,7 +60,7 @@ TEST_F(DiskTest, AFullDiskIsWaitedOutWhereverTheJobIs) {
     if (Final(WaitFor(job, at))) break;
     for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
     SetDiskFull(true);
-    // The last write of a job may be through by then.
+    // The last write of a job may be done by then.
     outages += WaitsUnlessItEnds(job, "waits for the database: cannot read or write");
     SetDiskFull(false);
   }
@@ -75,7 +75,7 @@ TEST_F(DiskTest, ADatabaseThatIsMovedAwayIsNoticed) {
   const std::map<uint32_t, v1::Record> seen = Records(job);
   std::filesystem::rename(farm_->db(), farm_->db() + ".away");
   SaysEventually(job, "was deleted or replaced while it is in use");
-  // Another job waits with it.
+  // Another job waits with the first one.
   std::string other;
   std::thread client([&] { other = Submit(Job()); });
   std::this_thread::sleep_for(std::chrono::seconds(2));
@@ -85,7 +85,7 @@ TEST_F(DiskTest, ADatabaseThatIsMovedAwayIsNoticed) {
   ExpectWholeAtEnd(other, kTrials, {});
 }
 
-// Where this process may mount one.
+// Runs only if this process may mount a file system.
 TEST_F(DiskTest, ATinyDisk) {
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("kiln-tiny-disk"));
   if (mount("tmpfs", folder.path().c_str(), "tmpfs", 0, "size=4m") != 0) {
@@ -97,17 +97,17 @@ TEST_F(DiskTest, ATinyDisk) {
   const std::string job = Submit(spec);
   WaitFor(job, 5);
   const std::map<uint32_t, v1::Record> seen = Records(job);
-  // Somebody else takes all there is.
+  // Another program takes all free space.
   std::ofstream(folder.Join("filler"), std::ios::binary) << std::string(8 << 20, 'x');
   SaysEventually(job, "waits for the database: no space left");
   std::filesystem::remove(folder.Join("filler"));
-  // More than the disk holds, if the log of the database were to keep all of it.
+  // These are more records than the disk would hold if the log of the database kept all of them.
   ExpectWholeAtEnd(job, kManyTrials, seen);
   farm_.reset();
   umount2(folder.path().c_str(), MNT_DETACH);
 }
 
-// Each start runs the job, whose device never answers; the process dies before there is a result.
+// Each start runs the job, whose device never answers. The process dies before there is a result.
 TEST_F(DiskTest, AJobThatIsThereAtTwoDeathsIsSetAside) {
   StartFarm("null");
   farm_->runner().Kill();
@@ -131,7 +131,7 @@ TEST_F(DiskTest, AJobThatIsThereAtTwoDeathsIsSetAside) {
   EXPECT_NE(status.message().find("set aside: the scheduler died 2 times in a row"),
             std::string::npos)
       << status.message();
-  // By request it goes on.
+  // The job continues after a Resume request.
   ASSERT_OK(farm_->runner().Start());
   v1::ResumeJobRequest resume;
   resume.set_job_id(job);

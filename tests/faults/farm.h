@@ -1,4 +1,4 @@
-// A farm of real daemons on loopback, for tests that kill them. Ports are kept when a daemon is
+// A farm of real daemons on loopback, for tests that kill them. A daemon keeps its port when it is
 // started again.
 #pragma once
 
@@ -16,10 +16,14 @@ namespace kiln {
 class Farm {
  public:
   struct Options {
-    std::string device = "cpu";  // as the runner's --device
-    Secret secret = {};          // that all ask for
-    std::string db_folder = {};  // of the database; "": one of its own
-    bool allow_faults = true;    // the builder makes broken code when asked to
+    // The runner's --device.
+    std::string device = "cpu";
+    // The secret that all daemons ask for.
+    Secret secret = {};
+    // Folder of the database; "": a folder of its own.
+    std::string db_folder = {};
+    // The builder makes broken code when asked to.
+    bool allow_faults = true;
   };
   static StatusOr<std::unique_ptr<Farm>> Start(const Options& options);
   static StatusOr<std::unique_ptr<Farm>> Start();
@@ -30,9 +34,9 @@ class Farm {
   DaemonProcess& runner() { return *runner_; }
   std::string db() const { return JoinPath(options_.db_folder, "kiln.db"); }
 
-  // To the scheduler, with the secret.
+  // Connects to the scheduler, with the secret.
   std::unique_ptr<v1::Scheduler::Stub> Connect();
-  // Logs of all, for a failure.
+  // Returns the logs of all daemons, for a failure.
   std::string Logs() const;
 
  private:

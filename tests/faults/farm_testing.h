@@ -1,4 +1,4 @@
-// What the tests of faults have in common: a farm, a job on it, and what must hold when it has
+// The common parts of the tests of faults: a farm, a job on it, and checks of the job when it has
 // ended.
 #pragma once
 
@@ -54,7 +54,7 @@ class FarmTest : public testing::Test {
     return reply.job_id();
   }
 
-  // Nothing while the scheduler does not answer.
+  // Returns false if the scheduler does not answer.
   bool Get(const std::string& job, v1::JobStatus* status) {
     v1::GetJobRequest request;
     request.set_job_id(job);
@@ -96,7 +96,7 @@ class FarmTest : public testing::Test {
     return records;
   }
 
-  // The record as the trial left it: finalists get further readings.
+  // Returns the record as the trial left it, because finalists get further readings.
   static std::string AsMeasured(v1::Record record) {
     record.mutable_result()->clear_remeasured_costs_s();
     record.mutable_result()->clear_confidence_s();
@@ -126,8 +126,8 @@ class FarmTest : public testing::Test {
     })) << "the best ones are measured again at the end";
   }
 
-  // Waits for the end of the job: it has all its trials, those `seen` before as they were, and no
-  // candidate twice.
+  // Waits for the end of the job. It must have all its trials, the `seen` ones as they were before,
+  // and no candidate twice.
   void ExpectWholeAtEnd(const std::string& job, uint32_t trials,
                         const std::map<uint32_t, v1::Record>& seen) {
     const v1::JobStatus status = WaitFor(job, trials + 1);
@@ -148,7 +148,7 @@ class FarmTest : public testing::Test {
     EXPECT_LE(failed, trials / 4) << "a kill costs at most the trials in flight\n" << farm_->Logs();
   }
 
-  // Of a job that has ended.
+  // Returns the rounds of a job that has ended.
   std::vector<v1::Round> Rounds(const std::string& job) {
     v1::WatchJobRequest request;
     request.set_job_id(job);

@@ -1,4 +1,4 @@
-// Clients that mean harm, beside an honest job: the farm stands, the job is exact.
+// Runs hostile clients beside an honest job: the farm survives, and the job's results are exact.
 #include <arpa/inet.h>
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -38,7 +38,7 @@ int64_t ResidentMib(pid_t pid) {
   return resident * 4096 >> 20;
 }
 
-// The most that it has been.
+// Returns the largest memory that the process has had.
 int64_t PeakMib(pid_t pid) {
   std::ifstream status(fmt::format("/proc/{}/status", pid));
   for (std::string line; std::getline(status, line);) {
@@ -53,7 +53,7 @@ std::string Noise(Rng& rng, size_t bytes) {
   return noise;
 }
 
-// One request to any method, of whatever bytes.
+// Sends one request of any bytes to any method.
 grpc::Status CallWith(const std::shared_ptr<grpc::Channel>& channel, const std::string& method,
                       const grpc::Slice& slice, absl::Duration limit = absl::Seconds(2)) {
   grpc::GenericStub stub(channel);
@@ -90,7 +90,8 @@ class HostileTest : public FarmTest {
     return spec;
   }
 
-  // Does `harm` again and again beside the job, until it has ended and that was done often enough.
+  // Does `harm` again and again beside the job, until the job has ended and the harm was done often
+  // enough.
   void RunBeside(const std::function<void(Rng&)>& harm, int times = 10) {
     SCOPED_TRACE(fmt::format("seed {}", kSeed));
     const std::vector<pid_t> pids = {farm_->tracker().pid(), farm_->scheduler().pid(),
@@ -148,7 +149,7 @@ TEST_F(HostileTest, GarbageToEveryMethod) {
   });
 }
 
-// Workers that are none, leases that were never given, and releases of all sorts.
+// Sends workers that do not exist, leases that were never given, and releases of all sorts.
 TEST_F(HostileTest, AnnouncementsRenewalsAndReleases) {
   StartFarm("null");
   const auto stub = v1::Tracker::NewStub(ChannelTo(farm_->tracker()));
@@ -160,7 +161,7 @@ TEST_F(HostileTest, AnnouncementsRenewalsAndReleases) {
     state.add_keys("made-up");
     state.set_slots(static_cast<uint32_t>(UniformInt(rng, 5000)));
     v1::DeviceModel& model = *state.mutable_device_model();
-    // Text: bytes that are none do not get through the parser.
+    // The name has ASCII only, because other bytes do not get through the parser.
     for (int64_t i = UniformInt(rng, 10); i > 0; --i)
       model.mutable_name()->push_back(static_cast<char>(UniformInt(rng, 128)));
     model.set_compute_capability(static_cast<int32_t>(UniformIn(rng, -1, 100)));
@@ -202,7 +203,8 @@ TEST_F(HostileTest, AnnouncementsRenewalsAndReleases) {
         break;
       }
       default: {
-        v1::AnnounceRequest request;  // 3 MB of keys
+        // The request has 3 MB of keys.
+        v1::AnnounceRequest request;
         *request.mutable_worker() = worker(rng);
         for (int i = 0; i < 3; ++i) request.mutable_worker()->add_keys(std::string(1 << 20, 'k'));
         v1::AnnounceReply reply;
@@ -256,11 +258,11 @@ TEST_F(HostileTest, LargeMessages) {
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   });
-  // Not all of what is refused for its size is in memory at once.
+  // Requests that are refused for their size are not all in memory at once.
   EXPECT_LT(PeakMib(farm_->tracker().pid()) - before_mib, kMostTrackerGrowthMib);
 }
 
-// Streams that are opened and left so, of clients that neither send nor read.
+// Opens streams and leaves them, as clients do that neither send nor read.
 TEST_F(HostileTest, IdleStreams) {
   StartFarm("null");
   struct Idle {
@@ -282,7 +284,7 @@ TEST_F(HostileTest, IdleStreams) {
   };
   RunBeside(leave_open, 100);
   ASSERT_EQ(idle.size(), 100u);
-  // They hold up nobody.
+  // Idle streams hold up no other call.
   grpc::ClientContext context;
   context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
   v1::ImportRecordsReply reply;
@@ -311,11 +313,13 @@ std::string Chain(int count) {
   return text;
 }
 
-// Valid, small, and twice as large inlined with each line; and long.
+// The computations are valid and small. The first two double in size with each line when they are
+// inlined; the third is long.
 TEST_F(HostileTest, CostlyComputationsEndWhenAskedTo) {
   StartFarm("null");
   const auto scheduler = farm_->Connect();
-  // The first one has three candidates: it ends by itself, on an idle machine in half a second.
+  // The first one has three candidates, so its job ends by itself, in half a second on an idle
+  // machine.
   for (const auto& [text, until_asked_ms] :
        {std::pair(Squares(16), 100), {Squares(60), 1000}, {Chain(4'000), 1000}}) {
     v1::JobSpec spec = HonestJob();
@@ -334,10 +338,11 @@ TEST_F(HostileTest, CostlyComputationsEndWhenAskedTo) {
     grpc::ClientContext context;
     const grpc::Status cancelled = scheduler->CancelJob(&context, request, &reply);
     EXPECT_TRUE(cancelled.ok()) << cancelled.error_message();
-    Submit(spec);  // runs when the scheduler is told to stop
+    // This job runs when the scheduler is told to stop.
+    Submit(spec);
   }
   std::this_thread::sleep_for(std::chrono::seconds(1));
-  // Its time-out is 20 s.
+  // The time-out of Stop is 20 s.
   ASSERT_OK_AND_ASSIGN(const ExitStatus exit, farm_->scheduler().Stop());
   EXPECT_TRUE(exit.ok()) << exit.ToString();
 }
@@ -354,7 +359,7 @@ TEST_F(HostileTest, EveryMethodOfEveryServiceAsksForTheSecret) {
   expect_door(farm_->runner(), *v1::MeasureRequest::descriptor());
 }
 
-// Who does not know the secret gets nowhere, and who knows it works as ever.
+// Clients without the secret get nowhere, and clients with the secret work as usual.
 TEST_F(HostileTest, WithoutTheSecret) {
   const Secret secret = Secret::Random();
   StartFarm(Farm::Options{.device = "null", .secret = secret});
@@ -382,7 +387,7 @@ TEST_F(HostileTest, WithoutTheSecret) {
   });
 }
 
-// What strangers do to the runner of a farm with a secret, and an honest call beside it.
+// Attacks of strangers on the runner of a farm with a secret, and an honest call beside them.
 class StrangerTest : public HostileTest {
  protected:
   void SetUp() override {
@@ -390,7 +395,7 @@ class StrangerTest : public HostileTest {
     StartFarm(Farm::Options{.device = "null", .secret = secret_});
   }
 
-  // A connection of its own, with a wrong secret.
+  // Opens a connection of its own, with a wrong secret.
   std::shared_ptr<grpc::Channel> StrangersChannel() {
     return MakeChannel(farm_->runner().address(), Secret::Random());
   }
@@ -401,7 +406,7 @@ class StrangerTest : public HostileTest {
     return std::distance(begin(all), end(all));
   }
 
-  // The runner hears whoever knows the secret.
+  // The runner answers clients that know the secret.
   void ExpectAnswer() {
     const auto stub = v1::Runner::NewStub(MakeChannel(farm_->runner().address(), secret_));
     grpc::ClientContext context;

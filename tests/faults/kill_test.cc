@@ -1,5 +1,5 @@
-// A job survives kill -9 of any process of the farm: it ends with its full number of trials and
-// loses no record that a client has seen.
+// Tests that a job survives kill -9 of any process of the farm: it ends with its full number of
+// trials, and loses no record that a client has seen.
 #include <signal.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ class NullKillTest : public FarmTest {
   void SetUp() override { StartFarm("null"); }
 };
 
-// Whose rounds are quick.
+// Makes a job whose rounds are quick.
 v1::JobSpec LearnedJob(const std::string& target, uint32_t trials) {
   v1::JobSpec spec = MatmulJob(trials);
   spec.mutable_tasks(0)->set_target(target);
@@ -67,8 +67,8 @@ TEST_F(KillTest, Scheduler) {
   });
 }
 
-// The best are read again while builders work, and go on being so. Their readings reach the disk
-// some time after they were taken, so each kill waits for new ones.
+// The best candidates are read again while builders work, also after a kill. Their readings reach
+// the disk some time after they were taken, so each kill waits for new ones.
 TEST_F(KillTest, SchedulerThatReadsElitesMeanwhile) {
   constexpr uint32_t kTrials = 240, kKills = 3;
   v1::JobSpec spec = MatmulJob(kTrials);
@@ -106,7 +106,7 @@ TEST_F(KillTest, TheLearnedSearchGoesOnWithAllItHasMeasured) {
   farm_->scheduler().Kill();
   ASSERT_OK(farm_->scheduler().Start());
   ExpectWholeAtEnd(job, 80, seen);
-  // The first round after the kill is ranked by a model that has learned what was measured before.
+  // The model that ranks the first round after the kill has learned from the earlier measurements.
   std::vector<std::string> first_rounds;
   for (const v1::Round& round : Rounds(job)) {
     if (round.report().starts_with("round 1:")) first_rounds.push_back(round.report());
@@ -124,9 +124,10 @@ TEST_F(NullKillTest, TheLearnedSearchSurvivesTenKillsAtAnyMoment) {
   const std::string job = Submit(LearnedJob("null", kTrials));
   std::map<uint32_t, v1::Record> seen;
   for (uint32_t kills = 0; kills < 10; ++kills) {
-    // Counted in results, as the pace is the machine's: the last kill comes before the middle of
-    // the job. A little later, it is in the middle of whatever it does: the start, a search, a
-    // commit. But some result is new: a job without any is set aside at the second kill.
+    // Kills are counted in results, because the pace is the machine's, and the last kill comes
+    // before the middle of the job. A little later the scheduler may be doing anything: a start, a
+    // search, a commit. But some result is always new, because a job without a new result is set
+    // aside at the second kill.
     v1::JobStatus status;
     ASSERT_TRUE(Get(job, &status));
     const auto at = static_cast<uint32_t>(kStep * kills + UniformInt(rng, kStep));
@@ -140,7 +141,7 @@ TEST_F(NullKillTest, TheLearnedSearchSurvivesTenKillsAtAnyMoment) {
   ExpectWholeAtEnd(job, kTrials, seen);
 }
 
-// The leases of the dead one last 10 s; the new one does not wait for them.
+// The leases of the dead scheduler last 10 s, but the new scheduler does not wait for them.
 TEST_F(KillTest, ARestartedSchedulerGoesOnAtOnce) {
   const std::string job = Submit(MatmulJob(500));
   const uint32_t done = WaitFor(job, 10).trials_done();
@@ -175,17 +176,23 @@ TEST_F(KillTest, EverythingAtOnce) {
   });
 }
 
-// A candidate that crashes, hangs, answers wrongly or breaks the compiler costs one trial and shows
-// as what it is.
+// A candidate that crashes, hangs, answers wrongly or breaks the compiler costs one trial, and its
+// record shows its fault.
 TEST_F(KillTest, BadCandidatesCostOneTrialEach) {
   v1::JobSpec spec = MatmulJob(20);
   auto& faults = *spec.mutable_options()->mutable_faults();
-  faults[3] = 1;   // null store
-  faults[6] = 2;   // infinite loop
-  faults[9] = 3;   // wrong answer
-  faults[12] = 4;  // compiler crash
-  faults[14] = 6;  // trap
-  faults[16] = 7;  // out of bounds
+  // null store
+  faults[3] = 1;
+  // infinite loop
+  faults[6] = 2;
+  // wrong answer
+  faults[9] = 3;
+  // compiler crash
+  faults[12] = 4;
+  // trap
+  faults[14] = 6;
+  // out of bounds
+  faults[16] = 7;
   spec.mutable_options()->mutable_measure()->set_timeout_ms(1500);
   const std::string job = Submit(spec);
   const v1::JobStatus status = WaitFor(job, 21);

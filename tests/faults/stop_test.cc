@@ -1,5 +1,5 @@
-// Processes of a farm that stand still (SIGSTOP) for longer than every deadline of those who wait
-// for them: the job ends with its full number of trials.
+// Tests processes of a farm that stand still (SIGSTOP) for longer than every deadline of the
+// processes that wait for them: the job ends with its full number of trials.
 #include <signal.h>
 
 #include <functional>
@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-// The tracker's deadline for workers is 3 s here, leases last 10 s.
+// The tracker's deadline for workers is 3 s here, and leases last 10 s.
 constexpr std::chrono::seconds kStandstill{12};
 constexpr uint32_t kTrials = 24;
 
@@ -18,7 +18,7 @@ class StopTest : public FarmTest {
  protected:
   void SetUp() override { StartFarm("cpu"); }
 
-  // In the middle of a job.
+  // Stops processes in the middle of a job.
   void StandStill(const std::function<std::vector<int>()>& processes) {
     v1::JobSpec spec = MatmulJob(kTrials);
     spec.mutable_options()->set_build_timeout_ms(4000);

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kSchedulesOfEach = 3;
 
-// What the library has no operator for.
+// Computations for which the library has no operator.
 constexpr const char* kTexts[] = {
     "input table: float32[50, 4]\ninput ids: int32[6]\n"
     "out[i: 6, j: 4] = table[max(min(ids[i], 49), 0), j]\n"

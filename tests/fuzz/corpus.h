@@ -1,5 +1,5 @@
-// Valid inputs to begin with: the operator library on small shapes, random schedules of it, and
-// the lines of a log of it.
+// Valid inputs to begin with: the operator library on small shapes, random schedules of it, and the
+// lines of a log of it.
 #pragma once
 
 #include <string>
@@ -10,10 +10,14 @@
 namespace kiln::fuzz {
 
 struct Seed {
-  std::string op;     // "matmul 5,7,3"
-  std::string text;   // its computation in the text form
-  std::string steps;  // of a schedule of it for a CPU, as JSON
-  std::string line;   // a measure log's, of both, with its line feed
+  // Operator and arguments: "matmul 5,7,3".
+  std::string op;
+  // The operator's computation in the text form.
+  std::string text;
+  // Steps of a schedule of it for a CPU, as JSON.
+  std::string steps;
+  // Line of a measure log for both, with its line feed.
+  std::string line;
 };
 
 class Corpus {

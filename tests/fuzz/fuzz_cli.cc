@@ -48,7 +48,7 @@ constexpr std::string_view kValues[] = {
     "cuda -arch=sm_90", "steps",   "program", "none",  "conv2d_nhwc", "matmul",
     "eps_greedy=nan",   "empty",   "",        "-",     "/dev/null",   "network:resnet-18",
     "x.onnx",           "12h",     "dag",     "loops", "1",           "cuda"};
-// None of these serves or asks for long.
+// None of these commands serves or runs for long.
 const std::vector<Words> kCommands = {
     {"best", "--op", "matmul", "--args", "16,16,16"},
     {"show", "1", "--as", "schedule"},
@@ -70,7 +70,7 @@ const std::vector<Words> kCommands = {
     {"export-kernel", "1"},
     {"tune", "matmul", "--args", "16,16,16", "--target", "null", "--trials", "0"}};
 
-// Mostly still of its kind.
+// Spoils a text so that it mostly stays a text of its kind.
 std::string Spoiled(std::string_view text, std::string_view other, std::string_view separator,
                     std::span<const std::string_view> dictionary, Rng& rng) {
   const double how = UniformReal(rng);
@@ -93,7 +93,7 @@ SubprocessOptions Options(const std::string& kiln, const Words& words, const std
   options.env = {"KILN_DB=" + db,
                  "KILN_SCHEDULER=", "KILN_TRACKER=", "KILN_SECRET_FILE=", "NO_COLOR=1"};
   options.output = options.error = SubprocessOptions::Stream::kPipe;
-  // What grows without end is stopped before the machine is.
+  // The limit stops a program that grows without end before the machine suffers.
   options.limits.data_bytes = 4 * kMostBytes;
   return options;
 }
@@ -110,7 +110,7 @@ StatusOr<CliFuzzer> CliFuzzer::Make(std::string kiln, std::string folder, double
 
 std::string CliFuzzer::Path(std::string_view name) const { return JoinPath(folder_, name); }
 
-// A job with records, and imported ones.
+// Makes a database with a job, its records, and imported records.
 Status CliFuzzer::MakeDatabase() {
   const std::string db = Path("valid.db"), log = Path("valid.json"), list = Path("valid.tasks");
   std::string lines;
@@ -278,7 +278,7 @@ CliFuzzer::Input CliFuzzer::DatabaseValues(Rng& rng) const {
 }
 
 CliFuzzer::Input CliFuzzer::MakeInput(Rng& rng) const {
-  // By how much there is to parse, and by what a run takes.
+  // Weights by the size of the parser, and by the time of a run.
   const double weights[] = {6, 5, 4, 2, 3, 2, 4};
   switch (PickWeighted(rng, weights)) {
     case 0:

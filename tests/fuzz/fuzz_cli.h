@@ -1,4 +1,4 @@
-// Inputs of the command line: text files, steps, logs, task lists, flags, database files.
+// Fuzzes the command line: text files, steps, logs, task lists, flags, database files.
 #pragma once
 
 #include <memory>
@@ -15,16 +15,16 @@ namespace kiln::fuzz {
 
 class CliFuzzer {
  public:
-  // `kiln`: the program. Files are made in `folder`. A run hangs when it takes `most_s`, or
-  // kMostCpu_s of CPU time. The corpus outlives this.
+  // `kiln` is the program. Files are made in `folder`. A run hangs if it takes `most_s`, or
+  // kMostCpu_s of CPU time. The corpus outlives this object.
   static StatusOr<CliFuzzer> Make(std::string kiln, std::string folder, double most_s,
                                   const Corpus& corpus);
 
-  // One run of the program with the input of this number.
+  // Runs the program once with the input of this number.
   void Run(uint64_t seed, Report& report) const;
 
  private:
-  // What is run, and the file that it reads.
+  // The command to run, and the file that it reads.
   struct Input {
     std::string kind;
     std::vector<std::string> words;
@@ -50,7 +50,8 @@ class CliFuzzer {
   std::string kiln_, folder_;
   double most_s_;
   const Corpus* corpus_;
-  std::string database_, job_;  // the bytes of a valid one, and the job in it
+  // The bytes of a valid database, and the id of the job in it.
+  std::string database_, job_;
 };
 
 }  // namespace kiln::fuzz

@@ -28,7 +28,7 @@ using google::protobuf::MethodDescriptor;
 
 constexpr int kMostAsked_ms = 1'000;
 
-// What a valid request of a type is like, as text; $JOB is one that has ended, $ANY a job. Types
+// Text of a valid request of a type. $JOB stands for a job that has ended, $ANY for any job. Types
 // that are not here begin empty.
 struct Example {
   std::string_view type, text;
@@ -88,7 +88,7 @@ std::string Replaced(std::string text, std::string_view what, std::string_view b
   return text;
 }
 
-// Who asks for a long wait gets it: that is no hang.
+// Bounds the waits that a request asks for, because a long wait that was asked for is no hang.
 void BoundWaits(Message& message) {
   const auto& reflection = *message.GetReflection();
   std::vector<const google::protobuf::FieldDescriptor*> fields;
@@ -110,7 +110,8 @@ void BoundWaits(Message& message) {
   }
 }
 
-// Code is run as it came: what is spoiled is what is said of it.
+// Keeps the code of a valid request: only the description of the code is spoiled, because the code
+// is run as it is.
 void KeepCode(const v1::MeasureRequest& valid, v1::MeasureRequest& request) {
   if (request.has_artifact()) request.mutable_artifact()->set_binary(valid.artifact().binary());
   if (request.has_reference()) request.mutable_reference()->set_binary(valid.reference().binary());
@@ -133,7 +134,8 @@ std::string BytesOf(const grpc::ByteBuffer& buffer) {
 struct Answer {
   grpc::Status status;
   std::vector<std::string> messages;
-  bool abandoned = false;  // by us
+  // True if the fuzzer abandoned the call.
+  bool abandoned = false;
 };
 
 // Sends the messages and, unless the call is to be abandoned, reads until it ends.
@@ -178,7 +180,7 @@ Answer CallMethod(const std::shared_ptr<grpc::Channel>& channel, const std::stri
   return answer;
 }
 
-// A connection that says something else than a call, or nothing.
+// Opens a connection and sends bytes that are no call, or nothing.
 void SendGarbage(const std::string& address, Rng& rng) {
   sockaddr_in to{};
   to.sin_family = AF_INET;
@@ -195,7 +197,7 @@ void SendGarbage(const std::string& address, Rng& rng) {
   if (Chance(rng, 0.3)) shutdown(fd.get(), SHUT_WR);
 }
 
-// The largest that it has been.
+// Returns the largest memory that the process has had.
 int64_t PeakOf(pid_t pid) {
   const auto status = ReadFile(fmt::format("/proc/{}/status", pid));
   const size_t at = status.ok() ? status->find("VmHWM:") : std::string::npos;
@@ -206,7 +208,8 @@ int64_t PeakOf(pid_t pid) {
 
 RpcFuzzer::RpcFuzzer(std::unique_ptr<Farm> farm, double most_s, const Corpus& corpus)
     : most_s_(most_s), corpus_(corpus), farm_(std::move(farm)) {
-  // A message of each service: what nothing refers to is not linked.
+  // A message of each service is named here, because messages that nothing refers to are not
+  // linked.
   const auto add = [&](DaemonProcess& process, const google::protobuf::Descriptor& message) {
     const auto* service = message.file()->service(0);
     daemons_.push_back({&process, service->full_name(), service, MakeChannel(process.address()),
@@ -244,7 +247,7 @@ StatusOr<v1::Artifact> RpcFuzzer::Build(const std::string& dag, const std::strin
   return reply.artifact();
 }
 
-// Some programs to measure, and a job that has ended.
+// Makes some programs to measure, and a job that has ended.
 Status RpcFuzzer::Prepare() {
   for (const size_t at : {size_t{1}, corpus_.seeds().size() - 1}) {
     const Seed& seed = corpus_.seeds()[at];
@@ -332,7 +335,7 @@ std::string RpcFuzzer::RequestBytes(const google::protobuf::Descriptor& type, Rn
 
 void RpcFuzzer::Run(uint64_t seed, Report& report) {
   Rng rng(seed);
-  // The scheduler has the most to say.
+  // The scheduler has the largest interface, so it gets the most calls.
   const double weights[] = {3, 5, 2, 1};
   Daemon& daemon = daemons_[static_cast<size_t>(PickWeighted(rng, weights))];
   if (Chance(rng, 0.05)) {
@@ -391,7 +394,7 @@ void RpcFuzzer::Call(const Daemon& daemon, Rng& rng, Report& report) {
   if (method.name() == "DeleteRecords") NoteDeleted(answer.messages[0]);
 }
 
-// Most are cancelled at once, others run for a while.
+// Most jobs are cancelled at once, others run for a while.
 void RpcFuzzer::NoteSubmitted(const std::string& reply, Rng& rng) {
   v1::SubmitReply submitted;
   if (!submitted.ParseFromString(reply)) return;
@@ -426,7 +429,7 @@ std::unique_ptr<grpc::ClientContext> RpcFuzzer::Context() const {
   return context;
 }
 
-// Those that go on are cancelled: their trials may be many.
+// Checks the list of jobs. Jobs that still run are cancelled, because they may have many trials.
 void RpcFuzzer::CheckJobs(Report& report) {
   v1::ListJobsReply jobs;
   const grpc::Status listed = scheduler_->ListJobs(Context().get(), {}, &jobs);
@@ -442,7 +445,7 @@ void RpcFuzzer::CheckJobs(Report& report) {
               "");
 }
 
-// Of what was deleted it is not known which were imported.
+// Checks the imported records. It is not known which of the deleted records were imported.
 void RpcFuzzer::CheckImported(Report& report) {
   v1::ListRecordsRequest request;
   request.set_job_id("import");

@@ -1,5 +1,5 @@
-// Calls of every method of every service: valid messages with spoiled fields, spoiled bytes,
-// garbage, streams that are not ended; and bytes that are no calls at all.
+// Fuzzes every method of every service: valid messages with spoiled fields, spoiled bytes, garbage,
+// streams that are not ended, and bytes that are no calls at all.
 #pragma once
 
 #include <grpcpp/channel.h>
@@ -22,27 +22,29 @@ namespace kiln::fuzz {
 
 class RpcFuzzer {
  public:
-  // Starts a farm of its own, with a job and records. A call hangs when it takes `most_s`. The
-  // corpus outlives this.
+  // Starts a farm of its own, with a job and records. A call hangs if it takes `most_s`. The corpus
+  // outlives this object.
   static StatusOr<std::unique_ptr<RpcFuzzer>> Make(double most_s, const Corpus& corpus);
 
-  // One call, or one connection.
+  // Makes one call, or one connection.
   void Run(uint64_t seed, Report& report);
 
-  // All daemons answer: the scheduler lists exactly the jobs and the records that it took. In
-  // between and at the end.
+  // Checks that all daemons answer, and that the scheduler lists exactly the jobs and records that
+  // it took. Called in between and at the end.
   void CheckFarm(Report& report);
 
-  // The largest that each daemon has been.
+  // Returns the largest memory that each daemon has had.
   std::string Peaks() const;
 
  private:
   struct Daemon {
     DaemonProcess* process;
-    std::string service;  // "kiln.v1.Scheduler"
+    // "kiln.v1.Scheduler"
+    std::string service;
     const google::protobuf::ServiceDescriptor* methods;
     std::shared_ptr<grpc::Channel> channel;
-    int64_t bytes = 0;  // of memory, at the start
+    // Bytes of memory at the start.
+    int64_t bytes = 0;
     int64_t peak_bytes = 0;
   };
   RpcFuzzer(std::unique_ptr<Farm> farm, double most_s, const Corpus& corpus);
@@ -53,7 +55,7 @@ class RpcFuzzer {
                                                        Rng& rng) const;
   std::string RequestBytes(const google::protobuf::Descriptor& type, Rng& rng) const;
 
-  // For as long as a call may take.
+  // Returns a context with the longest time that a call may take.
   std::unique_ptr<grpc::ClientContext> Context() const;
   void Call(const Daemon& daemon, Rng& rng, Report& report);
   void CheckMemory(Daemon& daemon, Report& report);
@@ -69,8 +71,10 @@ class RpcFuzzer {
   std::unique_ptr<Farm> farm_;
   std::vector<Daemon> daemons_;
   std::unique_ptr<v1::Scheduler::Stub> scheduler_;
-  std::vector<v1::MeasureRequest> measures_;  // valid ones
-  std::vector<std::string> jobs_;             // all; the first one has succeeded
+  // Valid requests.
+  std::vector<v1::MeasureRequest> measures_;
+  // Ids of all jobs. The first job has succeeded.
+  std::vector<std::string> jobs_;
   int64_t imported_ = 0, deleted_ = 0;
 };
 

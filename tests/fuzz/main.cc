@@ -2,9 +2,9 @@
 //
 //   bazel run //tests/fuzz:fuzz -- --inputs 10000 --seed 1
 //
-// Each input has a seed of its own, made of --seed and its number; --only runs one of them again.
-// An input must not crash a program, not hang it for 10 s, nor make it grow by 1 GiB, and services
-// answer afterwards with exact counts. Exit status 1 when one did.
+// Each input has a seed of its own, made from --seed and its number; --only runs one input again.
+// An input must not crash a program, hang it for 10 s, or make it grow by 1 GiB, and services must
+// answer afterwards with exact counts. The exit status is 1 if an input failed.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -31,7 +31,8 @@ struct Flags {
   std::string folder = "/tmp";
 };
 
-// Spoiled flags name files to write: the programs run in `folder`, where they are found as before.
+// The programs run in `folder`, because spoiled flags name files to write. Their files are found
+// there as before.
 Status WorkIn(const std::string& folder) {
   const std::filesystem::path here = std::filesystem::current_path();
   for (const char* part : {"builder", "client", "runner", "scheduler", "tracker"}) {

@@ -54,7 +54,7 @@ constexpr std::string_view kBytes[] = {"\xff",
                                        "\t"};
 constexpr size_t kMostRepeats = 3000;
 
-// What may stand for each other.
+// Groups of words that may replace each other.
 const std::vector<std::vector<std::string_view>> kAlike = {
     {"float32", "float16", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2", "int8", "int16",
      "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"},
@@ -70,7 +70,7 @@ size_t Place(size_t size, Rng& rng) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// The number at or after a random place; an empty piece when there is none.
+// Returns the number at or after a random place; an empty piece if there is none.
 std::pair<size_t, size_t> FindNumber(std::string_view text, Rng& rng) {
   size_t begin = Place(text.size(), rng);
   while (begin < text.size() && !IsDigit(text[begin])) ++begin;
@@ -145,7 +145,7 @@ std::string OtherNumber(std::string_view number, Rng& rng) {
   return std::to_string(PickFrom(rng, std::span(others)));
 }
 
-// All of its places, none of them within a longer number or word.
+// Replaces all occurrences of a word, but none within a longer number or word.
 std::string Replaced(std::string_view text, std::string_view word, std::string_view by) {
   const auto joins = [](char a, char b) {
     return std::isalnum(static_cast<unsigned char>(a)) &&
@@ -214,7 +214,7 @@ double ExtremeDouble(Rng& rng) {
   return PickFrom(rng, std::span(kPicks));
 }
 
-// Strings of messages are UTF-8 on the wire, as protobuf checks.
+// Returns a text in UTF-8, because protobuf requires that of strings of messages.
 std::string SomeText(const std::string& now, Rng& rng) {
   constexpr std::string_view kDictionary[] = {"import", "llvm",     "cuda",          "null",
                                               "\u20ac", "\x1b[31m", "sketch.random", "kiln"};
@@ -240,7 +240,7 @@ int SomeElement(const Message& message, const FieldDescriptor& field, Rng& rng) 
   return static_cast<int>(UniformInt(rng, message.GetReflection()->FieldSize(message, &field)));
 }
 
-// One element goes, or changes places with another; a message is repeated. The list is not empty.
+// Removes an element, swaps it with another, or repeats a message. The list is not empty.
 void ChangeList(Message& message, const FieldDescriptor& field, Rng& rng) {
   const Reflection& reflection = *message.GetReflection();
   if (field.cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && Chance(rng, 0.4)) {

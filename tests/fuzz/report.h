@@ -1,5 +1,5 @@
-// What the inputs of a fuzzer did: how many of each kind were taken and refused, and what was
-// found: inputs that crashed a program, hung it, made it grow, or left wrong counts.
+// The results of a fuzzer's inputs: how many of each kind were taken and refused, and the findings,
+// which are inputs that crashed a program, hung it, made it grow, or left wrong counts.
 #pragma once
 
 #include <cstdint>
@@ -11,28 +11,30 @@
 
 namespace kiln::fuzz {
 
-inline constexpr int64_t kMostBytes = int64_t{1} << 30;  // of memory, because of one input
-inline constexpr double kMostCpu_s = 10;                 // of one program run
+// Most bytes of memory that one input may cost.
+inline constexpr int64_t kMostBytes = int64_t{1} << 30;
+// Most CPU time of one program run.
+inline constexpr double kMostCpu_s = 10;
 
 class Report {
  public:
-  // Inputs of findings are written into `folder`. `again`: the words that run the input of a number
-  // again, up to that number.
+  // Findings' inputs are written into `folder`. `again` has the words that run the input of a
+  // number again, up to that number.
   Report(std::string folder, std::string again)
       : folder_(std::move(folder)), again_(std::move(again)) {}
 
-  // What comes now belongs to input `number`.
+  // Everything until the next Begin belongs to input `number`.
   void Begin(int64_t number) { number_ = number; }
   void Count(const std::string& kind, bool taken, double seconds, int64_t bytes = 0);
 
-  // Where Find would keep the input.
+  // Returns the path at which Find would keep the input.
   std::string PathFor(std::string_view what) const;
-  // `what`: "crash", "hang", "growth", "counts". `how`: one or more lines.
+  // `what` is "crash", "hang", "growth" or "counts"; `how` has one or more lines.
   void Find(std::string_view what, std::string_view how, std::string_view input);
 
   int64_t inputs() const;
   int64_t findings() const { return findings_; }
-  // A row for each kind: taken, refused, the longest and the largest.
+  // Returns a row for each kind: taken, refused, the longest and the largest.
   std::string Table() const;
 
  private:

@@ -26,7 +26,7 @@ std::vector<Row> Query(sqlite3* database, const std::string& sql) {
     static_cast<std::vector<Row>*>(out)->push_back(std::move(row));
     return 0;
   };
-  // What a spoiled file refuses is not spoiled further.
+  // If the spoiled file refuses the statement, the file is not spoiled further.
   sqlite3_exec(database, sql.c_str(), take, &rows, nullptr);
   return rows;
 }

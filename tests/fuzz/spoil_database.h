@@ -1,4 +1,4 @@
-// Spoils the values of a database file, where spoiled bytes would be noticed at once.
+// Spoils values of a database file, because spoiled bytes would be noticed at once.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace kiln::fuzz {
 
-// One to three values of the SQLite file: of random columns and rows, of the schema's version, or
-// of its statements.
+// Spoils one to three values of the SQLite file: values of random columns and rows, of the schema's
+// version, or of its statements.
 Status SpoilDatabase(const std::string& path, Rng& rng);
 
 }  // namespace kiln::fuzz

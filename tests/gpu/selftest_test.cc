@@ -1,5 +1,5 @@
-// `kiln selftest`, `kiln conformance` and `kiln records measure` on a GPU, where there is one; and
-// on the CPU, which shows the commands themselves right, apart from a driver.
+// Tests `kiln selftest`, `kiln conformance` and `kiln records measure` on a GPU if there is one,
+// and on the CPU, where the commands themselves are tested without a driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-// They take longer than other commands.
+// Runs a command with more time, because these commands take longer than others.
 RunResult RunLong(const Words& words) {
   auto result = RunToEnd(KilnOptions(words), {}, absl::Minutes(8));
   EXPECT_OK(result.status());
@@ -33,13 +33,13 @@ std::vector<Json> JsonLines(const std::string& text) {
   return lines;
 }
 
-// Empty: there is a GPU that can be tested.
+// Returns "" if there is a GPU that can be tested.
 std::string WhyNoGpu() {
   const RunResult list = RunLong({"runner", "--device", "cuda", "--list"});
   return list.exit.ok() ? "" : list.error;
 }
 
-// The slack is that of a machine on which other tests run.
+// The slack allows for other tests that run on the machine.
 void ExpectAllPass(const std::string& device) {
   const RunResult result = RunLong({"selftest", "--device", device, "--json", "--slack", "10"});
   EXPECT_TRUE(result.exit.ok()) << result.output << result.error;
@@ -67,7 +67,7 @@ TEST(SelfTest, WithoutAGpuItSkipsWithOneSentence) {
                                    HasSubstr("0 passed, 0 failed, 1 skipped")));
 }
 
-// A job on the CPU, its log, and the log measured again.
+// Runs a job on the CPU, exports its log, and measures the log again.
 TEST(MeasureLog, RecordsOfAJobAreRightAgain) {
   const TempDir folder = *TempDir::Make("measure-log-test");
   const std::string db = folder.Join("kiln.db"), log = folder.Join("log.json");

@@ -9,7 +9,7 @@ import os
 import re
 import sys
 
-# The compiler without its two ends, features and code.
+# The compiler without features and code generation, which are its two ends.
 _COMPILER = [
     "compiler/target",
     "compiler/ir",
@@ -21,18 +21,19 @@ _COMPILER = [
     "compiler/handwritten",
 ]
 
-# What a folder may include besides itself: folders, or single headers.
+# The folders or single headers that a folder may include besides itself.
 TABLE = {
     "base": [],
-    # What a device is: every part that measures on one, chooses by one or keeps what one measured.
+    # Descriptions of devices, for every part that measures on a device, chooses by one or keeps a
+    # device's measurements.
     "device": ["base"],
-    # The messages and services alone.
+    # Messages and services alone.
     "proto": [],
-    # What a user ships: runs compiled networks, and nothing else.
+    # Runs compiled networks and nothing else; ships to users.
     "runtime": ["base", "proto/cpu_abi.h"],
-    # How processes talk: channels, leases, limits of fields, a worker at its tracker.
+    # Communication of processes: channels, leases, limits of fields, a worker at its tracker.
     "rpc": ["base", "device", "proto", "runtime/dtype.h"],
-    # The compiler is a pipeline of folders: each sees those before it.
+    # The compiler is a pipeline of folders: each sees the folders before it.
     "compiler/target": ["base", "device"],
     "compiler/ir": ["base"],
     "compiler/arith": ["base", "compiler/ir"],
@@ -43,35 +44,36 @@ TABLE = {
     "compiler/lower": [
         "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
     ],
-    # Kernels that people wrote: their spaces, and what a point of one is.
+    # Kernels that people wrote: their spaces, and the meaning of a point of a space.
     "compiler/handwritten": [
         "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/formula",
     ],
     "compiler/features": ["base", "device"] + _COMPILER,
     # Networks: graphs of operators that are written as compute DAGs.
     "graph": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
-    # What graphs are made of: files of other programs, networks by name.
+    # Sources of graphs: files of other programs, networks by name.
     "frontend": ["base", "compiler/ir", "compiler/dag", "graph"],
     "frontend/onnx": ["base", "compiler/ir", "compiler/dag", "graph"],
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
     "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
-    # One folder per language: neither knows the other.
+    # One folder per language. Neither knows the other.
     "compiler/codegen/cuda": ["base", "compiler/codegen"] + _COMPILER,
     "compiler/codegen/llvm": ["base", "proto/cpu_abi.h", "compiler/codegen"] + _COMPILER,
-    # The table of them.
+    # The table of code generators.
     "compiler/codegen/backends": ["base", "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
-    # Sources that people wrote, which have no program of ours.
+    # Sources that people wrote, for which Kiln has no program.
     "compiler/codegen/handwritten": [
         "base", "proto/cpu_abi.h", "compiler/codegen", "compiler/codegen/cuda",
-        # For tests, which load what is made.
+        # For tests, which load the compiled code.
         "compiler/codegen/backends/backends.h", "compiler/codegen/llvm/loaded_program_testing.h",
     ] + _COMPILER,
-    # These two know nothing of programs: the one sees floats, the other strings.
+    # These two know nothing of programs: costmodel sees floats, store sees strings.
     "costmodel": ["base", "device"],
     "store": ["base", "device"],
-    # Its rows as messages, for those who see both.
+    # Rows of the store as messages, for folders that see both.
     "store/wire": ["base", "device", "proto", "rpc", "store"],
-    # Which schedules there are; how one is drawn; how drawn ones are bred; who proposes; who decides what is tuned next.
+    # The search, in this order: spaces of schedules; drawing a schedule; breeding drawn schedules;
+    # proposing candidates; deciding what is tuned next.
     "search/space": ["base", "device"] + _COMPILER,
     "search/sampling": ["base", "device", "search/space"] + _COMPILER,
     "search/evolution": ["base", "device", "costmodel", "compiler/features", "search/space", "search/sampling"] + _COMPILER,
@@ -82,13 +84,13 @@ TABLE = {
         "search/templates",
     ] + _COMPILER,
     "search/tuning": ["base", "device", "search/space", "search/policies"],
-    # Models out of records, as files.
+    # Models trained on records, as files.
     "costmodel/trained": [
         "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "store",
     ] + _COMPILER,
-    # Which schedule a computation gets where nothing is searched.
+    # Choice of the schedule that a computation gets if nothing is searched.
     "search/choice": ["base", "device", "search/space", "search/policies", "store"] + _COMPILER,
-    # What is asked of models over a store, for those who see messages.
+    # Calls about models over a store, for folders that see messages.
     "costmodel/wire": [
         "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "search/space", "search/policies", "store",
         "store/wire",
@@ -98,19 +100,20 @@ TABLE = {
     "builder": ["base", "proto", "rpc", "compiler"],
     "runner": ["base", "device", "proto", "rpc", "runtime"],
     "scheduler": [
-        # The types of elements that it computes by itself, to check what others compute.
+        # Element types of outputs that the scheduler computes by itself, to check other processes.
         "runtime/dtype.h",
         "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "costmodel/wire", "search", "store",
         "store/wire", "compiler/features",
     ] + _COMPILER,
-    # What a program may use: a scheduler, a farm of its own, the records of a file.
+    # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [
         "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         # Models and choices over a store, as a scheduler has them.
         "costmodel/model_file.h", "costmodel/wire", "search/choice",
-        # The GPU that is at hand.
+        # The GPU of this machine.
         "runtime/cuda_driver.h", "runtime/cuda_gpus.h",
-        # What a log's keys may stand for; which schedule a computation gets; how far answers may be off.
+        # Meanings of a log's keys, the schedule that a computation gets, and the tolerance of
+        # answers.
         "scheduler/computations.h", "scheduler/choice_calls.h", "scheduler/answer_tolerance.h",
     ],
     # Networks with the best records of their tasks, as files that run.
@@ -118,9 +121,9 @@ TABLE = {
         "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
         "search/choice", "store", "store/wire", "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
-    # Text of what the services answer, and of what the compiler makes.
+    # Text for the answers of services, and for the compiler's output.
     "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
-    # A machine, a device, a trial: is it as it should be?
+    # Checks of a machine, a device or a trial.
     "client/check": [
         "base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
         "client", "client/view", "client/compile",
@@ -130,19 +133,21 @@ TABLE = {
     "client/cli": [
         "base", "device", "proto", "rpc", "compiler", "costmodel", "costmodel/wire", "search", "store", "store/wire", "graph",
         "frontend", "frontend/onnx", "client", "client/view", "client/check", "client/compile", "runtime",
-        # Of the services only what the one binary starts, and what a log's keys may stand for.
+        # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
+        # the services.
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
         "runner/daemon.h", "runner/child.h",
         "scheduler/daemon.h", "scheduler/computations.h",
     ],
-    # Users' own: nothing of ours.
+    # Examples belong to users and include nothing of ours.
     "examples": [],
     "tools": ["base", "device", "costmodel", "search", "store", "compiler"],
     "tests": ["*"],
 }
 
-# Libraries that stay in a few places. What is not listed may be included by all.
+# Libraries that only some folders may include. All folders may include libraries that are not
+# listed.
 _SERVICES = ["rpc", "store/wire", "costmodel/wire", "tracker", "builder", "runner", "scheduler", "client", "client/check"]
 LIBRARIES = {
     "grpc": ["base"] + _SERVICES,
@@ -160,15 +165,15 @@ LIBRARIES = {
 }
 
 SOURCE = re.compile(r".*\.(h|hh|hpp|inc|c|cc|cpp|cu|cuh)$")
-# Quoted and angled alike: <store/store.h> would compile as well.
+# Quoted and angled includes count alike, because <store/store.h> would compile as well.
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*["<]([^">]+)[">]', re.MULTILINE)
-# Tests and what only they use: these may include any library.
+# Tests and the files that only tests use may include any library.
 TEST = re.compile(r".*_(test|testing|fuzz|bench)\.\w+$|.*/testing/.*")
 
-# Not ours: bazel's links into its output, version control, documentation.
+# Folders that are not ours: bazel's links into its output, version control, documentation.
 SKIPPED = re.compile(r"^(\..*|bazel-.*|docs|deploy|third_party)$")
 
-# What unit tests of any layer may include beside their own: the checks against the oracle.
+# Headers that unit tests of any layer may include beside their own: the checks against the oracle.
 SHARED_BY_TESTS = ["tests/schedules/check_program.h"]
 
 
@@ -220,7 +225,8 @@ def check_include(path, included, top_folders):
             return None
         return f"{library} is for {', '.join(LIBRARIES[library])} only"
     if included.split("/")[0] not in top_folders:
-        return None  # a library, or a header of the system
+        # The header is a library's or the system's.
+        return None
     if is_test and included in SHARED_BY_TESTS:
         return None
     target = layer_of(included)

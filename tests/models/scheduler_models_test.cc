@@ -1,5 +1,5 @@
-// The calls of the service about cost models and about which schedule a computation gets, over a
-// channel.
+// Tests the calls of the service about cost models and about the schedule that a computation gets,
+// over a channel.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST_F(ServiceModelsTest, AModelIsTrainedListedSentKeptAgainAndDeleted) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("'a name'")));
 }
 
-// More than a piece of the stream.
+// The model is larger than a piece of the stream.
 TEST_F(ServiceModelsTest, ALargeModelComesInPieces) {
   ASSERT_OK_AND_ASSIGN(const auto trained, models_->Train(Request("m")));
   ASSERT_OK_AND_ASSIGN(costmodel::ModelFile file, costmodel::ParseModelFile(trained.file));
@@ -168,7 +168,8 @@ TEST_F(ServiceModelsTest, AJobBeginsWithAModelThatIsThereAndFits) {
 
 std::shared_ptr<search::Context> NewSchedulerContext(std::shared_ptr<search::Context> outer,
                                                      bool or_sample) {
-  // A scheduler for each, since what is set is everybody's.
+  // Each context has a scheduler of its own, because all clients of a scheduler share the set
+  // schedules.
   static auto& services = *new std::vector<std::unique_ptr<Service>>;
   services.push_back(std::make_unique<Service>());
   return std::make_shared<client::SchedulerContext>(

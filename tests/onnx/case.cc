@@ -23,8 +23,8 @@ using Arrays = std::vector<ir::NDArray>;
 
 using Values = ::google::protobuf::RepeatedPtrField<::onnx::ValueInfoProto>;
 
-// The tensor of a file, for a value of the model. Elements of bfloat16 are written as uint16 in
-// older data.
+// Reads the tensor of a file for a value of the model. Older data has elements of bfloat16 as
+// uint16.
 StatusOr<ir::NDArray> ReadArray(const std::string& path, const ::onnx::ValueInfoProto* value) {
   KILN_ASSIGN_OR_RETURN(::onnx::TensorProto proto, frontend::ReadTensorFile(path));
   const bool is_bfloat16 =
@@ -35,7 +35,7 @@ StatusOr<ir::NDArray> ReadArray(const std::string& path, const ::onnx::ValueInfo
   return tensor.constant->ToArray();
 }
 
-// prefix_0.pb, prefix_1.pb, ... as far as there are files.
+// Reads prefix_0.pb, prefix_1.pb, ... as long as there are files.
 StatusOr<Arrays> ReadArrays(const std::string& folder, std::string_view prefix,
                             const std::vector<const ::onnx::ValueInfoProto*>& values) {
   Arrays arrays;
@@ -48,7 +48,7 @@ StatusOr<Arrays> ReadArrays(const std::string& folder, std::string_view prefix,
   }
 }
 
-// What must be fed, in order: inputs without initializers.
+// Returns the inputs that must be fed, in order: inputs without initializers.
 std::vector<const ::onnx::ValueInfoProto*> FedInputs(const ::onnx::GraphProto& graph) {
   std::set<std::string> initializers;
   for (const auto& tensor : graph.initializer()) initializers.insert(tensor.name());
@@ -58,7 +58,7 @@ std::vector<const ::onnx::ValueInfoProto*> FedInputs(const ::onnx::GraphProto& g
   return inputs;
 }
 
-// ONNX's own tolerances, wider for what is near 0 and for 16-bit floats.
+// Returns ONNX's own tolerances, wider for values near 0 and for 16-bit floats.
 ir::Tolerance ToleranceOf(ir::Type type) {
   if (type == ir::kBFloat16) return {.relative = 1e-2, .absolute = 1e-2};
   if (type == ir::kFloat16) return {.relative = 2e-3, .absolute = 1e-3};
@@ -94,7 +94,7 @@ const WrongData* FindWrongData(const std::string& folder) {
   return found == std::end(kWrongData) ? nullptr : found;
 }
 
-// The oracle's, about: operations, and elements that are made.
+// Returns about the number of the oracle's steps: operations, and elements that are made.
 double StepsOf(const graph::Graph& graph) {
   double steps = 0;
   for (int i = 0; i < graph.num_nodes(); ++i) {
@@ -109,8 +109,10 @@ double StepsOf(const graph::Graph& graph) {
 
 struct DataSet {
   std::map<std::string, ir::NDArray> inputs;
-  std::vector<std::string> names;     // of the inputs in their order
-  std::set<std::string> open_inputs;  // those whose extents the model leaves open
+  // Names of the inputs in their order.
+  std::vector<std::string> names;
+  // Inputs whose extents the model leaves open.
+  std::set<std::string> open_inputs;
   Arrays outputs;
 };
 
@@ -138,9 +140,9 @@ StatusOr<DataSet> ReadDataSet(const std::string& model_path, const std::string& 
   return data;
 }
 
-// Inputs that say something about shapes are scalars and lists: those from `first` on are fixed, or
-// of all ranks where shapes depend on data. All others have the shapes of the data, where the model
-// does not say.
+// Scalars and lists among the inputs may describe shapes. Those from number `first` on are fixed to
+// their values; if shapes depend on data, inputs of all ranks are. All others have the shapes of
+// the data if the model does not give their shapes.
 frontend::ImportOptions OptionsFor(const DataSet& data, size_t first, int most_dimensions) {
   frontend::ImportOptions options;
   for (size_t i = 0; i < data.names.size(); ++i) {
@@ -166,7 +168,7 @@ CaseResult RunGraph(const graph::Graph& graph, const DataSet& data, const CaseOp
     const bool is_read = !graph.readers(id).empty() || graph.is_output(id);
     if (it == data.inputs.end() && is_read)
       return {Kind::kFail, fmt::format("no data for input {}", value.name)};
-    // What is not read may be of any shape in the data.
+    // An input that nothing reads may have any shape in the data.
     inputs.push_back(is_read ? it->second : ir::NDArray(value.type.type, value.type.shape));
   }
   const StatusOr<Arrays> outputs =
@@ -186,7 +188,7 @@ CaseResult RunDataSet(const std::string& model, const std::string& folder,
   };
   StatusOr<graph::Graph> graph = import(SIZE_MAX);
   const Status first = graph.status();
-  // Many cases have as inputs what networks have as constants.
+  // Many cases have inputs that networks have as constants.
   for (size_t fixed : {1, 0})
     if (data.ok() && graph.status().code() == StatusCode::kUnimplemented) graph = import(fixed);
   const bool depends_on_data =
@@ -201,12 +203,12 @@ CaseResult RunDataSet(const std::string& model, const std::string& folder,
   return RunGraph(*graph, *data, options, first.ok() ? Kind::kPass : Kind::kPassFixed);
 }
 
-// The first thing that a message of the importer lists.
+// Returns the first item that a message of the importer lists.
 std::string FirstLack(const std::string& message) {
   const size_t start = message.find("\n  ");
   if (start == std::string::npos) return message;
   std::string line = message.substr(start + 3, message.find('\n', start + 1) - start - 3);
-  // Without the node.
+  // Leaves out the node.
   const size_t at = line.find(" at '"), colon = line.find("': ", at);
   if (at != std::string::npos && colon != std::string::npos) line.erase(at, colon + 1 - at);
   return line;

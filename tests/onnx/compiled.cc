@@ -13,7 +13,7 @@
 namespace kiln {
 namespace {
 
-// As `kiln compile` does it for CPUs.
+// Compiles and loads a network as `kiln compile` does for CPUs.
 StatusOr<std::unique_ptr<runtime::Executor>> LoadCompiled(const graph::Graph& graph,
                                                           uint64_t seed) {
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget("llvm"));
@@ -25,14 +25,16 @@ StatusOr<std::unique_ptr<runtime::Executor>> LoadCompiled(const graph::Graph& gr
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("onnx_compiled"));
   const std::string path = folder.Join("network.kiln");
   KILN_RETURN_IF_ERROR(client::WriteCompiled(path, compiled).status());
-  // The file is mapped: it may go once it is open. Two threads are the fewest that share loops.
+  // The file is mapped, so it may be removed once it is open. Two threads are the fewest that share
+  // loops.
   return runtime::Executor::Load(path, {.threads = 1, .pin = false});
 }
 
 StatusOr<std::vector<ir::NDArray>> Run(const graph::Graph& graph,
                                        std::span<const ir::NDArray> inputs, uint64_t seed) {
   KILN_ASSIGN_OR_RETURN(const auto executor, LoadCompiled(graph, seed));
-  std::vector<ir::NDArray> outputs;  // poisoned: what the run leaves out is seen
+  // Poisoned, so that elements which the run leaves out are seen.
+  std::vector<ir::NDArray> outputs;
   for (graph::ValueId id : graph.outputs()) {
     const graph::TensorType& type = graph.value(id).type;
     outputs.emplace_back(type.type, type.shape);

@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-// Another seed, other schedules.
+// Another seed gives other schedules.
 Evaluator CompiledEvaluator(uint64_t seed = 1);
 
 }  // namespace kiln

@@ -1,5 +1,6 @@
-// The cases of Debian's libonnx-testdata by networks that are compiled for this CPU: a part of them,
-// which a name is in for ever. `conformance --compiled` runs all.
+// Runs a part of the cases of Debian's libonnx-testdata by networks that are compiled for this CPU.
+// A case's name decides for ever whether it is in the part. `conformance --compiled` runs all
+// cases.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Models that ONNX's own cases have none of, by the oracle and by networks that are compiled for this
-// CPU, written, loaded and run: both give the same.
+// Runs models that ONNX's own cases lack, by the oracle and by networks that are compiled for this
+// CPU, written, loaded and run. Both must give the same outputs.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -20,7 +20,7 @@ using frontend::TestModel;
 using ::testing::ElementsAre;
 using Arrays = std::vector<ir::NDArray>;
 
-// By both; they must agree.
+// Runs the model both ways; the results must agree.
 Arrays RunBoth(const TestModel& model, const Arrays& inputs) {
   const StatusOr<graph::Graph> graph = model.Import();
   KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
@@ -42,7 +42,7 @@ TEST(CompiledModelsTest, HundredsOfConstantsAreFoldedAtOnce) {
   std::string sum = "x";
   double expected = 1;
   for (int i = 0; i < 400; ++i) {
-    // 400 constants, each made of three: ((i + 1) i - i) / 64.
+    // There are 400 constants, each made from three others: ((i + 1) i - i) / 64.
     const auto name = [&](const char* part) { return fmt::format("{}{}", part, i); };
     model.Initializer(name("a"), Floats({4}, std::vector<double>(4, i + 1.0)));
     model.Initializer(name("b"), Floats({}, {static_cast<double>(i)}));
@@ -59,13 +59,13 @@ TEST(CompiledModelsTest, HundredsOfConstantsAreFoldedAtOnce) {
   model.Output("r");
   model.Output("y");
   ASSERT_OK_AND_ASSIGN(const graph::Graph graph, model.Import());
-  // Only what x takes part in is left.
+  // Only nodes that depend on x are left.
   EXPECT_EQ(graph.num_nodes(), 402);
   const Arrays outputs = RunBoth(model, {Floats({4}, {1, 1, 1, 1})});
   EXPECT_NEAR(outputs[1].GetDouble(2), -expected, 1e-3);
 }
 
-// Both outputs read one sum, one of them by itself and one through another sum.
+// Both outputs read one sum: one of them by itself, the other through another sum.
 TEST(CompiledModelsTest, TwoOutputsShareAReduction) {
   TestModel model(18);
   model.Input("x", "float32", {3, 5, 40});
@@ -102,7 +102,8 @@ TEST(CompiledModelsTest, ImagesOfBytes) {
   EXPECT_THAT(Doubles(outputs[1]), ElementsAre(255, 254, 253, 128, 127, 126, 55, 54, 53, 2, 1, 0));
 }
 
-// Of tensors without elements sums are 0 and products 1; they enter and leave networks, too.
+// Sums over tensors without elements are 0 and products 1. Such tensors enter and leave networks,
+// too.
 TEST(CompiledModelsTest, TensorsWithoutElements) {
   TestModel model(18);
   model.Input("x", "float32", {2, 0, 3});

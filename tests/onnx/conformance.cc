@@ -4,11 +4,11 @@
 //   FOLDER       holds folders of cases: node, pytorch-converted, ...; or is a case itself. Without
 //                one: the data of Debian's libonnx-testdata
 //   --compiled   computes them by networks that are compiled for this CPU, instead of by the oracle
-//   --seed N     by compiled networks with other schedules: those of this seed
-//   --cases      a line for each case as well
-//   --all        also those that the oracle needs more than some 20 seconds for
-//   --shard I/N  the I-th of N parts alone, I from 0: which one a case is in, its name says
-// Exit status 1 when a case fails.
+//   --seed N     computes them by compiled networks with other schedules: those of this seed
+//   --cases      prints a line for each case as well
+//   --all        also runs cases for which the oracle needs more than some 20 seconds
+//   --shard I/N  runs the I-th of N parts alone, I from 0; a case's name decides its part
+// The exit status is 1 if a case fails.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,7 +34,7 @@ struct Arguments {
   std::vector<std::string> folders = {};
 };
 
-// "2/8"
+// Reads "2/8".
 Shard ReadShard(const std::string& text) {
   Shard shard;
   char end = 0;
@@ -118,7 +118,7 @@ void Accumulate(const Tally& part, Tally& sum) {
   sum.lacks.insert(sum.lacks.end(), part.lacks.begin(), part.lacks.end());
 }
 
-// What is lacking, most often first.
+// Prints what the unsupported cases lack, most frequent first.
 void PrintLacks(const Tally& tally) {
   std::map<std::string, int> counts;
   for (const std::string& lack : tally.lacks) ++counts[lack];

@@ -1,4 +1,5 @@
-// The cases of Debian's libonnx-testdata: none fails, and as many pass as is known to be possible.
+// Runs the cases of Debian's libonnx-testdata: none fails, and as many pass as is known to be
+// possible.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
@@ -41,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(All, ConformanceTest,
                            return name;
                          });
 
-// What the suite says of an evaluator that is wrong, so that its passes mean something.
+// The suite must fail a wrong evaluator, so that its passes mean something.
 TEST(ConformanceRunnerTest, SeesWrongOutputs) {
   const std::string folder = JoinPath(kOnnxTestData, "node/test_relu");
   if (!FileExists(folder)) GTEST_SKIP() << "libonnx-testdata is not installed";

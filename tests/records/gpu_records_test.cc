@@ -1,8 +1,9 @@
-// The 24 recorded GPU schedules of a ResNet-18, lowered and run: by the interpreter, which executes
-// blocks and threads in lockstep and checks every access, race and barrier, against the oracle.
+// Lowers and runs the 24 recorded GPU schedules of a ResNet-18. The interpreter, which executes
+// blocks and threads in lockstep and checks every access, race and barrier, is compared with the
+// oracle.
 //
-// Whole layers are millions of operations; KILN_RECORDS (default 4,5,16: the small ones) names the
-// lines to run. All of them are lowered and verified.
+// Whole layers are millions of operations, so KILN_RECORDS (default 4,5,16: the small ones) names
+// the lines to run. All lines are lowered and verified.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The C interface of the runtime, as a C program sees it.
+// Tests the C interface of the runtime, as a C program sees it.
 #include <cstring>
 #include <thread>
 
@@ -48,7 +48,7 @@ class CApiTest : public testing::Test {
             .strides = nullptr,
             .byte_offset = 0};
   }
-  // Of a run with this change to the input.
+  // Returns the refusal of a run with this change to the input.
   std::string RefusalOf(const std::function<void(KilnDLTensor&)>& change) {
     KilnDLTensor x = Tensor(inputs_[0], x_shape_), y = Tensor(y_, y_shape_),
                  hidden = Tensor(hidden_, y_shape_);
@@ -113,7 +113,7 @@ TEST_F(CApiTest, RunsTensors) {
   EXPECT_EQ(RefusalOf([](KilnDLTensor&) {}), "OK");
   ExpectRight();
   y_.Poison();
-  // Strides that say the same, and an offset.
+  // The strides say the same as no strides, and there is an offset.
   int64_t strides[] = {16, 1};
   EXPECT_EQ(RefusalOf([&](KilnDLTensor& x) {
               x.strides = strides;

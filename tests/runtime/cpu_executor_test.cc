@@ -1,4 +1,4 @@
-// Compiled networks on this CPU against the definition of their computations.
+// Compares compiled networks on this CPU with the definition of their computations.
 #include <thread>
 
 #include "base/status_testing.h"
@@ -62,7 +62,8 @@ TEST(CpuExecutorTest, OutputsOfEveryPlace) {
   const int32_t w = made.Constant(weights);
   const int32_t twice = made.Call(kDouble, {x})[0];
   const int32_t view = made.View(twice, {2, 3});
-  made.Output("view", view);  // of the arena
+  // The output is in the arena.
+  made.Output("view", view);
   made.Output("again", view);
   made.Output("w", w);
   made.Output("x", x);

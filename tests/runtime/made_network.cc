@@ -113,7 +113,7 @@ Status MadeNetwork::Write(const std::string& path) {
 StatusOr<std::shared_ptr<const runtime::NetworkFile>> MadeNetwork::File() {
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln_network"));
   KILN_RETURN_IF_ERROR(Write(folder.Join("net.kiln")));
-  // Mapped, it outlives its name.
+  // The file is mapped, so it outlives its name.
   return runtime::NetworkFile::Open(folder.Join("net.kiln"));
 }
 
@@ -131,7 +131,7 @@ std::vector<NDArray> MadeNetwork::Reference(const std::vector<NDArray>& inputs) 
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[static_cast<size_t>(network_.inputs[i].buffer)] = inputs[i];
   }
-  // A view has the elements of what it shows as soon as somebody looks.
+  // The elements of a view are those of its buffer at the moment of reading.
   const auto value = [&](int32_t buffer) {
     NDArray& array = values[static_cast<size_t>(buffer)];
     const runtime::NetworkBuffer& placed = network_.buffers[static_cast<size_t>(buffer)];

@@ -1,4 +1,4 @@
-// Small networks compiled for this CPU: computations as text, called one after another.
+// Small networks that are compiled for this CPU: computations as text, called one after another.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,17 @@
 
 namespace kiln {
 
-// Mistakes abort. Buffers are known by number, as in the network.
+// Mistakes abort. Buffers have numbers, as in the network.
 class MadeNetwork {
  public:
   MadeNetwork();
 
   int32_t Input(const std::string& name, std::vector<int64_t> shape, ir::Type type = ir::kFloat32);
   int32_t Constant(const ir::NDArray& array);
-  // A kernel that computes the text (compiler/dag/text.h) of these, its outputs in new buffers.
+  // Adds a kernel that computes the text (compiler/dag/text.h) from these inputs. Its outputs are
+  // in new buffers.
   std::vector<int32_t> Call(std::string_view text, const std::vector<int32_t>& inputs);
-  // The same elements in another shape.
+  // Adds a view with the same elements in another shape.
   int32_t View(int32_t buffer, std::vector<int64_t> shape);
   void Output(const std::string& name, int32_t buffer);
 
@@ -32,7 +33,7 @@ class MadeNetwork {
   Status Write(const std::string& path);
   StatusOr<std::shared_ptr<const runtime::NetworkFile>> File();
 
-  // By the definition of the computations.
+  // Computes the outputs by the definition of the computations.
   std::vector<ir::NDArray> Reference(const std::vector<ir::NDArray>& inputs) const;
   std::vector<ir::NDArray> RandomInputs(uint64_t seed) const;
 
@@ -45,16 +46,17 @@ class MadeNetwork {
   int32_t AddBuffer(runtime::Place place, ir::Type type, std::vector<int64_t> shape);
 
   runtime::Network network_;
-  std::vector<ir::NDArray>
-      values_;  // of each buffer: its type and shape; of a constant its elements
+  // An array for each buffer. It has the buffer's type and shape, and a constant's elements.
+  std::vector<ir::NDArray> values_;
   std::vector<Called> calls_;
   std::vector<std::unique_ptr<std::string>> binaries_;
 };
 
-// x [8, 16] -> relu(x W) -> softly in two branches -> y [8, 8], and `hidden`, which is read as well.
+// Returns x [8, 16] -> relu(x W) -> softly in two branches -> y [8, 8], and `hidden`, which is read
+// as well.
 MadeNetwork MakeSmallPerceptron();
 
-// Runs it on these inputs, with outputs that were poisoned.
+// Runs the network on these inputs, with poisoned outputs.
 StatusOr<std::vector<ir::NDArray>> RunNetwork(runtime::Executor& executor,
                                               const std::vector<ir::NDArray>& inputs,
                                               const std::vector<ir::NDArray>& like);

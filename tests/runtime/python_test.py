@@ -183,7 +183,7 @@ class NetworkTest(unittest.TestCase):
             for given in (values, memoryview(values)):
                 got = kiln.arrays.hold(given, wanted).tensor.dtype
                 self.assertEqual((got.code, got.bits, got.lanes), (code, bits, 1))
-        # Of other networks they are what they say.
+        # For other networks the bytes of uint8 keep their own type.
         wanted = kiln.network.Tensor("x", "float32", (2, 3))
         self.assertEqual(kiln.arrays.hold(numpy.zeros((2, 3), "uint8"), wanted).tensor.dtype.code, 1)
 

@@ -1,5 +1,6 @@
 #!/bin/bash
-# The package `kiln` on a network that is compiled here, with Debian's Python and numpy. With PyTorch, too:
+# Tests the package `kiln` on a network that is compiled here, with Debian's Python and numpy. With
+# PyTorch, too:
 #   bazel test //tests/runtime:python_test --test_env=KILN_PYTHON=/some/venv/bin/python
 set -euo pipefail
 folder=$(mktemp -d)

@@ -1,8 +1,8 @@
-// Tiles that the bulk copy engine brings, as the search samples and changes them: over products and
-// convolutions of all types and shapes the CUDA text computes what the program says.
+// Tests tiles that the bulk copy engine brings, as the search samples and changes them. Over
+// products and convolutions of all types and shapes, the CUDA text computes what the program says.
 //
-// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how many;
-// a failure prints workload, seed and steps.
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how
+// many. A failure prints workload, seed and steps.
 #include "search/space/bulk_copies.h"
 
 #include <gmock/gmock.h>
@@ -47,8 +47,8 @@ std::vector<State> BulkStates(const Task& task, int32_t value, uint64_t seed, si
                           [&](const State& state) { return BulkCopiesOf(state) == value; });
 }
 
-// Rows that are whole groups and such that are not; windows, strides of their own, batches; tails of
-// rows, of sums and of columns.
+// Rows that are whole groups and rows that are not; windows, strides of their own, batches; tails
+// of rows, of sums and of columns.
 constexpr dag::OpCase kCases[] = {
     {"matmul", "128,64,128", "", ir::kFloat16},
     {"matmul", "256,256,64", "relu", ir::kBFloat16},
@@ -75,7 +75,7 @@ constexpr dag::OpCase kCases[] = {
     {"conv2d_nhwc", "3,7,7,32,64,1,1,1,0", "bias,relu", ir::kFloat16},
 };
 
-// Of at least two rows and two columns of tiles.
+// Products with at least two rows and two columns of tiles.
 constexpr dag::OpCase kPairCases[] = {
     {"matmul", "256,256,128", "", ir::kFloat16},
     {"matmul", "512,256,152", "relu", ir::kBFloat16},
@@ -112,7 +112,7 @@ TEST(BulkCopies, CandidatesComputeWhatTheProgramSays) { ExpectRight(kCases, 1, "
 
 TEST(BulkCopies, SoDoPairsOfBlocks) { ExpectRight(kPairCases, 2, "copy_box_to_pair("); }
 
-// Two blocks for all tiles.
+// Two blocks compute all tiles.
 TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
   constexpr dag::OpCase kLarge[] = {{"matmul", "256,256,256", "relu", ir::kFloat16},
                                     {"dense", "384,192,256", "bias", ir::kInt8},
@@ -147,8 +147,9 @@ TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {
   }
 }
 
-// The terms of all sums are shared out evenly: blocks begin and end within sums, one that is longer than
-// a block's part is of several, and results stand behind them as they do without.
+// The terms of all sums are divided evenly among the blocks. Blocks begin and end within sums, and
+// several blocks share a sum that is longer than a block's part. The results are the same as
+// without streaming.
 TEST(BulkCopies, StreamedSumsAreFinishedByTheNextBlock) {
   constexpr dag::OpCase kSums[] = {
       {"matmul", "256,128,256", "relu", ir::kFloat16},
@@ -188,7 +189,7 @@ TEST(BulkCopies, StreamedSumsAreFinishedByTheNextBlock) {
   }
 }
 
-// What is sampled is what code can be made of.
+// Code can be made from every sample.
 TEST(BulkCopies, SamplesFit) {
   for (const auto& [cases, value] : {std::pair(std::span<const dag::OpCase>(kCases), 1),
                                      {std::span<const dag::OpCase>(kPairCases), 2}}) {
@@ -206,8 +207,8 @@ TEST(BulkCopies, SamplesFit) {
   }
 }
 
-// Windows that cover one axis of the image alone: its rows may be interleaved, where the array's are whole
-// groups of them.
+// The windows cover one axis of the image alone. Their rows may be interleaved if the array's rows
+// are whole groups.
 TEST(BulkCopies, WindowsOfLargeImagesFit) {
   const Task task = MatrixTask({"conv2d_nhwc", "16,224,224,64,64,3,3,1,1", "relu", ir::kFloat16});
   for (const State& state : BulkStates(task, 1, EnvironmentOr("KILN_SEED", 7), 400)) {
@@ -217,8 +218,9 @@ TEST(BulkCopies, WindowsOfLargeImagesFit) {
   }
 }
 
-// Images whose rows lie in the order in which units read them: nothing comes through registers. Tails
-// along both axes, several images, weights along the sum and across it, all types.
+// The rows of these images lie in the order in which units read them, so nothing comes through
+// registers. There are tails along both axes, several images, weights along the sum and across it,
+// and all types.
 TEST(BulkCopies, UnitsReadWindowsThemselves) {
   constexpr dag::OpCase kImages[] = {
       {"conv2d_nhwc", "1,18,20,32,32,3,3,1,1", "bias,relu", ir::kFloat16},
@@ -251,7 +253,7 @@ TEST(BulkCopies, UnitsReadWindowsThemselves) {
   }
 }
 
-// Interleaved rows of an array that has no whole groups of them come 8 at a time.
+// If an array's rows are no whole groups, its interleaved rows are copied 8 at a time.
 TEST(BulkCopies, RowsThatAreNoWholeGroupsComeInPieces) {
   const Task task = MatrixTask({"matmul", "200,64,128", "", ir::kFloat16});
   const std::vector<State> states = BulkStates(task, 1, EnvironmentOr("KILN_SEED", 1), 5);
@@ -263,8 +265,8 @@ TEST(BulkCopies, RowsThatAreNoWholeGroupsComeInPieces) {
   }
 }
 
-// Columns that are no whole lines of 128 bytes lie in such ones: of the last one no more is copied than the
-// tile has, by each of a pair for one half of the rows.
+// Columns that are no whole lines of 128 bytes are padded to whole lines. No more of the last line
+// is copied than the tile has; in a pair, each block copies it for one half of the rows.
 TEST(BulkCopies, RowsArePaddedToWholeLines) {
   for (const auto& [c, value] :
        {std::pair(dag::OpCase{"matmul", "256,288,128", "", ir::kFloat16}, 1),
@@ -293,7 +295,7 @@ TEST(BulkCopies, RowsArePaddedToWholeLines) {
   }
 }
 
-// Rows of a window, sums of rows that no vector divides: none.
+// Rows of a window, and sums of rows that no vector divides, get no bulk copies.
 TEST(BulkCopies, WhatDoesNotFitGetsNone) {
   for (const dag::OpCase& c : {dag::OpCase{"conv1d_nwc", "1,64,32,32,3,1,1", "", ir::kFloat16},
                                dag::OpCase{"matmul", "64,40,147", "", ir::kFloat16}}) {

@@ -1,5 +1,5 @@
-// Does a schedule compute what its DAG says? The check shared by the exhaustive and the random
-// suite.
+// Checks that a schedule computes what its DAG says. The exhaustive and the random suite share the
+// check.
 #pragma once
 
 #include <span>
@@ -21,24 +21,25 @@ struct Workload {
   std::vector<ir::NDArray> inputs, outputs;
 };
 
-// Inputs are small whole numbers, so that sums are exact in any order (functions like exp apart).
+// Makes a workload. Inputs are small whole numbers, so that sums are exact in any order, except for
+// functions like exp.
 Workload MakeWorkload(std::string name, dag::DagPtr dag, uint64_t seed);
 
-// Fresh, poisoned outputs.
+// Returns new, poisoned outputs.
 std::vector<ir::NDArray> PoisonedOutputs(const Workload& workload);
 
-// As a program takes it that wants it packed.
+// Returns the array as a program takes it that wants it packed.
 ir::NDArray Packed(const ir::NDArray& plain, const Packing& packing);
 
-// The same elements, as a program takes them whose axes were merged (MA steps).
+// Returns the same elements in the shape in which a program with merged axes (MA steps) takes them.
 ir::NDArray WithShape(const ir::NDArray& array, std::vector<int64_t> shape);
 
 // Compares outputs with the oracle's.
 Status CompareOutputs(const Workload& workload, std::span<const ir::NDArray> outputs);
 
 // Lowers the state and runs the program in the interpreter, which checks every access and every
-// race. The error holds the steps and the program.
-// gpu: lowered for a GPU; threads may then write equal values to one element.
+// race. The error holds the steps and the program. If `gpu`, the state is lowered for a GPU, and
+// threads may write equal values to one element.
 Status CheckByInterpreter(const Workload& workload, const schedule::State& state, bool gpu = false);
 
 }  // namespace kiln

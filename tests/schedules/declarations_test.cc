@@ -1,5 +1,5 @@
-// The computations of examples/te, which say what the text form can say: any schedule of them
-// computes what the oracle computes, by LLVM, in the interpreter and as CUDA text on a CPU.
+// Tests the computations of examples/te, which show what the text form can express. Any schedule of
+// them computes what the oracle computes, by LLVM, in the interpreter and as CUDA text on a CPU.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ dag::DagPtr ReadDag(const std::string& path) {
   return *std::move(dag);
 }
 
-// On uniform inputs: products of many whole numbers are beyond what floats tell apart.
+// Inputs are uniform, because floats cannot hold the products of many whole numbers exactly.
 Workload WorkloadOf(const std::string& path) {
   Workload workload{path, ReadDag(path), {}, {}};
   workload.inputs = dag::RandomInputs(*workload.dag, 3, ir::RandomKind::kUniform);

@@ -1,4 +1,4 @@
-// Numbers that say how much a test does: environment variables.
+// Numbers from environment variables that say how much a test does.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,5 @@
-// Every sequence of up to three legal steps on tiny workloads computes what the DAG says.
+// Tests that every sequence of up to three legal steps on tiny workloads computes what the DAG
+// says.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -38,7 +39,7 @@ class Exhaustive {
     }
   }
 
-  // Different sequences often give the same program: one run is enough.
+  // Runs each program once, because different sequences often give the same program.
   void CheckOnce(const schedule::State& state) {
     StatusOr<ir::Program> program = lower::Lower(state, {});
     ASSERT_TRUE(program.ok()) << program.status() << "\n" << schedule::PrintSteps(state.steps());
@@ -64,8 +65,8 @@ void CheckAll(std::string name, dag::DagPtr dag, schedule::EnumerateOptions opti
   EXPECT_GT(exhaustive.sequences(), 1000);
 }
 
-// One split length, one that does not divide most extents; both directions would double every
-// level.
+// There is one split length, which does not divide most extents, and one direction, because both
+// directions would double every level.
 const schedule::EnumerateOptions kOptions = {.lengths = {{3}}, .outer_to_inner = false};
 
 TEST(Exhaustive, Matmul) { CheckAll("matmul 4x6x5", schedule::MatmulRelu(4, 6, 5), kOptions); }

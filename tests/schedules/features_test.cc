@@ -1,4 +1,5 @@
-// What holds of the features of any program, over random schedules of the whole operator library.
+// Tests properties of the features of any program, over random schedules of the whole operator
+// library.
 #include "compiler/features/features.h"
 
 #include <fmt/format.h>
@@ -22,7 +23,8 @@ namespace kiln {
 namespace {
 
 constexpr uint64_t kSeed = 11;
-constexpr int kStates = 6;  // of an operator on a target
+// Number of states of an operator on a target.
+constexpr int kStates = 6;
 
 class FeaturesTest : public testing::TestWithParam<bool> {
  protected:
@@ -35,7 +37,7 @@ class FeaturesTest : public testing::TestWithParam<bool> {
     return features::ExtractFeatures(program, Target(), {}, device);
   }
 
-  // Calls check(name of the case, program) for random candidates of a search, on a CPU also for
+  // Calls check(name of the case, program) for random candidates of a search, and on a CPU also for
   // schedules that no search makes.
   template <typename Check>
   void ForEachProgram(Check check) const {
@@ -62,7 +64,7 @@ class FeaturesTest : public testing::TestWithParam<bool> {
     EXPECT_GT(programs, 500);
   }
 
-  // "row 2 num_loops: 3 and 4"; "": they are equal.
+  // Returns "row 2 num_loops: 3 and 4"; "": the matrices are equal.
   static std::string Difference(const FloatMatrix& a, const FloatMatrix& b) {
     if (a.rows() != b.rows()) return fmt::format("{} rows and {}", a.rows(), b.rows());
     std::string text;
@@ -94,7 +96,7 @@ TEST_P(FeaturesTest, ThereIsOneFiniteRowForEachStore) {
   });
 }
 
-// "B0.acc_type_kRead", "B0.acc_type_kWrite", ...: at most one of a group is set, to 1.
+// At most one of a group of features ("B0.acc_type_kRead", "B0.acc_type_kWrite", ...) is set, to 1.
 TEST_P(FeaturesTest, TypesAreOneHot) {
   std::map<std::string, std::vector<int>> groups;
   const auto names = features::FeatureNames();
@@ -132,7 +134,8 @@ TEST_P(FeaturesTest, NamesDoNotMatter) {
   });
 }
 
-// Nothing but what the text says counts: no order of nodes in a pool, no numbers of variables.
+// Only the text of a program counts for its features, not the order of nodes in a pool or the
+// numbers of variables.
 TEST_P(FeaturesTest, WhatIsPrintedAndParsedHasTheSame) {
   ForEachProgram([&](const std::string& name, const ir::Program& program) {
     ASSERT_OK_AND_ASSIGN(const ir::Program parsed, ir::ParseProgram(ir::ProgramText(program)));

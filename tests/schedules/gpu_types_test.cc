@@ -1,5 +1,6 @@
-// Programs over short floats and bytes, and reductions over threads, as CUDA text on a CPU: what
-// the search proposes computes what the interpreter computes, with the instructions meant for it.
+// Tests programs over short floats and bytes, and reductions over threads, as CUDA text on a CPU.
+// The search's proposals compute what the interpreter computes, with the instructions meant for the
+// types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +17,7 @@
 namespace kiln::search {
 namespace {
 
-// The texts of n proposals, emulated and compared.
+// Emulates and compares n proposals. Returns their texts.
 std::string CheckedTexts(const dag::DagPtr& dag, int n, double tolerance,
                          std::string_view target = "cuda -arch=sm_90") {
   const Task task(dag, *target::ParseTarget(target), {}, "[]");
@@ -76,8 +77,8 @@ TEST(GpuTypes, Float8s) {
         CheckedTexts(Dense(type, "float32(A[i, k]) * float32(B[j, k])"), 4, 1e-3);
     EXPECT_THAT(texts, testing::ContainsRegex(vector));
   }
-  // Sums in 8 bits, as the declaration says: the neighbours of what rounds else may differ. Maxima
-  // over threads are shuffled as they are.
+  // The declaration asks for sums in 8 bits, so results that round differently may be neighbours.
+  // Maxima over threads are shuffled as they are.
   CheckedTexts(Dense("float8_e5m2", "A[i, k] * B[j, k]"), 2, 0.3, "cuda -arch=sm_80");
   const auto largest =
       dag::ParseDag("input A: float8_e4m3fn[3, 300]\nC[i: 3] = max(k: 300) A[i, k]\n");
@@ -86,7 +87,7 @@ TEST(GpuTypes, Float8s) {
 }
 
 TEST(GpuTypes, Bytes) {
-  // A GPU without matrix units, so that every proposal multiplies by the cores' own instructions.
+  // The GPU has no matrix units, so that every proposal multiplies by the cores' own instructions.
   const std::string texts =
       CheckedTexts(Dense("int8", "int32(A[i, k]) * int32(B[j, k])"), 8, 0, "cuda -arch=sm_61");
   EXPECT_THAT(texts, testing::HasSubstr("__dp4a("));

@@ -1,5 +1,5 @@
-// Every operator of the library gets a schedule without measuring, which computes what the oracle
-// computes: on a CPU compiled, for a GPU as CUDA text emulated on a CPU.
+// Tests that every operator of the library gets a schedule without measuring, which computes what
+// the oracle computes: on a CPU compiled, for a GPU as CUDA text emulated on a CPU.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -18,7 +18,7 @@ Task MakeTask(dag::DagPtr dag, std::string_view target) {
   return Task(std::move(dag), parsed, target::DefaultHardware(parsed, /*host_cores=*/2), "[]");
 }
 
-// The first candidate, which is what is taken.
+// Returns the first candidate, which is the one that Kiln takes.
 schedule::State BestOf(const Task& task) {
   const StatusOr<Models> models = MakeModels("heuristic", 1);
   KILN_CHECK(models.ok(), "{}", Message(models.status()));
@@ -33,7 +33,7 @@ schedule::State BestOf(const Task& task) {
   return *std::move(state);
 }
 
-// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+// Part i % kParts checks case i, because Bazel gives whole tests to its shards.
 constexpr size_t kParts = 8;
 
 class Heuristic : public testing::TestWithParam<size_t> {};

@@ -1,8 +1,8 @@
-// What the assembler makes of tiles of matrix units of four warps, as the search samples them: sums are
-// rounded behind the wait for their products, and products don't wait for each other.
+// Tests the assembler's code for tiles of matrix units of four warps, as the search samples them:
+// sums are rounded behind the wait for their products, and products do not wait for each other.
 //
-// KILN_SEED (default 1) and KILN_CANDIDATES (default 12, of each workload) choose which and how many; a
-// failure prints workload, seed and steps.
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 12, of each workload) choose which and how
+// many. A failure prints workload, seed and steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -31,14 +31,14 @@ class MachineCodeOfUnits : public testing::Test {
   }
 };
 
-// How many instructions round sums; all of them behind the wait.
+// Returns how many instructions round sums. All of them must be behind the wait.
 int64_t RoundedLate(const schedule::State& state) {
   SCOPED_TRACE(schedule::PrintSteps(state.steps()));
   const auto rounded = [&]() -> StatusOr<int64_t> {
     KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {.gpu = true}));
     KILN_ASSIGN_OR_RETURN(const codegen::CudaSource source, codegen::GenerateCuda(program));
     KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
-    // It says so where products wait for each other.
+    // The compiler's log says so if products wait for each other.
     EXPECT_EQ(cubin.log, "");
     KILN_ASSIGN_OR_RETURN(const codegen::MachineCode code, codegen::ReadMachineCode(cubin.binary));
     EXPECT_GT(code.products, 0);
@@ -49,8 +49,8 @@ int64_t RoundedLate(const schedule::State& state) {
   return rounded.value_or(0);
 }
 
-// Each rounds sums, and computes with what is rounded: as layers of networks do, whose operators all have
-// results of 16 bits.
+// Each of these rounds sums and computes with the rounded sums, like layers of networks, whose
+// operators all have results of 16 bits.
 TEST_F(MachineCodeOfUnits, RoundsSumsBehindTheWaitForThem) {
   for (const dag::OpCase& c :
        {dag::OpCase{"dense", "128,2304,768", "cast,bias", ir::kFloat16},
@@ -66,7 +66,8 @@ TEST_F(MachineCodeOfUnits, RoundsSumsBehindTheWaitForThem) {
   }
 }
 
-// Where a block of instructions did not end behind the wait, the assembler rounded in front of it.
+// In this schedule the assembler rounds in front of the wait, unless a block of instructions ends
+// behind the wait.
 TEST_F(MachineCodeOfUnits, RoundsSumsOfARingBehindTheWaitForThem) {
   constexpr std::string_view kSteps = R"([
     ["CI", 3], ["SP", 2, 0, 128, [2, 32, 1, 1], 1],

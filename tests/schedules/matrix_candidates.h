@@ -1,4 +1,4 @@
-// What the tests of candidates for matrix units share: tasks, samples, tolerances.
+// Common parts of the tests of candidates for matrix units: tasks, samples, tolerances.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ inline Task MatrixTask(const dag::OpCase& c,
   return Task(c.Build(), *target::ParseTarget(target), {}, "[]");
 }
 
-// Samples of all sketches in turn, every second one with its tiles changed, that are accepted: `count`
-// of them, or as many as so many draws of each sketch give.
+// Returns accepted samples of all sketches in turn, every second one with its tiles changed. There
+// are `count` samples, or fewer if `draws` draws of each sketch give no more.
 inline std::vector<schedule::State> MatrixCandidates(
     const Task& task, std::span<const Sketch> sketches, const Parameters& parameters, uint64_t seed,
     size_t draws, size_t count, const std::function<bool(const schedule::State&)>& accepts) {
@@ -52,7 +52,7 @@ inline ir::MatrixUnitScope UnitOf(const schedule::State& state) {
   return stage ? ir::MatrixUnitScopeOf(state.stage(*stage).hints) : ir::MatrixUnitScope::kNone;
 }
 
-// Likewise of all sketches, by such units.
+// Returns samples of all sketches that use such units.
 inline std::vector<schedule::State> MatrixStates(const Task& task, ir::MatrixUnitScope scope,
                                                  uint64_t seed, size_t count) {
   Parameters parameters;
@@ -62,7 +62,7 @@ inline std::vector<schedule::State> MatrixStates(const Task& task, ir::MatrixUni
                           [&](const schedule::State& state) { return UnitOf(state) == scope; });
 }
 
-// Of short floats the last bit; of TF32 the rounding of factors.
+// Allows the last bit of short floats, and the rounding of factors to TF32.
 inline double MatrixTolerance(const dag::OpCase& c) {
   if (!c.dtype.is_float()) return 0;
   return c.dtype == ir::kFloat8E5M2 ? 0.26 : c.dtype.bits == 8 ? 0.13 : 1e-2;

@@ -1,8 +1,9 @@
-// Tiles for matrix units, as the search samples and changes them: over products and convolutions of
-// all types that have some, of any shape, the CUDA text computes what the program says, by matrix units.
+// Tests tiles for matrix units, as the search samples and changes them. Over products and
+// convolutions of any shape, of all types that have matrix units, the CUDA text computes what the
+// program says, by matrix units.
 //
-// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how many;
-// a failure prints workload, seed and steps.
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how
+// many. A failure prints workload, seed and steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +31,8 @@ using ir::MatrixUnitScope;
 using schedule::State;
 using testing::HasSubstr;
 
-// Rows, columns and depths that divide and that do not; strides, windows, batches, layouts.
+// The tile divides rows, columns and depths of some cases and not of others. There are strides,
+// windows, batches and layouts.
 constexpr dag::OpCase kCases[] = {
     {"matmul", "64,64,64", "", ir::kFloat16},
     {"matmul", "64,64,64", "", ir::kBFloat16},
@@ -73,7 +75,7 @@ constexpr dag::OpCase kCases[] = {
     {"conv2d_nhwc", "2,15,15,24,16,3,3,2,1,2", "", ir::kFloat8E5M2},
 };
 
-// Of more than 32 rows, and 16 columns at least.
+// Products of more than 32 rows and at least 16 columns.
 constexpr dag::OpCase kWarpgroupCases[] = {
     {"dense", "64,48,128", "cast,bias,gelu", ir::kFloat16},
     {"matmul", "64,64,64", "", ir::kFloat16},
@@ -121,7 +123,7 @@ void ExpectRight(std::span<const dag::OpCase> cases, MatrixUnitScope scope, std:
       ASSERT_OK(codegen::CompareEmulated(program, 5, MatrixTolerance(c)));
       if (!codegen::FindNvrtc().ok()) continue;
       ASSERT_OK_AND_ASSIGN(const codegen::Cubin cubin, codegen::CompileSource(source, "sm_90"));
-      // Nothing of products that wait for each other.
+      // The log does not say that products wait for each other.
       EXPECT_EQ(cubin.log, "");
     }
   }
@@ -135,7 +137,7 @@ TEST(MatrixUnits, SoDoThoseOfFourWarps) {
   ExpectRight(kWarpgroupCases, MatrixUnitScope::kWarpgroup, "multiply_warpgroup_");
 }
 
-// Sums that groups of threads, blocks and the blocks of clusters share out, in every combination.
+// Groups of threads, blocks, and the blocks of clusters share sums, in every combination.
 TEST(MatrixUnits, PartsOfSumsAreTheirs) {
   const dag::OpCase c{"conv2d_nhwc", "1,7,7,32,128,3,3,1,1", "bias,relu", ir::kFloat16};
   const Task task = MatrixTask(c);
@@ -163,7 +165,7 @@ TEST(MatrixUnits, PartsOfSumsAreTheirs) {
   EXPECT_GE(split, 5u);
 }
 
-// With a buffer to spare, products run on while the next ones begin.
+// If there is a buffer to spare, products run on while the next ones begin.
 TEST(MatrixUnits, ProductsOfTwoIterationsAreUnderWay) {
   for (const dag::OpCase& c : {dag::OpCase{"matmul", "64,64,256", "relu", ir::kFloat16},
                                dag::OpCase{"dense", "64,48,512", "", ir::kInt8}}) {
@@ -188,7 +190,8 @@ bool IsStoredWhole(const std::string& text) {
          text.find("exchange_pairs(quad") != text.npos;
 }
 
-// How many of so many samples, up to two, whose text fulfils this: they are right.
+// Returns how many of the samples, up to two, have a text with the property. Checks that those
+// compute the right outputs.
 template <typename Fn>
 int RightWhoseText(Fn&& fulfils, const dag::OpCase& c, MatrixUnitScope scope, size_t samples) {
   const Task task = MatrixTask(c);
@@ -208,8 +211,9 @@ int RightWhoseText(Fn&& fulfils, const dag::OpCase& c, MatrixUnitScope scope, si
   return found;
 }
 
-// Of results in 16 and 8 bits four threads exchange what they have, of 32 bits two, and store 16 bytes each;
-// likewise what is added to them, and where tiles reach beyond the last row or column.
+// Threads exchange results so that each stores 16 bytes: four threads for results of 16 and 8 bits,
+// two for 32 bits. The same holds for values that are added to the results, and for tiles that
+// reach beyond the last row or column.
 TEST(MatrixUnits, SmallResultsAreStoredWhole) {
   for (const auto& [c, is_whole] :
        {std::pair(dag::OpCase{"matmul", "64,64,64", "", ir::kFloat16}, true),
@@ -245,7 +249,8 @@ TEST(MatrixUnits, SmallResultsAreStoredWhole) {
   }
 }
 
-// Rows of 10 or 18 tiles are no whole groups: what is stored at once ends with its row.
+// Rows of 10 or 18 tiles are no whole groups, so the results that are stored at once end with their
+// row.
 TEST(MatrixUnits, GroupsOfResultsEndWithTheirRow) {
   const auto has_rows = [](const std::string& text) {
     return IsStoredWhole(text) && text.find("_row < ") != text.npos;
@@ -260,7 +265,8 @@ TEST(MatrixUnits, GroupsOfResultsEndWithTheirRow) {
   }
 }
 
-// Of 32 bits, where the second factor's neighbours are columns, some have rows for columns.
+// For 32 bits, if the second factor's neighbours are columns, some tiles have rows and columns
+// exchanged.
 TEST(MatrixUnits, SomeAreExchanged) {
   for (const dag::OpCase& c :
        {dag::OpCase{"matmul", "128,256,64", "bias,relu", ir::kFloat32},
@@ -286,7 +292,8 @@ TEST(MatrixUnits, SomeAreExchanged) {
   }
 }
 
-// A schedule of a user's may tile one axis alone, the one that would be the rows'.
+// A user's schedule may tile one axis alone, the axis that would become the rows of an exchanged
+// tile.
 TEST(MatrixUnits, TilesOfOneAxisAreNoExchangedOnes) {
   const Task task = MatrixTask({"matmul", "64,64,64", "", ir::kFloat32});
   ASSERT_OK_AND_ASSIGN(
@@ -301,7 +308,7 @@ TEST(MatrixUnits, TilesOfOneAxisAreNoExchangedOnes) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("its axes are not tiled")));
 }
 
-// Half of the samples have swizzled tiles, padded ones the others.
+// Half of the samples have swizzled tiles, the others padded ones.
 TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
   const Task task = MatrixTask(kCases[0]);
   std::set<bool> found;
@@ -313,7 +320,7 @@ TEST(MatrixUnits, TilesAreSwizzledOrPadded) {
   EXPECT_EQ(found.size(), 2u);
 }
 
-// What is sampled is what code can be made of: nothing is refused only when it is compiled.
+// Code can be made from every sample: none is refused only when it is compiled.
 TEST(MatrixUnits, SamplesFit) {
   for (const dag::OpCase& c : kCases) {
     SCOPED_TRACE(c.Name());
@@ -328,7 +335,7 @@ TEST(MatrixUnits, SamplesFit) {
   }
 }
 
-// Likewise of large products, whose sums are split into more parts, threes among them.
+// The same holds for large products, whose sums are split into more parts, threes among them.
 TEST(MatrixUnits, SamplesOfLargeProductsFit) {
   for (const dag::OpCase& c : {dag::OpCase{"matmul", "1536,1536,1536", "", ir::kFloat32},
                                dag::OpCase{"dense", "1536,1536,1536", "", ir::kFloat16}}) {

@@ -1,7 +1,7 @@
-// Products whose rows are several axes by name alone: merged to one, they compute what the DAG says on the
-// same bytes, and their tiles come in bulk.
+// Tests products whose rows are several axes in name only. Merged to one axis, they compute what
+// the DAG says on the same bytes, and their tiles come in bulk.
 //
-// KILN_SEED (default 1) chooses which; a failure prints workload, seed and steps.
+// KILN_SEED (default 1) chooses the candidates. A failure prints workload, seed and steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

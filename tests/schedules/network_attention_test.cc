@@ -1,6 +1,6 @@
-// Attention as networks have it (graph/attention.h): one task, recognised as a softmax chain, that
-// computes what the network's nodes compute; and its schedules, as the search samples them, in the
-// interpreter and as CUDA text.
+// Tests attention as networks have it (graph/attention.h). It is one task, is recognised as a
+// softmax chain, and computes what the network's nodes compute. The search's samples of its
+// schedules are tested in the interpreter and as CUDA text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,8 +33,8 @@ using schedule::State;
 using testing::HasSubstr;
 using testing::Not;
 
-// Two heads over rows that one product makes. `scores`: from s, the product of queries and keys, to
-// x, which the softmax is of.
+// Returns a network with two heads over rows that one product makes. `scores` are the nodes that
+// compute l, the input of the softmax, from the queries q and the keys k.
 std::string Heads(std::string_view type, std::string_view scores) {
   return fmt::format(R"(
 input x: {0}[40, 32]
@@ -91,7 +91,7 @@ graph::PreparedNetwork Prepared(const graph::Graph& network, bool is_gpu = true)
   return *std::move(prepared);
 }
 
-// Of the attention of a network, which all of it has in common.
+// Returns the network's one attention task, which all its attention kernels share.
 const graph::NetworkTask& AttentionOf(const graph::PreparedNetwork& prepared) {
   const graph::NetworkTask* found = nullptr;
   for (const graph::NetworkTask& task : prepared.kernels.tasks) {
@@ -109,7 +109,7 @@ Task MakeTask(const dag::DagPtr& dag, std::string_view target = "cuda -arch=sm_9
   return Task(dag, *target::ParseTarget(target), hardware, "[]");
 }
 
-// The network's outputs by the computations of its kernels.
+// Computes the network's outputs by the computations of its kernels.
 std::vector<ir::NDArray> EvaluateKernels(const graph::PreparedNetwork& prepared,
                                          std::span<const ir::NDArray> inputs) {
   const graph::Graph& graph = prepared.graph;
@@ -201,7 +201,7 @@ TEST(NetworkAttention, SamplesOfTheOneKernelComputeWhatTheTaskComputes) {
   }
 }
 
-// The stages one by one, which compete with it.
+// Schedules that compute the stages one by one compete with the single kernel.
 TEST(NetworkAttention, OtherSchedulesComputeWhatTheTaskComputes) {
   const graph::PreparedNetwork prepared =
       Prepared(graph::ParsedGraph(Heads("float16", kScores[0])));
@@ -233,8 +233,8 @@ constexpr ZooCase kZoo[] = {
     {"gpt2-small-prefill", ir::kFloat16, "cuda -arch=sm_90"},
 };
 
-// One task for the twelve layers, whose rows are copied in pieces of 16 bytes, and which the policy
-// that measures nothing computes by the one kernel where matrix units do.
+// There is one task for the twelve layers, and its rows are copied in pieces of 16 bytes. The
+// policy that measures nothing computes it by the single kernel if matrix units can.
 TEST(NetworkAttention, NetworksHaveOneTask) {
   for (const ZooCase& c : kZoo) {
     SCOPED_TRACE(fmt::format("{} {} {}", c.network, ir::TypeName(c.type), c.target));

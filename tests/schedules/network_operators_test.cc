@@ -1,7 +1,7 @@
-// Every operator of networks can be tuned: what the search proposes for it, on a CPU and on a GPU,
-// computes what the oracle computes.
+// Tests that every operator of networks can be tuned: the search's proposals for it, on a CPU and
+// on a GPU, compute what the oracle computes.
 //
-// KILN_CANDIDATES (default 2): how many for each operator.
+// KILN_CANDIDATES (default 2) is the number of proposals for each operator.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -43,7 +43,7 @@ std::vector<schedule::State> Proposals(const Task& task) {
   return states;
 }
 
-// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+// Part i % kParts checks case i, because Bazel gives whole tests to its shards.
 constexpr size_t kParts = 8;
 
 class NetworkOperators : public testing::TestWithParam<size_t> {};
@@ -64,7 +64,7 @@ TEST_P(NetworkOperators, GpuCandidatesComputeWhatTheOracleComputes) {
   const std::vector<graph::OpCase>& cases = graph::SmallOpCases();
   for (size_t i = GetParam(); i < cases.size(); i += kParts) {
     SCOPED_TRACE(cases[i].Name());
-    // Small warps: tiny workloads use several of them, and several blocks.
+    // Warps are small, so that tiny workloads use several warps and blocks.
     const Task task = MakeTask(cases[i].Write(), "cuda -thread_warp_size=4");
     const Workload workload = MakeWorkload(cases[i].Name(), task.dag, 3);
     const std::vector<schedule::State> states = Proposals(task);

@@ -1,9 +1,9 @@
-// A softmax between two products as one kernel, as the search samples and changes it: over types,
-// lengths and sizes of heads, the CUDA text computes what the program says, and the program what the
-// computation says.
+// Tests a softmax between two products as one kernel, as the search samples and changes it. Over
+// types, lengths and sizes of heads, the CUDA text computes what the program says, and the program
+// what the computation says.
 //
-// KILN_SEED (default 1) and KILN_CANDIDATES (default 4, of each workload) choose which and how many;
-// a failure prints workload, seed and steps.
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 4, of each workload) choose which and how
+// many. A failure prints workload, seed and steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ const Sketch& OnlineSketch(const std::vector<Sketch>& sketches) {
   return *found;
 }
 
-// Samples, every second one with its tile changed.
+// Returns samples, every second one with its tile changed.
 std::vector<State> Samples(const Task& task, uint64_t seed, size_t count,
                            double warpgroup_prob = Parameters().warpgroup_prob) {
   Parameters parameters;
@@ -85,7 +85,7 @@ void ExpectRight(const Task& task, const Workload& workload, const State& state,
   ASSERT_OK(codegen::CheckCudaProgram(program, task.hardware, task.target));
   ASSERT_OK_AND_ASSIGN(const codegen::CudaSource source, codegen::GenerateCuda(program));
   const ir::MatrixUnitScope scope = state.online()->matrix_unit;
-  // Called by the kernel, behind the definitions.
+  // The kernel calls these functions, so the search begins behind their definitions.
   const size_t kernel = source.text.find("__global__");
   ASSERT_NE(kernel, source.text.npos);
   const auto has = [&](std::string_view text) {
@@ -109,8 +109,8 @@ TEST(OnlineSoftmax, CandidatesComputeWhatTheProgramSays) {
   }
 }
 
-// Keys and values by columns; heads whose rows are no multiple of 32 bytes; queries by columns, which
-// come through registers.
+// The cases have keys and values by columns, heads whose rows are no multiple of 32 bytes, and
+// queries by columns, which come through registers.
 TEST(OnlineSoftmax, FourWarpsTogether) {
   const uint64_t seed = EnvironmentOr("KILN_SEED", 1);
   std::vector<Task> tasks;
@@ -138,7 +138,7 @@ out[b: 2, i: 70, d: 24] = float16(O[b, i, d]/L[b, i])
   }
 }
 
-// Written out by a person; grouped queries.
+// A person wrote this declaration. It has grouped queries.
 TEST(OnlineSoftmax, DeclarationsHaveOneToo) {
   ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(R"(
 input Q: float16[2, 40, 3, 32]
@@ -156,7 +156,7 @@ out[b: 2, i: 40, g: 3, d: 32] = float16(O[b, i, g, d])
   for (const State& state : Samples(task, 5, 4)) ExpectRight(task, workload, state, true);
 }
 
-// Among others, and as good as they.
+// Some of the random proposals use the single kernel, and compute the right outputs, too.
 TEST(OnlineSoftmax, RandomProposalsHaveSome) {
   const dag::OpCase c{"attention", "2,48,16,causal=1", "", ir::kFloat16};
   const Task task = MakeTask(c.Build());
@@ -204,7 +204,7 @@ TEST(OnlineSoftmax, CompilesWithoutSpills) {
   }
 }
 
-// Without matrix units, too, and without sums in float32 there is no such sketch.
+// GPUs without matrix units have the sketch, too. There is no such sketch without sums in float32.
 TEST(OnlineSoftmax, EveryGpuHasThem) {
   const dag::OpCase c{"attention", "2,48,16", "", ir::kFloat16};
   const Task old = MakeTask(c.Build(), "cuda -arch=sm_75");

@@ -1,7 +1,7 @@
-// Every operator of the library can be tuned: what the search proposes for it, on a CPU and on a
-// GPU, computes what the oracle computes.
+// Tests that every operator of the library can be tuned: the search's proposals for it, on a CPU
+// and on a GPU, compute what the oracle computes.
 //
-// KILN_CANDIDATES (default 3): how many for each operator.
+// KILN_CANDIDATES (default 3) is the number of proposals for each operator.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -30,7 +30,7 @@ Task MakeTask(dag::DagPtr dag, std::string_view target) {
   return Task(std::move(dag), parsed, target == "llvm" ? hardware : target::HardwareParams(), "[]");
 }
 
-// Small warps: tiny workloads use several of them, and several blocks.
+// Warps are small, so that tiny workloads use several warps and blocks.
 constexpr std::string_view kGpu = "cuda -thread_warp_size=4";
 
 std::vector<schedule::State> Proposals(const Task& task, int n) {
@@ -47,7 +47,7 @@ std::vector<schedule::State> Proposals(const Task& task, int n) {
   return states;
 }
 
-// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+// Part i % kParts checks case i, because Bazel gives whole tests to its shards.
 constexpr size_t kParts = 8;
 
 class Operators : public testing::TestWithParam<size_t> {};
@@ -82,7 +82,7 @@ TEST_P(Operators, GpuCandidatesComputeWhatTheOracleComputes) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, Operators, testing::Range<size_t>(0, kParts));
 
-// Indices that are read from a tensor, or are quotients and remainders, in CUDA's arithmetic.
+// Tests indices that are read from a tensor, or are quotients and remainders, in CUDA's arithmetic.
 TEST(OperatorsInCuda, OddIndices) {
   const std::pair<const char*, const char*> cases[] = {
       {"gather", "11,3,indices=5"},
@@ -106,8 +106,8 @@ TEST(OperatorsInCuda, OddIndices) {
   }
 }
 
-// Large enough for vectors, tiles in shared memory, rows and columns that many threads reduce; and
-// odd extents, where vectors end early.
+// The cases are large enough for vectors, tiles in shared memory, and rows and columns that many
+// threads reduce. Others have odd extents, at which vectors end early.
 TEST(OperatorsInCuda, MovesAndReductions) {
   const struct {
     const char *op, *args;

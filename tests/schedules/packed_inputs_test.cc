@@ -1,5 +1,5 @@
-// Programs that take their weights packed (compiler/lower/packed_layout.h) compute what the oracle
-// computes of weights as they are: random legal schedules, and what the search proposes.
+// Tests that programs with packed weights (compiler/lower/packed_layout.h) compute what the oracle
+// computes with plain weights, over random legal schedules and the search's proposals.
 //
 // KILN_SEED (default 1) and KILN_SCHEDULES (default 400) choose which and how many.
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 struct Case {
   const char *op, *args, *epilogue = "", *dtype = "float32";
 };
-// Odd extents, so that tiles have tails.
+// Extents are odd, so that tiles have tails.
 constexpr Case kCases[] = {
     {"conv2d_nhwc", "1,7,6,9,5,3,3,2,1", "bias,relu"},
     {"conv2d_nhwc", "2,5,5,8,4,3,3,1,1"},
@@ -44,7 +44,8 @@ Workload PackedWorkload(const Case& c) {
   options.dtype = *ir::ParseType(c.dtype);
   const auto dag = dag::BuildOp(c.op, c.args, options);
   KILN_CHECK(dag.ok(), "{} {}: {}", c.op, c.args, Message(dag.status()));
-  // Of a product also what is multiplied by its weights.
+  // All inputs are packed; in a product this includes the factor that the weights are multiplied
+  // by.
   const dag::DagPtr packed = dag::PackConstants(*dag, [](int) { return true; });
   KILN_CHECK(packed != *dag, "{} {} reads nothing by a sum", c.op, c.args);
   return MakeWorkload(fmt::format("{} {}", c.op, c.args), packed, 3);
@@ -76,7 +77,7 @@ TEST(PackedInputsTest, RandomSchedules) {
     const Status compiled = CheckByLlvm(workload, state);
     ASSERT_TRUE(compiled.ok()) << "schedule " << i << ": " << compiled;
   }
-  // Few stay as they are: without steps, inlined, padded too far.
+  // Few programs take all inputs plain: those without steps, inlined, or padded too far.
   EXPECT_GT(packed, count / 2);
 }
 
@@ -96,11 +97,13 @@ TEST(PackedInputsTest, WhatTheSearchProposes) {
       EXPECT_OK(CheckByLlvm(workload, state));
       packed += TakesPacked(state);
     }
-    EXPECT_GE(packed, std::ssize(candidates) - 1);  // the unscheduled loops take all as it is
+    // Only the unscheduled loops take all inputs plain.
+    EXPECT_GE(packed, std::ssize(candidates) - 1);
   }
 }
 
-// Tiles that the threads of a block fetch, with tails, copied ahead, of reductions that are split.
+// Threads of a block fetch the tiles, which have tails and are copied ahead; some reductions are
+// split.
 TEST(PackedInputsTest, WhatTheSearchProposesForAGpu) {
   int packed = 0, candidates_in_all = 0;
   for (const Case& c : kCases) {

@@ -1,4 +1,4 @@
-// What the search policies propose computes what the DAG says.
+// Tests that the proposals of the search policies compute what the DAG says.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -22,7 +22,7 @@ Task MakeTask(std::string_view op, std::string_view args, std::string_view epilo
 Task MakeGpuTask(std::string_view op, std::string_view args, std::string_view epilogue) {
   auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
-  // Small warps: tiny workloads use several of them, and several blocks.
+  // Warps are small, so that tiny workloads use several warps and blocks.
   return Task(*dag, *target::ParseTarget("cuda -arch=sm_90 -thread_warp_size=4"), {}, "[]");
 }
 
@@ -92,7 +92,7 @@ TEST(Policies, CandidatesComputeWhatTheDagSays) {
   }
 }
 
-// Of the learned search: mostly changed and crossed ones.
+// The learned search proposes mostly changed and crossed candidates.
 TEST(Policies, EvolvedCandidatesComputeWhatTheDagSays) {
   const struct {
     const char *op, *args, *epilogue;

@@ -1,7 +1,7 @@
-// Random legal schedules over the operator library, compiled by LLVM, compute what the oracle
-// computes.
+// Tests that random legal schedules over the operator library, compiled by LLVM, compute what the
+// oracle computes.
 //
-// KILN_SEED (default 1) and KILN_SCHEDULES (default 2000) choose which and how many; a failure
+// KILN_SEED (default 1) and KILN_SCHEDULES (default 2000) choose which and how many. A failure
 // prints operator, seed and steps.
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@
 namespace kiln {
 namespace {
 
-// Schedule i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+// Part i % kParts checks schedule i, because Bazel gives whole tests to its shards.
 constexpr uint64_t kParts = 8;
 
 class RandomSchedules : public testing::TestWithParam<uint64_t> {};

@@ -1,4 +1,4 @@
-// Reductions split over blocks and over groups of threads compute what the DAG says: as
+// Tests that reductions split over blocks and over groups of threads compute what the DAG says: as
 // sampled, with tile lengths changed to anything, and as CUDA text.
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ std::string NameOf(const Case& c) { return fmt::format("{} {} {}", c.op, c.args,
 Task MakeGpuTask(const Case& c) {
   auto dag = dag::BuildOp(c.op, c.args, {.epilogue = dag::SplitEpilogue(c.epilogue)});
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
-  // Small warps: tiny workloads use several of them, and several blocks.
+  // Warps are small, so that tiny workloads use several warps and blocks.
   return Task(*dag, *target::ParseTarget("cuda -arch=sm_90 -thread_warp_size=4"), {}, "[]");
 }
 
@@ -44,7 +44,7 @@ std::vector<Sketch> SplitSketches(const Task& task) {
   return sketches;
 }
 
-// The state with the lengths of one or two splits changed, to divisors or not.
+// Changes the lengths of one or two splits of the state, to divisors or not.
 StatusOr<State> ChangeLengths(const Task& task, const State& state, Rng& rng) {
   std::vector<schedule::StepPtr> steps = state.steps();
   std::vector<size_t> splits;
@@ -98,7 +98,7 @@ TEST(ReductionSplits, SamplesComputeWhatTheDagSays) {
   }
 }
 
-// What a search does to them: lengths that divide nothing, in places that sampling keeps at 1.
+// A search changes lengths to ones that divide nothing, in places that sampling keeps at 1.
 TEST(ReductionSplits, ChangedLengthsComputeWhatTheDagSays) {
   for (const Case& c : kCases) {
     const Task task = MakeGpuTask(c);
@@ -143,7 +143,7 @@ bool IsOfClusters(const State& state) {
   return false;
 }
 
-// As sampled, and with lengths that divide nothing.
+// Tests samples as they are, and with lengths that divide nothing.
 TEST(ReductionSplits, ClustersComputeTheSame) {
   const target::Target hopper = *target::ParseTarget("cuda -arch=sm_90");
   for (const Case& c : {kCases[1], kCases[6]}) {
@@ -176,7 +176,7 @@ TEST(ReductionSplits, ClustersComputeTheSame) {
   }
 }
 
-// No part but the own one is stored to, also where tiles overhang: nvcc takes no such text.
+// A block stores to no part but its own, also if tiles overhang, because nvcc refuses such text.
 TEST(ReductionSplits, ClustersStoreToTheirOwnPart) {
   for (const Case& c : kCases) {
     const Task task = MakeGpuTask(c);
@@ -201,7 +201,7 @@ TEST(ReductionSplits, ClustersStoreToTheirOwnPart) {
   }
 }
 
-// Where the hardware has none, or they are not wanted.
+// There are no clusters if the hardware has none, or if they are not wanted.
 TEST(ReductionSplits, ClustersAreLeftOut) {
   const auto clusters = [](std::string_view target, double wanted) {
     const Task task(MakeGpuTask(kCases[0]).dag, *target::ParseTarget(target), {}, "[]");
@@ -215,8 +215,8 @@ TEST(ReductionSplits, ClustersAreLeftOut) {
   EXPECT_EQ(clusters("cuda -thread_warp_size=4", 1), 0);
 }
 
-// The region that partial sums cover is the tile of the block, also where the threads that add
-// them up are no divisor of its elements.
+// The region that partial sums cover is the tile of the block, even if the number of threads that
+// add them up does not divide its elements.
 TEST(ReductionSplits, SharedPartialSumsCoverTheTileAlone) {
   const Case c{"matmul", "64,64,64", ""};
   const Task task(MakeGpuTask(c).dag, *target::ParseTarget("cuda"), {}, "[]");

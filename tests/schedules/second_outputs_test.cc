@@ -1,5 +1,5 @@
-// Kernels that make a value and a function of it (graph::PartitionOptions::second_outputs): whatever
-// their schedule, both outputs are what the oracle computes.
+// Tests kernels that make a value and a function of it (graph::PartitionOptions::second_outputs).
+// Whatever their schedule, both outputs are what the oracle computes.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -18,8 +18,8 @@ namespace {
 
 using schedule::State;
 
-// The value of a product p is read as it is, and by q through a scale, a shift and a relu: p itself or
-// its sum s with the input.
+// The output reads a value as it is, and q reads it through a scale, a shift and a relu. The value
+// is a product p, or its sum s with the input.
 constexpr std::string_view kNetwork = R"(
 input x: float32[{shape}]
 const scale: float32[8] = random(2, -1, 1)
@@ -74,7 +74,7 @@ const std::vector<Case>& Cases() {
   return cases;
 }
 
-// The computation of the network's first kernel, which has two outputs.
+// Returns the computation of the network's first kernel, which has two outputs.
 dag::DagPtr KernelOf(const Case& c) {
   const auto prepared =
       graph::PrepareNetwork(graph::ParsedGraph(c.network),
@@ -102,7 +102,7 @@ TEST(SecondOutputs, RandomSchedulesComputeWhatTheOracleComputes) {
   }
 }
 
-// Some samples of each sketch.
+// Returns some samples of each sketch.
 std::vector<State> Samples(const Task& task, int of_each) {
   std::vector<State> states;
   Rng rng(7);
@@ -129,7 +129,7 @@ TEST(SecondOutputs, CpuSamplesComputeWhatTheOracleComputes) {
   }
 }
 
-// Small warps: tiny workloads use several of them, and several blocks.
+// Warps are small, so that tiny workloads use several warps and blocks.
 Task GpuTask(const Case& c) {
   return Task(KernelOf(c), *target::ParseTarget("cuda -arch=sm_90 -thread_warp_size=4"), {}, "[]");
 }

@@ -1,8 +1,8 @@
-// Schedules that are source, of every operator of the library on both targets: what the search
+// Tests schedules that are source, for every operator of the library on both targets. The search's
 // draws, and its sketches with their blanks, print as texts that read back as the same schedules
 // and lower to the same programs.
 //
-// KILN_CANDIDATES (default 12): draws for each sketch.
+// KILN_CANDIDATES (default 12) is the number of draws for each sketch.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ int NumDraws() {
   return text == nullptr ? 12 : std::atoi(text);
 }
 
-// Without what SP steps note of extents: it has no effect.
+// Leaves out the extents that SP steps note, which have no effect.
 std::string StepsText(const schedule::State& state) {
   std::string text;
   for (const schedule::StepPtr& step : state.steps()) {
@@ -54,7 +54,7 @@ void CheckRoundTrip(const schedule::State& state, bool gpu) {
   EXPECT_EQ(ProgramOf(*read, gpu), ProgramOf(state, gpu)) << printed;
 }
 
-// How many schedules were drawn.
+// Returns how many schedules were drawn.
 int CheckOperator(const dag::OpCase& one, std::string_view target, uint64_t seed) {
   target::HardwareParams hardware;
   const target::Target parsed = *target::ParseTarget(target);

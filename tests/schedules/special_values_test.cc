@@ -1,8 +1,9 @@
-// NaN, infinities, -0 and denormals mean the same in the oracle, in machine code of CPUs and in the
-// emulated text of CUDA, whatever the schedule: each value at the first, a middle and the last
-// element of each input of every operator (compiler/dag/special_inputs.h says what is compared).
+// Tests that NaN, infinities, -0 and denormals mean the same in the oracle, in machine code of CPUs
+// and in the emulated text of CUDA, whatever the schedule. Each value is placed at the first, a
+// middle and the last element of each input of every operator (compiler/dag/special_inputs.h says
+// what is compared).
 //
-// KILN_SEED (default 1) chooses schedules, inputs and places; a failure prints it.
+// KILN_SEED (default 1) chooses schedules, inputs and places. A failure prints it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -114,8 +115,8 @@ class CpuProgram {
   std::vector<void*> pointers_;
 };
 
-// Checks all rows; the first that differs is enough of each program. How many are right as those of
-// an online softmax only.
+// Checks all rows. The first row that differs is enough for each program. Returns how many rows are
+// right only as results of an online softmax.
 StatusOr<int> CheckRows(
     const schedule::State& state, const Rows& rows,
     absl::FunctionRef<StatusOr<std::vector<ir::NDArray>>(const dag::SpecialCase&)> run) {
@@ -140,7 +141,7 @@ Status CheckOnCpu(const Rows& rows, const schedule::State& state) {
   return Annotate(checked.status(), steps);
 }
 
-// Programs for GPUs, compiled together.
+// Programs for GPUs, which are compiled together.
 class GpuPrograms {
  public:
   Status Add(std::string name, const schedule::State& state) {
@@ -152,7 +153,7 @@ class GpuPrograms {
   }
   size_t size() const { return items_.size(); }
 
-  // How many rows are right as those of an online softmax only.
+  // Returns how many rows are right only as results of an online softmax.
   int Check() {
     int online = 0;
     CheckInto(online);
@@ -210,7 +211,7 @@ class GpuPrograms {
   std::vector<Item> items_;
 };
 
-// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+// Part i % kParts checks case i, because Bazel gives whole tests to its shards.
 constexpr size_t kParts = 4;
 constexpr size_t kCompiledTogether = 16;
 
@@ -227,7 +228,7 @@ TEST_P(SpecialValues, OnACpuAsInTheOracle) {
   }
 }
 
-// Small warps: tiny workloads use several of them, and several blocks.
+// Warps are small, so that tiny workloads use several warps and blocks.
 TEST_P(SpecialValues, InCudaAsInTheOracle) {
   const std::span<const dag::OpCase> cases = dag::SmallOpCases();
   GpuPrograms programs;
@@ -252,8 +253,8 @@ TEST_P(SpecialValues, OfNetworksOnACpuAsInTheOracle) {
 
 INSTANTIATE_TEST_SUITE_P(Parts, SpecialValues, testing::Range<size_t>(0, kParts));
 
-// Large enough for warps that exchange registers, several warps of a block, vectors and tiles in
-// shared memory.
+// The cases are large enough for warps that exchange registers, several warps of a block, vectors,
+// and tiles in shared memory.
 TEST(SpecialValuesInCuda, AcrossThreads) {
   const struct {
     const char *op, *args;
@@ -284,26 +285,28 @@ TEST(SpecialValuesInCuda, AcrossThreads) {
   programs.Check();
 }
 
-// The state of an online softmax.
+// Returns the state of an online softmax.
 StatusOr<schedule::State> OnlineState(const dag::DagPtr& dag, std::string_view tile) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(fmt::format("[[\"OS\", {}, {}]]",
                                                                            dag->size() - 1, tile)));
   return schedule::Replay(dag, steps);
 }
 
-// Tiles of keys that a causal mask hides, and keys whose weights round to 0 beside later ones. Tiles:
-// [rows, keys, warps, depth, matrix_unit, parts].
+// The cases have tiles of keys that a causal mask hides, and keys whose weights round to 0 beside
+// later ones. Tiles are [rows, keys, warps, depth, matrix_unit, parts].
 TEST(SpecialValuesInCuda, OfAnOnlineSoftmax) {
   const struct {
     const char *args, *tile;
     ir::Type type;
-    bool may_differ;  // from the oracle
+    // The results may differ from the oracle's.
+    bool may_differ;
   } cases[] = {
       {"1,40,16,causal=1", "16, 16, 1, 1, 0", ir::kFloat32, true},
       {"1,40,16,causal=1", "16, 16, 1, 2, 1", ir::kFloat16, true},
       {"1,40,16,causal=1", "16, 32, 2, 3, 0, 2", ir::kFloat16, true},
       {"1,64,64", "16, 16, 2, 2, 1", ir::kFloat16, true},
-      {"1,20,4,keys=16", "16, 16, 1, 1, 0", ir::kFloat32, false},  // all keys are one tile
+      // All keys are one tile.
+      {"1,20,4,keys=16", "16, 16, 1, 1, 0", ir::kFloat32, false},
   };
   for (const auto& c : cases) {
     SCOPED_TRACE(fmt::format("{} {}", c.args, c.tile));

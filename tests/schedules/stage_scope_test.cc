@@ -1,5 +1,6 @@
-// Where a stage is kept follows from its schedule, whatever its operator is called: operators named
-// like the caches that steps make are scheduled, lowered and run like any others.
+// Tests that a stage's memory scope follows from its schedule, whatever its operator is called.
+// Operators with the names of caches that steps make are scheduled, lowered and run like any
+// others.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -17,7 +18,7 @@ namespace kiln {
 namespace {
 
 constexpr const char* kCpu = "llvm";
-// Small warps: tiny workloads use several of them.
+// Warps are small, so that tiny workloads use several of them.
 constexpr const char* kGpu = "cuda -arch=sm_90 -thread_warp_size=4";
 
 struct Names {
@@ -25,7 +26,7 @@ struct Names {
 };
 constexpr Names kCacheLike = {"x.shared", "x.local", "y.shared"}, kOthers = {"p", "q", "r"};
 
-// A product whose reader is inlined, tiled or computed in the threads of another stage.
+// Returns a product whose reader is inlined, tiled, or computed in the threads of another stage.
 dag::DagPtr Make(const Names& names) {
   const auto dag = dag::ParseDag(fmt::format(R"(
       input A: float32[12, 16]
@@ -104,7 +105,8 @@ TEST(StageScope, SearchesOnACpuAreThoseOfAnyName) {
 }
 
 TEST(StageScope, SearchesOnAGpuAreThoseOfAnyName) {
-  constexpr size_t kEmulated = 4;  // each compiles for a second
+  // Each compiles for a second.
+  constexpr size_t kEmulated = 4;
   const Workload workload = MakeWorkload("names", Make(kCacheLike), 3);
   const auto candidates = Draw(kCacheLike, kGpu, 40), others = Draw(kOthers, kGpu, 40);
   ASSERT_EQ(candidates.size(), others.size());

@@ -1,9 +1,9 @@
-// The templates that Kiln ships: every configuration of them is refused with a reason, or is a
-// program that computes what the oracle computes; compiled by LLVM, lowered for a GPU in the
+// Tests the templates that Kiln ships. Every configuration of them is refused with a reason, or is
+// a program that computes what the oracle computes: compiled by LLVM, lowered for a GPU in the
 // interpreter, and as CUDA text.
 //
 // KILN_SEED (default 1) and KILN_CONFIGS (default 12, of each template and computation) choose
-// which and how many; a failure prints template, computation, seed and index.
+// which and how many. A failure prints template, computation, seed and index.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -20,7 +20,7 @@
 namespace kiln::search {
 namespace {
 
-// Besides the small cases of the operator library: extents that have many divisors.
+// Cases besides the small ones of the operator library, with extents that have many divisors.
 constexpr dag::OpCase kMoreCases[] = {
     {"matmul", "12,18,24", "bias,relu"},
     {"dense", "16,24,32"},
@@ -46,12 +46,12 @@ std::vector<dag::OpCase> CasesOf(const ShippedTemplate& shipped) {
   return cases;
 }
 
-// A number that has a reason for every refusal.
+// Numbers of configurations that were made, and that were refused with a reason.
 struct Tried {
   int made = 0, refused = 0;
 };
 
-// Calls check(state) for configurations at random.
+// Calls check(state) for random configurations.
 template <typename Check>
 void TryConfigs(const ShippedTemplate& shipped, const dag::OpCase& c, const dag::DagPtr& dag,
                 Tried& tried, const Check& check) {
@@ -65,7 +65,7 @@ void TryConfigs(const ShippedTemplate& shipped, const dag::OpCase& c, const dag:
                              PrintEntities(space.Get(index).entities)));
     const StatusOr<Instance> instance = made->Instantiate(dag, space.Get(index));
     if (!instance.ok()) {
-      // A step that refuses is a mistake of the template; a `require` is not.
+      // A step that refuses is a mistake of the template; a `require` that refuses is none.
       EXPECT_THAT(instance.status(),
                   StatusIs(StatusCode::kFailedPrecondition,
                            testing::HasSubstr("the configuration does not meet require")));
@@ -117,7 +117,8 @@ TEST_P(ShippedTemplatesTest, ComputeWhatTheOracleComputes) {
       const StatusOr<ir::Program> program = lower::Lower(state, {.gpu = true});
       ASSERT_OK(program);
       if (!codegen::CheckCudaProgram(*program, hardware).ok()) {
-        ++too_large;  // with a reason
+        // The refusal has a reason.
+        ++too_large;
         return;
       }
       ASSERT_OK(CheckByInterpreter(workload, state, /*gpu=*/true));
@@ -130,7 +131,7 @@ TEST_P(ShippedTemplatesTest, ComputeWhatTheOracleComputes) {
   EXPECT_GT(tried.made - too_large, 3 * tried.refused / 2);
 }
 
-// g++ takes a second for each.
+// g++ takes a second for each program.
 TEST_P(ShippedTemplatesTest, EmulatedCudaComputesTheSame) {
   if (!shipped().for_gpu) return;
   Tried tried;

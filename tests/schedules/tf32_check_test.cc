@@ -1,5 +1,6 @@
-// Does the check of trials allow what TF32 rounds, and nothing more? A candidate for matrix units is
-// emulated as it is, and with one step of its sum left out, and compared as runners do.
+// Tests that the check of trials allows the rounding of TF32, and nothing more. A candidate for
+// matrix units is emulated as it is, and with one step of its sum left out, and compared as runners
+// do.
 #include <gtest/gtest.h>
 
 #include <regex>
@@ -23,12 +24,12 @@ namespace {
 
 constexpr char kTarget[] = "cuda -arch=sm_90 -math=tf32";
 
-// A loop of a sum of 512 terms of which each iteration has 8, one step of the instruction.
+// Matches the loop of a sum of 512 terms. Each iteration has 8 terms, one step of the instruction.
 const std::regex kSteps("for (k\\S*) in 0\\.\\.64 \\{");
-// And that of a step, of 8 terms.
+// Matches the loop of a step, of 8 terms.
 const std::regex kStep(" k\\S* in 0\\.\\.8 \\{");
 
-// The text of a program with such a loop.
+// Returns the text of a program with such loops.
 std::string TextOf(const Task& task) {
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
@@ -39,7 +40,8 @@ std::string TextOf(const Task& task) {
         SampleGpu(sketches[static_cast<size_t>(draw) % sketches.size()], task, parameters, rng);
     if (!state.ok() || !MatrixStageOf(*state)) continue;
     const auto program = lower::Lower(*state, {.gpu = true});
-    if (!program.ok() || program->num_args() != 3) continue;  // no partial sums in between
+    // There are no partial sums in between.
+    if (!program.ok() || program->num_args() != 3) continue;
     std::string text = ir::ProgramText(*program);
     std::smatch steps, step;
     if (std::regex_search(text, steps, kSteps) && std::regex_search(text, step, kStep) &&
@@ -54,7 +56,7 @@ struct Outputs {
   ir::NDArray got, want;
 };
 
-// What the text's CUDA gives, and what the whole program does.
+// Returns the outputs of the text's CUDA, and those of the whole program.
 StatusOr<Outputs> OutputsOf(const std::string& text, const std::string& whole) {
   KILN_ASSIGN_OR_RETURN(const ir::Program program, ir::ParseProgram(text));
   KILN_ASSIGN_OR_RETURN(const ir::Program reference, ir::ParseProgram(whole));

@@ -1,8 +1,8 @@
-// Factors that a kernel of its own transposes, so that units of four warps read them along the sum: the
-// CUDA text computes what the program says.
+// Tests factors that a kernel of its own transposes, so that units of four warps read them along
+// the sum: the CUDA text computes what the program says.
 //
-// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how many;
-// a failure prints workload, seed and steps.
+// KILN_SEED (default 1) and KILN_CANDIDATES (default 3, of each workload) choose which and how
+// many. A failure prints workload, seed and steps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,8 +85,8 @@ TEST(TransposedFactors, CandidatesComputeWhatTheProgramSays) {
   }
 }
 
-// Image and weights of convolutions whose channels do not come last: no units read them as they lie. The
-// copy of an image has the zeros around it.
+// If the channels of a convolution do not come last, no units read its image and weights as they
+// are. The copy of an image has the zeros around it.
 TEST(TransposedFactors, ChannelsThatDoNotComeLast) {
   constexpr dag::OpCase kChannelsSecond[] = {
       {"conv2d_nchw", "1,14,14,32,32,3,3,1,1", "bias,relu", ir::kFloat16},
@@ -118,7 +118,7 @@ TEST(TransposedFactors, ChannelsThatDoNotComeLast) {
   }
 }
 
-// What is sampled is what code can be made of.
+// Code can be made from every sample.
 TEST(TransposedFactors, SamplesFit) {
   for (const dag::OpCase& c :
        {dag::OpCase{"conv2d_nchw", "1,28,28,64,64,3,3,1,1", "bias,relu", ir::kFloat16},
@@ -142,7 +142,8 @@ TEST(TransposedFactors, SamplesFit) {
   }
 }
 
-// Tiles of four warps are not drawn where a window moves by two along the columns: none would fit.
+// Tiles of four warps are not drawn if a window moves by two along the columns, because none would
+// fit.
 TEST(TransposedFactors, NoneOfFourWarpsHaveColumnsApart) {
   const Parameters parameters = OfSmallProducts();
   for (const bool is_strided : {false, true}) {
@@ -165,7 +166,7 @@ TEST(TransposedFactors, NoneOfFourWarpsHaveColumnsApart) {
   }
 }
 
-// The copy is an array as any other is to the copy engine.
+// The copy is an ordinary array for the copy engine.
 TEST(TransposedFactors, TheirTilesComeInBulk) {
   for (const dag::OpCase& c : {dag::OpCase{"matmul", "128,64,128", "", ir::kFloat32},
                                dag::OpCase{"matmul", "128,64,256", "", ir::kInt8}}) {
@@ -183,7 +184,8 @@ TEST(TransposedFactors, TheirTilesComeInBulk) {
   }
 }
 
-// Sums of 16 bits, small products, other targets, and what is along the sum already have none.
+// Sums of 16 bits, small products, other targets, and factors that lie along the sum already are
+// not transposed.
 TEST(TransposedFactors, OnlyWhatGainsHasThem) {
   const Parameters small = OfSmallProducts(), usual;
   const auto count = [](const Task& task, const Parameters& parameters) {

@@ -1,9 +1,9 @@
-// Tiles that do not divide their axes, over all operators that are tiled: as the search samples and
-// changes them, the programs compute what the DAG says; compiled by LLVM, lowered for a GPU in the
-// interpreter, and as CUDA text.
+// Tests tiles that do not divide their axes, over all operators that are tiled. As the search
+// samples and changes them, the programs compute what the DAG says: compiled by LLVM, lowered for a
+// GPU in the interpreter, and as CUDA text.
 //
 // KILN_SEED (default 1) and KILN_CANDIDATES (default 8, of each operator) choose which and how
-// many; a failure prints operator, seed and steps.
+// many. A failure prints operator, seed and steps.
 #include "search/space/uneven_tiles.h"
 
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ using schedule::State;
 
 Task MakeTask(const dag::OpCase& c, bool gpu) {
   if (gpu) {
-    // Small warps: tiny workloads use several of them, and several blocks.
+    // Warps are small, so that tiny workloads use several warps and blocks.
     return Task(c.Build(), *target::ParseTarget("cuda -thread_warp_size=4"), {}, "[]");
   }
   target::HardwareParams hardware;
@@ -47,7 +47,7 @@ bool IsUneven(const State& state, bool gpu) {
   return false;
 }
 
-// Samples of all sketches in turn; every second one with its tiles changed.
+// Returns samples of all sketches in turn, every second one with its tiles changed.
 std::vector<State> UnevenStates(const Task& task, uint64_t seed, size_t count) {
   const bool gpu = task.target.is_gpu();
   const Parameters parameters;
@@ -68,7 +68,7 @@ std::vector<State> UnevenStates(const Task& task, uint64_t seed, size_t count) {
   return states;
 }
 
-// Reductions long enough to be fetched tile by tile, ahead, and to be split.
+// Reductions that are long enough to be fetched tile by tile, ahead, and to be split.
 constexpr dag::OpCase kOddCases[] = {
     {"matmul", "13,17,19", "relu"},
     {"matmul", "9,10,37"},
@@ -85,7 +85,7 @@ std::vector<dag::OpCase> AllCases() {
   return cases;
 }
 
-// Case i is checked by part i % kParts: Bazel hands out whole tests to its shards.
+// Part i % kParts checks case i, because Bazel gives whole tests to its shards.
 constexpr size_t kParts = 4;
 
 class UnevenTiles : public testing::TestWithParam<size_t> {};
@@ -137,7 +137,8 @@ TEST(UnevenTilesInCuda, ComputeTheSame) {
     ASSERT_GT(states.size(), 10u);
     for (size_t i = 0; i < states.size(); ++i) {
       ASSERT_OK(CheckByInterpreter(workload, states[i], /*gpu=*/true));
-      if (i % 8 != 0) continue;  // g++ takes its time
+      // Only every eighth is emulated, because g++ is slow.
+      if (i % 8 != 0) continue;
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(states[i], {.gpu = true}));
       const Status status = codegen::CompareEmulated(program, 5, 1e-4);
       ASSERT_TRUE(status.ok()) << schedule::PrintSteps(states[i].steps()) << "\n" << status;

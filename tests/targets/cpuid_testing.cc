@@ -13,7 +13,7 @@ constexpr long long kTrapFlag = 0x100;
 const device::Cpuid* pretended = nullptr;
 volatile bool is_over = false;
 
-// The kernel calls it behind every instruction; the next one has not run yet.
+// The kernel calls this behind every instruction, before the next instruction runs.
 void BeforeInstruction(int, siginfo_t*, void* context) {
   auto* registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
   if (is_over) {

@@ -1,6 +1,6 @@
-// Runs code that believes to be on another x86 processor: the CPUID and XGETBV instructions in it
-// give what the test says. The code runs in single steps, each of which is looked at before it is
-// executed, some 1 us a step.
+// Runs code on a pretended x86 processor: its CPUID and XGETBV instructions give what the test
+// says. The code runs in single steps, and each step is looked at before it is executed, which
+// takes some 1 us.
 #pragma once
 
 #include <functional>
@@ -9,7 +9,7 @@
 
 namespace kiln {
 
-// One at a time in a process; the code takes no locks that others hold and starts no threads.
+// One call at a time in a process. The code takes no locks that others hold and starts no threads.
 void RunOnPretendedCpu(const device::Cpuid& cpuid, const std::function<void()>& code);
 
 }  // namespace kiln

@@ -1,6 +1,6 @@
-// A GPU that Kiln does not know: a row for its target kind and a code generator for it, both in
-// this file, are enough to parse its targets, search schedules, lower, describe, check, build and
-// show programs.
+// Tests a GPU that Kiln does not know. A row for its target kind and a code generator for it, both
+// in this file, are enough to parse its targets, search schedules, lower, describe, check, build
+// and show programs.
 #include <algorithm>
 #include <set>
 
@@ -48,7 +48,7 @@ constinit const target::TargetKind kPretended = {.name = "pretended",
                                                  .options = kOptions,
                                                  .default_hardware = PretendedHardware};
 
-// Its code is the program's text.
+// A backend whose code is the program's text.
 class PretendedBackend final : public codegen::Backend {
  public:
   const target::TargetKind& kind() const override { return kPretended; }
@@ -95,7 +95,7 @@ class PretendedGpu : public testing::Test {
     return search::Task(*dag::BuildOp("matmul", "128,128,128"), Target(), {}, "[]");
   }
 
-  // What it costs is made up of how many blocks there are.
+  // Builds a candidate and makes up its cost from the number of blocks.
   search::Observation Measure(const search::Task& task, const search::Candidate& candidate) {
     v1::BuildRequest request;
     request.set_dag(dag::PrintDag(*task.dag));

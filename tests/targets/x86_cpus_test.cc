@@ -1,4 +1,4 @@
-// The table of device/x86_cpus.cc says what LLVM says.
+// Compares the table of device/x86_cpus.cc with LLVM.
 #include "device/x86_cpus.h"
 
 #include <gmock/gmock.h>
@@ -77,7 +77,7 @@ constexpr const char* kNames[] = {"core2",
                                   "x86-64-v3",
                                   "x86-64-v4"};
 
-// A processor of a vendor, with flags by chance: most of them set, or few.
+// Makes a processor of a vendor with random flags: most of them set, or few.
 Cpuid MakeCpuid(bool is_amd, uint32_t family, uint32_t model, uint32_t seed) {
   const auto flags = [seed](uint32_t leaf, uint32_t subleaf, uint32_t reg) {
     // The other leaves are the same whatever the subleaf.
@@ -109,7 +109,7 @@ Cpuid MakeCpuid(bool is_amd, uint32_t family, uint32_t model, uint32_t seed) {
               }};
 }
 
-// By LLVM, of whatever CPUID says.
+// LLVM's name and features for the answers of CPUID.
 struct LlvmAnswer {
   std::string name;
   std::map<std::string, bool> features;
@@ -133,7 +133,8 @@ const llvm::Target& X86() {
   return *llvm::TargetRegistry::lookupTarget(llvm::sys::getProcessTriple(), error);
 }
 
-// "+avx": -mattr of all that LLVM says of the processor and its name does not.
+// Returns "+avx": the -mattr of the features that LLVM reports for the processor and its name does
+// not imply.
 std::string DifferencesByLlvm(const LlvmAnswer& answer) {
   const std::unique_ptr<llvm::MCSubtargetInfo> model(
       X86().createMCSubtargetInfo(llvm::sys::getProcessTriple(), answer.name, ""));
@@ -162,7 +163,8 @@ TEST(X86Cpus, NamesHaveTheFeaturesThatTheyHaveInLlvm) {
   LlvmAnswer none;
   for (const auto& feature : llvm::sys::getHostCPUFeatures())
     none.features[feature.getKey().str()] = false;
-  none.features["evex512"] = false;  // not said where there is no AVX-512
+  // LLVM does not report it without AVX-512.
+  none.features["evex512"] = false;
   for (const char* name : kNames) {
     none.name = name;
     ASSERT_TRUE(device::FeaturesOfX86Cpu(name).has_value()) << name;

@@ -98,7 +98,7 @@ def main():
     lines, back = [], []
     for i in range(arguments.count):
         layer, task = tasks[i % len(tasks)]
-        # TVM to Kiln.
+        # Converts a record of TVM to Kiln.
         index, ours = draw(arguments, rng, layer, task)
         inputs = autotvm.MeasureInput(task.target, task, task.config_space.get(index))
         result = autotvm.MeasureResult([1e-3 * rng.random()], 0, 1.5, 1609326547.0 + i)
@@ -107,7 +107,7 @@ def main():
         theirs = json.loads(line)["config"]["entity"]
         if ours != theirs:
             differ(f"{layer}, index {index}: autotvm has {theirs}, Kiln {ours}")
-        # Kiln to TVM.
+        # Converts a record of Kiln to TVM.
         index, ours = draw(arguments, rng, layer, task)
         row = json.loads(line)
         row["config"] = {"index": index, "code_hash": None, "entity": ours}

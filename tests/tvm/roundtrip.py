@@ -263,7 +263,7 @@ def write_kiln_log(kiln, folder, number, workload, count, seed):
     """The computation's text, the database and the log of `count` records."""
     base = os.path.join(folder, f"kiln{number}")
     text = workload.write_text(folder)
-    # Some have steps that TVM lacks, and one is the loops without a schedule.
+    # Some records have steps that TVM lacks, and one is the loops without a schedule.
     words = [kiln, "tune", text, "--target", "llvm", "--db", base + ".db", "--quiet", "--trials", str(count + 1),
              "--seed", str(seed), "--finalists", "0", "--repeat", "1", "--min-repeat-ms", "0"]
     subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
@@ -287,7 +287,8 @@ def choose_key(log, key):
 
 def outputs_of(schedule, arguments, target, values):
     """`values`: of the arguments in order; those of outputs are only where results go."""
-    # Common subexpressions that are floats have debug information that recent versions of LLVM refuse.
+    # Common subexpressions that are floats have debug information that recent versions of LLVM
+    # refuse.
     with tvm.transform.PassContext(config={"tir.disable_cse_tir": True}):
         function = tvm.build(schedule, arguments, target)
     arrays = [tvm.nd.array(value) for value in values]
@@ -354,7 +355,8 @@ def kiln_to_tvm(kiln, folder, target, workloads, count, programs, seed):
         for i, read in enumerate(records, 1):
             key = read.task.workload_key
             where = f"Kiln's line {i}"
-            if workload.is_tvms:  # others have names that TVM's library does not give
+            # Other workloads have names that TVM's library does not give.
+            if workload.is_tvms:
                 keys.add(workload.name, None if key == task.workload_key else f"{key} is not {task.workload_key}", where)
             auto_scheduler.workload_registry.register_workload_tensors(key, tensors, override=True)
             recovered = recover_measure_input(read, rebuild_state=True)
@@ -390,7 +392,8 @@ def printed_programs(kiln, folder, texts, each, seed):
             if tried == each:
                 break
             why = run_program(kiln, db, record["id"], folder)
-            if why is not None and "TVM has no such step" in why:  # Kiln's own steps
+            # The record has Kiln's own steps.
+            if why is not None and "TVM has no such step" in why:
                 continue
             tried += 1
             printed.add(os.path.basename(path), why, f"record {record['id']}")

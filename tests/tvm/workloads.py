@@ -10,12 +10,14 @@ import re
 import subprocess
 import tempfile
 
-os.environ.setdefault("TOPHUB_LOCATION", "NONE")  # else extraction asks the network for autotvm's records
+# Otherwise extraction downloads autotvm's records.
+os.environ.setdefault("TOPHUB_LOCATION", "NONE")
 
 # pylint: disable=wrong-import-position
 import tvm
 from tvm import auto_scheduler, relay, te, topi
-import tvm.relay.testing  # relay.testing is not there without it
+# Without this import relay.testing is missing.
+import tvm.relay.testing
 
 
 class Workload:
@@ -23,7 +25,8 @@ class Workload:
 
     def __init__(self, name, tensors, text, is_tvms=True):
         self.name = name
-        self.tensors = tensors  # made once: the schedules of TVM are of these operations
+        # The tensors are made once, because TVM's schedules belong to these operations.
+        self.tensors = tensors
         self.text = text
         self.is_tvms = is_tvms
 
@@ -58,14 +61,16 @@ def with_names_of(tensors, text):
         if line.startswith("@keep_order") or line.startswith("combine "):
             renamed.append(line)
             continue
-        if line.startswith("@"):  # of the operator below: they name its axes and inputs
+        # Attributes belong to the operator below: they name its axes and inputs.
+        if line.startswith("@"):
             attributes.append(line)
             continue
         operation = operations[number]
         number += 1
         name = re.match(r"(?:input )?([\w.']+)", line).group(1)
         own, count = operation.name, 0
-        while own in operators.values():  # a second one of a name
+        # The name was used before.
+        while own in operators.values():
             count += 1
             own = f"{operation.name}'{count}"
         operators[name] = own
@@ -133,7 +138,7 @@ def layer_norm(rows, columns):
     return [p0, p1, p2, topi.nn.layer_norm(p0, p1, p2, [1])]
 
 
-# What Kiln calls it: operator, arguments, epilogue; and the same in TVM.
+# Kiln's words for each operator (operator, arguments, epilogue), and the same computation in TVM.
 OPERATORS = [
     ("matmul", "127,96,80", "", lambda: product(topi.nn.matmul, (127, 80), (80, 96))),
     ("matmul", "64,64,64", "relu", lambda: product(topi.matmul, (64, 64), (64, 64), relu=True)),
@@ -159,7 +164,7 @@ def operator_workloads(kiln):
 
 # ---- tasks of networks
 
-# Those that TVM's relay has as well, channels last.
+# Networks that TVM's relay has as well, with the channels last.
 NETWORKS_OF_TVM = {
     "resnet-18": lambda: relay.testing.resnet.get_workload(num_layers=18, layout="NHWC", image_shape=(224, 224, 3)),
     "resnet-50": lambda: relay.testing.resnet.get_workload(num_layers=50, layout="NHWC", image_shape=(224, 224, 3)),
@@ -173,7 +178,8 @@ def tensors_that_tvm_extracts(network):
     if network not in NETWORKS_OF_TVM:
         return {}
     module, params = NETWORKS_OF_TVM[network]()
-    hardware = auto_scheduler.HardwareParams(-1, 16, 64, 49152, 2**31 - 1, 1024, 8, 32)  # there need not be a GPU
+    # There need not be a GPU.
+    hardware = auto_scheduler.HardwareParams(-1, 16, 64, 49152, 2**31 - 1, 1024, 8, 32)
     tasks, _ = auto_scheduler.extract_tasks(module["main"], params, tvm.target.Target("cuda -arch=sm_80"),
                                             hardware_params=hardware)
     return {task.workload_key: list(task.compute_dag.tensors) for task in tasks}

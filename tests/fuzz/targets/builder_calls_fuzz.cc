@@ -1,6 +1,6 @@
-// Calls of a builder whose children are replaced by one that instantiates each candidate in this
-// process, and compiles it for target null. What is built twice is the same; a candidate that
-// cannot be is a reply.
+// Calls a builder whose children are replaced by an executor that instantiates each candidate in
+// this process, and compiles it for target null. Building the same request twice gives the same
+// reply; a candidate that cannot be built is a reply.
 #include <string>
 
 #include "base/status.h"

@@ -18,7 +18,7 @@ class Silent : public google::protobuf::io::ErrorCollector {
   void AddError(int, int, const std::string&) override {}
 };
 
-// What services and libraries say of each call in their logs is not looked at.
+// Nobody looks at the log messages of services and libraries for each call.
 const bool is_quiet = [] {
   SetLogLevel(LogLevel::kError);
   google::protobuf::SetLogHandler(nullptr);

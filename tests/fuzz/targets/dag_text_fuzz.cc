@@ -1,5 +1,5 @@
-// Computations in text form: what parses prints as a text that parses to the same, has keys and an
-// identity, can be sampled, and its plain loops compute what it says.
+// Parses computations in text form. A computation that parses prints as a text that parses to the
+// same, has keys and an identity, can be sampled, and its plain loops compute what it says.
 #include "compiler/dag/input_facts.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
@@ -12,7 +12,8 @@ namespace kiln::fuzz {
 namespace {
 
 constexpr double kMostWork = 2000;
-constexpr int kMostSampledOperators = 4;  // what is made of more takes a while
+// Sampling computations of more operators takes a while.
+constexpr int kMostSampledOperators = 4;
 
 void CheckText(const dag::DagText& text) {
   const std::string printed = dag::PrintDag(*text.dag, text.ranges);

@@ -1,5 +1,5 @@
-// Rows of devices: models and calibrations in text form, and keys of workloads. What parses prints
-// as a text that parses to the same, and serves everything that is asked of a device.
+// Parses rows of devices: models and calibrations in text form, and keys of workloads. A row that
+// parses prints as a text that parses to the same, and answers every question about a device.
 #include <cmath>
 #include <string>
 
@@ -12,7 +12,8 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 1024;  // a row of a device has less
+// Rows of devices are shorter.
+constexpr size_t kMostBytes = 1024;
 
 void CheckCalibration(const device::Calibration& row) {
   const std::string printed = device::PrintCalibration(row);

@@ -1,7 +1,7 @@
-// Texts of kernels that people wrote, with their sources: what parses prints as a text that parses
-// to the same; of a computation, its own or another one, it makes a space, or says why not; and
-// each point of that is a source with the numbers of its launch, or is refused, and prints and
-// parses as records keep it.
+// Parses texts of kernels that people wrote, with their sources. A text that parses prints as a
+// text that parses to the same. For a computation, its own or another one, it makes a space, or
+// says why not. Each point of the space is a source with the numbers of its launch, or is refused,
+// and prints and parses as records keep it.
 #include <string>
 
 #include "base/rng.h"

@@ -1,5 +1,6 @@
-// Logs of measure records and of autotvm's: each line is read or refused by its number, and what was read prints as
-// a line that reads the same; a log goes into a store, out of it and in again without a difference.
+// Reads logs of measure records and of autotvm. Each line is read, or refused by its number, and a
+// line that was read prints as a line that reads the same. A log goes into a store, out of it and
+// in again without a difference.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -18,7 +19,7 @@ namespace {
 
 constexpr int64_t kNow_ms = 1'700'000'000'000;
 
-// Numbers lose digits in the first print, and no more in the next ones.
+// Numbers lose digits in the first print, but none in later ones.
 void CheckLine(const store::MeasureLogLine& line) {
   const std::string printed = store::PrintMeasureLogLine(line);
   const auto parsed = store::ParseMeasureLogLine(printed);

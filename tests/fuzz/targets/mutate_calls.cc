@@ -1,5 +1,5 @@
-// The mutator of targets that call services: changes fields of the calls, drops, repeats and swaps
-// them, and takes some over from another input.
+// The mutator of targets that call services. It changes fields of the calls, drops, repeats and
+// swaps calls, and takes some over from another input.
 #include <google/protobuf/reflection.h>
 #include <google/protobuf/text_format.h>
 
@@ -17,7 +17,8 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-// An input that would not fit as a whole would be no message: it is left as it was.
+// Leaves an input as it was if the changed one does not fit, because a part of it would be no
+// message.
 size_t Put(const Message& calls, size_t size, size_t max_size, uint8_t* out) {
   std::string text;
   google::protobuf::TextFormat::PrintToString(calls, &text);

@@ -1,5 +1,5 @@
-// The mutator of targets that read text: some changes know of lines, lists, numbers and words, so
-// that what was valid often is still; the others are the engine's.
+// The mutator of targets that read text. Some of its changes know lines, lists, numbers and words,
+// so that a valid text often stays valid; the others are the engine's.
 #include <algorithm>
 #include <string>
 

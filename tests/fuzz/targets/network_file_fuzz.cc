@@ -1,6 +1,7 @@
-// Files of compiled networks: bytes are refused, or are a network that prints as the manifest it is
-// read from, whose buffers can be placed again and whose kernels have an order. An input is taken as
-// a whole file, and as the manifest of one whose header is right and whose other bytes are zeros.
+// Reads files of compiled networks. The bytes are refused, or are a network that prints as the
+// manifest that it was read from, whose buffers can be placed again and whose kernels have an
+// order. An input is taken as a whole file, and as the manifest of a file whose header is right and
+// whose other bytes are zeros.
 #include <string>
 
 #include "runtime/kernel_order.h"
@@ -13,7 +14,7 @@
 namespace kiln::fuzz {
 namespace {
 
-// Later kernels wait for earlier ones, and each stream that is used is joined.
+// Checks that later kernels wait for earlier ones, and that each stream that is used is joined.
 void CheckStreams(const runtime::Network& network) {
   const runtime::StreamPlan plan = runtime::PlanStreams(network, 3);
   KILN_CHECK(plan.steps.size() == network.kernels.size());
@@ -36,7 +37,8 @@ void CheckAccepted(const runtime::NetworkFile& file) {
   CheckStreams(file.network());
   runtime::Network placed = file.network();
   const auto memory = runtime::PlaceBuffers(placed);
-  if (!memory.ok()) return CheckRefusal(memory.status());  // what was planned better does not fit
+  // A network whose memory was planned better does not fit then.
+  if (!memory.ok()) return CheckRefusal(memory.status());
   KILN_CHECK(memory->peak_bytes <= memory->arena_bytes);
 }
 

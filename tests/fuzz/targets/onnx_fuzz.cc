@@ -1,5 +1,5 @@
-// ONNX models: what is read is a graph whose text form parses to the same, what is not is refused
-// with a reason.
+// Reads ONNX models. A model that is read is a graph whose text form parses to the same; a model
+// that is not read is refused with a reason.
 #include "frontend/onnx/import.h"
 #include "graph/text.h"
 #include "tests/fuzz/targets/fuzz_target.h"
@@ -23,7 +23,7 @@ void CheckText(const graph::Graph& graph) {
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
   if (size > fuzz::kMostBytes) return -1;
-  // No files of weights are there.
+  // The folder has no files of weights.
   const auto graph = frontend::ImportOnnxModel(fuzz::InputText(data, size), "/nonexistent");
   if (!graph.ok()) {
     fuzz::CheckRefusal(graph.status());

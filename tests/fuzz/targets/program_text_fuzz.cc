@@ -1,5 +1,6 @@
-// Programs in text form: what parses prints as a text that parses to an equal program, is run by
-// the interpreter or refused by it with a reason, has finite features, and is made CUDA of.
+// Parses programs in text form. A program that parses prints as a text that parses to an equal
+// program. The interpreter runs it or refuses it with a reason. It has finite features, and CUDA
+// text can be made from it.
 #include <vector>
 
 #include "compiler/codegen/cuda/checks.h"

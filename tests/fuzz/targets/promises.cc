@@ -17,7 +17,7 @@ namespace {
 
 constexpr int64_t kMostBytes = 1 << 20;
 
-// What plain loops compute, of the inputs that they get.
+// The results of plain loops, and the inputs that they get.
 struct Oracle {
   std::vector<ir::NDArray> inputs, outputs;
 };
@@ -29,7 +29,8 @@ StatusOr<Oracle> Ask(const dag::Dag& dag) {
   return oracle;
 }
 
-// What devices refuse at once, whatever the program computes, the interpreter refuses too.
+// Returns whether every device refuses the program at once, whatever it computes. The interpreter
+// refuses such programs, too.
 bool IsTooLargeForAnyDevice(const ir::Program& program) {
   return std::ranges::any_of(program.kernels, [](const ir::Kernel& kernel) {
     return ProductOfCounts(kernel.block) > 1024 || kernel.cluster > 16;
@@ -39,7 +40,8 @@ bool IsTooLargeForAnyDevice(const ir::Program& program) {
 void CheckComputes(const ir::Program& program, const schedule::State& state, bool gpu,
                    double most_work) {
   if (IsTooLargeForAnyDevice(program)) return;
-  // What has no answer, as an index that leaves its tensor, may fail in any way that is told.
+  // A computation without an answer, for instance with an index that leaves its tensor, may fail in
+  // any way that has a message.
   StatusOr<Oracle> oracle = Ask(*state.initial_dag());
   if (!oracle.ok()) return CheckRefusal(oracle.status());
   std::vector<ir::NDArray> outputs;

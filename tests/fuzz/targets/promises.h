@@ -1,4 +1,4 @@
-// What holds of every input, for targets to check.
+// Properties that hold for every input, for targets to check.
 #pragma once
 
 #include "base/status.h"
@@ -8,21 +8,21 @@
 
 namespace kiln::fuzz {
 
-// A refusal says something, and blames the input.
+// Checks that a refusal has a message, and blames the input.
 void CheckRefusal(const Status& status);
 
-// Roughly the operations of the plain loops; saturates.
+// Returns roughly the operations of the plain loops; saturates.
 double WorkIn(const dag::Dag& dag);
 
-// Lowers the state, if its target can have it. The program is verified, prints as what it parses
-// from, and has finite features. It computes what the DAG says, where both take less than
-// `most_work` operations.
+// Lowers the state, if its target can have it. The program must pass verification, print as the
+// text that it parses from, and have finite features. It must compute what the DAG says, if both
+// take less than `most_work` operations.
 void CheckLowered(const schedule::State& state, bool gpu, double most_work);
 
-// ProgramText and ParseProgram are each other's inverse.
+// Checks that ProgramText and ParseProgram are inverse to each other.
 void CheckPrintsAndParses(const ir::Program& program);
 
-// All features are finite.
+// Checks that all features are finite.
 void CheckFeatures(const ir::Program& program, bool gpu);
 
 }  // namespace kiln::fuzz

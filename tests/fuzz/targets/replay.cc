@@ -1,10 +1,10 @@
 // Runs a fuzz target as a test, without libFuzzer: all inputs of its corpus, and a number of
-// changed ones, always the same for a seed.
+// changed inputs, which are always the same for a seed.
 //
 //   NAME_fuzz_test FOLDER... [--changed N] [--seed N]
 //   NAME_fuzz_test FILE
 //
-// An input that ends the process, or that takes until the test is ended, is kept, in
+// An input that ends the process, or that takes until the test is ended, is kept in
 // TEST_UNDECLARED_OUTPUTS_DIR or the current folder.
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -32,9 +32,10 @@ namespace {
 
 constexpr size_t kMostBytes = 1 << 16;
 
-Rng rng;  // of LLVMFuzzerMutate
+// Used by LLVMFuzzerMutate.
+Rng rng;
 
-// What a signal handler may use.
+// Variables that a signal handler may use.
 std::string crash_path;
 const char* current = nullptr;
 size_t current_size = 0;

@@ -1,5 +1,5 @@
-// Calls of a runner of the null device, which has no children; and what a runner's child makes of
-// the launch plans and samples in a request before it runs anything.
+// Calls a runner of the null device, which has no children. Also checks how a runner's child
+// handles the launch plans and samples of a request before it runs anything.
 #include <string>
 
 #include "base/status.h"

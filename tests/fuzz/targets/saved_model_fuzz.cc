@@ -1,6 +1,6 @@
-// Saved cost models: bytes are refused, or load as a model that predicts finite scores and saves as
-// bytes that load to the same. An input is taken as a whole model, and as the body of one, which
-// gets an envelope that is right; and as a model's file, its head, and the model in a file.
+// Loads saved cost models. Bytes are refused, or load as a model that predicts finite scores and
+// saves as bytes that load to the same. An input is taken as a whole model, as the body of a model
+// with a right envelope, and as a model's file, its head, and the model in a file.
 #include <cmath>
 #include <string>
 #include <vector>

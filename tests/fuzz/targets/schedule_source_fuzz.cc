@@ -1,7 +1,7 @@
-// Schedules that are source. The first line names a case of the operator library
-// (dag/ops/op_cases_testing), the rest is a schedule of it as people write it. What is read prints as
-// a text that reads back as the same, and as a program of TVM or a refusal; what is refused is refused
-// with a line and a column.
+// Reads schedules that are source. The first line names a case of the operator library
+// (dag/ops/op_cases_testing), the rest is a schedule of it as people write it. A schedule that is
+// read prints as a text that reads back as the same, and as a program of TVM or a refusal. A
+// refusal names a line and a column.
 #include <map>
 #include <string>
 

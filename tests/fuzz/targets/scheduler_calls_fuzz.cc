@@ -1,5 +1,5 @@
-// Calls of a scheduler with a store in memory, which runs no job. A job that is taken is there,
-// has a status, and is there after a restart; imported lines are counted exactly.
+// Calls a scheduler with a store in memory, which runs no job. A job that was taken is there, has a
+// status, and is there after a restart. Imported lines are counted exactly.
 #include <map>
 #include <memory>
 #include <set>
@@ -20,7 +20,7 @@ using scheduler::SchedulerService;
 
 constexpr int kMostCalls = 8;
 
-// Passes the calls that stream on to the scheduler of an input: only those need a server.
+// Passes streaming calls on to the scheduler of an input. Only those calls need a server.
 class Relay : public v1::Scheduler::Service {
  public:
   void Connect(SchedulerService* service) { service_ = service; }
@@ -56,7 +56,7 @@ class Relay : public v1::Scheduler::Service {
   SchedulerService* service_ = nullptr;
 };
 
-// One for all inputs: servers start slowly.
+// One channel for all inputs, because servers start slowly.
 struct Channel {
   Relay relay;
   std::unique_ptr<v1::Scheduler::Stub> stub =
@@ -98,7 +98,7 @@ class Session {
   }
 
   void Make(SchedulerCall& call);
-  // As the next process would find it.
+  // Checks that the next process would find the same jobs.
   void CheckRestart() {
     jobs_ = StartJobs(*store_, events_);
     for (const std::string& id : taken_) {
@@ -125,7 +125,7 @@ class Session {
     Reply reply;
     Call(method, request, reply);
   }
-  // Reads all.
+  // Reads all messages.
   template <typename Event, typename Reader>
   std::vector<Event> ReadAll(Reader& reader) {
     std::vector<Event> events;
@@ -134,7 +134,7 @@ class Session {
     return events;
   }
 
-  // "#2" to the id of the second job that was taken.
+  // Replaces "#2" by the id of the second job that was taken.
   void Name(std::string& job_id) const {
     if (!job_id.starts_with('#')) return;
     const size_t number = static_cast<size_t>(std::atoi(job_id.c_str() + 1));
@@ -176,7 +176,8 @@ void Session::Cancel(const std::string& job_id) {
   Call<v1::CancelJobReply>(&SchedulerService::CancelJob, request);
 }
 
-// A job that does not end is watched for ever: it is cancelled when the watch has begun.
+// Watches a job. A job that does not end would be watched for ever, so it is cancelled when the
+// watch has begun.
 void Session::Watch(const v1::WatchJobRequest& request) {
   grpc::ClientContext context;
   const auto reader = TheChannel().stub->WatchJob(&context, request);

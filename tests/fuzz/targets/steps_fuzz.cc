@@ -1,7 +1,7 @@
-// Steps of schedules. The first line names a case of the operator library
-// (dag/ops/op_cases_testing), the rest is a list of steps for it. What parses prints as a text that
-// parses to the same; what replays prints as source that reads back, and lowers on each target to a
-// program that computes what the operator says.
+// Replays steps of schedules. The first line names a case of the operator library
+// (dag/ops/op_cases_testing), the rest is a list of steps for it. A list that parses prints as a
+// text that parses to the same. A list that replays prints as source that reads back, and lowers on
+// each target to a program that computes what the operator says.
 #include <map>
 #include <string>
 

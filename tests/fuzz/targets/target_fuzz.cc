@@ -1,5 +1,5 @@
-// Targets: what parses prints as a text that parses to the same, has hardware, and means what it
-// itself means. Each line of an input is one.
+// Parses targets. A target that parses prints as a text that parses to the same, has hardware, and
+// has the same meaning as itself. Each line of an input is a target.
 #include <string>
 #include <vector>
 
@@ -11,7 +11,8 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 256;  // a few targets
+// Room for a few targets.
+constexpr size_t kMostBytes = 256;
 
 void CheckTarget(const target::Target& target) {
   const std::string printed = target::PrintTarget(target);

@@ -1,5 +1,5 @@
-// Task lists: what is read names computations, which print as texts that parse to the same; what is
-// refused is refused with its line.
+// Reads task lists. A list that is read names computations, which print as texts that parse to the
+// same. A refusal names its line.
 #include <string>
 
 #include "client/cli/task_list.h"
@@ -11,7 +11,8 @@ namespace kiln::fuzz {
 namespace {
 
 constexpr char kNoFolder[] = "/nonexistent";
-constexpr size_t kMostBytes = 200;  // a few tasks: an operator takes a while to make
+// Room for a few tasks, because an operator takes a while to make.
+constexpr size_t kMostBytes = 200;
 
 void CheckWorkload(const client::Workload& workload) {
   const std::string printed = dag::PrintDag(*workload.dag, workload.ranges);

@@ -1,5 +1,6 @@
-// Templates as text: what parses prints as a text that parses to the same; of a computation it makes
-// a space, or says why not; and each point of that is a schedule that replays, or is refused.
+// Parses templates as text. A template that parses prints as a text that parses to the same. For a
+// computation it makes a space, or says why not. Each point of the space is a schedule that
+// replays, or is refused.
 #include <string>
 
 #include "base/rng.h"

@@ -1,4 +1,4 @@
-// Calls of a tracker, of which some wait, on a clock that goes when an input says so. All are
+// Calls a tracker, on a clock that advances when an input says so. Some calls wait. All calls are
 // answered, at the latest when the tracker stops, and no worker ever has more leases than slots.
 #include <condition_variable>
 #include <functional>
@@ -20,7 +20,7 @@ using Async = v1::Tracker::StubInterface::async_interface;
 
 constexpr int kMostCalls = 12;
 
-// Passes calls on to the tracker of an input, and tells when its handler has seen one.
+// Passes calls on to the tracker of an input, and reports when its handler has seen a call.
 class Relay : public v1::Tracker::CallbackService {
  public:
   void Connect(tracker::TrackerService* tracker, std::function<void()> on_seen) {
@@ -58,8 +58,8 @@ class Session {
     relay.Connect(&tracker, [this] { Note(seen_); });
   }
 
-  // Returns when it is answered, as one that is no message is without being seen, or, of one that
-  // may wait, when it is seen.
+  // Makes a call and returns when it is answered. A call that may wait returns already when it is
+  // seen. A request that is no message is answered without being seen.
   template <typename Request, typename Reply>
   const Reply& Call(void (Async::*method)(grpc::ClientContext*, const Request*, Reply*,
                                           std::function<void(grpc::Status)>),
@@ -107,7 +107,8 @@ class Session {
   v1::Tracker::Stub& stub_;
   std::mutex mutex_;
   std::condition_variable changed_;
-  bool seen_ = false;  // the newest call
+  // Whether the handler has seen the newest call.
+  bool seen_ = false;
   std::list<std::unique_ptr<Pending>> calls_;
 };
 
@@ -145,7 +146,7 @@ void Make(const TrackerCall& call, Session& session, FakeClock& clock) {
   }
 }
 
-// One for all inputs: servers start slowly.
+// One channel for all inputs, because servers start slowly.
 struct Channel {
   Relay relay;
   std::unique_ptr<v1::Tracker::Stub> stub =

@@ -3,7 +3,7 @@
 //
 //   bazel run //tests/fuzz/targets:write_seeds -- $PWD/tests/fuzz/targets/corpus
 //
-// Inputs that somebody found or wrote have other names and stay.
+// Inputs that were found or written by hand have other names and stay.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -31,8 +31,10 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 3000;  // of a seed: small ones find more
-constexpr int kFeatures = 4;         // as saved_model_fuzz.cc
+// Most bytes of a seed, because small seeds find more.
+constexpr size_t kMostBytes = 3000;
+// The same number as in saved_model_fuzz.cc.
+constexpr int kFeatures = 4;
 
 class Seeds {
  public:
@@ -53,7 +55,7 @@ class Seeds {
   std::map<std::string, int> counts_;
 };
 
-// Of some operators, so that a corpus is read in no time.
+// Adds the texts of some operators only, so that a corpus is read quickly.
 void AddTexts(const Corpus& corpus, Seeds& seeds) {
   size_t number = 0;
   for (const Seed& seed : corpus.seeds()) {
@@ -81,7 +83,8 @@ std::string SourceOf(const dag::DagPtr& dag, const std::string& steps_json) {
 }
 
 void AddPrograms(const Corpus& corpus, Seeds& seeds) {
-  constexpr size_t kEach = 3;  // schedules of a case in the corpus
+  // Schedules of a case in the corpus.
+  constexpr size_t kEach = 3;
   size_t number = 0;
   for (const dag::OpCase& one : dag::SmallOpCases()) {
     const Seed& seed = corpus.seeds()[number];
