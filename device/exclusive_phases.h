@@ -58,7 +58,7 @@ class ExclusivePhases {
  private:
   struct Waiting {
     int count = 0;
-    // Since when the first of them waits.
+    // Time since which the first of them waits.
     absl::Duration since;
   };
 

@@ -12,14 +12,14 @@
 
 namespace kiln::device {
 
-// Share by which readings differ from which they are noisy. Readings of a quiet machine are nearer
-// to each other. The share is relative to the smaller reading.
+// Readings are noisy if they differ by more than this share of the smaller one. Readings of a quiet
+// machine are nearer to each other.
 inline constexpr double kNoisyShare = 0.25;
 
-// Returns "" if the readings differ by less than that.
+// Returns the mark, or "" if the readings are not noisy.
 std::string PrintNoiseMark(double share);
 
-// Returns the share by which the readings differ, if the message has the mark.
+// Returns the share by which the readings differ; none: the message has no mark.
 std::optional<double> ParseNoiseMark(std::string_view message);
 
 }  // namespace kiln::device

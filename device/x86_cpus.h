@@ -38,8 +38,8 @@ X86Cpu ReadX86Cpu(const Cpuid& cpuid);
 // Returns nothing if there is no such processor or level here.
 std::optional<X86Features> FeaturesOfX86Cpu(std::string_view name);
 
-// Returns the features that the processor has and its name implies not, and the other way round
-// (hypervisors hide some), in the form of -mattr: "-mwaitx,-pku,+xsaves".
+// Returns the differences between the processor's features and those that its name implies, in the
+// form of -mattr: "-mwaitx,-pku,+xsaves". Hypervisors hide some features.
 std::string FeatureDifferences(const X86Cpu& cpu);
 // Returns the features after such changes. Unknown words have no effect.
 X86Features WithDifferences(X86Features features, std::string_view attributes);

@@ -35,7 +35,7 @@ void WorkerAnnouncer::Stop() {
     changed_.notify_all();
   }
   thread_.join();
-  // Says so even if no answer came yet, because an announcement may have arrived all the same.
+  // Announces `leaving` even if no answer came yet: an announcement may have arrived all the same.
   if (worker_id_.empty()) return;
   v1::AnnounceReply reply;
   AnnounceOnce(/*leaving=*/true, kLeaveDeadline, {}, &reply);

@@ -234,7 +234,7 @@ Status CpuExecutor::SetInputs(std::span<const void* const> pointers) {
   return OkStatus();
 }
 
-// Copies the outputs that kernels have not written in their place.
+// Copies the outputs that kernels have not written in place.
 void CpuExecutor::CopyOutputs(std::span<void* const> pointers) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const Region region = RegionOf(network(), outputs()[i].buffer);

@@ -6,7 +6,7 @@
 //   executor->Run(inputs, outputs);
 //
 // On a CPU, kernels are called one after another on a fixed pool of pinned threads, and inputs,
-// outputs and constants are used in their place. With CUDA, all kernels are one CUDA graph, with
+// outputs and constants are used in place. With CUDA, all kernels are one CUDA graph, with
 // branches beside each other if that is faster, and constants are uploaded when the network is
 // loaded. The executor includes no compiler, and needs only the driver of CUDA.
 //
@@ -61,7 +61,7 @@ struct BenchOptions {
 struct MemoryUse {
   int64_t constants = 0;
   int64_t arena = 0;
-  // Copies of inputs and outputs that could not be used in their place.
+  // Copies of inputs and outputs that could not be used in place.
   int64_t staging = 0;
 };
 
@@ -82,7 +82,7 @@ class Executor {
 
   // Runs the network. There is one pointer per input and output, to as many bytes as the tensor
   // has. Outputs overlap neither each other nor inputs. Pointers are to host memory, and for CUDA
-  // also to memory of its GPU, which is used in its place. Memory with less alignment than the
+  // also to memory of its GPU, which is used in place. Memory with less alignment than the
   // kernels want (mostly 64 bytes) is copied. Waits for the legacy default stream of CUDA, and
   // returns when the outputs are there. After an error the outputs may hold anything.
   Status Run(std::span<const void* const> inputs, std::span<void* const> outputs);

@@ -81,7 +81,7 @@ int kiln_output_info(const KilnNetwork* network, int32_t index, KilnTensorInfo* 
 
 /* Runs the network. There is one pointer per input and output, to as many bytes as the tensor has.
  * Outputs overlap no other memory. Pointers are to host memory, or for CUDA also to memory of the
- * network's GPU, which is used in its place. Memory that is not aligned to 64 bytes is copied. On
+ * network's GPU, which is used in place. Memory that is not aligned to 64 bytes is copied. On
  * return the outputs are there. On CUDA the call waits for the legacy default stream, and for no
  * other stream: writes of other streams to the inputs must be done before. */
 int kiln_run(KilnNetwork* network, const void* const* inputs, int32_t num_inputs,
@@ -166,7 +166,7 @@ int32_t kiln_profile(KilnNetwork* network, int64_t number, const void* const* in
 typedef struct KilnMemoryUse {
   int64_t constants;
   int64_t arena;
-  /* Copies of inputs and outputs that could not be used in their place. */
+  /* Copies of inputs and outputs that could not be used in place. */
   int64_t staging;
 } KilnMemoryUse;
 void kiln_memory_use(const KilnNetwork* network, KilnMemoryUse* use);
