@@ -11,12 +11,12 @@ namespace kiln {
 
 // The means of containment that this machine has.
 struct ContainmentFacts {
-  // base/system_call_filter.h
+  // System calls can be filtered (base/system_call_filter.h).
   bool filters_calls = false;
-  // base/file_access.h
+  // Access to files can be restricted (base/file_access.h).
   bool restricts_files = false;
   bool is_root = false;
-  // A user for programs, if this process is root.
+  // User 65534 exists. Programs run as that user if this process is root.
   bool has_nobody = false;
   // Set by the runner's flag.
   bool drops_privileges = true;

@@ -20,9 +20,9 @@ namespace {
 // more of a structure than the size that it is given.
 struct RulesetAttributes {
   uint64_t handled_access_fs = 0;
-  // Since version 4.
+  // Since version 4 of Landlock's interface.
   uint64_t handled_access_net = 0;
-  // Since version 6.
+  // Since its version 6.
   uint64_t scoped = 0;
 };
 struct __attribute__((packed)) PathBeneath {

@@ -11,7 +11,7 @@ namespace {
 
 using testing::_;
 
-// Builds what the test says, counts the builds, and can hold them.
+// Gives the result that the test sets, counts the builds, and lets none end while `held` is set.
 class FakeExecutor : public BuildExecutor {
  public:
   StatusOr<BuildOutcome> Build(const v1::BuildRequest& request,

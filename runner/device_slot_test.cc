@@ -494,7 +494,8 @@ TEST_F(DeviceSlotTest, ReferenceThatFailsIsAnErrorOfTheInfrastructure) {
   ExpectRight();
 }
 
-// Otherwise a builder's program for other inputs would be right as its own reference.
+// Otherwise a builder could pass off a program for other inputs as right by giving it as its own
+// reference.
 TEST_F(DeviceSlotTest, AReferenceMustGiveWhatIsKnown) {
   v1::MeasureRequest request = Request("correct");
   // The reference comes from a caller who knows no elements.
@@ -607,7 +608,7 @@ TEST_F(DeviceSlotTest, ASlowProgramIsStoppedInItsFirstRun) {
   EXPECT_THAT(result.message(),
               AllOf(HasSubstr("far slower than the best one known"), HasSubstr("2.01s")));
   ExpectRight();
-  // A right program has all of its time once its first run is over.
+  // The limit of the first run does not hold for the repeats of a right program.
   request = Request("slow");
   request.mutable_options()->set_timeout_ms(600'000);
   // The repeats take 3 s.

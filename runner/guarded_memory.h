@@ -50,7 +50,7 @@ class GuardedMemory {
   std::span<std::byte> before_;
   std::span<std::byte> payload_;
   std::span<std::byte> after_;
-  // Place in the table, if there was room.
+  // Index in the table of buffers for signal handlers; none: the table was full.
   std::optional<int> slot_;
 };
 

@@ -341,7 +341,7 @@ Status SandboxProcess::ReceivePacket(void* into, size_t bytes, const char* doing
   return got == static_cast<ssize_t>(bytes) ? OkStatus() : Forged(doing);
 }
 
-// Ends a process whose packet is none that the process sends, so the program wrote it.
+// Ends the process after a packet that its own code never sends: the program wrote it.
 Status SandboxProcess::Forged(const char* doing) {
   End();
   gone_ = Unavailable("the program wrote into the socket of its process {}", doing);

@@ -402,7 +402,8 @@ StatusOr<double> Workbench::CheckedRun(Job& job, Poison poison) {
   return device_.Time(*job.program, job.args, 1);
 }
 
-// Asks all questions of a check.
+// Inspects the guards, the reference's outputs, the inputs and the program's outputs in one call
+// of the device.
 StatusOr<Findings> Workbench::Inspect(const Job& job, const v1::Tolerance& tolerance) {
   Inspection inspection;
   inspection.tolerance = tolerance;

@@ -80,7 +80,7 @@ struct FakeCuda {
   int early_launches = 0;
   // Blocks of pinned memory that exist now.
   int host_blocks = 0;
-  // Windows of launches that had one.
+  // Access policy windows of the launches that had one.
   std::vector<CuAccessPolicyWindow> windows;
   // Times between events that are still to come; afterwards 2 for ever.
   std::deque<float> elapsed_ms;

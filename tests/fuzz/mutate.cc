@@ -70,7 +70,8 @@ size_t Place(size_t size, Rng& rng) {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Returns the number at or after a random place; an empty piece if there is none.
+// Returns the begin and the length of the number at or after a random place; the length is 0 if
+// there is none.
 std::pair<size_t, size_t> FindNumber(std::string_view text, Rng& rng) {
   size_t begin = Place(text.size(), rng);
   while (begin < text.size() && !IsDigit(text[begin])) ++begin;

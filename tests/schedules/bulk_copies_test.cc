@@ -265,8 +265,8 @@ TEST(BulkCopies, RowsThatAreNoWholeGroupsComeInPieces) {
   }
 }
 
-// Columns that are no whole lines of 128 bytes are padded to whole lines. No more of the last line
-// is copied than the tile has; in a pair, each block copies it for one half of the rows.
+// Columns that do not fill whole lines of 128 bytes are padded to whole lines. No more of the last
+// line is copied than the tile has; in a pair, each block copies it for one half of the rows.
 TEST(BulkCopies, RowsArePaddedToWholeLines) {
   for (const auto& [c, value] :
        {std::pair(dag::OpCase{"matmul", "256,288,128", "", ir::kFloat16}, 1),

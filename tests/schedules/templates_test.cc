@@ -65,7 +65,7 @@ void TryConfigs(const ShippedTemplate& shipped, const dag::OpCase& c, const dag:
                              PrintEntities(space.Get(index).entities)));
     const StatusOr<Instance> instance = made->Instantiate(dag, space.Get(index));
     if (!instance.ok()) {
-      // A step that refuses is a mistake of the template; a `require` that refuses is none.
+      // If a step refuses, the template has a mistake. A `require` may refuse.
       EXPECT_THAT(instance.status(),
                   StatusIs(StatusCode::kFailedPrecondition,
                            testing::HasSubstr("the configuration does not meet require")));
