@@ -20,7 +20,7 @@ std::string FillKey(const Argument& input, int ordinal, uint64_t seed, Content c
   return content == Content::kTimed ? key : "other:" + key;
 }
 
-// The elements from number `first` on.
+// Fills `bytes` with the elements of the input from number `first` on.
 void Fill(std::span<std::byte> bytes, const Argument& input, const std::string& key,
           int64_t first) {
   FillRandom(bytes, input.dtype, input.index_limit, key, input.range, first);

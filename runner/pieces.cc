@@ -8,7 +8,8 @@ namespace kiln::runner {
 namespace {
 
 constexpr size_t kPieceBytes = size_t{16} << 20;
-constexpr size_t kFewestBytes = size_t{64} << 20;  // threads take some microseconds to start
+// Less memory is not split, because threads take some microseconds to start.
+constexpr size_t kFewestBytes = size_t{64} << 20;
 constexpr size_t kPageBytes = 4096;
 
 }  // namespace

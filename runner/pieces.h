@@ -1,5 +1,5 @@
-// Work over memory of gigabytes, by several threads. One thread makes some hundred million random
-// elements a second, and is given as few fresh pages.
+// Lets several threads work over gigabytes of memory. One thread makes only some hundred million
+// random elements per second, and the system gives it fresh pages about as slowly.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@
 
 namespace kiln::runner {
 
-// Bytes without values until they are written.
+// Allocator for elements that have no values until they are written.
 template <typename T>
 struct UnsetAllocator : std::allocator<T> {
   template <typename Other>
@@ -35,12 +35,12 @@ struct UnsetAllocator : std::allocator<T> {
 };
 using UnsetBytes = std::vector<std::byte, UnsetAllocator<std::byte>>;
 
-// body(at, count) for pieces that make up `bytes` together, each once, in no order; `at` is a
-// multiple of 16 MiB. By at most `threads` threads, the calling one among them; <= 0: as many as
-// this process has CPUs. Fewer than 64 MiB are one piece. Returns when all are done.
+// Calls body(at, count) once for each of the pieces that make up `bytes`, in no order; `at` is a
+// multiple of 16 MiB. Uses at most `threads` threads, the calling thread included; <= 0 means as
+// many as this process has CPUs. Fewer than 64 MiB are one piece. Returns when all calls are done.
 void ForPieces(size_t bytes, int threads, absl::FunctionRef<void(size_t at, size_t count)> body);
 
-// Writes zeros into one byte of each page, so that the pages are there.
+// Writes a zero into one byte of each page, so that the system provides the pages.
 void TouchPages(std::span<std::byte> bytes);
 
 }  // namespace kiln::runner

@@ -30,7 +30,7 @@ struct PrivateAllocator {
     }
     return static_cast<T*>(pages);
   }
-  // The pages are zeros: nothing is written to make an element.
+  // Writes nothing, because the system's pages are zeros already.
   template <typename U>
   void construct(U* place) {
     ::new (static_cast<void*>(place)) U;

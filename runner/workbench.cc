@@ -201,7 +201,7 @@ struct Workbench::Job {
   std::unique_ptr<Program> program;
 };
 
-// The CPUs of a host are what is timed.
+// If the device is the host, one thread makes the bytes, because the host's CPUs are what is timed.
 UnsetBytes Workbench::BytesOf(const Input& input, Content content) const {
   const int threads = device_.is_host() ? 1 : 0;
   return InputBytes(input.argument, input.ordinal, input.seed, content, threads);

@@ -1,5 +1,5 @@
-// Programs of a CPU over more than 2^31 elements: index arithmetic in 32 bits gives wrong answers of
-// them, or none. Takes 2.2 GiB and, on two cores, a minute; it is started by hand:
+// Tests CPU programs over more than 2^31 elements. If index arithmetic had 32 bits, they would give
+// wrong answers or crash. The test takes 2.2 GiB and, on two cores, a minute. Start it by hand:
 //   bazel test //tests/schedules:large_cpu_test
 #include <gtest/gtest.h>
 
@@ -24,15 +24,17 @@
 namespace kiln::search {
 namespace {
 
-constexpr int64_t kRows = 65602, kColumns = 32815;  // 2^31 and 0.2%
+// The product is 0.2% more than 2^31.
+constexpr int64_t kRows = 65602, kColumns = 32815;
 static_assert(kRows * kColumns > int64_t{1} << 31);
-constexpr int kCandidates = 2;  // beside the unscheduled loops
+// Candidates of the search, which are tested beside the unscheduled loops.
+constexpr int kCandidates = 2;
 
 int8_t ValueAt(int64_t place) {
   return static_cast<int8_t>((static_cast<uint64_t>(place) * 0x9e3779b97f4a7c15) >> 56);
 }
 
-// Of as many zeros, at an address as programs expect their arguments.
+// An array that is zero at first, aligned as programs expect their arguments to be.
 template <typename T>
 class Array {
  public:
@@ -72,7 +74,7 @@ std::vector<schedule::State> Schedules(const std::string& text) {
   return states;
 }
 
-// Workspaces are whatever is behind the arguments of the computation.
+// Runs the schedule's program. Its arguments after those of the computation are workspaces.
 Status RunProgram(const schedule::State& state, const std::vector<void*>& arguments) {
   KILN_ASSIGN_OR_RETURN(const ir::Program program, lower::Lower(state, {}));
   KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget("llvm"));
