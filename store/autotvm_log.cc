@@ -12,13 +12,14 @@
 namespace kiln::store {
 namespace {
 
-// In the order in which they are written.
+// Keys in the order in which lines are written.
 constexpr std::array<std::string_view, 5> kKeys = {"input", "config", "result", "version",
                                                    "tvm_version"};
 constexpr size_t kRequiredKeys = 4;
 constexpr double kOldVersion = 0.1;
 
-// As Python prints a float: the fewest digits that read back the same, and never as an integer.
+// Prints a float like Python: with the fewest digits that read back the same, and never as an
+// integer.
 std::string PythonFloat(double value) {
   std::string text = fmt::format("{}", value);
   if (text.find_first_of(".en") == std::string::npos) text += ".0";
@@ -77,8 +78,8 @@ Status ParseConfigField(JsonCursor& json, std::string_view key, AutotvmRecord& r
   return ParseAutotvmEntities(record.entities).status();
 }
 
-// Calls `field` for each key of an object; all of `keys` but the last ones that are optional must
-// be there, once, and no others.
+// Calls `field` for each key of an object. The first `required` of `keys` must be present, the
+// others may be; no key stands twice, and other keys are refused.
 template <typename Field>
 Status ParseObject(JsonCursor& json, std::string_view what, std::span<const std::string_view> keys,
                    size_t required, const Field& field) {
@@ -142,7 +143,7 @@ Status ParseField(JsonCursor& json, std::string_view key, AutotvmRecord& record)
 }
 
 StatusOr<AutotvmEntity::Kind> ParseEntityKind(JsonCursor& json) {
-  // In the order of the enumerators.
+  // Names in the order of the enumerators.
   constexpr std::array<std::string_view, 4> kKinds = {R"("sp")", R"("re")", R"("an")", R"("ot")"};
   KILN_ASSIGN_OR_RETURN(const std::string kind, json.Value("the kind of the knob in quotes"));
   const auto at = std::find(kKinds.begin(), kKinds.end(), kind);
@@ -160,7 +161,7 @@ Status ParseEntityValue(JsonCursor& json, AutotvmEntity& entity) {
       });
     case AutotvmEntity::Kind::kAnnotate:
       return ParseArray(json, "the annotations of a knob", [&]() -> Status {
-        // Positions of caches are numbers.
+        // Positions of caches are numbers, other annotations are texts.
         JsonCursor ahead = json;
         const bool is_text = ahead.Take('"');
         KILN_ASSIGN_OR_RETURN(entity.annotations.emplace_back(),
@@ -175,7 +176,8 @@ Status ParseEntityValue(JsonCursor& json, AutotvmEntity& entity) {
   return Internal("a knob of kind {}", static_cast<int>(entity.kind));
 }
 
-// The keys of an object with what stands behind them, as far as it is one.
+// Calls `visit` with each key of an object and its value, up to the first place that is no valid
+// JSON.
 template <typename Visit>
 void VisitKeys(std::string_view line, const Visit& visit) {
   JsonCursor json(line);
@@ -189,7 +191,8 @@ void VisitKeys(std::string_view line, const Visit& visit) {
   }
 }
 
-// The target, then task, configuration and result in base64, then versions: with tabs between them.
+// Returns whether the line has autotvm's pickle format: the target, then task, configuration and
+// result in base64, then versions, with tabs between them.
 bool IsPickle(std::string_view line) {
   constexpr auto is_base64 = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '+' ||
@@ -222,8 +225,7 @@ LogLineKind KindOfLogLine(std::string_view line) {
   const StatusOr<std::string> key = json.String("a key");
   if (!key.ok() || !json.Take(':')) return LogLineKind::kMeasureRecord;
   if (std::find(kKeys.begin(), kKeys.end(), *key) != kKeys.end()) return LogLineKind::kAutotvm;
-  // A measure record begins with the array of its task: only a line that does not is looked at
-  // whole.
+  // A measure record begins with the array of its task. Only lines that do not are read as a whole.
   if (*key == "i" && json.Take('[') && json.Take('[')) return LogLineKind::kMeasureRecord;
   return KindByAllKeys(line);
 }

@@ -6,8 +6,8 @@
 //   "tvm_version": "0.8.dev0"}
 //
 // One JSON object per line; lines that start with '#' are comments. The format is that of
-// tvm/autotvm/record.py (TVM 0.8 to 0.19). What is printed is what Python's json module prints: a
-// line that autotvm wrote comes back byte for byte, any other one value for value.
+// tvm/autotvm/record.py (TVM 0.8 to 0.19). The printed text is that of Python's json module: a line
+// that autotvm wrote comes back byte for byte, any other line value for value.
 //
 // Pure functions. Errors: InvalidArgument with the column.
 #pragma once
@@ -22,30 +22,36 @@
 
 namespace kiln::store {
 
-// What line of which log this is, by its keys alone.
+// The kind of a log line, recognised by its keys alone.
 enum class LogLineKind {
-  kMeasureRecord,  // auto_scheduler's (measure_log.h), or no log line at all
+  // A line of auto_scheduler (measure_log.h), or no log line at all.
+  kMeasureRecord,
   kAutotvm,
-  kAutotvmOld,     // autotvm's version 0.1, which autotvm itself ignores
-  kAutotvmPickle,  // autotvm's pickle protocol: Python objects in base64
+  // Version 0.1 of autotvm's log, which autotvm itself ignores.
+  kAutotvmOld,
+  // A line of autotvm's pickle protocol: Python objects in base64.
+  kAutotvmPickle,
 };
 LogLineKind KindOfLogLine(std::string_view line);
 
-// One line that is no comment. Keys in any order. Another key is refused: it could not be given
-// back.
+// Parses one line that is no comment. Keys may stand in any order. A line with an unknown key is
+// refused, since the record has no place to keep the key.
 StatusOr<AutotvmRecord> ParseAutotvmLine(std::string_view line);
 
-// Without the line feed.
+// Prints the record without a line feed.
 std::string PrintAutotvmLine(const AutotvmRecord& record);
 
-// What one knob of a configuration is set to.
+// The value of one knob of a configuration.
 struct AutotvmEntity {
   enum class Kind { kSplit, kReorder, kAnnotate, kOther };
   std::string knob;
   Kind kind = Kind::kOther;
-  std::vector<int64_t> numbers;          // kSplit: sizes, -1 first; kReorder: a permutation
-  std::vector<std::string> annotations;  // kAnnotate
-  std::string value;                     // kOther: JSON
+  // Sizes of kSplit, -1 first; the permutation of kReorder.
+  std::vector<int64_t> numbers;
+  // Used by kAnnotate only.
+  std::vector<std::string> annotations;
+  // Used by kOther only: JSON.
+  std::string value;
 
   bool operator==(const AutotvmEntity&) const = default;
 };

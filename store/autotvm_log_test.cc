@@ -18,7 +18,7 @@ std::vector<std::string> RealLines() {
   return lines;
 }
 
-// A line that has these in their places.
+// Returns a line that has the three texts in their places.
 std::string Line(std::string_view input, std::string_view config, std::string_view result,
                  std::string_view rest = R"("version": 0.2)") {
   return fmt::format(R"({{"input": {}, "config": {}, "result": {}, {}}})", input, config, result,
@@ -80,7 +80,7 @@ TEST(AutotvmLog, NumbersArePrintedAsPythonPrintsThem) {
       Line(kInput, kConfig, "[[1e-05, 0.0001, 1e+16, 123456789012345.0], 0, 3.0, 1e-07]");
   ASSERT_OK_AND_ASSIGN(const AutotvmRecord record, ParseAutotvmLine(line));
   EXPECT_EQ(PrintAutotvmLine(record), line);
-  // Of another writer: the same value.
+  // A line of another writer with the same values.
   ASSERT_OK_AND_ASSIGN(const AutotvmRecord other,
                        ParseAutotvmLine(Line(kInput, kConfig, "[[0.50],0,1,2.5]")));
   EXPECT_EQ(PrintAutotvmLine(other), Line(kInput, kConfig, kResult));

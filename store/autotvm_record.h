@@ -1,7 +1,8 @@
-// What the store keeps of autotvm's measurements: one configuration of a template, measured once.
+// Records of autotvm's measurements: one configuration of a template, measured once.
 //
-// A configuration says nothing without the template that it is of: which knobs there are and what
-// they do. So these records stand beside those of schedules (record.h) and are no candidates for
+// A configuration means nothing without its template, which says which knobs there are and what
+// they do. Therefore these records are kept apart from those of schedules (record.h) and are no
+// candidates for them. Plain values; JSON texts are kept as they are.
 // them. Plain values; JSON texts are kept as they are.
 #pragma once
 
@@ -15,20 +16,29 @@
 namespace kiln::store {
 
 struct AutotvmRecord {
-  int64_t id = 0;  // given by the store, ascending in the order of commit
+  // Given by the store, ascending in the order of commit.
+  int64_t id = 0;
   std::string target = {};
-  std::string task = {};  // the template's name: "conv2d_NCHWc.x86"
-  // JSON arrays: [["TENSOR", [1, 768], "float32"], null, "float32"]; an object: {}.
+  // The template's name: "conv2d_NCHWc.x86".
+  std::string task = {};
+  // JSON arrays, [["TENSOR", [1, 768], "float32"], null, "float32"]; `kwargs` is an object: {}.
   std::string args = {}, kwargs = {};
   int64_t config_index = 0;
-  std::optional<std::string> code_hash = {};  // none: null
-  std::string entities = {};                  // JSON, see ParseAutotvmEntities (autotvm_log.h)
-  std::vector<double> costs_s = {};           // as logged: [1e9] on error
-  int error = 0;                              // 0..8, numbers as in record.h
-  double all_cost_s = 0;                      // wall time of build and run
-  double timestamp_s = 0;                     // unix time
+  // None stands for null.
+  std::optional<std::string> code_hash = {};
+  // JSON text, see ParseAutotvmEntities (autotvm_log.h).
+  std::string entities = {};
+  // The costs as they are logged: [1e9] on error.
+  std::vector<double> costs_s = {};
+  // 0 to 8, with the numbers of record.h.
+  int error = 0;
+  // Wall time of build and run.
+  double all_cost_s = 0;
+  // Unix time.
+  double timestamp_s = 0;
   double version = 0;
-  std::optional<std::string> tvm_version = {};  // none: the line has none
+  // None: the line has no such key.
+  std::optional<std::string> tvm_version = {};
 
   bool operator==(const AutotvmRecord&) const = default;
 };
@@ -36,20 +46,24 @@ struct AutotvmRecord {
 // The mean of costs_s; infinite on error.
 double MeanCost(const AutotvmRecord& record);
 
-// Of one workload are records of one template with equal arguments: "NAME ARGS".
+// Returns the workload of a record, "NAME ARGS". Records of one template with equal arguments have
+// the same workload.
 std::string AutotvmWorkload(const AutotvmRecord& record);
 
-// Are these one measurement? Costs do not count: of another copy of a log they may be rounded.
+// Returns whether both records are of one measurement. Costs are not compared, since another copy
+// of a log may have them rounded.
 bool SameMeasurement(const AutotvmRecord& a, const AutotvmRecord& b);
 
-// What a store refuses to keep: no target, no task, an error kind out of range, a success without
-// costs or with one that is not a positive finite number.
+// Returns an error for a record that no store keeps: no target, no task, an error kind out of
+// range, a success without costs or with a cost that is not a positive finite number.
 Status ValidateAutotvmRecord(const AutotvmRecord& record);
 
-// All set conditions must hold.
+// A record matches if it meets all conditions that are set.
 struct AutotvmFilter {
-  std::string task = {};    // "" = all
-  std::string target = {};  // only targets that start so
+  // "" selects all tasks.
+  std::string task = {};
+  // Selects the targets that start with this text.
+  std::string target = {};
   bool include_errors = false;
 };
 

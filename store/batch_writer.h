@@ -1,9 +1,9 @@
-// Commits batches of imported records, one after the other, in a thread of its own: the next batch
-// is read from its log meanwhile.
+// Commits batches of imported records, one after the other, in a thread of its own, while the next
+// batch is read from its log.
 //
-// A batch is its maker's until it is put, then the writer's; no record is ever of both. The store is
-// called by both threads: the maker may read of it what it knows of keys. Two batches are held at a
-// time: the one that is committed, and the one that is made.
+// A batch belongs to the maker until Put(), then to the writer; the two never share a record. Both
+// threads call the store: the maker may ask it about workload keys. Two batches are held at a time:
+// the batch that is being committed and the batch that is being made.
 #pragma once
 
 #include <condition_variable>
@@ -25,14 +25,17 @@ class BatchWriter {
   struct Batch {
     std::vector<Record> records = {};
     std::vector<AutotvmRecord> autotvm = {};
-    size_t bytes = 0;  // of the lines of both
+    // Length of the lines of both kinds of records.
+    size_t bytes = 0;
 
     int64_t size() const { return static_cast<int64_t>(records.size() + autotvm.size()); }
   };
-  // Of all batches.
+  // Sums over all batches.
   struct Counts {
-    int64_t imported = 0;  // of both kinds
-    int64_t autotvm = 0;   // of these, so many are of autotvm
+    // Records of both kinds.
+    int64_t imported = 0;
+    // Records of autotvm; `imported` includes them.
+    int64_t autotvm = 0;
     int64_t duplicates = 0;
   };
 
@@ -40,13 +43,13 @@ class BatchWriter {
   BatchWriter(Store& store, std::string_view job_id) : store_(store), job_id_(job_id) {}
   BatchWriter(const BatchWriter&) = delete;
   BatchWriter& operator=(const BatchWriter&) = delete;
-  // Commits what was put.
+  // Commits the batch that was put last.
   ~BatchWriter();
 
-  // Waits until the batch before is committed. From the first error of the store on
-  // each call returns it, and nothing more is committed.
+  // Waits until the batch before is committed. After the first error of the store each call returns
+  // that error, and nothing more is committed.
   Status Put(Batch batch);
-  // Commits the last one, after all others.
+  // Commits the last batch, after all others.
   StatusOr<Counts> Finish(Batch last);
 
  private:
@@ -57,13 +60,16 @@ class BatchWriter {
 
   Store& store_;
   const std::string job_id_;
-  std::mutex mutex_;  // of all below but the thread
+  // Guards all members below but the thread.
+  std::mutex mutex_;
   std::condition_variable changed_;
-  std::optional<Batch> batch_;  // has a value until it is committed
+  // Has a value until the batch is committed.
+  std::optional<Batch> batch_;
   bool ends_ = false;
   Status status_;
   Counts counts_;
-  std::thread thread_;  // from the first Put on
+  // Started by the first Put().
+  std::thread thread_;
 };
 
 }  // namespace kiln::store

@@ -21,7 +21,7 @@ class BatchWriterTest : public testing::Test {
     job.state = JobState::kSucceeded;
     ASSERT_OK(memory_->AddJob(job));
   }
-  // Ten records that differ from those of other numbers.
+  // Returns ten records that differ from those of other numbers.
   static BatchWriter::Batch BatchOf(uint32_t number) {
     BatchWriter::Batch batch;
     for (uint32_t i = 0; i < 10; ++i)
@@ -37,7 +37,8 @@ class BatchWriterTest : public testing::Test {
 TEST_F(BatchWriterTest, BatchesAreCommittedInTheirOrderAndCounted) {
   BatchWriter writer(store_, "import");
   for (uint32_t number = 0; number < 50; ++number) ASSERT_OK(writer.Put(BatchOf(number)));
-  BatchWriter::Batch last = BatchOf(49);  // all of them are there
+  // The store has all of these already.
+  BatchWriter::Batch last = BatchOf(49);
   const AutotvmRecord autotvm{.target = "llvm", .task = "t", .costs_s = {1}};
   last.autotvm = {autotvm, autotvm};
   ASSERT_OK_AND_ASSIGN(const BatchWriter::Counts counts, writer.Finish(std::move(last)));

@@ -1,4 +1,4 @@
-// Says for which computation a key of imported records stands: a key is a label, and one such as
+// Says for which computation a key of imported records stands. A key is a label: one such as
 // ["my_matmul", 127, 96, 80] tells nothing of what is computed.
 #pragma once
 
@@ -12,19 +12,23 @@
 
 namespace kiln::store {
 
-// Why steps cannot be of the computation; OK: they may be. The store knows both as texts only.
+// Returns OK if the steps may belong to the computation, otherwise an error that says why they
+// cannot. The store knows both as texts only.
 using FitCheck = std::function<Status(std::string_view dag, std::string_view steps_json)>;
 
 struct BindResult {
-  int64_t bound = 0;             // that fit, and are of the computation now
-  int64_t unfit = 0;             // of none
-  std::string first_unfit = {};  // "record 12: ...", why the first of these does not fit
+  // Records that fit and belong to the computation now.
+  int64_t bound = 0;
+  // Records that do not fit and belong to no computation.
+  int64_t unfit = 0;
+  // "record 12: ...": why the first of the unfit records does not fit.
+  std::string first_unfit = {};
 };
 
 // Binds the key (Store::BindKey) and those of its imported records that fit, whatever they were
-// bound to before; what is imported later is bound as it comes (import_log.h). FailedPrecondition
-// where there are records and none fits: nothing is changed then. Cost: a check for each record of
-// the key.
+// bound to before. Records that are imported later are bound when they are imported (import_log.h).
+// Returns FailedPrecondition and changes nothing if there are records and none fits. Cost: a check
+// for each record of the key.
 StatusOr<BindResult> BindImported(Store& store, const Computation& computation,
                                   const FitCheck& fits);
 

@@ -27,7 +27,7 @@ StatusOr<ConnectionPool::Lease> ConnectionPool::Take() {
 
 StatusOr<std::unique_ptr<Database>> ConnectionPool::OpenReader() const {
   OpenOptions options = options_;
-  // A file that has gone is not made anew.
+  // A file that has vanished is not made anew.
   if (options.mode == OpenOptions::Mode::kCreate) options.mode = OpenOptions::Mode::kReadWrite;
   KILN_ASSIGN_OR_RETURN(auto database, Database::Open(path_, application_id_, options));
   KILN_RETURN_IF_ERROR(database->Execute("PRAGMA query_only=ON; PRAGMA cache_size=-16000"));
@@ -48,7 +48,7 @@ StatusOr<ReadTransaction> ReadTransaction::Begin(Database& database) {
 
 ReadTransaction::~ReadTransaction() {
   if (database_ == nullptr) return;
-  // Nothing was written: there is nothing to fail.
+  // COMMIT cannot fail, since nothing was written.
   auto end = database_->Prepare("COMMIT");
   if (end.ok()) end->Run().IgnoreError();
 }

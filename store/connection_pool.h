@@ -1,5 +1,5 @@
-// Connections to one file that only read, lent to threads one at a time. In WAL mode they wait
-// neither for the writer nor for each other.
+// A pool of read-only connections to one file, lent to threads one at a time. In WAL mode readers
+// wait neither for the writer nor for each other.
 //
 // Thread-safe. Connections are opened when they are first needed and kept. A lease must not outlive
 // its pool.
@@ -41,10 +41,10 @@ class ConnectionPool {
     std::unique_ptr<Database> database_;
   };
 
-  // `options`: those of the connection that made the file.
+  // `options` are those of the connection that made the file.
   ConnectionPool(std::string path, int32_t application_id, const OpenOptions& options, size_t most);
 
-  // Waits while all are lent. Errors as Database::Open, on the first use.
+  // Waits while all connections are lent. Errors of the first use are those of Database::Open.
   StatusOr<Lease> Take();
 
  private:
@@ -62,7 +62,7 @@ class ConnectionPool {
   size_t open_ = 0;
 };
 
-// All that is read until its end is of one state of the file.
+// All reads within one transaction see the same state of the file.
 class ReadTransaction {
  public:
   static StatusOr<ReadTransaction> Begin(Database& database);

@@ -1,4 +1,5 @@
-// kill -9 at any moment loses nothing that was acknowledged, and leaves no half of a batch.
+// Tests that kill -9 at any moment loses nothing that was acknowledged, and leaves no half of a
+// batch.
 #include <unistd.h>
 
 #include <random>
@@ -15,8 +16,8 @@
 namespace kiln::store {
 namespace {
 
-// What the child had acknowledged when it was killed, `after` its first acknowledgement, or after
-// its start: then it may still be opening the database.
+// Kills the child `after` its first acknowledgement, or `after` its start if `from_start`: then it
+// may still be opening the database. Returns the child's acknowledgements.
 StatusOr<std::string> RunAndKill(const std::string& path, int batch_size, bool from_start,
                                  absl::Duration after) {
   SubprocessOptions options;
@@ -64,7 +65,7 @@ TEST(Crash, EveryAcknowledgedRecordIsThereAfterKill) {
     }
     for (uint32_t trial : acknowledged) ASSERT_TRUE(stored.contains(trial)) << "trial " << trial;
     EXPECT_EQ(records.size() % kBatch, 0) << "half of a batch is there";
-    // At most the batch whose acknowledgement was cut off may be there besides.
+    // Only the batch whose acknowledgement was cut off may be there besides.
     EXPECT_LE(stored.size(), acknowledged.size() + kBatch * (round + 1));
   }
   EXPECT_GT(acknowledged.size(), 40u);

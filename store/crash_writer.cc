@@ -1,6 +1,6 @@
-// The victim of crash_test: adds records to a job and writes the trial number of each to stdout, a
-// line each, once it is committed. Goes on until it is killed. Usage: crash_writer DATABASE JOB
-// BATCH
+// The process that crash_test kills. Adds records to a job and writes the trial number of each to
+// stdout, a line each, once the record is committed. It continues until it is killed. Usage:
+// crash_writer DATABASE JOB BATCH
 #include <unistd.h>
 
 #include <cstdlib>
@@ -26,7 +26,7 @@ Status Write(const std::string& path, const std::string& job_id, uint32_t batch_
     std::string acknowledged;
     for (uint32_t i = 0; i < batch_size; ++i) {
       batch.push_back(TestRecord(job_id, trial + i));
-      // Large enough that a commit spans several pages, and that checkpoints happen.
+      // The message is large enough that a commit spans several pages, and that checkpoints happen.
       batch.back().message = std::string(3000, 'a' + trial % 26);
       acknowledged += fmt::format("{}\n", trial + i);
     }

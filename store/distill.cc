@@ -16,18 +16,20 @@
 namespace kiln::store {
 namespace {
 
-// What of a record takes part.
+// The parts of a record that Distill() compares.
 struct Entry {
-  std::string_view workload_id = {};  // "": not known
+  // "": not known.
+  std::string_view workload_id = {};
   std::string_view workload_key;
   std::string_view target;
-  int64_t layout = 0;  // rewrite option
+  // The layout rewrite option.
+  int64_t layout = 0;
   bool failed = false;
   bool stopped_early = false;
   double mean_cost_s = 0;
 };
 
-// The value of ` -name=value` in a target, "" if absent.
+// Returns the value of ` -name=value` in a target, "" if absent.
 std::string_view TargetOption(std::string_view target, std::string_view name) {
   const std::string option = fmt::format(" -{}=", name);
   const size_t at = target.find(option);
@@ -46,7 +48,7 @@ void AddKeys(std::string_view comma_separated, std::vector<std::string>& keys) {
   }
 }
 
-// ["hash", args...] -> hash and the text of args. A key of another form is all hash.
+// Splits ["hash", args...] into hash and the text of args. A key of another form is all hash.
 std::pair<std::string, std::string> SplitWorkloadKey(std::string_view workload_key) {
   JsonCursor json(workload_key);
   std::string args;
@@ -67,8 +69,8 @@ std::pair<std::string, std::string> SplitWorkloadKey(std::string_view workload_k
   return {*std::move(hash), std::move(args)};
 }
 
-// Of which computation an entry is: one that does not say it is of the only one that others of its
-// key are of.
+// Tells the computation of an entry. An entry without identity belongs to the computation of the
+// other entries of its key, if these have only one.
 class Computations {
  public:
   explicit Computations(const std::vector<Entry>& entries) {
@@ -85,10 +87,11 @@ class Computations {
   }
 
  private:
-  std::map<std::string_view, std::set<std::string_view>> ids_;  // by key
+  // Identities by key.
+  std::map<std::string_view, std::set<std::string_view>> ids_;
 };
 
-// Numbers texts in the order in which they appear, for each prefix anew.
+// Numbers texts in the order in which they appear, starting anew for each prefix.
 class AppearanceOrder {
  public:
   using Path = std::array<int, 5>;
@@ -168,12 +171,12 @@ std::vector<Record> Distill(std::span<const Record> records) {
 
 namespace {
 
-// A text of several, none of which has a line feed in it.
+// Joins texts of which none has a line feed.
 std::string Joined(std::initializer_list<std::string_view> parts) {
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
-// About what it takes, with its place.
+// Returns about the memory that a record takes, its place in the map included.
 size_t BytesOf(const Record& record) {
   constexpr size_t kPlace = 2048;
   return kPlace + record.workload_key.size() + record.target.size() + record.steps.size() +
@@ -188,12 +191,13 @@ Status TooManyBest(size_t most_bytes) {
 
 }  // namespace
 
-// What Distill() takes from among all that have the same hash, arguments, identity, target and layouts is the
-// best of them: it is asked for these alone.
+// Keeps one record for each hash, arguments, identity, target and layout option. Distill() would
+// take only that record of the group, so it gets these alone.
 struct RecordDistiller::State {
   struct Kept {
     Record record;
-    int64_t order = 0;  // of the group's first record without error
+    // Position of the group's first record without error.
+    int64_t order = 0;
   };
 
   std::map<std::string, Kept> best;
@@ -262,7 +266,7 @@ Status AutotvmDistiller::Add(const AutotvmRecord& record) {
     auto& best = state_->best[Joined({name, AutotvmWorkload(record)})];
     if (best != nullptr && !(MeanCost(record) < MeanCost(best->record))) continue;
     if (kept == nullptr) kept = std::make_shared<State::Kept>(State::Kept{record, order});
-    // Those of one workload are about as long.
+    // Records of one workload have about the same length.
     if (best == nullptr) state_->bytes += bytes;
     best = kept;
   }
@@ -293,7 +297,7 @@ struct LogDistiller::State {
 
 namespace {
 
-// About what a line takes, with its place.
+// Returns about the memory that a line takes, its place in the map included.
 size_t BytesOf(const MeasureLogLine& line) {
   constexpr size_t kPlace = 1024;
   return kPlace + line.workload_key.size() + line.target.size() + line.steps_json.size() +

@@ -1,4 +1,4 @@
-// The best records of a log: what is worth handing to somebody else.
+// Selects the best records of a log: those that are worth handing to somebody else.
 #pragma once
 
 #include <memory>
@@ -14,27 +14,28 @@
 
 namespace kiln::store {
 
-// The keys under which a target is looked up: those of its -keys=, its -device=, and the default
-// ones of its kind (cuda: cuda, gpu; llvm: cpu; any other: its name), without repetition.
+// Returns the keys under which a target is looked up, without repetition: those of its -keys=, its
+// -device=, and the default ones of its kind (cuda: cuda, gpu; llvm: cpu; any other: its name).
 std::vector<std::string> TargetKeys(std::string_view target);
 
-// Its model: that of -model=, "" where it does not say or says that it is unknown.
+// Returns the value of the target's -model=; "" if it has none or the model is "unknown".
 std::string TargetModel(std::string_view target);
 
-// For every (key of TargetKeys(target), workload hash, workload arguments, computation, layout
-// rewrite option: costs of one are no comparison with those of another) the best record without
-// error: complete before stopped early, then the smallest mean cost, then the one that comes first.
-// A record that is best under several keys is there once. Order: by target key, hash and arguments
-// in the order they first appear. Records come one at a time, and no more of them are held than are
-// the best so far. For one thread, as the others here.
+// Keeps the best record without error of each group. Records of a group have the same key of
+// TargetKeys(target), workload hash, workload arguments, computation and layout rewrite option:
+// costs of different layout options cannot be compared. Complete measurements go before those that
+// stopped early, then the smaller mean cost, then the record that comes first. A record that is
+// best under several keys is kept once. The result is ordered by target key, hash and arguments in
+// the order of their first appearance. Records are added one at a time, and only the best ones so
+// far are held. Not thread-safe, like the other distillers.
 class RecordDistiller {
  public:
   RecordDistiller();
   ~RecordDistiller();
 
-  // ResourceExhausted when the best take more than kMostBytes (LogDistiller) together.
+  // ResourceExhausted if the best records together take more than LogDistiller::kMostBytes.
   Status Add(const Record& record);
-  // All of them. Call once.
+  // Returns the best records. Call it once.
   std::vector<Record> Finish();
 
  private:
@@ -43,15 +44,15 @@ class RecordDistiller {
 };
 std::vector<Record> Distill(std::span<const Record> records);
 
-// The same over the lines of a log, whatever their version.
+// Does the same for the lines of a log, whatever their version.
 class LogDistiller {
  public:
   LogDistiller();
   ~LogDistiller();
 
-  // ResourceExhausted when the best take more than `most_bytes` together.
+  // ResourceExhausted if the best lines together take more than `most_bytes`.
   Status Add(MeasureLogLine line, size_t most_bytes = kMostBytes);
-  // All of them. Call once.
+  // Returns the best lines. Call it once.
   std::vector<MeasureLogLine> Finish();
 
   static constexpr size_t kMostBytes = size_t{512} << 20;
@@ -61,17 +62,18 @@ class LogDistiller {
   std::unique_ptr<State> state_;
 };
 
-// Of autotvm's records, as its `autotvm.record --mode pick` has it: for every (key or model of the
-// target, template, arguments) the one without error that has the smallest mean cost, or comes
-// first. One that is best under several is there once. In the order in which they came.
+// Distills autotvm's records like its `autotvm.record --mode pick`: for every (key or model of the
+// target, template, arguments) it keeps the record without error that has the smallest mean cost,
+// or the first of those. A record that is best under several keys is kept once. The result has the
+// order of the input.
 class AutotvmDistiller {
  public:
   AutotvmDistiller();
   ~AutotvmDistiller();
 
-  // ResourceExhausted as above.
+  // ResourceExhausted if the best records together take more than LogDistiller::kMostBytes.
   Status Add(const AutotvmRecord& record);
-  // All of them. Call once.
+  // Returns the best records. Call it once.
   std::vector<AutotvmRecord> Finish();
 
  private:

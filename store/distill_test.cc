@@ -92,7 +92,8 @@ TEST(Distill, CostsWithRewrittenLayoutsDoNotCompeteWithOthers) {
 TEST(Distill, SharedKeysLetTargetsCompete) {
   EXPECT_THAT(DistilledTrials({Measured(0, R"(["a"])", "cuda -arch=sm_86", 3),
                                Measured(1, R"(["a"])", "opencl -keys=opencl,gpu", 1)}),
-              ElementsAre(0, 1));  // best of cuda; best of gpu and of opencl
+              // Trial 0 is the best of cuda; trial 1 is the best of gpu and of opencl.
+              ElementsAre(0, 1));
 }
 
 TEST(Distill, MeansAndEarlyStops) {
@@ -119,7 +120,8 @@ TEST(Distill, ALogOfBestRecordsStaysAsItIs) {
   };
   const std::vector<std::string> best = sorted(log.lines);
   EXPECT_EQ(sorted(DistilledLines(log.lines)), best);
-  for (size_t i = 0; i < 24; ++i) {  // worse, failed and empty ones change nothing
+  // Worse, failed and empty records change nothing.
+  for (size_t i = 0; i < 24; ++i) {
     MeasureLogLine other = log.lines[i];
     other.costs_s = {other.costs_s[0] * 1.5};
     log.lines.insert(log.lines.begin(), other);
@@ -141,7 +143,7 @@ TEST(Distill, HoldsTheBestLinesAndBoundsThem) {
   line.target = "llvm";
   line.workload_key = "k";
   line.steps_json = std::string(10'000, ' ');
-  // Of one workload any number.
+  // One workload may have any number of lines.
   for (int i = 0; i < 1000; ++i) {
     line.costs_s = {1.0 / (i + 1)};
     ASSERT_OK(distiller.Add(line, kMostBytes));
@@ -154,7 +156,8 @@ TEST(Distill, HoldsTheBestLinesAndBoundsThem) {
   EXPECT_THAT(status, StatusIs(StatusCode::kResourceExhausted, HasSubstr("in parts")));
 }
 
-// Against what autotvm's own tool picks: the rules of ApplyHistoryBest over all pairs.
+// The expected records are those that autotvm's own tool picks: the rules of ApplyHistoryBest over
+// all pairs.
 TEST(Distill, OfAutotvmIsWhatItsPickModePicks) {
   const auto record = [](int64_t index, std::string target, std::string args, double cost_s) {
     return AutotvmRecord{.target = std::move(target),
@@ -175,8 +178,8 @@ TEST(Distill, OfAutotvmIsWhatItsPickModePicks) {
   for (const AutotvmRecord& r : records) ASSERT_OK(distiller.Add(r));
   std::vector<int64_t> picked;
   for (const AutotvmRecord& r : distiller.Finish()) picked.push_back(r.config_index);
-  // 1: of the model t4; 2: of the key cuda and of v100; 3: of cuda, the first of two as good; 4: of
-  // v100; 6: of cpu.
+  // 1 is the best of the model t4; 2 of the key cuda and of v100; 3 of cuda, the first of two equal
+  // ones; 4 of v100; 6 of cpu.
   EXPECT_THAT(picked, ElementsAre(1, 2, 3, 4, 6));
 }
 

@@ -1,5 +1,5 @@
-// A store whose medium is away for a while, for tests: from a given write on, so many calls are
-// refused, each before it has done anything, or (a lost answer) after it has done all.
+// A store for tests whose medium fails for a while. From a given write on, so many calls are
+// refused, each before it has done anything, or (a lost answer) after it has done everything.
 #pragma once
 
 #include <mutex>
@@ -12,8 +12,8 @@ class FaultyStore : public StoreDecorator {
  public:
   using StoreDecorator::StoreDecorator;
 
-  // The `write`-th write from now on (from 0) and the `calls` - 1 calls of any kind that follow it
-  // fail.
+  // Makes the `write`-th write from now on (from 0) fail, and the `calls` - 1 calls of any kind
+  // after it.
   void FailAt(int write, int calls, Status error, bool lost_answer = false) {
     std::lock_guard lock(mutex_);
     writes_left_ = write;
@@ -23,12 +23,12 @@ class FaultyStore : public StoreDecorator {
     failed_ = 0;
   }
 
-  // Calls that have failed since FailAt.
+  // Returns the number of calls that have failed since FailAt.
   int failed() const {
     std::lock_guard lock(mutex_);
     return failed_;
   }
-  // In all.
+  // Returns the number of all writes.
   int writes() const {
     std::lock_guard lock(mutex_);
     return writes_;

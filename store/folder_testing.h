@@ -1,4 +1,4 @@
-// A folder of its own for one test, removed with all in it when destroyed.
+// A folder for one test. It is removed with its content when the object is destroyed.
 #pragma once
 
 #include <gtest/gtest.h>

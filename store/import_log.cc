@@ -11,10 +11,10 @@
 namespace kiln::store {
 namespace {
 
-// A commit is a sync of the disk, and holds up other writers while it is made.
+// Batches are large, since a commit is a sync of the disk and holds up other writers.
 constexpr int64_t kBatchRecords = 4096;
 constexpr size_t kBatchBytes = size_t{8} << 20;
-// Of what a refusal quotes.
+// A refusal quotes at most so many bytes of the reason.
 constexpr size_t kMostWhyBytes = 512;
 
 Status CheckText(std::string_view line) {
@@ -113,7 +113,7 @@ void LogImporter::Refuse(std::string_view why) {
       "line {}: {}{}", line_number_, ValidUtf8(why.substr(0, kMostWhyBytes)), whole ? "" : "..."));
 }
 
-// As what is known of its key has it.
+// Checks the record, and binds it, by the facts that are known about its key.
 Status LogImporter::SettleByKey(Record& record) {
   KILN_ASSIGN_OR_RETURN(const Key* key, Find(record.workload_key));
   KILN_RETURN_IF_ERROR(CheckPlausible(record, key->flops));

@@ -1,5 +1,5 @@
-// Logs into a store and out of it: lines of auto_scheduler (measure_log.h) and of autotvm
-// (autotvm_log.h), which may stand in one file.
+// Imports logs into a store and exports them. A file may mix lines of auto_scheduler
+// (measure_log.h) and of autotvm (autotvm_log.h).
 #pragma once
 
 #include <cstdint>
@@ -21,47 +21,55 @@ namespace kiln::store {
 
 inline constexpr std::string_view kImportJob = "import";
 
-// Why steps are none that a schedule can have; OK: they are. The store knows steps as text only.
+// Returns OK if a schedule can have the steps, otherwise an error that says why not. The store
+// knows steps as text only.
 using StepsCheck = std::function<Status(std::string_view steps_json)>;
 
-// What the store does not know of steps and computations.
+// Checks of steps and computations that the store cannot make itself.
 struct LogChecks {
   StepsCheck steps;
   FitCheck fits;
 };
 
-// Lines that are longer are refused: no schedule is so long.
+// Longest line that is accepted: no schedule is longer.
 inline constexpr size_t kMostLineBytes = size_t{16} << 20;
 
 struct ImportResult {
   int64_t imported = 0;
-  int64_t autotvm = 0;     // of these, so many are records of autotvm
-  int64_t duplicates = 0;  // in the store already (Store::HasMeasurement), or twice in the log
-  int64_t ignored = 0;     // lines of autotvm's version 0.1, which autotvm ignores as well
-  int64_t refused = 0;     // the others are imported
-  std::vector<std::string> errors;  // "line 12: ...", of the first kMostErrors that were refused
+  // Records of autotvm; `imported` includes them.
+  int64_t autotvm = 0;
+  // Lines that the store has already (Store::HasMeasurement), or that the log has twice.
+  int64_t duplicates = 0;
+  // Lines of autotvm's version 0.1, which autotvm ignores as well.
+  int64_t ignored = 0;
+  // Bad lines. All other lines are imported.
+  int64_t refused = 0;
+  // "line 12: ...", of the first kMostErrors refused lines.
+  std::vector<std::string> errors;
   static constexpr size_t kMostErrors = 1'000;
-  // Of lines whose key is bound to a computation (bind.h): those that fit it are of it, the others
-  // are imported as being of none.
+  // Lines whose key is bound to a computation (bind.h): those of `fitting` belong to the
+  // computation, those of `unfit` are imported as records of no computation.
   int64_t fitting = 0;
   int64_t unfit = 0;
-  std::string first_unfit = {};  // "line 12: ..."
+  // "line 12: ...": why the first of the unfit lines does not fit.
+  std::string first_unfit = {};
 };
 
-// Takes lines one by one and commits them in batches, of bounded bytes, while it reads on
-// (batch_writer.h). Not thread-safe; several may import into one job at once: a line that two of
-// them have is imported once.
+// Takes lines one by one and commits them in batches of bounded bytes, while it reads on
+// (batch_writer.h). Not thread-safe. Several importers may write into one job at once: a line that
+// two of them have is imported once.
 class LogImporter {
  public:
-  // Makes the job, already succeeded, if it is not there.
+  // Adds the job in state succeeded unless the store has it already.
   static StatusOr<LogImporter> Begin(Store& store, int64_t now_ms, LogChecks checks,
                                      std::string_view job_id = kImportJob);
 
-  // A line without its line feed; comments are skipped. A bad line goes to the result, a failing
-  // store is an error, of this call or a later one. Bad are what ParseMeasureLogLine refuses, and a cost that no device can have
-  // (plausible.h) for what the store knows of the key.
+  // Takes a line without its line feed; comments are skipped. A bad line is counted in the result.
+  // An error of the store is returned, by this call or a later one. A line is bad if
+  // ParseMeasureLogLine refuses it, or if no device can have its cost (plausible.h), given the
+  // FLOPs that the store knows for its key.
   Status AddLine(std::string_view line);
-  // Commits what is left. Without it the last batches may not be imported.
+  // Commits the remaining records. Without this call the last batches may not be imported.
   StatusOr<ImportResult> Finish();
 
  private:
@@ -72,9 +80,10 @@ class LogImporter {
   Status Take(std::string_view line);
   void Refuse(std::string_view why);
   Status SettleByKey(Record& record);
-  // What is known of a key.
+  // Facts about a workload key.
   struct Key {
-    double flops = 0;  // the least that a computation with it has to do; 0: not known
+    // FLOPs of the smallest computation with the key; 0: not known.
+    double flops = 0;
     std::optional<Computation> bound = {};
   };
   StatusOr<const Key*> Find(const std::string& workload_key);
@@ -84,8 +93,10 @@ class LogImporter {
   LogChecks checks_;
   int64_t line_number_ = 0;
   BatchWriter::Batch batch_;
-  std::map<std::string, Key> keys_;  // as found
-  Key last_key_;                     // of those that are not kept there
+  // Cache of Find().
+  std::map<std::string, Key> keys_;
+  // The key found last, if `keys_` does not hold it.
+  Key last_key_;
   ImportResult result_;
   std::unique_ptr<BatchWriter> writer_;
 };
@@ -93,15 +104,15 @@ class LogImporter {
 struct IgnoredLine {};
 using LogRecord = std::variant<IgnoredLine, Record, AutotvmRecord>;
 
-// The record of a line that is no comment, as it is imported: a Record has no job and no trial yet.
-// InvalidArgument: the line is refused, whatever the store knows.
+// Returns the record of a line that is no comment, as it is imported: a Record has no job and no
+// trial yet. InvalidArgument: the line is refused, whatever the store knows.
 StatusOr<LogRecord> RecordOfLogLine(std::string_view line, const StepsCheck& check_steps);
 
-// All lines of a log.
+// Imports all lines of a log.
 StatusOr<ImportResult> ImportLog(Store& store, std::string_view text, int64_t now_ms,
                                  const LogChecks& checks, std::string_view job_id = kImportJob);
 
-// Writes each matching record as a line with its line feed. Returns how many.
+// Writes each matching record as a line with its line feed. Returns the number of lines.
 StatusOr<int64_t> ExportLog(Store& store, const RecordFilter& filter,
                             const std::function<Status(std::string_view)>& write);
 StatusOr<int64_t> ExportAutotvmLog(Store& store, const AutotvmFilter& filter,

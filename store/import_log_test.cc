@@ -114,7 +114,7 @@ std::string LineWithCost(const std::string& key, double cost_s, int64_t timestam
   return PrintMeasureLogLine(line) + "\n";
 }
 
-// Lines of several batches, of which one is read while another one is committed.
+// The log has several batches: one is read while another is committed.
 TEST(ImportLog, ALongLogKeepsItsOrderAndCountsItsDuplicates) {
   TestFolder folder;
   ASSERT_OK_AND_ASSIGN(auto store, OpenSqliteStore(folder.File("kiln.db")));
@@ -178,7 +178,7 @@ TEST(ImportLog, AFailingWriterStopsTheExport) {
       StatusIs(StatusCode::kResourceExhausted, "disk full"));
 }
 
-// Of two computations with the key, one with fewer operations is what it may be.
+// The smallest of the computations with the key sets the bound on its cost.
 TEST(ImportLog, CostsThatNoDeviceCanHaveAreRefused) {
   const auto store = NewMemoryStore();
   const std::string key = R"(["key", [64, 64]])";
@@ -197,7 +197,7 @@ TEST(ImportLog, CostsThatNoDeviceCanHaveAreRefused) {
               testing::HasSubstr("line 3: cost 1e-07 s is not plausible: 1e+10 "));
 }
 
-// Steps fit where they do not say "misfit".
+// Steps fit unless they say "misfit".
 const LogChecks kSomeFit = {.steps = kNone.steps,
                             .fits = [](std::string_view dag, std::string_view steps) -> Status {
                               if (steps.find("misfit") == std::string_view::npos) return OkStatus();
@@ -254,7 +254,7 @@ TEST(Bind, WhereNothingFitsNothingIsBound) {
                        testing::HasSubstr("not even the one record of [\"f\", 8] fits this "
                                           "computation; record 1: no schedule of dag")));
   EXPECT_EQ(*store->BoundTo(f.key), std::nullopt);
-  // Before there are records it can only be believed.
+  // A binding without records to check is accepted.
   const Computation g = {.id = "id", .key = "[\"g\", 8]", .dag = "dag"};
   ASSERT_OK_AND_ASSIGN(const BindResult result, BindImported(*store, g, kSomeFit.fits));
   EXPECT_EQ(result.bound, 0);
@@ -336,7 +336,7 @@ TEST(ImportLog, LinesOfBothKindsMayStandInOneFile) {
   EXPECT_EQ(result.duplicates, 1);
 }
 
-// What stands around a good line, whatever it is, is refused by its number.
+// A bad line is refused by its number, and the good lines around it are imported.
 TEST(ImportLog, HostileLinesAreRefusedAndTheRestIsTaken) {
   const std::string good = LineWithCost("k", 1e-3, 1);
   const std::string half = LineWithCost("k", 1e-3, 2).substr(0, 40);

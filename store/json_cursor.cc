@@ -29,7 +29,7 @@ void AppendUtf8(uint32_t code, std::string& out) {
   }
 }
 
-// The four hex digits of \uXXXX at `at`; -1 if they are not four hex digits.
+// Returns the four hex digits of \uXXXX at `at`; -1 if they are not four hex digits.
 int32_t HexUnit(std::string_view token, size_t at) {
   if (at + 4 > token.size()) return -1;
   uint32_t unit = 0;
@@ -38,7 +38,8 @@ int32_t HexUnit(std::string_view token, size_t at) {
   return error == std::errc() && end == first + 4 ? static_cast<int32_t>(unit) : -1;
 }
 
-// The escape whose letter stands at `at`; `at` moves behind it. False: not an escape of JSON.
+// Appends the escape whose letter stands at `at`, and moves `at` behind it. False: JSON has no such
+// escape.
 bool AppendEscape(std::string_view token, size_t& at, std::string& out) {
   constexpr std::string_view kLetters = "\"\\/bfnrt";
   constexpr std::string_view kMeanings = "\"\\/\b\f\n\r\t";
@@ -55,7 +56,7 @@ bool AppendEscape(std::string_view token, size_t& at, std::string& out) {
     AppendUtf8(unit, out);
     return true;
   }
-  // A surrogate means something only as the first of a pair.
+  // A surrogate is valid only as the first of a pair.
   if (unit > 0xdbff || token.substr(at, 2) != "\\u") return false;
   const int32_t low = HexUnit(token, at + 2);
   if (low < 0xdc00 || low > 0xdfff) return false;
@@ -195,8 +196,8 @@ StatusOr<double> JsonCursor::Double(std::string_view what) {
   return value;
 }
 
-// The length of the integers with `, ` between them, and of the bracket behind them, that stand
-// here; 0: something else stands here, or the same in another form.
+// Returns the length of a list of integers with `, ` between them, from here to its closing bracket
+// inclusive; 0 if something else stands here, or the list is spaced differently.
 size_t JsonCursor::PlainIntegersLength() const {
   size_t at = position_;
   while (true) {
@@ -217,7 +218,7 @@ Status JsonCursor::AppendItems(char close, int depth, std::string& out) {
     out += close;
     return OkStatus();
   }
-  // What steps have most of is taken at once.
+  // Most lists in steps are lists of integers: they are copied at once.
   if (close == ']' && depth < kMaxDepth) {
     const size_t length = PlainIntegersLength();
     out += text_.substr(position_, length);
@@ -252,8 +253,8 @@ Status JsonCursor::AppendNested(std::string_view what, int depth, std::string& o
   }
   if (c == '"') {
     KILN_ASSIGN_OR_RETURN(const std::string_view token, StringToken(what));
-    // Decoded where there is an escape, so that a broken one is refused here and not by a later
-    // reader.
+    // Decodes a token that has an escape, so that a broken escape is refused here and not by a
+    // later reader.
     if (token.find('\\') != std::string_view::npos) {
       position_ = begin;
       KILN_RETURN_IF_ERROR(String(what).status());

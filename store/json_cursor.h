@@ -1,8 +1,8 @@
 // A strict JSON reader that walks a text from left to right, for formats of one known shape: the
 // caller asks for what must come next, and a refusal names the column and what was found there.
 //
-// Does not own the text. Cost: linear, no tree is built; nesting is bounded, so no input exhausts
-// the stack.
+// The text must outlive the cursor. Cost: linear, no tree is built. Nesting is bounded, so no input
+// exhausts the stack.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +17,27 @@ class JsonCursor {
  public:
   explicit JsonCursor(std::string_view text) : text_(text) {}
 
-  // Consumes `c` after white space if it is next.
+  // Consumes `c` if it comes next after white space.
   bool Take(char c);
-  // The same, refusing anything else. `what` says what was expected: "the result array".
+  // Like Take(), but refuses anything else. `what` names what was expected: "the result array".
   Status Expect(char c, std::string_view what);
-  // After an item of an array or object that ends with `close`: true when another item follows.
+  // Call it after an item of an array or object that ends with `close`. Returns true if another
+  // item follows.
   StatusOr<bool> Next(char close);
   Status ExpectEnd();
 
-  StatusOr<std::string> String(std::string_view what);  // decoded, UTF-8
+  // Returns the decoded string in UTF-8.
+  StatusOr<std::string> String(std::string_view what);
   StatusOr<int64_t> Int(std::string_view what);
-  StatusOr<double> Double(std::string_view what);  // finite
-  // Any value, as text on one line: `, ` between items, `: ` after keys, strings and numbers as
-  // they stand.
+  // Returns a finite number.
+  StatusOr<double> Double(std::string_view what);
+  // Reads any value and returns it as text on one line: `, ` between items, `: ` after keys,
+  // strings and numbers unchanged.
   StatusOr<std::string> Value(std::string_view what);
-  // The same, behind what `out` has.
+  // Does the same, and appends the text to `out`.
   Status AppendValue(std::string_view what, std::string& out);
 
-  // InvalidArgument "column 12: expected <what>, found '...'".
+  // Returns InvalidArgument "column 12: expected <what>, found '...'".
   Status Error(std::string_view what);
 
  private:
@@ -50,7 +53,8 @@ class JsonCursor {
   size_t position_ = 0;
 };
 
-// `text` in quotes, with what JSON demands escaped; everything else as it is.
+// Returns `text` in quotes. Characters that JSON demands to escape are escaped, all others
+// unchanged.
 std::string JsonQuote(std::string_view text);
 
 }  // namespace kiln::store

@@ -9,7 +9,7 @@ std::string LockPath(const std::string& database) {
   namespace fs = std::filesystem;
   std::error_code error;
   fs::path path = database;
-  // A link whose file is not there yet: SQLite will make the file that it names.
+  // SQLite makes the file that a dangling link names, so such a link is followed too.
   for (int links = 0; links < 40 && fs::is_symlink(path, error); ++links) {
     const fs::path named = fs::read_symlink(path, error);
     if (error) break;

@@ -1,12 +1,12 @@
-// Where the lock of a database stands: one place for all names that a file has.
+// The path of a database's lock file. All names of one file lead to the same lock.
 #pragma once
 
 #include <string>
 
 namespace kiln::store {
 
-// FILE.lock beside the file that `database` names at last, symbolic links followed; of one that is
-// not there yet, beside the place that it will have.
+// Returns FILE.lock beside the file that `database` finally names, after following symbolic links.
+// If the file does not exist yet, the lock stands beside its future place.
 std::string LockPath(const std::string& database);
 
 }  // namespace kiln::store

@@ -8,7 +8,8 @@
 namespace kiln::store {
 namespace {
 
-// What stands behind the last `key` of the line as its value: "\"v0.6\"", "0.2"; "": there is none.
+// Returns the value of the last `key` of the line, such as "\"v0.6\"" or "0.2"; "" if there is
+// none.
 std::string_view ValueOf(std::string_view line, std::string_view key) {
   const size_t at = line.rfind(key);
   if (at == std::string_view::npos) return {};

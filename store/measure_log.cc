@@ -10,8 +10,8 @@
 namespace kiln::store {
 namespace {
 
-// So many are in TVM's lines, and in each row of a database (sqlite_store.cc). One more of ours
-// must not get into the lines, and is to be 0 in rows that were written before.
+// TVM's lines have so many parameters, and so has each row of a database (sqlite_store.cc). A
+// further parameter of Kiln must stay out of the lines and be 0 in older rows.
 static_assert(kNumHardwareParams == 8);
 
 Status ParseHardware(JsonCursor& json, MeasureLogLine& line) {
@@ -38,7 +38,7 @@ Status ParseInputNames(JsonCursor& json, MeasureLogLine& line) {
   return OkStatus();
 }
 
-// The fields after target; what is missing at the end stays unset.
+// Parses the fields after the target. Fields that are missing at the end stay unset.
 Status ParseOptionalTaskFields(JsonCursor& json, MeasureLogLine& line) {
   for (int field = 0; field < 4; ++field) {
     KILN_ASSIGN_OR_RETURN(const bool more, json.Next(']'));
@@ -71,7 +71,7 @@ Status ParseTask(JsonCursor& json, MeasureLogLine& line) {
   return ParseOptionalTaskFields(json, line);
 }
 
-// Checks only what makes a step a step; what its fields mean is not known here.
+// Checks only that a step has the form of a step. The meaning of its fields is not known here.
 Status AppendStep(JsonCursor& json, std::string& steps) {
   KILN_RETURN_IF_ERROR(json.Expect('[', "a step"));
   JsonCursor ahead = json;
@@ -170,7 +170,7 @@ std::string PrintDoubles(const std::vector<double>& values) {
 
 std::string PrintTask(const MeasureLogLine& line) {
   std::string task = fmt::format("[{}, {}", JsonQuote(line.workload_key), JsonQuote(line.target));
-  // A field can only be printed after those before it.
+  // A field can only be printed after the fields before it.
   if (line.hardware) {
     task += fmt::format(", [{}]", fmt::join(*line.hardware, ", "));
     if (line.target_host) {
@@ -248,7 +248,8 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   const Status status = steps.ok() ? json.ExpectEnd() : steps.status();
   KILN_RETURN_IF_ERROR(Annotate(status, fmt::format("steps of record {}", record.id)));
   line.steps_json = *std::move(steps);
-  // TVM's key says nothing of packed inputs, its option does. Others are of who wrote the log.
+  // TVM's layout rewrite option tells that inputs are packed, Kiln's key does. All other options
+  // and keys are those of the log's writer.
   const int64_t option = record.layout_rewrite_option;
   const std::string plain = PlainKey(record.workload_key);
   const bool is_packed = record.workload_key != plain && record.workload_key == PackedKey(plain) &&
@@ -262,7 +263,8 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   line.costs_s = record.error == kNoError ? record.costs_s : std::vector<double>{kErrorCost};
   line.error_no = record.error;
   const double all_cost_s = record.build_s + record.run_s;
-  line.all_cost_s = std::isfinite(all_cost_s) ? all_cost_s : 0;  // JSON has no other numbers
+  // JSON has no infinite numbers and no NaN.
+  line.all_cost_s = std::isfinite(all_cost_s) ? all_cost_s : 0;
   line.timestamp_s = record.timestamp_s;
   line.version = "v0.6";
   return line;

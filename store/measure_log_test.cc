@@ -19,7 +19,7 @@ using testing::SizeIs;
 constexpr char kStepsText[] =
     R"([["FU", 2, [0, 1, 2, 3]], ["PR", 1, 0, "auto_unroll_max_step$0"]])";
 
-// A line whose task array has the given items after key and target.
+// Returns a line whose task array has the given items after key and target.
 std::string Line(std::string_view task_rest, std::string_view version) {
   return fmt::format(
       R"({{"i": [["[\"8c53ca29\", [1, 7]]", "cuda -keys=cuda,gpu"{}], [[], {}]], "r": [[3.91348e-06], 0, 0.95337, 1691392900], "v": "{}"}})",
@@ -93,14 +93,15 @@ MeasureLogLine LineOf(const std::string& key, int64_t option) {
   return line;
 }
 
-// TVM's key of a computation says nothing of the order of its constants, ours does.
+// TVM's key of a computation says nothing of the order of its constants, Kiln's key does.
 TEST(MeasureLog, PackedInputsAreSaidByTheLayoutRewriteOption) {
   constexpr char kPlain[] = R"(["a", [4, 8]])", kPacked[] = R"(["a", [4, 8], "packed"])";
   ASSERT_OK_AND_ASSIGN(Record record, RecordOfLine(LineOf(kPlain, 2), "j", 0));
   EXPECT_EQ(record.workload_key, kPacked);
   EXPECT_FALSE(HasRewrittenLayouts(record)) << "the key says how";
   EXPECT_EQ(*LineOfRecord(record), LineOf(kPlain, 2));
-  record.layout_rewrite_option = 0;  // of our own
+  // Kiln's own records have no option.
+  record.layout_rewrite_option = 0;
   EXPECT_FALSE(HasRewrittenLayouts(record));
   EXPECT_EQ(*LineOfRecord(record), LineOf(kPlain, 2));
 }
@@ -196,8 +197,8 @@ TEST(MeasureLog, CommentsAndBlankLinesAreSkippedAndErrorsNumbered) {
   EXPECT_THAT(ParseMeasureLog("").lines, IsEmpty());
 }
 
-// A valid line with a byte changed, dropped or added is read or refused; what is read prints and
-// parses back.
+// A valid line with a byte changed, dropped or added is either read or refused. A line that is read
+// prints and parses back.
 TEST(MeasureLog, DamagedLinesNeverCrash) {
   const uint64_t seed = std::random_device{}();
   SCOPED_TRACE(fmt::format("seed {}", seed));
@@ -228,7 +229,7 @@ TEST(MeasureLog, DamagedLinesNeverCrash) {
     const StatusOr<MeasureLogLine> line = ParseMeasureLogLine(text);
     if (!line.ok()) continue;
     ++read;
-    // Once rounded to six digits, a line stays as it is.
+    // A line that was once rounded to six digits does not change any more.
     ASSERT_OK_AND_ASSIGN(const MeasureLogLine rounded,
                          ParseMeasureLogLine(PrintMeasureLogLine(*line)));
     ASSERT_OK_AND_ASSIGN(const MeasureLogLine again,

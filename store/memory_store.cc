@@ -396,7 +396,7 @@ class MemoryStore final : public Store {
   }
 
  private:
-  // With the lock held.
+  // Lives while the lock is held.
   class View final : public Snapshot {
    public:
     explicit View(const MemoryStore& store) : store_(store) {}
@@ -498,7 +498,7 @@ class MemoryStore final : public Store {
 
   using TrialKey = std::pair<std::string, uint32_t>;
 
-  // The ids of those that are there already; 0: it is new.
+  // Returns the ids of the records that are known; 0 for a new record.
   StatusOr<std::vector<int64_t>> KnownTrials(std::span<const Record> records) {
     KILN_RETURN_IF_ERROR(CheckBatch(records));
     std::vector<int64_t> ids;
@@ -530,7 +530,7 @@ class MemoryStore final : public Store {
     return next;
   }
 
-  // nullptr: it is not there.
+  // Returns nullptr if there is no such record.
   const Record* FindRecord(int64_t id) const {
     const auto at = std::lower_bound(records_.begin(), records_.end(), id,
                                      [](const Record& r, int64_t of) { return r.id < of; });
@@ -605,15 +605,22 @@ class MemoryStore final : public Store {
   }
 
   std::mutex mutex_;
-  std::vector<JobRow> jobs_;  // in the order they were added
+  // In the order in which they were added.
+  std::vector<JobRow> jobs_;
   std::map<std::pair<std::string, uint32_t>, TaskRow> tasks_;
-  std::vector<Record> records_;                 // by id
-  std::vector<AutotvmRecord> autotvm_records_;  // likewise
+  // Ordered by id.
+  std::vector<Record> records_;
+  // Ordered by id.
+  std::vector<AutotvmRecord> autotvm_records_;
   int64_t last_id_ = 0, last_autotvm_id_ = 0;
-  std::map<TrialKey, int64_t> trials_;                   // the ids of their records
-  std::map<std::string, std::vector<RoundRow>> rounds_;  // by job
-  std::map<std::pair<std::string, std::string>, Computation> computations_;  // by key and id
-  std::map<std::string, std::string, std::less<>> bindings_;                 // ids by key
+  // Record ids by trial.
+  std::map<TrialKey, int64_t> trials_;
+  // Rounds by job.
+  std::map<std::string, std::vector<RoundRow>> rounds_;
+  // Computations by key and id.
+  std::map<std::pair<std::string, std::string>, Computation> computations_;
+  // Ids of computations by key.
+  std::map<std::string, std::string, std::less<>> bindings_;
   std::map<std::pair<std::string, int32_t>, CalibrationRow> calibrations_;
   std::map<std::string, ModelRow, std::less<>> models_;
   std::map<std::pair<std::string, std::string>, PinnedSchedule> pinned_;

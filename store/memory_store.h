@@ -1,5 +1,5 @@
-// A Store in memory, for tests and for runs whose records nobody wants to keep. Gone when
-// destroyed. Cost: best-record queries read all records.
+// A Store in memory, for tests and for runs whose records nobody wants to keep. Its content is lost
+// with the object. Cost: best-record queries read all records.
 #pragma once
 
 #include <memory>

@@ -24,7 +24,7 @@ class Merge {
 
   StatusOr<MergeResult> Run() {
     KILN_ASSIGN_OR_RETURN(std::vector<JobRow> jobs, from_.ListJobs(std::nullopt));
-    // Oldest first, as they were added.
+    // Oldest jobs first, in the order in which they were added.
     for (auto job = jobs.rbegin(); job != jobs.rend(); ++job) {
       KILN_RETURN_IF_ERROR(TakeJob(*job));
     }
@@ -49,7 +49,7 @@ class Merge {
     const StatusOr<JobRow> there = into_.GetJob(job.id);
     if (there.ok()) {
       const bool same = there->spec == job.spec && there->created_ms == job.created_ms;
-      // Imports of both go into one job.
+      // Imports of both stores go into one job.
       if (job.id == kImportJob) return OkStatus();
       if (same) {
         KILN_ASSIGN_OR_RETURN(const TrialCounts counts, into_.CountTrials(job.id));
@@ -90,7 +90,7 @@ class Merge {
     return records < kBatchRecords && batch_bytes_ < kBatchBytes ? OkStatus() : Flush();
   }
 
-  // Once for each key of imported records.
+  // Takes the binding of a key, once for each key of imported records.
   Status TakeBinding(const Record& record) {
     if (!IsImported(record) || !keys_.insert(record.workload_key).second) return OkStatus();
     KILN_ASSIGN_OR_RETURN(const auto bound, from_.BoundTo(record.workload_key));
@@ -120,7 +120,7 @@ class Merge {
     if (measured_.empty()) return OkStatus();
     const Status all = Add(measured_);
     if (all.code() != StatusCode::kAlreadyExists) return all;
-    // One of them is another one there: all but such ones are taken.
+    // The other store has another record of some trial: all records but such ones are taken.
     for (const Record& record : measured_) {
       const Status added = Add({&record, 1});
       if (added.code() == StatusCode::kAlreadyExists) {
@@ -140,7 +140,8 @@ class Merge {
     return OkStatus();
   }
 
-  // AddRecords does not say which were there: of jobs that both have the count does.
+  // Counts the new records of jobs that both stores have by the jobs' counts, since AddRecords does
+  // not say which records are new.
   Status CountNew() {
     int64_t added = -trials_before_;
     for (const std::string& job : shared_jobs_) {
@@ -169,7 +170,7 @@ class Merge {
     return flush();
   }
 
-  // Where the other store has one of the device, that one stays.
+  // Copies calibrations. If the other store has one of the same device, it keeps its own.
   Status TakeCalibrations() {
     KILN_ASSIGN_OR_RETURN(const std::vector<CalibrationRow> there, into_.Calibrations());
     KILN_ASSIGN_OR_RETURN(const std::vector<CalibrationRow> rows, from_.Calibrations());
@@ -196,7 +197,8 @@ class Merge {
     return OkStatus();
   }
 
-  // Where the other store has one for the same computation and target, that one stays.
+  // Copies pinned schedules. If the other store has one for the same computation and target, it
+  // keeps its own.
   Status TakePinnedSchedules() {
     KILN_ASSIGN_OR_RETURN(const std::vector<PinnedSchedule> rows, from_.PinnedSchedules(""));
     for (const PinnedSchedule& row : rows) {
@@ -216,11 +218,14 @@ class Merge {
   Store& into_;
   const int64_t now_ms_;
   MergeResult result_;
-  std::set<std::string> others_;  // ids that stand for another job in `into_`
-  std::set<std::string> keys_;    // of imported records, whose binding was taken
+  // Ids that stand for another job in `into`.
+  std::set<std::string> others_;
+  // Keys of imported records whose binding was taken.
+  std::set<std::string> keys_;
   std::vector<Record> imported_, measured_;
   size_t batch_bytes_ = 0;
-  // Jobs that both have, their trials in `into_` before, and the records taken of them.
+  // Jobs that both stores have, the number of their trials in `into` before, and the number of
+  // records taken from them.
   std::set<std::string> shared_jobs_;
   int64_t trials_before_ = 0, taken_of_shared_ = 0;
 };

@@ -123,9 +123,11 @@ TEST(Merge, WhatDiffersStaysAsItIsAndIsCounted) {
   const auto from = NewMemoryStore(), into = NewMemoryStore();
   ASSERT_OK(AddJobWith(*from, "a", 5));
   ASSERT_OK(AddJobWith(*into, "a", 0));
-  ASSERT_OK(into->AddRecord(TestRecord("a", 1, 0.25)));  // another result of the trial
+  // Another result of the trial.
+  ASSERT_OK(into->AddRecord(TestRecord("a", 1, 0.25)));
   ASSERT_OK(AddJobWith(*from, "b", 2));
-  ASSERT_OK(AddJobWith(*into, "b", 0, /*created_ms=*/77));  // another job
+  // Another job.
+  ASSERT_OK(AddJobWith(*into, "b", 0, /*created_ms=*/77));
   ASSERT_OK_AND_ASSIGN(const MergeResult result, MergeStore(*from, *into, 5));
   EXPECT_EQ(result.records, 4);
   EXPECT_EQ(result.conflicts, 1 + 1 + 2) << "the trial, the job, its two trials";

@@ -7,7 +7,7 @@
 namespace kiln::store {
 namespace {
 
-// The product of the last list of numbers in ["hash", [shape], ...]; 0: the key has none.
+// Returns the product of the last list of numbers in ["hash", [shape], ...]; 0: the key has none.
 double OutputElements(std::string_view workload_key) {
   const size_t open = workload_key.rfind('[');
   if (open == std::string_view::npos || open == 0) return 0;

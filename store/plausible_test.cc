@@ -36,7 +36,7 @@ TEST(Plausible, TheOutputIsWritten) {
   EXPECT_THAT(CheckPlausible(WithCost(1e-6, large), 0),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("1e+10 elements of its output would be 1.0e+16 bytes a second")));
-  // Keys that say nothing of it.
+  // Keys that tell no output shape.
   for (const char* key : {"", "[]", "[\"pool\", 3]", "[\"a\", [1, x]]", "[\"a\", []]", "["}) {
     SCOPED_TRACE(key);
     EXPECT_OK(CheckPlausible(WithCost(1e-8, key), 0));

@@ -1,12 +1,12 @@
-// What the store keeps: jobs, their tasks, and one record per measured trial. Plain values, no
-// behaviour beyond the comparison that decides what "best" means.
+// The rows that the store keeps: jobs, their tasks, and one record per measured trial. Plain
+// values; the only behaviour is the comparison that decides which record is "best".
 //
 // Compute DAGs, targets and steps are texts to the store: it never looks inside them.
 //
-// What a record is of is said by `workload_id`, the identity of the computation
-// (compiler/dag/workload_id.h); `workload_key` is a label that several computations may bear. A
-// line of a log has the label alone.
-// Times are unix time; units stand in names. A double may be NaN or infinite unless said otherwise.
+// `workload_id` says which computation a record measures (compiler/dag/workload_id.h);
+// `workload_key` is a label that several computations may share. A line of a log has the label
+// alone. Times are unix time; names carry the units. A double may be NaN or infinite unless said
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -23,57 +23,76 @@ namespace kiln::store {
 // Numbers of proto/trial.proto, which are those of TVM's measure records.
 inline constexpr int kNumErrorKinds = 9;
 inline constexpr int kNoError = 0;
-// The workers failed, and not the candidate.
+// Error kind of a trial whose workers failed, not its candidate.
 inline constexpr int kUnknownError = 8;
 // Steps of a program without a schedule.
 inline constexpr std::string_view kNoSteps = "[]";
 
-// One measured candidate. Identified by (job_id, trial); `id` is given by the store, ascending in
-// the order of commit.
+// One measured candidate. (job_id, trial) identifies it; the store gives `id`, ascending in the
+// order of commit.
 struct Record {
   int64_t id = 0;
   std::string job_id = {};
   uint32_t task_index = 0;
-  uint32_t trial = 0;            // number within the job, from 0
-  std::string workload_id = {};  // "" = not known (an imported line)
+  // Number within the job, from 0.
+  uint32_t trial = 0;
+  // "" = not known (an imported line).
+  std::string workload_id = {};
   std::string workload_key = {};
-  std::string dag = {};  // text form; "" = not known
+  // Text form; "" = not known.
+  std::string dag = {};
   std::string target = {};
-  HardwareRow hardware{};  // 0s: not known
-  // What measured it, in text form (device/device_model.h); "" = not known.
+  // All 0: not known.
+  HardwareRow hardware{};
+  // Text form of the device that measured it (device/device_model.h); "" = not known.
   std::string device_model = {};
-  std::string steps = {};            // JSON array
-  std::vector<double> costs_s = {};  // one per repeat, finite; > 0 and at least one when error == 0
-  int error = kNoError;              // 0..8
-  std::string message = {};          // first lines of the cause
+  // JSON array.
+  std::string steps = {};
+  // One cost per repeat, finite. On success there is at least one, and all are > 0.
+  std::vector<double> costs_s = {};
+  // 0 to 8.
+  int error = kNoError;
+  // First lines of the error's cause.
+  std::string message = {};
   double build_s = 0;
   double run_s = 0;
   int64_t timestamp_s = 0;
   std::string device = {};
-  std::string builder = {};  // worker ids
+  // Ids of the workers.
+  std::string builder = {};
   std::string runner = {};
-  bool stopped_early = false;  // costs_s is one short reading: clearly slower than the best one
-  double max_error = 0;        // largest |got - want| / max|want| seen in the check
-  std::string unchecked = {};  // why the check proved little, though nothing differed; "": it did
+  // True: costs_s is one short reading, which was clearly slower than the best one.
+  bool stopped_early = false;
+  // Largest |got - want| / max|want| that the check has seen.
+  double max_error = 0;
+  // Why a check without differences proved little; "": the check was good.
+  std::string unchecked = {};
   double flop_count = 0;
-  // Why it was tried: where the search had it from, and what its model said; none: nothing.
+  // Why the candidate was tried: the part of the search that proposed it, and the score that its
+  // model gave it. None: the model gave no score.
   std::string origin = {};
   std::optional<double> score = {};
-  // Of one of the best: it was read again, in turns with its rivals. Two values for each turn, of
-  // however many readings, the device's drift taken out. Empty for all others.
+  // Readings of one of the best candidates, taken again in turns with its rivals. Each turn adds
+  // two values, however many readings it has, with the device's drift taken out. Empty for all
+  // other candidates.
   std::vector<double> remeasured_costs_s = {};
-  // Another such reading in this job, at another time, is within +- this of the cost, 95%: by the
-  // spread of the turns and by the device's drift as far as the job saw it. None: not known.
+  // 95% of such readings at other times of this job lie within +- this of the cost, by the spread
+  // of the turns and the device's drift as far as the job saw it. None: not known.
   std::optional<double> confidence_s = {};
-  uint32_t remeasurements = 0;         // that remeasured_costs_s stand for
-  double remeasured_run_s = 0;         // what they took of the device's time
-  std::string remeasured_device = {};  // identity of the device that took them; "" = not known
-  // So many elements of the outputs were compared; none: all.
+  // Number of readings that remeasured_costs_s stand for.
+  uint32_t remeasurements = 0;
+  // Seconds of the device that these readings took.
+  double remeasured_run_s = 0;
+  // Identity of the device of these readings; "" = not known.
+  std::string remeasured_device = {};
+  // Number of output elements that were compared; none: all.
   std::optional<int64_t> sampled_outputs = {};
-  std::string times = {};  // bytes: where its time went, a serialized message; "" = not known
-  // What a line of a log says beside all this; the log's maker knows what of it.
+  // Bytes of a serialized message that says where the trial's time went; "" = not known.
+  std::string times = {};
+  // Further fields of a line of a log. Their meaning is known to the log's maker only.
   std::string target_host = {};
-  int64_t layout_rewrite_option = 0;  // see HasRewrittenLayouts
+  // See HasRewrittenLayouts.
+  int64_t layout_rewrite_option = 0;
   std::vector<std::string> input_names = {};
 };
 
@@ -90,10 +109,12 @@ enum class JobEnding {
   kTimeUsedUp = 5,
 };
 
-// How far a job is, beyond its records. A job that goes on begins with it.
+// Progress of a job beyond its records. A job that is resumed starts from it.
 struct JobProgress {
-  JobEnding ending = JobEnding::kNone;  // kNone: its search has not ended
-  double active_s = 0;                  // that it had a device, in all its runs
+  // kNone: the search has not ended.
+  JobEnding ending = JobEnding::kNone;
+  // Seconds that the job had a device, over all its runs.
+  double active_s = 0;
 };
 
 struct JobRow {
@@ -102,48 +123,59 @@ struct JobRow {
   std::string user = {};
   int32_t priority = 0;
   JobState state = JobState::kQueued;
-  std::string message = {};  // why it failed
-  std::string spec = {};     // bytes: the serialized request
+  // Why the job failed.
+  std::string message = {};
+  // Bytes of the serialized request.
+  std::string spec = {};
   int64_t created_ms = 0;
-  std::optional<int64_t> started_ms = {};   // none: not yet
-  std::optional<int64_t> finished_ms = {};  // likewise
+  // None: the job has not started.
+  std::optional<int64_t> started_ms = {};
+  // None: the job has not finished.
+  std::optional<int64_t> finished_ms = {};
   JobProgress progress = {};
-  // Runs that have begun, one after the other, without a result since and without an end in order:
-  // their processes died, all but that of the last one if it runs now.
+  // Number of runs in a row that began and had neither a result nor an orderly end: their processes
+  // died. The last of them may be running now.
   int32_t fruitless_runs = 0;
 };
 
 struct TaskRow {
   std::string job_id = {};
-  uint32_t index = 0;  // within the job, from 0
+  // Position within the job, from 0.
+  uint32_t index = 0;
   std::string workload_id = {};
   std::string workload_key = {};
   std::string dag = {};
   std::string target = {};
-  double weight = 1;  // uses in the network
+  // Uses in the network.
+  double weight = 1;
   std::string description = {};
   double flop_count = 0;
-  // A run of the reference program, not a reading; none: it has not run yet.
+  // Time of one run of the reference program, not of a reading; none: it has not run yet.
   std::optional<double> reference_cost_s = {};
-  // The task whose work this one does in another way: of their inputs, those that `preparation` (a
-  // text) speaks of are made before. None: it is no alternative.
+  // The task whose result this task computes by another algorithm. The inputs that the text
+  // `preparation` names are made before the program runs. None: the task is no alternative.
   std::optional<uint32_t> alternative_of = {};
-  std::string variant = {};  // which way
+  // Name of the algorithm variant, such as "winograd F(4,3)".
+  std::string variant = {};
   std::string preparation = {};
-  std::string network = {};  // what it is a part of
+  // The network that the task is a part of.
+  std::string network = {};
 };
 
-// A computation that the store knows, under one of its keys. It may have several: logs of other
-// makers have their own.
+// A computation that the store knows, under one of its keys. A computation may have several keys,
+// since other makers' logs use their own.
 struct Computation {
-  std::string id = {};  // workload_id
+  // The workload_id.
+  std::string id = {};
   std::string key = {};
-  std::string dag = {};   // text form
-  double flop_count = 0;  // 0 = not known
+  // Text form.
+  std::string dag = {};
+  // 0 = not known.
+  double flop_count = 0;
 };
 
-// A workload as it is asked for: a computation (with keys that the store may not know it to bear),
-// or with id "" all computations that bear one of the keys.
+// A query for workloads: one computation with id and keys, of which the store may not know all; or,
+// with id "", all computations that have one of the keys.
 struct WorkloadRef {
   std::string id = {};
   std::vector<std::string> keys = {};
@@ -154,92 +186,109 @@ struct WorkloadRef {
 // One round of a job's search, once all its trials have results: a line of the latency log.
 struct RoundRow {
   std::string job_id = {};
-  uint32_t number = 0;  // given by the store: 0, 1, ... in the order of AddRound
+  // Given by the store: 0, 1, ... in the order of AddRound.
+  uint32_t number = 0;
   uint32_t task_index = 0;
-  double elapsed_s = 0;  // since the job's run began
-  uint32_t trials = 0;   // of the job, with results
-  // The job's objective, by default the sum of weight * best; none while a work has no result.
+  // Seconds since the job's run began.
+  double elapsed_s = 0;
+  // Trials of the job that have results.
+  uint32_t trials = 0;
+  // The job's objective, by default the sum of weight * best; none while a task has no result.
   std::optional<double> total_latency_s = {};
-  std::vector<std::optional<double>> best_s = {};  // of each task
-  double search_s = 0;      // what finding the candidates took, with training
-  std::string report = {};  // what was considered and dropped, for people
+  // Best cost of each task.
+  std::vector<std::optional<double>> best_s = {};
+  // Seconds of finding the candidates, training included.
+  double search_s = 0;
+  // The candidates that the round considered and dropped, for people.
+  std::string report = {};
 };
 
-// The analytic model's constants of a kind of device, as kiln calibrate has fitted them.
+// Constants of the analytic model for a kind of device, as kiln calibrate fitted them.
 struct CalibrationRow {
-  std::string device = {};  // name
+  // Name of the device.
+  std::string device = {};
   int32_t compute_capability = 0;
-  std::string constants = {};  // text form (device/calibration.h)
-  int64_t fitted_s = 0;        // unix time
-  std::string report = {};     // to what it was fitted and how well, for people
+  // Text form (device/calibration.h).
+  std::string constants = {};
+  // Unix time.
+  int64_t fitted_s = 0;
+  // The records of the fit and its quality, for people.
+  std::string report = {};
   bool operator==(const CalibrationRow&) const = default;
 };
 
 // A trained cost model, kept under a name.
 struct ModelRow {
   std::string name = {};
-  int64_t created_s = 0;  // unix time
-  int64_t bytes = 0;      // of the file
-  std::string info = {};  // what it was trained on and how well it ranks (costmodel/model_file.h)
-  std::string file = {};  // bytes; "" where rows are listed
+  // Unix time.
+  int64_t created_s = 0;
+  // Size of the file.
+  int64_t bytes = 0;
+  // The records of its training and how well it ranks (costmodel/model_file.h).
+  std::string info = {};
+  // Bytes of the file; "" in lists of models.
+  std::string file = {};
   bool operator==(const ModelRow&) const = default;
 };
 
-// A schedule that somebody has set for a computation on a target: it is taken before any record.
+// A schedule that somebody has set for a computation on a target. It is used before any record.
 struct PinnedSchedule {
   std::string workload_id = {};
   std::string target = {};
-  std::string steps = {};  // JSON array
-  int64_t pinned_s = 0;    // unix time
+  // JSON array.
+  std::string steps = {};
+  // Unix time.
+  int64_t pinned_s = 0;
   bool operator==(const PinnedSchedule&) const = default;
 };
 
-// "queued", "running", ...: also the text in the database.
+// Returns "queued", "running", ..., as the database has it too.
 std::string_view JobStateName(JobState state);
 StatusOr<JobState> ParseJobState(std::string_view name);
-// Succeeded, failed or cancelled.
+// Returns whether the state is succeeded, failed or cancelled.
 bool IsFinal(JobState state);
 
-// The mean of costs_s, in seconds: what the trial itself measured. Infinite on error.
+// Returns the mean of costs_s in seconds: the trial's own measurement. Infinite on error.
 double MeanCost(const Record& record);
 
-// The figure by which records are compared, in seconds: the median of remeasured_costs_s where
-// there are any, otherwise the mean of costs_s. Infinite on error.
+// Returns the seconds by which records are compared: the median of remeasured_costs_s if there are
+// any, otherwise the mean of costs_s. Infinite on error.
 double Cost(const Record& record);
 
-// Strict weak order "a is the better record": no error before error, complete before stopped early,
-// then the smaller cost, then the older id.
+// Returns whether `a` is the better record, a strict weak order: no error before error, complete
+// before stopped early, then the smaller cost, then the older id.
 bool BetterThan(const Record& a, const Record& b);
 
 Computation ComputationOf(const Record& record);
 Computation ComputationOf(const TaskRow& task);
 
-// By what records of one computation are found: its identity, or where that is not known
-// UnboundName of the key.
+// Returns the name under which records of one computation are found: the identity of the
+// computation, or UnboundName of the key if the identity is not known.
 std::string WorkloadName(const Record& record);
 std::string UnboundName(std::string_view workload_key);
 
-// Came from a log: no device that is known has measured it.
+// Returns whether the record came from a log: no known device has measured it.
 bool IsImported(const Record& record);
 
-// Its costs are of a program that takes constant inputs in an order of elements of its own: they
-// say nothing beside those of programs that take them as they are.
+// Returns whether the record's program takes constant inputs in an element order of its own. Its
+// costs cannot be compared with those of programs that take the inputs unchanged.
 bool HasRewrittenLayouts(const Record& record);
 
-// InvalidArgument: it names no device or has no constants.
+// InvalidArgument: the row names no device or has no constants.
 Status CheckCalibration(const CalibrationRow& row);
 
-// InvalidArgument: its name is empty, longer than 128 bytes, or has a character that is no letter,
-// digit, '.', '_' or '-'; or it has no bytes.
+// InvalidArgument: the name is empty, longer than 128 bytes, or has a character that is no letter,
+// digit, '.', '_' or '-'; or the file has no bytes.
 Status CheckModel(const ModelRow& row);
 
-// InvalidArgument: of no computation, for no target, or without steps.
+// InvalidArgument: the computation, the target or the steps are missing.
 Status CheckPinnedSchedule(const PinnedSchedule& pinned);
 
-// What a store refuses to keep: no job id, an error kind out of range, a success without costs, a
-// cost that is not a positive finite number.
+// Returns an error for a record that no store keeps: no job id, an error kind out of range, a
+// success without costs, a cost that is not a positive finite number.
 Status ValidateRecord(const Record& record);
-// As a trial of that job, whatever the record says of both.
+// Does the same for a record that becomes the given trial of the given job. The record's own job
+// and trial are ignored.
 Status ValidateRecord(const Record& record, std::string_view job_id, uint32_t trial);
 
 }  // namespace kiln::store

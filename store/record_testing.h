@@ -11,7 +11,8 @@
 namespace kiln::store {
 
 inline constexpr char kTestKey[] = R"(["0fad1b42", [1, 56, 56, 64]])";
-inline constexpr char kTestId[] = "5a1d";  // of the computation
+// Identity of the computation.
+inline constexpr char kTestId[] = "5a1d";
 inline constexpr char kTestTarget[] = "cuda -arch=sm_90";
 
 inline Record TestRecord(std::string job_id, uint32_t trial, double cost_s = 1e-3) {
@@ -47,7 +48,7 @@ inline Record FailedRecord(std::string job_id, uint32_t trial, int error) {
   return r;
 }
 
-// All fields but id, as text: equal texts, equal records; NaN equals NaN.
+// Returns all fields but id as text: equal texts mean equal records, and NaN equals NaN.
 inline std::string Describe(const Record& r) {
   return fmt::format(
       "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|"

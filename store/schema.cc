@@ -3,7 +3,7 @@
 namespace kiln::store {
 namespace {
 
-// A REAL that may be NULL is a number that may be NaN.
+// A REAL column that may be NULL holds a number that may be NaN.
 constexpr const char kVersion1[] = R"sql(
 CREATE TABLE dags (
   id     INTEGER PRIMARY KEY,
@@ -72,7 +72,7 @@ CREATE INDEX best_of_task ON records (job_id, task_index, stopped_early, mean_co
 CREATE INDEX records_of_workload ON records (workload_key, timestamp_s);
 )sql";
 
-// mean_cost_s is what Cost() says: of a finalist the median of its final readings.
+// mean_cost_s holds Cost(): of a finalist the median of its final readings.
 constexpr const char kVersion2[] = R"sql(
 ALTER TABLE records ADD COLUMN origin TEXT NOT NULL DEFAULT '';
 ALTER TABLE records ADD COLUMN score REAL;
@@ -98,10 +98,10 @@ CREATE TABLE scheduler (
 ) STRICT;
 )sql";
 
-// Where a trial's time went.
+// Adds how a trial's time was spent.
 constexpr const char kVersion3[] = "ALTER TABLE records ADD COLUMN times BLOB NOT NULL DEFAULT x''";
 
-// Tasks that are alternatives of each other, and networks of tasks.
+// Adds tasks that are alternatives of each other, and networks of tasks.
 constexpr const char kVersion4[] = R"sql(
 ALTER TABLE tasks ADD COLUMN alternative_of INTEGER;
 ALTER TABLE tasks ADD COLUMN form TEXT NOT NULL DEFAULT '';
@@ -109,20 +109,20 @@ ALTER TABLE tasks ADD COLUMN preparation TEXT NOT NULL DEFAULT '';
 ALTER TABLE tasks ADD COLUMN network TEXT NOT NULL DEFAULT '';
 )sql";
 
-// Of the readings of the best that are taken while the job goes on.
+// Adds the readings of the best candidates that are taken while the job runs.
 constexpr const char kVersion5[] = R"sql(
 ALTER TABLE records ADD COLUMN final_readings INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE records ADD COLUMN final_run_s REAL DEFAULT 0;
 ALTER TABLE records ADD COLUMN final_device TEXT NOT NULL DEFAULT '';
 )sql";
 
-// Why a check proved little.
+// Adds why a check proved little.
 constexpr const char kVersion6[] =
     "ALTER TABLE records ADD COLUMN unchecked TEXT NOT NULL DEFAULT ''";
 
-// What a record is of is the computation, not the key. The texts of `dags` are canonical, so their
-// digests are the identities (compiler/dag/workload_id.h), but for those that speak of checks as
-// well.
+// Makes the computation a record's identity, and not the key. The texts of `dags` are canonical, so
+// their digests are the identities (compiler/dag/workload_id.h), except for texts that speak of
+// checks as well.
 constexpr const char kVersion7[] = R"sql(
 ALTER TABLE tasks ADD COLUMN workload_id TEXT NOT NULL DEFAULT '';
 UPDATE tasks SET workload_id =
@@ -157,24 +157,24 @@ CREATE TABLE deleted_records (highest INTEGER NOT NULL) STRICT;
 INSERT INTO deleted_records VALUES (0);
 )sql";
 
-// What a task's programs are compared with.
+// Adds an index of the records with which a task's programs are compared.
 constexpr const char kVersion8[] = R"sql(
 CREATE INDEX unscheduled_of_task ON records (job_id, task_index, trial)
   WHERE steps = '[]' AND error = 0;
 )sql";
 
-// How far jobs are beyond their records, and what records were compared at.
+// Adds the progress of jobs beyond their records, and the number of outputs that a check compared.
 constexpr const char kVersion9[] = R"sql(
 ALTER TABLE jobs ADD COLUMN ending INTEGER NOT NULL DEFAULT 0 CHECK (ending BETWEEN 0 AND 5);
 ALTER TABLE jobs ADD COLUMN active_s REAL DEFAULT 0;
 ALTER TABLE records ADD COLUMN sampled_outputs INTEGER NOT NULL DEFAULT 0;
 )sql";
 
-// Jobs at whose runs the process died.
+// Adds the number of a job's runs at which the process died.
 constexpr const char kVersion10[] =
     "ALTER TABLE jobs ADD COLUMN fruitless_runs INTEGER NOT NULL DEFAULT 0";
 
-// Which computation a key of imported records was said to stand for, and what lines of a log say
+// Adds the computation to which a key of imported records is bound, and what lines of a log say
 // beside their costs.
 constexpr const char kVersion11[] = R"sql(
 CREATE TABLE bindings (
@@ -186,7 +186,7 @@ ALTER TABLE records ADD COLUMN layout_rewrite_option INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE records ADD COLUMN input_names TEXT NOT NULL DEFAULT '[]';
 )sql";
 
-// What devices records were measured on, and what the analytic model takes devices for.
+// Adds the devices on which records were measured, and the analytic model's constants of devices.
 constexpr const char kVersion12[] = R"sql(
 CREATE TABLE device_models (
   id   INTEGER PRIMARY KEY,
@@ -204,7 +204,7 @@ CREATE TABLE calibrations (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Columns and the stage hint under the names that docs/glossary.md has for them.
+// Renames columns and a stage hint to the words of docs/glossary.md.
 constexpr const char kVersion13[] = R"sql(
 ALTER TABLE tasks RENAME COLUMN form TO variant;
 ALTER TABLE records RENAME COLUMN final_costs_s TO remeasured_costs_s;
@@ -215,9 +215,10 @@ UPDATE records SET steps = replace(steps, '"fragments$', '"register_buffering$')
   WHERE instr(steps, '"fragments$') > 0;
 )sql";
 
-// Records of autotvm: configurations of templates, as its logs have them. And imports of millions of
-// records: they have no tasks, and would be one range of the index of tasks, in which each new
-// record changes another page; and how many there are is asked with every list of jobs.
+// Adds records of autotvm: configurations of templates, as its logs have them. Also takes imports
+// out of the index of tasks: an import may have millions of records and no tasks, so it would be
+// one range of that index, in which each new record changes another page. Counts imports in a
+// table, since each list of jobs asks for the counts.
 constexpr const char kVersion14[] = R"sql(
 CREATE TABLE autotvm_records (
   id           INTEGER PRIMARY KEY,
@@ -262,7 +263,8 @@ CREATE TRIGGER import_changes AFTER UPDATE OF error ON records WHEN OLD.job_id =
 END;
 )sql";
 
-// Trained cost models under names that jobs give, and schedules that are taken before any record.
+// Adds trained cost models under names that jobs give, and schedules that are taken before any
+// record.
 constexpr const char kVersion15[] = R"sql(
 CREATE TABLE models (
   name      TEXT PRIMARY KEY,
@@ -280,9 +282,10 @@ CREATE TABLE pinned_schedules (
 ) STRICT, WITHOUT ROWID;
 )sql";
 
-// Numbers of autotvm's records that are not given again. And imports are counted by who makes them,
-// once for many: where a trigger adds to a statement, SQLite keeps a copy of each page that it
-// changes, in a file, so that the statement alone can be undone.
+// Adds the numbers of autotvm's records that are not given again. Drops the trigger that counted
+// imports; the importer counts many records at once instead. If a trigger adds to a statement,
+// SQLite copies each page that the statement changes into a file, so that it can undo the statement
+// alone.
 constexpr const char kVersion16[] = R"sql(
 ALTER TABLE deleted_records ADD COLUMN highest_autotvm INTEGER NOT NULL DEFAULT 0;
 DROP TRIGGER import_grows;

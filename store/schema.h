@@ -9,7 +9,8 @@ namespace kiln::store {
 // PRAGMA application_id: "KILN" in ASCII. `file kiln.db` prints it.
 inline constexpr int32_t kApplicationId = 0x4b494c4e;
 
-// SQL that makes schema v + 1 of schema v. Never edit an entry that was released; append one.
+// SQL scripts: entry v makes schema v + 1 of schema v. Never edit an entry that was released;
+// append one.
 std::span<const char* const> Migrations();
 
 }  // namespace kiln::store

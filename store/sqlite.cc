@@ -16,7 +16,7 @@ namespace kiln::store::sqlite {
 // Statement
 
 Status Statement::BindOne(int index, std::string_view text) {
-  // A null pointer would bind NULL; an empty view may hold one.
+  // A null pointer would bind NULL, and an empty view may hold one.
   const char* data = text.data() == nullptr ? "" : text.data();
   return database_->Error(sqlite3_bind_text64(statement_.get(), index, data, text.size(),
                                               SQLITE_TRANSIENT, SQLITE_UTF8));
@@ -96,8 +96,8 @@ int OpenFlags(OpenOptions::Mode mode) {
   return 0;
 }
 
-// The log is taken into the database when it is so long, and keeps no more of the disk: where that
-// is small, the log must not take what the database needs to grow.
+// The write-ahead log is taken into the database when it is so long, and is then cut to this size.
+// On a small disk the log must not take the space that the database needs to grow.
 constexpr int kLogPages = 256;
 constexpr int kLogBytes = 1 << 20;
 
@@ -184,7 +184,7 @@ Status Database::CheckOneName() const {
       path_, file.st_nlink);
 }
 
-// Reads only, so that a file of someone else stays as it is.
+// Only reads, so that a foreign file stays unchanged.
 Status Database::CheckOwner(int32_t application_id) {
   KILN_ASSIGN_OR_RETURN(const int64_t tables, QueryInt("SELECT count(*) FROM sqlite_schema"));
   KILN_ASSIGN_OR_RETURN(const int64_t found, QueryInt("PRAGMA application_id"));
@@ -202,7 +202,7 @@ Status Database::CheckOwner(int32_t application_id) {
 Status Database::Configure(int32_t application_id) {
   KILN_RETURN_IF_ERROR(Execute("PRAGMA foreign_keys=ON"));
   if (options_.mode == OpenOptions::Mode::kReadOnly) return OkStatus();
-  // SQLite falls back to reading where it may not write.
+  // SQLite falls back to reading if it may not write.
   if (sqlite3_db_readonly(handle_.get(), "main") == 1) return ReadOnly(path_);
   KILN_RETURN_IF_ERROR(SwitchToWal());
   KILN_RETURN_IF_ERROR(Execute("PRAGMA synchronous=FULL"));
@@ -213,8 +213,8 @@ Status Database::Configure(int32_t application_id) {
   return Execute(fmt::format("PRAGMA application_id={}", application_id).c_str());
 }
 
-// The busy handler is not asked while the journal mode changes: two processes that open a new file
-// at once must wait for each other here.
+// SQLite does not call the busy handler while the journal mode changes: two processes that open a
+// new file at once must wait for each other here.
 Status Database::SwitchToWal() {
   const auto deadline =
       std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.busy_timeout_ms);
@@ -268,8 +268,7 @@ StatusOr<Statement> Database::Prepare(std::string_view sql) {
   return Statement(this, statement);
 }
 
-// A statement that was not stepped to its end would hold its snapshot, and what is bound to it
-// memory.
+// The statement is reset: otherwise it would hold its snapshot, and its bindings would hold memory.
 void Database::Keep(sqlite3_stmt* statement) {
   constexpr size_t kMostKept = 128;
   std::unique_ptr<sqlite3_stmt, Finalize> owned(statement);
@@ -321,7 +320,7 @@ Status Transaction::Commit() {
 
 namespace {
 
-// The versions still missing; none when the schema is current.
+// Returns the schema version of the file, and refuses a version that this Kiln does not know.
 StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
   KILN_ASSIGN_OR_RETURN(const int64_t found, database.QueryInt("PRAGMA user_version"));
   if (found < 0) {
@@ -348,7 +347,7 @@ Status CheckSchemaIsOurs(Database& database, std::span<const char* const> migrat
   while (true) {
     KILN_ASSIGN_OR_RETURN(const bool row, others.Step());
     if (!row) return OkStatus();
-    // SQLite keeps the statement that made it as it was written.
+    // SQLite keeps the statement that made the entry exactly as it was written.
     const std::string sql = others.Text(2);
     const bool ours = others.Text(0) == "trigger" && !sql.empty() &&
                       std::ranges::any_of(migrations, [&](std::string_view migration) {
@@ -365,8 +364,8 @@ Status CheckSchemaIsOurs(Database& database, std::span<const char* const> migrat
 
 namespace {
 
-// A row that somebody else has spoiled is no reason to refuse the file: SQLite looks at all rows
-// when a column with a check is added.
+// Turns checks off while it lives. SQLite looks at all rows when a column with a check is added,
+// and a row that somebody else has spoiled is no reason to refuse the file.
 class WithoutChecks {
  public:
   explicit WithoutChecks(Database& database) : database_(database) {
@@ -393,7 +392,7 @@ Status Migrate(Database& database, std::span<const char* const> migrations, bool
   }
   const WithoutChecks without_checks(database);
   KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
-  // Another process may have migrated while this one waited for the lock.
+  // Another process may have migrated the file while this process waited for the lock.
   KILN_ASSIGN_OR_RETURN(version, CheckVersion(database, known));
   for (; version < known; ++version) {
     KILN_RETURN_IF_ERROR(Annotate(database.Execute(migrations[version]),

@@ -1,11 +1,11 @@
-// SQLite, without surprises: owning handles over its C API, Status instead of result codes.
+// SQLite for Kiln: owning handles over its C API, Status instead of result codes.
 //
 // One Database is one connection. Not thread-safe: the caller locks around a connection and
-// everything made from it. A Statement and a Transaction must not outlive their Database.
-// Statements are compiled once for each text: a connection keeps those that are not in use.
+// everything made from it. A Statement and a Transaction must not outlive their Database. A
+// connection compiles each text once and keeps idle statements for later use.
 //
-// Durability: WAL with synchronous=FULL. A transaction whose Commit() returned OK is on the disk:
-// it survives the death of the process and of the machine. Cost: one fsync per commit.
+// Durability: WAL with synchronous=FULL. When Commit() has returned OK, the transaction is on the
+// disk and survives the death of the process and of the machine. Cost: one fsync per commit.
 //
 // Errors, all naming the file:
 //   Unavailable         locked by another process for longer than the busy timeout; an I/O error;
@@ -35,9 +35,10 @@
 
 namespace kiln::store::sqlite {
 
-std::string Version();  // "3.40.1", of the library that is loaded
+// Version of the loaded SQLite library: "3.40.1".
+std::string Version();
 
-// A text that is bound as it lies, not copied: it must stay there until the statement is at its end.
+// A text that is bound without a copy: it must live until the statement has run to its end.
 struct Borrowed {
   std::string_view text;
 };
@@ -49,8 +50,8 @@ struct Blob {
 
 class Statement {
  public:
-  // Binds all parameters, from the first on. Values are copied, but for Borrowed. NaN is bound as NULL (SQLite has no
-  // NaN), and a column gives -0.0 back as 0.0.
+  // Binds all parameters, from the first on. Values are copied, but for Borrowed. NaN is bound as
+  // NULL (SQLite has no NaN), and a column gives -0.0 back as 0.0.
   template <typename... Values>
   Status Bind(const Values&... values) {
     int index = 0;
@@ -59,22 +60,24 @@ class Statement {
     return status;
   }
 
-  // Runs to the next row; false when there is none. After an error or false, Reset() before binding
-  // again.
+  // Runs to the next row; false when there is none. After an error or false, call Reset() before
+  // binding again.
   StatusOr<bool> Step();
   // Runs a statement that yields no rows, and resets it.
   Status Run();
   void Reset();
 
-  // The current row, columns from 0. REQUIRES: the last Step() returned true.
+  // Values of the current row, columns from 0. REQUIRES: the last Step() returned true.
   int64_t Int(int column) const { return sqlite3_column_int64(statement_.get(), column); }
-  double Double(int column) const;     // NULL is NaN, see Bind
-  std::string Text(int column) const;  // TEXT or BLOB, whole, embedded NULs included; NULL is ""
+  // NULL is NaN, see Bind.
+  double Double(int column) const;
+  // Returns all bytes of a TEXT or BLOB, embedded NULs included; NULL is "".
+  std::string Text(int column) const;
   bool IsNull(int column) const;
 
  private:
   friend class Database;
-  // Back to its database.
+  // Deleter that gives a statement back to its database.
   struct Release {
     class Database* database;
     void operator()(sqlite3_stmt* statement) const;
@@ -112,26 +115,26 @@ struct OpenOptions {
 class Database {
  public:
   // Opens the connection and sets WAL, synchronous=FULL, foreign keys and the busy timeout. A file
-  // that is not empty and whose application_id is another is refused untouched, and so is one with
-  // a second name (a hard link): the log of what is not yet in the file stands beside one name, and
-  // whoever comes by the other misses it and spoils the file. Functions and tables that a schema
-  // names are not trusted.
+  // that is not empty and has another application_id is refused untouched. A file with a second
+  // name (a hard link) is refused too: the write-ahead log stands beside one name, and a process
+  // that opens the other name would miss the log and spoil the file. Functions and tables that a
+  // schema names are not trusted.
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int32_t application_id,
                                                   const OpenOptions& options);
 
-  // One or more statements without parameters or rows.
+  // Runs one or more statements without parameters or rows.
   Status Execute(const char* sql);
   StatusOr<Statement> Prepare(std::string_view sql);
-  // The first column of the first row of a statement that has one, as a number.
+  // Returns the first column of the first row as a number. The statement must yield a row.
   StatusOr<int64_t> QueryInt(std::string_view sql);
 
   int64_t last_insert_id() const { return sqlite3_last_insert_rowid(handle_.get()); }
   int64_t changes() const { return sqlite3_changes64(handle_.get()); }
   bool in_transaction() const { return sqlite3_get_autocommit(handle_.get()) == 0; }
   const std::string& path() const { return path_; }
-  // Unavailable when there is no such file any more, or another one, under the path that was
-  // opened: what is written is lost with the last handle. Reads still find all there is. Also when
-  // the file has got a second name.
+  // Unavailable if the path that was opened has no file any more, names another file, or the file
+  // has got a second name. Writes to such a file are lost with the last handle; reads still find
+  // everything.
   Status CheckInPlace() const;
 
  private:
@@ -144,7 +147,7 @@ class Database {
       : path_(std::move(path)), options_(options), handle_(handle) {}
 
   Status Error(int code) const;
-  // The log goes into the database as far as there is room, and begins anew in its place.
+  // Takes the write-ahead log into the database as far as there is room, and restarts the log.
   void MakeRoom();
   Status CheckOwner(int32_t application_id);
   Status CheckOneName() const;
@@ -159,12 +162,12 @@ class Database {
   std::string path_;
   OpenOptions options_;
   std::unique_ptr<sqlite3, Close> handle_;
-  // By text, which is the statement's own; not in use.
+  // Idle statements by their text. The statement owns the text.
   std::unordered_map<std::string_view, std::unique_ptr<sqlite3_stmt, Finalize>> kept_;
 };
 
-// BEGIN IMMEDIATE at birth (so that a write never fails half way for want of the lock); rolled back
-// at death unless committed.
+// Runs BEGIN IMMEDIATE when it is made, so that no write fails half way for want of the lock. The
+// destructor rolls back unless the transaction was committed.
 class Transaction {
  public:
   static StatusOr<Transaction> Begin(Database& database);
@@ -172,22 +175,23 @@ class Transaction {
   Transaction& operator=(Transaction&&) = delete;
   ~Transaction();
 
-  // Durable when it returns OK. After an error nothing of the transaction is kept.
+  // OK means that the changes are durable. After an error nothing of the transaction is kept.
   Status Commit();
 
  private:
   explicit Transaction(Database* database) : database_(database) {}
-  Database* database_;  // null once over
+  // Null once the transaction is over.
+  Database* database_;
 };
 
-// FailedPrecondition where the schema has a view, a virtual table, or a trigger that stands in no
-// migration: what others have put there would run in Kiln's name with each statement. Before
-// Migrate, whose statements might run it.
+// FailedPrecondition if the schema has a view, a virtual table, or a trigger that stands in no
+// migration: foreign ones would run in Kiln's name with each statement. Call it before Migrate,
+// whose statements might run them.
 Status CheckSchemaIsOurs(Database& database, std::span<const char* const> migrations);
 
 // Brings the schema from `PRAGMA user_version` to migrations.size(), in one transaction: all or
-// nothing. migrations[v] is the SQL that makes version v + 1 of version v; entries are never
-// edited, only appended. A file whose version is larger is refused. A read-only connection is only
+// nothing. migrations[v] is the SQL that makes version v + 1 of version v. Entries are never
+// edited, only appended. A file with a larger version is refused. A read-only connection is only
 // checked.
 Status Migrate(Database& database, std::span<const char* const> migrations, bool read_only);
 

@@ -33,7 +33,7 @@ StatusOr<std::vector<Number>> ParseNumbers(std::string_view text, std::string_vi
   return numbers;
 }
 
-// ["a", "b"].
+// Parses a list such as ["a", "b"].
 StatusOr<std::vector<std::string>> ParseTexts(std::string_view text, std::string_view column) {
   std::vector<std::string> texts;
   JsonCursor json(text);
@@ -50,7 +50,8 @@ StatusOr<std::vector<std::string>> ParseTexts(std::string_view text, std::string
   return DataLoss("column {} holds '{}', expected a list of texts", column, text);
 }
 
-// Bytes that are no UTF-8, of older files, would spoil every message that they get into.
+// Returns the text as UTF-8. Bytes of older files that are no UTF-8 would spoil every message that
+// they get into.
 std::string TextOf(const Statement& row, int column) {
   std::string text = row.Text(column);
   const bool ascii = std::all_of(text.begin(), text.end(),
@@ -93,7 +94,7 @@ StatusOr<JobRow> ReadJob(const Statement& row) {
   job.priority = static_cast<int32_t>(row.Int(3));
   job.message = TextOf(row, 5);
   const StatusOr<JobState> state = ParseJobState(row.Text(4));
-  // Somebody else wrote it: the job is shown, and does not run.
+  // Somebody else wrote the state: the job is shown, and does not run.
   if (!state.ok()) job.message = Message(state.status());
   job.state = state.ok() ? *state : JobState::kFailed;
   job.spec = row.Text(6);
@@ -182,7 +183,7 @@ StatusOr<Record> ReadRecord(const Statement& row) {
                         ParseNumbers<double>(row.Text(23), "remeasured_costs_s"));
   if (const double s = row.Double(24); s > 0) record.confidence_s = s;
   record.times = row.Text(25);
-  // Older rows do not say: then each value stands for itself.
+  // Older rows do not have the number: then each value stands for itself.
   const auto values = static_cast<int64_t>(record.remeasured_costs_s.size());
   record.remeasurements = static_cast<uint32_t>(UnlessZero(row.Int(26)).value_or(values));
   record.remeasured_run_s = row.Double(27);

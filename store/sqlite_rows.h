@@ -1,5 +1,6 @@
-// Rows of the SQLite store as values, and the statements that select them. Free functions on a
-// connection; whoever calls sees to locks and transactions. DataLoss: a row that nobody wrote so.
+// Converts rows of the SQLite store into values, and holds the statements that select them. Free
+// functions on a connection; the caller takes locks and opens transactions. DataLoss: a row that
+// Kiln never writes.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -17,29 +18,33 @@
 
 namespace kiln::store {
 
-// [1e-05, 2.5e-05]: JSON, with as many digits as it takes to read the same numbers back.
+// Returns a JSON list such as [1e-05, 2.5e-05], with as many digits as it takes to read the same
+// numbers back.
 template <typename Numbers>
 std::string PrintNumbers(const Numbers& numbers) {
   return fmt::format("[{}]", fmt::join(numbers, ", "));
 }
 
-// As PrintNumbers; 0 stands for none.
+// Does the same for costs; a missing cost becomes 0.
 std::string PrintCosts(const std::vector<std::optional<double>>& costs_s);
 
-// In a column that takes no NULL 0 stands for a time that has not come.
+// Returns the value of a column that takes no NULL: 0 stands for a time that has not come.
 inline int64_t StoredTime(std::optional<int64_t> time_ms) { return time_ms.value_or(0); }
 
-// ["a", "b"], for json_each. Bytes that JSON has no place for never stand in a name that is stored.
+// Returns a JSON list such as ["a", "b"] for json_each. No stored name has bytes that JSON cannot
+// hold.
 std::string JsonOf(const std::vector<std::string>& names);
 
 // ---- rows
-// Each says which columns its reader takes, in their order; what comes behind them is the caller's.
+// Each constant selects the columns of its reader, in the reader's order. The caller appends the
+// rest of the statement.
 extern const char kJobColumns[];
 extern const char kTaskColumns[];
 extern const char kRecordColumns[];
 extern const char kRoundColumns[];
 extern const char kCalibrationColumns[];
-extern const char kModelColumns[];  // without the file
+// All columns but the file.
+extern const char kModelColumns[];
 extern const char kPinnedColumns[];
 extern const char kComputationColumns[];
 extern const char kAutotvmColumns[];
@@ -53,13 +58,13 @@ StatusOr<ModelRow> ReadModel(const sqlite::Statement& row);
 StatusOr<PinnedSchedule> ReadPinned(const sqlite::Statement& row);
 StatusOr<Computation> ReadComputation(const sqlite::Statement& row);
 StatusOr<AutotvmRecord> ReadAutotvmRecord(const sqlite::Statement& row);
-// The first column.
+// Returns the first column.
 StatusOr<std::string> ReadText(const sqlite::Statement& row);
 
 StatusOr<int> ErrorKindOf(int64_t stored, std::string_view job_id);
 
 // ---- selecting
-// All rows of "`columns` `where`".
+// Returns all rows of "`columns` `where`".
 template <typename Row, typename Read, typename... Values>
 StatusOr<std::vector<Row>> Select(sqlite::Database& database, Read read, std::string_view columns,
                                   std::string_view where, const Values&... values) {

@@ -11,7 +11,7 @@ namespace {
 using sqlite::Borrowed;
 using sqlite::Statement;
 
-// `names`: a parameter that holds JsonOf.
+// `names` is an SQL parameter that holds a JsonOf.
 std::string IsNamed(std::string_view names) {
   return fmt::format("workload IN (SELECT value FROM json_each({}))", names);
 }
@@ -22,11 +22,11 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
                                                    uint32_t limit) {
   if (filter.top.has_value() && names.empty() && IsOfBestIndex(filter)) {
     KILN_ASSIGN_OR_RETURN(std::vector<int64_t> best, TopRecords(database_, filter, limit));
-    // Failed ones come behind them.
+    // Failed records come after all others.
     if (!filter.include_errors || best.size() == limit) return best;
   }
-  // Spelled out by what is set, so that each form gets its index. Unset parameters are bound
-  // and unused.
+  // The condition is spelled out by the members that are set, so that each form gets its index. The
+  // other parameters are bound and unused.
   std::string where = "WHERE id > ?1";
   if (!filter.include_errors) where += " AND error = 0";
   where += filter.job_id.empty() ? " AND ?2 = ''" : " AND job_id = ?2";
@@ -85,8 +85,8 @@ StatusOr<std::vector<Record>> SqliteSnapshot::BestNamed(std::string_view name,
 }
 
 StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const Record& record) {
-  // `+`: an index is partial by errors and steps, and SQLite would plan anew for each value of a
-  // parameter that such an index might be used for.
+  // `+` keeps a column from choosing an index. An index is partial by errors and steps, and SQLite
+  // would plan anew for each value of a parameter that such an index might be used for.
   KILN_ASSIGN_OR_RETURN(
       Statement query,
       database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "

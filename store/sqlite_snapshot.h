@@ -1,4 +1,4 @@
-// What is found in one state of the SQLite store. Lives within a transaction of its connection.
+// Queries that see one state of the SQLite store. Lives within a transaction of its connection.
 #pragma once
 
 #include <span>

@@ -22,11 +22,11 @@ using sqlite::ReadTransaction;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-// As many reads at a time; more wait. Each connection has a page cache of its own.
+// So many threads read at a time; more wait. Each connection has a page cache of its own.
 constexpr size_t kMostReaders = 8;
 
-// Of the writer. A batch of an import changes some thousands of pages: where they do not fit, they
-// are written several times. Memory is taken as pages are used.
+// Page cache of the writer. A batch of an import changes some thousands of pages: if they do not
+// fit, they are written several times. Memory is taken as pages are used.
 constexpr int kWriterCacheKiB = 48 << 10;
 
 // The order of BetterThan().
@@ -41,7 +41,7 @@ StatusOr<int64_t> CountRunners(Database& database, std::string_view job_id) {
   return query.Int(0);
 }
 
-// Without reading the records: what devices were busy with is not known of them.
+// Counts imported trials without reading their records. The devices' time is not known for them.
 StatusOr<TrialCounts> CountImported(Database& database) {
   TrialCounts counts;
   KILN_ASSIGN_OR_RETURN(Statement query,
@@ -133,7 +133,8 @@ class SqliteStore final : public Store {
 
   StatusOr<std::vector<JobRow>> ListJobs(std::optional<uint32_t> limit) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    const int64_t rows = limit.has_value() ? int64_t{*limit} : -1;  // SQLite's word for all
+    // SQLite reads -1 as "all rows".
+    const int64_t rows = limit.has_value() ? int64_t{*limit} : -1;
     return Select<JobRow>(*reader, ReadJob, kJobColumns, "ORDER BY number DESC LIMIT ?", rows);
   }
 
@@ -228,7 +229,8 @@ class SqliteStore final : public Store {
 
   StatusOr<std::optional<Record>> BestOfJob(std::string_view job_id, uint32_t task_index) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    // As in the index, which is used only where its condition is said. Of an import all are read.
+    // SQLite uses the index only if the query states the index's condition. All records of an
+    // import are read.
     const std::string_view indexed = job_id == kImport ? "" : "AND job_id != 'import'";
     return SelectOne(
         *reader,
@@ -239,7 +241,7 @@ class SqliteStore final : public Store {
   StatusOr<std::optional<Record>> UnscheduledOfJob(std::string_view job_id,
                                                    uint32_t task_index) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
-    // The text of the steps as in the index, which is used only where it is a literal.
+    // The text of the steps is a literal: SQLite uses the index only then.
     return SelectOne(*reader,
                      fmt::format("WHERE job_id = ? AND task_index = ? AND steps = '{}' "
                                  "AND error = 0 ORDER BY trial DESC LIMIT 1",
@@ -267,7 +269,8 @@ class SqliteStore final : public Store {
       KILN_ASSIGN_OR_RETURN(const int error, ErrorKindOf(query.Int(1), job_id));
       counts.by_error[static_cast<size_t>(error)] += trials;
       const double run_s = query.Double(4);
-      if (run_s > 0) counts.run_s += run_s;  // of an import it is not known
+      // The time of an import is not known.
+      if (run_s > 0) counts.run_s += run_s;
       counts.remeasured_run_s += query.Double(5);
       counts.next_trial = std::max(counts.next_trial, static_cast<uint32_t>(query.Int(3)) + 1);
     }
@@ -520,7 +523,7 @@ class SqliteStore final : public Store {
   }
 
  private:
-  // Those of the ids that were there.
+  // Deletes all records of the ids in one transaction. Returns how many there were.
   StatusOr<int64_t> DeleteEach(std::span<const int64_t> ids,
                                StatusOr<bool> (SqliteWrites::*remove)(int64_t)) {
     std::lock_guard lock(mutex_);
@@ -534,9 +537,10 @@ class SqliteStore final : public Store {
     return deleted;
   }
 
-  std::mutex mutex_;  // of the writer
+  // Guards the writing connection and `writes_`.
+  std::mutex mutex_;
   const std::unique_ptr<Database> database_;
-  SqliteWrites writes_;  // likewise
+  SqliteWrites writes_;
   ConnectionPool readers_;
 };
 

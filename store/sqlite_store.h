@@ -2,9 +2,9 @@
 //
 // One connection writes, up to 8 others read beside it (connection_pool.h). Other processes may
 // read the file meanwhile (`sqlite3 kiln.db`, another Kiln that opens it read-only), and a second
-// writer waits its turn; two schedulers on one file would both resume its jobs, so don't. Beside
-// FILE stand FILE-wal and FILE-shm while it is open, and after a crash: they belong to it, copy all
-// three or none. A local file system is needed.
+// writer waits its turn. Never run two schedulers on one file: both would resume its jobs. FILE-wal
+// and FILE-shm stand beside FILE while it is open, and after a crash: they belong to the database,
+// so copy all three or none. A local file system is needed.
 //
 // Cost: AddRecord is one fsync; best-record queries are one index look-up for each computation and
 // target, however many records there are.
@@ -19,7 +19,7 @@
 
 namespace kiln::store {
 
-// Makes the file if it is not there (mode kCreate) and brings its schema up to date. Errors: see
+// Makes the file if it does not exist (mode kCreate) and brings its schema up to date. Errors: see
 // sqlite.h.
 StatusOr<std::unique_ptr<Store>> OpenSqliteStore(const std::string& path,
                                                  const sqlite::OpenOptions& options = {});

@@ -1,4 +1,4 @@
-// What only the SQLite store does: it outlives its process, and shares its file.
+// Tests of what only the SQLite store does: it outlives its process, and shares its file.
 #include "store/sqlite_store.h"
 
 #include <unistd.h>
@@ -31,7 +31,7 @@ class SqliteStoreTest : public testing::Test {
     job.id = id;
     return store.AddJob(job);
   }
-  // A second connection, to look at the file from outside.
+  // Opens a second connection, to look at the file from outside.
   StatusOr<std::unique_ptr<Database>> Raw() { return Database::Open(path_, kApplicationId, {}); }
 
   TestFolder folder_;
@@ -82,7 +82,7 @@ TEST_F(SqliteStoreTest, CostsReadAsJsonInSql) {
   EXPECT_EQ(matches, 2);
 }
 
-// A file of the first schema, with a record in it.
+// The file has the first schema, with a record in it.
 TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -118,7 +118,7 @@ TEST_F(SqliteStoreTest, AnOlderFileIsBroughtUpToDate) {
   EXPECT_EQ(tasks[0].variant, "");
 }
 
-// A file of schema 12: what was renamed since is found under its present name.
+// The file has schema 12. Columns that were renamed later are found under their present names.
 TEST_F(SqliteStoreTest, RenamedColumnsAndHintsKeepTheirValues) {
   {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -223,7 +223,8 @@ TEST_F(SqliteStoreTest, ANewerFileIsRefused) {
                                      Migrations().size()))));
 }
 
-// Of an older version: records of two computations that share a key, and one from a log.
+// The file is of an older version: records of two computations that share a key, and a record of a
+// log.
 TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfTheComputationsOfTheirDags) {
   const std::string two = Sha256Hex("dag 2x2"), three = Sha256Hex("dag 3x3");
   {
@@ -261,7 +262,7 @@ TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfTheComputationsOfTheirDags) {
   EXPECT_EQ(store->GetRecord(1)->dag, "dag 2x2");
 }
 
-// Of the version before there were device models.
+// The file is of the version before device models.
 TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfNoKnownDevice) {
   {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -286,7 +287,7 @@ TEST_F(SqliteStoreTest, RecordsOfAnOlderFileAreOfNoKnownDevice) {
   EXPECT_EQ(query.Int(0), 1);
 }
 
-// Of the version before there were cost models and schedules that are set.
+// The file is of the version before cost models and pinned schedules.
 TEST_F(SqliteStoreTest, AnOlderFileHasNoModelsAndTakesThem) {
   {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -320,7 +321,7 @@ TEST_F(SqliteStoreTest, ARecordThatAProgramDamagedIsDataLoss) {
               StatusIs(StatusCode::kDataLoss, HasSubstr("2 hardware parameters, expected 8")));
 }
 
-// Messages refuse such texts as a whole.
+// Protobuf messages refuse texts that are no UTF-8 as a whole.
 TEST_F(SqliteStoreTest, TextsThatAreNoUtf8AreReadAsUtf8) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   JobRow job;
@@ -362,7 +363,8 @@ TEST_F(SqliteStoreTest, ReadersDoNotWaitForAWriter) {
   {
     ASSERT_OK_AND_ASSIGN(const auto transaction, sqlite::Transaction::Begin(*raw));
     writer = std::thread([&] {
-      EXPECT_OK(store->AddRecord(TestRecord("j", 1)));  // waits for the other process
+      // Waits for the other process.
+      EXPECT_OK(store->AddRecord(TestRecord("j", 1)));
       written = true;
     });
     for (int i = 0; i < 100; ++i) {
@@ -406,7 +408,7 @@ TEST_F(SqliteStoreTest, TwoWritersWaitForEachOther) {
   EXPECT_EQ(records.size(), 100);
 }
 
-// The queries whose cost must not grow with the number of records use their index, without a sort.
+// Queries whose cost must not grow with the number of records use their index, without a sort.
 TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
   ASSERT_OK(Open());
   ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -430,7 +432,7 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
 }
 
-// Of the best of all: it sorts no records.
+// The query for the best of all computations sorts no records.
 TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
   ASSERT_OK(Open());
   ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -446,15 +448,16 @@ TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
   }
 }
 
-// A trigger would make SQLite keep copies of the pages that each record changes.
-// What somebody else has put into a database would run with Kiln's own statements.
+// Triggers and views of others would run with Kiln's own statements, and a trigger would make
+// SQLite keep copies of the pages that each record changes.
 TEST_F(SqliteStoreTest, ViewsTriggersAndVirtualTablesOfOthersAreRefused) {
   ASSERT_OK(Open());
-  ASSERT_OK(Open());  // its own triggers are no reason
+  // The database's own triggers are accepted.
+  ASSERT_OK(Open());
   const std::pair<const char*, const char*> cases[] = {
       {"CREATE VIEW best AS SELECT * FROM records", "DROP VIEW best"},
       {"CREATE TRIGGER t AFTER INSERT ON records BEGIN DELETE FROM jobs; END", "DROP TRIGGER t"},
-      // The name of one of Kiln's, and another content.
+      // The trigger has the name of one of Kiln's and another content.
       {"DROP TRIGGER import_shrinks; CREATE TRIGGER import_shrinks AFTER DELETE ON records BEGIN "
        "DELETE FROM jobs; END",
        "DROP TRIGGER import_shrinks"},
@@ -463,7 +466,8 @@ TEST_F(SqliteStoreTest, ViewsTriggersAndVirtualTablesOfOthersAreRefused) {
   for (const auto& [make, drop] : cases) {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
     if (const Status made = raw->Execute(make); !made.ok()) {
-      EXPECT_THAT(Message(made), HasSubstr("fts5"));  // this SQLite has none
+      // This SQLite lacks fts5.
+      EXPECT_THAT(Message(made), HasSubstr("fts5"));
       continue;
     }
     for (const auto mode : {OpenOptions::Mode::kCreate, OpenOptions::Mode::kReadOnly}) {
@@ -476,7 +480,7 @@ TEST_F(SqliteStoreTest, ViewsTriggersAndVirtualTablesOfOthersAreRefused) {
   }
 }
 
-// Nothing of it may run, migrations included.
+// The trigger must not run, not even during migrations.
 TEST_F(SqliteStoreTest, ATriggerInAnOlderFileIsRefusedBeforeItRuns) {
   {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -498,7 +502,7 @@ TEST_F(SqliteStoreTest, ASecondNameIsRefused) {
     ASSERT_OK_AND_ASSIGN(auto store, Open());
     ASSERT_OK(AddJob(*store, "j"));
     ASSERT_EQ(link(path_.c_str(), second.c_str()), 0);
-    // By either name, and by those who have it open.
+    // Opening the file is refused by either name, and so is writing by a store that has it open.
     for (const std::string& name : {path_, second}) {
       for (const auto mode : {OpenOptions::Mode::kReadWrite, OpenOptions::Mode::kReadOnly}) {
         EXPECT_THAT(
@@ -539,7 +543,7 @@ TEST_F(SqliteStoreTest, NoTriggerRunsWhereRecordsAreInserted) {
   EXPECT_EQ(triggers, 0);
 }
 
-// A file of the version before there were records of autotvm keeps what it has, and takes some.
+// A file of the version before autotvm's records keeps its records, and takes some of autotvm.
 TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
   {
     ASSERT_OK_AND_ASSIGN(auto raw, Raw());
@@ -563,7 +567,7 @@ TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
   const AutotvmRecord record{.target = "llvm", .task = "t", .costs_s = {1}};
   ASSERT_OK_AND_ASSIGN(const int64_t imported, store->ImportAutotvmRecords({&record, 1}));
   EXPECT_EQ(imported, 1);
-  // Whether a record is there is one look-up.
+  // One look-up finds whether a record is there.
   ASSERT_OK_AND_ASSIGN(auto raw, Raw());
   ASSERT_OK_AND_ASSIGN(
       auto plan, raw->Prepare("EXPLAIN QUERY PLAN SELECT 1 FROM autotvm_records WHERE task = ? AND "
@@ -572,11 +576,11 @@ TEST_F(SqliteStoreTest, AnOlderFileTakesRecordsOfAutotvm) {
   EXPECT_THAT(plan.Text(3), HasSubstr("INDEX autotvm_records_of_task"));
 }
 
-// ---- Is a record synced to the disk before AddRecord returns? A default VFS that counts what
-// reaches the log.
+// ---- Is a record synced to the disk before AddRecord returns? A default VFS counts the writes to
+// the log.
 
 std::atomic<int> g_wal_syncs = 0;
-// Writes to the log since its last sync: what a loss of power would take away.
+// Writes to the log since its last sync: a loss of power would lose them.
 std::atomic<int> g_wal_unsynced_writes = 0;
 const sqlite3_io_methods* g_real_methods = nullptr;
 sqlite3_io_methods g_counting_methods;

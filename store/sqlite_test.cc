@@ -167,7 +167,7 @@ TEST_F(SqliteTest, AFullDiskSaysSoAndKeepsWhatWasThere) {
   EXPECT_OK(database->Execute("INSERT INTO t VALUES (zeroblob(100000))"));
 }
 
-// No file may become longer than the limit, while this lives.
+// While it lives, no file may become longer than the limit.
 class FileSizeLimit {
  public:
   explicit FileSizeLimit(rlim_t bytes) {
@@ -183,7 +183,8 @@ class FileSizeLimit {
   rlimit before_;
 };
 
-// Else the log would keep the disk full for ever: it is taken into the database only every 4 MB.
+// The log is taken into the database only when it is long. A log that fills the disk before would
+// keep the disk full for ever.
 TEST_F(SqliteTest, ALogThatFillsTheDiskIsTakenIn) {
   ASSERT_OK_AND_ASSIGN(auto database, Open());
   ASSERT_OK(database->Execute("CREATE TABLE t (x)"));
@@ -220,7 +221,8 @@ TEST_F(SqliteTest, AFileThatIsDeletedOrReplacedIsNoticed) {
   const std::string elsewhere = folder_.File("elsewhere");
   std::filesystem::rename(path_, elsewhere);
   EXPECT_THAT(begin(), gone);
-  EXPECT_OK(database->QueryInt("SELECT count(*) FROM t"));  // what is there can be saved
+  // Reads still work, so the data can be saved.
+  EXPECT_OK(database->QueryInt("SELECT count(*) FROM t"));
   WriteFile(path_, "another file");
   EXPECT_THAT(begin(), gone);
   std::filesystem::rename(elsewhere, path_);

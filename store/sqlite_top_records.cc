@@ -18,7 +18,7 @@ struct Group {
   std::string workload, target;
 };
 
-// The group behind this one in the index; none: it is the last.
+// Returns the group after this one in the index; none: it is the last.
 StatusOr<std::optional<Group>> GroupBehind(Database& database, const Group& group) {
   KILN_ASSIGN_OR_RETURN(
       Statement next,
@@ -30,14 +30,14 @@ StatusOr<std::optional<Group>> GroupBehind(Database& database, const Group& grou
   return std::optional(Group{next.Text(0), next.Text(1)});
 }
 
-// The best ones so far, no more than `limit`: stopped early, cost and number.
+// The best records so far, at most `limit`. Rank: stopped early, cost and id.
 class Best {
  public:
   using Rank = std::tuple<bool, double, int64_t>;
 
   explicit Best(uint32_t limit) : limit_(limit) {}
 
-  // False: it is none of them.
+  // Returns false if the record is not among the best.
   bool Add(const Rank& rank) {
     if (best_.size() == limit_ && (limit_ == 0 || *best_.rbegin() < rank)) return false;
     best_.insert(rank);
@@ -56,7 +56,7 @@ class Best {
   std::set<Rank> best_;
 };
 
-// Until the rest of the group is worse than all of them.
+// Adds records of the group until the rest of the group is worse than all of the best.
 Status AddGroup(Database& database, const Group& group, int64_t after_id, Best& best) {
   KILN_ASSIGN_OR_RETURN(
       Statement query,

@@ -1,9 +1,9 @@
-// The best records of all computations without reading all: the index best_of_workload has those of
-// each computation and target in order, and what is better than the best found so far is at the
-// beginning of each.
+// Finds the best records of all computations without reading all records: the index
+// best_of_workload orders the records of each computation and target, so the best ones stand first
+// in each group.
 //
-// Cost: two look-ups for each pair of a computation and a target, however many records they have,
-// and no more than the limit of each is read.
+// Cost: two look-ups for each pair of a computation and a target, however many records they have.
+// At most `limit` records of each pair are read.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,11 @@
 
 namespace kiln::store {
 
-// Is all that the filter asks for, but the number, in the index?
+// Returns whether the index covers all conditions of the filter, apart from the number of records.
 bool IsOfBestIndex(const RecordFilter& filter);
 
-// The first `limit` without an error that match, best first. Within a transaction.
+// Returns the first `limit` matching records without an error, best first. Call it within a
+// transaction.
 StatusOr<std::vector<int64_t>> TopRecords(sqlite::Database& database, const RecordFilter& filter,
                                           uint32_t limit);
 

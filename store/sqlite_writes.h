@@ -1,5 +1,6 @@
-// What the SQLite store changes in its tables: one statement or a few each. Within a transaction of
-// the writer's connection, whose caller holds its lock; an error leaves it to him to roll back.
+// Changes of the SQLite store's tables, of one statement or a few each. They run within a
+// transaction of the writer's connection, whose lock the caller holds. After an error the caller
+// rolls back.
 #pragma once
 
 #include <array>
@@ -15,8 +16,8 @@
 
 namespace kiln::store {
 
-// The job of what was imported (import_log.h): it has no tasks and was measured elsewhere, and it may
-// have millions of records. The index best_of_task leaves them out, and import_counts counts them.
+// The job of imported records (import_log.h). It has no tasks, was measured elsewhere, and may have
+// millions of records. The index best_of_task leaves them out, and import_counts counts them.
 inline constexpr std::string_view kImport = "import";
 
 class SqliteWrites {
@@ -33,35 +34,39 @@ class SqliteWrites {
   // ---- records
   // NotFound: no such job.
   StatusOr<uint32_t> NextTrial(std::string_view job_id);
-  // As a trial of that job, which is there, whatever the record says of both. Of kImport the caller
-  // counts them, once for many.
+  // Inserts the record as the given trial of an existing job, whatever the record says of both. For
+  // kImport the caller counts the records, once for many.
   StatusOr<int64_t> InsertRecord(const Record& record, std::string_view job_id, uint32_t trial);
-  // Of the job that it names. The id of the same result when it is there already.
+  // Inserts the record into the job that it names. Returns the id of the same result if the store
+  // has it already.
   StatusOr<int64_t> InsertOrFind(const Record& record);
   using ErrorCounts = std::array<int64_t, kNumErrorKinds>;
   Status CountImported(const ErrorCounts& added);
   Status UpdateRemeasurements(const Record& record);
-  // False: it is there already.
+  // False: the store has the record already.
   StatusOr<bool> InsertAutotvmRecord(const AutotvmRecord& record);
-  // The numbers of records that were deleted are not given again. False: there is none.
+  // Returns false if there is no such record. The number of a deleted record is not given again.
   StatusOr<bool> DeleteRecord(int64_t id);
   StatusOr<bool> DeleteAutotvmRecord(int64_t id);
 
   // ---- computations
   Status Know(const Computation& computation);
-  // What the key was bound to, if that is another computation, is so no more.
+  // Ends the binding of the key to any other computation.
   Status Unbind(const Computation& computation);
 
   // ---- texts that many rows share
-  using RowId = std::optional<int64_t>;  // none: of an empty text
-  // The row of the text, made if it is not there.
+  // None for an empty text.
+  using RowId = std::optional<int64_t>;
+  // Returns the row of the text. Inserts the row if it is missing.
   StatusOr<RowId> DagId(std::string_view dag);
   StatusOr<RowId> DeviceModelId(std::string_view text);
 
  private:
-  // `remove` deletes the row of a number, `keep` notes that the number was one.
+  // Runs `remove`, which deletes the row of the number, and `keep`, which notes that the number was
+  // used.
   StatusOr<bool> Delete(std::string_view remove, std::string_view keep, int64_t id);
-  // `find` selects the id by the key, `insert` takes key and text.
+  // Runs `find`, which selects the id by the key, and if need be `insert`, which takes key and
+  // text.
   StatusOr<RowId> FindOrInsert(std::string_view find, std::string_view insert, std::string_view key,
                                std::string_view text);
 

@@ -9,7 +9,8 @@ namespace kiln::store {
 
 namespace {
 
-// `other` takes the place of each record of its target that it beats, or gets one of its own.
+// Merges records of further names into the best record of each target: a record replaces the one of
+// its target that it beats, or is inserted if there is none.
 void Merge(std::vector<Record> others, std::vector<Record>& best) {
   for (Record& other : others) {
     const auto at = std::lower_bound(
@@ -25,8 +26,9 @@ void Merge(std::vector<Record> others, std::vector<Record>& best) {
 
 }  // namespace
 
-// Its own name, and those of its keys that no other computation bears. Computations that share one
-// key share all: then those that the store does not know of may be another one's, too.
+// Returns the computation's own name, and the names of those of its keys that no other computation
+// has. Computations that share one key share all keys: then a key that the store does not know may
+// belong to another computation too.
 StatusOr<Store::Names> Store::NamesOfComputation(Snapshot& snapshot, const WorkloadRef& workload) {
   KILN_ASSIGN_OR_RETURN(std::vector<std::string> keys, snapshot.KeysOfId(workload.id));
   const size_t known = keys.size();
@@ -46,8 +48,8 @@ StatusOr<Store::Names> Store::NamesOfComputation(Snapshot& snapshot, const Workl
   return names;
 }
 
-// For each computation that is meant. The last one may be none: records whose computation is not
-// known.
+// Returns the names of each computation that the query means. The last names may stand for no
+// computation: they are those of records whose computation is not known.
 StatusOr<std::vector<Store::Names>> Store::NamesOfEach(Snapshot& snapshot,
                                                        const WorkloadRef& workload) {
   std::vector<Names> each;
@@ -126,7 +128,8 @@ StatusOr<bool> Store::Measurements::Has(const Record& record) {
     KILN_ASSIGN_OR_RETURN(names, NamesOfKey(record.workload_key));
   } else {
     own = {UnboundName(record.workload_key), record.workload_id};
-    names_.erase(record.workload_key);  // the record may be the first of its computation
+    // The record may be the first of its computation.
+    names_.erase(record.workload_key);
   }
   for (const std::string& name : *names) {
     KILN_ASSIGN_OR_RETURN(const bool has, snapshot_.HasMeasurementNamed(name, record));

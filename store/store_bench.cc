@@ -1,8 +1,9 @@
-// How many best records a second a large database answers, while another thread adds records.
+// Measures how many best records a second a large database answers, while another thread adds
+// records.
 //   bazel run //store:store_bench -- DB RECORDS [SECONDS] [THREADS]
 // Fills DB up to RECORDS, of 1,000 computations on two targets each (one of them has a tenth of all
-// records), and keeps it: the next run asks at once. RECORDS 0: asks for the workload keys that DB
-// has, whoever filled it, and writes nothing.
+// records), and keeps DB: the next run queries at once. RECORDS 0: queries the workload keys that
+// DB has, whoever filled it, and writes nothing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,11 +28,11 @@ double NowSeconds() { return Clock::Real().MonotonicSeconds(); }
 
 std::string IdOf(int computation) { return Sha256Hex(fmt::format("{}", computation)); }
 std::string KeyOf(int computation) {
-  // Each ten share a key.
+  // Ten computations share a key.
   return fmt::format(R"(["{}", [1, 56, 56, 64]])", Md5Hex(fmt::format("{}", computation / 10)));
 }
 
-// As long as real ones: a schedule of a convolution has some 40 steps.
+// The record is as long as a real one: a schedule of a convolution has some 40 steps.
 Record MakeRecord(uint32_t trial, std::mt19937_64& rng) {
   const int computation = rng() % 10 == 0 ? 0 : static_cast<int>(rng() % kComputations);
   Record r;
@@ -77,7 +78,7 @@ Status Fill(Store& store, int64_t wanted, std::mt19937_64& rng) {
   return OkStatus();
 }
 
-// A batch of 16 as a job's commits are, as often as the disk takes them, until `stop`.
+// Adds batches of 16, like a job's commits, as often as the disk takes them, until `stop`.
 int64_t Write(Store& store, uint32_t next, const std::atomic<bool>& stop) {
   std::mt19937_64 rng(next);
   int64_t written = 0;
@@ -91,7 +92,7 @@ int64_t Write(Store& store, uint32_t next, const std::atomic<bool>& stop) {
   return written;
 }
 
-// What is asked for: the keys of the first records, each as often as it is among them.
+// Returns the workloads to query: the keys of the first records, each as often as they have it.
 StatusOr<std::vector<WorkloadRef>> KeysOf(Store& store) {
   constexpr size_t kMost = 10'000;
   std::vector<WorkloadRef> workloads;
@@ -112,7 +113,7 @@ std::vector<WorkloadRef> OwnComputations() {
   return workloads;
 }
 
-// What each query took, in seconds.
+// Returns the seconds of each query.
 std::vector<double> Ask(Store& store, const std::vector<WorkloadRef>& workloads, uint64_t seed,
                         double end_s) {
   std::mt19937_64 rng(seed);

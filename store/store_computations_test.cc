@@ -1,4 +1,4 @@
-// The conformance suite, computations that bear one key: of which of them a record is.
+// The conformance suite, computations that share a key: the computation to which a record belongs.
 #include <string>
 
 #include "base/status_testing.h"
@@ -30,7 +30,7 @@ TEST_P(StoreTest, RecordsAreOfTheirComputationWhateverTheKey) {
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, "")), ElementsAre(0));
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(large, "")), ElementsAre(1, 2));
   EXPECT_THAT(Visited({.workload = large}), ElementsAre(1, 2));
-  // The key alone means both; each has a best one.
+  // The key alone means both computations; each has a best record.
   const WorkloadRef both = {.keys = {kTestKey}};
   EXPECT_THAT(Trials(store_->BestRecords(both, "")), ElementsAre(0, 1));
   EXPECT_THAT(Visited({.workload = both}), ElementsAre(0, 1, 2));
@@ -53,7 +53,7 @@ TEST_P(StoreTest, ARecordWithoutIdentityCountsWhereItsKeyFitsOneComputation) {
   EXPECT_THAT(Trials(store_->BestRecords({.keys = {kTestKey}}, "")), ElementsAre(0));
   EXPECT_THAT(Trials(store_->RecordsOfWorkload(small, kTestTarget)), ElementsAre(0, 1));
   EXPECT_THAT(Trials(store_->BestRecords(large, "")), IsEmpty()) << "it would be the second one";
-  // A second computation: whose it is is not known any more.
+  // A second computation gets the key: the computation of the record is not known any more.
   const TaskRow task = {
       .index = 0, .workload_id = "3x3", .workload_key = kTestKey, .dag = "d", .target = "llvm"};
   ASSERT_OK(store_->AddTasks("j", {&task, 1}));
@@ -63,7 +63,7 @@ TEST_P(StoreTest, ARecordWithoutIdentityCountsWhereItsKeyFitsOneComputation) {
   EXPECT_THAT(Trials(store_->BestRecords({.keys = {kTestKey}}, "")), ElementsAre(1, 0));
 }
 
-// A record as an import makes it.
+// Returns a record as an import makes it.
 Record LoggedRecord(const char* key, uint32_t trial, double cost_s) {
   Record record = RecordOf("", "j", trial, cost_s);
   record.workload_key = key;
@@ -77,7 +77,8 @@ TEST_P(StoreTest, RecordsOfABoundKeyAreOfTheComputationOneByOne) {
   constexpr const char kPool[] = "[\"pool\", 3]";
   Add(RecordOf("2x2", "j", 0, 1e-3));
   const int64_t fits = Add(LoggedRecord(kPool, 1, 2e-3));
-  Add(LoggedRecord(kPool, 2, 1e-3));  // does not
+  // The steps of this record do not fit.
+  Add(LoggedRecord(kPool, 2, 1e-3));
   const int64_t other = Add(LoggedRecord("[\"pool\", 4]", 3, 1e-4));
   const Computation large = {.id = "3x3", .key = kPool, .dag = "text", .flop_count = 7};
   EXPECT_EQ(*store_->BoundTo(kPool), std::nullopt);
@@ -86,7 +87,7 @@ TEST_P(StoreTest, RecordsOfABoundKeyAreOfTheComputationOneByOne) {
   const int64_t wanted[] = {fits, other, 1};
   EXPECT_EQ(*store_->BindRecords(large, wanted), 1) << "of another key; of a computation already";
   EXPECT_EQ(*store_->BindRecords(large, wanted), 0);
-  // The faster one that does not fit counts for nobody, though the key stands for one computation.
+  // The faster record that does not fit counts for no computation, though the key stands for one.
   EXPECT_THAT(Trials(store_->BestRecords({.id = "3x3"}, "")), ElementsAre(1));
   EXPECT_THAT(Trials(store_->BestRecords({.id = "3x3", .keys = {kPool}}, "")), ElementsAre(1));
   EXPECT_THAT(Trials(store_->BestRecords({.keys = {kPool}}, "")), ElementsAre(1, 2));
@@ -103,7 +104,8 @@ TEST_P(StoreTest, RecordsOfABoundKeyAreOfTheComputationOneByOne) {
 TEST_P(StoreTest, AKeyStandsForWhatItWasBoundToLast) {
   AddJob("j");
   constexpr const char kPool[] = "[\"pool\", 3]";
-  Add(RecordOf("2x2", "j", 0, 5e-3));  // measured here: stays what it is
+  // A record that was measured here keeps its computation.
+  Add(RecordOf("2x2", "j", 0, 5e-3));
   const int64_t logged = Add(LoggedRecord(kPool, 1, 2e-3));
   const Computation first = {.id = "2x2", .key = kPool, .dag = "a"};
   const Computation second = {.id = "3x3", .key = kPool, .dag = "b"};
@@ -117,7 +119,7 @@ TEST_P(StoreTest, AKeyStandsForWhatItWasBoundToLast) {
   EXPECT_EQ(store_->BoundTo(kPool)->value().id, "3x3");
 }
 
-// Computations that share one key share the others, too, also where the store has not heard of it.
+// Computations that share one key share the others too, even keys that the store does not know.
 TEST_P(StoreTest, AComputationIsFoundByEachOfItsKeys) {
   AddJob("j");
   Add(LoggedRecord("other key", 0, 1e-3));

@@ -1,5 +1,4 @@
-// A store in front of another one, with a say in every call: to wait and call again, or, in tests,
-// to fail.
+// Wraps another store and has a say in every call: to wait and call again, or, in tests, to fail.
 //
 // Every method of the interface goes through Around(), so that none can be forgotten. Thread-safe
 // if Around() is.
@@ -70,8 +69,8 @@ class StoreDecorator : public Store {
  protected:
   enum class Access { kRead, kWrite };
 
-  // `call` makes the call, anew each time; what it returned last is answered, unless this returns
-  // an error.
+  // Invokes `call`, which calls the wrapped store anew each time. The caller gets the result of the
+  // last `call`, unless Around() returns an error.
   virtual Status Around(Access access, const std::function<Status()>& call) = 0;
 
  private:

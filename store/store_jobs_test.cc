@@ -154,7 +154,7 @@ TEST_P(StoreTest, ARefusedTaskLeavesNothingBehind) {
               StatusIs(StatusCode::kAlreadyExists, HasSubstr("task 0")));
 }
 
-// What becomes of a job whose process dies again and again.
+// The process of the job dies again and again.
 TEST_P(StoreTest, RunsWithoutAResultAreCounted) {
   AddJob("j");
   const auto fruitless = [&] { return store_->GetJob("j")->fruitless_runs; };
@@ -265,7 +265,8 @@ TEST_P(StoreTest, KeepsModelsUnderTheirNames) {
                .file = std::string("\0\xff bytes", 8)};
   ASSERT_OK(store_->AddModel(row));
   ASSERT_OK(store_->AddModel({.name = "a", .file = "b"}));
-  ASSERT_OK(store_->AddModel(row));  // the same again
+  // Adds the same model again.
+  ASSERT_OK(store_->AddModel(row));
   row.bytes = 8;
   EXPECT_EQ(*store_->GetModel(row.name), row);
   ASSERT_OK_AND_ASSIGN(const std::vector<ModelRow> all, store_->Models());

@@ -25,14 +25,16 @@ TEST_P(StoreTest, BestIsTheSmallestMeanOfTheCompleteOnes) {
   Record early = TestRecord("j", 1, 0.5);
   early.stopped_early = true;
   Add(early);
-  EXPECT_EQ(Best(kTest, ""), 1);  // nothing else exists
+  // Nothing else exists.
+  EXPECT_EQ(Best(kTest, ""), 1);
   Record mean = TestRecord("j", 2);
   mean.costs_s = {0.1, 2.9};
   Add(mean);
   EXPECT_EQ(Best(kTest, kTestTarget), 2);
   Add(TestRecord("j", 3, 1.4));
   EXPECT_EQ(Best(kTest, ""), 3);
-  Add(TestRecord("j", 4, 1.4));  // as good: the older one stays
+  // The record is as good as the older one, which stays.
+  Add(TestRecord("j", 4, 1.4));
   EXPECT_EQ(Best(kTest, ""), 3);
   EXPECT_EQ(Trial(store_->BestOfJob("j", 0)), 3);
   EXPECT_EQ(Best(kTest, "llvm"), -1);
@@ -83,7 +85,8 @@ TEST_P(StoreTest, UnscheduledIsTheNewestRightOneOfTheTask) {
   add(other);
   EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), 0);
   EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 1)), 2);
-  add(TestRecord("j", 3, 4));  // on another device
+  // A record of another device.
+  add(TestRecord("j", 3, 4));
   add(FailedRecord("j", 4, 5));
   EXPECT_EQ(Trial(store_->UnscheduledOfJob("j", 0)), 3);
   EXPECT_EQ(Trial(store_->UnscheduledOfJob("k", 0)), -1);
@@ -177,11 +180,11 @@ TEST_P(StoreTest, RemeasurementsDecideWhoIsBest) {
   EXPECT_EQ(failed.error, 5);
   EXPECT_TRUE(failed.costs_s.empty());
   EXPECT_EQ(failed.message, "measured again: element 3");
-  // A third one, measured once, would have to beat the medians.
+  // A third record, measured once, would have to beat the medians.
   Add(TestRecord("j", 3, 1.15e-3));
   EXPECT_EQ((*store_->BestOfJob("j", 0))->id, steady);
   EXPECT_EQ(store_->BestRecords(kTest, kTestTarget)->front().id, steady);
-  // All or nothing.
+  // The change is all or nothing.
   std::vector<Remeasurement> again = {{.id = lucky, .costs_s = quick},
                                       {.id = 99, .costs_s = quick}};
   EXPECT_THAT(store_->SetRemeasurements(again), StatusIs(StatusCode::kNotFound, _));
@@ -189,7 +192,7 @@ TEST_P(StoreTest, RemeasurementsDecideWhoIsBest) {
   EXPECT_THAT(store_->SetRemeasurements(again),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("final cost -1 s")));
   EXPECT_EQ(store_->GetRecord(lucky)->remeasured_costs_s, slow);
-  // What failed stays failed.
+  // A record that failed stays failed.
   again = {{.id = wrong, .costs_s = quick, .run_s = 1}};
   ASSERT_OK(store_->SetRemeasurements(again));
   EXPECT_EQ(store_->GetRecord(wrong)->error, 5);
@@ -257,7 +260,7 @@ TEST_P(StoreTest, ForEachRecordStreamsInPagesAndStopsAtAnError) {
   EXPECT_EQ(seen, 300);
 }
 
-// Any order of random records gives the answers of a sort with BetterThan().
+// The answers are those of a sort with BetterThan(), whatever the order of the random records.
 TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
   AddJob("j");
   const uint64_t seed = 20240611;

@@ -170,7 +170,7 @@ TEST_P(StoreTest, RecordsOfAJobThatGoesOnAreNotDeleted) {
   EXPECT_EQ(*DeleteRecordsOfEndedJobs(*store_, {&id, 1}), 1);
 }
 
-// Records of one device have one text of it; one that is not known stays so.
+// Records of one device share its text. A device that is not known stays unknown.
 TEST_P(StoreTest, RecordsKeepTheirDevice) {
   AddJob("j");
   Record of_none = TestRecord("j", 2), of_other = TestRecord("j", 3);
@@ -223,7 +223,7 @@ TEST_P(StoreTest, AnImportIsCountedAsAnyJob) {
   EXPECT_EQ(counts.by_error[4], 1);
   EXPECT_EQ(counts.by_task[0], 6);
   EXPECT_EQ(counts.next_trial, 6u);
-  // Known ones, and one that is added alone.
+  // Adds known records, and one that is added alone.
   EXPECT_EQ(*store_->ImportRecords("import", records), 0);
   Add(FailedRecord("import", 6, 4));
   Add(FailedRecord("import", 6, 4));
@@ -262,7 +262,7 @@ TEST_P(StoreTest, AutotvmRecordsAreKeptToTheLastBitAndOnce) {
   const AutotvmRecord both[] = {plain, other, plain};
   ASSERT_OK_AND_ASSIGN(const int64_t first, store_->ImportAutotvmRecords(both));
   EXPECT_EQ(first, 2);
-  // Of another copy of the log, with rounded costs.
+  // A record of another copy of the log, with rounded costs.
   AutotvmRecord rounded = TestAutotvmRecord(1, 0.333);
   ASSERT_OK_AND_ASSIGN(const int64_t again, store_->ImportAutotvmRecords({&rounded, 1}));
   EXPECT_EQ(again, 0);
@@ -300,7 +300,8 @@ TEST_P(StoreTest, ManyAutotvmRecordsAreVisitedByNumber) {
 
 TEST_P(StoreTest, AutotvmRecordsAreDeletedAndTheirNumbersAreNotGivenAgain) {
   const auto configurations = [&] {
-    std::vector<std::pair<int64_t, int64_t>> found;  // number, configuration
+    // Pairs of number and configuration.
+    std::vector<std::pair<int64_t, int64_t>> found;
     EXPECT_OK(store_->ForEachAutotvmRecord({}, [&](const AutotvmRecord& record) {
       found.emplace_back(record.id, record.config_index);
       return OkStatus();
@@ -315,7 +316,7 @@ TEST_P(StoreTest, AutotvmRecordsAreDeletedAndTheirNumbersAreNotGivenAgain) {
   EXPECT_EQ(*store_->DeleteAutotvmRecords(gone), 0);
   EXPECT_EQ(*store_->DeleteAutotvmRecords({}), 0);
   EXPECT_THAT(configurations(), ElementsAre(Pair(1, 0), Pair(3, 2)));
-  // Whoever still has the number 4 means the record that is gone.
+  // The number 4 still means the record that is gone to those who kept it.
   EXPECT_EQ(*store_->ImportAutotvmRecords(records), 2);
   EXPECT_THAT(configurations(), ElementsAre(Pair(1, 0), Pair(3, 2), Pair(5, 1), Pair(6, 3)));
   const int64_t all[] = {1, 3, 5, 6};
@@ -325,7 +326,7 @@ TEST_P(StoreTest, AutotvmRecordsAreDeletedAndTheirNumbersAreNotGivenAgain) {
   EXPECT_THAT(configurations(), ElementsAre(Pair(7, 0)));
 }
 
-// Each kind has numbers of its own.
+// Each kind of record has numbers of its own.
 TEST_P(StoreTest, DeletingAutotvmRecordsLeavesOthersAlone) {
   AddJob("j");
   ASSERT_OK_AND_ASSIGN(const int64_t id, store_->AddRecord(TestRecord("j", 0, 1e-3)));

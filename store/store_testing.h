@@ -38,7 +38,7 @@ class StoreTest : public testing::TestWithParam<StoreImplementation> {
     EXPECT_OK(id);
     return id.ok() ? *id : -1;
   }
-  // The trial of a best-record answer, -1 if there is none.
+  // Returns the trial of a best-record answer, -1 if there is none.
   static int64_t Trial(const StatusOr<std::optional<Record>>& best) {
     EXPECT_OK(best);
     return best.ok() && best->has_value() ? int64_t{(*best)->trial} : -1;

@@ -1,4 +1,4 @@
-// What imports and bindings came to, as messages of the wire.
+// Converts results of imports and bindings into messages of the wire.
 #pragma once
 
 #include "proto/scheduler.pb.h"

@@ -13,7 +13,7 @@ double ElapsedSeconds(const JobRow& job, int64_t now_ms) {
   return 1e-3 * static_cast<double>(std::max<int64_t>(0, end_ms - *job.started_ms));
 }
 
-// By the row alone: a job of imported records has no spec that lists its tasks.
+// Reads the row alone: a job of imported records has no spec that lists its tasks.
 v1::TaskSpec TaskSpecOf(const TaskRow& row) {
   v1::TaskSpec spec;
   spec.set_dag(row.dag);
@@ -48,14 +48,15 @@ StatusOr<v1::TaskStatus> TaskStatusMessage(Store& store, const TaskRow& row,
     task.set_reference_message(unscheduled->message);
     if (unscheduled->stopped_early) task.set_reference_message("timed in one call");
   } else if (row.reference_cost_s.has_value() && best.has_value() && !best->sampled_outputs) {
-    // They were no candidate: known is the run that made the reference outputs.
+    // The unscheduled loops were no candidate: only the run that made the reference outputs is
+    // known.
     task.set_reference_cost_s(*row.reference_cost_s);
     task.set_reference_message("timed in one call, when the reference outputs were computed");
   }
   return task;
 }
 
-// Needs the status's elapsed time.
+// The status must have its elapsed time already.
 void SetCounts(const TrialCounts& counts, v1::JobStatus& status) {
   status.set_trials_done(static_cast<uint32_t>(counts.total));
   status.set_devices(static_cast<uint32_t>(counts.runners));

@@ -1,6 +1,6 @@
-// Jobs, tasks and rounds of the store as messages of the wire: the one answer to "how does this job
-// stand" that the scheduler and a client that reads a database itself both give. What only a
-// running scheduler knows (what the job waits for, its device, the last minute) it adds itself.
+// Converts jobs, tasks and rounds of the store into messages of the wire. The scheduler and a
+// client that reads a database itself describe the state of a job with the same code. The scheduler
+// adds what only a running scheduler knows: what the job waits for, its device, the last minute.
 #pragma once
 
 #include "base/status.h"
@@ -9,9 +9,9 @@
 
 namespace kiln::store {
 
-// The job with its tasks, counts and best records. `spec` is what the row's bytes say, parsed by
-// the caller, who knows what to do about damaged ones; name, user and priority are the row's.
-// `now_ms`: for the elapsed time of a job that runs. Reads the store once per task.
+// Returns the job with its tasks, counts and best records. `spec` is parsed from the row's bytes by
+// the caller, which decides what to do about damaged bytes; name, user and priority are taken from
+// the row. `now_ms` gives the elapsed time of a running job. Reads the store once per task.
 StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::JobSpec spec,
                                          int64_t now_ms);
 

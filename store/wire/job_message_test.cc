@@ -34,11 +34,12 @@ JobRow FullJob() {
   started_ms = kStartMs;
   finished_ms = kStartMs + 15'000;
   progress = {JobEnding::kNoImprovement, 12.5};
-  fruitless_runs = 1;  // of no client's interest
+  // No client needs this field.
+  fruitless_runs = 1;
   return job;
 }
 
-// A row that gains a field does not compile here; what it becomes is to be tested then.
+// A new field of the row breaks the build here; test then what becomes of it.
 TaskRow FullTask() {
   TaskRow task;
   auto& [job_id, index, workload_id, workload_key, dag, target, weight, description, flop_count,
@@ -78,7 +79,7 @@ RoundRow FullRound() {
 
 class JobMessageTest : public testing::Test {
  protected:
-  // Two trials, one of them a finalist, a third that failed, and the unscheduled loops.
+  // Adds two trials, one of them a finalist, a third that failed, and the unscheduled loops.
   void SetUp() override {
     const TaskRow task = FullTask();
     ASSERT_OK(store_->AddJob(FullJob(), {&task, 1}));
@@ -106,7 +107,7 @@ class JobMessageTest : public testing::Test {
 
 TEST_F(JobMessageTest, TheJobsRow) {
   ASSERT_OK_AND_ASSIGN(const v1::JobStatus status, Status());
-  // What the store does not know.
+  // The store does not know these fields.
   EXPECT_THAT(UnsetFields(status),
               UnorderedElementsAre("waiting_for_workers", "device", "busy_share_last_minute",
                                    "trials_per_s_last_minute", "next_task",
@@ -144,7 +145,7 @@ TEST_F(JobMessageTest, TheTasks) {
   ASSERT_OK_AND_ASSIGN(const v1::JobStatus status, Status());
   ASSERT_EQ(status.tasks_size(), 1);
   const v1::TaskStatus& task = status.tasks(0);
-  // Only while it runs.
+  // Only a running job has these fields.
   EXPECT_THAT(UnsetFields(task), ElementsAre("known_states", "known_cost_s", "known_record_id"));
   EXPECT_EQ(task.workload_id(), kTestId);
   EXPECT_EQ(task.workload_key(), kTestKey);
@@ -175,7 +176,8 @@ TEST_F(JobMessageTest, TheTimeOfAJobThatRunsGoesOn) {
     return status.ok() ? status->elapsed_s() : -1;
   };
   EXPECT_EQ(elapsed_s(kStartMs + 2'500), 2.5);
-  EXPECT_EQ(elapsed_s(kStartMs - 1), 0);  // the clock was set back
+  // The clock was set back.
+  EXPECT_EQ(elapsed_s(kStartMs - 1), 0);
   job.started_ms.reset();
   EXPECT_EQ(elapsed_s(kStartMs), 0);
 }

@@ -1,8 +1,8 @@
-// Records of the store as messages of the wire, and back, for all who hand records on: the
-// scheduler that answers from its store, the client that reads a database itself.
+// Converts records of the store into messages of the wire, and back. The scheduler that answers
+// from its store and the client that reads a database itself both use it.
 //
-// It is a folder of its own beside the store since the store itself knows no messages, and proto/,
-// which all services see, no store: whoever may include both may include this.
+// The folder is separate from the store since the store knows no messages, and proto/, which all
+// services see, knows no store. Code that may include both may include this header.
 #pragma once
 
 #include "proto/scheduler.pb.h"
@@ -11,7 +11,7 @@
 
 namespace kiln::store {
 
-// Nothing is lost either way, but for `times` that are no TrialTimes: those are not known then.
+// Nothing is lost either way, except for `times` that are no TrialTimes: these become unknown.
 RecordFilter FilterOf(const v1::ListRecordsRequest& message);
 AutotvmFilter FilterOf(const v1::ListAutotvmRecordsRequest& message);
 WorkloadRef WorkloadOf(const v1::BestRequest& message);

@@ -24,8 +24,8 @@ v1::Record FullMessage() {
   return message;
 }
 
-// All fields of a record. One that is added to the struct is added here, or this does not compile;
-// the tests below then ask that it is converted.
+// Returns all fields of a record. A field that is added to the struct must be added here, or this
+// does not compile; the tests below then ask that it is converted.
 auto FieldsOf(const Record& record) {
   const auto& [id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware,
                device_model, steps, costs_s, error, message, build_s, run_s, timestamp_s, device,
@@ -50,7 +50,7 @@ std::vector<size_t> SameFields(const Record& a, const Record& b, std::index_sequ
   return same;
 }
 
-// Their numbers, in the order of the struct.
+// Returns the numbers of the equal fields, in the order of the struct.
 std::vector<size_t> SameFields(const Record& a, const Record& b) {
   using Fields = decltype(FieldsOf(a));
   return SameFields(a, b, std::make_index_sequence<std::tuple_size_v<Fields>>());
@@ -83,7 +83,7 @@ TEST(RecordMessageTest, TimesThatAreNoneAreNotKnown) {
   EXPECT_FALSE(RecordMessage(record).result().has_times());
 }
 
-// A message that gains a field fails here until the filter has it.
+// A message that gains a field fails here until the filter has the field.
 TEST(RecordMessage, EveryFieldOfARequestIsInTheFilter) {
   v1::ListRecordsRequest request;
   int next = 1;
