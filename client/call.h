@@ -1,4 +1,4 @@
-// One call of a service, as a function.
+// Makes one call of a service.
 #pragma once
 
 #include <grpcpp/client_context.h>
@@ -16,7 +16,7 @@ inline void SetTimeout(grpc::ClientContext& context, std::chrono::seconds timeou
   context.set_deadline(std::chrono::system_clock::now() + timeout);
 }
 
-// Of a stub's method.
+// Calls a method of a stub.
 template <typename Reply, typename Stub, typename Request>
 StatusOr<Reply> Call(Stub& stub,
                      grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&, Reply*),

@@ -21,13 +21,14 @@ namespace kiln::client {
 namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
-constexpr auto kBindTimeout = std::chrono::seconds(600);  // checks every record of a key
+// The scheduler checks every record of a key meanwhile.
+constexpr auto kBindTimeout = std::chrono::seconds(600);
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
-// A reply that was lost on the way is asked for again so long.
+// A submission whose reply was lost is repeated for so long.
 constexpr absl::Duration kSubmitPatience = absl::Seconds(10);
 constexpr int kRequestDigits = 32;
 
-// What a stream brings, until `visit` returns an error, which is then returned.
+// Calls `visit` for each message of a stream until it returns an error, which is then returned.
 template <typename Message>
 Status VisitStream(grpc::ClientContext& context, grpc::ClientReader<Message>& stream,
                    const std::function<Status(const Message&)>& visit) {
@@ -42,7 +43,7 @@ Status VisitStream(grpc::ClientContext& context, grpc::ClientReader<Message>& st
   return FromGrpc(stream.Finish());
 }
 
-// One call of a stub that may not be connected yet.
+// Makes one call of a stub that may not be connected yet.
 template <typename Reply, typename Stub, typename Request>
 StatusOr<Reply> FirstCall(Stub& stub,
                           grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
@@ -57,7 +58,7 @@ StatusOr<Reply> FirstCall(Stub& stub,
   return reply;
 }
 
-// What went wrong on the way to the first answer.
+// Returns the error of a first call that got no answer.
 Status CannotReach(std::string_view service, const std::string& address, const Status& status,
                    std::string_view advice) {
   if (status.code() == StatusCode::kUnimplemented) {
@@ -71,10 +72,11 @@ Status CannotReach(std::string_view service, const std::string& address, const S
   return Unavailable("cannot reach a {} at {}: {}; {}", service, address, reason, advice);
 }
 
-// The trial numbers received, and from where on to ask again after a lost connection.
+// The trial numbers that were received. After a lost connection the stream is asked for again from
+// the first missing one.
 class Received {
  public:
-  // False when it was there before.
+  // Returns false if the number was added before.
   bool Add(uint32_t trial) { return trials_.insert(trial).second; }
   uint32_t FirstMissing() {
     while (trials_.count(first_missing_) > 0) ++first_missing_;
@@ -165,7 +167,7 @@ Status SchedulerClient::Watch(const std::string& job_id,
     const grpc::Status status = stream->Finish();
     if (status.ok() && ended) return OkStatus();
     if (stop.stop_requested()) break;
-    // A stream that ends early without an error: the scheduler is stopping.
+    // A stream that ends early without an error means that the scheduler is stopping.
     const Status error = status.ok()
                              ? Unavailable("the scheduler ended the stream of job {}", job_id)
                              : FromGrpc(status);

@@ -1,4 +1,4 @@
-// The scheduler's RPCs as functions: what the command line uses, and any other program may.
+// The scheduler's RPCs as functions, for the command line and any other program.
 //
 //   KILN_ASSIGN_OR_RETURN(auto client, SchedulerClient::Connect("127.0.0.1:9290", Secret()));
 //   KILN_ASSIGN_OR_RETURN(const std::string job, client->Submit(spec));
@@ -26,18 +26,18 @@ class SchedulerClient : public Archive {
                                                             const Secret& secret);
 
   const std::string& address() const { return address_; }
-  // For those who make other calls of it: remote_models.h, scheduler_context.h.
+  // The connection, for code that makes other calls: remote_models.h, scheduler_context.h.
   const std::shared_ptr<v1::Scheduler::Stub>& stub() const { return stub_; }
 
-  // The id of the new job.
+  // Returns the id of the new job.
   StatusOr<std::string> Submit(const v1::JobSpec& spec);
   Status Cancel(const std::string& job_id);
-  // A job that failed, was cancelled, or was left unfinished goes on.
+  // Resumes a job that failed, was cancelled, or was left unfinished.
   Status Resume(const std::string& job_id);
 
   // Calls `on_event` in this thread for every record of the job, each once, and every change of its
-  // status, until it has ended. A connection that is lost is made again: Unavailable only when it
-  // stays away for `patience`. Cancelled once `stop` is requested.
+  // status, until the job has ended. A lost connection is made again. Returns Unavailable only if
+  // the connection stays lost for `patience`, and Cancelled once `stop` is requested.
   Status Watch(const std::string& job_id, const std::function<void(const v1::JobEvent&)>& on_event,
                std::stop_token stop, absl::Duration patience = absl::Seconds(30));
 
@@ -72,10 +72,11 @@ class SchedulerClient : public Archive {
 
 bool IsFinal(v1::JobState state);
 
-// What a tracker knows of its workers. Unavailable: "cannot reach a tracker at ...".
+// Returns the tracker's workers. Unavailable: "cannot reach a tracker at ...".
 StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret);
 
-// "failed to connect to all addresses; last error: ... Connection refused" -> "Connection refused".
+// Returns the reason of a failed connection: "Connection refused" of "failed to connect to all
+// addresses; last error: ... Connection refused".
 std::string ConnectionReason(std::string_view grpc_message);
 
 }  // namespace kiln::client

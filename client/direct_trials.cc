@@ -18,7 +18,7 @@
 namespace kiln::client {
 namespace {
 
-// Above all limits of the services themselves.
+// Longer than all limits of the services themselves.
 constexpr auto kCallTimeout = std::chrono::minutes(10);
 constexpr absl::Duration kAnnounceTimeout = absl::Seconds(20);
 constexpr absl::Duration kPollPause = absl::Milliseconds(20);
@@ -95,7 +95,8 @@ StatusOr<DirectTrial> DirectTrials::SampleOf(const DirectTrial& trial, Samples& 
   if (dag::PlainSeconds(*whole.dag, target.kind->unscheduled_flops_per_s) <= kLongReference_s)
     return some;
   const auto sampled = dag::SampleOutputs(whole, {.seed = trial.seed});
-  if (!sampled.ok()) return some;  // it is waited for
+  // The outputs cannot be sampled: the whole reference is awaited.
+  if (!sampled.ok()) return some;
   some.dag = dag::PrintDag(*sampled->text.dag, sampled->text.ranges);
   for (const dag::OutputGrid& grid : sampled->grids) {
     v1::OutputSample& sample = samples.emplace_back();

@@ -31,20 +31,20 @@ using store::sqlite::OpenOptions;
 
 int64_t NowMs() { return absl::ToUnixMillis(absl::Now()); }
 
-// A scheduler that works on the file holds this lock; see scheduler/database_lock.h.
+// A scheduler that works on the file holds this lock (scheduler/database_lock.h).
 bool SchedulerAtWork(const std::string& path) {
   const UniqueFd lock(open(store::LockPath(path).c_str(), O_RDONLY | O_CLOEXEC));
   return lock.valid() && flock(lock.get(), LOCK_EX | LOCK_NB) != 0;
 }
 
-// The process id of who holds it.
+// Returns the id of the process that holds the lock.
 std::string HolderOf(const std::string& path) {
   const auto text = ReadFile(path + ".lock", 64);
   return text.ok() && !text->empty() ? text->substr(0, text->find('\n')) : "unknown";
 }
 
-// What a scheduler that a person started listens at, by its command line; "": the process is none,
-// as that of kiln tune, whose secret nobody else has, or cannot be looked at.
+// Returns the --listen address in the process's command line. Returns "" if there is none, as for
+// the scheduler of kiln tune, whose secret nobody else has, or if the command line cannot be read.
 std::string ListensAt(const std::string& pid) {
   constexpr size_t kMostBytes = 1 << 16;
   const auto text = ReadFile("/proc/" + pid + "/cmdline", kMostBytes);
@@ -181,7 +181,7 @@ class LocalArchive : public Archive {
     if (std::filesystem::equivalent(path, path_, error)) {
       return InvalidArgument("{} is the database itself", path);
     }
-    // Brought up to date where it is older.
+    // An older database is brought up to date.
     auto from = store::OpenSqliteStore(path, {.mode = OpenOptions::Mode::kReadWrite});
     if (!from.ok()) from = store::OpenSqliteStore(path, {.mode = OpenOptions::Mode::kReadOnly});
     KILN_RETURN_IF_ERROR(from.status());
@@ -189,7 +189,7 @@ class LocalArchive : public Archive {
   }
 
  private:
-  // A job is shown without its options where they are damaged.
+  // If a job's options are damaged, the job is shown without them.
   StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) {
     v1::JobSpec spec;
     if (!spec.ParseFromString(job.spec)) spec.Clear();
@@ -223,7 +223,7 @@ StatusOr<std::unique_ptr<Archive>> OpenLocalArchive(const std::string& path, boo
   options.mode = write ? OpenOptions::Mode::kCreate : OpenOptions::Mode::kReadWrite;
   auto store = store::OpenSqliteStore(path, options);
   if (!store.ok() && !write) {
-    // Somebody else's file, or a read-only disk.
+    // The file may belong to somebody else or stand on a read-only disk.
     options.mode = OpenOptions::Mode::kReadOnly;
     auto readable = store::OpenSqliteStore(path, options);
     if (readable.ok()) store = std::move(readable);
@@ -233,7 +233,8 @@ StatusOr<std::unique_ptr<Archive>> OpenLocalArchive(const std::string& path, boo
 }
 
 StatusOr<v1::Record> KeepTrial(const std::string& path, const v1::Record& message) {
-  constexpr int kTries = 20;  // against others who add to the job
+  // Other processes may add trials to the job at the same time.
+  constexpr int kTries = 20;
   store::Record record = store::RecordOf(message);
   KILN_RETURN_IF_ERROR(store::CheckPlausible(record, record.flop_count));
   KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(record.dag));

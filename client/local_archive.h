@@ -1,4 +1,4 @@
-// The records in a database file, read without a scheduler; one may use the file meanwhile.
+// Reads the records of a database file without a scheduler. A scheduler may use the file meanwhile.
 #pragma once
 
 #include <memory>
@@ -8,19 +8,21 @@
 
 namespace kiln::client {
 
-// The file must be there: "no database at kiln.db: ...". `write`: Import will be called.
+// The file must exist unless `write`, which makes it: "no database at kiln.db: ...". `write` allows
+// calls that write, such as Import.
 StatusOr<std::unique_ptr<Archive>> OpenLocalArchive(const std::string& path, bool write = false);
 
-// The job of trials that were measured without one: schedules that people wrote.
+// The job of trials that were measured without a job: schedules that people wrote.
 inline constexpr char kScheduleJob[] = "schedules";
 
-// Keeps the record, which has its computation and its result, as the next trial of that job, and
-// makes the database if it is not there. A scheduler may work on it meanwhile. Returns the record as
-// it is kept, with its number. Refused: a cost that no device can have.
+// Adds the record, which has its computation and its result, as the next trial of kScheduleJob.
+// Makes the database if it does not exist; a scheduler may work on it meanwhile. Returns the stored
+// record, with its number. A cost that no device can have is refused.
 StatusOr<v1::Record> KeepTrial(const std::string& path, const v1::Record& record);
 
-// Makes the database if it is not there, and refuses what is no database of ours and one that a
-// scheduler works on: what the embedded scheduler would say in its log, said at once.
+// Makes the database if it does not exist. Refuses a file that is no database of Kiln and a
+// database that a scheduler works on. The embedded scheduler would write the same errors into its
+// log; here they are returned at once.
 Status CheckDatabase(const std::string& path);
 
 // Cancels a job of a database that no scheduler works on.

@@ -21,7 +21,7 @@ constexpr int kMaxRestarts = 20;
 constexpr char kLoopback[] = "127.0.0.1:";
 constexpr int kOwnerOnly = 0600;
 
-// The last line that says something, without what stands in front of a log line's message.
+// Returns the last line that is not empty.
 std::string LastLine(std::string text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
   return text.substr(text.rfind('\n') + 1);
@@ -149,7 +149,7 @@ Status LocalCluster::Supervise(const std::function<void(const std::string&)>& no
 }
 
 void LocalCluster::Stop() {
-  // The scheduler first: it gives its leases back to a tracker that still listens.
+  // The scheduler ends first: it gives its leases back to a tracker that still listens.
   for (Daemon* daemon : {&scheduler_, &builder_, &runner_, &tracker_}) {
     if (daemon->process == nullptr) continue;
     if (daemon == &builder_ && runner_.process != nullptr) runner_.process->Kill(SIGTERM);

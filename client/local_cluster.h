@@ -1,11 +1,11 @@
-// A whole cluster on this machine: tracker, scheduler, builder and runner as child processes of
-// this very program, on loopback ports of their own. Same code and RPCs as a farm.
+// Runs a whole cluster on this machine: tracker, scheduler, builder and runner are child processes
+// of this program, on loopback ports. They have the code and the RPCs of a farm.
 //
-// They share a secret that only they and this object know: other users of the machine can reach
-// their ports, and get nothing there.
+// Only the children and this object know their shared secret: other users of the machine can reach
+// the ports, and are refused.
 //
-// The children are gone when this is destroyed, and also when this process is killed. Spawns;
-// belongs to one thread.
+// The children end when this object is destroyed, and also when this process is killed. Spawns
+// processes; belongs to one thread.
 #pragma once
 
 #include <functional>
@@ -21,53 +21,60 @@
 
 namespace kiln::client {
 
-// First argument of a child: the process dies with its parent, prints into the file named by the
-// second argument ("-": where its parent says), and goes on as if started with the rest.
+// First argument of a child: the process dies with its parent, prints into the file that the second
+// argument names ("-": its parent's output), and then starts with the remaining arguments.
 inline constexpr char kClusterChild[] = "cluster-child";
-// Called by main for such arguments, before anything else. Not OK: the file can't be written.
+// main calls it for such arguments, before anything else. An error: the file can't be written.
 Status BecomeClusterChild(const std::string& log_path);
 
 class LocalCluster {
  public:
   struct Options {
     std::string db = "kiln.db";
-    std::string device = "cpu";  // of the runner: cpu, cuda, null
-    int runner_threads = 0;      // 0 = all cores
-    int builder_jobs = 0;        // 0 = one per core
+    // Device of the runner: cpu, cuda, null.
+    std::string device = "cpu";
+    // 0 = all cores.
+    int runner_threads = 0;
+    // 0 = one per core.
+    int builder_jobs = 0;
     bool allow_faults = false;
-    std::string log_folder;  // "": a temporary one
+    // "": a temporary folder.
+    std::string log_folder;
     std::string log_level = "info";
   };
 
-  // Returns when the scheduler can be called. Cancelled when `interrupted` became true meanwhile.
+  // Returns when the scheduler can be called. Cancelled if `interrupted` became true meanwhile.
   static StatusOr<std::unique_ptr<LocalCluster>> Start(const Options& options,
                                                        const std::function<bool()>& interrupted);
-  ~LocalCluster();  // Stop
+  // Calls Stop().
+  ~LocalCluster();
 
   const std::string& scheduler_address() const { return scheduler_address_; }
   std::string tracker_address() const { return AddressOf(tracker_); }
   std::string builder_address() const { return AddressOf(builder_); }
-  // Of several GPUs the first one's.
+  // Address of the runner; the first GPU's if there are several.
   std::string runner_address() const { return AddressOf(runner_); }
   pid_t runner_pid() const { return runner_.process->pid(); }
   const Secret& secret() const { return secret_; }
 
-  // A scheduler that is started again goes on with this job. Of other unfinished jobs in the
-  // database none goes on by itself.
+  // Names the job that the scheduler resumes when it is started again. No other unfinished job of
+  // the database is resumed.
   void GoOnWith(const std::string& job_id);
 
-  // To be called a few times a second: starts a process that has died again, and says so through
-  // `notice`. An error when one keeps dying.
+  // Call it a few times a second. Restarts a process that has died, and reports that through
+  // `notice`. An error means that a process keeps dying.
   Status Supervise(const std::function<void(const std::string&)>& notice);
 
-  // In order, none is left behind. Takes a few hundred milliseconds, a few seconds at most.
+  // Ends all children in order. Takes a few hundred milliseconds, a few seconds at most.
   void Stop();
 
  private:
   struct Daemon {
-    std::string name;  // "tracker", ...
+    // "tracker", ...
+    std::string name;
     std::vector<std::string> flags;
-    std::string port;  // once known; a restarted one gets it again
+    // Set once it is known; a restarted process gets the same port.
+    std::string port;
     std::unique_ptr<Subprocess> process;
     int restarts = 0;
   };
@@ -80,14 +87,14 @@ class LocalCluster {
   Status WaitForPort(Daemon& daemon, const std::function<bool()>& interrupted);
   std::string LogPath(const Daemon& daemon) const;
   std::string PortPath(const Daemon& daemon) const;
-  // "the scheduler ended with exit status 1: cannot open kiln.db"
+  // Returns an error such as "the scheduler ended with exit status 1: cannot open kiln.db".
   Status Ended(const Daemon& daemon, const ExitStatus& exit) const;
 
   Options options_;
   std::string executable_;
   TempDir folder_;
   const Secret secret_ = Secret::Random();
-  // In the order they are started.
+  // The daemons in the order in which they are started.
   Daemon tracker_, scheduler_, builder_, runner_;
   std::string scheduler_address_;
 };

@@ -13,7 +13,8 @@ namespace {
 
 constexpr absl::Duration kPatience = absl::Seconds(60);
 
-// "cuda:GPU-1f0c\tcuda -arch=sm_90\tNVIDIA H200\tcompute_capability=90 ... name=NVIDIA H200"
+// Parses a line such as
+// "cuda:GPU-1f0c\tcuda -arch=sm_90\tNVIDIA H200\tcompute_capability=90 ... name=NVIDIA H200".
 StatusOr<v1::WorkerState> ParseLine(const std::string& line) {
   std::istringstream in(line);
   std::string device, target, name, model;

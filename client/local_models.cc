@@ -76,7 +76,7 @@ class LocalModels final : public Models {
     return InDatabase(costmodel::ReadModel(*store_, model.name));
   }
 
-  // "no cost model 'x' in kiln.db"
+  // Adds the database to a NotFound: "no cost model 'x' in kiln.db".
   Status InDatabase(const Status& status) const {
     if (status.code() != StatusCode::kNotFound) return status;
     return NotFound("{} in {}", Message(status), path_);
@@ -102,7 +102,7 @@ StatusOr<std::unique_ptr<Models>> OpenLocalModels(const std::string& path, bool 
         path);
   }
   auto store = store::OpenSqliteStore(path, {.mode = write ? Mode::kCreate : Mode::kReadWrite});
-  // Somebody else's file, or a read-only disk.
+  // The file may belong to somebody else or stand on a read-only disk.
   if (!store.ok() && !write) {
     auto readable = store::OpenSqliteStore(path, {.mode = Mode::kReadOnly});
     if (readable.ok()) store = std::move(readable);

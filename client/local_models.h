@@ -1,4 +1,4 @@
-// Cost models over a database file, without a scheduler; one may use the file meanwhile.
+// Cost models of a database file, without a scheduler. A scheduler may use the file meanwhile.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace kiln::client {
 
-// The file must be there, unless `write`, which makes it: Train with a name, Put or Delete will be
-// called.
+// The file must exist unless `write`, which makes it. `write` allows Train with a name, Put and
+// Delete.
 StatusOr<std::unique_ptr<Models>> OpenLocalModels(const std::string& path, bool write);
 
 }  // namespace kiln::client

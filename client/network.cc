@@ -33,7 +33,7 @@ StatusOr<graph::Graph> LoadByName(const NetworkArguments& arguments) {
   return frontend::MakeZooNetwork(std::string_view(arguments.what).substr(kByName.size()), options);
 }
 
-// "x=1,3,224,224"
+// Parses an input's extents, such as "x=1,3,224,224".
 Status AddInput(std::string_view text, frontend::ImportOptions& options) {
   const size_t equals = text.find('=');
   if (equals == std::string_view::npos || equals == 0) {
@@ -64,8 +64,9 @@ StatusOr<graph::Graph> LoadFile(const NetworkArguments& arguments) {
   return frontend::ImportOnnx(arguments.what, options);
 }
 
-// "conv 1,56,56,64 x 3,3,64,64 + add + relu", "... + add (stored) + relu" with the sum as an output,
-// "attention: matmul 1,12,128,64 x 1,12,128,64 + mul + softmax + matmul", without its moves
+// Returns "conv 1,56,56,64 x 3,3,64,64 + add + relu"; "... + add (stored) + relu" if the sum is an
+// output too; "attention: matmul 1,12,128,64 x 1,12,128,64 + mul + softmax + matmul" without the
+// moves of an attention.
 std::string Description(const graph::Graph& graph, const graph::KernelGroup& group) {
   std::vector<std::string> shapes, nodes;
   for (graph::ValueId id : graph.node(group.anchor).inputs) {
@@ -88,7 +89,7 @@ graph::WinogradRule RuleOf(Variants variants) {
                                            : graph::WinogradRule::kFast;
 }
 
-// The placeholder of the kernel's computation that stands for a value: "p1".
+// Returns the name of the placeholder that stands for a value in the kernel's computation: "p1".
 std::string PlaceholderOf(const graph::NodeDag& computation, graph::ValueId id) {
   const auto found = std::ranges::find(computation.inputs, id);
   KILN_CHECK(found != computation.inputs.end(), "a kernel's weights are none of its inputs");
@@ -97,7 +98,7 @@ std::string PlaceholderOf(const graph::NodeDag& computation, graph::ValueId id) 
   return dag::TensorName(dag, dag::DisplayNames(dag), dag.arguments()[input]);
 }
 
-// How the weights of a kernel by Winograd's method are made; "" of another kernel.
+// Returns how the weights of a Winograd kernel are made; "" for any other kernel.
 std::string PreparationOf(const graph::PreparedNetwork& network, int kernel) {
   const graph::Node& node = network.graph.node(network.group(kernel).anchor);
   if (node.op->name != "winograd_conv") return "";
@@ -121,7 +122,7 @@ bool IsNetwork(std::string_view what) {
 StatusOr<graph::Graph> LoadNetwork(const NetworkArguments& arguments) {
   StatusOr<graph::Graph> network =
       arguments.what.starts_with(kByName) ? LoadByName(arguments) : LoadFile(arguments);
-  // The importer's errors name the file.
+  // The ONNX importer's errors name the file already.
   const bool is_named = arguments.what.ends_with(".onnx");
   if (!network.ok() && !is_named) return Annotate(network.status(), arguments.what);
   return network;
@@ -147,7 +148,7 @@ StatusOr<bool> ParseLayoutRewrite(std::string_view word, const target::Target& t
 graph::PassOptions PassOptionsFor(const target::Target& target, graph::WinogradRule winograd) {
   graph::PassOptions options{.is_gpu = target.is_gpu(), .winograd = winograd};
   for (const ir::MatrixUnit& unit : ir::MatrixUnits()) {
-    // Of 16 bits either order will do. The architecture may not be known yet.
+    // Types of 16 bits may have either order. The target's architecture may not be known yet.
     const bool is_allowed = !unit.rounds || target::AllowsTf32(target);
     if (target.is_gpu() && is_allowed && unit.factor.bytes() != 2)
       options.along_sum.push_back(unit.factor);

@@ -24,7 +24,7 @@ TEST(NetworkTest, NetworksByName) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected nhwc or nchw")));
 }
 
-// Of the placeholder of this name; empty: there is none.
+// Returns the shape of the placeholder of this name; empty: there is none.
 std::vector<int64_t> ShapeOf(const dag::Dag& dag, std::string_view name) {
   const std::vector<std::string> names = dag::DisplayNames(dag);
   for (const dag::Tensor& argument : dag.arguments()) {
@@ -33,7 +33,7 @@ std::vector<int64_t> ShapeOf(const dag::Dag& dag, std::string_view name) {
   return {};
 }
 
-// Weights are made before: those, and not a sum before the convolution.
+// The preparation names the Winograd weights, and not a sum before the convolution.
 TEST(NetworkTest, TasksWithAlternatives) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
   ASSERT_OK_AND_ASSIGN(const auto direct, TuneTasks(network, Cuda(), {}));
@@ -54,7 +54,8 @@ TEST(NetworkTest, TasksWithAlternatives) {
   EXPECT_EQ(alternatives, 12);
 }
 
-// The twelve of bert-base are one task on GPUs, three on CPUs and where tasks are to be TVM's.
+// Each of bert-base's twelve attentions is one task on GPUs. It is three tasks on CPUs, and if the
+// tasks are to be TVM's (kWinograd).
 TEST(NetworkTest, AttentionIsATask) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network,
                        LoadNetwork({.what = "network:bert-base", .dtype = "float16"}));
@@ -78,8 +79,8 @@ TEST(NetworkTest, AttentionIsATask) {
   EXPECT_EQ(weights(Cuda(), Variants::kWinograd, "softmax"), 12);
 }
 
-// What stands before a convolution is a part of it, or a kernel of its own.
-// Whether the architecture is known or not, so that what was tuned is found when it is compiled.
+// The weights lie along the sum whether the architecture is known or not, so that tuned records are
+// found at compilation.
 TEST(NetworkTest, WeightsOfTf32LieAlongTheSum) {
   ASSERT_OK_AND_ASSIGN(const graph::Graph network, LoadNetwork({.what = "network:resnet-18"}));
   const auto convolutions = [&](std::string_view target) {
@@ -109,7 +110,7 @@ TEST(NetworkTest, SimpleTasksAreLeftOutUnlessAskedFor) {
   EXPECT_GT(tasks(Variants::kWinograd, true), tasks(Variants::kWinograd, false));
 }
 
-// Images come in another layout, and the same convolutions come out.
+// Images in another layout lead to the same convolutions.
 TEST(NetworkTest, LayoutsLeadToTheSameTasks) {
   const auto keys = [](const std::string& layout) {
     std::vector<std::string> descriptions;
@@ -128,7 +129,7 @@ TEST(NetworkTest, ConstantsArePackedWhereAskedFor) {
     std::vector<size_t> packed;
     for (const NetworkTuneTask& task : tasks)
       packed.push_back(dag::PackedInputs(*task.variants[0].dag).size());
-    // Three layers and a softmax.
+    // The network has three layers and a softmax.
     EXPECT_THAT(packed, pack ? ElementsAre(1, 1, 1, 0) : ElementsAre(0, 0, 0, 0));
   }
 }

@@ -27,8 +27,8 @@ constexpr std::array kTypes = {
     Row{"int8", "|i1", 1},    Row{"uint64", "<u8", 8},  Row{"uint32", "<u4", 4},
     Row{"uint16", "<u2", 2},  Row{"uint8", "|u1", 1},   Row{"bool", "|b1", 1}};
 
-// Elements that the ml_dtypes package has added to numpy: of a file they say little but their bytes.
-// Its float4 and its small integers look as float8_e4m3fn does.
+// Element types that the ml_dtypes package adds to numpy. A file says little about them but their
+// size: the package's float4 and its small integers look like float8_e4m3fn.
 constexpr std::array kAddedTypes = {Row{"bfloat16", "<V2", 2},      Row{"bfloat16", "|V2", 2},
                                     Row{"float8_e4m3fn", "<V1", 1}, Row{"float8_e4m3fn", "|V1", 1},
                                     Row{"float8_e5m2", "<f1", 1},   Row{"float8_e5m2", "|f1", 1}};
@@ -40,7 +40,7 @@ const Row* FindDescr(std::string_view quoted) {
   return added == kAddedTypes.end() ? nullptr : &*added;
 }
 
-// What stands behind 'key': in the header, up to the next comma or brace outside of brackets.
+// Returns the text after 'key': in the header, up to the next comma or brace outside of brackets.
 std::optional<std::string_view> ValueOf(std::string_view header, std::string_view key) {
   const size_t at = header.find(fmt::format("'{}':", key));
   if (at == std::string_view::npos) return std::nullopt;
@@ -58,7 +58,7 @@ std::optional<std::string_view> ValueOf(std::string_view header, std::string_vie
   return rest;
 }
 
-// "(1, 224, 224, 3)", "(5,)", "()"
+// Parses a shape: "(1, 224, 224, 3)", "(5,)", "()".
 std::optional<std::vector<int64_t>> ParseShape(std::string_view text) {
   if (!text.starts_with('(') || !text.ends_with(')')) return std::nullopt;
   text = text.substr(1, text.size() - 2);
@@ -74,7 +74,7 @@ std::optional<std::vector<int64_t>> ParseShape(std::string_view text) {
   return shape;
 }
 
-// The header's length stands in two bytes in version 1, in four later.
+// Returns the header. Version 1 has its length in two bytes, later versions in four.
 StatusOr<std::string_view> HeaderOf(std::string_view content, size_t& data) {
   if (!content.starts_with(kMagic) || content.size() < 12)
     return InvalidArgument("is no .npy file: it does not begin as one");

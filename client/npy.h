@@ -1,4 +1,4 @@
-// Arrays in numpy's .npy files (format 1.0 to 3.0: numpy.lib.format).
+// Reads and writes numpy's .npy files (format 1.0 to 3.0: numpy.lib.format).
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,24 @@
 namespace kiln::client {
 
 struct NpyArray {
-  // As Kiln calls it, "float32". A file may hold the bits of a type that numpy lacks: then it is that
-  // of NpyDtype, unless the ml_dtypes package wrote the file, whose types are known as they are.
+  // Kiln's name of the type, "float32". For a type that numpy lacks, a file may hold the bits as
+  // the type of NpyDtype; then that type is given. Types of the ml_dtypes package are recognised.
   std::string dtype;
   std::vector<int64_t> shape;
-  std::vector<std::byte> bytes;  // row-major, little-endian
+  // Row-major, little-endian.
+  std::vector<std::byte> bytes;
 };
 
-// Refuses what is no .npy file, types that Kiln does not have, big-endian numbers, Fortran order,
-// and data of another length than the header says. Errors begin with the path.
+// Refuses files that are no .npy, types that Kiln lacks, big-endian numbers, Fortran order, and
+// data of another length than the header says. Errors begin with the path.
 StatusOr<NpyArray> ReadNpy(const std::string& path);
 
-// What the elements of a file are said to be: of a type that numpy has not, unsigned integers, its
-// bits. uint16 of bfloat16, uint8 of the 8-bit floats, and every other type itself.
+// Returns the type with which elements are written to a file. For a type that numpy lacks it is the
+// unsigned integer of its bits: uint16 for bfloat16, uint8 for the 8-bit floats. Any other type is
+// returned unchanged.
 std::string_view NpyDtype(std::string_view dtype);
 
-// Refuses types that Kiln does not have.
+// Refuses types that Kiln lacks.
 Status WriteNpy(const std::string& path, const NpyArray& array);
 
 }  // namespace kiln::client

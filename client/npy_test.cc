@@ -67,7 +67,7 @@ TEST_F(NpyTest, TypesThatNumpyLacksAreTheirBits) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown type float9")));
 }
 
-// numpy calls elements of types that it lacks void, by their bytes.
+// numpy describes elements of types that it lacks as void with their number of bytes.
 TEST_F(NpyTest, FilesOfMlDtypesAreTheirTypes) {
   for (const auto& [descr, dtype, bytes] :
        {std::tuple{"<V2", "bfloat16", 2}, std::tuple{"|V2", "bfloat16", 2},

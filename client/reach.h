@@ -1,4 +1,4 @@
-// The first call to a service: does anybody answer?
+// Makes the first call to a service, to find out whether anybody answers.
 #pragma once
 
 #include "absl/functional/function_ref.h"
@@ -8,12 +8,12 @@
 
 namespace kiln::client {
 
-// How long a connection that breaks while it is made is made again.
+// A connection that breaks while it is made is tried again for so long.
 inline constexpr absl::Duration kReachPatience = absl::Seconds(2);
 
 // Calls once, and again while the connection breaks before there is an answer: a handshake that is
-// cut off mostly goes through the next time. A refused connection is final: nobody listens. `call`
-// returns what gRPC says of one call; so does Reach, of the last one.
+// cut off mostly succeeds the next time. A refused connection is final, since nobody listens.
+// `call` returns the status of one gRPC call; Reach returns that of the last one.
 Status Reach(absl::FunctionRef<Status()> call, Clock& clock);
 
 }  // namespace kiln::client

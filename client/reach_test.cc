@@ -9,7 +9,7 @@
 namespace kiln::client {
 namespace {
 
-// Time passes when somebody sleeps, and at no other time.
+// Time passes only when somebody sleeps.
 class SleepingClock : public Clock {
  public:
   absl::Time Now() override { return now_; }
@@ -32,7 +32,7 @@ struct Reached {
   int calls = 0;
 };
 
-// The first calls fail with `failure`, those after them succeed.
+// The first `failures` calls fail with `failure`, later calls succeed.
 Reached ReachAfter(int failures, const Status& failure) {
   SleepingClock clock;
   Reached reached;

@@ -14,7 +14,7 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kPartBytes = 512 << 10;
-// Reads all records and trains.
+// Training reads all records of the scheduler.
 constexpr auto kTrainTimeout = std::chrono::hours(1);
 
 class RemoteModels final : public Models {
@@ -70,7 +70,8 @@ class RemoteModels final : public Models {
     part.set_replace(replace);
     for (size_t at = 0; at < std::max<size_t>(file.size(), 1); at += kPartBytes) {
       part.set_part(file.substr(at, kPartBytes));
-      if (!stream->Write(part)) break;  // Finish says why
+      // Finish returns the error.
+      if (!stream->Write(part)) break;
       part.Clear();
     }
     stream->WritesDone();

@@ -1,4 +1,4 @@
-// Cost models of a scheduler.
+// Cost models that a scheduler keeps.
 #pragma once
 
 #include <memory>
@@ -8,8 +8,8 @@
 
 namespace kiln::client {
 
-// A file that is tested or asked is first kept by the scheduler, under its ContentName. Thread-safe;
-// `client` may go before it.
+// Before a file is tested or used for predictions, it is kept by the scheduler under its
+// ContentName. Thread-safe; `client` may be destroyed before it.
 std::unique_ptr<Models> ModelsOf(const SchedulerClient& client);
 
 }  // namespace kiln::client

@@ -1,5 +1,5 @@
-// The context of schedules that a scheduler is: whoever holds it asks the scheduler, whose records
-// and settings all clients share (search/choice/context.h).
+// A context of schedules that asks a scheduler. All clients of the scheduler share its records and
+// settings (search/choice/context.h).
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,21 @@ namespace kiln::client {
 
 struct SchedulerContextOptions {
   bool include_compatible = false;
-  // Where the scheduler knows none: it chooses one without measuring, with this seed.
+  // True: if the scheduler knows no schedule, it chooses one without measuring, with `seed`.
   bool or_sample = false;
   uint64_t seed = 1;
 };
 
 class SchedulerContext final : public search::Context {
  public:
-  // `client` may go before it.
+  // `client` may be destroyed before it.
   SchedulerContext(const SchedulerClient& client, SchedulerContextOptions options,
                    std::shared_ptr<search::Context> outer = nullptr)
       : Context(std::move(outer)), stub_(client.stub()), options_(options) {}
 
  protected:
   StatusOr<search::Choice> Find(const search::Task& task) override;
-  // For all who ask that scheduler, from now on.
+  // Sets the schedule for all clients of the scheduler, from now on.
   Status Keep(const search::Task& task, std::string_view steps) override;
 
  private:

@@ -1,4 +1,4 @@
-// What all commands share: where the jobs and records are, and how to print.
+// The options that all commands share: where jobs and records are, and how to print.
 #pragma once
 
 #include <memory>
@@ -14,21 +14,24 @@ namespace kiln::client {
 class SchedulerClient;
 
 struct Session {
-  std::string program = "kiln";  // as it was started, for commands we print
-  std::string scheduler;         // HOST:PORT; "": none, work on the database file
+  // The program as it was started, for commands that are printed.
+  std::string program = "kiln";
+  // HOST:PORT; "": no scheduler, the commands work on the database file.
+  std::string scheduler;
   std::string db = "kiln.db";
-  std::string secret_file;  // of the farm; "": KILN_SECRET_FILE, where it is set
+  // Secret of the farm; "": KILN_SECRET_FILE, if it is set.
+  std::string secret_file;
   bool json = false;
 
-  // "kiln show --db other.db ...": `words` as a command for the same place.
+  // Returns `words` as a command for the same place: "kiln show --db other.db ...".
   std::string Command(const std::string& words) const;
-  // Of the farm; none where no file is named.
+  // Returns the secret of the farm; an empty one if no file is named.
   StatusOr<Secret> ReadSecret() const;
-  // To the scheduler; the header is client.h.
+  // Connects to the scheduler (client.h).
   StatusOr<std::unique_ptr<SchedulerClient>> Connect() const;
-  // The scheduler's records, or the file's.
+  // Opens the records of the scheduler, or of the file.
   StatusOr<std::unique_ptr<Archive>> OpenArchive(bool write = false) const;
-  // Likewise of cost models.
+  // Opens the cost models of the scheduler, or of the file.
   StatusOr<std::unique_ptr<Models>> OpenModels(bool write = false) const;
 };
 

@@ -1,4 +1,4 @@
-// What an embedded cluster, whose builder and runner share this machine, is told about it.
+// Facts about this machine for an embedded cluster, whose builder and runner run on it.
 #pragma once
 
 #include <string>
@@ -10,15 +10,15 @@
 
 namespace kiln::client {
 
-// The device of the runner that measures for the target: cpu, cuda or null.
+// Returns the device of the runner that measures for the target: cpu, cuda or null.
 StatusOr<std::string> DeviceOfTarget(std::string_view target);
 
-// Makes CPU targets exact: their code may use all that this machine's CPU has.
+// Makes a CPU target exact: its code may use all features of this machine's CPU.
 StatusOr<target::Target> NameThisCpu(const target::Target& target);
-// What is compiled here for a target that leaves its device open: a CPU target is made exact, a CUDA
-// target without an architecture gets that of the first GPU. FailedPrecondition: there is none.
+// Returns the target that is compiled here. A CPU target is made exact. A CUDA target without an
+// architecture gets that of the first GPU. FailedPrecondition: there is no GPU.
 StatusOr<target::Target> NameThisDevice(const target::Target& target);
-// The CPU targets of a job.
+// Makes the CPU targets of a job exact.
 Status NameThisCpu(v1::JobSpec& spec);
 
 }  // namespace kiln::client
