@@ -29,20 +29,21 @@
 namespace kiln::client {
 namespace {
 
-// Of one workload.
+// Counts of one workload.
 struct Tally {
   std::string workload, job_id;
   uint32_t candidates = 0, right = 0, by_matrix_units = 0;
-  // By what went wrong.
+  // Failures by their kind.
   uint32_t refused = 0, wrong = 0, crashed = 0, timed_out = 0, not_built = 0, lost = 0;
   std::optional<double> best_s;
   std::vector<v1::Record> failures;
-  std::string problem;  // why the job did not end well
+  // Why the job did not end well.
+  std::string problem;
 
   uint32_t failed() const { return candidates - right; }
 };
 
-// The device said no to what the checks had let through.
+// Returns whether the device refused a candidate that passed the checks.
 bool IsRefusal(const v1::TrialResult& result) {
   return result.error() == v1::COMPILE_DEVICE_ERROR ||
          (result.error() == v1::RUNTIME_DEVICE_ERROR &&
@@ -100,7 +101,7 @@ v1::JobSpec JobOf(const NamedComputation& workload, const std::string& target,
   return spec;
 }
 
-// on_candidate: called with what there is after each.
+// Calls `on_candidate` with the counts so far after each candidate.
 StatusOr<Tally> RunWorkload(const NamedComputation& workload, SchedulerClient& client,
                             const std::string& target, const v1::TuneOptions& options,
                             const std::function<void(const Tally&)>& on_candidate) {
@@ -155,9 +156,10 @@ void PrintFailures(const Tally& tally, const Session& session) {
 constexpr std::string_view kMatrixUnits = "matrix-units";
 constexpr std::string_view kLarge = "large";
 constexpr char kMatrixUnitProb[] = "matrix_unit_prob";
-// Of a program over 2^31 elements, with what it takes to fill and to fetch them.
+// Time for a program over 2^31 elements, including filling and fetching them.
 constexpr uint32_t kLargeTimeoutMs = 300'000;
-// What takes long is all around the calls, and how fast they are is not asked.
+// Calls per reading. The time goes into filling and fetching the elements, and nobody asks how fast
+// the calls are.
 constexpr uint32_t kLargeCalls = 1;
 
 StatusOr<std::vector<dag::KnownWorkload>> KnownWorkloadsOf(const ConformanceFlags& flags) {
@@ -182,7 +184,7 @@ StatusOr<std::vector<NamedComputation>> WorkloadsOf(const ConformanceFlags& flag
   return all;
 }
 
-// A line for each candidate where they are few and take seconds.
+// Prints a line for each candidate, for sets whose candidates are few and take seconds.
 class Progress {
  public:
   explicit Progress(bool is_shown) : is_shown_(is_shown) {}

@@ -1,8 +1,9 @@
-// kiln conformance: random jobs over many workloads, and what became of every candidate. What
-// passes the checks before code generation must launch, and must give the right answer. The set
-// "matrix-units" has products and convolutions for each type that matrix units multiply: of float32
-// alone where the target allows TF32, else of the others; what can be computed by them is. The set "large" has
-// tensors of more than 2^31 elements (large_workloads.h).
+// kiln conformance runs random jobs over many workloads, and reports the outcome of every
+// candidate. A candidate that passes the checks before code generation must launch, and must give
+// the right answer. The set "matrix-units" has products and convolutions for each type that matrix
+// units multiply: only float32 if the target allows TF32, else the other types. Computations that
+// matrix units can compute are computed by them. The set "large" has tensors of more than 2^31
+// elements (large_workloads.h).
 #pragma once
 
 #include <string>
@@ -15,14 +16,16 @@ namespace kiln::client {
 
 struct ConformanceFlags {
   std::string target;
-  // Or "matrix-units", "large"; "special-values" is another command: special_values.h.
+  // "usual", "matrix-units" or "large". The set "special-values" has its own function:
+  // special_values.h.
   std::string set = "usual";
-  std::string only;  // workloads whose description has this
+  // Selects the workloads whose description contains this text.
+  std::string only;
   v1::TuneOptions options;
   std::string log_folder;
 };
-// A random job per workload on this machine's device, into the session's database. The exit
-// status: 1 when a candidate failed.
+// Runs a random job per workload on this machine's device, into the session's database. Returns the
+// exit status: 1 if a candidate failed.
 StatusOr<int> ConformanceCommand(const ConformanceFlags& flags, const Session& session);
 
 }  // namespace kiln::client

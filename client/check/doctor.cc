@@ -29,7 +29,7 @@ namespace {
 
 constexpr int64_t kLowDiskBytes = int64_t{1} << 30;
 constexpr int64_t kFewFiles = 256;
-// The tools' numbers are those of LLVM's C interface: its header is for compiler/codegen only.
+// LLVM's C interface, declared here since only compiler/codegen may include LLVM's header.
 extern "C" void LLVMGetVersion(unsigned* major, unsigned* minor, unsigned* patch);
 
 std::string CpuModel() {
@@ -126,7 +126,7 @@ Finding DatabaseFile(const std::string& db) {
   return {"database", true, fmt::format("{}: {}", db, Counted(std::ssize(*jobs), "job"))};
 }
 
-// The rows that the database of this session has; a scheduler's are its own.
+// Returns the calibrations in the session's database. Those of a scheduler are not read.
 std::vector<store::CalibrationRow> KeptCalibrations(const Session& session) {
   if (!session.scheduler.empty() || !FileExists(session.db)) return {};
   store::sqlite::OpenOptions options;
@@ -147,13 +147,13 @@ std::string CalibrationText(const device::DeviceModel& model,
   return device::CalibrationNote(device::CalibrationOf(model).source);
 }
 
-// What a runner here would announce: the CPU, and each GPU where there is a driver.
+// Adds the devices that a runner here would announce: the CPU, and each GPU if there is a driver.
 void AddDevices(const Session& session, std::vector<Finding>& findings) {
   const std::vector<store::CalibrationRow> rows = KeptCalibrations(session);
   for (const target::TargetKind* kind : target::AllTargetKinds()) {
     if (!kind->runs_programs) continue;
     const auto there = LocalDevices(std::string(kind->device));
-    // That there is no GPU is said already.
+    // A missing GPU is reported elsewhere already.
     if (!there.ok() && kind->uses_host_cores)
       findings.push_back({"device", false, std::string(Message(there.status()))});
     if (!there.ok()) continue;
@@ -168,7 +168,7 @@ void AddDevices(const Session& session, std::vector<Finding>& findings) {
   }
 }
 
-// The table of who may do what, for runners and builders of this user.
+// Adds the table of the limits that programs of this user's runners and builders have.
 void AddContainment(std::vector<Finding>& findings) {
   for (const ContainmentLine& line : ContainmentTable(ContainmentFactsHere())) {
     findings.push_back(
@@ -184,7 +184,7 @@ StatusOr<std::vector<v1::JobStatus>> JobsOfScheduler(const Session& session) {
   return client->Jobs(std::nullopt);
 }
 
-// And a row for each job that cannot go on, with what it waits for.
+// Adds the scheduler's state, and a row for each job that cannot proceed, with what it waits for.
 void AddScheduler(const Session& session, std::vector<Finding>& findings) {
   const auto jobs = JobsOfScheduler(session);
   if (!jobs.ok()) {

@@ -1,4 +1,4 @@
-// What this machine offers to Kiln and what it lacks: one row per finding.
+// Finds what this machine offers to Kiln and what it lacks: one row per finding.
 #pragma once
 
 #include <string>
@@ -9,14 +9,17 @@
 namespace kiln::client {
 
 struct Finding {
-  std::string what;    // "CPU"
-  bool ok = true;      // false: something Kiln needs, or runs worse without
-  std::string detail;  // "AMD EPYC 9654, 2 cores, AVX-512"
+  // The subject: "CPU".
+  std::string what;
+  // False: Kiln needs something that is missing, or runs worse without it.
+  bool ok = true;
+  // "AMD EPYC 9654, 2 cores, AVX-512".
+  std::string detail;
 };
 
-// Of the session's scheduler: whether it answers, what its jobs do and what they wait for. Without
-// one, of its database file and the disk that it is on. Where KILN_TRACKER names a tracker, of the
-// workers there.
+// Returns the findings about this machine and the session's scheduler: whether it answers, what its
+// jobs do and what they wait for. Without a scheduler the findings include the database file and
+// its disk. If KILN_TRACKER names a tracker, they include its workers.
 std::vector<Finding> Diagnose(const Session& session);
 
 }  // namespace kiln::client

@@ -1,4 +1,4 @@
-// Exported files are CUDA that nvcc takes, where there is an nvcc.
+// Tests that nvcc compiles exported files, if there is an nvcc.
 #include "client/view/export_cuda.h"
 
 #include <fmt/ranges.h>
@@ -41,7 +41,7 @@ std::vector<SelfTestProgram> Programs() {
   return SelfTestPrograms(*target::ParseTarget("cuda -arch=sm_90"));
 }
 
-// Of the program's kind.
+// Returns the program of this kind.
 SelfTestProgram Program(std::string_view kind) {
   for (const SelfTestProgram& program : Programs()) {
     if (kind == program.kind) return program;
@@ -84,7 +84,7 @@ TEST(ExportCudaTest, SaysWhatItIsAndHowToCompileIt) {
 TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
   if (!FileExists(kNvcc)) GTEST_SKIP() << "there is no " << kNvcc;
   const TempDir folder = *TempDir::Make("export-test");
-  // All in one file take nvcc much less time than a file each.
+  // One file with all programs takes nvcc much less time than a file for each.
   std::string all, arch_flag = "-arch=sm_90";
   std::set<std::string> headers;
   int count = 0;
@@ -95,7 +95,7 @@ TEST(ExportCudaTest, EveryKindCompilesWithNvcc) {
     ASSERT_OK_AND_ASSIGN(const ExportedFile file, Exported(Program(kind)));
     const std::string& text = file.text;
     EXPECT_THAT(text, HasSubstr("nvcc " + file.arch_flag + " "));
-    // What sm_90 has, sm_90a has too.
+    // sm_90a has everything that sm_90 has.
     if (file.arch_flag != "-arch=sm_90") arch_flag = file.arch_flag;
     const std::string name = fmt::format("part{}.cu", count++);
     ASSERT_OK(WriteFile(folder.Join(name), text));

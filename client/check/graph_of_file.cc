@@ -25,7 +25,7 @@ StatusOr<ConstantPtr> ConstantOf(const std::shared_ptr<const runtime::NetworkFil
   if (!tensor.packing) return graph::Constant::FromMemory(std::move(type), file, bytes);
   ir::NDArray plain(type.type, type.shape);
   Unpack(*tensor.packing, type.type.bytes(), bytes, plain.mutable_bytes());
-  // Padding, and elements that are there more than once.
+  // Packing again must give the same bytes: this compares the padding and repeated elements too.
   std::vector<std::byte> again(bytes.size());
   Pack(*tensor.packing, type.type.bytes(), plain.bytes(), again);
   if (!std::ranges::equal(bytes, again))
@@ -36,7 +36,8 @@ StatusOr<ConstantPtr> ConstantOf(const std::shared_ptr<const runtime::NetworkFil
 }  // namespace
 
 StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkFile>& file) {
-  std::multimap<std::string, ConstantPtr> by_name;  // several: packed for several kernels
+  // A name may stand for several constants: copies packed for several kernels.
+  std::multimap<std::string, ConstantPtr> by_name;
   graph::ConstantsByDigest by_digest;
   for (const runtime::NetworkTensor& tensor : file->network().constants) {
     KILN_ASSIGN_OR_RETURN(ConstantPtr constant, ConstantOf(file, tensor));
@@ -46,7 +47,7 @@ StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkF
   auto graph = graph::ParseGraph(file->network().graph_text, by_digest);
   if (!graph.ok())
     return DataLoss("its graph does not fit its constants: {}", Message(graph.status()));
-  // Those that the text spells out, or says the seed of.
+  // The text spells these constants out, or gives their seed.
   for (const graph::Value& value : graph->values()) {
     if (value.constant == nullptr) continue;
     const auto [begin, end] = by_name.equal_range(value.name);

@@ -1,4 +1,4 @@
-// The graph of a compiled network with the constants of its file.
+// Reads the graph of a compiled network with the constants of its file.
 #pragma once
 
 #include <memory>
@@ -9,8 +9,9 @@
 
 namespace kiln::client {
 
-// Its constants are views of the file, but those that are packed there: copies. DataLoss: a constant
-// of the file is not the one that the text names; which one.
+// The graph's constants are views of the file; packed constants are unpacked copies. DataLoss: a
+// constant of the file differs from the one that the graph's text names; the message says which
+// one.
 StatusOr<graph::Graph> GraphOfFile(const std::shared_ptr<const runtime::NetworkFile>& file);
 
 }  // namespace kiln::client

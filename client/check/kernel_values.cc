@@ -20,7 +20,7 @@ ir::NDArray ArrayOf(const ir::Type type, const std::vector<int64_t>& shape,
   return array;
 }
 
-// Does the buffer hold an array of this type and shape, packed or not?
+// Returns whether the buffer holds an array of this type and shape, packed or not.
 bool Holds(const Network& network, int32_t buffer, ir::Type type,
            const std::vector<int64_t>& shape) {
   const Packing* const packing = runtime::PackingOf(network, buffer);
@@ -117,7 +117,7 @@ void KernelValues::SetOutputsOf(size_t kernel, const dag::Dag& dag,
 std::vector<NDArray> KernelValues::Outputs() const {
   std::vector<NDArray> outputs;
   for (const runtime::NetworkTensor& tensor : network().outputs) {
-    // Its type was checked with the network.
+    // The type was checked when the network was loaded.
     const ir::Type type = *ir::ParseType(tensor.dtype);
     outputs.push_back(ArrayOf(type, tensor.shape, BytesOf(tensor.buffer)));
   }

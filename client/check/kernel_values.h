@@ -1,4 +1,5 @@
-// The values between the kernels of a compiled network, as somebody else computes them.
+// The values between the kernels of a compiled network, computed by something other than the
+// kernels.
 #pragma once
 
 #include <cstddef>
@@ -14,33 +15,35 @@
 
 namespace kiln::client {
 
-// What the kernel computes. Refuses one whose text does not parse, or whose arguments are not those
-// of its kernel.
+// Returns the computation of the kernel. Refuses a text that does not parse, or whose arguments are
+// not those of its kernel.
 StatusOr<dag::DagPtr> ComputationOf(const runtime::Network& network, size_t kernel);
 
-// Kernels are gone through in their order. A value is kept no longer than a kernel or an output
-// reads it. DAGs are those of ComputationOf.
+// Visit the kernels in their order. A value is kept until no further kernel or output reads it. The
+// DAGs are those of ComputationOf.
 class KernelValues {
  public:
-  // `inputs`: of the network. The file must outlive this.
+  // `inputs` are those of the network. The file must outlive this.
   KernelValues(const runtime::NetworkFile& file, std::span<const ir::NDArray> inputs);
 
-  // One array per placeholder of the kernel's DAG, none packed.
+  // Returns one array per placeholder of the kernel's DAG, none packed.
   std::vector<ir::NDArray> InputsOf(size_t kernel, const dag::Dag& dag) const;
-  // One array per output of it.
+  // Takes one array per output of the kernel.
   void SetOutputsOf(size_t kernel, const dag::Dag& dag, std::span<const ir::NDArray> outputs);
 
-  // Of the network, once all kernels are done.
+  // Returns the outputs of the network, once all kernels are done.
   std::vector<ir::NDArray> Outputs() const;
 
  private:
   const runtime::Network& network() const { return file_.network(); }
-  // Bytes of a buffer that has them.
+  // Returns the bytes of a buffer that has some.
   std::span<const std::byte> BytesOf(int32_t buffer) const;
 
   const runtime::NetworkFile& file_;
-  std::map<int32_t, std::vector<std::byte>> bytes_;  // by buffer that is no view
-  std::vector<size_t> last_reader_;                  // by buffer: a kernel; SIZE_MAX: an output
+  // Bytes by buffer, for buffers that are no views.
+  std::map<int32_t, std::vector<std::byte>> bytes_;
+  // Last kernel that reads a buffer, by buffer; SIZE_MAX for an output.
+  std::vector<size_t> last_reader_;
 };
 
 }  // namespace kiln::client

@@ -10,7 +10,7 @@ struct Text {
   const char* text;
 };
 
-// 0.2% more than 2^31 elements, in whole and odd rows.
+// Tensors with 0.2% more than 2^31 elements, in whole and odd rows.
 constexpr Text kTexts[] = {
     {"element-wise, 2^31 elements and more",
      "input x: float16[65602, 32815]\n"

@@ -1,5 +1,5 @@
-// Computations of which one tensor has more than 2^31 elements: index arithmetic in 32 bits gives
-// wrong answers of them, or none. They take a device with some 40 GiB of memory.
+// Computations of which one tensor has more than 2^31 elements. Index arithmetic in 32 bits gives
+// wrong answers or none. They need a device with some 40 GiB of memory.
 #pragma once
 
 #include <string>
@@ -15,7 +15,8 @@ struct NamedComputation {
   dag::DagPtr dag;
 };
 
-// An element-wise one, a reduction, a transposition, and a gather whose offsets pass 2^31.
+// Returns an element-wise computation, a reduction, a transposition, and a gather whose offsets
+// pass 2^31.
 StatusOr<std::vector<NamedComputation>> LargeWorkloads();
 
 }  // namespace kiln::client

@@ -13,10 +13,11 @@ namespace kiln::client {
 namespace {
 
 constexpr int kReadings = 40;
-constexpr int kSteps = 3'000'000;  // some 5 ms
+// Some 5 ms.
+constexpr int kSteps = 3'000'000;
 constexpr double kMuch = 0.1;
 
-// Depends on itself from step to step, so that nothing but the clock of the core counts.
+// Each step of the loop needs the one before, so only the clock of the core sets the time.
 double TimeOnce(double& value) {
   const double start_s = Clock::Real().MonotonicSeconds();
   for (int i = 0; i < kSteps; ++i) value = value * 0.999999 + 1e-6;
@@ -37,7 +38,7 @@ double MeasureSpread() {
   std::vector<double> readings_s;
   double value = 1;
   for (int i = 0; i < kReadings; ++i) readings_s.push_back(TimeOnce(value));
-  // Its value is always the same: the loop is not left out for want of a reader.
+  // The condition is always true. It reads `value`, so that the compiler keeps the loop.
   return value > 0 ? SpreadOf(readings_s) : 0;
 }
 

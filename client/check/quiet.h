@@ -1,4 +1,5 @@
-// How quiet this machine is: how far readings of one piece of work differ, and what else runs.
+// Measures how quiet this machine is: how far readings of one piece of work differ, and what else
+// runs.
 #pragma once
 
 #include <functional>
@@ -7,14 +8,15 @@
 
 namespace kiln::client {
 
-// How much longer nine in ten readings take than the shortest one, at most, as a share of it.
+// Returns by what share of the shortest reading nine in ten readings exceed it at most.
 double SpreadOf(std::span<const double> readings_s);
 
-// Readings of some milliseconds of arithmetic on one core, for a fifth of a second together.
+// Returns the spread of readings of some milliseconds of arithmetic on one core, which take a fifth
+// of a second together.
 double MeasureSpread();
 
-// "readings of one loop differ by 3%; load 0.4 on 2 cores", with the GPUs where there are some, and
-// what to do about it where the readings differ by much. Takes a quarter of a second.
+// Returns "readings of one loop differ by 3%; load 0.4 on 2 cores", with the GPUs if there are
+// some. If the readings differ much, the text says what to do. Takes a quarter of a second.
 std::string QuietText();
 
 }  // namespace kiln::client

@@ -11,7 +11,8 @@ namespace {
 TEST(Quiet, TheSpreadIsThatOfNineInTen) {
   std::vector<double> readings_s(20, 1e-3);
   EXPECT_EQ(SpreadOf(readings_s), 0);
-  readings_s[3] = 1;  // one interruption
+  // One interruption.
+  readings_s[3] = 1;
   EXPECT_EQ(SpreadOf(readings_s), 0);
   for (int i = 5; i < 10; ++i) readings_s[i] = 1.3e-3;
   EXPECT_NEAR(SpreadOf(readings_s), 0.3, 1e-9);

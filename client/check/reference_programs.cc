@@ -13,7 +13,8 @@ namespace kiln::client {
 namespace {
 
 constexpr std::string_view kThisCpu = "llvm -mcpu=native";
-constexpr std::string_view kUnscheduled = "[]";  // such programs take all inputs as they are
+// Unscheduled programs take all inputs unpacked.
+constexpr std::string_view kUnscheduled = "[]";
 
 }  // namespace
 

@@ -1,6 +1,6 @@
-// What computations should give: by their unscheduled programs, with large sums in float64
-// (compiler/dag/wide_sums.h), compiled for this machine's CPU.
-// Networks of some GFLOPs take seconds by them, and minutes by the oracle of DAGs.
+// Computes the expected outputs of computations by their unscheduled programs, with large sums in
+// float64 (compiler/dag/wide_sums.h), compiled for this machine's CPU. Networks of some GFLOPs take
+// seconds this way, and minutes by the oracle of DAGs.
 #pragma once
 
 #include <map>
@@ -17,15 +17,14 @@
 
 namespace kiln::client {
 
-// Keeps the programs. One thread at a time.
+// Keeps the compiled programs. Not thread-safe.
 class ReferencePrograms {
  public:
   static StatusOr<ReferencePrograms> Make();
 
-  // `inputs`: one array per placeholder, as Dag::arguments() lists them, none packed. Result: one per
-  // output.
-  // Cost: a tenth of a second for a computation that was not there before, and about a nanosecond
-  // for each operation of it.
+  // `inputs` has one array per placeholder, in the order of Dag::arguments(), none packed. Returns
+  // one array per output. Cost: a tenth of a second for a new computation, and about a nanosecond
+  // for each of its operations.
   StatusOr<std::vector<ir::NDArray>> Evaluate(const dag::DagPtr& dag,
                                               std::span<const ir::NDArray> inputs);
 
@@ -34,7 +33,8 @@ class ReferencePrograms {
   StatusOr<std::unique_ptr<runtime::Executor>> Compile(const dag::DagPtr& dag);
 
   TempDir folder_;
-  std::map<std::string, std::unique_ptr<runtime::Executor>> programs_;  // by workload id
+  // Programs by workload id.
+  std::map<std::string, std::unique_ptr<runtime::Executor>> programs_;
 };
 
 }  // namespace kiln::client

@@ -25,7 +25,7 @@ std::string CommandText(const std::vector<std::string>& argv) {
   return text;
 }
 
-// What a program of ours prints with --once: comments, then a message in text form.
+// Parses what a Kiln program prints with --once: comments, then a message in text form.
 template <typename Message>
 StatusOr<Message> ParseReply(const std::string& output, std::string_view who) {
   Message reply;
@@ -33,7 +33,7 @@ StatusOr<Message> ParseReply(const std::string& output, std::string_view who) {
   return Internal("the {} printed something that is no reply: {}", who, FirstLine(output));
 }
 
-// Runs a command of ours in a process that ends when we do.
+// Runs a Kiln command in a process that ends with this one.
 StatusOr<RunResult> RunCommand(std::vector<std::string> argv, absl::Duration timeout) {
   argv.insert(argv.begin() + 1, {kClusterChild, "-"});
   SubprocessOptions options;
@@ -78,7 +78,7 @@ class Replayer {
 
   std::string Path(const std::string& name) const { return JoinPath(folder_, name); }
 
-  // In a process of its own. A compiler that dies or hangs is an outcome, not an error.
+  // Builds in a process of its own. A compiler that dies or hangs is an outcome, not an error.
   StatusOr<v1::BuildReply> Build(const std::string& name, const std::string& dag,
                                  const std::string& steps, v1::Fault fault) {
     v1::BuildRequest build;
@@ -131,7 +131,7 @@ class Replayer {
     *measure.mutable_tolerance() = scheduler::AnswerTolerance(
         request_.spec.options().tolerance(), request_.record.dag(), request_.record.target());
     *measure.mutable_options() = request_.spec.options().measure();
-    // Alone means in full: no giving up early against a best cost.
+    // The trial is measured in full: it is not stopped early because of a better one.
     measure.mutable_options()->clear_best_cost_s();
     measure.mutable_options()->clear_early_stop_ratio();
     const std::string path = Path("trial.measure.bin");

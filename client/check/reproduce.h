@@ -1,5 +1,5 @@
-// One recorded trial once more, alone: built and measured by child processes of this program, so
-// that what crashed then may crash again.
+// Repeats one recorded trial alone. Child processes of this program build and measure it, so that a
+// crash can happen again without ending this process.
 #pragma once
 
 #include <string>
@@ -12,19 +12,23 @@
 namespace kiln::client {
 
 struct TrialRequest {
-  v1::Record record;  // with its DAG
-  v1::JobSpec spec;   // of its job: seed, tolerance, measure options, faults
+  // The record with its DAG.
+  v1::Record record;
+  // The specification of its job: seed, tolerance, measure options, faults.
+  v1::JobSpec spec;
 };
 
 struct TrialReplay {
   v1::BuildReply build;
-  v1::MeasureReply measure;       // unset when the build failed
-  std::string reference_problem;  // not empty: nothing to compare with, so nothing was measured
-  // The commands that were run, to be run by hand on the files that are kept.
+  // Unset if the build failed.
+  v1::MeasureReply measure;
+  // Not empty: there is nothing to compare with, so nothing was measured.
+  std::string reference_problem;
+  // The commands that were run. They can be run by hand on the kept files.
   std::string build_command, measure_command;
 };
 
-// The files go to `folder`, which must be there.
+// Writes the files into `folder`, which must exist.
 StatusOr<TrialReplay> ReplayTrial(const TrialRequest& request, const std::string& folder);
 
 }  // namespace kiln::client

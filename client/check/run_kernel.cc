@@ -13,7 +13,8 @@ namespace {
 using runtime::Network;
 using runtime::Place;
 
-// Arguments of the DAG are the caller's, those behind them the kernel's own.
+// Makes a network of the kernel. The caller provides the arguments of the DAG; the remaining
+// arguments are the kernel's own.
 StatusOr<Network> NetworkOf(const Network& whole, size_t kernel, const dag::Dag& dag) {
   Network network;
   network.target = whole.target;
@@ -45,7 +46,7 @@ StatusOr<Network> NetworkOf(const Network& whole, size_t kernel, const dag::Dag&
   return network;
 }
 
-// `inputs`, of the DAG's placeholders, as the kernel takes them.
+// Returns the inputs of the DAG's placeholders in the kernel's layout.
 std::vector<ir::NDArray> AsTaken(const Network& whole, size_t kernel, const dag::Dag& dag,
                                  std::span<const ir::NDArray> inputs) {
   std::vector<ir::NDArray> taken;

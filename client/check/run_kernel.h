@@ -1,4 +1,4 @@
-// One kernel of a compiled network by itself, on the device that it was compiled for.
+// Runs one kernel of a compiled network by itself, on the device for which it was compiled.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace kiln::client {
 
-// As a network of its own. `dag`: its computation (ComputationOf). `inputs`: one array per
-// placeholder, none packed; result: one per output. Cost: that of loading its binary, and one run.
+// The kernel runs as a network of its own. `dag` is its computation (ComputationOf). `inputs` has
+// one array per placeholder, none packed; the result has one per output. Cost: loading the binary,
+// and one run.
 StatusOr<std::vector<ir::NDArray>> RunKernel(const runtime::NetworkFile& file, size_t kernel,
                                              const dag::Dag& dag,
                                              std::span<const ir::NDArray> inputs,

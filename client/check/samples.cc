@@ -12,7 +12,7 @@ namespace kiln::client {
 
 namespace {
 
-// Draws up to n candidates, a few at a time, until `fn` of one says true.
+// Draws up to n candidates, a few at a time, until `fn` returns true for one.
 template <typename Fn>
 Status Draw(const dag::DagPtr& dag, const target::Target& target, uint64_t seed, int n,
             const std::map<std::string, double>& parameters, Fn&& fn) {

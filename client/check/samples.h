@@ -1,4 +1,4 @@
-// Candidates of a workload without a job: what random sampling finds for it on a device.
+// Candidates of a workload without a job: random sampling draws them for a device.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,22 @@
 
 namespace kiln::client {
 
-// Steps, as JSON, of up to n candidates. The same seed gives the same ones.
+// Returns the steps of up to n candidates as JSON. The same seed gives the same candidates.
 StatusOr<std::vector<std::string>> SampleSteps(const dag::DagPtr& dag, const target::Target& target,
                                                uint64_t seed, int n);
 
-// Which samples are looked through, and for what.
+// A condition on the CUDA text of a sample, and how many samples are tried.
 struct WantedSample {
   std::function<bool(const codegen::CudaSource&)> is_wanted;
   int samples = 64;
-  std::map<std::string, double> parameters = {};  // of the policy that draws them
+  // Parameters of the policy that draws the samples.
+  std::map<std::string, double> parameters = {};
 };
-// The first one for a GPU whose CUDA text is as wanted. NotFound: none is.
+// Returns the first sample for a GPU whose CUDA text meets the condition. NotFound: there is none.
 StatusOr<std::string> SampleGpuSteps(const dag::DagPtr& dag, const target::Target& target,
                                      uint64_t seed, const WantedSample& wanted);
 
-// The CUDA text of a schedule.
+// Returns the CUDA text of a schedule.
 StatusOr<codegen::CudaSource> CudaOfSteps(const dag::DagPtr& dag, const std::string& steps);
 
 }  // namespace kiln::client

@@ -1,4 +1,4 @@
-// The programs of the self test exist for a GPU, each of its kind, without a GPU.
+// Tests that the self test has GPU programs of each kind. No GPU is needed.
 #include "client/check/samples.h"
 
 #include <algorithm>
@@ -25,7 +25,7 @@ TEST(SelfTestProgramsTest, EachKindIsFoundForAGpu) {
   }
 }
 
-// Nothing that a target lacks.
+// A target gets only programs for its own matrix units.
 TEST(SelfTestProgramsTest, MatrixUnitsAreThoseOfTheTarget) {
   const auto count = [](std::string_view target, std::string_view kind) {
     const auto programs = SelfTestPrograms(*target::ParseTarget(target));

@@ -42,7 +42,7 @@ Verdict Pass(std::string detail) { return {Outcome::kPass, std::move(detail)}; }
 Verdict Fail(std::string detail) { return {Outcome::kFail, std::move(detail)}; }
 Verdict Skip(std::string detail) { return {Outcome::kSkip, std::move(detail)}; }
 
-// Prints each check as it ends, and counts.
+// Prints each check when it ends, and counts.
 class Report {
  public:
   explicit Report(bool json) : json_(json) {}
@@ -62,7 +62,7 @@ class Report {
     }
     std::fflush(stdout);
   }
-  // The last line. The exit status.
+  // Prints the last line and returns the exit status.
   int Finish() {
     if (json_) {
       fmt::print("{{\"passed\":{},\"failed\":{},\"skipped\":{}}}\n", counts_[0], counts_[1],
@@ -78,7 +78,8 @@ class Report {
   int counts_[3] = {0, 0, 0};
 };
 
-// How many devices the runner would announce, by its --list; an error says why none.
+// Returns the number of devices that the runner would announce, by its --list. An error says why
+// there is none.
 StatusOr<uint32_t> CountDevices(const std::string& device) {
   KILN_ASSIGN_OR_RETURN(const std::string executable, CurrentExecutable());
   SubprocessOptions options;
@@ -158,7 +159,7 @@ class SelfTester {
 
   // ---- faults
 
-  // A program that is right, and its artifact: what each fault is done to.
+  // Makes a correct program and its artifact. The faults are put into it.
   Status PrepareFaults() {
     KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::BuildOp("matmul", "128,128,128"));
     right_ = TrialOf(*dag, target_);
@@ -180,7 +181,7 @@ class SelfTester {
     return reply.artifact();
   }
 
-  // The right program, after something happened: it must work, and soon.
+  // Measures the correct program after a fault: it must work, and soon.
   Verdict CheckRight() {
     const double start_s = Clock::Real().MonotonicSeconds();
     const auto result = trials_.Measure(artifact_, reference_, right_);
@@ -193,7 +194,7 @@ class SelfTester {
     return took_s <= flags_.slack_s ? Pass(text) : Fail(text + ", too long");
   }
 
-  // `artifact` must fail as `want`.
+  // Checks that `artifact` fails with the error `want`.
   Verdict CheckFault(const v1::Artifact& artifact, v1::ErrorKind want) {
     DirectTrial trial = right_;
     trial.options.set_timeout_ms(kFaultTimeoutMs);
@@ -285,7 +286,7 @@ class SelfTester {
       const v1::ErrorKind want = fault == faults_.end() ? v1::NO_ERROR : fault->second.second;
       const v1::TrialResult& result = record.result();
       if (result.error() == want) continue;
-      // A kill costs the trial that it hits, and may hit one that is broken anyway.
+      // A kill costs the trial that it hits. That trial may be broken anyway.
       if (result.message().find("signal 9") != std::string::npos) {
         ++killed;
         continue;
@@ -325,7 +326,8 @@ class SelfTester {
   static constexpr uint32_t kWantedKills = 2;
 
   const SelfTestFlags& flags_;
-  const uint32_t devices_;  // of the runner, which the job uses all
+  // Devices of the runner. The job uses all of them.
+  const uint32_t devices_;
   LocalCluster& cluster_;
   DirectTrials& trials_;
   Report& report_;
@@ -344,7 +346,7 @@ class SelfTester {
   uint32_t kills_ = 0;
 };
 
-// How many devices can be tested here; an error says why nothing can.
+// Returns the number of devices that can be tested here. An error says why nothing can be tested.
 StatusOr<uint32_t> CheckMachine(const std::string& device) {
   KILN_ASSIGN_OR_RETURN(const uint32_t devices, CountDevices(device));
   for (const codegen::Backend* backend : codegen::AllBackends()) {
@@ -359,7 +361,7 @@ StatusOr<uint32_t> CheckMachine(const std::string& device) {
 StatusOr<int> SelfTest(const SelfTestFlags& flags, bool json) {
   Report report(json);
   const auto devices = CheckMachine(flags.device);
-  // One that is named must be there.
+  // Only "cuda" may be missing: a device that the user names must exist.
   if (!devices.ok() && flags.device != "cuda") {
     return Annotate(devices.status(), "device " + flags.device);
   }

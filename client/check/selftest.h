@@ -1,6 +1,6 @@
-// What `kiln selftest` does: programs of every kind, every kind of fault, and a job in which
-// candidates are broken and the runner's children are killed, all on one device of this machine by
-// an embedded cluster.
+// `kiln selftest` runs programs of every kind, every kind of fault, and a job in which candidates
+// are broken and the runner's children are killed. An embedded cluster runs all on one device of
+// this machine.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,18 @@
 namespace kiln::client {
 
 struct SelfTestFlags {
-  std::string device = "cuda";  // as `kiln runner --device`
-  uint32_t trials = 32;         // of the job with faults; at least 24
+  // The value of `kiln runner --device`.
+  std::string device = "cuda";
+  // Trials of the job with faults; at least 24.
+  uint32_t trials = 32;
   uint64_t seed = 1;
-  double slack_s = 1;  // the next trial after a fault may take so long
+  // Seconds that the next trial after a fault may take.
+  double slack_s = 1;
   std::string log_folder;
 };
-// Prints a line per check, last "N passed, N failed, N skipped". The exit status: 1 when a check
-// failed. Where there is no GPU for "cuda", all is skipped, in one line; any other device must be
-// there.
+// Prints a line per check, and at the end "N passed, N failed, N skipped". Returns the exit status:
+// 1 if a check failed. If "cuda" has no GPU here, all checks are skipped with one line; any other
+// device must exist.
 StatusOr<int> SelfTest(const SelfTestFlags& flags, bool json);
 
 }  // namespace kiln::client

@@ -47,7 +47,7 @@ bool ByteVectors(const CudaSource& source) { return Has(source, "char_x") || Has
 
 // ---- matrix units
 
-// Columns that samples have for four warps together.
+// Numbers of columns that samples have for four warps together.
 constexpr int kColumns[] = {16, 32, 48, 64, 96, 128, 192, 256};
 
 SelfTestProgram MatrixProgram(const ir::MatrixUnit& unit, std::string kind,
@@ -67,7 +67,7 @@ SelfTestProgram MatrixProgram(const ir::MatrixUnit& unit, std::string kind,
           .rounds_to_tf32 = unit.rounds};
 }
 
-// mma.sync: its operands along the sum, and across it.
+// Adds programs of mma.sync, with operands that lie along the sum and across it.
 void AddWarpPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
   const std::string call = fmt::format("multiply_tiles_{}(", unit.name),
                     shape = fmt::format("mma.sync {} m16n8k{}", unit.name, unit.depth());
@@ -77,7 +77,8 @@ void AddWarpPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& p
       MatrixProgram(unit, shape + ", B across", {"matmul", "64,96,128"}, kWarp, {call}));
 }
 
-// wgmma: every number of columns; both factors from shared memory, and the first from registers.
+// Adds programs of wgmma: every number of columns; both factors from shared memory, and the first
+// from registers.
 void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgram>& programs) {
   constexpr auto kWarpgroup = ir::MatrixUnitScope::kWarpgroup;
   const auto call = [&](int columns, bool is_across) {
@@ -90,7 +91,8 @@ void AddWarpgroupPrograms(const ir::MatrixUnit& unit, std::vector<SelfTestProgra
     programs.push_back(MatrixProgram(unit, shape(columns), {"dense", "128,256,256"}, kWarpgroup,
                                      {call(columns, false)}));
   }
-  // Tiles of rows of 128 bytes by the copy engine, of a matrix, of one that pairs share, of a window.
+  // The copy engine copies tiles with rows of 128 bytes: of a matrix, of a matrix that pairs share,
+  // of a window.
   const std::string copies = "copy_box(&", shared_copies = "copy_box_to_pair(&";
   programs.push_back(MatrixProgram(unit, shape(64) + ", bulk copies", {"dense", "128,256,256"},
                                    kWarpgroup, {call(64, false), copies}));

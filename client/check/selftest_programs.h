@@ -1,5 +1,5 @@
-// The programs of `kiln selftest`: one of every kind of code that is made for a device, and one of
-// every instruction shape of its matrix units.
+// The programs of `kiln selftest`: one for every kind of generated device code, and one for every
+// instruction shape of the device's matrix units.
 #pragma once
 
 #include <string>
@@ -16,17 +16,21 @@ namespace kiln::client {
 
 // One program to be checked on a device.
 struct SelfTestProgram {
-  std::string kind;  // "shared memory above 48 KiB"
+  // "shared memory above 48 KiB".
+  std::string kind;
   dag::KnownWorkload workload;
-  // What the CUDA text must have to be of this kind. Without is_wanted any candidate is.
+  // The condition that the CUDA text of this kind meets. Without is_wanted any candidate is fine.
   WantedSample wanted = {};
-  int64_t shared_bytes = 0;     // of a block, where the kind needs more than the usual 48 KiB
-  bool rounds_to_tf32 = false;  // its sums of products
+  // Bytes of shared memory of a block, if the kind needs more than the usual 48 KiB.
+  int64_t shared_bytes = 0;
+  // True: the program's sums of products are rounded to TF32.
+  bool rounds_to_tf32 = false;
 };
 std::vector<SelfTestProgram> SelfTestPrograms(const target::Target& target);
-// The target with what the program needs besides.
+// Returns the target with the options that the program needs.
 target::Target TargetFor(const SelfTestProgram& program, target::Target target);
-// Of the kind, for a GPU; any sample for a CPU. `target`: that for the program.
+// Returns steps of the program's kind for a GPU, and any sample for a CPU. `target` is that of
+// TargetFor.
 StatusOr<std::string> StepsOf(const SelfTestProgram& program, const dag::DagPtr& dag,
                               const target::Target& target, uint64_t seed);
 

@@ -194,7 +194,7 @@ class Checker {
     return runtime::Executor::Load(path, {.threads = 1, .pin = false});
   }
 
-  // An error: the candidate does not run. Of outputs that differ the first one is kept.
+  // Returns an error if the candidate does not run. The tally keeps the first output that differs.
   Status CheckCandidate(const dag::DagPtr& dag, const std::string& steps,
                         const std::vector<dag::SpecialCase>& cases, Tally& tally) {
     KILN_ASSIGN_OR_RETURN(const auto executor, Load(dag, steps));

@@ -1,6 +1,7 @@
-// kiln conformance --set special-values: every operator with NaN, infinities, -0 and denormals at the
-// first, a middle and the last element of each input, by random candidates on this machine's device,
-// compared with the oracle (compiler/dag/special_inputs.h says how).
+// kiln conformance --set special-values runs every operator with NaN, infinities, -0 and denormals
+// at the first, a middle and the last element of each input. Random candidates run on this
+// machine's device, and their outputs are compared with the oracle (see
+// compiler/dag/special_inputs.h).
 #pragma once
 
 #include <cstdint>
@@ -13,17 +14,21 @@
 namespace kiln::client {
 
 struct SpecialValueFlags {
-  std::string target = "cuda";  // or llvm
-  std::string only;             // workloads whose description has this
+  // "cuda" or "llvm".
+  std::string target = "cuda";
+  // Selects the workloads whose description contains this text.
+  std::string only;
   uint64_t seed = 1;
-  int candidates = 2;  // of each workload
+  // Candidates of each workload.
+  int candidates = 2;
 };
 
-// At least one for each operator of the library, large enough for several warps and odd at the ends.
+// Returns at least one workload for each operator of the library. They are large enough for several
+// warps, and their extents leave odd remainders.
 std::span<const dag::KnownWorkload> SpecialValueWorkloads();
 
-// A line per workload, last the totals. The exit status: 1 when an output differs, or a candidate
-// could not be run. FailedPrecondition: there is no such device.
+// Prints a line per workload, and the totals at the end. Returns the exit status: 1 if an output
+// differs, or a candidate could not be run. FailedPrecondition: there is no such device.
 StatusOr<int> CheckSpecialValues(const SpecialValueFlags& flags, bool json);
 
 }  // namespace kiln::client

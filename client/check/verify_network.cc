@@ -66,7 +66,8 @@ StatusOr<v1::Tolerance> Verification::ToleranceOfKernel(size_t kernel) const {
   return scheduler::AnswerTolerance(options_.tolerance, dag::PrintDag(*dag), network().target.text);
 }
 
-// Errors of the kernels that round have either sign: together they are as the root of their number.
+// Returns the tolerance of the network's outputs. Rounding errors of kernels have either sign:
+// together they grow with the root of the number of kernels that round.
 StatusOr<v1::Tolerance> Verification::ToleranceOfOutputs() const {
   v1::Tolerance most = options_.tolerance;
   int rounding = 0;
@@ -162,8 +163,8 @@ StatusOr<Verdict> Verification::CheckKernel(size_t kernel, const std::vector<NDA
   return verdict;
 }
 
-// Each reads what the references of those before it have made, so that one that is wrong does not
-// make others so.
+// Each kernel reads the reference outputs of the kernels before it, so that one wrong kernel does
+// not make others wrong.
 Status Verification::CheckKernels() {
   KernelValues values(*file_, options_.inputs);
   for (size_t k = 0; k < network().kernels.size(); ++k) {

@@ -1,8 +1,8 @@
-// kiln verify: does a compiled network compute what it should? Its outputs against those of its
-// graph, and each kernel by itself against the unscheduled program of its computation
-// (reference_programs.h), all within the tolerances of trials (runner/compare.h).
+// kiln verify checks that a compiled network computes what it should: its outputs against those of
+// its graph, and each kernel by itself against the unscheduled program of its computation
+// (reference_programs.h). All comparisons have the tolerances of trials (runner/compare.h).
 //
-// The file runs on the device that it was compiled for, the reference always on this machine's CPU.
+// The file runs on the device for which it was compiled, the reference on this machine's CPU.
 #pragma once
 
 #include <map>
@@ -19,22 +19,28 @@
 namespace kiln::client {
 
 struct VerifyOptions {
-  std::vector<ir::NDArray> inputs = {};    // of the network, in its order
-  std::map<size_t, ir::NDArray> expected;  // by output: instead of what the graph gives
-  bool kernels = false;                    // each by itself, too
-  v1::Tolerance tolerance = {};            // 0: by type
+  // Inputs of the network, in its order.
+  std::vector<ir::NDArray> inputs = {};
+  // Expected outputs by number. They replace the outputs of the graph.
+  std::map<size_t, ir::NDArray> expected;
+  // True: each kernel is checked by itself as well.
+  bool kernels = false;
+  // 0: the tolerance depends on the type.
+  v1::Tolerance tolerance = {};
   runtime::ExecutorOptions executor = {};
 };
 
 struct VerifyReport {
-  std::vector<Verdict> outputs;  // where some are expected, those alone
-  std::vector<Verdict> kernels;  // in their order
+  // Verdicts of the outputs; if VerifyOptions::expected has some, of those alone.
+  std::vector<Verdict> outputs;
+  // Verdicts of the kernels, in their order.
+  std::vector<Verdict> kernels;
 
   bool AllRight() const;
 };
 
-// Errors: it cannot be told. FailedPrecondition: the file is for another device; DataLoss: its
-// constants are not those of its graph.
+// An error means that the check could not be made. FailedPrecondition: the file is for another
+// device; DataLoss: its constants are not those of its graph.
 StatusOr<VerifyReport> VerifyNetwork(const std::shared_ptr<const runtime::NetworkFile>& file,
                                      const VerifyOptions& options);
 

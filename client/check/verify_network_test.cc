@@ -65,7 +65,7 @@ TEST(VerifyNetworkTest, KernelsOfTwoOutputs) {
   EXPECT_EQ(report.kernels.size(), 2u);
 }
 
-// A product whose weight [8, 7] is packed by columns, 4 at a time.
+// Compiles a product whose weight [8, 7] is packed by columns, 4 at a time.
 CompiledNetwork WithPackedWeight() {
   const graph::Graph network = graph::ParsedGraph(
       "input x: float32[4, 8]\nconst w: float32[8, 7] = random(1, -1, 1)\ny = matmul(x, w)\n"
@@ -91,7 +91,7 @@ TEST(VerifyNetworkTest, APackedConstant) {
   EXPECT_EQ(report.kernels.size(), 1u);
 }
 
-// In each element, and in the padding: 8 columns were made of 7.
+// Wrong bytes are found in each element and in the padding: 7 columns were padded to 8.
 TEST(VerifyNetworkTest, RefusesPackedConstantsThatAreNotThoseOfTheGraph) {
   const CompiledNetwork compiled = WithPackedWeight();
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("verify_network_test"));
@@ -127,7 +127,7 @@ TEST(VerifyNetworkTest, NamesTheKernelWhoseConstantIsPackedForAnother) {
   EXPECT_THAT(Verified(compiled), StatusIs(StatusCode::kDataLoss, HasSubstr("constant")));
 }
 
-// A computation without a graph. Values of an input are those that its readers can take.
+// The compiled operator has no graph. Input values are in the ranges that the operator accepts.
 TEST(VerifyNetworkTest, AnOperatorWhoseInputsHaveRanges) {
   ASSERT_OK_AND_ASSIGN(const dag::DagText text, dag::ParseDagText(R"(
 input ids: int32[50]
@@ -155,7 +155,7 @@ y[i: 50, j: 8] = table[ids[i], j] * log(x[i, j])
   }
 }
 
-// The code of another function, in a file that is sound otherwise.
+// The file is sound, but one kernel has the code of another function.
 TEST(VerifyNetworkTest, NamesTheKernelWhoseCodeIsWrong) {
   const char* const text = R"(
 input x: float32[4, 8]
@@ -178,7 +178,7 @@ output s, a)";
   EXPECT_THAT(report.outputs[1].problem, HasSubstr("output a: element ["));
 }
 
-// The same for one that the graph's text names by digest, spells out, and says the seed of.
+// The graph's text gives a constant by its seed, by its elements, and by its digest.
 TEST(VerifyNetworkTest, RefusesConstantsThatAreNotThoseOfTheGraph) {
   for (const char* elements : {"random(4, -1, 1)", "[1, 2, 3]"}) {
     const std::string shape = elements[0] == '[' ? "3" : "200";
