@@ -1,6 +1,6 @@
-// What an archive knows of computations, as contexts ask it (search/choice/context.h).
+// Answers the questions of contexts (search/choice/context.h) from the records of an archive.
 //
-// One thread at a time.
+// Not thread-safe.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@ namespace kiln::client {
 
 class ArchiveRecords final : public search::KnownRecords {
  public:
-  // The archive outlives this. Its jobs are read once, with the first WithHash.
+  // The archive must outlive this. Its jobs are read once, by the first WithHash.
   explicit ArchiveRecords(Archive& archive) : archive_(archive) {}
 
   StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) override;

@@ -31,7 +31,7 @@ runtime::NetworkLaunch LaunchOf(const codegen::Launch& from) {
   return launch;
 }
 
-// That it must at least read and write.
+// Returns the number of bytes that the computation must at least read and write.
 double BytesOf(const dag::Dag& dag) {
   double bytes = 0;
   for (const dag::Tensor& argument : dag.arguments()) {
@@ -134,7 +134,7 @@ int32_t Assembly::BinaryNumber(const codegen::Compiled& compiled) {
   return number;
 }
 
-// Inputs and outputs of the program are the DAG's, in its order; workspaces are its own.
+// Inputs and outputs of the program are the DAG's, in its order; workspaces are the program's own.
 void Assembly::AddArguments(const codegen::Compiled& compiled, std::span<const Place> inputs,
                             std::span<const Place> outputs, runtime::NetworkKernel& kernel) {
   size_t input = 0, output = 0;

@@ -1,10 +1,10 @@
 // Puts a compiled network together: buffers, and kernels over them.
 //
-// In the order of execution: inputs, then kernels, then outputs; constants and views before what
-// reads them. One thread.
+// Call it in the order of execution: inputs, then kernels, then outputs; constants and views before
+// their readers. Not thread-safe.
 //
-// A constant has a buffer for each order of its elements in which kernels take it
-// (base/packing.h), and one with the elements as they are only where somebody takes it so.
+// A constant has a buffer for each element order that kernels want (base/packing.h), and an
+// unpacked buffer only if somebody reads it unpacked.
 #pragma once
 
 #include <cstdint>
@@ -27,24 +27,28 @@ namespace kiln::client {
 
 class Assembly {
  public:
-  // What is read or written: one of the two, or nothing.
+  // A buffer, a constant or nothing, as an operand of a kernel.
   struct Place {
-    int32_t buffer = -1;    // its number
-    int32_t constant = -1;  // its number here; its buffers come with its readers
+    // Number of the buffer.
+    int32_t buffer = -1;
+    // Index in `constants_`. Its buffers are added with its readers.
+    int32_t constant = -1;
     bool exists() const { return buffer >= 0 || constant >= 0; }
   };
 
-  // `target`: network_target.h.
+  // `target` is made by NetworkTargetOf (network_target.h).
   explicit Assembly(const runtime::NetworkTarget& target);
 
   Place AddInput(const std::string& name, const graph::TensorType& type);
   Place AddConstant(const std::string& name, graph::ConstantPtr constant);
   Place AddView(Place of, int64_t bytes);
-  // Of what a kernel makes: what leaves the network is written where it goes.
+  // Adds a result of a kernel. If it leaves the network, the kernel writes it directly to its
+  // destination.
   Place AddMade(int64_t bytes, bool leaves);
 
-  // `inputs`, `outputs`: as the arguments of the program's DAG; nothing for an output that nobody
-  // reads. What the program takes packed is a constant. Equal binaries are kept once.
+  // `inputs` and `outputs` match the arguments of the program's DAG; an output that nobody reads
+  // has an empty place. Packed inputs of the program must be constants. Equal binaries are kept
+  // once.
   void AddKernel(const std::string& name, const graph::NetworkTask& task,
                  const TaskProgram& program, std::span<const Place> inputs,
                  std::span<const Place> outputs);
@@ -59,16 +63,17 @@ class Assembly {
   struct Constant {
     std::string name;
     graph::ConstantPtr elements;
-    // By the order that they hold; none: as it is.
+    // Buffers by the element order that they hold; none: unpacked.
     std::vector<std::pair<std::optional<Packing>, int32_t>> buffers = {};
   };
 
   runtime::Network& network() { return made_.network; }
   int32_t AddBuffer(runtime::NetworkBuffer buffer);
-  // One for all kernels of the same code, but where runs of it must not share what it keeps: branches of a
-  // network run beside each other.
+  // Returns the number of the kernel's binary. Kernels with the same code share a binary, unless
+  // the code keeps state while it runs: branches of a network run at the same time.
   int32_t BinaryNumber(const codegen::Compiled& compiled);
-  // The buffer of a place that exists, which holds a constant in this order.
+  // Returns the buffer of an existing place. If the place is a constant, the buffer has the given
+  // order.
   int32_t BufferOf(Place place, const std::optional<Packing>& packing = {});
   int32_t BufferOf(Constant& constant, const std::optional<Packing>& packing);
   void AddArguments(const codegen::Compiled& compiled, std::span<const Place> inputs,
@@ -79,8 +84,8 @@ class Assembly {
   CompiledNetwork made_;
 };
 
-// A network of one kernel: its inputs and outputs are those of the program's DAG, by the names of
-// its text. The program takes nothing packed. The network has no graph.
+// Makes a network of one kernel. Its inputs and outputs are those of the program's DAG, with the
+// names of the DAG's text. The program takes nothing packed. The network has no graph.
 StatusOr<CompiledNetwork> AssembleOne(const std::string& name, const graph::NetworkTask& task,
                                       const TaskProgram& program,
                                       const runtime::NetworkTarget& target);

@@ -8,8 +8,8 @@
 namespace kiln::client {
 namespace {
 
-// Kernels of the same code share it, unless a run of it keeps something there: those may be branches
-// that run beside each other.
+// Kernels of the same code share it, unless the code keeps state while it runs: branches of the
+// network may run at the same time.
 TEST(Assembly, CodeThatKeepsSomethingIsThereOnceForEachKernel) {
   const graph::TensorType type{ir::kFloat32, {8, 8}};
   const auto argument = [&](const char* name, ir::Scope scope) {

@@ -32,17 +32,18 @@ using graph::ValueId;
 // Another algorithm has to be faster by more than the noise of readings.
 constexpr double kReadingNoise = 1.03;
 
-// What a kernel makes, and what it costs by the records; none: not known.
+// Costs of kernels by the name of their result, from the records; none: not known.
 using CostsByName = std::map<std::string, std::optional<double>>;
 
-// The predicted cost of a kernel without a record, whose schedule is chosen without measuring.
+// Returns the predicted cost of a kernel without a record, whose schedule is chosen without
+// measuring.
 std::optional<double> PredictedOf(const search::Task& task, uint64_t seed) {
   const auto chosen =
       search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, seed);
   return chosen.ok() && chosen->predicted_s > 0 ? std::optional(chosen->predicted_s) : std::nullopt;
 }
 
-// `or_predicted`: where there is no record.
+// `or_predicted`: a kernel without a record gets its predicted cost.
 StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const ProgramOptions& options,
                               bool or_predicted, Archive& archive) {
   CostsByName costs;
@@ -63,14 +64,14 @@ StatusOr<CostsByName> CostsOf(const PreparedNetwork& prepared, const ProgramOpti
   return costs;
 }
 
-// The network with convolutions as they stand.
+// Returns the options that leave convolutions direct.
 graph::PrepareOptions PreparationOf(const CompileOptions& options) {
   return {.passes = PassOptionsFor(options.programs.target),
           .pack_constants = options.pack_constants};
 }
 
-// The values that convolutions by Winograd's method make in kernels that are known to be faster so:
-// than the record of the plain kernel, or than what is predicted for one without.
+// Returns the results of convolutions whose Winograd kernels are known to be faster than the direct
+// kernel: by its record, or by its predicted cost if it has no record.
 StatusOr<std::set<std::string, std::less<>>> FasterByWinograd(const Graph& network,
                                                               const CompileOptions& options,
                                                               Archive& archive) {
@@ -111,10 +112,10 @@ StatusOr<PreparedNetwork> ChooseVariants(const Graph& network, const CompileOpti
 
 // ---- the network ----------------------------------------------------------------------------
 
-// Lays out one network: its values as places, its groups of nodes as kernels.
+// Lays out one network: its values become places, its groups of nodes kernels.
 class Layout {
  public:
-  // `given`: the network before its passes, whose outputs have the names that the user knows.
+  // `given` is the network before its passes. Its outputs have the names that the user knows.
   Layout(const Graph& given, const PreparedNetwork& prepared,
          const std::vector<TaskProgram>& programs, const runtime::NetworkTarget& target)
       : given_(given),
@@ -142,7 +143,7 @@ class Layout {
   Assembly::Place& PlaceOf(ValueId id) { return place_of_[static_cast<size_t>(id)]; }
   const graph::Value& value(ValueId id) const { return graph_.value(id); }
 
-  // -1: a view.
+  // Returns the task of each group; -1 for a view.
   std::vector<int> TasksOfGroups() const {
     std::vector<int> task_of(prepared_.kernels.groups.size(), -1);
     for (size_t t = 0; t < prepared_.kernels.tasks.size(); ++t) {
@@ -152,7 +153,8 @@ class Layout {
     return task_of;
   }
 
-  // Of what is read: an input, a constant or what a kernel before has made.
+  // Returns the place of a value that is read: an input, a constant or the result of an earlier
+  // kernel.
   Assembly::Place ReadPlace(ValueId id) {
     if (!PlaceOf(id).exists()) {
       KILN_CHECK(value(id).constant != nullptr, "{} is read before it is made", value(id).name);
@@ -161,7 +163,7 @@ class Layout {
     return PlaceOf(id);
   }
 
-  // A chain of reshapes.
+  // Adds a chain of reshapes as views.
   void AddView(const graph::KernelGroup& group) {
     for (int n : group.nodes) {
       const graph::Node& node = graph_.node(n);
@@ -189,7 +191,8 @@ class Layout {
   const Graph& graph_;
   const std::vector<TaskProgram>& programs_;
   Assembly assembly_;
-  std::vector<Assembly::Place> place_of_;  // by value
+  // Places by value.
+  std::vector<Assembly::Place> place_of_;
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// From a network and the records of its tasks to a compiled network (runtime/network.h): what
-// `kiln compile` does.
+// Makes a compiled network (runtime/network.h) of a network and the records of its tasks, as `kiln
+// compile` does.
 //
 // Runs the compiler in the calling process, on threads of its own; nothing outlives a call.
 #pragma once
@@ -17,15 +17,18 @@ namespace kiln::client {
 
 struct CompileOptions {
   ProgramOptions programs;
-  std::string device = {};  // the model that it is for, for people; "": that of the records
+  // The device model, for people; "": that of the records.
+  std::string device = {};
   Variants variants = Variants::kAll;
-  bool pack_constants = false;  // ParseLayoutRewrite
+  // See ParseLayoutRewrite.
+  bool pack_constants = false;
 };
 
-// The network after its passes, one kernel per group, each with the best record of its computation;
-// a convolution is done in the way whose record is faster, and constants are packed unless a record
-// of the kernel that takes them as they are is faster. Kernels without a record get a schedule that
-// is chosen without measuring. `archive`: null: no records. Errors are for the user.
+// Compiles the network after its passes, one kernel per group, each with the best record of its
+// computation. A convolution uses the algorithm whose record is faster, and constants are packed
+// unless the record of the kernel with unpacked constants is faster. Kernels without a record get a
+// schedule that is chosen without measuring. A null `archive` has no records. Errors are for the
+// user.
 StatusOr<CompiledNetwork> CompileNetwork(const graph::Graph& network, const CompileOptions& options,
                                          Archive* archive);
 

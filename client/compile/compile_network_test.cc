@@ -39,7 +39,8 @@ CompileOptions CpuPacked() {
   return options;
 }
 
-// Compiled, written, read and run: the same as the reference evaluation.
+// Compiles, writes, reads and runs the network, and expects the outputs of the reference
+// evaluation.
 void ExpectSame(const graph::Graph& network, const CompileOptions& options,
                 Archive* archive = nullptr) {
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled, CompileNetwork(network, options, archive));
@@ -138,13 +139,13 @@ TEST(CompileNetworkTest, SaysWhatTheFileNeeds) {
   options.programs.target = *target::ParseTarget("llvm -mcpu=haswell");
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork avx2, CompileNetwork(network, options, nullptr));
   EXPECT_THAT(avx2.network.target.features, AllOf(Contains("avx2"), Not(Contains("avx512f"))));
-  // Of code for this machine: what it has, and its name.
+  // Code for this machine has the machine's features and its name.
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork here, CompileNetwork(network, Cpu(), nullptr));
   EXPECT_THAT(runtime::MissingCpuFeatures(here.network.target.features), IsEmpty());
   EXPECT_EQ(here.network.target.device, runtime::HostCpuName());
 }
 
-// How a constant lies in the file, once for each time that it does.
+// Returns the layout of each copy of the constant in the file.
 std::vector<std::string> LayoutsOf(const CompiledNetwork& compiled, std::string_view name) {
   std::vector<std::string> layouts;
   for (const runtime::NetworkTensor& constant : compiled.network.constants) {
@@ -154,7 +155,7 @@ std::vector<std::string> LayoutsOf(const CompiledNetwork& compiled, std::string_
   return layouts;
 }
 
-// p and r are one task, s another.
+// p and r are one task, s is another one.
 constexpr std::string_view kOneWeightThrice = R"(
 input x: float32[4, 8]
 input z: float32[6, 8]
@@ -168,14 +169,15 @@ graph::Graph OneWeightThrice(std::string_view more_outputs = "") {
   return graph::ParsedGraph(fmt::format(kOneWeightThrice, more_outputs));
 }
 
-// Loops i, j, k, of which j or k is split: the weights [k, j] are packed by columns.
+// Schedules of the loops i, j, k. The first splits j and the second k, and each packs the weights
+// [k, j] in its own order.
 constexpr char kSplitColumns[] = R"([["SP", 2, 1, 8, [4], 1]])";
 constexpr char kSplitRows[] = R"([["SP", 2, 2, 8, [2], 1]])";
 
-// What records of these steps there are for the products of the network.
+// Tests with chosen records for the products of the network.
 class PackedNetworkTest : public testing::Test {
  protected:
-  // Of the task of p and r, and of that of s.
+  // Adds a record. Task 0 is that of p and r, task 1 that of s.
   void AddRecord(size_t task, double cost_s, const std::string& steps, bool packed = true) {
     const auto prepared =
         graph::PrepareNetwork(OneWeightThrice(), {.passes = {}, .pack_constants = packed});
@@ -246,7 +248,7 @@ TEST_F(PackedNetworkTest, RecordsWithPlainConstantsAreTakenWhereTheyAreFaster) {
     EXPECT_THAT(kernel.computation, Not(HasSubstr("packed")));
   }
   ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
-  // Who asks for plain constants never gets others.
+  // A compilation that asks for plain constants never gets packed ones.
   AddRecord(1, 1e-10, kSplitColumns);
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork plain,
                        CompileNetwork(OneWeightThrice(), Cpu(), &archive_));
@@ -269,7 +271,7 @@ constexpr char kPackedProduct[] =
     "@layout_free_placeholders(w)\n@packed_placeholders(w)\n"
     "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n";
 
-// The schedule of the product with plain inputs where nothing is measured.
+// Returns the schedule of the product with plain inputs if nothing is measured.
 std::string ChosenSteps(const target::Target& target) {
   const auto plain = dag::ParseDag(
       "input x: float32[4, 8]\ninput w: float32[8, 8]\n"

@@ -1,7 +1,7 @@
-// One computation as a network of one kernel: its inputs and outputs are those of its text. Who runs
-// it gives inputs as they are, so that a computation that takes some packed
-// (dag/packed_inputs.h) is compiled as the same one that takes none so; steps for the one are steps
-// for the other.
+// Compiles one computation as a network of one kernel, with the inputs and outputs of its text. The
+// caller of the network gives inputs unpacked. Therefore a computation with packed inputs
+// (dag/packed_inputs.h) is compiled as the same computation with unpacked inputs; steps for one are
+// valid for the other.
 //
 // Runs the compiler in the calling process, on threads of its own; nothing outlives a call.
 #pragma once
@@ -22,18 +22,20 @@ namespace kiln::client {
 struct OperatorToCompile {
   dag::DagPtr dag;
   std::string description;
-  std::vector<dag::InputRange> ranges = {};  // of the values that its inputs get in checks
-  std::string device = {};                   // the model that it is for; "": that of the record
+  // Ranges of the values that inputs get in checks.
+  std::vector<dag::InputRange> ranges = {};
+  // The device model; "": that of the record.
+  std::string device = {};
 };
 
-// With the best record of the computation, as a kernel of a network gets it; one of the same
-// computation with packed inputs is reused as that of another task is. `archive`: null: no
+// Uses the best record of the computation, like a kernel of a network. A record of the same
+// computation with packed inputs is reused like a record of another task. A null `archive` has no
 // records.
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options, Archive* archive);
 
-// With this schedule and no other: refused where it can't be compiled. One that was measured with
-// packed inputs becomes a reused one, whose cost is not known.
+// Uses this schedule only, and refuses a schedule that can't be compiled. A schedule that was
+// measured with packed inputs counts as reused, and its cost is not known.
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options,
                                           const search::Choice& choice);

@@ -1,4 +1,4 @@
-// A compiled network in memory, before it is a file.
+// A compiled network in memory, before it is written into a file.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +16,33 @@ namespace kiln::client {
 // A kernel's row of the coverage report.
 struct KernelCoverage {
   std::string name;
-  std::string description;  // "conv 1,56,56,64 x 3,3,64,64 + add + relu"
-  bool is_simple = false;   // has no sums
+  // "conv 1,56,56,64 x 3,3,64,64 + add + relu".
+  std::string description;
+  // True: the kernel has no sums.
+  bool is_simple = false;
   runtime::KernelSource source = runtime::KernelSource::kUntuned;
   std::string record = {};
   double expected_s = 0;
-  std::string reused_from = {};  // what the record is of, where it is not of this task and target
-  std::string remark = {};       // why a record was not used
-  bool takes_packed = false;     // constants, in an order of its own
+  // The task or target of the record, if it is not this one.
+  std::string reused_from = {};
+  // Why a record was not used.
+  std::string remark = {};
+  // True: the kernel takes constants in an element order of its own.
+  bool takes_packed = false;
 };
 
-// Owns all that the network refers to.
+// Owns everything that the network refers to.
 struct CompiledNetwork {
   runtime::Network network;
   std::vector<std::string> binaries;
-  // By buffer: as they are, also where the network says that the buffer has them packed.
+  // Constants by buffer, unpacked even if the network has the buffer packed.
   std::map<int32_t, graph::ConstantPtr> constants;
-  std::vector<KernelCoverage> coverage;  // by kernel
+  // Rows by kernel.
+  std::vector<KernelCoverage> coverage;
   runtime::PlacedMemory memory;
 };
 
-// As a file (runtime/network_file.h). Its size in bytes.
+// Writes the network as a file (runtime/network_file.h). Returns its size in bytes.
 StatusOr<int64_t> WriteCompiled(const std::string& path, const CompiledNetwork& compiled);
 
 }  // namespace kiln::client

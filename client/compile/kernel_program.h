@@ -1,4 +1,4 @@
-// A computation and its schedule as a binary, in the calling process.
+// Compiles a computation with its schedule into a binary, in the calling process.
 #pragma once
 
 #include <string>
@@ -10,10 +10,10 @@
 
 namespace kiln::client {
 
-// `steps`: a JSON array. `hardware`: of the device, as far as it is known. Refuses steps that do not
-// parse, replay or lower, a program that such a device refuses, a target that nothing here compiles
-// for. Threads: for GPUs any at once, for CPUs
-// one at a time (codegen/llvm/llvm.h). Cost: tenths of a second.
+// `steps` is a JSON array. `hardware` describes the device as far as it is known. Refuses steps
+// that do not parse, replay or lower, a program that such a device refuses, and a target without a
+// compiler here. Threads: any number at once for GPUs, one at a time for CPUs
+// (codegen/llvm/llvm.h). Cost: tenths of a second.
 StatusOr<codegen::Compiled> CompileKernel(const dag::DagPtr& dag, const std::string& steps,
                                           const target::Target& target,
                                           const target::HardwareParams& hardware);

@@ -13,13 +13,14 @@
 namespace kiln::client {
 namespace {
 
-// What the elements of an input may be.
+// The values that the elements of an input may have.
 struct InputValues {
-  int64_t index_limit = 0;  // 0: no index
+  // 0: the input is no index.
+  int64_t index_limit = 0;
   std::optional<dag::InputRange> range;
 };
 
-// Those that one kernel wants of the arguments that lie in `buffer`.
+// Adds the values that one kernel requires of its arguments in `buffer`.
 Status AddWishes(const runtime::Network& network, const runtime::NetworkKernel& kernel,
                  int32_t buffer, InputValues& values) {
   KILN_ASSIGN_OR_RETURN(const dag::DagText text, dag::ParseDagText(kernel.computation));

@@ -1,4 +1,4 @@
-// Compiled networks over arrays of the compiler's.
+// Runs compiled networks on the compiler's arrays.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +15,13 @@ namespace kiln::client {
 
 StatusOr<graph::TensorType> TypeOf(const runtime::NetworkTensor& tensor);
 
-// One array per input: NDArray::FillRandom, in the range that the computation of a kernel gives it;
-// what a kernel uses as an index stays inside of what it indexes. Refuses a network whose
+// Returns one random array per input (NDArray::FillRandom), in the range that the computation of a
+// kernel gives it. Indices stay within the tensor that the kernel indexes. Refuses a network whose
 // computations do not parse.
 StatusOr<std::vector<ir::NDArray>> RandomInputs(const runtime::Network& network, uint64_t seed);
 
-// One array per output. What is not written holds what nobody would compute (NDArray::Poison).
+// Returns one array per output. Elements that are not written hold a value that nobody would
+// compute (NDArray::Poison).
 StatusOr<std::vector<ir::NDArray>> RunArrays(runtime::Executor& executor,
                                              std::span<const ir::NDArray> inputs);
 

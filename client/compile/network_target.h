@@ -1,4 +1,4 @@
-// What a compiled network says of the device that it is for.
+// Describes the device of a compiled network.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 
 namespace kiln::client {
 
-// `device`: the model, for people; "": of code for this machine's CPU its name. Of a CPU it has the
-// features that code for it may use. Refuses a processor that the compiler does not know. Calls
-// LLVM: one at a time per process.
+// `device` is the model, for people; "" means this machine's CPU if the code is for it. The
+// description of a CPU has the features that its code may use. Refuses a processor that the
+// compiler does not know. Calls LLVM: one call at a time per process.
 StatusOr<runtime::NetworkTarget> NetworkTargetOf(const target::Target& target,
                                                  const std::string& device);
 

@@ -1,4 +1,4 @@
-// Records in memory, for tests of what is made of them.
+// An archive in memory, for tests.
 #pragma once
 
 #include <functional>
@@ -15,10 +15,10 @@
 
 namespace kiln::client {
 
-// Has no records but those that are added, numbered from 1. One thread.
+// Has only the records that were added, numbered from 1. Not thread-safe.
 class SmallArchive : public Archive {
  public:
-  // `steps`: of the unscheduled loops, unless they are given. `hardware`: of the device.
+  // The default `steps` are those of the unscheduled loops. `hardware` describes the device.
   void Add(const graph::NetworkTask& task, const std::string& target, double cost_s,
            const std::string& device = "", const std::string& steps = "[]",
            const HardwareRow& hardware = {}) {

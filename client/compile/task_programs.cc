@@ -22,10 +22,10 @@ using graph::NetworkTask;
 using search::ChoiceSource;
 using search::ScheduledDag;
 
-// Schedules are chosen on all threads; CPU code is compiled by one at a time.
+// All threads choose schedules; one thread at a time compiles CPU code.
 class TaskCompiler {
  public:
-  // `hardware`: what kernels without a record are made for.
+  // `hardware` describes the device for kernels without a record.
   TaskCompiler(const ProgramOptions& options, const target::HardwareParams& hardware)
       : options_(options), hardware_(hardware) {}
 
@@ -50,7 +50,7 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
                    .choice = std::move(chosen.schedule),
                    .remark = {}};
   if (!made.choice.steps.empty()) {
-    // A record of another device says nothing of what this one has.
+    // A record of another device says nothing of this device's hardware.
     const bool is_own = made.choice.source == ChoiceSource::kRecord;
     StatusOr<codegen::Compiled> compiled =
         CompileSteps(made.dag, made.choice.steps, is_own ? made.choice.hardware : hardware_);
@@ -76,9 +76,10 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
   return made;
 }
 
-// What kernels without a record are made for. On a GPU what the target has at least, as where there
-// are no records at all: a record of one kernel changes none of the others. On a CPU the cores of
-// the device that measured one of the records, which need not be this one.
+// Returns the hardware for which kernels without a record are made. On a GPU it is the minimum of
+// the target, even if there are records, so that a record of one kernel changes no other kernel. On
+// a CPU it is that of the device that measured one of the records, which need not be this one, for
+// its cores.
 target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
                                   const target::Target& target) {
   for (const auto& [dag, choice] : chosen) {
@@ -88,7 +89,7 @@ target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
   return target::DefaultHardware(target, AvailableCpus());
 }
 
-// By task; without steps where there is no record that could be used.
+// Returns the schedules by task. A task without a usable record has no steps.
 StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> tasks,
                                                   const ProgramOptions& options, Archive* archive) {
   std::vector<ScheduledDag> chosen;

@@ -1,4 +1,4 @@
-// The programs of tasks: each with the best record of its computation, compiled.
+// Compiles tasks into programs, each with the best record of its computation.
 //
 // Runs the compiler in the calling process, on threads of its own; nothing outlives a call.
 #pragma once
@@ -20,28 +20,31 @@ namespace kiln::client {
 
 struct ProgramOptions {
   target::Target target;
-  // Refuses tasks of which one was never tuned for this target; the error lists them.
+  // True: refuses tasks of which one was never tuned for this target; the error lists such tasks.
   bool strict = false;
   uint64_t seed = 1;
-  int threads = 0;  // 0: one for each CPU
+  // 0: one thread for each CPU.
+  int threads = 0;
 };
 
-// Of one task.
+// The program of one task.
 struct TaskProgram {
-  // What it computes: what the task does, or, where that takes inputs packed and a record without
-  // is faster, the same with its inputs as they are.
+  // The computation of the program. It is that of the task, or, if the task takes inputs packed and
+  // a record with unpacked inputs is faster, the same computation with unpacked inputs.
   dag::DagPtr dag;
   codegen::Compiled compiled;
   search::Choice choice;
-  std::string remark;  // why a record was not used
+  // Why a record was not used.
+  std::string remark;
 };
 
-// The device that measured the first of the records that are for this target; "" where none says.
+// Returns the device of the first record that is for this target; "" if no record names a device.
 std::string DeviceOf(std::span<const TaskProgram> programs);
 
-// In the order of the tasks. A task without a record of its own, or of the same with its inputs as
-// they are, gets that of a compatible task, and if there is none a schedule that is chosen without
-// measuring (search/choice/context.h). `archive`: null: no records. Errors are for the user.
+// Returns the programs in the order of the tasks. A task uses its own record, or one of the same
+// computation with unpacked inputs. Without such a record it uses that of a compatible task, and
+// without any a schedule that is chosen without measuring (search/choice/context.h). A null
+// `archive` has no records. Errors are for the user.
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const graph::NetworkTask> tasks,
                                                 const ProgramOptions& options, Archive* archive);
 

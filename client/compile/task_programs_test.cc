@@ -21,16 +21,16 @@ graph::NetworkTask Matmul(const std::string& extents) {
 
 const target::Target kZen4 = *target::ParseTarget("llvm -mcpu=znver4");
 
-// The same product, which takes its weights packed.
+// Returns the same product with packed weights.
 graph::NetworkTask PackedMatmul(const std::string& extents) {
   return graph::MakeTask(dag::PackInputs(Matmul(extents).dag, [](int) { return true; }),
                          "packed matmul " + extents);
 }
 
-// A product's rows in tiles of 4.
+// Splits a product's rows into tiles of 4.
 constexpr char kTiled[] = "[[\"SP\", 2, 0, 16, [4], 1]]";
 
-// The product's schedule where nothing is measured.
+// Returns the product's schedule if nothing is measured.
 std::string HeuristicOf(const std::string& extents) {
   const graph::NetworkTask product = Matmul(extents);
   const search::Task task(product.dag, kZen4, target::DefaultHardware(kZen4, AvailableCpus()),
@@ -104,7 +104,8 @@ TEST(CompileTasksTest, ARecordOfOneKernelChangesNoOtherOnAGpu) {
   }
 }
 
-// A job of one trial by an earlier version leaves this.
+// The archive has only the unscheduled loops, as an earlier version left it after a job of one
+// trial.
 TEST(CompileTasksTest, TheUnscheduledLoopsAloneGiveWayToTheHeuristicSchedule) {
   SmallArchive archive;
   archive.Add(Matmul("256,256,256"), "llvm -mcpu=znver4", 0.1);
