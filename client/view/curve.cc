@@ -21,8 +21,9 @@ double Along(const CurvePoint& point, CurveAxis axis) {
 
 std::string AxisName(CurveAxis axis) { return axis == CurveAxis::kTrials ? "trials" : "seconds"; }
 
-// What a picture shows: from the axis's begin to the last trial of any curve, and on a logarithmic
-// axis from the best to 16 times that. The first programs of a search are far off what matters.
+// The part of the axes that is shown: from the axis's begin to the last trial of any curve, and, on
+// a logarithmic axis, from the best latency to 16 times that. The first programs of a search are
+// far slower than the interesting ones.
 struct Range {
   double x_high = 1;
   double y_low = 0, y_high = 0;
@@ -44,13 +45,13 @@ Range RangeOf(const std::vector<Curve>& curves, CurveAxis axis) {
   return range;
 }
 
-// 0 at the best, 1 at the top of the range.
+// Returns 0 for the best latency, 1 for the top of the range.
 double Height(double best_s, const Range& range) {
   const double shown_s = std::min(best_s, range.y_high);
   return std::log(shown_s / range.y_low) / std::log(range.y_high / range.y_low);
 }
 
-// Round latencies within the range, few.
+// Returns a few round latencies within the range.
 std::vector<double> Ticks(const Range& range) {
   std::vector<double> ticks;
   for (const std::span<const int> digits :
@@ -136,7 +137,7 @@ std::string PointTable(const std::vector<Curve>& curves) {
 
 // ---- picture --------------------------------------------------------------------------------
 
-// Told apart also by the colour-blind, and by their dashes in print.
+// The colour-blind can tell the colours apart, and dashes tell the lines apart in print.
 constexpr std::array kColours = {"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#767676", "#e69f00"};
 constexpr std::array kDashes = {"", "7 3", "2 3", "9 3 2 3"};
 
@@ -219,7 +220,7 @@ class Picture {
                        kColours[c % kColours.size()], kDashes[c % kDashes.size()]);
   }
 
-  // A staircase: the best stays until it is beaten.
+  // Draws a staircase: the best latency stays until it is beaten.
   std::string Line(size_t c) const {
     std::string path;
     for (const CurvePoint& point : curves_[c].points) {
@@ -255,7 +256,7 @@ CurveBuilder::CurveBuilder(std::string name, const v1::JobStatus& job, std::opti
       if (task.has_value() && t != *task) continue;
       group_of_task_[static_cast<size_t>(t)] = static_cast<int>(groups_.size());
     }
-    // Of one task its own latency.
+    // The curve of one task shows the task's own latency.
     groups_.push_back({task.has_value() ? 1 : job.tasks(variants[0]).spec().weight(), {}});
   }
 }

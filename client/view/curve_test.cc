@@ -90,7 +90,7 @@ TEST(Curve, TextHasTheTableAndThePlot) {
   const std::string text = CurveText(TwoCurves(), CurveAxis::kTrials, 60);
   EXPECT_THAT(text, AllOf(HasSubstr("first <&> job"), HasSubstr("16.00 ms"), HasSubstr("8x"),
                           HasSubstr("100 trials"), HasSubstr("* first"), HasSubstr("o second")));
-  // The best of all stands in the lowest row of the plot, at its end.
+  // The best latency of all stands in the lowest row of the plot, at its end.
   const size_t axis = text.find("+---");
   const size_t row = text.rfind('\n', text.rfind('\n', axis) - 1);
   const std::string lowest = text.substr(row + 1, text.find('\n', row + 1) - row - 1);
@@ -105,7 +105,8 @@ TEST(Curve, PictureHasALineForEach) {
   EXPECT_THAT(svg, AllOf(HasSubstr("<svg "), HasSubstr("</svg>"), HasSubstr("Best &lt;so far&gt;"),
                          HasSubstr("first &lt;&amp;&gt; job: 1.000 ms"),
                          HasSubstr("second: 1.500 ms"), Not(HasSubstr("nan"))));
-  // The staircase of the first one: right, down, right, down. The best is on the axis.
+  // The staircase of the first curve goes right, down, right, down. The best latency lies on the
+  // axis.
   EXPECT_THAT(svg, HasSubstr("V356.0\" fill=\"none\" stroke=\"#0072b2\""));
 }
 

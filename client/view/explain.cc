@@ -17,7 +17,7 @@ std::string Milliseconds(double seconds, std::string_view none) {
   return seconds > 0 ? fmt::format("{:.3f}", 1e3 * seconds) : std::string(none);
 }
 
-// Models that estimate times score by minus their seconds.
+// Models that estimate times give minus the seconds as a score.
 std::string Prediction(double score) {
   if (!std::isfinite(score)) return "no score";
   return score < 0 ? "predicted " + LatencyCell(-score) : fmt::format("score {:.3g}", score);

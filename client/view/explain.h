@@ -1,5 +1,5 @@
-// Why the search tried what it tried, in lines for people (--explain), and the latency log
-// (--log-file). Pure functions.
+// Explains why the search tried its candidates, in lines for people (--explain), and writes the
+// latency log (--log-file). Pure functions.
 #pragma once
 
 #include <string>
@@ -9,15 +9,16 @@
 
 namespace kiln::client {
 
-// "trial   17  1.234 ms  score 0.93  sketch 1, tile sizes of conv2d.rc, 2 changes from trial 9"
+// Returns a line such as
+// "trial   17  1.234 ms  score 0.93  sketch 1, tile sizes of conv2d.rc, 2 changes from trial 9".
 std::string ExplainTrial(const v1::Record& record);
 
-// "round 3: task 0 (matmul 512,512,512), search 1.2 s" and the report, indented.
+// Returns "round 3: task 0 (matmul 512,512,512), search 1.2 s" and the indented report.
 std::vector<std::string> ExplainRound(const v1::Round& round, const v1::JobStatus& job);
 
-// A line of the latency log, tab-separated, with its end of line:
+// Returns a line of the latency log, tab-separated, with its end of line:
 //   ElapsedTime(s) 12 EstimatedLatency(ms) 4.567 Trials 128 Task 0 Best(ms) 1.234 - ...
-// N/A while a task has no result; the latency is the sum of weight * best.
+// N/A stands for a task without a result. The latency is the sum of weight * best.
 std::string LatencyLogLine(const v1::Round& round);
 
 }  // namespace kiln::client

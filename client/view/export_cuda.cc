@@ -20,12 +20,14 @@ namespace {
 
 constexpr size_t kCommentColumns = 96;
 
-// What main has to know of a type. Tolerances are the runner's (docs/runner.md).
+// Facts about a type that main needs. The tolerances are the runner's (docs/runner.md).
 struct TypeFacts {
   ir::Type type;
-  const char* name;  // enumerator of main
+  // Name of the enumerator in main.
+  const char* name;
   double relative, absolute;
-  // Of a type that C++ has not: what its functions above the kernels are called by.
+  // For a type that C++ lacks: the part of the names of its functions, which stand above the
+  // kernels.
   const char* functions = nullptr;
 };
 constexpr TypeFacts kTypes[] = {
@@ -54,8 +56,8 @@ StatusOr<TypeFacts> FactsOf(const ir::Buffer& buffer) {
                          ir::TypeName(buffer.type));
 }
 
-// The text for inside of a namespace: its includes stand at the top of the file, and its kernels
-// have C++ names there.
+// Returns the text for the inside of a namespace. Its includes stand at the top of the file, and
+// its kernels get C++ names.
 std::string InNamespace(const std::string& name, const std::string& text) {
   std::string body;
   size_t begin = 0;
@@ -72,7 +74,7 @@ std::string InNamespace(const std::string& name, const std::string& text) {
   return fmt::format("namespace {} {{\n\n{}\n}}  // namespace {}\n\n", name, body, name);
 }
 
-// Lines of a comment, broken at any place beyond the width: JSON has no better one.
+// Returns comment lines, broken at the width: JSON has no better place to break.
 std::string Comment(const std::string& name, const std::string& text) {
   std::string out;
   for (size_t at = 0; at < text.size() || at == 0; at += kCommentColumns) {
@@ -110,7 +112,8 @@ std::string Head(const ExportedKernel& kernel, std::string_view arch_flag, bool 
   return text;
 }
 
-// One function that launches all kernels of a program on `b`, its buffers in the program's order.
+// Returns a function that launches all kernels of a program on `b`, the buffers in the program's
+// order.
 std::string LaunchFunction(const std::string& name, const codegen::CudaSource& source) {
   std::string text = fmt::format("void launch_{}(void** b, cudaStream_t stream) {{\n", name);
   for (const codegen::CudaKernel& kernel : source.kernels) {
@@ -141,7 +144,7 @@ std::string LaunchFunction(const std::string& name, const codegen::CudaSource& s
   return text + "}\n\n";
 }
 
-// Of float32, where the target's matrix units round more than it does.
+// Returns the error bound of float32 if the target's matrix units round more than float32 does.
 dag::ErrorBound BoundOf(const ExportedKernel& kernel) {
   const auto target = target::ParseTarget(kernel.target);
   if (!target.ok()) return {};
@@ -151,7 +154,7 @@ dag::ErrorBound BoundOf(const ExportedKernel& kernel) {
       .value_or(dag::ErrorBound());
 }
 
-// `inputs`: of the computation, which the program takes first.
+// `inputs` are those of the computation; they are the program's first arguments.
 StatusOr<std::string> BufferTable(const std::string& name, const ir::Program& program,
                                   const dag::ErrorBound& bound,
                                   const std::vector<dag::InputFacts>& inputs) {
@@ -201,7 +204,7 @@ struct Buffer {
 
 )cuda";
 
-// Behind kDeclarations, where a kernel takes some.
+// Stands after kDeclarations if a kernel takes tensor maps.
 constexpr char kTensorMaps[] =
     R"cuda(// A part of an array, for the bulk copy engine; extents in elements, strides in bytes.
 CUtensorMap tensor_map(void* array, int element_bytes, std::vector<cuuint64_t> extents,
@@ -230,7 +233,7 @@ CUtensorMap tensor_map(void* array, int element_bytes, std::vector<cuuint64_t> e
 
 )cuda";
 
-// SHORT_STORE and SHORT_LOAD: cases of the types that are not those of C.
+// SHORT_STORE and SHORT_LOAD stand for the cases of types that C lacks.
 constexpr char kMain[] = R"cuda(size_t size_of(Type type) {
   const size_t sizes[] = {4, 8, 2, 2, 1, 1, 1, 4, 8, 1, 2, 1, 2, 4, 8};
   return sizes[type];

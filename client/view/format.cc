@@ -131,7 +131,8 @@ std::string PaceText(const v1::JobStatus& job) {
   if (rate <= 0) return {};
   std::string text = fmt::format("{:.3g} trials/s", rate);
   const double share = running ? job.busy_share_last_minute() : job.busy_share();
-  if (share < 0.005) return text;  // nothing was run: target null
+  // No program was run: the target is null.
+  if (share < 0.005) return text;
   text +=
       fmt::format("  measuring {} of the {}", ShareCell(share), running ? "last minute" : "time");
   const double elites = running ? job.elites_share_last_minute() : job.elites_share();
@@ -174,7 +175,8 @@ std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best,
     return fmt::format("none: nothing that was tried is faster than {}", reference);
   }
   const std::string ratio = SpeedUp(task.reference_cost_s(), CostOf(best.result()));
-  const bool several = reference.ends_with('s');  // loops
+  // The reference is the loops.
+  const bool several = reference.ends_with('s');
   if (ratio.empty() && best.result().sampled_outputs() > 0) {
     return fmt::format("not known: {} {} longer than --reference-limit", reference,
                        several ? "take" : "takes");

@@ -17,10 +17,13 @@ namespace kiln::client {
 namespace {
 
 constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
-constexpr int kLeastColumns = 12;  // of a task in the table
-constexpr int kTableHead = 2;      // its header and rule
+// Least columns of a task in the table.
+constexpr int kLeastColumns = 12;
+// Lines of the table's header and rule.
+constexpr int kTableHead = 2;
 constexpr double kLongWait_s = 1;
-constexpr double kStep = 0.1 - 1e-9;  // of a job, from one line of progress to the next
+// Part of the job from one line of progress to the next.
+constexpr double kStep = 0.1 - 1e-9;
 
 bool Waits(const v1::JobStatus& job) {
   return job.state() == v1::RUNNING && job.waiting_for_workers() != 0;
@@ -35,7 +38,7 @@ std::string WhatItDoes(const v1::JobStatus& job) {
   return "waiting for workers" + (job.message().empty() ? "" : ": " + FirstLine(job.message()));
 }
 
-// The objective, as far as it is known.
+// Returns the objective, as far as it is known.
 std::string ObjectiveText(const v1::JobStatus& job) {
   const std::optional<double> objective_s = ObjectiveOf(job);
   if (objective_s.has_value() || !IsEstimatePhase(job.phase()))
@@ -75,7 +78,7 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
   std::vector<std::string> lines;
   KeepKnown(event.status(), lines);
   seen_ = true;
-  // Every job waits for a moment at its start.
+  // A short wait is not news: every job waits for a moment at its start.
   if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && WhatItDoes(status_) != last_wait_) {
     last_wait_ = WhatItDoes(status_);
     lines.push_back(last_wait_);
@@ -100,7 +103,7 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
   return lines;
 }
 
-// Only the status of a running job says what earlier jobs know.
+// Keeps the results of earlier jobs, which only the status of a running job has.
 void JobView::KeepKnown(v1::JobStatus status, std::vector<std::string>& lines) {
   for (int i = 0; i < status.tasks_size(); ++i) {
     v1::TaskStatus& task = *status.mutable_tasks(i);
@@ -121,7 +124,8 @@ bool JobView::TurnsKnobs() const {
   return status_.spec().options().policy().starts_with("template.");
 }
 
-// "trial   12    1.372 ms  current/best 168.6/184.4 GFLOP/s  13/64  2.0 s  tile_y=[-1,8]"
+// Returns a trial's line such as
+// "trial   12    1.372 ms  current/best 168.6/184.4 GFLOP/s  13/64  2.0 s  tile_y=[-1,8]".
 std::string JobView::KnobTrial(const v1::Record& record) const {
   const size_t task = record.task_index();
   const double cost_s = CostOf(record.result());

@@ -1,5 +1,5 @@
-// What is shown of a job while it runs: the state built from its events, as a table for a terminal
-// and as plain lines for a pipe. No terminal, clock or RPC in here.
+// Shows a job while it runs: collects the state from the job's events, and returns it as a table
+// for a terminal and as plain lines for a pipe. Knows no terminal, clock or RPC.
 #pragma once
 
 #include <optional>
@@ -13,36 +13,41 @@ namespace kiln::client {
 
 class JobView {
  public:
-  // Takes an event in, and says what is new in plain lines: what earlier jobs found, an improvement
-  // of a task, a failed trial of a kind not seen before, and a line of progress every tenth of the
-  // trials and at the end. Of a job that turns knobs each trial has a line.
+  // Takes an event, and returns its news in plain lines: results of earlier jobs, an improvement of
+  // a task, a failed trial of a kind not seen before, and a line of progress every tenth of the
+  // trials and at the end. If the job turns knobs, each trial has a line.
   std::vector<std::string> Observe(const v1::JobEvent& event);
 
-  // What the user should know of how the job is done, as far as it was not taken before. They are
-  // among the plain lines, too.
+  // Returns the notices about the job that were not taken before. They are among the plain lines,
+  // too.
   std::vector<std::string> TakeNotices() { return std::exchange(notices_, {}); }
 
-  bool seen() const { return seen_; }  // one event at least
+  // Returns whether there was an event.
+  bool seen() const { return seen_; }
   const v1::JobStatus& status() const { return status_; }
 
-  // How the live block is drawn.
+  // Size and state of the live block.
   struct Frame {
-    int columns = 80, rows = 24;  // what there is for it
-    int number = 0;               // turns the spinner
-    double since_event_s = 0;     // elapsed_s of the job's own clock is too coarse for a terminal
+    // Room for the block.
+    int columns = 80, rows = 24;
+    // Turns the spinner.
+    int number = 0;
+    // Seconds since the last event: the job's own elapsed_s is too coarse for a terminal.
+    double since_event_s = 0;
     bool color = false;
   };
-  // The live block: a row per task, or of those that fit (task_window.h), then the totals; of a
-  // very small terminal the totals alone.
+  // Returns the live block: a row per task, or per task that fits (task_window.h), then the totals;
+  // only the totals on a very small terminal.
   std::vector<std::string> Lines(const Frame& frame) const;
-  // The totals and the state alone: what stays once the block is gone.
+  // Returns the totals and the state, which stay when the block is gone.
   std::vector<std::string> LastLines(const Frame& frame) const;
 
  private:
   void KeepKnown(v1::JobStatus status, std::vector<std::string>& lines);
   void ObserveRecord(const v1::Record& record, std::vector<std::string>& lines);
   std::optional<std::string> Improvement(const v1::Record& record);
-  // Of a job that turns knobs (policies template.*): as autotvm's own progress bar.
+  // Returns whether the job turns knobs (policies template.*). Its lines look like autotvm's
+  // progress bar.
   bool TurnsKnobs() const;
   std::string KnobTrial(const v1::Record& record) const;
   std::string Totals(double elapsed_s) const;
@@ -50,16 +55,20 @@ class JobView {
 
   v1::JobStatus status_;
   bool seen_ = false;
-  std::vector<std::optional<double>> best_s_;  // per task, from the records seen
-  uint32_t seen_errors_ = 0;                   // bits: error kinds
+  // Best cost per task, from the records seen.
+  std::vector<std::optional<double>> best_s_;
+  // Bit set of error kinds.
+  uint32_t seen_errors_ = 0;
   int seen_notices_ = 0;
-  std::vector<std::string> notices_;  // not taken
-  // At the last line of progress.
+  // Notices that were not taken yet.
+  std::vector<std::string> notices_;
+  // State at the last line of progress.
   uint32_t said_trials_ = 0;
   bool said_estimate_ = false;
   double said_progress_ = 0;
   std::string last_wait_;
-  std::string last_trial_;  // of a job that turns knobs
+  // Last trial of a job that turns knobs.
+  std::string last_trial_;
 };
 
 }  // namespace kiln::client

@@ -16,7 +16,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-// A job of one task with 2e9 FLOPs whose unscheduled loops take 10 ms.
+// Returns an event of a job with one task of 2e9 FLOPs, whose unscheduled loops take 10 ms.
 v1::JobEvent Event(uint32_t trials_done, double best_s) {
   v1::JobEvent event;
   v1::JobStatus& job = *event.mutable_status();
@@ -53,7 +53,7 @@ v1::JobEvent FailedTrial(uint32_t trial, v1::ErrorKind kind) {
   return event;
 }
 
-// Direct 2 ms, the other variant 1 ms, and another task of 8 ms.
+// The direct variant takes 2 ms, the other variant 1 ms, and another task 8 ms.
 v1::JobEvent EventOfVariants() {
   v1::JobEvent event = Event(10, 2e-3);
   v1::TaskStatus& other = *event.mutable_status()->add_tasks();
@@ -68,7 +68,7 @@ v1::JobEvent EventOfVariants() {
   return event;
 }
 
-// On a terminal that nothing is cut on.
+// Returns the frame of a terminal that cuts nothing off.
 JobView::Frame At(int number, double since_event_s) {
   return {.columns = 200, .rows = 50, .number = number, .since_event_s = since_event_s};
 }
@@ -110,7 +110,7 @@ TEST(JobViewTest, WhatEarlierJobsFoundIsSaidOnceAndKept) {
   EXPECT_THAT(view.Observe(event),
               ElementsAre("120 states are known of earlier jobs, the best 12.80 us (record 17)"));
   EXPECT_THAT(view.Observe(event), IsEmpty());
-  // The status of a job that has ended does not say it.
+  // The status of an ended job has no results of earlier jobs.
   v1::JobEvent end = Event(100, 2e-3);
   end.mutable_status()->set_state(v1::SUCCEEDED);
   view.Observe(end);
@@ -127,7 +127,7 @@ TEST(JobViewTest, ANoticeIsSaidOnce) {
   EXPECT_THAT(view.TakeNotices(), SizeIs(1));
   EXPECT_THAT(view.TakeNotices(), IsEmpty());
   EXPECT_THAT(view.Observe(event), IsEmpty());
-  // The status of a job that has ended has none.
+  // The status of an ended job has no notices.
   EXPECT_THAT(view.Observe(Event(0, 0)), IsEmpty());
   EXPECT_THAT(view.Observe(event), IsEmpty());
 }
@@ -207,7 +207,7 @@ TEST(JobViewTest, TheTableHasARowForEachTaskAndTheTotals) {
   EXPECT_THAT(lines[2], AllOf(HasSubstr("matmul 1000,1000,1000"), HasSubstr("1.000 ms"),
                               HasSubstr("2.000 TFLOP/s"), HasSubstr("10.0x"), HasSubstr("25")));
   EXPECT_THAT(lines[3], AllOf(HasSubstr("softmax 8,1000"), HasSubstr(" - ")));
-  // 1 * 1 ms + 3 * 1 ms; 30 s for 25 trials, so 90 s for the other 75.
+  // The latency is 1 * 1 ms + 3 * 1 ms; 25 trials took 30 s, so the other 75 will take 90 s.
   EXPECT_EQ(
       lines[4],
       "total latency 4.000 ms  trials 25/100  errors 0  time 30.0 s  left 1m 30s  1 trials/s");
@@ -255,7 +255,7 @@ TEST(JobViewTest, EachTrialOfATemplateHasALineAsAutotvmPrintsIt) {
   EXPECT_THAT(view.Observe(turned(Trial(0, 2e-3, 2e-3), 4)),
               testing::Contains("trial    0    2.000 ms  current/best 1000/1000 GFLOP/s  1/100  "
                                 "1.0 s  template dense, config 4: tile_k=[-1,4]"));
-  // Slower than the best: a line all the same.
+  // A trial that is slower than the best has a line, too.
   EXPECT_THAT(view.Observe(turned(Trial(1, 4e-3, 2e-3), 8)),
               ElementsAre("trial    1    4.000 ms  current/best 500/1000 GFLOP/s  2/100  2.0 s  "
                           "template dense, config 8: tile_k=[-1,8]"));
@@ -285,7 +285,7 @@ TEST(JobViewTest, AFinishedJobHasNoTimeLeftAndItsClockStands) {
   EXPECT_EQ(view.Lines(At(0, 0))[4], "  job 4f3a cancelled");
 }
 
-// 24 tasks of 1, 2, ... ms; the last one has no result yet.
+// Returns an event of 24 tasks with 1, 2, ... ms; the last task has no result yet.
 v1::JobEvent EventOfMany() {
   v1::JobEvent event = Event(100, 1e-3);
   for (int i = 1; i < 24; ++i) {

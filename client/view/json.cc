@@ -15,12 +15,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Messages of programs may hold any bytes.
+// Messages of programs may hold any bytes, so invalid ones are replaced.
 std::string Print(const Json& json) {
   return PrintableJson(json.dump(-1, ' ', false, Json::error_handler_t::replace));
 }
 
-// JSON has no way to say "not known" but null.
+// Returns null for a value that is not known.
 Json OrNull(double value) { return value > 0 ? Json(value) : Json(nullptr); }
 
 Json Gflops(double flop_count, double cost_s) {
@@ -111,7 +111,7 @@ std::string TrialEvent(const v1::JobEvent& event) {
                {"trials_done", job.trials_done()},
                {"origin", record.origin()},
                {"score", std::isfinite(record.score()) ? Json(record.score()) : Json(nullptr)}};
-  // Of a kernel that a person wrote.
+  // Only records of hand-written kernels have parameters.
   if (handwritten::IsKernelPoint(record.steps())) {
     const Json point = Json::parse(record.steps(), nullptr, /*allow_exceptions=*/false);
     if (point.is_object()) json["parameters"] = point.value("parameters", Json::object());

@@ -56,7 +56,8 @@ TEST(JsonTest, TheEndHasTheBestOfEachTask) {
   const v1::JobEvent event = Event();
   v1::JobStatus job = event.status();
   (*job.mutable_error_counts())[v1::WRONG_ANSWER_ERROR] = 2;
-  job.add_tasks();  // without a result
+  // A task without a result.
+  job.add_tasks();
   job.mutable_tasks(0)->set_known_states(3);
   job.mutable_tasks(0)->set_known_record_id(4);
   job.mutable_tasks(0)->set_known_cost_s(5e-3);
@@ -86,7 +87,8 @@ TEST(JsonTest, VariantsOfOneGroup) {
   EXPECT_EQ(json["tasks"][1]["alternative_of"], 0);
   EXPECT_EQ(json["tasks"][1]["variant"], "winograd F(4,3)");
   EXPECT_EQ(json["tasks"][1]["preparation"], "p1 = x");
-  EXPECT_DOUBLE_EQ(json["objective_s"], 1e-3);  // twice the faster one
+  // Twice the latency of the faster variant.
+  EXPECT_DOUBLE_EQ(json["objective_s"], 1e-3);
 }
 
 TEST(JsonTest, MessagesKeepTheirFieldNamesAndZeros) {

@@ -1,4 +1,4 @@
-// Words for jobs and trials of kernels and templates that people wrote.
+// Words for jobs and trials of hand-written kernels and templates.
 #pragma once
 
 #include <string>
@@ -8,14 +8,15 @@
 
 namespace kiln::client {
 
-// "block_size_x=32 tile=4" of a candidate that is one of a kernel; "" of others.
+// Returns "block_size_x=32 tile=4" for a candidate of a kernel; "" for others.
 std::string KernelValues(std::string_view steps);
 
-// Which configuration of a kernel or template a record is: "block_size_x=32 tile=4", "template
-// conv2d_nchw_direct, config 5567092"; "" of others. Fit to be printed.
+// Returns the configuration of a kernel's or template's record: "block_size_x=32 tile=4", "template
+// conv2d_nchw_direct, config 5567092"; "" for others. The text is printable.
 std::string ConfigurationOf(const v1::Record& record);
 
-// What a job's candidates are compared with: "the unscheduled loops" or "the reference kernel".
+// Returns the name of the program with which a job's candidates are compared: "the unscheduled
+// loops" or "the reference kernel".
 std::string_view ReferenceName(const v1::TuneOptions& options);
 
 }  // namespace kiln::client

@@ -1,12 +1,12 @@
-// What others have written, before it is printed for people: their names and messages may hold
-// commands to the terminal. JSON and logs escape them by themselves and get them as they are.
+// Makes texts of others printable for people: names and messages may hold commands to the terminal.
+// JSON and logs escape such texts by themselves and get them unchanged.
 #pragma once
 
 #include <google/protobuf/message.h>
 
 namespace kiln::client {
 
-// Printable (base/utf8.h) for each string of the message, at any depth.
+// Applies Printable (base/utf8.h) to each string of the message, at any depth.
 void MakePrintable(google::protobuf::Message& message);
 
 template <typename Message>

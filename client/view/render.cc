@@ -25,7 +25,7 @@ std::string WithNewline(std::string text) {
   return text;
 }
 
-// One step a line; still one JSON array.
+// Returns the steps one a line, as one JSON array.
 std::string StepLines(const std::vector<schedule::StepPtr>& steps) {
   if (steps.empty()) return "[]\n";
   std::string text = "[";
@@ -37,9 +37,10 @@ std::string StepLines(const std::vector<schedule::StepPtr>& steps) {
 
 constexpr std::string_view kPasses = "passes", kProgram = "program";
 
-// A form of code, and whose it is.
+// A form of code, and the backend that makes it.
 struct Shown {
-  const codegen::Backend* backend = nullptr;  // null: there is no such form
+  // Null: there is no such form.
+  const codegen::Backend* backend = nullptr;
   std::string_view form = {};
 };
 
@@ -60,7 +61,7 @@ std::vector<std::string> CompiledForms(codegen::Backends backends) {
   return forms;
 }
 
-// Listens to the passes: what they do, as text, and which of them there are.
+// Collects reports of the passes: their effects as text, and their names.
 class PassLog {
  public:
   explicit PassLog(const std::vector<std::string>& leave_out) {
@@ -97,11 +98,12 @@ class PassLog {
   }
 
   ir::PassInstruments instruments_;
-  std::vector<std::string> names_;  // of those that can be left out
+  // Names of the passes that can be left out.
+  std::vector<std::string> names_;
   std::string text_;
 };
 
-// A schedule to be lowered for a target, and shown.
+// Lowers a schedule for a target, and shows the result.
 class CompiledView {
  public:
   CompiledView(const schedule::State& state, target::Target target, const codegen::Backend& backend)
@@ -201,7 +203,7 @@ StatusOr<std::string> Render(const Rendered& what, std::string_view form,
   }
   if (form == "tvm") return RenderTvm(state, what.target);
   if (form == "loops") {
-    // With the extents of attached stages, which replay alone leaves open.
+    // FillExtents adds the extents of attached stages, which a replay leaves open.
     auto filled = lower::FillExtents(state);
     return WithNewline(schedule::PrintLoops(filled.ok() ? *filled : state));
   }

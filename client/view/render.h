@@ -1,5 +1,5 @@
-// A schedule of a workload, or a hand-written kernel with its parameters, in every form a person
-// may want to read: what `kiln show --as` prints.
+// Renders a schedule of a workload, or a hand-written kernel with its parameters, in every form
+// that a person may want to read, as `kiln show --as` prints it.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@
 
 namespace kiln::client {
 
-// dag, steps, schedule, tvm, loops, passes, program, the forms of each code generator, and c, which
-// is of kernels that people wrote.
+// Returns the names of the forms: dag, steps, schedule, tvm, loops, passes, program, the forms of
+// each code generator, and c, which only hand-written kernels have.
 std::vector<std::string> RenderForms(codegen::Backends backends = codegen::AllBackends());
 
 // Is the text of this form another one for another target?
@@ -21,12 +21,15 @@ bool FormNeedsTarget(std::string_view form, codegen::Backends backends = codegen
 
 struct Rendered {
   dag::DagPtr dag;
-  std::string steps = "[]";  // JSON array, or the parameters of a hand-written kernel
-  std::string target;        // text; needed by tvm, passes, program and forms of code
-  std::string caveat = {};   // lines about the record that it is of; "": none
-  // Of a job of a hand-written kernel: its text (compiler/handwritten/kernel_text.h).
+  // JSON array, or the parameters of a hand-written kernel.
+  std::string steps = "[]";
+  // Text of the target. The forms tvm, passes, program and code need it.
+  std::string target;
+  // Lines about the record of the schedule; "": none.
+  std::string caveat = {};
+  // Text of the job's hand-written kernel (compiler/handwritten/kernel_text.h); "": no such job.
   std::string kernel = {};
-  // Passes of the compiler that are not to run, by name (ir/pass.h); for those forms, too.
+  // Names of compiler passes that do not run (ir/pass.h), in the same forms.
   std::vector<std::string> leave_out = {};
 };
 

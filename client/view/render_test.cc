@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Rows of eight in parallel.
+// Steps that run rows of eight in parallel.
 constexpr char kSteps[] = R"([["SP", 2, 0, 64, [8], 1], ["AN", 2, 0, 3]])";
 
 class RenderTest : public testing::Test {
@@ -28,10 +28,12 @@ class RenderTest : public testing::Test {
 
 TEST_F(RenderTest, EveryFormEndsWithANewline) {
   for (const std::string& form : RenderForms()) {
-    if (form == kCForm) continue;  // of kernels alone
+    // Only kernels have this form.
+    if (form == kCForm) continue;
     for (const char* steps : {"[]", kSteps}) {
       const bool gpu = form == "cuda";
-      if (gpu && steps == kSteps) continue;  // a CPU schedule
+      // The steps are a CPU schedule.
+      if (gpu && steps == kSteps) continue;
       const std::string text =
           Text({dag_, steps, gpu ? "cuda -arch=sm_90" : "llvm -mcpu=x86-64-v3"}, form);
       ASSERT_FALSE(text.empty()) << form;

@@ -17,7 +17,8 @@ struct Line {
   bool is_loop = false;
 };
 
-// "for i.0 (0,16)" is a loop; "C = ..." and "C auto_unroll: 512" are none.
+// Returns whether a line is a loop: "for i.0 (0,16)" is one; "C = ..." and "C auto_unroll: 512" are
+// not.
 bool IsLoop(std::string_view text) {
   return text.ends_with(')') && text.rfind(" (") != std::string_view::npos &&
          text.find(" = ") == std::string_view::npos;
@@ -36,7 +37,7 @@ std::vector<Line> LinesOf(std::string_view loops) {
   return lines;
 }
 
-// "for i.0 (0,16)" -> "i.0 (16)", "vectorize j.3 (0,64)" -> "vectorize j.3 (64)".
+// Shortens a loop: "for i.0 (0,16)" -> "i.0 (16)", "vectorize j.3 (0,64)" -> "vectorize j.3 (64)".
 std::string LoopText(std::string_view text) {
   if (text.starts_with("for ")) text.remove_prefix(4);
   const size_t range = text.rfind("(0,");
@@ -44,12 +45,12 @@ std::string LoopText(std::string_view text) {
   return fmt::format("{}({}", text.substr(0, range), text.substr(range + 3));
 }
 
-// "C = ..." -> "C".
+// Returns the tensor of a statement: "C = ..." -> "C".
 std::string_view Computed(std::string_view text) {
   return text.ends_with(" = ...") ? text.substr(0, text.size() - 6) : text;
 }
 
-// Does the loop hold line i + 1 alone?
+// Returns whether loop i holds only line i + 1.
 bool HoldsOnlyTheNext(const std::vector<Line>& lines, size_t i) {
   if (i + 1 >= lines.size() || lines[i + 1].indent <= lines[i].indent) return false;
   for (size_t k = i + 2; k < lines.size() && lines[k].indent > lines[i].indent; ++k) {
@@ -63,8 +64,9 @@ bool HoldsOnlyTheNext(const std::vector<Line>& lines, size_t i) {
 std::string ShortLoops(std::string_view loops, int columns, int lines) {
   const std::vector<Line> all = LinesOf(loops);
   std::vector<std::string> texts;
-  // How far what follows is indented: a step for each line of ours that it stands in.
-  std::vector<std::pair<size_t, size_t>> outside;  // indents in `loops`, and here
+  // Stack of the lines around the current one. Each line indents its content by one step.
+  // Indents in `loops`, and in the result.
+  std::vector<std::pair<size_t, size_t>> outside;
   for (size_t i = 0; i < all.size(); ++i) {
     while (!outside.empty() && outside.back().first >= all[i].indent) outside.pop_back();
     const size_t indent = outside.empty() ? 0 : outside.back().second + 2;
@@ -81,7 +83,7 @@ std::string ShortLoops(std::string_view loops, int columns, int lines) {
     } else {
       outside.emplace_back(all[i].indent, indent);
     }
-    // Where the loops are too many, what they compute stays.
+    // If the loops are too long, they are cut and the computation is kept.
     const int room = columns - DisplayWidth(computed);
     texts.push_back(Elide(Elide(text, room) + computed, columns));
   }

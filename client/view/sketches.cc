@@ -31,19 +31,22 @@ bool IsBlank(const schedule::SplitStep& split) {
   return std::find(split.lengths.begin(), split.lengths.end(), 0) != split.lengths.end();
 }
 
-// The lengths of the loops that an axis is split into: free but for the outermost one, which takes
-// what is left.
+// The lengths of the loops into which an axis is split. They are free except for the outermost
+// loop, which takes the rest of the axis.
 struct Blank {
-  size_t step = 0;  // its split, among the sketch's steps
+  // Position of the split among the sketch's steps.
+  size_t step = 0;
   std::string axis;
   int64_t extent = 0;
-  int lengths = 0;  // that are free
+  // Number of free lengths.
+  int lengths = 0;
   double ways = 0;
-  std::vector<int64_t> values = {};  // that a length may have, ascending
+  // Values that a length may have, ascending.
+  std::vector<int64_t> values = {};
 };
 
-// "C_i" of "... = s[C].split(C_i, factors=[0, 0, 0])", one for each split that follows no other, in
-// order.
+// Returns the axes of the splits that follow no other split, in order, such as "C_i" of "... =
+// s[C].split(C_i, factors=[0, 0, 0])".
 std::vector<std::string> SplitAxes(std::string_view primitives) {
   constexpr std::string_view kSplit = "].split(";
   std::vector<std::string> axes;
@@ -96,7 +99,7 @@ std::vector<Blank> BlanksOf(const search::Sketch& sketch, const search::Task& ta
   return blanks;
 }
 
-// Of all blanks together; a double: there are many.
+// Returns the number of ways to fill all blanks; a double, since there may be very many.
 double CountPoints(const search::Sketch& sketch, std::span<const Blank> blanks,
                    const search::Task& task) {
   double count = 1;
@@ -108,14 +111,14 @@ double CountPoints(const search::Sketch& sketch, std::span<const Blank> blanks,
   return count;
 }
 
-// "49,392", "4.54e+09".
+// Returns "49,392", or "4.54e+09".
 std::string PointsText(double points) {
   constexpr double kMostInFull = 1e7;
   return points < kMostInFull ? FormatCount(static_cast<int64_t>(points))
                               : fmt::format("{:.3g}", points);
 }
 
-// "1, 2, 4, ..., 64"
+// Returns "1, 2, 4, ..., 64".
 std::string ValuesText(const std::vector<int64_t>& values) {
   constexpr size_t kShown = 10;
   if (values.size() <= kShown) return fmt::format("{}", fmt::join(values, ", "));
@@ -123,7 +126,7 @@ std::string ValuesText(const std::vector<int64_t>& values) {
   return fmt::format("{}, ..., {}", fmt::join(first, ", "), values.back());
 }
 
-// A row for each blank: what its values are, outermost first.
+// Returns a row for a blank with its values, the outermost first.
 std::string BlankLine(const Blank& blank, std::string_view lengths, std::string_view more) {
   return fmt::format("  {}: {} = {}{}\n", blank.axis, blank.extent, lengths, more);
 }
@@ -150,7 +153,7 @@ std::string BlankJson(const Blank& blank) {
                      fmt::join(blank.values, ","));
 }
 
-// "sketch 1, by rule": 1.
+// Returns the number in "sketch 1, by rule".
 std::optional<size_t> SketchNumber(std::string_view origin) {
   constexpr std::string_view kName = "sketch ";
   if (!origin.starts_with(kName)) return {};
@@ -160,7 +163,8 @@ std::optional<size_t> SketchNumber(std::string_view origin) {
   return error == std::errc() && end != begin ? std::optional(number) : std::nullopt;
 }
 
-// "8 * 2 * 2 * 2": what the blank's split has in `steps`; "": it is none there.
+// Returns the values of the blank's split in `steps`, "8 * 2 * 2 * 2"; "" if `steps` has no such
+// split.
 std::string FilledText(const Blank& blank, const std::vector<schedule::StepPtr>& steps) {
   if (blank.step >= steps.size()) return "";
   const auto* split = schedule::As<schedule::SplitStep>(*steps[blank.step]);
@@ -172,13 +176,13 @@ std::string FilledText(const Blank& blank, const std::vector<schedule::StepPtr>&
                      outer * inner == blank.extent ? "" : ", of which the last are left out");
 }
 
-// A match may begin within what replaced the one before.
+// Replaces all matches. A match may begin within the replacement of the match before.
 void ReplaceAll(std::string& text, std::string_view from, std::string_view to) {
   for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; ++at)
     text.replace(at, from.size(), to);
 }
 
-// Loops without an extent and factors of 0 are blanks.
+// Marks blanks: loops without an extent and factors of 0.
 std::string LoopsText(const search::Sketch& sketch) {
   std::string text = schedule::PrintLoops(sketch.state);
   ReplaceAll(text, "(None)", "(?)");
@@ -221,7 +225,8 @@ StatusOr<std::string> FilledBlanks(const search::Task& task, const std::string& 
       Counted(std::ssize(sketches), "sketch", "sketches"));
   for (const Blank& blank : blanks) {
     const std::string filled = FilledText(blank, steps);
-    if (filled.empty()) return std::string();  // the steps are of another sketch
+    // The steps belong to another sketch.
+    if (filled.empty()) return std::string();
     text += BlankLine(blank, filled, "");
   }
   return text;

@@ -1,5 +1,5 @@
-// kiln show --sketches: the schedules of a task before their blanks are filled; and the blanks of a
-// schedule that was made of one, with their values.
+// kiln show --sketches prints the schedules of a task before their blanks are filled. Also lists
+// the blanks of a schedule that was made from a sketch, with their values.
 #pragma once
 
 #include <string>
@@ -11,14 +11,14 @@
 
 namespace kiln::client {
 
-// For each sketch how many points it has (ways to fill its blanks), its loops, blanks as "?", its
-// primitives, and which values each blank may have. On a target that says nothing of its device the
-// target's defaults count. json: one object a line.
+// Prints for each sketch the number of its points (ways to fill its blanks), its loops with "?" for
+// blanks, its primitives, and the values that each blank may have. If the target says nothing of
+// its device, the target's defaults are used. json: prints one object a line.
 StatusOr<std::string> PrintSketches(const dag::DagPtr& dag, const std::string& target, bool json);
 
-// Of a schedule, `steps` as JSON, that was made of the sketch that its `origin` names ("sketch 1,
-// by rule"): a line for each blank with its values, and of how many points this is one. "": the
-// origin names no sketch, or one without blanks.
+// Returns the blanks of a schedule, with `steps` as JSON. Its `origin` names the sketch ("sketch 1,
+// by rule"). Each blank has a line with its values, and the text says how many points the sketch
+// has. "": the origin names no sketch, or a sketch without blanks.
 StatusOr<std::string> FilledBlanks(const search::Task& task, const std::string& steps,
                                    std::string_view origin);
 

@@ -25,20 +25,21 @@
 namespace kiln::client {
 namespace {
 
-constexpr int kLeastColumns = 10;  // of a task in the table
+// Least columns of a task in the table.
+constexpr int kLeastColumns = 10;
 constexpr int kLoopColumns = 78, kMostLoopLines = 12;
 
 std::string Line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<11}{}\n", name, text);
 }
 
-// Null: a record of a target that this program does not know.
+// Returns null if this program does not know the record's target.
 const target::TargetKind* KindOf(const v1::Record& record) {
   const auto target = target::ParseTarget(record.target());
   return target.ok() ? target->kind : nullptr;
 }
 
-// How to see what the trial's program became.
+// Returns the command that shows the code of the trial.
 std::string CodeLine(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
   codegen::CodeForm form = {"program", "loops"};
   const std::string& kernel = job.spec().options().kernel();
@@ -76,7 +77,7 @@ std::string Rendering(const v1::JobStatus& job, const v1::Record& record, std::s
   return *text;
 }
 
-// The parameters of a kernel, or the loops of a schedule.
+// Returns the parameters of a kernel, or the loops of a schedule.
 std::string LoopsText(const v1::JobStatus& job, const v1::Record& record, const Session& session) {
   const std::string trial = TrialName(record);
   if (IsOfKernel(record.steps(), job.spec().options().kernel())) {
@@ -89,7 +90,7 @@ std::string LoopsText(const v1::JobStatus& job, const v1::Record& record, const 
                      session.Command("show " + trial));
 }
 
-// What earlier jobs found, where it counts more than what this one did.
+// Returns the result of earlier jobs, marked "better" if this job found none as fast.
 std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
   if (task.known_record_id() == 0) return "";
   const bool better = task.best_cost_s() <= 0 || task.known_cost_s() < task.best_cost_s();
@@ -98,7 +99,7 @@ std::string KnownTextOf(const v1::TaskStatus& task, const Session& session) {
                           session.Command(fmt::format("show {}", task.known_record_id()))));
 }
 
-// A remark on readings that differ so much that the cost is not well known; "": it is.
+// Returns a remark if readings differ so much that the cost is not well known; otherwise "".
 std::string NoiseText(const v1::TrialResult& result) {
   constexpr double kMuch = 0.1;
   const double cost_s = CostOf(result);
@@ -138,7 +139,7 @@ std::string TaskText(const v1::TaskStatus& task, const v1::Record& record,
   return text;
 }
 
-// `variants`: of the job's only group.
+// `variants` are the tasks of the job's only group.
 std::string OneGroup(const v1::JobStatus& job, std::span<const int> variants,
                      const v1::Record& record, const Session& session, bool with_loops) {
   const v1::TaskStatus& task = job.tasks(static_cast<int>(record.task_index()));

@@ -11,7 +11,7 @@ namespace {
 
 using Groups = std::vector<std::vector<int>>;
 
-// Indices of groups by what `value` says of their fastest variants, largest first.
+// Returns the groups' indices ordered by `value` of their fastest variants, the largest first.
 std::vector<size_t> Sorted(const v1::JobStatus& job, const Groups& groups,
                            const std::function<double(const v1::TaskStatus&)>& value) {
   std::vector<double> values;
@@ -24,7 +24,7 @@ std::vector<size_t> Sorted(const v1::JobStatus& job, const Groups& groups,
   return order;
 }
 
-// Every group at least once.
+// Returns every group at least once.
 std::vector<size_t> MostTellingFirst(const v1::JobStatus& job, const Groups& groups) {
   const auto slowest = Sorted(job, groups, [](const v1::TaskStatus& task) {
     return task.spec().weight() * task.best_cost_s();

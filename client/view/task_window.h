@@ -1,4 +1,4 @@
-// Which tasks of a job stand in a table that has no room for all of them. Pure functions.
+// Chooses the tasks of a job for a table that has no room for all. Pure functions.
 #pragma once
 
 #include <vector>
@@ -7,9 +7,10 @@
 
 namespace kiln::client {
 
-// At most `rows` tasks, ascending; all where they fit. The variants of a group stay together. First
-// the work in hand, then in turns the one that takes most of the objective (weight times latency)
-// and the one with the largest speed-up, then those without a result.
+// Returns at most `rows` tasks, ascending; all tasks if they fit. The variants of a group stay
+// together. The current task comes first, then in turns the task with the largest part of the
+// objective (weight times latency) and the task with the largest speed-up, then tasks without a
+// result.
 std::vector<int> TaskWindow(const v1::JobStatus& job, int rows);
 
 }  // namespace kiln::client

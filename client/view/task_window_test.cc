@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// Tasks of 1, 2, ... ms, whose unscheduled loops take 10 ms; the last one has no result.
+// Returns tasks of 1, 2, ... ms, whose unscheduled loops take 10 ms; the last task has no result.
 v1::JobStatus Job(int tasks) {
   v1::JobStatus job;
   for (int i = 0; i < tasks; ++i) {
@@ -30,7 +30,8 @@ TEST(TaskWindowTest, TheOneInHandThenTheSlowestAndTheMostGained) {
   v1::JobStatus job = Job(10);
   EXPECT_THAT(TaskWindow(job, 1), ElementsAre(8));
   EXPECT_THAT(TaskWindow(job, 4), ElementsAre(0, 1, 7, 8));
-  job.set_next_task(5);  // task 4
+  // next_task 5 means task 4.
+  job.set_next_task(5);
   EXPECT_THAT(TaskWindow(job, 4), ElementsAre(0, 4, 7, 8));
   job.mutable_tasks(3)->mutable_spec()->set_weight(100);
   EXPECT_THAT(TaskWindow(job, 2), ElementsAre(3, 4));
@@ -42,7 +43,8 @@ TEST(TaskWindowTest, VariantsOfAGroupStayTogether) {
   v1::JobStatus job = Job(5);
   job.mutable_tasks(3)->mutable_spec()->set_alternative_of(2);
   EXPECT_THAT(TaskWindow(job, 4), ElementsAre(0, 1, 2, 3));
-  job.set_next_task(4);  // the other variant
+  // next_task 4 means task 3, the other variant.
+  job.set_next_task(4);
   EXPECT_THAT(TaskWindow(job, 2), ElementsAre(2, 3));
   EXPECT_THAT(TaskWindow(job, 1), ElementsAre(0)) << "a group that does not fit is passed over";
 }

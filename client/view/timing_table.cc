@@ -39,7 +39,7 @@ void TimingTable::Add(const v1::TrialResult& result) {
   add("generate", times.generate_s());
   add("compile", times.compile_s());
   add("wait for a build process", times.build_wait_s(), "");
-  // A run of the reference is the task's, not the trial's.
+  // A run of the reference belongs to the task and not to the trial.
   const double run_s = std::max(0.0, result.run_s() - times.reference_s());
   add("run", run_s, "");
   add("load", times.load_s());
@@ -50,7 +50,7 @@ void TimingTable::Add(const v1::TrialResult& result) {
   add("last run", times.last_run_s());
   add("release", times.release_s());
   add("timed runs of the program", times.timed_runs_s());
-  // Faults take what they take: the figure is that of trials that went to their end.
+  // The time of a failed trial says nothing about overhead: only trials that ended well count.
   const bool whole = result.error() == v1::NO_ERROR && times.timed_runs_s() > 0;
   add("overhead: run less timed runs", whole ? run_s - times.timed_runs_s() : 0, "");
   add("wait for the device", times.run_wait_s(), "");

@@ -1,4 +1,4 @@
-// Where the time of a job's trials went: p50 and p90 of each part.
+// Shows how the time of a job's trials was spent: p50 and p90 of each part.
 #pragma once
 
 #include <string>
@@ -10,12 +10,13 @@ namespace kiln::client {
 
 class TimingTable {
  public:
-  // Failed trials count for what they went through; those that were stopped early, too.
+  // Failed trials and trials that were stopped early count for the phases that they reached.
   void Add(const v1::TrialResult& result);
 
-  // elapsed_s: of the whole job; 0 = not known.
+  // `elapsed_s` is that of the whole job; 0 = not known.
   std::string ToString(double elapsed_s) const;
-  std::string ToJson() const;  // {"parts":{"load":{"p50_s":..,"p90_s":..,"trials":..},..},..}
+  // Returns {"parts":{"load":{"p50_s":..,"p90_s":..,"trials":..},..},..}.
+  std::string ToJson() const;
 
  private:
   struct Part {
@@ -24,9 +25,11 @@ class TimingTable {
   };
   std::vector<double>& PartOf(const std::string& name, const std::string& indent);
 
-  std::vector<Part> parts_;  // in the order of first appearance
+  // In the order of first appearance.
+  std::vector<Part> parts_;
   int64_t trials_ = 0, builds_ = 0;
-  double build_s_ = 0, run_s_ = 0;  // sums
+  // Sums over all trials.
+  double build_s_ = 0, run_s_ = 0;
 };
 
 }  // namespace kiln::client

@@ -15,7 +15,7 @@ std::string VariantName(const v1::TaskStatus& task) {
   return task.spec().variant().empty() ? "direct" : task.spec().variant();
 }
 
-// Damaged numbers are taken for none.
+// A damaged number counts as no alternative.
 int FirstVariant(const v1::JobStatus& job, int task) {
   const v1::TaskSpec& spec = job.tasks(task).spec();
   const bool alternative =
