@@ -25,9 +25,10 @@ namespace {
 using Json = nlohmann::json;
 using store::AutotvmRecord;
 
-constexpr int kLeastColumns = 10;  // of templates, arguments and targets in tables
+// Least columns of templates, arguments and targets in tables.
+constexpr int kLeastColumns = 10;
 
-// ["TENSOR", [1, 768], "float32"] is "float32[1, 768]".
+// Returns "float32[1, 768]" for ["TENSOR", [1, 768], "float32"].
 std::string ArgumentText(const Json& argument) {
   const bool is_tensor = argument.is_array() && argument.size() == 3 && argument[0] == "TENSOR" &&
                          argument[1].is_array() && argument[2].is_string();
@@ -45,7 +46,7 @@ std::string Outcome(const AutotvmRecord& record) {
   return LatencyCell(MeanCost(record));
 }
 
-// What it says beside its workload is JSON already.
+// Prints the record as JSON. Its arguments and entities are JSON already.
 std::string JsonOf(const AutotvmRecord& record) {
   return fmt::format(
       "{{\"autotvm_task\":{},\"autotvm_record\":{},\"target\":{},\"args\":{},\"kwargs\":{},"
@@ -55,7 +56,7 @@ std::string JsonOf(const AutotvmRecord& record) {
       record.timestamp_s);
 }
 
-// "tile_k=[-1,48] auto_unroll_max_step=0"
+// Returns the values of the knobs: "tile_k=[-1,48] auto_unroll_max_step=0".
 std::string KnobsText(const AutotvmRecord& record) {
   const Json entities = Json::parse(record.entities, nullptr, /*allow_exceptions=*/false);
   if (!entities.is_array()) return OneLine(record.entities);
@@ -78,7 +79,7 @@ Table MakeTable() {
                 {"Measured"}});
 }
 
-// As they come, a table for each page.
+// Prints records as they come, with a table for each page.
 class AutotvmPrinter {
  public:
   AutotvmPrinter(bool after_others, bool json)
@@ -123,7 +124,7 @@ bool AsksForNoneOfThem(const RecordFilterFlags& flags) {
          flags.workload.starts_with('[');
 }
 
-// From and to which time, both included.
+// A period; both ends are included.
 struct Times {
   std::optional<int64_t> since_s, until_s;
 
@@ -162,7 +163,8 @@ Status VisitAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s, Archiv
   request.set_task(flags.workload);
   request.set_target(flags.target);
   request.set_include_errors(flags.errors);
-  std::multimap<double, AutotvmRecord> best;  // of --top, by cost
+  // The best records for --top, by cost.
+  std::multimap<double, AutotvmRecord> best;
   KILN_RETURN_IF_ERROR(archive.VisitAutotvmRecords(request, [&](const AutotvmRecord& record) {
     if (!times.Take(record)) return OkStatus();
     if (!flags.top.has_value()) return visit(record);

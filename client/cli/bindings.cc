@@ -14,7 +14,7 @@
 namespace kiln::client {
 namespace {
 
-// The arguments of a list of tasks (task_list.h) behind the weight.
+// Parses the arguments that stand behind the weight in a list of tasks (task_list.h).
 StatusOr<WorkloadArguments> ParseWorkloadArguments(const std::string& text) {
   std::istringstream in(text);
   WorkloadArguments arguments;
@@ -28,7 +28,7 @@ StatusOr<WorkloadArguments> ParseWorkloadArguments(const std::string& text) {
 }
 
 StatusOr<Binding> ParseBinding(const std::string& text) {
-  // A key that is JSON may have any sign within.
+  // A key that is JSON may contain any character.
   const size_t close = text.starts_with('[') ? text.find("]=") : std::string::npos;
   const size_t equals = close == std::string::npos ? text.find('=') : close + 1;
   if (equals == std::string::npos || equals == 0) {

@@ -1,5 +1,5 @@
-// kiln records bind, and --bind of other commands: which operator or text file a workload key of a
-// log stands for, where the key does not say.
+// kiln records bind, and --bind of other commands: say for which operator or text file a workload
+// key of a log stands, if the key does not say so.
 #pragma once
 
 #include <string>
@@ -13,18 +13,21 @@
 namespace kiln::client {
 
 struct Binding {
-  std::string key;  // as logs have it
+  // The key as logs have it.
+  std::string key;
   Workload workload;
 };
 
-// KEY=FILE, or KEY=OPERATOR ARGUMENTS [EPILOGUE]: `["my_matmul", 127, 96, 80]=matmul 127,96,80`.
+// Parses KEY=FILE, or KEY=OPERATOR ARGUMENTS [EPILOGUE]:
+// `["my_matmul", 127, 96, 80]=matmul 127,96,80`.
 StatusOr<std::vector<Binding>> ParseBindings(const std::vector<std::string>& texts);
 
-// Keeps it, binds the records that are there, and says on stderr what came of it.
+// Keeps the binding, binds existing records, and reports the result on stderr.
 StatusOr<v1::BindKeyReply> Bind(const Binding& binding, Archive& archive);
 
 struct BindFlags {
-  std::string key, what;  // an operator or a text file; "": that of the arguments
+  // `what` is an operator or a text file; "": the operator of `arguments`.
+  std::string key, what;
   WorkloadArguments arguments;
 };
 Status BindCommand(const BindFlags& flags, const Session& session);

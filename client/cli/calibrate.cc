@@ -1,4 +1,4 @@
-// kiln calibrate: the analytic cost model's constants, fitted to a device by a short job.
+// kiln calibrate fits the analytic cost model's constants to a device by a short job.
 #include <cstdlib>
 
 #include "client/cli/commands.h"
@@ -6,15 +6,15 @@
 namespace kiln::client {
 namespace {
 
-// A product, a convolution with few channels and one with few pixels: what they lack of
-// parallelism, and where they keep their data, differs.
+// A product, a convolution with few channels and one with few pixels. They differ in their
+// parallelism and in the memory where they keep their data.
 constexpr std::pair<const char*, const char*> kWorkloads[] = {
     {"matmul", "512,512,512"},
     {"conv2d_nhwc", "1,28,28,128,128,3,3,1,1"},
     {"conv2d_nhwc", "1,7,7,512,512,3,3,1,1"},
 };
 
-// Half of the candidates by chance: what is slow teaches as well, and what is fast is found.
+// Half of the candidates are random: slow programs teach as well, and fast ones are still found.
 constexpr const char* kParameters[] = {"eps_greedy=0.5", "prior_eps_greedy=0.5"};
 
 v1::TuneOptions OptionsOf(const CalibrateFlags& flags) {

@@ -1,5 +1,5 @@
-// kiln choice: which schedule a computation gets where nothing is searched and why, and what
-// somebody has set for it.
+// kiln choice tells which schedule a computation gets if nothing is searched, and why, and sets
+// schedules.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -35,12 +35,14 @@
 namespace kiln::client {
 namespace {
 
-constexpr int kLeastColumns = 10;  // of tasks and targets in tables
+// Least columns of tasks and targets in tables.
+constexpr int kLeastColumns = 10;
 
-// Which computation is meant, and for which target.
+// The computation that is meant, and its target.
 struct Asked {
   dag::DagPtr dag;
-  std::string name;  // for people
+  // Name for people.
+  std::string name;
   target::Target target;
 };
 
@@ -52,7 +54,7 @@ Status CheckHasSchedules(const v1::Record& record) {
       TrialName(record));
 }
 
-// The record's own, as a task that is asked about.
+// Returns the record's computation and target as a question.
 StatusOr<Asked> AskedOfRecord(const v1::Record& record, const Subject& subject, const Names& names,
                               Archive& archive) {
   KILN_RETURN_IF_ERROR(CheckHasSchedules(record));
@@ -85,9 +87,10 @@ std::string TargetText(const target::Target& target) { return target::PrintTarge
 
 // ---- query ----------------------------------------------------------------------------------
 
-// What was chosen, and why that.
+// The chosen schedule and the reason.
 struct Answer {
-  std::string schedule, because, see;  // see: a command; "": none
+  // `see` is a command; "": none.
+  std::string schedule, because, see;
 };
 
 constexpr char kNoneIsSet[] = "no schedule is set for it";
@@ -149,7 +152,7 @@ std::string QueryJson(const Asked& asked, const v1::QueryScheduleReply& reply) {
 Status PrintAnswer(const Asked& asked, const v1::QueryScheduleReply& reply,
                    const ChoiceFlags& flags, const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const Answer answer, AnswerOf(reply, flags, session, archive));
-  // Above a schedule, as comments of its text.
+  // Lines above a schedule become comments of its text.
   const std::string_view mark = flags.form == "schedule" ? "# " : "";
   if (flags.form.empty() || flags.form == "schedule") {
     fmt::print("{}{} for {}\n{}  schedule  {}\n{}  because   {}\n", mark, asked.name,
@@ -166,7 +169,7 @@ Status PrintAnswer(const Asked& asked, const v1::QueryScheduleReply& reply,
   return OkStatus();
 }
 
-// Of a template of autotvm.
+// Queries the configuration of a template of autotvm.
 Status QueryConfig(const ChoiceFlags& flags, const Session& session, Archive& archive) {
   if (flags.subject.target.empty()) {
     return InvalidArgument(
@@ -210,7 +213,7 @@ Status Pin(const Asked& asked, const std::string& steps, const std::string& what
   return OkStatus();
 }
 
-// The best record of each task of a job, or of a workload for each target.
+// Pins the best record of each task of a job, or of a workload for each target.
 Status PinRecords(const SubjectFlags& flags, const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, archive));
   KILN_ASSIGN_OR_RETURN(const auto records, BestOf(subject, flags, archive));
@@ -229,7 +232,7 @@ Status PinRecords(const SubjectFlags& flags, const Session& session, Archive& ar
 
 // ---- unpin ----------------------------------------------------------------------------------
 
-// By identity: the text of each computation that the subject is of.
+// Texts of the subject's computations by identity.
 using Texts = std::map<std::string, std::string>;
 
 StatusOr<Texts> TextsOfJob(const std::string& job_id, const SubjectFlags& flags, Archive& archive) {
@@ -257,7 +260,8 @@ StatusOr<Texts> TextsOf(const SubjectFlags& flags, Archive& archive) {
   return texts;
 }
 
-// By what it begins with, or by what it means; "": any.
+// Returns whether the pinned schedule is for the target: a prefix of its text, or a target that
+// means the same; "" means any target.
 bool IsFor(const std::string& target, const store::PinnedSchedule& pinned) {
   return pinned.target.starts_with(target) || target::MeanSame(pinned.target, {}, target, {});
 }
@@ -295,7 +299,7 @@ Status QueryChoiceCommand(const ChoiceFlags& flags, const Session& session) {
 Status PinCommand(const SubjectFlags& subject, const std::string& path, const Session& session) {
   if (subject.what.empty() && subject.arguments.op.empty())
     return InvalidArgument("expected what to set a schedule for: an operator, a trial, a job");
-  // A schedule that somebody wrote may be the first thing that is known.
+  // The schedule of a file may be the first entry of a new database.
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/!path.empty()));
   if (path.empty()) return PinRecords(subject, session, *archive);
   KILN_ASSIGN_OR_RETURN(const Asked asked, AskedOf(subject, session, *archive));

@@ -1,4 +1,4 @@
-// choice on the command line.
+// The command line of `kiln choice`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace kiln::client {
 
-// Must outlive the parse and the run, as `syntax` must.
+// Must outlive the parse and the run, and so must `table`.
 class ChoiceFlagTable {
  public:
   explicit ChoiceFlagTable(FlagTable& table) : flag_table_(table) {}
@@ -25,7 +25,8 @@ class ChoiceFlagTable {
 
   FlagTable& flag_table_;
   ChoiceFlags queried_;
-  SubjectFlags subject_;  // of pin and unpin
+  // Used by pin and unpin.
+  SubjectFlags subject_;
   std::string schedule_;
 };
 

@@ -1,5 +1,5 @@
-// kiln choice by the real binary: what a computation gets where nothing is searched, and what
-// somebody sets for it, in a database and through a scheduler.
+// kiln choice by the real binary: the schedule that a computation gets if nothing is searched, and
+// pinned schedules, in a database and through a scheduler.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class ChoiceTest : public testing::Test {
     EXPECT_EQ(result.exit.code, 1) << result.output;
     return result.error;
   }
-  // Returns the job's id.
+  // Tunes a product. Returns the job's id.
   std::string Tune() const {
     return JsonLines(Kiln({"tune", "matmul", "--args", "32,32,32", "--target", "null", "--trials",
                            "6", "--policy", "sketch.random", "--json"}))[0]["job"];
@@ -47,7 +47,7 @@ class ChoiceTest : public testing::Test {
     return JsonLines(Kiln(Query(args, more)))[0]["choice"];
   }
 
-  // A schedule without the comments above it.
+  // Returns the schedule without the comments above it.
   static std::string Primitives(std::string text) {
     while (text.starts_with('#')) text.erase(0, text.find('\n') + 1);
     return text;
@@ -101,7 +101,7 @@ TEST_F(ChoiceTest, WhatIsSetGoesBeforeRecordsUntilItIsEnded) {
   EXPECT_THAT(Kiln({"choice", "list"}), AllOf(HasSubstr("matmul 32,32,32"),
                                               HasSubstr(zero["workload_id"].get<std::string>())));
 
-  // As source that is changed and set again.
+  // The source is changed and set again.
   const std::string file = folder_.Join("mine.sched");
   ASSERT_OK(WriteFile(file, Kiln({"show", job, "--as", "schedule"})));
   EXPECT_THAT(Kiln({"choice", "pin", "matmul", "--args", "32,32,32", "--target", "null",
@@ -165,7 +165,7 @@ TEST_F(ChoiceTest, AConfigurationOfATemplateOfAutotvm) {
   EXPECT_THAT(Error(words), HasSubstr("has no record of dense_small_batch.cuda"));
 }
 
-// The scheduler answers, and keeps what is set for all its clients.
+// The scheduler answers, and keeps pinned schedules for all its clients.
 TEST_F(ChoiceTest, ThroughAScheduler) {
   const std::string job = Tune();
   DaemonProcess scheduler(

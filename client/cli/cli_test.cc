@@ -1,4 +1,4 @@
-// The command line of the real binary: what it refuses, and what works without a cluster.
+// The command line of the real binary: wrong usage, and commands that need no cluster.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,7 +27,7 @@ class CliTest : public testing::Test {
     KILN_CHECK(WriteFile(path, text).ok());
     return path;
   }
-  // One sentence on stderr that starts with "kiln: ", and an exit status that is not 0.
+  // Expects one sentence on stderr that starts with "kiln: ", and an exit status that is not 0.
   std::string Refused(const Words& words) {
     const RunResult result = RunKiln(words);
     EXPECT_EQ(result.exit.signal, 0);
@@ -310,7 +310,7 @@ TEST_F(CliTest, TasksOfANetwork) {
   EXPECT_THAT(KilnPrints({"tasks", file}), HasSubstr("softmax 4,8"));
 }
 
-// Both number the rows alike, and say why they are more than the tasks.
+// Both commands number the rows alike, and say why there are more rows than tasks.
 TEST_F(CliTest, TasksAndTuneShowTheSameRows) {
   const auto tasks_of = [](const std::string& text) {
     std::vector<std::string> rows;
@@ -558,7 +558,7 @@ TEST_F(CliTest, TemplatesOfUsers) {
     words.insert(words.end(), {"--target", "null", "--db", folder_.Join("templates.db"), "--json"});
     return KilnPrints(words);
   };
-  // Four points, and what is measured first.
+  // The space has four points. The test expects the point that is measured first.
   const std::string events =
       tune({"matmul", "--args", "8,8,8", "--template", right, "--trials", "20"});
   EXPECT_THAT(events, HasSubstr("template mine, config 3"));
@@ -638,11 +638,12 @@ TEST_F(CliTest, ShowsTheSketchesOfAnOperator) {
     }
     return lines;
   };
-  // Tiled; with a cache of the result; with its reduction split (split-K).
+  // The sketches are: tiled; with a cache of the result; with a split reduction (split-K).
   EXPECT_EQ(sketches("matmul", "64,64,64", "llvm").size(), 3u);
   EXPECT_EQ(sketches("relu", "64,64", "llvm").size(), 1u);
   EXPECT_GE(sketches("matmul", "64,64,64", "cuda -arch=sm_90").size(), 1u);
-  // Of 4 in 4 levels and of 4 in 2, the innermost at most 64: 10 * 10 * 3.
+  // An extent of 4 is split into 4 levels twice and into 2 levels once, the innermost at most 64:
+  // 10 * 10 * 3.
   const Json small = sketches("matmul", "4,4,4", "llvm")[0];
   EXPECT_EQ(small["tile_sizes"], 300);
   ASSERT_EQ(small["blanks"].size(), 3u);
@@ -675,7 +676,7 @@ TEST_F(CliTest, VersionAndDoctor) {
   EXPECT_THAT(RunKiln({"doctor", "--db", text}).output, HasSubstr("BAD  database"));
 }
 
-// Names and keys that hold commands to the terminal.
+// The names and keys hold commands to the terminal.
 TEST_F(CliTest, WhatOthersWroteIsNoCommandToTheTerminal) {
   const std::string db = folder_.Join("kiln.db");
   const std::string evil = "\x1b[2J\x1b]0;evil\x07\r\x7f\xc2\x9b";

@@ -49,7 +49,7 @@ class CommandLine {
     try {
       app_.parse(argc, argv);
     } catch (const CLI::Success& success) {
-      // Help of a command that is none: the flag is seen before the word is.
+      // A command that does not exist gets no help: CLI11 sees the flag before it sees the word.
       const std::vector<std::string> words = app_.remaining();
       if (words.empty() || !app_.get_subcommands().empty()) return app_.exit(success);
       return Refuse(CLI::ExtrasError("kiln", words));
@@ -64,7 +64,7 @@ class CommandLine {
   }
 
  private:
-  // `kiln` alone, or `kiln records`, asks what there is.
+  // `kiln` alone, or `kiln records`, prints the help.
   int Refuse(const CLI::ParseError& error) {
     if (BareCommand(app_, error) != nullptr) {
       fmt::print("{}", app_.help());
@@ -74,8 +74,9 @@ class CommandLine {
     return kUsageExit;
   }
 
-  // fmt throws when output cannot be written. Whoever has read enough (`kiln ... | head`) has seen
-  // no error; what was started here has been stopped on the way.
+  // Runs the command. fmt throws when output cannot be written. If the reader has read enough
+  // (`kiln ...
+  //  head`), that is no error for the user, and unwinding has stopped what was started here.
   StatusOr<int> GoUnlessOutputEnds() {
     constexpr int kBrokenPipeExit = 128 + SIGPIPE;
     int error = 0;
@@ -90,7 +91,7 @@ class CommandLine {
     return Unavailable("cannot write the output: {}", ErrnoText(error));
   }
 
-  // For the help; main never gets here with them.
+  // Lists the daemons in the help. main runs them itself.
   void AddDaemons() {
     app_.add_subcommand("help", "this, or with a COMMAND its flags");
     for (const auto& [name, what] :

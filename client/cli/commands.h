@@ -1,5 +1,6 @@
-// The commands of `kiln`, free of their flags' syntax (command_line.h; job_flag_table.h and so on
-// for each group). Each prints its result on stdout; the error it returns is for stderr.
+// The commands of `kiln` without the syntax of their flags (command_line.h; job_flag_table.h and so
+// on for each group). Each command prints its result on stdout; the caller prints a returned error
+// on stderr.
 #pragma once
 
 #include <cstdint>
@@ -18,34 +19,48 @@
 
 namespace kiln::client {
 
-// An exit status beyond "worked" and "failed": after Ctrl-C, as shells expect it.
+// Exit status after Ctrl-C, as shells expect it.
 inline constexpr int kInterruptedExit = 130;
 
 // ---- jobs
 struct JobFlags {
-  WorkloadArguments arguments;    // of the first operator
-  std::vector<std::string> more;  // text files beside it, a task each
-  std::string tasks_path;         // instead: a file that lists the tasks (task_list.h)
-  // Of operators that have others; a list may say its own. "": direct, of networks all, since they
-  // have their weights.
+  // Arguments of the first operator.
+  WorkloadArguments arguments;
+  // Further text files, one task each.
+  std::vector<std::string> more;
+  // A file that lists the tasks (task_list.h), instead of operators.
+  std::string tasks_path;
+  // Algorithm variants of operators that have several; a line of a task list may have its own. "":
+  // only direct for operators, and all for networks, whose weights are known.
   std::string variants;
-  // Of a network; its name is that of the operator.
+  // Options of a network. Its name is given as the operator.
   NetworkArguments network;
-  std::string layout_rewrite;                 // of a network: ParseLayoutRewrite; of others none
-  bool include_simple = false;                // tasks of a network without sums, too
-  std::vector<double> weights;                // of the tasks in order; what is missing is 1
-  std::vector<std::string> input_ranges;      // "x=0.5:2"
-  std::vector<std::string> parameters;        // of the policy: "eps_greedy=0.1"
-  std::string schedule_template;              // a name or a file (template_source.h); "": none
-  std::vector<std::string> model_parameters;  // of the cost model: "full_growth=0.2"
-  std::string kernel_space;  // of a kernel (kernel_source.h), whose source is the operator
+  // Layout rewrite of a network (ParseLayoutRewrite). Operators have none.
+  std::string layout_rewrite;
+  // True: tasks of a network without sums are included.
+  bool include_simple = false;
+  // Weights of the tasks in order; a missing weight is 1.
+  std::vector<double> weights;
+  // "x=0.5:2".
+  std::vector<std::string> input_ranges;
+  // Parameters of the policy: "eps_greedy=0.1".
+  std::vector<std::string> parameters;
+  // Name of a template, or a file (template_source.h); "": none.
+  std::string schedule_template;
+  // Parameters of the cost model: "full_growth=0.2".
+  std::vector<std::string> model_parameters;
+  // Space of a kernel (kernel_source.h). The operator names the kernel's source.
+  std::string kernel_space;
   std::string target;
-  std::string target_note;  // that the user has not said it (compilation_target.h); "": he has
-  std::string device;       // to measure on; "": any
+  // Tells the user that the target is the default (compilation_target.h); "": the user gave it.
+  std::string target_note;
+  // Device that measures; "": any.
+  std::string device;
   std::string name;
   int32_t priority = 0;
   v1::TuneOptions options;
-  std::vector<std::string> faults;  // "3:null-store"
+  // "3:null-store".
+  std::vector<std::string> faults;
   FollowOptions follow;
 };
 StatusOr<v1::JobSpec> MakeJobSpec(const JobFlags& flags);
@@ -56,17 +71,18 @@ struct ClusterFlags {
   int threads = 0;
   int build_jobs = 0;
 };
-// Through the scheduler of the session, or a cluster of its own. The exit status.
-// `resume`: follow this unfinished job of the database instead of a new one ("last": the newest).
+// Tunes through the scheduler of the session, or on a cluster of its own. Returns the exit status.
+// `resume`: follows this unfinished job of the database instead of a new job ("last": the newest).
 StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
                    const Session& session, StopSignal& stop);
-// The same for a job as it is.
+// Does the same for a finished job specification.
 StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
                        const Session& session, StopSignal& stop);
-// A job whose results the scheduler fits the analytic model's constants of its device to.
+// A job from whose results the scheduler fits the analytic model's constants of its device.
 struct CalibrateFlags {
   std::string target;
-  std::string device;  // to measure on; "": any
+  // Device that measures; "": any.
+  std::string device;
   uint32_t trials = 390;
   uint64_t seed = 1;
   FollowOptions follow;
@@ -76,45 +92,53 @@ StatusOr<int> CalibrateCommand(const CalibrateFlags& flags, const ClusterFlags& 
 StatusOr<int> WatchCommand(const std::string& job_id, const FollowOptions& follow,
                            const Session& session, StopSignal& stop);
 Status SubmitCommand(const JobFlags& flags, const Session& session);
-// No limit: all.
+// No limit: all jobs.
 Status JobsCommand(std::optional<uint32_t> limit, const Session& session);
 Status JobCommand(const std::string& job_id, bool all_failures, const Session& session);
-// Where the time of the job's trials went.
+// Prints how the time of the job's trials was spent.
 Status JobTimingCommand(const std::string& job_id, const Session& session);
 Status CancelCommand(const std::string& job_id, const Session& session);
 Status WorkersCommand(const std::string& tracker, const Session& session);
 
 // ---- records
 struct SubjectFlags {
-  std::string what;  // workload key, job, record, operator or text file; "": the newest job
-  WorkloadArguments arguments;  // --op, --args, ...
-  std::string target;           // "": any
-  std::optional<int> task;      // of a job; none: any
+  // A workload key, job, record, operator or text file; "": the newest job.
+  std::string what;
+  // --op, --args, ...
+  WorkloadArguments arguments;
+  // "": any target.
+  std::string target;
+  // Task of a job; none: any.
+  std::optional<int> task;
   int64_t record = 0;
-  std::string kernel_space;  // of a kernel (kernel_source.h), whose source is `what`
+  // Space of a kernel (kernel_source.h), whose source is `what`.
+  std::string kernel_space;
 };
 Status BestCommand(const SubjectFlags& subject, const Session& session);
 struct ShowFlags {
   std::string form;
-  std::string steps_path;  // a file with steps instead of a record's; "none": the unscheduled loops
-  std::vector<std::string> leave_out;  // passes of the compiler
+  // A file with steps instead of a record's; "none": the unscheduled loops.
+  std::string steps_path;
+  // Compiler passes that do not run.
+  std::vector<std::string> leave_out;
 };
 Status ShowCommand(const SubjectFlags& subject, const ShowFlags& show, const Session& session);
-// The sketches of what the subject is of: schedules with blanks.
+// Prints the sketches of the subject's computation: schedules with blanks.
 Status SketchesCommand(const SubjectFlags& subject, const Session& session);
-// As a CUDA file with a main; output "": stdout.
+// Writes the kernel as a CUDA file with a main; output "": stdout.
 Status ExportKernelCommand(const SubjectFlags& subject, const std::string& output,
                            const Session& session);
-// `trial`: "JOB/N". Files are kept in `keep` if given.
+// `trial` is "JOB/N". Files are kept in `keep` if it is given.
 Status TrialCommand(const std::string& trial, const std::string& keep, const Session& session);
 
-// A schedule that somebody wrote or changed (docs/schedules.md), tried on this machine's device: built,
-// checked, timed, and kept as a record of the session's database. The exit status: 1 when the trial
-// failed.
+// Tries a schedule that somebody wrote or changed (docs/schedules.md) on this machine's device. It
+// is built, checked, timed, and kept as a record of the session's database. Returns the exit
+// status: 1 if the trial failed.
 struct ScheduleTrialFlags {
-  SubjectFlags
-      subject;       // what it is a schedule of: an operator, a text file, or as `show` takes it
-  std::string path;  // the schedule's text; "-": stdin
+  // The schedule's computation: an operator, a text file, or a subject of `show`.
+  SubjectFlags subject;
+  // Path of the schedule's text; "-": stdin.
+  std::string path;
   v1::MeasureOptions measure;
   uint32_t build_timeout_ms = 0;
 };
@@ -123,39 +147,52 @@ StatusOr<int> ScheduleTrialCommand(const ScheduleTrialFlags& flags, const Sessio
 Status StatsCommand(const Session& session);
 struct CurveFlags {
   std::vector<std::string> jobs;
-  std::optional<int> task;  // of each job; none: its total latency
-  bool seconds = false;     // against time instead of trials
-  std::string output;       // a picture, SVG; "": as text on stdout
+  // Task of each job; none: the job's total latency.
+  std::optional<int> task;
+  // True: the axis shows time instead of trials.
+  bool seconds = false;
+  // File for a picture in SVG; "": text on stdout.
+  std::string output;
 };
 Status CurveCommand(const CurveFlags& flags, const Session& session);
 
 struct MeasureLogFlags {
-  std::string path;               // "": the records of the session that the filter takes
-  RecordFilterFlags filter;       // of the session's records; its target is the one below
-  std::string target;             // "": that of the first line
-  std::vector<std::string> bind;  // before: bindings.h
+  // Path of the log; "": the records of the session that match the filter.
+  std::string path;
+  // Filters the session's records. Its target is the one below.
+  RecordFilterFlags filter;
+  // "": the target of the first line.
+  std::string target;
+  // Bindings that are made before (bindings.h).
+  std::vector<std::string> bind;
   v1::MeasureOptions measure;
   uint32_t build_timeout_ms = 60'000;
 };
-// Each record of the log, or of the session the best ones, on this machine's device. The exit status: 1 when one was not right.
+// Measures each record of the log, or the session's best records, on this machine's device. Returns
+// the exit status: 1 if a record was not right.
 StatusOr<int> MeasureLogCommand(const MeasureLogFlags& flags, const Session& session);
 
 // ---- choices
-// Which schedule a computation gets where nothing is searched (search/choice/context.h).
+// Options of the schedule that a computation gets if nothing is searched (search/choice/context.h).
 struct ChoiceFlags {
   SubjectFlags subject;
-  std::string form;                 // print the schedule, too, as kiln show does; "": do not
-  bool without_compatible = false;  // no record of another computation or another target
-  bool without_sample = false;      // none that is chosen without measuring
-  uint64_t seed = 1;                // of that
-  // Instead: `subject.what` is a template of autotvm, these are its arguments as JSON; "": it is not.
+  // Form in which the schedule is printed too, as for kiln show; "": it is not printed.
+  std::string form;
+  // True: no record of another computation or another target is used.
+  bool without_compatible = false;
+  // True: no schedule that is chosen without measuring is used.
+  bool without_sample = false;
+  // Seed of that choice.
+  uint64_t seed = 1;
+  // Arguments of a template of autotvm as JSON; then `subject.what` names the template. "": it is
+  // no template.
   std::string template_args, template_kwargs = "{}";
 };
 Status QueryChoiceCommand(const ChoiceFlags& flags, const Session& session);
-// What the subject is of gets its best record, or the schedule of the file (docs/schedules.md, "-":
-// stdin; "": none), from now on.
+// From now on the subject's computation gets its best record, or the schedule of the file
+// (docs/schedules.md, "-": stdin; "": no file).
 Status PinCommand(const SubjectFlags& subject, const std::string& path, const Session& session);
-// ... no longer.
+// Ends that.
 Status UnpinCommand(const SubjectFlags& subject, const Session& session);
 Status ListPinnedCommand(const Session& session);
 
@@ -163,75 +200,102 @@ Status ListPinnedCommand(const Session& session);
 Status OpsCommand(const std::string& name, bool json);
 Status CheckCommand(const WorkloadArguments& arguments, bool json);
 struct TemplatesFlags {
-  std::string what;               // a name or a file (template_source.h); "": list them
-  WorkloadArguments arguments;    // its operator; of a shipped template the one that it is for
-  std::string target;             // "": the default (compilation_target.h), here and below
-  std::optional<int64_t> config;  // instead of the space: this point of it
-  std::string space;  // of a kernel: the file that describes its parameters (kernel_source.h)
+  // Name of a template or a file (template_source.h); "": list the templates.
+  std::string what;
+  // Operator for the template. A shipped template has its own.
+  WorkloadArguments arguments;
+  // "": the default (compilation_target.h), here and below.
+  std::string target;
+  // Index of a point of the space, which is shown instead of the space.
+  std::optional<int64_t> config;
+  // File that describes the parameters of a kernel (kernel_source.h).
+  std::string space;
 };
 Status TemplatesCommand(const TemplatesFlags& flags, const Session& session);
 struct TasksFlags {
   NetworkArguments network;
   std::string target;
   std::string variants = "all";
-  std::string layout_rewrite;  // ParseLayoutRewrite
+  // See ParseLayoutRewrite.
+  std::string layout_rewrite;
   bool include_simple = false;
-  bool dags = false;       // the text of each task's computation, too
-  std::string form;        // instead: "graph", the network's text
-  std::string after = {};  // ... after the pass of this name; "": before all; "all"
+  // True: the text of each task's computation is printed too.
+  bool dags = false;
+  // "graph": the network's text is printed instead of the tasks.
+  std::string form;
+  // The text after the pass of this name; "": before all passes; "all": after all.
+  std::string after = {};
 };
-// A file that runs, out of a network or one computation and the session's records of it.
+// Makes a file that runs, from a network or one computation and the session's records of it.
 struct CompileFlags {
-  // Of anything: what it is called, and the type of its floats.
+  // Name of anything that is compiled, and type of its floats.
   NetworkArguments network;
-  WorkloadArguments arguments;  // of an operator
-  std::optional<int> task;      // of a job
+  // Arguments of an operator.
+  WorkloadArguments arguments;
+  // Task of a job.
+  std::optional<int> task;
   std::string output = "net.kiln";
-  std::string target;  // "": the default; of a record its own
-  std::string device;  // the model that it is for, for people; "": that of the records
+  // "": the default, or the target of the record.
+  std::string target;
+  // The device model, for people; "": that of the records.
+  std::string device;
   std::string variants = "all";
-  std::string layout_rewrite;  // of a network: ParseLayoutRewrite
-  bool strict = false;         // refuse a network of which a task was never tuned
-  bool kernels = false;        // list them
+  // Layout rewrite of a network (ParseLayoutRewrite).
+  std::string layout_rewrite;
+  // True: a network with a task that was never tuned is refused.
+  bool strict = false;
+  // True: the kernels are listed.
+  bool kernels = false;
   uint64_t seed = 1;
 };
 Status CompileCommand(const CompileFlags& flags, const Session& session);
-// A schedule from the declaration alone.
+// Chooses a schedule by the declaration alone, without records.
 struct ScheduleFlags {
   WorkloadArguments arguments;
   std::string target;
-  std::string form = "schedule";  // as those of kiln show
-  std::string output;             // a file that runs, as kiln compile writes it; "": none
+  // A form of kiln show.
+  std::string form = "schedule";
+  // A file that runs, as kiln compile writes it; "": none.
+  std::string output;
   uint64_t seed = 1;
 };
 Status ScheduleCommand(const ScheduleFlags& flags, const Session& session);
 struct RunFlags {
-  std::string path;                          // of a compiled network
-  std::vector<std::string> inputs, outputs;  // "x=in.npy"
-  bool random = false;                       // of inputs that are not given
+  // Path of a compiled network.
+  std::string path;
+  // "x=in.npy".
+  std::vector<std::string> inputs, outputs;
+  // True: inputs that are not given are random.
+  bool random = false;
   uint64_t seed = 1;
   int threads = 0, gpu = 0;
 };
 Status RunNetworkCommand(const RunFlags& flags, bool json);
 struct VerifyFlags {
-  std::string path;                           // of a compiled network
-  std::vector<std::string> inputs, expected;  // "x=in.npy"; inputs that are not given are random
-  bool kernels = false;                       // each by itself, too
+  // Path of a compiled network.
+  std::string path;
+  // "x=in.npy". Inputs that are not given are random.
+  std::vector<std::string> inputs, expected;
+  // True: each kernel is checked by itself as well.
+  bool kernels = false;
   v1::Tolerance tolerance;
   uint64_t seed = 1;
   int threads = 0, gpu = 0;
 };
-// The exit status: 1 when something is wrong.
+// Returns the exit status: 1 if something is wrong.
 StatusOr<int> VerifyCommand(const VerifyFlags& flags, bool json);
 struct BenchFlags {
-  std::string path;  // of a compiled network
+  // Path of a compiled network.
+  std::string path;
   int repeat = 10;
-  double min_repeat_ms = 100;  // of a reading
-  bool profile = false;        // each kernel by itself, too
+  // Least time of a reading.
+  double min_repeat_ms = 100;
+  // True: each kernel is timed by itself as well.
+  bool profile = false;
   int threads = 0, gpu = 0;
 };
 Status BenchCommand(const BenchFlags& flags, bool json);
-// What there is to tune in a network.
+// Lists the tasks of a network.
 Status TasksCommand(const TasksFlags& flags, const Session& session);
 Status DoctorCommand(const Session& session);
 Status VersionCommand(bool json);

@@ -1,4 +1,4 @@
-// The target that a command is for.
+// The target for which a command works.
 #pragma once
 
 #include <string>
@@ -9,25 +9,27 @@
 
 namespace kiln::client {
 
-// The target of a command whose user may have said none.
+// The target of a command whose user may have given none.
 struct ChosenTarget {
   std::string text;
-  std::string note;  // for people: that it is the default, and why; "": the user has said it
+  // Tells people that the target is the default, and why; "": the user gave the target.
+  std::string note;
 };
 
-// What the user has said; nothing: the default of all commands (client/default_target.h).
+// Returns the given target; for "" the default of all commands (client/default_target.h).
 StatusOr<ChosenTarget> ChooseTarget(const std::string& given, const Session& session);
 
-// The note as a line on stderr, but for JSON. Commands say it when their words are found right,
-// before they print anything else.
+// Prints the note as a line on stderr, unless the session prints JSON. A command calls it when its
+// arguments are found valid, before it prints anything else.
 void SayTarget(const std::string& note, const Session& session);
 
-// Both.
+// Calls ChooseTarget and SayTarget.
 StatusOr<std::string> TargetOrDefault(const std::string& given, const Session& session);
 
-// As jobs that ran for it have it, so that their records are found. What it leaves open is said by
-// the scheduler's runners of its kind, if they all say the same. Otherwise and without a scheduler
-// a GPU is this machine's (this_machine.h), and so is a CPU without a scheduler.
+// Returns the target in the form of jobs that ran for it, so that their records are found. Options
+// that it leaves open are those of the scheduler's runners of its kind, if all these announce the
+// same. Otherwise, and without a scheduler, options of a GPU are those of this machine's GPU
+// (this_machine.h). Options of a CPU are this machine's without a scheduler, and stay open with one.
 StatusOr<target::Target> CompilationTarget(const std::string& text, const Session& session);
 
 }  // namespace kiln::client

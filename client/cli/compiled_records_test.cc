@@ -1,4 +1,4 @@
-// `kiln compile` of what was tuned: jobs, their tasks and trials, records; by the real binary.
+// `kiln compile` of tuned jobs, their tasks and trials, and records, by the real binary.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-// A job of the four tasks of a network, each tried twice.
+// Has a job of the four tasks of a network, each tried twice.
 class CompiledRecordsTest : public testing::Test {
  protected:
   CompiledRecordsTest() {
@@ -29,8 +29,8 @@ class CompiledRecordsTest : public testing::Test {
     words.insert(words.end(), what.begin(), what.end());
     return words;
   }
-  // Its one kernel has this record. One of packed weights is of another computation than the file's,
-  // whose inputs are the caller's.
+  // Expects that the one kernel has this record. A record with packed weights has another
+  // computation than the file, whose inputs come from the caller.
   void CompileTo(const Json& record, Words what) const {
     const bool is_packed = record["dag"].get<std::string>().find("packed") != std::string::npos;
     what.emplace_back("--kernels");
@@ -65,7 +65,7 @@ TEST_F(CompiledRecordsTest, WeightsAreAsTheyWereTuned) {
               HasSubstr("4 kernels tuned: "));
   EXPECT_THAT(KilnPrints({"verify", file_, "--kernels"}),
               HasSubstr("0 of 1 output wrong, 0 of 4 kernels"));
-  // Records with packed weights are none of computations that take them as they are, and a first
+  // Records with packed weights do not count for computations that take weights unpacked. A first
   // reading is not reused for another computation.
   EXPECT_THAT(KilnPrints(Compile({"network:mlp", "--target", "llvm", "--layout-rewrite", "none"})),
               AllOf(HasSubstr("1 kernel tuned: "),

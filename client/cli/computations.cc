@@ -20,7 +20,7 @@ void AddOnce(NamedComputation computation, std::vector<NamedComputation>& all) {
   if (!there) all.push_back(std::move(computation));
 }
 
-// A list of jobs leaves DAGs out.
+// Returns the DAG of a task. A list of jobs leaves DAGs out, so the job is read then.
 StatusOr<std::string> DagOfTask(const v1::JobStatus& job, int task, Archive& archive) {
   if (!job.tasks(task).spec().dag().empty()) return job.tasks(task).spec().dag();
   KILN_ASSIGN_OR_RETURN(const v1::JobStatus whole, archive.Job(job.id()));
@@ -61,7 +61,7 @@ StatusOr<std::vector<NamedComputation>> ComputationsOf(const std::string& key, A
       AddOnce(std::move(computation), all);
     }
   }
-  // What the key of imported records is bound to need not be of a job.
+  // A key of imported records may be bound to a computation that no job has.
   v1::BestRequest request;
   request.add_workload_keys(key);
   KILN_ASSIGN_OR_RETURN(const auto records, archive.Best(request));
@@ -91,7 +91,8 @@ Status SeveralFit(std::string_view what, const std::vector<NamedComputation>& co
 
 Names NamesOf(const std::vector<v1::JobStatus>& jobs) {
   Names names;
-  std::map<std::string, std::string> ids;  // by key; "": several
+  // Identities by key; "": several.
+  std::map<std::string, std::string> ids;
   for (const v1::JobStatus& job : jobs) {
     for (const v1::TaskStatus& task : job.tasks()) {
       const std::string name = OneLine(task.spec().description());

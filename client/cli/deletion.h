@@ -1,4 +1,4 @@
-// What kiln records delete and prune have in common: they ask before they delete, and say what went.
+// Shared by kiln records delete and prune: they ask before they delete, and report the deletion.
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,13 @@
 namespace kiln::client {
 
 struct DeletionCounts {
-  int64_t records = 0;  // of both kinds
-  int64_t autotvm = 0;  // of these, so many are of autotvm
+  // Records of both kinds.
+  int64_t records = 0;
+  // Records of autotvm; `records` includes them.
+  int64_t autotvm = 0;
 };
 
-// OK: somebody at the terminal wants it. InvalidArgument where there is none.
+// Returns OK if the user at the terminal agrees. InvalidArgument if there is no terminal.
 Status ConfirmDeletion(const DeletionCounts& planned, const std::string& place);
 
 void PrintDeleted(const DeletionCounts& deleted, const Archive& archive, const Session& session);

@@ -1,5 +1,5 @@
-// The lists of kiln by the real binary: whatever names are in them, they fit 80 columns, in a pipe
-// too, and no column is left out.
+// The lists of kiln, by the real binary, fit 80 columns whatever names they have, in a pipe too,
+// and no column is left out.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ class EightyColumnsTest : public testing::Test {
     words.insert(words.end(), {"--db", db_});
     return KilnPrints(words);
   }
-  // A record of a log, whose name is its key.
+  // Imports a record of a log, whose name is its key.
   void ImportLongNames() const {
     const std::string key =
         R"([\"0f1e2d3c4b5a69788796a5b4c3d2e1f0\", [1, 56, 56, 64], [3, 3, 64, 64], [1, 56, 56, 64]])";
@@ -64,11 +64,11 @@ TEST_F(EightyColumnsTest, RecordsAndBest) {
   ExpectFits(list, "Record  Task");
   ExpectFits(best, "Trial");
   ExpectFits(imported, "Trial");
-  // Short targets, and names that go on in further lines.
+  // Targets are shortened, and names continue in further lines.
   EXPECT_THAT(list, AllOf(HasSubstr("llvm"), HasSubstr("conv2d_nchw"), Not(HasSubstr("mattr"))));
   EXPECT_THAT(best, HasSubstr("bias + relu"));
   EXPECT_THAT(imported, Not(HasSubstr("mattr")));
-  // The whole target is what show prints.
+  // kiln show prints the whole target.
   EXPECT_THAT(Kiln({"records", "list", "--json"}), HasSubstr(kLongTarget));
 }
 

@@ -1,5 +1,5 @@
-// `kiln tune` with a cluster of its own, on the null target, by the real binary; and what is read
-// of its database afterwards.
+// `kiln tune` with a cluster of its own, on the null target, by the real binary; and what commands
+// read from its database afterwards.
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -39,7 +39,8 @@ std::vector<Json> WithoutRounds(std::vector<Json> events) {
   return events;
 }
 
-// Processes that name `mark` on their command line, this one's children or not.
+// Returns the processes that have `mark` on their command line, whether children of this one or
+// not.
 std::set<pid_t> ProcessesWith(const std::string& mark) {
   std::set<pid_t> found;
   for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
@@ -74,7 +75,7 @@ bool Eventually(const std::function<bool()>& condition) {
   return condition();
 }
 
-// Blocks until the child has printed `text`; returns all it has printed by then.
+// Blocks until the child has printed `text`. Returns its whole output up to then.
 std::string ReadUntil(Subprocess& process, const std::string& text) {
   std::string printed;
   char buffer[4096];
@@ -97,7 +98,7 @@ class EmbeddedTest : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  // A job that does not end by itself within the test: the logs are the mark of its processes.
+  // Starts a job that does not end by itself within the test. The log folder marks its processes.
   std::unique_ptr<Subprocess> StartLongJob(std::string* job_id) {
     auto process = Subprocess::Spawn(KilnOptions(
         TuneWords({"--trials", "1000000", "--json", "--cooldown-ms", "50"}, "512,512,512")));
@@ -108,7 +109,8 @@ class EmbeddedTest : public testing::Test {
     EXPECT_GE(ProcessesWith(logs_).size(), 5u) << "kiln and its four";
     return kiln;
   }
-  // To its end, beside the test: a process whose output nobody reads waits, and sees no signal.
+  // Reads the output to its end, beside the test: a process whose output nobody reads blocks, and
+  // sees no signal.
   void ReadOn(Subprocess& process) {
     readers_.emplace_back([output = UniqueFd(dup(process.output().get()))] {
       char buffer[4096];
@@ -132,7 +134,8 @@ TEST_F(EmbeddedTest, AJobRunsToItsEndAndLeavesNoProcess) {
   EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
 }
 
-// On a device whose costs are made up: what comes of it is said, be the row better or not.
+// The device has made-up costs. The result of the fit is printed whether the new row is better or
+// not.
 TEST_F(EmbeddedTest, CalibrateFitsItsDevicesConstants) {
   const std::string output = KilnPrints(
       {"calibrate", "--target", "null", "--trials", "90", "--db", db_, "--log-dir", logs_});
@@ -149,7 +152,7 @@ TEST_F(EmbeddedTest, TheFirstLineHasNoListOfFeatures) {
   EXPECT_THAT(first, HasSubstr("target llvm x86-64-v2, 2 features, records in"));
 }
 
-// Both variants of a convolution: which one is faster is said everywhere.
+// The faster of both variants of a convolution is named in all outputs.
 TEST_F(EmbeddedTest, VariantsOfOneGroup) {
   const Words conv = {"conv2d_nhwc", "--args", "1,24,24,48,64,3,3,1,1"};
   const auto with = [&](Words words, const Words& more) {
@@ -185,7 +188,8 @@ TEST_F(EmbeddedTest, VariantsOfOneGroup) {
             HasSubstr("task 1 takes prepared inputs: p1 = conv2d_winograd_weights 48,64,")));
   EXPECT_EQ(Json::parse(KilnPrints({"show", job, "--as", "steps", "--json", "--db", db_}))["steps"],
             best["steps"]);
-  // Of the direct variant's key: names the other one, whose made-up costs are much smaller.
+  // The record of the direct variant's key names the other variant, whose made-up costs are much
+  // smaller.
   ASSERT_EQ(fastest, 1u);
   EXPECT_THAT(KilnPrints(with({"best"}, {})),
               AllOf(HasSubstr("faster than trial "), HasSubstr(": winograd F(4,3), "),
@@ -207,7 +211,7 @@ TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
     }
     EXPECT_EQ(events[i]["event"], "trial");
     EXPECT_GT(events[i]["cost_s"], 0);
-    // The first one is what there is without tuning.
+    // The first trial shows what there is without tuning.
     EXPECT_THAT(events[i]["origin"].get<std::string>(),
                 events[i]["trial"] == 0
                     ? testing::Matcher<std::string>(testing::StartsWith("heuristic schedule, "))
@@ -215,7 +219,8 @@ TEST_F(EmbeddedTest, JsonHasOneLineForEachTrial) {
     trials.insert(events[i]["trial"].get<int>());
   }
   EXPECT_THAT(trials, SizeIs(20));
-  EXPECT_EQ(rounds, 5u);  // the first candidate's, and four of the search
+  // The round of the first candidate, and four rounds of the search.
+  EXPECT_EQ(rounds, 5u);
   EXPECT_EQ(events.size(), 2 + 20 + rounds);
   EXPECT_EQ(events.back()["state"], "SUCCEEDED");
   EXPECT_EQ(events.back()["trials_done"], 20);
@@ -231,7 +236,7 @@ TEST_F(EmbeddedTest, TheSameSeedGivesTheSameBest) {
   EXPECT_EQ(best("3"), best("3"));
 }
 
-// NaN whatever x is: nothing that a program does is wrong.
+// The result is NaN whatever x is, so no program can be found wrong.
 TEST_F(EmbeddedTest, AnEmptyCheckIsSaid) {
   ASSERT_TRUE(
       WriteFile(folder_.Join("root.te"), "input x: float32[64]\ny[i: 64] = sqrt(x[i] - 1.0)\n")
@@ -274,7 +279,8 @@ TEST_F(EmbeddedTest, SeveralTasksShareTheTrialsByTheirWeights) {
   EXPECT_THAT(lines[0], AllOf(testing::StartsWith("ElapsedTime(s)\t"), HasSubstr("\tN/A\t"),
                               HasSubstr("\tTrials\t1\t")));
   EXPECT_THAT(lines.back(), AllOf(testing::Not(HasSubstr("N/A")), HasSubstr("\tTrials\t60\t")));
-  const Json job = Json::parse(KilnPrints({"jobs", "--db", db_, "--json"}));  // one job, one line
+  // One job has one line.
+  const Json job = Json::parse(KilnPrints({"jobs", "--db", db_, "--json"}));
   EXPECT_EQ(job["tasks"][0]["spec"]["weight"], 5);
   EXPECT_GE(job["tasks"][0]["trials"].get<int>(), job["tasks"][2]["trials"].get<int>());
 }
@@ -289,7 +295,7 @@ TEST_F(EmbeddedTest, ShowPrintsJson) {
 }
 
 TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
-  // What a null program costs is chance: of this seed the unscheduled loops are not the best.
+  // A null program has a random cost. With this seed the unscheduled loops are not the best.
   const auto events = JsonLines(KilnPrints(TuneWords({"--trials", "10", "--seed", "2", "--json"})));
   const std::string job = events.front()["job"];
   const std::string record = std::to_string(events.back()["tasks"][0]["record"].get<int64_t>());
@@ -325,7 +331,7 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
   EXPECT_THAT(kiln({"show"}), AllOf(testing::StartsWith("# trial " + trial + " (record " + record),
                                     HasSubstr("\n# target null\n"), HasSubstr(".split(")));
 
-  // Out as a log, and into another database; a second time adds nothing.
+  // A log is exported and imported into another database; a second import adds nothing.
   const std::string log = folder_.Join("log.json"), other = folder_.Join("other.db");
   kiln({"records", "export", "-o", log});
   EXPECT_THAT(kiln({"records", "measure", log}),
@@ -336,11 +342,11 @@ TEST_F(EmbeddedTest, RecordsAreReadBackFromTheDatabase) {
               AllOf(HasSubstr("0 imported"), HasSubstr("10 there already")));
   EXPECT_THAT(JsonLines(kiln({"records", "distill"})), SizeIs(1));
   EXPECT_THAT(JsonLines(KilnPrints({"records", "distill", log})), SizeIs(1));
-  // What an import holds is found by its name, too.
+  // Imported records are found by their job's name, too.
   EXPECT_THAT(KilnPrints({"best", "import", "--db", other}), HasSubstr("\nimport/"));
   EXPECT_EQ(Json::parse(KilnPrints({"best", "import", "--db", other, "--json"}))["steps"],
             best["steps"]);
-  // Imported records have no DAG: the operator says it.
+  // Imported records have no DAG, so the operator gives it.
   EXPECT_THAT(
       KilnPrints({"show", "matmul", "--args", "64,64,64", "--as", "schedule", "--db", other}),
       HasSubstr(".split("));
@@ -371,14 +377,15 @@ TEST_F(EmbeddedTest, WhatIsNotThereIsSaid) {
   EXPECT_THAT(error({"tune", "--resume", "nope"}), HasSubstr("there is no job nope"));
 }
 
-// What a person is told to type works as it stands, in the folder he is in.
+// Printed commands work as they stand, in the folder of the user.
 TEST_F(EmbeddedTest, HintsAreCommandsThatWork) {
   const std::string list = folder_.Join("net.txt");
   ASSERT_TRUE(WriteFile(list, "1 matmul 64,64,64\n1 matmul 32,32,32\n").ok());
   const std::string printed =
       KilnPrints(TuneWords({"--trials", "8", "--fault", "3:compiler-crash"})) +
       KilnPrints({"tune", "--tasks", list, "--target", "null", "--trials", "10", "--db", db_}) +
-      KilnPrints(TuneWords({"--trials", "4"}));  // which knows the first job
+      // This job knows the first one.
+      KilnPrints(TuneWords({"--trials", "4"}));
   std::set<std::string> commands;
   const auto collect = [&](const std::string& text) {
     const std::string start = std::string(kKiln) + " ";
@@ -389,7 +396,8 @@ TEST_F(EmbeddedTest, HintsAreCommandsThatWork) {
   collect(printed);
   EXPECT_THAT(commands, SizeIs(testing::Ge(4u))) << printed;
   std::set<std::string> done;
-  while (done.size() < commands.size()) {  // their hints, too
+  // The hints of the commands are followed, too.
+  while (done.size() < commands.size()) {
     for (const std::string& command : std::set<std::string>(commands)) {
       if (!done.insert(command).second) continue;
       SubprocessOptions options = KilnOptions({});
@@ -402,7 +410,7 @@ TEST_F(EmbeddedTest, HintsAreCommandsThatWork) {
   }
 }
 
-// A terminal that is closed says so by SIGHUP.
+// A terminal that is closed sends SIGHUP.
 TEST_F(EmbeddedTest, CtrlCAndAHangUpCancelTheJobAndLeaveNoProcess) {
   for (const int signal : {SIGINT, SIGHUP}) {
     std::string job;
@@ -436,7 +444,7 @@ TEST_F(EmbeddedTest, ACancelledJobIsTheOneToResume) {
   EXPECT_GT(Job(job)["trials_done"].get<int>(), before);
 }
 
-// What an earlier run has left behind is said, and not run unasked.
+// A job that an earlier run has left is reported, and does not run unasked.
 TEST_F(EmbeddedTest, AnUnfinishedJobIsLeftAlone) {
   std::string job;
   std::set<pid_t> processes;
@@ -490,7 +498,7 @@ TEST_F(EmbeddedTest, AKilledKilnLeavesNoProcessAndAJobToResume) {
   EXPECT_TRUE(Eventually([&] { return ProcessesWith(logs_).empty(); }));
   const Json before = Job(job);
   EXPECT_EQ(before["state"], "RUNNING");
-  // It goes on from where it was.
+  // The job continues where it was.
   auto process = Subprocess::Spawn(
       KilnOptions({"tune", "--resume", "--json", "--db", db_, "--log-dir", logs_}));
   ASSERT_OK(process);
@@ -537,7 +545,7 @@ TEST_F(EmbeddedTest, AFailedTrialIsListedWithTheCommandThatReproducesIt) {
                     HasSubstr("now       compile error: compiler process killed by signal 6")));
 }
 
-// Daemons as a farm has them, each started by itself.
+// Runs the daemons of a farm, each started by itself.
 class FarmTest : public EmbeddedTest {
  protected:
   void SetUp() override { StartAll(); }
@@ -548,7 +556,7 @@ class FarmTest : public EmbeddedTest {
     scheduler_ = Start("scheduler", {"--tracker", tracker, "--db", db_});
     tracker_ = tracker;
   }
-  // Its address.
+  // Starts a daemon. Returns its address.
   std::string Start(const std::string& name, const Words& more) {
     Words words = {name, "--log-level", "error"};
     words.insert(words.end(), more.begin(), more.end());
@@ -568,7 +576,8 @@ class FarmTest : public EmbeddedTest {
     const std::string id = Kiln(words);
     return id.substr(0, id.size() - 1);
   }
-  Words common_;  // flags of all daemons
+  // Flags of all daemons.
+  Words common_;
   std::string tracker_, scheduler_;
   std::list<DaemonProcess> daemons_;
 };
@@ -659,7 +668,7 @@ TEST_F(FarmTest, TheTargetThatNobodySaysIsThatOfTheWorkers) {
 TEST_F(FarmTest, AJobIsSubmittedWatchedAndReadThroughTheScheduler) {
   const std::string job = Submit({"--trials", "15"});
   EXPECT_THAT(Kiln({"watch", job}), AllOf(HasSubstr("trials 15/15"), HasSubstr("  best ")));
-  // All of it again, though it has ended.
+  // An ended job is shown from its first trial on.
   EXPECT_THAT(WithoutRounds(JsonLines(Kiln({"watch", job, "--json"}))), SizeIs(16));
   EXPECT_THAT(Kiln({"jobs"}), AllOf(HasSubstr(job), HasSubstr("succeeded"), HasSubstr("15/15")));
   EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("matmul 64,64,64"));
@@ -684,7 +693,7 @@ TEST_F(FarmTest, WorkersAreListed) {
   EXPECT_THAT(listed, AllOf(HasSubstr("builder"), HasSubstr("Pending"), HasSubstr("null")));
   EXPECT_THAT(Json::parse(KilnPrints({"workers", "--tracker", tracker_, "--json"}))["workers"],
               SizeIs(2));
-  // A service, but not the one that is meant.
+  // The service exists, but is another one.
   EXPECT_THAT(RunKiln({"jobs", "--scheduler", tracker_}).error, HasSubstr("is no scheduler"));
 }
 

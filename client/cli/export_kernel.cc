@@ -1,4 +1,4 @@
-// kiln export-kernel: a schedule as a CUDA file of its own.
+// kiln export-kernel writes a schedule as a CUDA file of its own.
 #include <fmt/format.h>
 
 #include "base/file.h"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr char kUsualArch[] = "sm_90";
 
-// What the job says of the record's task; empty where it is not known.
+// Returns the job's specification of the record's task; empty if it is not known.
 v1::TaskSpec SpecOf(const v1::Record& record, Archive& archive) {
   const auto job = archive.Job(record.job_id());
   if (!job.ok() || record.task_index() >= static_cast<uint32_t>(job->tasks_size())) return {};

@@ -67,7 +67,7 @@ void FlagTable::AddJson(CLI::App& command) {
   command.add_flag("--json", session_.json, "print JSON, one value a line");
 }
 
-// A flag wins over the environment, and of the environment the scheduler over the database.
+// A flag wins over the environment. In the environment the scheduler wins over the database.
 void FlagTable::ReadEnvironment() {
   if (!db_given_) ReadVariable("KILN_DB", session_.db);
   if (!db_given_ && !scheduler_given_) ReadVariable("KILN_SCHEDULER", session_.scheduler);

@@ -1,6 +1,6 @@
-// What the commands of `kiln` have in common on the command line: how one is added, and the options
-// of where the jobs and records are and how to print. Each group of commands (job_flag_table.h,
-// record_flag_table.h, model_flag_table.h, tool_flag_table.h) adds itself with this.
+// Shared by the command lines of all commands of `kiln`: adds a command, and the options of where
+// jobs and records are and how to print. Each group of commands (job_flag_table.h,
+// record_flag_table.h, model_flag_table.h, tool_flag_table.h) adds itself with this table.
 #pragma once
 
 #include <functional>
@@ -23,30 +23,32 @@ class Validator;
 
 namespace kiln::client {
 
-// What a command does once all of its options are read: the exit status.
+// The function of a command, which runs after the parse. Returns the exit status.
 using Run = std::function<StatusOr<int>()>;
 
-// A command that gives nothing but a status.
+// Wraps a command that returns only a status.
 Run Plain(std::function<Status()> run);
 
-// Must outlive the parse and the run: the options are read into it.
+// Must outlive the parse and the run, since options are parsed into it.
 class FlagTable {
  public:
   explicit FlagTable(std::string program) { session_.program = std::move(program); }
   FlagTable(const FlagTable&) = delete;
   FlagTable& operator=(const FlagTable&) = delete;
 
-  // `run` is what RunNamed does if this command is named. The parent owns what is returned.
+  // RunNamed calls `run` if this command is named. `parent` owns the returned command.
   CLI::App* Add(CLI::App& parent, const std::string& name, const std::string& what, Run run);
-  void AddPlace(CLI::App& command);      // --scheduler, --db, --secret-file and --json
-  void AddScheduler(CLI::App& command);  // the same without --db: it reads no records
+  // Adds --scheduler, --db, --secret-file and --json.
+  void AddPlace(CLI::App& command);
+  // Does the same without --db, for a command that reads no records.
+  void AddScheduler(CLI::App& command);
   void AddSecret(CLI::App& command);
   void AddJson(CLI::App& command);
 
-  // As the flags and the environment say; complete once a command runs.
+  // Options from the flags and the environment; complete when a command runs.
   const Session& session() const { return session_; }
 
-  // After the parse.
+  // Runs the named command. Call it after the parse.
   StatusOr<int> RunNamed();
 
  private:
@@ -58,43 +60,44 @@ class FlagTable {
   Run run_;
 };
 
-// For whole numbers from 0: one with a sign would be read as a huge one.
+// Accepts whole numbers from 0. Without it, a negative number would be read as a huge one.
 CLI::Validator NotNegative();
 
-// What a command is about: a record, a job, a workload. `target`: the help of --target.
+// Adds the subject of a command: a record, a job, a workload. `target` is the help of --target.
 void AddSubject(CLI::App& command, FlagTable& table, SubjectFlags& subject,
                 const std::string& target = "only targets that start so");
-// How sums of products of float32 may be computed: an option of the target, which stands before it.
+// Adds how sums of products of float32 may be computed. The option becomes a part of `target`,
+// which must be added before.
 void AddMath(CLI::App& command, std::string& target);
-// The file that describes the space of the kernel that it is about.
+// Adds the file that describes the space of the subject's kernel.
 void AddKernelSpace(CLI::App& command, SubjectFlags& subject);
 
-// How an operator is given, but for its name.
+// Adds the arguments of an operator except for its name.
 void AddWorkloadArguments(CLI::App& command, WorkloadArguments& arguments);
 
-// The values of the params of a text file.
+// Adds the values of the params of a text file.
 void AddLets(CLI::App& command, std::vector<std::string>& lets);
 
-// Which of the layouts that there are: "nhwc", in small letters.
+// Adds the layout of an operator: "nhwc", in small letters.
 void AddLayout(CLI::App& command, std::string& layout);
 
-// Which records are meant: what they are of, where and when they were measured.
+// Adds the selection of records: by computation, place and time of measuring.
 void AddRecordSelection(CLI::App& command, RecordFilterFlags& filter);
 
-// How a network is given, but for its name and its type.
+// Adds the arguments of a network except for its name and its type.
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments);
 
-// How a network's kernels take its weights.
+// Adds the order in which a network's kernels take its weights.
 void AddLayoutRewrite(CLI::App& command, std::string& layout_rewrite);
 
-// How far results may be off: relative, absolute; empty: by type.
+// Adds the tolerance of results: relative, absolute; empty: by type.
 CLI::Option* AddTolerance(CLI::App& command, std::vector<double>& tolerance);
 v1::Tolerance ToleranceOf(const std::vector<double>& tolerance);
 
-// What a compiled network runs on.
+// Adds the threads or the GPU that run a compiled network.
 void AddExecutor(CLI::App& command, int& threads, int& gpu);
 
-// `value` becomes what the environment says, where it says something.
+// Sets `value` to the environment variable, if it is set.
 void ReadVariable(const char* name, std::string& value);
 
 }  // namespace kiln::client

@@ -23,7 +23,7 @@ namespace {
 constexpr absl::Duration kFrame = absl::Milliseconds(100);
 constexpr absl::Duration kCancelPatience = absl::Seconds(30);
 
-// Receives the events in a thread of its own, so that the terminal has one owner.
+// Receives the events in a thread of its own, so that one thread owns the terminal.
 class Receiver {
  public:
   Receiver(SchedulerClient& client, const std::string& job_id)
@@ -43,7 +43,7 @@ class Receiver {
     std::lock_guard lock(mutex_);
     return std::exchange(events_, {});
   }
-  // How it ended, once all events are taken.
+  // Returns the final status, once all events are taken.
   std::optional<Status> End() {
     std::lock_guard lock(mutex_);
     return events_.empty() ? end_ : std::nullopt;
@@ -53,7 +53,8 @@ class Receiver {
   std::mutex mutex_;
   std::vector<v1::JobEvent> events_;
   std::optional<Status> end_;
-  std::jthread thread_;  // last: uses the rest
+  // The thread uses the members above, so it is the last one.
+  std::jthread thread_;
 };
 
 class Follower {
@@ -70,7 +71,7 @@ class Follower {
         live_(!session.json && !options.explain && !options.quiet && printer_.live()) {}
 
   StatusOr<Followed> Run() {
-    // The file is of this job alone.
+    // The log file has only the rounds of this job.
     if (!options_.latency_log.empty()) {
       KILN_RETURN_IF_ERROR(WriteFile(options_.latency_log, ""));
     }
@@ -123,7 +124,7 @@ class Follower {
     std::fflush(stdout);
   }
 
-  // Each round once: a connection that was lost begins with the first again.
+  // Logs each round once: after a lost connection the rounds come from the first again.
   Status LogLatency(const v1::JobEvent& received) {
     const v1::JobEvent event = PrintableCopy(received);
     if (!event.has_round() || event.round().number() < next_round_) return OkStatus();
@@ -152,11 +153,12 @@ class Follower {
 
   void Redraw() {
     ++frame_;
-    // After Ctrl-C what stood on the terminal is there again.
+    // After Ctrl-C the last lines stand on the terminal again.
     printer_.Redraw(interrupted_ ? view_.LastLines(Frame()) : view_.Lines(Frame()));
   }
 
-  // Of the block what says how it ended; the tables of the results are the caller's.
+  // Prints the last lines of the block, which tell how the job ended. The caller prints the tables
+  // of results.
   void PrintEnd() {
     if (!live_) return;
     printer_.Clear();
@@ -172,10 +174,10 @@ class Follower {
     }
   }
 
-  // Waits a frame long. The first signal cancels the job of a cluster of our own.
+  // Waits for a frame. The first signal cancels the job of a cluster of this process.
   bool Interrupted() {
     if (interrupted_) {
-      // The signals have their default action again: a second Ctrl-C ends us at once.
+      // The signals have their default action again, so a second Ctrl-C ends this process at once.
       absl::SleepFor(kFrame);
       return true;
     }
@@ -184,7 +186,7 @@ class Follower {
     cancel_deadline_ = absl::Now() + kCancelPatience;
     if (live_) printer_.Clear();
     if (cluster_ != nullptr) {
-      // First of all: of a terminal that was closed nothing more can be said.
+      // The job is cancelled first: nothing can be printed to a terminal that was closed.
       (void)client_.Cancel(job_id_);
       Notice("stopping: waiting for the trials in flight (Ctrl-C again: at once)");
     }
@@ -199,7 +201,8 @@ class Follower {
   LocalCluster* const cluster_;
   const bool color_;
   LivePrinter printer_;
-  const bool live_;  // a block is redrawn; otherwise there are lines
+  // True: a block is redrawn; false: lines are printed.
+  const bool live_;
   JobView view_;
   int frame_ = 0;
   uint32_t next_round_ = 0;

@@ -11,18 +11,23 @@
 namespace kiln::client {
 
 struct FollowOptions {
-  bool quiet = false;       // show nothing while it runs
-  bool explain = false;     // say of each trial and round where it came from
-  std::string latency_log;  // append a line for each round to this file; "": none
+  // True: nothing is shown while the job runs.
+  bool quiet = false;
+  // True: each trial and round is shown with its origin.
+  bool explain = false;
+  // A line for each round is appended to this file; "": none.
+  std::string latency_log;
 };
 
 struct Followed {
   v1::JobStatus job;
-  bool interrupted = false;  // by Ctrl-C, SIGTERM or a reader of our output that went away
+  // True: Ctrl-C, SIGTERM or a closed output ended the watching.
+  bool interrupted = false;
 };
 
-// Until the job has ended. When interrupted: with a `cluster`, which dies with us, the job is
-// cancelled and its end awaited; else it is left running, as `job` was last seen.
+// Returns when the job has ended, or after an interruption. If interrupted, a job of a `cluster`,
+// which dies with this process, is cancelled and its end awaited. Any other job keeps running, and
+// `job` is its last known state.
 StatusOr<Followed> Follow(SchedulerClient& client, const std::string& job_id,
                           const Session& session, StopSignal& stop, LocalCluster* cluster,
                           const FollowOptions& options = {});

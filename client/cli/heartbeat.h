@@ -1,4 +1,4 @@
-// Says now and then that something long still goes on.
+// Reports now and then that something long still runs.
 #pragma once
 
 #include <condition_variable>
@@ -10,8 +10,8 @@
 
 namespace kiln::client {
 
-// From its making to its end calls `say` every `period`, with the time since it was made, in a thread
-// of its own. Its end waits for a call that is in progress, and no longer.
+// While it lives it calls `say` every `period`, with the time since its construction, in a thread
+// of its own. The destructor waits only for a call that is in progress.
 class Heartbeat {
  public:
   Heartbeat(absl::Duration period, std::function<void(absl::Duration)> say);
@@ -23,7 +23,8 @@ class Heartbeat {
   std::mutex mutex_;
   std::condition_variable ended_;
   bool over_ = false;
-  std::thread thread_;  // last: uses the rest
+  // The thread uses the members above, so it is the last one.
+  std::thread thread_;
 };
 
 }  // namespace kiln::client

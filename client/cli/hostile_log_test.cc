@@ -1,5 +1,5 @@
-// Logs that are too long, too large or no logs at all, by the real binary through a pipe: what is
-// wrong is said by line number, the rest is imported, and memory stays bounded.
+// Logs that are too long, too large or no logs at all, by the real binary through a pipe: errors
+// name the line, the rest is imported, and memory stays bounded.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -19,8 +19,8 @@ using testing::HasSubstr;
 
 constexpr int64_t kMiB = int64_t{1} << 20;
 
-// The program with its libraries takes some 60 MiB, the database's pages 64, and a line of 16 stands
-// there several times while it is read and written.
+// The program with its libraries takes some 60 MiB, the database's pages take 64 MiB, and several
+// copies of a line of 16 MiB exist while it is read and written.
 constexpr int64_t kMostBytes = 320 * kMiB;
 
 std::string GoodLine(int64_t timestamp_s) {
@@ -47,8 +47,8 @@ void Write(int fd, std::string_view text) {
   }
 }
 
-// An import whose log is written as it is made: what this process holds would count as memory of
-// its child.
+// Runs an import whose log is written while it is made: a log that this process held would count as
+// memory of its child.
 class PipedImport {
  public:
   explicit PipedImport(const std::string& db) {

@@ -1,5 +1,5 @@
-// Computations that share a workload key, in one database, by the real binary: what is asked of one
-// is never answered by the other.
+// Computations that share a workload key, in one database, by the real binary: an answer about one
+// of them never comes from the other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class IdentityTest : public testing::Test {
     words.insert(words.end(), {"--db", db_});
     return KilnPrints(words);
   }
-  // Returns the job's id.
+  // Tunes a computation. Returns the job's id.
   std::string Tune(const Words& of) const {
     std::istringstream events(Kiln(
         {"tune", "--target", "null", "--trials", "6", "--policy", "sketch.random", "--json"}, of));
@@ -58,7 +58,7 @@ TEST_F(IdentityTest, PoolsOfTwoSizes) {
   EXPECT_THAT(b["dag"].get<std::string>(), HasSubstr(": 3"));
   EXPECT_THAT(Kiln({"show", "--as", "dag"}, large), HasSubstr(b["dag"].get<std::string>()));
 
-  // The key alone: both are listed, and none is picked.
+  // The key alone means both computations: both are listed, and none is picked.
   const std::string key = a["workload_key"];
   EXPECT_THAT(Kiln({"best"}, {key}),
               AllOf(HasSubstr("2 computations have this key"), HasSubstr(small[2]),
@@ -82,7 +82,7 @@ TEST_F(IdentityTest, MatmulsOfFourTypes) {
   }
 }
 
-// A log says no more than the key.
+// A log has no more than the key.
 TEST_F(IdentityTest, ALogWhoseKeyFitsSeveralIsOfNoneOfThem) {
   const auto file = [&](const std::string& name, int extent) {
     const std::string path = folder_.Join(name);
@@ -96,7 +96,8 @@ TEST_F(IdentityTest, ALogWhoseKeyFitsSeveralIsOfNoneOfThem) {
   const std::string log = folder_.Join("log.json");
   Kiln({"records", "export", "-o"}, {log});
   Json line = Json::parse(ReadFile(log)->substr(0, ReadFile(log)->find('\n')));
-  line["r"][0][0] = 2e-9;  // the fastest of all
+  // The fastest cost of all.
+  line["r"][0][0] = 2e-9;
   line["r"][3] = 1;
   ASSERT_OK(WriteFile(log, line.dump() + "\n"));
   Kiln({"records", "import"}, {log});

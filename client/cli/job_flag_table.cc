@@ -56,7 +56,8 @@ void JobFlagTable::AddCluster(CLI::App& tune) {
 }
 
 StatusOr<int> JobFlagTable::RunTune() const {
-  StopSignal stop;  // before any thread
+  // StopSignal must exist before any thread.
+  StopSignal stop;
   InitGrpc();
   const Session& session = flag_table_.session();
   ChosenTarget target{options_.Target(), ""};
@@ -70,7 +71,7 @@ StatusOr<int> JobFlagTable::RunTune() const {
   return Tune(job, cluster_, resume_, session, stop);
 }
 
-// What, for what, how long, and where the records go.
+// Marks the most used options: what is tuned, for which target, how long, and where the records go.
 void JobFlagTable::MarkMostUsed(CLI::App& command, const char* place) {
   for (const char* name : {"--args", "--target", "--trials", "--minutes", place})
     command.get_option(name)->group(kMostUsed);
@@ -117,7 +118,8 @@ void JobFlagTable::AddSubmit(CLI::App& app) {
 // ---- calibrate ------------------------------------------------------------------------------
 
 StatusOr<int> JobFlagTable::RunCalibrate() const {
-  StopSignal stop;  // before any thread
+  // StopSignal must exist before any thread.
+  StopSignal stop;
   InitGrpc();
   CalibrateFlags flags = calibrate_;
   KILN_ASSIGN_OR_RETURN(flags.target, TargetOrDefault(flags.target, flag_table_.session()));
@@ -167,7 +169,8 @@ void JobFlagTable::AddJobs(CLI::App& app) {
 }
 
 StatusOr<int> JobFlagTable::RunWatch() const {
-  StopSignal stop;  // before any thread
+  // StopSignal must exist before any thread.
+  StopSignal stop;
   InitGrpc();
   return WatchCommand(job_id_, follow_, flag_table_.session(), stop);
 }

@@ -1,4 +1,4 @@
-// tune, submit, jobs, watch, cancel, workers on the command line.
+// The command line of tune, submit, jobs, watch, cancel and workers.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace kiln::client {
 
-// Must outlive the parse and the run, as `syntax` must.
+// Must outlive the parse and the run, and so must `table`.
 class JobFlagTable {
  public:
   explicit JobFlagTable(FlagTable& table) : flag_table_(table) {}
@@ -46,7 +46,8 @@ class JobFlagTable {
   std::string resume_, job_id_;
   uint32_t limit_ = 20;
   bool all_ = false, timing_ = false;
-  std::optional<std::string> tracker_;  // as given
+  // The address given on the command line.
+  std::optional<std::string> tracker_;
 };
 
 }  // namespace kiln::client

@@ -19,13 +19,13 @@ constexpr uint32_t kIdleMs = 50;
 constexpr int kFinalists = 8;
 constexpr char kGroup[] = "Measuring";
 
-// The wire's 0 is "not said", which leaves it to the scheduler.
+// In messages 0 means "not given" and leaves the number to the scheduler.
 int FinalistsOnTheWire(int finalists) {
   if (finalists == 0) return -1;
   return finalists == kFinalists ? 0 : finalists;
 }
 
-// "how candidates are found: sketch.xgb: ...; ..."
+// Returns "how candidates are found: sketch.xgb: ...; ...".
 std::string PolicyHelp() {
   std::string help = "how candidates are found";
   for (const search::PolicyKind* kind : search::Policies())
@@ -95,7 +95,7 @@ void MeasuringOptions::AddTo(CLI::App& command) {
   AddFault(command);
 }
 
-// What was asked for in numbers is done so.
+// Returns the time of idle timings. If the user gave exact numbers of timings, there are no more.
 uint32_t MeasuringOptions::IdleMs(bool may_idle) const {
   if (idle_ms_.has_value()) return *idle_ms_;
   const bool exact =
@@ -311,8 +311,8 @@ JobFlags JobOptions::Job(const std::string& target_text) const {
   options.set_task_strategy(task_strategy_);
   options.set_lock_step(lock_step_);
   options.set_no_warm_start(no_warm_start_);
-  // Lock step is to come out the same each time; where programs use the host's cores, the builders
-  // have those that seem idle.
+  // Lock step must give the same result each time. If programs use the host's cores, the builders
+  // have the cores that seem idle.
   const auto target = target::ParseTarget(job.target);
   const bool host_rests =
       target.ok() && target->kind->runs_programs && !target->kind->uses_host_cores;

@@ -1,5 +1,5 @@
 // The options that make a job: what is tuned, how candidates are found, and how they are measured.
-// Those of measuring alone serve all commands that measure.
+// All commands that measure use the options of measuring.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class MeasuringOptions {
  public:
   void AddTo(CLI::App& command);
 
-  // `may_idle`: more timings while no other trial waits are good here, unless the flags say how
-  // many there are to be.
+  // `may_idle`: further timings while no other trial waits are useful here, unless the flags set
+  // their number.
   void Set(bool may_idle, v1::TuneOptions& options) const;
   const std::vector<std::string>& faults() const { return faults_; }
 
@@ -35,12 +35,14 @@ class MeasuringOptions {
   void AddFault(CLI::App& command);
   uint32_t IdleMs(bool may_idle) const;
 
-  std::vector<const CLI::Option*> exact_;  // --number and --repeat, of each command
+  // --number and --repeat of each command.
+  std::vector<const CLI::Option*> exact_;
   uint32_t number_ = 3, repeat_ = 1, min_repeat_ms_ = 30, cooldown_ms_ = 0;
   uint32_t timeout_ms_ = 10'000, build_timeout_ms_ = 15'000;
   int finalists_ = 8;
   std::optional<uint32_t> idle_ms_;
-  std::vector<double> tolerance_;  // relative, absolute
+  // Relative, absolute.
+  std::vector<double> tolerance_;
   bool flush_cache_ = false;
   std::vector<std::string> faults_;
 };
@@ -48,15 +50,15 @@ class MeasuringOptions {
 class JobOptions {
  public:
   void AddTo(CLI::App& command);
-  // Some of them, for commands that make their jobs themselves.
+  // Single options, for commands that make their jobs themselves.
   void AddTrials(CLI::App& command, const std::string& what, uint32_t least = 1);
   void AddSeed(CLI::App& command);
   void AddMeasuring(CLI::App& command) { measuring_.AddTo(command); }
 
-  // To be called after the parse. The target: as the flags say, or the kernel's own; "": neither
-  // says one.
+  // Call these functions after the parse. Target returns the target of the flags, or the kernel's
+  // own; "": neither names one.
   std::string Target() const;
-  // As the flags say, for the target.
+  // Returns the job of the flags, for the target.
   JobFlags Job(const std::string& target) const;
 
  private:
@@ -67,14 +69,17 @@ class JobOptions {
   void AddReferenceLimit(CLI::App& command);
 
   void SetLimits(v1::TuneOptions& options) const;
-  // A template that is given without a policy is searched by the first one that searches templates.
+  // Returns the policy. A template without a policy gets the first policy that searches templates.
   std::string Policy() const;
 
   JobFlags job_;
   std::vector<std::string> ops_;
-  std::vector<const CLI::Option*> trials_given_;  // --trials of each command
-  std::vector<const CLI::Option*> policy_given_;  // --policy of each command
-  std::vector<const CLI::Option*> target_given_;  // --target of each command
+  // --trials of each command.
+  std::vector<const CLI::Option*> trials_given_;
+  // --policy of each command.
+  std::vector<const CLI::Option*> policy_given_;
+  // --target of each command.
+  std::vector<const CLI::Option*> target_given_;
   double minutes_ = 0, reference_limit_s_ = 10;
   uint32_t trials_ = 64, trials_per_round_ = 0;
   uint32_t early_stopping_ = 0, total_early_stopping_ = 0;

@@ -1,4 +1,4 @@
-// What a job would tune: kiln tune --trials 0.
+// Previews the tasks of a job: kiln tune --trials 0.
 #pragma once
 
 #include <string>
@@ -8,10 +8,11 @@
 
 namespace kiln::client {
 
-// A row for each task: weight, floating-point operations, bytes of its arguments, how many sketches
-// its search begins with, and the predicted time of a schedule that is chosen without measuring
-// (search/choice/unmeasured.h); as JSON also its steps. On a target that says nothing of its device the target's defaults count.
-// json: one object a line. Errors are those of the tasks' texts.
+// Returns a row for each task: weight, floating-point operations, bytes of its arguments, the
+// number of its sketches, and the predicted time of a schedule that is chosen without measuring
+// (search/choice/unmeasured.h). JSON has the steps of that schedule too, one object a line. If the
+// target says nothing of its device, the target's defaults are used. Errors are those of the tasks'
+// texts.
 StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json);
 
 }  // namespace kiln::client

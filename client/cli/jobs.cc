@@ -1,4 +1,4 @@
-// kiln jobs, cancel, workers: tables of what runs and where.
+// kiln jobs, cancel and workers print tables of jobs and workers.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -28,8 +28,10 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kShownFailures = 20;
-constexpr int kLeastColumns = 8;   // of what may be cut in a table
-constexpr int kLeastOfState = 10;  // "succeeded,"
+// Least columns of a cell that may be cut.
+constexpr int kLeastColumns = 8;
+// Least columns of a state: "succeeded,".
+constexpr int kLeastOfState = 10;
 constexpr int kMostLines = 4;
 
 std::string NameOf(const v1::JobStatus& job) {
@@ -46,7 +48,7 @@ void PrintField(std::string_view name, const std::string& text) {
   if (!text.empty()) fmt::print("{:<10}{}\n", name, text);
 }
 
-// `best`: of the tasks that have one.
+// `best` has the best records of the tasks that have one.
 std::string TaskTable(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
   Table table({{"ID", Table::kRight},
                {"Task", Table::kLeft, kLeastColumns},
@@ -80,7 +82,8 @@ StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::stri
   return failed;
 }
 
-// "TILE_I=8 TILE_J=32: ", the parameters of a kernel or the knobs of a template; "" of others.
+// Returns the parameters of a kernel or the knobs of a template, "TILE_I=8 TILE_J=32: "; "" for
+// other records.
 std::string OfPoint(const v1::Record& record) {
   const std::string configuration = ConfigurationOf(record);
   return configuration.empty() ? configuration : configuration + ": ";
@@ -229,7 +232,7 @@ Status CancelCommand(const std::string& job_id, const Session& session) {
 
 namespace {
 
-// Each kind of device that runners announce, once.
+// Returns a line for each kind of device that runners announce.
 std::string DevicesText(const v1::ListReply& reply) {
   std::set<std::string> lines;
   for (const v1::WorkerState& worker : reply.workers()) {
@@ -237,7 +240,8 @@ std::string DevicesText(const v1::ListReply& reply) {
     const auto model = DeviceModelOf(worker);
     if (!model.ok()) continue;
     const std::string summary = device::DeviceSummary(*model);
-    if (summary.empty()) continue;  // that of target null
+    // The device of target null has no summary.
+    if (summary.empty()) continue;
     lines.insert(fmt::format("{}: {}; unless the scheduler keeps a row of it, {}\n", model->name,
                              summary,
                              device::CalibrationNote(device::CalibrationOf(*model).source)));

@@ -10,7 +10,8 @@ namespace {
 
 using handwritten::KernelText;
 
-// "line 3, column 14: expected ..." -> "my_kernel.toml:3:14: expected ...", which editors jump to.
+// Changes "line 3, column 14: expected ..." into "my_kernel.toml:3:14: expected ...", which editors
+// can jump to.
 Status AtPlace(const std::string& path, const Status& status) {
   const std::string message(Message(status));
   int line = 0, column = 0, end = 0;
@@ -21,7 +22,7 @@ Status AtPlace(const std::string& path, const Status& status) {
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-// A file that another one names.
+// Returns the path of a file that another file names.
 std::string Beside(const std::string& path, const std::string& name) {
   const size_t slash = path.rfind('/');
   if (slash == path.npos || name.starts_with('/')) return name;
@@ -44,7 +45,7 @@ StatusOr<Workload> ComputationOf(const KernelText& text, const std::string& spac
   arguments.epilogue = from.epilogue;
   if (!from.file.empty() && !IsTextFile(arguments.op)) arguments.op = "./" + arguments.op;
   const StatusOr<Workload> workload = LoadWorkload(arguments);
-  // A text file's own error says where it is.
+  // The error of a text file says already where it is.
   if (!workload.ok() && from.file.empty())
     return InvalidArgument("{}: operator: {}", space, Message(workload.status()));
   return workload;
@@ -75,7 +76,7 @@ StatusOr<KernelSource> LoadKernelSource(const std::string& source, const std::st
   const std::string of = loaded.workload.description;
   loaded.workload.description = fmt::format("{} {}", NameOf(source), loaded.text.code.function) +
                                 (of.empty() ? std::string() : fmt::format(", {}", of));
-  // All that it is made of has to fit one text.
+  // All sources of the kernel have to fit one text.
   KILN_RETURN_IF_ERROR(Annotate(
       handwritten::ParseKernelText(handwritten::PrintKernelText(loaded.text)).status(), space));
   return loaded;

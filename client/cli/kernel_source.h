@@ -1,4 +1,4 @@
-// A kernel that the user wrote, from the files that the command line names: its source, and the
+// Loads a hand-written kernel from the files that the command line names: its source, and the
 // description of its space.
 #pragma once
 
@@ -11,16 +11,18 @@
 namespace kiln::client {
 
 struct KernelSource {
-  handwritten::KernelText text;  // with all sources
-  Workload workload;             // what it must compute
+  // Text with all sources.
+  handwritten::KernelText text;
+  // The computation that the kernel must perform.
+  Workload workload;
 };
 
-// `source`: *.cu or *.c. Other files that the space names are beside it. Errors are for the user:
-// "my_kernel.toml:3:14: ...".
+// `source` is a *.cu or *.c. Other files that the space names stand beside the space. Errors are
+// for the user: "my_kernel.toml:3:14: ...".
 StatusOr<KernelSource> LoadKernelSource(const std::string& source, const std::string& space);
 
-// The kind of target that the file is for, where the user has said none (his default): "cuda" for a
-// kernel in CUDA.
+// Returns the kind of target for the file if `given` is only the default: "cuda" for a kernel in
+// CUDA.
 std::string TargetOfKernel(const std::string& source, const std::string& given, bool is_default);
 
 }  // namespace kiln::client

@@ -1,5 +1,6 @@
-// A kernel that a person wrote, tuned on this machine's CPU by the real binary: built by a builder
-// with a C compiler, checked and timed by a runner, kept in a database, and read of it afterwards.
+// A hand-written kernel, tuned on this machine's CPU by the real binary: a builder builds it with a
+// C compiler, a runner checks and times it, a database keeps the result, and commands read it
+// afterwards.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +19,7 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-// A small matrix product in C. One parameter makes it go wrong, in each way that there is.
+// A small matrix product in C. One parameter selects the way in which it goes wrong.
 constexpr char kSource[] = R"toml(#include <stdint.h>
 #if KIND == NO_COMPILE
 #error this kind does not compile
@@ -88,12 +89,13 @@ class KernelTuneTest : public testing::Test {
 TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKind) {
   const auto events = JsonLines(KilnPrints(
       Tune({"--policy", "template.grid", "--trials", "100", "--timeout-ms", "3000", "--json"})));
-  std::map<std::string, std::vector<Json>> trials;  // by error
+  // Trials by error.
+  std::map<std::string, std::vector<Json>> trials;
   for (const Json& event : events) {
     if (event["event"] == "trial") trials[event["error"].get<std::string>()].push_back(event);
   }
   EXPECT_EQ(events.back()["ending"], "SPACE_EXHAUSTED");
-  // ROWS of 1, 4 and 8: the loops that they are compared with are no trial.
+  // ROWS is 1, 4 or 8. The compared loops are no trial.
   EXPECT_EQ(trials["NO_ERROR"].size(), 3u);
   ASSERT_EQ(trials["WRONG_ANSWER_ERROR"].size(), 2u);
   std::vector<Json>& wrong_ones = trials["WRONG_ANSWER_ERROR"];
@@ -117,7 +119,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
                                   [](const Json& event) { return event.contains("parameters"); });
   ASSERT_NE(right, worked.end());
   const std::string trial = fmt::format("{}/{}", job, (*right)["trial"].get<int>());
-  // By its files, whatever the lists of values are by now.
+  // The files find the records, even if the lists of values have changed.
   ASSERT_OK(WriteFile(space_, std::string(kSpace).replace(std::string(kSpace).find("[1, 4, 5, 8]"),
                                                           12, "[1, 2, 4, 5, 8]")));
   const std::string best = Prints({"best", source_, "--space", space_});
@@ -160,8 +162,8 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
               HasSubstr("parameters of a hand-written kernel"));
 }
 
-// Each computes once and copies what it has kept: always, where the address of an input is the same,
-// or where an input begins alike.
+// Each kernel computes once and copies the kept result later: always, if the address of an input is
+// the same, or if an input begins alike.
 TEST_F(KernelTuneTest, AKernelThatKeepsItsAnswerIsWrong) {
   ASSERT_OK(WriteFile(source_, R"(#include <string.h>
 static float kept[32 * 32], first[8];

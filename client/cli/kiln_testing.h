@@ -22,7 +22,7 @@ inline SubprocessOptions KilnOptions(const std::vector<std::string>& words) {
   return options;
 }
 
-// To its end; a test that fails or takes a minute gives an exit code of -1.
+// Runs kiln to its end. A test that fails or takes a minute gets an exit code of -1.
 inline RunResult RunKiln(const std::vector<std::string>& words, std::string_view input = {}) {
   SubprocessOptions options = KilnOptions(words);
   if (!input.empty()) options.input = SubprocessOptions::Stream::kPipe;
@@ -34,14 +34,14 @@ inline RunResult RunKiln(const std::vector<std::string>& words, std::string_view
   return failed;
 }
 
-// It works, and this is its stdout.
+// Expects kiln to succeed, and returns its stdout.
 inline std::string KilnPrints(const std::vector<std::string>& words, std::string_view input = {}) {
   const RunResult result = RunKiln(words, input);
   EXPECT_TRUE(result.exit.ok()) << result.exit.ToString() << "\n" << result.error;
   return result.output;
 }
 
-// What --json printed: a value a line.
+// Parses the output of --json: a value a line.
 inline std::vector<nlohmann::json> JsonLines(const std::string& text) {
   std::vector<nlohmann::json> lines;
   std::istringstream stream(text);

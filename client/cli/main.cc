@@ -16,7 +16,7 @@
 
 namespace {
 
-// "kiln help records import" is "kiln records import --help".
+// "kiln help records import" means "kiln records import --help".
 int Help(int argc, char** argv);
 
 int Main(int argc, char** argv) {
@@ -37,7 +37,7 @@ int Help(int argc, char** argv) {
   std::vector<char*> words = {argv[0]};
   words.insert(words.end(), argv + 2, argv + argc);
   words.push_back(help.data());
-  // "kiln help help" would never end.
+  // "kiln help help" would otherwise never end.
   if (std::string_view(words[1]) == "help") words = {argv[0], help.data()};
   return Main(static_cast<int>(words.size()), words.data());
 }

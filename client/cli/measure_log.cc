@@ -1,5 +1,5 @@
-// kiln records measure: the schedules of a measure log, or the best ones of a database, built,
-// checked and timed on this machine's device.
+// kiln records measure builds, checks and times the schedules of a measure log, or the best ones of
+// a database, on this machine's device.
 #include "store/measure_log.h"
 
 #include <fmt/format.h>
@@ -40,20 +40,21 @@
 namespace kiln::client {
 namespace {
 
-// Of the lines of a log: days of measuring.
+// Most bytes of the lines of a log: they take days to measure.
 constexpr size_t kMostLogBytes = size_t{256} << 20;
-// Of a database's records, where nothing else is said.
+// Number of a database's records if the user gives none.
 constexpr uint32_t kDefaultTop = 8;
 
 // A schedule to measure: a line of a log, or a record.
 struct Item {
-  int64_t number = 0;  // of the line or the record
+  // Number of the line or the record.
+  int64_t number = 0;
   store::MeasureLogLine line;
-  // Of a record that has one.
+  // Set for a record that has one.
   std::optional<NamedComputation> computation = {};
 };
 
-// The computation that the key of each line stands for, or why it is not known.
+// The computation for which the key of each line stands, or an error if it is not known.
 using WorkloadsByKey = std::map<std::string, StatusOr<NamedComputation>>;
 
 StatusOr<NamedComputation> WorkloadOf(const std::string& key, Archive* archive) {
@@ -76,7 +77,7 @@ NamedComputation ComputationOf(const Binding& binding) {
           dag::PrintDag(*binding.workload.dag)};
 }
 
-// As bound, which the database keeps.
+// Binds the keys as the flags say. The database keeps the bindings.
 StatusOr<WorkloadsByKey> BoundWorkloads(const MeasureLogFlags& flags, const Session& session) {
   WorkloadsByKey workloads;
   KILN_ASSIGN_OR_RETURN(const std::vector<Binding> bindings, ParseBindings(flags.bind));
@@ -89,13 +90,13 @@ StatusOr<WorkloadsByKey> BoundWorkloads(const MeasureLogFlags& flags, const Sess
   return workloads;
 }
 
-// Of the computation that the line is of (base/packed_key.h).
+// Returns the key of the line's computation (base/packed_key.h).
 std::string ComputationKey(const store::MeasureLogLine& line) {
   return line.layout_rewrite_option == kPreTransformed ? PackedKey(line.workload_key)
                                                        : line.workload_key;
 }
 
-// With the tasks of the database, where there is a database.
+// Finds the computations of the items. Tasks of the database are used if there is a database.
 WorkloadsByKey WorkloadsOf(const std::vector<Item>& items, WorkloadsByKey bound,
                            const Session& session) {
   const auto archive = session.OpenArchive();
@@ -117,7 +118,7 @@ double LoggedCost(const store::MeasureLogLine& line) {
   return sum / static_cast<double>(line.costs_s.size());
 }
 
-// Items as they come, of bounded size.
+// Collects items up to a bounded size.
 class Items {
  public:
   Status Add(Item item) {
@@ -176,7 +177,8 @@ StatusOr<std::vector<Item>> ReadRecords(const MeasureLogFlags& flags, const Sess
   return items.Take();
 }
 
-// What the times of the log are worth beside those of this machine; "": they compare.
+// Returns a warning if times of the log cannot be compared with those of this machine; otherwise
+// "".
 std::string OtherTargetText(const std::vector<Item>& items, const v1::WorkerState& here) {
   const auto others = std::ranges::count_if(items, [&](const Item& item) {
     const store::MeasureLogLine& line = item.line;
@@ -191,11 +193,12 @@ std::string OtherTargetText(const std::vector<Item>& items, const v1::WorkerStat
 struct Row {
   std::string workload;
   double logged_s = 0, here_s = 0;
-  std::string check;  // "right, error 1e-6", "wrong answer: ...", "skipped: ..."
+  // "right, error 1e-6", "wrong answer: ...", "skipped: ...".
+  std::string check;
   bool failed = false;
 };
 
-// Rows as they come, in columns: a long log says from the beginning what it finds.
+// Prints rows as they come, in columns, so that a long log shows results from the beginning.
 class RowPrinter {
  public:
   RowPrinter(const std::vector<std::string>& workloads, std::string_view number)
@@ -213,9 +216,12 @@ class RowPrinter {
   }
 
  private:
-  static constexpr int kOthers = 6 + 9 + 9 + 4 * 2;  // columns before the check, but the workload
-  static constexpr int kCheck = 20;                  // what a narrow terminal leaves the check
-  static constexpr int kLeast = 8;                   // and the workload
+  // Columns before the check, except for the workload.
+  static constexpr int kOthers = 6 + 9 + 9 + 4 * 2;
+  // Columns that a narrow terminal leaves for the check.
+  static constexpr int kCheck = 20;
+  // Columns that a narrow terminal leaves for the workload.
+  static constexpr int kLeast = 8;
 
   static std::string Us(double cost_s) {
     return cost_s > 0 ? fmt::format("{:.2f}", 1e6 * cost_s) : std::string("-");
@@ -230,7 +236,8 @@ class RowPrinter {
     std::fflush(stdout);
   }
 
-  const int columns_;  // 0: any number
+  // 0: any number.
+  const int columns_;
   int width_ = kLeast;
 };
 
@@ -249,7 +256,7 @@ class LogMeasurer {
   LogMeasurer(const MeasureLogFlags& flags, WorkloadsByKey workloads, DirectTrials& trials)
       : flags_(flags), workloads_(std::move(workloads)), trials_(trials) {}
 
-  // As the rows will say.
+  // Returns the names of the workloads, as the rows have them.
   std::vector<std::string> Workloads(const std::vector<Item>& items) const {
     std::vector<std::string> workloads;
     for (const Item& item : items) {
@@ -274,7 +281,7 @@ class LogMeasurer {
                                      logged->target.kind->name, device.kind->name));
     }
     DirectTrial trial;
-    // A key that was bound to another computation, for one.
+    // The key may have been bound to another computation, for instance.
     const Status fits = schedule::CheckFit(workload->dag, line.steps_json);
     if (!fits.ok()) return Failed(row, std::string(Message(fits)));
     trial.dag = workload->dag;
@@ -305,7 +312,8 @@ class LogMeasurer {
     return workloads_.at(KeyOf(item.line));
   }
 
-  // Of its computation; where nobody knows that, of the one that takes all inputs as they are.
+  // Returns the key of the line's computation. If nobody knows that key, it is the key of the
+  // computation that takes all inputs unpacked.
   std::string KeyOf(const store::MeasureLogLine& line) const {
     const std::string key = ComputationKey(line);
     return workloads_.at(key).ok() ? key : line.workload_key;

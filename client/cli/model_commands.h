@@ -1,4 +1,4 @@
-// kiln model: cost models as things that are trained, kept, looked at, and asked.
+// kiln model trains, keeps, shows and queries cost models.
 #pragma once
 
 #include <cstdint>
@@ -13,21 +13,27 @@
 
 namespace kiln::client {
 
-// The records that a model is trained or tested on.
+// The records on which a model is trained or tested.
 struct ModelRecordsFlags {
-  std::vector<std::string> logs;  // of auto_scheduler; empty: the session's records
-  std::vector<std::string> bind;  // what keys of the logs stand for: bindings.h
+  // Logs of auto_scheduler; empty: the session's records.
+  std::vector<std::string> logs;
+  // Computations of the logs' keys (bindings.h).
+  std::vector<std::string> bind;
   RecordFilterFlags filter;
-  uint64_t programs = 10'000;  // at most so many
+  // Largest number of programs.
+  uint64_t programs = 10'000;
   uint64_t seed = 1;
-  uint32_t k = 10;  // of recall and peak
+  // The k of recall and peak.
+  uint32_t k = 10;
 };
 
 struct TrainModelFlags {
   ModelRecordsFlags records;
-  std::string output, name;  // a file; a name to keep it under. One of them at least
+  // A file, and a name to keep the model under. At least one of them is set.
+  std::string output, name;
   bool replace = false;
-  std::vector<std::string> parameters;  // "max_depth=8"
+  // "max_depth=8".
+  std::vector<std::string> parameters;
   bool without_estimates = false;
   double held_out = 0.2;
   bool by_computation = false;
@@ -36,8 +42,10 @@ struct TrainModelFlags {
 Status TrainModelCommand(const TrainModelFlags& flags, const Session& session);
 
 struct ShowModelFlags {
-  std::string model;  // a file, or the name of a kept one
-  int columns = 20;   // of the most important ones so many; 0: all
+  // A file, or the name of a kept model.
+  std::string model;
+  // Number of columns shown, the most important ones; 0: all.
+  int columns = 20;
 };
 Status ShowModelCommand(const ShowModelFlags& flags, const Session& session);
 
@@ -50,14 +58,16 @@ Status TestModelCommand(const TestModelFlags& flags, const Session& session);
 struct PredictFlags {
   std::string model;
   SubjectFlags subject;
-  std::string steps_path;     // a file with steps as JSON; "none": the unscheduled loops
-  std::string schedule_path;  // a schedule as primitives; "-": stdin
+  // A file with steps as JSON; "none": the unscheduled loops.
+  std::string steps_path;
+  // A schedule as primitives; "-": stdin.
+  std::string schedule_path;
 };
 Status PredictCommand(const PredictFlags& flags, const Session& session);
 
 Status ListModelsCommand(const Session& session);
 Status GetModelCommand(const std::string& name, const std::string& output, const Session& session);
-// `name` "": that of the file.
+// `name` "": the name of the file.
 Status PutModelCommand(const std::string& path, const std::string& name, bool replace,
                        const Session& session);
 Status DeleteModelCommand(const std::string& name, const Session& session);

@@ -1,4 +1,4 @@
-// model on the command line.
+// The command line of `kiln model`.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace kiln::client {
 
-// Must outlive the parse and the run, as `table` must.
+// Must outlive the parse and the run, and so must `table`.
 class ModelFlagTable {
  public:
   explicit ModelFlagTable(FlagTable& table) : flag_table_(table) {}
@@ -27,7 +27,7 @@ class ModelFlagTable {
   void AddPut(CLI::App& model);
   void AddDelete(CLI::App& model);
   static void AddModel(CLI::App& command, std::string& model);
-  // Which records it learns from or is tested on.
+  // Adds the records on which a model is trained or tested.
   void AddRecords(CLI::App& command);
 
   FlagTable& flag_table_;

@@ -1,4 +1,4 @@
-// kiln model predict: what a cost model says of a schedule.
+// kiln model predict prints a cost model's prediction for a schedule.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,13 +23,13 @@
 namespace kiln::client {
 namespace {
 
-// A schedule, and of a recorded one what it is.
+// A schedule, with its record if it has one.
 struct Subjected {
   v1::ScheduledProgram program;
   std::optional<v1::Record> record;
 };
 
-// The steps that the flags give instead of a record's; nullopt: none.
+// Returns the steps that the flags give instead of a record's; nullopt: none.
 StatusOr<std::optional<std::string>> GivenSteps(const PredictFlags& flags, const dag::DagPtr& dag) {
   if (flags.steps_path == "none") return "[]";
   if (!flags.steps_path.empty()) return ReadFile(flags.steps_path);

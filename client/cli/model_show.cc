@@ -1,4 +1,4 @@
-// kiln model show, list, get, put, delete: models that are there.
+// kiln model show, list, get, put and delete handle existing models.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -35,8 +35,8 @@ Status ImportLog(const std::string& path, Archive& archive) {
   return OkStatus();
 }
 
-// What the keys of the logs stand for, as far as it is known: `all` beside what the session's jobs
-// and records say of them.
+// Adds the known computations of the logs' keys: `all`, and those of the session's jobs and
+// records.
 Status AddComputations(const std::string& path, std::vector<store::Computation> all, Archive& logs,
                        const Session& session) {
   std::set<std::string> keys;
@@ -44,7 +44,8 @@ Status AddComputations(const std::string& path, std::vector<store::Computation> 
     keys.insert(record.workload_key());
     return OkStatus();
   }));
-  const auto known = session.OpenArchive();  // where there is one
+  // There may be no archive.
+  const auto known = session.OpenArchive();
   for (const std::string& key : known.ok() ? keys : std::set<std::string>()) {
     KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOf(key, **known));
     for (const NamedComputation& computation : computations) {
@@ -101,7 +102,8 @@ StatusOr<std::map<std::string, double>> ParseParameters(const std::vector<std::s
 StatusOr<RecordsToLearn> RecordsOf(const ModelRecordsFlags& flags, const Session& session) {
   RecordsToLearn records{.session = session, .request = {}, .folder = {}};
   RecordFilterFlags filter = flags.filter;
-  filter.errors = true;  // a model learns from failures, too
+  // A model learns from failures, too.
+  filter.errors = true;
   KILN_ASSIGN_OR_RETURN(records.request, RequestOf(filter, absl::ToUnixSeconds(absl::Now())));
   if (flags.logs.empty()) {
     if (flags.bind.empty()) return records;
@@ -118,7 +120,7 @@ StatusOr<RecordsToLearn> RecordsOf(const ModelRecordsFlags& flags, const Session
   KILN_ASSIGN_OR_RETURN(const std::vector<Binding> bindings, ParseBindings(flags.bind));
   for (const Binding& binding : bindings) {
     const auto bound = Bind(binding, *archive);
-    // Nothing is there yet that could fit.
+    // There is no record yet that could fit.
     if (bound.status().code() != StatusCode::kFailedPrecondition)
       KILN_RETURN_IF_ERROR(bound.status());
   }

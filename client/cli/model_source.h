@@ -1,4 +1,4 @@
-// What a user means by MODEL: a file, or the name of a model that is kept.
+// Resolves MODEL of the command line: a file, or the name of a kept model.
 #pragma once
 
 #include <map>
@@ -16,17 +16,18 @@
 
 namespace kiln::client {
 
-// A file where there is one of that name, else a kept one, which is not looked for here.
+// Returns the file of that name if there is one, otherwise a kept model, whose existence is not
+// checked.
 StatusOr<NamedOrFile> ParseModelSource(const std::string& model);
 
-// With what is in it.
+// Returns the content of the model.
 StatusOr<costmodel::ModelFile> ReadModelSource(const std::string& model, const Session& session);
 
-// "max_depth=8" of --parameter.
+// Parses values of --parameter: "max_depth=8".
 StatusOr<std::map<std::string, double>> ParseParameters(const std::vector<std::string>& texts);
 
-// The session's records that the flags are for; of logs a session with a database of them alone,
-// which goes with `folder`. What of the logs is refused is said on stderr.
+// The session's records that the flags select. For logs the session has a database of these alone,
+// which is deleted with `folder`. Refused lines of logs are reported on stderr.
 struct RecordsToLearn {
   Session session;
   v1::ListRecordsRequest request;
@@ -34,10 +35,10 @@ struct RecordsToLearn {
 };
 StatusOr<RecordsToLearn> RecordsOf(const ModelRecordsFlags& flags, const Session& session);
 
-// A line for each reason why records were left out; "" where none was.
+// Returns a line for each reason why records were left out; "" if none was.
 std::string LeftOutText(const google::protobuf::RepeatedPtrField<v1::LeftOutRecords>& left_out);
 
-// "xgb over estimates of the analytic model".
+// Returns "xgb over estimates of the analytic model" or the like.
 std::string KindText(const costmodel::ModelInfo& info);
 
 }  // namespace kiln::client

@@ -18,7 +18,8 @@
 namespace kiln::client {
 namespace {
 
-constexpr int kLeastColumns = 10;  // of tasks and targets in tables
+// Least columns of tasks and targets in tables.
+constexpr int kLeastColumns = 10;
 
 std::string NameOf(const std::string& description, const std::string& key) {
   return OneLine(description.empty() ? key : description);

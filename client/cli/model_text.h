@@ -1,4 +1,4 @@
-// What is known of a cost model, for people and for programs.
+// Describes a cost model, for people and for programs.
 #pragma once
 
 #include <string>
@@ -10,22 +10,23 @@
 
 namespace kiln::client {
 
-// "1,234 programs of 3 tasks, 12 failed".
+// Returns "1,234 programs of 3 tasks, 12 failed".
 std::string LearnedText(const costmodel::ModelInfo& info);
 
-// How well it ranks, in a line: "rank correlation 0.84, ...". k: of recall and peak.
+// Returns the quality of the model's ranks in a line: "rank correlation 0.84, ...". k is that of
+// recall and peak.
 std::string QualityText(const costmodel::RankQuality& mean, int k);
 
-// A row for each task, `columns` wide, with figures of how well it is ranked.
+// Returns a row for each task with figures of its ranking quality, `columns` wide.
 std::string QualityTable(const std::vector<v1::ModelQuality>& tasks, int k, int columns);
 std::string QualityJson(const v1::ModelQuality& quality);
 costmodel::RankQuality MeanQuality(const std::vector<v1::ModelQuality>& tasks);
 
-// The lines in front of the tables of `kiln model show`. `label`: the file or the name.
+// Returns the lines before the tables of `kiln model show`. `label` is the file or the name.
 std::string ModelText(const std::string& label, const costmodel::ModelFile& file);
-// A row for each task that it learned from, with how well it ranks what was held out of it.
+// Returns a row for each task of the training, with the ranking quality on its held-out records.
 std::string TasksTable(const costmodel::ModelInfo& info, int columns);
-// Those of `importance` that matter most, `most` of them; 0: all.
+// Returns the `most` most important columns; 0: all.
 std::string ImportanceTable(const std::vector<costmodel::ColumnImportance>& importance, int most,
                             int columns);
 

@@ -1,4 +1,5 @@
-// kiln model train, test: a cost model out of records, and how well one ranks them.
+// kiln model train makes a cost model from records, and kiln model test measures how well one ranks
+// records.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -34,7 +35,7 @@ StatusOr<v1::TrainModelRequest> RequestOf(const TrainModelFlags& flags) {
   return request;
 }
 
-// The model of a file that need not be made anew, as its flags say; none: it is to be trained.
+// Returns the model of a file if, by the flags, it need not be trained anew; none: train it.
 StatusOr<std::optional<costmodel::ModelFile>> StillGood(const TrainModelFlags& flags,
                                                         const RecordsToLearn& records) {
   if (!flags.if_grown.has_value() || !flags.name.empty() || !FileExists(flags.output))
@@ -62,7 +63,8 @@ void PrintKept(const std::string& label, const costmodel::ModelInfo& info, uint6
              100 * share);
 }
 
-// A minute or more of silence would look as if it hung. On stderr, beside the result.
+// Trains, and prints progress on stderr, beside the result. A minute of silence would look like a
+// hang.
 StatusOr<Models::Trained> TrainAloud(const v1::TrainModelRequest& request, std::string_view source,
                                      Models& models) {
   constexpr absl::Duration kPeriod = absl::Seconds(5);
@@ -122,7 +124,7 @@ Status TrainModelCommand(const TrainModelFlags& flags, const Session& session) {
 Status TestModelCommand(const TestModelFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(NamedOrFile model, ParseModelSource(flags.model));
   KILN_ASSIGN_OR_RETURN(const RecordsToLearn records, RecordsOf(flags.records, session));
-  // A kept one is the session's, whatever it is tested on.
+  // A kept model is the session's, whatever records test it.
   if (model.bytes.empty() && records.folder.has_value()) {
     KILN_ASSIGN_OR_RETURN(const auto kept, session.OpenModels());
     KILN_ASSIGN_OR_RETURN(model.bytes, kept->Get(model.name));

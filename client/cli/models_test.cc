@@ -18,7 +18,7 @@ using testing::SizeIs;
 using Json = nlohmann::json;
 using Words = std::vector<std::string>;
 
-// A database with the trials of two products, measured for no device.
+// Has a database with the trials of two products, measured for no device.
 class ModelsTest : public testing::Test {
  protected:
   static void SetUpTestSuite() {
@@ -74,7 +74,7 @@ TEST_F(ModelsTest, IsTestedOnRecordsOfAnyKind) {
       OneLine({"model", "test", Path("model.kcm"), "--op", "matmul", "--args", "64,64,64"});
   EXPECT_EQ(json["task"], "matmul 64,64,64");
   EXPECT_EQ(json["programs"], 64);
-  // What costs are made up of cannot be learned: how well it ranks is for train_test.cc.
+  // Made-up costs cannot be learned; train_test.cc tests how well a model ranks.
   EXPECT_LE(std::abs(json["spearman"].get<double>()), 1);
   EXPECT_THAT(Kiln({"model", "test", Path("model.kcm")}),
               AllOf(HasSubstr("matmul 32,64,32"), HasSubstr("mean of 2 tasks: rank correlation")));
@@ -159,7 +159,7 @@ TEST_F(ModelsTest, ASearchBeginsWithIt) {
   Words with_model = tune;
   with_model.insert(with_model.end(), {"--model", Path("model.kcm")});
   const auto events = JsonLines(Kiln(with_model));
-  // Ranked by a model from its first candidates on.
+  // A model ranks the candidates from the first on.
   const auto records = JsonLines(
       Kiln({"records", "list", "--job", events.at(0)["job"].get<std::string>(), "--json"}));
   EXPECT_THAT(records, SizeIs(16));

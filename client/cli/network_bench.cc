@@ -1,4 +1,4 @@
-// kiln bench: how fast a compiled network runs on this machine.
+// kiln bench times a compiled network on this machine.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,7 +18,8 @@ namespace kiln::client {
 namespace {
 
 struct Statistics {
-  double mean = 0, median = 0, max = 0, min = 0, deviation = 0;  // seconds
+  // Seconds.
+  double mean = 0, median = 0, max = 0, min = 0, deviation = 0;
 };
 
 Statistics StatisticsOf(const std::vector<double>& samples) {
@@ -58,7 +59,8 @@ void PrintStatistics(const Statistics& s, const runtime::Executor& executor) {
 
 struct Profile {
   std::vector<double> alone_s;
-  std::vector<double> in_network_s;  // empty: not known
+  // Empty: not known.
+  std::vector<double> in_network_s;
 };
 
 StatusOr<Profile> ProfileOf(runtime::Executor& executor) {

@@ -1,4 +1,4 @@
-// kiln compile: from a network, or one computation, and its records to a file that runs.
+// kiln compile makes a file that runs from a network, or one computation, and its records.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -15,8 +15,10 @@ namespace kiln::client {
 namespace {
 
 struct Coverage {
-  int tuned = 0, reused = 0, untuned = 0, simple = 0;  // kernels
-  int packed = 0;                                      // of them, those that take weights so
+  // Numbers of kernels.
+  int tuned = 0, reused = 0, untuned = 0, simple = 0;
+  // Number of these kernels that take weights packed.
+  int packed = 0;
   double expected_s = 0;
 };
 
@@ -50,7 +52,8 @@ void PrintKernels(const CompiledNetwork& compiled) {
   fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
-// Lines for what there is; "" of a kernel alone, which needs neither.
+// Returns lines about weights and memory, as far as there are some; "" for a single kernel, which
+// needs neither.
 std::string MemoryText(const CompiledNetwork& compiled) {
   std::string text;
   if (compiled.network.constants_bytes > 0)
@@ -65,7 +68,7 @@ std::string MemoryText(const CompiledNetwork& compiled) {
   return text;
 }
 
-// A line for each kind of kernel that there is.
+// Returns a line for each kind of kernel that occurs.
 std::string CoverageText(const Coverage& coverage) {
   std::string text;
   const auto add = [&](int count, std::string_view one, std::string_view several) {

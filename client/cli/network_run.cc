@@ -1,4 +1,4 @@
-// kiln run: a compiled network on data of the user's.
+// kiln run runs a compiled network on the user's data.
 #include <fmt/format.h>
 
 #include "client/cli/commands.h"

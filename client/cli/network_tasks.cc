@@ -1,4 +1,4 @@
-// kiln tasks: what there is to tune in a network.
+// kiln tasks lists the tasks of a network.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -38,7 +38,7 @@ std::string MegaflopText(const dag::Dag& dag) {
   return flops < 0 ? "-" : fmt::format("{:.4g}", 1e-6 * flops);
 }
 
-// The rows that a job of these tasks has, with its numbers. In a pipe as wide as on a terminal.
+// Prints the rows of a job with these tasks, with its numbers. A pipe gets the width of a terminal.
 void PrintTable(const std::vector<NetworkTuneTask>& tasks) {
   constexpr int kMostLines = 4;
   Table table({{"ID", Table::kRight},

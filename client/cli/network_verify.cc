@@ -1,4 +1,4 @@
-// kiln verify: does a compiled network compute what it should?
+// kiln verify checks that a compiled network computes what it should.
 #include <fmt/format.h>
 #include <unistd.h>
 

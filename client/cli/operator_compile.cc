@@ -38,7 +38,7 @@ StatusOr<ProgramOptions> OptionsFor(const CompileFlags& flags, const Session& se
   return ProgramOptions{.target = named, .strict = flags.strict, .seed = flags.seed};
 }
 
-// One task, or the variants of one.
+// Refuses a job with several tasks. Variants of one task count as one.
 Status CheckOneTask(const v1::JobStatus& job, const SubjectFlags& flags) {
   if (flags.task.has_value() || VariantGroupsOf(job).size() <= 1) return OkStatus();
   std::string tasks;

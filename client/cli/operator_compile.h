@@ -1,5 +1,4 @@
-// What `kiln compile` does with anything but a network: an operator, a text file, a task of a job, a
-// record.
+// `kiln compile` of anything but a network: an operator, a text file, a task of a job, a record.
 #pragma once
 
 #include "base/status.h"
@@ -8,8 +7,8 @@
 
 namespace kiln::client {
 
-// An operator or text file gets the best record of its computation for the target; a record, and the
-// best one of a job's task, its own schedule, for its own target where none is given.
+// An operator or text file gets the best record of its computation for the target. A record, and
+// the best record of a job's task, gets its own schedule, and its own target if none is given.
 StatusOr<CompiledNetwork> CompileOne(const CompileFlags& flags, const Session& session);
 
 }  // namespace kiln::client

@@ -29,7 +29,7 @@ std::string Upper(std::string_view text) {
   return upper;
 }
 
-// "conv2d_nhwc": "nhwc"; "" of an operator without a layout.
+// Returns the layout of "conv2d_nhwc", "nhwc"; "" for an operator without a layout.
 std::string_view LayoutOf(std::string_view op) {
   const size_t underline = op.rfind('_');
   if (underline == std::string_view::npos) return {};
@@ -37,7 +37,8 @@ std::string_view LayoutOf(std::string_view op) {
   return std::ranges::find(kLayouts, suffix) == kLayouts.end() ? std::string_view() : suffix;
 }
 
-// Of all operators that differ from this one in their layout alone, it included.
+// Returns the layouts of all operators that differ from this one only in the layout, itself
+// included.
 std::vector<std::string_view> LayoutsBeside(std::string_view op) {
   const std::string_view stem = op.substr(0, op.size() - LayoutOf(op).size());
   std::vector<std::string_view> layouts;

@@ -1,4 +1,4 @@
-// Names of operators and networks as users write them.
+// Resolves names of operators and networks as users write them.
 //
 // Pure functions; any thread.
 #pragma once
@@ -10,16 +10,16 @@
 
 namespace kiln::client {
 
-// The operator of that name in that layout: "conv2d" and "nhwc" give "conv2d_nhwc", "" leaves the
-// name as it is. NotFound: there is none, with what may be meant, networks included;
-// InvalidArgument: the name says another layout, or the operator does not have this one.
+// Returns the operator of the name in the layout: "conv2d" and "nhwc" give "conv2d_nhwc"; "" leaves
+// the name unchanged. NotFound: there is none; the message suggests operators and networks.
+// InvalidArgument: the name has another layout, or the operator does not have this layout.
 StatusOr<std::string> OperatorOf(std::string_view name, std::string_view layout);
 
-// ", did you mean network:resnet-18 or conv2d_nchw?": operators and networks with names like this
-// one; "" where there is none.
+// Returns ", did you mean network:resnet-18 or conv2d_nchw?" with operators and networks of similar
+// names; "" if there is none.
 std::string DidYouMeanOperator(std::string_view name);
 
-// ", did you mean network:resnet-18?", of networks alone.
+// Returns ", did you mean network:resnet-18?" with networks alone.
 std::string DidYouMeanNetwork(std::string_view name);
 
 }  // namespace kiln::client

@@ -1,4 +1,4 @@
-// kiln records curve: how fast jobs found their best programs.
+// kiln records curve shows how fast jobs found their best programs.
 #include <fmt/format.h>
 #include <unistd.h>
 

@@ -27,7 +27,7 @@ StatusOr<std::vector<int64_t>> IdsOf(const v1::ListRecordsRequest& request, Arch
   return ids;
 }
 
-// What a word names: a job if there is one of this name, otherwise a record.
+// Returns the records of a word: those of a job of this name if there is one, otherwise one record.
 StatusOr<std::vector<int64_t>> IdsOfWord(const std::string& word, Archive& archive) {
   const auto job = archive.Job(word);
   if (job.ok()) {
@@ -45,7 +45,7 @@ StatusOr<std::vector<int64_t>> IdsOfWord(const std::string& word, Archive& archi
   return std::vector<int64_t>{*id};
 }
 
-// Numbers of records of both kinds: each kind has its own.
+// Numbers of records. Each kind of record has its own numbers.
 struct Chosen {
   std::vector<int64_t> ids, autotvm_ids;
 

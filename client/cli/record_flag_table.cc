@@ -186,7 +186,7 @@ void RecordFlagTable::AddDistill(CLI::App& records) {
   flag_table_.AddPlace(*distill);
 }
 
-// The timings that are asked for, no more.
+// Measures with the timings that the user asked for, and no more.
 StatusOr<int> RecordFlagTable::RunMeasure() const {
   InitGrpc();
   v1::TuneOptions options;

@@ -1,4 +1,4 @@
-// best, show, export-kernel, trial, records on the command line.
+// The command line of best, show, export-kernel, trial and records.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace kiln::client {
 
-// Must outlive the parse and the run, as `syntax` must.
+// Must outlive the parse and the run, and so must `table`.
 class RecordFlagTable {
  public:
   explicit RecordFlagTable(FlagTable& table) : flag_table_(table) {}
@@ -42,7 +42,7 @@ class RecordFlagTable {
   void AddDelete(CLI::App& records);
   void AddPrune(CLI::App& records);
   void AddCurve(CLI::App& records);
-  // What records are of, where and when they were measured, and how many of them.
+  // Adds the selection of records: by computation, place and time of measuring, and number.
   void AddSelection(CLI::App& command);
   void AddFilter(CLI::App& command);
 

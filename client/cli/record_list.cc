@@ -109,17 +109,17 @@ StatusOr<v1::ListRecordsRequest> RequestOf(const RecordFilterFlags& flags, int64
 
 namespace {
 
-// A record and how far its workload is from the one that was asked for.
+// A record, and the distance of its workload from the wanted one.
 struct Near {
   v1::Record record;
   double distance = 1;
 
-  // What the wanted workload would cost with the same tiles, about.
+  // Returns the approximate cost of the wanted workload with the same tiles.
   double Expected() const { return CostOf(record.result()) * distance; }
 };
 
-// Prints records as they come: of a long list a table of its own for each page, so that no more
-// than one is held.
+// Prints records as they come. A long list has a table for each page, so that memory holds one page
+// only.
 class ListPrinter {
  public:
   ListPrinter(const Session& session, Names names, bool with_distance)
@@ -144,13 +144,13 @@ class ListPrinter {
     if (rows_.size() == kPage) Flush();
   }
 
-  // Returns whether there is a table.
+  // Returns whether a table was printed.
   bool Finish() {
     if (!rows_.empty()) Flush();
     return printed_;
   }
 
-  // The header of no rows.
+  // Prints the header of an empty table.
   void PrintNone() {
     if (!json_) Flush();
   }
@@ -167,7 +167,7 @@ class ListPrinter {
     if (with_distance_) columns.insert(columns.begin() + 3, {"Distance", Table::kRight});
     Table table(std::move(columns));
     for (std::vector<std::string>& cells : rows_) table.AddRow(std::move(cells));
-    // In a pipe too: --json has all of a record.
+    // A pipe gets the table too; --json has all of a record.
     fmt::print("{}{}", table.ToString(TerminalColumns(STDOUT_FILENO)), configurations_);
     rows_.clear();
     configurations_.clear();
@@ -177,11 +177,12 @@ class ListPrinter {
   const bool json_, with_distance_;
   const Names names_;
   std::vector<std::vector<std::string>> rows_;
-  std::string configurations_;  // of those of the page that are one
+  // Lines about records of the page that are configurations.
+  std::string configurations_;
   bool printed_ = false;
 };
 
-// The workload that distances are from: its keys, of all versions of TVM.
+// Returns the keys of the workload from which distances are measured, of all versions of TVM.
 StatusOr<std::vector<std::string>> WantedKeys(const RecordFilterFlags& flags) {
   if (!flags.arguments.op.empty()) {
     KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(flags.arguments));
@@ -194,7 +195,7 @@ StatusOr<std::vector<std::string>> WantedKeys(const RecordFilterFlags& flags) {
   return std::vector{dag::NormalizedKey(flags.workload)};
 }
 
-// Records of workloads with the same stages, whatever their extents.
+// Visits records of workloads with the same stages, whatever their extents.
 Status VisitNear(const RecordFilterFlags& flags, v1::ListRecordsRequest request, Archive& archive,
                  const std::function<void(Near)>& visit) {
   KILN_ASSIGN_OR_RETURN(const std::vector<std::string> keys, WantedKeys(flags));
@@ -218,7 +219,8 @@ Status ListNear(const RecordFilterFlags& flags, const v1::ListRecordsRequest& re
     return VisitNear(flags, request, archive,
                      [&](const Near& near) { printer.Add(near.record, near.distance); });
   }
-  std::multimap<double, Near> best;  // by what is expected
+  // The best records by expected cost.
+  std::multimap<double, Near> best;
   KILN_RETURN_IF_ERROR(VisitNear(flags, request, archive, [&](Near near) {
     if (near.record.result().error() != v1::NO_ERROR || near.record.result().stopped_early()) {
       return;

@@ -1,4 +1,5 @@
-// kiln records list, delete, prune: records by what they are of, where and when they were measured.
+// kiln records list, delete and prune: select records by computation, and by place and time of
+// measuring.
 #pragma once
 
 #include <cstdint>
@@ -14,51 +15,65 @@
 
 namespace kiln::client {
 
-// All that are set must hold; nothing set: all records without an error.
+// A record matches if it meets all conditions that are set. Without conditions all records without
+// an error match.
 struct RecordFilterFlags {
   std::string job;
-  std::string workload;         // a key, or the identity of a computation
-  WorkloadArguments arguments;  // an operator or text file
-  std::string target;           // only targets that start so
+  // A key, or the identity of a computation.
+  std::string workload;
+  // An operator or text file.
+  WorkloadArguments arguments;
+  // Selects the targets that start with this text.
+  std::string target;
   std::string device;
-  std::string since, until;     // see ParseTime
-  bool errors = false;          // failed ones too
-  std::optional<uint32_t> top;  // only so many, the best ones first; none: all, by number
-  // Also of workloads with other extents that are at most so far from `workload` or `arguments`
-  // (search/choice/workload_distance.h): ranked by cost x distance. None: of the workload alone.
+  // See ParseTime.
+  std::string since, until;
+  // True: failed records match too.
+  bool errors = false;
+  // Number of records, the best ones first; none: all, by number.
+  std::optional<uint32_t> top;
+  // Selects workloads with other extents too, up to this distance from `workload` or `arguments`
+  // (search/choice/workload_distance.h). Records are ranked by cost x distance. None: only the
+  // workload itself.
   std::optional<double> distance;
 };
 
 struct DeleteFlags {
-  std::vector<std::string> what;  // numbers of records, jobs
-  RecordFilterFlags filter;       // beside them
-  bool yes = false;               // does not ask
+  // Numbers of records, and jobs.
+  std::vector<std::string> what;
+  // Further condition.
+  RecordFilterFlags filter;
+  // True: does not ask.
+  bool yes = false;
 };
 
 struct PruneFlags {
-  // The best ones of each computation and target, of autotvm's of each workload of a template and
-  // target; none: 1.
+  // Number of best records to keep for each computation and target; for autotvm's records, for each
+  // workload of a template and target. None: 1.
   std::optional<uint32_t> keep;
-  std::string older_than;    // only records older than this go, see ParseTime
-  RecordFilterFlags filter;  // only of these
-  bool yes = false;          // does not ask
+  // Only records older than this are deleted; see ParseTime.
+  std::string older_than;
+  // Only records that match are deleted.
+  RecordFilterFlags filter;
+  // True: does not ask.
+  bool yes = false;
 };
 
-// The number from 0 on that the whole text is.
+// Returns the number if the whole text is a number from 0 on.
 std::optional<int64_t> WholeNumber(std::string_view text);
 
-// "90s", "30m", "12h", "7d": so long ago; "2026-11-21" or "2026-11-21 09:45": local time. In unix
-// seconds.
+// Parses a time: "90s", "30m", "12h", "7d" ago; "2026-11-21" or "2026-11-21 09:45" in local time.
+// Returns unix seconds.
 StatusOr<int64_t> ParseTime(const std::string& text, int64_t now_s);
 
 StatusOr<v1::ListRecordsRequest> RequestOf(const RecordFilterFlags& flags, int64_t now_s);
 
 Status ListRecordsCommand(const RecordFilterFlags& flags, const Session& session);
-// Asks before it deletes, on a terminal; elsewhere `yes` must say so.
+// Asks on a terminal before it deletes. Without a terminal `yes` must be set.
 Status DeleteRecordsCommand(const DeleteFlags& flags, const Session& session);
-// Says for each computation and target how many records go and stay; then as above. Records of jobs
-// that have not ended stay. Both delete autotvm's records that the filter takes as well
-// (autotvm_list.h).
+// Prints for each computation and target how many records are deleted and kept; then proceeds like
+// DeleteRecordsCommand. Records of jobs that have not ended are kept. Both commands also delete
+// matching records of autotvm (autotvm_list.h).
 Status PruneRecordsCommand(const PruneFlags& flags, const Session& session);
 
 }  // namespace kiln::client

@@ -1,4 +1,4 @@
-// kiln records export, import, distill: records out of logs and databases, and into them.
+// kiln records export, import and distill move records between databases and logs.
 #include "client/cli/record_logs.h"
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@
 namespace kiln::client {
 namespace {
 
-// Where a command writes: a file that appears complete, or stdout.
+// The output of a command: a file that appears only when it is complete, or stdout.
 class Output {
  public:
   static StatusOr<Output> Open(const std::string& path) {
@@ -72,7 +72,7 @@ Status AddLogLine(const store::Record& record, Output& output) {
   return output.AddLine(store::PrintMeasureLogLine(line));
 }
 
-// Its own one first.
+// Returns all keys of the record, its own key first.
 std::vector<std::string> KeysOf(const v1::Record& record) {
   std::vector<std::string> keys = {record.workload_key()};
   const auto dag = dag::ParseDag(record.dag());
@@ -83,15 +83,15 @@ std::vector<std::string> KeysOf(const v1::Record& record) {
   return keys;
 }
 
-// TVM refuses a whole log for one step that it does not have: such records are left out, unless
-// they are asked for.
+// TVM refuses a whole log because of one step that it does not have. Records with such steps are
+// left out, unless the user asks for them.
 class ForTvm {
  public:
   explicit ForTvm(bool extended) : extended_(extended) {}
 
-  // Counts those that are not to be written.
+  // Returns whether the record is written. Counts the records that are not.
   StatusOr<bool> Takes(std::string_view steps_json) {
-    // No log has a place for those.
+    // No log has a place for the parameters of kernels.
     if (handwritten::IsKernelPoint(steps_json)) {
       ++kernels_;
       return false;
@@ -122,7 +122,7 @@ class ForTvm {
   int64_t left_out_ = 0, kernels_ = 0;
 };
 
-// What is to be known of a log beside its records.
+// Prints a remark about a log beside its records.
 void PrintRemark(const std::string& path, const std::string& remark) {
   if (!remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", path, Printable(remark));
 }
@@ -170,7 +170,7 @@ Status ExportSchedules(const ExportFlags& flags, Archive& archive, ForTvm& for_t
 
 // ---- import ---------------------------------------------------------------------------------
 
-// What came of lines whose key is bound.
+// Prints the result for lines whose key is bound.
 void PrintBound(const v1::ImportRecordsReply& reply) {
   if (reply.fitting() + reply.unfit() == 0) return;
   const auto fitting = static_cast<int64_t>(reply.fitting());
@@ -182,7 +182,7 @@ void PrintBound(const v1::ImportRecordsReply& reply) {
              unfit == 1 ? "does" : "do", IsOrAre(unfit), Printable(reply.first_unfit()));
 }
 
-// The lines that no import would take, as they are.
+// Copies the lines that every import would refuse, unchanged.
 Status KeepRefusedLines(const std::string& path, AtomicFile& refused) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   std::string line;
@@ -198,7 +198,8 @@ Status KeepRefusedLines(const std::string& path, AtomicFile& refused) {
 bool IsDatabase(const std::string& path) {
   constexpr std::string_view kMagic("SQLite format 3\0", 16);
   std::error_code error;
-  if (!std::filesystem::is_regular_file(path, error)) return false;  // a pipe is read once
+  // A pipe can be read only once.
+  if (!std::filesystem::is_regular_file(path, error)) return false;
   std::ifstream file(path, std::ios::binary);
   char head[kMagic.size()] = {};
   file.read(head, sizeof(head));
@@ -242,7 +243,7 @@ void PrintImported(const std::string& path, const v1::ImportRecordsReply& reply,
   }
 }
 
-// How many lines were refused.
+// Imports one log. Returns the number of refused lines.
 StatusOr<int64_t> ImportOne(const std::string& path, Archive& archive, bool json) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   KILN_ASSIGN_OR_RETURN(const v1::ImportRecordsReply reply, archive.Import(lines));
@@ -333,7 +334,7 @@ Status DistillAutotvmRecords(Archive& archive, Output& output) {
   return AddAutotvmLines(distiller, output);
 }
 
-// By its first line that is a record.
+// Returns the kind of the log's first line that is a record.
 StatusOr<bool> IsAutotvmLog(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(LogLines lines, LogLines::Open(path));
   std::string line;
@@ -362,7 +363,7 @@ Status ExportCommand(const ExportFlags& flags, const Session& session) {
 Status ImportCommand(const ImportFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const std::vector<Binding> bindings, ParseBindings(flags.bind));
   if (!flags.rejected.empty()) KILN_RETURN_IF_ERROR(KeepAllRefusedLines(flags));
-  // A log that is not there makes no database.
+  // A log that does not exist makes no database.
   for (const std::string& path : flags.paths) {
     const bool is_there = path == "-" || FileExists(path);
     if (!is_there) KILN_RETURN_IF_ERROR(LogLines::Open(path).status());

@@ -9,33 +9,42 @@
 
 namespace kiln::client {
 
-// What --format takes.
+// Values of --format.
 inline constexpr const char* kScheduleFormat = "auto_scheduler";
 inline constexpr const char* kAutotvmFormat = "autotvm";
 
 struct ExportFlags {
   std::string format = kScheduleFormat;
-  std::string job, workload, output;  // output "": stdout
+  // `output` "": stdout.
+  std::string job, workload, output;
   bool errors = false;
-  bool extended = false;  // records with steps that TVM does not have, too
-  bool all_keys = false;  // a line for each key that logs have for the computation
+  // True: records with steps that TVM does not have are included.
+  bool extended = false;
+  // True: a line for each key that logs have for the computation.
+  bool all_keys = false;
 };
 Status ExportCommand(const ExportFlags& flags, const Session& session);
 
 struct ImportFlags {
-  std::vector<std::string> paths;  // logs, "-" for stdin, or databases
-  std::string rejected;           // a file for the lines that are refused; "": they are named alone
-  std::vector<std::string> bind;  // before: bindings.h
+  // Logs, "-" for stdin, or databases.
+  std::vector<std::string> paths;
+  // A file for the refused lines; "": they are only listed.
+  std::string rejected;
+  // Bindings that are made before (bindings.h).
+  std::vector<std::string> bind;
 };
-// Lines are told apart by their keys: a log may have those of both kinds.
+// The keys of a line tell its kind: a log may have lines of both kinds.
 Status ImportCommand(const ImportFlags& flags, const Session& session);
 
 struct DistillFlags {
-  std::string format = kScheduleFormat;  // of what is taken from the session's records
-  std::string path, output;              // of a log file, or with path "" of the session's records
-  bool extended = false;                 // records with steps that TVM does not have, too
+  // Kind of the records that are taken from the session.
+  std::string format = kScheduleFormat;
+  // `path` is a log file; "": the session's records.
+  std::string path, output;
+  // True: records with steps that TVM does not have are included.
+  bool extended = false;
 };
-// A log's format is that of its first line.
+// A log has the format of its first line.
 Status DistillCommand(const DistillFlags& flags, const Session& session);
 
 }  // namespace kiln::client

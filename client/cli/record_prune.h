@@ -1,6 +1,8 @@
-// Which records a database keeps when it is pruned: of each computation and target the best ones.
+// Decides which records stay when a database is pruned: the best ones of each computation and
+// target.
 //
-// Pure; is shown each record more than once, and holds of each computation and target no more than is kept.
+// Pure. It sees each record more than once, and holds for each computation and target no more
+// records than are kept.
 #pragma once
 
 #include <cstdint>
@@ -18,52 +20,61 @@
 namespace kiln::client {
 
 struct PruneRule {
-  uint32_t keep = 1;             // the best ones, of each computation and target
-  int64_t before_s = INT64_MAX;  // only records that were measured before are deleted, unix time
-  std::set<std::string> open_jobs = {};  // that have not ended: theirs stay
+  // Number of best records to keep, of each computation and target.
+  uint32_t keep = 1;
+  // Only records that were measured before are deleted; unix time.
+  int64_t before_s = INT64_MAX;
+  // Jobs that have not ended. Their records stay.
+  std::set<std::string> open_jobs = {};
 };
 
-// What a rule looks at of a record, of whatever kind.
+// The parts of a record, of either kind, that a rule needs.
 struct PruneCandidate {
-  std::vector<std::string> group = {};  // whose records compete
+  // Records of the same group compete.
+  std::vector<std::string> group = {};
   int64_t id = 0;
-  std::string job_id = {};  // "": of none
+  // "": the record has no job.
+  std::string job_id = {};
   double timestamp_s = 0;
-  std::optional<std::pair<bool, double>> cost = {};  // stopped early, seconds; none: it failed
+  // Whether it was stopped early, and seconds; none: it failed.
+  std::optional<std::pair<bool, double>> cost = {};
 };
 
-// By computation and target. Costs that are no comparison with others, of rewritten layouts, are
-// groups of their own.
+// Groups by computation and target. Costs of rewritten layouts cannot be compared with others, so
+// they have groups of their own.
 PruneCandidate CandidateOf(const v1::Record& record);
-// By template, arguments and target.
+// Groups by template, arguments and target.
 PruneCandidate CandidateOf(const store::AutotvmRecord& record);
 
-// Of records of one kind: each kind has numbers of its own.
+// Prunes records of one kind: each kind has numbers of its own.
 class Pruner {
  public:
   struct Row {
-    std::vector<std::string> cells;  // of the caller: what it is of
+    // Set by the caller: a description of the group.
+    std::vector<std::string> cells;
     int64_t records = 0, failed = 0, deleted = 0;
-    double best_s = 0;  // 0: none was right
+    // 0: no record succeeded.
+    double best_s = 0;
   };
 
   explicit Pruner(PruneRule rule) : rule_(std::move(rule)) {}
 
-  // First pass: all records, those with errors too. Returns the row of its group.
+  // First pass: takes all records, those with errors too. Returns the row of the record's group.
   Row& See(const PruneCandidate& candidate);
-  // After all of them: whether this one goes. Those that See did not see stay.
+  // Second pass: returns whether the record is deleted. Records that See did not see stay.
   bool Deletes(const PruneCandidate& candidate) const;
-  // In its row.
+  // Counts the record in its row.
   void CountDeleted(const PruneCandidate& candidate) { ++rows_[candidate.group].deleted; }
 
   const std::map<std::vector<std::string>, Row>& rows() const { return rows_; }
-  // Of all rows.
+  // Sum over all rows.
   int64_t deleted() const;
 
  private:
   const PruneRule rule_;
-  std::map<std::vector<std::string>, Row> rows_;  // by group
-  // By group: stopped early, cost and number of the best ones.
+  // Rows by group.
+  std::map<std::vector<std::string>, Row> rows_;
+  // The best records by group: stopped early, cost and number.
   std::map<std::vector<std::string>, std::set<std::tuple<bool, double, int64_t>>> best_;
   int64_t last_id_ = 0;
 };

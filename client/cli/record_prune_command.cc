@@ -39,9 +39,10 @@ StatusOr<PruneRule> RuleOf(const PruneFlags& flags, const std::vector<v1::JobSta
   return rule;
 }
 
-constexpr int kLeastColumns = 10;  // of templates, arguments and targets in tables
+// Least columns of templates, arguments and targets in tables.
+constexpr int kLeastColumns = 10;
 
-// `columns` say what a row is of.
+// `columns` describe the group of a row.
 void PrintPlan(const Pruner& pruner, std::vector<Table::Column> columns) {
   for (const char* count : {"Records", "Failed", "To delete", "Kept", "Best"}) {
     columns.push_back({count, Table::kRight});
@@ -59,7 +60,7 @@ void PrintPlan(const Pruner& pruner, std::vector<Table::Column> columns) {
   std::fflush(stdout);
 }
 
-// What a prune goes over, in the same order each time.
+// The records of a prune, in the same order each time.
 class Prunable {
  public:
   Prunable(const PruneFlags& flags, int64_t now_s, v1::ListRecordsRequest request, Archive& archive)
@@ -82,7 +83,7 @@ class Prunable {
   Archive& archive_;
 };
 
-// Records of both kinds.
+// The pruners of both kinds of records.
 struct Pruners {
   Pruner records, autotvm;
 
@@ -130,7 +131,7 @@ void PrintPlans(const Pruners& pruners) {
                               {"Target", Table::kLeft, kLeastColumns}});
 }
 
-// Deletes what it is given, some thousands at a time.
+// Deletes the given records, some thousands at a time.
 class BatchDeleter {
  public:
   using Delete = std::function<StatusOr<uint64_t>(const std::vector<int64_t>& ids)>;
@@ -143,7 +144,7 @@ class BatchDeleter {
     return ids_.size() < kBatch ? OkStatus() : Flush();
   }
 
-  // How many were there.
+  // Returns the number of records that existed.
   StatusOr<int64_t> Finish() {
     KILN_RETURN_IF_ERROR(Flush());
     return deleted_;

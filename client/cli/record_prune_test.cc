@@ -12,7 +12,7 @@ using testing::SizeIs;
 
 class Records {
  public:
-  // cost_s 0: a failed trial. Returns it for what else is to be said of it.
+  // Adds a record; cost_s 0 is a failed trial. Returns the record for further changes.
   v1::Record& Add(const std::string& workload_id, double cost_s, int64_t timestamp_s = 100) {
     v1::Record& record = all_.emplace_back();
     record.set_id(static_cast<int64_t>(all_.size()));

@@ -1,4 +1,4 @@
-// kiln records stats: how many records there are of what.
+// kiln records stats counts records by their computations, templates and targets.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -23,7 +23,8 @@
 namespace kiln::client {
 namespace {
 
-constexpr int kLeastColumns = 10;  // of tasks and targets in tables
+// Least columns of tasks and targets in tables.
+constexpr int kLeastColumns = 10;
 
 void KeepBest(double cost_s, std::optional<double>& best_s) {
   if (!best_s.has_value() || cost_s < *best_s) best_s = cost_s;
@@ -44,7 +45,8 @@ struct ScheduleRow {
 };
 
 struct ScheduleStats {
-  std::map<std::array<std::string, 3>, ScheduleRow> rows;  // by key, computation and target
+  // Rows by key, computation and target.
+  std::map<std::array<std::string, 3>, ScheduleRow> rows;
   int64_t rewritten_layouts = 0;
 };
 
@@ -100,10 +102,12 @@ void PrintTable(const ScheduleStats& stats) {
 struct AutotvmRow {
   int64_t records = 0;
   std::array<int64_t, store::kNumErrorKinds> by_error{};
-  std::map<std::string, std::optional<double>> best_s;  // by arguments
+  // Best seconds by arguments.
+  std::map<std::string, std::optional<double>> best_s;
 };
 
-using AutotvmStats = std::map<std::array<std::string, 2>, AutotvmRow>;  // by template and target
+// Rows by template and target.
+using AutotvmStats = std::map<std::array<std::string, 2>, AutotvmRow>;
 
 void Count(const store::AutotvmRecord& record, AutotvmStats& stats) {
   AutotvmRow& row = stats[{record.task, record.target}];
@@ -122,7 +126,7 @@ void PrintJson(const AutotvmStats& stats) {
   }
 }
 
-// "432 bad schedule (1), 25 compile error (2)"; "-".
+// Returns "432 bad schedule (1), 25 compile error (2)", or "-".
 std::string ErrorsCell(const AutotvmRow& row) {
   std::string cell;
   for (size_t error = 1; error < row.by_error.size(); ++error) {

@@ -1,4 +1,4 @@
-// kiln best, show, trial: what was measured, in every form.
+// kiln best, show and trial print measured programs in every form.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -46,11 +46,13 @@
 namespace kiln::client {
 namespace {
 
-constexpr int kLeastColumns = 10;  // of tasks and targets in tables
+// Least columns of tasks and targets in tables.
+constexpr int kLeastColumns = 10;
 
 // A record of another variant of the same computation, on the same target.
 struct FasterVariant {
-  v1::Record than;  // that it beats
+  // The record that it beats.
+  v1::Record than;
   std::string variant, preparation;
   v1::Record record;
 };
@@ -59,11 +61,12 @@ bool FasterThan(const v1::Record& a, const v1::Record& b) {
   return CostOf(a.result()) < CostOf(b.result());
 }
 
-// Of records of one workload: variants that a job has tuned as alternatives of it.
+// Returns faster variants of the records' workload, which jobs have tuned as its alternatives.
 StatusOr<std::vector<FasterVariant>> FasterVariants(const std::vector<v1::Record>& records,
                                                     const std::vector<v1::JobStatus>& jobs,
                                                     Archive& archive) {
-  std::map<std::string, v1::TaskSpec> variants;  // by computation
+  // Variants by computation.
+  std::map<std::string, v1::TaskSpec> variants;
   for (const v1::JobStatus& job : jobs) {
     for (int i = 0; i < job.tasks_size(); ++i) {
       const v1::TaskStatus& task = job.tasks(i);
@@ -94,17 +97,18 @@ std::string FasterVariantJson(const FasterVariant& variant) {
       variant.record.id(), CostOf(variant.record.result()));
 }
 
-// The record to show with the DAG it belongs to.
+// Returns the record with its DAG.
 StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subject,
                                   const std::string& form, Archive& archive) {
   Rendered rendered;
   rendered.steps = record.steps();
   rendered.target = record.target();
   rendered.caveat = UncheckedLines({record}) + RewrittenLines({record});
-  // Where the job is gone, parameters are shown without their source.
+  // If the job is gone, parameters are shown without their source.
   if (const auto job = archive.Job(record.job_id()); job.ok())
     rendered.kernel = job->spec().options().kernel();
-  if (form == "steps") return rendered;  // are what they are, of whatever computation
+  // Steps need no computation.
+  if (form == "steps") return rendered;
   KILN_ASSIGN_OR_RETURN(rendered.dag, DagOfRecord(record, subject, archive));
   return rendered;
 }
@@ -126,7 +130,7 @@ StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& form,
   return rendered;
 }
 
-// What a schedule is of, as comments above it.
+// Returns comments that describe a schedule, to stand above it.
 std::string Heading(const v1::Record& record) {
   const std::string device = OneLine(record.result().device());
   return fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record), record.id(),
@@ -136,7 +140,8 @@ std::string Heading(const v1::Record& record) {
 
 struct Shown {
   Rendered what;
-  std::string heading;  // "": it is of no record
+  // "": the schedule has no record.
+  std::string heading;
 };
 
 StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
@@ -170,7 +175,7 @@ StatusOr<TrialRequest> RequestOf(const std::string& name, Archive& archive) {
   return request;
 }
 
-// Which configurations they are, and how to get the source of a kernel with the values in it.
+// Returns a line for each configuration, and how to get the source of a kernel with these values.
 std::string ConfigurationLines(const std::vector<v1::Record>& records, const Session& session) {
   std::string lines;
   for (const v1::Record& record : records) {
@@ -195,8 +200,8 @@ bool IsOfSeveral(const std::vector<v1::Record>& records,
   return all.size() > 1;
 }
 
-// Fits 80 columns, in a pipe too: the devices stand there where there are several, and the whole
-// target and the number of the record are what kiln show prints.
+// Returns a table that fits 80 columns, in a pipe too. It has the devices if there are several.
+// kiln show prints the whole target and the number of the record.
 std::string BestTable(const std::vector<v1::Record>& records, const Names& names) {
   constexpr int kMostLines = 3;
   const auto device = [](const v1::Record& record) { return OneLine(record.result().device()); };
@@ -247,13 +252,13 @@ void PrintReplay(const TrialRequest& request, const TrialReplay& replay) {
   }
 }
 
-// "matmul" without arguments.
+// Returns whether the subject is an operator without arguments: "matmul".
 bool IsOperatorAlone(const SubjectFlags& flags) {
   return flags.arguments.op.empty() && flags.arguments.args.empty() && flags.record == 0 &&
          !FileExists(flags.what) && dag::FindOp(flags.what).ok();
 }
 
-// The best records of all computations of an operator, as jobs call them.
+// Prints the best records of all computations of an operator, found by the jobs' names.
 Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const dag::OpInfo* const op, dag::FindOp(flags.what));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
@@ -298,7 +303,7 @@ Status BestCommand(const SubjectFlags& flags, const Session& session) {
   if (IsOperatorAlone(flags)) return BestOfOperator(flags, session, *archive);
   const StatusOr<Subject> resolved = Resolve(flags, *archive);
   if (resolved.status().code() == StatusCode::kNotFound && !flags.what.empty()) {
-    // It may be a template of autotvm's logs.
+    // The word may be a template of autotvm's logs.
     KILN_ASSIGN_OR_RETURN(const int64_t printed,
                           PrintBestOfTemplate(flags.what, flags.target, session, *archive));
     if (printed > 0) return OkStatus();
@@ -348,7 +353,7 @@ Status ShowCommand(const SubjectFlags& flags, const ShowFlags& show, const Sessi
   }
   if (form == "schedule") fmt::print("{}", shown.heading);
   std::fwrite(text.data(), 1, text.size(), stdout);
-  // Beside what may go into a file.
+  // The remark goes to stderr, since stdout may go into a file.
   fmt::print(stderr, "{}", shown.what.caveat);
   return OkStatus();
 }

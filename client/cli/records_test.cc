@@ -40,13 +40,13 @@ class RecordsTest : public testing::Test {
     for (std::string line; std::getline(stream, line);) lines.push_back(Json::parse(line));
     return lines;
   }
-  // Returns the job's id.
+  // Tunes a product. Returns the job's id.
   std::string Tune(const std::string& args) const {
     const std::string events = Kiln({"tune", "matmul", "--args", args, "--target", "null",
                                      "--trials", "6", "--policy", "sketch.random", "--json"});
     return Json::parse(events.substr(0, events.find('\n')))["job"];
   }
-  // A line for the computation of `record`, with another cost.
+  // Returns a log line for the computation of `record`, with another cost.
   static std::string Line(const Json& record, double cost_s, int64_t timestamp_s) {
     Json line;
     line["i"] = Json::array();
@@ -117,7 +117,7 @@ TEST_F(RecordsTest, LinesThatCannotBeAreRefusedByNumber) {
             "import");
 }
 
-// A line of somebody who called his computation by the name of a function.
+// Returns a log line of somebody who named a computation after a function.
 std::string LineOfFunction(const std::string& key, const std::string& steps, int64_t timestamp_s,
                            const std::string& beside = R"("", 0, [])") {
   std::string quoted;
@@ -136,20 +136,20 @@ TEST_F(RecordsTest, AKeyIsBoundToAnOperatorByWhatItsRecordsDo) {
   ASSERT_OK(WriteFile(log, LineOfFunction(kFunctionKey, kItsSteps, 1) +
                                LineOfFunction(kFunctionKey, kOtherSteps, 2)));
   Kiln({"records", "import", log});
-  // Steps are steps, of whatever computation.
+  // Steps are shown even if the computation is not known.
   EXPECT_THAT(Kiln({"show", "1", "--as", "steps"}), HasSubstr(R"(["SP", 2, 1, 96, [8], 1])"));
   EXPECT_THAT(Error({"show", "1"}),
               AllOf(HasSubstr("what its key [\"wl_matmul\", 127, 96, 80] stands for is not known"),
                     HasSubstr("kiln records bind")));
-  // Said for once.
+  // The operator is given for one command.
   EXPECT_THAT(Kiln({"show", "1", "--op", "matmul", "--args", "127,96,80"}), HasSubstr("split"));
   EXPECT_THAT(Error({"show", "1", "--op", "matmul", "--args", "96,127,80"}),
               HasSubstr("is no schedule of the operator given: split #0"));
-  // Nothing fits: nothing is bound.
+  // No record fits, so nothing is bound.
   EXPECT_THAT(Error({"records", "bind", kFunctionKey, "matmul", "--args", "8,8,8"}),
               HasSubstr("none of the 2 records"));
   EXPECT_THAT(Error({"best", "matmul", "--args", "8,8,8"}), HasSubstr("no successful record"));
-  // Said for good; spaces do not matter.
+  // The binding is kept; spaces in the key do not matter.
   const RunResult bound = RunKiln(
       WithDb({"records", "bind", R"(["wl_matmul",127,96,80])", "matmul", "--args", "127,96,80"}));
   EXPECT_TRUE(bound.exit.ok()) << bound.error;
@@ -160,7 +160,7 @@ TEST_F(RecordsTest, AKeyIsBoundToAnOperatorByWhatItsRecordsDo) {
   EXPECT_EQ(best["id"], "1");
   EXPECT_THAT(best["dag"].get<std::string>(), HasSubstr("[i: 127, j: 96]"));
   EXPECT_THAT(Kiln({"show", kFunctionKey, "--record", "1"}), HasSubstr("split"));
-  // Later imports are bound as they come.
+  // Later imports are bound during the import.
   ASSERT_OK(WriteFile(log, LineOfFunction(kFunctionKey, kItsSteps, 3) +
                                LineOfFunction(kFunctionKey, kOtherSteps, 4)));
   const RunResult later = RunKiln(WithDb({"records", "import", log}));
@@ -203,7 +203,7 @@ TEST_F(RecordsTest, WhatTvmWouldRefuseIsLeftOutOfLogs) {
   EXPECT_EQ(all.error, "");
 }
 
-// Of a log for this machine, called otherwise, and of one that was measured in another way.
+// The two records have targets of different texts that mean the same.
 TEST_F(RecordsTest, TargetsAreComparedByWhatTheyMean) {
   const std::string log = folder_.Join("log.json");
   std::string slower = LineOfFunction(kFunctionKey, kItsSteps, 1);
@@ -227,7 +227,7 @@ TEST_F(RecordsTest, EachVersionOfTvmFindsARecordByItsKey) {
             3 * std::count(plain.begin(), plain.end(), '\n'));
   EXPECT_THAT(all, HasSubstr("4498039d22bebcc401f6980d4f42290e")) << "TVM 0.19";
   EXPECT_THAT(plain, Not(HasSubstr("4498039d22bebcc401f6980d4f42290e")));
-  // And a log with that key is of the computation.
+  // A log with that key belongs to the computation, too.
   const std::string log = folder_.Join("log.json");
   ASSERT_OK(WriteFile(
       log, LineOfFunction(R"(["4498039d22bebcc401f6980d4f42290e", [64, 32], [32, 48], [64, 48]])",
@@ -237,7 +237,7 @@ TEST_F(RecordsTest, EachVersionOfTvmFindsARecordByItsKey) {
   EXPECT_THAT(Kiln({"show", "--record", "7"}), HasSubstr("the unscheduled loops"));
 }
 
-// Of a log whose line has this layout rewrite option.
+// Returns a log line with this layout rewrite option.
 std::string LineOfLayouts(int option) {
   return LineOfFunction(kFunctionKey, kItsSteps, 1,
                         fmt::format(R"("llvm -mcpu=core-avx2", {}, ["data", "weight"])", option));
@@ -252,7 +252,7 @@ TEST_F(RecordsTest, CostsOfRewrittenLayoutsAreMarked) {
   EXPECT_THAT(Kiln({"records", "stats"}), HasSubstr("left out of Best"));
 }
 
-// Weights that were laid out before are what a computation of its own says.
+// Weights that were packed before belong to a computation of their own.
 TEST_F(RecordsTest, RecordsOfPackedWeightsHaveAKeyOfTheirOwn) {
   const std::string log = folder_.Join("log.json");
   ASSERT_OK(WriteFile(log, LineOfLayouts(2)));
@@ -333,7 +333,7 @@ TEST_F(RecordsTest, AutotvmRecordsAreListedAndTheBestFound) {
   EXPECT_THAT(List({"--since", "2021-06-01"}), SizeIs(0));
   EXPECT_THAT(List({"--until", "2021-06-01"}), SizeIs(3));
   EXPECT_THAT(List({"--job", "import"}), SizeIs(0)) << "they are of no job";
-  // Beside records of schedules.
+  // Records of schedules are listed beside them.
   Tune("32,32,32");
   EXPECT_THAT(List({}), SizeIs(9));
   EXPECT_THAT(Kiln({"records", "list"}),
@@ -348,8 +348,7 @@ TEST_F(RecordsTest, AutotvmRecordsAreListedAndTheBestFound) {
               HasSubstr("'dense_small_batch.cuda' is no job"));
 }
 
-// Of a search of a template it is said which of its configurations a record is.
-// What list shows goes.
+// Deletion takes exactly the records that list shows for a filter.
 TEST_F(RecordsTest, AutotvmRecordsAreDeletedByTheFiltersOfList) {
   const std::string log = folder_.Join("autotvm.log");
   const std::string other = R"([["TENSOR", [2, 768], "float32"]])";
@@ -398,7 +397,7 @@ TEST_F(RecordsTest, AutotvmRecordsArePrunedByWorkloadAndTarget) {
               AllOf(HasSubstr("Template of autotvm"), HasSubstr("float32[1, 768]"),
                     HasSubstr("float32[2, 768]"), HasSubstr("To delete"), Not(HasSubstr("Task"))));
   EXPECT_THAT(asked.error, HasSubstr("2 records of " + db_ + " (2 of autotvm)"));
-  // Others are pruned beside them, or alone.
+  // Other records are pruned beside them, or alone.
   const std::string job = Tune("32,32,32");
   EXPECT_THAT(RunKiln(WithDb({"records", "prune", "--keep", "1"})).output,
               AllOf(HasSubstr("Task"), HasSubstr("\n\nTemplate of autotvm")));
@@ -545,7 +544,7 @@ TEST_F(RecordsTest, AreListedByTimeAndByDistance) {
   };
   EXPECT_THAT(List(near), SizeIs(6));
   EXPECT_THAT(List(with({"--distance", "1"})), SizeIs(6));
-  // Inputs and output are twice as large each.
+  // Inputs and output are each twice as large.
   EXPECT_THAT(List(with({"--distance", "4"})), SizeIs(12));
   EXPECT_THAT(List(with({"--distance", "3.9"})), SizeIs(6));
   EXPECT_THAT(List({"--op", "matmul", "--args", "32,32,32", "--distance", "100"}), SizeIs(6))

@@ -58,7 +58,7 @@ StatusOr<Subject> JobOrRecord(const std::string& what, Archive& archive) {
                   DidYouMeanOperator(what));
 }
 
-// The records of a job, one for each task.
+// Sorts the records of a job, one for each task.
 void FastestVariantsFirst(const v1::JobStatus& job, std::vector<v1::Record>& records) {
   const auto place = [&](const v1::Record& record) {
     const auto task = static_cast<int>(record.task_index());
@@ -70,7 +70,7 @@ void FastestVariantsFirst(const v1::JobStatus& job, std::vector<v1::Record>& rec
                    [&](const v1::Record& a, const v1::Record& b) { return place(a) < place(b); });
 }
 
-// A file of that name is meant before a trial is.
+// A file with the name of a trial goes before the trial.
 std::optional<NamedTrial> TrialOf(const SubjectFlags& flags) {
   if (FileExists(flags.what)) return {};
   return ParseTrialName(flags.what);
@@ -81,7 +81,7 @@ bool IsBetter(const v1::TrialResult& a, const v1::TrialResult& b) {
   return CostOf(a) < CostOf(b);
 }
 
-// What a record is of: a line of a log may have a key alone.
+// Names the record's computation: a line of a log may have only a key.
 std::string WorkloadOf(const v1::Record& record) {
   return record.workload_id().empty() ? record.workload_key() : record.workload_id();
 }
@@ -102,7 +102,7 @@ StatusOr<std::vector<v1::Record>> BestOfWorkloads(const std::string& job_id, Arc
 }
 
 Status CheckIsOf(const v1::Record& record, std::string_view dag, std::string_view what) {
-  // Its computation bears the kernel's digest.
+  // The computation has the kernel's digest.
   if (handwritten::IsKernelPoint(record.steps())) return OkStatus();
   const Status fits = schedule::CheckFit(dag, record.steps());
   if (fits.ok()) return fits;
@@ -110,7 +110,8 @@ Status CheckIsOf(const v1::Record& record, std::string_view dag, std::string_vie
                          record.workload_key(), what, Message(fits));
 }
 
-// By what it begins with, or by what it means; "": any.
+// Returns whether the record is for the target: a prefix of its text, or a target that means the
+// same; "" means any target.
 bool IsFor(const std::string& target, const v1::Record& record) {
   return record.target().starts_with(target) ||
          target::MeanSame(record.target(), HardwareParamsOf(record.hardware()), target, {});
@@ -121,12 +122,13 @@ bool MeanSameTarget(const v1::Record& a, const v1::Record& b) {
                           HardwareParamsOf(b.hardware()));
 }
 
-// Of one computation, for targets that mean the same.
+// Returns whether both records have the same computation, and targets that mean the same.
 bool Alike(const v1::Record& a, const v1::Record& b) {
   return WorkloadOf(a) == WorkloadOf(b) && MeanSameTarget(a, b);
 }
 
-// Does its target leave so much open that it means the same as two others, which do not?
+// Returns whether the record's target leaves so much open that it means the same as two targets
+// that differ from each other.
 bool IsAmbiguous(const v1::Record& record, const std::vector<v1::Record>& all) {
   for (const v1::Record& a : all) {
     for (const v1::Record& b : all) {
@@ -136,7 +138,7 @@ bool IsAmbiguous(const v1::Record& record, const std::vector<v1::Record>& all) {
   return false;
 }
 
-// The best of those that are alike, in their order; one that is ambiguous stays apart.
+// Returns the best of the records that are alike, in their order. An ambiguous record stays apart.
 std::vector<v1::Record> BestOfEachMeaning(const std::vector<v1::Record>& records) {
   std::vector<v1::Record> best, apart;
   for (const v1::Record& record : records) {
@@ -162,7 +164,7 @@ std::string Describe(const Subject& subject) {
          (subject.workload_keys.empty() ? subject.workload_id : subject.workload_keys[0]);
 }
 
-// As its jobs have it.
+// Returns the computation of a kernel, as the kernel's jobs have it.
 StatusOr<std::optional<Workload>> KernelWorkload(const SubjectFlags& flags) {
   if (flags.kernel_space.empty()) {
     return InvalidArgument(
@@ -176,8 +178,8 @@ StatusOr<std::optional<Workload>> KernelWorkload(const SubjectFlags& flags) {
   return std::optional<Workload>(std::move(kernel.workload));
 }
 
-// Of a kernel: in the place of the loops that it is compared with, which may be the fastest, its own
-// best record for the target.
+// Replaces each record of a kernel's computation by that of the kernel's best configuration for the
+// same target. Otherwise the record might be that of the loops, with which the kernel is compared.
 StatusOr<std::vector<v1::Record>> BestConfigurations(const std::vector<v1::Record>& records,
                                                      Archive& archive) {
   std::vector<v1::Record> configurations;
@@ -197,7 +199,7 @@ StatusOr<std::vector<v1::Record>> BestConfigurations(const std::vector<v1::Recor
   return configurations;
 }
 
-// That a job has the task.
+// Checks that a job has the task.
 Status CheckTask(const std::string& job_id, int task, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive.Job(job_id));
   if (task < job.tasks_size()) return OkStatus();

@@ -1,4 +1,4 @@
-// kiln schedule: a schedule from the declaration alone, at once.
+// kiln schedule chooses a schedule at once, by the declaration alone.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -26,7 +26,8 @@
 namespace kiln::client {
 namespace {
 
-constexpr double kHardlySlower = 0.95;  // than after tuning
+// Share of the speed after tuning.
+constexpr double kHardlySlower = 0.95;
 
 struct Unmeasured {
   Workload workload;
@@ -34,7 +35,8 @@ struct Unmeasured {
   search::UnmeasuredChoice choice;
   std::string_view operator_class;
   std::optional<search::ExpectedSpeed> expected;
-  std::string blanks;  // of its sketch, with the values that they have
+  // Blanks of the sketch with their values.
+  std::string blanks;
 };
 
 StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) {
@@ -107,7 +109,7 @@ std::string ToJson(const Unmeasured& chosen, const std::string& form, const std:
       JsonString(text));
 }
 
-// As a network of one kernel, like that of kiln compile.
+// Writes a network of one kernel, like kiln compile.
 StatusOr<int64_t> WriteProgram(const Unmeasured& chosen, const ScheduleFlags& flags) {
   const OperatorToCompile what{.dag = chosen.workload.dag,
                                .description = OneLine(chosen.workload.description),

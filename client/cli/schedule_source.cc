@@ -15,7 +15,8 @@ StatusOr<std::string> ReadText(const std::string& path) {
   std::string text;
   for (std::istreambuf_iterator<char> at(std::cin), end; at != end; ++at) {
     text += *at;
-    if (text.size() > dag::kMaxTextBytes) break;  // which the parser refuses
+    // The parser refuses such a text.
+    if (text.size() > dag::kMaxTextBytes) break;
   }
   return text;
 }

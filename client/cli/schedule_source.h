@@ -1,4 +1,4 @@
-// A schedule that a person wrote, from a file.
+// Reads a hand-written schedule from a file.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace kiln::client {
 
-// As primitives (docs/schedules.md), of the computation; "-": stdin. InvalidArgument with the place
-// where it is wrong, or leaves something open.
+// Reads primitives (docs/schedules.md) for the computation; "-": stdin. InvalidArgument has the
+// place of the first error or open choice.
 StatusOr<schedule::State> ReadSchedule(const std::string& path, const dag::DagPtr& dag);
 
 }  // namespace kiln::client

@@ -1,5 +1,4 @@
-// kiln schedule on the real binary: a schedule, its source and a program that runs, and what is
-// refused.
+// kiln schedule by the real binary: a schedule, its source, a program that runs, and wrong usage.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,7 +96,7 @@ TEST_F(ScheduleTest, MathIsAnOptionOfTheTarget) {
       HasSubstr("target llvm has no option 'math'"));
 }
 
-// A text file as well as an operator; what is written is a file that kiln run takes.
+// The command takes a text file as well as an operator. kiln run runs the written file.
 TEST_F(ScheduleTest, AProgramThatRuns) {
   const std::string file = folder_.Join("twice.te"), program = folder_.Join("twice.kiln");
   ASSERT_TRUE(WriteFile(file, "input A: float32[64]\nB[i: 64] = A[i] * 2.0\n").ok());
@@ -119,7 +118,7 @@ TEST_F(ScheduleTest, Refusals) {
   EXPECT_THAT(Refused({"schedule", folder_.Join("none.te")}), HasSubstr("none.te"));
 }
 
-// Tuning of no trials says what it would have to beat.
+// Tuning without trials shows the schedule that tuning would have to beat.
 TEST_F(ScheduleTest, NoTrialsShowTheSchedule) {
   const Words words = {"tune", "matmul", "--args", "64,64,64", "--trials", "0"};
   EXPECT_THAT(KilnPrints(words),

@@ -1,4 +1,4 @@
-// kiln trial --schedule: a schedule that a person wrote, tried and kept.
+// kiln trial --schedule tries a hand-written schedule and keeps the result.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -29,12 +29,14 @@
 namespace kiln::client {
 namespace {
 
-// What the schedule is of.
+// The schedule's computation.
 struct Computation {
   dag::DagPtr dag;
-  std::string text;  // with the ranges of its inputs
+  // Text with the ranges of the inputs.
+  std::string text;
   std::string target;
-  std::optional<v1::Record> record;  // that it is compared with
+  // The record with which the schedule is compared.
+  std::optional<v1::Record> record;
 };
 
 StatusOr<Computation> ComputationOf(const SubjectFlags& flags, const Session& session) {
@@ -52,7 +54,7 @@ StatusOr<Computation> ComputationOf(const SubjectFlags& flags, const Session& se
                      flags.target.empty() ? record.target() : flags.target, record};
 }
 
-// What a job would have noted.
+// Returns the record that a job would have made.
 v1::Record RecordOf(const Computation& computation, const DirectTrial& trial,
                     const v1::WorkerState& runner, v1::TrialResult result) {
   v1::Record record;
@@ -105,7 +107,7 @@ StatusOr<int> ScheduleTrialCommand(const ScheduleTrialFlags& flags, const Sessio
   KILN_ASSIGN_OR_RETURN(const auto trials, DirectTrials::Connect(*cluster));
   KILN_ASSIGN_OR_RETURN(const target::Target asked, target::ParseTarget(computation.target));
   KILN_ASSIGN_OR_RETURN(target::Target target, target::ParseTarget(trials->runner().target()));
-  // The machine is this one; how sums are computed is the user's choice.
+  // The trial runs on this machine; the user chooses how sums are computed.
   if (const std::string math = asked.Option(target::kMath); !math.empty())
     target.options[std::string(target::kMath)] = math;
   DirectTrial trial;

@@ -1,4 +1,4 @@
-// kiln show --as schedule, changed, and handed back by kiln trial --schedule.
+// Tests a schedule of kiln show --as schedule that is changed and given to kiln trial --schedule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ constexpr char kRows[] =
     "C_i_0, C_i_1 = s[T_matmul_NN].split(C_i, factor=8)\n"
     "s[T_matmul_NN].parallel(C_i_0)\n";
 
-// What the target says of the mathematics is not the device's.
+// The option for sums comes from the user's target and not from the device.
 TEST_F(ScheduleTrialTest, KeepsTheMathOfItsTarget) {
   for (const std::string math : {"", " -math=tf32"}) {
     const Json kept = JsonLines(Prints({"trial", "matmul", "--args", "32,16,24", "--target",
@@ -59,7 +59,7 @@ TEST_F(ScheduleTrialTest, IsMeasuredCheckedAndKept) {
                         "--target", "llvm",   "--schedule", File(kRows)};
   EXPECT_THAT(Prints(matmul), AllOf(HasSubstr("now       "), HasSubstr("checked   "),
                                     HasSubstr("kept as   trial schedules/0, record 1\n")));
-  // Its schedule as Kiln prints it, with another factor, from the record.
+  // Takes the record's schedule as Kiln prints it, and changes a factor.
   std::string text = Prints({"show", "schedules/0", "--as", "schedule"});
   const std::string split =
       "T_matmul_NN_i_0, T_matmul_NN_i_1 = s[T_matmul_NN].split(T_matmul_NN_i, factor=8)\n";

@@ -25,7 +25,8 @@ StatusOr<std::string> InstanceText(const search::Template& of, const dag::DagPtr
                     .target = {},
                     .kernel = handwritten::PrintKernelText(kernel.text())},
                    "schedule"));
-  return text.substr(text.rfind("# "));  // its launch: the values are above it
+  // Only the launch: the values stand above it.
+  return text.substr(text.rfind("# "));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A configuration space, and a point of one, for people and scripts.
+// Prints a configuration space, and a point of it, for people and scripts.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace kiln::client {
 
-// As autotvm prints it, or as one JSON value.
+// Returns the text that autotvm prints, or one JSON value.
 std::string SpaceText(const search::ConfigSpace& space, bool json);
 
-// The values of the knobs at an index, and what they make: a schedule, or the launch of a kernel.
-// InvalidArgument: there is no such index, or nothing can be made.
+// Returns the values of the knobs at an index, and the schedule or the launch of a kernel that they
+// make. InvalidArgument: there is no such index, or the values make nothing.
 StatusOr<std::string> ConfigText(const search::Template& of, const dag::DagPtr& dag,
                                  const search::ConfigSpace& space, int64_t index, bool json);
 

@@ -11,7 +11,8 @@ namespace {
 
 constexpr size_t kMaxListBytes = 1 << 20;
 
-// "variants=all"; false when the word is none of these. Arguments have "=" too, but after a comma.
+// Takes an option such as "variants=all"; false: the word is no option. Arguments have "=" too, but
+// after a comma.
 StatusOr<bool> TakeOption(std::string_view word, TaskListEntry& task) {
   const size_t equals = word.find('=');
   const std::string_view name = word.substr(0, equals), value = word.substr(equals + 1);
@@ -58,7 +59,7 @@ StatusOr<TaskListEntry> ParseLine(const std::string& line, const std::string& fo
   if (IsTextFile(arguments.op) && arguments.op[0] != '/' && !folder.empty()) {
     arguments.op = folder + "/" + arguments.op;
   }
-  // Says here what is wrong with it, with its line.
+  // An operator that cannot be loaded is reported with its line.
   KILN_RETURN_IF_ERROR(LoadWorkload(arguments).status());
   return task;
 }

@@ -1,4 +1,5 @@
-// The tasks of a job from the command line: an operator, several text files, or a list in a file.
+// Reads the tasks of a job from the command line: an operator, several text files, or a list in a
+// file.
 #pragma once
 
 #include <string>
@@ -12,9 +13,12 @@ namespace kiln::client {
 
 struct TaskListEntry {
   WorkloadArguments arguments;
-  double weight = 1;          // uses in the network
-  std::string variants = {};  // kDirectVariants and the like; "": not said
-  std::string network = {};   // "": none
+  // Uses in the network.
+  double weight = 1;
+  // kDirectVariants or another constant; "": not given.
+  std::string variants = {};
+  // "": none.
+  std::string network = {};
 };
 
 // One task a line, "#" begins a comment:
@@ -27,7 +31,7 @@ struct TaskListEntry {
 // Errors name file and line.
 StatusOr<std::vector<TaskListEntry>> LoadTaskList(const std::string& path);
 
-// As LoadTaskList, from its text; text files are looked for in `folder`.
+// Like LoadTaskList, but from the list's text; text files are looked for in `folder`.
 StatusOr<std::vector<TaskListEntry>> ParseTaskList(std::string_view text, const std::string& name,
                                                    const std::string& folder);
 

@@ -1,5 +1,5 @@
-// `kiln tune` of the computations of examples/te, by the real binary: each is measured, and computes
-// what its text says.
+// `kiln tune` of the computations of examples/te, by the real binary: each is measured, and
+// computes what its text says.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ TEST(TeExamples, AreTunedAndChecked) {
         std::string("--json"), std::string("--db"), folder.Join("te.db"), std::string("--log-dir"),
         folder.Join("logs")})
     words.push_back(word);
-  // Two programs of each are compiled and measured, which takes a while on a loaded machine.
+  // Two programs of each computation are compiled and measured, which takes long on a loaded
+  // machine.
   const auto result = RunToEnd(KilnOptions(words), {}, absl::Minutes(4));
   ASSERT_TRUE(result.ok()) << result.status();
   ASSERT_TRUE(result->exit.ok()) << result->error;

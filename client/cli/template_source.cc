@@ -12,7 +12,8 @@ bool IsPath(std::string_view word) {
   return word.ends_with(".tmpl") || word.find('/') != std::string_view::npos;
 }
 
-// "line 3, column 14: expected ..." -> "mine.tmpl:3:14: expected ...", which editors jump to.
+// Changes "line 3, column 14: expected ..." into "mine.tmpl:3:14: expected ...", which editors can
+// jump to.
 Status AtPlace(const std::string& path, const Status& status) {
   const std::string message(Message(status));
   int line = 0, column = 0, end = 0;

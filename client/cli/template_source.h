@@ -1,4 +1,4 @@
-// Which template the user means, from a word of the command line: the name of one that Kiln ships,
+// Finds the template that a word of the command line names: the name of a template that Kiln ships,
 // or a file.
 #pragma once
 
@@ -10,9 +10,11 @@
 namespace kiln::client {
 
 struct TemplateSource {
-  std::string name;  // for people: of the template, or the path
+  // The template's name or path, for people.
+  std::string name;
   std::string text;
-  std::string op;  // of the library that a shipped one is for; "": it is a file
+  // Operator of a shipped template in the library; "": the template is a file.
+  std::string op;
 };
 
 // A word with a slash or ending in .tmpl is a path. Errors are for the user: "mine.tmpl:3:14: ...",

@@ -1,5 +1,5 @@
-// kiln templates: the templates that Kiln ships, the space of one (or of a kernel that the user
-// wrote) for a computation, a point of it.
+// kiln templates prints the templates that Kiln ships, the space of a template (or of a
+// hand-written kernel) for a computation, and a point of a space.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ void ListTemplates(bool json) {
       table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
-// The space of a template or kernel for a computation, or a point of it.
+// Prints the space of a template or kernel for a computation, or a point of the space.
 Status PrintSpace(const search::Template& of, const dag::DagPtr& dag, std::optional<int64_t> config,
                   bool json) {
   KILN_ASSIGN_OR_RETURN(const search::ConfigSpace space, of.Space(dag));
@@ -57,7 +57,7 @@ Status PrintSpace(const search::Template& of, const dag::DagPtr& dag, std::optio
   return OkStatus();
 }
 
-// A kernel that the user wrote.
+// Prints the space of a hand-written kernel.
 Status KernelCommand(const TemplatesFlags& flags, bool json) {
   if (!flags.arguments.op.empty() || !flags.arguments.args.empty()) {
     return InvalidArgument("{} is a kernel, whose --space says what it computes: leave out {}",

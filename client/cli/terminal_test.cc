@@ -1,5 +1,4 @@
-// `kiln tune` on a terminal: what a user sees of it, by a model of the screen that the real binary
-// writes to.
+// `kiln tune` on a terminal: a model of the screen shows what a user sees of the real binary.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -58,7 +57,7 @@ class Terminal {
     KILN_CHECK(ioctl(controller_.get(), TIOCSWINSZ, &size) == 0);
     screen_.Resize(columns, rows);
   }
-  // Until the screen is as it should be; false: the program ended or a minute passed before.
+  // Reads until the condition holds; false: the program ended or a minute passed before.
   bool Until(const std::function<bool()>& condition) {
     const absl::Time deadline = absl::Now() + absl::Minutes(1);
     while (!condition()) {
@@ -71,7 +70,7 @@ class Terminal {
     return std::any_of(rows.begin(), rows.end(),
                        [&](const std::string& row) { return row.find(text) != std::string::npos; });
   }
-  // Of all that is shown and can be scrolled back to.
+  // Returns all rows on the screen and in the scroll-back.
   Words Everything() const {
     Words rows = screen_.scrollback();
     const Words visible = screen_.Visible();
@@ -87,7 +86,7 @@ class Terminal {
   Subprocess& process() { return *process_; }
 
  private:
-  // False at the end of the program.
+  // Returns false at the end of the program.
   bool Read() {
     pollfd ready{controller_.get(), POLLIN, 0};
     if (poll(&ready, 1, 1000) == 0) return true;
@@ -135,14 +134,14 @@ TEST_F(TerminalTest, ManyTasksFitAnyTerminalAndLeaveNothingButTheEnd) {
     return !rows.empty() && rows[0].starts_with("ID  Task") && terminal.Shows(more);
   };
   ASSERT_TRUE(terminal.Until([&] { return head("of them without a result"); }));
-  // Its last lines come last: before, half of the screen is of the drawing before.
+  // The last lines are drawn last: before that, half of the screen is of the drawing before.
   ASSERT_TRUE(terminal.Until([&] {
     return head("... and ") && !terminal.Shows("trials 0/") && terminal.Shows("total latency") &&
            terminal.Shows(" running on null");
   }));
   EXPECT_THAT(screen.Visible(), AllOf(SizeIs(Le(23u)), NoWiderThan(80)));
 
-  // Narrower and lower, then wide and tall enough for all.
+  // The terminal gets narrower and lower, then wide and tall enough for everything.
   terminal.Resize(50, 14);
   ASSERT_TRUE(
       terminal.Until([&] { return head("... and ") && terminal.Shows(" running on null"); }));
@@ -155,7 +154,7 @@ TEST_F(TerminalTest, ManyTasksFitAnyTerminalAndLeaveNothingButTheEnd) {
     EXPECT_TRUE(terminal.Shows(" matmul 64,64," + std::to_string(8 * (i + 1)) + " + bias + relu"));
   EXPECT_THAT(screen.scrollback(), IsEmpty());
 
-  // Back on the first screen there are its first line, the totals, and the table of the results.
+  // The first screen has its first line, the totals, and the table of the results.
   terminal.Resize(80, 24);
   terminal.process().Kill(SIGINT);
   EXPECT_EQ(terminal.End().code, 130);
@@ -225,7 +224,7 @@ TEST_F(TerminalTest, TablesFitATerminalAndAreWholeInAPipe) {
     EXPECT_EQ(terminal.End().code, 0);
     const Words rows = terminal.Everything();
     EXPECT_THAT(rows, NoWiderThan(80));
-    // A row that is too long is folded: as many as in the pipe means that none is.
+    // A row that is too long is folded: if there are as many rows as in the pipe, none is too long.
     const std::string piped = KilnPrints(words);
     if (words[0] != "ops" && words[0] != "best") {
       EXPECT_EQ(rows.size(), static_cast<size_t>(std::count(piped.begin(), piped.end(), '\n')))

@@ -1,4 +1,5 @@
-// ops, templates, check, tasks, compile, schedule, run, verify, bench, doctor, selftest, conformance, version on the command line.
+// The command line of ops, templates, check, tasks, compile, schedule, run, verify, bench, doctor,
+// selftest, conformance and version.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace kiln::client {
 
-// Must outlive the parse and the run, as `syntax` must.
+// Must outlive the parse and the run, and so must `table`.
 class ToolFlagTable {
  public:
   explicit ToolFlagTable(FlagTable& table) : flag_table_(table) {}
@@ -48,11 +49,13 @@ class ToolFlagTable {
   ScheduleFlags schedule_;
   RunFlags run_;
   VerifyFlags verify_;
-  std::vector<double> tolerance_;  // of verify
+  // Used by verify.
+  std::vector<double> tolerance_;
   BenchFlags bench_;
   SelfTestFlags selftest_;
   ConformanceFlags conformance_;
-  JobOptions options_;  // of the jobs of conformance
+  // Options of conformance's jobs.
+  JobOptions options_;
 };
 
 }  // namespace kiln::client

@@ -1,4 +1,4 @@
-// kiln ops, check, doctor, version: what works without jobs and records.
+// kiln ops, check, doctor and version need no jobs and records.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -19,7 +19,8 @@
 namespace kiln::client {
 namespace {
 
-// "N,H,W,CO,CI,KH,KW,stride,pad[,dilation[,groups]]", "SHAPE,keepdims=0"
+// Returns the arguments of an operator: "N,H,W,CO,CI,KH,KW,stride,pad[,dilation[,groups]]",
+// "SHAPE,keepdims=0".
 std::string Arguments(const dag::OpInfo& op) {
   const std::string text = dag::Signature(op);
   const size_t at = text.find(" takes ");
@@ -53,7 +54,8 @@ void PrintOp(const dag::OpInfo& op) {
   fmt::print("\n{}", table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
-// A line, or more where it is longer than the terminal is wide; the next ones are indented so.
+// Prints a line. If it is longer than the terminal is wide, the following lines are indented by
+// `indent`.
 void PrintWrapped(const std::string& text, int indent) {
   Table table({{"", Table::kLeft, 1, 100}});
   table.AddRow({text});
@@ -63,7 +65,7 @@ void PrintWrapped(const std::string& text, int indent) {
     fmt::print("{}{}\n", std::string(i == 2 ? 0 : static_cast<size_t>(indent), ' '), lines[i]);
 }
 
-// By family: each operator with its arguments, and below what it computes.
+// Prints the operators by family, each with its arguments, and below the computation.
 void PrintOps() {
   std::string_view family;
   for (const dag::OpInfo& op : dag::AllOps()) {

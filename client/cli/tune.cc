@@ -1,4 +1,4 @@
-// kiln tune, watch, submit: jobs from the command line to their end.
+// kiln tune, watch and submit run jobs from the command line to their end.
 #include <fmt/ranges.h>
 #include <pwd.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@
 namespace kiln::client {
 namespace {
 
-// "null-store" -> FAULT_NULL_STORE
+// Returns FAULT_NULL_STORE for "null-store".
 StatusOr<v1::Fault> ParseFault(std::string_view name) {
   std::vector<std::string> known;
   for (int value = 1; v1::Fault_IsValid(value); ++value) {
@@ -65,7 +65,7 @@ Status AddFault(std::string_view text, v1::TuneOptions& options) {
 std::string UserName() {
   const char* const variable = std::getenv("USER");
   if (variable != nullptr && *variable != '\0') return variable;
-  // Containers and services set no variable.
+  // Containers and services do not set the variable.
   std::array<char, 4096> buffer;
   passwd entry, *found = nullptr;
   const bool known =
@@ -78,7 +78,7 @@ Status NothingFound(const v1::JobStatus& job, const Session& session) {
                             session.Command("jobs " + job.id()));
 }
 
-// The end of a job, whatever it is. The exit status.
+// Prints the end of a job, whatever it is. Returns the exit status.
 StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session,
                        bool quiet) {
   const v1::JobStatus& job = followed.job;
@@ -90,7 +90,7 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   } else {
     for (v1::Record& record : best) MakePrintable(record);
     fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session, /*with_loops=*/!quiet));
-    // What its user waits for is what it fitted.
+    // The user of a calibration wants its fit.
     if (job.spec().options().calibrate() && job.state() == v1::SUCCEEDED)
       fmt::print("\n{}\n", Printable(job.message()));
   }
@@ -106,13 +106,13 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
   }
   const bool known = std::any_of(job.tasks().begin(), job.tasks().end(),
                                  [](const auto& task) { return task.known_record_id() != 0; });
-  // Nothing was left to try beyond what earlier jobs did.
+  // No candidate was left that earlier jobs had not tried.
   if (best.empty() && known && job.trials_done() == 0) return 0;
   if (best.empty()) return NothingFound(job, session);
   return 0;
 }
 
-// `followed` was interrupted and runs on, since it is not ours.
+// `followed` was interrupted and keeps running, since it does not belong to this process.
 int LeftRunning(const Followed& followed, const std::string& job_id, const Session& session) {
   fmt::print(stderr, "kiln: job {} goes on ({} done); {} shows it, {} ends it\n", job_id,
              Counted(followed.job.trials_done(), "trial"), session.Command("watch " + job_id),
@@ -140,7 +140,7 @@ void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Sessio
   std::fflush(stdout);
 }
 
-// Settles which device of this machine the job means.
+// Chooses the device of this machine that the job means.
 Status ChooseDeviceHere(v1::JobSpec& spec) {
   if (spec.device().empty()) return OkStatus();
   KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(spec.tasks(0).target()));
@@ -152,13 +152,13 @@ Status ChooseDeviceHere(v1::JobSpec& spec) {
   return OkStatus();
 }
 
-// The cluster serves one target: what its runner's device is.
+// The cluster serves one target, whose device its runner has.
 LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags& flags,
                                      const Session& session) {
   LocalCluster::Options options;
   options.db = session.db;
   options.device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
-  // One GPU alone, where the job is for that.
+  // A job for one GPU gets a cluster with that GPU alone.
   if (spec.device().starts_with("GPU-")) options.device += ":" + spec.device();
   options.runner_threads = flags.threads;
   options.builder_jobs = flags.build_jobs;
@@ -167,8 +167,8 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
   return options;
 }
 
-// The job to go on with: the one named; or the newest that was left unfinished or cancelled, as by
-// Ctrl-C.
+// Returns the job to resume: the named one, or the newest job that was left unfinished or
+// cancelled, as by Ctrl-C.
 StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
@@ -184,7 +184,7 @@ StatusOr<v1::JobStatus> JobToResume(const std::string& wanted, const Session& se
   return NotFound("there is no job {} in {}", wanted, archive->Name());
 }
 
-// Jobs that an earlier run has left behind go on only when somebody asks for it.
+// Prints the unfinished jobs of earlier runs. They are resumed only if the user asks for it.
 void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const Session& session) {
   const auto jobs = client.Jobs(std::nullopt);
   if (!jobs.ok()) return;
@@ -199,7 +199,7 @@ void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const S
   }
 }
 
-// Where the job names a model's file: the scheduler keeps it, and the job names what is kept.
+// If the job names a model's file, the scheduler keeps the file, and the job names the kept model.
 Status KeepModelOf(const SchedulerClient& client, v1::JobSpec& spec) {
   const std::string& model = spec.options().cost_model();
   if (model.empty()) return OkStatus();
@@ -212,7 +212,7 @@ Status KeepModelOf(const SchedulerClient& client, v1::JobSpec& spec) {
   return OkStatus();
 }
 
-// The id of the job: a new one, or the one to go on with.
+// Returns the id of the job: a new one, or the resumed one.
 StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
                             const std::string& resumed_id) {
   if (resumed_id.empty()) {
@@ -255,7 +255,7 @@ StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const Cl
   return Conclude(followed, *client, session, follow.quiet);
 }
 
-// "eps_greedy=0.1"
+// Adds a parameter such as "eps_greedy=0.1".
 Status AddParameter(std::string_view text, v1::TuneOptions& options) {
   const size_t equals = text.find('=');
   double value = 0;
@@ -270,7 +270,7 @@ Status AddParameter(std::string_view text, v1::TuneOptions& options) {
   return OkStatus();
 }
 
-// A task of a job, and the ways in which it may be done.
+// A task of a job with its algorithm variants.
 struct JobTask {
   double weight = 1;
   std::string network = {};
@@ -308,7 +308,7 @@ StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobFlags& flags) {
   return tasks;
 }
 
-// Instead of a job of no trials. The exit status.
+// Prints the tasks instead of running a job without trials. Returns the exit status.
 StatusOr<int> ShowTasks(const v1::JobSpec& spec, const Session& session) {
   if (const std::string& kernel = spec.options().kernel(); !kernel.empty()) {
     KILN_ASSIGN_OR_RETURN(const search::TemplatePtr made, search::KernelTemplate::Parse(kernel));
@@ -322,7 +322,7 @@ StatusOr<int> ShowTasks(const v1::JobSpec& spec, const Session& session) {
   return 0;
 }
 
-// Where the user has not said which variants he wants, that there are others.
+// If the user has chosen no variants, prints that others exist.
 void PrintOtherVariants(const JobFlags& flags, const Session& session) {
   if (session.json || !flags.variants.empty() || !flags.tasks_path.empty() ||
       IsNetwork(flags.arguments.op))
@@ -346,7 +346,7 @@ Status AddFaults(const std::vector<std::string>& faults, v1::TuneOptions& option
 
 namespace {
 
-// Of operators and text files: their inputs are those of who calls them.
+// Returns the tasks of operators and text files. The caller of the program provides their inputs.
 StatusOr<std::vector<JobTask>> ListedTasks(const JobFlags& flags, bool gpu) {
   if (flags.layout_rewrite == kRewritePreTransformed) {
     return InvalidArgument(
@@ -413,7 +413,7 @@ StatusOr<std::vector<JobTask>> NetworkJobTasks(const JobFlags& flags,
   return tasks;
 }
 
-// The task of a kernel that the user wrote; its text goes into the options.
+// Returns the task of a hand-written kernel. The kernel's text becomes an option.
 StatusOr<std::vector<JobTask>> KernelJobTasks(const JobFlags& flags, const target::Target& target,
                                               v1::TuneOptions& options) {
   const WorkloadArguments& arguments = flags.arguments;
@@ -438,7 +438,8 @@ StatusOr<std::vector<JobTask>> KernelJobTasks(const JobFlags& flags, const targe
   return std::vector<JobTask>{std::move(task)};
 }
 
-// Their inputs have the ranges of the flags. What the user has files for goes into the options.
+// Returns the tasks of the job. Inputs have the ranges of the flags. The content of the user's
+// files goes into the options.
 StatusOr<std::vector<JobTask>> LoadJobTasks(const JobFlags& flags, const target::Target& target,
                                             v1::TuneOptions& options) {
   const bool is_kernel = handwritten::IsKernelFile(flags.arguments.op);

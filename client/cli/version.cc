@@ -12,10 +12,10 @@ namespace kiln::client {
 namespace {
 
 constexpr std::string_view kVersion = "1";
-// As --define=kiln_commit=... says.
+// The commit is set by --define=kiln_commit=...
 constexpr std::string_view kCommit = KILN_COMMIT;
 
-// Of LLVM's C interface: its header is for compiler/codegen only.
+// LLVM's C interface, declared here since only compiler/codegen may include LLVM's header.
 extern "C" void LLVMGetVersion(unsigned* major, unsigned* minor, unsigned* patch);
 
 std::string LlvmVersion() {

@@ -1,4 +1,4 @@
-// Which Kiln this is, and with which libraries.
+// The version of this Kiln and of its libraries.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace kiln::client {
 
-// "version" first, then the libraries that decide what is found, compiled and kept: name and
-// version. A commit where the build was told one; NVRTC is looked for, which may load it.
+// Returns names and versions: "version" first, then the libraries on which search, compilation and
+// storage depend. The commit is included if the build was told one. Looking for NVRTC may load it.
 std::vector<std::pair<std::string, std::string>> Versions();
 
-// A line: "kiln 1 (1f0c2a34), LLVM 19.1.4, NVRTC not found, XGBoost 1.7.4, SQLite 3.40.1".
+// Returns a line: "kiln 1 (1f0c2a34), LLVM 19.1.4, NVRTC not found, XGBoost 1.7.4, SQLite 3.40.1".
 std::string VersionText();
 
 }  // namespace kiln::client

@@ -14,7 +14,8 @@ namespace {
 
 constexpr size_t kMaxTextBytes = 16 << 20;
 
-// "line 3, column 14: expected ..." -> "my_op.te:3:14: expected ...", which editors jump to.
+// Changes "line 3, column 14: expected ..." into "my_op.te:3:14: expected ...", which editors can
+// jump to.
 Status AtPlace(const std::string& path, const Status& status) {
   const std::string message(Message(status));
   int line = 0, column = 0, end = 0;
@@ -35,7 +36,7 @@ StatusOr<dag::OpOptions> OptionsOf(const WorkloadArguments& arguments) {
   return options;
 }
 
-// "float16 -> float32" where the result is of another type than the operator's own choice.
+// Returns the types, "float16 -> float32" if the result's type is not the operator's own choice.
 std::string TypesText(const WorkloadArguments& arguments, const dag::OpOptions& options) {
   const bool is_plain = !options.out_dtype || *options.out_dtype == dag::ResultType(options.dtype);
   if (is_plain) return arguments.dtype == "float32" ? "" : " " + arguments.dtype;

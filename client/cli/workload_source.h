@@ -1,5 +1,5 @@
-// What the user wants tuned, from arguments of the command line: an operator of the library with
-// its arguments, or a text file.
+// Loads the workload that arguments of the command line name: an operator of the library with its
+// arguments, or a text file.
 #pragma once
 
 #include <span>
@@ -14,40 +14,50 @@
 namespace kiln::client {
 
 struct WorkloadArguments {
-  std::string op = {};    // "conv2d_nchw", or the path of a text file
-  std::string args = {};  // "1,7,7,512,512,3,3,1,1"
+  // "conv2d_nchw", or the path of a text file.
+  std::string op = {};
+  // "1,7,7,512,512,3,3,1,1".
+  std::string args = {};
   std::string dtype = "float32";
-  std::string out_dtype = {};          // "" = as the operator says
-  std::string layout = {};             // "nhwc" makes conv2d conv2d_nhwc; "": as it is called
-  std::string epilogue = {};           // "bias,relu"
-  std::vector<std::string> lets = {};  // values of the params of a text file: "N=512"
+  // "": the operator's own.
+  std::string out_dtype = {};
+  // "nhwc" makes conv2d conv2d_nhwc; "": the name stays unchanged.
+  std::string layout = {};
+  // "bias,relu".
+  std::string epilogue = {};
+  // Values of the params of a text file: "N=512".
+  std::vector<std::string> lets = {};
 };
 
 struct Workload {
   dag::DagPtr dag;
-  std::vector<dag::InputRange> ranges = {};  // of the values that its inputs get in checks
-  std::string description;  // "conv2d_nchw 1,7,7,512,512,3,3,1,1 + bias + relu", "my_op.te"
+  // Ranges of the values that inputs get in checks.
+  std::vector<dag::InputRange> ranges = {};
+  // "conv2d_nchw 1,7,7,512,512,3,3,1,1 + bias + relu", "my_op.te".
+  std::string description;
 };
 
-// One way to compute a workload.
+// One algorithm for a workload.
 struct WorkloadVariant {
-  std::string name;         // "direct", "winograd F(4,3)"; "" when it is the only one
-  std::string preparation;  // how constant inputs are made before; "": they are not
+  // "direct", "winograd F(4,3)"; "" if there is only one algorithm.
+  std::string name;
+  // How constant inputs are made before the kernel runs; "": none are made.
+  std::string preparation;
   Workload workload;
 };
 
-// Which variants of a workload are wanted.
-inline constexpr std::string_view kDirectVariants = "direct";  // that takes all inputs as they are
-inline constexpr std::string_view kWinogradVariants =
-    "winograd";  // InvalidArgument where there is none
+// Variants that the user may ask for. The direct variant takes all inputs unprepared.
+inline constexpr std::string_view kDirectVariants = "direct";
+// InvalidArgument if the workload has no such variant.
+inline constexpr std::string_view kWinogradVariants = "winograd";
 inline constexpr std::string_view kAllVariants = "all";
 StatusOr<std::vector<WorkloadVariant>> LoadVariants(const WorkloadArguments& arguments,
                                                     std::string_view which, bool gpu);
 
-// A file that may be one of a whole network, of a kind that nothing here reads: "x.tflite".
+// Returns whether the file may be a whole network of a kind that Kiln does not read: "x.tflite".
 bool IsForeignNetwork(std::string_view op);
 
-// A path: it has a slash or ends in .te.
+// Returns whether the text is a path: it has a slash or ends in .te.
 bool IsTextFile(std::string_view op);
 
 // Errors are for the user: "my_op.te:3:14: expected ...", "no operator conv2d; closest: ...".
@@ -55,8 +65,8 @@ StatusOr<Workload> LoadWorkload(const WorkloadArguments& arguments);
 StatusOr<dag::DagText> LoadTextFile(const std::string& path,
                                     std::span<const dag::ParamValue> params = {});
 
-// "x=0.5:2" gives the input x of each workload that has one this range, instead of its own.
-// NotFound where none has it, InvalidArgument where it does not fit.
+// Gives the input x of each workload that has one the range of "x=0.5:2", instead of its own range.
+// NotFound if no workload has the input, InvalidArgument if the range does not fit.
 Status GiveRanges(std::span<const std::string> ranges, std::span<Workload* const> workloads);
 
 }  // namespace kiln::client

@@ -43,7 +43,7 @@ TEST_F(WorkloadSourceTest, VariantsOfAConvolution) {
   ASSERT_OK_AND_ASSIGN(const auto winograd, LoadVariants(arguments, kWinogradVariants, true));
   ASSERT_EQ(winograd.size(), 1u);
   EXPECT_EQ(winograd[0].name, "winograd F(2,3)");
-  // What a preparation says is an operator.
+  // The preparation of a variant is an operator.
   ASSERT_OK(LoadWorkload({.op = "conv2d_winograd_weights", .args = "4,8,tile=4,by_rows=1"}));
 
   const WorkloadArguments matmul = {.op = "matmul", .args = "8,8,8"};
