@@ -13,7 +13,7 @@
 namespace kiln::graph {
 namespace {
 
-// Elements that lie beside each other in what a chain reads: pieces of 16 bytes of any float.
+// A chain reads so many elements side by side: pieces of 16 bytes of any float.
 constexpr int64_t kLeastRow = 16;
 
 using Nodes = std::vector<int>;
@@ -27,7 +27,7 @@ bool IsMove(const Node& node) {
   return std::ranges::find(kMoves, node.op->name) != kMoves.end();
 }
 
-// Neighbours along the variable lie beside each other, in pieces that are whole.
+// Returns whether neighbours along the variable lie side by side, in whole pieces.
 bool IsRowAlong(const dag::SoftmaxChain& chain, ir::Expr load, int32_t var) {
   for (size_t i = 0; i + 1 < load->num_args; ++i) {
     if (ir::UsesVar(load->arg(static_cast<int>(i)), var)) return false;
@@ -41,7 +41,7 @@ bool IsRowAlong(const dag::SoftmaxChain& chain, ir::Expr load, int32_t var) {
          });
 }
 
-// Of the three inputs, those that are read in rows.
+// Returns how many of the three inputs are read in rows.
 int CountRows(const dag::SoftmaxChain& chain) {
   const auto is_row = [&](ir::Expr load, int32_t a, int32_t b) {
     return IsRowAlong(chain, load, a) || IsRowAlong(chain, load, b);
@@ -54,7 +54,8 @@ class Finder {
  public:
   explicit Finder(const Graph& graph) : graph_(graph), is_taken_(graph.nodes().size()) {}
 
-  // The nodes of what this softmax is part of, but for what is part of another one. Empty: none.
+  // Returns the nodes of the attention around this softmax, unless one of them belongs to another
+  // attention. Empty: there is none.
   Nodes Around(int softmax) {
     std::optional<Nodes> before = FromProduct(graph_.node(softmax).inputs[0]);
     std::optional<Nodes> behind = ToProduct(graph_.node(softmax).outputs[0]);
@@ -79,7 +80,7 @@ class Finder {
   const std::vector<int64_t>& shape(ValueId id) const { return graph_.value(id).type.shape; }
   bool IsTaken(int node) const { return is_taken_[static_cast<size_t>(node)]; }
 
-  // The node that alone reads the value, and once.
+  // Returns the node that alone reads the value, if it reads the value once.
   std::optional<int> OnlyReader(ValueId value) const {
     const std::vector<int>& readers = graph_.readers(value);
     if (graph_.is_output(value) || readers.size() != 1) return std::nullopt;
@@ -87,7 +88,7 @@ class Finder {
     return once ? std::optional(readers[0]) : std::nullopt;
   }
 
-  // From a product to this value that is made of it, elementwise.
+  // Returns the nodes from a product to this value, if all nodes after the product are elementwise.
   std::optional<Nodes> FromProduct(ValueId value) const {
     const int made_by = graph_.value(value).producer;
     if (made_by < 0 || !OnlyReader(value)) return std::nullopt;
@@ -104,7 +105,8 @@ class Finder {
     return std::nullopt;
   }
 
-  // From this value to the product of what is made of it, elementwise.
+  // Returns the nodes from this value to the product that reads it, if all nodes before the product
+  // are elementwise.
   std::optional<Nodes> ToProduct(ValueId value) const {
     Nodes nodes;
     while (const std::optional<int> reader = OnlyReader(value)) {
@@ -117,7 +119,7 @@ class Finder {
     return std::nullopt;
   }
 
-  // None: the nodes are no chain.
+  // Returns how many inputs are read in rows. None: the nodes are no chain.
   std::optional<int> RowsOf(Nodes nodes) const {
     std::ranges::sort(nodes);
     const StatusOr<NodeDag> dag =
@@ -128,7 +130,7 @@ class Finder {
     return CountRows(*chain);
   }
 
-  // x of x times a number, and the like.
+  // Returns x if the node is x times a number or the like.
   std::optional<ValueId> ScaledBy(const Node& node) const {
     std::optional<ValueId> scaled;
     if (!IsElementwise(node)) return std::nullopt;
@@ -140,10 +142,11 @@ class Finder {
     return scaled;
   }
 
-  // What makes this input of a product, as much of it as leaves a chain that reads rows.
+  // Takes the nodes that make this input of a product, as many as leave a chain that reads rows.
   void TakeBefore(ValueId value) {
     Nodes before;
-    size_t count = 0;  // without those that scale what is no move
+    // Number without nodes that scale a value which no move makes.
+    size_t count = 0;
     while (value != kAbsent && graph_.value(value).producer >= 0 && OnlyReader(value)) {
       const int made_by = graph_.value(value).producer;
       if (IsTaken(made_by) || std::ranges::find(nodes_, made_by) != nodes_.end()) break;
@@ -166,7 +169,7 @@ class Finder {
     }
   }
 
-  // What follows the last node.
+  // Takes the nodes after the last node.
   void TakeBehind(int last) {
     while (const std::optional<int> reader = OnlyReader(graph_.node(last).outputs[0])) {
       const Node& node = graph_.node(*reader);
@@ -184,8 +187,10 @@ class Finder {
 
   const Graph& graph_;
   std::vector<bool> is_taken_;
-  Nodes nodes_;   // of a chain
-  int rows_ = 0;  // of its inputs that are read in rows
+  // Nodes of the current chain.
+  Nodes nodes_;
+  // Inputs of the chain that are read in rows.
+  int rows_ = 0;
 };
 
 }  // namespace

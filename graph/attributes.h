@@ -1,5 +1,5 @@
-// Attributes of a node: what an operator needs to know beside its inputs. Which there are and of
-// which kind says the operator (op.h).
+// Attributes of a node: values that an operator needs beside its inputs. The operator says which
+// attributes there are and of which kind (op.h).
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,13 @@ enum class AttributeKind : uint8_t { kInt, kFloat, kName, kInts, kFloats };
 inline AttributeKind KindOf(const Attribute& attribute) {
   return static_cast<AttributeKind>(attribute.index());
 }
-// "a whole number", "a number", "a name", "a list of whole numbers", "a list of numbers".
+// Returns "a whole number", "a number", "a name", "a list of whole numbers" or "a list of numbers".
 std::string_view KindText(AttributeKind kind);
 
-// "3", "0.5", "reflect", "[1, 2]"; a float always has a point, an exponent, or is inf or nan.
-// Parsing it (text.h) gives the same value.
+// Returns "3", "0.5", "reflect" or "[1, 2]". A float always has a point or an exponent, or is inf
+// or nan. Parsing the text (text.h) gives the same value.
 std::string AttributeText(const Attribute& attribute);
-// A double that reads back as the same: "0.1", "1.0", "-inf", "nan".
+// Prints a double such that it reads back unchanged: "0.1", "1.0", "-inf", "nan".
 std::string FloatText(double value);
 
 }  // namespace kiln::graph

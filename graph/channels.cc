@@ -11,7 +11,7 @@ std::optional<ProductChannels> OfConvolution(const Graph& graph, const Node& nod
                            .weight_of_output = std::nullopt,
                            .input_axis = axis,
                            .weight_of_input = std::nullopt};
-  // First and second of the weights' two axes of channels.
+  // Positions of the first and the second axis of channels of the weights.
   const int first = last ? rank - 2 : 0, second = last ? rank - 1 : 1;
   if (node.op->name == "depthwise_conv") {
     const std::vector<int64_t>& weights = graph.value(node.inputs[1]).type.shape;

@@ -1,5 +1,5 @@
-// Where the channels of a node are: what passes that move factors between nodes, or change layouts,
-// ask.
+// Finds the axes of a node's channels, for passes that move factors between nodes or change
+// layouts.
 #pragma once
 
 #include <cstdint>
@@ -9,21 +9,25 @@
 
 namespace kiln::graph {
 
-// A product of data and weights: input 0 and input 1 of the node.
+// Axes of a product of data and weights, which are inputs 0 and 1 of the node.
 struct ProductChannels {
-  int output_axis;                      // of the result
-  std::optional<int> weight_of_output;  // axis of the weights that goes along with it
-  int input_axis;                       // of the data
+  // Axis of the result.
+  int output_axis;
+  // Axis of the weights whose elements belong to the result's channels.
+  std::optional<int> weight_of_output;
+  // Axis of the data.
+  int input_axis;
+  // Axis of the weights whose elements belong to the data's channels.
   std::optional<int> weight_of_input;
 };
 
-// Of conv, depthwise_conv, conv_transpose and of matmul with a matrix of weights; none of others.
-// An axis of the weights is there only where element c of it meets channel c and nothing else:
-// grouped convolutions have none for the input.
+// Returns the axes for conv, depthwise_conv, conv_transpose and for matmul with a matrix of
+// weights; none for other operators. An axis of the weights is given only if its element c meets
+// channel c and nothing else: grouped convolutions have none for the input.
 std::optional<ProductChannels> ChannelsOf(const Graph& graph, const Node& node);
 
-// The extent and the axis of a constant that has one axis of more than 1, seen as a tensor of
-// `rank` dimensions; of one element: axis -1.
+// Extent and axis of a constant that has at most one axis of more than 1, seen as a tensor of
+// `rank` dimensions. A constant of one element has axis -1.
 struct ChannelVector {
   int axis;
   int64_t extent;

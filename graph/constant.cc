@@ -17,7 +17,7 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Element i of a seed is a hash of both, so that it does not depend on how many there are.
+// Element i is a hash of the seed and i, so it does not depend on the number of elements.
 double Draw(const RandomElements& random, int64_t i, bool whole) {
   const uint64_t bits = SplitSeed(random.seed, static_cast<uint64_t>(i));
   const double unit = static_cast<double>(bits >> 11) * 0x1p-53;
@@ -36,7 +36,7 @@ ir::NDArray RandomArray(const TensorType& type, const RandomElements& random) {
 
 StatusOr<ConstantPtr> Constant::FromMemory(TensorType type, std::shared_ptr<const void> owner,
                                            std::span<const std::byte> bytes) {
-  // Outputs of a network may be constants without elements, which no node reads.
+  // An output of a network may be a constant without elements, which no node reads.
   TensorType with_elements = type;
   std::ranges::replace(with_elements.shape, 0, 1);
   KILN_RETURN_IF_ERROR(CheckTensorType(with_elements));

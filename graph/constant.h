@@ -1,6 +1,6 @@
-// A constant of a network: weights, mostly. Its elements are in memory that somebody keeps alive,
-// or are made when somebody asks for them first, out of a seed or of other constants: what a network
-// is cut into is known long before anybody needs its weights.
+// A constant of a network, mostly weights. Its elements lie in memory that an owner keeps alive, or
+// are made at the first access, from a seed or from other constants: the kernels of a network are
+// known long before anybody needs its weights.
 //
 // Immutable; shared between graphs and threads. Row-major, little-endian, ir::Type::bytes() each.
 #pragma once
@@ -21,8 +21,8 @@
 
 namespace kiln::graph {
 
-// Floats are uniform in [low, high), integers are whole numbers in it. The same seed gives the same
-// elements everywhere.
+// Random elements: floats are uniform in [low, high), integers are whole numbers in that range. The
+// same seed gives the same elements everywhere.
 struct RandomElements {
   uint64_t seed = 0;
   double low = -1;
@@ -35,33 +35,34 @@ using ConstantPtr = std::shared_ptr<const Constant>;
 
 class Constant {
  public:
-  // `owner` keeps `bytes` alive; as many as the type has. Nothing is copied.
+  // `owner` keeps `bytes` alive, which have the size of the type. Nothing is copied.
   static StatusOr<ConstantPtr> FromMemory(TensorType type, std::shared_ptr<const void> owner,
                                           std::span<const std::byte> bytes);
   static ConstantPtr FromArray(ir::NDArray array);
   static ConstantPtr Random(TensorType type, RandomElements random);
-  // `make` is called once, by the first who asks for the elements; an array of this type must come
-  // out of it.
+  // `make` is called once, by the first thread that needs the elements. It must return an array of
+  // this type.
   static ConstantPtr Deferred(TensorType type, std::function<ir::NDArray()> make);
-  // A tensor of int64, as shapes and axes are. Of one dimension; of none: FromInt.
+  // Makes a vector of int64, like shapes and axes.
   static ConstantPtr FromInts(std::span<const int64_t> values);
-  // `value` rounded to the type, once or everywhere in `shape`.
+  // Makes a constant whose elements are `value` rounded to the type: a scalar.
   static ConstantPtr Scalar(ir::Type type, double value);
 
   const TensorType& type() const { return type_; }
   // Blocks while another thread makes the elements.
   std::span<const std::byte> bytes() const;
   const std::optional<RandomElements>& random() const { return random_; }
-  // Do the elements cost anything to look at, beyond reading them? For ever, once they did.
+  // Returns whether the elements are made by an access. It stays true afterwards.
   bool is_deferred() const { return random_.has_value() || make_ != nullptr; }
 
-  // Copies.
+  // Copies the elements.
   ir::NDArray ToArray() const;
-  // Of integers and bools; rounded towards zero of floats.
+  // Returns integers and bools; floats are rounded towards zero.
   std::vector<int64_t> ToInts() const;
   double At(int64_t flat) const;
 
-  // XXH3 (128 bits, 32 hex digits) of the type's text and the elements: what names it in text.
+  // Returns XXH3 (128 bits, 32 hex digits) of the type's text and the elements. Texts name a
+  // constant by it.
   const std::string& digest() const;
 
  private:
@@ -77,7 +78,7 @@ class Constant {
   mutable std::string digest_;
 };
 
-// The same type and the same elements.
+// Returns whether both have the same type and the same elements.
 bool Equal(const Constant& a, const Constant& b);
 
 }  // namespace kiln::graph

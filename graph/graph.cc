@@ -10,7 +10,7 @@
 namespace kiln::graph {
 namespace {
 
-// "conv of 'layer1/conv': ..."
+// Adds the node to the message: "conv of 'layer1/conv': ...".
 Status AtNode(const Status& status, std::string_view op, std::string_view origin) {
   if (origin.empty()) return Annotate(status, op);
   return Annotate(status, fmt::format("{} of '{}'", op, origin));
@@ -57,7 +57,7 @@ bool Equal(const Graph& a, const Graph& b) {
 
 std::string GraphBuilder::UniqueName(std::string name) {
   if (name.empty()) name = std::string("t");
-  // Of names that somebody chose, 'a'1' may be one too.
+  // A user may have chosen the name 'a'1' too.
   std::string unique = name;
   while (!names_.emplace(unique, 0).second) unique = fmt::format("{}'{}", name, ++names_[name]);
   return unique;
@@ -75,7 +75,7 @@ void GraphBuilder::Rename(ValueId value, std::string name) {
 }
 
 StatusOr<ValueId> GraphBuilder::Input(std::string name, TensorType type) {
-  // Of tensors without elements all else must hold, too. No node can read them.
+  // Tensors without elements must meet all other conditions. No node can read them.
   TensorType with_elements = type;
   std::ranges::replace(with_elements.shape, 0, 1);
   KILN_RETURN_IF_ERROR(Annotate(CheckTensorType(with_elements), fmt::format("input '{}'", name)));

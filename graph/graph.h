@@ -24,22 +24,30 @@ namespace kiln::graph {
 
 // Index into Graph::values().
 using ValueId = int32_t;
-inline constexpr ValueId kAbsent = -1;  // an optional input that is not given
+// Stands for an optional input that is not given.
+inline constexpr ValueId kAbsent = -1;
 
 struct Value {
-  std::string name;  // unique in the graph
+  // Unique in the graph.
+  std::string name;
   TensorType type;
-  ConstantPtr constant = nullptr;  // set: it is this constant
-  int32_t producer = -1;           // the node that makes it; -1: an input or a constant
-  int32_t output = 0;              // which of the node's outputs
+  // Set if the value is this constant.
+  ConstantPtr constant = nullptr;
+  // The node that makes the value; -1 for an input or a constant.
+  int32_t producer = -1;
+  // Position among the node's outputs.
+  int32_t output = 0;
 };
 
 struct Node {
-  const OpDef* op = nullptr;   // lives for ever
-  Attributes attributes = {};  // complete
+  // Lives for ever.
+  const OpDef* op = nullptr;
+  // Complete, see CompleteAttributes.
+  Attributes attributes = {};
   std::vector<ValueId> inputs = {};
   std::vector<ValueId> outputs = {};
-  std::string origin = {};  // what the file that it came from calls it; "" when that says nothing
+  // Name of the node in the file from which it came; "" if that says nothing.
+  std::string origin = {};
 };
 
 class Graph {
@@ -53,12 +61,12 @@ class Graph {
   // May name a value twice, and inputs and constants too.
   const std::vector<ValueId>& outputs() const { return outputs_; }
 
-  // The nodes that read the value, ascending, each once.
+  // Returns the nodes that read the value, ascending, each once.
   const std::vector<int32_t>& readers(ValueId id) const {
     return readers_[static_cast<size_t>(id)];
   }
   bool is_output(ValueId id) const { return is_output_[static_cast<size_t>(id)]; }
-  // Bytes of all constants.
+  // Returns the size of all constants.
   int64_t constant_bytes() const;
 
  private:
@@ -70,41 +78,41 @@ class Graph {
   std::vector<bool> is_output_;
 };
 
-// The same nodes over the same values in the same order, by name, constants by their elements.
-// `origin` does not count.
+// Returns whether both graphs have the same nodes over the same values in the same order. Values
+// are compared by name, constants by their elements; `origin` is not compared.
 bool Equal(const Graph& a, const Graph& b);
 
-// Types of a node's outputs. Cost: tens of microseconds.
+// Returns the types of a node's outputs. Cost: tens of microseconds.
 StatusOr<std::vector<TensorType>> InferTypes(const OpDef& op, const Attributes& attributes,
                                              std::span<const std::optional<TensorType>> inputs);
 
-// Where a graph comes from. Every Add checks what it is given, so that what Build gives is sound.
-// One thread.
+// Builds a graph. Every Add checks its arguments, so Build returns a sound graph. Not thread-safe.
 class GraphBuilder {
  public:
-  // An empty name, or one that is taken, becomes another one: "conv", "conv'1".
+  // An empty name, or a name that is taken, is replaced by a new one: "conv", "conv'1".
   StatusOr<ValueId> Input(std::string name, TensorType type);
   ValueId Add(std::string name, ConstantPtr constant);
 
   struct NodeLabels {
-    std::vector<std::string> names = {};  // of the outputs; missing ones are made up
+    // Names of the outputs; missing names are made up.
+    std::vector<std::string> names = {};
     std::string origin = {};
   };
-  // The outputs. Refuses, naming the operator and its origin: an operator or attributes that there
-  // are not, a wrong number of inputs, values that are not this builder's, inputs that the operator
-  // can't take.
+  // Returns the outputs. Refuses an unknown operator or attribute, a wrong number of inputs, values
+  // of another builder, and inputs that the operator can't take; the error names the operator and
+  // its origin.
   StatusOr<std::vector<ValueId>> Add(std::string_view op, std::vector<ValueId> inputs,
                                      Attributes attributes, NodeLabels labels);
-  // The one output of an operator that has one.
+  // Adds an operator with one output and returns that output.
   StatusOr<ValueId> AddOne(std::string_view op, std::vector<ValueId> inputs,
                            Attributes attributes = {}, std::string name = {},
                            std::string origin = {});
-  // A node of another graph over `inputs`, with its names and types: what it does is not looked at
-  // again where the inputs have the types that they had.
+  // Adds a node of another graph over `inputs`, with its names and types. The types are not
+  // inferred again if the inputs have the same types as before.
   StatusOr<std::vector<ValueId>> Copy(const Graph& from, const Node& node,
                                       std::vector<ValueId> inputs);
   void Output(ValueId value) { graph_.outputs_.push_back(value); }
-  // Another name, made unique as those of new values are.
+  // Gives the value another name, which is made unique like that of a new value.
   void Rename(ValueId value, std::string name);
 
   const Value& value(ValueId id) const { return graph_.values_[static_cast<size_t>(id)]; }
@@ -123,7 +131,8 @@ class GraphBuilder {
                                std::vector<std::string> names);
 
   Graph graph_;
-  std::unordered_map<std::string, int> names_;  // how many values asked for it
+  // Number of values that asked for the name.
+  std::unordered_map<std::string, int> names_;
 };
 
 }  // namespace kiln::graph

@@ -13,7 +13,8 @@ using dag::TensorRef;
 
 using Inputs = std::vector<std::optional<TensorRef>>;
 
-// An output that is an input, or that another output is made of, becomes a stage of its own.
+// Makes a stage of its own for an output that is an input, or from which another output is
+// computed.
 void SeparateOutputs(dag::DagBuilder& b, std::span<const std::optional<TensorRef>> inputs,
                      std::vector<TensorRef>& outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -1,4 +1,4 @@
-// Nodes of a network as one compute DAG: what a kernel computes.
+// Writes nodes of a network as one compute DAG: the computation of a kernel.
 #pragma once
 
 #include <optional>
@@ -14,23 +14,25 @@ namespace kiln::graph {
 // A DAG whose arguments are values of a graph.
 struct NodeDag {
   dag::DagPtr dag;
-  // By the DAG's arguments: its placeholders in their order, then its outputs.
+  // Values in the order of the DAG's arguments: its placeholders, then its outputs.
   std::vector<ValueId> inputs;
-  std::vector<ValueId> outputs;  // kAbsent: an operator of several outputs makes it beside others
+  // kAbsent for a further output of an operator, which is made beside the wanted ones.
+  std::vector<ValueId> outputs;
 };
 
 struct NodeDagOptions {
-  // Constants of one float are numbers in the DAG, not inputs: what is computed can be told from
-  // it, and depends on them.
+  // True: constants of one float become numbers in the DAG instead of inputs. Then the DAG shows
+  // the computation completely, and depends on these numbers.
   bool inline_numbers = false;
 };
 
-// Is it a constant of one float?
+// Returns whether the value is a constant of one float.
 bool IsNumber(const Value& value);
 
-// The nodes (ascending) as one DAG with `outputs`, values that they make. What none of them is made
-// of is left out. Where an output is made of another one, one operator makes them all
-// (DagBuilder::Join); refused if their shapes differ. Cost: tens of microseconds a node.
+// Writes the nodes (ascending) as one DAG with `outputs`, which are values of these nodes. Nodes
+// that no output needs are left out. If one output is computed from another one, one operator makes
+// them all (DagBuilder::Join); different shapes are refused then. Cost: tens of microseconds a
+// node.
 StatusOr<NodeDag> MakeNodeDag(const Graph& graph, std::span<const int> nodes,
                               std::span<const ValueId> outputs, const NodeDagOptions& options = {});
 

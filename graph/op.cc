@@ -19,7 +19,7 @@ std::vector<OpDef> CollectOps() {
   return all;
 }
 
-// A whole number where a number is wanted, an empty list of either kind: converted.
+// Converts a whole number if a number is wanted, and an empty list to the wanted kind.
 Attribute Fitted(Attribute value, AttributeKind wanted) {
   if (wanted == AttributeKind::kFloat && KindOf(value) == AttributeKind::kInt)
     return static_cast<double>(std::get<int64_t>(value));

@@ -1,12 +1,12 @@
-// What an operator of networks is: a name, attributes, and a function that writes it as stages of a
-// compute DAG. Types of outputs, values of a node, the task that is tuned and the kernel that runs
-// all come out of that one function, so that they can't disagree.
+// Definition of an operator of networks: a name, attributes, and a function that writes it as
+// stages of a compute DAG. That one function gives the types of outputs, the values of a node, the
+// task that is tuned and the kernel that runs, so that these can't disagree.
 //
-// Semantics are numpy's where numpy has the operator. A node rounds its result to the type of its
-// output, also where the next node is computed in the same kernel; inside a node, sums of 16-bit
+// Semantics are numpy's if numpy has the operator. A node rounds its result to the type of its
+// output, even if the next node is computed in the same kernel. Inside a node, sums of 16-bit
 // floats are in float32.
 //
-// Adding one: docs/howto/add-a-network-operator.md.
+// How to add an operator: docs/howto/add-a-network-operator.md.
 #pragma once
 
 #include <cstdint>
@@ -26,25 +26,34 @@
 
 namespace kiln::graph {
 
-// How a node may share a kernel with others; TVM's pattern kinds (relay/op_attr_types.h).
+// The way in which a node may share a kernel with others; TVM's pattern kinds
+// (relay/op_attr_types.h).
 enum class OpPattern : uint8_t {
-  kElementwise,  // element i of the output from element i of each input
-  kBroadcast,    // ... some inputs repeated along axes
-  kInjective,    // one element of each input: transposes, slices
-  kReduction,    // sums and their like over axes: takes producers in, injective ones
-  kProduct,      // convolutions, products, pools: take elementwise consumers in
-  kOpaque,       // several loops over its inputs (softmax): alone
+  // Element i of the output is computed from element i of each input.
+  kElementwise,
+  // Like kElementwise, but some inputs are repeated along axes.
+  kBroadcast,
+  // An output element needs one element of each input: transposes, slices.
+  kInjective,
+  // Sums and the like over axes. They take in injective producers.
+  kReduction,
+  // Convolutions, products, pools. They take in elementwise consumers.
+  kProduct,
+  // Several loops over its inputs (softmax). It shares no kernel.
+  kOpaque,
 };
 
 struct AttributeSpec {
   std::string name;
   AttributeKind kind;
   std::string doc;
-  std::optional<Attribute> default_value = {};  // none: must be given, unless is_optional
-  bool is_optional = false;  // may be absent, which means something else than any value
+  // None: the attribute must be given, unless is_optional.
+  std::optional<Attribute> default_value = {};
+  // True: the attribute may be absent, which differs from every value.
+  bool is_optional = false;
 };
 
-// Attributes with a default; without one they must be given.
+// Attributes with a default. An attribute without a default must be given.
 inline AttributeSpec IntAttribute(std::string name, std::string doc,
                                   std::optional<int64_t> value = {}) {
   AttributeSpec spec{std::move(name), AttributeKind::kInt, std::move(doc)};
@@ -70,24 +79,24 @@ inline AttributeSpec IntsAttribute(std::string name, std::string doc,
   return spec;
 }
 
-// Where a node is written to.
+// Gives a node's inputs and attributes to its `write` function, and the builder to write into.
 class NodeWriter {
  public:
-  // `attributes` are complete (CompleteAttributes). `inputs`: an optional input that is absent has
-  // none.
+  // `attributes` are complete (CompleteAttributes). An absent optional input has no value in
+  // `inputs`.
   NodeWriter(dag::DagBuilder& builder, const Attributes& attributes,
              std::span<const std::optional<dag::TensorRef>> inputs)
       : b(builder), attributes_(attributes), inputs_(inputs) {}
 
   int num_inputs() const { return static_cast<int>(inputs_.size()); }
   bool has_input(int i) const { return i < num_inputs() && inputs_[i].has_value(); }
-  // Must be there.
+  // The input must exist.
   const dag::TensorRef& input(int i) const { return *inputs_[i]; }
   const std::vector<int64_t>& shape(int i) const { return input(i).shape(); }
   ir::Type type(int i = 0) const { return input(i).type(); }
   bool ok() const { return b.status().ok(); }
 
-  // Attributes by name; of the kind that the operator says.
+  // Return attributes by name, which must have the kind that the operator declares.
   bool has(std::string_view name) const { return attributes_.find(name) != attributes_.end(); }
   int64_t Int(std::string_view name) const { return Get<int64_t>(name); }
   double Float(std::string_view name) const { return Get<double>(name); }
@@ -100,23 +109,23 @@ class NodeWriter {
   void Fail(fmt::format_string<Args...> format, Args&&... args) {
     b.Fail(InvalidArgument(format, std::forward<Args>(args)...));
   }
-  // Axis `value` of a tensor of that rank, counted from the end when negative; fails and gives 0
-  // when there is no such axis.
+  // Returns axis `value` of a tensor of that rank; a negative value counts from the end. If there
+  // is no such axis, it fails and returns 0.
   size_t Axis(std::string_view attribute, int64_t value, int rank);
-  // Each once, as Axis; in the order given.
+  // Returns the axes in the given order, like Axis. Each may occur once.
   std::vector<size_t> Axes(std::string_view attribute, std::span<const int64_t> values, int rank);
 
-  // Writes an operator of the library (dag/ops) over `inputs`. Its parameters are those set in
-  // `args`, else their defaults.
+  // Writes an operator of the library (dag/ops) over `inputs`. Parameters that `args` lacks have
+  // their defaults.
   dag::TensorRef Library(std::string_view op, dag::OpArgs args, std::vector<dag::TensorRef> inputs);
-  // For parts of library operators: types as in the library for inputs of `type`.
+  // For parts of library operators: returns the types that the library uses for inputs of `type`.
   dag::OpContext Context(const dag::OpArgs& args, ir::Type type,
                          std::vector<dag::TensorRef> inputs = {});
   dag::OpContext Context(ir::Type type) {
     static const dag::OpArgs kNone;
     return Context(kNone, type);
   }
-  // As the type: a stage that converts, or x itself.
+  // Returns x in the type: a stage that converts, or x itself.
   dag::TensorRef Converted(const dag::TensorRef& x, ir::Type type);
 
   dag::DagBuilder& b;
@@ -140,17 +149,18 @@ struct OpDef {
   std::string doc;
   OpPattern pattern = OpPattern::kOpaque;
   int min_inputs = 1;
-  int max_inputs = 1;  // those past min_inputs are optional
+  // Inputs after min_inputs are optional.
+  int max_inputs = 1;
   std::vector<AttributeSpec> attributes = {};
-  // The outputs. Errors go to Fail().
+  // Returns the outputs. Errors go to Fail().
   std::function<std::vector<dag::TensorRef>(NodeWriter&)> write = {};
-  // Does the output have the elements of the input in their order (reshape)? Then it may share its
-  // memory.
+  // True: the output has the elements of the input in the same order (reshape), so that it may
+  // share the input's memory.
   bool is_view = false;
 };
 inline constexpr int kAnyNumberOfInputs = 1 << 16;
 
-// One call per family file; the registry puts them together.
+// Each family file defines one of these; the registry joins them.
 std::vector<OpDef> ElementwiseOps();
 std::vector<OpDef> ProductOps();
 std::vector<OpDef> WinogradOps();
@@ -161,13 +171,13 @@ std::vector<OpDef> NormalizationOps();
 std::vector<OpDef> RearrangementOps();
 std::vector<OpDef> IndexingOps();
 
-// All operators, by family. Names are unique. Immutable after the first call; any thread.
+// Returns all operators, by family. Names are unique. Immutable after the first call; any thread.
 const std::vector<OpDef>& AllOps();
-// Error: no such operator; names the closest ones.
+// Error: no such operator. The message names the closest ones.
 StatusOr<const OpDef*> FindOp(std::string_view name);
 
-// With the defaults of what is not given. Refuses unknown names, values of the wrong kind (a whole
-// number is fine for a number), and what is missing.
+// Adds defaults for attributes that are not given. Refuses unknown names, values of the wrong kind
+// (a whole number is accepted as a number), and missing values.
 StatusOr<Attributes> CompleteAttributes(const OpDef& op, Attributes attributes);
 
 }  // namespace kiln::graph

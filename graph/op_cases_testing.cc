@@ -132,7 +132,7 @@ std::vector<OpCase> WrittenCases() {
   };
 }
 
-// Functions of one float need no more than their name.
+// Functions of one float need only their name.
 std::vector<OpCase> CollectCases() {
   std::vector<OpCase> cases = WrittenCases();
   for (const OpDef& op : AllOps()) {

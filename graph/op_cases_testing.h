@@ -1,4 +1,4 @@
-// Every operator of networks on small shapes: what tests that run over all of them use.
+// Every operator of networks on small shapes, for tests of all operators.
 #pragma once
 
 #include <span>
@@ -11,17 +11,22 @@
 namespace kiln::graph {
 
 struct OpCase {
-  std::string call;                 // "conv(a, b) {pads: [1, 1]}"
-  std::vector<std::string> inputs;  // types of a, b, ...: "float32[1, 3, 8]"
+  // "conv(a, b) {pads: [1, 1]}".
+  std::string call;
+  // Types of a, b, ...: "float32[1, 3, 8]".
+  std::vector<std::string> inputs;
   int num_outputs = 1;
 
-  std::string Name() const;   // the call and the types
-  Graph Build() const;        // one node; checks that it can be built
-  dag::DagPtr Write() const;  // what it computes
+  // Returns the call and the types.
+  std::string Name() const;
+  // Returns a graph of one node, and checks that it can be built.
+  Graph Build() const;
+  // Returns the node's computation.
+  dag::DagPtr Write() const;
 };
 
-// At least one case for each operator. Odd extents, primes and 1 on purpose; some hundred to some
-// thousand operations each.
+// Returns at least one case for each operator. Extents are odd, prime or 1 on purpose; each case
+// has some hundred to some thousand operations.
 const std::vector<OpCase>& SmallOpCases();
 
 }  // namespace kiln::graph

@@ -60,7 +60,7 @@ class Parser {
     return OkStatus();
   }
 
-  // NAME [: TYPE]
+  // Parses NAME [: TYPE].
   StatusOr<Defined> Definition(bool needs_type) {
     Defined defined{.token = tokens_.Peek()};
     KILN_ASSIGN_OR_RETURN(defined.name, tokens_.ExpectName("the name of a value"));
@@ -71,7 +71,7 @@ class Parser {
     return defined;
   }
 
-  // float32[1, 64]
+  // Parses a type such as float32[1, 64].
   StatusOr<TensorType> Type() {
     const Token token = tokens_.Peek();
     KILN_ASSIGN_OR_RETURN(const std::string name, tokens_.ExpectName("a type"));
@@ -192,7 +192,7 @@ class Parser {
     return OkStatus();
   }
 
-  // A literal, or one with a minus; inf and nan.
+  // Parses a number, perhaps with a minus; inf and nan too.
   StatusOr<double> Number() {
     const double sign = tokens_.TakeSymbol("-") ? -1 : 1;
     if (tokens_.TakeWord("inf")) return sign * std::numeric_limits<double>::infinity();

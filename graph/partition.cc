@@ -11,14 +11,16 @@
 namespace kiln::graph {
 namespace {
 
-// What a prologue may read, as a multiple of what it makes: one tensor and numbers for its channels.
+// A prologue may read so many times the bytes that it makes: one tensor, and numbers for its
+// channels.
 constexpr double kMostPrologueReads = 1.25;
-constexpr double kMostCheapFlops = 8;  // for an element: scale, shift, clip
-// Elements that a rearrangement must leave beside each other for its reader to take it in: a vector
+// Operations for an element: scale, shift, clip.
+constexpr double kMostCheapFlops = 8;
+// A rearrangement must leave so many elements side by side if its reader is to take it in: a vector
 // or a memory transaction of them.
 constexpr int64_t kLeastRow = 16;
 
-// exp, tanh and their like.
+// Returns whether the operator calls exp, tanh or the like.
 bool CallsMath(const dag::Operator& op) {
   bool calls = false;
   for (const ir::Expr body : op.bodies()) {
@@ -32,8 +34,8 @@ int64_t LastExtent(const Graph& graph, ValueId value) {
   return shape.empty() ? 1 : shape.back();
 }
 
-// How many elements that the node makes lie beside each other in what it reads, for sure; 0: it is
-// not one that only says where elements are.
+// Returns how many elements of the node's result surely lie side by side in its input; 0 if the
+// node does not only move elements.
 int64_t RowOf(const Graph& graph, const Node& node) {
   const int64_t read = LastExtent(graph, node.inputs[0]), made = LastExtent(graph, node.outputs[0]);
   const auto list = [&](std::string_view name) {
@@ -54,8 +56,8 @@ int64_t RowOf(const Graph& graph, const Node& node) {
 bool IsElementwise(OpPattern pattern) { return pattern <= OpPattern::kBroadcast; }
 bool IsInjective(OpPattern pattern) { return pattern <= OpPattern::kInjective; }
 
-// The immediate post-dominator of each node: the first one that all that the node makes goes
-// through. None of a node whose output leaves the network.
+// The immediate post-dominator of each node: the first node through which every path from it goes.
+// A node whose output leaves the network has none.
 class PostDominators {
  public:
   explicit PostDominators(const Graph& graph) : graph_(graph), nodes_(graph.nodes().size()) {
@@ -69,12 +71,14 @@ class PostDominators {
 
  private:
   struct Place {
-    int parent = -1;  // -1: leaves the network
+    // -1: the value leaves the network.
+    int parent = -1;
     int depth = 0;
   };
 
   Place Of(int i) const {
-    int common = -2;  // none yet
+    // -2: no reader was seen yet.
+    int common = -2;
     for (ValueId output : graph_.node(i).outputs) {
       if (graph_.is_output(output)) return {};
       for (int reader : graph_.readers(output)) {
@@ -86,7 +90,7 @@ class PostDominators {
     return {common, nodes_[static_cast<size_t>(common)].depth + 1};
   }
 
-  // The nearest common ancestor in the tree, -1 when there is none.
+  // Returns the nearest common ancestor in the tree, -1 if there is none.
   int Common(int a, int b) const {
     while (a != b) {
       if (a < 0 || b < 0) return -1;
@@ -119,8 +123,8 @@ class Partition {
         is_attention_[static_cast<size_t>(nodes.back())] = true;
       }
     }
-    // Epilogues first: an elementwise node belongs to the product before it sooner than to what is
-    // behind it.
+    // Epilogues come first: an elementwise node joins the product before it rather than a node
+    // after it.
     for (int i = 0; i < graph_.num_nodes(); ++i) {
       if (PatternOf(i) == OpPattern::kProduct) JoinBehind(i);
     }
@@ -153,13 +157,14 @@ class Partition {
     while (parent_[static_cast<size_t>(node)] != node) node = parent_[static_cast<size_t>(node)];
     return node;
   }
-  // Of the whole group.
+  // Returns the pattern of the whole group.
   OpPattern PatternOf(int node) const { return pattern_[static_cast<size_t>(GroupOf(node))]; }
 
-  // The last node of the group that the node is in: a group's number is that of its last node.
+  // Returns the last node of the node's group. A group's number is that of its last node.
   int SinkOf(int node) const { return GroupOf(node); }
 
-  // The anchor takes in what is behind it, as long as it is elementwise and of the same extents.
+  // The anchor takes in the nodes after it, as long as they are elementwise and have the same
+  // extents.
   void JoinBehind(int anchor) {
     while (const std::optional<int> next = dominators_.of(SinkOf(anchor))) {
       if (!IsElementwise(PatternOf(*next)) || !HaveSameShape(SinkOf(anchor), *next)) return;
@@ -172,8 +177,9 @@ class Partition {
     }
   }
 
-  // The group of this last node, whose value others read, makes also what products read through cheap
-  // functions of it. These follow it in the group, which keeps its number.
+  // Other groups read the value of this last node. The group also makes cheap functions of that
+  // value that products read. These followers come after the last node, and the group keeps its
+  // number.
   void JoinFollowers(int sink) {
     if (graph_.node(sink).outputs.size() != 1) return;
     const ValueId made = graph_.node(sink).outputs[0];
@@ -188,7 +194,8 @@ class Partition {
     }
   }
 
-  // The functions of the value alone that begin with this reader of it, each read by the next alone.
+  // Returns the functions of the value that begin with this reader. Each is read by the next one
+  // alone.
   std::vector<int> ChainFrom(ValueId value, int reader) const {
     std::vector<int> chain;
     while (IsFunctionOf(value, reader)) {
@@ -201,7 +208,8 @@ class Partition {
     return chain;
   }
 
-  // Elementwise, of the value and constants, and in no group yet.
+  // Returns whether the node is elementwise, a function of the value and constants, and in no group
+  // yet.
   bool IsFunctionOf(ValueId value, int i) const {
     const Node& node = graph_.node(i);
     const auto is_constant = [&](ValueId id) {
@@ -219,15 +227,17 @@ class Partition {
     });
   }
 
-  // Goes into what it leads to, if that is injective or sums it up.
+  // Joins the node to its post-dominator, if that is injective or a reduction.
   void JoinInjective(int node) {
     const int sink = SinkOf(node);
     const std::optional<int> next = dominators_.of(sink);
     if (!next || graph_.node(node).outputs.size() != 1) return;
-    if (is_attention_[static_cast<size_t>(GroupOf(*next))]) return;  // it has what it takes already
+    // An attention has all its nodes already.
+    if (is_attention_[static_cast<size_t>(GroupOf(*next))]) return;
     const OpPattern own = graph_.node(*next).op->pattern;
     if (!IsInjective(own) && own != OpPattern::kReduction) return;
-    // A group that has an anchor takes in only what is as simple as what it takes in behind it.
+    // A group with an anchor takes in before it only nodes as simple as those that it takes in
+    // after it.
     const bool fits = IsInjective(PatternOf(*next)) || PatternOf(*next) == OpPattern::kReduction ||
                       IsElementwise(PatternOf(node));
     if (!fits) return;
@@ -238,7 +248,8 @@ class Partition {
     Join(node, *between, *next);
   }
 
-  // The product that alone reads, once, what this last node of a group makes.
+  // Returns the product that reads the value of this last node of a group, if it alone reads it,
+  // once.
   std::optional<int> OnlyProduct(int sink) const {
     const ValueId made = graph_.node(sink).outputs[0];
     const std::vector<int> readers = graph_.readers(made);
@@ -249,14 +260,15 @@ class Partition {
     return readers[0];
   }
 
-  // Heads that are cut out of rows of tokens, for instance: the product reads the rows themselves.
+  // Joins moves to a product. For instance, heads are cut out of rows of tokens, and the product
+  // reads the rows themselves.
   void JoinMoved(int sink) {
     const std::optional<int> product = OnlyProduct(sink);
     if (product && PatternOf(*product) == OpPattern::kProduct) Join(sink, {}, *product);
   }
 
-  // The nodes only say where the elements are, and leave rows of them as they lie. Views alone need
-  // no kernel.
+  // Returns whether the nodes only move elements, and leave rows of them as they lie. A group of
+  // views alone needs no kernel.
   bool MovesRows(const std::vector<int>& nodes) const {
     const auto is_view = [&](int node) { return graph_.node(node).op->is_view; };
     return !std::ranges::all_of(nodes, is_view) && std::ranges::all_of(nodes, [&](int node) {
@@ -264,8 +276,8 @@ class Partition {
     });
   }
 
-  // The group of this last node goes into the product that alone reads it, if computing it again for
-  // each block of the product costs little.
+  // Joins the group of this last node to the product that alone reads it, if computing the group
+  // again for each block of the product costs little.
   void JoinAsPrologue(int sink) {
     const std::optional<int> product = OnlyProduct(sink);
     if (!product || graph_.node(*product).inputs[0] != graph_.node(sink).outputs[0]) return;
@@ -281,7 +293,7 @@ class Partition {
     return nodes;
   }
 
-  // Nothing but simple arithmetic.
+  // Returns whether the computation is simple arithmetic only.
   static bool IsCheap(const NodeDag& dag) {
     double flops = 0;
     for (const dag::OpNode& node : dag.dag->nodes()) {
@@ -297,7 +309,8 @@ class Partition {
     return dag.ok() && IsCheap(*dag);
   }
 
-  // Also read for each block of a product: it reads hardly more bytes than it makes.
+  // Returns whether a prologue is cheap. It runs again for each block of a product, so it must read
+  // hardly more bytes than it makes.
   bool IsCheapBefore(const std::vector<int>& nodes) const {
     const ValueId made = graph_.node(nodes.back()).outputs[0];
     const StatusOr<NodeDag> dag = MakeNodeDag(graph_, nodes, std::vector{made});
@@ -308,14 +321,14 @@ class Partition {
            kMostPrologueReads * static_cast<double>(graph_.value(made).type.bytes());
   }
 
-  // All extents of more than 1 are the same, in the same places.
+  // Returns whether both nodes have the same shape.
   bool HaveSameShape(int a, int b) const {
     return graph_.value(graph_.node(a).outputs[0]).type.shape ==
            graph_.value(graph_.node(b).outputs[0]).type.shape;
   }
 
-  // The nodes on paths from one node to its post-dominator, both left out. None where one has
-  // several outputs.
+  // Returns the nodes on paths from one node to its post-dominator, without these two. None if one
+  // of them has several outputs.
   std::optional<std::vector<int>> Between(int from, int to) const {
     std::vector<int> found, open = {from};
     while (!open.empty()) {
@@ -333,7 +346,7 @@ class Partition {
     return found;
   }
 
-  // One group, with the number of its last node, which is the last one of `to`'s group.
+  // Makes one group. Its number is that of its last node, which is the last one of `to`'s group.
   void Join(int from, const std::vector<int>& between, int to) {
     const int root = GroupOf(to);
     OpPattern pattern = pattern_[static_cast<size_t>(root)];
@@ -347,8 +360,9 @@ class Partition {
     pattern_[static_cast<size_t>(root)] = pattern;
   }
 
-  // By their last nodes, followers aside. These come after all that the group reads, and before all
-  // that reads it; followers read nothing else.
+  // Returns the groups in the order of their last nodes, apart from followers. A last node comes
+  // after everything that its group reads, and before all readers of the group. Followers read only
+  // the group.
   std::vector<KernelGroup> Groups() const {
     std::vector<KernelGroup> by_root(graph_.nodes().size());
     for (int i = 0; i < graph_.num_nodes(); ++i)
@@ -380,8 +394,10 @@ class Partition {
   const Graph& graph_;
   const PostDominators dominators_;
   std::vector<int> parent_;
-  std::vector<OpPattern> pattern_;  // by group
-  std::vector<bool> is_attention_;  // by group
+  // Patterns by group.
+  std::vector<OpPattern> pattern_;
+  // Indexed by group.
+  std::vector<bool> is_attention_;
 };
 
 }  // namespace

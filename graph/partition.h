@@ -1,14 +1,14 @@
-// A network cut into kernels: groups of nodes that are computed together, as TVM's operator fusion
+// Cuts a network into kernels: groups of nodes that are computed together, as TVM's operator fusion
 // forms them (relay/transforms/fuse_ops.cc).
 //
-// A group has one node that the others lead to, and what that makes is all that others read. With
+// All nodes of a group lead to one node, and other groups read only that node's value. With
 // PartitionOptions::second_outputs that node may have followers: functions of its value that other
-// groups read beside it.
-//   products   convolutions, matrix products, pools take the elementwise functions behind them in
-//   reductions sums over axes take injective nodes before them and elementwise ones behind them in
-//   injective  elementwise functions, broadcasts and rearrangements join among themselves
+// groups read too.
+//   products   convolutions, matrix products, pools take in elementwise functions after them
+//   reductions sums over axes take in injective nodes before them and elementwise ones after them
+//   injective  elementwise functions, broadcasts and rearrangements join each other
 //   opaque     alone, or with PartitionOptions::attention with the products around it
-// All nodes between two that join join with them: x in x sigmoid(x) is read twice, by one group.
+// If two nodes join, all nodes between them join too: one group reads x twice in x sigmoid(x).
 #pragma once
 
 #include <vector>
@@ -20,37 +20,40 @@
 namespace kiln::graph {
 
 struct KernelGroup {
-  std::vector<int> nodes;        // ascending
-  int anchor = 0;                // of the nodes: the first product, if there is one; else the first
-  std::vector<ValueId> outputs;  // what others read, ascending: a value before functions of it
-  bool is_attention = false;     // attention.h; in what it computes numbers are no inputs
+  // Ascending.
+  std::vector<int> nodes;
+  // The first product of the nodes if there is one, otherwise the first node.
+  int anchor = 0;
+  // Values that others read, ascending: a value before functions of it.
+  std::vector<ValueId> outputs;
+  // True for attention (attention.h). Numbers are no inputs of its computation.
+  bool is_attention = false;
 };
 
 struct PartitionOptions {
-  // Cheap elementwise functions that a product alone reads are computed where it reads them, as a
-  // prologue, and rearrangements that leave rows of elements as they lie are taken in likewise. TVM
-  // leaves both kernels of their own.
+  // True: cheap elementwise functions that only a product reads are computed where it reads them,
+  // as a prologue. Rearrangements that leave rows of elements as they lie are taken in likewise.
+  // TVM leaves both in kernels of their own.
   bool prologues = false;
-  // Where a product's result is read as it is and also, through cheap functions with numbers for each
-  // channel, by products, the kernel that makes it makes both. TVM reads it again, in kernels of
-  // their own.
+  // True: if a product's result is read directly, and products also read cheap functions of it with
+  // numbers for each channel, one kernel makes both values. TVM reads the result again, in kernels
+  // of their own.
   bool second_outputs = false;
-  // A product, the softmax of it and the product of that are one group
-  // (attention.h), for targets that have a kernel for them: the scores are
-  // never in memory. TVM makes three.
+  // True: a product, its softmax and the product of that are one group (attention.h), for targets
+  // that have a kernel for it: the scores are never in memory. TVM makes three groups.
   bool attention = false;
 };
 
-// Every node is in one group. Groups stand in an order in which they can run. Nodes whose output is
-// a view of their input (OpDef::is_view) and that are in a group alone need no kernel; they are
-// groups all the same. Cost: linear in nodes and reads.
+// Returns groups such that every node is in one of them, in an order in which they can run. A group
+// whose output is only a view of its input (OpDef::is_view) needs no kernel, and is a group all the
+// same. Cost: linear in nodes and reads.
 std::vector<KernelGroup> PartitionIntoKernels(const Graph& graph,
                                               const PartitionOptions& options = {});
 
-// Does nothing but say the shape anew?
+// Returns whether the group only gives another shape.
 bool IsView(const Graph& graph, const KernelGroup& group);
 
-// Is what this node of the group makes an output that others of the group go on with?
+// Returns whether this node of the group makes an output that other nodes of the group use too.
 bool IsStoredBetween(const Graph& graph, const KernelGroup& group, int node);
 
 }  // namespace kiln::graph

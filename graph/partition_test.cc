@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// The groups by the names of what their nodes make: "a b c".
+// Returns the groups by the names of their nodes' values: "a b c".
 std::vector<std::string> Groups(std::string_view text, const PartitionOptions& options = {}) {
   const Graph graph = ParsedGraph(text);
   std::vector<std::string> groups;
@@ -98,7 +98,7 @@ output y)",
       << "weights";
 }
 
-// The end of a unit of a residual network, and `between`, which reads its value x.
+// Returns the end of a unit of a residual network, with `between`, which reads its value x.
 std::string TwoUnits(std::string_view between, std::string_view outputs = "y") {
   return fmt::format(R"(
 input x0: float32[8, 8]
@@ -112,7 +112,7 @@ output {})",
                      between, outputs);
 }
 
-// The outputs of the groups, by their names.
+// Returns the outputs of the groups, by their names.
 std::vector<std::string> OutputsOfGroups(std::string_view text, const PartitionOptions& options) {
   const Graph graph = ParsedGraph(text);
   std::vector<std::string> outputs;
@@ -184,7 +184,8 @@ TEST(PartitionTest, SecondOutputsAreCheapFunctionsOfTheValueAloneForProducts) {
       << "a view between";
 }
 
-// What reads the value stands before the function of it: the kernel of both comes before either.
+// A reader of the value stands before the function of it: the kernel of both values comes before
+// either.
 TEST(PartitionTest, KernelsWithSecondOutputsRunBeforeAllThatReadsThem) {
   EXPECT_THAT(
       Groups(TwoUnits("z = softmax(x)\na = relu(x)\nq = matmul(a, w)\ny = add(q, z)"), kOwnWay),
@@ -203,7 +204,7 @@ TEST(PartitionTest, WhatIsStoredBetweenIsKnown) {
   EXPECT_THAT(stored, ElementsAre("x"));
 }
 
-// Two heads of 32 features: query, key and value are columns of rows of tokens.
+// There are two heads of 32 features. Query, key and value are columns of rows of tokens.
 TEST(PartitionTest, AProductTakesRowsFromWhereTheyLie) {
   const auto network = [](std::string_view axes, std::string_view strides) {
     return fmt::format(R"(
@@ -243,8 +244,8 @@ output y)",
       << "rows of 8";
 }
 
-// Two heads of attention over rows [tokens, 3 * 32], which one product makes. `scores`: from s, the
-// product of queries and keys, to x, which the softmax is of.
+// Returns two heads of attention over rows [tokens, 3 * 32], which one product makes. `scores` are
+// the nodes from s, the product of queries and keys, to x, the input of the softmax.
 std::string Heads(std::string_view scores = "x = mul(s, factor)",
                   std::string_view softmax = "w = softmax(x)", std::string_view outputs = "y") {
   return fmt::format(R"(
@@ -325,7 +326,7 @@ TEST(PartitionTest, AttentionEndsWhereOthersReadItsValues) {
               ElementsAre("qkv", fmt::format("{} s x w o", kMovesOfHeads), "o1 o2 y"));
 }
 
-// Keys that lie in columns, scaled queries and keys, as in models of ONNX.
+// Keys lie in columns, and queries and keys are scaled, as in models of ONNX.
 TEST(PartitionTest, AttentionReadsItsInputsWhereTheyLie) {
   constexpr std::string_view kText = R"(
 input rows: float32[24, 64]
@@ -427,7 +428,7 @@ output y)"),
               ElementsAre("p a y"));
 }
 
-// What a group reads is made before it.
+// A group comes after the groups that it reads.
 TEST(PartitionTest, GroupsStandInAnOrderInWhichTheyCanRun) {
   const Graph graph = ParsedGraph(R"(
 input x: float32[4, 8]

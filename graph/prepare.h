@@ -1,4 +1,4 @@
-// A network as a target runs it: its passes are done, and it is cut into kernels.
+// Prepares a network for a target: runs the passes, and cuts it into kernels.
 #pragma once
 
 #include <map>
@@ -12,26 +12,29 @@
 namespace kiln::graph {
 
 struct PreparedNetwork {
-  Graph graph;  // after its passes
+  // The graph after its passes.
+  Graph graph;
   NetworkKernels kernels;
 
   const KernelGroup& group(int kernel) const { return kernels.groups[static_cast<size_t>(kernel)]; }
-  // The name of what a kernel makes: the same in a network that was prepared with other options.
+  // Returns the name of a kernel's result. It is the same if the network is prepared with other
+  // options.
   const std::string& MadeBy(int kernel) const { return graph.value(group(kernel).outputs[0]).name; }
 };
 
 struct PrepareOptions {
   PassOptions passes = {};
-  bool pack_constants = false;  // TaskOptions
+  // See TaskOptions.
+  bool pack_constants = false;
 };
 
-// Tuning and compiling both come this way, so that a network is compiled of the tasks that were
+// Tuning and compiling both call it, so that the tasks of a compiled network are those that were
 // tuned. Kernels take prologues and make second outputs, and on GPUs, which have a kernel for it,
-// attention is one (PartitionOptions); but not where TVM's use of Winograd's method is asked for,
-// which is to give TVM's tasks.
+// attention is one kernel (PartitionOptions). The rule kTvm turns all of this off, since it is to
+// give TVM's tasks.
 StatusOr<PreparedNetwork> PrepareNetwork(const Graph& network, const PrepareOptions& options);
 
-// The tasks by the names of what their kernels make.
+// Returns the tasks by the names of their kernels' results.
 std::map<std::string, const NetworkTask*> TasksByMade(const PreparedNetwork& network);
 
 }  // namespace kiln::graph

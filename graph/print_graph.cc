@@ -13,8 +13,8 @@
 namespace kiln::graph {
 namespace {
 
-// Is the element the one that its text is read as? A NaN has bits that "nan" does not say, a bool may
-// be any byte that is not 0.
+// Returns whether the element reads back from its text. The text "nan" does not give the bits of a
+// NaN, and a bool may be any byte that is not 0.
 bool IsSaidByText(const std::byte* element, ir::Type type) {
   ir::Value value = ir::ReadElement(element, type);
   if (type.is_float() && std::isnan(value.f)) value.f = std::numeric_limits<double>::quiet_NaN();
@@ -37,7 +37,7 @@ bool IsNamedByDigest(const Constant& constant) {
 std::string ElementText(const Constant& constant, int64_t i) {
   const ir::Type type = constant.type().type;
   if (type.is_float()) {
-    // The digits of a float are enough for a float.
+    // A float has enough digits if it reads back as the same float.
     const double value = constant.At(i);
     const std::string text = fmt::format("{}", static_cast<float>(value));
     if (type != ir::kFloat64 && static_cast<float>(std::strtod(text.c_str(), nullptr)) == value)
@@ -55,7 +55,7 @@ std::string ConstantText(const Constant& constant) {
     return fmt::format("random({}, {}, {})", random->seed, FloatText(random->low),
                        FloatText(random->high));
   }
-  // In backquotes: a digest may start with a digit.
+  // The digest stands in backquotes, since it may start with a digit.
   if (IsNamedByDigest(constant)) return fmt::format("data(`{}`)", constant.digest());
   std::vector<std::string> elements;
   for (int64_t i = 0; i < constant.type().num_elements(); ++i)
@@ -85,7 +85,7 @@ class Printer {
   std::string Name(ValueId id) const {
     return id == kAbsent ? "_" : StatementName(graph_.value(id).name);
   }
-  // A word that starts a statement, and the absent input, stand in backquotes as names.
+  // Puts a word that starts a statement, and the word for an absent input, into backquotes.
   static std::string StatementName(std::string_view name) {
     if (name == "input" || name == "const" || name == "output" || name == "_")
       return fmt::format("`{}`", name);

@@ -6,7 +6,7 @@ namespace kiln::graph {
 
 Rewriter::Rewriter(const Graph& graph) : graph_(graph), map_(graph.values().size(), kAbsent) {
   for (ValueId id : graph.inputs()) {
-    // It was checked when the old graph was built.
+    // The input was checked when the old graph was built.
     const StatusOr<ValueId> input = builder_.Input(graph.value(id).name, graph.value(id).type);
     KILN_CHECK(input.ok(), "{}", graph.value(id).name);
     Map(id, *input);

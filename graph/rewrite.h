@@ -1,4 +1,4 @@
-// How a pass makes a new graph: node after node of the old one, each copied or replaced.
+// Helps a pass to make a new graph: node after node of the old graph is copied or replaced.
 //
 //   Rewriter r(graph);
 //   for (int i = 0; i < graph.num_nodes(); ++i) {
@@ -11,8 +11,8 @@
 //   }
 //   return r.Finish();
 //
-// Inputs and constants of the old graph that are read keep their names; constants that nothing of
-// the new graph reads are left out. One thread.
+// Inputs and constants of the old graph that are read keep their names; constants that the new
+// graph does not read are left out. Not thread-safe.
 #pragma once
 
 #include <string>
@@ -29,14 +29,15 @@ class Rewriter {
   explicit Rewriter(const Graph& graph);
 
   GraphBuilder& builder() { return builder_; }
-  // What stands for a value of the old graph: it must be an input, a constant, or mapped before.
+  // Returns the new value that stands for a value of the old graph. The old value must be an input,
+  // a constant, or mapped before.
   ValueId at(ValueId old);
-  // kAbsent for kAbsent.
+  // Returns kAbsent for kAbsent.
   std::vector<ValueId> AllAt(const std::vector<ValueId>& old);
   void Map(ValueId old, ValueId now) { map_[static_cast<size_t>(old)] = now; }
   Status Copy(int node);
-  // The outputs of the new graph are what stands for those of the old one. An output that was an
-  // input or a constant in the old graph may be any value now.
+  // The outputs of the new graph stand for those of the old one. An output that was an input or a
+  // constant in the old graph may be any value now.
   StatusOr<Graph> Finish();
 
  private:
@@ -45,7 +46,7 @@ class Rewriter {
   std::vector<ValueId> map_;
 };
 
-// Without the nodes and constants that no output is made of; inputs stay.
+// Returns the graph without nodes and constants that no output needs; inputs stay.
 StatusOr<Graph> WithoutDeadCode(const Graph& graph);
 
 }  // namespace kiln::graph

@@ -13,7 +13,7 @@ using ir::NDArray;
 
 namespace {
 
-// One node over inputs of these types.
+// Returns a graph of one node over inputs of these types.
 StatusOr<Graph> GraphOf(std::string_view call, const std::vector<TensorType>& inputs,
                         int num_outputs) {
   std::string text;

@@ -30,7 +30,7 @@ std::string Description(const Graph& graph, const KernelGroup& group) {
   return fmt::format("{}", fmt::join(names, " "));
 }
 
-// A DAG lists its placeholders first, as a NodeDag does the values that they are.
+// A DAG lists its placeholders first, in the order of NodeDag::inputs.
 dag::DagPtr WithConstantsPacked(const Graph& graph, const NodeDag& kernel) {
   return dag::PackConstants(kernel.dag, [&](int op) {
     const auto& arguments = kernel.dag->arguments();

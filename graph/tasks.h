@@ -1,4 +1,4 @@
-// The tasks of a network: what is to be tuned so that it runs fast.
+// Extracts the tasks of a network: the computations to tune so that it runs fast.
 #pragma once
 
 #include <optional>
@@ -12,34 +12,38 @@
 
 namespace kiln::graph {
 
-// One computation that kernels of the network do.
+// One computation, which kernels of the network perform.
 struct NetworkTask {
   dag::DagPtr dag;
-  std::string workload_id;   // dag/workload_id.h
-  std::string workload_key;  // dag/workload_key.h
-  // Its nodes' operators: "conv add relu". "conv add (stored) relu": the sum is an output, too.
+  // See dag/workload_id.h.
+  std::string workload_id;
+  // See dag/workload_key.h.
+  std::string workload_key;
+  // Operators of its nodes: "conv add relu"; "conv add (stored) relu" if the sum is an output too.
   std::string description;
-  bool is_simple = false;    // has no sums: nothing but elementwise functions and moves
-  std::vector<int> kernels;  // of the network that it stands for; their number is its weight
+  // True: it has no sums, only elementwise functions and moves.
+  bool is_simple = false;
+  // Kernels of the network with this computation. Their number is its weight.
+  std::vector<int> kernels;
 };
 
-// Of one computation, whatever it is part of: no kernels yet.
+// Makes the task of a computation, whatever it is a part of. It has no kernels yet.
 NetworkTask MakeTask(dag::DagPtr dag, std::string description);
 
 struct TaskOptions {
   PartitionOptions partition = {};
-  // Kernels take constants packed where they can (dag::PackConstants), attention apart: the tasks
-  // of those are computations of their own, also beside equal ones whose weights another kernel
-  // makes.
+  // True: kernels except attention take constants packed if they can (dag::PackConstants). The
+  // tasks of these kernels are computations of their own, even beside equal kernels whose weights
+  // another kernel makes.
   bool pack_constants = false;
 };
 
-// A network as kernels, and the computation of each.
+// A network as kernels, and the computation of each kernel.
 struct NetworkKernels {
   std::vector<KernelGroup> groups;
-  // By group: what it computes. None for views.
+  // Computations by group. Views have none.
   std::vector<std::optional<NodeDag>> dags;
-  // In the order of their first kernels; each computation once. Views have none.
+  // Tasks in the order of their first kernels; each computation occurs once. Views have none.
   std::vector<NetworkTask> tasks;
 };
 

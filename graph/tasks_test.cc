@@ -57,7 +57,7 @@ NetworkKernels Packed(std::string_view text) {
   return *kernels;
 }
 
-// The shapes of the inputs that the task takes packed.
+// Returns the shapes of the inputs that the task takes packed.
 std::vector<std::vector<int64_t>> PackedShapes(const NetworkTask& task) {
   std::vector<std::vector<int64_t>> shapes;
   for (int input : dag::PackedInputs(*task.dag)) shapes.push_back(task.dag->op(input).shape());
@@ -75,7 +75,7 @@ TEST(PackedTasksTest, ConstantsOfSumsWhateverTheOperator) {
   for (const NetworkTask& task : kernels.tasks) {
     for (std::vector<int64_t>& shape : PackedShapes(task)) shapes.push_back(std::move(shape));
   }
-  // Not the bias, which no sum reads.
+  // The bias is not packed, since no sum reads it.
   EXPECT_THAT(shapes, UnorderedElementsAre(ElementsAre(6, 4, 3, 3), ElementsAre(6, 6, 1, 1),
                                            ElementsAre(12, 5)));
 }
@@ -90,7 +90,8 @@ q = softmax(p)
 r = matmul(x, q)
 s = matmul(r, v)
 output s)");
-  // Two products of equal shapes: one whose weight is made, one whose weight is a constant.
+  // The products have equal shapes. Two of them have weights that are an input or made by a kernel,
+  // and one has a constant weight.
   ASSERT_EQ(kernels.tasks.size(), 3u);
   EXPECT_THAT(PackedShapes(kernels.tasks[0]), IsEmpty());
   EXPECT_THAT(kernels.tasks[0].kernels, ElementsAre(0, 2));

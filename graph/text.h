@@ -1,4 +1,4 @@
-// Networks as text: what `--as graph` prints and what tests are written in.
+// Networks as text, for `--as graph` and for tests.
 //
 //   # two layers
 //   input x: float32[1, 64]
@@ -11,12 +11,13 @@
 //   output a, b
 //
 // A statement a line. `_` stands for an optional input that is not given. Types of outputs may be
-// left out; where they stand they must be those that come out. Names, comments and backquotes are
-// those of every text form (compiler/ir/lexer.h). The elements of a constant stand in brackets, in
-// row-major order, or come out of a seed, or, where they are more than 64 or "nan" would not say
-// which NaN, are named by their digest (Constant::digest) and must be given beside the text.
+// left out; a given type must be the inferred one. Names, comments and backquotes are those of
+// every text form (compiler/ir/lexer.h). The elements of a constant stand in brackets, in row-major
+// order, or come from a seed. A constant of more than 64 elements, or with a NaN whose bits "nan"
+// does not give, is named by its digest (Constant::digest), and its elements must be given beside
+// the text.
 //
-// ParseGraph(PrintGraph(g), constants of g) equals g. Pure functions. Any bytes are fine as input;
+// ParseGraph(PrintGraph(g), constants of g) equals g. Pure functions. Any bytes may be parsed;
 // errors name line and column. Cost: linear in the text, and InferTypes for each node.
 #pragma once
 
@@ -29,18 +30,19 @@
 
 namespace kiln::graph {
 
-// By digest.
+// Constants by their digests.
 using ConstantsByDigest = std::map<std::string, ConstantPtr, std::less<>>;
 
 inline constexpr int64_t kMaxPrintedElements = 64;
 
 std::string PrintGraph(const Graph& graph);
 
-// The constants that the text names by their digest.
+// Returns the constants that the text names by their digest.
 ConstantsByDigest NamedConstants(const Graph& graph);
 
-// Refuses syntax errors, unknown operators, attributes and names, a name given twice, inputs that
-// an operator can't take, a type that is not what comes out, a constant that is not in `constants`.
+// Refuses syntax errors, unknown operators, attributes and names, a name that is given twice,
+// inputs that an operator can't take, a type that differs from the inferred one, and a constant
+// that is not in `constants`.
 StatusOr<Graph> ParseGraph(std::string_view text, const ConstantsByDigest& constants = {});
 
 }  // namespace kiln::graph

@@ -94,7 +94,8 @@ TEST(GraphTextTest, RandomConstantsAreTheSameFromTheirText) {
     EXPECT_LE(value, 1);
     sum += value;
   }
-  EXPECT_LT(std::abs(sum), 60);  // three standard deviations
+  // Three standard deviations.
+  EXPECT_LT(std::abs(sum), 60);
 }
 
 TEST(GraphTextTest, Refusals) {

@@ -8,15 +8,15 @@
 
 namespace kiln::graph {
 
-// The text must be right.
+// Parses a text, which must be valid.
 inline Graph ParsedGraph(std::string_view text) {
   StatusOr<Graph> graph = ParseGraph(text);
   KILN_CHECK(graph.ok(), "{}", std::string(graph.status().message()));
   return *std::move(graph);
 }
 
-// Convolutions with a bias, a pool, a residual, a join of two branches, a view, and a product. Its
-// outputs: at the end, in the middle, and a constant.
+// A network of convolutions with a bias, a pool, a residual, a join of two branches, a view, and a
+// product. Its outputs are the last value, values in the middle, and a constant.
 inline constexpr std::string_view kSmallImageNetwork = R"(
 input x: float32[1, 4, 9, 7]
 const w: float32[6, 4, 3, 3] = random(1, -1, 1)
@@ -35,8 +35,8 @@ u = reshape(g) {shape: [1, 12]}
 y = matmul(u, f)
 output y, s, u, b)";
 
-// Two units of a residual network whose activations stand before the convolutions. The value s of the
-// first is read as it is, and by the second through m, a and r; it leaves the network, too.
+// Two units of a residual network whose activations stand before the convolutions. The value s of
+// the first unit is read directly, and by the second unit through m, a and r; it is an output, too.
 inline constexpr std::string_view kTwoResidualUnits = R"(
 input x: float32[1, 6, 5, 8]
 const w: float32[3, 3, 8, 8] = random(1, -1, 1)

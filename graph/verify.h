@@ -1,4 +1,4 @@
-// Is a graph what graph.h says it is?
+// Checks that a graph is what graph.h says.
 #pragma once
 
 #include "base/status.h"
@@ -6,9 +6,9 @@
 
 namespace kiln::graph {
 
-// Nodes in topological order; every value made once; types that come out of the operators; constants
-// of their types; names that are unique. Internal, naming the node, where that is not so: a bug of
-// the pass that made the graph. Cost: InferTypes for each node.
+// Checks that nodes are in topological order, every value is made once, operators give the values'
+// types, constants have their types, and names are unique. Otherwise the error is Internal and
+// names the node: the pass that made the graph has a bug. Cost: InferTypes for each node.
 Status Verify(const Graph& graph);
 
 }  // namespace kiln::graph
