@@ -1,5 +1,5 @@
-// Attributes and shapes come out of files that anybody may have written: whatever they are, an
-// operator gives types that are sound, or refuses.
+// Attributes and shapes come from files that anybody may have written. Whatever they are, an
+// operator must give sound types, or refuse.
 #include <fmt/format.h>
 
 #include <random>
@@ -14,7 +14,7 @@ namespace {
 
 using OptionalTypes = std::vector<std::optional<TensorType>>;
 
-// A sound call with a few things in it changed.
+// Changes a few things in a sound call.
 class Mutation {
  public:
   explicit Mutation(uint64_t seed) : rng_(seed) {}

@@ -1,5 +1,5 @@
 // Convolutions over one, two or three dimensions. Their DAGs are those of the library's operators,
-// so that records of those serve networks too.
+// so that networks use records of these operators.
 #include "compiler/dag/ops/conv.h"
 #include "graph/op.h"
 #include "graph/ops/inputs.h"
@@ -14,12 +14,13 @@ using dag::Window;
 
 // Extents of the weights: two of channels, and the kernel.
 struct Weight {
-  int64_t first = 1, second = 1;  // of channels
+  // Numbers of channels.
+  int64_t first = 1, second = 1;
   std::vector<int64_t> kernel = {};
 };
 
-// Fails where the weights have not the image's dimensions, or where the types do not fit.
-// is_output_first: the first axis is one of the channels, where those come last, too.
+// Fails if the weights lack the image's dimensions, or if the types do not fit. is_output_first:
+// the first axis is that of the output channels even if the image's channels come last.
 Weight ReadWeight(NodeWriter& w, Layout layout, bool is_output_first = false) {
   RequireDomain(w, Domain::kNumbers, 0);
   RequireSameTypes(w, 0);
@@ -91,7 +92,7 @@ std::vector<TensorRef> ConvTranspose(NodeWriter& w) {
                                     .window = window,
                                     .output_padding = ReadPerAxis(w, "output_padding", dims, 0, 0),
                                     .groups = IntBetween(w, "groups", 1, dag::kMaxExtent),
-                                    // Nothing is stretched then.
+                                    // With strides of 1 nothing is stretched.
                                     .stretch = window.strides == std::vector<int64_t>(dims, 1)};
   const int64_t ci = Channels(w, layout);
   if (w.ok() && (ci % spec.groups != 0 || weight.first != ci)) {

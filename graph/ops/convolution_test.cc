@@ -17,7 +17,7 @@ namespace {
 using ir::NDArray;
 using ::testing::HasSubstr;
 
-// Attributes of a convolution, channels in front.
+// Attributes of a convolution. The channels come before the image.
 struct Case {
   std::vector<int64_t> strides, before, after, dilations, output_padding;
   int64_t groups = 1;
@@ -30,7 +30,7 @@ struct Case {
   }
 };
 
-// x [N, CI, image], w [CO, CI/groups, kernel].
+// x is [N, CI, image], w is [CO, CI/groups, kernel].
 NDArray ConvReference(const Case& c, const NDArray& x, const NDArray& w) {
   std::vector<int64_t> shape = {x.shape()[0], w.shape()[0]};
   for (size_t d = 0; d < c.dims(); ++d) {
@@ -52,7 +52,8 @@ NDArray ConvReference(const Case& c, const NDArray& x, const NDArray& w) {
   });
 }
 
-// x [N, CI, image], w [CI, CO/groups, kernel]: every element is added to all that it meets.
+// x is [N, CI, image], w is [CI, CO/groups, kernel]. Every element is added to all outputs that it
+// reaches.
 NDArray TransposeReference(const Case& c, const NDArray& x, const NDArray& w) {
   std::vector<int64_t> shape = {x.shape()[0], w.shape()[1] * c.groups};
   for (size_t d = 0; d < c.dims(); ++d) {
@@ -75,7 +76,8 @@ NDArray TransposeReference(const Case& c, const NDArray& x, const NDArray& w) {
   return y;
 }
 
-// {0, 2, 3, 1}, which moves the channels behind; and {2, 3, 0, 1} for weights.
+// Returns {0, 2, 3, 1}, which moves the channels to the end. KernelFirst returns {2, 3, 0, 1} for
+// weights.
 std::vector<size_t> ChannelsBehind(size_t dims) {
   std::vector<size_t> order = {0};
   for (size_t d = 0; d < dims; ++d) order.push_back(d + 2);
@@ -201,14 +203,15 @@ TEST(ConvTransposeTest, MatchesLoopsOverRandomCases) {
 }
 
 TEST(ConvTransposeTest, NoStretchedImage) {
-  // As many products as elements of x times taps of the kernel, but for the border.
+  // The number of products is that of elements of x times taps of the kernel, apart from the
+  // border.
   const dag::DagPtr dag =
       DagOf("conv_transpose(a, b) {strides: [2, 2], pads: [1, 0, 0, 1], groups: 2}",
             {{ir::kFloat32, {1, 4, 16, 16}}, {ir::kFloat32, {4, 3, 4, 4}}});
   EXPECT_LE(dag->flop_count(), 2.0 * 18 * 18 * 4 * 3 * 16 * 1.1);
 }
 
-// The library's operator and its arguments, and the network's with its inputs.
+// The library's operator with its arguments, and the network's operator with its inputs.
 struct SameCase {
   std::string_view op, args, call;
   std::vector<int64_t> x, w;
@@ -308,7 +311,8 @@ TEST(ConvolutionTest, Float16IsSummedInFloat32) {
   EXPECT_THAT(Doubles(y), testing::ElementsAre(20000));
 }
 
-// The convolution of a network whose weights are `weights` of an input w, which is fine as text.
+// Returns the layout-free inputs of a convolution in a network. `weights` is text that computes the
+// weights from an input w.
 std::vector<std::string> LayoutFree(std::string_view weights) {
   const StatusOr<Graph> graph = ParseGraph(fmt::format(
       "input x: float32[1, 4, 2]\ninput w: float32[1, 2, 3]\n{}y = conv(x, k) {{channels_last: "

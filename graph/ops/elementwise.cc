@@ -1,4 +1,5 @@
-// Functions of one element, of two or three with broadcast as numpy does it, and conversions.
+// Functions of one element, functions of two or three elements with numpy's broadcast, and
+// conversions.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -15,8 +16,8 @@ using dag::TensorRef;
 using dag::Value;
 using dag::Vars;
 
-// The stage of a function of one element, rounded to the type of its input unless `result` says
-// another one.
+// Writes the stage of a function of one element. The result is rounded to the type of the input
+// unless `result` gives another type.
 TensorRef Map(NodeWriter& w, std::string stage, const std::function<Value(const Value&)>& f,
               std::optional<ir::Type> result = std::nullopt) {
   const TensorRef& x = w.input(0);
@@ -117,8 +118,8 @@ std::vector<OpDef> Activations() {
   return ops;
 }
 
-// arctan of a number in [-1, 1]: the argument is halved twice, and a Taylor series of what is left,
-// below 0.2, is exact to 1e-10.
+// Returns arctan of a number in [-1, 1]. The argument is halved twice; then it is below 0.2, and a
+// Taylor series is exact to 1e-10.
 Value ArcTanOfSmall(const Value& x) {
   const auto halved = [](const Value& t) { return t / (Sqrt(t * t + 1.0) + 1.0); };
   const Value t = halved(halved(x)), s = t * t;
@@ -131,9 +132,9 @@ Value ArcTan(const Value& x) {
   constexpr double kHalfPi = std::numbers::pi / 2;
   return Select(x > 1.0, kHalfPi - small, Select(x < -1.0, -kHalfPi - small, small));
 }
-// Of 1 the quotient is infinite, beyond that it is NaN.
+// For x of 1 the quotient is infinite, for larger x it is NaN.
 Value ArcSin(const Value& x) { return ArcTan(x / Sqrt((1.0 - x) * (x + 1.0))); }
-// By the magnitude, so that nothing cancels.
+// Computes with the magnitude, so that nothing cancels.
 Value ArSinh(const Value& x) {
   const Value a = Abs(x), y = Log(a + Sqrt(a * a + 1.0));
   return Select(x < 0.0, 0.0 - y, y);
@@ -143,11 +144,12 @@ bool IsUnsigned(const Value& x) { return x.expr() != nullptr && x.expr()->type.i
 
 Value Magnitude(const Value& x) { return IsUnsigned(x) ? x : Max(x, 0 - x); }
 
-// The whole number of the type that bounds its elements as a number does that need not be one of
-// them: the next one inside of the bounds.
+// Returns the whole number of the type that bounds elements like `value` does. `value` need not be
+// in the type: the next number within the bounds is taken.
 int64_t WholeBound(double value, bool up, ir::Type type) {
   const int value_bits = type.is_unsigned() ? type.bits : type.bits - 1;
-  const double end = std::ldexp(1.0, value_bits);  // the first that is too large
+  // The first number that is too large.
+  const double end = std::ldexp(1.0, value_bits);
   const double least = type.is_unsigned() ? 0 : -end;
   const double whole = up ? std::ceil(value) : std::floor(value);
   return ir::CastValue(ir::Value::Float(whole > least ? std::min(whole, end) : least), ir::kFloat64,
@@ -295,12 +297,12 @@ OpDef Binary(std::string name, std::string stage, std::string doc, Domain domain
           }};
 }
 
-// Of floats.
+// These two take floats.
 Value IsFinite(const Value& x) { return x - x == 0.0; }
 Value IsInfinite(const Value& x) { return x == x && x - x != 0.0; }
 
-// Bits of whole numbers. Counts that shift out all bits leave those that move in: zeros, or those of
-// the sign where signed numbers move to the right. Negative counts do the same.
+// Shifts of whole numbers. A count that shifts out all bits leaves zeros, or copies of the sign if
+// a signed number moves to the right. A negative count does the same.
 Value ShiftLeft(const Value& x, const Value& y) {
   const int64_t bits = x.expr()->type.bits;
   const Value shifted = dag::Binary(ir::Op::kShl, x, Clipped(y, bits));
@@ -313,20 +315,20 @@ Value ShiftRight(const Value& x, const Value& y) {
   return Select(Clipped(y, bits) == y, dag::Binary(ir::Op::kShr, x, Clipped(y, bits)), x - x);
 }
 
-// Whole numbers are divided by magnitudes, since what is divided by must provably not be 0: a
-// division by 0 gives x, and its remainder is 0.
+// Whole numbers are divided by magnitudes, since a divisor must provably not be 0. A division by 0
+// gives x, and its remainder is 0.
 Value Divisor(const Value& y) { return Max(Magnitude(y), 1); }
 
-// Towards zero, as C does.
+// Rounds towards zero, like C.
 Value Quotient(const Value& x, const Value& y) {
   if (IsFloat(x)) return x / y;
   const Value divisor = Divisor(y), floor = FloorDiv(x, divisor);
   if (IsUnsigned(x)) return floor;
-  // The magnitude of the least number is none of its type, so that x is divided as it is.
+  // The least number of the type has no magnitude in the type, so x itself is divided.
   const Value q = Select(x < 0 && floor * divisor != x, floor + 1, floor);
   return Select(y < 0, 0 - q, q);
 }
-// With the sign of x.
+// The remainder has the sign of x.
 Value TruncatedRemainder(const Value& x, const Value& y) {
   if (IsFloat(x)) {
     const Value q = Call(ir::Intrinsic::kFloor, Abs(x / y));
@@ -336,7 +338,7 @@ Value TruncatedRemainder(const Value& x, const Value& y) {
   const Value divisor = Divisor(y), r = x % divisor;
   return IsUnsigned(x) ? r : Select(x < 0 && r != 0, r - divisor, r);
 }
-// With the sign of y.
+// The remainder has the sign of y.
 Value FlooredRemainder(const Value& x, const Value& y) {
   if (IsFloat(x)) {
     const Value r = x - Call(ir::Intrinsic::kFloor, x / y) * y;

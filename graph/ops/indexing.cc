@@ -1,4 +1,5 @@
-// Elements chosen by tensors of whole numbers, and elements written where such tensors say.
+// Reads elements that tensors of whole numbers choose, and writes elements at the places that such
+// tensors give.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -17,7 +18,7 @@ using dag::Vars;
 
 using Shape = std::vector<int64_t>;
 
-// Extents begin..end of a shape.
+// Returns extents begin..end of a shape.
 Shape Part(const Shape& shape, size_t begin, size_t end) {
   return {shape.begin() + static_cast<std::ptrdiff_t>(begin),
           shape.begin() + static_cast<std::ptrdiff_t>(end)};
@@ -33,7 +34,7 @@ void Append(std::vector<Value>& index, Vars more) {
   index.insert(index.end(), more.begin(), more.end());
 }
 
-// Negative numbers count from the end; those outside of the axis mean its first or last element.
+// Negative numbers count from the end. Numbers outside of the axis mean its first or last element.
 Value ElementNumber(const Value& id, int64_t extent) {
   return Clipped(FromEnd(IndexOf(id), extent), extent);
 }
@@ -56,7 +57,7 @@ std::vector<TensorRef> Gather(NodeWriter& w) {
   })};
 }
 
-// Input i has the rank of x, and no extent beside the axis that is larger.
+// Requires that input i has the rank of x, and no larger extent except along the axis.
 void RequireInside(NodeWriter& w, int i, size_t axis) {
   RequireRank(w, i, w.input(0).rank(), w.input(0).rank());
   if (!w.ok()) return;
@@ -80,8 +81,8 @@ std::vector<TensorRef> GatherElements(NodeWriter& w) {
   })};
 }
 
-// The last axis of input `ids` names axes of x from `first` on. Empty, with a failure, where x has
-// not so many.
+// Returns the number of axes of x, from `first` on, that the last axis of input `ids` names. Fails
+// and returns 0 if x does not have so many.
 size_t IndexedAxes(NodeWriter& w, size_t first) {
   const Shape& ids = w.shape(1);
   if (ids.size() <= first) {
@@ -171,20 +172,20 @@ std::vector<TensorRef> Resample(NodeWriter& w) {
 constexpr std::string_view kScatterModes[] = {"none", "add", "mul", "max", "min"};
 enum ScatterMode : size_t { kReplace, kAdd, kMul, kMax, kMin };
 
-// Updates of a tensor, as a reduction sees them: each element of x asks each of `count` updates
-// whether it is for it.
+// Updates of a tensor as a reduction: each element of x asks each of `count` updates whether the
+// update is for it.
 struct Updates {
   int64_t count;
-  // Is update k for the element of x at v?
+  // Returns whether update k is for the element of x at v.
   std::function<Value(Vars v, const Value& k)> hits;
-  // The value that update k has for the element at v; only where it is for it, or where v is inside
-  // of `covered`.
+  // Returns the value of update k for the element at v. It is valid only if the update is for the
+  // element, or if v is inside of `covered`.
   std::function<Value(Vars v, const Value& k)> value;
-  // Has update k a value for the element at v at all? None: always.
+  // Returns the condition under which updates have a value for the element at v. None: always.
   std::function<std::optional<Value>(Vars v)> covered;
 };
 
-// Conditions of which all must hold.
+// Returns a condition that holds if both hold.
 std::optional<Value> Both(const std::optional<Value>& a, const std::optional<Value>& b) {
   if (!a || !b) return a ? a : b;
   return *a && *b;
@@ -192,8 +193,8 @@ std::optional<Value> Both(const std::optional<Value>& a, const std::optional<Val
 
 Value Hit(const Updates& u, Vars v, const Value& k) { return *Both(u.covered(v), u.hits(v, k)); }
 
-// The last update of an element wins: the largest number of one that is for it, counted from 1, is
-// what it reads. 0: none is.
+// Lets the last update of an element win: the element reads the largest number, counted from 1, of
+// an update for it; 0 means that there is none.
 TensorRef Replaced(NodeWriter& w, const Updates& u) {
   const TensorRef& x = w.input(0);
   const std::vector<dag::Axis> axes = dag::NumberedAxes("ax", x.shape());
@@ -209,7 +210,7 @@ TensorRef Replaced(NodeWriter& w, const Updates& u) {
   });
 }
 
-// All updates of an element are combined, and then with the element.
+// Combines all updates of an element, and the result with the element.
 TensorRef Combined(NodeWriter& w, const Updates& u, ScatterMode mode) {
   struct Kind {
     Combiner combiner;
@@ -230,7 +231,7 @@ TensorRef Combined(NodeWriter& w, const Updates& u, ScatterMode mode) {
       w.b.Reduce("T_scatter_updates", axes, {{"k", u.count}}, kind.combiner, [&](Vars v) {
         const Vars at = v.first(v.size() - 1);
         const Value& k = v.back();
-        // What changes nothing: of extrema the element itself.
+        // The value that changes nothing. For extrema it is the element itself.
         const Value neutral = mode == kAdd || mode == kMul
                                   ? w.b.Constant(mode == kMul ? 1 : 0, c.out_type)
                                   : c.Widen(x.At(at));
@@ -245,7 +246,7 @@ std::vector<TensorRef> Scatter(NodeWriter& w, const Updates& u, ScatterMode mode
   return {mode == kReplace ? Replaced(w, u) : Combined(w, u, mode)};
 }
 
-// x, whole numbers, and updates of x's type.
+// Checks the inputs: x, whole numbers, and updates of x's type.
 ScatterMode ReadScatter(NodeWriter& w) {
   const auto mode = static_cast<ScatterMode>(Choice(w, "mode", kScatterModes));
   RequireDomain(w, mode == kReplace ? Domain::kAny : Domain::kNumbers, 0);
@@ -304,7 +305,7 @@ std::vector<TensorRef> ScatterNd(NodeWriter& w) {
            fmt::join(wanted, ", "));
     return {x};
   }
-  // Update k in row-major order.
+  // Returns the index of update k in row-major order.
   const auto row = [&](const Value& k) {
     std::vector<Value> index(outer.size(), Value(0));
     Value rest = k;

@@ -18,7 +18,7 @@ NDArray Ids(std::vector<int64_t> shape, std::vector<double> values) {
   return Array(ir::kInt64, std::move(shape), std::move(values));
 }
 
-// 1, 2, 3, ...
+// Returns an array of 1, 2, 3, ...
 NDArray Counting(std::vector<int64_t> shape, ir::Type type = ir::kFloat32) {
   NDArray array(type, std::move(shape));
   for (int64_t i = 0; i < array.num_elements(); ++i) array.SetDouble(i, static_cast<double>(i + 1));
@@ -53,7 +53,7 @@ TEST(GatherTest, IdsOfAnyRank) {
   EXPECT_EQ(RunOp("gather(a, b)", {x, Ids({}, {1})}), Array(ir::kFloat32, {3}, {4, 5, 6}));
   EXPECT_EQ(RunOp("gather(a, b) {axis: -1}", {x, Array(ir::kInt32, {1}, {0})}),
             Array(ir::kFloat32, {2, 1}, {1, 4}));
-  // Clipped.
+  // Numbers outside of the axis are clipped.
   EXPECT_EQ(RunOp("gather(a, b)", {x, Ids({2}, {-9, 9})}), x);
   const NDArray flags = Array(ir::kBool, {2}, {0, 1});
   EXPECT_EQ(RunOp("gather(a, b)", {flags, Ids({2}, {1, 0})}), Array(ir::kBool, {2}, {1, 0}));
@@ -168,7 +168,7 @@ TEST(ScatterElementsTest, MatchesLoopsOverRandomCases) {
     const ir::Type type = rng() % 2 == 0 ? ir::kFloat32 : ir::kInt64;
     const NDArray x = SmallIntegers(shape, seed, type);
     const NDArray updates = SmallIntegers(ids_shape, seed + 1000, type);
-    // Some lie outside: they are for nothing.
+    // Some ids lie outside, so their updates have no effect.
     const NDArray ids = RandomIds(rng, ids_shape, -shape[axis] - 1, shape[axis] + 1);
     for (std::string_view mode : kModes) {
       NDArray want = x;

@@ -36,7 +36,7 @@ std::vector<TensorRef> Softmax(NodeWriter& w) {
   return {w.Library("softmax", args, {x})};
 }
 
-// x - max - log(sum of exp(x - max)): no exponential overflows, and no logarithm is of 0.
+// Computes x - max - log(sum of exp(x - max)): no exponential overflows, and no logarithm is of 0.
 std::vector<TensorRef> LogSoftmax(NodeWriter& w) {
   const TensorRef& x = w.input(0);
   RequireDomain(w, Domain::kFloats, 0);
@@ -66,7 +66,7 @@ std::vector<TensorRef> LogSoftmax(NodeWriter& w) {
 
 // ---- over the last axes
 
-// Input i scales or shifts elements of that shape.
+// Requires that input i, which scales or shifts elements, broadcasts to that shape.
 void RequireBroadcasts(NodeWriter& w, int i, std::span<const int64_t> to) {
   if (!w.has_input(i)) return;
   RequireDomain(w, Domain::kFloats, i);
@@ -103,7 +103,7 @@ OpDef RowNorm(std::string name, std::string doc, bool center) {
 
 // ---- with a number for each channel
 
-// Inputs from the first one on are vectors of that many numbers.
+// Requires that inputs from `first` on are vectors of that many numbers.
 void RequireVectors(NodeWriter& w, int first, int64_t channels) {
   for (int i = first; i < w.num_inputs(); ++i) {
     RequireDomain(w, Domain::kFloats, i);
@@ -126,13 +126,15 @@ std::vector<TensorRef> BatchNorm(NodeWriter& w) {
       {.mean = w.input(3), .variance = w.input(4), .gamma = w.input(1), .beta = w.input(2)})};
 }
 
-// Batch, channels and an image of any number of dimensions, the channels in groups that are
+// Batch, channels and an image of any number of dimensions. The channels form groups that are
 // normalized together.
 struct Groups {
   dag::Layout layout;
-  int64_t channels;  // of a group
+  // Channels of a group.
+  int64_t channels;
   std::vector<dag::Axis> outer = {}, reduce = {};
-  double size = 1;  // elements that are normalized together
+  // Number of elements that are normalized together.
+  double size = 1;
 };
 
 Groups ReadGroups(NodeWriter& w, int64_t groups) {
@@ -149,7 +151,7 @@ Groups ReadGroups(NodeWriter& w, int64_t groups) {
   return g;
 }
 
-// The element that the variables of a sum over a group stand for: batch, group, and the rest.
+// Returns the element at the variables of a sum over a group: batch, group, and the rest.
 Value ElementOf(const Groups& g, const TensorRef& x, Vars v) {
   const bool has_channel = g.reduce[0].name == "kc";
   const Vars image = v.subspan(has_channel ? 3 : 2);
@@ -201,7 +203,7 @@ std::vector<TensorRef> GroupNorm(NodeWriter& w) {
 
 // ---- across channels
 
-// x / (bias + alpha / size * the sum of squares of `size` channels around it) to the beta.
+// Computes x / (bias + alpha / size * the sum of squares of `size` channels around it) to the beta.
 std::vector<TensorRef> LocalResponseNorm(NodeWriter& w) {
   const TensorRef& x = w.input(0);
   RequireDomain(w, Domain::kFloats, 0);

@@ -26,7 +26,7 @@ void ExpectNear(const NDArray& found, const std::function<double(const Index&)>&
                         {.relative = tolerance, .absolute = tolerance}));
 }
 
-// Mean and variance of the elements for which the index is in the group.
+// Mean and variance of the elements whose index is in the group.
 struct Moments {
   double mean = 0, variance = 0, squares = 0;
 };
@@ -122,7 +122,7 @@ TEST(BatchNormTest, ByGivenVectors) {
                           std::sqrt(ElementAt(variance, c) + 1e-5) * ElementAt(scale, c) +
                       ElementAt(bias, c);
              });
-  // Vectors may be float32 where x is not; the result is rounded once.
+  // Vectors may be float32 even if x is not; the result is rounded once.
   NDArray half = Random({2, 3, 4}, 1, ir::kFloat16);
   const NDArray y = RunOp("batch_norm(a, b, c, d, e)", {half, scale, bias, mean, variance});
   ASSERT_EQ(y.type(), ir::kFloat16);
@@ -161,7 +161,7 @@ TEST(GroupNormTest, GroupsOfChannels) {
                         {0, 3, 1, 2}),
                want);
   }
-  // Without an image the channels of a group are all that there is.
+  // Without an image a group has only its channels.
   const NDArray rows = Random({3, 6}, 5);
   ExpectNear(RunOp("group_norm(a, b, c) {groups: 2}", {rows, scale, bias}), [&](const Index& i) {
     const Moments m =

@@ -1,5 +1,5 @@
-// Maxima and averages of windows and of whole images. Their DAGs are those of the library's
-// operators, where it has them.
+// Maxima and averages of windows and of whole images. If the library has the operator, the DAG is
+// the library's.
 #include <limits>
 
 #include "compiler/dag/ops/pool.h"
@@ -36,15 +36,15 @@ std::vector<TensorRef> Pool(NodeWriter& w, PoolKind kind) {
   return {dag::WritePool(c, spec, kind, w.input(0))};
 }
 
-// Row-major position in a tensor of that shape.
+// Returns the row-major position in a tensor of that shape.
 Value FlatIndex(const std::vector<Value>& index, const std::vector<int64_t>& shape) {
   Value flat = index[0];
   for (size_t d = 1; d < shape.size(); ++d) flat = flat * shape[d] + index[d];
   return flat;
 }
 
-// What loses against every element of the image, whatever it is: of equal values the smaller
-// index wins.
+// Returns the index and value of padding, which lose against every element of the image: of equal
+// values the smaller index wins.
 std::pair<Value, Value> Padding(NodeWriter& w, ir::Type type) {
   const double lowest =
       type.is_float() ? -std::numeric_limits<double>::infinity() : dag::LowestValue(type);

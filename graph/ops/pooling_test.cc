@@ -23,7 +23,7 @@ struct Case {
 
   size_t dims() const { return kernel.size(); }
   int64_t Span(size_t d) const { return (kernel[d] - 1) * dilations[d] + 1; }
-  // As ONNX defines it.
+  // Returns the extent that ONNX defines.
   int64_t Extent(size_t d, int64_t in) const {
     const double windows =
         static_cast<double>(in + before[d] + after[d] - Span(d)) / static_cast<double>(strides[d]);
@@ -43,7 +43,7 @@ struct Pooled {
   int64_t position = -1, covered = 0, padded = 0;
 };
 
-// One window of x [N, C, image].
+// Pools one window of x [N, C, image].
 Pooled PoolAt(const Case& c, const NDArray& x, const Index& out) {
   Pooled pooled;
   ForEachIndex(c.kernel, [&](const Index& k) {
@@ -121,10 +121,10 @@ TEST(PoolTest, MatchLoopsOverRandomCases) {
 
 TEST(PoolTest, CeilDropsAWindowThatStartsInThePadding) {
   const NDArray x = Array(ir::kFloat32, {1, 1, 3}, {1, 2, 3});
-  // ceil((3 + 2 - 2) / 2) + 1 = 3, but the third one would start at 4 of 1 + 3 elements.
+  // ceil((3 + 2 - 2) / 2) + 1 = 3, but the third window would start at 4 of 1 + 3 elements.
   const std::string attributes = "{kernel: [2], strides: [2], pads: [1, 1], ceil: 1}";
   EXPECT_THAT(Doubles(RunOp("max_pool(a) " + attributes, {x})), ElementsAre(1, 3));
-  // One that reaches past the padded input counts what is in it.
+  // A window that reaches past the padded input counts only the elements in it.
   const NDArray five = Array(ir::kFloat32, {1, 1, 5}, {1, 2, 3, 4, 5});
   EXPECT_THAT(
       Doubles(

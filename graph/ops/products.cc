@@ -15,13 +15,13 @@ struct Operand {
   int64_t rows, columns;
 };
 
-// The last two axes are the matrix; a vector is a row on the left, a column on the right.
+// The last two axes are the matrix. A vector is a row on the left, a column on the right.
 Operand ReadOperand(const std::vector<int64_t>& shape, bool left) {
   if (shape.size() == 1) return left ? Operand{{}, 1, shape[0]} : Operand{{}, shape[0], 1};
   return {{shape.begin(), shape.end() - 2}, shape[shape.size() - 2], shape.back()};
 }
 
-// The matrix of an operand at (row, column) of the batch at `v`.
+// Returns the element (row, column) of the operand's matrix that belongs to `batch`.
 Value ElementAt(const TensorRef& x, const Operand& operand, Vars batch, const Value& row,
                 const Value& column, bool left) {
   if (x.rank() == 1) return x(left ? column : row);
@@ -34,8 +34,8 @@ Value ElementAt(const TensorRef& x, const Operand& operand, Vars batch, const Va
   return x.At(index);
 }
 
-// numpy's matmul. With transpose_b the last two axes of the second operand are [columns, rows]: a
-// fully connected layer has its weights so.
+// Computes numpy's matmul. With transpose_b the last two axes of the second operand are [columns,
+// rows], like the weights of a fully connected layer.
 std::vector<TensorRef> Matmul(NodeWriter& w) {
   const TensorRef &x = w.input(0), &y = w.input(1);
   if (x.rank() == 0 || y.rank() == 0) {

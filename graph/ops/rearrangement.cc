@@ -18,19 +18,20 @@ using dag::Vars;
 
 // ---- shapes
 
-// Axes first..end of one shape hold the elements of axes first..end of another one.
+// Axes first..end of one shape that hold the elements of axes first..end of another shape.
 struct AxisGroup {
   size_t from, from_end, to, to_end;
 };
 
-// The smallest groups of axes whose elements stay together.
+// Returns the smallest groups of axes whose elements stay together.
 std::vector<AxisGroup> GroupsOf(const std::vector<int64_t>& from, const std::vector<int64_t>& to) {
   std::vector<AxisGroup> groups;
   size_t i = 0, j = 0;
   while (i < from.size() || j < to.size()) {
     AxisGroup g{i, i, j, j};
     int64_t a = 1, b = 1;
-    do {  // the shorter side takes its next axis
+    // The shorter side takes its next axis.
+    do {
       if (j == to.size() || (i < from.size() && a <= b)) {
         a *= from[i++];
       } else {
@@ -44,8 +45,8 @@ std::vector<AxisGroup> GroupsOf(const std::vector<int64_t>& from, const std::vec
   return groups;
 }
 
-// Index of x from the index v of its elements under another shape. Axes that stay what they are
-// keep simple indices, whatever becomes of the others.
+// Returns the index into x for index v of the same elements under another shape. Axes that stay
+// unchanged keep simple indices, whatever happens to the others.
 std::vector<Value> ReshapedIndex(const std::vector<int64_t>& from, const std::vector<int64_t>& to,
                                  Vars v) {
   std::vector<Value> index(from.size(), Value(0));
@@ -92,7 +93,7 @@ std::vector<TensorRef> Transpose(NodeWriter& w) {
   return {dag::WriteTranspose(w.b, x, order)};
 }
 
-// Of x behind axes of extent 1 that it has not, element v of the larger shape.
+// Reads x as if it had further axes of extent 1 in front, at element v of the larger shape.
 std::vector<TensorRef> BroadcastTo(NodeWriter& w) {
   const TensorRef& x = w.input(0);
   const std::vector<int64_t>& to = w.Ints("shape");
@@ -124,7 +125,7 @@ std::vector<TensorRef> Tile(NodeWriter& w) {
 
 // ---- parts
 
-// Fails unless the input is like input 0, but for its extent along the axis.
+// Fails unless the input has the shape of input 0, apart from its extent along the axis.
 void RequireAlike(NodeWriter& w, int i, size_t axis) {
   std::vector<int64_t> shape = w.shape(i);
   if (axis < shape.size() && shape.size() == w.shape(0).size()) shape[axis] = w.shape(0)[axis];
@@ -184,7 +185,8 @@ std::vector<TensorRef> Slice(NodeWriter& w) {
   RequireList(w, "extents", spec.extents, x.rank(), 1, dag::kMaxElements);
   for (size_t d = 0; w.ok() && d < spec.begin.size(); ++d) {
     const int64_t extent = x.shape()[d];
-    if (spec.extents[d] == 1) spec.stride[d] = 1;  // nobody steps
+    // A single element needs no step.
+    if (spec.extents[d] == 1) spec.stride[d] = 1;
     const __int128 last =
         spec.begin[d] + static_cast<__int128>(spec.extents[d] - 1) * spec.stride[d];
     if (spec.stride[d] != 0 && spec.begin[d] < extent && last >= 0 && last < extent) continue;
@@ -200,11 +202,13 @@ std::vector<TensorRef> Slice(NodeWriter& w) {
 constexpr std::string_view kPadModes[] = {"constant", "reflect", "edge", "wrap"};
 enum PadMode : size_t { kConstant, kReflect, kEdge, kWrap };
 
-// The element of an axis of that extent which stands for element `at`, that may lie outside.
+// Returns the element that stands for element `at`, which may lie outside of an axis of that
+// extent.
 Value Outside(PadMode mode, const Value& at, int64_t extent) {
   if (mode == kEdge || extent == 1) return Clipped(at, extent);
   if (mode == kWrap) return at % extent;
-  const int64_t period = 2 * (extent - 1);  // there and back
+  // The elements there and back.
+  const int64_t period = 2 * (extent - 1);
   const Value place = at % period;
   return Select(place < extent, place, period - place);
 }
@@ -214,13 +218,14 @@ struct Pads {
   std::vector<int64_t> before, after;
 };
 
-// The index of x: of what is left of it after the cuts, as if it went on forever.
+// Returns the index into x. Cuts come first; the rest of x is read as if it went on for ever.
 std::vector<Value> PaddedIndex(const Pads& pads, const std::vector<int64_t>& shape, Vars v) {
   std::vector<Value> index;
   for (size_t d = 0; d < shape.size(); ++d) {
     const int64_t before = std::max<int64_t>(pads.before[d], 0);
     const int64_t after = std::max<int64_t>(pads.after[d], 0);
-    const int64_t begin = before - pads.before[d];  // cut off
+    // Elements that are cut off.
+    const int64_t begin = before - pads.before[d];
     const int64_t left = shape[d] - begin - (after - pads.after[d]);
     const Value at = v[d] - before;
     index.push_back((before + after > 0 ? Outside(pads.mode, at, left) : at) + begin);
@@ -258,7 +263,8 @@ std::vector<TensorRef> Triangle(NodeWriter& w) {
   const TensorRef& x = w.input(0);
   RequireRank(w, 0, 2, dag::kMaxAxes);
   const bool upper = Flag(w, "upper");
-  const int64_t bound = dag::kMaxElements;  // no matrix is larger
+  // No matrix is larger.
+  const int64_t bound = dag::kMaxElements;
   const int64_t offset = std::clamp(w.Int("offset"), -bound, bound);
   if (!w.ok()) return {x};
   return {w.b.Compute("T_triangle", dag::NumberedAxes("ax", x.shape()), [&](Vars v) {

@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
-// 1, 2, 3, ...
+// Returns an array of 1, 2, 3, ...
 NDArray Counting(std::vector<int64_t> shape, ir::Type type = ir::kInt32) {
   NDArray array(type, std::move(shape));
   for (int64_t i = 0; i < array.num_elements(); ++i) array.SetDouble(i, static_cast<double>(i + 1));
@@ -51,7 +51,7 @@ TEST(ReshapeTest, KeepsTheOrderOfElements) {
 }
 
 TEST(ReshapeTest, AxesThatStayHaveSimpleIndices) {
-  // Neither divisions nor remainders where nothing is split.
+  // Without a split axis the indices have no divisions and remainders.
   const dag::DagPtr dag =
       DagOf("reshape(a) {shape: [8, 768, 4]}", {{ir::kFloat32, {8, 768, 4, 1}}});
   const dag::Operator& op = dag->op(dag->size() - 1);
@@ -95,14 +95,14 @@ TEST(SliceTest, StridesOfBothSigns) {
             Array(ir::kInt32, {2, 3}, {8, 9, 10, 13, 14, 15}));
   EXPECT_EQ(RunOp("slice(a) {begin: [2, 4], extents: [2, 3], strides: [-2, -2]}", {x}),
             Array(ir::kInt32, {2, 3}, {15, 13, 11, 5, 3, 1}));
-  // How far a step would go is nothing where there is none.
+  // An axis with a single element may have any step.
   EXPECT_EQ(RunOp("slice(a) {begin: [2, 0], extents: [1, 5], strides: [1000000, 1]}", {x}),
             Array(ir::kInt32, {1, 5}, {11, 12, 13, 14, 15}));
   const NDArray scalar = Counting({});
   EXPECT_EQ(RunOp("slice(a) {begin: [], extents: []}", {scalar}), scalar);
 }
 
-// numpy's, one axis, what is cut off first.
+// Returns numpy's result for one axis, whose elements are cut off first.
 std::vector<double> Padded(std::vector<double> x, int64_t before, int64_t after,
                            std::string_view mode, double value) {
   if (before < 0) x.erase(x.begin(), x.begin() - before);

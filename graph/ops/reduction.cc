@@ -1,4 +1,4 @@
-// Sums and their like over axes, positions of extrema, running sums.
+// Sums and the like over axes, positions of extrema, running sums.
 #include <algorithm>
 
 #include "base/integers.h"
@@ -19,7 +19,7 @@ AttributeSpec KeepDims() {
 
 // ---- sums, products, extrema, means
 
-// The library's operator over the axes; 16-bit floats are reduced in float32.
+// Writes the library's operator over the axes. 16-bit floats are reduced in float32.
 TensorRef Reduced(NodeWriter& w, std::string_view op, const TensorRef& x,
                   const std::vector<size_t>& axes) {
   dag::OpArgs args;
@@ -29,7 +29,7 @@ TensorRef Reduced(NodeWriter& w, std::string_view op, const TensorRef& x,
   return w.Library(op, args, {x});
 }
 
-// Towards zero.
+// Divides and rounds towards zero.
 TensorRef Divided(NodeWriter& w, const TensorRef& sum, int64_t count) {
   return w.b.Compute("T_divide", dag::NumberedAxes("ax", sum.shape()), [&](Vars v) {
     const Value x = sum.At(v);
@@ -56,10 +56,11 @@ std::vector<TensorRef> Reduce(NodeWriter& w, std::string_view op) {
   std::vector<size_t> axes = w.Axes("axes", w.Ints("axes"), x.rank());
   if (!w.ok()) return {x};
   if (w.Ints("axes").empty()) axes = AllAxes(x.rank());
-  if (axes.empty()) return {x};  // a scalar
+  // A scalar has no axes.
+  if (axes.empty()) return {x};
   const bool whole = x.type().is_int();
   const TensorRef reduced = whole && op == "mean" ? MeanOfInts(w, x, axes)
-                            // false and true as 0 and 1
+                            // A bool counts as 0 or 1.
                             : x.type().is_bool() ? Reduced(w, op, w.Converted(x, ir::kInt32), axes)
                                                  : Reduced(w, op, x, axes);
   return {w.ok() ? w.Converted(reduced, x.type()) : x};
@@ -77,7 +78,7 @@ OpDef Reduction(std::string name, std::string doc, std::string_view op) {
 
 // ---- positions of extrema
 
-// 32 bits where they suffice: reductions of such pairs are cheaper on GPUs.
+// Returns 32 bits if they suffice: reductions of such pairs are cheaper on GPUs.
 ir::Type PositionType(int64_t extent) { return extent <= INT32_MAX ? ir::kInt32 : ir::kInt64; }
 
 std::vector<TensorRef> ArgReduce(NodeWriter& w, Combiner combiner) {
@@ -91,7 +92,8 @@ std::vector<TensorRef> ArgReduce(NodeWriter& w, Combiner combiner) {
   shape[axis] = 1;
   if (!keep) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::vector<dag::Axis> axes = dag::NumberedAxes("ax", shape);
-  // Of equal values the smaller number wins; counted from the end that is the larger one.
+  // Of equal values the smaller number wins, which is the later element if numbers count from the
+  // end.
   const auto number = [&](const Value& k) { return last ? (extent - 1) - k : k; };
   TensorRef pair = w.b.ReduceArg(
       "p0_red_temp", axes, {{fmt::format("k{}", axis), extent}}, combiner, [&](Vars v) {

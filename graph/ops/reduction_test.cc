@@ -16,7 +16,7 @@ using ir::NDArray;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// The index of the element of the result that an element goes to.
+// Returns the index in the result to which an element contributes.
 Index Kept(const Index& index, const std::vector<bool>& reduced, bool keep_dims) {
   Index kept;
   for (size_t d = 0; d < index.size(); ++d) {
@@ -26,7 +26,7 @@ Index Kept(const Index& index, const std::vector<bool>& reduced, bool keep_dims)
   return kept;
 }
 
-// The elements of x that make up each element of the result, in row-major order.
+// Returns the elements of x that make up each element of the result, in row-major order.
 std::map<Index, std::vector<double>> Groups(const NDArray& x, const std::vector<bool>& reduced,
                                             bool keep_dims) {
   std::map<Index, std::vector<double>> groups;
@@ -103,7 +103,7 @@ TEST(ReductionTest, ArgReductionsMatchLoopsOverRandomCases) {
     std::vector<bool> reduced(shape.size(), false);
     reduced[axis] = true;
     const bool keep_dims = rng() % 2 == 0, last = rng() % 2 == 0, max = rng() % 2 == 0;
-    // Few values, so that many are equal.
+    // There are only a few values, so that many are equal.
     const NDArray x = SmallIntegers(shape, seed, rng() % 2 == 0 ? ir::kFloat32 : ir::kInt8);
     const NDArray y = RunOp(fmt::format("arg_{}(a) {{axis: {}, keep_dims: {}, last: {}}}",
                                         max ? "max" : "min", axis, keep_dims ? 1 : 0, last ? 1 : 0),

@@ -1,4 +1,4 @@
-// Windows that move over images: the attributes that convolutions and pools have in common.
+// Windows that move over images: the common attributes of convolutions and pools.
 #pragma once
 
 #include <vector>
@@ -8,16 +8,17 @@
 
 namespace kiln::graph {
 
-// strides, pads, dilations, and channels_last; none of them need be given.
+// Returns strides, pads, dilations, and channels_last. All of them are optional.
 std::vector<AttributeSpec> WindowAttributes();
 AttributeSpec ChannelsLast();
 
-// Of input 0: batch, channels and 1 to 3 dimensions of an image. Fails the writer where it isn't.
+// Returns the layout of input 0: batch, channels and 1 to 3 dimensions of an image. Fails the
+// writer if the input has another shape.
 dag::Layout ReadLayout(NodeWriter& w);
-// With padding of 0 or more. Fails the writer where a list has not an entry for each dimension of
-// the image (pads: two), or a value out of range; what it gives then must not be used.
+// Returns a window with padding of 0 or more. Fails the writer if a list does not have an entry for
+// each dimension of the image (pads: two), or a value is out of range; the result is invalid then.
 dag::Window ReadWindow(NodeWriter& w, const std::vector<int64_t>& kernel);
-// The attribute, or as many times `fallback` where it is empty.
+// Returns the attribute, or `count` times `fallback` if the attribute is empty.
 std::vector<int64_t> ReadPerAxis(NodeWriter& w, std::string_view attribute, size_t count,
                                  int64_t least, int64_t fallback);
 

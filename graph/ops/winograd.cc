@@ -20,7 +20,7 @@ AttributeSpec ByRows() {
 
 AttributeSpec Stride() { return Int("stride", "1, or 2: with tile = 2 and by_rows = 1", 1); }
 
-// Both take what the library's operators do, which check the rest.
+// Both functions take the inputs of the library's operators, which check the rest.
 std::vector<TensorRef> Convolution(NodeWriter& w) {
   const std::vector<int64_t>&x = w.shape(0), &weights = w.shape(1);
   const bool by_rows = w.Int("by_rows") != 0;

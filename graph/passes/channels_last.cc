@@ -1,6 +1,6 @@
-// Every value of the old graph has one or two stand-ins in the new one: with its axes as they were,
-// and with the channels last. A node makes one of them; the other one is a transpose, made when
-// somebody asks for it first.
+// Every value of the old graph has one or two stand-ins in the new one: one with its axes
+// unchanged, one with the channels last. A node makes one of them; the other one is a transpose,
+// made when it is first needed.
 #include "graph/passes/channels_last.h"
 
 #include <algorithm>
@@ -25,25 +25,25 @@ bool IsOneOf(const Node& node, const std::array<const char*, n>& names) {
   return std::ranges::find(names, node.op->name) != names.end();
 }
 
-// Axes of a tensor whose second axis goes to the end.
+// Returns the axes of a tensor whose second axis goes to the end.
 std::vector<int64_t> ToLast(int rank) {
   std::vector<int64_t> order = {0};
   for (int d = 2; d < rank; ++d) order.push_back(d);
   order.push_back(1);
   return order;
 }
-// And back.
+// Returns the axes that undo ToLast.
 std::vector<int64_t> FromLast(int rank) {
   std::vector<int64_t> order = {0, rank - 1};
   for (int d = 1; d < rank - 1; ++d) order.push_back(d);
   return order;
 }
-// Where an axis goes.
+// Returns the new position of an axis.
 int64_t MovedAxis(int64_t axis, int rank) {
   if (axis < 0) axis += rank;
   return axis == 0 ? 0 : axis == 1 ? rank - 1 : axis - 1;
 }
-// [CO, CI, K...] or [C, M, K...] with the kernel first.
+// Returns the axes of [CO, CI, K...] or [C, M, K...] that put the kernel first.
 std::vector<int64_t> KernelFirst(int rank) {
   std::vector<int64_t> order;
   for (int d = 2; d < rank; ++d) order.push_back(d);
@@ -75,8 +75,8 @@ class Conversion {
     return r_.Copy(i);
   }
 
-  // An elementwise node over images of which one at least is there with the channels last. All
-  // inputs must have the result's rank, or be of one element.
+  // Returns whether the node is elementwise over images of which at least one exists with the
+  // channels last. All inputs must have the result's rank, or one element.
   bool FollowsItsInputs(const Node& node) const {
     if (node.op->pattern > OpPattern::kBroadcast || node.op->name == "batch_norm" ||
         node.op->is_view)
@@ -93,7 +93,7 @@ class Conversion {
     return any && rank >= 3;
   }
 
-  // The attributes of a node of one image that can be had with the channels last.
+  // Returns the attributes of a node of one image with the channels last, if that is possible.
   std::optional<Attributes> MovedAttributes(const Node& node) const {
     const int rank = RankOf(node.outputs[0]);
     const bool any = std::ranges::any_of(
@@ -145,7 +145,7 @@ class Conversion {
     return now;
   }
 
-  // An operand of an elementwise node whose result has this rank.
+  // Returns an operand of an elementwise node whose result has this rank.
   StatusOr<ValueId> LastOperand(ValueId id, int rank) {
     if (graph_.value(id).type.num_elements() == 1 && !last_.contains(id)) return r_.at(id);
     if (RankOf(id) == rank) return Last(id);
@@ -172,7 +172,8 @@ class Conversion {
     KILN_ASSIGN_OR_RETURN(const ValueId data, Last(node.inputs[0]));
     KILN_ASSIGN_OR_RETURN(const ValueId old_weights, AsItWas(node.inputs[1]));
     std::vector<int64_t> order = KernelFirst(rank);
-    const bool swaps = node.op->name == "conv";  // [CO, CI] becomes [CI, CO]
+    // [CO, CI] becomes [CI, CO].
+    const bool swaps = node.op->name == "conv";
     order.push_back(swaps ? 1 : 0);
     order.push_back(swaps ? 0 : 1);
     KILN_ASSIGN_OR_RETURN(const ValueId weights, Transposed(old_weights, std::move(order)));
@@ -203,7 +204,7 @@ class Conversion {
     return Finish(node, std::move(inputs), node.attributes);
   }
 
-  // All inputs are images, but for the vectors of a batch_norm.
+  // All inputs are images, apart from the vectors of a batch_norm.
   Status Moved(const Node& node, Attributes attributes) {
     std::vector<ValueId> inputs;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
@@ -217,8 +218,10 @@ class Conversion {
 
   const Graph& graph_;
   Rewriter r_;
-  std::map<ValueId, ValueId> last_;       // stand-ins with the channels last
-  std::map<ValueId, ValueId> as_it_was_;  // those of values in `last_` that are there besides
+  // Stand-ins with the channels last.
+  std::map<ValueId, ValueId> last_;
+  // Stand-ins with unchanged axes, for values that are in `last_` too.
+  std::map<ValueId, ValueId> as_it_was_;
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 
 namespace kiln::graph {
 
-// Convolutions and pools of images with the channels second become ones with the channels last, and
-// what stands between them follows, so that transposes are left only where images enter or leave,
-// or where an operator means certain axes. Weights are transposed once, by fold-constants.
+// Changes convolutions and pools of images with the channels second into ones with the channels
+// last. Nodes between them follow, so that transposes are left only where images enter or leave, or
+// where an operator means certain axes. fold-constants transposes the weights once.
 StatusOr<Graph> ChannelsLast(const Graph& graph);
 
 }  // namespace kiln::graph

@@ -16,7 +16,7 @@ bool HasConstantStatistics(const Graph& graph, const Node& node) {
   return true;
 }
 
-// The vector with extents of 1 around the axis of the channels.
+// Returns the vector with extents of 1 around the axis of the channels.
 StatusOr<ValueId> AlongChannels(GraphBuilder& b, ValueId vector, int rank, int64_t axis) {
   std::vector<int64_t> shape(static_cast<size_t>(rank), 1);
   shape[static_cast<size_t>(axis < 0 ? axis + rank : axis)] = b.type(vector).shape[0];

@@ -16,12 +16,13 @@ namespace {
 constexpr int64_t kMostGrowthBytes = int64_t{64} << 20;
 constexpr int64_t kMostBytesAtOnce = int64_t{64} << 10;
 
-// Which elements they read does not depend on any element, so that they cannot fail.
+// These operators read elements at places that do not depend on any element, so they cannot fail.
 constexpr std::array kDeferred = {
     "add",   "sub",    "mul",   "div",          "transpose",        "reshape",
     "slice", "concat", "rsqrt", "broadcast_to", "winograd_weights", "cast"};
 
-using Inputs = std::vector<ConstantPtr>;  // null: absent
+// Null stands for an absent input.
+using Inputs = std::vector<ConstantPtr>;
 
 StatusOr<std::vector<ir::NDArray>> Evaluated(const Graph& graph, int node, const Inputs& inputs) {
   std::vector<ir::NDArray> arrays(inputs.size());
@@ -33,7 +34,8 @@ StatusOr<std::vector<ir::NDArray>> Evaluated(const Graph& graph, int node, const
   return EvaluateNode(graph, node, pointers);
 }
 
-// A graph of the node alone, whose inputs are inputs. It outlives the graph that the node is of.
+// Returns a graph of the node alone, whose inputs become graph inputs. It outlives the node's own
+// graph.
 StatusOr<Graph> Alone(const Graph& graph, const Node& node) {
   GraphBuilder b;
   std::map<ValueId, ValueId> inputs;
@@ -108,7 +110,7 @@ class Folding {
            std::ranges::find(kDeferred, node.op->name) != kDeferred.end();
   }
 
-  // Shares the elements of what it is a view of.
+  // Returns a constant that shares the elements of the node's input.
   StatusOr<std::vector<ConstantPtr>> View(const Node& node) const {
     const ConstantPtr& source = constant(node.inputs[0]);
     KILN_ASSIGN_OR_RETURN(ConstantPtr view,

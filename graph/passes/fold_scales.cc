@@ -12,7 +12,7 @@
 namespace kiln::graph {
 namespace {
 
-// x op c with a constant c that has a number for each channel of x, or one for all.
+// x op c with a constant c that has a number for each channel of x, or one number for all.
 struct ChannelOp {
   ValueId x, constant;
 };
@@ -32,13 +32,18 @@ std::optional<ChannelOp> AsChannelOp(const Graph& graph, const Node& node, std::
   return std::nullopt;
 }
 
-// What folding makes of nodes, found on the old graph and carried out while it is copied.
+// Planned changes of nodes, found in the old graph and applied while it is copied.
 struct Plan {
-  std::map<int, std::vector<ValueId>> weight_of_output;  // product: factors for its outputs
-  std::map<int, std::vector<ValueId>> weight_of_input;   // ... for its inputs
-  std::map<int, ValueId> multiplied;                     // add: its constant times this
-  std::map<int, ValueId> divided;                        // ... divided by this
-  std::map<int, ValueId> dropped;                        // mul: this stands for its output
+  // Factors for the outputs of a product, by product.
+  std::map<int, std::vector<ValueId>> weight_of_output;
+  // Factors for the inputs of a product, by product.
+  std::map<int, std::vector<ValueId>> weight_of_input;
+  // Factors for the constant of an add, by add.
+  std::map<int, ValueId> multiplied;
+  // Divisors for the constant of an add, by add.
+  std::map<int, ValueId> divided;
+  // Values that stand for the output of a mul, by mul.
+  std::map<int, ValueId> dropped;
 };
 
 class Planner {
@@ -54,7 +59,7 @@ class Planner {
   }
 
  private:
-  // The node that makes the value, if nothing but one node reads it.
+  // Returns the node that makes the value, if only one node reads the value.
   std::optional<int> OnlyFor(ValueId id) const {
     const Value& value = graph_.value(id);
     if (value.producer < 0 || graph_.is_output(id) || graph_.readers(id).size() != 1)
@@ -67,7 +72,7 @@ class Planner {
            product.inputs[0] != product.inputs[1];
   }
 
-  // The product that makes the value, perhaps with a constant added, its `add` then.
+  // Folds the factor into the product that makes the value, perhaps through an add of a constant.
   bool FoldBack(int mul) {
     const Node& node = graph_.node(mul);
     for (ValueId x : node.inputs) {
@@ -100,7 +105,7 @@ class Planner {
     return std::nullopt;
   }
 
-  // Down the chain mul [add] [relu] to the products that read its end.
+  // Follows the chain mul [add] [relu] to the products that read its end.
   bool FoldForward(int mul) {
     const Node& node = graph_.node(mul);
     ValueId end = node.outputs[0];
@@ -133,7 +138,8 @@ class Planner {
     return graph_.readers(id)[0];
   }
 
-  // The axis of channels, if all readers are products that may take factors for their inputs.
+  // Returns the axis of channels, if all readers are products that may take factors for their
+  // inputs.
   std::optional<int> InputAxisOfReaders(ValueId id) const {
     std::optional<int> axis;
     if (graph_.is_output(id)) return std::nullopt;
@@ -148,7 +154,8 @@ class Planner {
     return axis;
   }
 
-  // Divided by: not 0. Taken out of a relu: positive.
+  // Returns whether the scale may be used: a divisor must not be 0, and a factor taken out of a
+  // relu must be positive.
   bool IsUsable(ValueId scale, bool divides, bool through_relu) const {
     const Constant& constant = *graph_.value(scale).constant;
     for (int64_t i = 0; i < constant.type().num_elements(); ++i) {
@@ -209,7 +216,7 @@ class Folding {
     return OkStatus();
   }
 
-  // weights * factor, whose numbers lie along `axis` of them.
+  // Returns weights * factor. The factor's numbers lie along `axis` of the weights.
   StatusOr<ValueId> Scaled(ValueId weights, int axis, ValueId factor) {
     GraphBuilder& b = r_.builder();
     std::vector<int64_t> shape(b.type(weights).shape.size(), 1);
@@ -219,7 +226,7 @@ class Folding {
     return b.AddOne("mul", {weights, along}, {}, b.value(weights).name);
   }
 
-  // x + c becomes x + (c op factor).
+  // Changes x + c into x + (c op factor).
   Status ScaleAdd(const Node& node, std::string_view op, ValueId factor) {
     std::vector<ValueId> inputs = r_.AllAt(node.inputs);
     const size_t c = graph_.value(node.inputs[0]).constant != nullptr ? 0 : 1;

@@ -12,13 +12,14 @@
 namespace kiln::graph {
 namespace {
 
-// Of random constants the digest is of what makes them: their elements may not be there yet.
+// Returns a text that tells constants apart. For a random constant it is the seed and the range,
+// since its elements may not exist yet.
 std::string KeyOf(const Constant& constant) {
   if (const auto& random = constant.random()) {
     return fmt::format("{} {} {} {}", TypeText(constant.type()), random->seed, random->low,
                        random->high);
   }
-  // Weights that nobody has asked for yet are not made to be compared.
+  // Deferred constants are not made only to be compared.
   if (constant.is_deferred()) return fmt::format("deferred {}", fmt::ptr(&constant));
   return constant.digest();
 }
@@ -34,7 +35,8 @@ std::string KeyOf(const Node& node, const std::vector<ValueId>& inputs) {
 
 StatusOr<Graph> MergeEqual(const Graph& graph) {
   Rewriter r(graph);
-  std::map<std::string, ValueId> constants;  // values of the old graph
+  // Values of the old graph.
+  std::map<std::string, ValueId> constants;
   for (size_t i = 0; i < graph.values().size(); ++i) {
     const ConstantPtr& constant = graph.values()[i].constant;
     const auto id = static_cast<ValueId>(i);

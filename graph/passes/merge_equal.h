@@ -5,8 +5,8 @@
 
 namespace kiln::graph {
 
-// Common subexpressions: nodes of one operator with the same attributes over the same values become
-// one, and so do constants with the same elements.
+// Merges common subexpressions: nodes of one operator with the same attributes over the same values
+// become one node, and constants with the same elements become one constant.
 StatusOr<Graph> MergeEqual(const Graph& graph);
 
 }  // namespace kiln::graph

@@ -17,13 +17,14 @@ namespace {
 // x W, or x W + b with a number for each column.
 struct Projection {
   int product = 0;
-  int add = -1;  // -1: none
+  // -1: there is no add.
+  int add = -1;
   ValueId bias = kAbsent;
   ValueId result = kAbsent;
 };
 
-// Those that are merged have all of it in common: the input, whether the weights are transposed,
-// whether there is a bias, the types.
+// Products are merged if all of this is equal: the input, whether the weights are transposed,
+// whether there is a bias, and the types.
 using Kind = std::tuple<ValueId, int64_t, bool, ir::TypeCode, int>;
 
 bool IsMove(const Node& node) {
@@ -80,7 +81,7 @@ class ProductMerging {
     return is_moved ? std::optional(projection) : std::nullopt;
   }
 
-  // The add that alone reads the product.
+  // Finds the add of a bias that alone reads the product.
   void AddBias(Projection& projection) const {
     const ValueId made = projection.result;
     if (graph_.is_output(made) || graph_.readers(made).size() != 1) return;
@@ -155,8 +156,10 @@ class ProductMerging {
   const Graph& graph_;
   Rewriter r_;
   std::map<Kind, std::vector<Projection>> groups_;
-  std::map<int, const std::vector<Projection>*> group_of_first_;  // by its first product
-  std::vector<bool> is_merged_;                                   // by node
+  // Groups by their first products.
+  std::map<int, const std::vector<Projection>*> group_of_first_;
+  // Indexed by node.
+  std::vector<bool> is_merged_;
 };
 
 }  // namespace

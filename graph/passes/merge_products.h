@@ -5,10 +5,11 @@
 
 namespace kiln::graph {
 
-// Products of one input by constant matrices are one product by all their columns, as TVM's
-// CombineParallelDense makes it: a GPU or many cores are better used, and the input is read once. So
-// are the queries, keys and values of attention. Only where nothing but moves of elements reads the
-// results, so that the moves take the parts out of the whole and no kernel is added.
+// Merges products of one input by constant matrices into one product by all their columns, like
+// TVM's CombineParallelDense. It uses a GPU or many cores better, and reads the input once. The
+// queries, keys and values of attention are such products. Products are merged only if nothing but
+// moves of elements reads the results: then the moves take the parts out of the whole, and no
+// kernel is added.
 StatusOr<Graph> MergeProducts(const Graph& graph);
 
 }  // namespace kiln::graph

@@ -1,4 +1,4 @@
-// What is done to a network before it is cut into kernels. passes.cc is the table of contents.
+// The passes over a network before it is cut into kernels. passes.cc is the table of contents.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,24 @@
 
 namespace kiln::graph {
 
-// What the target wants of a network.
+// The use of Winograd's method that the target wants.
 enum class WinogradRule : uint8_t {
-  kNone,  // direct convolutions alone
-  kTvm,   // wherever it can be, as TVM does on GPUs: tiles of 4x4 where 8 divides the height
-  kFast,  // wherever it can be, with tiles and transforms that suit the target
+  // Only direct convolutions.
+  kNone,
+  // Each convolution that allows it, like TVM on GPUs: tiles of 4x4 if 8 divides the height.
+  kTvm,
+  // Each convolution that allows it, with tiles and transforms that suit the target.
+  kFast,
 };
 
 struct PassOptions {
   bool is_gpu = false;
-  // Convolutions and pools with the channels last, as GPUs like them.
+  // True: convolutions and pools have the channels last, which suits GPUs.
   bool channels_last = true;
   WinogradRule winograd = WinogradRule::kNone;
-  // Of the convolutions that make these values alone; none: of all.
+  // Names of values: only convolutions that make these values use Winograd's method. None: all may.
   std::optional<std::set<std::string, std::less<>>> winograd_only = {};
-  // Types of factors of which the target reads those best that are neighbours along the sum.
+  // Types of factors that the target reads best if they are neighbours along the sum.
   std::vector<ir::Type> along_sum = {};
 };
 
@@ -36,23 +39,25 @@ struct Pass {
   std::string_view name;
   std::string_view doc;
   std::function<StatusOr<Graph>(const Graph&, const PassOptions&)> run;
-  // Not run unless this says so. Null: always.
+  // Returns whether the pass runs. Null: it always runs.
   std::function<bool(const PassOptions&)> wanted = {};
 };
 
-// In the order in which they run. A name may stand in it more than once.
+// Returns the passes in the order in which they run. A name may occur more than once.
 const std::vector<Pass>& AllPasses();
 
 struct PassInstruments {
-  std::set<std::string, std::less<>> leave_out = {};  // by name
-  bool verify = false;                                // after each pass (verify.h)
-  // After each pass: its name, the graph before it and after it.
+  // Names of passes that do not run.
+  std::set<std::string, std::less<>> leave_out = {};
+  // True: each pass is followed by Verify (verify.h).
+  bool verify = false;
+  // Called after each pass with its name, the graph before it and the graph after it.
   std::function<void(std::string_view name, const Graph& before, const Graph& after)> observer = {};
 };
 
-// All passes, one after the other. The result computes the same outputs from the same inputs, but
-// for rounding. Errors name the pass. Cost: seconds for networks of hundreds of megabytes, whose
-// weights are computed with.
+// Runs all passes, one after the other. The result computes the same outputs from the same inputs,
+// except for rounding. Errors name the pass. Cost: seconds for networks of hundreds of megabytes,
+// whose weights take part in computations.
 StatusOr<Graph> RunPasses(Graph graph, const PassOptions& options,
                           const PassInstruments& instruments = {});
 

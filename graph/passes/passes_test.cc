@@ -14,7 +14,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// After all passes, each verified. Whether it computes the same was compared with the reference.
+// Returns the graph after all passes. Each pass is verified, and the result is compared with the
+// reference.
 Graph Passed(std::string_view text, const PassOptions& options = {}) {
   const Graph before = ParsedGraph(text);
   StatusOr<Graph> after = RunPasses(before, options, {.verify = true});
@@ -70,7 +71,7 @@ r = relu(n)
 y = conv(r, w) {{pads: [1, 1, 1, 1], channels_last: 1}}
 output y)";
   EXPECT_EQ(CountOf(Passed(fmt::format(fmt::runtime(text), 0.5)), "mul"), 0);
-  // A negative scale does not come out of a relu.
+  // A negative scale cannot be taken out of a relu.
   EXPECT_EQ(CountOf(Passed(fmt::format(fmt::runtime(text), -1.0)), "mul"), 1);
 }
 
@@ -105,7 +106,8 @@ g = global_avg_pool(t)
 u = reshape(g) {shape: [1, 12]}
 y = matmul(u, f)
 output y)");
-  // The image comes with its channels second: one transpose. 4 weights were transposed before.
+  // The image comes with its channels second, so one transpose stays. 4 weights were transposed
+  // before.
   EXPECT_EQ(CountOf(graph, "transpose"), 1) << PrintGraph(graph);
 }
 
@@ -129,16 +131,18 @@ output y, z)";
   for (const WinogradRule rule : {WinogradRule::kTvm, WinogradRule::kFast}) {
     for (bool gpu : {false, true}) {
       const Graph graph = Passed(text, {.is_gpu = gpu, .winograd = rule});
-      // Of stride 2 on CPUs.
+      // CPUs also use Winograd's method for stride 2.
       const int strided = !gpu && rule == WinogradRule::kFast ? 1 : 0;
       EXPECT_EQ(CountOf(graph, "winograd_conv"), 1 + strided);
-      EXPECT_EQ(CountOf(graph, "winograd_weights"), 0);  // folded
+      // The weights are folded.
+      EXPECT_EQ(CountOf(graph, "winograd_weights"), 0);
       EXPECT_EQ(CountOf(graph, "conv"), 1 - strided);
     }
   }
 }
 
-// Of the type that the target says, and of channels that are more than the window's elements.
+// Weights change if they have the type of the option, and more channels than elements of the
+// window.
 TEST(PassesTest, WeightsLieAlongTheSum) {
   const std::string_view text = R"(
 input x: {0}[1, 9, 8, 4]
@@ -154,7 +158,8 @@ output a, b, c)";
         Passed(fmt::format(fmt::runtime(text), type), {.along_sum = {ir::kFloat32}});
     std::vector<std::vector<int64_t>> shapes;
     for (const Node& node : graph.nodes()) {
-      EXPECT_EQ(node.op->name, "conv");  // transposes are folded
+      // The transposes are folded.
+      EXPECT_EQ(node.op->name, "conv");
       if (IntOf(node, "output_first") == 1)
         shapes.push_back(graph.value(node.inputs[1]).type.shape);
     }
@@ -178,7 +183,8 @@ a, b = split(u) {axis: 1, sizes: [2, 4]}
 y = tanh(a)
 z = sigmoid(b)
 output y, z)");
-  EXPECT_EQ(graph.num_nodes(), 4) << PrintGraph(graph);  // two slices, two functions
+  // Two slices and two functions.
+  EXPECT_EQ(graph.num_nodes(), 4) << PrintGraph(graph);
 }
 
 TEST(PassesTest, EqualNodesAndConstantsBecomeOne) {
@@ -193,8 +199,8 @@ output y)");
   EXPECT_EQ(CountOf(graph, "add"), 1);
 }
 
-// Of three products of x with a bias, as attention has them, the first two have moves behind them
-// and the third a function.
+// Three products of x have a bias, as in attention. Moves follow the first two products, a function
+// follows the third.
 constexpr std::string_view kProjections = R"(
 input x: float32[4, 6]
 const v: float32[6, 8] = random(1, -1, 1)

@@ -20,7 +20,7 @@ bool AllAre(const std::vector<int64_t>& values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
-// The order of a transpose, complete.
+// Returns the complete order of a transpose.
 std::vector<int64_t> OrderOf(const Node& node, int rank) {
   std::vector<int64_t> order = IntsOf(node, "axes");
   if (order.empty()) {
@@ -59,7 +59,7 @@ class Simplification {
     static constexpr std::array kMovers = {"identity", "cast",      "reshape", "broadcast_to",
                                            "slice",    "transpose", "pad",     "tile"};
     if (std::ranges::find(kMovers, node.op->name) == kMovers.end()) return false;
-    // An input that is an output at once has to be copied by somebody.
+    // An input that is also an output has to be copied by a node.
     const bool is_copy =
         graph_.is_output(node.outputs[0]) && graph_.value(node.inputs[0]).producer < 0;
     if (is_copy || InputType(node) != graph_.value(node.outputs[0]).type) return false;
@@ -92,7 +92,7 @@ class Simplification {
     return OkStatus();
   }
 
-  // The node of the new graph that makes what stands for the value, if it is this operator.
+  // Returns the node of the new graph that makes the value, if it is this operator.
   const Node* MadeBy(ValueId now, std::string_view op) {
     const int producer = r_.builder().value(now).producer;
     if (producer < 0) return nullptr;
@@ -132,7 +132,7 @@ class Simplification {
       r_.Map(node.outputs[0], input);
       return OkStatus();
     }
-    // Only where extents of more than 1 change places are there elements that move.
+    // Elements move only if extents of more than 1 change places.
     const std::vector<int64_t>& shape = r_.builder().type(input).shape;
     std::vector<int64_t> moving;
     for (int64_t axis : order) {
@@ -144,7 +144,8 @@ class Simplification {
     return Add(node, "transpose", input, {{"axes", order}});
   }
 
-  // Zeros around the image alone, which a convolution can add itself.
+  // Returns the padding if the pad adds zeros only around the image: a convolution can add these
+  // itself.
   std::optional<std::vector<int64_t>> ZerosAroundImage(const Node& pad, bool channels_last) const {
     if (std::get<std::string>(pad.attributes.at("mode")) != "constant" ||
         std::get<double>(pad.attributes.at("value")) != 0)

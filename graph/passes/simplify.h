@@ -6,12 +6,12 @@
 namespace kiln::graph {
 
 // Rewrites nodes into simpler ones:
-//   what does nothing           identity, a cast, reshape, broadcast, slice, transpose or pad that
-//                               changes nothing: left out, but where it is an output of the network
-//   split                       slices, which may join what reads them
+//   a node without effect       identity, a cast, reshape, broadcast, slice, transpose or pad that
+//                               changes nothing: left out, unless it is an output of the network
+//   split                       slices, which may join their readers
 //   reshape of a reshape        one reshape; a transpose of a transpose: one transpose
-//   transpose that moves        a reshape
-//     extents of 1 alone
+//   transpose that only moves   a reshape
+//     extents of 1
 //   conv of zeros around x      conv of x with more padding
 StatusOr<Graph> Simplify(const Graph& graph);
 

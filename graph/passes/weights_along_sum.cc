@@ -18,7 +18,8 @@ bool IsToChange(const Graph& graph, const Node& node, const PassOptions& options
   if (weights.constant == nullptr ||
       std::ranges::find(options.along_sum, weights.type.type) == options.along_sum.end())
     return false;
-  const std::vector<int64_t>& shape = weights.type.shape;  // [K..., CI/groups, CO]
+  // [K..., CI/groups, CO].
+  const std::vector<int64_t>& shape = weights.type.shape;
   const int64_t channels = shape[shape.size() - 2];
   return std::all_of(shape.begin(), shape.end() - 2,
                      [&](int64_t extent) { return extent <= channels; });

@@ -6,10 +6,10 @@
 
 namespace kiln::graph {
 
-// Weights of convolutions with the channels last that have one of the types of
-// PassOptions::along_sum lie with their output channels first (output_first), which
-// fold-constants computes. Nothing changes where the channels are not what a sum runs over
-// longest, as of images of three colours.
+// Changes weights of convolutions with the channels last that have one of the types of
+// PassOptions::along_sum: their output channels come first (output_first), and fold-constants
+// computes them. Nothing changes if the channels are not the longest extent of the sum, as for
+// images of three colours.
 StatusOr<Graph> WeightsAlongSum(const Graph& graph, const PassOptions& options);
 
 }  // namespace kiln::graph

@@ -20,7 +20,7 @@ bool AllAre(const std::vector<int64_t>& values, int64_t value) {
   return std::ranges::all_of(values, [&](int64_t v) { return v == value; });
 }
 
-// What Winograd's method can do.
+// Returns the image if Winograd's method can compute the node.
 std::optional<dag::WinogradImage> ImageOf(const Graph& graph, const Node& node) {
   if (node.op->name != "conv" || IntOf(node, "channels_last") == 0 || IntOf(node, "groups") != 1 ||
       IntOf(node, "output_first") != 0)
@@ -38,7 +38,7 @@ std::optional<dag::WinogradImage> ImageOf(const Graph& graph, const Node& node) 
   return dag::WinogradImage{image[0], image[1], image[2], pad, stride};
 }
 
-// What TVM takes on a GPU (topi/cuda/conv2d_winograd.py), or what is faster here.
+// Returns the form that TVM takes on a GPU (topi/cuda/conv2d_winograd.py), or the faster form here.
 std::optional<dag::WinogradForm> FormOf(const dag::WinogradImage& image,
                                         const PassOptions& options) {
   if (options.winograd != WinogradRule::kTvm) return dag::FastWinogradForm(image, options.is_gpu);
