@@ -1,5 +1,5 @@
-// Attention with masks of all types and shapes, rows that see nothing, windows and caches, against
-// plain loops.
+// Compares Attention with plain loops: masks of all types and shapes, rows that see nothing,
+// windows and caches.
 #include "graph/attention.h"
 
 #include <cmath>
@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kBatch = 2, kHeads = 2, kQueries = 3, kKeys = 5, kSize = 4;
 
-// What is added to the score of a query and a key.
+// Number that is added to the score of a query and a key.
 using Bias = std::function<double(int64_t b, int64_t h, int64_t i, int64_t j)>;
 
 struct Inputs {
@@ -37,7 +37,7 @@ double Score(const Inputs& x, int64_t b, int64_t h, int64_t i, int64_t j) {
   return score / std::sqrt(static_cast<double>(kSize));
 }
 
-// Rows that see nothing are 0.
+// Returns the expected output. Rows that see nothing are 0.
 ir::NDArray Expected(const Inputs& x, const Bias& bias, double softcap = 0) {
   ir::NDArray y(ir::kFloat32, {kBatch, kHeads, kQueries, kSize});
   for (int64_t b = 0; b < kBatch; ++b) {
@@ -74,7 +74,7 @@ void ExpectNear(const ir::NDArray& found, const ir::NDArray& expected, const std
   EXPECT_OK(ir::Compare(found, expected, {.relative = 1e-4, .absolute = 1e-4}));
 }
 
-// Some of the keys, and none at all in row 1 of what it has of rows.
+// Returns a mask that shows some of the keys, and no key in row 1 if it has rows.
 ir::NDArray BoolMask(const std::vector<int64_t>& shape) {
   ir::NDArray mask(ir::kBool, shape);
   const int64_t rows = shape.size() > 1 ? shape[shape.size() - 2] : 1;
@@ -85,7 +85,7 @@ ir::NDArray BoolMask(const std::vector<int64_t>& shape) {
   return mask;
 }
 
-// The element of a mask for a score, as numpy broadcasts it.
+// Returns the element of a mask for a score, by numpy's broadcast.
 double MaskAt(const ir::NDArray& mask, std::vector<int64_t> index) {
   std::vector<int64_t> at(index.end() - mask.rank(), index.end());
   for (size_t d = 0; d < at.size(); ++d) at[d] %= mask.shape()[d];
@@ -116,7 +116,7 @@ TEST(AttentionMaskTest, BoolsOfAllShapes) {
   }
 }
 
-// Numbers are added, whatever their type.
+// Numbers are added to the scores, whatever their type.
 TEST(AttentionMaskTest, NumbersOfAllTypes) {
   const Inputs x;
   for (const ir::Type type : {ir::kFloat32, ir::kFloat16, ir::kBFloat16, ir::kFloat64, ir::kInt8,
@@ -142,17 +142,17 @@ TEST(AttentionMaskTest, RowsThatSeeNothingAreZeros) {
   mask.Fill(-kInf);
   const ir::NDArray none = RunNode(NodeOf(x, mask, {}))[0];
   for (int64_t i = 0; i < none.num_elements(); ++i) EXPECT_EQ(none.GetDouble(i), 0);
-  // The probabilities, too.
+  // The probabilities are 0, too.
   TestNode node = NodeOf(x, mask, {{"qk_matmul_output_mode", int64_t{3}}});
   node.outputs = 4;
   const ir::NDArray weights = RunNode(node)[3];
   for (int64_t i = 0; i < weights.num_elements(); ++i) EXPECT_EQ(weights.GetDouble(i), 0);
-  // What is not a number stays so.
+  // A NaN stays a NaN.
   mask.SetDouble(0, std::numeric_limits<double>::quiet_NaN());
   EXPECT_TRUE(std::isnan(RunNode(NodeOf(x, mask, {}))[0].GetDouble(0)));
 }
 
-// What is hidden stays hidden, however small the cap is.
+// Hidden keys stay hidden, however small the cap is.
 TEST(AttentionMaskTest, TheSoftcapComesBeforeTheMask) {
   const Inputs x;
   const ir::NDArray want =
@@ -189,7 +189,7 @@ TEST(AttentionMaskTest, Windows) {
       want, "window");
 }
 
-// Of each element of the batch the keys up to a number are there, the queries' own at their end.
+// Each element of the batch has keys up to a number; the queries' own keys are the last of them.
 TEST(AttentionMaskTest, CachesThatAreNotFull) {
   const Inputs x;
   const int64_t valid[] = {4, 2};
@@ -209,7 +209,7 @@ TEST(AttentionMaskTest, CachesThatAreNotFull) {
   }
 }
 
-// Masks do not keep a target from computing it by one kernel.
+// Masks do not keep a target from computing attention by one kernel.
 TEST(AttentionMaskTest, IsOneChain) {
   for (const char* type : {"bool", "float16"}) {
     TestModel model(23);

@@ -14,11 +14,13 @@ constexpr std::string_view kTwoParts = "keep real and imaginary parts in a last 
 
 struct OnnxType {
   std::string_view name;
-  std::optional<ir::Type> type = std::nullopt;  // none: not one of Kiln's
-  std::string_view cure = {};                   // what to do where it is not
+  // None: Kiln lacks the type.
+  std::optional<ir::Type> type = std::nullopt;
+  // Advice if Kiln lacks the type.
+  std::string_view cure = {};
 };
 
-// By the number in the file. Those past bfloat16 are newer than Debian's onnx.proto.
+// Types by their number in the file. Types after bfloat16 are newer than Debian's onnx.proto.
 constexpr OnnxType kTypes[] = {
     {"undefined"},
     {"float32", ir::kFloat32},

@@ -1,4 +1,4 @@
-// The element types of ONNX (TensorProto.DataType) that Kiln has.
+// Maps element types of ONNX (TensorProto.DataType) to those of Kiln.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace kiln::frontend {
 
-// Unimplemented: a type that Kiln does not compute with. The message names it and says what to do.
+// Unimplemented: Kiln does not compute with the type. The message names the type and says what to
+// do.
 StatusOr<ir::Type> ElementType(int onnx_type);
-// "uint8"; of a number that ONNX does not have: "type 99".
+// Returns "uint8", or "type 99" for a number that ONNX does not have.
 std::string ElementTypeName(int onnx_type);
 
 }  // namespace kiln::frontend

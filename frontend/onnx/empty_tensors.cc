@@ -13,7 +13,7 @@ namespace {
 
 using graph::TensorType;
 
-// Types of the outputs where extents of 0 are `stand_in`.
+// Returns the types of the outputs if extents of 0 are replaced by `stand_in`.
 StatusOr<std::vector<TensorType>> TypesWith(int64_t stand_in, const graph::OpDef& op,
                                             std::span<const Tensor> inputs,
                                             const graph::Attributes& attributes) {
@@ -27,13 +27,13 @@ StatusOr<std::vector<TensorType>> TypesWith(int64_t stand_in, const graph::OpDef
   return graph::InferTypes(op, attributes, types);
 }
 
-// What the reductions are of nothing.
+// Returns the value of a reduction over nothing.
 std::optional<double> ValueOfNothing(std::string_view op, ir::Type type) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (op == "reduce_sum" || op == "matmul") return 0;
   if (op == "reduce_prod") return 1;
   if (op == "reduce_mean" && type.is_float()) return std::numeric_limits<double>::quiet_NaN();
-  // Of whole numbers a conversion makes the least and the largest of infinities.
+  // Conversions to whole numbers turn infinities into the least and the largest number.
   if (op == "reduce_max") return type.is_bool() ? 0 : -kInfinity;
   if (op == "reduce_min") return type.is_bool() ? 1 : kInfinity;
   return std::nullopt;
@@ -57,8 +57,8 @@ bool HasEmpty(std::span<const Tensor> inputs) {
   });
 }
 
-// An extent of an output grows evenly with those of the inputs, so that two sizes tell what it is
-// at 0.
+// An extent of an output grows linearly with the extents of the inputs, so two sizes tell the
+// extent at 0.
 StatusOr<std::vector<Tensor>> EvaluateEmpty(std::string_view op, std::span<const Tensor> inputs,
                                             const graph::Attributes& attributes) {
   KILN_ASSIGN_OR_RETURN(const graph::OpDef* def, graph::FindOp(op));

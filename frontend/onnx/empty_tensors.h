@@ -1,5 +1,5 @@
-// What nodes of the graph make of tensors without elements. Such tensors never get into the graph,
-// so that this is told while the model is read.
+// Evaluates nodes over tensors without elements. The graph never has such tensors, so these nodes
+// are evaluated while the model is read.
 #pragma once
 
 #include <span>
@@ -14,9 +14,10 @@ namespace kiln::frontend {
 
 bool HasEmpty(std::span<const Tensor> inputs);
 
-// The outputs of a node of which at least one input has no elements: tensors without elements, or
-// what sums, products and their like are of nothing. Unimplemented: an operator that makes elements
-// of nothing in another way. Pure; any thread; cost: that of two graph::InferTypes.
+// Returns the outputs of a node of which at least one input has no elements: tensors without
+// elements, or the values of sums, products and the like over nothing. Unimplemented: an operator
+// that makes elements from nothing in another way. Pure; any thread. Cost: that of two
+// graph::InferTypes.
 StatusOr<std::vector<Tensor>> EvaluateEmpty(std::string_view op, std::span<const Tensor> inputs,
                                             const graph::Attributes& attributes);
 

@@ -25,16 +25,16 @@ int64_t LargestInput(std::span<const Tensor> inputs) {
   return most;
 }
 
-// What an element costs that is kept, in steps.
+// Steps that an element costs which is kept.
 constexpr int64_t kStepsOfElement = 8;
 
-// At most so many steps are taken for an element of the output.
+// Returns the most steps for an element of the output.
 int64_t WorkOfElement(const graph::OpDef& op, std::span<const Tensor> inputs) {
   const bool reads_one = op.pattern == graph::OpPattern::kElementwise ||
                          op.pattern == graph::OpPattern::kBroadcast ||
                          op.pattern == graph::OpPattern::kInjective;
   if (reads_one) return kStepsOfElement;
-  // A reduction reads each element about once, a product a row of what is the smaller input.
+  // A reduction reads each element about once, a product reads a row of the smaller input.
   int64_t fewest = INT64_MAX;
   for (const Tensor& input : inputs)
     if (input.exists()) fewest = std::min(fewest, input.num_elements());

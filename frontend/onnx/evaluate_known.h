@@ -1,4 +1,4 @@
-// Nodes over constants, computed while a model is read.
+// Computes nodes over constants while a model is read.
 #pragma once
 
 #include <optional>
@@ -13,15 +13,15 @@
 
 namespace kiln::frontend {
 
-// Tensors of more elements are left to the network, and so is work of more steps, of some tens of
+// Tensors with more elements are left to the network, and so is work of more steps, of some tens of
 // nanoseconds each.
 inline constexpr int64_t kMaxKnownElements = int64_t{1} << 20;
 inline constexpr int64_t kMaxKnownWork = int64_t{1} << 24;
 
-// The outputs of an operator of the graph, if all its inputs are known and neither they nor the
-// work are large: by the oracle, so that they are what the node would compute. Takes the work off
-// `budget`, and leaves to the network what is above it. A view of a constant shares its memory,
-// however large it is. Refuses what GraphBuilder::Add refuses.
+// Returns the outputs of an operator of the graph if all its inputs are known and neither they nor
+// the work are large. The oracle computes them, so they are what the node would compute. The work
+// is taken off `budget`; work beyond the budget is left to the network. A view of a constant shares
+// its memory, however large it is. Refuses what GraphBuilder::Add refuses.
 StatusOr<std::optional<std::vector<Tensor>>> EvaluateKnown(std::string_view op,
                                                            std::span<const Tensor> inputs,
                                                            const graph::Attributes& attributes,

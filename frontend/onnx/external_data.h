@@ -1,4 +1,4 @@
-// The files beside a model that hold its larger weights, mapped into memory.
+// Maps the files beside a model that hold its larger weights into memory.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,13 @@ class ExternalData {
   explicit ExternalData(std::string folder) : folder_(std::move(folder)) {}
 
   struct Bytes {
-    std::shared_ptr<const void> owner;  // keeps the mapping
+    // Keeps the mapping.
+    std::shared_ptr<const void> owner;
     std::span<const std::byte> bytes;
   };
-  // A part of a file; without a length all from the offset on. Refuses a path that leaves the
-  // folder, also by a link, what is not a file, and a part that is not in it.
+  // Maps a part of a file; without a length everything from the offset on. Refuses a path that
+  // leaves the folder, even by a link, a path that is no file, and a part that is not within the
+  // file.
   StatusOr<Bytes> Map(const std::string& location, int64_t offset, std::optional<int64_t> length);
 
  private:
@@ -35,7 +37,8 @@ class ExternalData {
   StatusOr<const Mapping*> MapFile(const std::string& location);
 
   std::string folder_;
-  std::map<std::string, Mapping> files_;  // by location
+  // Mappings by location.
+  std::map<std::string, Mapping> files_;
 };
 
 }  // namespace kiln::frontend

@@ -13,7 +13,7 @@ using graph::Graph;
 using graph::GraphBuilder;
 using graph::ValueId;
 
-// Types of the outputs of a node are inferred in about this time.
+// Inferring the types of a node's outputs takes about this many steps.
 constexpr int64_t kStepsOfNode = 1000;
 
 std::vector<bool> NeededNodes(const Graph& graph) {
@@ -32,7 +32,7 @@ std::vector<bool> NeededNodes(const Graph& graph) {
   return needed;
 }
 
-// The graph without the nodes that are not needed and the constants that only those read.
+// Returns the graph without unneeded nodes, and without constants that only such nodes read.
 StatusOr<Graph> Pruned(const Graph& graph) {
   const std::vector<bool> needed = NeededNodes(graph);
   GraphBuilder builder;
@@ -67,7 +67,7 @@ StatusOr<Graph> Pruned(const Graph& graph) {
 StatusOr<Tensor> GraphWriter::Input(std::string name, graph::TensorType type) {
   KILN_ASSIGN_OR_RETURN(const ValueId id, builder_.Input(std::move(name), type));
   is_named_.resize(static_cast<size_t>(builder_.num_values()), true);
-  // Nodes see what it is, and none of them reads it.
+  // Rules see that the tensor is empty. No node reads the input.
   if (Tensor empty = Tensor::Empty(type); empty.is_empty()) return empty;
   return Tensor{Tensor::State::kValue, std::move(type), nullptr, id};
 }
@@ -120,13 +120,13 @@ void GraphWriter::Name(const Tensor& tensor, const std::string& name) {
 
 Status GraphWriter::Output(const Tensor& tensor, const std::string& name) {
   Tensor named = tensor;
-  // A constant, whatever made it.
+  // An empty tensor becomes a constant, whatever made it.
   if (named.is_empty()) {
     KILN_ASSIGN_OR_RETURN(named.constant, graph::Constant::FromMemory(tensor.type, nullptr, {}));
   }
   if (named.id == graph::kAbsent && !constants_.contains(named.constant.get())) named.name = name;
   KILN_ASSIGN_OR_RETURN(ValueId id, IdOf(named));
-  // An input, a constant or another output under its own name.
+  // An input, a constant or another output gets a node that gives it this name.
   if (builder_.value(id).name != name && !named.is_empty()) {
     KILN_ASSIGN_OR_RETURN(id, builder_.AddOne("identity", {id}, {}, name));
     is_named_.resize(static_cast<size_t>(builder_.num_values()), true);

@@ -1,7 +1,7 @@
-// The graph that a model becomes. Nodes over what is known are computed at once, so that the
-// arithmetic of shapes that exporters write is gone before a graph has it.
+// Writes the graph of a model. Nodes over known inputs are computed at once, so the arithmetic on
+// shapes that exporters write never reaches the graph.
 //
-// One thread.
+// Not thread-safe.
 #pragma once
 
 #include <span>
@@ -20,22 +20,22 @@ class GraphWriter {
  public:
   StatusOr<Tensor> Input(std::string name, graph::TensorType type);
 
-  // The outputs of a node; absent tensors are optional inputs that are not given. Of known inputs
-  // the outputs are known too, unless they or the work to compute them are large. `origin` as in
-  // graph::Node. Unimplemented: an input without elements.
+  // Returns the outputs of a node. An absent tensor is an optional input that is not given. If all
+  // inputs are known, the outputs are known too, unless they or the work to compute them are large.
+  // `origin` is that of graph::Node. Unimplemented: an input without elements.
   StatusOr<std::vector<Tensor>> Add(std::string_view op, std::span<const Tensor> inputs,
                                     graph::Attributes attributes, const std::string& origin);
 
-  // Takes steps (of some tens of nanoseconds) off what a model may take to be read, so that none
-  // takes more than some ten seconds and some hundred megabytes; refuses when there are no more.
+  // Takes steps (of some tens of nanoseconds) off the budget for reading a model, and refuses if
+  // none are left. So no model takes more than some ten seconds and some hundred megabytes.
   Status Spend(int64_t steps);
 
-  // Calls it so, if a node of the graph makes it and has not been named.
+  // Gives the tensor a name, if a node of the graph makes it and it has no name yet.
   void Name(const Tensor& tensor, const std::string& name);
-  // The next output of the graph, under that name.
+  // Adds the next output of the graph, under that name.
   Status Output(const Tensor& tensor, const std::string& name);
 
-  // Without the nodes that no output needs. May be called once.
+  // Returns the graph without nodes that no output needs. May be called once.
   StatusOr<graph::Graph> Build();
 
  private:
@@ -43,8 +43,10 @@ class GraphWriter {
 
   graph::GraphBuilder builder_;
   std::unordered_map<const graph::Constant*, graph::ValueId> constants_;
-  std::vector<bool> is_named_;         // by value
-  int64_t budget_ = int64_t{1} << 28;  // steps that may still be taken
+  // Indexed by value.
+  std::vector<bool> is_named_;
+  // Steps that may still be taken.
+  int64_t budget_ = int64_t{1} << 28;
 };
 
 }  // namespace kiln::frontend

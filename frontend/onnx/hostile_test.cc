@@ -1,5 +1,5 @@
-// Models that somebody has broken, by accident or on purpose: one clear sentence, never a crash, a
-// hang or a huge allocation.
+// Models that somebody has broken, by accident or on purpose, must give one clear sentence, and
+// never a crash, a hang or a huge allocation.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min(),
                   kMax = std::numeric_limits<int64_t>::max();
 
-// x [2, 3], y = Relu(x): what the tests break.
+// Returns the model that the tests break: x [2, 3], y = Relu(x).
 TestModel Small() {
   TestModel model;
   model.Input("x", "float32", {2, 3});
@@ -60,7 +60,7 @@ TEST(HostileTest, BreaksOff) {
 }
 
 TEST(HostileTest, ALengthBeyondTheFileAllocatesNothing) {
-  // The graph, its initializer, raw_data of almost 2 GB: 10 bytes in all.
+  // The graph, its initializer, and raw_data of almost 2 GB: 10 bytes in all.
   const std::string raw = "\x4a\xf0\xff\xff\xff\x07";
   const std::string tensor = "\x2a\x06" + raw, graph = "\x3a\x08" + tensor;
   EXPECT_THAT(ImportOnnxModel(graph, ""),
@@ -343,7 +343,7 @@ TEST(HostileTest, WildResizes) {
   EXPECT_THAT(model.Import(), StatusIs(StatusCode::kUnimplemented, HasSubstr("a table of more")));
 }
 
-// Bytes of a model changed, cut out and doubled: whatever comes of it, a graph or a sentence.
+// Bytes of a model are changed, cut out and doubled. The result must be a graph or a sentence.
 TEST(HostileTest, ChangedBytes) {
   TestModel model(13);
   model.Input("x", "float32", {1, 2, 6, 6});
@@ -386,7 +386,7 @@ class ExternalDataTest : public ::testing::Test {
     ASSERT_OK(WriteFile(outer_->Join("secret.bin"), numbers));
   }
 
-  // w [2] of float32 in a file, as the only output.
+  // Returns a model whose only output is w, float32 [2] in a file.
   std::string Model(const std::map<std::string, std::string>& entries) {
     TestModel model;
     auto& tensor = *model.proto().mutable_graph()->add_initializer();
@@ -422,10 +422,10 @@ TEST_F(ExternalDataTest, IsRead) {
   const graph::Constant& w = *graph.value(graph.outputs()[0]).constant;
   EXPECT_EQ(w.At(0), 3);
   EXPECT_EQ(w.At(1), 4);
-  // From a file, the folder is its own.
+  // For a model in a file, the folder is the file's own.
   ASSERT_OK(WriteFile(JoinPath(folder_, "m.onnx"), Model({{"location", "./w.bin"}})));
   EXPECT_OK(ImportOnnx(JoinPath(folder_, "m.onnx")));
-  // What is not aligned to its elements is moved.
+  // Data that is not aligned to its elements is moved.
   ASSERT_OK_AND_ASSIGN(const graph::Graph moved, Import({{"location", "w.bin"}, {"offset", "3"}}));
   EXPECT_EQ(
       reinterpret_cast<uintptr_t>(moved.value(moved.outputs()[0]).constant->bytes().data()) % 4,

@@ -33,7 +33,8 @@ TEST(ImportTest, KeepsNamesAndOrigins) {
   EXPECT_EQ(graph.value(graph.outputs()[0]).name, "y");
   EXPECT_EQ(graph.node(0).origin, "layer/fc");
   EXPECT_EQ(graph.node(1).origin, "layer/fc");
-  EXPECT_EQ(graph.node(2).origin, "y");  // the node has no name
+  // The node has no name.
+  EXPECT_EQ(graph.node(2).origin, "y");
   EXPECT_EQ(graph.value(graph.node(0).inputs[1]).name, "w");
 }
 
@@ -53,7 +54,7 @@ TEST(ImportTest, OutputsKeepTheirNamesWhateverTheyAre) {
 }
 
 TEST(ImportTest, ShapeArithmeticFolds) {
-  // x.reshape(x.shape[0], -1), as exporters write it.
+  // Exporters write x.reshape(x.shape[0], -1) so.
   TestModel model;
   model.Input("x", "float32", {2, 3, 4});
   model.Ints("zero", {0});
@@ -69,7 +70,7 @@ TEST(ImportTest, ShapeArithmeticFolds) {
 }
 
 TEST(ImportTest, ListsWithoutElements) {
-  // The shape of a scalar is an empty list; what is concatenated to it is all there is.
+  // The shape of a scalar is an empty list, so the concatenation has only the other elements.
   TestModel model;
   model.Input("x", "float32", {});
   model.Input("y", "float32", {6});
@@ -91,7 +92,8 @@ TEST(ImportTest, WhatNothingNeedsIsLeftOut) {
   TestModel model;
   model.Input("x", "float32", {1, 4});
   model.Initializer("w", SmallFloats({4, 5}, 1));
-  model.Node("MatMul", {"x", "w"}, {"h"});  // only its shape is read
+  // Only the shape of the result is read.
+  model.Node("MatMul", {"x", "w"}, {"h"});
   model.Node("Shape", {"h"}, {"shape"});
   model.Node("ConstantOfShape", {"shape"}, {"y"});
   model.Node("NoSuchOperator", {"x"}, {"unused"});
@@ -230,11 +232,12 @@ TEST(ImportTest, FunctionsAreCalledInLine) {
   attribute.set_type(::onnx::AttributeProto::FLOAT);
   model.Input("x", "float32", {2});
   model.Node("Scaled", {"x"}, {"h"}, {{"alpha", 0.5}}).set_domain("my");
-  model.Node("Scaled", {"h"}, {"y"}).set_domain("my");  // without: LeakyRelu's own default
+  // The attribute is missing, so LeakyRelu's own default counts.
+  model.Node("Scaled", {"h"}, {"y"}).set_domain("my");
   model.Output("y");
   EXPECT_NEAR(model.Run({Floats({2}, {-8, 2})})[0].GetDouble(0), -0.04, 1e-6);
 
-  // A default that newer versions of ONNX write, in a field that onnx.proto does not know.
+  // Newer versions of ONNX write a default into a field that onnx.proto does not know.
   ::onnx::AttributeProto value = attribute;
   value.clear_ref_attr_name();
   value.set_f(0.25);
@@ -312,7 +315,7 @@ TEST(ImportTest, OperatorSets) {
     return model.Import();
   };
   for (int version : {7, 23, 24, 28}) EXPECT_OK(with_version(version));
-  // Nobody knows what they will mean.
+  // The meaning of later operator sets is not known.
   EXPECT_THAT(with_version(29),
               StatusIs(StatusCode::kUnimplemented,
                        HasSubstr("Relu (ai.onnx 29) at 'r' and 1 more: Kiln knows what operators "

@@ -17,16 +17,16 @@ namespace {
 using ::google::protobuf::RepeatedPtrField;
 using ::onnx::AttributeProto;
 
-// Of ai.onnx: the newest operator set whose operators Kiln knows the meaning of.
+// The newest operator set of ai.onnx whose operators Kiln understands.
 constexpr int kLastVersion = 28;
-// No operator set has a higher number: nonsense in a file.
+// No operator set has a higher number, so a higher one in a file is nonsense.
 constexpr int kMostVersion = 1000;
 constexpr int kMaxDepth = 64;
-// Of the budget (GraphWriter::Spend), for each node that is looked at: functions that call functions
-// and loops in loops multiply.
+// Steps off the budget (GraphWriter::Spend) for each node that is looked at, since functions that
+// call functions and loops in loops multiply the nodes.
 constexpr int64_t kStepsOfNode = 100;
 
-// The names of ONNX's own domain.
+// Maps the names of ONNX's own domain to one.
 std::string DomainOf(const std::string& domain) {
   return domain == "ai.onnx" ? std::string() : domain;
 }
@@ -35,7 +35,7 @@ std::string OpText(const std::string& domain, const NodeContext::Node& node) {
   return fmt::format("{} ({} {})", node.op, domain.empty() ? "ai.onnx" : domain, node.version);
 }
 
-// Defaults of a function's attributes are a field that Debian's onnx.proto does not know.
+// Reads the defaults of a function's attributes. Debian's onnx.proto does not know their field.
 std::vector<AttributeProto> ReadDefaults(const ::onnx::FunctionProto& function) {
   using ::google::protobuf::internal::WireFormatLite;
   constexpr int kAttributeProtoField = 11;
@@ -56,7 +56,7 @@ std::vector<AttributeProto> ReadDefaults(const ::onnx::FunctionProto& function) 
   return defaults;
 }
 
-// An input that is fixed.
+// Returns the tensor of a fixed input.
 Tensor KnownTensor(const ir::NDArray& array, const std::string& name) {
   if (array.num_elements() == 0) return Tensor::Empty({array.type(), array.shape()});
   return Tensor::Of(graph::Constant::FromArray(array), name);
@@ -103,8 +103,8 @@ Status Importer::AddInitializers(::onnx::GraphProto& graph, Scope& scope) {
   return OkStatus();
 }
 
-// An input that the graph can't have is reported and missing; so is one whose extents are open, of
-// which AddInputs tells.
+// An input that the graph can't have is reported and becomes missing. So does an input with open
+// extents, which AddInputs reports.
 StatusOr<Tensor> Importer::AddInput(const InputType& input) {
   StatusOr<ir::Type> element = ElementType(input.element);
   if (!input.kind.empty()) element = Unimplemented("it is {}; Kiln has tensors", input.kind);
@@ -116,7 +116,7 @@ StatusOr<Tensor> Importer::AddInput(const InputType& input) {
   return writer_.Input(input.name, {*element, input.shape});
 }
 
-// Those that have initializers are constants, and so are those that the options fix.
+// Inputs with initializers become constants, and so do inputs that the options fix.
 Status Importer::AddInputs(Scope& scope) {
   std::vector<const ::onnx::ValueInfoProto*> inputs;
   std::unordered_set<std::string> names;
@@ -215,7 +215,7 @@ StatusOr<std::vector<Tensor>> Importer::Call(Function& function, NodeContext::No
   return outputs;
 }
 
-// Those that refer to attributes of the function that is called are what the call says.
+// Attributes that refer to attributes of the called function take the values of the call.
 StatusOr<OnnxAttributes> Importer::ReadAttributes(::onnx::NodeProto& proto, const Scope& scope) {
   OnnxAttributes attributes;
   for (AttributeProto& attribute : *proto.mutable_attribute()) {

@@ -1,4 +1,5 @@
-// Reads the graph of a model: values by name, a rule for each node, functions and branches in line.
+// Reads the graph of a model: finds values by name, applies a rule to each node, and inlines
+// functions and branches.
 #pragma once
 
 #include <map>
@@ -21,25 +22,26 @@ namespace kiln::frontend {
 
 class Importer {
  public:
-  // Elements of a shape, of axes, of the limits of a loop: more is nonsense.
+  // Most elements of a shape, a list of axes, or the limits of a loop: a longer list is nonsense.
   static constexpr int64_t kMaxKnownInts = int64_t{1} << 20;
 
-  // `model` must live as long; weights are taken out of it.
+  // `model` must outlive this; weights are moved out of it.
   Importer(::onnx::ModelProto& model, const std::string& folder, const ImportOptions& options)
       : model_(model), options_(options), tensors_(folder) {}
 
   StatusOr<graph::Graph> Import();
 
-  // For rules.
+  // The following functions are for rules.
   GraphWriter& writer() { return writer_; }
   TensorData& tensors() { return tensors_; }
-  // What made the file, by its own word: "pytorch".
+  // Returns the name of the program that made the file, as the file has it: "pytorch".
   const std::string& producer() const { return model_.producer_name(); }
-  // The outputs of a graph inside the node that is being read, which sees the values around it.
+  // Returns the outputs of a graph inside the current node. That graph sees the values around it.
   StatusOr<std::vector<Tensor>> Inline(::onnx::GraphProto& graph, std::vector<Tensor> inputs);
 
  private:
-  using Versions = std::map<std::string, int, std::less<>>;  // of operator sets, by domain
+  // Versions of operator sets, by domain.
+  using Versions = std::map<std::string, int, std::less<>>;
   struct Function {
     ::onnx::FunctionProto* proto = nullptr;
     Versions versions = {};
@@ -47,9 +49,11 @@ class Importer {
   };
   // The names that the nodes of a graph see.
   struct Scope {
-    Scope* outer = nullptr;  // of a function: none
+    // A function has none.
+    Scope* outer = nullptr;
     const Versions* versions = nullptr;
-    const OnnxAttributes* call = nullptr;  // the attributes of the call of a function
+    // Attributes of the call of a function.
+    const OnnxAttributes* call = nullptr;
     std::unordered_map<std::string, Tensor> values = {};
     std::unordered_map<std::string, ::onnx::TensorProto*> initializers = {};
     std::unordered_map<std::string, bool> sparse = {};
@@ -68,7 +72,7 @@ class Importer {
   StatusOr<OnnxAttributes> ReadAttributes(::onnx::NodeProto& proto, const Scope& scope);
   StatusOr<NodeContext::Node> ReadNode(::onnx::NodeProto& proto, Scope& scope,
                                        const std::unordered_set<std::string>& needed);
-  // The outputs under their names.
+  // Binds the outputs to their names.
   Status Bind(const ::onnx::NodeProto& proto, const std::vector<Tensor>& outputs, Scope& scope);
   Status ImportNode(::onnx::NodeProto& node, Scope& scope,
                     const std::unordered_set<std::string>& needed);
@@ -82,11 +86,14 @@ class Importer {
   TensorData tensors_;
   GraphWriter writer_;
   UnsupportedList unsupported_;
-  Status open_inputs_;  // not OK: extents of inputs are not known
+  // Not OK if extents of inputs are not known.
+  Status open_inputs_;
   Versions versions_;
   std::map<std::pair<std::string, std::string>, Function> functions_;
-  Scope* scope_ = nullptr;  // of the node that is being read
-  int depth_ = 0;           // of functions and graphs inside nodes
+  // Scope of the current node.
+  Scope* scope_ = nullptr;
+  // Depth of functions and of graphs inside nodes.
+  int depth_ = 0;
 };
 
 }  // namespace kiln::frontend

@@ -13,14 +13,16 @@ using ::onnx::TensorShapeProto;
 using ::onnx::TypeProto;
 using ::onnx::ValueInfoProto;
 
-// An extent that the file leaves open. Some exporters write 0 for it, but a tensor may be empty.
+// Stands for an extent that the file leaves open. Some exporters write 0 for it, but a tensor may
+// be empty.
 constexpr int64_t kOpen = -1;
 
-// What the file says of an input's extents.
+// The extents of an input in the file.
 struct Declared {
   bool has_rank = false;
   std::vector<int64_t> extents = {};
-  std::string text = "[...]";  // "[batch, 3, ?, 224]"
+  // "[batch, 3, ?, 224]".
+  std::string text = "[...]";
 };
 
 Declared ReadShape(const TypeProto::Tensor& tensor) {
@@ -47,7 +49,8 @@ std::string KindOf(const TypeProto& type) {
   return std::string("without a type");
 }
 
-// "  x: float32[batch, 3, 224, 224]" for each, and a command line with 1 for what is open.
+// Returns "  x: float32[batch, 3, 224, 224]" for each input, and a command line with 1 for open
+// extents.
 std::string Listing(const std::vector<const ValueInfoProto*>& inputs) {
   std::string text, flags;
   for (const ValueInfoProto* input : inputs) {

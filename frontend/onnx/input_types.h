@@ -1,4 +1,4 @@
-// Types of a model's inputs, from the file and from what the user says.
+// Reads the types of a model's inputs from the file and from the user's options.
 #pragma once
 
 #include <map>
@@ -12,16 +12,20 @@ namespace kiln::frontend {
 
 struct InputType {
   std::string name;
-  int element = 0;        // TensorProto.DataType; 0: it is no tensor
-  std::string kind = {};  // "a sequence", when it is no tensor
+  // TensorProto.DataType; 0: the input is no tensor.
+  int element = 0;
+  // "a sequence" or the like, if the input is no tensor.
+  std::string kind = {};
   std::vector<int64_t> shape;
-  bool is_open = false;  // not all of its extents are known
+  // True: an extent is not known.
+  bool is_open = false;
 };
 
 using InputShapes = std::map<std::string, std::vector<int64_t>>;
 
-// Of `inputs`, in their order. Refuses extents that both say and that differ, and shapes of inputs
-// that there are not. Where neither says an extent, `open` becomes an error that lists all inputs.
+// Returns the types of `inputs`, in their order. Refuses different extents in file and options, and
+// shapes for inputs that do not exist. If an extent is in neither, `open` becomes an error that
+// lists all inputs.
 StatusOr<std::vector<InputType>> ReadInputTypes(
     const std::vector<const ::onnx::ValueInfoProto*>& inputs, const InputShapes& shapes,
     Status& open);

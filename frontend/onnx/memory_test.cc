@@ -1,4 +1,4 @@
-// What it costs to read a large model: its weights are in memory once.
+// Measures the memory for reading a large model: its weights are in memory once.
 #include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
@@ -14,7 +14,7 @@
 namespace kiln::frontend {
 namespace {
 
-// The most memory that this process has had, in bytes.
+// Returns the peak memory of this process in bytes.
 int64_t PeakBytes() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);)
@@ -30,8 +30,8 @@ void AppendLength(std::string& bytes, int field, uint64_t length) {
   bytes.append(reinterpret_cast<char*>(buffer), static_cast<size_t>(end - buffer));
 }
 
-// The model with one more initializer w, of `count` floats that are 0, written without having it in
-// memory: the graph's field stands twice, which means the same as once.
+// Writes the model with one more initializer w, of `count` floats that are 0, without holding it in
+// memory. The graph's field occurs twice, which means the same as once.
 void WriteWithWeights(const TestModel& model, int64_t count, const std::string& path) {
   ::onnx::TensorProto tensor;
   tensor.set_name("w");
@@ -53,7 +53,8 @@ void WriteWithWeights(const TestModel& model, int64_t count, const std::string& 
 }
 
 TEST(MemoryTest, WeightsAreInMemoryOnce) {
-  constexpr int64_t kCount = 60'000'000;  // 240 MB in a single tensor
+  // A single tensor of 240 MB.
+  constexpr int64_t kCount = 60'000'000;
   TestModel model;
   model.Input("x", "float32", {1});
   model.Node("Add", {"x", "w"}, {"y"});

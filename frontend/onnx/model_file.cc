@@ -20,18 +20,18 @@ using ::google::protobuf::MessageLite;
 using ::google::protobuf::internal::WireFormatLite;
 using ::google::protobuf::io::CodedInputStream;
 
-// What reads a field that is not left to protobuf; null for all others.
+// Reads a field that is not left to protobuf; null for all other fields.
 using FieldReader = std::function<bool(CodedInputStream&, int length)>;
 using FieldReaders = std::function<FieldReader(int field)>;
 
-// The length of a field whose bytes are all there.
+// Reads the length of a field whose bytes must all be in the file.
 bool ReadLength(CodedInputStream& in, int& length) {
   return in.ReadVarintSizeAsInt(&length) && length <= in.BytesUntilLimit();
 }
 
-// A message up to the limit of the stream. Protobuf itself would let a long string grow by doubling
-// it, with two copies in memory meanwhile; so strings that may be long, and the messages around
-// them, are read by `readers`, and the rest is put together and parsed as usual.
+// Reads a message up to the limit of the stream. Protobuf itself would grow a long string by
+// doubling it, with two copies in memory meanwhile. Therefore `readers` read strings that may be
+// long, and the messages around them; the rest is collected and parsed as usual.
 bool ReadMessage(CodedInputStream& in, MessageLite& message, const FieldReaders& readers) {
   std::string rest;
   {
@@ -125,7 +125,7 @@ struct OpenFile {
 };
 
 StatusOr<OpenFile> Open(const std::string& path) {
-  // Of a pipe, O_NONBLOCK opens at once what would wait for a writer.
+  // For a pipe, O_NONBLOCK opens at once instead of waiting for a writer.
   OpenFile file{UniqueFd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK))};
   struct stat info{};
   if (!file.fd.valid() || fstat(file.fd.get(), &info) != 0)
@@ -141,7 +141,7 @@ StatusOr<OpenFile> Open(const std::string& path) {
   return file;
 }
 
-// Blocks that are long enough for the calls not to count, and short beside any model.
+// Blocks are long enough that calls cost little, and short compared with any model.
 constexpr int kBlockBytes = 1 << 18;
 
 }  // namespace

@@ -168,7 +168,8 @@ StatusOr<std::vector<ir::NDArray>> TryNode(const TestNode& node) {
     if (std::ranges::find(node.known, static_cast<int>(i)) != node.known.end()) {
       model.Initializer(inputs.back(), array);
     } else if (array.rank() == 1 && array.num_elements() == 0) {
-      inputs.back().clear();  // an optional input that is not given
+      // An optional input that is not given.
+      inputs.back().clear();
     } else {
       model.Input(inputs.back(), std::string(ir::TypeName(array.type())), array.shape());
       fed.push_back(array);

@@ -1,4 +1,4 @@
-// For tests of the importer: models put together node by node, and what they compute.
+// Helps tests of the importer: builds models node by node, and runs them.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,17 @@ using TestAttribute =
                  std::vector<std::string>, ir::NDArray, ::onnx::GraphProto>;
 using TestAttributes = std::map<std::string, TestAttribute>;
 
-// Nodes of a graph.
+// Builds the nodes of a graph.
 class TestGraph {
  public:
   explicit TestGraph(::onnx::GraphProto* graph) : graph_(graph) {}
 
-  // Extents below 0 are open.
+  // An extent below 0 is open.
   void Input(const std::string& name, const std::string& type, std::vector<int64_t> shape);
   void Initializer(const std::string& name, const ir::NDArray& array);
-  void Ints(const std::string& name, const std::vector<int64_t>& values);  // a list
-  // Of an integer type by its name: "uint8", "uint16", "int16", "uint32", "uint64".
+  // Adds a list.
+  void Ints(const std::string& name, const std::vector<int64_t>& values);
+  // Adds integers of the named type: "uint8", "uint16", "int16", "uint32", "uint64".
   void NarrowInts(const std::string& name, const std::string& type, std::vector<int64_t> shape,
                   const std::vector<int64_t>& values);
   ::onnx::NodeProto& Node(const std::string& op, const std::vector<std::string>& inputs,
@@ -50,7 +51,7 @@ class TestModel : public TestGraph {
   ::onnx::ModelProto& proto() { return *proto_; }
   std::string Bytes() const { return proto_->SerializeAsString(); }
   StatusOr<graph::Graph> Import(const ImportOptions& options = {}) const;
-  // The outputs by the oracle. Must be fine.
+  // Returns the outputs by the oracle. The model must be valid.
   std::vector<ir::NDArray> Run(const std::vector<ir::NDArray>& inputs,
                                const ImportOptions& options = {}) const;
 
@@ -59,7 +60,7 @@ class TestModel : public TestGraph {
   std::unique_ptr<::onnx::ModelProto> proto_;
 };
 
-// A graph for an attribute; `fill` adds its nodes.
+// Returns a graph for an attribute; `fill` adds its nodes.
 template <typename Fill>
 ::onnx::GraphProto Subgraph(Fill fill) {
   ::onnx::GraphProto graph;
@@ -68,24 +69,25 @@ template <typename Fill>
   return graph;
 }
 
-// The outputs of one node of a model of that version: inputs in order are arrays; those that are
-// named in `known` are constants.
+// One node of a model of that version. Its inputs are arrays in order; those that `known` lists are
+// constants.
 struct TestNode {
   std::string op;
   int version = 17;
   TestAttributes attributes = {};
   std::vector<ir::NDArray> inputs = {};
-  std::vector<int> known = {};  // inputs that are constants
+  // Numbers of the inputs that are constants.
+  std::vector<int> known = {};
   int outputs = 1;
   std::string domain = {};
 };
 StatusOr<std::vector<ir::NDArray>> TryNode(const TestNode& node);
-// Must be fine.
+// The node must be valid.
 std::vector<ir::NDArray> RunNode(const TestNode& node);
 
 ir::NDArray Floats(std::vector<int64_t> shape, std::vector<double> values);
 ir::NDArray Ints(std::vector<int64_t> values);
-// -3..3, the same for the same seed.
+// Returns numbers from -3 to 3, the same for the same seed.
 ir::NDArray SmallFloats(std::vector<int64_t> shape, uint64_t seed);
 std::vector<double> Doubles(const ir::NDArray& array);
 

@@ -1,5 +1,4 @@
-// Integers of 8 and 16 bits and unsigned ones: what enters a network, what it computes, what leaves
-// it.
+// Integers of 8 and 16 bits and unsigned integers as inputs, in computations and as outputs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +15,7 @@ using ::onnx::TensorProto;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// A model of x with the zero point of uint8 128 and a scale of 0.5.
+// Returns a model that quantizes x with the zero point 128 of uint8 and a scale of 0.5.
 TestModel QuantizingModel(std::vector<int64_t> shape) {
   TestModel model;
   model.Input("x", "float32", std::move(shape));
@@ -61,7 +60,7 @@ TEST(NarrowTest, ElementsAreMovedAndCompared) {
   model.Node("Transpose", {"both"}, {"turned"}, {{"perm", std::vector<int64_t>{1, 0, 2, 3}}});
   model.Node("DequantizeLinear", {"turned", "s", "z"}, {"y"});
   model.Output("y");
-  // Of the channels the largest elements, then the constant's.
+  // First come the largest elements of the channels, then those of the constant.
   EXPECT_THAT(model.Run({Floats({1, 2, 2, 2}, {1, 2, 3, 4, -1, -2, -3, -4})}),
               ElementsAre(Floats({2, 2, 1, 1}, {4, 36, 0, -14})));
 }
@@ -81,7 +80,7 @@ TEST(NarrowTest, CastsWrapAround) {
   EXPECT_THAT(cast(TensorProto::INT16, x), ElementsAre(-1, 300, 255, 32767, 1));
   EXPECT_THAT(cast(TensorProto::UINT32, x), ElementsAre(4294967295, 300, 255, 4294934527, 1));
   EXPECT_THAT(cast(TensorProto::UINT8, Floats({3}, {1.9, 200.5, 0})), ElementsAre(1, 200, 0));
-  // To int8 as C does it.
+  // The conversion to int8 is that of C.
   TestModel model = QuantizingModel({2});
   model.Node("Cast", {"q"}, {"y"}, {{"to", int64_t{TensorProto::INT8}}});
   model.Output("y");
@@ -109,8 +108,8 @@ TEST(NarrowTest, ConstantsInAllForms) {
                                        HasSubstr("tensor 'a': its raw_data has 5 bytes")));
 }
 
-// What exporters make of a convolution: floats between quantized values, whose scales are powers of 2
-// here so that they are exact.
+// Exporters write a convolution so: floats between quantized values. The scales are powers of 2
+// here, so that the floats are exact.
 TEST(NarrowTest, AQuantizedConvolution) {
   TestModel model = QuantizingModel({1, 1, 3, 3});
   model.Initializer(
@@ -127,7 +126,7 @@ TEST(NarrowTest, AQuantizedConvolution) {
   model.Node("Conv", {"xf", "wf", "bf"}, {"f"});
   model.Node("QuantizeLinear", {"f", "ys", "yz"}, {"yq"});
   model.Node("DequantizeLinear", {"yq", "ys", "yz"}, {"y"});
-  // The same in integers.
+  // The same computation in integers.
   model.Node("QLinearConv", {"q", "s", "z", "w", "ws", "wz", "ys", "yz", "b"}, {"lq"});
   model.Node("DequantizeLinear", {"lq", "ys", "yz"}, {"l"});
   model.Output("y");
@@ -146,7 +145,7 @@ TEST(NarrowTest, AQuantizedConvolution) {
   EXPECT_THAT(model.Run({x}), ElementsAre(want, want));
 }
 
-// As quantize_dynamic writes it.
+// quantize_dynamic writes such a product.
 TEST(NarrowTest, ADynamicallyQuantizedProduct) {
   TestModel model;
   model.Input("x", "float32", {2, 2});
@@ -156,12 +155,12 @@ TEST(NarrowTest, ADynamicallyQuantizedProduct) {
   model.Node("MatMulInteger", {"q", "w", "z", "wz"}, {"p"});
   model.Node("DequantizeLinear", {"q", "s", "z"}, {"back"});
   for (const char* name : {"p", "s", "back"}) model.Output(name);
-  // From -51 to 204: a scale of 1.
+  // The range from -51 to 204 gives a scale of 1.
   const auto outputs = model.Run({Floats({2, 2}, {-51, 204, 0, 7.25})});
   EXPECT_THAT(Doubles(outputs[0]), ElementsAre(-51 * 250 + 204 * -2, 7 * -2));
   EXPECT_THAT(Doubles(outputs[1]), ElementsAre(1));
   EXPECT_THAT(Doubles(outputs[2]), ElementsAre(-51, 204, 0, 7));
-  // Zeros alone.
+  // All elements are zeros.
   EXPECT_THAT(Doubles(model.Run({Floats({2, 2}, {0, 0, 0, 0})})[0]), ElementsAre(0, 0));
 }
 
@@ -188,7 +187,7 @@ TEST(NarrowTest, WhatEntersAndLeavesKeepsItsType) {
   EXPECT_EQ(outputs[1], Floats({2}, {255, 1}));
 }
 
-// In the type, modulo 2^bits.
+// Arithmetic is that of the type, modulo 2^bits.
 TEST(NarrowTest, Arithmetic) {
   const auto run = [](const char* op, ir::Type type, std::vector<double> a, std::vector<double> b) {
     const auto count = std::ssize(a);
@@ -342,7 +341,7 @@ TEST(NarrowTest, BranchesThatAreChosenWhileTheNetworkRuns) {
   EXPECT_THAT(Doubles(model.Run({Floats({2}, {1, -1}), condition})[0]), ElementsAre(130, 128));
 }
 
-// Types that no network has are refused with what to do instead.
+// Types that Kiln lacks are refused with advice.
 TEST(NarrowTest, TypesThatKilnLacks) {
   struct Case {
     int type;

@@ -1,4 +1,5 @@
-// What operator sets after 23 changed or added, and meanings that newer texts of ONNX made plain.
+// Tests changes and additions of operator sets after 23, and meanings that newer texts of ONNX
+// clarify.
 #include <cmath>
 
 #include "base/status_testing.h"
@@ -28,7 +29,7 @@ TEST(NewerRulesTest, ZerosStayZerosWhenTheyAreNormalized) {
   }
 }
 
-// The inverse of what a real signal gives is that signal, for even and odd lengths.
+// The inverse transform of a real signal's half spectrum is that signal, for even and odd lengths.
 TEST(NewerRulesTest, InversesOfOneSidedTransforms) {
   for (int64_t length : {8, 7, 1}) {
     const ir::NDArray x = SmallFloats({2, length, 1}, static_cast<uint64_t>(length));
@@ -58,7 +59,8 @@ TEST(NewerRulesTest, CornersAreAlignedAsTheProducerDoes) {
                {{"mode", std::string("linear")},
                 {"coordinate_transformation_mode", std::string("align_corners")}});
     model.Output("y");
-    // 5 of 5.7 elements: the last one is the last one, or a step of 2 / 4.7 short of it.
+    // There are 5 of 5.7 elements. The last one lies on the last element, or a step of 2 / 4.7
+    // before it.
     const bool is_pytorch = producer[0] != '\0';
     const double step = is_pytorch ? 2 / 4.0 : 2 / 4.7;
     ExpectNear(model.Run({Floats({1, 1, 3}, {0, 10, 20})})[0],
@@ -121,7 +123,7 @@ TEST(NewerRulesTest, GatedActivations) {
       Floats({3}, want));
 }
 
-// Element (b, i, k) of arrays of three dimensions.
+// Returns element (b, i, k) of an array of three dimensions.
 double At(const ir::NDArray& array, std::vector<int64_t> index) {
   return array.GetDouble(array.Flatten(index));
 }
@@ -141,7 +143,7 @@ TEST(NewerRulesTest, CachesAreWrittenWhereTheBatchSays) {
               ElementsAre(10, 11, 2, 3, 12, 13, 6, 7));
 }
 
-// Step by step it gives what it gives of all steps at once.
+// Single steps give the same results as all steps at once.
 TEST(NewerRulesTest, ConvolutionsOverThePast) {
   const ir::NDArray x = SmallFloats({1, 2, 5}, 1), w = SmallFloats({2, 1, 3}, 2);
   const auto run = [&](const ir::NDArray& steps, const ir::NDArray& state) {
@@ -228,16 +230,16 @@ TEST(NewerRulesTest, SequencesAreCounted) {
     return Doubles(
         OutputOf({.op = "TfIdfVectorizer", .version = 9, .attributes = attributes, .inputs = {x}}));
   };
-  // 3 and 5; then (5, 6), (7, 8) and (6, 7), one after the other.
+  // 3 and 5 are counted; then (5, 6), (7, 8) and (6, 7), one after the other.
   EXPECT_THAT(run("TF", 0, {}), ElementsAre(0, 3, 1, 0, 1, 1, 1));
-  // Also those with one or two between.
+  // Pairs with one or two numbers between them count, too.
   EXPECT_THAT(run("TF", 2, {}), ElementsAre(0, 3, 1, 0, 1, 2, 1));
   EXPECT_THAT(run("IDF", 0, {}), ElementsAre(0, 1, 1, 0, 1, 1, 1));
   EXPECT_THAT(run("TFIDF", 0, {1, 2, 3, 4, 5, 6, 7}), ElementsAre(0, 6, 3, 0, 5, 6, 7));
 }
 
-// A deformed convolution without offsets is a convolution; moved by a whole element, that of a moved
-// image.
+// A deformed convolution without offsets is a convolution. With offsets of a whole element it is
+// the convolution of a moved image.
 TEST(NewerRulesTest, DeformedConvolutions) {
   const ir::NDArray x = SmallFloats({1, 2, 5, 5}, 1), w = SmallFloats({2, 1, 2, 2}, 2);
   ir::NDArray offset(ir::kFloat32, {1, 8, 4, 4});
@@ -266,7 +268,7 @@ TEST(NewerRulesTest, DeformedConvolutions) {
 
 TEST(NewerRulesTest, Regions) {
   ir::NDArray x(ir::kFloat32, {2, 1, 4, 4});
-  // Image 0 grows along rows and columns, image 1 is 100 more.
+  // Image 0 grows along rows and columns; image 1 is larger by 100.
   for (int64_t i = 0; i < 32; ++i)
     x.SetDouble(i, static_cast<double>(i / 16 * 100 + i / 4 % 4 * 10 + i % 4));
   const ir::NDArray corners = Floats({2, 4}, {0, 0, 2, 2, 1, 1, 3, 3});
@@ -282,7 +284,8 @@ TEST(NewerRulesTest, Regions) {
          .inputs = {x, corners, Ints({1, 0})}});
   };
   ASSERT_OK_AND_ASSIGN(const auto means, run("avg", 2));
-  // Samples at rows 0.5 and 1.5, columns 0.25, 0.75 and 1.25, 1.75; then one further each way.
+  // The samples lie at rows 0.5 and 1.5 and columns 0.25, 0.75 and 1.25, 1.75; then one further
+  // each way.
   ExpectNear(means[0], Floats({2, 1, 1, 2}, {110.5, 111.5, 21.5, 22.5}));
   EXPECT_OK(run("max", 1).status());
   EXPECT_THAT(run("avg", 0), StatusIs(StatusCode::kUnimplemented, HasSubstr("depends on data")));
@@ -413,7 +416,7 @@ TEST(NewerRulesTest, WhatDiffersInWhatIsKnown) {
   EXPECT_THAT(run(x, {{"sorted", int64_t{0}}}),
               ElementsAre(ElementsAre(2, 1, 3, 4), ElementsAre(0, 1, 3, 4),
                           ElementsAre(0, 1, 1, 2, 3, 2), ElementsAre(1, 2, 2, 1)));
-  // Rows, and columns.
+  // Slices along rows, then along columns.
   const ir::NDArray rows = Floats({3, 2}, {2, 3, 1, 0, 2, 3});
   EXPECT_THAT(run(rows, {{"axis", int64_t{0}}}),
               ElementsAre(ElementsAre(1, 0, 2, 3), ElementsAre(1, 0), ElementsAre(1, 0, 1),

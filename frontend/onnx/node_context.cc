@@ -16,8 +16,8 @@ using ::onnx::AttributeProto;
 
 constexpr int64_t kMaxCount = int64_t{1} << 30;
 
-// The number that a float of the file was written for: 0.1, not 0.100000001490116. Rounded to a
-// float they are the same.
+// Returns the number that a float of the file was written for: 0.1, not 0.100000001490116. Both
+// round to the same float.
 double Shortest(float value) { return std::strtod(fmt::format("{}", value).c_str(), nullptr); }
 
 std::string KindName(int type) {
@@ -41,7 +41,7 @@ std::string KindName(int type) {
   }
 }
 
-// Files of the first versions don't say the type of an attribute.
+// Files of the first versions don't give the type of an attribute.
 bool IsOfType(const AttributeProto& a, int type) {
   if (a.has_type() && a.type() != AttributeProto::UNDEFINED) return a.type() == type;
   switch (type) {
@@ -77,7 +77,7 @@ void NodeContext::Fail(Status status) {
   if (status_.ok()) status_ = std::move(status);
 }
 
-// Attributes.
+// ---- attributes
 
 AttributeProto* NodeContext::Find(std::string_view name, int type) {
   const auto it = node_.attributes.find(name);
@@ -156,7 +156,7 @@ Shape NodeContext::Counts(std::string_view name, int count, int64_t otherwise, i
   return values;
 }
 
-// What must be known.
+// ---- known elements
 
 void NodeContext::UnknownInput(std::string_view name) {
   Unsupported(
@@ -217,7 +217,7 @@ Shape NodeContext::IntsOfAttributeOrInput(std::string_view attribute, int last_v
   return version() <= last_version ? Ints(attribute) : KnownInts(i, attribute);
 }
 
-// Checks.
+// ---- checks
 
 void NodeContext::RequireRank(int i, int least, int most) {
   const Tensor& x = input(i);
@@ -251,7 +251,7 @@ Shape NodeContext::Axes(const Shape& axes, int rank) {
   return normal;
 }
 
-// Nodes of the graph.
+// ---- nodes of the graph
 
 std::vector<Tensor> NodeContext::EmitAll(std::string_view op, std::vector<Tensor> inputs,
                                          graph::Attributes attributes) {
@@ -355,7 +355,7 @@ Tensor NodeContext::Scalar(ir::Type type, double value) {
   return Tensor::Of(graph::Constant::Scalar(type, value));
 }
 
-// What is kept costs as much as what is computed.
+// Takes the cost of kept elements off the budget: keeping costs as much as computing.
 bool NodeContext::MayKeep(int64_t elements) {
   Fail(importer_.writer().Spend(8 * elements));
   return !failed();

@@ -12,7 +12,7 @@ using ::onnx::NodeProto;
 
 using Names = std::unordered_set<std::string>;
 
-// The names that a graph inside a node reads from around it. Gives the number of nodes in it.
+// Adds the names that a graph inside a node reads from around it. Returns the number of its nodes.
 int64_t AddCaptures(const GraphProto& graph, Names& reads);
 
 int64_t AddReads(const NodeProto& node, Names& reads) {
@@ -77,7 +77,7 @@ class Orderer {
     }
   }
 
-  // Kahn's algorithm; of the nodes that are ready the first in the file.
+  // Sorts by Kahn's algorithm. Of the nodes that are ready, the first one in the file comes first.
   StatusOr<std::vector<NodeProto*>> Sort() {
     std::vector<std::vector<int>> readers(static_cast<size_t>(nodes_.size()));
     std::vector<int> waits_for(static_cast<size_t>(nodes_.size()));

@@ -1,4 +1,5 @@
-// The nodes of a graph in an order in which each finds its inputs, without those that nothing needs.
+// Orders the nodes of a graph so that each finds its inputs, and leaves out nodes that nothing
+// needs.
 #pragma once
 
 #include <cstdint>
@@ -14,15 +15,18 @@ namespace kiln::frontend {
 using Nodes = ::google::protobuf::RepeatedPtrField<::onnx::NodeProto>;
 
 struct NodeOrder {
-  std::vector<::onnx::NodeProto*> nodes;   // in the file's order where that is sound
-  std::unordered_set<std::string> needed;  // the names that they and the outputs read
-  int64_t num_visited = 0;                 // nodes that were looked at, those inside of nodes too
+  // In the file's order if that order is sound.
+  std::vector<::onnx::NodeProto*> nodes;
+  // Names that the nodes and the outputs read.
+  std::unordered_set<std::string> needed;
+  // Number of nodes that were looked at, including nodes inside of nodes.
+  int64_t num_visited = 0;
 };
 
-// Refuses a name that two nodes make, and cycles. Names that no node makes are of somebody else.
+// Refuses a name that two nodes make, and cycles. Names that no node makes come from elsewhere.
 StatusOr<NodeOrder> OrderNodes(Nodes& nodes, const std::vector<std::string>& outputs);
 
-// "the name of the node, or of its first output".
+// Returns the name of the node, or of its first output.
 std::string NodeLabel(const ::onnx::NodeProto& node);
 
 }  // namespace kiln::frontend

@@ -1,7 +1,7 @@
-// How an operator of ONNX is written with those of the graph: one rule for all its versions.
+// Translation of an ONNX operator into operators of the graph: one rule for all its versions.
 //
-// The families are files under rules/; a new operator is a function there and a row of the family's
-// table.
+// The families are files under rules/. A new operator is a function in such a file, and a row of
+// the family's table.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,13 @@ namespace kiln::frontend {
 
 struct Rule {
   std::string op;
-  std::function<void(NodeContext&)> translate;  // sets the outputs, or fails
-  std::string domain = {};                      // of ONNX itself: ""
+  // Sets the outputs, or fails.
+  std::function<void(NodeContext&)> translate;
+  // "" for ONNX itself.
+  std::string domain = {};
 };
 
-// One call per family file; the registry puts them together.
+// Each family file defines one of these; the registry joins them.
 std::vector<Rule> ElementwiseRules();
 std::vector<Rule> ConstantRules();
 std::vector<Rule> ConvolutionRules();
@@ -44,7 +46,7 @@ std::vector<Rule> AttentionRules();
 std::vector<Rule> SignalRules();
 std::vector<Rule> ControlRules();
 
-// The rule of an operator, or null. Any thread.
+// Returns the rule of an operator, or null. Any thread may call it.
 const Rule* FindRule(std::string_view domain, std::string_view op);
 
 }  // namespace kiln::frontend

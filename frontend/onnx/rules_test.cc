@@ -1,5 +1,5 @@
-// Rules of operators where ONNX's own cases (tests/onnx) say nothing: older versions, combinations of
-// attributes, what is computed and not known.
+// Tests rules of operators beyond ONNX's own cases (tests/onnx): older versions, combinations of
+// attributes, and inputs that are computed and not known.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ void ExpectNear(const ir::NDArray& found, const ir::NDArray& expected, double to
   EXPECT_OK(ir::Compare(found, expected, {.relative = tolerance, .absolute = tolerance}));
 }
 
-// Element i of an axis that has an offset.
+// Returns the element at an index.
 double At(const ir::NDArray& array, std::vector<int64_t> index) {
   return array.GetDouble(array.Flatten(index));
 }
@@ -109,7 +109,8 @@ TEST(VersionsTest, OldSoftmaxSeesAMatrix) {
   EXPECT_EQ(old.shape(), x.shape());
   double sum = 0;
   for (int64_t i = 0; i < 12; ++i) sum += old.GetDouble(i);
-  EXPECT_NEAR(sum, 1, 1e-5);  // over the 12 elements from axis 1 on
+  // The sum goes over the 12 elements from axis 1 on.
+  EXPECT_NEAR(sum, 1, 1e-5);
   const ir::NDArray now = OutputOf({.op = "Softmax", .version = 13, .inputs = {x}});
   EXPECT_NEAR(now.GetDouble(0) + now.GetDouble(1) + now.GetDouble(2) + now.GetDouble(3), 1, 1e-5);
   const ir::NDArray hard = OutputOf({.op = "Hardmax", .version = 11, .inputs = {x}});
@@ -136,7 +137,7 @@ TEST(ElementwiseRulesTest, Powers) {
       EXPECT_NEAR(y.GetDouble(i), std::pow(x.GetDouble(i), exponent), 1e-5) << exponent;
   }
   EXPECT_EQ(OutputOf({.op = "Pow", .inputs = {Ints({-2, 3}), Ints({5, 4})}}), Ints({-32, 81}));
-  // A shape that the exponent gives.
+  // The exponent gives the result its shape.
   EXPECT_EQ(OutputOf({.op = "Pow", .inputs = {Floats({}, {3}), Floats({1, 1}, {2})}, .known = {1}}),
             Floats({1, 1}, {9}));
 }
@@ -158,7 +159,7 @@ TEST(IndexingRulesTest, OneHotOfComputedValues) {
   EXPECT_EQ(OutputOf(node), Floats({3, 3}, {5, 6, 5, 5, 5, 6, 5, 5, 5}));
 }
 
-// Every equation by its definition: all labels, all their values.
+// Evaluates an equation by its definition: sums over all values of all labels.
 ir::NDArray SumOverLabels(const std::string& equation, const std::vector<ir::NDArray>& inputs) {
   std::vector<std::string> terms(1);
   const size_t arrow = equation.find("->");
@@ -247,7 +248,8 @@ TEST(EinsumTest, Refusals) {
         << equation;
 }
 
-ir::NDArray Reversed(const ir::NDArray& x) {  // along axis 0
+// Returns x reversed along axis 0.
+ir::NDArray Reversed(const ir::NDArray& x) {
   return OutputOf({.op = "Slice",
                    .inputs = {x, Ints({-1}), Ints({INT64_MIN}), Ints({0}), Ints({-1})},
                    .known = {1, 2, 3, 4}});
@@ -264,7 +266,8 @@ ir::NDArray Part(const ir::NDArray& x, int64_t axis, int64_t begin, int64_t end)
 
 class RecurrentTest : public ::testing::TestWithParam<std::pair<const char*, int64_t>> {
  protected:
-  // Of D directions: sequences of 4 steps, 2 in a batch, 3 numbers each; 5 hidden.
+  // Returns a node of that many directions: sequences of 4 steps, 2 in a batch, 3 numbers each; 5
+  // hidden.
   TestNode Node(int64_t directions, const std::string& direction) const {
     const auto [op, gates] = GetParam();
     return {
@@ -334,7 +337,7 @@ INSTANTIATE_TEST_SUITE_P(All, RecurrentTest,
                          [](const auto& info) { return std::string(info.param.first); });
 
 TEST(RecurrentRulesTest, ActivationsTakeTheirParametersInOrder) {
-  // h = 0.5 (x + 0) + 0.25, then of the second step 0.5 (x + h) + 0.25.
+  // The first step gives h = 0.5 (x + 0) + 0.25, the second 0.5 (x + h) + 0.25.
   const TestNode node{
       .op = "RNN",
       .attributes = {{"hidden_size", int64_t{1}},
@@ -362,23 +365,23 @@ TEST(QuantizationTest, ByTensorAxisAndBlock) {
                       .attributes = {{"axis", int64_t{0}}},
                       .inputs = {q, Floats({2}, {1, 10}), Int8({2}, {0, 1})}}),
             Floats({2, 4}, {-128, 0, 1, 127, 30, 20, 10, 0}));
-  // Blocks of 3 along axis 1, the last one of 1.
+  // Blocks have 3 elements along axis 1; the last block has 1.
   EXPECT_EQ(OutputOf({.op = "DequantizeLinear",
                       .version = 21,
                       .attributes = {{"axis", int64_t{1}}, {"block_size", int64_t{3}}},
                       .inputs = {q, Floats({2, 2}, {1, 2, 3, 4})}}),
             Floats({2, 4}, {-128, 0, 1, 254, 12, 9, 6, 4}));
-  // To the nearest, ties to even, saturated.
+  // Rounds to the nearest, ties to even, and saturates.
   EXPECT_EQ(OutputOf({.op = "QuantizeLinear",
                       .inputs = {Floats({6}, {1, 3, 5, -1000, 1000, 0}), Floats({}, {2}),
                                  Int8({}, {1})}}),
             Int8({6}, {1, 3, 3, -128, 127, 1}));
-  // To uint8 where nothing says otherwise.
+  // The default type is uint8.
   EXPECT_EQ(OutputOf({.op = "QuantizeLinear", .inputs = {Floats({2}, {3, -3}), Floats({}, {2})}}),
             ir::NDArray(ir::kUInt8, {2}, std::vector<double>{2, 0}));
 }
 
-// By their numbers in the file, which are newer than the proto's.
+// The types are given by their numbers in the file, which are newer than onnx.proto.
 TEST(QuantizationTest, Float8) {
   const ir::NDArray x = Floats({6}, {0.1, 17, 19, -1000, 1e6, 0});
   for (const auto& [number, type] :
@@ -431,7 +434,7 @@ TEST(QuantizationTest, Products) {
               ElementsAre(4, 6, 10, 12));
 }
 
-// softmax(scale Q K^T + bias) V, by its definition.
+// Computes softmax(scale Q K^T + bias) V by its definition.
 ir::NDArray AttentionOf(const ir::NDArray& q, const ir::NDArray& k, const ir::NDArray& v,
                         const std::function<double(int64_t i, int64_t j)>& bias) {
   const auto& qs = q.shape();
@@ -513,7 +516,7 @@ TEST(AttentionTest, RotaryEmbedding) {
   ir::NDArray ids(ir::kInt64, {1, 3});
   for (int64_t i = 0; i < 3; ++i) ids.SetDouble(i, static_cast<double>(8 - 3 * i));
   for (bool interleaves : {false, true}) {
-    // Of the 6 elements the first 4 are turned.
+    // Only the first 4 of the 6 elements are turned.
     const ir::NDArray y = OutputOf({.op = "RotaryEmbedding",
                                     .version = 23,
                                     .attributes = {{"interleaved", int64_t{interleaves}},
@@ -559,7 +562,8 @@ TEST(NormalizationRulesTest, RootOfMeanOfSquares) {
 
 ::onnx::GraphProto Branch(const std::string& op) {
   return Subgraph([&](TestGraph& g) {
-    g.Node(op, {"x0"}, {op});  // x0 is of the graph around it
+    // x0 belongs to the graph around this one.
+    g.Node(op, {"x0"}, {op});
     g.Output(op);
   });
 }
@@ -574,7 +578,7 @@ TEST(ControlTest, BothBranchesOfAComputedCondition) {
                     no(ir::kBool, {});
   EXPECT_THAT(model.Run({x, yes}), ElementsAre(Floats({2}, {1, -2})));
   EXPECT_THAT(model.Run({x, no}), ElementsAre(Floats({2}, {1, 2})));
-  // Of a known one only the branch that is taken has to be fine.
+  // If the condition is known, only the branch that is taken has to be valid.
   TestModel known;
   known.Input("x0", "float32", {2});
   known.Initializer("c", yes);
@@ -585,7 +589,7 @@ TEST(ControlTest, BothBranchesOfAComputedCondition) {
 }
 
 TEST(ControlTest, LoopsOfKnownCounts) {
-  // v = v + x0 each time; rows of v squared.
+  // Each iteration computes v = v + x0; rows of v are squared.
   const auto body = Subgraph([](TestGraph& g) {
     g.Input("i", "int64", {});
     g.Input("c", "bool", {});
@@ -686,7 +690,7 @@ TEST(SelectionTest, EqualElementsKeepTheirOrder) {
   EXPECT_THAT(places(0), ElementsAre(3, 0, 1, 2));
 }
 
-// As PyTorch and numpy order it: behind all numbers.
+// PyTorch and numpy order NaN behind all numbers.
 TEST(SelectionTest, NaNIsTheLargest) {
   const ir::NDArray x = Floats({6}, {1, NAN, 3, -INFINITY, NAN, INFINITY});
   const auto run = [&](int64_t largest) {
@@ -703,7 +707,7 @@ TEST(SelectionTest, NaNIsTheLargest) {
   EXPECT_THAT(Doubles(smallest[1]), ElementsAre(3, 0, 2, 5, 1));
 }
 
-// What numpy makes of NaN and infinities.
+// The expected results for NaN and infinities are numpy's.
 TEST(SpecialValuesTest, NaNIsNotForgotten) {
   const auto expect_same = [](const TestNode& node, const std::vector<double>& want) {
     const ir::NDArray got = OutputOf(node);

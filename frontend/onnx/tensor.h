@@ -1,4 +1,4 @@
-// A value while a model is read: one of the graph's, or one whose elements are known.
+// A value while a model is read: a value of the graph, or one whose elements are known.
 #pragma once
 
 #include <algorithm>
@@ -13,17 +13,22 @@ namespace kiln::frontend {
 
 struct Tensor {
   enum class State : uint8_t {
-    kAbsent,   // an optional input that is not given
-    kMissing,  // what an unsupported operator would have computed
+    // An optional input that is not given.
+    kAbsent,
+    // A result that an unsupported operator would have computed.
+    kMissing,
     kValue,
   };
   State state = State::kAbsent;
-  // Unlike those of the graph it may have extents of 0: shapes of scalars are empty lists, and
-  // exporters compute with them. Such values never get into the graph.
+  // Unlike values of the graph it may have extents of 0: shapes of scalars are empty lists, and
+  // exporters compute with them. Such values never reach the graph.
   graph::TensorType type = {};
-  graph::ConstantPtr constant = nullptr;  // set: these are its elements
-  graph::ValueId id = graph::kAbsent;     // not set for what is known and nothing has read yet
-  std::string name = {};                  // of a constant, for when it gets into the graph
+  // Set: these are its elements.
+  graph::ConstantPtr constant = nullptr;
+  // Not set for a known value that nothing in the graph reads yet.
+  graph::ValueId id = graph::kAbsent;
+  // Name of a constant, for the graph.
+  std::string name = {};
 
   static Tensor Of(graph::ConstantPtr constant, std::string name = {}) {
     graph::TensorType type = constant->type();
@@ -41,7 +46,7 @@ struct Tensor {
   const std::vector<int64_t>& shape() const { return type.shape; }
   int rank() const { return type.rank(); }
   int64_t num_elements() const { return type.num_elements(); }
-  // Of an axis that there is not: 1, as if the shape were padded.
+  // Returns the extent of an axis. A missing axis has the extent 1, as if the shape were padded.
   int64_t dim(int64_t axis) const {
     return axis >= 0 && axis < rank() ? type.shape[static_cast<size_t>(axis)] : 1;
   }

@@ -30,8 +30,8 @@ StatusOr<std::vector<int64_t>> ReadShape(const ::onnx::TensorProto& proto) {
   return std::vector<int64_t>(proto.dims().begin(), proto.dims().end());
 }
 
-// Bytes that `owner` keeps, as a constant. Elements of bools are made 0 or 1, and what is not
-// aligned to its elements is moved: both copy.
+// Returns bytes that `owner` keeps as a constant. Bools are made 0 or 1, and bytes that are not
+// aligned to their elements are moved: both copy.
 StatusOr<ConstantPtr> FromBytes(const TensorType& type, std::shared_ptr<const void> owner,
                                 std::span<const std::byte> bytes) {
   const bool is_aligned =
@@ -63,7 +63,7 @@ Status WrongCount(const TensorType& type, int64_t count) {
                          type.num_elements());
 }
 
-// A list whose elements stand in memory as the constant's do.
+// Reads a list whose elements have the constant's layout in memory.
 template <typename List>
 StatusOr<ConstantPtr> FromList(const TensorType& type, List& list) {
   if (list.size() != type.num_elements()) return WrongCount(type, list.size());
@@ -71,7 +71,7 @@ StatusOr<ConstantPtr> FromList(const TensorType& type, List& list) {
   return Constant::FromMemory(type, owner, std::as_bytes(std::span(owner->data(), owner->size())));
 }
 
-// A list whose numbers stand for others: the bits of short floats, or integers of another size.
+// Reads a list whose numbers encode others: the bits of short floats, or integers of another size.
 template <typename List>
 StatusOr<ConstantPtr> FromNarrowed(const TensorType& type, const List& list) {
   if (list.size() != type.num_elements()) return WrongCount(type, list.size());
@@ -79,7 +79,8 @@ StatusOr<ConstantPtr> FromNarrowed(const TensorType& type, const List& list) {
   for (int64_t i = 0; i < array.num_elements(); ++i) {
     const auto bits = static_cast<int64_t>(list.Get(static_cast<int>(i)));
     if (type.type.is_float()) {
-      const auto size = static_cast<size_t>(type.type.bytes());  // the low ones come first
+      // The low bytes come first.
+      const auto size = static_cast<size_t>(type.type.bytes());
       std::memcpy(array.mutable_bytes().data() + static_cast<size_t>(i) * size, &bits, size);
     } else {
       array.Set(i, ir::Value::Int(bits));

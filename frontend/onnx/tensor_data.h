@@ -1,5 +1,5 @@
-// Tensors of a model's file as constants, without copying their elements where they stand in memory
-// as constants have them.
+// Reads tensors of a model's file as constants. Elements are not copied if they have the layout of
+// a constant in memory.
 #pragma once
 
 #include <string>
@@ -16,13 +16,13 @@ class TensorData {
  public:
   explicit TensorData(std::string folder) : external_(std::move(folder)) {}
 
-  // Takes the elements out of the message. Asked again for the same message, which must live
-  // as long, it gives the same tensor. Unimplemented: element types that Kiln has not.
+  // Takes the elements out of the message, which must outlive this. A second call for the same
+  // message gives the same tensor. Unimplemented: element types that Kiln lacks.
   StatusOr<Tensor> Take(::onnx::TensorProto& proto);
 
  private:
   StatusOr<Tensor> Read(::onnx::TensorProto& proto);
-  // Elements of `bytes` bytes in all, in a file.
+  // Maps elements of `bytes` bytes in all from a file.
   StatusOr<ExternalData::Bytes> MapExternal(const graph::TensorType& type, int64_t bytes,
                                             const ::onnx::TensorProto& proto);
 

@@ -6,11 +6,12 @@ namespace kiln::frontend {
 namespace {
 
 struct Reason {
-  std::string_view part;  // of the operator's name
+  // Part of the operator's name.
+  std::string_view part;
   std::string_view text;
 };
 
-// The first one whose part the name has.
+// The first reason whose part occurs in the name counts.
 constexpr Reason kReasons[] = {
     {"String", "Kiln has no strings"},
     {"Regex", "Kiln has no strings"},

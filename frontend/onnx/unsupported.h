@@ -1,5 +1,5 @@
-// What a model needs and Kiln does not have: collected while the model is read, told in one
-// message.
+// Collects features that a model needs and Kiln lacks while the model is read, and reports them in
+// one message.
 #pragma once
 
 #include <map>
@@ -14,26 +14,29 @@ namespace kiln::frontend {
 
 class UnsupportedList {
  public:
-  // `what`: "NonMaxSuppression (ai.onnx 11)", an input, an initializer. Equal ones are counted.
+  // `what` names an operator, "NonMaxSuppression (ai.onnx 11)", an input or an initializer. Equal
+  // entries are counted.
   void Add(std::string what, std::string where, std::string reason);
   bool empty() const { return entries_.empty(); }
-  // Unimplemented, in the order in which they were met: a line each, with how often and where, for
-  // the first kMaxLines.
+  // Returns Unimplemented with a line for each entry in the order of their first occurrence, with
+  // count and place, for the first kMaxLines entries.
   static constexpr size_t kMaxLines = 50;
   Status ToStatus() const;
 
  private:
   struct Entry {
     std::string what;
-    std::string where;  // the first of them
+    // Place of the first occurrence.
+    std::string where;
     std::string reason;
     int count = 1;
   };
   std::vector<Entry> entries_;
-  std::map<std::pair<std::string, std::string>, size_t> index_;  // by what and reason
+  // Entries by what and reason.
+  std::map<std::pair<std::string, std::string>, size_t> index_;
 };
 
-// Why there is no rule for an operator, and what would help.
+// Returns why there is no rule for an operator, and what would help.
 std::string WhyUnsupported(std::string_view domain, std::string_view op);
 
 }  // namespace kiln::frontend

@@ -1,4 +1,4 @@
-// Devlin et al., "BERT". All tokens count, and are of the first of two texts.
+// Devlin et al., "BERT". All tokens count, and all belong to the first of two texts.
 #include <fmt/format.h>
 
 #include "frontend/zoo/families.h"

@@ -1,5 +1,5 @@
-// Huang et al., "Densely Connected Convolutional Networks": each layer reads what all layers of its
-// block made before it.
+// Huang et al., "Densely Connected Convolutional Networks": each layer reads the results of all
+// earlier layers of its block.
 #include <fmt/format.h>
 
 #include "frontend/zoo/families.h"
@@ -8,9 +8,12 @@
 namespace kiln::frontend {
 namespace {
 
-constexpr int64_t kGrowth = 32;                  // channels that a layer adds
-constexpr int64_t kBottleneck = 4 * kGrowth;     // that it computes them from
-constexpr int kDensenet121[] = {6, 12, 24, 16};  // layers, by block
+// Channels that a layer adds.
+constexpr int64_t kGrowth = 32;
+// Channels from which a layer computes them.
+constexpr int64_t kBottleneck = 4 * kGrowth;
+// Number of layers by block.
+constexpr int kDensenet121[] = {6, 12, 24, 16};
 
 ValueId DenseLayer(NetworkWriter& w, ValueId x, const std::string& name) {
   const std::string prefix = name + "_";
@@ -19,7 +22,7 @@ ValueId DenseLayer(NetworkWriter& w, ValueId x, const std::string& name) {
   return w.ConcatChannels({x, y}, name);
 }
 
-// Half the channels, half the extents.
+// Halves the channels and the extents.
 ValueId Transition(NetworkWriter& w, ValueId x, int64_t channels, int number) {
   const std::string prefix = fmt::format("transition{}_", number);
   x = w.Conv(w.NormRelu(x, prefix, 1), channels, Square(1), prefix + "conv1");

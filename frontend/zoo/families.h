@@ -1,4 +1,4 @@
-// The networks of each family; the registry (zoo.cc) puts them together.
+// The networks of each family; the registry (zoo.cc) joins them.
 #pragma once
 
 #include <vector>

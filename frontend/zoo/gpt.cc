@@ -13,11 +13,12 @@ constexpr int64_t kVocabulary = 50257;
 constexpr int64_t kPositions = 1024;
 
 struct Embedded {
-  ValueId table;  // of words
+  // Table of words.
+  ValueId table;
   ValueId rows;
 };
 
-// The next `tokens` tokens of sequences, of which `earlier` are past.
+// Embeds the next `tokens` tokens of sequences that have `earlier` tokens already.
 Embedded Embed(NetworkWriter& w, int64_t tokens, int64_t earlier) {
   const ValueId ids = w.Input("ids", {ir::kInt64, {w.batch(), tokens}});
   const ValueId table = Embedding(w, "word_embedding", kVocabulary);
@@ -27,10 +28,10 @@ Embedded Embed(NetworkWriter& w, int64_t tokens, int64_t earlier) {
   return {table, AsRows(w, w.Sum(words, positions, "embedded"), tokens, "embedded_rows")};
 }
 
-// What is far below any score, and finite in all float types.
+// A number far below any score, and finite in all float types.
 constexpr double kMasked = -1e4;
 
-// No token sees those after it.
+// Returns a mask that hides later tokens from each token.
 ValueId CausalMask(NetworkWriter& w, int64_t tokens) {
   ir::NDArray mask(w.options().dtype, {tokens, tokens});
   for (int64_t row = 0; row < tokens; ++row) {
@@ -47,7 +48,7 @@ PreNormLayer Layer(int number, int64_t tokens) {
           .epsilon = kGptEpsilon};
 }
 
-// The table of words serves once more: as the weights of a dense layer.
+// The table of words is also the weight of the last dense layer.
 ValueId Logits(NetworkWriter& w, ValueId rows, ValueId table) {
   return w.AddOne("matmul", {LayerNorm(w, rows, "norm", kGptEpsilon), table},
                   {{"transpose_b", int64_t{1}}}, "logits");
@@ -72,7 +73,7 @@ void WritePrefill(NetworkWriter& w) {
   w.Output(Logits(w, RowOfToken(w, x, tokens, tokens - 1, "last"), table));
 }
 
-// What a layer keeps of the earlier tokens, and with the new one behind them.
+// Returns the keys or values of the earlier tokens, with the new one at the end.
 ValueId Extended(NetworkWriter& w, ValueId added, const std::string& name) {
   const ValueId earlier =
       w.Input(name + "_cache",

@@ -1,5 +1,5 @@
 // Szegedy et al., "Rethinking the Inception Architecture for Computer Vision", without the second
-// classifier, which serves training alone.
+// classifier, which is only for training.
 #include <fmt/format.h>
 
 #include "frontend/zoo/families.h"
@@ -43,7 +43,7 @@ std::vector<ValueId> WriteBranches(NetworkWriter& w, ValueId x, const std::strin
   return parts;
 }
 
-// The branch of a pool that keeps the extents, and a projection.
+// Writes the branch of a pool that keeps the extents, and a projection.
 ValueId Projected(NetworkWriter& w, ValueId pooled, int64_t channels, const std::string& name) {
   return ConvLayer(w, pooled, One(channels), name + "_projection");
 }
@@ -54,7 +54,7 @@ ValueId MaxProjected(NetworkWriter& w, ValueId x, int64_t channels, const std::s
   return Projected(w, w.MaxPool(x, Square(3, 1, 1), name + "_pool"), channels, name);
 }
 
-// Modules, by the extent of the images that they read.
+// The modules are named by the extent of the images that they read.
 ValueId Module35(NetworkWriter& w, ValueId x, int64_t projection, const std::string& name) {
   std::vector<ValueId> parts = WriteBranches(
       w, x, name,
@@ -80,7 +80,7 @@ ValueId Module17(NetworkWriter& w, ValueId x, int64_t inner, const std::string& 
   return w.ConcatChannels(std::move(parts), name);
 }
 
-// A branch that ends in two convolutions of the same values.
+// Writes a branch that ends in two convolutions of the same values.
 void WriteForked(NetworkWriter& w, ValueId x, const Branch& branch, const std::string& name,
                  std::vector<ValueId>& parts) {
   x = WriteBranch(w, x, branch, name);

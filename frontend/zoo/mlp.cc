@@ -1,4 +1,4 @@
-// A multilayer perceptron: small enough for every test.
+// A multilayer perceptron, small enough for every test.
 #include <fmt/format.h>
 
 #include "frontend/zoo/families.h"

@@ -32,7 +32,7 @@ void WriteMobilenet(NetworkWriter& w) {
   w.Classify(w.PooledRows(x), kClasses, "fc");
 }
 
-// Sandler et al., "MobileNetV2": the blocks of a row repeat, the first of them has the stride.
+// Sandler et al., "MobileNetV2": the blocks of a row repeat; only the first one has the stride.
 struct InvertedResiduals {
   int64_t expansion, channels, blocks, stride;
 };

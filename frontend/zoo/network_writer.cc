@@ -67,7 +67,7 @@ ValueId NetworkWriter::Constant(std::string name, graph::ConstantPtr constant) {
   return status_.ok() ? builder_.Add(std::move(name), std::move(constant)) : graph::kAbsent;
 }
 
-// Seeds have 63 bits: the text of a graph has room for no more.
+// Seeds have 63 bits, since the text of a graph has no room for more.
 ValueId NetworkWriter::Random(std::string name, std::vector<int64_t> shape, double low,
                               double high) {
   const uint64_t seed = SplitSeed(options_.seed, weights_++) >> 1;

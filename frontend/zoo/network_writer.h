@@ -1,8 +1,8 @@
-// Layers of networks, written into a graph with random weights, in the layout and the type that the
-// options ask for.
+// Writes layers of networks into a graph with random weights, in the layout and the type of the
+// options.
 //
-// Errors don't stop the writing: the first one is kept and comes out of Build(), what is written
-// after it is dropped. One thread.
+// Errors don't stop the writing. Build() returns the first error; everything after it is dropped.
+// Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,19 @@ namespace kiln::frontend {
 
 using graph::ValueId;
 
-// What a convolution or a pool moves over its input, by spatial axis.
+// The window of a convolution or a pool, by spatial axis.
 struct Window {
   std::vector<int64_t> kernel;
   std::vector<int64_t> strides;
-  std::vector<int64_t> pads;  // on both sides
+  // Padding on both sides.
+  std::vector<int64_t> pads;
 };
-// The same along all axes.
+// Returns a window with the same values along all axes.
 Window Cube(int rank, int64_t kernel, int64_t stride = 1, int64_t pad = 0);
 inline Window Square(int64_t kernel, int64_t stride = 1, int64_t pad = 0) {
   return Cube(2, kernel, stride, pad);
 }
-// Of stride 1, with as many outputs as inputs; odd extents.
+// Returns a window of stride 1 with as many outputs as inputs; extents must be odd.
 Window Same(std::vector<int64_t> kernel);
 
 class NetworkWriter {
@@ -42,27 +43,27 @@ class NetworkWriter {
   int64_t batch() const { return options_.batch; }
   bool channels_last() const { return options_.channels_last; }
 
-  // Variance of the weights of a product, times the terms that it sums. 1 keeps the mean square of
-  // what it reads; a relu takes half of it away, a batch norm a third. Activations that neither
-  // vanish nor explode in a deep network need what makes up for it.
+  // Sets the variance of a product's weights, times the number of its terms. A gain of 1 keeps the
+  // mean square of the input. A relu takes half of it away, a batch norm a third. In a deep network
+  // a gain that makes up for this keeps activations from vanishing and exploding.
   void SetWeightGain(double gain) { weight_gain_ = gain; }
 
   ValueId Input(std::string name, graph::TensorType type);
-  // "data" with these spatial extents.
+  // Adds the input "data" with these spatial extents.
   ValueId Images(std::span<const int64_t> spatial, int64_t channels = 3);
   void Output(ValueId value);
   void Fail(Status status);
   StatusOr<graph::Graph> Build();
 
-  // Weights: each has a seed of its own. A product's are around 0 and as SetWeightGain says; biases
-  // are small; scales are positive and at most 1.
+  // Add weights, each with a seed of its own. A product's weights are around 0 with the gain of
+  // SetWeightGain; biases are small; scales are positive and at most 1.
   ValueId ProductWeight(std::string name, std::vector<int64_t> shape, int64_t terms);
   ValueId Bias(std::string name, std::vector<int64_t> shape);
   ValueId Scale(std::string name, std::vector<int64_t> shape);
-  // What is not learned.
+  // Adds a constant that is not learned.
   ValueId Constant(std::string name, graph::ConstantPtr constant);
 
-  // A node of any operator.
+  // Adds a node of any operator.
   std::vector<ValueId> Add(std::string_view op, std::vector<ValueId> inputs,
                            graph::Attributes attributes, std::vector<std::string> names);
   ValueId AddOne(std::string_view op, std::vector<ValueId> inputs, graph::Attributes attributes,
@@ -70,19 +71,19 @@ class NetworkWriter {
   ValueId Sum(ValueId x, ValueId y, std::string name) { return AddOne("add", {x, y}, {}, name); }
   ValueId Reshape(ValueId x, std::vector<int64_t> shape, std::string name);
   ValueId Softmax(ValueId x, std::string name);
-  // x [rows, terms] times a weight [units, terms] transposed, plus a bias [1, units].
+  // Returns x [rows, terms] times a transposed weight [units, terms], plus a bias [1, units].
   ValueId Dense(ValueId x, int64_t units, const std::string& name);
 
-  // Of images, whose channels are known from their type.
+  // These layers take images, whose channels are known from their type.
   ValueId Conv(ValueId x, int64_t channels, const Window& window, const std::string& name);
   ValueId ConvBias(ValueId x, int64_t channels, const Window& window, const std::string& name);
-  // A filter for each channel.
+  // Has a filter for each channel.
   ValueId DepthwiseConv(ValueId x, const Window& window, const std::string& name);
   ValueId BatchNorm(ValueId x, const std::string& name, double epsilon = kEpsilon);
-  // With a scale that is 1 and not learned.
+  // Has a scale of 1 that is not learned.
   ValueId UnscaledBatchNorm(ValueId x, const std::string& name, double epsilon = kEpsilon);
   ValueId Relu(ValueId x, std::string name) { return AddOne("relu", {x}, {}, std::move(name)); }
-  // "bnN" and "reluN" behind the prefix.
+  // Names the nodes "bnN" and "reluN" after the prefix.
   ValueId NormRelu(ValueId x, const std::string& prefix, int number, double epsilon = kEpsilon);
   ValueId ConvNormRelu(ValueId x, int64_t channels, const Window& window, const std::string& name,
                        double epsilon = kEpsilon);
@@ -91,9 +92,9 @@ class NetworkWriter {
   // Padding counts as zeros.
   ValueId AvgPool(ValueId x, const Window& window, std::string name);
   ValueId ConcatChannels(std::vector<ValueId> values, std::string name);
-  // Global average pool, as rows [batch, channels].
+  // Returns the global average pool as rows [batch, channels].
   ValueId PooledRows(ValueId x);
-  // Of rows; the probabilities are the output.
+  // Classifies rows. The probabilities are the output.
   void Classify(ValueId rows, int64_t classes, const std::string& name);
 
   static constexpr double kEpsilon = 1e-5;
@@ -101,7 +102,7 @@ class NetworkWriter {
  private:
   int64_t ChannelAxis() const { return channels_last() ? -1 : 1; }
   int64_t Channels(ValueId x) const;
-  // [outer, spatial..., channels], or the channels before them.
+  // Returns [outer, spatial..., channels], or the channels before the spatial axes.
   std::vector<int64_t> Arrange(int64_t outer, std::span<const int64_t> spatial,
                                int64_t channels) const;
   graph::Attributes WindowAttributes(const Window& window, bool with_kernel) const;
@@ -110,7 +111,8 @@ class NetworkWriter {
 
   ZooOptions options_;
   double weight_gain_ = 1;
-  uint64_t weights_ = 0;  // how many have a seed
+  // Number of weights that have a seed.
+  uint64_t weights_ = 0;
   graph::GraphBuilder builder_;
   Status status_ = OkStatus();
 };

@@ -1,6 +1,6 @@
 // Residual networks whose units normalize before they convolve (He et al., "Identity Mappings in
-// Deep Residual Networks"), layer by layer as TVM's relay.testing.resnet and resnet_3d have them:
-// the tasks that its tutorials tune are those of these networks.
+// Deep Residual Networks"). The layers are those of TVM's relay.testing.resnet and resnet_3d, since
+// TVM's tutorials tune the tasks of these networks.
 #include <fmt/format.h>
 
 #include <array>
@@ -12,13 +12,14 @@ namespace kiln::frontend {
 namespace {
 
 constexpr double kResnetEpsilon = 2e-5;
-// Units lose some of the mean square in their convolutions, and add what is left to what they read.
+// Convolutions of a unit lose some of the mean square, and the unit adds the rest to its input.
 constexpr double kResnetGain = 1.5;
 constexpr int64_t kClasses = 1000;
 
 struct Depth {
   int layers;
-  std::array<int, 4> units;  // by stage
+  // Number of units by stage.
+  std::array<int, 4> units;
   bool bottleneck;
 };
 constexpr Depth kDepths[] = {
@@ -26,7 +27,7 @@ constexpr Depth kDepths[] = {
     {101, {3, 4, 23, 3}, true}, {152, {3, 8, 36, 3}, true},
 };
 constexpr int64_t kStemChannels = 64;
-// Of a stage's units; those of bottlenecks end in four times as many.
+// Channels of a stage's units. Bottleneck units have four times as many at their end.
 constexpr int64_t kStageChannels[] = {64, 128, 256, 512};
 
 struct UnitConv {
@@ -40,9 +41,11 @@ std::vector<UnitConv> UnitConvs(int64_t channels, int64_t stride, bool bottlenec
 
 struct Unit {
   std::string name;
-  int rank;  // spatial axes
+  // Number of spatial axes.
+  int rank;
   std::vector<UnitConv> convs;
-  bool changes_shape;  // then the shortcut is a convolution, of what the first one reads
+  // True: the shortcut is a convolution with the input of the first convolution.
+  bool changes_shape;
 };
 
 ValueId Shortcut(NetworkWriter& w, ValueId x, ValueId activated, const Unit& unit) {
@@ -92,7 +95,7 @@ void WriteResnet(NetworkWriter& w, const Depth& depth) {
   Head(w, Stages(w, x, depth, /*rank=*/2));
 }
 
-// Of videos. The first stage reads them unpooled.
+// Writes a network for videos. The first stage reads them without a pool.
 void WriteResnet3d(NetworkWriter& w, const Depth& depth) {
   w.SetWeightGain(kResnetGain);
   constexpr int64_t kVideo[] = {16, 112, 112};

@@ -1,5 +1,5 @@
-// The tasks of resnet-18 are those that TVM's auto_scheduler extracts from its own
-// (relay.testing.resnet, NHWC, batch 1, CUDA): the tutorial on tuning networks prints them.
+// The tasks of resnet-18 equal those that TVM's auto_scheduler extracts from its own network
+// (relay.testing.resnet, NHWC, batch 1, CUDA), as the tutorial on tuning networks prints them.
 #include <fmt/format.h>
 
 #include <map>

@@ -8,8 +8,10 @@ namespace kiln::frontend {
 namespace {
 
 struct Fire {
-  int64_t squeeze, expand;  // each of the two wide ones makes `expand` channels
-  bool pooled;              // its input is
+  // Each of the two wide convolutions makes `expand` channels.
+  int64_t squeeze, expand;
+  // True: the unit's input is pooled.
+  bool pooled;
 };
 constexpr Fire kFires[] = {
     {16, 64, true},  {16, 64, false},  {32, 128, true},  {32, 128, false},

@@ -4,7 +4,7 @@
 
 namespace kiln::frontend {
 
-// Of the size of a dense layer's weights: GPT-2's table is one.
+// The numbers have the size of a dense layer's weights, since GPT-2 uses its table as such weights.
 ValueId Embedding(NetworkWriter& w, std::string name, int64_t rows) {
   return w.ProductWeight(std::move(name), {rows, kFeatures}, kFeatures);
 }

@@ -13,7 +13,7 @@ constexpr int64_t kPatches = (224 / kPatch) * (224 / kPatch);
 constexpr int64_t kTokens = kPatches + 1;
 constexpr double kVitEpsilon = 1e-6;
 
-// [batch, patches, features].
+// Returns [batch, patches, features].
 ValueId Patches(NetworkWriter& w) {
   const ValueId x = w.ConvBias(w.Images(kImage), kFeatures, Square(kPatch, kPatch), "patch");
   if (w.channels_last()) return w.Reshape(x, {w.batch(), kPatches, kFeatures}, "patches");
@@ -21,7 +21,7 @@ ValueId Patches(NetworkWriter& w) {
   return w.AddOne("transpose", {columns}, {{"axes", std::vector<int64_t>{0, 2, 1}}}, "patches");
 }
 
-// In front of the patches stands a token that says nothing, whose row becomes the class.
+// A token without content stands in front of the patches. Its row becomes the class.
 ValueId Embedded(NetworkWriter& w) {
   const ValueId patches = Patches(w);
   const ValueId token = w.ProductWeight("class_token", {1, 1, kFeatures}, kFeatures);
@@ -43,7 +43,7 @@ void WriteVit(NetworkWriter& w) {
                                 .epsilon = kVitEpsilon};
     x = FinishLayer(w, x, NormedHeads(w, x, layer), layer);
   }
-  // Rows are normalized one by one, and no other one is read.
+  // Only the row of the class token is read, and rows are normalized one by one.
   const ValueId row = RowOfToken(w, x, kTokens, 0, "class");
   w.Classify(LayerNorm(w, row, "norm", kVitEpsilon), 1000, "head");
 }

@@ -1,8 +1,8 @@
-// Networks by name, as graphs: what there is to tune and to measure without a file of somebody's
-// network. Their weights are random numbers of a seed (graph/constant.h), so that a graph costs
-// milliseconds and no memory until it runs.
+// Networks by name, as graphs, for tuning and measuring without a user's file. Their weights are
+// random numbers of a seed (graph/constant.h), so that a graph costs milliseconds, and no memory
+// until it runs.
 //
-// Pure functions; any thread.
+// Pure functions; any thread may call them.
 #pragma once
 
 #include <cstdint>
@@ -19,28 +19,31 @@ namespace kiln::frontend {
 
 struct ZooOptions {
   int64_t batch = 1;
-  // Images [batch, spatial..., channels] and weights [kernel..., in / groups, out]; else
-  // [batch, channels, spatial...] and [out, in / groups, kernel...].
+  // True: images are [batch, spatial..., channels] and weights [kernel..., in / groups, out].
+  // False: they are [batch, channels, spatial...] and [out, in / groups, kernel...].
   bool channels_last = true;
-  ir::Type dtype = ir::kFloat32;  // of all floats
+  // Type of all floats.
+  ir::Type dtype = ir::kFloat32;
   uint64_t seed = 1;
-  int64_t sequence = 128;  // tokens, of language models
+  // Number of tokens, for language models.
+  int64_t sequence = 128;
 };
 
 class NetworkWriter;
 
 struct ZooNetwork {
   std::string name;
-  std::string doc;  // "18 layers, 224x224 images, 1000 classes"
+  // "18 layers, 224x224 images, 1000 classes".
+  std::string doc;
   std::function<void(NetworkWriter&)> write;
 };
 
-// In the order in which people read them; docs/zoo.md says what they are. Immutable after the first
-// call.
+// Returns the networks in the order for readers; docs/zoo.md describes them. Immutable after the
+// first call.
 const std::vector<ZooNetwork>& ZooNetworks();
 
-// Refuses a name that there is not (NotFound, with the closest ones and all), a type that is no
-// float, no batch or tokens, more tokens than a language model has positions.
+// Refuses an unknown name (NotFound, with the closest names and all names), a type that is no
+// float, no batch or tokens, and more tokens than a language model has positions.
 StatusOr<graph::Graph> MakeZooNetwork(std::string_view name, const ZooOptions& options);
 
 }  // namespace kiln::frontend

@@ -42,8 +42,8 @@ bool IsStatistic(const graph::Value& value) {
   return value.name.ends_with("_mean") || value.name.ends_with("_variance");
 }
 
-// What training learns: weights, biases and scales, which are random, unlike what is fixed; but not
-// the means and variances of batch norms, which are measured.
+// Counts the learned parameters: weights, biases and scales. These are random; other constants are
+// fixed. Means and variances of batch norms are measured, and do not count.
 int64_t Parameters(const Graph& graph) {
   int64_t count = 0;
   for (const graph::Value& value : graph.values()) {
@@ -56,7 +56,8 @@ int64_t Parameters(const Graph& graph) {
 struct Expected {
   std::string name;
   int64_t parameters;
-  std::string input;  // the first one
+  // The first input.
+  std::string input;
   std::string output;
 
   friend void PrintTo(const Expected& expected, std::ostream* out) { *out << expected.name; }
@@ -66,8 +67,8 @@ constexpr std::string_view kImage = "data: float32[1, 224, 224, 3]";
 constexpr std::string_view kProbabilities = "probabilities: float32[1, 1000]";
 
 // The counts are those of the literature. Residual networks that normalize before they convolve
-// differ a little from those that do it after: the batch norms of a unit have the width of what
-// they read, the images are shifted, and the first unit of all has a convolution in its shortcut.
+// differ a little from those that normalize afterwards: the batch norms of a unit have the width of
+// their input, the images are shifted, and the very first unit has a convolution in its shortcut.
 const std::vector<Expected>& AllExpected() {
   static const std::vector<Expected> all = [] {
     const std::string image(kImage), classes(kProbabilities);
@@ -114,7 +115,7 @@ TEST_P(EachNetworkTest, HasItsInputsAndOutputs) {
   EXPECT_EQ(Described(graph, graph.outputs()[0]), GetParam().output);
 }
 
-// Weights are never made: those of all networks would take minutes.
+// The weights are never made: those of all networks would take minutes.
 TEST_P(EachNetworkTest, AllFloatsAreOfTheTypeAskedForInEitherLayout) {
   for (const ir::Type dtype :
        {ir::kFloat16, ir::kBFloat16, ir::kFloat8E4M3, ir::kFloat32, ir::kFloat64}) {
@@ -203,7 +204,8 @@ TEST(ZooTest, WritingTheLargestCostsMilliseconds) {
   EXPECT_LT(ThreadCpuSeconds() - start, 0.5);
 }
 
-// "y = op(x)" of the nodes whose names begin so; of their inputs those that are no constants.
+// Returns "y = op(x)" for the nodes whose names have this prefix. Constants are left out of the
+// inputs.
 std::vector<std::string> NodesOf(const Graph& graph, std::string_view prefix) {
   std::vector<std::string> texts;
   for (const Node& node : graph.nodes()) {
@@ -244,7 +246,7 @@ TEST(ResnetTest, BottlenecksAreThreeConvolutions) {
                           "stage3_unit2_sum = add(stage3_unit2_conv3, stage3_unit1_sum)"));
 }
 
-// "input x weight -> output", and how many there are.
+// Returns the number of convolutions for each "input x weight -> output".
 std::map<std::string, int> Convolutions(const Graph& graph) {
   std::map<std::string, int> counts;
   for (const Node& node : graph.nodes()) {
@@ -386,9 +388,10 @@ TEST(MlpTest, Computes) {
   }
 }
 
-// docs/zoo.md has a row for each: its name and how many million parameters it has.
+// docs/zoo.md has a row for each network with its name and its million parameters.
 TEST(ZooTest, IsDocumented) {
-  std::ifstream file("docs/zoo.md");  // tests run in the root of the runfiles
+  // Tests run in the root of the runfiles.
+  std::ifstream file("docs/zoo.md");
   ASSERT_TRUE(file.good());
   std::vector<std::string> rows, expected;
   for (std::string line; std::getline(file, line);) {

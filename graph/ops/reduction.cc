@@ -92,8 +92,8 @@ std::vector<TensorRef> ArgReduce(NodeWriter& w, Combiner combiner) {
   shape[axis] = 1;
   if (!keep) shape.erase(shape.begin() + static_cast<std::ptrdiff_t>(axis));
   const std::vector<dag::Axis> axes = dag::NumberedAxes("ax", shape);
-  // Of equal values the smaller number wins, which is the later element if numbers count from the
-  // end.
+  // The smaller number wins if values are equal. If numbers count from the end, that is the later
+  // element.
   const auto number = [&](const Value& k) { return last ? (extent - 1) - k : k; };
   TensorRef pair = w.b.ReduceArg(
       "p0_red_temp", axes, {{fmt::format("k{}", axis), extent}}, combiner, [&](Vars v) {

@@ -1,4 +1,4 @@
-// Parts of transformers that ONNX has as operators of their own, since version 23.
+// Parts of transformers for which ONNX has operators since version 23.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +10,7 @@
 namespace kiln::frontend {
 namespace {
 
-// [batch, sequence, heads size] as [batch, heads, sequence, size].
+// Returns [batch, sequence, heads size] as [batch, heads, sequence, size].
 Tensor SplitHeads(NodeContext& n, const Tensor& x, int64_t heads) {
   if (n.failed() || x.rank() == 4) return x;
   if (heads < 1 || x.dim(2) % heads != 0) {
@@ -26,7 +26,7 @@ Tensor MergeHeads(NodeContext& n, const Tensor& x) {
   return n.Reshape(n.Transpose(x, {0, 2, 1, 3}), {x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
 
-// Each head of keys or values serves a group of query heads that stand side by side.
+// Repeats the heads of keys or values: each serves a group of query heads that stand side by side.
 Tensor ForQueryHeads(NodeContext& n, const Tensor& x, int64_t heads) {
   if (n.failed() || x.dim(1) == heads) return x;
   if (heads % x.dim(1) != 0) {
@@ -43,23 +43,23 @@ Tensor WithPast(NodeContext& n, const Tensor& past, const Tensor& x) {
   return past.exists() ? n.Concat({past, x}, 2) : x;
 }
 
-// 0 where a query may look at a key, else -infinity.
+// Returns 0 where a query may look at a key, and -infinity elsewhere.
 Tensor MaskBias(NodeContext& n, const Tensor& is_visible, ir::Type type) {
   const double never = -std::numeric_limits<double>::infinity();
   return n.Where(is_visible, n.Scalar(type, 0), n.Scalar(type, never));
 }
 
-// 0, 1, 2, ... in the shape of a column or a row of scores.
+// Returns 0, 1, 2, ... in the shape of a column or a row of scores.
 Tensor Positions(NodeContext& n, Shape shape) {
   Shape values(static_cast<size_t>(std::max(shape[0], shape[1])));
   std::iota(values.begin(), values.end(), 0);
   return n.Constant(std::move(shape), values);
 }
 
-// The inputs by what they are for.
+// Numbers of the inputs by their purpose.
 enum Input : int { kMask = 3, kPastKeys = 4, kPastValues = 5, kNonpadKeys = 6 };
 
-// What a query sees by its position: it stands at its number plus an offset.
+// Tells the keys that a query sees by its position, which is its number plus an offset.
 class Positioned {
  public:
   Positioned(NodeContext& n, const Tensor& scores)
@@ -75,8 +75,9 @@ class Positioned {
     return n_.Add(queries_, n_.Scalar(ir::kInt64, static_cast<double>(by)));
   }
 
-  // How many keys stand before the first query: those of the past, or of the cache without what the
-  // queries themselves have put there, which differs in the batch.
+  // Returns the number of keys before the first query. These are the keys of the past, or of the
+  // cache without those that the queries themselves have put there; the latter differs in the
+  // batch.
   Tensor Offset(int64_t queries) {
     if (n_.has_input(kNonpadKeys)) {
       const Tensor& valid = n_.input(kNonpadKeys);
@@ -91,7 +92,7 @@ class Positioned {
   Tensor keys_, queries_;
 };
 
-// Query i sees all keys of the past, and after them those up to the i-th.
+// Query i sees all keys of the past, and after them the keys up to number i.
 Tensor CausalBias(NodeContext& n, const Tensor& scores) {
   const int64_t past = n.has_input(kPastKeys) ? n.input(kPastKeys).dim(2) : 0;
   const Tensor ones = n.BroadcastTo(n.Scalar(ir::kInt32, 1), {scores.dim(2), scores.dim(3)});
@@ -99,9 +100,10 @@ Tensor CausalBias(NodeContext& n, const Tensor& scores) {
   return MaskBias(n, n.Cast(lower, ir::kBool), scores.element());
 }
 
-// What is added to the scores, and whether a row of it may be -infinity alone.
+// The sum that is added to the scores. `may_hide_all`: a row of it may be all -infinity.
 struct Bias {
-  Tensor sum = {};  // absent: nothing
+  // Absent: nothing is added.
+  Tensor sum = {};
   bool may_hide_all = false;
 };
 
@@ -109,14 +111,15 @@ void AddTo(NodeContext& n, const Tensor& bias, Bias& sum) {
   sum.sum = sum.sum.exists() ? n.Add(sum.sum, bias) : bias;
 }
 
-// A mask of bools says what is seen, any other one is added; keys past its last one are not seen.
+// Returns the bias of a mask. Bools tell what is seen, other types are added. Keys past the mask's
+// last one are not seen.
 Tensor GivenMask(NodeContext& n, const Tensor& scores) {
   const Tensor& mask = n.input(kMask);
   const Tensor bias = mask.element().is_bool() ? MaskBias(n, mask, scores.element())
                                                : n.Cast(mask, scores.element());
   if (n.failed() || mask.rank() == 0) return bias;
   const int64_t missing = scores.dim(3) - mask.shape().back();
-  // Before version 24 a mask of one key is for all of them.
+  // Before version 24 a mask of one key is for all keys.
   if (missing <= 0 || (mask.shape().back() == 1 && n.version() < 24)) return bias;
   Shape before(mask.shape().size(), 0), after = before;
   after.back() = missing;
@@ -125,7 +128,7 @@ Tensor GivenMask(NodeContext& n, const Tensor& scores) {
       {{"before", before}, {"after", after}, {"value", -std::numeric_limits<double>::infinity()}});
 }
 
-// How far a query sees to one side; -1: without end.
+// Returns how far a query sees to one side; -1: without end.
 int64_t WindowSize(NodeContext& n, std::string_view attribute) {
   const int64_t size = n.Int(attribute, -1);
   if (size < -1) n.Invalid("attribute {} is {}, expected at least -1", attribute, size);
@@ -159,7 +162,7 @@ Bias BiasOf(NodeContext& n, const Tensor& scores) {
   return bias;
 }
 
-// For each query, whether it sees a key at all. Absent: all do.
+// Returns for each query whether it sees a key at all. Absent: all queries do.
 Tensor SeesAny(NodeContext& n, const Bias& bias) {
   if (n.failed() || !bias.may_hide_all || bias.sum.rank() == 0) return {};
   const Tensor best = n.Reduce("reduce_max", bias.sum, {bias.sum.rank() - 1}, true);
@@ -173,7 +176,7 @@ Tensor SeesAny(NodeContext& n, const Bias& bias) {
   return sees;
 }
 
-// x, and 0 in the rows of queries that see nothing, where a softmax gives no numbers.
+// Returns x with 0 in the rows of queries that see nothing, for which a softmax gives no numbers.
 Tensor WithoutHidden(NodeContext& n, const Tensor& sees, const Tensor& x) {
   if (n.failed() || !sees.exists()) return x;
   return n.Where(sees, x, n.ScalarLike(x, 0));
@@ -193,13 +196,14 @@ ir::Type SoftmaxType(NodeContext& n, ir::Type otherwise) {
   return type.value_or(otherwise);
 }
 
-// What each query takes of each key, not yet without the rows that see nothing.
+// Weights of each key for each query. Rows that see nothing are not yet removed.
 struct Weights {
   Tensor weights = {};
-  Tensor sees = {};  // SeesAny
+  // Result of SeesAny.
+  Tensor sees = {};
 };
 
-// Scores of each query and key, and what becomes of them; output 3 is one of the stages.
+// Computes the scores of each query and key, and the weights. Output 3 is one of the stages.
 Weights WeightsOf(NodeContext& n, const Tensor& q, const Tensor& k) {
   const double scale =
       n.has("scale") ? n.Float("scale", 1) : 1 / std::sqrt(static_cast<double>(q.dim(3)));
@@ -207,7 +211,7 @@ Weights WeightsOf(NodeContext& n, const Tensor& q, const Tensor& k) {
   Tensor scores =
       n.Emit("matmul", {n.Mul(q, factor), n.Mul(k, factor)}, {{"transpose_b", int64_t{1}}});
   std::vector<Tensor> stages = {scores};
-  // Before the mask, or what is hidden would be seen a little.
+  // The cap comes before the mask, or hidden keys would be seen a little.
   scores = Softcapped(n, scores, n.Float("softcap", 0));
   stages.push_back(scores);
   if (n.failed()) return {};
@@ -257,8 +261,8 @@ void Attention(NodeContext& n) {
   n.SetOutput(are_merged ? MergeHeads(n, y) : y);
 }
 
-// Cosines or sines for [batch, heads, sequence, half]: rows of a table by position, or of each
-// element of the batch.
+// Returns cosines or sines for [batch, heads, sequence, half]: rows of a table by position, or
+// those of each element of the batch.
 Tensor Angles(NodeContext& n, const Tensor& cache, int64_t half) {
   Tensor table = n.has_input(3) ? n.Gather(cache, n.input(3), 0) : cache;
   if (n.failed() || table.rank() != 3) {
@@ -269,7 +273,7 @@ Tensor Angles(NodeContext& n, const Tensor& cache, int64_t half) {
   return n.Reshape(table, {table.dim(0), 1, table.dim(1), table.dim(2)});
 }
 
-// Pairs of elements, side by side or from two halves, turned by the angle of their position.
+// Turns pairs of elements, side by side or from two halves, by the angle of their position.
 Tensor Rotated(NodeContext& n, const Tensor& x, const Tensor& cosine, const Tensor& sine) {
   const int64_t half = x.dim(3) / 2;
   const bool interleaves = n.Int("interleaved", 0) != 0;

@@ -1,4 +1,4 @@
-// Values that are known while the model is read: constants, shapes, and what is made of them.
+// Values that are known while the model is read: constants, shapes, and values derived from them.
 #include <cmath>
 #include <numbers>
 
@@ -41,7 +41,8 @@ void ConstantOfShape(NodeContext& n) {
   n.SetOutput(Filled(n, value, shape));
 }
 
-// From `start` to `end` of the axes; both count from the end when negative, and are clamped.
+// Gives the extents from `start` to `end` of the axes. Both count from the end if they are
+// negative, and are clamped.
 void ShapeOf(NodeContext& n) {
   n.RequireRank(0, 0);
   if (n.failed()) return;
@@ -74,7 +75,7 @@ void Range(NodeContext& n) {
   n.SetOutput(n.Constant(n.input(0).element(), {std::ssize(values)}, values));
 }
 
-// The type of an attribute, or `otherwise` where it is not given.
+// Returns the type of an attribute, or `otherwise` if the attribute is not given.
 ir::Type TypeOf(NodeContext& n, std::string_view attribute, ir::Type otherwise) {
   if (!n.has(attribute)) return otherwise;
   const int64_t number = std::clamp<int64_t>(n.Int(attribute, 0), -1, 1000);

@@ -1,5 +1,5 @@
-// Branches and loops. Kiln's graphs have none: what is decided while the model is read is taken,
-// what repeats a known number of times is repeated.
+// Branches and loops. Kiln's graphs have none: a branch that is decided while the model is read is
+// taken, and a loop with a known count is unrolled.
 #include <algorithm>
 
 #include "base/integers.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t kMaxIterations = 1024;
 
-// Both branches, and of each result the one that the condition chooses.
+// Writes both branches, and chooses each result by the condition.
 void BothBranches(NodeContext& n, ::onnx::GraphProto& then_graph, ::onnx::GraphProto& else_graph) {
   const std::vector<Tensor> a = n.Inline(then_graph, {}), b = n.Inline(else_graph, {});
   if (n.failed()) return;
@@ -41,7 +41,7 @@ void If(NodeContext& n) {
   for (size_t i = 0; i < outputs.size(); ++i) n.SetOutput(static_cast<int>(i), outputs[i]);
 }
 
-// Known, and whether it holds; absent: it holds.
+// Returns whether a known condition holds. An absent condition holds.
 bool Holds(NodeContext& n, const Tensor& condition) {
   if (!condition.exists() || n.failed()) return true;
   if (!condition.is_known() || condition.num_elements() != 1) {
@@ -52,7 +52,7 @@ bool Holds(NodeContext& n, const Tensor& condition) {
   return condition.constant->At(0) != 0;
 }
 
-// What the iterations give one after the other: rows of a tensor.
+// Stacks the results of the iterations as rows of a tensor.
 Tensor Stacked(NodeContext& n, std::vector<Tensor> rows, int64_t axis) {
   if (rows.empty() && !n.failed())
     n.Unsupported("a loop that is never run: its result has no elements");
@@ -68,17 +68,18 @@ Tensor Stacked(NodeContext& n, std::vector<Tensor> rows, int64_t axis) {
   return n.Concat(std::move(rows), axis);
 }
 
-// The body of a loop, run again and again: values that are carried along, rows that are collected.
+// Runs the body of a loop repeatedly, carries values along, and collects rows.
 class Iterations {
  public:
   Iterations(NodeContext& n, ::onnx::GraphProto& body, std::vector<Tensor> values, int results)
       : n_(n), body_(body), values_(std::move(values)), rows_(static_cast<size_t>(results)) {}
 
   const std::vector<Tensor>& values() const { return values_; }
-  // Of each result.
+  // Returns the rows of each result.
   const std::vector<std::vector<Tensor>>& rows() const { return rows_; }
 
-  // Of its outputs those from `first` on are the values and the rows; gives those before.
+  // Runs the body once. Its outputs from `first` on are the values and the rows; returns the
+  // outputs before them.
   std::vector<Tensor> Run(std::vector<Tensor> inputs, size_t first) {
     if (++count_ > kMaxIterations)
       n_.Unsupported("a loop of more than {} iterations", kMaxIterations);
@@ -96,7 +97,7 @@ class Iterations {
     return outputs;
   }
 
-  // The values, and what became of the rows of each result: along an axis, perhaps backwards.
+  // Sets the values, and the stacked rows of each result: along an axis, perhaps backwards.
   void SetOutputs(const Shape& axes, const Shape& backwards) {
     const auto num_values = static_cast<int>(values_.size());
     for (int i = 0; i < num_values; ++i) n_.SetOutput(i, values_[static_cast<size_t>(i)]);
@@ -116,8 +117,8 @@ class Iterations {
   int64_t count_ = 0;
 };
 
-// Inputs: the most iterations, a condition, values. The body's: the number of the iteration, the
-// condition, the values. Its outputs: the condition, the values, rows.
+// Inputs: the most iterations, a condition, values. The body's inputs: the number of the iteration,
+// the condition, the values. Its outputs: the condition, the values, rows.
 void Loop(NodeContext& n) {
   ::onnx::GraphProto* const body = n.Subgraph("body");
   if (n.failed()) return;
@@ -141,14 +142,14 @@ void Loop(NodeContext& n) {
   if (!n.failed()) iterations.SetOutputs(zeros, zeros);
 }
 
-// The i-th row along an axis, without that axis.
+// Returns the i-th row along an axis, without that axis.
 Tensor Row(NodeContext& n, const Tensor& x, int64_t axis, int64_t i) {
   Shape shape = x.shape();
   shape.erase(shape.begin() + axis);
   return n.Reshape(n.SliceAxis(x, axis, i, 1), std::move(shape));
 }
 
-// A number for each of `count` tensors, 0 by default.
+// Returns a number for each of `count` tensors; the default is 0.
 Shape PerTensor(NodeContext& n, std::string_view attribute, int64_t count) {
   Shape values = n.Ints(attribute, Shape(static_cast<size_t>(count), 0));
   if (std::ssize(values) != count) n.Invalid("{} of {} tensors", attribute, count);
@@ -179,11 +180,11 @@ std::vector<Scanned> ReadScanned(NodeContext& n, int first, int64_t count) {
   return all;
 }
 
-// Version 8 scans each element of a batch, the first axis of all inputs and outputs, along the axis
-// behind it. Its first input says how long each sequence is.
+// Scan of version 8: scans each element of a batch, which is the first axis of all inputs and
+// outputs, along the second axis. The first input gives the length of each sequence.
 class BatchedScan {
  public:
-  // `states` of the inputs are states, the others are read row by row.
+  // The first `states` inputs after the lengths are states; the others are read row by row.
   BatchedScan(NodeContext& n, ::onnx::GraphProto& body, int states)
       : n_(n), body_(body), states_(states), inputs_(n.num_inputs() - 1) {}
 
@@ -249,7 +250,7 @@ class BatchedScan {
     if (!n_.failed()) Collect(iterations);
   }
 
-  // What is behind the end of a sequence is 0.
+  // Adds the results of one element to the outputs. Rows after the end of the sequence are 0.
   void Collect(const Iterations& iterations) {
     for (size_t i = 0; i < iterations.values().size(); ++i)
       outputs_[i].push_back(iterations.values()[i]);
@@ -263,13 +264,15 @@ class BatchedScan {
 
   NodeContext& n_;
   ::onnx::GraphProto& body_;
-  const int states_, inputs_;  // the latter but for the lengths
+  // Numbers of states, and of all inputs without the lengths.
+  const int states_, inputs_;
   int64_t batch_ = 0, steps_ = 0;
   Shape backwards_;
-  std::vector<std::vector<Tensor>> outputs_;  // of each output those of the elements of the batch
+  // For each output its parts by the elements of the batch.
+  std::vector<std::vector<Tensor>> outputs_;
 };
 
-// States that are carried along, and tensors that are read row by row.
+// Carries states along, and reads tensors row by row.
 void Scan(NodeContext& n) {
   ::onnx::GraphProto* const body = n.Subgraph("body");
   const int64_t count = n.Int("num_scan_inputs", 0);

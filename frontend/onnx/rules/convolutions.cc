@@ -1,4 +1,4 @@
-// Convolutions and what is made of them.
+// Convolutions and operators that are built from them.
 #include <algorithm>
 
 #include "frontend/onnx/rule.h"
@@ -12,7 +12,7 @@ Shape KernelOf(const Tensor& w) {
   return {w.shape().begin() + std::min(2, w.rank()), w.shape().end()};
 }
 
-// x [N, C, spatial...] and w have as many axes.
+// Requires that x [N, C, spatial...] and w have the same number of axes.
 void RequireOperands(NodeContext& n, int x_input = 0, int w_input = 1) {
   n.RequireRank(x_input, 3);
   n.RequireRank(w_input, 3);
@@ -22,7 +22,7 @@ void RequireOperands(NodeContext& n, int x_input = 0, int w_input = 1) {
     n.Invalid("its input has {} dimensions, its weights {}", x.rank(), w.rank());
 }
 
-// One group per channel is an operator of its own, with weights [C, M, kernel...].
+// One group per channel makes an operator of its own, with weights [C, M, kernel...].
 Tensor DepthwiseConv(NodeContext& n, const Tensor& x, const Tensor& w, int64_t groups,
                      const graph::Attributes& window) {
   Shape shape = w.shape();
@@ -52,8 +52,8 @@ void Conv(NodeContext& n) {
 
 void ConvInteger(NodeContext& n) { n.SetOutput(IntegerConvolution(n, 0, 2, 1, 3)); }
 
-// Pads of a transposed convolution whose output has the extents that are asked for. What is missing
-// even without pads is added at the ends.
+// Returns the pads of a transposed convolution whose output has the wanted extents. Elements that
+// are missing even without pads are added at the ends.
 Shape PadsForOutput(NodeContext& n, const Shape& input, const Window& window, const Shape& wanted,
                     Shape& output_padding) {
   const size_t rank = window.kernel.size();

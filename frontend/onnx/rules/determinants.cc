@@ -1,4 +1,4 @@
-// Determinants, by elimination with the largest pivot of each column.
+// Determinants by elimination with the largest pivot of each column.
 #include <numeric>
 
 #include "base/integers.h"
@@ -16,8 +16,8 @@ struct Elimination {
   Tensor product;
 };
 
-// Without the first column and the row of its largest element. That row and the first one change
-// places, which turns the sign.
+// Removes the first column and the row of its largest element. That row changes places with the
+// first row, which turns the sign.
 Elimination WithoutColumn(NodeContext& n, const Elimination& e) {
   const int64_t batch = e.rows.dim(0), size = e.rows.dim(1);
   const Tensor column = n.Reshape(n.SliceAxis(e.rows, 2, 0, 1), {batch, size});

@@ -9,8 +9,8 @@
 namespace kiln::frontend {
 namespace {
 
-// A tensor whose axes are called by letters; those of an ellipsis by characters before 'A', the last
-// one by ' '.
+// A tensor whose axes have letters as labels. Axes of an ellipsis have characters before 'A'; the
+// last of them has ' '.
 struct Labeled {
   std::string labels;
   Tensor tensor;
@@ -29,7 +29,8 @@ struct Equation {
 
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// A label for each of `rank` axes: "b...d" has two letters, and one for each axis between them.
+// Returns a label for each of `rank` axes: "b...d" has two letters, and a label for each axis
+// between.
 std::string ExpandEllipsis(NodeContext& n, std::string term, int rank) {
   const size_t at = term.find("...");
   std::string letters = term;
@@ -79,7 +80,8 @@ Equation Parse(NodeContext& n, std::string text) {
               n.num_inputs());
     return equation;
   }
-  int64_t most = 0;  // axes of an ellipsis
+  // Number of axes of an ellipsis.
+  int64_t most = 0;
   for (int i = 0; i < n.num_inputs() && !n.failed(); ++i) {
     n.RequireRank(i, 0);
     std::string& term = equation.inputs[static_cast<size_t>(i)];
@@ -103,7 +105,7 @@ Labeled Transposed(NodeContext& n, const Labeled& x, const std::string& labels) 
   return {labels, n.Transpose(x.tensor, std::move(axes))};
 }
 
-// Of a label that occurs twice, the elements where both indices are the same.
+// Takes the diagonal of labels that occur twice: the elements whose two indices are equal.
 Labeled Diagonal(NodeContext& n, Labeled x) {
   for (size_t i = 0; i < x.labels.size() && !n.failed();) {
     const char label = x.labels[i];
@@ -135,7 +137,7 @@ Labeled Diagonal(NodeContext& n, Labeled x) {
   return x;
 }
 
-// Sums over the labels that `wanted` has not.
+// Sums over the labels that `wanted` lacks.
 Labeled Summed(NodeContext& n, const Labeled& x, const std::string& wanted) {
   Shape axes;
   std::string kept;
@@ -149,7 +151,7 @@ Labeled Summed(NodeContext& n, const Labeled& x, const std::string& wanted) {
   return {kept, n.Reduce("reduce_sum", x.tensor, axes, false)};
 }
 
-// Without axes of extent 1 that the other operand has longer: they broadcast.
+// Removes axes of extent 1 for which the other operand has a larger extent: they broadcast.
 Labeled WithoutOnes(NodeContext& n, const Labeled& x, const Labeled& other) {
   Labeled y{{}, x.tensor};
   Shape shape;
@@ -168,7 +170,7 @@ int64_t Extent(const Labeled& x, const std::string& labels) {
   return extent;
 }
 
-// x and y summed over the labels that both have and `wanted` has not.
+// Returns x times y, summed over their common labels that `wanted` lacks.
 Labeled Product(NodeContext& n, const Labeled& left, const Labeled& right,
                 const std::string& wanted) {
   const Labeled x = WithoutOnes(n, left, right), y = WithoutOnes(n, right, left);
@@ -197,7 +199,7 @@ void Einsum(NodeContext& n) {
   if (n.failed()) return;
   Labeled result;
   for (size_t i = 0; i < equation.inputs.size() && !n.failed(); ++i) {
-    // What later operands and the output read.
+    // Labels that later operands and the output read.
     std::string wanted = equation.output;
     for (size_t later = i + 1; later < equation.inputs.size(); ++later)
       wanted += equation.inputs[later];

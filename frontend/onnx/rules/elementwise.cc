@@ -1,4 +1,4 @@
-// Functions of one element, and of several that broadcast.
+// Functions of one element, and of several elements with broadcast.
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,7 +10,7 @@
 namespace kiln::frontend {
 namespace {
 
-// Operators that the graph has under another name, for floats.
+// Rule for an operator on floats that has another name in the graph.
 Rule OfFloat(std::string op, std::string name) {
   return {std::move(op), [name = std::move(name)](NodeContext& n) {
             n.RequireFloat(0);
@@ -18,7 +18,7 @@ Rule OfFloat(std::string op, std::string name) {
           }};
 }
 
-// ... and for all numbers.
+// Rule for an operator on all numbers that has another name in the graph.
 Rule OfNumber(std::string op, std::string name) {
   return {std::move(op), [name = std::move(name)](NodeContext& n) {
             n.RequireRank(0, 0);
@@ -26,10 +26,11 @@ Rule OfNumber(std::string op, std::string name) {
           }};
 }
 
-// A function with numbers as attributes, in ONNX's names and in the graph's.
+// A numeric attribute of a function, with its names in ONNX and in the graph.
 struct Parameter {
   std::string onnx_name, name;
-  double value;  // by default
+  // The default.
+  double value;
 };
 Rule WithParameters(std::string op, std::string name, std::vector<Parameter> parameters) {
   return {std::move(op), [name = std::move(name), parameters](NodeContext& n) {
@@ -41,7 +42,8 @@ Rule WithParameters(std::string op, std::string name, std::vector<Parameter> par
           }};
 }
 
-// Before version 7 a second operand was broadcast where an attribute said so, from `axis` on.
+// Returns the second operand. Before version 7 an attribute said whether it was broadcast, from
+// `axis` on.
 Tensor AlignedOperand(NodeContext& n) {
   const Tensor &x = n.input(0), &y = n.input(1);
   if (n.version() >= 7 || n.Int("broadcast", 0) == 0 || y.rank() == 0) return y;
@@ -60,7 +62,7 @@ Rule Binary(std::string op, std::string name) {
           }};
 }
 
-// x op y op ..., of any number of operands.
+// Writes x op y op ... for any number of operands.
 Tensor Chain(NodeContext& n, const std::string& name) {
   n.RequireRank(0, 0);
   Tensor y = n.input(0);
@@ -75,13 +77,13 @@ void Mean(NodeContext& n) {
   n.SetOutput(n.Div(sum, n.ScalarLike(sum, n.num_inputs())));
 }
 
-// The one element of a constant, if it is one.
+// Returns the element of a constant that has only one.
 std::optional<double> KnownScalar(const Tensor& x) {
   if (!x.is_known() || x.num_elements() != 1) return std::nullopt;
   return x.constant->At(0);
 }
 
-// Powers that are products, or nullopt.
+// Returns a power that is a product, a root or a quotient; otherwise nullopt.
 std::optional<Tensor> SimplePower(NodeContext& n, const Tensor& x, double exponent) {
   const bool is_float = x.element().is_float();
   if (exponent == 1) return x;
@@ -93,8 +95,7 @@ std::optional<Tensor> SimplePower(NodeContext& n, const Tensor& x, double expone
   return std::nullopt;
 }
 
-// The result has the type of the base. Whole numbers go through float64, which has all of them up
-// to 2^53.
+// The result has the type of the base. Whole numbers go through float64, which is exact up to 2^53.
 void Pow(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(1, 0);
@@ -115,7 +116,7 @@ void Mod(NodeContext& n) {
   n.SetOutput(n.Emit(n.Int("fmod", 0) != 0 ? "fmod" : "mod", {n.input(0), n.input(1)}));
 }
 
-// Slopes of the first versions are of the channels, axis 1.
+// Slopes of the first versions belong to the channels, axis 1.
 void PRelu(NodeContext& n) {
   n.RequireRank(0, 0);
   n.RequireRank(1, 0);
@@ -151,7 +152,7 @@ void BitShift(NodeContext& n) {
   n.SetOutput(n.Emit(direction == "LEFT" ? "shift_left" : "shift_right", {n.input(0), n.input(1)}));
 }
 
-// The same bits as another type of as many. A bool is the byte 0 or 1.
+// Reinterprets the bits as another type of the same size. A bool is the byte 0 or 1.
 void BitCast(NodeContext& n) {
   n.RequireRank(0, 0);
   const int64_t to = n.Int("to", 0);
@@ -188,7 +189,7 @@ void Clip(NodeContext& n) {
     if (const std::optional<double> value = KnownScalar(n.input(i + 1))) bounds[name] = *value;
   }
   if (!bounds.empty()) y = n.Emit("clip", {y}, bounds);
-  // Bounds that are computed.
+  // These bounds are computed.
   for (int i = 0; n.version() >= 11 && i < 2; ++i) {
     if (!n.has_input(i + 1) || bounds.contains(names[i])) continue;
     y = n.Emit(i == 0 ? "maximum" : "minimum", {y, n.input(i + 1)});
@@ -203,7 +204,7 @@ void IsInf(NodeContext& n) {
       {{"negative", n.Int("detect_negative", 1)}, {"positive", n.Int("detect_positive", 1)}}));
 }
 
-// One input through a gate of the other one, which a Swish opens.
+// Multiplies one input by a Swish of the other one, the gate.
 void SwiGlu(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(1, 0);
@@ -220,7 +221,7 @@ void Gelu(NodeContext& n) {
   n.SetOutput(n.Emit(approximate == "tanh" ? "gelu_tanh" : "gelu", {n.input(0)}));
 }
 
-// x sigmoid(alpha x).
+// Computes x sigmoid(alpha x).
 void Swish(NodeContext& n) {
   n.RequireFloat(0);
   if (n.failed()) return;
@@ -230,16 +231,16 @@ void Swish(NodeContext& n) {
   n.SetOutput(n.Mul(x, n.Emit("sigmoid", {scaled})));
 }
 
-// The types of the first versions are texts: "FLOAT".
+// The first versions give types as texts: "FLOAT".
 std::optional<int> TypeOfText(const std::string& text) {
   ::onnx::TensorProto::DataType type = ::onnx::TensorProto::UNDEFINED;
   if (!::onnx::TensorProto::DataType_Parse(text, &type)) return std::nullopt;
   return type;
 }
 
-// x as a type. Conversions to 8-bit floats make the largest of what is too large. Where that is not
-// asked for, float8_e4m3fn has what is not a number for it, and float8_e5m2 an infinity, which Kiln
-// does not make.
+// Returns x converted to a type. Conversions to 8-bit floats saturate. If saturation is turned off,
+// a number that is too large becomes NaN in float8_e4m3fn; in float8_e5m2 it would be infinite,
+// which Kiln does not make.
 Tensor Converted(NodeContext& n, const Tensor& x, ir::Type to) {
   if (n.Int("saturate", 1) != 0 || ir::Float8FormatOf(to) == nullptr) return n.Cast(x, to);
   if (to != ir::kFloat8E4M3) {
@@ -247,7 +248,7 @@ Tensor Converted(NodeContext& n, const Tensor& x, ir::Type to) {
                   ir::TypeName(to));
     return x;
   }
-  // Half way to the number that would follow the largest one, 448.
+  // Half way from the largest number, 448, to the number that would follow it.
   constexpr double kLastThatFits = 464;
   const Tensor wide = x.element().is_float() ? x : n.Cast(x, ir::kFloat32);
   const Tensor fits =
@@ -283,7 +284,7 @@ void CastLike(NodeContext& n) {
 
 void Identity(NodeContext& n) { n.SetOutput(n.input(0)); }
 
-// Of inference: x itself, and nothing is dropped.
+// For inference the result is x itself: nothing is dropped.
 void Dropout(NodeContext& n) {
   n.RequireRank(0, 0);
   if (n.failed()) return;

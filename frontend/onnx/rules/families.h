@@ -1,4 +1,4 @@
-// Families of rules beside those of rule.h, one call per file.
+// Families of rules beside those of rule.h. Each is defined in a file of its own.
 #pragma once
 
 #include <vector>
@@ -7,10 +7,15 @@
 
 namespace kiln::frontend {
 
-std::vector<Rule> StateRules();        // states.cc
-std::vector<Rule> SampleRules();       // samples.cc
-std::vector<Rule> DeterminantRules();  // determinants.cc
-std::vector<Rule> NgramRules();        // ngrams.cc
-std::vector<Rule> BoxRules();          // boxes.cc
+// Defined in states.cc.
+std::vector<Rule> StateRules();
+// Defined in samples.cc.
+std::vector<Rule> SampleRules();
+// Defined in determinants.cc.
+std::vector<Rule> DeterminantRules();
+// Defined in ngrams.cc.
+std::vector<Rule> NgramRules();
+// Defined in boxes.cc.
+std::vector<Rule> BoxRules();
 
 }  // namespace kiln::frontend

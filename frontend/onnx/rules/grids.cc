@@ -1,4 +1,5 @@
-// Sampling at computed coordinates: grids of points, and what spreads blocks over an image.
+// Sampling at computed coordinates: grids of points, and Col2Im, which spreads blocks over an
+// image.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +13,8 @@ namespace {
 enum class Outside { kZeros, kBorder, kReflection };
 
 struct Sampling {
-  int order = 1;  // 0: nearest, 1: linear, 3: cubic
+  // 0: nearest, 1: linear, 3: cubic.
+  int order = 1;
   Outside outside = Outside::kZeros;
   bool aligns_corners = false;
 };
@@ -28,13 +30,13 @@ Sampling ReadSampling(NodeContext& n) {
   return sampling;
 }
 
-// Points of one axis of the image, float: [batch, points].
+// Points of one axis of the image as floats: [batch, points].
 class AxisPoints {
  public:
   AxisPoints(NodeContext& n, const Sampling& sampling, int64_t extent)
       : n_(n), sampling_(sampling), extent_(extent) {}
 
-  // From -1..1 to elements. Past the border they are moved as the mode says.
+  // Converts -1..1 to element numbers. Points past the border are moved by the padding mode.
   Tensor Position(const Tensor& x) {
     const auto extent = static_cast<double>(extent_);
     const Tensor moved = n_.Add(x, Number(x, 1));
@@ -46,7 +48,7 @@ class AxisPoints {
     return sampling_.outside == Outside::kReflection ? Reflected(at) : at;
   }
 
-  // Elements that are read: whole numbers inside of the image.
+  // Returns the elements that are read: whole numbers inside of the image.
   Tensor Element(const Tensor& at) {
     const Tensor inside = Clip(sampling_.outside == Outside::kReflection ? Reflected(at) : at);
     return n_.Cast(inside, ir::kInt64);
@@ -63,7 +65,7 @@ class AxisPoints {
   Tensor Clip(const Tensor& at) {
     return n_.Emit("clip", {at}, {{"min", 0.0}, {"max", static_cast<double>(extent_ - 1)}});
   }
-  // Back and forth between the first and the last border.
+  // Reflects between the first and the last border.
   Tensor Reflected(const Tensor& at) {
     const double low = sampling_.aligns_corners ? 0 : -0.5;
     const double range = static_cast<double>(extent_ - 1) - 2 * low;
@@ -79,7 +81,7 @@ class AxisPoints {
   int64_t extent_;
 };
 
-// Weights of the elements around a point at `fraction` past the element left of it.
+// Returns weights of the elements around a point that lies `fraction` past the element left of it.
 std::vector<Tensor> KernelWeights(NodeContext& n, int order, const Tensor& fraction) {
   const auto number = [&](double value) { return n.ScalarLike(fraction, value); };
   const Tensor rest = n.Sub(number(1), fraction);
@@ -97,10 +99,11 @@ std::vector<Tensor> KernelWeights(NodeContext& n, int order, const Tensor& fract
   return {far(fraction), near(fraction), near(rest), far(rest)};
 }
 
-// One element of an axis that a point reads: where, and how much it counts.
+// One element of an axis that a point reads, and its weight.
 struct Tap {
   Tensor element;
-  Tensor weight;  // absent: 1
+  // Absent: 1.
+  Tensor weight;
 };
 
 std::vector<Tap> TapsOf(NodeContext& n, const Sampling& sampling, const Tensor& x, int64_t extent) {
@@ -124,7 +127,7 @@ std::vector<Tap> TapsOf(NodeContext& n, const Sampling& sampling, const Tensor& 
   return taps;
 }
 
-// Both taps, of two axes: element numbers of what is row-major in both.
+// Combines the taps of two axes: element numbers are row-major over both axes.
 Tap Combined(NodeContext& n, const Tap& outer, const Tap& inner, int64_t inner_extent) {
   if (!outer.element.exists()) return inner;
   Tap both;
@@ -135,8 +138,8 @@ Tap Combined(NodeContext& n, const Tap& outer, const Tap& inner, int64_t inner_e
   return both;
 }
 
-// What each of the points [batch, points, axes] reads of an image of those extents; the last axis
-// of the points names the image's axes backwards.
+// Returns the taps of each of the points [batch, points, axes] in an image of those extents. The
+// last axis of the points has the image's axes backwards.
 std::vector<Tap> TapsOfPoints(NodeContext& n, const Sampling& sampling, const Tensor& points,
                               const Shape& extents) {
   std::vector<Tap> all(1);
@@ -154,7 +157,7 @@ std::vector<Tap> TapsOfPoints(NodeContext& n, const Sampling& sampling, const Te
   return all;
 }
 
-// x [batch, channels, spatial...] at the points of `grid` [batch, out..., axes].
+// Samples x [batch, channels, spatial...] at the points of `grid` [batch, out..., axes].
 void GridSample(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 3, 6);
@@ -183,7 +186,8 @@ void GridSample(NodeContext& n) {
   n.SetOutput(n.Reshape(y, std::move(shape)));
 }
 
-// Coordinates from -1 to 1 of the middles of elements, or of the first and the last one.
+// Returns coordinates from -1 to 1 of the middles of elements. If corners are aligned, -1 and 1 are
+// the first and the last element.
 std::vector<double> EvenCoordinates(int64_t extent, bool aligns_corners) {
   std::vector<double> values;
   for (int64_t i = 0; i < extent; ++i) {
@@ -194,7 +198,8 @@ std::vector<double> EvenCoordinates(int64_t extent, bool aligns_corners) {
   return values;
 }
 
-// [points, axes + 1]: coordinates of each element of an image, its last axis first, and a 1.
+// Returns [points, axes + 1]: coordinates of each element of an image, its last axis first, and a
+// 1.
 Tensor HomogeneousPoints(NodeContext& n, ir::Type type, const Shape& image, bool aligns_corners) {
   const auto axes = std::ssize(image);
   const int64_t count = ProductOfCounts(image);
@@ -212,7 +217,7 @@ Tensor HomogeneousPoints(NodeContext& n, ir::Type type, const Shape& image, bool
   return n.Constant(type, {count, axes + 1}, points);
 }
 
-// theta [batch, axes, axes + 1] applied to the points of an image of `size` [batch, channels,
+// Applies theta [batch, axes, axes + 1] to the points of an image of `size` [batch, channels,
 // image...].
 void AffineGrid(NodeContext& n) {
   n.RequireFloat(0);
@@ -237,11 +242,13 @@ void AffineGrid(NodeContext& n) {
   n.SetOutput(n.Reshape(y, std::move(shape)));
 }
 
-// How blocks lie in an image: a window at even distances.
+// The places of blocks in an image: a window at even distances.
 struct Blocks {
   Shape image = {}, block = {}, strides = {}, dilations = {}, pads = {};
-  Shape counts = {};      // positions of the window, by axis
-  Shape remainders = {};  // what is left at the end of each axis
+  // Positions of the window by axis.
+  Shape counts = {};
+  // Elements that remain at the end of each axis.
+  Shape remainders = {};
 };
 
 Blocks ReadBlocks(NodeContext& n) {
@@ -266,7 +273,7 @@ Blocks ReadBlocks(NodeContext& n) {
   return b;
 }
 
-// [size, 1, block...]: of element i of a block, 1 at its place.
+// Returns [size, 1, block...]: row i has a 1 at the place of element i of a block.
 Tensor UnitBlocks(NodeContext& n, ir::Type type, const Shape& block) {
   const int64_t size = ProductOfCounts(block);
   Shape shape = {size, 1};
@@ -276,8 +283,8 @@ Tensor UnitBlocks(NodeContext& n, ir::Type type, const Shape& block) {
   return n.Constant(type, std::move(shape), weights);
 }
 
-// Blocks [batch, channels block, positions] added up where a window would have read them: of each
-// channel the transposed convolution with weights that put each element of a block in its place.
+// Adds blocks [batch, channels block, positions] where a window would have read them. For each
+// channel it is a transposed convolution whose weights put each element of a block in its place.
 void Col2Im(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 3, 3);

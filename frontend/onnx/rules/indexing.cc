@@ -8,7 +8,7 @@
 namespace kiln::frontend {
 namespace {
 
-// Of a list of whole numbers that is known, such as a shape, at once, also when it has no elements.
+// Gathers at once from a known list of whole numbers, such as a shape, even if it has no elements.
 bool GatherEmpty(NodeContext& n, int64_t axis) {
   const Tensor &x = n.input(0), &ids = n.input(1);
   Shape shape = x.shape();
@@ -63,7 +63,7 @@ void GatherNd(NodeContext& n) {
   n.SetOutput(n.Emit("gather_nd", {n.input(0), n.input(1)}, {{"batch_dims", batch_dims}}));
 }
 
-// How an update meets what is there; the graph has ONNX's words.
+// Returns how an update is combined with an element. The graph uses ONNX's words.
 std::string ScatterMode(NodeContext& n) {
   const std::string mode = n.Text("reduction", "none");
   for (const char* known : {"none", "add", "mul", "max", "min"})

@@ -6,13 +6,13 @@
 namespace kiln::frontend {
 namespace {
 
-// Elements and weights of the targets, which the reductions put together.
+// Losses and weights of the targets, which the reductions combine.
 struct PickedLoss {
   Tensor loss, weights;
 };
 
-// -log_probabilities[n, target[n, ...], ...], times the weight of the target; 0 where the target is
-// to be ignored.
+// Computes -log_probabilities[n, target[n, ...], ...] times the weight of the target; 0 for a
+// target that is ignored.
 PickedLoss Pick(NodeContext& n, const Tensor& log_probabilities, const Tensor& target,
                 const Tensor& class_weights) {
   const Tensor& x = log_probabilities;

@@ -21,7 +21,7 @@ void Concat(NodeContext& n) {
   n.SetOutput(n.Concat(std::move(parts), axis));
 }
 
-// Equal parts, the last one smaller where they don't come out even.
+// Returns the sizes of equal parts. The last part is smaller if the extent is no multiple.
 Shape EqualParts(NodeContext& n, int64_t extent, int64_t count) {
   Shape sizes;
   if (count < 1 || count > 1 << 16) n.Invalid("it splits into {} parts", count);
@@ -54,20 +54,22 @@ void Split(NodeContext& n) {
     for (size_t i = 0; i < parts.size(); ++i) n.SetOutput(static_cast<int>(i), parts[i]);
     return;
   }
-  // Parts without elements.
+  // Some parts have no elements.
   int64_t begin = 0;
   for (size_t i = 0; i < sizes.size(); begin += sizes[i++])
     n.SetOutput(static_cast<int>(i), n.SliceAxis(x, axis, begin, sizes[i]));
 }
 
-// One axis of a slice as ONNX writes it: the first element, how many, how far apart.
+// One axis of a slice in ONNX's form: the first element, the number of elements, and their
+// distance.
 struct AxisSlice {
   int64_t begin, extent, stride;
 };
 AxisSlice Normalized(int64_t start, int64_t end, int64_t step, int64_t extent) {
   const bool forward = step > 0;
   const int64_t lowest = forward ? 0 : -1, highest = forward ? extent : extent - 1;
-  // Counted from the end when negative, then clamped; far outside is as good as just outside.
+  // A negative number counts from the end; then it is clamped. Numbers far outside act like those
+  // just outside.
   const auto clamped = [&](int64_t at) {
     if (at < 0) at = std::max(at, -extent - 1) + extent;
     return std::clamp(at, lowest, highest);
@@ -127,7 +129,7 @@ void Slice(NodeContext& n) {
       n.Emit("slice", {x}, {{"begin", begins}, {"extents", extents}, {"strides", strides}}));
 }
 
-// The elements whose condition holds, of an axis or of all elements in a row.
+// Keeps the elements whose condition holds, of an axis or of all elements in a row.
 void Compress(NodeContext& n) {
   n.RequireRank(0, 1);
   n.RequireRank(1, 1, 1);
@@ -170,7 +172,7 @@ void Trilu(NodeContext& n) {
                      {{"upper", n.Int("upper", 1)}, {"offset", std::clamp(k, -rows, columns)}}));
 }
 
-// Of each sequence of a batch the first `length` elements backwards, the rest as it is.
+// Reverses the first `length` elements of each sequence of a batch; the rest stays.
 void ReverseSequence(NodeContext& n) {
   n.RequireRank(0, 2);
   n.RequireRank(1, 1, 1);

@@ -1,4 +1,4 @@
-// Sequences of a few numbers, counted wherever they stand in rows of numbers.
+// Counts sequences of a few numbers wherever they occur in rows of numbers.
 #include <algorithm>
 #include <map>
 
@@ -9,7 +9,7 @@
 namespace kiln::frontend {
 namespace {
 
-// The sequences of one length, one after the other, and where each is counted.
+// The sequences of one length, one after the other, and the output that counts each.
 struct Grams {
   int64_t length = 1;
   Shape items = {};
@@ -18,7 +18,7 @@ struct Grams {
   int64_t count() const { return std::ssize(outputs); }
 };
 
-// Those of all lengths, as the attributes say: where each length starts in a pool.
+// Reads the sequences of all lengths. Attributes give the start of each length in a pool.
 std::vector<Grams> ReadGrams(NodeContext& n) {
   const Shape pool = n.Ints("pool_int64s"), starts = n.Ints("ngram_counts"),
               outputs = n.Ints("ngram_indexes");
@@ -45,7 +45,7 @@ std::vector<Grams> ReadGrams(NodeContext& n) {
   return all;
 }
 
-// [rows, sequences]: how often each stands in a row, its items `step` apart.
+// Returns [rows, sequences]: how often each sequence occurs in a row, with its items `step` apart.
 Tensor Counted(NodeContext& n, const Tensor& x, const Grams& grams, int64_t step) {
   const int64_t places = x.dim(1) - (grams.length - 1) * step;
   Tensor found;
@@ -60,7 +60,7 @@ Tensor Counted(NodeContext& n, const Tensor& x, const Grams& grams, int64_t step
   return n.Reduce("reduce_sum", n.Cast(found, ir::kFloat32), {1}, false);
 }
 
-// [sequences, outputs]: 1 where a sequence is counted.
+// Returns [sequences, outputs]: 1 for the output that counts the sequence.
 Tensor Placement(NodeContext& n, const Grams& grams, int64_t outputs) {
   std::vector<double> ones(static_cast<size_t>(grams.count() * outputs), 0);
   for (int64_t k = 0; k < grams.count(); ++k)
@@ -68,7 +68,7 @@ Tensor Placement(NodeContext& n, const Grams& grams, int64_t outputs) {
   return n.Constant(ir::kFloat32, {grams.count(), outputs}, ones);
 }
 
-// Counts, whether there are any, or both times a weight.
+// Returns the counts, or whether there are any, or either of them times a weight, by mode.
 Tensor Weighted(NodeContext& n, const Tensor& counts, const std::string& mode, int64_t outputs) {
   if (mode == "TF") return counts;
   const Tensor zero = n.Scalar(ir::kFloat32, 0), one = n.Scalar(ir::kFloat32, 1);
@@ -80,7 +80,7 @@ Tensor Weighted(NodeContext& n, const Tensor& counts, const std::string& mode, i
   return n.Mul(y, n.Constant(ir::kFloat32, {std::ssize(weights)}, weights));
 }
 
-// [rows, outputs]; sequences of one have no steps.
+// Returns [rows, outputs]. Sequences of one item have no steps.
 Tensor CountAll(NodeContext& n, const Tensor& x, const std::vector<Grams>& all, int64_t outputs) {
   const int64_t least = n.Count("min_gram_length", 1, 1), most = n.Count("max_gram_length", 1, 1);
   const int64_t skips = n.Count("max_skip_count", 0);

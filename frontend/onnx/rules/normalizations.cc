@@ -19,7 +19,7 @@ Moments MomentsOf(NodeContext& n, const Tensor& x, const Shape& axes) {
   return {mean, n.Reduce("reduce_mean", squares, axes, true)};
 }
 
-// With the statistics of this batch, and the running ones moved towards them.
+// Normalizes with the statistics of this batch, and moves the running statistics towards them.
 void TrainedBatchNormalization(NodeContext& n, double epsilon) {
   const Tensor& x = n.input(0);
   Shape axes;
@@ -55,7 +55,7 @@ void BatchNormalization(NodeContext& n) {
   const Tensor& x = n.input(0);
   std::vector<Tensor> inputs = {x};
   for (int i = 1; i < 5; ++i) inputs.push_back(n.Cast(n.input(i), x.element()));
-  // Of one dimension: a batch of single channels.
+  // An input of one dimension is a batch of single channels.
   if (x.rank() == 1) inputs[0] = n.Reshape(x, {x.dim(0), 1});
   const Tensor y = n.Emit("batch_norm", inputs, {{"axis", int64_t{1}}, {"epsilon", epsilon}});
   n.SetOutput(n.Reshape(y, x.shape()));
@@ -68,7 +68,7 @@ void InstanceNormalization(NodeContext& n) {
                      {{"epsilon", n.Float("epsilon", 1e-5)}}));
 }
 
-// Up to version 20 scale and bias are of the groups, later of the channels.
+// Up to version 20 scale and bias are per group, later per channel.
 void GroupNormalization(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 2);
@@ -88,7 +88,7 @@ void GroupNormalization(NodeContext& n) {
                      {{"groups", groups}, {"epsilon", n.Float("epsilon", 1e-5)}}));
 }
 
-// The statistics that a layer's normalization also gives, in float32.
+// Sets the statistics that a layer normalization also returns, in float32.
 void LayerStatistics(NodeContext& n, const Tensor& x, int64_t axis, double epsilon) {
   if (!n.wants_output(1) && !n.wants_output(2)) return;
   Shape axes(static_cast<size_t>(x.rank() - axis));
@@ -136,7 +136,7 @@ void LocalResponse(NodeContext& n) {
                       {"axis", int64_t{1}}}));
 }
 
-// Its standard deviation has a lower bound of 1e-9, as ONNX's definition has.
+// The standard deviation is increased by 1e-9, as in ONNX's definition.
 void MeanVariance(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 1);

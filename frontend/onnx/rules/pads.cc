@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kMaxPad = int64_t{1} << 40;
 
-// How much goes before and after each axis; what is negative is cut off.
+// Number of elements added before and after each axis; a negative number is cut off.
 struct Amounts {
   Shape before, after;
 };
@@ -64,7 +64,7 @@ void Pad(NodeContext& n) {
   n.SetOutput(Padded(n, n.input(0), amounts, mode, value));
 }
 
-// Cut, or padded with 0, on both sides so that the middle stays; the larger half is cut before and
+// Cuts or pads with 0 on both sides so that the middle stays. The larger half is cut before and
 // padded after.
 void CenterCropPad(NodeContext& n) {
   n.RequireRank(0, 1);

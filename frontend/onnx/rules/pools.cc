@@ -24,8 +24,8 @@ Window ReadPool(NodeContext& n) {
   return ReadWindow(n, n.input(0).shape(), {});
 }
 
-// Positions in x whose spatial axes are stored the other way round, the first one varying fastest,
-// from row-major ones.
+// Converts row-major positions in x into positions with reversed spatial axes, where the first one
+// varies fastest.
 Tensor ColumnMajor(NodeContext& n, const Tensor& ids, const Tensor& x) {
   if (n.failed()) return Tensor::Missing();
   const auto number = [&](int64_t value) { return n.Constant({}, {value}); };
@@ -72,7 +72,7 @@ Rule Global(std::string op, std::string name) {
           }};
 }
 
-// |x|^p.
+// Computes |x|^p.
 Tensor PowerOfMagnitude(NodeContext& n, const Tensor& x, double p) {
   if (p == 1) return n.Emit("abs", {x});
   if (p == 2) return n.Emit("square", {x});
@@ -111,7 +111,7 @@ void GlobalLpPool(NodeContext& n) {
   n.SetOutput(Root(n, n.Reduce("reduce_sum", powers, axes, true), p));
 }
 
-// The smallest input that the pool may have had.
+// Returns the smallest input that the pool may have had.
 Shape UnpooledShape(NodeContext& n, const Window& window) {
   const Tensor& x = n.input(0);
   Shape shape = {x.dim(0), x.dim(1)};
@@ -124,8 +124,8 @@ Shape UnpooledShape(NodeContext& n, const Window& window) {
   return shape;
 }
 
-// Each element goes back to where the pool found it; the rest is 0. The indices count the elements
-// of the smallest output; a larger one that is asked for has more at its ends.
+// Puts each element back where the pool found it; the rest is 0. The indices count the elements of
+// the smallest output; a larger requested output has more elements at its ends.
 void MaxUnpool(NodeContext& n) {
   n.RequireRank(1, 3);
   const Window window = ReadPool(n);

@@ -14,7 +14,7 @@ void MatMul(NodeContext& n) {
   n.SetOutput(n.Emit("matmul", {n.input(0), n.input(1)}));
 }
 
-// alpha A B + beta C, both factors perhaps transposed.
+// Computes alpha A B + beta C. Both factors may be transposed.
 void Gemm(NodeContext& n) {
   n.RequireRank(0, 2, 2);
   n.RequireRank(1, 2, 2);

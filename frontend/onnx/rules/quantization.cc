@@ -1,5 +1,5 @@
-// Integers that stand for floats: (q - zero point) scale. Floats in between are rounded as ONNX says,
-// so that a quantized network gives the integers that it gives elsewhere.
+// Integers that stand for floats: (q - zero point) scale. Floats in between are rounded by ONNX's
+// rules, so that a quantized network gives the same integers as elsewhere.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -15,8 +15,8 @@
 namespace kiln::frontend {
 namespace {
 
-// A scale or a zero point in the shape that broadcasts over x: one for all, one for each element of
-// an axis, or one for each block of an axis.
+// Returns a scale or a zero point in the shape that broadcasts over x. There is one for all, one
+// for each element of an axis, or one for each block of an axis.
 Tensor Spread(NodeContext& n, const Tensor& values, const Tensor& x) {
   if (n.failed() || values.num_elements() == 1) return n.Reshape(values, {});
   const int64_t axis = n.Axis(n.Int("axis", 1), x.rank());
@@ -52,7 +52,7 @@ void Dequantize(NodeContext& n) {
   n.SetOutput(n.Cast(y, scale.element()));
 }
 
-// What a quantization gives.
+// Type and range of a quantization's result.
 struct QuantizedType {
   ir::Type type = ir::kInt8;
   double least = INT8_MIN, most = INT8_MAX;
@@ -63,7 +63,7 @@ QuantizedType TypeOf(NodeContext& n, ir::Type type) {
   const double values = std::ldexp(1.0, type.is_unsigned() ? type.bits : type.bits - 1);
   return {type, type.is_unsigned() ? 0 : -values, values - 1};
 }
-// That of its zero point, or of an attribute; else uint8.
+// Returns the type of the zero point, or of an attribute; otherwise uint8.
 QuantizedType ReadQuantizedType(NodeContext& n) {
   if (n.has_input(2)) return TypeOf(n, n.input(2).element());
   int64_t number = n.Int("output_dtype", 0);
@@ -74,7 +74,8 @@ QuantizedType ReadQuantizedType(NodeContext& n) {
   return n.failed() ? QuantizedType() : TypeOf(n, *type);
 }
 
-// To 8-bit floats, which what is too large saturates to; their zero points are 0.
+// Returns the 8-bit float that is quantized to, if it is one. Numbers that are too large saturate;
+// zero points are 0.
 std::optional<ir::Type> QuantizedFloat(NodeContext& n) {
   ir::Type type = ir::kFloat32;
   if (n.has_input(2)) {
@@ -89,13 +90,13 @@ std::optional<ir::Type> QuantizedFloat(NodeContext& n) {
   return type;
 }
 
-// x rounded and saturated.
+// Returns x rounded and saturated.
 Tensor Saturated(NodeContext& n, const Tensor& x, const QuantizedType& type) {
   const Tensor y = n.Emit("clip", {x}, {{"min", type.least}, {"max", type.most}});
   return n.Cast(y, type.type);
 }
 
-// round(x / scale) + zero point.
+// Computes round(x / scale) + zero point.
 Tensor Quantized(NodeContext& n, const Tensor& x, const Tensor& scale, const Tensor& zero_point,
                  const QuantizedType& type) {
   Tensor y = n.Emit("round", {n.Div(n.Cast(x, ir::kFloat32), scale)});
@@ -119,17 +120,19 @@ void Quantize(NodeContext& n) {
   n.SetOutput(Quantized(n, x, scale, zero_point, type));
 }
 
-// Those of the rows of a matrix, in the shape that broadcasts over it; of one element, a scalar.
+// Returns values of the rows of a matrix in the shape that broadcasts over it; a single one as a
+// scalar.
 Tensor OfRows(NodeContext& n, const Tensor& values) {
   if (n.failed() || values.rank() != 1) return values;
   return n.Reshape(values, values.dim(0) == 1 ? Shape{} : Shape{values.dim(0), 1});
 }
-// ... of its columns, which broadcast as they are.
+// Returns values of the columns of a matrix, which broadcast unchanged; a single one as a scalar.
 Tensor OfColumns(NodeContext& n, const Tensor& values) {
   return values.rank() == 1 && values.dim(0) == 1 ? n.Reshape(values, {}) : values;
 }
 
-// The product of matrices, in int32: rows of the first and columns of the second have zero points.
+// Returns the product of matrices in int32. Rows of the first and columns of the second have zero
+// points.
 Tensor IntegerProduct(NodeContext& n, int a, int a_zero_point, int b, int b_zero_point) {
   n.RequireRank(a, 1);
   n.RequireRank(b, 1);
@@ -153,8 +156,8 @@ void QLinearMatMul(NodeContext& n) {
   n.SetOutput(Quantized(n, product, y_scale, OfRows(n, scale(7)), type));
 }
 
-// Inputs: as those of QLinearMatMul, then a bias of the channels in int32, whose scale is that of
-// the products.
+// Inputs: those of QLinearMatMul, then a bias of the channels in int32, which has the scale of the
+// products.
 void QLinearConv(NodeContext& n) {
   for (int i = 0; i < 8; ++i) n.RequireRank(i, 0);
   if (n.failed()) return;
@@ -172,7 +175,7 @@ void QLinearConv(NodeContext& n) {
   n.SetOutput(Quantized(n, product, n.Div(scalar(6), input_scale), scalar(7), type));
 }
 
-// To uint8, with the scale that the elements ask for: 0 is one of the numbers that are exact.
+// Quantizes to uint8 with a scale for the range of the elements. 0 is represented exactly.
 void DynamicQuantize(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 0);
@@ -184,7 +187,7 @@ void DynamicQuantize(NodeContext& n) {
   const Tensor most = n.Emit("maximum", {n.Reduce("reduce_max", x, axes, false), zero});
   const Tensor least = n.Emit("minimum", {n.Reduce("reduce_min", x, axes, false), zero});
   const Tensor spread = n.Div(n.Sub(most, least), n.ScalarLike(x, type.most));
-  // Any scale will do for zeros alone.
+  // Any scale will do if all elements are 0.
   const Tensor scale = n.Where(n.Emit("equal", {spread, zero}), one, spread);
   const Tensor zero_point =
       Saturated(n, n.Emit("round", {n.Div(n.Emit("negative", {least}), scale)}), type);

@@ -1,19 +1,19 @@
-// Of integers that stand for floats, what convolutions and products of them share.
+// Shared by convolutions and products of quantized integers, which stand for floats.
 #pragma once
 
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {
 
-// x - zero point, in int32. The zero point is absent, or of one element, or has one for each element
-// of an axis of x.
+// Returns x - zero point in int32. The zero point is absent, has one element, or has one for each
+// element of an axis of x.
 Tensor WithoutZeroPoint(NodeContext& n, const Tensor& x, const Tensor& zero_point, int64_t axis);
 
-// The convolution that the node's attributes say, in int32, of inputs by their numbers: x, which has
-// one zero point, and weights, which have one or one for each of their outputs.
+// Returns the convolution that the node's attributes describe, in int32. Inputs are given by their
+// numbers: x has one zero point, the weights have one, or one for each of their outputs.
 Tensor IntegerConvolution(NodeContext& n, int x, int x_zero_point, int w, int w_zero_point);
 
-// y + bias, which has an element for each channel of y, axis 1; y where there is none.
+// Returns y + bias, which has an element for each channel of y, axis 1; y if there is no bias.
 Tensor WithChannelBias(NodeContext& n, const Tensor& y, const Tensor& bias);
 
 }  // namespace kiln::frontend

@@ -18,7 +18,7 @@ Tensor Affine(NodeContext& n, const Tensor& x, double alpha, double beta) {
   return n.Add(n.Mul(x, n.ScalarLike(x, alpha)), n.ScalarLike(x, beta));
 }
 
-// Activations by their names; those with parameters take them from two lists, one after the other.
+// Activations by their names. Those with parameters take them from two lists, one after the other.
 class Activations {
  public:
   Activations(NodeContext& n, std::vector<std::string> names)
@@ -79,26 +79,30 @@ class Activations {
   std::vector<double> alphas_, betas_;
 };
 
-// What the steps of one direction read: weights without the axis of directions.
+// Inputs of the steps of one direction. Weights have no axis of directions.
 struct Direction {
-  Tensor w, r;            // [gates hidden, input], [gates hidden, hidden]
-  Tensor w_bias, r_bias;  // [gates hidden], or absent
-  Tensor peepholes;       // [3 hidden], or absent
-  Tensor h, c;            // [batch, hidden]: where it starts
+  // [gates hidden, input], [gates hidden, hidden].
+  Tensor w, r;
+  // [gates hidden], or absent.
+  Tensor w_bias, r_bias;
+  // [3 hidden], or absent.
+  Tensor peepholes;
+  // Initial state: [batch, hidden].
+  Tensor h, c;
 };
 
 struct State {
   Tensor h, c;
 };
 
-// One step: from x W^T [batch, gates hidden] and the state before.
+// Computes one step from x W^T [batch, gates hidden] and the state before.
 using Step = std::function<State(const Direction&, const Tensor& x, const State&)>;
 
 class Layer {
  public:
   Layer(NodeContext& n, int gates, bool has_cell) : n_(n), gates_(gates), has_cell_(has_cell) {}
 
-  // Checks the shapes; nothing else may be called when it fails.
+  // Checks the shapes. If it fails, nothing else may be called.
   void Read() {
     n_.RequireFloat(0);
     for (int i = 0; i < 3; ++i) n_.RequireRank(i, 3, 3);
@@ -122,11 +126,11 @@ class Layer {
 
   int64_t hidden() const { return hidden_; }
 
-  // Of gates side by side, the i-th.
+  // Returns the i-th of gates that stand side by side.
   Tensor Gate(const Tensor& gates, int64_t i) {
     return n_.SliceAxis(gates, gates.rank() - 1, i * hidden_, hidden_);
   }
-  // Gates before their activation are kept within [-clip, clip], if there is one.
+  // Keeps gates before their activation within [-clip, clip], if there is a clip.
   Tensor Clipped(const Tensor& x) {
     return clip_ > 0 ? n_.Emit("clip", {x}, {{"min", -clip_}, {"max", clip_}}) : x;
   }
@@ -134,7 +138,7 @@ class Layer {
     return n_.Emit("matmul", {x, weights}, {{"transpose_b", int64_t{1}}});
   }
 
-  // Runs `make_step`, which takes the next activations, over each direction.
+  // Runs the step of `make_step`, which takes the next activations, over each direction.
   void Run(const std::function<Step()>& make_step) {
     std::vector<Tensor> ys, hs, cs;
     for (int64_t d = 0; d < directions_ && !n_.failed(); ++d) {
@@ -146,7 +150,7 @@ class Layer {
       if (has_cell_) cs.push_back(n_.Reshape(last.c, {1, batch_, hidden_}));
     }
     if (n_.failed()) return;
-    // [steps, directions, batch, hidden] and [directions, batch, hidden].
+    // The shapes are [steps, directions, batch, hidden] and [directions, batch, hidden].
     const Tensor y = n_.Concat(ys, 1), h = n_.Concat(hs, 0);
     n_.SetOutput(0, batch_first_ ? n_.Transpose(y, {2, 0, 1, 3}) : y);
     n_.SetOutput(1, batch_first_ ? n_.Transpose(h, {1, 0, 2}) : h);
@@ -156,7 +160,7 @@ class Layer {
   }
 
  private:
-  // Part d of a tensor along its first axis, without that axis.
+  // Returns part d of a tensor along its first axis, without that axis.
   Tensor Part(const Tensor& x, int64_t d) {
     if (!x.exists() || n_.failed()) return x;
     Shape shape(x.shape().begin() + 1, x.shape().end());
@@ -192,7 +196,7 @@ class Layer {
     return direction;
   }
 
-  // Is step t inside of each sequence? Absent: all sequences are of full length.
+  // Returns whether step t is inside of each sequence. Absent: all sequences have full length.
   Tensor IsInside(int64_t t) {
     const Tensor& lengths = n_.input(4);
     if (!lengths.exists()) return {};
@@ -236,7 +240,7 @@ Tensor Plus(NodeContext& n, const Tensor& x, const Tensor& bias) {
 Activations ReadActivations(NodeContext& n, const std::vector<std::string>& otherwise) {
   std::vector<std::string> names = n.Texts("activations");
   if (names.empty()) {
-    // The same for both directions.
+    // Both directions have the same activations.
     names = otherwise;
     names.insert(names.end(), otherwise.begin(), otherwise.end());
   }
@@ -256,7 +260,7 @@ void Rnn(NodeContext& n) {
   });
 }
 
-// Gates z, r, h.
+// The gates are z, r, h.
 void Gru(NodeContext& n) {
   Layer layer(n, 3, false);
   layer.Read();
@@ -287,7 +291,7 @@ void Gru(NodeContext& n) {
   });
 }
 
-// Gates i, o, f, c; peepholes i, o, f.
+// The gates are i, o, f, c; the peepholes are i, o, f.
 void Lstm(NodeContext& n) {
   Layer layer(n, 4, true);
   layer.Read();

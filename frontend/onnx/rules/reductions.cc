@@ -7,15 +7,16 @@
 namespace kiln::frontend {
 namespace {
 
-// What a reduction goes over.
+// The axes of a reduction.
 struct Reduction {
   Shape axes;
   bool keep_dims = true;
-  bool is_none = false;  // x is the result, or what the reduction does to each element
+  // True: the result is x, or the reduction's function of each element.
+  bool is_none = false;
 };
 
-// Axes are an attribute up to `last_version`, an input after it. None at all: all axes, unless an
-// attribute says otherwise.
+// Axes are an attribute up to `last_version`, an input after it. Without axes all axes are reduced,
+// unless an attribute says otherwise.
 Reduction ReadReduction(NodeContext& n, int last_version) {
   n.RequireRank(0, 0);
   const Shape axes = n.IntsOfAttributeOrInput("axes", last_version, 1);
@@ -32,9 +33,10 @@ Reduction ReadReduction(NodeContext& n, int last_version) {
   return reduction;
 }
 
-constexpr int kReduceSum = 12, kOtherReductions = 17;  // the last versions with attributes
+// The last versions with attributes.
+constexpr int kReduceSum = 12, kOtherReductions = 17;
 
-// Sums of int8 and bool are of int32 in the graph; ONNX keeps the type.
+// The graph sums int8 and bool in int32; ONNX keeps the type.
 Tensor Reduced(NodeContext& n, std::string_view op, const Tensor& x, const Reduction& reduction) {
   const Tensor y = n.Reduce(op, x, reduction.axes, reduction.keep_dims);
   return n.Cast(y, x.element());
@@ -60,7 +62,7 @@ Rule Extreme(std::string op, std::string name) {
           }};
 }
 
-// A sum of a function of the elements, and a function of the sum.
+// Rule for a function of a sum of a function of the elements.
 Rule OfSum(std::string op, std::string before, std::string after) {
   return {std::move(op), [=](NodeContext& n) {
             const Reduction reduction = ReadReduction(n, kOtherReductions);
@@ -72,7 +74,7 @@ Rule OfSum(std::string op, std::string before, std::string after) {
           }};
 }
 
-// The root is of floats: for whole numbers it is taken in float64.
+// The root is for floats: for whole numbers it is taken in float64.
 void ReduceL2(NodeContext& n) {
   const Reduction reduction = ReadReduction(n, kOtherReductions);
   if (n.failed()) return;
@@ -82,8 +84,8 @@ void ReduceL2(NodeContext& n) {
   n.SetOutput(n.Cast(n.Emit("sqrt", {n.Cast(sum, type)}), x.element()));
 }
 
-// The largest element is taken out of the exponentials, so that none overflows. Nothing can be taken
-// off infinite ones.
+// Takes the largest element out of the exponentials, so that none overflows. Nothing is taken out
+// if it is infinite.
 void ReduceLogSumExp(NodeContext& n) {
   const Reduction reduction = ReadReduction(n, kOtherReductions);
   n.RequireFloat(0);

@@ -1,6 +1,6 @@
-// Resize and Upsample: along each resized axis every output element is a weighted sum of a few
-// input elements. Which ones and how much follows from the extents alone, so the tables are made
-// here; the formulas are those of ONNX's operator description.
+// Resize and Upsample. Along each resized axis every output element is a weighted sum of a few
+// input elements. The elements and weights follow from the extents alone, so the tables are made
+// here. The formulas are those of ONNX's operator description.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,7 +10,8 @@
 namespace kiln::frontend {
 namespace {
 
-constexpr int64_t kMaxTable = int64_t{1} << 22;  // outputs of an axis times inputs for each
+// Outputs of an axis times inputs for each.
+constexpr int64_t kMaxTable = int64_t{1} << 22;
 
 struct ResizeMode {
   std::string mode, coordinates, nearest;
@@ -18,8 +19,8 @@ struct ResizeMode {
   bool excludes_outside = false;
   bool antialiases = false;
   double extrapolation = 0;
-  // Corners are aligned with those of the whole output, without the fraction that its extent has
-  // where it is a scale's product: PyTorch computes so, ONNX's reference with the fraction.
+  // True: corners are aligned with those of the whole output, like in PyTorch. False: the output's
+  // extent keeps the fraction that it has as a product with a scale, like in ONNX's reference.
   bool aligns_whole = false;
 };
 
@@ -30,10 +31,11 @@ struct AxisResize {
   double start = 0, end = 1;
 };
 
-// Where an output element lies in the input.
+// Returns the place of an output element in the input.
 double Coordinate(const ResizeMode& mode, const AxisResize& axis, double x) {
   const auto in = static_cast<double>(axis.in);
-  const double out = axis.scale * in;  // with its fraction
+  // The extent with its fraction.
+  const double out = axis.scale * in;
   if (mode.coordinates == "align_corners") {
     const double corners = mode.aligns_whole ? static_cast<double>(axis.out) : out;
     return corners == 1 ? 0 : x * (in - 1) / (corners - 1);
@@ -63,11 +65,11 @@ struct Taps {
   std::vector<double> weights;
 };
 
-// A kernel of that radius around x; of a downscaling with antialiasing it is stretched.
+// Returns a kernel around x. Antialiasing stretches the kernel of a downscaling.
 Taps KernelTaps(const ResizeMode& mode, double scale, double x) {
   const bool is_cubic = mode.mode == "cubic";
   const double shrink = mode.antialiases ? std::min(scale, 1.0) : 1.0;
-  // The element left of x, so that what is right of it is in (0, 1].
+  // The element left of x: the distance from it to x is in (0, 1].
   const double left = std::ceil(x) - 1;
   const auto begin = static_cast<int64_t>(std::floor((is_cubic ? -2 : -1) / shrink) + 1);
   Taps taps{static_cast<int64_t>(left) + begin, {}};
@@ -79,7 +81,8 @@ Taps KernelTaps(const ResizeMode& mode, double scale, double x) {
   return taps;
 }
 
-// Sums of weights become 1; elements outside of the input count for nothing if the mode says so.
+// Scales the weights to a sum of 1. Elements outside of the input count for nothing if the mode
+// says so.
 void Normalize(const ResizeMode& mode, int64_t extent, Taps& taps) {
   for (size_t i = 0; mode.excludes_outside && i < taps.weights.size(); ++i) {
     const int64_t at = taps.first + static_cast<int64_t>(i);
@@ -97,7 +100,7 @@ int64_t Nearest(const ResizeMode& mode, double x) {
   return static_cast<int64_t>(std::ceil(x - 0.5));
 }
 
-// Are the tables of an axis of a size that is sound?
+// Checks that the tables of an axis have a sound size.
 bool FitsTable(NodeContext& n, const ResizeMode& mode, const AxisResize& axis) {
   const double stretch = mode.antialiases ? std::max(1 / axis.scale, 1.0) : 1.0;
   const double taps = mode.mode == "nearest" ? 1 : (mode.mode == "cubic" ? 4 : 2) * stretch + 2;
@@ -134,7 +137,7 @@ Tensor InterpolatedAlong(NodeContext& n, const Tensor& x, int64_t axis, const Ax
                 {{"axis", axis}});
 }
 
-// Of a region of interest that reaches past the input, a constant outside.
+// Sets a constant where a region of interest reaches past the input.
 Tensor Extrapolated(NodeContext& n, const Tensor& y, int64_t axis, const AxisResize& resize,
                     const ResizeMode& mode) {
   std::vector<double> inside;
@@ -152,7 +155,7 @@ Tensor Extrapolated(NodeContext& n, const Tensor& y, int64_t axis, const AxisRes
 Tensor Resized(NodeContext& n, const Tensor& x, const std::vector<AxisResize>& axes,
                const ResizeMode& mode) {
   const bool is_nearest = mode.mode == "nearest";
-  // Sums of 8-bit integers are of floats.
+  // 8-bit integers are summed as floats.
   Tensor y = is_nearest || x.element().is_float() ? x : n.Cast(x, ir::kFloat32);
   for (size_t d = 0; d < axes.size() && !n.failed(); ++d) {
     const AxisResize& axis = axes[d];
@@ -179,7 +182,7 @@ void CheckMode(NodeContext& n, const ResizeMode& mode) {
 }
 
 void SetScale(NodeContext& n, AxisResize& axis, double scale) {
-  // As runtimes compute it: in float32.
+  // Runtimes compute the extent in float32.
   const float extent = static_cast<float>(scale) * static_cast<float>(axis.in);
   if (!(scale > 0) || !(extent >= 1) || !(extent < 0x1p31f))
     return n.Invalid("an extent of {} scaled by {}", axis.in, scale);
@@ -193,7 +196,7 @@ void SetSize(NodeContext& n, AxisResize& axis, int64_t size) {
   axis.scale = static_cast<double>(size) / static_cast<double>(axis.in);
 }
 
-// Sizes that keep the proportions, none above what is asked for, or none below.
+// Sets sizes that keep the proportions: none is above the wanted size, or none is below.
 void KeepProportions(NodeContext& n, std::vector<AxisResize>& axes, const Shape& chosen,
                      const std::string& policy) {
   if (policy != "not_larger" && policy != "not_smaller")
@@ -218,7 +221,7 @@ std::vector<AxisResize> Unchanged(const Tensor& x) {
   return axes;
 }
 
-// The axes that the inputs speak of: all, or those of an attribute.
+// Returns the axes that the inputs describe: all axes, or those of an attribute.
 Shape ChosenAxes(NodeContext& n) {
   Shape all(n.input(0).shape().size());
   std::iota(all.begin(), all.end(), 0);
@@ -230,7 +233,8 @@ Shape ChosenAxes(NodeContext& n) {
 std::vector<AxisResize> ReadAxes(NodeContext& n, const ResizeMode& mode) {
   std::vector<AxisResize> axes = Unchanged(n.input(0));
   const Shape chosen = ChosenAxes(n);
-  const int first = n.version() < 11 ? 1 : 2;  // roi came in between
+  // Input 1 is the roi since version 11.
+  const int first = n.version() < 11 ? 1 : 2;
   const std::vector<double> scales = n.KnownFloats(first, "scales");
   const Shape sizes = n.version() < 11 ? Shape{} : n.KnownInts(3, "sizes");
   const std::vector<double> roi =

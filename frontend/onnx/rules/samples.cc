@@ -1,5 +1,5 @@
-// Images that are read between their elements, at places that the network computes: in regions, and
-// by kernels whose elements are moved.
+// Reads images between their elements, at places that the network computes: in regions, and by
+// kernels whose elements are moved.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -18,7 +18,7 @@ namespace {
 // Places between elements need more digits than short floats have.
 ir::Type Wide(ir::Type type) { return type == ir::kFloat64 ? type : ir::kFloat32; }
 
-// The two elements of an axis around a place: numbers of elements, and how much each counts.
+// The two elements of an axis around a place: their numbers and their weights.
 struct Neighbours {
   std::array<Tensor, 2> element;
   std::array<Tensor, 2> weight;
@@ -37,8 +37,8 @@ Tensor Elements(NodeContext& n, const Tensor& at, int64_t extent) {
   return n.Cast(Clipped(n, at, extent), ir::kInt64);
 }
 
-// Products of what two axes read of images [batch, channels, rows columns]: for each of the four
-// neighbours of each point its element times its weight, [batch, channels, points].
+// Returns the terms of images [batch, channels, rows columns] at places on two axes: for each of
+// the four neighbours of each point its element times its weight, [batch, channels, points].
 std::vector<Tensor> Terms(NodeContext& n, const Tensor& images, const Neighbours& rows,
                           const Neighbours& columns, int64_t row_length) {
   const int64_t batch = images.dim(0), channels = images.dim(1);
@@ -68,13 +68,13 @@ Tensor Chain(NodeContext& n, const char* op, const std::vector<Tensor>& terms) {
 
 // ---- regions
 
-// Places along one axis of the image, [regions, parts samples], that lie evenly in each part.
+// Places along one axis of the image, [regions, parts samples], which lie evenly in each part.
 class RegionAxis {
  public:
   RegionAxis(NodeContext& n, int64_t extent, int64_t parts, int64_t samples)
       : n_(n), extent_(extent), parts_(parts), samples_(samples) {}
 
-  // From where to where each region reaches: [regions, 1].
+  // Returns the places of regions from `start` to `end`, each [regions, 1].
   Tensor Places(const Tensor& start, const Tensor& end, bool at_least_one) {
     Tensor size = n_.Sub(end, start);
     if (at_least_one) size = n_.Emit("maximum", {size, n_.ScalarLike(size, 1)});
@@ -87,7 +87,7 @@ class RegionAxis {
     return n_.Add(start, n_.Mul(part, n_.Constant(start.element(), {1, parts_ * samples_}, steps)));
   }
 
-  // Places up to one element outside read the border, those further outside read 0.
+  // Places up to one element outside read the border; places further outside read 0.
   Neighbours Around(const Tensor& places) {
     const Tensor counts =
         n_.Cast(IsBetween(n_, places, -1, static_cast<double>(extent_)), places.element());
@@ -113,8 +113,10 @@ Neighbours Reshaped(NodeContext& n, const Neighbours& x, const Shape& shape) {
 }
 
 struct Regions {
-  int64_t height, width;                // parts of each
-  int64_t row_samples, column_samples;  // of each part; 0: as many as it is wide, rounded up
+  // Parts of each region.
+  int64_t height, width;
+  // Samples of each part, along each axis; 0: the part's width in elements, rounded up.
+  int64_t row_samples, column_samples;
   bool takes_maximum = false, is_half_pixel = false;
   double scale = 1;
 };
@@ -216,8 +218,8 @@ Tensor AlignedBySize(NodeContext& n, Regions regions, const Tensor& x, const Ten
   return n.Gather(n.Concat(std::move(parts), 0), n.Constant({placed}, place), 0);
 }
 
-// x [batch, channels, rows, columns], regions [count, 4] by their corners x1, y1, x2, y2, and the
-// image of each.
+// Inputs: x [batch, channels, rows, columns], regions [count, 4] with corners x1, y1, x2, y2, and
+// the image of each region.
 void RoiAlign(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 4, 4);
@@ -237,9 +239,10 @@ void RoiAlign(NodeContext& n) {
 
 // ---- kernels whose elements are moved
 
-// A deformed convolution's extents: of the images, kernels, results and the groups of channels.
+// Extents of a deformed convolution: images, kernels, results and groups of channels.
 struct Deformed {
-  int64_t batch, channels, height, width;  // of x
+  // Extents of x.
+  int64_t batch, channels, height, width;
   int64_t kernel_height, kernel_width;
   int64_t out_height, out_width;
   int64_t groups, offset_groups;
@@ -275,7 +278,8 @@ Deformed ReadDeformed(NodeContext& n) {
   return d;
 }
 
-// Where the taps of each output lie along one axis without their offsets, [1, taps, rows, columns].
+// Returns the places of each output's taps along one axis without offsets, [1, taps, rows,
+// columns].
 Tensor TapPlaces(NodeContext& n, const Deformed& d, ir::Type type, size_t axis) {
   std::vector<double> places;
   for (int64_t kh = 0; kh < d.kernel_height; ++kh)
@@ -301,7 +305,7 @@ Neighbours AroundTaps(NodeContext& n, const Tensor& places, int64_t extent) {
           {n.Mul(rest, inside(low)), n.Mul(part, inside(high))}};
 }
 
-// What the taps read, [batch, channels, taps outputs].
+// Returns the elements that the taps read, [batch, channels, taps outputs].
 Tensor ReadTaps(NodeContext& n, const Deformed& d) {
   const Tensor x = n.Cast(n.input(0), Wide(n.input(0).element()));
   const int64_t images = d.batch * d.offset_groups;

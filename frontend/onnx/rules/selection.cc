@@ -1,4 +1,4 @@
-// The largest elements, in order, and those that differ.
+// The largest elements in order, and distinct elements.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,13 +10,14 @@
 namespace kiln::frontend {
 namespace {
 
-// Every element is compared with every other one of its row.
+// Every element is compared with every other element of its row.
 constexpr int64_t kMaxComparisons = int64_t{1} << 30;
 
-// Which of two elements comes first, and which two are equal. As in numpy's and PyTorch's order, a NaN
-// is larger than all numbers and equal to a NaN.
+// Tells which of two elements comes first, and whether they are equal. Like in numpy and PyTorch, a
+// NaN is larger than all numbers and equal to a NaN.
 struct Order {
-  Tensor better, equal;  // the other one than the element itself; bools
+  // Bools. `better`: the other element comes before the element itself.
+  Tensor better, equal;
 };
 Order OrderOf(NodeContext& n, const Tensor& self, const Tensor& other, bool largest) {
   Order order{n.Emit(largest ? "greater" : "less", {other, self}), n.Emit("equal", {other, self})};
@@ -28,8 +29,8 @@ Order OrderOf(NodeContext& n, const Tensor& self, const Tensor& other, bool larg
   return {n.Emit("logical_or", {order.better, one}), n.Emit("logical_or", {order.equal, both})};
 }
 
-// For each element of the last axis, how many come before it in the order that is asked for: larger
-// ones, and equal ones with a lower index.
+// Returns for each element of the last axis how many elements come before it: larger ones in the
+// wanted order, and equal ones with a lower index.
 Tensor Ranks(NodeContext& n, const Tensor& x, bool largest) {
   const int64_t count = x.dim(x.rank() - 1);
   Shape row = x.shape(), column = x.shape();
@@ -45,7 +46,7 @@ Tensor Ranks(NodeContext& n, const Tensor& x, bool largest) {
   return n.Reduce("reduce_sum", before, {x.rank()}, false);
 }
 
-// The places of the first k in that order: for each, the sum of all places whose rank it is.
+// Returns the places of the first k in that order. Each is the sum of all places with that rank.
 Tensor PlacesByRank(NodeContext& n, const Tensor& ranks, int64_t k) {
   const int64_t count = ranks.dim(ranks.rank() - 1);
   Shape row = ranks.shape();
@@ -86,10 +87,10 @@ void TopK(NodeContext& n) {
   n.SetOutput(1, n.Transpose(places, swapped));
 }
 
-// ---- what differs
+// ---- distinct elements
 
-// Slices of a known tensor along its first axis, in an order: element by element, what is not a
-// number behind all others.
+// Slices of a known tensor along its first axis, ordered element by element. A NaN comes after all
+// numbers.
 class Slices {
  public:
   explicit Slices(const Tensor& x) : size_(x.num_elements() / x.dim(0)) {
@@ -124,7 +125,8 @@ class Slices {
   std::vector<double> values_;
 };
 
-// The first slice of each kind, in the order that is asked for, and for each slice its kind.
+// The first slice of each kind in the wanted order, the kind of each slice, and the size of each
+// kind.
 struct Kinds {
   Shape first = {}, kind = {}, count = {};
 };
@@ -170,7 +172,7 @@ void Unique(NodeContext& n) {
         "of the network");
   }
   if (input.is_empty()) return n.Unsupported("what differs in a tensor without elements");
-  // All elements, or slices along an axis, which becomes the first one.
+  // Compares all elements, or slices along an axis, which becomes the first axis.
   const int64_t axis = n.has("axis") ? n.Axis(n.Int("axis", 0), input.rank()) : 0;
   Shape axes(n.has("axis") ? input.shape().size() : 1);
   std::iota(axes.begin(), axes.end(), 0);

@@ -1,4 +1,4 @@
-// The same elements in another shape, or repeated to fill one.
+// Elements in another shape, or repeated to fill one.
 #include <algorithm>
 #include <numeric>
 
@@ -8,13 +8,13 @@
 namespace kiln::frontend {
 namespace {
 
-// The product of extents of a known tensor; some of them may be 0.
+// Returns the product of extents of a known tensor; some of them may be 0.
 int64_t CountOf(const Shape& shape) {
   if (std::ranges::find(shape, 0) != shape.end()) return 0;
   return ProductOfCounts(shape);
 }
 
-// 0 stands for the extent of x, unless allowzero says that it is one; -1 for what is left.
+// 0 stands for the extent of x, unless allowzero makes it an extent of 0; -1 stands for the rest.
 Shape ResolvedShape(NodeContext& n, const Tensor& x, Shape shape) {
   const bool allows_zero = n.Int("allowzero", 0) != 0;
   int64_t known = 1, open = -1;
@@ -50,7 +50,7 @@ void Flatten(NodeContext& n) {
   if (n.failed()) return;
   const Tensor& x = n.input(0);
   int64_t axis = n.Int("axis", 1);
-  // The axis may be the rank: all is one row after the other.
+  // The axis may be the rank: then all elements are one column.
   if (axis != x.rank()) axis = n.Axis(axis, x.rank());
   if (n.failed()) return;
   const Shape &shape = x.shape(), before(shape.begin(), shape.begin() + axis),
@@ -98,7 +98,7 @@ void Expand(NodeContext& n) {
   n.SetOutput(n.BroadcastTo(n.input(0), shape));
 }
 
-// Version 1 repeats one axis; later ones have a count for each.
+// Version 1 repeats one axis; later versions have a count for each axis.
 void Tile(NodeContext& n) {
   n.RequireRank(0, 0);
   Shape repeats = n.KnownInts(1, "repeats");
@@ -136,8 +136,8 @@ void Transpose(NodeContext& n) {
   n.SetOutput(n.Transpose(x, axes));
 }
 
-// Blocks of channels become blocks of pixels, or the other way round. DCR has the block before the
-// depth in the channels, CRD after it.
+// Turns blocks of channels into blocks of pixels. In the channels, DCR has the block before the
+// depth, CRD after it.
 void DepthToSpace(NodeContext& n) {
   n.RequireRank(0, 4, 4);
   const int64_t b = n.Count("blocksize", 0, 1);

@@ -10,12 +10,12 @@
 namespace kiln::frontend {
 namespace {
 
-// [length, bins] of cos or sin of 2 pi t f / length.
+// Returns [length, bins] of cos or sin of 2 pi t f / length.
 Tensor Table(NodeContext& n, ir::Type type, int64_t length, int64_t bins, double (*f)(double)) {
   std::vector<double> values;
   for (int64_t t = 0; t < length; ++t) {
     for (int64_t b = 0; b < bins; ++b) {
-      // Reduced as whole numbers first, so that long transforms lose nothing.
+      // The product is reduced as a whole number first, so that long transforms lose no precision.
       const double turn = static_cast<double>(t * b % length) / static_cast<double>(length);
       values.push_back(f(2 * std::numbers::pi * turn));
     }
@@ -23,7 +23,7 @@ Tensor Table(NodeContext& n, ir::Type type, int64_t length, int64_t bins, double
   return n.Constant(type, {length, bins}, values);
 }
 
-// Of the signals in the last axis but one, whose last axis is real or complex: the transform,
+// Returns the complex transform of the signals in the second last axis. The last axis is real or
 // complex.
 Tensor Transform(NodeContext& n, const Tensor& x, int64_t bins, bool inverse) {
   const int64_t last = x.rank() - 1, length = x.dim(last - 1);
@@ -34,11 +34,12 @@ Tensor Transform(NodeContext& n, const Tensor& x, int64_t bins, bool inverse) {
   Shape axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[static_cast<size_t>(last)], axes[static_cast<size_t>(last) - 1]);
-  const Tensor rows = n.Transpose(x, axes);  // [..., 1 or 2, length]
+  // [..., 1 or 2, length].
+  const Tensor rows = n.Transpose(x, axes);
   const Tensor cosines = n.Emit("matmul", {rows, Table(n, x.element(), length, bins, std::cos)});
   const Tensor sines = n.Emit("matmul", {rows, Table(n, x.element(), length, bins, std::sin)});
   const auto part = [&](const Tensor& t, int64_t i) { return n.SliceAxis(t, last - 1, i, 1); };
-  // (a + i b) (cos - i sin), or with + sin for the inverse.
+  // (a + i b) (cos - i sin), with + sin for the inverse.
   const Tensor turned = inverse ? n.Emit("negative", {sines}) : sines;
   Tensor real = part(cosines, 0), imaginary = n.Emit("negative", {part(turned, 0)});
   if (x.dim(last) == 2) {
@@ -54,15 +55,15 @@ int64_t Bins(NodeContext& n, int64_t length) {
   return n.Int("onesided", 0) != 0 ? length / 2 + 1 : length;
 }
 
-// Of the first half of a spectrum that is its own mirror image, in the last axis but one: the
-// signal of `length` elements, real.
+// Returns the real signal of `length` elements whose spectrum is its own mirror image. x has the
+// first half of the spectrum in the second last axis.
 Tensor RealInverse(NodeContext& n, const Tensor& x, int64_t length) {
   const int64_t last = x.rank() - 1, bins = x.dim(last - 1);
   if (n.failed() || length * bins > kMaxKnownElements) {
     n.Unsupported("a transform of {} elements", length);
     return Tensor::Missing();
   }
-  // All bins but those that are their own mirror images count twice.
+  // All bins count twice, except those that are their own mirror images.
   const auto table = [&](double (*f)(double)) {
     std::vector<double> values;
     for (int64_t b = 0; b < bins; ++b) {
@@ -77,7 +78,8 @@ Tensor RealInverse(NodeContext& n, const Tensor& x, int64_t length) {
   Shape axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
   std::swap(axes[static_cast<size_t>(last)], axes[static_cast<size_t>(last) - 1]);
-  const Tensor rows = n.Transpose(x, axes);  // [..., 1 or 2, bins]
+  // [..., 1 or 2, bins].
+  const Tensor rows = n.Transpose(x, axes);
   const auto part = [&](int64_t i, double (*f)(double)) {
     return n.Emit("matmul", {n.SliceAxis(rows, last - 1, i, 1), table(f)});
   };
@@ -86,7 +88,7 @@ Tensor RealInverse(NodeContext& n, const Tensor& x, int64_t length) {
   return n.Transpose(y, axes);
 }
 
-// Cut or padded with 0 to so many elements of an axis.
+// Cuts an axis or pads it with 0 to `length` elements.
 Tensor OfLength(NodeContext& n, const Tensor& x, int64_t axis, int64_t length) {
   if (n.failed() || x.dim(axis) == length) return x;
   if (x.dim(axis) > length) return n.SliceAxis(x, axis, 0, length);
@@ -121,7 +123,8 @@ void Dft(NodeContext& n) {
       axes));
 }
 
-// [batch, frames, length, 1 or 2]: windows of a signal [batch, time, 1 or 2] at even distances.
+// Returns [batch, frames, length, 1 or 2]: windows of a signal [batch, time, 1 or 2] at even
+// distances.
 Tensor Frames(NodeContext& n, const Tensor& x, int64_t step, int64_t length) {
   const int64_t frames = 1 + (x.dim(1) - length) / step;
   if (frames > kMaxKnownElements / length) {
@@ -160,7 +163,8 @@ void Stft(NodeContext& n) {
   n.SetOutput(Transform(n, y, n.Int("onesided", 1) != 0 ? length / 2 + 1 : length, false));
 }
 
-// The bins at the edges of bands that are evenly spaced on the mel scale, as ONNX computes them.
+// Returns the bins at the edges of bands that are evenly spaced on the mel scale, with ONNX's
+// formula.
 Shape MelEdges(NodeContext& n, int64_t bands, int64_t length, int64_t rate, double low,
                double high) {
   const auto mel = [](double hertz) { return 2595 * std::log10(1 + hertz / 700); };
@@ -178,7 +182,7 @@ Shape MelEdges(NodeContext& n, int64_t bands, int64_t length, int64_t rate, doub
   return edges;
 }
 
-// [bins, bands]: triangles from one edge over the next to the one after it.
+// Returns [bins, bands]: triangles from one edge over the next edge to the one after it.
 void MelWeights(NodeContext& n) {
   const int64_t bands = n.KnownInt(0, "num_mel_bins"), length = n.KnownInt(1, "dft_length"),
                 rate = n.KnownInt(2, "sample_rate");

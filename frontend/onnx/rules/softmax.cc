@@ -7,8 +7,8 @@
 namespace kiln::frontend {
 namespace {
 
-// Before version 13 these see a matrix: the axes from `axis` on are its columns. f gets a tensor
-// and the one axis to work on; the result has the shape of its input.
+// Before version 13 these operators work on a matrix, whose columns are the axes from `axis` on. f
+// gets a tensor and the one axis to work on; the result has the shape of its input.
 void OverAxis(NodeContext& n, const std::function<Tensor(const Tensor&, int64_t axis)>& f) {
   n.RequireFloat(0);
   n.RequireRank(0, 1);
@@ -29,7 +29,7 @@ Rule Plain(std::string op, std::string name) {
           }};
 }
 
-// 1 at the first of the largest elements, else 0.
+// Gives 1 at the first of the largest elements, and 0 elsewhere.
 void Hardmax(NodeContext& n) {
   OverAxis(n, [&](const Tensor& x, int64_t axis) {
     const Tensor most =

@@ -1,5 +1,5 @@
-// Networks that are run step by step and keep a state: caches that are written in place,
-// convolutions over the past, and attention whose state is a matrix.
+// Networks that run step by step and keep a state: caches that are written in place, convolutions
+// over the past, and attention whose state is a matrix.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -14,8 +14,8 @@ constexpr int64_t kMaxSteps = 512;
 
 // ---- caches
 
-// For each place of the cache along the axis, the number of the update that is written there, which
-// need not be one: [batch, 1, ..., places, ..., 1].
+// Returns the number of the update for each place of the cache along the axis: [batch, 1, ...,
+// places, ..., 1]. A number may name no update.
 Tensor UpdateNumbers(NodeContext& n, const Tensor& cache, int64_t axis, bool circular) {
   Shape places(cache.shape().size(), 1), batch = places;
   places[static_cast<size_t>(axis)] = cache.dim(axis);
@@ -28,7 +28,7 @@ Tensor UpdateNumbers(NodeContext& n, const Tensor& cache, int64_t axis, bool cir
   return numbers;
 }
 
-// The cache with updates from a place on that may differ in the batch.
+// Writes updates into the cache from a place on, which may differ in the batch.
 void TensorScatter(NodeContext& n) {
   n.RequireRank(0, 2);
   n.RequireRank(1, n.input(0).rank(), n.input(0).rank());
@@ -67,8 +67,8 @@ Tensor Activated(NodeContext& n, const Tensor& x) {
   return x;
 }
 
-// Of each channel by itself, over the steps so far: those before the first one are the state, or
-// zeros.
+// Convolves each channel by itself over the steps so far. The steps before the first one are the
+// state, or zeros.
 void CausalConvolution(NodeContext& n) {
   n.RequireFloat(0);
   for (int i = 0; i < 2; ++i) n.RequireRank(i, 3, 3);
@@ -95,7 +95,7 @@ void CausalConvolution(NodeContext& n) {
 
 // ---- linear attention
 
-// [batch, steps, heads size] as [batch, heads, steps, size], in float32.
+// Returns [batch, steps, heads size] as [batch, heads, steps, size], in float32.
 Tensor Heads(NodeContext& n, const Tensor& x, int64_t heads) {
   if (n.failed() || x.rank() != 3 || heads < 1 || x.dim(2) % heads != 0) {
     n.Invalid("{} in {} heads", TypeText(x.type), heads);
@@ -157,12 +157,12 @@ class LinearAttention {
                                               {q_.dim(0), heads_, k_.dim(3), v_.dim(3)});
   }
 
-  // [batch, heads, 1, size]
+  // Returns step t as [batch, heads, 1, size].
   Tensor At(const Tensor& x, int64_t t) { return n_.SliceAxis(x, 2, t, 1); }
-  // [batch, heads, size, 1]
+  // Returns [batch, heads, size, 1].
   Tensor Column(const Tensor& x) { return n_.Reshape(x, {x.dim(0), x.dim(1), x.dim(3), 1}); }
 
-  // What the queries of step t read; the state is what it is after it.
+  // Returns the result for the queries of step t, and updates the state.
   Tensor Step(int64_t t) {
     const Tensor key = At(k_, t);
     Tensor value = At(v_, t);

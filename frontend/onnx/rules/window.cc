@@ -7,7 +7,7 @@
 namespace kiln::frontend {
 namespace {
 
-// What SAME adds in all so that the output has ceil(extent / stride) elements.
+// Returns the total padding of SAME, which gives the output ceil(extent / stride) elements.
 int64_t SamePadding(int64_t extent, int64_t kernel, int64_t stride, int64_t dilation) {
   const int64_t outputs = CeilDiv(extent, stride);
   return std::max<int64_t>((outputs - 1) * stride + (kernel - 1) * dilation + 1 - extent, 0);
@@ -36,7 +36,7 @@ Window ReadWindow(NodeContext& n, const Shape& input, Shape kernel) {
   window.dilations = n.Counts("dilations", rank, 1, 1);
   window.pads = n.Counts("pads", 2 * rank, 0);
   window.ceil = n.Int("ceil_mode", 0) != 0;
-  // So that what follows can't overflow.
+  // The limit keeps later computations from overflowing.
   if (std::ranges::any_of(input, [](int64_t extent) { return extent > int64_t{1} << 31; }))
     n.Unsupported("an image of more than 2^31 elements along an axis");
   if (n.failed()) return window;

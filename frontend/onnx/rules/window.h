@@ -1,4 +1,4 @@
-// The attributes that convolutions and pools share: how a window moves over an input.
+// The common attributes of convolutions and pools: how a window moves over an input.
 #pragma once
 
 #include "frontend/onnx/rule.h"
@@ -7,12 +7,13 @@ namespace kiln::frontend {
 
 struct Window {
   Shape kernel, strides, dilations;
-  Shape pads;  // before each axis, then after each
+  // Pads before each axis, then after each axis.
+  Shape pads;
   bool ceil = false;
 };
 
-// Of a node over an input of shape [N, C, spatial...]; SAME and VALID become numbers. Pads that are
-// absurd beside the input are failures.
+// Reads the window of a node over an input of shape [N, C, spatial...]. SAME and VALID become
+// numbers. Pads that are absurdly large for the input are failures.
 Window ReadWindow(NodeContext& n, const Shape& input, Shape kernel);
 
 }  // namespace kiln::frontend
