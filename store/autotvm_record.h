@@ -3,7 +3,6 @@
 // A configuration means nothing without its template, which says which knobs there are and what
 // they do. Therefore these records are kept apart from those of schedules (record.h) and are no
 // candidates for them. Plain values; JSON texts are kept as they are.
-// them. Plain values; JSON texts are kept as they are.
 #pragma once
 
 #include <cstdint>

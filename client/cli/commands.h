@@ -75,7 +75,7 @@ struct ClusterFlags {
 // `resume`: follows this unfinished job of the database instead of a new job ("last": the newest).
 StatusOr<int> Tune(const JobFlags& flags, const ClusterFlags& cluster, const std::string& resume,
                    const Session& session, StopSignal& stop);
-// Does the same for a finished job specification.
+// Does the same for a job whose specification is complete.
 StatusOr<int> TuneSpec(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
                        const Session& session, StopSignal& stop);
 // A job from whose results the scheduler fits the analytic model's constants of its device.

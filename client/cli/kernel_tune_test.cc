@@ -111,7 +111,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
   EXPECT_EQ(trials["RUNTIME_DEVICE_ERROR"][0]["parameters"]["KIND"], 4);
   EXPECT_EQ(trials.size(), 5u);
 
-  // ---- what was found
+  // ---- the results
   const std::string job = events.front()["job"];
   EXPECT_THAT(Prints({"best"}), AllOf(HasSubstr(job + "/"), HasSubstr("product.c product,")));
   const std::vector<Json>& worked = trials["NO_ERROR"];
@@ -152,7 +152,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
   EXPECT_THAT(again,
               AllOf(HasSubstr("then      wrong answer"), HasSubstr("now       wrong answer")));
 
-  // ---- what has no place for it
+  // ---- commands that do not take a kernel
   const RunResult exported = RunKiln({"records", "export", "--db", db_, "--errors"});
   EXPECT_TRUE(exported.exit.ok());
   EXPECT_THAT(exported.error, HasSubstr("8 records left out, of hand-written kernels"));

@@ -104,7 +104,7 @@ StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subje
   rendered.steps = record.steps();
   rendered.target = record.target();
   rendered.caveat = UncheckedLines({record}) + RewrittenLines({record});
-  // If the job is gone, parameters are shown without their source.
+  // If the job was deleted, parameters are shown without their source.
   if (const auto job = archive.Job(record.job_id()); job.ok())
     rendered.kernel = job->spec().options().kernel();
   // Steps need no computation.

@@ -333,7 +333,7 @@ TEST_F(RecordsTest, AutotvmRecordsAreListedAndTheBestFound) {
   EXPECT_THAT(List({"--since", "2021-06-01"}), SizeIs(0));
   EXPECT_THAT(List({"--until", "2021-06-01"}), SizeIs(3));
   EXPECT_THAT(List({"--job", "import"}), SizeIs(0)) << "they are of no job";
-  // Records of schedules are listed beside them.
+  // Records of schedules are listed beside those of autotvm.
   Tune("32,32,32");
   EXPECT_THAT(List({}), SizeIs(9));
   EXPECT_THAT(Kiln({"records", "list"}),

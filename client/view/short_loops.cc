@@ -65,7 +65,7 @@ std::string ShortLoops(std::string_view loops, int columns, int lines) {
   const std::vector<Line> all = LinesOf(loops);
   std::vector<std::string> texts;
   // Stack of the lines around the current one. Each line indents its content by one step.
-  // Indents in `loops`, and in the result.
+  // Each pair has the indents in `loops` and in the result.
   std::vector<std::pair<size_t, size_t>> outside;
   for (size_t i = 0; i < all.size(); ++i) {
     while (!outside.empty() && outside.back().first >= all[i].indent) outside.pop_back();

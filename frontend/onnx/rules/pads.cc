@@ -64,8 +64,8 @@ void Pad(NodeContext& n) {
   n.SetOutput(Padded(n, n.input(0), amounts, mode, value));
 }
 
-// Cuts or pads with 0 on both sides so that the middle stays. The larger half is cut before and
-// padded after.
+// Cuts or pads with 0 on both sides so that the middle stays. If the number of elements is odd, the
+// larger half is cut or padded at the end.
 void CenterCropPad(NodeContext& n) {
   n.RequireRank(0, 1);
   const Shape wanted = n.KnownInts(1, "shape");
