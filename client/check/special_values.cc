@@ -133,7 +133,8 @@ constexpr dag::KnownWorkload kWorkloads[] = {
 
 struct Tally {
   int candidates = 0, runs = 0;
-  int online = 0;  // runs that are right as those of an online softmax only
+  // Runs whose outputs are correct only for an online softmax.
+  int online = 0;
   int different = 0;
   std::vector<std::string> problems;
 

@@ -10,7 +10,7 @@ namespace {
 
 using ir::NDArray;
 
-// As the runners of trials compare outputs.
+// Compares outputs like the runners of trials.
 StatusOr<Verdict> Compared(const std::string& name, const NDArray& got, const NDArray& want,
                            const v1::Tolerance& tolerance) {
   runner::Argument argument{.name = name, .shape = want.shape()};

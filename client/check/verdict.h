@@ -1,4 +1,4 @@
-// Is an output of a program what the reference has? Within the tolerances of trials
+// Judges whether an output of a program matches the reference, within the tolerances of trials
 // (runner/compare.h). Pure.
 #pragma once
 
@@ -12,18 +12,20 @@
 
 namespace kiln::client {
 
-// On one output of a network, or on one kernel.
+// Result for one output of a network, or one kernel.
 struct Verdict {
   std::string name;
-  double max_error = 0;  // the largest difference, as a part of the largest value
-  std::string problem;   // what is wrong; "": nothing
-  // Elements that are NaN in the reference and right as those of an online softmax
+  // The largest difference as a part of the largest value.
+  double max_error = 0;
+  // Describes the fault; "": there is none.
+  std::string problem;
+  // Number of elements that are NaN in the reference, and correct for an online softmax
   // (compiler/dag/online_variant.h).
   int64_t online = 0;
 };
 
-// `online`: the same output of the computation's online variant; called where that may matter. Null:
-// the program computes no softmax online. Errors: those of `online`.
+// `online` returns the same output of the computation's online variant. It is called only if the
+// variant may matter; its errors are returned. Null: the program computes no softmax online.
 StatusOr<Verdict> JudgeOutput(const std::string& name, const ir::NDArray& got,
                               const ir::NDArray& want, const v1::Tolerance& tolerance,
                               const absl::FunctionRef<StatusOr<ir::NDArray>()>* online);

@@ -33,15 +33,15 @@ TEST(JudgeOutput, OfAnOnlineSoftmax) {
     KILN_CHECK(verdict.ok(), "{}", Message(verdict.status()));
     return *verdict;
   };
-  // The reference's own.
+  // The output equals the reference.
   EXPECT_EQ(judge(want).problem, "");
   EXPECT_EQ(asked, 0);
-  // The variant's where the reference has NaN.
+  // The output equals the variant where the reference has NaN.
   const Verdict by_variant = judge(Three(1, 2, kInfinity));
   EXPECT_EQ(by_variant.problem, "");
   EXPECT_EQ(by_variant.online, 2);
   EXPECT_EQ(judge(Three(std::nan(""), 2, kInfinity)).online, 1);
-  // Neither of the two.
+  // The outputs equal neither of the two.
   for (const ir::NDArray& got : {Three(3, 2, kInfinity), Three(1, 2, -kInfinity),
                                  Three(1, 5, kInfinity), Three(1, std::nan(""), kInfinity)}) {
     const Verdict wrong = judge(got);

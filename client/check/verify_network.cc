@@ -19,7 +19,8 @@ namespace {
 using ir::NDArray;
 using runtime::Network;
 
-// The computation as a program that computes softmax online reads it; itself where there is none.
+// Returns the computation as a program with an online softmax evaluates it; the computation itself
+// if it is no softmax chain.
 dag::DagPtr VariantOf(const dag::DagPtr& dag) {
   const auto variant = dag::OnlineVariant(*dag);
   return variant.ok() ? *variant : dag;
@@ -49,7 +50,7 @@ class Verification {
   StatusOr<v1::Tolerance> ToleranceOfOutputs() const;
   Status CheckOutputs();
   Status CheckKernels();
-  // is_online: as kernels that compute softmax online may give it.
+  // `is_online`: returns the outputs of kernels that compute softmax online.
   StatusOr<std::vector<NDArray>> WantedOutputs(bool is_online);
   StatusOr<Verdict> CheckKernel(size_t kernel, const std::vector<NDArray>& inputs,
                                 const std::vector<NDArray>& want, const dag::DagPtr& dag);
@@ -57,7 +58,8 @@ class Verification {
   const std::shared_ptr<const runtime::NetworkFile> file_;
   const VerifyOptions& options_;
   ReferencePrograms reference_;
-  const bool may_be_online_;  // on GPUs alone softmax is computed so
+  // Only GPUs compute softmax online.
+  const bool may_be_online_;
   VerifyReport report_;
 };
 
@@ -114,7 +116,8 @@ Status Verification::CheckOutputs() {
     for (size_t i = 0; i < outputs.size(); ++i) wanted[i] = std::move(outputs[i]);
   }
   KILN_ASSIGN_OR_RETURN(const v1::Tolerance tolerance, ToleranceOfOutputs());
-  std::vector<NDArray> online;  // made once, where it is needed
+  // Evaluated once, when it is needed.
+  std::vector<NDArray> online;
   for (const auto& entry : wanted) {
     const size_t i = entry.first;
     const NDArray& want = entry.second;
