@@ -21,10 +21,10 @@ namespace kiln::client {
 namespace {
 
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
-// The scheduler checks every record of a key meanwhile.
+// While a key is bound, the scheduler checks every record of the key.
 constexpr auto kBindTimeout = std::chrono::seconds(600);
 constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
-// A submission whose reply was lost is repeated for so long.
+// How long a submission is repeated if its reply was lost.
 constexpr absl::Duration kSubmitPatience = absl::Seconds(10);
 constexpr int kRequestDigits = 32;
 

@@ -15,7 +15,7 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kReadBytes = size_t{1} << 16;
-// A line that is longer comes from a device that never ends. Reading so much takes seconds.
+// A longer line comes from a device that never ends. Reading up to here takes seconds.
 constexpr size_t kNoLogBytes = size_t{4} << 30;
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 

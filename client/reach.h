@@ -8,7 +8,7 @@
 
 namespace kiln::client {
 
-// A connection that breaks while it is made is tried again for so long.
+// How long a connection is tried again if it breaks while it is made.
 inline constexpr absl::Duration kReachPatience = absl::Seconds(2);
 
 // Calls once, and again while the connection breaks before there is an answer: a handshake that is

@@ -13,7 +13,8 @@
 namespace kiln::graph {
 namespace {
 
-// A chain reads so many elements side by side: pieces of 16 bytes of any float.
+// Rows and their offsets are multiples of this many elements, so that a chain can read pieces of 16
+// bytes of any float type.
 constexpr int64_t kLeastRow = 16;
 
 using Nodes = std::vector<int>;

@@ -11,13 +11,13 @@
 namespace kiln::graph {
 namespace {
 
-// A prologue may read so many times the bytes that it makes: one tensor, and numbers for its
-// channels.
+// Largest ratio of the bytes that a prologue reads to the bytes that it makes. It suffices for one
+// tensor, and numbers for its channels.
 constexpr double kMostPrologueReads = 1.25;
 // Operations for an element: scale, shift, clip.
 constexpr double kMostCheapFlops = 8;
-// A rearrangement must leave so many elements side by side if its reader is to take it in: a vector
-// or a memory transaction of them.
+// Least number of elements that a rearrangement must leave side by side if its reader is to take it
+// in: a vector or a memory transaction of them.
 constexpr int64_t kLeastRow = 16;
 
 // Returns whether the operator calls exp, tanh or the like.

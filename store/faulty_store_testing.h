@@ -1,4 +1,4 @@
-// A store for tests whose medium fails for a while. From a given write on, so many calls are
+// A store for tests whose medium fails for a while. From a given write on, a number of calls are
 // refused, each before it has done anything, or (a lost answer) after it has done everything.
 #pragma once
 

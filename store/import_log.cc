@@ -14,7 +14,7 @@ namespace {
 // Batches are large, since a commit is a sync of the disk and holds up other writers.
 constexpr int64_t kBatchRecords = 4096;
 constexpr size_t kBatchBytes = size_t{8} << 20;
-// A refusal quotes at most so many bytes of the reason.
+// Most bytes of the reason that a refusal quotes.
 constexpr size_t kMostWhyBytes = 512;
 
 Status CheckText(std::string_view line) {

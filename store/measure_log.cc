@@ -10,8 +10,8 @@
 namespace kiln::store {
 namespace {
 
-// TVM's lines have so many parameters, and so has each row of a database (sqlite_store.cc). A
-// further parameter of Kiln must stay out of the lines and be 0 in older rows.
+// TVM's lines have 8 parameters, and so has each row of a database (sqlite_store.cc). A further
+// parameter of Kiln must stay out of the lines and be 0 in older rows.
 static_assert(kNumHardwareParams == 8);
 
 Status ParseHardware(JsonCursor& json, MeasureLogLine& line) {

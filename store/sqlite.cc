@@ -96,8 +96,8 @@ int OpenFlags(OpenOptions::Mode mode) {
   return 0;
 }
 
-// The write-ahead log is taken into the database when it is so long, and is then cut to this size.
-// On a small disk the log must not take the space that the database needs to grow.
+// Length at which the write-ahead log is taken into the database, and to which it is then cut. On a
+// small disk the log must not take the space that the database needs to grow.
 constexpr int kLogPages = 256;
 constexpr int kLogBytes = 1 << 20;
 

@@ -22,7 +22,7 @@ using sqlite::ReadTransaction;
 using sqlite::Statement;
 using sqlite::Transaction;
 
-// So many threads read at a time; more wait. Each connection has a page cache of its own.
+// Most threads that read at a time; others wait. Each connection has a page cache of its own.
 constexpr size_t kMostReaders = 8;
 
 // Page cache of the writer. A batch of an import changes some thousands of pages: if they do not

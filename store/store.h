@@ -104,7 +104,7 @@ struct RecordFilter {
   bool include_errors = false;
   // Selects the records with a larger id.
   int64_t after_id = 0;
-  // Selects only so many records, the best ones, best first; none: all records.
+  // Number of records to select, the best ones, best first; none: all records.
   std::optional<uint32_t> top = {};
 };
 

@@ -189,10 +189,10 @@ struct ChoiceFlags {
   std::string template_args, template_kwargs = "{}";
 };
 Status QueryChoiceCommand(const ChoiceFlags& flags, const Session& session);
-// From now on the subject's computation gets its best record, or the schedule of the file
-// (docs/schedules.md, "-": stdin; "": no file).
+// Pins a schedule: from now on the subject's computation gets the subject's best record, or the
+// schedule of the file `path` (docs/schedules.md, "-": stdin; "": no file).
 Status PinCommand(const SubjectFlags& subject, const std::string& path, const Session& session);
-// Ends that.
+// Removes the pinned schedules of the subject's computations.
 Status UnpinCommand(const SubjectFlags& subject, const Session& session);
 Status ListPinnedCommand(const Session& session);
 

@@ -40,7 +40,7 @@
 namespace kiln::client {
 namespace {
 
-// Most bytes of the lines of a log: they take days to measure.
+// Most bytes of the lines of a log. So many lines take days to measure.
 constexpr size_t kMostLogBytes = size_t{256} << 20;
 // Number of a database's records if the user gives none.
 constexpr uint32_t kDefaultTop = 8;

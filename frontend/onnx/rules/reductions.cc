@@ -84,8 +84,8 @@ void ReduceL2(NodeContext& n) {
   n.SetOutput(n.Cast(n.Emit("sqrt", {n.Cast(sum, type)}), x.element()));
 }
 
-// Takes the largest element out of the exponentials, so that none overflows. Nothing is taken out
-// if it is infinite.
+// Subtracts the largest element before the exponentials, so that none overflows, and adds it to
+// their logarithm. An infinite element is not subtracted.
 void ReduceLogSumExp(NodeContext& n) {
   const Reduction reduction = ReadReduction(n, kOtherReductions);
   n.RequireFloat(0);
