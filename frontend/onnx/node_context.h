@@ -124,7 +124,7 @@ class NodeContext {
   Tensor Reshape(const Tensor& x, Shape shape);
   Tensor Transpose(const Tensor& x, Shape axes);
   Tensor BroadcastTo(const Tensor& x, Shape shape);
-  // Returns `extents` elements along one axis.
+  // Returns `extent` elements along one axis, from `begin` on, `stride` apart.
   Tensor SliceAxis(const Tensor& x, int64_t axis, int64_t begin, int64_t extent,
                    int64_t stride = 1);
   Tensor Concat(std::vector<Tensor> xs, int64_t axis);

@@ -11,11 +11,12 @@
 
 namespace kiln::store {
 
-// Nothing is lost either way, except for `times` that are no TrialTimes: these become unknown.
 RecordFilter FilterOf(const v1::ListRecordsRequest& message);
 AutotvmFilter FilterOf(const v1::ListAutotvmRecordsRequest& message);
 WorkloadRef WorkloadOf(const v1::BestRequest& message);
 
+// Nothing is lost either way, except for Record::times that are no TrialTimes: these become
+// unknown.
 v1::Record RecordMessage(const Record& record);
 Record RecordOf(const v1::Record& message);
 
