@@ -11,8 +11,8 @@
 //   Unavailable         locked by another process for longer than the busy timeout; an I/O error;
 //                       to a transaction: the file has been deleted or replaced since it was opened
 //   ResourceExhausted   disk full, out of memory
-//   FailedPrecondition  not a Kiln database, read-only, made by a newer Kiln; has a second name; has
-//                       views, triggers or virtual tables that are not Kiln's
+//   FailedPrecondition  not a Kiln database, read-only, made by a newer Kiln; has a second name;
+//                       has views, triggers or virtual tables that are not Kiln's
 //   NotFound            no such file or folder
 //   AlreadyExists       a UNIQUE or PRIMARY KEY constraint refused the row
 //   InvalidArgument     another constraint refused the row; value too large
