@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::chrono::seconds kListTimeout{10};
 
-// Kind of target -> names of devices.
+// Names of devices by kind of target.
 using DevicesByKind = std::map<std::string, std::set<std::string>>;
 
 DevicesByKind RunnersOf(const v1::ListReply& workers) {
@@ -91,7 +91,7 @@ StatusOr<DefaultTarget> FindDefaultTarget(const Session& session) {
                            fmt::format("this machine has the GPU {}", OneLine((*gpus)[0].name))};
     return DefaultTarget{"llvm", "this machine has no GPU"};
   }
-  // Whether it is there is said in words of its own.
+  // A scheduler that does not answer has an error message of its own.
   KILN_RETURN_IF_ERROR(session.Connect().status());
   const StatusOr<v1::ListReply> workers = WorkersOf(session);
   if (workers.status().code() == StatusCode::kUnimplemented) {

@@ -1,7 +1,8 @@
-// The target of a command whose user has said none: one rule for all commands.
+// Chooses the target of a command whose user gave none, by one rule for all commands.
 //
-// With a scheduler it is the kind of device that its workers have, if that is one kind; else the
-// user is asked for it. Without one it is the GPU of this machine, if it has one, else its CPU.
+// With a scheduler the target is the kind of device that its runners have, if all have the same
+// kind; otherwise the user is asked for a target. Without a scheduler it is this machine's GPU if
+// there is one, otherwise its CPU.
 #pragma once
 
 #include <string>
@@ -14,21 +15,23 @@
 namespace kiln::client {
 
 struct DefaultTarget {
-  std::string target;   // "cuda", "llvm"
-  std::string because;  // for people: "the scheduler has NVIDIA H200"
+  // "cuda", "llvm".
+  std::string target;
+  // The reason, for people: "the scheduler has NVIDIA H200".
+  std::string because;
 };
 
-// The workers of the session's scheduler, which asks its tracker. Call InitGrpc before.
+// Returns the workers of the session's scheduler, which asks its tracker. Call InitGrpc before.
 StatusOr<v1::ListReply> WorkersOf(const Session& session);
 
-// FailedPrecondition, with what there is: the runners are none, or of several kinds.
+// FailedPrecondition: there are no runners, or runners of several kinds, which the message lists.
 StatusOr<DefaultTarget> TargetOfWorkers(const v1::ListReply& workers);
 
-// A target that names no processor or architecture, completed: what it leaves open is that of the
-// runners of its kind, if they all announce the same. Others are returned as they are.
+// Returns the target with the missing options of the runners of its kind, if these all announce the
+// same target. A target that names a processor or architecture is returned unchanged.
 target::Target CompletedByWorkers(const target::Target& target, const v1::ListReply& workers);
 
-// Asks the scheduler, or looks for a GPU here. Call InitGrpc before where there is a scheduler.
+// Asks the scheduler, or looks for a GPU here. With a scheduler, call InitGrpc before.
 StatusOr<DefaultTarget> FindDefaultTarget(const Session& session);
 
 }  // namespace kiln::client

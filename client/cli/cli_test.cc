@@ -456,7 +456,7 @@ TEST_F(CliTest, UnreachableServices) {
   EXPECT_THAT(Refused({"submit", "matmul", "--args", "8,8,8"}), HasSubstr("needs a scheduler"));
 }
 
-// What the default is, is a matter of the machine; that it is said, and is one for all, is not.
+// The default target depends on the machine. All commands have the same one, and print it.
 TEST_F(CliTest, TheTargetThatNobodySaysIsSaidFirst) {
   const std::vector<Words> commands = {
       {"tune", "matmul", "--args", "8,8,8", "--trials", "0"},
@@ -477,7 +477,7 @@ TEST_F(CliTest, TheTargetThatNobodySaysIsSaidFirst) {
   }
 }
 
-// The text of a schedule is the same on all targets.
+// The texts of these forms are the same for all targets.
 TEST_F(CliTest, WhatNeedsNoTargetAsksForNone) {
   const Words words = {"show", "--op", "matmul", "--args", "8,8,8", "--steps", "none", "--as"};
   for (const char* form : {"dag", "steps", "schedule", "loops"}) {

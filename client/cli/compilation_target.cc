@@ -34,7 +34,7 @@ StatusOr<target::Target> CompilationTarget(const std::string& text, const Sessio
   if (session.scheduler.empty()) return NameThisDevice(target);
   if (target.is_gpu() && target.GpuArch() > 0) return target;
   InitGrpc();
-  // A scheduler that cannot say which workers there are still has records.
+  // A scheduler that does not tell its workers has records all the same.
   if (const auto workers = WorkersOf(session); workers.ok()) {
     const target::Target completed = CompletedByWorkers(target, *workers);
     if (completed != target) return completed;

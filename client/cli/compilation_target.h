@@ -28,8 +28,9 @@ StatusOr<std::string> TargetOrDefault(const std::string& given, const Session& s
 
 // Returns the target in the form of jobs that ran for it, so that their records are found. Options
 // that it leaves open are those of the scheduler's runners of its kind, if all these announce the
-// same. Otherwise, and without a scheduler, options of a GPU are those of this machine's GPU
-// (this_machine.h). Options of a CPU are this machine's without a scheduler, and stay open with one.
+// same. Otherwise, and without a scheduler, they are those of this machine's device
+// (this_machine.h); only a CPU target with a scheduler stays open. A target with a GPU architecture
+// stays unchanged if there is a scheduler.
 StatusOr<target::Target> CompilationTarget(const std::string& text, const Session& session);
 
 }  // namespace kiln::client

@@ -80,7 +80,7 @@ TEST_F(EightyColumnsTest, JobsAndFindings) {
   ExpectFits(jobs, "Job ");
   EXPECT_THAT(jobs, AllOf(HasSubstr("conv2d_nchw"), HasSubstr("relu\n"), HasSubstr("succeeded, 1"),
                           HasSubstr("error")));
-  // Findings go on in further lines, to their ends.
+  // Findings continue in further lines and are not cut.
   ExpectFits(doctor, "     What");
   EXPECT_THAT(doctor, AllOf(HasSubstr("calibrate"), Not(HasSubstr("..."))));
 }

@@ -53,8 +53,8 @@ std::set<pid_t> ProcessesWith(const std::string& mark) {
   return found;
 }
 
-// The process has no thread left: one that is killed may be in the midst of a write when its first
-// thread, whose command line it is known by, has gone.
+// Returns whether the process has no thread left. The first thread, by whose command line a process
+// is found, may be gone while another thread of a killed process is still in a write.
 bool IsGone(pid_t pid) {
   const std::string stat = ReadFile(fmt::format("/proc/{}/stat", pid), 4096).value_or("");
   const size_t name_end = stat.rfind(')');
@@ -62,7 +62,8 @@ bool IsGone(pid_t pid) {
   std::istringstream fields(stat.substr(name_end + 1));
   std::string state, field;
   fields >> state;
-  for (int i = 4; i < 20; ++i) fields >> field;  // field 20 is the number of threads
+  // Field 20 is the number of threads.
+  for (int i = 4; i < 20; ++i) fields >> field;
   fields >> field;
   return (state == "Z" || state == "X") && std::stoi(field) <= 1;
 }
@@ -655,7 +656,7 @@ TEST_F(FarmTest, TheTargetThatNobodySaysIsThatOfTheWorkers) {
   EXPECT_THAT(asked.error,
               AllOf(HasSubstr("devices of several kinds"), HasSubstr("\n  --target llvm  "),
                     HasSubstr("\n  --target null  ")));
-  // The records of a farm are found for a target that leaves the processor open.
+  // A target that names no processor finds the farm's records, too.
   const Words product = {"matmul", "--args", "64,64,64", "--target", "llvm"};
   Words words = {"tune", "--trials", "2", "--quiet"};
   words.insert(words.begin() + 1, product.begin(), product.end());

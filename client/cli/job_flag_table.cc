@@ -61,7 +61,7 @@ StatusOr<int> JobFlagTable::RunTune() const {
   InitGrpc();
   const Session& session = flag_table_.session();
   ChosenTarget target{options_.Target(), ""};
-  // A job that goes on has its own.
+  // A resumed job has its own target.
   if (resume_.empty()) {
     KILN_ASSIGN_OR_RETURN(target, ChooseTarget(target.text, session));
   }

@@ -159,7 +159,7 @@ Status JobsCommand(std::optional<uint32_t> limit, const Session& session) {
     fmt::print("no jobs in {}\n", archive->Name());
     return OkStatus();
   }
-  // Fits 80 columns, in a pipe too: what is left out here, kiln jobs JOB has.
+  // The table fits 80 columns, in a pipe too. kiln jobs JOB prints the rest.
   Table table({{"Job"},
                {"Name", Table::kLeft, kLeastColumns, kMostLines},
                {"State", Table::kLeft, kLeastOfState, kMostLines},

@@ -29,7 +29,7 @@ SubjectFlags SubjectOf(const CompileFlags& flags) {
   return subject;
 }
 
-// `target`: a record's, where the flags say none; "": no record's.
+// `target` is that of a record, which is used if the flags have none; "": there is no record.
 StatusOr<ProgramOptions> OptionsFor(const CompileFlags& flags, const Session& session,
                                     const std::string& target) {
   const std::string& given = flags.target.empty() ? target : flags.target;

@@ -124,7 +124,8 @@ Status CheckCommand(const WorkloadArguments& arguments, bool json) {
 Status DoctorCommand(const Session& session) {
   bool all_ok = true;
   constexpr int kLeastColumns = 12;
-  constexpr int kMostLines = 40;  // all of a finding
+  // Enough for all of a finding.
+  constexpr int kMostLines = 40;
   Table table({{""}, {"What"}, {"Finding", Table::kLeft, kLeastColumns, kMostLines}});
   const auto findings = Diagnose(session);
   for (const Finding& finding : findings) {

@@ -86,7 +86,8 @@ TEST(CompileTasksTest, ReusesARecordWhereThereIsNoOwn) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("2 of 3 tasks never tuned")));
 }
 
-// The record's device has more than the target says, so another schedule would be chosen for it.
+// The record's device has more than the target's minimum, so another schedule would be chosen for
+// the device.
 TEST(CompileTasksTest, ARecordOfOneKernelChangesNoOtherOnAGpu) {
   if (!codegen::FindNvrtc().ok()) GTEST_SKIP() << "no NVRTC here";
   const target::Target cuda = *target::ParseTarget("cuda -arch=sm_90");

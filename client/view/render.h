@@ -16,7 +16,7 @@ namespace kiln::client {
 // each code generator, and c, which only hand-written kernels have.
 std::vector<std::string> RenderForms(codegen::Backends backends = codegen::AllBackends());
 
-// Is the text of this form another one for another target?
+// Returns whether the text of this form depends on the target.
 bool FormNeedsTarget(std::string_view form, codegen::Backends backends = codegen::AllBackends());
 
 struct Rendered {

@@ -242,7 +242,7 @@ TEST(NarrowTest, LargeUnsignedNumbers) {
   EXPECT_EQ(largest[0], numbers({UINT64_MAX, uint64_t{1} << 63}));
   EXPECT_EQ(RunNode({.op = "Unique", .inputs = {a}, .known = {0}})[0],
             numbers({5, uint64_t{1} << 63, UINT64_MAX}));
-  // As constants.
+  // The numbers are constants here.
   TestModel model;
   model.NarrowInts("raw", "uint64", {2}, {-1, 3});
   TensorProto typed;

@@ -291,7 +291,8 @@ TEST(NewerRulesTest, Regions) {
   EXPECT_THAT(run("avg", 0), StatusIs(StatusCode::kUnimplemented, HasSubstr("depends on data")));
 }
 
-// As many samples as a part is wide, rounded up: by sizes of regions, which stay in their order.
+// A part has as many samples as it is wide, rounded up. Regions of equal sizes are sampled
+// together, and the results stay in the order of the regions.
 TEST(NewerRulesTest, RegionsAreSampledByTheirSizes) {
   ir::NDArray x(ir::kFloat32, {1, 1, 8, 8});
   for (int64_t i = 0; i < 64; ++i) x.SetDouble(i, static_cast<double>(i * i % 23));
@@ -317,7 +318,7 @@ TEST(NewerRulesTest, RegionsAreSampledByTheirSizes) {
   for (const char* mode : {"avg", "max"}) {
     const ir::NDArray y = run(regions, mode, 0, /*is_half_pixel=*/false);
     ASSERT_THAT(y.shape(), ElementsAre(4, 1, 1, 2));
-    // Of 2 x 2 samples for each part, and so are the others as if they were alone.
+    // Each part of regions 0 and 2 has 2 x 2 samples. Each region has the result that it has alone.
     for (const int64_t i : {0, 2}) {
       const ir::NDArray same = run({regions[static_cast<size_t>(i)]}, mode, 2, false);
       for (int64_t k = 0; k < 2; ++k) EXPECT_EQ(y.GetDouble(2 * i + k), same.GetDouble(k));
@@ -331,7 +332,8 @@ TEST(NewerRulesTest, RegionsAreSampledByTheirSizes) {
   }
 }
 
-// Two images, two classes of three boxes; in the order of batches, classes and scores.
+// There are two images, and two classes of three boxes. Boxes are kept in the order of images,
+// classes and scores.
 TEST(NewerRulesTest, BoxesThatOverlapAreSuppressed) {
   const ir::NDArray boxes = Floats({2, 3, 4}, {0, 0, 1, 1, 1, 1, 0, 0.1, 0, 2, 1, 3,  //
                                                0, 0, 1, 1, 0, 0, 1, 0.5, 0, 0, 1, 1});
@@ -345,11 +347,12 @@ TEST(NewerRulesTest, BoxesThatOverlapAreSuppressed) {
                 .inputs = {boxes, scores, scalar(ir::kInt64, 3), scalar(ir::kFloat32, 0.5)},
                 .known = {0, 1, 2, 3}};
   const auto kept = [&] { return Doubles(OutputOf(node)); };
-  // The second box of image 0 has its corners in another order and covers 0.9 of the first one; half
-  // of the first of image 1 is no more than the threshold.
+  // The second box of image 0 has its corners in another order and covers 0.9 of the first box. In
+  // image 1 the second box covers half of the first one, which does not exceed the threshold.
   EXPECT_THAT(kept(), ElementsAre(0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 1, 2,  //
                                   1, 0, 2, 1, 0, 1, 1, 1, 0, 1, 1, 1));
-  node.inputs.push_back(scalar(ir::kFloat32, 0.5));  // scores above it
+  // Only scores above 0.5 count.
+  node.inputs.push_back(scalar(ir::kFloat32, 0.5));
   node.known.push_back(4);
   EXPECT_THAT(kept(), ElementsAre(0, 0, 1, 0, 0, 2, 0, 1, 0, 0, 1, 2, 1, 1, 0));
   node.inputs[2] = scalar(ir::kInt64, 1);
@@ -358,7 +361,7 @@ TEST(NewerRulesTest, BoxesThatOverlapAreSuppressed) {
   EXPECT_THAT(OutputOf(node).shape(), ElementsAre(0, 3));
   node.inputs[2] = scalar(ir::kInt64, 0);
   EXPECT_THAT(OutputOf(node).shape(), ElementsAre(0, 3));
-  // By centre, width and height: the first two overlap by a third.
+  // Boxes are given by centre, width and height. The first two overlap by a third.
   TestNode centred{.op = "NonMaxSuppression",
                    .version = 11,
                    .attributes = {{"center_point_box", int64_t{1}}},

@@ -634,7 +634,7 @@ TEST(ControlTest, ScansForwardsAndBackwards) {
   EXPECT_EQ(RunNode(node)[1], Floats({2, 3}, {6, 5, 3, 60, 50, 30}));
 }
 
-// Version 8: a batch of sequences, some of which are shorter.
+// Version 8 scans a batch of sequences, some of which are shorter.
 TEST(ControlTest, ScansOfABatch) {
   const auto body = Subgraph([](TestGraph& g) {
     g.Input("sum", "float32", {1});

@@ -1,4 +1,4 @@
-// Boxes that are chosen by their scores.
+// Chooses boxes by their scores.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -10,31 +10,32 @@
 namespace kiln::frontend {
 namespace {
 
-// Comparisons of two boxes.
+// Most comparisons of two boxes.
 constexpr int64_t kMaxBoxComparisons = int64_t{1} << 28;
 
-// In float32, as ONNX's reference computes: thresholds are met exactly or not.
+// The numbers are float32, as in ONNX's reference, so that the same boxes exceed a threshold.
 struct Box {
   float left, right, top, bottom;
 
   float area() const { return (right - left) * (bottom - top); }
 };
 
-// Two opposite corners y, x, y, x in any order.
+// `numbers` are y, x, y, x of two opposite corners, in any order.
 Box BoxOfCorners(const float* numbers) {
   const auto [top, bottom] = std::minmax(numbers[0], numbers[2]);
   const auto [left, right] = std::minmax(numbers[1], numbers[3]);
   return {left, right, top, bottom};
 }
 
-// The centre's x and y, width and height.
+// `numbers` are x and y of the centre, width and height.
 Box BoxOfCentre(const float* numbers) {
   const float half_width = numbers[2] / 2, half_height = numbers[3] / 2;
   return {numbers[0] - half_width, numbers[0] + half_width, numbers[1] - half_height,
           numbers[1] + half_height};
 }
 
-// Is what the boxes share more than this part of what they cover together?
+// Returns whether the area that the boxes share is more than `threshold` times the area that they
+// cover together.
 bool Overlap(const Box& a, const Box& b, float threshold) {
   const Box both = {std::max(a.left, b.left), std::min(a.right, b.right), std::max(a.top, b.top),
                     std::min(a.bottom, b.bottom)};
@@ -45,13 +46,17 @@ bool Overlap(const Box& a, const Box& b, float threshold) {
 }
 
 struct Suppression {
-  int64_t most = 0;  // boxes of a class
+  // Most boxes of a class.
+  int64_t most = 0;
   float overlap = 0;
-  float least_score = -INFINITY;  // which a box exceeds
-  bool takes_all_scores = true;   // -INFINITY and NaN, too
+  // A box has to exceed this score.
+  float least_score = -INFINITY;
+  // True: boxes with the scores -INFINITY and NaN count, too.
+  bool takes_all_scores = true;
 };
 
-// Those of one class that are kept, best ones first: of equal scores the first one.
+// Returns the boxes of one class that are kept, best ones first; boxes of equal scores stay in
+// their order.
 std::vector<int64_t> Kept(const std::vector<Box>& boxes, const std::vector<float>& scores,
                           const Suppression& rules) {
   std::vector<int64_t> order;
@@ -59,7 +64,7 @@ std::vector<int64_t> Kept(const std::vector<Box>& boxes, const std::vector<float
     if (rules.takes_all_scores || scores[static_cast<size_t>(i)] > rules.least_score)
       order.push_back(i);
   }
-  // NaN is below all.
+  // NaN is below all other scores.
   const auto key = [&](int64_t i) {
     const float score = scores[static_cast<size_t>(i)];
     return std::pair(!std::isnan(score), std::isnan(score) ? 0 : score);
@@ -95,8 +100,8 @@ std::vector<float> FloatsOf(const Tensor& x) {
   return values;
 }
 
-// Boxes [batch, boxes, 4], scores [batch, classes, boxes]; gives the batch, the class and the box of
-// each that is kept.
+// Inputs: boxes [batch, boxes, 4], scores [batch, classes, boxes]. For each box that is kept, the
+// output has the numbers of its batch, its class and the box.
 void NonMaxSuppression(NodeContext& n) {
   if (!n.input(0).is_known() || !n.input(1).is_known()) {
     return n.Unsupported(

@@ -144,8 +144,8 @@ void RequireFewPlaces(NodeContext& n, const Regions& regions) {
   if (points > kMaxKnownElements) n.Unsupported("{} places in a region", points);
 }
 
-// The parts of regions that are all sampled alike. images [batch, channels, rows, columns], corners
-// [count, 4], ids [count].
+// Returns the results of regions that all have the same number of samples. x is [batch, channels,
+// rows, columns], corners [count, 4], ids [count].
 Tensor Aligned(NodeContext& n, const Regions& regions, const Tensor& x, const Tensor& corners,
                const Tensor& ids) {
   RequireFewPlaces(n, regions);
@@ -153,7 +153,8 @@ Tensor Aligned(NodeContext& n, const Regions& regions, const Tensor& x, const Te
   const int64_t count = corners.dim(0), channels = x.dim(1), h = x.dim(2), w = x.dim(3);
   const int64_t height = regions.height, width = regions.width;
   const int64_t row_samples = regions.row_samples, column_samples = regions.column_samples;
-  if (row_samples == 0 || column_samples == 0)  // empty regions
+  // The regions are empty.
+  if (row_samples == 0 || column_samples == 0)
     return n.BroadcastTo(n.ScalarLike(x, 0), {count, channels, height, width});
   const auto corner = [&](int64_t i) {
     const Tensor scaled =
@@ -176,9 +177,9 @@ Tensor Aligned(NodeContext& n, const Regions& regions, const Tensor& x, const Te
   return n.Reduce(regions.takes_maximum ? "reduce_max" : "reduce_mean", values, {3, 5}, false);
 }
 
-// How many places of each part of a region are read along an axis, where the regions are known.
+// Returns how many samples each part of a known region has along an axis.
 int64_t SamplesOf(const Regions& regions, double low, double high, int64_t parts) {
-  // In float32, as ONNX's reference computes: sizes are whole multiples of parts or not.
+  // The numbers are float32, as in ONNX's reference, so that sizes are rounded up alike.
   const auto scale = static_cast<float>(regions.scale);
   const float offset = regions.is_half_pixel ? 0.5F : 0;
   const float start = static_cast<float>(low) * scale - offset;
@@ -188,8 +189,8 @@ int64_t SamplesOf(const Regions& regions, double low, double high, int64_t parts
   return samples > 0 ? static_cast<int64_t>(std::min(samples, 1e9)) : 0;
 }
 
-// Regions are sampled by their sizes: those of equal numbers of samples together, and then put into
-// their order.
+// Samples known regions by their sizes: regions with equal numbers of samples together. The results
+// are then put into the order of the regions.
 Tensor AlignedBySize(NodeContext& n, Regions regions, const Tensor& x, const Tensor& corners,
                      const Tensor& ids) {
   if (!corners.is_known()) {

@@ -97,7 +97,8 @@ class Slices {
     const bool is_whole = !x.element().is_float();
     if (is_whole) whole_ = x.constant->ToInts();
     if (x.element() == ir::kUInt64) {
-      for (int64_t& bits : whole_) bits ^= INT64_MIN;  // in the order of unsigned numbers
+      // Signed comparisons of these bits give the order of unsigned numbers.
+      for (int64_t& bits : whole_) bits ^= INT64_MIN;
     }
     for (int64_t i = 0; !is_whole && i < x.num_elements(); ++i)
       values_.push_back(x.constant->At(i));
