@@ -10,7 +10,8 @@ bool SameNode(Expr a, Expr b) {
          a->int_value == b->int_value && a->num_args == b->num_args;
 }
 
-// `compared` holds the nodes of a found equal to one of b; within one pool that is one node each.
+// `compared` maps each compared node of a to the equal node of b. Within one pool there is only one
+// such node.
 bool EqualNodes(Expr a, Expr b, std::unordered_map<Expr, Expr>& compared, int& budget) {
   if (a == b) return true;
   if (!SameNode(a, b)) return false;

@@ -66,7 +66,8 @@ class Comparison {
 
   const Program &a_, &b_;
   ExprPool pool_;
-  Substitution names_;  // of a -> of b
+  // Maps the variables and buffers of a to those of b.
+  Substitution names_;
 };
 
 }  // namespace

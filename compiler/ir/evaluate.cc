@@ -9,12 +9,13 @@
 
 namespace kiln::ir {
 
-// A stack machine. The binary codes stand in the order of Op, so that they are found by adding.
+// Instructions of a stack machine. The binary codes stand in the order of Op, so that a code is
+// found by an addition.
 enum class CompiledExpr::Code : uint8_t {
   kEnd,
   kConst,
   kVar,
-  // ints
+  // Operators on ints.
   kAddI,
   kSubI,
   kMulI,
@@ -29,13 +30,13 @@ enum class CompiledExpr::Code : uint8_t {
   kLeI,
   kGtI,
   kGeI,
-  // bits, in the order of Op too
+  // Operators on bits, also in the order of Op.
   kBitAndI,
   kBitOrI,
   kBitXorI,
   kShlI,
   kShrI,
-  // floats
+  // Operators on floats.
   kAddF,
   kSubF,
   kMulF,
@@ -52,17 +53,25 @@ enum class CompiledExpr::Code : uint8_t {
   kGeF,
   kNot,
   kSelect,
-  kCast,         // number: bits and code of the type it comes from
-  kReinterpret,  // the same
+  // `number` holds the bits and the code of the type that is converted.
+  kCast,
+  // `number` is the same as for kCast.
+  kReinterpret,
   kLoad,
   kCall,
   kAbsI,
   kJump,
-  kJumpIfFalse,       // pops
-  kJumpIfFalseOrPop,  // &&
-  kJumpIfTrueOrPop,   // ||
-  kShared,            // pushes shared node `number`, computing it at `extra` when this run has not
-  kReturn,            // end of the computation of shared node `number`
+  // Pops the condition.
+  kJumpIfFalse,
+  // The operator &&.
+  kJumpIfFalseOrPop,
+  // The operator ||.
+  kJumpIfTrueOrPop,
+  // Pushes the shared node `number`. The subroutine at `extra` computes it first if this run has
+  // not yet.
+  kShared,
+  // Ends the computation of the shared node `number`.
+  kReturn,
 };
 
 namespace {
@@ -115,7 +124,7 @@ double FloorModFloat(double a, double b) {
   return r != 0 && (r < 0) != (b < 0) ? r + b : r;
 }
 
-// The sum is NaN if an operand is, and +0 if they are zeros of two signs.
+// The sum is NaN if an operand is NaN, and +0 if the operands are zeros of different signs.
 double Maximum(double a, double b) {
   if (a > b) return a;
   if (b > a) return b;
@@ -124,7 +133,7 @@ double Maximum(double a, double b) {
 
 double Minimum(double a, double b) { return -Maximum(-a, -b); }
 
-// Floats narrower than 64 bits are carried in float32.
+// Rounds to float32 unless the type has 64 bits: shorter floats are carried in float32.
 double Carry(double value, Type type) {
   return type.bits == 64 ? value : static_cast<double>(static_cast<float>(value));
 }
@@ -165,7 +174,7 @@ class CompiledExpr::Compiler {
     });
   }
 
-  // `change`: of the stack depth.
+  // `change` is the change of the stack depth.
   void Add(Code code, Type type, int32_t number, int32_t extra, int change) {
     out_.code_.push_back({code, type, number, extra});
     depth_ += change;
@@ -175,7 +184,8 @@ class CompiledExpr::Compiler {
   int32_t Here() const { return static_cast<int32_t>(out_.code_.size()); }
   void PatchJump(int32_t at) { out_.code_[static_cast<size_t>(at)].number = Here(); }
 
-  // A node used twice is a subroutine, entered once a run; its code comes after the main code.
+  // A node that is used twice becomes a subroutine, which runs at most once in a run. Its code
+  // comes after the main code.
   void Emit(Expr e) {
     if (e->num_args > 0) {
       auto it = uses_.find(e);
@@ -194,10 +204,11 @@ class CompiledExpr::Compiler {
 
   void EmitSharedNodes() {
     std::vector<int32_t> entries;
-    // The deepest stack is at most the sum over nested subroutines; summing over all is an upper
-    // bound.
+    // A run needs at most the sum of the depths of nested subroutines. The sum over all subroutines
+    // is an upper bound of it.
     const int main_depth = max_depth_;
-    for (size_t i = 0; i < pending_.size(); ++i) {  // grows
+    // EmitNode may append to pending_.
+    for (size_t i = 0; i < pending_.size(); ++i) {
       depth_ = max_depth_ = 0;
       entries.push_back(Here());
       EmitNode(pending_[i]);

@@ -1,13 +1,13 @@
 // Evaluation of expressions on scalars, exactly as expr.h defines them. The program interpreter and
 // the evaluation of DAGs share it.
 //
-// float32 arithmetic is rounded to float32 at each operation, float64 is not rounded, shorter
-// floats are carried in float32 and rounded at casts (and by the owner at stores). Ints wrap to their
-// width. Math calls are done in double.
+// Arithmetic on float32 is rounded to float32 at each operation, and arithmetic on float64 is not
+// rounded. Shorter floats are carried in float32 and rounded at casts; whoever stores them rounds
+// them at stores. Ints wrap to their width. Math calls are computed in double.
 //
-// CompiledExpr holds its own stack: one thread at a time. It keeps no pointer to the expression or
-// its pool. Cost: compiling ~ 40 ns a node, running ~ 4 ns a node plus the loads; a shared node is
-// computed once a run.
+// A CompiledExpr holds its own stack, so only one thread may use it at a time. It keeps no pointer
+// to the expression or its pool. Compiling costs about 40 ns a node. Running costs about 4 ns a
+// node plus the loads; a shared node is computed once a run.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@
 
 namespace kiln::ir {
 
-// Where loads get their values. An index out of bounds is for the source to find; its error ends
-// the evaluation.
+// Supplies the values of loads. It must detect an index out of bounds itself; an error that it
+// returns ends the evaluation.
 class LoadSource {
  public:
   virtual ~LoadSource() = default;
-  // The element of buffer `slot`; its type must be the type of the load.
+  // Reads the element of buffer `slot`. Its type must be the type of the load.
   virtual Status Load(int32_t slot, std::span<const int64_t> indices, Value* value) = 0;
 };
 
@@ -35,17 +35,20 @@ class CompiledExpr {
 
   Type type() const { return type_; }
 
-  // Variable i has the value vars[i]. `loads` may be null when the expression has none.
-  // Errors: a variable without a value, division of ints by zero, what `loads` reports.
+  // Variable i has the value vars[i]. `loads` may be null if the expression has no loads. Errors: a
+  // variable without a value, a division of ints by zero, an error of `loads`.
   Status Run(std::span<const Value> vars, LoadSource* loads, Value* result);
 
  private:
   enum class Code : uint8_t;
   struct Instruction {
     Code code;
-    Type type;       // kLoad nothing; kCast: of the result; else of the operands
-    int32_t number;  // variable, slot, intrinsic, jump target, shared node
-    int32_t extra;   // number of indices; kShared: entry of the subroutine
+    // kLoad: unused. kCast: type of the result. Other codes: type of the operands.
+    Type type;
+    // Number of a variable, a slot, an intrinsic, a jump target or a shared node.
+    int32_t number;
+    // kLoad, kCall: number of arguments. kShared: entry of the subroutine.
+    int32_t extra;
   };
   struct Shared {
     uint64_t computed_in_run = 0;
@@ -56,7 +59,8 @@ class CompiledExpr {
   Status Execute(const Value* vars, LoadSource* loads, Value* result);
 
   Type type_;
-  int32_t num_vars_ = 0;  // largest variable + 1
+  // The largest number of a variable, plus 1.
+  int32_t num_vars_ = 0;
   bool has_load_ = false;
   uint64_t run_ = 0;
   std::vector<Instruction> code_;
@@ -66,7 +70,7 @@ class CompiledExpr {
   std::vector<Value> stack_;
 };
 
-// Once; compile it to run it often.
+// Evaluates once. To evaluate an expression often, compile it.
 StatusOr<Value> EvaluateExpr(Expr e, std::span<const Value> vars, LoadSource* loads = nullptr);
 
 }  // namespace kiln::ir

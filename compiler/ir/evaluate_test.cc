@@ -12,7 +12,7 @@ namespace kiln::ir {
 namespace {
 using testing::HasSubstr;
 
-// A value for any index, so that random expressions never leave a buffer.
+// Returns a value for any index, so that random expressions never leave a buffer.
 class EndlessBuffers : public LoadSource {
  public:
   explicit EndlessBuffers(std::vector<RandomSlot> slots) : slots_(std::move(slots)) {}
@@ -31,7 +31,7 @@ class EndlessBuffers : public LoadSource {
   std::vector<RandomSlot> slots_;
 };
 
-// The specification, word for word.
+// Evaluates by the rules of expr.h, word for word.
 Value Naive(Expr e, std::span<const Value> vars, LoadSource& loads) {
   auto arg = [&](int i) { return Naive(e->arg(i), vars, loads); };
   auto integer = [&](int64_t v) { return Value::Int(WrapToType(v, e->type)); };
@@ -357,7 +357,7 @@ TEST(EvaluateTest, DivisionByZeroIsAnError) {
               StatusIs(StatusCode::kInvalidArgument, "7 % 0 has no value"));
 }
 
-// Fails on negative indices.
+// Returns an error for negative indices.
 class Guarded : public LoadSource {
  public:
   Status Load(int32_t slot, std::span<const int64_t> indices, Value* value) override {
@@ -394,7 +394,8 @@ TEST(EvaluateTest, SharedNodesAreComputedOnceAndOnlyWhenReached) {
   const Expr x = pool.Var(0);
   const Expr index[] = {x};
   Expr e = pool.Load(0, index, kFloat32);
-  for (int i = 0; i < 64; ++i) e = pool.Add(e, e);  // a tree of 2^64 leaves
+  // The expression is a tree of 2^64 leaves.
+  for (int i = 0; i < 64; ++i) e = pool.Add(e, e);
   Guarded loads;
   const Value one[] = {Value::Int(1)};
   CompiledExpr compiled(e);
@@ -404,7 +405,7 @@ TEST(EvaluateTest, SharedNodesAreComputedOnceAndOnlyWhenReached) {
     EXPECT_EQ(v.f, 0x1p64);
     EXPECT_EQ(loads.loads, run);
   }
-  // The first use stands in the side that is not taken.
+  // The first use of the shared node stands in the side that is not taken.
   const Expr shared = pool.Mul(pool.Load(0, index, kFloat32), pool.Float(3));
   const Expr both = pool.If(pool.Binary(Op::kEq, x, pool.Int(5)), pool.Add(shared, pool.Float(1)),
                             pool.Sub(shared, pool.Float(1)));

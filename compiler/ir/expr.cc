@@ -1,4 +1,4 @@
-// The makers of nodes, which fold.
+// The functions that make nodes and fold them.
 #include "compiler/ir/expr.h"
 
 #include <bit>
@@ -22,7 +22,7 @@ Expr ExprPool::Float(double value, Type type) {
 
 Expr ExprPool::Var(int32_t id, Type type) { return Intern(Op::kVar, type, id, 0, {}); }
 
-// Identities that hold for integers and bools; null when none applies.
+// Applies the identities that hold for integers and bools. Returns null if none applies.
 Expr ExprPool::FoldIntegers(Op op, Type type, Expr a, Expr b) {
   if (a->is_const_int() && b->is_const_int()) {
     const auto value = EvaluateBinary(op, a->type, a->int_value, b->int_value);
@@ -101,7 +101,8 @@ Expr ExprPool::FoldBits(Op op, Type type, Expr a, Expr b) {
       if (b->is_const_int() && a->op == Op::kBitXor && a->arg(1)->is_const_int())
         return Binary(op, a->arg(0), Int(a->arg(1)->int_value ^ b->int_value, type));
       return nullptr;
-    default:  // shifts
+    // Shifts.
+    default:
       if (a->is_const_int(0) || b->is_const_int(0)) return a;
       if (!is_index || b->int_value < 0 || b->int_value > 62) return nullptr;
       return Binary(op == Op::kShl ? Op::kMul : Op::kFloorDiv, a, Int(int64_t{1} << b->int_value));

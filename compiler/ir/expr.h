@@ -3,16 +3,17 @@
 // Semantics (the interpreter and every code generator agree on these):
 //   * Index arithmetic is exact 64-bit; overflow does not happen (the DAG builder refuses tensors
 //     that could overflow).
-//   * kDiv is true division and only on floats. kFloorDiv, kFloorMod round towards minus infinity;
-//     divisors are never 0 (positive constants in everything Kiln makes itself).
+//   * kDiv is true division and only on floats. kFloorDiv and kFloorMod round towards minus
+//     infinity; divisors are never 0 (positive constants in all expressions that Kiln makes).
 //   * Arithmetic on ints narrower than 64 bits wraps around to their width, modulo 2^bits; unsigned
 //     types are 0 to 2^bits - 1. Conversions between ints wrap alike, as in C.
 //   * kBitAnd, kBitOr, kBitXor are for ints, by bits of two's complement, and for bools, where both
-//     sides are evaluated; ~x is x ^ -1. kShl and kShr are for ints: what is shifted out is lost;
-//     kShr keeps the sign of signed types. The count is at least 0 and below the bits of the type,
-//     which is checked where operators are made.
-//   * kReinterpret gives the value of its type whose bits in memory are those of the operand, which
-//     is rounded to its own type before. Both types have as many bits, and neither is bool.
+//     sides are evaluated; ~x is x ^ -1. kShl and kShr are for ints: bits that are shifted out are
+//     lost; kShr keeps the sign of signed types. The count is at least 0 and below the bits of the
+//     type, which is checked where operators are made.
+//   * kReinterpret gives the value of its type whose bits in memory are those of the operand. The
+//     operand is first rounded to its own type. Both types have the same number of bits, and
+//     neither is bool.
 //   * Float arithmetic may be contracted to fused multiply-add; it is never reassociated except by
 //     schedule steps that say so (rfactor, split reductions).
 //   * kMin and kMax on floats are minimum and maximum of IEEE 754-2019: the result is NaN if an
@@ -26,9 +27,9 @@
 //   * Arithmetic on floats of 16 and 8 bits is carried out in float32 and rounded at each store or
 //     cast.
 //
-// What a kVar and a kLoad mean depends on the owner: in the body of a dag::Operator variable i is
-// its i-th axis (spatial, then reduce) and slot s its s-th input; in a Program they are loop
-// variables and buffers of that program.
+// The owner decides what a kVar and a kLoad mean: in the body of a dag::Operator variable i is its
+// i-th axis (spatial, then reduce) and slot s its s-th input; in a Program they are loop variables
+// and buffers of that program.
 //
 // Ownership: nodes belong to their pool and die with it; an Expr is a plain pointer. Two
 // structurally equal expressions of one pool are the same pointer. Threads: a pool is used by one
@@ -46,11 +47,14 @@
 namespace kiln::ir {
 
 enum class Op : uint8_t {
-  // leaves
-  kInt,    // int_value; types int*, uint*, bool
-  kFloat,  // float_value; types float*
-  kVar,    // id
-  // arithmetic, both operands of one type, which is the result's
+  // Leaves.
+  // The value is int_value; the type is int*, uint* or bool.
+  kInt,
+  // The value is float_value; the type is float*.
+  kFloat,
+  // `id` is the number of the variable.
+  kVar,
+  // Arithmetic. Both operands have the type of the result.
   kAdd,
   kSub,
   kMul,
@@ -59,29 +63,30 @@ enum class Op : uint8_t {
   kFloorMod,
   kMin,
   kMax,
-  // comparison: result bool
+  // Comparisons. The result is a bool.
   kEq,
   kNe,
   kLt,
   kLe,
   kGt,
   kGe,
-  // logic
+  // Logic.
   kAnd,
   kOr,
   kNot,
-  // choice: (condition, if true, if false)
+  // Choices. The arguments are the condition, the value if true and the value if false.
   kSelect,
   kIf,
-  // conversion to `type`; scalar.h says what becomes of fractions, NaN and numbers out of range
+  // Conversion to `type`; scalar.h defines the result for fractions, NaN and numbers out of range.
   kCast,
-  // the same bits as `type`
+  // The value whose bits are those of the operand, read as a value of `type`.
   kReinterpret,
-  // id = slot; args = indices, of type kIndex (or any int: widened)
+  // `id` is the slot. The arguments are the indices, of type kIndex or of any other int type, which
+  // is widened.
   kLoad,
-  // id = Intrinsic; args
+  // `id` is the Intrinsic.
   kCall,
-  // bits, both operands of one type, which is the result's
+  // Operators on bits. Both operands have the type of the result.
   kBitAnd,
   kBitOr,
   kBitXor,
@@ -90,20 +95,23 @@ enum class Op : uint8_t {
 };
 
 struct Node;
-struct Substitution;  // compiler/ir/substitution.h
+// Defined in compiler/ir/substitution.h.
+struct Substitution;
 using Expr = const Node*;
 
 struct Node {
   Op op;
   Type type;
   uint16_t num_args = 0;
-  int32_t id = 0;  // kVar, kLoad, kCall
+  // Used by kVar, kLoad and kCall.
+  int32_t id = 0;
   union {
     int64_t int_value = 0;
     double float_value;
   };
   const Expr* args_begin = nullptr;
-  uint64_t hash = 0;  // structural: equal expressions of any two pools have equal hashes
+  // Structural hash: equal expressions of any two pools have equal hashes.
+  uint64_t hash = 0;
 
   std::span<const Expr> args() const { return {args_begin, num_args}; }
   Expr arg(int i) const { return args_begin[i]; }
@@ -114,11 +122,11 @@ struct Node {
 
 // A bump allocator with an intern table. Making a node costs a few tens of nanoseconds.
 //
-// The makers fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1, min(x,x), !!x,
-// true&&x, ... on integers and bools (never on floats), so everything in a pool is folded and
-// printing and parsing give the same node. On kIndex shifts by constants become x * 2^n and x // 2^n
-// and x & 2^n - 1 becomes x % 2^n, so that indices stay affine. Sums, quotients and comparisons are simplified
-// further by compiler/arith/simplify.h.
+// The functions that make nodes fold constants and the identities x+0, x-0, x*1, x*0, x//1, x%1,
+// min(x,x), !!x, true&&x, ... on integers and bools (never on floats). All nodes of a pool are
+// therefore folded, and a node that is printed and parsed is the same node again. On kIndex, shifts
+// by constants become x * 2^n and x // 2^n, and x & 2^n - 1 becomes x % 2^n, so that indices stay
+// affine. Sums, quotients and comparisons are simplified further by compiler/arith/simplify.h.
 class ExprPool {
  public:
   ExprPool();
@@ -127,17 +135,20 @@ class ExprPool {
   ExprPool& operator=(const ExprPool&) = delete;
 
   Expr Int(int64_t value, Type type = kIndex);
-  Expr Float(double value, Type type = kFloat32);  // value is rounded to type
+  // Rounds the value to the type.
+  Expr Float(double value, Type type = kFloat32);
   Expr Bool(bool value) { return Int(value ? 1 : 0, kBool); }
   Expr Var(int32_t id, Type type = kIndex);
-  Expr Binary(Op op, Expr a, Expr b);  // kAdd .. kOr, kBitAnd .. kShr
+  // `op` is kAdd .. kOr or kBitAnd .. kShr.
+  Expr Binary(Op op, Expr a, Expr b);
   Expr Not(Expr a);
   Expr Select(Expr condition, Expr a, Expr b);
   Expr If(Expr condition, Expr a, Expr b);
   Expr Cast(Type type, Expr a);
   Expr Reinterpret(Type type, Expr a);
   Expr Load(int32_t slot, std::span<const Expr> indices, Type type);
-  Expr Call(Intrinsic intrinsic, std::span<const Expr> args);  // type of args[0]
+  // The type is that of args[0].
+  Expr Call(Intrinsic intrinsic, std::span<const Expr> args);
 
   Expr Add(Expr a, Expr b) { return Binary(Op::kAdd, a, b); }
   Expr Sub(Expr a, Expr b) { return Binary(Op::kSub, a, b); }
@@ -156,19 +167,20 @@ class ExprPool {
   Expr BitAnd(Expr a, Expr b) { return Binary(Op::kBitAnd, a, b); }
   Expr BitOr(Expr a, Expr b) { return Binary(Op::kBitOr, a, b); }
 
-  // Copies an expression of another pool (or of this one: returns it).
+  // Copies an expression of another pool. Returns an expression of this pool itself.
   Expr Import(Expr e);
 
-  // The same node with other arguments, through the folding makers.
+  // Makes the same node with other arguments and folds it.
   Expr WithArgs(Expr e, std::span<const Expr> args);
 
-  // `e` with other names in it. It may come from another pool; the result, as what is put into it,
-  // is of this one. Linear in the distinct nodes of e.
+  // Replaces variables and buffers in `e`, which may come from another pool. The replacements and
+  // the result belong to this pool. Linear in the distinct nodes of `e`.
   Expr Substitute(Expr e, const Substitution& names);
 
   size_t num_nodes() const { return num_nodes_; }
 
-  // size bytes, aligned to 8, that live as long as the pool; for nodes of other kinds (statements).
+  // Allocates `size` bytes, aligned to 8, that live as long as the pool. For other nodes
+  // (statements).
   void* Allocate(size_t size);
 
  private:
@@ -181,15 +193,18 @@ class ExprPool {
   std::vector<std::unique_ptr<char[]>> blocks_;
   char* next_ = nullptr;
   char* end_ = nullptr;
-  std::vector<Expr> table_;  // open addressing
+  // A hash table with open addressing.
+  std::vector<Expr> table_;
   size_t num_nodes_ = 0;
 };
 
-// Same structure, across pools too.
+// Compares the structure. The expressions may belong to different pools.
 bool Equal(Expr a, Expr b);
 
 bool IsComparison(Op op);
-bool IsBits(Op op);    // kBitAnd .. kShr
-bool IsBinary(Op op);  // kAdd .. kOr, kBitAnd .. kShr
+// True for kBitAnd .. kShr.
+bool IsBits(Op op);
+// True for kAdd .. kOr and kBitAnd .. kShr.
+bool IsBinary(Op op);
 
 }  // namespace kiln::ir

@@ -1,4 +1,4 @@
-// Where the nodes of a pool lie, and how equal ones are found.
+// Memory of a pool's nodes, and the table by which equal nodes are found.
 #include <algorithm>
 
 #include "compiler/ir/expr.h"
@@ -7,8 +7,8 @@ namespace kiln::ir {
 namespace {
 
 constexpr size_t kBlockBytes = 16 << 10;
-// Most pools hold the body of one operator: what they take first is small enough that the allocator
-// keeps it at hand.
+// Most pools hold the body of one operator. The first allocations of a pool are so small that the
+// allocator keeps memory for them at hand.
 constexpr size_t kFirstBlockBytes = 1000, kFirstSlots = 64;
 
 uint64_t Mix(uint64_t h, uint64_t v) {
@@ -17,9 +17,9 @@ uint64_t Mix(uint64_t h, uint64_t v) {
   return h ^ (h >> 32);
 }
 
-// Blocks of pools that are gone, for the next pool of the thread. A search makes and drops a pool
-// for each program it looks at; when the allocator gets back as much at once, it merges all its
-// small free chunks, and the next allocations are slow.
+// Blocks of destroyed pools, kept for the next pool of the same thread. A search makes and drops a
+// pool for each program it looks at. If the allocator gets back that much memory at once, it merges
+// all its small free chunks, and the next allocations are slow.
 class SpareBlocks {
  public:
   static std::unique_ptr<char[]> Take() {
@@ -29,9 +29,10 @@ class SpareBlocks {
     return block;
   }
 
-  // At least kBlockBytes long.
+  // The block is at least kBlockBytes long.
   static void Give([[maybe_unused]] std::unique_ptr<char[]> block) {
-#ifndef __SANITIZE_ADDRESS__  // which would no longer see who uses nodes of a pool that is gone
+// With a spare block the sanitizer would no longer see uses of the nodes of a destroyed pool.
+#ifndef __SANITIZE_ADDRESS__
     if (!ended_ && OfThread().blocks_.size() < kMost)
       OfThread().blocks_.push_back(std::move(block));
 #endif
@@ -47,7 +48,7 @@ class SpareBlocks {
     return blocks;
   }
 
-  // Pools may outlive this at the end of a thread.
+  // A pool may be destroyed after the spare blocks of its thread at the end of the thread.
   static thread_local bool ended_;
   std::vector<std::unique_ptr<char[]>> blocks_;
 };
@@ -59,7 +60,7 @@ thread_local bool SpareBlocks::ended_ = false;
 ExprPool::ExprPool() : table_(kFirstSlots, nullptr) {}
 
 ExprPool::~ExprPool() {
-  // The first is too short for another pool, unless something large came first.
+  // The first block is too short for another pool, unless the pool's first allocation was large.
   for (size_t i = 1; i < blocks_.size(); ++i) SpareBlocks::Give(std::move(blocks_[i]));
 }
 

@@ -141,7 +141,7 @@ TEST(ExprTest, SubstitutePutsAnIndexInFrontOfThoseOfABuffer) {
   const Expr twice[] = {j, replaced}, once[] = {replaced};
   EXPECT_EQ(pool.Substitute(e, names),
             pool.Add(pool.Load(4, twice, kIndex), pool.Load(3, once, kIndex)));
-  // What is put in is not changed in turn.
+  // The replacements are not substituted in turn.
   EXPECT_EQ(pool.Substitute(pool.Sub(i, j), {.vars = {j, i}}), pool.Sub(j, i));
 }
 
@@ -225,7 +225,7 @@ TEST(ExprTest, BitsFold) {
   }
   EXPECT_EQ(pool.Binary(Op::kBitXor, b, pool.Bool(true)), pool.Not(b));
   EXPECT_EQ(pool.Int(300, kUInt8)->int_value, 44);
-  // Indices stay affine, data stays bits.
+  // Operators on indices become affine; operators on data stay operators on bits.
   EXPECT_EQ(pool.Binary(Op::kShl, i, pool.Int(3)), pool.Mul(i, pool.Int(8)));
   EXPECT_EQ(pool.Binary(Op::kShr, i, pool.Int(3)), pool.FloorDiv(i, pool.Int(8)));
   EXPECT_EQ(pool.BitAnd(i, pool.Int(7)), pool.FloorMod(i, pool.Int(8)));

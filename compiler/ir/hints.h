@@ -1,5 +1,5 @@
-// Stage hints: numbers beside the loops of a schedule that say how code is made of a stage, and
-// never what it computes.
+// Stage hints: numbers beside the loops of a schedule that say how code is made of a stage. A hint
+// never changes what the stage computes.
 //
 // Steps, loop nests and programs as text, comparison, verification and lowering handle all hints
 // alike, by the rows of kHints. Only code generators and features know what a hint means: they ask
@@ -21,51 +21,59 @@ namespace kiln::ir {
 enum class Hint : uint8_t {
   // Loops are unrolled up to so many stores.
   kUnroll,
-  // GPU: register double buffering of the operands that a stage reads from shared memory. 0: none,
-  // they are read where they are used; 1: they are read one step of the reduction ahead; 2: also,
-  // the tile is computed in serpentine order.
+  // GPU: register double buffering of the operands that a stage reads from shared memory. 0:
+  // operands are read where they are used; 1: they are read one step of the reduction ahead; 2: in
+  // addition, the tile is computed in serpentine order.
   kRegisterBuffering,
   // GPU: how many blocks must be resident on a multiprocessor at once, which limits the registers
   // of a thread. 0: no requirement.
   kMinBlocks,
-  // GPU: what computes the tiles of a sum of products. 0: each thread its own elements, one product
-  // after the other; 1: the matrix units, a warp at a time (codegen/cuda/matrix_tile.h); 2: those of
-  // sm_90, four warps at a time (codegen/cuda/matrix_warpgroup.h).
+  // GPU: the hardware that computes the tiles of a sum of products. 0: each thread computes its own
+  // elements, one product after the other; 1: the matrix units, a warp at a time
+  // (codegen/cuda/matrix_tile.h); 2: the matrix units of sm_90, four warps at a time
+  // (codegen/cuda/matrix_warpgroup.h).
   kMatrixUnit,
-  // GPU: how the rows of a stage in shared memory lie, which matrix units read. 0: one behind the
-  // other, padded as its SA step says; 1: not padded, their parts of 16 bytes permuted
-  // (codegen/cuda/swizzle.h).
+  // GPU: the layout in shared memory of a stage's rows that matrix units read. 0: one row behind
+  // the other, padded as the stage's SA step says; 1: not padded, the parts of 16 bytes of a row
+  // permuted (codegen/cuda/swizzle.h).
   kSwizzle,
-  // GPU: what brings the tiles that units of four warps multiply. 0: asynchronous copies of all
-  // threads; 1: the bulk copy engine of sm_90, told by a warp of its own; 2: likewise, and pairs of
-  // blocks share what both need (codegen/cuda/bulk_copies.h).
+  // GPU: the way in which the tiles that units of four warps multiply are copied. 0: asynchronous
+  // copies of all threads; 1: the bulk copy engine of sm_90, driven by a warp of its own; 2: as 1,
+  // and pairs of blocks share the tiles that both need (codegen/cuda/bulk_copies.h).
   kBulkCopies,
-  // GPU: of a kernel with bulk copies, how many blocks there are, each of which computes one tile after
-  // the other (persistent blocks). 0, or no fewer than tiles: a block has one tile.
+  // GPU: number of blocks of a kernel with bulk copies, each of which computes one tile after the
+  // other (persistent blocks). 0, or at least the number of tiles: a block has one tile.
   kPersistentBlocks,
-  // GPU: of a kernel of persistent blocks, what each of them computes. 0: whole tiles; 1: as much as
-  // any other, sums begun by one block and finished by the next (Stream-K; codegen/cuda/bulk_copies.h).
+  // GPU: the work of each persistent block. 0: whole tiles; 1: an equal share, so that one block
+  // may begin a sum that the next one finishes (Stream-K; codegen/cuda/bulk_copies.h).
   kStreamK,
 };
 
-// Where a program keeps it.
+// The part of a program that holds a hint.
 enum class HintPlace : uint8_t {
-  kStage,   // ProgramStage
-  kKernel,  // Kernel: that which the root stage becomes
+  // ProgramStage.
+  kStage,
+  // Kernel, for a hint of the root stage.
+  kKernel,
 };
 
 struct HintRow {
   Hint hint;
-  std::string_view pragma;  // of PR steps: "auto_unroll_max_step$64"
-  std::string_view word;    // in loop nests and programs as text
-  int32_t most;             // values are 0 to this
+  // Pragma of PR steps, as in "auto_unroll_max_step$64".
+  std::string_view pragma;
+  // Keyword in the text of loop nests and programs.
+  std::string_view word;
+  // The hint's values are 0 to `most`.
+  int32_t most;
   HintPlace place;
-  bool is_inherited = false;  // where it is 0, that of the stage it is computed in holds
+  // If the hint is 0, the stage takes the value of the stage that it is computed in.
+  bool is_inherited = false;
   bool is_gpu_only = false;
-  bool is_extension = true;  // TVM's records do not have it
+  // TVM's records do not have the hint.
+  bool is_extension = true;
 };
 
-// In the order of texts.
+// In the order in which texts print the hints.
 inline constexpr HintRow kHints[] = {
     {.hint = Hint::kUnroll,
      .pragma = "auto_unroll_max_step",
@@ -129,7 +137,7 @@ static_assert(
     }(),
     "the rows are in the order of the enum");
 
-// The values of all hints: of a stage of a schedule, or of a stage or kernel of a program.
+// Values of all hints of a stage of a schedule, or of a stage or kernel of a program.
 class Hints {
  public:
   Hints() = default;

@@ -40,7 +40,7 @@ inline constexpr Infix kInfixes[] = {
     {Op::kFloorMod, "%", kProductLevel},
 };
 
-// Null: it is no infix operator.
+// Returns null if `op` is no infix operator.
 constexpr const Infix* FindInfix(Op op) {
   for (const Infix& infix : kInfixes) {
     if (infix.op == op) return &infix;
@@ -54,7 +54,7 @@ constexpr const Infix* FindInfix(std::string_view symbol) {
   return nullptr;
 }
 
-// "+", "&&", ..., and "min", "max"; of binary operators.
+// Returns the symbol of a binary operator: "+", "&&", ..., or "min", "max".
 constexpr std::string_view BinarySymbol(Op op) {
   if (op == Op::kMin) return "min";
   if (op == Op::kMax) return "max";

@@ -36,19 +36,24 @@ bool HasBoundLoop(Stmt s) {
   return std::ranges::any_of(s->children(), HasBoundLoop);
 }
 
-// The elements of a buffer. A local one has a copy for each thread of a block, one behind the
-// other; a shared one for each block of a cluster.
+// The elements of a buffer. A local buffer has a copy for each thread of a block, one behind the
+// other. A shared buffer has a copy for each block of a cluster.
 struct Storage {
   const Buffer* buffer = nullptr;
   Type type;
   NDArray* array = nullptr;
   NDArray own;
-  int64_t num_elements = 0;         // of one copy
-  int64_t threads_per_copy = 0;     // 0: there is one for all
-  bool is_private = false;          // allocated inside the current parallel iteration
-  std::vector<uint8_t> is_written;  // of every copy; empty: an input
+  // Number of elements of one copy.
+  int64_t num_elements = 0;
+  // Number of threads that share a copy. 0: all threads share one.
+  int64_t threads_per_copy = 0;
+  // The buffer is allocated inside the current parallel iteration.
+  bool is_private = false;
+  // Flags of the elements of every copy. Empty for an input.
+  std::vector<uint8_t> is_written;
   RaceShadow shadow;
-  int64_t unit = 0;  // shared: the block the shadow is of
+  // Shared buffers: the block or cluster whose accesses the shadow holds.
+  int64_t unit = 0;
 };
 
 class Machine : public LoadSource {
@@ -254,7 +259,7 @@ class Machine : public LoadSource {
     return OkStatus();
   }
 
-  // Asynchronous stores happen as late as they may.
+  // Asynchronous stores are carried out as late as the program allows.
   Status FinishCopies(int pending) {
     if (pending < 0) return OkStatus();
     const int64_t complete = num_groups_ - pending;
@@ -347,7 +352,7 @@ class Machine : public LoadSource {
       std::ranges::fill(storage.is_written, 0);
     }
     storage.is_private = is_gpu_ ? is_local : clock_.is_in_region();
-    // Every block has shared buffers of its own.
+    // Every block has shared buffers of its own, so the history starts anew.
     if (storage.unit != unit_) storage.shadow.Clear();
     storage.unit = unit_;
     return Execute(step.children[0], threads);
@@ -369,7 +374,8 @@ class Machine : public LoadSource {
     Storage& storage = storage_[static_cast<size_t>(store.slot)];
     KILN_RETURN_IF_ERROR(Write(storage, indices, value));
     if (store.is_async) {
-      // From now on it may happen: until it is waited for there is nothing to read.
+      // The store may happen at any time from now on. The element is undefined until it is waited
+      // for.
       storage.is_written[static_cast<size_t>(Flatten(*storage.buffer, indices))] = 0;
       copies_.push_back(
           {num_groups_, thread, store.slot, store.stage, {indices.begin(), indices.end()}, value});
@@ -445,7 +451,7 @@ class Machine : public LoadSource {
                             ShapeText(indices), ShapeText(buffer.shape)));
   }
 
-  // "message; stage conv, at i=2, j=3"
+  // Makes an error like "message; stage conv, at i=2, j=3".
   Status Fail(const std::string& message) const {
     std::string place;
     if (stage_ >= 0)
@@ -465,15 +471,18 @@ class Machine : public LoadSource {
   int64_t num_steps_ = 0;
   RaceClock clock_;
 
-  // Of the running kernel.
+  // State of the running kernel.
   bool is_gpu_ = false;
-  // Of a block; of all that run in step: a block or a cluster of them.
+  // Number of threads of a block, and number of threads that run in step: those of a block or of a
+  // cluster.
   int64_t threads_of_block_ = 1, num_threads_ = 1;
-  int32_t read_elsewhere_ = -1;  // a buffer, since the last barrier of the cluster
+  // A buffer that a block has read in another block since the last barrier of the cluster, or -1.
+  int32_t read_elsewhere_ = -1;
   std::array<int64_t, 3> block_sizes_ = {1, 1, 1};
   std::array<int64_t, 3> block_ = {0, 0, 0};
-  int64_t unit_ = 0;  // block or cluster, or iteration of the parallel loop
-  // Asynchronous stores that nothing has waited for, oldest first.
+  // Number of the block or cluster, or of the iteration of the parallel loop.
+  int64_t unit_ = 0;
+  // Asynchronous stores that are not waited for yet, oldest first.
   struct Copy {
     int64_t group;
     int32_t thread, slot, stage;
@@ -481,13 +490,16 @@ class Machine : public LoadSource {
     Value value;
   };
   std::deque<Copy> copies_;
-  int64_t num_groups_ = 0;  // committed
+  // Number of groups that are committed.
+  int64_t num_groups_ = 0;
   size_t num_vars_ = 0;
-  std::vector<Value> vars_;  // [threads, vars]
+  // Indexed by [thread, variable].
+  std::vector<Value> vars_;
   std::vector<int32_t> all_threads_;
-  std::vector<int32_t> loops_;  // variables, from the outside in
+  // Variables of the loops, from the outside in.
+  std::vector<int32_t> loops_;
 
-  // Of the running statement.
+  // State of the running statement.
   int32_t thread_ = 0;
   int32_t stage_ = -1;
 };

@@ -8,7 +8,8 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-// Runs program text; arrays are made from the arguments, inputs filled with small integers.
+// Runs program text. The arrays are made from the arguments, and inputs are filled with small
+// integers.
 struct Outcome {
   Status status;
   std::vector<NDArray> arrays;
@@ -33,7 +34,7 @@ Outcome RunText(std::string_view text, const InterpreterOptions& options = {}) {
   return outcome;
 }
 
-// a: float32[8], b: float32[8] and a workspace w: float32[8]; one CPU kernel.
+// Runs one CPU kernel. The buffers are a: float32[8], b: float32[8] and a workspace w: float32[8].
 Outcome RunBody(std::string_view body, const InterpreterOptions& options = {}) {
   return RunText(
       fmt::format(
@@ -43,7 +44,7 @@ Outcome RunBody(std::string_view body, const InterpreterOptions& options = {}) {
       options);
 }
 
-// The same on a grid of 2 blocks of 4 threads.
+// Runs the same program on a grid of 2 blocks of 4 threads.
 Outcome RunGpuBody(std::string_view body, const InterpreterOptions& options = {}) {
   return RunText(
       fmt::format(
@@ -150,7 +151,7 @@ TEST(InterpreterTest, ParallelIterationsDoNotMeet) {
   ExpectFails(RunBody("for j in 0..8 { w[j] = 1 @ s } parallel i in 0..8 { b[i] = w[(i + 1) % 8] @ "
                       "s w[i] = 2 @ s }"),
               "store of w[1] by parallel iteration 1 races with parallel iteration 0");
-  // A local that all iterations share.
+  // All iterations share one local buffer.
   ExpectFails(
       RunBody("alloc t: local float32[1] parallel i in 0..8 { t[0] = a[i] @ s b[i] = t[0] @ s }"),
       "store of t[0] by parallel iteration 1 races");
@@ -195,7 +196,7 @@ TEST(InterpreterTest, AMissingBarrierIsARace) {
       "load of t[3] by thread 0 of block 0 races with thread 3 of block 0, no barrier between "
       "them; stage "
       "s; at x=0, y=0");
-  // The first barrier is there, the one before the next round is not.
+  // The first barrier is there, but the one before the next iteration is missing.
   ExpectFails(RunGpuBody("alloc t: shared float32[4] for k in 0..2 { threadIdx.x y in 0..4 { t[y] "
                          "= a[x*4 + y] @ s "
                          "barrier b[x*4 + y] = t[3 - y] @ s } }"),
@@ -238,7 +239,7 @@ TEST(InterpreterTest, EndlessProgramsAreRefused) {
                       {.max_steps = 1000})
                   .status,
               StatusIs(StatusCode::kResourceExhausted, HasSubstr("takes more than 1000 steps")));
-  // What stores nothing ends too.
+  // A loop that stores nothing is stopped too.
   EXPECT_THAT(
       RunBody("for i in 0..1000000000000 { if i < 0 { b[0] = 1 @ s } }", {.max_steps = 1'000'000})
           .status,
@@ -267,7 +268,8 @@ TEST(InterpreterTest, ArgumentsMustFit) {
                                                 HasSubstr("is float32[5], expected float32[4]")));
 }
 
-// Two clusters of 2 blocks of 2 threads; `c` is of a cluster, a part of 2 elements in each block.
+// Runs two clusters of 2 blocks of 2 threads. The buffer `c` belongs to a cluster and has 2
+// elements in each block.
 Outcome RunClusterBody(std::string_view body) {
   return RunText(fmt::format(
       "program(a: input float32[8], b: output float32[8]) {{ stage s kernel k grid [2, 1, 1] block "
@@ -289,7 +291,7 @@ TEST(InterpreterTest, BlocksOfAClusterReadEachOther) {
               "load of c[1, 1] by thread 0 of block 0 races with thread 1 of block 1");
   ExpectFails(RunClusterBody(fmt::format("{} cluster_barrier {}", kFill, kTurn)),
               "blocks read c in other blocks of their cluster, which may have ended");
-  // What others still read is overwritten.
+  // A block overwrites elements that another block may still read.
   constexpr std::string_view kAgain =
       "cluster r in 0..2 { threadIdx.x v in 0..2 { c[r, v] = 0 @ s } }";
   ExpectFails(RunClusterBody(fmt::format("{} cluster_barrier {} barrier {} cluster_barrier", kFill,
@@ -310,7 +312,7 @@ TEST(InterpreterTest, EachBlockOfAClusterHasItsSharedMemory) {
     EXPECT_EQ(outcome.arrays[1].GetDouble(i), outcome.arrays[0].GetDouble(i));
 }
 
-// 64 threads; `c` is shared.
+// Runs 64 threads; `c` is shared.
 Outcome RunWarpsBody(std::string_view body) {
   return RunText(fmt::format(
       "program(a: input float32[64], b: output float32[64]) {{ stage s kernel k grid [1, 1, 1] "
@@ -332,7 +334,8 @@ TEST(InterpreterTest, WarpsWaitForThemselves) {
   ExpectFails(RunWarpsBody(fmt::format("{} warp_barrier {}", kFill, kOther)),
               "load of c[32] by thread 0 of block 0 races with thread 32 of block 0");
   EXPECT_OK(RunWarpsBody(fmt::format("{} barrier {}", kFill, kOther)).status);
-  // What any thread of another warp has read, and then two of the own one.
+  // Each case writes an element after it was read by a thread of another warp, and then by two
+  // threads of the writer's own warp.
   constexpr std::string_view kFirst = "b[t] = c[0] @ s";
   ExpectFails(RunWarpsBody(fmt::format("{} barrier {} warp_barrier if t < 1 {{ c[0] = 0 @ s }}",
                                        kFill, kFirst)),

@@ -20,14 +20,16 @@ enum class Intrinsic : int32_t {
   kAbs,
   kFloor,
   kCeil,
-  kRound,  // half to even
+  // Rounds half to even.
+  kRound,
   kSin,
   kCos,
   kExp2,
   kLog2,
 };
 
-std::string_view IntrinsicName(Intrinsic intrinsic);  // "exp", ...
+// Returns "exp", ...
+std::string_view IntrinsicName(Intrinsic intrinsic);
 StatusOr<Intrinsic> ParseIntrinsic(std::string_view name);
 int IntrinsicArity(Intrinsic intrinsic);
 

@@ -17,7 +17,7 @@ constexpr std::array<std::string_view, 12> kPairs = {
     "&&", "||", "//", "==", "!=", "<=", ">=", "<<", ">>", "->", "..", "+="};
 constexpr std::string_view kSingles = "+-*/%<>!()[]{},:;=.?|&^~$@'\"\\";
 
-// Length of the name at the start of `text`, 0 if none.
+// Returns the length of the name at the start of `text`, or 0 if there is none.
 size_t NameLength(std::string_view text) {
   if (text.empty() || !StartsName(text[0])) return 0;
   size_t n = 1;

@@ -31,8 +31,10 @@ enum class TokenKind : uint8_t { kEnd, kName, kInt, kFloat, kSymbol };
 
 struct Token {
   TokenKind kind = TokenKind::kEnd;
-  bool is_quoted = false;  // a name in backquotes: never a keyword
-  std::string_view text;   // of a quoted name: what it stands for
+  // True for a name in backquotes, which is never a keyword.
+  bool is_quoted = false;
+  // The text without backquotes and escapes for a quoted name.
+  std::string_view text;
   int line = 1;
   int column = 1;
 
@@ -46,7 +48,7 @@ class TokenStream {
  public:
   static StatusOr<TokenStream> Tokenize(std::string_view text);
 
-  // The token `ahead` places on; past the end: the end token.
+  // Returns the token `ahead` places on, or the end token past the end.
   const Token& Peek(size_t ahead = 0) const {
     return tokens_[next_ + ahead < tokens_.size() ? next_ + ahead : tokens_.size() - 1];
   }
@@ -56,41 +58,45 @@ class TokenStream {
     return token;
   }
   bool AtEnd() const { return Peek().kind == TokenKind::kEnd; }
-  // To go back to: the next token, of this stream.
+  // Position of the next token. Seek goes back to a position of this stream.
   size_t position() const { return next_; }
   void Seek(size_t position) { next_ = position; }
 
-  // Takes the next token if it is this symbol, this word.
+  // Takes the next token if it is this symbol or word.
   bool TakeSymbol(std::string_view symbol);
   bool TakeWord(std::string_view word);
 
-  // `where` reads on in the message: "expected ']' after the indices, found ','". May be empty.
+  // `where` continues the message: "expected ']' after the indices, found ','". It may be empty.
   Status ExpectSymbol(std::string_view symbol, std::string_view where = {});
   Status ExpectWord(std::string_view word, std::string_view where = {});
   Status ExpectEnd() const;
-  // `what` is expected: "expected the name of a buffer, found '('".
+  // `what` describes the name: "expected the name of a buffer, found '('".
   StatusOr<std::string> ExpectName(std::string_view what);
-  // With an optional '-'; in [lowest, highest].
+  // Takes an int with an optional '-', in [lowest, highest].
   StatusOr<int64_t> ExpectInt(std::string_view what, int64_t lowest, int64_t highest);
 
-  // "line 3, column 14: expected <what>, found ','" at the next token.
+  // Returns "line 3, column 14: expected <what>, found ','" for the next token.
   Status Expected(std::string_view what) const;
-  // "line 3, column 14: <message>"
+  // Returns "line 3, column 14: <message>".
   static Status ErrorAt(const Token& token, std::string_view message);
 
  private:
   friend class Lexer;
-  std::vector<Token> tokens_;         // the last one is kEnd
-  std::deque<std::string> unquoted_;  // what quoted names stand for
+  // The last token is kEnd.
+  std::vector<Token> tokens_;
+  // Texts of quoted names.
+  std::deque<std::string> unquoted_;
   size_t next_ = 0;
 };
 
-// As it is if it is a name by the rule above and not reserved, else in backquotes.
+// Returns the name itself if it is a name by the rule above and not reserved, else the name in
+// backquotes.
 std::string NameText(std::string_view name);
-// Words of expressions: functions, types, constants.
+// True for the words of expressions: functions, types, constants.
 bool IsReservedWord(std::string_view name);
 
-// The value of a kInt token that fits 64 bits, of a kFloat or kInt token; else an error.
+// Returns the value of a kInt token that fits in 64 bits, or of a kFloat or kInt token. Other
+// tokens are an error.
 StatusOr<uint64_t> IntTokenValue(const Token& token);
 StatusOr<double> FloatTokenValue(const Token& token);
 

@@ -5,7 +5,7 @@
 namespace kiln::ir {
 namespace {
 
-// Of sums of 8-bit floats Hopper's units keep about 14 bits (DeepSeek-V3 Technical Report, arXiv
+// Hopper's units keep about 14 bits of sums of 8-bit floats (DeepSeek-V3 Technical Report, arXiv
 // 2412.19437, section 3.3.2).
 constexpr int kFloat8SumBits = 14;
 
@@ -29,7 +29,8 @@ constexpr MatrixUnit kUnits[] = {
      .sum_bits = kFloat8SumBits},
 };
 
-// The element under its conversion.
+// Returns the load of the factor, below its conversion if the unit's sum has another type. Null:
+// there is no such load.
 Expr LoadOf(const MatrixUnit& unit, Expr e) {
   if (e->type != unit.sum) return nullptr;
   if (unit.factor != unit.sum) {

@@ -1,8 +1,8 @@
-// Matrix units of GPUs: instructions by which the threads of a warp multiply tiles together, and
-// which products are theirs. One row for each type of factors.
+// Matrix units of GPUs: the instructions by which the threads of a warp multiply tiles together,
+// and the products that they can compute. One row for each type of factors.
 //
-// An instruction adds to 16 x 8 sums the products of `depth` terms each. Its name and which thread
-// has what of it: PTX ISA, "Warp-level matrix instructions".
+// An instruction adds the products of `depth` terms to each of 16 x 8 sums. PTX ISA, "Warp-level
+// matrix instructions", gives its name and says which thread holds which elements.
 #pragma once
 
 #include <cstdint>
@@ -17,34 +17,42 @@
 namespace kiln::ir {
 
 struct MatrixUnit {
-  std::string_view name;  // of the factors' type in that of the instruction
-  Type factor;            // as it is in memory
-  Type sum;               // products are of factors that are converted to it
-  int speed;              // products in the time of one multiply-add in float32 (H100)
-  int first_arch = 80;    // of sm_80
-  bool rounds = false;    // factors to fewer bits: not where a target does not allow it
-  int sum_bits = 24;      // of its mantissa that a float sum keeps from one instruction to the next
+  // Name of the factors' type in the name of the instruction.
+  std::string_view name;
+  // Type of a factor in memory.
+  Type factor;
+  // Type of the sum. Factors are converted to it before they are multiplied.
+  Type sum;
+  // Number of products in the time of one multiply-add in float32 (H100).
+  int speed;
+  // The first architecture with the unit: 80 is sm_80.
+  int first_arch = 80;
+  // The unit rounds factors to fewer bits. It is not used if a target forbids that.
+  bool rounds = false;
+  // Bits of a float sum's mantissa that are kept from one instruction to the next.
+  int sum_bits = 24;
 
-  // Terms that are read at once: 16 bytes.
+  // Number of terms that are read at once: 16 bytes.
   int64_t row_elements() const { return 16 / factor.bytes(); }
   int64_t depth() const { return 2 * row_elements(); }
 };
 
 std::span<const MatrixUnit> MatrixUnits();
 
-// Does the statement compute a stage by units of this scope, or a wider one?
+// Returns true if the statement computes a stage by units of this scope or a wider one.
 bool UsesMatrixUnits(const Program& program, Stmt stmt,
                      MatrixUnitScope least = MatrixUnitScope::kWarp);
 
 struct MatrixFactors {
   const MatrixUnit* unit;
-  Expr a, b;  // loads
+  // Both are loads.
+  Expr a, b;
 };
-// Of a product of two elements, each converted to the type of the sum where it has another. None:
-// no unit multiplies such factors.
+// Returns the factors of a product of two elements, each converted to the type of the sum if its
+// own type differs. None: no unit multiplies such factors.
 std::optional<MatrixFactors> MatrixFactorsOf(Expr product);
 
-// x of  c[i] = c[i] + x  and c[i] = x + c[i]. Null: the store is no such sum.
+// Returns x of `c[i] = c[i] + x` or `c[i] = x + c[i]`. Null: the store is no such sum.
 Expr AddedBy(Stmt store);
 
 }  // namespace kiln::ir

@@ -1,4 +1,4 @@
-// Which threads of a GPU feed a matrix unit together: the values of Hint::kMatrixUnit.
+// The threads of a GPU that feed a matrix unit together: the values of Hint::kMatrixUnit.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace kiln::ir {
 
 enum class MatrixUnitScope : int32_t { kNone, kWarp, kWarpgroup };
 
-// The architecture that has units of four warps; those behind it have others.
+// The only architecture with units of four warps. Later ones have other units.
 inline constexpr int kWarpgroupArch = 90;
 
 inline MatrixUnitScope MatrixUnitScopeOf(const Hints& hints) {

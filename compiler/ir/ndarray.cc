@@ -86,7 +86,7 @@ Tolerance DefaultTolerance(Type type) {
 }
 
 namespace {
-// How far apart, in units of what is allowed: more than 1 is a difference.
+// Returns true if the difference exceeds the tolerance.
 bool Differs(double found, double expected, Tolerance tolerance) {
   if (found == expected || (std::isnan(found) && std::isnan(expected))) return false;
   if (!std::isfinite(found) || !std::isfinite(expected)) return true;

@@ -1,6 +1,6 @@
 // A tensor in host memory, for the evaluation of DAGs and the program interpreter.
 //
-// A value type that owns its elements: row-major, little-endian, type.bytes() each. Threads: as
+// A value type that owns its elements: row-major, little-endian, type.bytes() each. Threads: as for
 // std::vector.
 #pragma once
 
@@ -18,15 +18,18 @@
 namespace kiln::ir {
 
 enum class RandomKind : uint8_t {
-  kUniform,        // floats in [-1, 1), ints in [-8, 8)
-  kSmallIntegers,  // whole numbers -3..3: sums and products are exact in any order
+  // Floats in [-1, 1), ints in [-8, 8).
+  kUniform,
+  // Whole numbers -3..3, whose sums and products are exact in any order.
+  kSmallIntegers,
 };
 
 class NDArray {
  public:
   NDArray() = default;
-  NDArray(Type type, std::vector<int64_t> shape);  // zeros; extents >= 0
-  // From values as doubles, rounded to type; as many as the shape has elements.
+  // All elements are zeros. Extents must be >= 0.
+  NDArray(Type type, std::vector<int64_t> shape);
+  // Rounds the values to the type. There must be as many as the shape has elements.
   NDArray(Type type, std::vector<int64_t> shape, std::span<const double> values);
 
   Type type() const { return type_; }
@@ -36,16 +39,18 @@ class NDArray {
   std::span<const std::byte> bytes() const { return data_; }
   std::span<std::byte> mutable_bytes() { return data_; }
 
-  // By row-major position, 0 <= flat < num_elements(): not checked. Set rounds or wraps to the
-  // type.
+  // Get and Set take a row-major position, 0 <= flat < num_elements(), which is not checked. Set
+  // rounds or wraps to the type.
   Value Get(int64_t flat) const { return ReadElement(data_.data() + flat * type_.bytes(), type_); }
   void Set(int64_t flat, Value value) {
     WriteElement(data_.data() + flat * type_.bytes(), type_, value);
   }
-  double GetDouble(int64_t flat) const;  // of any type
+  // Converts an element of any type.
+  double GetDouble(int64_t flat) const;
   void SetDouble(int64_t flat, double value);
 
-  // Row-major position, or -1 when the indices are out of bounds or of the wrong number.
+  // Returns the row-major position, or -1 if an index is out of bounds or the number of indices is
+  // wrong.
   int64_t Flatten(std::span<const int64_t> indices) const {
     if (indices.size() != shape_.size()) return -1;
     int64_t flat = 0;
@@ -57,13 +62,15 @@ class NDArray {
   }
   std::vector<int64_t> Unflatten(int64_t flat) const;
 
-  // The same seed gives the same elements everywhere. index_limit > 0: ints in [0, index_limit).
+  // The same seed gives the same elements on every machine. index_limit > 0: ints in [0,
+  // index_limit).
   void FillRandom(uint64_t seed, RandomKind kind = RandomKind::kUniform, int64_t index_limit = 0);
   void Fill(double value);
-  // NaN, -1, true: what nobody would compute.
+  // Fills the array with values that no kernel is likely to compute: NaN, -1, true.
   void Poison();
 
-  bool operator==(const NDArray&) const = default;  // bit for bit
+  // Compares bit for bit.
+  bool operator==(const NDArray&) const = default;
 
  private:
   Type type_ = kFloat32;
@@ -72,19 +79,21 @@ class NDArray {
   std::vector<std::byte> data_;
 };
 
-// |found - expected| <= absolute + relative * |expected|. Ints and bools are compared exactly.
+// Allows |found - expected| <= absolute + relative * |expected|. Ints and bools are compared
+// exactly.
 struct Tolerance {
   double relative = 0;
   double absolute = 0;
 };
-// For a few hundred roundings of values around 1.
+// Returns a tolerance for a few hundred roundings of values around 1.
 Tolerance DefaultTolerance(Type type);
 
-// OK, or the first element that differs, how many do, and the largest difference. NaN equals NaN,
-// an infinity itself.
+// Returns OK, or an error with the first element that differs, the number of elements that differ
+// and the largest difference. NaN equals NaN, and an infinity equals itself.
 Status Compare(const NDArray& found, const NDArray& expected, Tolerance tolerance,
                std::string_view name = "array");
 
-std::string ShapeText(std::span<const int64_t> shape);  // "[2, 3]"
+// Returns "[2, 3]".
+std::string ShapeText(std::span<const int64_t> shape);
 
 }  // namespace kiln::ir

@@ -1,5 +1,5 @@
-// Two passes: the grammar makes a small tree in which literals have no type yet and everything else
-// knows its own; then types go down to the literals and the nodes are made.
+// Two passes. The grammar makes a small tree in which literals have no type yet and all other nodes
+// know theirs. Then types go down to the literals, and the nodes are made.
 #include <cmath>
 #include <limits>
 
@@ -10,20 +10,28 @@
 namespace kiln::ir {
 namespace {
 
-// kAllOnes: the integer whose bits are all set, of the type of what it meets.
+// kAllOnes is the integer whose bits are all set. It takes the type of the other operand.
 enum class Form : uint8_t { kNode, kIntLiteral, kFloatLiteral, kAllOnes, kOp, kLoad };
 
 struct Syntax {
   Form form = Form::kNode;
-  Op op = Op::kInt;          // kOp
-  bool is_negative = false;  // kIntLiteral
-  bool wants_float = false;  // an untyped expression with a float literal or '/' in it
-  std::optional<Type> type = std::nullopt;  // unset: literals only
+  // Used by kOp.
+  Op op = Op::kInt;
+  // Used by kIntLiteral.
+  bool is_negative = false;
+  // The expression has no type yet, and has a float literal or a '/' in it.
+  bool wants_float = false;
+  // Unset if there are only literals.
+  std::optional<Type> type = std::nullopt;
   int height = 1;
-  int32_t id = 0;          // intrinsic, slot
-  uint64_t magnitude = 0;  // kIntLiteral
-  double number = 0;       // kFloatLiteral
-  Expr node = nullptr;     // kNode
+  // Number of an intrinsic or a slot.
+  int32_t id = 0;
+  // Used by kIntLiteral.
+  uint64_t magnitude = 0;
+  // Used by kFloatLiteral.
+  double number = 0;
+  // Used by kNode.
+  Expr node = nullptr;
   const Token* token = nullptr;
   std::vector<int> args = {};
 
@@ -67,7 +75,7 @@ class Parser {
                            kMaxExprDepth, kMaxExprNesting / 2));
   }
 
-  // c ? a : b, which binds loosest and to the right, or what stands without it.
+  // Parses `c ? a : b`, which binds loosest and to the right, or an expression without it.
   StatusOr<int> ParseExpression() {
     KILN_ASSIGN_OR_RETURN(const int condition, ParseInfix(kOrLevel));
     if (!tokens_.Peek().is_symbol("?")) return condition;
@@ -187,7 +195,7 @@ class Parser {
     return Add({.form = Form::kNode, .type = node->type, .node = node, .token = &token});
   }
 
-  // Behind the opening bracket; takes the closing one.
+  // Begins behind the opening bracket and takes the closing one.
   StatusOr<std::vector<int>> ParseArgs(std::string_view close, std::string_view where) {
     std::vector<int> args = {};
     if (tokens_.TakeSymbol(close)) return args;
@@ -288,8 +296,8 @@ class Parser {
     return MakeOperands(op, token, {a, b}, 0);
   }
 
-  // An operation whose arguments from `first` on have one type, which is the result's but for
-  // comparisons.
+  // Makes an operation whose arguments from `first` on have one type. The result has the same type
+  // unless the operation is a comparison.
   StatusOr<int> MakeOperands(Op op, const Token& token, std::vector<int> args, size_t first) {
     Syntax result{.form = Form::kOp, .op = op, .token = &token};
     result.wants_float = op == Op::kDiv;
@@ -307,7 +315,7 @@ class Parser {
     }
     result.args = std::move(args);
     if (IsComparison(op)) {
-      // The operands need no more context: build them.
+      // The operands need no more context, so their nodes are built.
       const Type type = result.type ? *result.type : result.wants_float ? kFloat32 : kIndex;
       KILN_ASSIGN_OR_RETURN(const Expr a, Build(result.args[0], type));
       KILN_ASSIGN_OR_RETURN(const Expr b, Build(result.args[1], type));
@@ -345,7 +353,8 @@ class Parser {
         name, fmt::format("{} needs as many bits, found {}", name.text, TypeName(from)));
   }
 
-  // A finite number that became infinity, or the largest where there is no such rounding.
+  // True for a finite number that was rounded to infinity, or to the largest value if the type has
+  // no infinity.
   static bool IsTooLarge(double number, double rounded, Type type) {
     if (std::isinf(number)) return false;
     return std::isinf(rounded) ||

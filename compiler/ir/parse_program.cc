@@ -47,7 +47,7 @@ class Parser {
  private:
   ExprPool& pool() { return *program_.pool; }
 
-  // name: scope type[shape] below N packed of [shape] by [axis: step, ...]
+  // Parses `name: scope type[shape] below N packed of [shape] by [axis: step, ...]`.
   StatusOr<int32_t> ParseDeclaration(bool is_argument) {
     Buffer buffer;
     const Token& name = tokens_.Peek();
@@ -98,7 +98,7 @@ class Parser {
     return shape;
   }
 
-  // Behind "packed"; an axis and a step for each dimension of the packed array.
+  // Begins behind "packed". Takes an axis and a step for each dimension of the packed array.
   StatusOr<Packing> ParsePacking(const std::vector<int64_t>& packed) {
     Packing packing;
     KILN_RETURN_IF_ERROR(tokens_.ExpectWord("of"));
@@ -165,7 +165,7 @@ class Parser {
     return OkStatus();
   }
 
-  // Behind the '{'; takes the '}'.
+  // Begins behind the '{' and takes the '}'.
   StatusOr<Stmt> ParseBlock() {
     if (nesting_ >= kMaxNesting) {
       return TokenStream::ErrorAt(
@@ -183,7 +183,7 @@ class Parser {
     return MakeSeq(pool(), statements);
   }
 
-  // is_rest: it was an alloc for the rest of the block, whose '}' is taken.
+  // is_rest is set if the statement was an alloc for the rest of the block. Its '}' is then taken.
   StatusOr<Stmt> ParseStatement(bool& is_rest) {
     if (tokens_.TakeWord("if")) return ParseIf();
     if (tokens_.TakeWord("alloc")) return ParseAlloc(is_rest);

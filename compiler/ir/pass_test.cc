@@ -33,7 +33,7 @@ void MakeParallel(Program& program) {
       MakeFor(*program.pool, loop->var, loop->extent, LoopKind::kParallel, loop->body());
 }
 
-// A variable that no loop binds.
+// Leaves a variable that no loop binds.
 void TakeTheLoopAway(Program& program) {
   program.kernels[0].body = program.kernels[0].body->body();
 }
@@ -91,7 +91,7 @@ TEST_F(PassTest, WhatLeadsToAProgramIsTimed) {
   EXPECT_EQ(seen_[0].name, "count");
 }
 
-// The tests of this project run with it (.bazelrc).
+// All tests of this project run with KILN_DEBUG set (.bazelrc).
 TEST(PassEnvironmentTest, TestsVerify) { EXPECT_NE(InstrumentsOfEnvironment(), nullptr); }
 
 }  // namespace

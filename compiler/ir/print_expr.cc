@@ -8,11 +8,10 @@
 namespace kiln::ir {
 namespace {
 
-// How tightly an expression holds together: the level of an infix operator, above it these. Calls,
-// loads and literals are kAtom.
+// Precedence levels above those of infix operators. Calls, loads and literals are kAtom.
 constexpr int kUnaryLevel = kProductLevel + 1, kAtom = kUnaryLevel + 1;
 
-// x ^ -1, which is ~x.
+// True for x ^ -1, which is ~x.
 bool IsComplement(Expr e) {
   return e->op == Op::kBitXor && e->type.is_int() &&
          e->arg(1)->is_const_int(WrapToType(-1, e->type));
@@ -25,7 +24,8 @@ int PrecedenceOf(Expr e) {
   return infix != nullptr ? infix->level : kAtom;
 }
 
-// The type a parser finds without being told: false for what consists of number literals only.
+// Returns true if a parser finds the type without being told. False for expressions of number
+// literals only.
 bool SaysItsType(Expr e) {
   switch (e->op) {
     case Op::kInt:
@@ -120,8 +120,8 @@ class Printer {
   }
 
  private:
-  // Operands of one type, which is `context`, or what one of them says, or what the first is made
-  // to say.
+  // Returns the common type of the operands if `context` or one of the operands tells it to a
+  // parser. Else the first operand must be printed with its type.
   static std::optional<Type> SharedContext(std::span<const Expr> args,
                                            std::optional<Type> context) {
     const Type type = args[0]->type;
@@ -150,21 +150,22 @@ class Printer {
     const int apart_level = IsBits(e->op) ? kUnaryLevel : level + 1;
     PrintOperand(e->arg(0), apart ? apart_level : level, shared);
     AppendSymbol(e->op);
-    // a & (b == c), a | (b & c), a << (b + c): as clear.
+    // The right operand is bracketed as well, as in a & (b == c), a | (b & c), a << (b + c).
     const bool right_apart = IsBits(e->op) && FindInfix(e->arg(1)->op) != nullptr;
     PrintOperand(e->arg(1), right_apart ? kUnaryLevel : level + 1, e->arg(0)->type);
   }
 
   void AppendSymbol(Op op) {
-    const bool is_close = op == Op::kMul;  // a*b + c
+    // Products are printed without spaces, as in a*b + c.
+    const bool is_close = op == Op::kMul;
     if (!is_close) out_ += ' ';
     out_ += BinarySymbol(op);
     if (!is_close) out_ += ' ';
   }
 
-  // "a // 2*16" is (a // 2)*16 to a parser and a // (2*16) to a reader: // and % stand apart from
-  // other products.
-  // So do different operators on bits, and those between which their levels are little known.
+  // A parser takes "a // 2*16" for (a // 2)*16, and a reader takes it for a // (2*16). Brackets
+  // therefore separate // and % from other products. They also separate different operators on
+  // bits, and operators whose relative levels are little known.
   static bool MisreadsWithout(Op op, Op left) {
     if (IsBits(op)) return op != left;
     auto rounds = [](Op o) { return o == Op::kFloorDiv || o == Op::kFloorMod; };

@@ -75,7 +75,7 @@ class Printer {
     --indent_;
   }
 
-  // What stands last in its block: an alloc needs no braces there.
+  // Prints the last statement of a block. An alloc needs no braces there.
   void PrintTail(Stmt s) {
     if (s->kind == StmtKind::kSeq) {
       const auto children = s->children();

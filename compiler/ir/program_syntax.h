@@ -23,8 +23,8 @@ inline bool StartsStatement(std::string_view word) {
          word == "commit" || word == "async" || word == "stage" || word == "kernel";
 }
 
-// As NameText, with the words that start a statement in backquotes too; inside expressions they
-// need none.
+// Works like NameText, and also puts the words that start a statement in backquotes. Inside
+// expressions those words need no backquotes.
 inline std::string ProgramName(std::string_view name) {
   return StartsStatement(name) && name != "if" ? "`" + std::string(name) + "`" : NameText(name);
 }

@@ -35,9 +35,10 @@
 
 namespace kiln::ir {
 
-std::string ProgramText(const Program& program);  // of a program that Verify accepts
+// The program must be one that Verify accepts.
+std::string ProgramText(const Program& program);
 
-// Refuses, with line and column, what is not in this form, and what Verify refuses.
+// Refuses text of another form, with line and column, and programs that Verify refuses.
 StatusOr<Program> ParseProgram(std::string_view text);
 
 }  // namespace kiln::ir

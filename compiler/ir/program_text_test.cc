@@ -139,7 +139,7 @@ TEST(ProgramTextTest, DeepStatementsAreRefused) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("nest deeper than 200")));
 }
 
-// Random programs: any statements around random expressions.
+// Makes random programs of any statements around random expressions.
 class RandomProgram {
  public:
   explicit RandomProgram(uint64_t seed) : rng_(seed) {

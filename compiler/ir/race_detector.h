@@ -1,16 +1,17 @@
 // Finds two agents (iterations of a parallel loop, GPU threads) that touch one element without an
 // order between them, at least one of them writing.
 //
-// Time is cut into epochs. A region (one parallel loop, one kernel launch) begins with a new epoch;
-// agents of one region are grouped in blocks, which run one after the other here but side by side
-// in truth. A barrier orders the agents of its block: it starts a new epoch. So does one of warps,
-// which orders those of each warp alone. Blocks that form a cluster run in step, and a barrier of
-// the cluster orders the agents of all of them. Outside regions everything is in order.
+// Time is cut into epochs. A region (one parallel loop, one kernel launch) begins with a new epoch.
+// Agents of one region are grouped in blocks, which run one after the other here, but side by side
+// on a device. A barrier starts a new epoch and orders the agents of its block. A barrier of warps
+// also starts a new epoch and orders only the agents of each warp. Blocks that form a cluster run
+// in step, and a barrier of the cluster orders the agents of all of them. Accesses outside of
+// regions are always in order.
 //
-// Exact for this order of execution: an element keeps its last writer, its first reader of the
-// region (which is of another cluster if any reader is), its first one since the last barrier of
-// the cluster with one of another block, its first one since the last barrier of the block with one
-// of another warp, and its last two different readers.
+// The detection is exact for this order of execution. An element keeps its last writer, its first
+// reader of the region (which is of another cluster if any reader is), its first reader since the
+// last barrier of the cluster with one of another block, its first reader since the last barrier of
+// the block with one of another warp, and its last two different readers.
 #pragma once
 
 #include <cstdint>
@@ -37,26 +38,29 @@ class RaceClock {
 
  private:
   friend class RaceShadow;
-  static constexpr int64_t kWarp = 32;  // agents
+  // Number of agents of a warp.
+  static constexpr int64_t kWarp = 32;
   int64_t WarpOf(int64_t agent) const {
     return agent / agents_per_block_ * agents_per_block_ + agent % agents_per_block_ / kWarp;
   }
 
   int64_t epoch_ = 1;
   int64_t region_start_ = 1;
-  int64_t cluster_start_ = 1;  // the last barrier of the cluster
-  int64_t block_start_ = 1;    // the last barrier of the block
+  // Epoch that the last barrier of the cluster started.
+  int64_t cluster_start_ = 1;
+  // Epoch that the last barrier of the block started.
+  int64_t block_start_ = 1;
   int64_t agents_per_block_ = 1, agents_per_cluster_ = 1;
   bool is_in_region_ = false;
 };
 
-// The history of one buffer's elements.
+// The history of accesses to one buffer's elements.
 class RaceShadow {
  public:
   void Resize(size_t num_elements) { elements_.resize(num_elements); }
   void Clear() { elements_.assign(elements_.size(), Element()); }
 
-  // The agent whose earlier access is in conflict, or -1.
+  // Record an access. Return the agent whose earlier access is in conflict with it, or -1.
   int64_t Read(const RaceClock& clock, size_t element, int64_t agent) {
     Element& e = elements_[element];
     if (Conflicts(clock, e.writer, agent)) return e.writer.agent;
@@ -87,7 +91,7 @@ class RaceShadow {
     e.writer = {agent, clock.epoch_};
     return -1;
   }
-  // Would only the last writer be in conflict with a write?
+  // Returns true if at most the last writer would be in conflict with a write.
   bool IsWriteAfterWriteOnly(const RaceClock& clock, size_t element, int64_t agent) const {
     const Element& e = elements_[element];
     return !Conflicts(clock, e.first_reader, agent) && !Conflicts(clock, e.cluster_reader, agent) &&

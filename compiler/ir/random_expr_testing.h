@@ -1,5 +1,5 @@
-// Random well-typed expressions for property tests: every operator, literal edge cases, shared
-// nodes.
+// Random well-typed expressions for property tests, with every operator, literal edge cases and
+// shared nodes.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct RandomSlot {
   int rank;
 };
 
-// Variables 0..num_vars-1 are of kIndex. Divisors are positive constants, as the language asks for.
+// Variables 0..num_vars-1 are of kIndex. Divisors are positive constants, as expr.h demands.
 class RandomExprs {
  public:
   RandomExprs(ExprPool& pool, Rng& rng, int num_vars, std::vector<RandomSlot> slots)

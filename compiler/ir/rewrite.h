@@ -21,12 +21,14 @@
 
 namespace kiln::ir {
 
-// The statement with other children, as many as it has.
+// Returns the statement with other children, as many as it has.
 Stmt WithChildren(ExprPool& pool, Stmt stmt, std::span<const Stmt> children);
-Stmt WithBody(ExprPool& pool, Stmt stmt, Stmt body);  // of one child
+// The statement must have one child.
+Stmt WithBody(ExprPool& pool, Stmt stmt, Stmt body);
 Stmt WithKind(ExprPool& pool, Stmt loop, LoopKind kind, Stmt body);
 
-// The statement with rewrite(child) in place of each child; called in their order.
+// Returns the statement with rewrite(child) in place of each child. The calls are in the children's
+// order.
 template <typename Rewrite>
 Stmt RewriteChildren(ExprPool& pool, Stmt stmt, const Rewrite& rewrite) {
   absl::InlinedVector<Stmt, 4> children;
@@ -34,11 +36,12 @@ Stmt RewriteChildren(ExprPool& pool, Stmt stmt, const Rewrite& rewrite) {
   return WithChildren(pool, stmt, children);
 }
 
-// The statement with other variables and buffers everywhere in it: in loads, stores, allocations
-// and loops. A loop over a variable that is replaced becomes a loop over the variable in its place.
+// Returns the statement with other variables and buffers in loads, stores, allocations and loops. A
+// loop over a variable that is replaced becomes a loop over the new variable.
 Stmt Substitute(ExprPool& pool, Stmt stmt, const Substitution& names);
 
-// Is it a sequence of no statements, which does nothing? MakeSeq leaves it out of sequences.
+// Returns true for a sequence of no statements, which does nothing. MakeSeq leaves it out of
+// sequences.
 bool IsEmpty(Stmt stmt);
 
 }  // namespace kiln::ir

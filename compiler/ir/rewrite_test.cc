@@ -57,7 +57,7 @@ TEST_F(RewriteTest, WhatDoesNotChangeIsTheStatementItself) {
   EXPECT_EQ(WithKind(pool(), loop, LoopKind::kSerial, loop->body()), loop);
   EXPECT_EQ(RewriteChildren(pool(), loop, [](Stmt child) { return child; }), loop);
   EXPECT_EQ(Substitute(pool(), loop, {}), loop);
-  // Not in it.
+  // The replaced variable does not occur in the statement.
   EXPECT_EQ(Substitute(pool(), loop, {.vars = {nullptr, nullptr, nullptr, pool().Int(1)}}), loop);
 }
 

@@ -17,8 +17,8 @@ int ExponentOf(double value) {
   return static_cast<int>((std::bit_cast<uint64_t>(value) >> 52) & 0x7ff) - 1023;
 }
 
-// To `precision` significant bits, but no finer than steps of 2^min_step; `largest` is the largest
-// finite value.
+// Rounds to `precision` significant bits, but no finer than steps of 2^min_step. `largest` is the
+// largest finite value.
 double RoundSignificand(double value, int precision, int min_step, double largest) {
   if (value == 0 || std::isinf(value)) return value;
   if (std::abs(value) >= 2 * largest) return std::copysign(INFINITY, value);
@@ -53,7 +53,7 @@ int64_t Saturate(double value, Type type) {
   const int value_bits = type.is_unsigned() ? type.bits : type.bits - 1;
   const auto highest = static_cast<int64_t>((uint64_t{1} << value_bits) - 1);
   const int64_t lowest = type.is_unsigned() ? 0 : -highest - 1;
-  // A power of two, hence exact as a double.
+  // `highest` + 1 is a power of two, which a double holds exactly.
   if (value >= std::ldexp(1.0, value_bits)) return highest;
   if (value <= static_cast<double>(lowest)) return lowest;
   return static_cast<int64_t>(value);
@@ -104,7 +104,7 @@ Value CastValue(Value value, Type from, Type to) {
     return Value::Int(Saturate(value.f, to));
   }
   if (!to.is_float()) return Value::Int(WrapToType(value.i, to));
-  // Not by way of double, which would round twice.
+  // The int is converted directly, because a conversion by way of double would round twice.
   if (from == kUInt64) {
     const auto bits = static_cast<uint64_t>(value.i);
     if (to == kFloat32) return Value::Float(static_cast<float>(bits));
@@ -152,7 +152,8 @@ void WriteElement(void* data, Type type, Value value) {
     case TypeCode::kBool:
       return StoreAs<uint8_t>(data, value.i != 0);
     case TypeCode::kInt:
-    case TypeCode::kUInt:  // the same bits
+    // Both have the same bits.
+    case TypeCode::kUInt:
       if (type.bits == 8) return StoreAs(data, static_cast<int8_t>(value.i));
       if (type.bits == 16) return StoreAs(data, static_cast<int16_t>(value.i));
       if (type.bits == 32) return StoreAs(data, static_cast<int32_t>(value.i));

@@ -1,6 +1,5 @@
 // Scalar values and the number formats behind the types: rounding, wrapping, bits in memory,
-// conversion. The one place that says what a cast does; folding, the evaluator and the arrays all
-// use it.
+// conversion. Folding, the evaluator and the arrays share this definition of casts.
 //
 // Pure functions, any thread. Cost: a few nanoseconds.
 #pragma once
@@ -12,8 +11,8 @@
 
 namespace kiln::ir {
 
-// Ints, unsigned ones too, and bools (0 or 1) in `i`; floats of every width in `f`, exactly. Of a
-// uint64 `i` has the bits: a number of 2^63 or more is negative there. The type is known from
+// `i` holds ints, unsigned ints and bools (0 or 1); `f` holds floats of every width exactly. For a
+// uint64, `i` holds the bits, so a number of 2^63 or more is negative there. The type is known from
 // context.
 struct Value {
   union {
@@ -33,28 +32,30 @@ struct Value {
 };
 static_assert(sizeof(Value) == 8);
 
-// How an 8-bit float is made up; null for other types.
+// Returns the format of an 8-bit float, or null for other types.
 const Float8Format* Float8FormatOf(Type type);
 
-// The largest finite value of a float type.
+// Returns the largest finite value of a float type.
 double LargestFinite(Type type);
 
-// Nearest value of a float type, ties to even; past the largest: infinity, of 8-bit floats the
-// largest. Every NaN becomes one NaN.
+// Returns the nearest value of a float type, ties to even. A value past the largest one becomes
+// infinity, or the largest one for 8-bit floats. All NaNs become the same NaN.
 double RoundToType(double value, Type type);
 
-// Two's complement wrap to the width, modulo 2^bits for unsigned types; bool: value != 0.
+// Wraps to the width of the type in two's complement, modulo 2^bits for unsigned types. A bool is
+// value != 0.
 int64_t WrapToType(int64_t value, Type type);
 
-// kCast. Float to int truncates, then saturates to the range of `to`; NaN gives 0. Anything to bool
-// is "!= 0", so NaN gives true. Compiled code agrees.
+// Computes kCast. A float is truncated to an int and saturates to the range of `to`; NaN gives 0.
+// The conversion to bool is "!= 0", so NaN gives true. Compiled code agrees.
 Value CastValue(Value value, Type from, Type to);
 
-// kReinterpret: what reading the type `to` gives where the type `from` was written. Both have as
-// many bytes.
+// Handles kReinterpret: returns the value of type `to` that is read from memory where `value` was
+// written as the type `from`. Both types have the same number of bytes.
 Value ReinterpretValue(Value value, Type from, Type to);
 
-// One element in memory, little-endian, type.bytes() long, any alignment. Writing rounds or wraps.
+// Read and write one element in memory: little-endian, type.bytes() long, any alignment. Writing
+// rounds or wraps.
 Value ReadElement(const void* data, Type type);
 void WriteElement(void* data, Type type, Value value);
 

@@ -16,7 +16,8 @@ TEST(ScalarTest, HalfRounding) {
   auto round = [](double x) { return RoundToType(x, kFloat16); };
   EXPECT_EQ(round(0.1), 0.0999755859375);
   EXPECT_EQ(round(1.0 / 3), 0.333251953125);
-  EXPECT_EQ(round(2049), 2048);  // tie to even
+  // A tie goes to even.
+  EXPECT_EQ(round(2049), 2048);
   EXPECT_EQ(round(2051), 2052);
   EXPECT_EQ(round(65504), 65504);
   EXPECT_EQ(round(65519.99), 65504);
@@ -24,7 +25,8 @@ TEST(ScalarTest, HalfRounding) {
   EXPECT_EQ(round(-1e300), -kInf);
   EXPECT_EQ(round(-kInf), -kInf);
   EXPECT_EQ(round(0x1p-24), 0x1p-24);
-  EXPECT_EQ(round(0x1p-25), 0);  // tie to even
+  // A tie goes to even.
+  EXPECT_EQ(round(0x1p-25), 0);
   EXPECT_EQ(round(0x1.8p-25), 0x1p-24);
   EXPECT_TRUE(std::signbit(round(-0x1p-26)));
   EXPECT_EQ(round(5e-324), 0);
@@ -48,7 +50,8 @@ TEST(ScalarTest, BFloatRounding) {
 TEST(ScalarTest, Float8Rounding) {
   auto e4m3 = [](double x) { return RoundToType(x, kFloat8E4M3); };
   EXPECT_EQ(e4m3(0.1), 0.1015625);
-  EXPECT_EQ(e4m3(17), 16);  // tie to even
+  // A tie goes to even.
+  EXPECT_EQ(e4m3(17), 16);
   EXPECT_EQ(e4m3(19), 20);
   EXPECT_EQ(e4m3(448), 448);
   EXPECT_EQ(e4m3(1e300), 448);
@@ -69,7 +72,7 @@ TEST(ScalarTest, Float8Rounding) {
   EXPECT_EQ(e5m2(0x1p-17), 0);
 }
 
-// By way of doubles as by way of floats.
+// Rounding a double gives the same result as rounding a float.
 TEST(ScalarTest, EveryHalfRoundsToFloat8AsInTheBase) {
   for (const Type type : {kFloat8E4M3, kFloat8E5M2}) {
     for (uint32_t i = 0; i < 0x10000; ++i) {
@@ -106,7 +109,7 @@ TEST(ScalarTest, EveryFloat8SurvivesMemory) {
       if (std::isnan(value.f)) {
         EXPECT_TRUE(std::isnan(ReadElement(&written, type).f)) << i;
       } else {
-        // Infinities are read and not made.
+        // Infinities can be read but are never written.
         EXPECT_EQ(written, std::isinf(value.f) ? bits - 1 : bits) << i;
       }
     }
@@ -130,7 +133,7 @@ TEST(ScalarTest, EveryHalfAndBFloatSurvivesMemory) {
   }
 }
 
-// Between two neighbours everything goes to the nearer one, the middle to the even one.
+// A number between two neighbours is rounded to the nearer one, and the middle to the even one.
 TEST(ScalarTest, HalfRoundsToTheNearest) {
   for (uint32_t bits = 0; bits < 0x7bff; ++bits) {
     const double low = HalfToFloat(static_cast<uint16_t>(bits));
@@ -153,7 +156,7 @@ TEST(ScalarTest, Casts) {
   EXPECT_EQ(to_int(0.5, kBool), 1);
   EXPECT_EQ(CastValue(Value::Int(300), kInt64, kInt8).i, 44);
   EXPECT_EQ(CastValue(Value::Int(256), kInt64, kBool).i, 1);
-  // 2^53+2^29+1 to float32: rounding to double first would lose the last bit and tie down.
+  // Converts 2^53+2^29+1 to float32. Rounding to double first would lose the last bit and tie down.
   EXPECT_EQ(CastValue(Value::Int((int64_t{1} << 53) + (1 << 29) + 1), kInt64, kFloat32).f,
             0x1.000002p53);
   EXPECT_EQ(CastValue(Value::Int(2049), kInt64, kFloat16).f, 2048);

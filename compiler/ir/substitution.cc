@@ -8,7 +8,8 @@
 namespace kiln::ir {
 namespace {
 
-// Small association list: bodies have tens of distinct nodes, a hash map costs more than it saves.
+// A small association list. Bodies have tens of distinct nodes, for which a hash map costs more
+// than it saves.
 class Memo {
  public:
   Expr Find(Expr key) const {
@@ -37,7 +38,8 @@ class Memo {
 
 class Substituter {
  public:
-  // is_own: what is given is of the pool, so that what does not change need not be made.
+  // is_own: the given expressions belong to the pool, so an expression that does not change need
+  // not be copied.
   Substituter(ExprPool& pool, const Substitution& names, bool is_own)
       : pool_(pool), names_(names), is_own_(is_own) {}
 

@@ -8,12 +8,15 @@
 
 namespace kiln::ir {
 
-// Replaces variables and buffers. One without an entry, or with a null or negative entry, stays.
-// The replacements themselves are not substituted in turn.
+// Replaces variables and buffers. A variable or buffer stays if it has no entry or a null or
+// negative entry. The replacements themselves are not substituted in turn.
 struct Substitution {
-  std::vector<Expr> vars = {};           // [variable]
-  std::vector<int32_t> slots = {};       // [buffer]: another
-  std::vector<Expr> first_indices = {};  // [buffer]: an index in front of those of each access
+  // Indexed by variable.
+  std::vector<Expr> vars = {};
+  // Indexed by buffer. The entry is another buffer.
+  std::vector<int32_t> slots = {};
+  // Indexed by buffer. The entry is an index that is put before the indices of each access.
+  std::vector<Expr> first_indices = {};
 
   void SetVar(int32_t var, Expr value) { Set(vars, var, value, Expr{nullptr}); }
   void SetSlot(int32_t slot, int32_t to) { Set(slots, slot, to, -1); }

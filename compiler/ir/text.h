@@ -8,14 +8,15 @@
 //   c ? a : b (is if(c, a, b), and printed so)
 //   min(a, b)   max(a, b)   select(c, a, b)   if(c, a, b) (evaluates one side)
 //   float16(x) (cast)   exp(x) ...   data[i, j + 1]   scalar[]
-// Operators bind as in C, all of one line to the left; comparisons do not chain.
+// Operators bind as in C. Operators of one level associate to the left; comparisons do not chain.
 //
-// Literals: 3, 0.5, 1e-05, inf, nan, true. An int literal is an int64 and a float literal (it has a
-// point or an exponent) a float32, unless the other operand or the place it stands in asks for
-// another type; int32(3), float16(0.1) say it. An int literal may stand for a float: x + 1.
+// Literals: 3, 0.5, 1e-05, inf, nan, true. An int literal is an int64, and a float literal (with a
+// point or an exponent) is a float32, unless the other operand or the place of the literal requires
+// another type. int32(3) and float16(0.1) give the type. An int literal may stand for a float: x +
+// 1.
 //
-// Recursive: text whose tree is higher than kMaxExprDepth or whose brackets nest deeper than some
-// 250 is refused. Longer expressions can be made and printed, but not read.
+// The parser is recursive: it refuses text whose tree is higher than kMaxExprDepth or whose
+// brackets nest deeper than some 250. Longer expressions can be made and printed, but not read.
 #pragma once
 
 #include <functional>
@@ -29,48 +30,50 @@
 namespace kiln::ir {
 
 inline constexpr int kMaxExprDepth = 1000;
-// The parser's own recursion: two for each bracket inside an operand.
+// Limit of the parser's own recursion, which takes two levels for each bracket inside an operand.
 inline constexpr int kMaxExprNesting = 500;
 
-// Names of variables and load slots. They are printed through NameText. A missing function means
-// v0, v1, ... and b0, b1, ...
+// Names of variables and load slots. They are printed through NameText. Without a function the
+// names are v0, v1, ... and b0, b1, ...
 struct ExprNames {
   std::function<std::string(int32_t id)> var;
   std::function<std::string(int32_t slot)> slot;
 };
 
-// The text, when it is to be parsed where `context` is expected (or nothing: then it says its own
-// type).
+// Returns the text for a place where the parser expects the type `context`. Without a context the
+// text tells its own type.
 std::string ExprText(Expr e, const ExprNames& names = {}, std::optional<Type> context = {});
 void AppendExpr(std::string& out, Expr e, const ExprNames& names, std::optional<Type> context = {});
 
-// What names mean to the parser.
+// Resolves names for the parser.
 struct ExprScope {
   struct Slot {
     int32_t slot;
     Type type;
     int rank;
   };
-  std::function<Expr(std::string_view name)> var;                  // null: there is none
-  std::function<std::optional<Slot>(std::string_view name)> slot;  // nullopt: there is none
-  // Reads what is written like a call and is none, from behind its name on: sum(k: 8) x[k]. Null,
-  // with nothing read: it is a call. May be missing.
+  // Returns null if there is no such variable.
+  std::function<Expr(std::string_view name)> var;
+  // Returns nullopt if there is no such slot.
+  std::function<std::optional<Slot>(std::string_view name)> slot;
+  // Reads an expression that is written like a call but is none, from behind its name on: sum(k: 8)
+  // x[k]. Returns null and reads nothing if it is a call. The function may be missing.
   std::function<StatusOr<Expr>(const Token& name, TokenStream& tokens)> reduction = {};
 };
 
-// Parses one expression and stops behind it. With `context` the result has this type, else the one
-// it says itself.
+// Parses one expression and stops behind it. The result has the type `context` if there is one,
+// else its own.
 StatusOr<Expr> ParseExpr(TokenStream& tokens, const ExprScope& scope, ExprPool& pool,
                          std::optional<Type> context = {});
-// The same for a place that takes any int type (indices): literals are kIndex.
+// Parses an expression for a place that takes any int type (indices). Literals are kIndex.
 StatusOr<Expr> ParseIndexExpr(TokenStream& tokens, const ExprScope& scope, ExprPool& pool);
 
-// The whole text is one expression.
+// Parses a text that must be one expression.
 StatusOr<Expr> ParseExprText(std::string_view text, const ExprScope& scope, ExprPool& pool,
                              std::optional<Type> context = {});
 
-// A finite float is printed with a point or an exponent and as few digits as read back to it in
-// this type.
+// Prints a finite float with a point or an exponent, and with as few digits as are needed to read
+// back the same float of this type.
 std::string FloatText(double value, Type type);
 
 }  // namespace kiln::ir

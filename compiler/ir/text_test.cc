@@ -16,7 +16,7 @@ const std::vector<RandomSlot>& Slots() {
   return *slots;
 }
 
-// i, j, `odd name` are variables 0, 1, 2; b0, b1, ... the slots above.
+// The variables 0, 1, 2 are i, j, `odd name`. The slots above are b0, b1, ...
 class TextTest : public testing::Test {
  protected:
   TextTest() {
@@ -245,7 +245,7 @@ TEST_F(TextTest, RandomExpressionsReadBack) {
   }
 }
 
-// Whatever bytes come in: an error or an expression that reads back.
+// Any bytes give an error or an expression that reads back.
 TEST_F(TextTest, MutatedTextNeverCrashes) {
   static constexpr std::string_view kPieces[] = {"(",   ")",
                                                  "[",   "]",

@@ -1,5 +1,5 @@
 // Walks over the nodes of an expression. Each distinct node is visited once, so that the cost is
-// linear also where parts are shared.
+// linear even if parts are shared.
 #pragma once
 
 #include <algorithm>
@@ -15,21 +15,22 @@ namespace kiln::ir {
 template <typename Visitor>
 void Visit(Expr e, Visitor&& visit);
 
-// Is there such a node?
+// Return true if the expression has such a node.
 bool UsesVar(Expr e, int32_t var);
 bool HasLoad(Expr e);
 
 // ---- implementation of templates
 
 namespace internal {
-// A set of nodes: a list while small, which most expressions are, then a hash table.
+// A set of nodes: a list while it is small, which suffices for most expressions, then a hash table.
 class NodeSet {
  public:
   bool Contains(Expr e) const {
     if (table_.empty()) return std::find(list_, list_ + size_, e) != list_ + size_;
     return *FindSlot(e) == e;
   }
-  void Insert(Expr e) {  // not in it yet
+  // The node must not be in the set yet.
+  void Insert(Expr e) {
     if (table_.empty()) {
       if (size_ < kListSize) {
         list_[size_++] = e;
@@ -64,7 +65,8 @@ class NodeSet {
   size_t size_ = 0;
   int shift_ = 0;
   Expr list_[kListSize];
-  std::vector<Expr> table_;  // open addressing
+  // A hash table with open addressing.
+  std::vector<Expr> table_;
 };
 
 template <typename Visitor>

@@ -1,5 +1,5 @@
-// Scalar types. Vectors do not exist in the IR: a vectorized loop is a loop kind, code generators
-// make the vectors.
+// Scalar types. Vectors do not exist in the IR: a vectorized loop is a loop kind, and code
+// generators make the vectors.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ struct Type {
   uint8_t bits = 32;
 
   bool operator==(const Type&) const = default;
-  // Signed or not.
+  // True for signed and unsigned ints.
   bool is_int() const { return code == TypeCode::kInt || code == TypeCode::kUInt; }
   bool is_unsigned() const { return code == TypeCode::kUInt; }
   bool is_bool() const { return code == TypeCode::kBool; }
   bool is_float() const { return !is_bool() && !is_int(); }
-  // Of fewer than 32 bits: computed with in float32, and rounded at each store or cast.
+  // True for floats of fewer than 32 bits. They are computed with in float32, and rounded at each
+  // store or cast.
   bool is_short_float() const { return is_float() && bits < 32; }
   int bytes() const { return (bits + 7) / 8; }
 };
@@ -38,16 +39,17 @@ inline constexpr Type kUInt32{TypeCode::kUInt, 32};
 inline constexpr Type kUInt64{TypeCode::kUInt, 64};
 inline constexpr Type kFloat16{TypeCode::kFloat, 16};
 inline constexpr Type kBFloat16{TypeCode::kBFloat, 16};
-// base/float8.h says which numbers they have.
+// base/float8.h defines their numbers.
 inline constexpr Type kFloat8E4M3{TypeCode::kFloatE4M3, 8};
 inline constexpr Type kFloat8E5M2{TypeCode::kFloatE5M2, 8};
 inline constexpr Type kFloat32{TypeCode::kFloat, 32};
 inline constexpr Type kFloat64{TypeCode::kFloat, 64};
-// Loop variables and index arithmetic. Code generators narrow it to 32 bits where every value fits.
+// Type of loop variables and index arithmetic. Code generators narrow it to 32 bits if every value
+// fits.
 inline constexpr Type kIndex = kInt64;
 
-// "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float64", "int8", "int16",
-// "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool".
+// The names are "float32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2", "float64",
+// "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool".
 std::string_view TypeName(Type type);
 StatusOr<Type> ParseType(std::string_view name);
 

@@ -38,7 +38,8 @@ class Verifier {
   }
 
  private:
-  // What a variable or a local buffer has been through.
+  // Tells whether the walk is before, inside or after the loop of a variable or the alloc of a
+  // buffer.
   enum class Life : uint8_t { kUnseen, kInside, kOver };
 
   static Status CheckHints(HintPlace place, const Hints& hints) {
@@ -304,7 +305,8 @@ class Verifier {
   std::vector<Life> vars_, buffers_;
   const Kernel* kernel_ = nullptr;
   std::vector<LoopKind> loops_;
-  int32_t cluster_var_ = -1;  // of the loop over the blocks of a cluster, inside of it
+  // Variable of the loop over the blocks of a cluster, while the walk is inside of it.
+  int32_t cluster_var_ = -1;
 };
 
 }  // namespace

@@ -5,8 +5,8 @@ namespace kiln::ir {
 namespace {
 using testing::HasSubstr;
 
-// for i in 0..4 { alloc t: local float32[2]; t[0] = a[i] @ s; b[i] = t[0] @ s }, one broken thing
-// at a time.
+// Each test breaks one thing in this program:
+// for i in 0..4 { alloc t: local float32[2]; t[0] = a[i] @ s; b[i] = t[0] @ s }
 class VerifyTest : public testing::Test {
  protected:
   VerifyTest() {
