@@ -7,7 +7,7 @@
 namespace kiln::dag {
 namespace {
 
-// What one access does with the spatial axes of its operator.
+// The way in which one access uses the spatial axes of its operator.
 struct AccessShape {
   bool simple = true;
   bool axis_missing = false, axis_duplicated = false, same_order = true;
@@ -66,7 +66,8 @@ bool AccessAnalysis::needs_multi_level_tiling(int i) const {
   const Operator& op = dag_.op(i);
   if (op.is_placeholder() || !op.attrs().simplify_const_tensor_indices.empty()) return false;
   const bool counts_all = op.num_outputs() == 1 || op.is_reduction();
-  std::vector<std::vector<bool>> missing;  // axes of the producers that are read without some
+  // For each counted producer that is read without some spatial axis: the axes that do occur.
+  std::vector<std::vector<bool>> missing;
   for (int producer : dag_.producers(i)) {
     std::vector<bool> used = AxesReadBy(i, producer);
     bool misses = false;
@@ -111,7 +112,7 @@ bool AccessAnalysis::ReadsColumns(int i) const {
   const auto is_term = [&](int32_t var) { return var >= spatial; };
   const auto is_result = [&](int32_t var) { return var < spatial && op.axes()[var].extent > 1; };
   return std::ranges::any_of(op.properties().reads, [&](const Access& access) {
-    // What is the same for all terms says nothing.
+    // A read without a reduce axis is the same for all terms and says nothing about the order.
     const std::span<const ir::Expr> indices = access.load->args();
     return std::ranges::any_of(indices, [&](ir::Expr index) { return uses(index, is_term); }) &&
            uses(indices.back(), is_result);
@@ -134,7 +135,7 @@ int AccessAnalysis::CommonLeading(int producer, int i) const {
 
 int AccessAnalysis::num_common_outer_iterators(int a, int b) const {
   const int producer = std::min(a, b), reader = std::max(a, b);
-  // The smallest count along any path, found in topological order; -1: not reached yet.
+  // The smallest count along any path, found in topological order. -1: not reached yet.
   std::vector<int> best(static_cast<size_t>(reader - producer) + 1, -1);
   best[0] = static_cast<int>(dag_.op(producer).shape().size());
   for (int i = producer + 1; i <= reader; ++i) {

@@ -6,7 +6,7 @@
 namespace kiln::dag {
 namespace {
 
-// Operator by name.
+// Returns the operator with this name.
 int Find(const Dag& dag, std::string_view name) {
   for (int i = 0; i < dag.size(); ++i) {
     if (dag.op(i).name() == name) return i;
@@ -22,11 +22,13 @@ TEST(AccessAnalysisOfOperators, Convolution) {
   const int pad = Find(*dag, "pad_temp"), conv = Find(*dag, "conv2d_nhwc"),
             add = Find(*dag, "T_add"), relu = Find(*dag, "T_relu"), p0 = Find(*dag, "p0");
   EXPECT_TRUE(a.is_simple_access(pad));
-  EXPECT_FALSE(a.is_strictly_inlineable(pad));  // it branches
+  // The padding has a branch.
+  EXPECT_FALSE(a.is_strictly_inlineable(pad));
   EXPECT_FALSE(a.needs_multi_level_tiling(pad));
   EXPECT_FALSE(a.is_simple_access(conv));
   EXPECT_TRUE(a.needs_multi_level_tiling(conv));
-  EXPECT_TRUE(a.is_strictly_inlineable(add));  // a missing axis (bias) does not matter
+  // The bias lacks an axis, which does not matter.
+  EXPECT_TRUE(a.is_strictly_inlineable(add));
   EXPECT_FALSE(a.needs_multi_level_tiling(add));
   EXPECT_TRUE(a.is_strictly_inlineable(relu));
   EXPECT_FALSE(a.is_strictly_inlineable(p0));
@@ -38,9 +40,11 @@ TEST(AccessAnalysisOfOperators, Convolution) {
   EXPECT_FALSE(a.elementwise_match(pad, conv));
   EXPECT_FALSE(a.elementwise_match(relu, conv));
   EXPECT_EQ(a.num_common_outer_iterators(conv, relu), 4);
-  EXPECT_EQ(a.num_common_outer_iterators(pad, conv), 1);  // the batch
+  // Only the batch is common.
+  EXPECT_EQ(a.num_common_outer_iterators(pad, conv), 1);
   EXPECT_EQ(a.num_common_outer_iterators(pad, relu), 1);
-  EXPECT_EQ(a.num_common_outer_iterators(Find(*dag, "p2"), relu), 1);  // extents 1 and 1
+  // Both first extents are 1.
+  EXPECT_EQ(a.num_common_outer_iterators(Find(*dag, "p2"), relu), 1);
   EXPECT_EQ(a.num_common_outer_iterators(Find(*dag, "p2"), conv), 0);
 }
 
@@ -48,7 +52,8 @@ TEST(AccessAnalysisOfOperators, Matmul) {
   ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp("matmul", "8,8,8"));
   const AccessAnalysis a(*dag);
   EXPECT_TRUE(a.needs_multi_level_tiling(2));
-  EXPECT_FALSE(a.is_simple_access(2));  // k is not spatial
+  // The axis k is not spatial.
+  EXPECT_FALSE(a.is_simple_access(2));
   EXPECT_EQ(a.num_common_outer_iterators(0, 2), 1);
   EXPECT_EQ(a.num_common_outer_iterators(1, 2), 0);
 }
@@ -57,7 +62,7 @@ TEST(AccessAnalysisOfOperators, VectorMatrixHasOneReusedInput) {
   // With one row, only the vector lacks an axis: one reused producer and a reduction are enough.
   ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp("dense", "1,16,8"));
   EXPECT_TRUE(AccessAnalysis(*dag).needs_multi_level_tiling(2));
-  // A dot product reuses nothing.
+  // A dot product reuses no elements.
   ASSERT_OK_AND_ASSIGN(DagPtr dot, BuildOp("dense", "1,1,8"));
   EXPECT_FALSE(AccessAnalysis(*dot).needs_multi_level_tiling(2));
 }
@@ -75,12 +80,15 @@ TEST(AccessAnalysisOfOperators, Softmax) {
             sum = Find(*dag, "T_softmax_expsum"), norm = Find(*dag, "T_softmax_norm");
   for (int op : {max, exp, sum, norm}) EXPECT_FALSE(a.needs_multi_level_tiling(op)) << op;
   EXPECT_TRUE(a.is_simple_access(exp));
-  EXPECT_FALSE(a.is_strictly_inlineable(exp));  // exp is expensive
+  // Exp is expensive.
+  EXPECT_FALSE(a.is_strictly_inlineable(exp));
   EXPECT_TRUE(a.is_strictly_inlineable(norm));
   EXPECT_FALSE(a.is_simple_access(max));
-  EXPECT_FALSE(a.elementwise_match(exp, norm));  // two readers
+  // There are two readers.
+  EXPECT_FALSE(a.elementwise_match(exp, norm));
   EXPECT_EQ(a.num_common_outer_iterators(max, norm), 1);
-  EXPECT_EQ(a.num_common_outer_iterators(exp, norm), 1);  // by way of the sum
+  // The path leads through the sum.
+  EXPECT_EQ(a.num_common_outer_iterators(exp, norm), 1);
 }
 
 TEST(AccessAnalysisOfOperators, BroadcastOuterProduct) {
@@ -95,7 +103,8 @@ TEST(AccessAnalysisOfOperators, BroadcastOuterProduct) {
 }
 
 TEST(AccessAnalysisOfOperators, SeveralOutputsReuseAScaleAndAShiftNoMoreThanOneOfThem) {
-  const auto needs_tiling = [](int64_t second) {  // extent of the axis of y
+  // `second` is the extent of the axis of y.
+  const auto needs_tiling = [](int64_t second) {
     DagBuilder b;
     TensorRef x = b.Placeholder("x", ir::kFloat32, {6});
     TensorRef y = b.Placeholder("y", ir::kFloat32, {second});
@@ -124,7 +133,8 @@ TEST(AccessAnalysisOfOperators, TransposeAndDiagonalAreSimpleButNotStrict) {
   EXPECT_FALSE(a.is_strictly_inlineable(2));
   EXPECT_TRUE(a.is_strictly_inlineable(3));
   EXPECT_FALSE(a.elementwise_match(1, 2));
-  EXPECT_FALSE(a.elementwise_match(2, 3));  // shapes differ
+  // The shapes differ.
+  EXPECT_FALSE(a.elementwise_match(2, 3));
   EXPECT_EQ(a.num_common_outer_iterators(2, 3), 0);
 }
 
@@ -132,7 +142,8 @@ TEST(AccessAnalysisOfOperators, Winograd) {
   ASSERT_OK_AND_ASSIGN(
       DagPtr dag, BuildOp("conv2d_winograd_nhwc", "1,14,14,8,8", {.epilogue = {"bias", "relu"}}));
   const AccessAnalysis a(*dag);
-  EXPECT_TRUE(a.is_strictly_inlineable(Find(*dag, "A")));  // no reads, though it selects
+  // The operator selects, but it reads nothing.
+  EXPECT_TRUE(a.is_strictly_inlineable(Find(*dag, "A")));
   EXPECT_TRUE(a.is_strictly_inlineable(Find(*dag, "B")));
   EXPECT_FALSE(a.needs_multi_level_tiling(Find(*dag, "data_pack")));
   EXPECT_FALSE(a.needs_multi_level_tiling(Find(*dag, "inverse")));

@@ -31,7 +31,8 @@ TEST(AccessAnalysis, PaddedConvolutionWithBiasAndRelu) {
                        [&](Vars v) { return conv(v[0], v[1], v[2], v[3]) + bias(v[1]); });
   b.Compute("relu", {{"a", 1}, {"b", 16}, {"c", 7}, {"d", 7}},
             [&](Vars v) { return Max(add(v[0], v[1], v[2], v[3]), 0.0); });
-  const DagPtr dag = MustBuild(b);  // data 0, pad 1, weight 2, conv 3, bias 4, add 5, relu 6
+  // The operators are data 0, pad 1, weight 2, conv 3, bias 4, add 5, relu 6.
+  const DagPtr dag = MustBuild(b);
   const AccessAnalysis a(*dag);
 
   EXPECT_TRUE(a.is_simple_access(1));
@@ -62,7 +63,8 @@ TEST(AccessAnalysis, MatmulPoolSoftmaxTranspose) {
   auto e =
       b.Compute("e", {{"i", 4}, {"j", 4}}, [&](Vars v) { return Exp(mm(v[0], v[1]) - m(v[0])); });
   b.Compute("t", {{"i", 4}, {"j", 4}}, [&](Vars v) { return e(v[1], v[0]) + 1.0; });
-  const DagPtr dag = MustBuild(b);  // x 0, w 1, mm 2, m 3, e 4, t 5
+  // The operators are x 0, w 1, mm 2, m 3, e 4, t 5.
+  const DagPtr dag = MustBuild(b);
   const AccessAnalysis a(*dag);
   EXPECT_TRUE(a.needs_multi_level_tiling(2));
   EXPECT_FALSE(a.needs_multi_level_tiling(3)) << "its input uses every spatial axis";

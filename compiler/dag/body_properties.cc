@@ -12,7 +12,8 @@ using ir::Expr;
 using ir::Op;
 
 // Walks the distinct nodes of the bodies once, children first, and counts operations as if the tree
-// were written out. Loads are entered for what they contain, but what is inside them is free.
+// were written out. The walk enters loads to find their properties, but operations in their indices
+// are free.
 class Walk {
  public:
   Walk(ir::Type type, BodyProperties& properties) : code_(CodeOf(type)), properties_(properties) {}
@@ -60,7 +61,8 @@ class Walk {
       case Op::kBitXor:
       case Op::kShl:
       case Op::kShr:
-        return SumOfArgs(e);  // calls in TVM
+        // In TVM these are calls.
+        return SumOfArgs(e);
       default: {
         const double inner = SumOfArgs(e);
         return inner + (Counts(e->arg(0)) || Counts(e->arg(1)) ? 1 : 0);
@@ -74,7 +76,7 @@ class Walk {
     return sum;
   }
 
-  // Few nodes: a list is faster than a hash table.
+  // There are few nodes, for which a list is faster than a hash table.
   const double* Find(Expr e) const {
     if (!large_.empty()) {
       auto it = large_.find(e);
@@ -100,8 +102,8 @@ class Walk {
   std::unordered_map<Expr, double> large_;
 };
 
-// Operations of one combination: one for each value, of a written combiner those that it is made
-// of. The comparisons of argmax and argmin that are on indices count, those on values don't.
+// Operations of one combination: one for each value, or the operations of a written combiner. The
+// comparisons of indices in argmax and argmin count, those of values don't.
 double CombinerFlops(const Reduction& reduction, size_t num_bodies) {
   if (reduction.kind == Combiner::kNone) return 0;
   if (reduction.custom != nullptr) {

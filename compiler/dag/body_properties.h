@@ -9,7 +9,7 @@
 
 namespace kiln::dag {
 
-// `reduce_size`: product of the reduce extents. Linear in the distinct nodes of the bodies.
+// `reduce_size` is the product of the reduce extents. Linear in the distinct nodes of the bodies.
 BodyProperties ComputeProperties(const std::vector<ir::Expr>& bodies, const Reduction& reduction,
                                  int64_t reduce_size);
 

@@ -9,12 +9,13 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-// What is known of one distinct node.
+// A distinct node with its size and the number of its uses.
 struct Node {
   Expr e = nullptr;
   TreeSize tree;
   int height = 1;
-  double count = 0;  // in the trees of all bodies
+  // How often the node occurs in the trees of all bodies.
+  double count = 0;
 };
 
 class Sizer {
@@ -28,7 +29,8 @@ class Sizer {
       size.height = std::max(size.height, node.height);
     }
     for (Expr body : bodies) nodes_[Find(body)].count += 1;
-    for (size_t i = nodes_.size(); i-- > 0;) {  // arguments stand before what uses them
+    // Arguments stand before the nodes that use them.
+    for (size_t i = nodes_.size(); i-- > 0;) {
       for (Expr a : nodes_[i].e->args()) nodes_[Find(a)].count += nodes_[i].count;
     }
     for (const Node& node : nodes_) {
@@ -54,7 +56,7 @@ class Sizer {
     return nodes_.size() - 1;
   }
 
-  // nodes_.size(): it is not there.
+  // Returns nodes_.size() if the node is not there.
   size_t Find(Expr e) const {
     const size_t listed = std::min(nodes_.size(), kSmall);
     for (size_t i = 0; i < listed; ++i) {
@@ -75,10 +77,11 @@ class Sizer {
     return largest;
   }
 
-  // A list is faster than a hash table for so many.
+  // For so many nodes a list is faster than a hash table.
   static constexpr size_t kSmall = 32;
   std::vector<Node> nodes_;
-  std::unordered_map<Expr, size_t> table_;  // of the nodes behind those
+  // Positions of the nodes behind the first kSmall.
+  std::unordered_map<Expr, size_t> table_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The sizes of operators' bodies, and the sizes that they would have with producers inlined. They
+// The sizes of operators' bodies, and the sizes that bodies would have with producers inlined. They
 // show beforehand that inlining would grow without bounds.
 //
 // Sizes count the nodes of trees: expressions share equal parts, but lowering and generated code
@@ -12,7 +12,7 @@
 namespace kiln::dag {
 
 // The size of an expression of axes: its nodes without the variables, and the number of variables.
-// When each axis is replaced by an expression of w nodes, its size becomes nodes + vars * w.
+// If each axis is replaced by an expression of w nodes, the size becomes nodes + vars * w.
 struct TreeSize {
   double nodes = 0, vars = 0;
   double With(double w) const { return nodes + vars * w; }
@@ -21,13 +21,17 @@ struct TreeSize {
 // All reads of one load slot with the same indices.
 struct ReadSize {
   int slot;
-  double count;    // in the tree
-  TreeSize index;  // of the largest index
+  // Number of occurrences in the tree.
+  double count;
+  // Size of the largest index.
+  TreeSize index;
 };
 
 struct BodySize {
-  TreeSize tree;   // of all bodies together
-  int height = 0;  // of the highest
+  // Size of all bodies together.
+  TreeSize tree;
+  // Height of the highest body.
+  int height = 0;
   std::vector<ReadSize> reads;
 };
 

@@ -313,7 +313,7 @@ TensorRef DagBuilder::AddOperator(std::string name, std::vector<Axis> axes,
     return result;
   }
 
-  // Slots by first occurrence.
+  // Slots are numbered in the order of their first occurrence.
   std::vector<int32_t> slot_of(tensors_.size(), -1);
   std::vector<int32_t> ids;
   std::vector<ir::Type> input_types;

@@ -8,9 +8,9 @@
 //   b.Compute("D", {{"i", m}, {"j", n}}, [&](Vars v) { return Max(C(v[0], v[1]), 0); });
 //   StatusOr<DagPtr> dag = b.Build();
 //
-// Errors don't stop the writing: the first one is kept and comes out of Build(), later ones are
-// dropped. Literals take the type of the other operand. Operators come out in the order of
-// Dag::Make (dag.h), whatever order they were written in; operators that are not read are outputs.
+// Errors do not stop the writing: Build() returns the first one, and later ones are dropped.
+// Literals take the type of the other operand. Whatever the order in which operators are written,
+// the DAG has them in the order of Dag::Make (dag.h). Operators that are not read are outputs.
 //
 // Values and TensorRefs refer to their builder and must not outlive it. One thread.
 #pragma once
@@ -40,8 +40,10 @@ class Value {
   Value(double literal) : float_(literal) {}                                   // NOLINT
   Value(DagBuilder* builder, ir::Expr expr) : builder_(builder), expr_(expr) {}
 
-  ir::Expr expr() const { return expr_; }           // null for a literal, and after an error
-  DagBuilder* builder() const { return builder_; }  // null for a literal
+  // Null for a literal, and after an error.
+  ir::Expr expr() const { return expr_; }
+  // Null for a literal.
+  DagBuilder* builder() const { return builder_; }
   bool is_literal() const { return builder_ == nullptr; }
 
  private:
@@ -57,13 +59,15 @@ class Value {
 // The variables of an operator: spatial axes, then reduce axes.
 using Vars = std::span<const Value>;
 
-Value Binary(ir::Op op, const Value& a, const Value& b);  // at least one not a literal
+// At least one operand must not be a literal.
+Value Binary(ir::Op op, const Value& a, const Value& b);
 inline Value operator+(const Value& a, const Value& b) { return Binary(ir::Op::kAdd, a, b); }
 inline Value operator-(const Value& a, const Value& b) { return Binary(ir::Op::kSub, a, b); }
 inline Value operator*(const Value& a, const Value& b) { return Binary(ir::Op::kMul, a, b); }
 inline Value operator/(const Value& a, const Value& b) {
   return Binary(ir::Op::kDiv, a, b);
-}  // floats
+  // Operator / is for floats.
+}
 inline Value operator%(const Value& a, const Value& b) { return Binary(ir::Op::kFloorMod, a, b); }
 inline Value FloorDiv(const Value& a, const Value& b) { return Binary(ir::Op::kFloorDiv, a, b); }
 inline Value Min(const Value& a, const Value& b) { return Binary(ir::Op::kMin, a, b); }
@@ -77,10 +81,13 @@ inline Value operator!=(const Value& a, const Value& b) { return Binary(ir::Op::
 inline Value operator&&(const Value& a, const Value& b) { return Binary(ir::Op::kAnd, a, b); }
 inline Value operator||(const Value& a, const Value& b) { return Binary(ir::Op::kOr, a, b); }
 Value operator!(const Value& a);
-Value operator-(const Value& a);  // 0 - a
+// Computes 0 - a.
+Value operator-(const Value& a);
 
-Value Select(const Value& condition, const Value& a, const Value& b);  // evaluates both
-Value If(const Value& condition, const Value& a, const Value& b);  // evaluates one: guards loads
+// Evaluates both values.
+Value Select(const Value& condition, const Value& a, const Value& b);
+// Evaluates only the chosen value, so the condition guards the loads in it.
+Value If(const Value& condition, const Value& a, const Value& b);
 Value Cast(ir::Type type, const Value& a);
 Value Reinterpret(ir::Type type, const Value& a);  // the same bits
 Value Call(ir::Intrinsic intrinsic, const Value& a);
@@ -94,15 +101,16 @@ inline Value Sigmoid(const Value& a) { return Call(ir::Intrinsic::kSigmoid, a); 
 inline Value Erf(const Value& a) { return Call(ir::Intrinsic::kErf, a); }
 inline Value Abs(const Value& a) { return Call(ir::Intrinsic::kAbs, a); }
 
-// A tensor of the builder. Copyable. After an error in its operator it still has the shape asked
-// for.
+// A tensor of the builder. Copyable. After an error in its operator the tensor still has the shape
+// that was asked for.
 class TensorRef {
  public:
   TensorRef() = default;
 
   template <typename... Index>
   Value operator()(const Index&... index) const {
-    const Value indices[] = {Value(index)..., Value(0)};  // one more: no array is empty
+    // An additional element, because an array cannot be empty.
+    const Value indices[] = {Value(index)..., Value(0)};
     return At({indices, sizeof...(Index)});
   }
   Value At(std::span<const Value> indices) const;
@@ -111,14 +119,15 @@ class TensorRef {
   ir::Type type() const;
   const std::vector<int64_t>& shape() const;
   int rank() const { return static_cast<int>(shape().size()); }
-  // Output k of the same operator (argmax: 0 index, 1 value).
+  // Returns output k of the same operator (argmax: 0 index, 1 value).
   TensorRef output(int k) const;
 
  private:
   friend class DagBuilder;
   TensorRef(DagBuilder* builder, int id) : builder_(builder), id_(id) {}
   DagBuilder* builder_ = nullptr;
-  int id_ = -1;  // index into DagBuilder::tensors_
+  // Index into DagBuilder::tensors_.
+  int id_ = -1;
 };
 
 class DagBuilder {
@@ -133,42 +142,45 @@ class DagBuilder {
 
   TensorRef Placeholder(std::string name, ir::Type type, std::vector<int64_t> shape);
   TensorRef Compute(std::string name, std::vector<Axis> axes, const Body& body, Attrs attrs = {});
-  // The variables that `body` gets are the axes, then the reduce axes.
+  // `body` gets the axes as variables, then the reduce axes.
   TensorRef Reduce(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                    Combiner combiner, const Body& body, Attrs attrs = {});
-  // argmax and argmin: `body` gives (index, value). The result is the index; output(1) is the
-  // value.
+  // Makes argmax and argmin: `body` returns (index, value). The result is the index; output(1) is
+  // the value.
   TensorRef ReduceArg(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                       Combiner combiner, const PairBody& body, Attrs attrs = {});
 
-  // An operator with several outputs: `body` gives a value for each, output(0) is the result. With
-  // reduce axes each is reduced by itself; kNone without.
+  // Makes an operator with several outputs: `body` returns a value for each, and output(0) is the
+  // result. With reduce axes each output is reduced by itself. Without reduce axes the combiner is
+  // kNone.
   TensorRef Tuple(std::string name, std::vector<Axis> axes, std::vector<Axis> reduce_axes,
                   Combiner combiner, const TupleBody& body, Attrs attrs = {});
 
-  // One operator in place of these, of which some may be made of others: output(k) of the result is
-  // outputs[k]. They and what lies between them are written into its bodies, so that one loop nest
-  // computes a value and functions of it; reductions stay operators, which it reads. Its name and
-  // axes are those of the last one. Refuses outputs of several shapes. Cost: linear in the bodies
-  // that it gets.
+  // Replaces these outputs, some of which may be made of others, by one operator: output(k) of the
+  // result is outputs[k]. The bodies of the outputs and of the operators between them are written
+  // into its bodies, so that one loop nest computes a value and functions of it. Reductions stay
+  // operators, which the new one reads. The name and the axes are those of the last output. Refuses
+  // outputs of several shapes. Cost: linear in the bodies of the new operator.
   TensorRef Join(std::span<const TensorRef> outputs);
 
   Value Constant(double value, ir::Type type);
 
-  // Refuses with the first error.
+  // Returns the first error, if there was one.
   StatusOr<DagPtr> Build();
-  // What these are made of, and nothing else. Refuses an output that another one is made of, since
-  // a DAG's outputs are what nothing in it reads, and one that is a placeholder.
+  // Builds only these outputs and the operators that they are made of. Refuses an output that
+  // another one is made of, since a DAG's outputs are the operators that nothing in it reads. Also
+  // refuses a placeholder.
   StatusOr<DagPtr> Build(std::span<const TensorRef> outputs);
 
-  // The operator behind a tensor, which stands in the DAG that is built, and which of its outputs
-  // the tensor is. Only while there is no error.
+  // Return the operator of a tensor, which the built DAG will contain, and the number of its output
+  // that the tensor is. Only valid while there is no error.
   const OperatorPtr& OperatorOf(const TensorRef& x) const;
   int OutputOf(const TensorRef& x) const;
-  // Does an operator written so far read this one, or another output of the same operator?
+  // Returns true if an operator written so far reads this tensor or another output of the same
+  // operator.
   bool IsRead(const TensorRef& x) const;
 
-  // Notes an error of the caller's own; the first one is kept.
+  // Records an error of the caller. The first error is kept.
   void Fail(Status status);
   const Status& status() const { return status_; }
 
@@ -191,9 +203,9 @@ class DagBuilder {
     int num_outputs;
   };
 
-  // The expression of a value, a literal as `type`; null after an error.
+  // Returns the expression of a value, and a literal as `type`. Null after an error.
   ir::Expr Resolve(const Value& v, ir::Type type);
-  // Brings both to one type; false after an error.
+  // Brings both to one type. Returns false after an error.
   bool Unify(const Value& a, const Value& b, ir::Expr* x, ir::Expr* y);
   Value FailValue(Status status) {
     Fail(std::move(status));
@@ -204,14 +216,16 @@ class DagBuilder {
   TensorRef AddTensors(const std::string& name, std::vector<ir::Type> types,
                        const std::vector<int64_t>& shape, int op);
   std::vector<Value> MakeVars(size_t count);
-  // By operator: these, and what is made of them, as far as it is no reduction.
+  // Returns for each operator whether it is one of the outputs, or is made of them without a
+  // reduction.
   std::vector<bool> ElementwiseFrom(std::span<const TensorRef> outputs) const;
-  // A tensor's value at these indices, with the bodies of `inlined` operators written out.
+  // Returns a tensor's value at these indices, with the bodies of `inlined` operators written out.
   ir::Expr WrittenOut(Tensor tensor, std::span<const ir::Expr> indices,
                       const std::vector<bool>& inlined);
 
   std::shared_ptr<ir::ExprPool> pool_;
-  std::vector<NamedTensor> tensors_;  // loads in bodies being written name these
+  // Loads in bodies that are being written refer to these tensors.
+  std::vector<NamedTensor> tensors_;
   std::vector<OpNode> nodes_;
   Status status_;
 };

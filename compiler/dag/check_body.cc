@@ -26,8 +26,8 @@ bool IsLargeConstant(Expr e) {
 }
 bool IsIndexSum(Expr e) { return IsIndex(e) && (e->op == Op::kAdd || e->op == Op::kSub); }
 
-// Ranges asked for, of all parts of a body: conditions inside conditions ask for each part again
-// and again. Bodies that people write take a few hundred.
+// Limit of the ranges that are computed for all parts of a body. Conditions inside conditions ask
+// for each part again and again. Bodies that people write take a few hundred.
 constexpr int64_t kMostRanges = 1'000'000;
 constexpr std::string_view kEntangled =
     "its index expressions are too entangled to be checked: conditions stand inside of conditions; "
@@ -47,7 +47,7 @@ class Checker {
 
   std::optional<BodyError> TakeError() { return std::move(error_); }
 
-  // False when an error was found. Of nested sums only the outermost is checked for overflow.
+  // Returns false if an error was found. Of nested sums only the outermost is checked for overflow.
   bool Check(Expr e, bool in_sum = false);
   Interval RangeOf(Expr e);
 
@@ -62,7 +62,7 @@ class Checker {
   std::string InputName(int slot) const {
     return names_.input ? names_.input(slot) : fmt::format("input {}", slot);
   }
-  // " i + 1", or "" without a printer.
+  // Returns " i + 1", or "" without a printer.
   std::string IndexText(Expr e) const { return names_.expr ? " " + names_.expr(e) : std::string(); }
 
   bool CheckVar(Expr e);
@@ -92,7 +92,7 @@ class Checker {
   Interval RangeOf(const Linear& form);
   Interval RangeOfChoice(Expr e);
 
-  // Adds what `condition == value` says; undone by Restore.
+  // Assumes `condition == value` until Restore.
   void Assume(Expr condition, bool value);
   void AssumeFact(arith::Fact fact);
 
@@ -114,12 +114,15 @@ class Checker {
   std::span<const std::vector<int64_t>> shapes_;
   const BodyNames& names_;
   std::vector<Interval> vars_;
-  arith::Facts facts_;  // what else is known to hold at the current place of the body
-  // Nodes found good under the current conditions or weaker ones.
+  // Further facts that hold at the current place of the body.
+  arith::Facts facts_;
+  // Nodes that were found good under the current conditions or weaker ones.
   std::vector<Expr> checked_;
-  std::unordered_set<Expr> checked_set_;  // the same, when there are many
+  // Holds the same nodes if there are many.
+  std::unordered_set<Expr> checked_set_;
   int64_t ranges_left_ = kMostRanges;
-  bool dead_ = false;  // the conditions contradict each other: nothing here is ever evaluated
+  // The conditions contradict each other, so nothing at this place is ever evaluated.
+  bool dead_ = false;
   std::optional<BodyError> error_;
 };
 
@@ -193,7 +196,8 @@ bool Checker::CheckIndex(Expr load, int dim) {
   const Expr inner = index->op == Op::kCast ? index->arg(0) : index;
   if (inner->op == Op::kLoad && inner->type.is_int()) return true;
   const Interval range = RangeOf(index);
-  if (range.empty()) return true;  // never evaluated
+  // An access with an empty range is never evaluated.
+  if (range.empty()) return true;
   const int64_t extent = shapes_[load->id][dim];
   if (Interval{0, extent - 1}.Contains(range)) return true;
   if (!range.bounded() || ir::HasLoad(index)) {
@@ -255,7 +259,7 @@ Interval Checker::RangeOfAtom(Expr e) {
   return arith::RangeOfNode(e, [this](Expr operand) { return RangeOf(operand); });
 }
 
-// Each side under the condition that chooses it.
+// Computes the range of each side under the condition that chooses the side.
 Interval Checker::RangeOfChoice(Expr e) {
   if (e->type.is_bool()) return {0, 1};
   Interval result = arith::kNothing;
@@ -277,7 +281,8 @@ void Checker::Assume(Expr condition, bool value) {
       return Assume(condition->arg(0), !value);
     case Op::kAnd:
     case Op::kOr:
-      if (value != (condition->op == Op::kAnd)) return;  // "one of them": says nothing about each
+      // That one of two conditions holds says nothing about each of them.
+      if (value != (condition->op == Op::kAnd)) return;
       Assume(condition->arg(0), value);
       return Assume(condition->arg(1), value);
     case Op::kEq:

@@ -13,7 +13,8 @@ using ir::Expr;
 
 class CheckBodyTest : public testing::Test {
  protected:
-  // Body reading one int or float input of shape [extent] at `index`, over axes i (10) and j (4).
+  // Checks a body that reads one int or float input of shape [extent] at `index`, over axes i (10)
+  // and j (4).
   std::string Check(Expr body, std::vector<std::vector<int64_t>> shapes,
                     ir::Type type = ir::kFloat32) {
     const std::vector<ir::Type> types(shapes.size(), type);
@@ -34,7 +35,8 @@ class CheckBodyTest : public testing::Test {
 TEST_F(CheckBodyTest, Ranges) {
   auto range = [&](Expr e) { return RangeOf(e, extents_); };
   EXPECT_EQ(range(pool_.Sub(i_, pool_.Mul(j_, Int(3)))), (Interval{-9, 9}));
-  EXPECT_EQ(range(pool_.Sub(pool_.Add(i_, j_), i_)), (Interval{0, 3}));  // i cancels
+  // The two i cancel each other.
+  EXPECT_EQ(range(pool_.Sub(pool_.Add(i_, j_), i_)), (Interval{0, 3}));
   EXPECT_EQ(range(pool_.FloorDiv(pool_.Sub(i_, Int(5)), Int(2))), (Interval{-3, 2}));
   EXPECT_EQ(range(pool_.FloorMod(i_, Int(4))), (Interval{0, 3}));
   EXPECT_EQ(range(pool_.FloorMod(pool_.Add(j_, Int(8)), Int(4))), (Interval{0, 3}));
@@ -91,7 +93,7 @@ TEST_F(CheckBodyTest, NarrowArithmeticMayWrapAround) {
   EXPECT_EQ(Check(Load({fits}), {{15}}), "");
 }
 
-// Neither end comes near what is known because of a number that is added.
+// A number that is added does not bring an unknown end nearer to the known values.
 TEST_F(CheckBodyTest, UnknownStaysUnknown) {
   Expr far = pool_.Sub(Load({i_}, ir::kInt64), Int(5));
   EXPECT_EQ(RangeOf(far, extents_), arith::kEverything);
@@ -150,7 +152,7 @@ TEST_F(CheckBodyTest, Refusals) {
               testing::HasSubstr("can overflow"));
 }
 
-// The range holds every value the expression takes.
+// The range holds every value that the expression takes.
 TEST_F(CheckBodyTest, RandomRangesAreSound) {
   const uint64_t seed = 97;
   std::mt19937_64 rng(seed);

@@ -19,12 +19,13 @@ namespace {
 using ir::Expr;
 using ir::Op;
 using ir::Value;
-using Values = std::vector<Value>;  // one for each part
+// One for each part.
+using Values = std::vector<Value>;
 
 constexpr int kSamples = 100;
 constexpr int kTriesForDistinct = 100;
 
-// Expressions of a combiner run for any values: nothing in them may be out of bounds.
+// Expressions of a combiner run for any values, so nothing in them may be out of bounds.
 Status CheckExpression(std::string_view name, Expr e, size_t num_vars) {
   Status status;
   ir::Visit(e, [&](Expr node) {
@@ -80,7 +81,7 @@ Status CheckStructure(const CustomCombiner& c) {
   return OkStatus();
 }
 
-// Runs a combiner on values, and compares.
+// Runs a combiner on values and compares the results.
 class Trial {
  public:
   Trial(const CustomCombiner& combiner, uint64_t seed) : c_(combiner), rng_(seed) {
@@ -112,7 +113,8 @@ class Trial {
  private:
   ir::Type TypeOf(size_t part) const { return c_.parts[part].type; }
 
-  // Of each part all values are different: ties are nobody's matter.
+  // Draws a value for each part. All values of a part are different, because combiners need not
+  // agree on ties.
   Values Sample() {
     Values values;
     for (size_t k = 0; k < c_.parts.size(); ++k) {

@@ -1,4 +1,4 @@
-// Refuses what is beyond limits.h, before anything is made of it.
+// Refuses computations and schedules beyond limits.h before they are made.
 #pragma once
 
 #include <span>
@@ -8,10 +8,10 @@
 
 namespace kiln::dag {
 
-// `what`: "the DAG", "the list of steps".
+// `what` names the text: "the DAG", "the list of steps".
 Status CheckTextBytes(std::string_view what, std::string_view text);
 Status CheckOperatorCount(size_t operators);
-// Of one operator or, without bodies, of an input.
+// Checks one operator, or an input if there are no bodies.
 Status CheckOperatorLimits(std::string_view name, std::span<const Axis> axes,
                            std::span<const Axis> reduce_axes, const std::vector<ir::Expr>& bodies);
 

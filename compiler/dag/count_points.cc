@@ -32,7 +32,7 @@ class Counter {
     is_exact_ = visited <= kMostVisited;
   }
 
-  // Of the axes from `axis` on, at the point of those before.
+  // Counts the points of the axes from `axis` on, at the current point of the earlier axes.
   double Count(size_t axis) {
     if (axis == extents_.size()) return 1;
     const double extent = ExtentAt(axis);

@@ -43,7 +43,7 @@ Status CheckInputs(const std::vector<OpNode>& nodes, int index) {
   return OkStatus();
 }
 
-// Flops of one operator, -1 when unknown.
+// Returns the flops of one operator, -1 if unknown.
 double OperatorFlops(const Operator& op) {
   if (op.is_placeholder()) return 0;
   if (op.attrs().flop >= 0) return op.attrs().flop;
@@ -82,7 +82,7 @@ class Ordering {
  private:
   enum class Mark : uint8_t { kNew, kOpen, kDone };
 
-  // With a stack of its own: chains of operators may be long.
+  // Uses a stack of its own, because chains of operators may be long.
   Status Visit(int root) {
     struct Frame {
       int node;
@@ -111,7 +111,8 @@ class Ordering {
     return OkStatus();
   }
 
-  // Producers as they first occur in the body, then those of slots that are not read.
+  // Returns producers in the order in which the body reads them first, then producers that are not
+  // read.
   std::vector<int> InputsInOrder(int i) const {
     const OpNode& node = nodes_[i];
     std::vector<int> inputs;
@@ -143,7 +144,8 @@ StatusOr<DagPtr> Dag::Make(std::vector<OpNode> nodes) {
     }
     for (Tensor in : nodes[i].inputs) {
       AddOnce(dag->producers_[i], in.op);
-      std::vector<int>& consumers = dag->consumers_[in.op];  // ascending
+      // The list is ascending.
+      std::vector<int>& consumers = dag->consumers_[in.op];
       if (consumers.empty() || consumers.back() != i) consumers.push_back(i);
     }
   }
@@ -184,7 +186,7 @@ StatusOr<DagPtr> Dag::MakeOrdered(std::vector<OpNode> nodes) {
 
 namespace {
 
-// Equality of bodies where loads are the same when they read the same tensor.
+// Compares bodies. Loads are equal if they read the same tensor.
 class BodyEquality {
  public:
   BodyEquality(const OpNode& a, const OpNode& b) : a_(a), b_(b) {}

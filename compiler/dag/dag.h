@@ -1,16 +1,15 @@
 // The compute DAG: placeholders and compute operators with index expressions and static shapes.
 // Immutable once made; freely shared between threads.
 //
-// Sizes: a tensor has at most kMaxElements elements, and so has the reduction domain of an
-// operator, so that every linear offset and every product of loop extents Kiln forms is far from
-// overflow.
+// A tensor has at most kMaxElements elements, and so has the reduction domain of an operator, so
+// that every linear offset and every product of loop extents that Kiln forms is far from overflow.
 //
 // An operator's body is closed over local numbers, so that it can be shared and moved between DAGs
 // unchanged:
 //   variable i   is axis i: spatial axes 0..n-1, then reduce axes n..n+m-1
 //   load slot s  is inputs[s]
-// A stage-changing step (cache read, cache write, rfactor) makes new operators that reuse these
-// bodies.
+// A step that changes stages (cache read, cache write, rfactor) makes new operators that reuse
+// these bodies.
 #pragma once
 
 #include <cstdint>
@@ -33,25 +32,30 @@ inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 enum class OpKind : uint8_t { kPlaceholder, kCompute };
 
 struct Axis {
-  std::string name;  // unique within the operator
-  int64_t extent;    // > 0
+  // Unique within the operator.
+  std::string name;
+  // Positive.
+  int64_t extent;
 };
 
-// Attributes of an operator that the search understands; all but hash_body and packed_placeholders
+// Attributes of an operator that the search understands. All but hash_body and packed_placeholders
 // are TVM's (v0.14: auto_scheduler_always_unroll_inner and so on).
 struct Attrs {
   std::vector<std::string> simplify_const_tensor_indices = {};
   std::vector<std::string> always_unroll_inner = {};
   std::vector<std::string> no_split_at_inner = {};
-  std::vector<std::string> layout_free_placeholders = {};  // names of inputs
-  // Of our own: names of inputs that programs take packed (packed_inputs.h).
+  // Names of inputs.
+  std::vector<std::string> layout_free_placeholders = {};
+  // Kiln's own attribute: names of inputs that programs take packed (packed_inputs.h).
   std::vector<std::string> packed_placeholders = {};
   std::string task_scheduler_tag = {};
-  double flop = -1;  // overrides the estimate when >= 0
-  // Replaces the body in the hash text (workload_key.h), where a key of TVM spells out a part that
+  // Overrides the estimate if >= 0.
+  double flop = -1;
+  // Replaces the body in the hash text (workload_key.h), for keys of TVM that spell out a part that
   // the IR folds away.
   std::string hash_body = {};
-  bool const_matrix = false;  // constant matrix: features read it as 1.0
+  // The operator is a constant matrix. Features read it as 1.0.
+  bool const_matrix = false;
   bool operator==(const Attrs&) const = default;
 };
 
@@ -60,7 +64,8 @@ using OperatorPtr = std::shared_ptr<const Operator>;
 
 // One output of an operator.
 struct Tensor {
-  int32_t op = -1;  // index into Dag::ops()
+  // Index into Dag::ops().
+  int32_t op = -1;
   int32_t output = 0;
   bool operator==(const Tensor&) const = default;
 };
@@ -68,16 +73,21 @@ struct Tensor {
 // One read of an input.
 struct Access {
   int32_t slot;
-  ir::Expr load;  // its args are the index expressions
+  // The arguments of the load are the index expressions.
+  ir::Expr load;
 };
 
 // Properties of the bodies, computed once when the operator is made.
 struct BodyProperties {
   std::vector<Access>
-      reads;  // distinct loads in order of first occurrence, those inside indices first
-  bool has_branch = false;       // kSelect or kIf in the body
-  bool has_expensive = false;    // exp in the body
-  double flops_per_element = 0;  // body_properties.h; < 0: unknown
+      // Distinct loads in order of first occurrence, loads inside of indices first.
+      reads;
+  // A body has kSelect or kIf.
+  bool has_branch = false;
+  // A body has exp.
+  bool has_expensive = false;
+  // Counted as body_properties.h says. Negative if unknown.
+  double flops_per_element = 0;
   BodySize size;
 };
 
@@ -86,12 +96,12 @@ class Operator {
   // Refuses non-positive extents and more than kMaxElements elements. Rank 0 is a scalar.
   static StatusOr<OperatorPtr> Placeholder(std::string name, ir::Type type,
                                            std::vector<int64_t> shape);
-  // `bodies`: one for each output, two for argmax and argmin, one for each part of a written
-  // combiner; for a reduction the source that is
-  // combined. pool keeps them alive. `input_shapes` and `input_types` follow the load slots used in
-  // the bodies. Refuses: duplicate axis names, non-positive or overflowing extents, unknown
-  // variables, wrong arity of a load, a body whose type is bad, a reduction without reduce axes or
-  // the reverse, an index that can leave its input (check_body.h).
+  // `bodies` has one body for each output: two for argmax and argmin, one for each part of a
+  // written combiner. For a reduction a body is the source that is combined. `pool` keeps the
+  // bodies alive. `input_shapes` and `input_types` follow the load slots used in the bodies.
+  // Refuses: duplicate axis names, non-positive or overflowing extents, unknown variables, a load
+  // with the wrong number of indices, a body of a wrong type, a reduction without reduce axes or
+  // the reverse, and an index that can leave its input (check_body.h).
   static StatusOr<OperatorPtr> Compute(std::string name, std::vector<Axis> axes,
                                        std::vector<Axis> reduce_axes, Reduction reduction,
                                        std::vector<ir::Expr> bodies,
@@ -103,27 +113,30 @@ class Operator {
   OpKind kind() const { return kind_; }
   bool is_placeholder() const { return kind_ == OpKind::kPlaceholder; }
   const std::string& name() const { return name_; }
-  const std::vector<Axis>& axes() const { return axes_; }  // spatial
+  // Spatial axes.
+  const std::vector<Axis>& axes() const { return axes_; }
   const std::vector<Axis>& reduce_axes() const { return reduce_axes_; }
   bool is_reduction() const { return reduction_.kind != Combiner::kNone; }
   Combiner combiner() const { return reduction_.kind; }
   const Reduction& reduction() const { return reduction_; }
   int num_outputs() const { return static_cast<int>(types_.size()); }
   ir::Type type(int output = 0) const { return types_[output]; }
-  const std::vector<int64_t>& shape() const { return shape_; }  // extents of the spatial axes
+  // Extents of the spatial axes.
+  const std::vector<int64_t>& shape() const { return shape_; }
   int64_t num_elements() const { return num_elements_; }
-  int64_t reduce_size() const { return reduce_size_; }  // product of the reduce extents, 1 without
+  // Product of the reduce extents, 1 without reduce axes.
+  int64_t reduce_size() const { return reduce_size_; }
   ir::Expr body(int output = 0) const { return bodies_[output]; }
   const std::vector<ir::Expr>& bodies() const { return bodies_; }
   const std::shared_ptr<const ir::ExprPool>& pool() const { return pool_; }
-  // Load slots are 0..num_inputs-1; a slot need not be read.
+  // Load slots are 0..num_inputs-1. A slot need not be read.
   int num_inputs() const { return static_cast<int>(input_types_.size()); }
   ir::Type input_type(int slot) const { return input_types_[slot]; }
   const std::vector<int64_t>& input_shape(int slot) const { return input_shapes_[slot]; }
   const BodyProperties& properties() const { return properties_; }
   const Attrs& attrs() const { return attrs_; }
 
-  // The same computation under another name, or with other attributes.
+  // Return the same computation under another name, or with other attributes.
   OperatorPtr Renamed(std::string name) const;
   OperatorPtr WithAttrs(Attrs attrs) const;
 
@@ -147,24 +160,26 @@ class Operator {
 class Dag;
 using DagPtr = std::shared_ptr<const Dag>;
 
-// One operator in its place.
+// An operator at its place in a DAG.
 struct OpNode {
   OperatorPtr op;
-  std::vector<Tensor> inputs;  // by load slot; all have smaller op index
+  // Indexed by load slot. All inputs have a smaller op index.
+  std::vector<Tensor> inputs;
 };
 
 class Dag {
  public:
-  // `nodes` in topological order. Stage ids are these positions. Names of operators need not be
-  // unique (two T_add in one DAG are common): text forms print a second one as `T_add'1` (see
-  // text.h). Refuses: an input that is not an earlier operator, whose type or shape is not what the
-  // body was made for, an input nobody reads, no compute operator. A few microseconds: operators
+  // `nodes` must be in topological order. Stage ids are these positions. Names of operators need
+  // not be unique (two T_add in one DAG are common): text forms print a second one as `T_add'1`
+  // (see text.h). Refuses: an input that is not an earlier operator, or whose type or shape differs
+  // from that for which the body was made; an input that nobody reads; a DAG without a compute
+  // operator. Takes a few microseconds, because operators were checked when they were made.
   // were checked when they were made.
   static StatusOr<DagPtr> Make(std::vector<OpNode> nodes);
 
   // Orders the operators as TVM does: depth-first post-order from the outputs, inputs in order of
-  // first occurrence. Stage numbers in records follow from it. `nodes` may come in any order;
-  // refuses a cycle.
+  // first occurrence. Stage numbers in records follow from this order. `nodes` may come in any
+  // order. Refuses a cycle.
   static StatusOr<DagPtr> MakeOrdered(std::vector<OpNode> nodes);
 
   int size() const { return static_cast<int>(nodes_.size()); }
@@ -183,7 +198,8 @@ class Dag {
   const std::vector<int64_t>& shape(Tensor t) const { return op(t.op).shape(); }
   ir::Type type(Tensor t) const { return op(t.op).type(t.output); }
 
-  double flop_count() const { return flop_count_; }  // of all operators; -1: unknown
+  // Flops of all operators, -1 if unknown.
+  double flop_count() const { return flop_count_; }
 
   // DAGs that steps made out of this one.
   KnownEdits& edits() const { return edits_; }
@@ -197,8 +213,8 @@ class Dag {
   mutable KnownEdits edits_;
 };
 
-// Same operators in the same places, reading the same tensors; how load slots are numbered does not
-// matter.
+// True if the same operators stand in the same places and read the same tensors. The numbers of
+// load slots may differ.
 bool Equal(const Dag& a, const Dag& b);
 
 }  // namespace kiln::dag

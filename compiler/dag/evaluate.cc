@@ -12,7 +12,8 @@ namespace {
 using ir::NDArray;
 using ir::Value;
 
-// A tensor that an operator reads: an array, or an input that is none.
+// A tensor that an operator reads: an array, or an input whose elements are made when they are
+// read.
 struct Readable {
   const NDArray* array = nullptr;
   const ElementSource* source = nullptr;
@@ -23,7 +24,7 @@ struct Readable {
   Value At(int64_t flat) const { return array != nullptr ? array->Get(flat) : source->At(flat); }
 };
 
-// -1: outside of the shape.
+// Returns -1 outside of the shape.
 int64_t Flatten(const std::vector<int64_t>& shape, std::span<const int64_t> indices) {
   if (indices.size() != shape.size()) return -1;
   int64_t flat = 0;
@@ -34,7 +35,7 @@ int64_t Flatten(const std::vector<int64_t>& shape, std::span<const int64_t> indi
   return flat;
 }
 
-// The tensors an operator reads, by slot.
+// The tensors that an operator reads, by slot.
 class Inputs : public ir::LoadSource {
  public:
   explicit Inputs(std::vector<Readable> tensors) : tensors_(std::move(tensors)) {}
@@ -54,7 +55,7 @@ class Inputs : public ir::LoadSource {
   std::vector<Readable> tensors_;
 };
 
-// Counts through a box, last axis fastest; writes the position into `point`.
+// Counts through a box, the last axis fastest. Writes the position into `point`.
 bool Advance(std::span<const Axis> axes, std::span<Value> point) {
   for (size_t i = axes.size(); i-- > 0;) {
     if (++point[i].i < axes[i].extent) return true;
@@ -85,13 +86,13 @@ class OperatorRun {
   }
 
  private:
-  // Combination as expressions of variables: accumulators 0..n-1, sources n..2n-1.
+  // Compiles the combination as expressions of variables: accumulators 0..n-1, sources n..2n-1.
   void CompileCombiner(bool wide) {
     ir::ExprPool pool;
     const int n = op_.num_outputs();
     std::vector<ir::Expr> accumulators, sources;
     for (int k = 0; k < n; ++k) {
-      // A written combiner says its types.
+      // A written combiner declares its own types.
       const bool widens = wide && op_.type(k).is_float() && op_.combiner() != Combiner::kCustom;
       const ir::Type type = widens ? ir::kFloat64 : op_.type(k);
       types_.push_back(type);
@@ -105,8 +106,8 @@ class OperatorRun {
       combiners_.emplace_back(e);
   }
 
-  // A value carried wider than its type is rounded before it meets the accumulator, as a store
-  // would do.
+  // A value carried wider than its type is rounded before it is combined with the accumulator, as a
+  // store would round it.
   static Value Rounded(Value value, ir::Type type) {
     return type.is_float() ? Value::Float(ir::RoundToType(value.f, type))
                            : Value::Int(ir::WrapToType(value.i, type));
@@ -155,7 +156,8 @@ Status CheckNumber(const Dag& dag, size_t inputs) {
   return InvalidArgument("got {} inputs, expected {}", inputs, expected);
 }
 
-// [operator][output]; of a placeholder nothing. `inputs`: one for each placeholder.
+// Indexed by [operator][output]; empty for placeholders. `inputs` has one entry for each
+// placeholder.
 using Tensors = std::vector<std::vector<NDArray>>;
 StatusOr<Tensors> Compute(const Dag& dag, std::span<const Readable> inputs,
                           const EvaluateOptions& options) {

@@ -19,7 +19,7 @@ NDArray Numbers(ir::Type type, std::vector<int64_t> shape, std::vector<double> v
   return NDArray(type, std::move(shape), values);
 }
 
-// One output of an operator of the library on given inputs.
+// Returns an output of an operator of the library on given inputs.
 NDArray RunOp(std::string_view name, std::string_view args, const OpOptions& options,
               std::span<const NDArray> inputs) {
   StatusOr<DagPtr> dag = BuildOp(name, args, options);
@@ -40,7 +40,7 @@ TEST(Evaluate, ConvolutionWithPaddingBiasAndRelu) {
   data.Fill(1);
   weight.Fill(1);
   const NDArray inputs[] = {data, weight, Numbers(ir::kFloat32, {1, 1, 1, 1}, {-5})};
-  // Neighbours inside: 4 at corners, 6 at edges, 9 in the middle.
+  // Number of neighbours inside of the image: 4 at corners, 6 at edges, 9 in the middle.
   EXPECT_EQ(RunOp("conv2d_nchw", "1,3,3,1,1,3,3,1,1", {.epilogue = {"bias", "relu"}}, inputs),
             Numbers(ir::kFloat32, {1, 1, 3, 3}, {0, 1, 0, 1, 4, 1, 0, 1, 0}));
 }
@@ -131,7 +131,8 @@ TEST(Evaluate, ArgmaxTakesTheFirst) {
   EXPECT_EQ(RunOp("argmax", "2,4,axis=-1", {}, inputs), Numbers(ir::kInt32, {2}, {1, 0}));
   EXPECT_EQ(RunOp("argmin", "2,4,axis=-1", {}, inputs), Numbers(ir::kInt32, {2}, {3, 2}));
   EXPECT_EQ(RunOp("argmax", "2,4", {}, inputs),
-            Numbers(ir::kInt32, {}, {1}));  // over the flattened tensor
+            // The index is over the flattened tensor.
+            Numbers(ir::kInt32, {}, {1}));
 }
 
 TEST(Evaluate, SeveralReductionsOverTheSameAxes) {
@@ -213,7 +214,8 @@ TEST(Evaluate, Float16SumsAreRoundedAtEachStepUnlessWide) {
   ASSERT_OK_AND_ASSIGN(const auto narrow, Evaluate(*dag, std::span(&ones, 1)));
   ASSERT_OK_AND_ASSIGN(const auto wide,
                        Evaluate(*dag, std::span(&ones, 1), {.wide_accumulation = true}));
-  EXPECT_EQ(narrow[0].GetDouble(0), 2048);  // 2048 + 1 is 2048 in float16
+  // 2048 + 1 is 2048 in float16.
+  EXPECT_EQ(narrow[0].GetDouble(0), 2048);
   EXPECT_EQ(wide[0].GetDouble(0), 4096);
 }
 
@@ -245,7 +247,7 @@ TEST(Evaluate, OperatorsSumFloat8InFloat32) {
     const NDArray more[] = {a, b};
     EXPECT_EQ(RunOp("matmul", "1,1,321", {.dtype = type, .out_dtype = ir::kFloat32}, more),
               Numbers(ir::kFloat32, {1, 1}, {-321}));
-    // What does not fit is the largest number.
+    // A sum that does not fit becomes the largest number.
     b.Fill(type == ir::kFloat8E4M3 ? 2 : 256);
     const NDArray large[] = {a, b};
     EXPECT_EQ(RunOp("matmul", "1,1,321", {.dtype = type}, large),
@@ -292,12 +294,13 @@ TEST(Evaluate, RefusesInputsThatDoNotFit) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("got 2 inputs")));
 }
 
-// Every operator of the library runs, and stays finite.
+// Every operator of the library runs, and its results are finite.
 TEST(Evaluate, EveryOperator) {
   for (const OpCase& c : SmallOpCases()) {
     const DagPtr dag = c.Build();
     std::vector<NDArray> inputs = RandomInputs(*dag, 1);
-    for (NDArray& input : inputs) {  // positive, for log, sqrt and power
+    // Inputs are positive for log, sqrt and power.
+    for (NDArray& input : inputs) {
       if (!input.type().is_float()) continue;
       for (int64_t i = 0; i < input.num_elements(); ++i)
         input.SetDouble(i, 0.1 + std::abs(input.GetDouble(i)));

@@ -31,7 +31,7 @@ std::string_view CallName(ir::Intrinsic intrinsic) {
 
 class Printer {
  public:
-  // `forms`: by operator.
+  // `forms` is indexed by operator.
   Printer(const Dag& dag, int op, std::span<const OpForm> forms, std::string& out)
       : dag_(dag), node_(dag.node(op)), form_(forms[op]), forms_(forms), out_(out) {}
 
@@ -49,7 +49,7 @@ class Printer {
     out_ += '\n';
   }
 
-  // As it was printed before 2021. False: that is not known.
+  // Prints the body as it was printed before 2021. Returns false if that form is not known.
   bool BodyOf2020() {
     const Operator& op = *node_.op;
     if (op.num_outputs() > 1) return false;
@@ -161,8 +161,8 @@ class Printer {
     out_ += ')';
   }
 
-  // TVM's text names no more than the results; what is combined and from what it starts are as much
-  // a part of the computation.
+  // TVM's text names only the results. The parameters and the identity are as much a part of the
+  // computation.
   void Custom(const CustomCombiner& custom) {
     out_ += " reduce[";
     for (Expr result : custom.results) Append("{};", ir::ExprText(result));
@@ -190,7 +190,7 @@ class Printer {
   }
 
   void Int(Expr e) {
-    // Index constants and 32-bit ones carry no type.
+    // Constants of the index type and of int32 are printed without their type.
     if (e->type == ir::kIndex || e->type == ir::kInt32) return Append("{}", e->int_value);
     if (e->type == ir::kUInt64) return Append("(uint64){}", static_cast<uint64_t>(e->int_value));
     Append("({}){}", TypeName(e->type), e->int_value);
@@ -276,7 +276,7 @@ class Printer {
       case Op::kIf:
         return List("tir.if_then_else(", e->args(), ")");
       case Op::kCast:
-        // Indices are 32 bits wide in old keys: making one of them int32 was no cast.
+        // Indices are 32 bits wide in old keys, where the conversion to int32 was no cast.
         if (e->type == ir::kInt32 && e->arg(0)->type == ir::kIndex) return Print(e->arg(0));
         return List(fmt::format("{}(", TypeName(e->type)), e->args(), ")");
       case Op::kReinterpret:
@@ -326,7 +326,7 @@ std::string BodiesText(const Dag& dag, std::span<const OpForm> forms) {
     } else if (!Printer(dag, i, forms, text).BodyOf2020()) {
       return "";
     }
-    // A tuple of Python: one of one number ends with a comma.
+    // A Python tuple of one number ends with a comma.
     const std::vector<int64_t>& shape = dag.shape({i, 0});
     text += fmt::format(",({}{}),{};", fmt::join(shape, ", "), shape.size() == 1 ? "," : "",
                         TypeName(op.type()));

@@ -9,7 +9,7 @@ bool IsClamp(ir::Expr e) {
   return (e->op == ir::Op::kMin || e->op == ir::Op::kMax) && e->arg(1)->is_const_int();
 }
 
-// The op of which `e` is an integer element, as it is, converted or clamped; -1: of none.
+// Returns the op of which `e` is an integer element, possibly converted or clamped, or -1.
 int ElementOf(const OpNode& reader, ir::Expr e) {
   while (e->op == ir::Op::kCast || IsClamp(e)) e = e->arg(0);
   if (e->op != ir::Op::kLoad || !e->type.is_int()) return -1;
@@ -24,7 +24,8 @@ void Tighten(int64_t limit, int64_t& of) {
 
 std::vector<int64_t> IndexLimits(const Dag& dag) {
   std::vector<int64_t> limits(static_cast<size_t>(dag.size()), 0);
-  for (int i = dag.size() - 1; i >= 0; --i) {  // readers come first: theirs are known
+  // Readers come first, so that their limits are known.
+  for (int i = dag.size() - 1; i >= 0; --i) {
     const OpNode& reader = dag.node(i);
     if (reader.op->is_placeholder()) continue;
     for (const Access& access : reader.op->properties().reads) {

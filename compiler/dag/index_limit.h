@@ -1,4 +1,4 @@
-// Which inputs hold indices, and how large those may be. Pure; linear in the accesses.
+// Finds the inputs that hold indices, and the limits of their values. Pure; linear in the accesses.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace kiln::dag {
 
-// Of each op the smallest extent that its elements are used as an index of, directly or after
-// operators that only copy or convert them; 0 when they are not.
+// Returns for each op the smallest extent that its elements index, directly or after operators that
+// only copy or convert them. 0 if the elements are not used as an index.
 std::vector<int64_t> IndexLimits(const Dag& dag);
 
 }  // namespace kiln::dag

@@ -8,7 +8,7 @@
 namespace kiln::dag {
 namespace {
 
-// Of the input named `ids`.
+// Returns the limit of the input named `ids`.
 int64_t LimitOfIds(std::string_view text) {
   const StatusOr<DagPtr> dag = ParseDag(text);
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));

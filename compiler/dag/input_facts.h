@@ -1,6 +1,6 @@
-// What the random values of a computation's inputs depend on when programs are checked. A program,
-// its reference and a sample of its outputs are compared on equal inputs, so all that is made of a
-// computation has the same facts.
+// The facts on which the random values of a computation's inputs depend when programs are checked.
+// A program, its reference and a sample of its outputs are compared on equal inputs, so every
+// computation that is made of another one must have the same facts.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,25 @@
 namespace kiln::dag {
 
 struct InputFacts {
-  std::string name;  // in the text form
+  // Name in the text form.
+  std::string name;
   ir::Type type;
   std::vector<int64_t> shape;
-  int64_t index_limit = 0;               // as IndexLimits says; 0: it is no index
-  std::optional<InputRange> range = {};  // none: the usual values
+  // Limit that IndexLimits returns. 0: the input is no index.
+  int64_t index_limit = 0;
+  // None: the usual values.
+  std::optional<InputRange> range = {};
   bool operator==(const InputFacts&) const = default;
 };
 
-// As Dag::arguments() lists them. Pure; linear in the accesses.
+// Returns the facts in the order of Dag::arguments(). Pure; linear in the accesses.
 std::vector<InputFacts> InputsOf(const DagText& text);
 
-// "float32[8, 4] x with values in [0.5, 2)"
+// Returns a text like "float32[8, 4] x with values in [0.5, 2)".
 std::string PrintInputFacts(const InputFacts& input);
 
-// Internal, with the first difference: `made` was made of `whole`, and would be given other inputs.
+// Returns Internal with the first difference if `made`, which was made of `whole`, would be given
+// other inputs.
 Status CheckSameInputs(const DagText& whole, const DagText& made);
 
 }  // namespace kiln::dag

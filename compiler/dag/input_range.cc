@@ -14,7 +14,7 @@
 namespace kiln::dag {
 namespace {
 
-// The largest finite value.
+// Returns the largest finite value.
 double LargestOf(ir::Type type) {
   if (type.is_float()) return ir::LargestFinite(type);
   // The bounds of an int64 are doubles here, which hold whole numbers up to 2^53.
@@ -40,7 +40,7 @@ StatusOr<double> ParseNumber(std::string_view text) {
 Status CheckInputRange(const InputRange& range, ir::Type type, int64_t index_limit) {
   const std::string what = RangeText(range);
   if (type == ir::kBool) return InvalidArgument("{}: a bool has no range", what);
-  // Also of NaN.
+  // The condition is also true if an end is NaN.
   if (!(range.low < range.high)) {
     return InvalidArgument("{}: expected a low end below the high end", what);
   }

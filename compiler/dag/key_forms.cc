@@ -18,7 +18,8 @@ enum class Counting { kWithPadding, kWithoutPadding };
 struct Window {
   std::string axis;
   int64_t stride = 1, pad = 0, kernel = 1;
-  int64_t extent = 0;  // of the input, without padding
+  // Extent of the input without padding.
+  int64_t extent = 0;
 };
 
 bool HasAxes(const Operator& op, std::string_view first, std::string_view second) {
@@ -29,7 +30,8 @@ std::string Plus(const std::string& text, int64_t number) {
   return number == 0 ? text : fmt::format("({} + {})", text, number);
 }
 
-// How many elements of the input a window has, as the library writes it: folded like there.
+// Returns the number of the input's elements in a window, in the folded form in which the library
+// writes it.
 std::string CountText(const Window& w, Counting counting) {
   const std::string scaled = w.stride == 1 ? w.axis : fmt::format("({}*{})", w.axis, w.stride);
   const std::string start = w.pad == 0 ? scaled : fmt::format("({} - {})", scaled, w.pad);
@@ -40,7 +42,7 @@ std::string CountText(const Window& w, Counting counting) {
   return fmt::format("(({} - {}) + 1)", end, from);
 }
 
-// `axis * stride + window` or `axis + window`.
+// Returns the stride of an index `axis * stride + window` or `axis + window`.
 std::optional<int64_t> StrideOf(Expr index, int axis, int window) {
   if (index->op != Op::kAdd) return {};
   const auto is_var = [](Expr e, int id) { return e->op == Op::kVar && e->id == id; };
@@ -52,7 +54,7 @@ std::optional<int64_t> StrideOf(Expr index, int axis, int window) {
   return scaled->arg(1)->int_value;
 }
 
-// The windows of `sum`; empty where it is no such pool.
+// Returns the windows of `sum`, or an empty list if it is no such pool.
 std::vector<Window> WindowsOf(const Dag& dag, const OpNode& sum) {
   const Operator& op = *sum.op;
   std::vector<Window> windows;
@@ -86,13 +88,14 @@ std::vector<OpForm> FormsOfAverage(const Dag& dag, const OpNode& average) {
   const std::vector<Window> windows = WindowsOf(dag, sum);
   if (windows.size() != 2) return forms;
   const bool whole = average.op->body()->op == Op::kDiv &&
-                     average.op->body()->arg(1)->op == Op::kFloat;  // each window counts the same
+                     // Each window counts the same number of elements.
+                     average.op->body()->arg(1)->op == Op::kFloat;
   bool padded = false;
   for (const Window& w : windows) padded = padded || w.pad > 0;
   std::string index;
   for (const Axis& axis : average.op->axes()) index += (index.empty() ? "" : ", ") + axis.name;
   for (const Counting counting : {Counting::kWithPadding, Counting::kWithoutPadding}) {
-    // Without padding both are the same.
+    // Without padding both ways to count give the same number.
     if (padded && whole != (counting == Counting::kWithPadding)) continue;
     std::string count =
         fmt::format("({}*{})", CountText(windows[0], counting), CountText(windows[1], counting));
@@ -103,8 +106,8 @@ std::vector<OpForm> FormsOfAverage(const Dag& dag, const OpNode& average) {
   return forms;
 }
 
-// The other forms of an operator, and of which kind it is: operators of one kind have the same form
-// in one computation.
+// The other forms of an operator and its kind. All operators of one kind have the same form in one
+// computation.
 enum Kind { kProduct, kRelu, kAverage, kNumKinds };
 struct Others {
   Kind kind;
@@ -126,7 +129,8 @@ Others FormsOf(const Dag& dag, const OpNode& node) {
 
 std::vector<std::vector<OpForm>> OtherKeyForms(const Dag& dag) {
   std::vector<Others> of_ops;
-  size_t numbers[kNumKinds] = {1, 1, 1};  // of forms, the one here included
+  // Numbers of forms, including the form in this DAG.
+  size_t numbers[kNumKinds] = {1, 1, 1};
   for (int i = 0; i < dag.size(); ++i) {
     of_ops.push_back(FormsOf(dag, dag.node(i)));
     if (of_ops.back().forms.empty()) continue;

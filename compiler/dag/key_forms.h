@@ -9,13 +9,13 @@
 
 namespace kiln::dag {
 
-// For each other way to write the computation, the forms of its operators. Those of TVM v0.19 are
-// known:
+// Returns the forms of the operators for each other way to write the computation. These forms of
+// TVM v0.19 are known:
 //   products of matrices:  T_matmul_NT(i0, i1), T_matmul_NN(i0, i1), T_matmul(ax0, ax1)
 //   ReLU, called from Python:  compute(i0, i1, ...)
 //   averages of windows:  pool_avg with the number of elements of each window spelled out, with
 //     padding counted and without
-// Pure function. None for most computations.
+// Pure function. Most computations have no other forms.
 std::vector<std::vector<OpForm>> OtherKeyForms(const Dag& dag);
 
 }  // namespace kiln::dag

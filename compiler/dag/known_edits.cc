@@ -22,7 +22,8 @@ std::shared_ptr<const Dag> KnownEdits::Add(EditKey key, std::shared_ptr<const Da
   if (edits_.size() < kMost) {
     edits_.push_back(std::move(edit));
   } else {
-    edits_[oldest_].swap(edit);  // which ends after the lock: a DAG may own many others
+    // The old edit is destroyed after the lock is released, because a DAG may own many others.
+    edits_[oldest_].swap(edit);
     oldest_ = (oldest_ + 1) % kMost;
   }
   return added;

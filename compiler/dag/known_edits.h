@@ -1,5 +1,5 @@
-// What DAGs were made out of one, so that steps that say the same make it once: a search applies the
-// same ones to thousands of states.
+// DAGs that steps made out of a DAG. Equal steps then make a DAG only once: a search applies the
+// same steps to thousands of states.
 #pragma once
 
 #include <cstdint>
@@ -12,19 +12,20 @@ namespace kiln::dag {
 
 class Dag;
 
-// All that the new DAG depends on beside the old one.
+// All facts on which the new DAG depends beside the old one.
 using EditKey = std::vector<int64_t>;
 
-// Threads: any number at once.
+// Any number of threads may call at once.
 class KnownEdits {
  public:
-  // Null: it is not known, or no longer.
+  // Returns null if the edit is not known, or no longer.
   std::shared_ptr<const Dag> Find(const EditKey& key) const;
-  // Gives what is known by now: another thread may have been first.
+  // Returns the DAG that is known now: another thread may have added it first.
   std::shared_ptr<const Dag> Add(EditKey key, std::shared_ptr<const Dag> dag);
 
  private:
-  // More take the place of the oldest, so that a long search does not keep all it has seen.
+  // Further edits replace the oldest ones, so that a long search does not keep all edits that it
+  // has seen.
   static constexpr size_t kMost = 16;
 
   std::shared_ptr<const Dag> FindLocked(const EditKey& key) const;

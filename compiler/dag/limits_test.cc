@@ -30,7 +30,7 @@ std::string WithAxes(int count) {
   return fmt::format("input A: float32[1]\nB[{}] = A[0] + 1.0\n", axes);
 }
 
-// X1[i] = X0[i] + 1.0, and so on.
+// Makes a text of operators like X1[i] = X0[i] + 1.0.
 std::string Chain(int operators) {
   std::string text = "input X0: float32[8]\n";
   for (int k = 1; k <= operators; ++k) text += fmt::format("X{}[i: 8] = X{}[i] + 1.0\n", k, k - 1);
@@ -66,7 +66,7 @@ TEST(Limits, Bodies) {
               IsRefused("B: its body has 119999 operands and operations", "at most 65536"));
 }
 
-// Each condition is asked for twice by what is around it.
+// Each condition is asked for twice by the expression around it.
 TEST(Limits, ConditionsInConditions) {
   std::string index = "i";
   for (int k = 0; k < 60; ++k) index = fmt::format("if({} < 4, i, 7 - i)", index);
@@ -81,7 +81,7 @@ TEST(Limits, LongChainsTakeTimeInProportion) {
   EXPECT_EQ(dag->size(), kLength + 1);
   EXPECT_EQ(PrintDag(*dag), text);
   EXPECT_THAT(WorkloadKey(*dag), HasSubstr("[8], [8]"));
-  // All of one name.
+  // All operators have the same name.
   std::vector<OpNode> nodes = dag->nodes();
   for (OpNode& node : nodes) node.op = node.op->Renamed("X");
   ASSERT_OK_AND_ASSIGN(const DagPtr same, Dag::Make(std::move(nodes)));

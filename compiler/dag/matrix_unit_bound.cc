@@ -7,23 +7,24 @@
 namespace kiln::dag {
 namespace {
 
-// By which the transform of F(4,3) makes errors larger, at most: 5 times were seen.
+// Factor by which the transform of F(4,3) makes errors larger, at most. A factor of 5 was seen.
 constexpr double kMixing = 16;
 
-constexpr int kFloatBits = 24;  // of the mantissa of float32
+// Bits of the mantissa of float32.
+constexpr int kFloatBits = 24;
 
 bool IsSumOfProducts(const Operator& op) {
   return op.combiner() == Combiner::kSum && op.bodies().size() == 1 &&
          op.body()->op == ir::Op::kMul;
 }
 
-// Of factors that are rounded to TF32.
+// Bound for factors that are rounded to TF32.
 ErrorBound RoundedBound(double steps) {
   return {.relative = std::ldexp(1, -9),
           .absolute = std::ldexp(1, -9) + steps * std::ldexp(1, -kFloatBits)};
 }
 
-// Of sums that are cut to so many bits.
+// Bound for sums that are cut to so many bits.
 ErrorBound CutBound(double steps, int bits) {
   const double cut = steps * std::ldexp(1, 1 - bits);
   return {.relative = std::ldexp(1, -9) + 5 * cut, .absolute = std::ldexp(1, -8) + cut / 8};
@@ -40,7 +41,7 @@ ErrorBound MatrixUnitBound(const ir::MatrixUnit& unit, int64_t terms) {
 
 namespace {
 
-// Of a sum of products that a unit computes; zeros of all others.
+// Returns the bound of a sum of products that a unit computes, and zeros for all other operators.
 ErrorBound BoundOf(const Operator& op, const std::function<bool(const ir::MatrixUnit&)>& is_used) {
   if (!IsSumOfProducts(op)) return {};
   const auto factors = ir::MatrixFactorsOf(op.body());

@@ -1,5 +1,5 @@
-// How far results may be off where matrix units round more than float32 does: factors to TF32, sums
-// of 8-bit floats from step to step.
+// Bounds of the errors of results when matrix units round more than float32 does: they round
+// factors to TF32, and sums of 8-bit floats from step to step.
 #pragma once
 
 #include <cstdint>
@@ -11,34 +11,39 @@
 
 namespace kiln::dag {
 
-// |got - want| <= absolute * max|want| + relative * |want|
+// Allows |got - want| <= absolute * max|want| + relative * |want|.
 struct ErrorBound {
   double relative = 0, absolute = 0;
   bool operator==(const ErrorBound&) const = default;
 };
 
-// Of a sum of so many products; zeros of a unit that computes as float32 does.
+// Returns the bound for a sum of so many products, and zeros for a unit that computes as float32
+// does.
 //
-// TF32: a factor of 10 bits of mantissa is off by 2^-11 of itself at most, a product by 2^-10. These
-// errors have either sign, as products of inputs around 0 do: the error of the sum is to the sum as
-// that of a product to the product, about 2^-12 of the largest result; the bound is eight times that.
-// What is added up, 8 terms at once, is rounded to 24 bits each time. A kernel that leaves out 8 of n
-// terms is off by sqrt(8/n), more than the bound up to a million terms.
+// TF32: a factor of 10 bits of mantissa is off by at most 2^-11 of itself, and a product by 2^-10.
+// The errors have either sign, as products of inputs around 0 do. The error of a sum therefore is
+// to the sum as the error of a product is to the product: about 2^-12 of the largest result. The
+// bound is eight times that. The unit adds 8 terms at once and rounds each sum to 24 bits. A kernel
+// that leaves out 8 of n terms is off by sqrt(8/n), which is more than the bound up to a million
+// terms.
 //
-// 8-bit floats: products are exact, but the 32 of an instruction and the sum so far are added in fixed
-// point, with the s = 14 upper bits of the largest of them (DeepSeek-V3 Technical Report, section
-// 3.3.2: off by 2% in sums of 4,096 terms). Each may lose 2^(1-s) of the largest, towards zero. Of
-// products of both signs these errors cancel, and what the sum so far loses is left: a third of the
-// most, of a fifth of the largest result on average, for each instruction. Of products of one sign
-// all 32 lose a half of it, of a sum that is half of what it becomes: 4 times 2^(1-s) of the sum itself
-// for each instruction, or less. The bound is somewhat above both. A kernel that leaves out 32 of n
+// 8-bit floats: products are exact, but the 32 products of an instruction and the sum so far are
+// added in fixed point, with the s = 14 upper bits of the largest of them (DeepSeek-V3 Technical
+// Report, section 3.3.2: off by 2% in sums of 4,096 terms). Each addend may lose 2^(1-s) of the
+// largest one, towards zero. If products have both signs, their errors cancel, and the loss of the
+// sum so far is left: a third of the most, of a fifth of the largest result on average, for each
+// instruction. If products have one sign, each of the 32 loses a half of 2^(1-s), on average of a
+// sum that is half of the final one: 4 times 2^(1-s) of the sum itself for each instruction, or
+// less. The bound is somewhat above both. A kernel that leaves out 32 of n terms of both signs is
+// off by sqrt(32/n), which is more than the bound up to some 20,000 terms.
 // terms of both signs is off by sqrt(32/n), more than the bound up to some 20,000 terms.
 ErrorBound MatrixUnitBound(const ir::MatrixUnit& unit, int64_t terms);
 
-// Of the outputs of a computation, where the units are those that `is_used` says: sums that read sums
-// add up their bounds, and such that combine few results with factors of their own (Winograd's last
-// transform) make errors larger than results. None: it has no sums of products that such a unit
-// computes, or outputs of fewer bits, which are off by more themselves.
+// Returns the bound for the outputs of a computation that uses the units for which `is_used` is
+// true. A sum that reads sums adds up their bounds. A sum that combines few results with factors of
+// its own (Winograd's last transform) makes errors larger than results. None: the computation has
+// no sum of products that such a unit computes, or has outputs of fewer bits, whose own rounding is
+// a larger error.
 std::optional<ErrorBound> MatrixUnitBound(
     const Dag& dag, const std::function<bool(const ir::MatrixUnit&)>& is_used);
 

@@ -22,14 +22,14 @@ const ir::MatrixUnit& UnitOf(std::string_view name) {
   return ir::MatrixUnits()[0];
 }
 
-// So many bits of mantissa, halves away from zero.
+// Rounds to so many bits of mantissa, halves away from zero.
 double Rounded(double x, int bits) {
   int exponent = 0;
   const double mantissa = std::frexp(x, &exponent);
   return std::ldexp(std::round(std::ldexp(mantissa, bits)), exponent - bits);
 }
 
-// The same towards zero.
+// Rounds to so many bits of mantissa towards zero.
 double Cut(double x, int bits) {
   int exponent = 0;
   const double mantissa = std::frexp(x, &exponent);
@@ -38,7 +38,7 @@ double Cut(double x, int bits) {
 
 using Vectors = std::vector<std::vector<float>>;
 
-// 32 of so many numbers from low to 1.
+// Makes 32 vectors of so many numbers from `low` to 1.
 Vectors RandomVectors(int64_t terms, float low, uint64_t seed) {
   Rng rng(seed);
   Vectors vectors(32);
@@ -49,7 +49,7 @@ Vectors RandomVectors(int64_t terms, float low, uint64_t seed) {
   return vectors;
 }
 
-// 16 x 16 products, each by `product`.
+// Computes 16 x 16 products, each by `product`.
 template <typename Product>
 std::vector<double> Products(const Vectors& vectors, Product product) {
   std::vector<double> products;
@@ -59,7 +59,7 @@ std::vector<double> Products(const Vectors& vectors, Product product) {
   return products;
 }
 
-// Without the first terms.
+// Computes exact products without the first `left_out` terms.
 std::vector<double> Exact(const Vectors& vectors, size_t left_out = 0) {
   return Products(vectors, [&](const auto& a, const auto& b) {
     double sum = 0;
@@ -99,8 +99,9 @@ TEST(MatrixUnitBound, AllowsRoundingToTf32AndNotAMissingSlice) {
   }
 }
 
-// The addends of an instruction in fixed point, of so many bits of the largest one, cut towards zero:
-// products and the sum so far, or products alone and then their sum.
+// Adds the addends of an instruction in fixed point, with so many bits of the largest one, cut
+// towards zero. The addends are the products and the sum so far, or the products alone and then
+// their sum.
 double CutSum(const std::vector<float>& a, const std::vector<float>& b, int bits,
               bool aligns_products_to_sum) {
   double sum = 0;
@@ -134,11 +135,13 @@ TEST(MatrixUnitBound, AllowsSumsOfFewBitsAndNotAMissingSlice) {
             return CutSum(a, b, unit.sum_bits, aligns);
           });
           EXPECT_TRUE(IsWithin(bound, cut, exact)) << aligns;
-          if (terms > 32) {  // not by what float32 does
+          // The errors exceed those of float32.
+          if (terms > 32) {
             EXPECT_FALSE(IsWithin({.relative = 1e-4, .absolute = 1e-5}, cut, exact)) << aligns;
           }
         }
-        // Of products of one sign a slice is as much less as the sum is longer.
+        // If all products have one sign, a slice of few terms changes the sum too little to be
+        // found.
         const int64_t slice = low < 0 ? 32 : (terms + 1) / 2;
         EXPECT_FALSE(IsWithin(bound, Exact(vectors, static_cast<size_t>(slice)), exact));
       }
@@ -165,7 +168,8 @@ TEST(MatrixUnitBound, OfComputations) {
   EXPECT_EQ(BoundOf("softmax", "8,8", floats), std::nullopt);
 }
 
-// Of 16-bit factors nothing is rounded; answers of fewer bits are off by more themselves.
+// Factors of 16 bits are not rounded. Results of fewer bits have a larger rounding error of their
+// own.
 TEST(MatrixUnitBound, OfShortFloats) {
   EXPECT_EQ(BoundOf("matmul", "8,8,64", {.dtype = ir::kFloat16, .out_dtype = ir::kFloat32}),
             std::nullopt);

@@ -41,7 +41,7 @@ class Merger {
   int first(int op) const { return *first_[static_cast<size_t>(op)]; }
   bool is_marked(int op) const { return first_[static_cast<size_t>(op)].has_value(); }
 
-  // Its axes or dimensions from this one on are to be one.
+  // Marks an operator whose axes or dimensions from `first` on are to become one.
   Status Mark(int op, int first) {
     std::optional<int>& known = first_[static_cast<size_t>(op)];
     if (known == first) return OkStatus();
@@ -69,7 +69,7 @@ class Merger {
     return false;
   }
 
-  // Without variables of reduction axes of length 1, which say nothing.
+  // Returns bodies in which variables of reduction axes of length 1 are replaced by 0.
   const std::vector<Expr>& BodiesOf(int op) {
     std::vector<Expr>& bodies = bodies_[static_cast<size_t>(op)];
     if (!bodies.empty()) return bodies;
@@ -83,7 +83,7 @@ class Merger {
     return bodies;
   }
 
-  // What the marked operator reads along its axes.
+  // Marks the tensors that the marked operator reads along its merged axes.
   Status MarkRead(int op) {
     std::unordered_set<Expr> seen;
     for (const Expr body : BodiesOf(op)) KILN_RETURN_IF_ERROR(MarkReadBy(op, body, seen));
@@ -104,7 +104,7 @@ class Merger {
     return false;
   }
 
-  // `seen`: parts of the body that need not be looked at again, which may be shared.
+  // `seen` holds parts of the body, which may be shared, that need not be visited again.
   Status MarkReadBy(int op, Expr e, std::unordered_set<Expr>& seen) {
     if (!seen.insert(e).second || !UsesMerged(op, e)) return OkStatus();
     if (e->op == ir::Op::kVar) {
@@ -119,7 +119,7 @@ class Merger {
     const auto at = std::ranges::find_if(args, [&](Expr arg) { return UsesMerged(op, arg); });
     const int dimension = static_cast<int>(at - args.begin());
     if (!ReadsInOrder(op, e, dimension, first(op))) {
-      // As a bias of shape [1, 1, 1, c] is read: at 0.
+      // The index is 0, as in a read of a bias of shape [1, 1, 1, c].
       if (!UsesLong(op, e)) return OkStatus();
       return InvalidArgument("{} reads {} along single axes", dag_.op(op).name(),
                              dag_.op(InputOf(op, e)).name());
@@ -137,7 +137,8 @@ class Merger {
     return dag_.node(op).inputs[static_cast<size_t>(load->id)].op;
   }
 
-  // Are dimensions from this one on read by the axes from `axis` on, all of each?
+  // Returns true if the dimensions from `dimension` on are read in whole by the axes from `axis`
+  // on.
   bool ReadsInOrder(int op, Expr load, int dimension, int axis) const {
     const Operator& reader = dag_.op(op);
     const std::vector<int64_t>& shape = dag_.op(InputOf(op, load)).shape();
@@ -153,7 +154,8 @@ class Merger {
     return true;
   }
 
-  // What reads the marked tensor has axes for its dimensions.
+  // Marks a reader of the marked tensor. The reader must have axes for the tensor's merged
+  // dimensions.
   Status MarkReader(int tensor, int reader) {
     for (const Expr body : BodiesOf(reader)) {
       Status status;
@@ -210,7 +212,7 @@ class Merger {
                              std::move(bodies), std::move(pool), types, shapes, of.attrs());
   }
 
-  // Variables of merged axes stand nowhere but in the indices that become one, or are always 0.
+  // Variables of merged axes occur only in the indices that become one, or are always 0.
   Expr Rewritten(int op, Expr body, ir::ExprPool& pool) const {
     ir::Substitution others;
     const auto vars =
@@ -237,7 +239,8 @@ class Merger {
 
   const Dag& dag_;
   const int count_;
-  std::vector<std::optional<int>> first_;  // of each operator that has such axes
+  // The first merged axis of each operator that has merged axes.
+  std::vector<std::optional<int>> first_;
   std::vector<std::vector<Expr>> bodies_;
   std::vector<int> waiting_;
   ir::ExprPool pool_;

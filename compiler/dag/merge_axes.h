@@ -1,5 +1,5 @@
-// Axes that are never told apart, as one: of a 1x1 convolution [n, h, w, c] is as good as [n*h*w, c], a
-// matrix.
+// Merges axes that are never told apart into one. For example, a 1x1 convolution [n, h, w, c]
+// becomes a product of a matrix [n*h*w, c].
 #pragma once
 
 #include "base/status.h"
@@ -7,10 +7,11 @@
 
 namespace kiln::dag {
 
-// The same computation on the same bytes, in which axes first to first + count - 1 of the operator are
-// one, and with them the dimensions of all tensors that are read or written along them: inputs and outputs
-// have fewer dimensions and as many elements. Operators keep their places and names; those without such
-// axes are the same ones. InvalidArgument: what reads or writes the axes one by one. Cost: the square of the largest body at most.
+// Returns the same computation on the same bytes, in which axes first to first + count - 1 of the
+// operator are one axis. The dimensions of all tensors that are read or written along them are
+// merged as well: inputs and outputs have fewer dimensions and as many elements. Operators keep
+// their places and names, and operators without such axes stay the same objects. InvalidArgument:
+// an operator reads or writes the axes one by one. Cost: at most the square of the largest body.
 StatusOr<DagPtr> MergeAxes(const Dag& dag, int op, int first, int count);
 
 }  // namespace kiln::dag

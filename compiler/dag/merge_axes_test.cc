@@ -21,7 +21,7 @@ ir::NDArray As(const ir::NDArray& array, const std::vector<int64_t>& shape) {
   return other;
 }
 
-// The merged computation does the same to the same bytes.
+// Checks that the merged computation does the same to the same bytes.
 void ExpectSame(const Dag& dag, const Dag& merged) {
   const auto inputs = RandomInputs(dag, 7, ir::RandomKind::kSmallIntegers);
   std::vector<ir::NDArray> as_merged;
@@ -66,7 +66,7 @@ TEST(MergeAxes, OfAPointwiseConvolution) {
   ExpectSame(*dag, *two);
 }
 
-// An axis of length 1 is always 0: what is read along it alone stays as it is.
+// An axis of length 1 is always 0, so a read along it alone stays as it is.
 TEST(MergeAxes, OfOneImageWithABias) {
   for (const char* args : {"1,5,7,8,4,1,1,1,0", "3,5,7,8,4,1,1,1,0"}) {
     ASSERT_OK_AND_ASSIGN(const DagPtr dag,
@@ -102,7 +102,7 @@ TEST(MergeAxes, WhatReadsThemOneByOneIsRefused) {
       << "a column reads the weights alone";
 }
 
-// A window tells the points of an image apart.
+// A window distinguishes the points of an image.
 TEST(MergeAxes, NotOfAWindow) {
   ASSERT_OK_AND_ASSIGN(const DagPtr dag, BuildOp("conv2d_nhwc", "1,8,8,16,16,3,3,1,1", {}));
   for (int op = 0; op < dag->size(); ++op) {

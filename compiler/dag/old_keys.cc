@@ -25,7 +25,7 @@ bool HasOp(const Dag& dag, std::string_view name) {
                              [&](const OpNode& node) { return node.op->name() == name; });
 }
 
-// What an operator was called; "": as today.
+// Returns the old name of an operator. "": the name has not changed.
 std::string OldNameOf(const Dag& dag, std::string_view name) {
   if (name == "conv2d_nhwc") return "Conv2dOutput";
   if (name == "pad_temp" && HasOp(dag, "conv2d_nhwc")) return "PaddedInput";
@@ -49,7 +49,7 @@ Forms WithOldNames(const Dag& dag, Forms forms) {
   return forms;
 }
 
-// The shapes in lists of their own, or all in one.
+// Returns the key with a list for each shape if `nested`, else with all shapes in one list.
 std::string KeyOf(const std::string& hash, const Dag& dag, bool nested) {
   std::string key = fmt::format("[\"{}\"", hash);
   for (const Tensor argument : dag.arguments()) {

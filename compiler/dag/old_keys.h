@@ -4,11 +4,11 @@
 //   until 2021-08     ["<md5>", 1, 1000, 1, 1000]: shapes in one list; the hash text has no shapes
 //   until 2022-09     ["<md5>", [1, 1000], [1, 1000]]
 //
-// In all of them inputs are called `placeholder`, and some operators otherwise than today: sums of
-// convolutions and products (`Conv2dOutput`, `compute`, `T_dense`), the padding before them
-// (`PaddedInput`). What they are called in logs of the docs and benchmarks of that time is known, so
-// their keys are among these; operators that had yet other names are not found by their keys, and
-// `kiln records bind` says what those stand for.
+// In all of them inputs are called `placeholder`, and some operators have other names than today:
+// sums of convolutions and products (`Conv2dOutput`, `compute`, `T_dense`), the padding before them
+// (`PaddedInput`). The names in logs of the docs and benchmarks of that time are known, so those
+// keys are among these. Keys with yet other names are not found; for these, `kiln records bind`
+// tells the computation that a key stands for.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@
 
 namespace kiln::dag {
 
-// Each once; none of them is one of WorkloadKeys. Pure function; cost: some hash texts.
+// Returns each key once, without the keys of WorkloadKeys. Pure function; cost: some hash texts.
 std::vector<std::string> OldWorkloadKeys(const Dag& dag);
 
 }  // namespace kiln::dag

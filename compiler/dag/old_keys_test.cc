@@ -42,8 +42,8 @@ TEST(OldKeysTest, OfLogsWhoseShapesAreInOneList) {
               Contains("[\"d7b65649a4dd54becea0a52aabbc5af5\", 1, 1000, 1, 1000]"));
 }
 
-// Keys of a log of TLCBench for a MobileNet V2, and of a dense layer in that of a ResNet-18 (v0.3
-// and v0.4 lines of 2020).
+// Keys of a log of TLCBench for a MobileNet V2, and of a dense layer in the log of a ResNet-18
+// (v0.3 and v0.4 lines of 2020).
 TEST(OldKeysTest, OfLogsThatHaveAHashAlone) {
   EXPECT_THAT(KeysOf("conv2d_nchw", "1,7,7,160,480,1,1,1,0", {"bias"}),
               Contains("[\"3cc58ce31c8f1a01567fdcbb2a1fbcbd\"]"));
@@ -75,7 +75,8 @@ TEST(OldKeysTest, AreEachOnceAndNoneOfToday) {
 TEST(OldKeysTest, WhatWasPrintedInAnUnknownWayHasNoHashAlone) {
   const auto has_hash_alone = [](const DagPtr& dag) {
     const std::vector<std::string> keys = OldWorkloadKeys(*dag);
-    constexpr size_t kLength = 36;  // 32 digits in quotes and brackets
+    // A key has 32 digits in quotes and brackets.
+    constexpr size_t kLength = 36;
     return std::any_of(keys.begin(), keys.end(),
                        [](const std::string& key) { return key.size() == kLength; });
   };

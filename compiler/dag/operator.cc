@@ -1,4 +1,4 @@
-// Making operators: dag.h's class Operator.
+// The functions of dag.h's class Operator that make operators.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ir::Expr;
 
-// Product of extents, or why it is refused.
+// Returns the product of the extents, or the reason to refuse them.
 StatusOr<int64_t> Product(std::string_view what, std::string_view name,
                           std::span<const int64_t> extents) {
   int64_t product = 1;
@@ -57,7 +57,7 @@ Status CheckAxisNames(std::string_view op, std::span<const Axis> axes,
   return OkStatus();
 }
 
-// The bodies of a written combiner are its parts.
+// Checks the bodies of a written combiner, which are its parts.
 Status CheckParts(std::string_view op, const CustomCombiner& custom, std::span<const Expr> bodies) {
   if (bodies.size() != custom.parts.size()) {
     return InvalidArgument("{}: got {} bodies, {} combines {}", op, bodies.size(), custom.name,

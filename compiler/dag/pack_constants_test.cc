@@ -42,7 +42,7 @@ TEST(PackConstantsTest, WhatOneReductionAloneReads) {
   EXPECT_EQ(PackConstants(no_sum, Any), no_sum);
 }
 
-// Marked by TVM or not.
+// Tests weights with and without TVM's mark.
 TEST(PackConstantsTest, WeightsOfAllConvolutions) {
   for (const auto& [op, args] : {std::pair("conv2d_nhwc", "1,4,4,4,4,3,3,1,1"),
                                  std::pair("conv2d_nchw", "1,4,4,4,4,3,3,1,1"),
@@ -56,7 +56,7 @@ TEST(PackConstantsTest, WeightsOfAllConvolutions) {
     ASSERT_EQ(PackedInputs(*packed).size(), 1u) << PrintDag(*packed);
     EXPECT_EQ(packed->op(PackedInputs(*packed)[0]).name(), "p1") << op;
   }
-  // As PackInputs does it where there are marks.
+  // PackInputs gives the same result if there are marks.
   ASSERT_OK_AND_ASSIGN(const DagPtr marked, BuildOp("conv2d_nhwc", "1,4,4,4,4,3,3,1,1"));
   EXPECT_EQ(WorkloadId(*PackConstants(marked, Any)), WorkloadId(*PackInputs(marked, Any)));
 }

@@ -6,7 +6,7 @@
 namespace kiln::dag {
 namespace {
 
-// The inputs of operator i that the names mean.
+// Returns the inputs of operator i that have one of the names.
 std::vector<int> Named(const Dag& dag, int i, const std::vector<std::string>& names) {
   std::vector<int> found;
   for (const Tensor& input : dag.node(i).inputs) {

@@ -49,7 +49,7 @@ TEST(PackedInputsTest, OnlyConstantsThatOneOperatorReads) {
       "@layout_free_placeholders(w)\ny[i: 4, j: 4] = sum(k: 4) x[i, k] * w[k, j]\n"
       "z[i: 4, j: 4] = y[i, j] + w[i, j]\n");
   EXPECT_EQ(PackInputs(twice, Any), twice);
-  // A text may ask for what cannot be.
+  // A text may ask for a packing that is impossible.
   const DagPtr asked = Text(
       "input x: float32[4, 4]\ninput w: float32[4, 4]\n"
       "@packed_placeholders(w)\ny[i: 4, j: 4] = sum(k: 4) x[i, k] * w[k, j]\n"

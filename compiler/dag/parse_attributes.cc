@@ -14,7 +14,7 @@ using ir::TokenStream;
 
 namespace {
 
-// A literal, or one with a minus.
+// Parses a literal with an optional minus.
 StatusOr<double> Number(TokenStream& tokens) {
   const double sign = tokens.TakeSymbol("-") ? -1 : 1;
   const Token number = tokens.Next();

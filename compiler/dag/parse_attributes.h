@@ -7,11 +7,11 @@
 
 namespace kiln::dag {
 
-// One attribute of an operator, from its @ on, into `attrs`. Whether the operator has what it names
-// is not known here.
+// Parses one attribute of an operator, from its @ on, into `attrs`. Does not check that the
+// operator has the axes or inputs that it names.
 Status ParseAttribute(ir::TokenStream& tokens, Attrs& attrs);
 
-// (LOW, HIGH) of a @range.
+// Parses (LOW, HIGH) of a @range.
 Status ParseRange(ir::TokenStream& tokens, double& low, double& high);
 
 }  // namespace kiln::dag

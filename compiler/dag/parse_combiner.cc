@@ -23,7 +23,7 @@ namespace {
 
 using Names = std::map<std::string, Expr, std::less<>>;
 
-// (a: TYPE, ...; b, ...)
+// Parses `(a: TYPE, ...; b, ...)`.
 Status Parameters(TokenStream& tokens, ir::ExprPool& pool, CustomCombiner& combiner, Names& vars) {
   const auto define = [&](const Token& token, const std::string& name, size_t id, ir::Type type) {
     if (vars.emplace(name, pool.Var(static_cast<int32_t>(id), type)).second) return OkStatus();
@@ -60,7 +60,7 @@ Status Parameters(TokenStream& tokens, ir::ExprPool& pool, CustomCombiner& combi
   return tokens.ExpectSymbol(")", "after the names of both values");
 }
 
-// An expression for each part of a combiner: in brackets where there are several.
+// Parses an expression for each part of a combiner, in brackets if there are several.
 Status PartsOf(TokenStream& tokens, ir::ExprPool& pool, const CustomCombiner& combiner,
                const ir::ExprScope& scope, std::vector<Expr>& expressions) {
   const bool several = combiner.parts.size() > 1;

@@ -14,14 +14,17 @@
 namespace kiln::dag {
 
 struct WrittenCombiner {
-  ir::Token token;   // of the name
-  std::string name;  // as it is written
+  // Token of the name.
+  ir::Token token;
+  // Name as it is written.
+  std::string name;
   CustomCombinerPtr combiner;
 };
 
-// combine NAME(a: TYPE, ...; b, ...) from VALUE = value, or several values in brackets. Refuses
-// words of the language, and what CheckCustomCombiner refuses. Its expressions are of `pool`.
-// `constant`: of a name that has a value in this text; null for others.
+// Parses `combine NAME(a: TYPE, ...; b, ...) from VALUE = value`, or several values in brackets.
+// Refuses words of the language, and combiners that CheckCustomCombiner refuses. The expressions
+// belong to `pool`. `constant` returns the value of a name that has one in this text, and null for
+// other names.
 StatusOr<WrittenCombiner> ParseWrittenCombiner(
     ir::TokenStream& tokens, const std::shared_ptr<ir::ExprPool>& pool,
     absl::FunctionRef<ir::Expr(std::string_view name)> constant);

@@ -26,9 +26,9 @@ using ir::Expr;
 using ir::Token;
 using ir::TokenStream;
 
-// An extent may be this large by itself; products are checked where operators are made.
+// An extent may be this large by itself. Products are checked where operators are made.
 constexpr int64_t kMaxParsedExtent = kMaxElements;
-// Reductions inside of the expressions of one operator.
+// Limit of the reductions inside of the expressions of one operator.
 constexpr size_t kMostInner = 64;
 
 class Parser {
@@ -59,24 +59,28 @@ class Parser {
   struct Named {
     Tensor tensor;
     ir::Type type;
-    Token token;  // where it is defined
+    // Position of the definition.
+    Token token;
   };
   // An input with a range.
   struct Ranged {
-    Token token;  // the attribute
+    // Token of the attribute.
+    Token token;
     InputRange range = {};
     OperatorPtr op = nullptr;
   };
-  // The operator being parsed, or a reduction inside of one, whose axes are all those around it.
+  // The operator being parsed, or a reduction inside of one. The axes of such a reduction are all
+  // axes around it.
   struct Scope {
-    std::string name;  // of the operator
+    // Name of the operator.
+    std::string name;
     std::vector<Axis> axes = {}, reduce_axes = {};
     std::unordered_map<std::string, int32_t> vars = {};
     std::vector<std::string> slot_names = {};
     std::vector<Tensor> inputs = {};
     std::vector<ir::Type> input_types = {};
     std::vector<std::vector<int64_t>> input_shapes = {};
-    // What holds at the points that are reduced, where extents depend on other axes.
+    // If extents depend on other axes: conditions that hold at the points that are reduced.
     std::vector<Expr> conditions = {};
   };
   // An operator that was written as a part of another one.
@@ -100,7 +104,7 @@ class Parser {
     return Compute();
   }
 
-  // let NAME = constant
+  // Parses `let NAME = constant`.
   Status Let() {
     tokens_.Next();
     const Token token = tokens_.Peek();
@@ -118,7 +122,7 @@ class Parser {
     return OkStatus();
   }
 
-  // param NAME, or param NAME = constant, which holds where no value is given
+  // Parses `param NAME`, or `param NAME = constant`. The constant holds if no value is given.
   Status Param() {
     tokens_.Next();
     const Token token = tokens_.Peek();
@@ -144,7 +148,7 @@ class Parser {
                                 fmt::format("two combiners are called {}", written.name));
   }
 
-  // @range(LOW, HIGH) input NAME: TYPE[extents]
+  // Parses `@range(LOW, HIGH) input NAME: TYPE[extents]`.
   Status RangedInput() {
     tokens_.Next();
     Ranged ranged{.token = tokens_.Next()};
@@ -158,7 +162,7 @@ class Parser {
     return OkStatus();
   }
 
-  // Under the names that the inputs have in the finished DAG.
+  // Returns the ranges under the names that the inputs have in the finished DAG.
   StatusOr<std::vector<InputRange>> Ranges(const Dag& dag) {
     std::vector<InputRange> ranges;
     if (ranges_.empty()) return ranges;
@@ -176,7 +180,7 @@ class Parser {
     return ranges;
   }
 
-  // input NAME: TYPE[extents]
+  // Parses `input NAME: TYPE[extents]`.
   Status Input() {
     tokens_.Next();
     const Token token = tokens_.Peek();
@@ -203,7 +207,7 @@ class Parser {
     return OkStatus();
   }
 
-  // NAME[axes] = body, with its attributes before it
+  // Parses `NAME[axes] = body`, with its attributes before it.
   Status Compute() {
     Attrs attrs;
     while (tokens_.Peek().is_symbol("@")) KILN_RETURN_IF_ERROR(ParseAttribute(tokens_, attrs));
@@ -219,7 +223,7 @@ class Parser {
     return MakeOperator(token, scope, reduction, std::move(bodies), std::move(attrs));
   }
 
-  // The operator that was read, as the next node.
+  // Makes the operator that was read the next node.
   Status MakeOperator(const Token& token, Scope& scope, const Reduction& reduction,
                       std::vector<Expr> bodies, Attrs attrs) {
     if (!scope.conditions.empty()) Guard(scope, reduction, bodies, attrs);
@@ -238,7 +242,7 @@ class Parser {
     return OkStatus();
   }
 
-  // Where extents depend on other axes: what is outside of them adds nothing, and does not count.
+  // If extents depend on other axes, points outside of them add nothing and do not count as flops.
   void Guard(const Scope& scope, const Reduction& reduction, std::vector<Expr>& bodies,
              Attrs& attrs) {
     if (attrs.flop < 0) {
@@ -255,8 +259,8 @@ class Parser {
     }
   }
 
-  // What attributes name is there. But for always_unroll_inner: lists of one kind of operator name
-  // axes that not all of them have.
+  // Checks that the operator has the axes and inputs that attributes name. always_unroll_inner is
+  // not checked: its lists serve all operators of a kind, some of which lack some of the axes.
   static Status CheckAttributes(const Scope& scope, const Attrs& attrs, const Token& token) {
     for (const NameListAttribute& a : kNameListAttributes) {
       if (a.field == &Attrs::always_unroll_inner) continue;
@@ -278,7 +282,7 @@ class Parser {
     return OkStatus();
   }
 
-  // NAME: extent, ... and the closing symbol
+  // Parses `NAME: extent, ...` and the closing symbol.
   Status Axes(std::string_view close, Scope& scope, std::vector<Axis>& axes) {
     while (!tokens_.Peek().is_symbol(close)) {
       if (!axes.empty())
@@ -299,8 +303,8 @@ class Parser {
     return OkStatus();
   }
 
-  // Of axis `id`. That of a reduction may depend on the axes before it: its largest value is the
-  // extent, and where it is smaller is a condition.
+  // Parses the extent of axis `id`. The extent of a reduce axis may depend on the axes before it:
+  // its largest value becomes the extent, and the dependency becomes a condition.
   StatusOr<int64_t> ExtentOf(Scope& scope, bool is_reduced, int32_t id) {
     const Token token = tokens_.Peek();
     ir::ExprScope names{.var = [&](std::string_view name) -> Expr {
@@ -330,7 +334,7 @@ class Parser {
     return largest;
   }
 
-  // sum(k: 256, ...), or nothing
+  // Parses `sum(k: 256, ...)`, or nothing.
   StatusOr<Reduction> ReductionAt(Scope& scope) {
     const Token token = tokens_.Peek();
     if (token.kind != ir::TokenKind::kName || token.is_quoted || !tokens_.Peek(1).is_symbol("("))
@@ -343,8 +347,8 @@ class Parser {
     return *reduction;
   }
 
-  // What the name says with a bracket `bracket` tokens ahead. Nothing: it is a function, as
-  // max(a, b).
+  // Returns the reduction that the name means if a bracket follows `bracket` tokens ahead. Returns
+  // nothing if the name is a function, as in max(a, b).
   StatusOr<std::optional<Reduction>> ReductionNamed(const Token& name, size_t bracket) {
     const bool axes_follow = tokens_.Peek(bracket + 1).kind == ir::TokenKind::kName &&
                              tokens_.Peek(bracket + 2).is_symbol(":");
@@ -368,8 +372,8 @@ class Parser {
                                             name.text, tokens_.Peek(bracket + 1).text));
   }
 
-  // A reduction inside of an expression: an operator of its own, over those axes around it that it
-  // reads. It stands here as an element of that.
+  // Parses a reduction inside of an expression. It becomes an operator of its own over those axes
+  // around it that it reads, and the expression loads an element of that operator.
   StatusOr<Expr> InnerReduction(Scope& outer, const Token& name) {
     KILN_ASSIGN_OR_RETURN(const std::optional<Reduction> reduction, ReductionNamed(name, 0));
     if (!reduction) return Expr{nullptr};
@@ -400,7 +404,8 @@ class Parser {
     return pool_->Load(slot->slot, indices, slot->type);
   }
 
-  // Leaves the axes of a reduction that it reads; returns the numbers that they had.
+  // Removes the axes that a reduction does not read. Returns the former numbers of the axes that
+  // are kept.
   std::vector<int32_t> KeepUsedAxes(Scope& inner, std::vector<Expr>& bodies) const {
     const auto reads = [&](int32_t var) {
       const auto uses = [var](Expr e) { return ir::UsesVar(e, var); };
@@ -434,8 +439,8 @@ class Parser {
     return used;
   }
 
-  // The tensor of a reduction: the same as one that stands in this operator already, or a new one:
-  // NAME.sum, NAME.sum2, ...
+  // Returns the name of the tensor of a reduction: the name of an equal reduction in this operator,
+  // or a new name like NAME.sum, NAME.sum2.
   StatusOr<std::string> InnerName(const Token& token, Scope inner, const Reduction& reduction,
                                   std::vector<Expr> bodies) {
     const std::string owner(BaseName(inner.name));
@@ -488,8 +493,8 @@ class Parser {
     return bodies;
   }
 
-  // Does "(a, b" follow, rather than an expression in brackets? Then the first comma inside stands
-  // at the depth of that bracket.
+  // Returns true if a list "(a, b" follows, and false for an expression in brackets. In a list the
+  // first comma stands at the depth of the opening bracket.
   bool ListFollows() const {
     if (!tokens_.Peek().is_symbol("(")) return false;
     int depth = 0;
@@ -517,7 +522,7 @@ class Parser {
     };
     StatusOr<Expr> e = ir::ParseExpr(tokens_, names, *pool_);
     if (e.ok() || !later_) return e;
-    // A name that is defined further down: say so, where it stands.
+    // The name is defined further down, so the message says where.
     TokenStream cursor = start_;
     while (!cursor.AtEnd() && Before(cursor.Peek(), first)) cursor.Next();
     while (!cursor.AtEnd() && cursor.Peek().text != later_->text) cursor.Next();
@@ -562,7 +567,7 @@ class Parser {
     return ir::ExprScope::Slot{slot, it->second.type, static_cast<int>(op.shape().size())};
   }
 
-  // Where `name` is defined after the current place: NAME[axis: or NAME[] =
+  // Returns the place after the current one where `name` is defined: NAME[axis: or NAME[] =
   std::optional<Token> DefinitionOf(std::string_view name) const {
     for (size_t i = 0; tokens_.Peek(i).kind != ir::TokenKind::kEnd; ++i) {
       const Token& token = tokens_.Peek(i);
@@ -575,7 +580,7 @@ class Parser {
     return std::nullopt;
   }
 
-  // The bounds of all accesses, with names and places in the message.
+  // Checks the bounds of all accesses. The message has names and places.
   Status CheckBodies(Scope& scope, const Token& definition, std::span<const Expr> bodies) {
     std::vector<int64_t> extents;
     for (const Axis& axis : scope.axes) extents.push_back(axis.extent);
@@ -599,14 +604,14 @@ class Parser {
     return OkStatus();
   }
 
-  // The first token of the first index, from `definition` on, that is this expression; else
+  // Returns the first token of the first index, from `definition` on, that is this expression; else
   // `definition`.
   Token PlaceOf(Scope& scope, const Token& definition, Expr where) {
     TokenStream cursor = start_;
     const Token end = tokens_.Peek();
     while (!cursor.AtEnd() && Before(cursor.Peek(), definition)) cursor.Next();
     int tries = 0;
-    // Of a reduction inside of an expression, all of it is.
+    // A reduction inside of an expression has no "=": all its tokens belong to the body.
     for (bool in_body = cursor.Peek(1).is_symbol("(");
          !cursor.AtEnd() && (tokens_.AtEnd() || Before(cursor.Peek(), end)); cursor.Next()) {
       in_body = in_body || cursor.Peek().is_symbol("=");
@@ -624,7 +629,7 @@ class Parser {
 
   StatusOr<int64_t> Extent() { return Constant("an extent", 1, kMaxParsedExtent); }
 
-  // An expression of literals and constants.
+  // Parses an expression of literals and constants.
   StatusOr<int64_t> Constant(std::string_view what, int64_t lowest, int64_t highest) {
     const Token token = tokens_.Peek();
     const ir::ExprScope scope{.var = [this](std::string_view name) { return ConstantNamed(name); },
@@ -642,14 +647,14 @@ class Parser {
         token, fmt::format("expected {} from {} to {}, found {}", what, lowest, highest, value));
   }
 
-  // Enters the tensors of an operator that becomes the next node.
+  // Adds the tensors of an operator that becomes the next node.
   Status Define(const Token& token, const std::string& name, const OperatorPtr& op) {
     const auto index = static_cast<int32_t>(nodes_.size());
     std::vector<std::string> names = {name};
     if (op->num_outputs() > 1) {
       names.clear();
       for (int k = 0; k < op->num_outputs(); ++k) names.push_back(name + PartName(*op, k));
-      // The operator's own name is taken too, though it can't be read.
+      // The operator's own name is taken too, although it cannot be read.
       if (auto it = tensors_.find(name); it != tensors_.end())
         return Taken(token, name, it->second.token);
     }
@@ -692,11 +697,15 @@ class Parser {
   std::map<std::string, Named, std::less<>> tensors_;
   std::map<std::string, CustomCombinerPtr, std::less<>> combiners_;
   std::vector<OpNode> nodes_;
-  std::vector<Inner> inner_;        // of the operator being parsed
-  std::vector<Token> definitions_;  // of node i
-  std::vector<bool> used_;          // is node i read
+  // Reductions inside of the operator that is being parsed.
+  std::vector<Inner> inner_;
+  // Indexed by node.
+  std::vector<Token> definitions_;
+  // Indexed by node: true if the node is read.
+  std::vector<bool> used_;
   std::vector<Ranged> ranges_;
-  std::optional<Token> later_;  // definition of a name that was read too early
+  // Definition of a name that was read too early.
+  std::optional<Token> later_;
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The values that a text's params are given (docs/text-form.md).
+// The values that are given to a text's params (docs/text-form.md).
 //
 // Pure functions.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace kiln::dag {
 
-// All params of the text have values, and all values are of params of it; what is missing is said at
-// once. `tokens` stand at the beginning of the text.
+// Checks that all params of the text have values and that all values are for params of it. The
+// error names all missing values at once. `tokens` stand at the beginning of the text.
 Status CheckParams(const ir::TokenStream& tokens, std::span<const ParamValue> params);
 
 }  // namespace kiln::dag

@@ -45,7 +45,7 @@ class Printer {
     const auto range =
         std::ranges::find(ranges_, names_[static_cast<size_t>(i)], &InputRange::input);
     if (range == ranges_.end()) return;
-    // 2, not 2.0, of an integer input.
+    // Integer inputs are printed as 2, not 2.0.
     const bool is_int = dag_.op(i).type().is_int();
     const auto text = [&](double end) {
       return is_int ? fmt::format("{:.0f}", end) : ir::FloatText(end, ir::kFloat64);
@@ -53,7 +53,7 @@ class Printer {
     out_ += fmt::format("@range({}, {})\n", text(range->low), text(range->high));
   }
 
-  // The statement that defines it, before the first operator that uses it.
+  // Prints the definition of a written combiner, before the first operator that uses it.
   void WrittenCombiner(const Reduction& reduction) {
     if (reduction.custom == nullptr || !CombinerText(reduction).empty()) return;
     const CustomCombiner& combiner = *reduction.custom;
@@ -101,7 +101,7 @@ class Printer {
     return std::ranges::any_of(combiners_, [&](const auto& known) { return known.second == name; });
   }
 
-  // The name of a combiner in the text; of a written one that is not printed yet: "".
+  // Returns the name of a combiner in the text, or "" for a written one that is not printed yet.
   std::string CombinerText(const Reduction& reduction) const {
     if (reduction.custom == nullptr) return std::string(CombinerName(reduction.kind));
     for (const auto& [known, name] : combiners_) {
@@ -169,7 +169,8 @@ class Printer {
   const Dag& dag_;
   const std::span<const InputRange> ranges_;
   const std::vector<std::string> names_;
-  std::vector<std::pair<Reduction, std::string>> combiners_;  // those printed so far
+  // Combiners that were printed so far.
+  std::vector<std::pair<Reduction, std::string>> combiners_;
   std::string out_;
 };
 
@@ -199,7 +200,8 @@ std::vector<std::string> DisplayNames(const Dag& dag) {
     return true;
   };
   std::vector<std::string> names;
-  std::unordered_map<std::string_view, int> next;  // of a name: the numbers below are taken
+  // Maps a name to the lowest number that may still be free.
+  std::unordered_map<std::string_view, int> next;
   for (const OpNode& node : dag.nodes()) {
     const std::string& own = node.op->name();
     const int outputs = node.op->num_outputs();

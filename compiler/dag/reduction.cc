@@ -67,7 +67,8 @@ Expr Lowest(ir::Type type, ir::ExprPool& pool) {
 
 Expr Highest(ir::Type type, ir::ExprPool& pool) {
   if (type.is_float()) return pool.Float(std::numeric_limits<double>::infinity(), type);
-  if (type.is_unsigned()) return pool.Int(-1, type);  // all bits
+  // All bits are set.
+  if (type.is_unsigned()) return pool.Int(-1, type);
   return pool.Int(std::numeric_limits<int64_t>::max() >> (64 - type.bits), type);
 }
 
@@ -112,7 +113,7 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
       return pool.Max(accumulator, source);
     case Combiner::kMin:
       return pool.Min(accumulator, source);
-    // Both sides are evaluated: no branch, and a vector of them in one step.
+    // Both sides are evaluated: there is no branch, and a vector takes one step.
     case Combiner::kAny:
       return pool.BitOr(accumulator, source);
     case Combiner::kAll:
@@ -127,10 +128,11 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
   return nullptr;
 }
 
-// Takes the source where its value is better, or as good and first. A NaN is better than all numbers
-// and as good as a NaN; -0 is as good as 0, and the value is one of the two. Most elements of a long
-// reduction are worse than the best so far. The conditions therefore ask that first, of both results,
-// and evaluate the rest only if it is false: a CPU branches once for each such element.
+// Takes the source if its value is better, or if the values tie and its index is smaller. A NaN is
+// better than all numbers and ties with a NaN; -0 ties with 0, and the value is one of the two. Most
+// elements of a long reduction are worse than the best so far. The conditions of both results
+// therefore ask that first, and evaluate the rest only if the element is no worse: a CPU takes one
+// branch for such an element.
 std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
                              std::span<const Expr> sources, ir::ExprPool& pool) {
   KILN_CHECK(sources.size() == 2);

@@ -1,17 +1,18 @@
-// How a reduction combines values: with a combiner of the language, or with one that a person wrote.
+// The way in which a reduction combines values: by a combiner of the language, or by one that a
+// person wrote.
 //
-// A written combiner says how two values, of one or several parts, become one, and from what a
-// reduction starts:
+// A written combiner says how two values, of one or several parts, become one, and with which value
+// a reduction starts:
 //
 //   combine complex_product(ar: float32, ai: float32; br, bi) from (1.0, 0.0) =
 //       (ar*br - ai*bi, ar*bi + ai*br)
 //
-// Schedules cut reductions into pieces, reorder them, and start pieces from the identity. So a
-// combiner must be associative and commutative and keep what it combines with its identity
-// (check_combiner.h). What it makes of ties (the index of the larger of two equal values) may depend
-// on the schedule.
+// Schedules cut reductions into pieces, reorder them, and start pieces from the identity. A
+// combiner must therefore be associative and commutative, and a combination with its identity must
+// not change a value (check_combiner.h). The result for ties (the index of the larger of two equal
+// values) may depend on the schedule.
 //
-// Values; a combiner is immutable and shared between threads.
+// These are values; a combiner is immutable and shared between threads.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +27,8 @@
 
 namespace kiln::dag {
 
-// kArgMax/kArgMin have two bodies (index, value): ties go to the smaller index. kAny and kAll are
-// of bools. kCustom is a written one, of as many bodies as it has parts. The others combine each of
+// kArgMax/kArgMin have two bodies (index, value), and ties go to the smaller index. kAny and kAll
+// take bools. kCustom is a written combiner with one body for each part. The others combine each of
 // their bodies by itself: a sum with two bodies is two sums over the same axes.
 enum class Combiner : uint8_t {
   kNone,
@@ -44,31 +45,36 @@ enum class Combiner : uint8_t {
 inline bool IsArg(Combiner combiner) {
   return combiner == Combiner::kArgMax || combiner == Combiner::kArgMin;
 }
-// Outputs of one operator: all have its axes, each has a type of its own.
+// Limit of the outputs of one operator. All outputs have its axes, and each has its own type.
 inline constexpr int kMaxOutputs = 8;
-// "sum", "prod", "max", "min", "argmax", "argmin", "any", "all"; of kNone and kCustom: "".
+// Returns "sum", "prod", "max", "min", "argmax", "argmin", "any", "all", and "" for kNone and
+// kCustom.
 std::string_view CombinerName(Combiner combiner);
-// False when the name is none of these.
+// Returns false if the name is none of these.
 bool ParseCombiner(std::string_view name, Combiner* combiner);
 
 struct CustomCombiner {
   struct Part {
-    std::string left, right;  // names of the parameters, of both values
+    // Names of the parameters for the two values.
+    std::string left, right;
     ir::Type type;
-    // Values that the check takes are in [low, high); low == high: what it takes otherwise.
+    // The check draws values in [low, high). If low == high, it draws from its usual range.
     double low = 0, high = 0;
     bool operator==(const Part&) const = default;
   };
   std::string name;
   std::vector<Part> parts;
-  std::vector<ir::Expr> identity;  // a constant for each part
-  // For each part: of variable i, the i-th part of the left value, and variable n + i, of the right.
+  // One constant for each part.
+  std::vector<ir::Expr> identity;
+  // One expression for each part. Variable i is the i-th part of the left value, and variable n + i
+  // that of the right one.
   std::vector<ir::Expr> results;
-  std::shared_ptr<const ir::ExprPool> pool;  // keeps both alive
+  // Keeps identity and results alive.
+  std::shared_ptr<const ir::ExprPool> pool;
 };
 using CustomCombinerPtr = std::shared_ptr<const CustomCombiner>;
 
-// Same names, parts and expressions.
+// True if names, parts and expressions are the same.
 bool Equal(const CustomCombiner& a, const CustomCombiner& b);
 
 struct Reduction {
@@ -77,15 +83,16 @@ struct Reduction {
       : kind(Combiner::kCustom), custom(std::move(written)) {}
 
   Combiner kind;
-  CustomCombinerPtr custom = nullptr;  // of kCustom
+  // Set for kCustom.
+  CustomCombinerPtr custom = nullptr;
   bool operator==(const Reduction& other) const;
 };
 
-// What a reduction starts from: sum 0, prod 1, max the lowest value (-inf for floats), min the
-// highest, any false, all true. For argmax/argmin: (the highest index of its type, value as
-// max/min), which is neutral since ties go to the smaller index.
+// Returns the initial value of a reduction: sum 0, prod 1, max the lowest value (-inf for floats),
+// min the highest, any false, all true. For argmax/argmin it is (the highest index of its type, the
+// value of max/min), which is neutral since ties go to the smaller index.
 ir::Expr ReduceIdentity(const Reduction& reduction, int output, ir::Type type, ir::ExprPool& pool);
-// The combination of accumulator and source: combined[k] from accumulators[0..n-1] and
+// Returns the combination of accumulator and source: combined[k] from accumulators[0..n-1] and
 // sources[0..n-1].
 std::vector<ir::Expr> Combine(const Reduction& reduction, std::span<const ir::Expr> accumulators,
                               std::span<const ir::Expr> sources, ir::ExprPool& pool);

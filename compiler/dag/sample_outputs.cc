@@ -18,19 +18,21 @@
 namespace kiln::dag {
 namespace {
 
-// More operators than that mean that much is computed again and again.
+// With more operators than this, parts of the computation would be repeated too often.
 constexpr size_t kMostOperators = 256;
-constexpr size_t kMostNodes = 200'000;  // of expressions
-// Of an operator between: what is put into its reader otherwise.
+// Nodes of expressions.
+constexpr size_t kMostNodes = 200'000;
+// Limit of the elements of an intermediate operator. A larger one is inlined into its reader.
 constexpr int64_t kMostBetween = int64_t{1} << 24;
 constexpr int64_t kFewestElements = 16;
 constexpr double kMuchCheaper = 0.25;
-constexpr int64_t kEndsShare = 4;  // grids of ends have so many times fewer elements
+// Grids of ends have so many times fewer elements.
+constexpr int64_t kEndsShare = 4;
 
 // ---- where
 
-// At most `most` elements, spread over dimensions in proportion to their extents; those of `ends`
-// have two.
+// Makes a grid of at most `most` elements, spread over dimensions in proportion to their extents.
+// Dimension `ends` has only its two ends.
 OutputGrid Spread(const std::vector<int64_t>& shape, int64_t most, int ends, Rng& rng) {
   OutputGrid grid;
   const size_t rank = shape.size();
@@ -84,8 +86,10 @@ std::vector<OutputGrid> GridsOf(const std::vector<int64_t>& shape, int64_t eleme
 
 // An operator that is being made.
 struct Draft {
-  std::vector<int64_t> extents;  // of its variables: axes, then reduce axes
-  std::vector<Tensor> inputs;    // by load slot
+  // Extents of its variables: axes, then reduce axes.
+  std::vector<int64_t> extents;
+  // Indexed by load slot.
+  std::vector<Tensor> inputs;
 };
 
 class Sampler {
@@ -98,7 +102,7 @@ class Sampler {
     }
   }
 
-  // The elements of all outputs of an operator.
+  // Adds the elements of all outputs of an operator.
   Status AddOutput(int op, const OutputGrid& grid) {
     std::vector<ir::Expr> indices;
     for (size_t d = 0; d < grid.count.size(); ++d) {
@@ -112,8 +116,8 @@ class Sampler {
   StatusOr<DagPtr> Build() && { return Dag::Make(std::move(nodes_)); }
 
  private:
-  // An operator with the axes `extents` whose element at these is that of `op` at `indices`, which
-  // are expressions of them.
+  // Makes an operator with the axes `extents`, whose element at a point is the element of `op` at
+  // `indices`, which are expressions of the axes.
   StatusOr<int> Make(int op, const std::vector<ir::Expr>& indices,
                      const std::vector<int64_t>& extents) {
     const auto key = std::tuple(op, indices, extents);
@@ -159,7 +163,7 @@ class Sampler {
     return InvalidArgument("parts of it would be computed again and again");
   }
 
-  // A name that no reduce axis has.
+  // Returns a name that no reduce axis has.
   static std::string AxisName(const Operator& op, size_t number) {
     std::string name = fmt::format("at{}", number);
     while (std::ranges::any_of(op.reduce_axes(),
@@ -189,7 +193,7 @@ class Sampler {
 
   using Memo = std::unordered_map<ir::Expr, ir::Expr>;
 
-  // An expression of the body of `op` in terms of the draft's variables.
+  // Rewrites an expression of the body of `op` in terms of the draft's variables.
   StatusOr<ir::Expr> Rewrite(ir::Expr e, int op, const ir::Substitution& vars, Draft& draft) {
     Memo memo;
     return Rewrite(e, op, vars, draft, memo);
@@ -214,7 +218,7 @@ class Sampler {
     return result;
   }
 
-  // The element of a tensor of the whole computation.
+  // Returns the element of a tensor of the whole computation.
   StatusOr<ir::Expr> Read(Tensor tensor, const std::vector<ir::Expr>& indices, Draft& draft) {
     const Operator& from = whole_.op(tensor.op);
     if (from.is_placeholder()) return LoadOf(draft, {made_.at(tensor.op), 0}, indices);
@@ -229,7 +233,7 @@ class Sampler {
       }
       return Rewrite(from.body(), tensor.op, vars, draft);
     }
-    // An operator over the variables that the indices have in them, in their order.
+    // The new operator has the variables that occur in the indices as axes, in their order.
     const std::vector<int32_t> used = UsedVars(indices, draft);
     std::vector<int64_t> extents;
     std::vector<ir::Expr> at;
@@ -248,8 +252,9 @@ class Sampler {
     return LoadOf(draft, {made, tensor.output}, at);
   }
 
-  // Where its elements are read is only known from the values of inputs, so all of them are made.
-  // The values are then indices below the same extents as in the whole computation.
+  // The positions at which the tensor is read depend on the values of inputs, so all its elements
+  // are made. The values of the inputs are then indices below the same extents as in the whole
+  // computation.
   StatusOr<ir::Expr> ReadFromWhole(Tensor tensor, const std::vector<ir::Expr>& indices,
                                    Draft& draft) {
     std::vector<ir::Expr> axes;
@@ -268,8 +273,9 @@ class Sampler {
     return used;
   }
 
-  // Not a reduction, nor what is rounded where it is stored; what is expensive only if it would
-  // fill the memory.
+  // Returns true if the operator can be inlined into its reader. Reductions and operators whose
+  // stores round cannot. Expensive operators are inlined only if their elements would fill the
+  // memory.
   bool GoesIntoReader(const Operator& from, const std::vector<ir::Expr>& indices,
                       const Draft& draft) const {
     if (from.is_reduction() || from.num_outputs() > 1) return false;
@@ -285,7 +291,8 @@ class Sampler {
   const Dag& whole_;
   const std::shared_ptr<ir::ExprPool> pool_;
   std::vector<OpNode> nodes_;
-  std::map<int, int> made_;  // placeholders: of the whole -> of the sample
+  // Maps placeholders of the whole computation to those of the sample.
+  std::map<int, int> made_;
   std::map<std::tuple<int, std::vector<ir::Expr>, std::vector<int64_t>>, int> restricted_;
 };
 
@@ -294,7 +301,8 @@ StatusOr<SampledDag> Sample(const DagText& whole, int64_t elements, uint64_t see
   Rng rng(seed);
   Sampler sampler(dag);
   SampledDag sampled;
-  int output = 0;  // of the whole
+  // Number of the output of the whole computation.
+  int output = 0;
   for (int op = 0; op < dag.size(); ++op) {
     if (!dag.is_output(op) || dag.op(op).is_placeholder()) continue;
     for (OutputGrid& grid : GridsOf(dag.op(op).shape(), elements, rng)) {
@@ -319,7 +327,7 @@ Status CheckOutputs(const SampledDag& sampled) {
     outputs += sampled.text.dag->op(t.op).is_placeholder() ? 0 : 1;
   }
   if (outputs == sampled.grids.size()) return OkStatus();
-  // One grid is another's elements, or is read by it.
+  // One grid has the elements of another one, or is read by it.
   return InvalidArgument("its {} grids are {} outputs", sampled.grids.size(), outputs);
 }
 

@@ -15,13 +15,13 @@ namespace {
 using ir::NDArray;
 using testing::HasSubstr;
 
-// Where an element of a grid is in its output.
+// Returns the position in the output of an element of a grid.
 std::vector<int64_t> PlaceOf(const OutputGrid& grid, std::vector<int64_t> at) {
   for (size_t d = 0; d < at.size(); ++d) at[d] = grid.offset[d] + grid.stride[d] * at[d];
   return at;
 }
 
-// The sample has exactly the elements of the whole, on random inputs.
+// Checks on random inputs that the sample has exactly the elements of the whole computation.
 void ExpectElementsOf(const Dag& whole, const SampledDag& sampled) {
   const std::vector<NDArray> inputs = RandomInputs(whole, 5);
   ASSERT_OK_AND_ASSIGN(const std::vector<NDArray> all, Evaluate(whole, inputs));
@@ -51,7 +51,7 @@ TEST_P(SampleOfOpTest, HasTheElementsOfTheWhole) {
   for (const uint64_t seed : {1, 2, 3}) {
     ASSERT_OK_AND_ASSIGN(const SampledDag sampled, SampleOutputs({dag, {}}, Small(seed)));
     ExpectElementsOf(*dag, sampled);
-    // It goes to a builder as text.
+    // A builder gets the sample as text.
     ASSERT_OK_AND_ASSIGN(const DagPtr parsed, ParseDag(PrintDag(*sampled.text.dag)));
     EXPECT_TRUE(Equal(*parsed, *sampled.text.dag));
   }
@@ -102,7 +102,7 @@ TEST(SampleOutputs, OfALargeOneItTakesWhatItMay) {
   EXPECT_LE(sampled.text.dag->flop_count(), 2e8);
   EXPECT_GE(sampled.elements(), 8192);
   ASSERT_EQ(sampled.grids.size(), 5u);
-  // Every dimension's ends, and all corners.
+  // The grids have every dimension's ends, and all corners.
   for (const int dimension : {0, 1}) {
     std::set<int64_t> places;
     for (const OutputGrid& grid : sampled.grids) {
@@ -131,7 +131,7 @@ TEST(SampleOutputs, RefusesWhatIsNotCheaper) {
   EXPECT_THAT(
       SampleOf("input a: float32[1000000]\ns[] = sum(k: 1000000) a[k]\n", {.most_flops = 1e5}),
       StatusIs(StatusCode::kInvalidArgument, HasSubstr("operations, all of them")));
-  // 2^20 ways through it, all of them different.
+  // The computation has 2^20 different paths.
   std::string text = "input x0: float32[100]\n";
   for (int i = 0; i < 20; ++i) {
     text += fmt::format("x{}[i: 100] = max(k: 3) x{}[max(i - k, 0)] + x{}[min(i + {}, 99)]\n",
@@ -163,7 +163,7 @@ TEST(SampleOutputs, HasTheRangesOfTheInputs) {
 }
 
 TEST(SampleOutputs, HasTheIndexLimitsOfTheInputs) {
-  // Read from the slice itself the indices would lie below 16 and not below 8.
+  // If the indices were read from the slice itself, they would lie below 16 instead of 8.
   for (const std::string_view slice :
        {"W[v, d]", "W[v + 8, d]", "W[min(v, 5), d]", "W[v // 2, d]"}) {
     const std::string text = fmt::format(

@@ -15,9 +15,10 @@ using ir::Expr;
 using ir::Op;
 
 constexpr int kMostOperators = 64;
-constexpr int kMostNodes = 4096;  // that are written out
-// A logit below is no key's: its exponential is 0 beside that of any score of numbers that have
-// neither overflowed nor come near it.
+// Limit of the nodes that are written out.
+constexpr int kMostNodes = 4096;
+// A logit up to this value masks its key: its exponential is 0 beside that of any score of numbers
+// that have not overflowed or come near it.
 constexpr double kMasked = -1e30;
 
 Status NotOne(std::string_view why) {
@@ -49,7 +50,7 @@ class Finder {
   }
 
  private:
-  // What most DAGs fail at.
+  // Checks the conditions that most DAGs fail.
   Status CheckShape() {
     if (dag_.size() > kMostOperators) return NotOne("there are too many operators");
     int sums = 0, maxima = 0, outputs = 0;
@@ -75,12 +76,14 @@ class Finder {
 
   int32_t NewVar(int64_t extent) {
     chain_.extents.push_back(extent);
-    // A variable of one value stays one: by it an index says which axis it is.
+    // The simplifier gets an extent of at least 2, so that an index keeps the variable, which tells
+    // its axis.
     return simplifier_.AddVar(std::max<int64_t>(extent, 2));
   }
 
-  // An expression of operator `op` whose axes have these values, with what it reads written out up
-  // to reductions and placeholders. Null: too long.
+  // Returns an expression of operator `op` at these values of its axes. The bodies of the operators
+  // that it reads are written out, up to reductions and placeholders. Null: the expression is too
+  // long.
   Expr WriteOut(int op, Expr e, const std::vector<Expr>& axes) {
     if (--budget_ < 0) return nullptr;
     if (e->op == Op::kVar) return axes[static_cast<size_t>(e->id)];
@@ -104,8 +107,8 @@ class Finder {
     return body;
   }
 
-  // The body of a reduction whose element `load` is, over the same variables; its own axis is
-  // `reduced`.
+  // Returns the body of the reduction that `load` reads, over the same variables. `reduced` is the
+  // variable of its reduce axis.
   StatusOr<Expr> BodyOf(Expr load, int32_t reduced) {
     const Operator& op = dag_.op(load->id);
     std::vector<Expr> axes;
@@ -124,7 +127,8 @@ class Finder {
     return BodyOf(load->id, axes);
   }
 
-  // The one load of a reduction in the expression, but for `other`; null: there is not one.
+  // Returns the only load of a reduction in the expression, not counting loads of `other`. Null:
+  // there is not exactly one.
   Expr OnlyReduction(Expr e, int other = -1) {
     Expr found = nullptr;
     int count = 0;
@@ -136,7 +140,8 @@ class Finder {
     return count == 1 ? found : nullptr;
   }
 
-  // The output, of two sums; which is which their bodies tell.
+  // Finds the expression of the output, which must be made of two sums. Their bodies tell which is
+  // which.
   Status FindResult() {
     std::vector<Expr> axes;
     for (const Axis& axis : dag_.op(chain_.output).axes())
@@ -166,7 +171,7 @@ class Finder {
       KILN_ASSIGN_OR_RETURN(const Expr body, BodyOf(sum, chain_.key));
       bodies.push_back(body);
     }
-    // O is the one of a product.
+    // O is the sum of products.
     const size_t o = bodies[0]->op == Op::kMul ? 0 : 1;
     if (o >= bodies.size() || bodies[o]->op != Op::kMul) return NotOne("no sum is of products");
     weighted_ = sums_[o];
@@ -180,21 +185,22 @@ class Finder {
     return OkStatus();
   }
 
-  // Which factor of the product is the weight, and which one the value.
+  // Finds which factor of the product is the weight and which one is the value.
   Status FindWeight() {
     for (const int side : {0, 1}) {
       const Expr value = WithoutCasts(chain_.value_term->arg(side));
       if (value->op != Op::kLoad || !dag_.op(value->id).is_placeholder()) continue;
       weight_factor_ = chain_.value_term->arg(1 - side);
       chain_.values = value;
-      // As it is converted last: only the type of the product is wider.
+      // The weight is the value before the last conversion, which only widens it to the type of the
+      // product.
       chain_.weight = weight_factor_->op == Op::kCast ? weight_factor_->arg(0) : weight_factor_;
       return OkStatus();
     }
     return NotOne("the values are no input");
   }
 
-  // sum over n of (P / L) * V is (sum over n of P * V) / L.
+  // Uses that the sum over n of (P / L) * V is (sum over n of P * V) / L.
   Status FindTotalOfWeight() {
     const Expr quotient = WithoutCasts(chain_.weight);
     if (quotient->op != Op::kDiv) return NotOne("its weights are not divided by their sum");
@@ -210,12 +216,12 @@ class Finder {
     chain_.weight = Replaced(chain_.weight, quotient, exponential);
     chain_.value_term = is_first ? pool().Mul(factor, other) : pool().Mul(other, factor);
     weight_factor_ = factor;
-    // The result is of the quotient.
+    // The result divides the sum of products by the total.
     chain_.result = Replaced(chain_.result, weighted_, pool().Div(weighted_, total_));
     return OkStatus();
   }
 
-  // exp(X - M), and M of the same X.
+  // Finds exp(X - M), where M is the maximum of the same X.
   Status FindLogit() {
     const Expr e = WithoutCasts(chain_.total_term);
     const bool is_exponential = e->op == Op::kCall && e->intrinsic() == ir::Intrinsic::kExp &&
@@ -255,7 +261,7 @@ class Finder {
     return OkStatus();
   }
 
-  // sum over k of (Q*s)*(K*t) is s*t * sum over k of Q*K.
+  // Uses that the sum over k of (Q*s)*(K*t) is s*t * sum over k of Q*K.
   void TakeScalesOut() {
     const auto q = AsScaledLoad(chain_.score_term->arg(0)),
                k = AsScaledLoad(chain_.score_term->arg(1));
@@ -283,7 +289,7 @@ class Finder {
       chain_.column = var;
     }
     if (chain_.column < 0) return NotOne("its values have no axis of their own");
-    // The longest that all rows share keys and values along.
+    // The row is the longest axis along which all rows share keys and values.
     for (int32_t var = 0; var < axes; ++var) {
       if (var == chain_.column || ir::UsesVar(chain_.keys, var) || ir::UsesVar(chain_.values, var))
         continue;
@@ -293,7 +299,7 @@ class Finder {
     for (int32_t var = 0; var < axes; ++var) {
       if (var != chain_.row && var != chain_.column) chain_.batch.push_back(var);
     }
-    // Each of a thread's sums and maxima is of one row.
+    // Each of a thread's sums and maxima belongs to one row.
     if (weighted_->num_args != static_cast<uint16_t>(axes))
       return NotOne("its sum of values has other axes than its output");
     for (const Expr load : {total_, score_}) {
@@ -302,7 +308,7 @@ class Finder {
     return OkStatus();
   }
 
-  // key <= row + c of a logit that is very low elsewhere.
+  // Finds a condition key <= row + c of a logit that is very low if the condition is false.
   void FindLastKey() {
     const Expr logit = chain_.logit;
     if (logit->op != Op::kIf && logit->op != Op::kSelect) return;
@@ -319,7 +325,7 @@ class Finder {
       condition = condition->arg(0);
       holds = !holds;
     }
-    // As difference <= 0.
+    // The condition is written as difference <= 0.
     const bool is_less = condition->op == Op::kLt || condition->op == Op::kLe;
     if (!is_less && condition->op != Op::kGt && condition->op != Op::kGe) return;
     const arith::Linear a = arith::Linearize(condition->arg(0)),
@@ -328,7 +334,8 @@ class Finder {
     arith::Linear difference = is_less ? a : b;
     difference.AddScaled(is_less ? b : a, -1);
     if (is_strict) difference.constant += 1;
-    if (!holds) {  // not d <= 0 is 1 - d <= 0
+    // The negation of d <= 0 is 1 - d <= 0.
+    if (!holds) {
       arith::Linear negated = arith::Constant(1);
       negated.AddScaled(difference, -1);
       difference = negated;
@@ -337,7 +344,7 @@ class Finder {
         difference.Coefficient(pool().Var(chain_.key)) != 1 ||
         difference.Coefficient(pool().Var(chain_.row)) != -1)
       return;
-    // Every row sees the first key: none has nothing but masked ones.
+    // Every row must see the first key, so that no row has only masked keys.
     if (difference.constant > 0) return;
     chain_.last_key = -difference.constant;
     chain_.seen_logit = seen;
@@ -345,13 +352,17 @@ class Finder {
 
   const Dag& dag_;
   const std::shared_ptr<ir::ExprPool> pool_;
-  arith::Simplifier simplifier_;  // of the chain's variables
+  // Simplifies over the chain's variables.
+  arith::Simplifier simplifier_;
   SoftmaxChain chain_;
   int budget_ = kMostNodes;
-  std::vector<Expr> sums_;                     // that the output reads
-  Expr weighted_ = nullptr, total_ = nullptr;  // loads
+  // Sums that the output reads.
+  std::vector<Expr> sums_;
+  // Loads.
+  Expr weighted_ = nullptr, total_ = nullptr;
   Expr score_ = nullptr;
-  Expr weight_factor_ = nullptr;  // of the product, as it is multiplied
+  // The factor of the product as it is multiplied.
+  Expr weight_factor_ = nullptr;
 };
 
 }  // namespace

@@ -73,7 +73,7 @@ TEST(SoftmaxChain, FindsTheOperator) {
 
 TEST(SoftmaxChain, GoesByWhatIsComputed) {
   EXPECT_OK(Find(Text().Get()).status());
-  // Weights that are not rounded; logits of several stages.
+  // Weights that are not rounded, and logits of several stages.
   EXPECT_OK(Find(Text{.weight = "P[b, i, n]"}.Get()).status());
   ASSERT_OK_AND_ASSIGN(const SoftmaxChain masked,
                        Find(Text{.logit = "if(j > i + 2, -inf, S[b, i, j]*0.5)"}.Get()));
@@ -81,7 +81,7 @@ TEST(SoftmaxChain, GoesByWhatIsComputed) {
   ASSERT_OK_AND_ASSIGN(const SoftmaxChain before,
                        Find(Text{.logit = "select(j < i, S[b, i, j], -1e+30)"}.Get()));
   EXPECT_EQ(before.last_key, std::nullopt) << "the first row sees no key";
-  // A mask whose keys are some others'.
+  // The masked keys are not the last ones.
   ASSERT_OK_AND_ASSIGN(const SoftmaxChain window,
                        Find(Text{.logit = "select(j >= i, S[b, i, j], -inf)"}.Get()));
   EXPECT_EQ(window.last_key, std::nullopt);
@@ -122,14 +122,15 @@ L[g: 8, h: 2, i: 6] = sum(n: 5) P[h, g, i, n]
 O[i: 6, g: 8, h: 2, d: 3] = sum(n: 5) P[h, g, i, n]*float32(V[n, h, d])
 out[i: 6, h: 2, g: 8, d: 3] = float16(O[i, g, h, d]/L[g, h, i])
 )"));
-  EXPECT_EQ(chain.row, 2);  // the longer one of i and g
+  // The longer one of i and g.
+  EXPECT_EQ(chain.row, 2);
   EXPECT_EQ(chain.column, 3);
   EXPECT_EQ(chain.batch, (std::vector<int32_t>{0, 1}));
   EXPECT_EQ(chain.extent(chain.key), 5);
 }
 
-// As networks have it: one tensor holds all three, axes of one problem are indexed by 0, and
-// results are rounded between stages.
+// Reads inputs in the form of networks: one tensor holds all three, the axes of a single problem
+// are indexed by 0, and results are rounded between stages.
 TEST(SoftmaxChain, ReadsInputsWhereTheyLie) {
   ASSERT_OK_AND_ASSIGN(const SoftmaxChain chain, Find(R"(
 input X: float16[6, 96]

@@ -25,7 +25,7 @@ constexpr std::array<SpecialValue, 6> kValues = {{
     {"-denormal", -0x1p-135},
 }};
 
-// Smaller ones may become zero by a rounding.
+// A rounding may turn smaller numbers into zero.
 constexpr double kLeastKept = 0x1p-140;
 
 bool IsExact(ir::Op op) {

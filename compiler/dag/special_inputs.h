@@ -1,5 +1,6 @@
-// Inputs with numbers at which programs go wrong, and what they must give for them: NaN, infinities,
-// -0 and denormals mean the same on every device and under every schedule (docs/text-form.md).
+// Inputs with numbers at which programs go wrong, and the results that programs must have for them.
+// NaN, infinities, -0 and denormals mean the same on every device and under every schedule
+// (docs/text-form.md).
 //
 // Values; pure functions.
 #pragma once
@@ -21,40 +22,43 @@ struct SpecialValue {
   std::string_view name;
   double value;
 };
-// NaN, both infinities, -0, and two denormals of float32, of both signs.
+// Returns NaN, both infinities, -0, and two denormals of float32, of both signs.
 std::span<const SpecialValue> SpecialValues();
 
 // An element of a float input.
 struct SpecialPlace {
   size_t input = 0;
-  int64_t element = 0;    // row-major
-  std::string_view name;  // "first", "middle", "last"
+  // Row-major.
+  int64_t element = 0;
+  // "first", "middle" or "last".
+  std::string_view name;
 };
-// The first, a middle and the last element of each input that has floats; which one is in the middle
-// depends on the seed.
+// Returns the first, a middle and the last element of each input of floats. The seed determines the
+// middle one.
 std::vector<SpecialPlace> SpecialPlaces(const Dag& dag, uint64_t seed);
 
-// "nan at the last place of input 1"
+// Returns "nan at the last place of input 1".
 std::string Describe(const SpecialValue& value, const SpecialPlace& place);
 
-// The inputs with the value at the place.
+// Returns the inputs with the value at the place.
 std::vector<ir::NDArray> WithSpecial(std::span<const ir::NDArray> inputs, const SpecialPlace& place,
                                      const SpecialValue& value);
 
-// The usual inputs of the seed with one special value, and what the oracle makes of them.
+// The usual inputs of the seed with one special value, and the oracle's outputs for them.
 struct SpecialCase {
-  std::string name;  // as Describe says
+  // The text of Describe.
+  std::string name;
   std::vector<ir::NDArray> inputs, outputs;
 };
-// Each value at each place. Errors: those of the oracle.
+// Returns a case for each value at each place. Errors are those of the oracle.
 StatusOr<std::vector<SpecialCase>> SpecialCases(const Dag& dag, uint64_t seed);
 
-// What outputs of one computation may differ in from those of the oracle. NaN is NaN, an infinity is
-// the same infinity, numbers are near (ir::DefaultTolerance). Besides:
-//   * a zero has the oracle's sign where nothing is computed but minima, maxima and choices;
-//   * a denormal is not zero where nothing is summed: a sum of others may swallow it;
-//   * where the oracle has NaN, a program that computes a softmax online may have what the online
-//     variant of the computation has (online_variant.h), and nothing else.
+// Compares outputs of a computation with those of the oracle. NaN equals NaN, an infinity equals
+// the same infinity, and numbers must be near (ir::DefaultTolerance). In addition:
+//   * a zero has the oracle's sign if only minima, maxima and choices are computed;
+//   * a denormal is not zero if nothing is summed, because a sum may absorb it;
+//   * if the oracle has NaN, a program that computes a softmax online may have the value of the
+//     online variant of the computation (online_variant.h), and nothing else.
 class SpecialJudge {
  public:
   explicit SpecialJudge(const Dag& dag);

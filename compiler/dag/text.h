@@ -1,5 +1,4 @@
-// DAGs as text: what users write, what the database keeps and RPCs carry. docs/text-form.md
-// describes it.
+// DAGs as text, for users, the database and RPCs. docs/text-form.md describes the form.
 //
 //   # relu(A @ B + bias)
 //   input A: float32[512, 256]
@@ -15,9 +14,9 @@
 // parsed DAG is in the order of Dag::MakeOrdered, whatever the order of the file, unless the file
 // starts with @keep_order (printed when it is needed).
 //
-// What a person writes may say more than what is printed: a reduction inside of an expression
-// becomes an operator of its own, extents of reductions that depend on other axes become conditions,
-// and names whose values are given when the text is read (`param N`) become numbers.
+// A person may also write forms that are never printed: a reduction inside of an expression becomes
+// an operator of its own, extents of reductions that depend on other axes become conditions, and
+// names whose values are given when the text is read (`param N`) become numbers.
 //
 // Pure functions. Any bytes are fine as input; errors name line and column. Cost: linear in the
 // text.
@@ -38,31 +37,34 @@ namespace kiln::dag {
 // `ranges` name inputs of the DAG.
 std::string PrintDag(const Dag& dag, std::span<const InputRange> ranges = {});
 
-// Refuses syntax errors, two operators of one name, unknown names, a read of what comes later,
+// Refuses syntax errors, two operators of one name, unknown names, a read of a later operator,
 // wrong types and numbers of indices, an index that can leave its tensor, an input that nothing
-// reads, no operator at all, a range that does not fit its input; extents as in dag.h.
+// reads, a text without an operator, and a range that does not fit its input. Extents are limited
+// as dag.h says.
 StatusOr<DagPtr> ParseDag(std::string_view text);
 
-// All that a text says.
+// The contents of a text.
 struct DagText {
   DagPtr dag;
-  std::vector<InputRange> ranges;  // in the order of the text
+  // In the order of the text.
+  std::vector<InputRange> ranges;
 };
 // The value of a `param`.
 struct ParamValue {
   std::string name;
   int64_t value;
 };
-// "N=512"
+// Parses "N=512".
 StatusOr<ParamValue> ParseParamValue(std::string_view text);
-// Refuses too: params that have no value, all of them at once, and values of what is no param.
+// Also refuses params without a value, all of them at once, and values for names that are no
+// params.
 StatusOr<DagText> ParseDagText(std::string_view text, std::span<const ParamValue> params = {});
 
-// The name of every operator in text forms: its own, with '1, '2, ... behind it when it is taken.
-// Unique; so are the names of the outputs of one that has several.
+// Returns the unique name of every operator in text forms: its own name, followed by '1, '2, ... if
+// that name is taken. The names of the outputs of an operator that has several are unique as well.
 std::vector<std::string> DisplayNames(const Dag& dag);
-// The name of one output: that of the operator, or of one of several NAME.v0, NAME.v1, ..., of
-// argmax and argmin NAME.index, NAME.value.
+// Returns the name of one output: the operator's name if it has one output, NAME.index and
+// NAME.value for argmax and argmin, and else NAME.v0, NAME.v1, ...
 std::string TensorName(const Dag& dag, const std::vector<std::string>& display_names,
                        Tensor tensor);
 

@@ -1,4 +1,4 @@
-// What the printer and the parser of DAG text share.
+// Definitions shared by the printer and the parser of DAG text.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace kiln::dag {
 
-// What is behind the name of an operator with several outputs to name output k: ".index" and
-// ".value" of argmax and argmin, otherwise ".v0", ".v1", ...
+// Returns the suffix that names output k of an operator with several outputs: ".index" and ".value"
+// for argmax and argmin, otherwise ".v0", ".v1", ...
 std::string PartName(const Operator& op, int output);
 
 // Attributes that are lists of names.
@@ -37,7 +37,7 @@ inline constexpr std::array<TextAttribute, 2> kTextAttributes = {{
     {"hash_body", &Attrs::hash_body},
 }};
 
-// The name without a '1 behind it.
+// Returns the name without a '1 behind it.
 std::string_view BaseName(std::string_view display_name);
 
 }  // namespace kiln::dag

@@ -15,7 +15,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// parse(print(x)) == x, and the text is stable.
+// Checks that parse(print(x)) == x and that the text is stable.
 void ExpectRoundTrip(const Dag& dag) {
   const std::string text = PrintDag(dag);
   StatusOr<DagPtr> parsed = ParseDag(text);
@@ -97,7 +97,7 @@ TEST(WrittenText, ReductionsInsideOfExpressions) {
             "input A: float32[8, 9]\n"
             "D.sum[i: 8] = sum(k: 9) A[i, k]*2.0\n"
             "D[i: 8] = 1.0 + D.sum[i]\n");
-  // Each has the axes that it reads; equal ones are one.
+  // Each reduction has the axes that it reads. Equal reductions become one.
   EXPECT_EQ(PrintedOf("input x: float32[4, 6]\n"
                       "y[i: 4, j: 6] = exp(x[i, j] - max(k: 6) x[i, k]) /\n"
                       "    (sum(k: 6) exp(x[i, k] - max(l: 6) x[i, l])) + sum(a: 4, b: 6) x[a, b]"),
@@ -132,11 +132,11 @@ TEST(WrittenText, ExtentsThatDependOnOtherAxes) {
             "input x: float32[5]\n"
             "@flop(30.0)\n"
             "y[i: 5] = sum(k: 5) if(k < i + 1, A[i, k]*x[k], 0.0)\n");
-  // 15 points, a product and a sum each.
+  // There are 15 points with a product and a sum each.
   EXPECT_EQ((*ParseDag(text))->flop_count(), 30);
   EXPECT_EQ(Outputs(text), Outputs("input A: float32[5, 5]\ninput x: float32[5]\n"
                                    "y[i: 5] = sum(k: 5) select(k <= i, A[i, k], 0.0) * x[k]"));
-  // Reductions over nothing are what they start from; axes of reductions may bound each other.
+  // Reductions over nothing give their initial value. Axes of reductions may bound each other.
   EXPECT_EQ(Outputs("input A: float32[4]\ny[i: 4] = max(k: 2*i - 3) A[k] * A[k]").front(),
             -INFINITY);
   EXPECT_EQ((*ParseDag("input A: float32[6, 6]\ny[] = sum(i: 6, j: 6 - i) A[i, j]"))->flop_count(),
@@ -354,7 +354,7 @@ TEST(Text, RangesOfInputsAreOfTheTextAlone) {
   ASSERT_OK_AND_ASSIGN(const DagText parsed, ParseDagText(text));
   EXPECT_THAT(parsed.ranges, ElementsAre(InputRange{"x", 0.5, 2}, InputRange{"k", -3, 4}));
   EXPECT_EQ(PrintDag(*parsed.dag, parsed.ranges), text);
-  // The computation is that without them.
+  // The computation is the same as without the ranges.
   ASSERT_OK_AND_ASSIGN(const DagPtr plain, ParseDag("input x: float32[8]\ninput k: int32[8]\n"
                                                     "y[i: 8] = log(x[i]) * float32(k[i])\n"));
   EXPECT_EQ(PrintDag(*parsed.dag), PrintDag(*plain));
@@ -362,7 +362,7 @@ TEST(Text, RangesOfInputsAreOfTheTextAlone) {
   EXPECT_EQ(WorkloadKey(*dag), WorkloadKey(*plain));
 }
 
-// Which of two inputs of one name is A'1 depends on their order, and the file's is another one.
+// The order of two inputs of one name decides which one is A'1, and the file has another order.
 TEST(Text, RangeGoesWithItsInput) {
   ASSERT_OK_AND_ASSIGN(const DagText parsed,
                        ParseDagText("@range(1, 2) input A'1: float32[4]\ninput A: float32[5]\n"
@@ -481,7 +481,7 @@ TEST(Text, ErrorsNameThePlace) {
                                "the name of an operator"));
 }
 
-// Whatever is done to a file, it is parsed or refused.
+// Any damaged file is parsed or refused.
 TEST(Text, DamagedTextNeverCrashes) {
   const uint64_t seed = 20240607;
   std::mt19937_64 rng(seed);

@@ -24,7 +24,7 @@ bool IsLargeSum(const Operator& op) {
          TermsOf(op) >= kFewestWideTerms && op.num_elements() <= kMostWideResults;
 }
 
-// A term in float64: what is added or multiplied in it, too.
+// Returns a term in float64, in which additions and products are in float64 as well.
 Expr Widened(ir::ExprPool& pool, Expr e) {
   if (e->type != ir::kFloat32) return pool.Cast(ir::kFloat64, e);
   switch (e->op) {
@@ -77,7 +77,8 @@ int CountWideSums(const Dag& dag) {
 
 StatusOr<DagText> WithWideSums(const DagText& whole) {
   std::vector<OpNode> nodes;
-  std::vector<int> places;  // of each operator of the whole
+  // Indexed by operator of the whole computation.
+  std::vector<int> places;
   for (const OpNode& node : whole.dag->nodes()) {
     std::vector<Tensor> inputs = node.inputs;
     for (Tensor& input : inputs) input.op = places[static_cast<size_t>(input.op)];

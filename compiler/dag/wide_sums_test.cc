@@ -31,7 +31,7 @@ double LargestError(const std::vector<NDArray>& got, const std::vector<NDArray>&
   return worst / largest;
 }
 
-// As programs do that add in order.
+// Programs that add in order have this error.
 TEST(WideSums, ShowTheErrorOfAddingInOrder) {
   ASSERT_OK_AND_ASSIGN(const DagText whole, ParseDagText(kMeanAndVariance));
   ASSERT_OK_AND_ASSIGN(const DagText wide, ParseDagText(ReferenceText(kMeanAndVariance)));
@@ -72,7 +72,7 @@ TEST(WideSums, AreThoseOfManyTermsInFloat32) {
   EXPECT_EQ(count(sum("float16", 64)), 0);
   EXPECT_EQ(count(sum("int32", 64)), 0);
   EXPECT_EQ(count("input x: float32[64]\ny[] = max(k: 64) x[k]\n"), 0);
-  // Of products of 16-bit floats that are added in float32 the factors are exact.
+  // The factors of products of 16-bit floats that are added in float32 are exact.
   const std::string text =
       "input a: float16[4, 64]\ninput b: float16[64]\n"
       "y[i: 4] = sum(k: 64) float32(a[i, k]) * float32(b[k])\n";

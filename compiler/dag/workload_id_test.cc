@@ -24,7 +24,7 @@ DagPtr Text(std::string_view text) {
   return *dag;
 }
 
-// One key, as many identities as computations.
+// Checks that the computations share one key and have different identities.
 void ExpectDistinct(const std::vector<DagPtr>& dags) {
   std::set<std::string> keys, ids;
   for (const DagPtr& dag : dags) {

@@ -18,7 +18,7 @@ namespace {
 
 using nlohmann::json;
 
-// Real keys have a few levels. Printing a value takes stack for each.
+// Real keys have a few levels. Printing a value takes stack for each level.
 constexpr int kDeepest = 64;
 
 void Flatten(const json& value, int depth, std::vector<KeyItem>& items) {
@@ -57,7 +57,7 @@ std::vector<std::string> WorkloadKeys(const Dag& dag) {
 }
 
 std::string NormalizedKey(std::string_view key) {
-  // Without its spaces text that is no JSON could be the key of another computation.
+  // Text that is no JSON could become the key of another computation without its spaces.
   if (!key.starts_with('[') || !json::accept(key.begin(), key.end())) return std::string(key);
   std::string normalized;
   bool quoted = false;

@@ -1,7 +1,7 @@
 // The key of a workload: ["<md5 of the hash text>", [shape of argument], ...] as JSON text. Types
-// are not part of it; where programs take inputs packed, a mark at its end says so
-// (base/packed_key.h). Keys of other makers are read too: flattened shapes, and ["function name",
-// arguments...]. Pure functions.
+// are not part of it. A mark at its end tells that programs take inputs packed (base/packed_key.h).
+// Keys of other makers are read too: flattened shapes, and ["function name", arguments...]. Pure
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +15,28 @@
 
 namespace kiln::dag {
 
-std::string DagHash(const Dag& dag);  // 32 hex digits
+// Returns 32 hex digits.
+std::string DagHash(const Dag& dag);
 std::string WorkloadKey(
-    const Dag& dag);  // with Python's separators: ["0fad...", [1, 56, 56, 64], ...]
+    // Has Python's separators: ["0fad...", [1, 56, 56, 64], ...].
+    const Dag& dag);
 
-// All keys that logs have for the computation, each once: WorkloadKey, by which it is called here,
-// then those of other versions of the library that TVM's operators come from (key_forms.h).
+// Returns all keys that logs have for the computation, each once: WorkloadKey, the name here, then
+// those of other versions of the library that TVM's operators come from (key_forms.h).
 std::vector<std::string> WorkloadKeys(const Dag& dag);
 
-// A key as it stands in logs: with Python's separators, whatever the spaces. Text that is no list
-// is taken as it is.
+// Returns a key as it stands in logs: with Python's separators, whatever its spaces. Text that is
+// no list stays as it is.
 std::string NormalizedKey(std::string_view key);
 
-// A number, or the JSON text of anything else (strings without quotes).
+// A number, or the JSON text of any other item (strings without quotes).
 using KeyItem = std::variant<int64_t, std::string>;
 
 struct DecodedKey {
-  std::string name;            // hash or function name
-  std::vector<KeyItem> items;  // everything after it, lists flattened
+  // Hash or function name.
+  std::string name;
+  // All items after the name, with lists flattened.
+  std::vector<KeyItem> items;
   bool operator==(const DecodedKey&) const = default;
 };
 
@@ -40,9 +44,9 @@ struct DecodedKey {
 // without items. Never fails.
 DecodedKey DecodeWorkloadKey(std::string_view key);
 
-// How far a record made for `candidate` is from `target`: 1 when equal, the product of the ratios
-// target/candidate when every size of the target is a multiple of the candidate's, infinity when
-// the schedule can't be carried over.
+// Returns the distance of `target` from a record made for `candidate`: 1 if they are equal, the
+// product of the ratios target/candidate if every size of the target is a multiple of the
+// candidate's, and infinity if the schedule cannot be carried over.
 double WorkloadDistance(const DecodedKey& target, const DecodedKey& candidate);
 
 }  // namespace kiln::dag

@@ -81,7 +81,7 @@ TEST(WorkloadKey, StandsInOneForm) {
   EXPECT_EQ(NormalizedKey("[\"a, \\\" ,b\",[1,2]]"), "[\"a, \\\" ,b\", [1, 2]]");
   EXPECT_EQ(NormalizedKey("[\"a\\"), "[\"a\\");
   EXPECT_EQ(NormalizedKey("[\"a\",\n8]"), "[\"a\", 8]");
-  // No JSON; without its spaces it would be the key of another computation.
+  // The text is no JSON. Without its spaces it would be the key of another computation.
   EXPECT_EQ(NormalizedKey("[\"a\", 1 2]"), "[\"a\", 1 2]");
 }
 

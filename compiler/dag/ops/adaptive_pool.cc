@@ -1,5 +1,5 @@
-// Adaptive pooling: the image is cut into a given number of windows, which may differ by an element
-// and overlap; and global pooling, which is one window.
+// Adaptive pooling cuts the image into a given number of windows, whose sizes may differ by an
+// element and which may overlap. Global pooling has one window.
 #include <numeric>
 
 #include "compiler/dag/ops/pool.h"
@@ -7,7 +7,7 @@
 namespace kiln::dag {
 namespace {
 
-// `windows` windows over `extent` elements; window o is [floor(o*extent/windows),
+// `windows` windows over `extent` elements. Window o is [floor(o*extent/windows),
 // ceil((o+1)*extent/windows)).
 struct Cut {
   int64_t extent, windows;
@@ -24,7 +24,7 @@ struct Cut {
   Value End(const Value& o) const { return FloorDiv(o * extent + (extent + windows - 1), windows); }
 };
 
-// The element that step `rv` of window o reads, or `outside` past the window's end.
+// Returns the element that step `rv` of window o reads, or `outside` past the window's end.
 Value Element(OpContext& c, const TensorRef& data, Layout layout, const std::vector<Cut>& cuts,
               Vars v, double outside) {
   std::vector<Value> index(v.begin(), v.begin() + layout.dims + 2);
@@ -41,7 +41,7 @@ Value Element(OpContext& c, const TensorRef& data, Layout layout, const std::vec
   return If(*inside, data.At(index), c.b.Constant(outside, data.type()));
 }
 
-// Old keys spell the size of a window of global pooling out.
+// Old keys spell out the size of a window of global pooling.
 std::string OldSize(ir::Type type, size_t axis, int64_t extent) {
   return fmt::format(
       "{0}((select((bool)1, ((ax{1} + 1)*{2}), (((ax{1} + 1)*{2}) + 1)) - (ax{1}*{2})))",

@@ -1,6 +1,6 @@
 // Scaled dot-product attention: scores of queries and keys, softmax over the keys, and the mean of
-// the values by its weights. Sums before they are divided, so that it is the chain of stages that
-// one kernel can compute (compiler/dag/softmax_chain.h).
+// the values by its weights. The sums are divided last, so that the stages form the chain that one
+// kernel can compute (compiler/dag/softmax_chain.h).
 #include <cmath>
 #include <limits>
 

@@ -1,5 +1,6 @@
 // Direct convolution of 1, 2 or 3 dimensions with stride, padding, dilation and groups. Weights are
-// OI + kernel where channels come first, kernel + IO, or O + kernel + I, where they come last.
+// OI + kernel if channels come first. If channels come last, weights are kernel + IO or O + kernel
+// + I.
 #include "compiler/dag/ops/conv.h"
 
 #include "compiler/dag/ops/winograd.h"
@@ -7,14 +8,14 @@
 namespace kiln::dag {
 namespace {
 
-// The input channel that output channel ff and rc, counted inside its group, meet.
+// Returns the input channel that has number rc in the group of output channel ff.
 Value InputChannel(const ConvSpec& spec, int64_t co, int64_t group_channels, const Value& ff,
                    const Value& rc) {
   if (spec.groups == 1) return rc;
   return FloorDiv(ff, co / spec.groups) * group_channels + rc;
 }
 
-// Extents of the weights, or an index of theirs.
+// Returns the extents or an index of the weights.
 template <typename T>
 std::vector<T> WeightsOf(const ConvSpec& spec, const T& output, const T& input,
                          const std::vector<T>& kernel) {
@@ -26,7 +27,7 @@ std::vector<T> WeightsOf(const ConvSpec& spec, const T& output, const T& input,
   return all;
 }
 
-// The axes of the weights' channels.
+// Return the axes of the weights' channels.
 size_t OutputAxis(const ConvSpec& spec) {
   return spec.layout.channels_last && !spec.is_output_first ? spec.window.dims() + 1 : 0;
 }

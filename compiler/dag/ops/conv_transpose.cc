@@ -1,9 +1,9 @@
 // Transposed convolution: the gradient of a convolution, used to enlarge images.
 //
-// Its definition is a convolution of the image stretched by zeros. Most products are with such a
-// zero; so each of the phases of the output, stride of them along each dimension, is computed as a
-// convolution of the image itself, with the taps that meet it. dilate=1 is the definition as it
-// stands.
+// By definition it is a convolution of the image stretched by zeros, in which most products are
+// with such a zero. The output has `stride` phases along each dimension. Each phase is computed as
+// a convolution of the image itself, with the taps that meet the phase. With dilate=1 the
+// definition itself is computed.
 #include <algorithm>
 #include <optional>
 
@@ -13,12 +13,12 @@
 namespace kiln::dag {
 namespace {
 
-// Adds a condition to those that there are.
+// Adds a condition to the earlier ones.
 void Require(std::optional<Value>& all, const Value& condition) {
   all = all ? *all && condition : condition;
 }
 
-// "h", "rh", "ph", "h_c": a name for each dimension of the image.
+// Returns a name for each dimension of the image: "h", "rh", "ph", "h_c".
 std::vector<std::string> ImageNames(int dims, std::string_view prefix, std::string_view suffix) {
   std::vector<std::string> names;
   for (const std::string& letter : ImageLetters(dims))
@@ -50,11 +50,11 @@ struct Transposed {
   int64_t kernel(size_t d) const { return window.kernel[d]; }
   int64_t stride(size_t d) const { return window.strides[d]; }
   int64_t cut(size_t d) const { return window.before[d]; }
-  // Zeros around the stretched input, which make it a plain convolution; below 0: rows cut off.
+  // Zeros around the stretched input, which make a plain convolution. Negative: rows are cut off.
   int64_t Before(size_t d) const { return kernel(d) - 1 - window.before[d]; }
   int64_t After(size_t d) const { return kernel(d) - 1 - window.after[d] + spec.output_padding[d]; }
 
-  // The axes of the result, or others in their order: batch, channels and `image`.
+  // Returns the axes of the result in their order: batch, channels and `image`.
   std::vector<Axis> Axes(std::string_view batch, std::string_view channel,
                          const std::vector<Axis>& image) const {
     return Arrange<Axis>(layout, {std::string(batch), n}, {std::string(channel), co()}, image);
@@ -64,8 +64,8 @@ struct Transposed {
     return ArrangeSum<Axis>(layout, {std::string(channel), ci / spec.groups},
                             ImageAxes(prefix, taps));
   }
-  // Of the variables of a sum over `rank` axes: the input channel in its group, and a dimension of
-  // the window.
+  // Return the variable of the input channel in its group, and of a dimension of the window, in a
+  // sum over `rank` axes.
   const Value& Channel(Vars v, size_t rank) const {
     return layout.channels_last ? v.back() : v[rank];
   }
@@ -74,7 +74,7 @@ struct Transposed {
   }
 };
 
-// False, and the failure noted, where an extent of the result is none.
+// Fails the context and returns false if an extent of the result is not positive or too large.
 bool SetExtents(Transposed& t) {
   const std::vector<std::string> letters = ImageLetters(t.layout.dims);
   for (size_t d = 0; d < t.dims; ++d) {
@@ -94,8 +94,8 @@ bool SetExtents(Transposed& t) {
   return true;
 }
 
-// What the input channel rc of its group, which output channel `co` is of, is called among all; and
-// the output channel inside its group.
+// Returns the number among all input channels of channel rc in the group of output channel `co`.
+// ChannelOfGroup returns the number of the output channel inside its group.
 Value InputChannel(const Transposed& t, const Value& co, const Value& rc) {
   if (t.spec.groups == 1) return rc;
   return FloorDiv(co, t.group_co) * (t.ci / t.spec.groups) + rc;
@@ -106,7 +106,7 @@ Value ChannelOfGroup(const Transposed& t, const Value& co) {
 
 // ---- the stretched image
 
-// Element i of `x` stretched along the image: zeros between its elements.
+// Returns element i of `x` stretched along the image, with zeros between the elements.
 Value Stretched(const Transposed& t, const TensorRef& x, std::vector<Value> index) {
   std::optional<Value> on_grid;
   for (size_t d = 0; d < t.dims; ++d) {
@@ -119,7 +119,8 @@ Value Stretched(const Transposed& t, const TensorRef& x, std::vector<Value> inde
   return If(*on_grid, x.At(index), t.c.b.Constant(0, x.type()));
 }
 
-// The channels in front: the stretched image and the turned kernel are stages of their own.
+// For layouts with the channels in front. The stretched image and the turned kernel are stages of
+// their own.
 TensorRef StretchedFirst(const Transposed& t) {
   OpContext& c = t.c;
   std::vector<int64_t> stretched_image, before, after;
@@ -154,12 +155,12 @@ TensorRef StretchedFirst(const Transposed& t) {
                     });
 }
 
-// The channels behind: the stretching stands inside the sum, where unrolled loops drop the products
-// with zeros.
+// For layouts with the channels behind. The stretching stands inside the sum, where unrolled loops
+// drop the products with zeros.
 TensorRef StretchedLast(const Transposed& t) {
   OpContext& c = t.c;
   const auto blocks = [&](size_t d, int64_t zeros) { return CeilDiv(zeros, t.stride(d)); };
-  // Whole blocks were padded: so many of the zeros are too many.
+  // Whole blocks were padded. The surplus is the number of zeros that are too many.
   const auto surplus = [&](size_t d) { return blocks(d, t.Before(d)) * t.stride(d) - t.Before(d); };
   std::vector<int64_t> before, after;
   for (size_t d = 0; d < t.dims; ++d) {
@@ -207,14 +208,14 @@ struct Phases {
     const int64_t last = Rows(d) - 1 + (v.stride(d) - 1 + v.cut(d)) / v.stride(d);
     return std::max<int64_t>(0, last - (v.in[d] - 1));
   }
-  // In the padded image.
+  // Returns the row in the padded image.
   Value Row(size_t d, const Value& q, const Value& phase, const Value& t) const {
     return q + FloorDiv(phase + v.cut(d), v.stride(d)) + t + (Before(d) - (Taps(d) - 1));
   }
   Value Tap(size_t d, const Value& phase, const Value& t) const {
     return (phase + v.cut(d)) % v.stride(d) + ((Taps(d) - 1) - t) * v.stride(d);
   }
-  // The weight at these taps; 0 where a phase has fewer than others.
+  // Returns the weight at these taps, and 0 if the phase has fewer taps than others.
   Value Weight(const std::vector<Value>& index, const std::vector<Value>& taps) const {
     std::optional<Value> inside;
     for (size_t d = 0; d < v.dims; ++d) {
@@ -225,7 +226,7 @@ struct Phases {
   }
 };
 
-// A dimension's rows and phases side by side, as they make up the image.
+// The rows and phases of a dimension side by side, as they make up the image.
 std::vector<Axis> PhaseAxes(const Phases& p) {
   const Transposed& t = p.v;
   const std::vector<std::string> rows = ImageNames(t.layout.dims, "", ""),
@@ -280,8 +281,8 @@ TensorRef ByPhases(const Transposed& t) {
 
 // ---- dilated kernels
 
-// The definition seen from the output: row y takes from input row i, where i * stride is y without
-// what tap t is away. Taps of a dilated kernel that meet a phase are not evenly spaced.
+// Computes the definition for each output: row y takes from the input row i for which i * stride is
+// y minus the distance of tap t. Taps of a dilated kernel that meet a phase are not evenly spaced.
 TensorRef Gathered(const Transposed& t) {
   OpContext& c = t.c;
   const size_t rank = t.dims + 2, first = t.layout.first();

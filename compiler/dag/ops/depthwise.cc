@@ -1,4 +1,4 @@
-// Depthwise convolution: every channel has kernels of its own.
+// Depthwise convolution: every channel has its own kernels.
 #include "compiler/dag/ops/conv.h"
 
 namespace kiln::dag {

@@ -1,5 +1,5 @@
-// docs/operators.md lists what the registry holds, and the examples of docs/text-form.md are
-// computations.
+// Checks that docs/operators.md lists the operators of the registry, and that the examples of
+// docs/text-form.md are computations.
 #include <fstream>
 #include <sstream>
 
@@ -11,7 +11,8 @@ namespace kiln::dag {
 namespace {
 
 std::string ReadDoc(const std::string& path) {
-  std::ifstream file(path);  // tests run in the root of the runfiles
+  // Tests run in the root of the runfiles.
+  std::ifstream file(path);
   EXPECT_TRUE(file.good()) << path;
   std::stringstream text;
   text << file.rdbuf();

@@ -8,8 +8,10 @@ namespace {
 
 struct Unary {
   std::string_view name;
-  std::string_view stage;   // name of the operator
-  std::string_view prefix;  // of its axes
+  // Name of the operator.
+  std::string_view stage;
+  // Prefix of its axes.
+  std::string_view prefix;
   std::string_view doc;
   Value (*f)(const Value&);
 };
@@ -125,7 +127,7 @@ TensorRef BiasAdd(OpContext& c) {
   return ApplyBinary(c, "add", x, c.Input(bias));
 }
 
-// relu with a slope of its own for negative numbers of each channel.
+// A relu that has a slope for negative numbers, one for each channel.
 TensorRef Prelu(OpContext& c) {
   const std::vector<int64_t>& shape = c.args.shape();
   const size_t axis = c.AxisAt("axis", c.args["axis"]).value_or(0);

@@ -9,13 +9,13 @@
 namespace kiln::dag {
 namespace {
 
-// To be combined with x.
+// Makes an input that is combined with x.
 TensorRef SideInput(OpContext& c, std::vector<int64_t> shape, const TensorRef& x) {
   const bool is_wide = x.type() == c.out_type;
   return Converted(c, c.Input(std::move(shape), is_wide ? c.result_type : x.type()), x.type());
 }
 
-// A vector along the channel axis, with the rank of x.
+// Makes an input that is a vector along the channel axis, with the rank of x.
 TensorRef ChannelInput(OpContext& c, const TensorRef& x, int channel_axis) {
   std::vector<int64_t> shape(x.shape().size(), 1);
   const int axis = channel_axis < 0 ? channel_axis + x.rank() : channel_axis;

@@ -1,4 +1,4 @@
-// What may follow an operator in one DAG: `--epilogue bias,relu`.
+// Operators that may follow another one in a DAG: `--epilogue bias,relu`.
 #pragma once
 
 #include <string>
@@ -10,8 +10,8 @@
 
 namespace kiln::dag {
 
-// x with one more operator after it. `channel_axis` is where bias and scale lie; negative: from the
-// end.
+// Appends one operator to x. `channel_axis` is the axis of bias and scale; a negative number counts
+// from the end.
 StatusOr<TensorRef> ApplyEpilogue(OpContext& c, std::string_view name, const TensorRef& x,
                                   int channel_axis);
 

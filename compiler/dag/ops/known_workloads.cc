@@ -54,7 +54,7 @@ constexpr KnownWorkload kConformance[] = {
     {"matmul", "1024,1024,1024"},
     {"softmax", "512,1000"},
     {"sum", "512,4096,axis=1"},
-    // Odd ones: primes, batch 3, sizes that no tile divides.
+    // Odd shapes: primes, batch 3, sizes that no tile divides.
     {"conv2d_nhwc", "3,7,13,17,5,3,3,1,1", "bias,relu"},
     {"conv2d_nchw", "3,17,11,23,7,3,3,2,1"},
     {"matmul", "127,255,63", "relu"},
@@ -68,8 +68,8 @@ constexpr KnownWorkload kConformance[] = {
     {"dense", "64,256,512", "", "int8"},
 };
 
-// Sums of products whose rows, columns and depths divide into tiles, and that do not; all layouts of
-// operands; strides, dilations, groups, one to three dimensions of an image.
+// Sums of products whose rows, columns and depths divide into tiles, and others that do not. All
+// layouts of operands; strides, dilations, groups, one to three dimensions of an image.
 constexpr KnownWorkload kMatrix[] = {
     {"matmul", "256,256,256"},
     {"matmul", "49,200,147", "relu"},
@@ -91,8 +91,8 @@ constexpr KnownWorkload kMatrix[] = {
     {"conv2d_transpose_nhwc", "1,8,8,32,64,4,4,2,1"},
 };
 
-// Likewise of 16 bits: sums are rounded before what follows, as in networks, whose operators all have results
-// of that type.
+// The same for 16-bit types. Sums are rounded before the operators that follow, as in networks,
+// whose operators all have results of that type.
 constexpr KnownWorkload kRounded[] = {
     {"dense", "128,192,512", "cast,bias,gelu"},
     {"conv2d_nhwc", "1,14,14,64,128,3,3,1,1", "cast,bias,relu"},

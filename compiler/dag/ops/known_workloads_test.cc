@@ -33,7 +33,8 @@ TEST(KnownWorkloads, EachComputationIsThereOnceForEachKey) {
     EXPECT_TRUE(all.emplace(computation.id, computation.key).second)
         << computation.workload->Description();
   }
-  const auto dense = KnownByKey(  // as TVM 0.19 calls it
+  // The key of TVM 0.19.
+  const auto dense = KnownByKey(
       R"(["4498039d22bebcc401f6980d4f42290e", [1024, 1024], [1024, 1024], [1024, 1024]])");
   ASSERT_THAT(dense, SizeIs(1));
   EXPECT_EQ(dense[0]->workload->Description(), "matmul 1024,1024,1024");

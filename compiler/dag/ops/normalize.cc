@@ -6,11 +6,12 @@
 namespace kiln::dag {
 namespace {
 
-// The axes from `axis` on are normalized together; the others are independent rows.
+// The axes from `axis` on are normalized together. The others are independent rows.
 struct Rows {
   std::vector<int64_t> outer, inner;
   std::vector<Axis> reduce;
-  double size = 1;  // elements of a row
+  // Elements of a row.
+  double size = 1;
 
   Vars Outer(Vars v) const { return v.first(outer.size()); }
   Vars Inner(Vars v) const { return v.subspan(outer.size()); }
@@ -27,13 +28,13 @@ Rows RowsOf(const std::vector<int64_t>& shape, size_t axis) {
   return rows;
 }
 
-// 10 to the -eps, added to what is divided by.
+// Reads the axis and epsilon, which is 10 to the power of -eps.
 NormSpec ReadSpec(OpContext& c) {
   return {c.AxisAt("axis", c.args["axis"]).value_or(0),
           std::pow(10.0, -static_cast<double>(c.args["eps"]))};
 }
 
-// y gamma + beta, as far as there are such.
+// Returns y * gamma + beta. A missing factor or addend is left out.
 Value Scaled(OpContext& c, const Value& y, const TensorRef* gamma, const TensorRef* beta,
              const Rows& rows, Vars v) {
   const auto at = [&](const TensorRef& x) {
@@ -43,8 +44,8 @@ Value Scaled(OpContext& c, const Value& y, const TensorRef* gamma, const TensorR
   return beta == nullptr ? scaled : scaled + at(*beta);
 }
 
-// As topi's layer_norm: the variance is the mean of the squares less the square of the mean, so
-// that both sums are one operator, which reads the input once.
+// Computes the same as topi's layer_norm: the variance is the mean of the squares less the square
+// of the mean, so that both sums are one operator, which reads the input once.
 TensorRef LayerNormOfOnePass(OpContext& c) {
   const NormSpec spec = ReadSpec(c);
   const Rows rows = RowsOf(c.args.shape(), spec.axis);
@@ -97,8 +98,8 @@ TensorRef WriteRmsNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
   });
 }
 
-// A variance is not negative; the clamp makes the function total, so that a test on any numbers
-// means something.
+// A variance is not negative. The clamp makes the function total, so that a test with any numbers
+// is meaningful.
 TensorRef WriteBatchNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
                          const BatchNormVectors& vectors) {
   return c.b.Compute("T_batch_norm", NumberedAxes("ax", x.shape()), [&](Vars v) {
@@ -130,7 +131,7 @@ TensorRef RmsNorm(OpContext& c) {
   return WriteRmsNorm(c, spec, x, &gamma);
 }
 
-// With the mean and variance of training.
+// Uses the mean and variance of training.
 TensorRef BatchNorm(OpContext& c) {
   c.RequireFloat();
   const NormSpec spec = ReadSpec(c);

@@ -1,13 +1,13 @@
-// Normalizations written over tensors: what the operators of the library and those of networks
-// share.
+// Normalizations written over tensors, shared by the operators of the library and those of
+// networks.
 #pragma once
 
 #include "compiler/dag/ops/op.h"
 
 namespace kiln::dag {
 
-// The axes from `axis` on are normalized together; `epsilon` is added to what is divided by. Gamma
-// and beta broadcast to those axes; null: none. Results are of the context's out_type.
+// The axes from `axis` on are normalized together. `epsilon` is added to the divisor. Gamma and
+// beta broadcast to those axes; null if there is none. Results have the context's out_type.
 struct NormSpec {
   size_t axis;
   double epsilon;
@@ -17,7 +17,7 @@ TensorRef WriteLayerNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
 TensorRef WriteRmsNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
                        const TensorRef* gamma);
 
-// With vectors along `spec.axis`; the result is of the context's type.
+// Normalizes with vectors along `spec.axis`. The result has the context's type.
 struct BatchNormVectors {
   TensorRef mean, variance, gamma, beta;
 };

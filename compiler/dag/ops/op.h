@@ -1,5 +1,5 @@
-// What an operator of the library is: a name, parameters, and a function that writes it into a DAG.
-// Adding one: docs/operators.md, last section.
+// An operator of the library: a name, parameters, and a function that writes it into a DAG.
+// docs/operators.md, last section, says how to add one.
 #pragma once
 
 #include <cstdint>
@@ -23,17 +23,22 @@ struct Parameter {
   std::string doc;
   int64_t min = 1;
   int64_t max = kMaxExtent;
-  std::optional<int64_t> default_value = {};  // none: must be given
-  bool list = false;  // may be given by name any number of times, never by position
+  // None: the parameter must be given.
+  std::optional<int64_t> default_value = {};
+  // The parameter may be given by name any number of times, never by position.
+  bool list = false;
 };
 
 // Values for one use of an operator, checked against its parameters.
 class OpArgs {
  public:
-  int64_t operator[](std::string_view name) const;  // of a parameter that is not a list
-  const std::vector<int64_t>& list(std::string_view name) const;  // empty when not given
+  // The parameter must not be a list.
+  int64_t operator[](std::string_view name) const;
+  // Empty if the list is not given.
+  const std::vector<int64_t>& list(std::string_view name) const;
   bool has(std::string_view name) const { return values_.find(name) != values_.end(); }
-  const std::vector<int64_t>& shape() const { return shape_; }  // of an operator that takes a shape
+  // Only for an operator that takes a shape.
+  const std::vector<int64_t>& shape() const { return shape_; }
   void Set(const std::string& name, int64_t value) { values_[name] = {value}; }
   void Append(const std::string& name, int64_t value) { values_[name].push_back(value); }
   void SetShape(std::vector<int64_t> shape) { shape_ = std::move(shape); }
@@ -43,15 +48,16 @@ class OpArgs {
   std::vector<int64_t> shape_;
 };
 
-// Where an operator is written to. Inputs are called p0, p1, ... in the order they are asked for.
+// The builder, arguments and types with which an operator is written. Inputs are called p0, p1, ...
+// in the order in which they are asked for.
 class OpContext {
  public:
   OpContext(DagBuilder& builder, const OpArgs& args, ir::Type type, ir::Type out_type,
             ir::Type result_type)
       : b(builder), args(args), type(type), out_type(out_type), result_type(result_type) {}
 
-  // Written over tensors that are there already: the first input that is asked for is the first of
-  // them. They must have the types and shapes that are asked for.
+  // Writes over existing tensors: the first input that is asked for is the first of them. They must
+  // have the types and shapes that are asked for.
   OpContext(DagBuilder& builder, const OpArgs& args, ir::Type type, ir::Type out_type,
             ir::Type result_type, std::vector<TensorRef> inputs)
       : b(builder),
@@ -63,7 +69,7 @@ class OpContext {
 
   TensorRef Input(std::vector<int64_t> shape) { return Input(std::move(shape), type); }
   TensorRef Input(std::vector<int64_t> shape, ir::Type input_type);
-  // As the type that products are made and summed in.
+  // Converts a value to the type in which products are made and summed.
   Value Widen(const Value& v) const { return v.expr() == nullptr ? v : Cast(out_type, v); }
 
   template <typename... Args>
@@ -71,33 +77,41 @@ class OpContext {
     b.Fail(InvalidArgument(format, std::forward<Args>(fail_args)...));
   }
 
-  // Axis `value` of the input's shape, counted from the end when negative; fails and is empty when
-  // there is no such axis.
+  // Returns axis `value` of the input's shape; a negative value counts from the end. Fails and
+  // returns nothing if there is no such axis.
   std::optional<size_t> AxisAt(std::string_view parameter, int64_t value);
-  // Fails for integers: operators that divide or take roots.
+  // Fails for integers. For operators that divide or take roots.
   void RequireFloat();
 
   DagBuilder& b;
   const OpArgs& args;
-  const ir::Type type;         // of inputs
-  const ir::Type out_type;     // of accumulators, and of results before the epilogue
-  const ir::Type result_type;  // of results, and of inputs of the epilogue
+  // Type of inputs.
+  const ir::Type type;
+  // Type of accumulators, and of results before the epilogue.
+  const ir::Type out_type;
+  // Type of results, and of inputs of the epilogue.
+  const ir::Type result_type;
 
  private:
   std::vector<TensorRef> given_;
   int num_inputs_ = 0;
 };
 
-// Of sums over that type: int32 for int8, float32 for 16-bit floats, else the type. And of results.
+// Returns the type of sums over `type`: int32 for int8, float32 for 16-bit floats, else the type
+// itself. ResultType returns the type of results.
 ir::Type AccumulatorType(ir::Type type);
 ir::Type ResultType(ir::Type type);
 
-// Another operator that does the same work, when a constant input of it has been prepared before.
+// Another operator that does the same work after a constant input of it has been prepared.
 struct AlgorithmVariant {
-  std::string name;      // "winograd F(4,3)"
-  std::string op, args;  // "conv2d_winograd_nhwc", "1,56,56,64,64,pad=1,tile=4,by_rows=1"
-  int prepared = 1;      // the input p`prepared` is what the next operator makes of the original's
-  std::string prepare_op, prepare_args;  // "conv2d_winograd_weights", "64,64,tile=4,by_rows=1"
+  // For example "winograd F(4,3)".
+  std::string name;
+  // For example "conv2d_winograd_nhwc", "1,56,56,64,64,pad=1,tile=4,by_rows=1".
+  std::string op, args;
+  // The input p`prepared` is the result of the preparing operator on the original's input.
+  int prepared = 1;
+  // For example "conv2d_winograd_weights", "64,64,tile=4,by_rows=1".
+  std::string prepare_op, prepare_args;
 };
 
 struct OpInfo {
@@ -105,17 +119,20 @@ struct OpInfo {
   std::string family;
   std::string doc;
   bool takes_shape =
-      false;         // the positional arguments are the extents of the input; parameters go by name
-  int min_rank = 1;  // of that shape
+      // The positional arguments are the extents of the input. Parameters go by name.
+      false;
+  // Least rank of that shape.
+  int min_rank = 1;
   std::vector<Parameter> parameters = {};
-  int channel_axis = -1;  // of the result, for bias and scale; negative: from the end
+  // Axis of the result for bias and scale. A negative number counts from the end.
+  int channel_axis = -1;
   std::function<TensorRef(OpContext&)> build = {};
-  // Null: it has none.
+  // Null: the operator has no variants.
   std::function<std::vector<AlgorithmVariant>(const OpArgs&, ir::Type dtype, bool gpu)> variants =
       {};
 };
 
-// One call per family file; the registry puts them together.
+// Each family file has one function. The registry puts them together.
 std::vector<OpInfo> MatmulOps();
 std::vector<OpInfo> AttentionOps();
 std::vector<OpInfo> ConvOps();
@@ -133,35 +150,37 @@ std::vector<OpInfo> ResizeOps();
 std::vector<OpInfo> UnaryOps();
 std::vector<OpInfo> BinaryOps();
 
-// Axes `prefix`0, `prefix`1, ... over a shape.
+// Makes axes `prefix`0, `prefix`1, ... over a shape.
 std::vector<Axis> NumberedAxes(std::string_view prefix, std::span<const int64_t> shape);
 
-// The element of x that index v of `shape`, which x is broadcast to, reads.
+// Returns the element of x that is read at index v of `shape`, to which x is broadcast.
 Value BroadcastAt(const TensorRef& x, std::span<const int64_t> shape, Vars v);
 
-// Zero-padding of some axes, as the convolutions and pools need it: `name`(i0, i1, ...) with axes
-// called `prefix`. Padding by 0 everywhere makes a plain copy when `always`, else nothing; below 0,
-// elements are cut off.
+// Zero-padding of some axes for convolutions and pools: `name`(i0, i1, ...) with axes called
+// `prefix`. Padding by 0 everywhere makes a plain copy if `always`, else nothing. Negative padding
+// cuts elements off.
 struct Padding {
-  std::vector<int64_t> before, after;  // per axis
+  // One entry per axis.
+  std::vector<int64_t> before, after;
   double value = 0;
 };
 TensorRef Pad(OpContext& c, const TensorRef& x, std::string name, std::string_view prefix,
               const Padding& padding, bool always);
 
-// (extent + padding - dilated kernel) / stride + 1; fails `c` when that is not positive.
+// Returns (extent + padding - dilated kernel) / stride + 1. Fails `c` if that is not positive.
 int64_t WindowExtent(OpContext& c, std::string_view axis, int64_t extent, int64_t total_padding,
                      int64_t kernel, int64_t stride, int64_t dilation);
 
-// Elementwise functions by name ("relu"); false when there is none.
+// Elementwise functions by name ("relu"). HasUnary is false if there is none.
 bool HasUnary(std::string_view name);
 std::vector<std::string> UnaryNames();
 TensorRef ApplyUnary(OpContext& c, std::string_view name, const TensorRef& x);
 
-// x itself when it has the type.
+// Returns x itself if x has the type.
 TensorRef Converted(OpContext& c, const TensorRef& x, ir::Type type);
 
-// "add", "sub", ...: x op y with y broadcast along its axes of extent 1. Ranks are equal.
+// Applies "add", "sub", ...: x op y, with y broadcast along its axes of extent 1. Ranks must be
+// equal.
 TensorRef ApplyBinary(OpContext& c, std::string_view name, const TensorRef& x, const TensorRef& y);
 
 }  // namespace kiln::dag

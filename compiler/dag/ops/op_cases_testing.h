@@ -1,4 +1,4 @@
-// Every operator of the library on small shapes: what tests that run over the whole library use.
+// Every operator of the library on small shapes, for tests that run over the whole library.
 #pragma once
 
 #include <span>
@@ -15,12 +15,14 @@ struct OpCase {
   const char* epilogue = "";
   ir::Type dtype = ir::kFloat32;
 
-  std::string Name() const;  // "conv2d_nchw 1,5,7,3,2,3,3,1,1 bias,relu"
-  DagPtr Build() const;      // checks that it can be built
+  // Returns "conv2d_nchw 1,5,7,3,2,3,3,1,1 bias,relu".
+  std::string Name() const;
+  // Checks that the operator can be built.
+  DagPtr Build() const;
 };
 
-// At least one case for each operator. Odd extents, primes and 1 on purpose; a few hundred to some
-// thousand operations each.
+// Has at least one case for each operator. Extents are odd, primes and 1 on purpose. Each case
+// takes a few hundred to some thousand operations.
 std::span<const OpCase> SmallOpCases();
 
 }  // namespace kiln::dag

@@ -18,7 +18,7 @@ double LowestValue(ir::Type type) {
 
 namespace {
 
-// Windows along one dimension, of which the last one may reach past the padded image.
+// Counts the windows along one dimension if the last one may reach past the padded image.
 int64_t CountUp(OpContext& c, const PoolSpec& spec, size_t d, int64_t extent) {
   const Window& w = spec.window;
   const int64_t padded = extent + w.before[d] + w.after[d];
@@ -36,24 +36,25 @@ std::string Crossed(const std::vector<int64_t>& extents) {
   return fmt::format("{}", fmt::join(extents, "x"));
 }
 
-// How far the last window reaches past the padded image; 0 when it does not.
+// Returns how far the last window reaches past the padded image, or 0.
 int64_t Overrun(const Window& w, size_t d, int64_t extent, int64_t count) {
   const int64_t end = (count - 1) * w.strides[d] + w.Span(d);
   return std::max<int64_t>(0, end - (extent + w.before[d] + w.after[d]));
 }
 
-// Number of the elements from `begin` on, `extent` of them, that the window at `out` covers along
-// one dimension of the padded image.
+// Returns the number of elements, of the `extent` elements from `begin` on, that the window at
+// `out` covers along one dimension of the padded image.
 Value Covered(const Window& w, size_t d, const Value& out, int64_t begin, int64_t extent) {
   const Value start = out * w.strides[d] - begin;
   const int64_t kernel = w.kernel[d], dilation = w.dilations[d];
   if (dilation == 1) return Min(start + kernel, extent) - Max(start, 0);
-  // The element number i is at start + i * dilation.
+  // Element number i is at start + i * dilation.
   const auto below = [&](const Value& bound) { return FloorDiv(bound + (dilation - 1), dilation); };
   return Max(Min(below(extent - start), kernel) - Max(below(0 - start), 0), 0);
 }
 
-// How many elements an average is over: a number where all windows cover the same.
+// Returns the number of elements in an average, which is a constant if all windows cover the same
+// number.
 Value Divisor(OpContext& c, const PoolSpec& spec, const std::vector<int64_t>& in,
               const std::vector<int64_t>& out, Vars v) {
   const Window& w = spec.window;

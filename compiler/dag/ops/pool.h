@@ -1,4 +1,4 @@
-// Pooling written over tensors: what the operators of the library and those of networks share.
+// Pooling written over tensors, shared by the operators of the library and those of networks.
 #pragma once
 
 #include <vector>
@@ -9,27 +9,27 @@ namespace kiln::dag {
 
 enum class PoolKind { kMax, kAvg };
 
-// What a maximum starts from: the lowest finite value of the type.
+// Initial value of a maximum: the lowest finite value of the type.
 double LowestValue(ir::Type type);
 
 struct PoolSpec {
   Layout layout;
   Window window;
-  // A last window may reach past the padded image, if it starts before the padding at the end.
+  // The last window may reach past the padded image, if it starts before the padding at the end.
   bool ceil = false;
-  // An average counts padding, but nothing past it.
+  // An average counts padding, but no elements past it.
   bool count_include_pad = false;
 };
 
-// How many windows there are over an image. Fails the context where a window does not fit, and
-// where the padding is as large as a window: one may not be all padding.
+// Returns the numbers of windows over an image. Fails the context if a window does not fit, or if
+// the padding is as large as a window, because that window could be all padding.
 std::vector<int64_t> PoolExtents(OpContext& c, const PoolSpec& spec,
                                  const std::vector<int64_t>& image);
 
-// `data` is of the context's type, and so is the result; a sum is of out_type.
+// `data` and the result have the context's type. A sum has out_type.
 TensorRef WritePool(OpContext& c, const PoolSpec& spec, PoolKind kind, const TensorRef& data);
 
-// The image cut evenly into `out` windows along each dimension.
+// Cuts the image evenly into `out` windows along each dimension.
 TensorRef WriteAdaptivePool(OpContext& c, Layout layout, PoolKind kind,
                             const std::vector<int64_t>& out, const TensorRef& data);
 

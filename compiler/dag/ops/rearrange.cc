@@ -22,7 +22,7 @@ TensorRef WriteConcat(DagBuilder& b, std::span<const TensorRef> inputs, size_t a
   std::vector<int64_t> shape = inputs[0].shape();
   for (const TensorRef& input : inputs.subspan(1)) shape[axis] += input.shape()[axis];
   return b.Compute("T_concat", NumberedAxes("ax", shape), [&](Vars v) {
-    // From the last input to the first, so that the first is asked for first.
+    // The inputs are visited from the last to the first, so that the first one is tested first.
     std::vector<Value> index(v.begin(), v.end());
     std::optional<Value> result;
     int64_t end = shape[axis];
@@ -47,13 +47,14 @@ TensorRef WriteSlice(DagBuilder& b, const TensorRef& x, const SliceSpec& spec) {
 
 namespace {
 
-// The shape asked for by to=, with one -1 filled in.
+// Returns the shape asked for by to=, with one -1 filled in.
 std::vector<int64_t> TargetShape(OpContext& c) {
   std::vector<int64_t> to = c.args.list("to");
   if (to.empty()) c.Fail("needs its new extents, one to= each");
   __int128 elements = 1, known = 1;
   for (int64_t extent : c.args.shape()) {
-    if (elements <= kMaxElements) elements *= extent;  // more is refused with the input
+    // A larger shape is refused with the input.
+    if (elements <= kMaxElements) elements *= extent;
   }
   int64_t* open = nullptr;
   for (int64_t& extent : to) {
@@ -99,7 +100,8 @@ TensorRef Reshape(OpContext& c) {
 
 TensorRef Transpose(OpContext& c) {
   const std::vector<int64_t>& shape = c.args.shape();
-  std::vector<size_t> order;  // axis i of the result is axis order[i] of the input
+  // Axis i of the result is axis order[i] of the input.
+  std::vector<size_t> order;
   std::vector<bool> used(shape.size(), false);
   for (int64_t axis : c.args.list("axis")) {
     const std::optional<size_t> at = c.AxisAt("axis", axis);
@@ -129,12 +131,13 @@ TensorRef Concat(OpContext& c) {
     shape[axis] = extent;
     inputs.push_back(c.Input(shape));
     total += extent;
-    if (total > kMaxExtent) break;  // refused as too large
+    // The extent is refused later as too large.
+    if (total > kMaxExtent) break;
   }
   return WriteConcat(c.b, inputs, axis);
 }
 
-// One bound of a slice, counted from the end when negative, inside the tensor.
+// Returns one bound of a slice inside the tensor. A negative bound counts from the end.
 int64_t Bound(OpContext& c, std::string_view name, size_t axis, int64_t fallback) {
   const std::vector<int64_t>& given = c.args.list(name);
   if (axis >= given.size()) return fallback;

@@ -1,5 +1,5 @@
-// Movements of elements written over tensors: what the operators of the library and those of
-// networks share.
+// Movements of elements written over tensors, shared by the operators of the library and those of
+// networks.
 #pragma once
 
 #include <span>
@@ -9,13 +9,14 @@
 
 namespace kiln::dag {
 
-// Axis i of the result is axis order[i] of x, a permutation.
+// Axis i of the result is axis order[i] of x. The order is a permutation.
 TensorRef WriteTranspose(DagBuilder& b, const TensorRef& x, std::span<const size_t> order);
 
-// One or more tensors, alike but for their extents along the axis.
+// The tensors must have equal shapes except along the axis.
 TensorRef WriteConcat(DagBuilder& b, std::span<const TensorRef> inputs, size_t axis);
 
-// Element v of the result is element begin + v * stride of x. An entry for each axis; inside x.
+// Element v of the result is element begin + v * stride of x, which must be inside x. Each list has
+// an entry for each axis.
 struct SliceSpec {
   std::vector<int64_t> begin, stride, extents;
 };

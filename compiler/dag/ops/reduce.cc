@@ -7,9 +7,11 @@ namespace kiln::dag {
 namespace {
 
 struct Domain {
-  std::vector<bool> reduced;  // per input axis
+  // Indexed by input axis.
+  std::vector<bool> reduced;
   std::vector<int64_t> out_shape;
-  std::vector<Axis> reduce_axes;  // k0, k2: named after the input axis
+  // Axes like k0, k2, numbered as the input's axes.
+  std::vector<Axis> reduce_axes;
   int64_t size = 1;
 };
 
@@ -31,7 +33,7 @@ Domain ReadDomain(OpContext& c) {
   return d;
 }
 
-// Index of the input from the operator's variables.
+// Returns the index of the input from the operator's variables.
 std::vector<Value> InputIndex(OpContext& c, const Domain& d, Vars v) {
   std::vector<Value> index;
   size_t out = 0, reduce = d.out_shape.size();

@@ -38,7 +38,7 @@ class Tensors {
   std::map<std::string, const NDArray*> by_name_;
 };
 
-// The element of the result at an index.
+// Returns the element of the result at an index.
 using Definition = std::function<double(const Tensors& in, const Index& at)>;
 
 void Check(std::string_view op, std::string_view args, const Definition& definition,
@@ -124,7 +124,8 @@ TEST(Reference, Conv2d) {
         Conv2d(true, 5, 6, 6, 4, 2, {1, 1, 2}, 2, true));
 }
 
-// G of Winograd's method, one row for each point: the weights of a window are G g G'.
+// The matrix G of Winograd's method, with one row for each point: the weights of a window are G g
+// G'.
 std::vector<std::array<double, 3>> WeightTransform(int64_t tile) {
   const std::vector<double> points =
       tile == 2 ? std::vector<double>{0, -1, 1} : std::vector<double>{0, -1, 1, 0.5, -2};
@@ -132,15 +133,16 @@ std::vector<std::array<double, 3>> WeightTransform(int64_t tile) {
   for (double point : points) {
     double norm = 1;
     for (double other : points) norm *= other == point ? 1 : point - other;
-    if (tile == 2 && point == 0) norm = 1;  // that column of the input's matrix is negated
+    // That column of the input's matrix is negated.
+    if (tile == 2 && point == 0) norm = 1;
     rows.push_back({1 / norm, point / norm, point * point / norm});
   }
   rows.push_back({0, 0, 1});
   return rows;
 }
 
-// Transformed weights, [alpha, alpha, CO, CI] or by rows [alpha * alpha, CO / b, CI, b], for `g`,
-// which is [3, 3, CI, CO].
+// Fills transformed weights, [alpha, alpha, CO, CI] or by rows [alpha * alpha, CO / b, CI, b], for
+// `g`, which is [3, 3, CI, CO].
 void FillTransformed(const NDArray& g, int64_t tile, bool by_rows, NDArray& weights) {
   const std::vector<std::array<double, 3>> rows = WeightTransform(tile);
   const int64_t alpha = tile + 2, ci = g.shape()[2], co = g.shape()[3];
@@ -277,7 +279,7 @@ TEST(Reference, Conv2dTranspose) {
 }
 
 TEST(Reference, Conv2dTransposeHasTheSizeThatOthersGiveIt) {
-  // (H - 1) * stride - 2 * pad + kernel + output_pad.
+  // The extents are (H - 1) * stride - 2 * pad + kernel + output_pad.
   ASSERT_OK_AND_ASSIGN(DagPtr dag, BuildOp("conv2d_transpose", "1,4,7,2,2,3,5,2,1,1"));
   EXPECT_EQ(dag->shape(dag->arguments().back()), (Index{1, 2, 8, 16}));
 }
@@ -320,14 +322,14 @@ TEST(Reference, AdaptivePool2d) {
   }
 }
 
-// Every pair of extents, for windows of unequal lengths.
+// Tests every pair of extents, for windows of unequal lengths.
 TEST(Reference, AdaptivePool1d) {
   for (bool max : {false, true}) {
     for (int64_t width = 1; width <= 9; ++width) {
       for (int64_t out = 1; out <= 7; ++out) {
         Check(max ? "adaptive_max_pool1d_ncw" : "adaptive_avg_pool1d_ncw",
               fmt::format("1,{},1,{}", width, out), [&](const Tensors& in, const Index& at) {
-                // The one channel of the one batch, read flat.
+                // The one channel of the one batch is read flat.
                 const int64_t begin = at[2] * width / out;
                 const int64_t end = ((at[2] + 1) * width + out - 1) / out;
                 double sum = 0, largest = -INFINITY;
@@ -419,7 +421,8 @@ TEST(Reference, Slice) {
       [](const Tensors& in, const Index& at) { return in("p0", {1 + 2 * at[0], 2 + 3 * at[1]}); });
   ASSERT_OK_AND_ASSIGN(DagPtr dag,
                        BuildOp("slice", "7,9,begin=1,begin=-7,end=-1,stride=2,stride=3"));
-  EXPECT_EQ(dag->op(1).shape(), (Index{3, 3}));  // 1 3 5 and 2 5 8
+  // The values are 1 3 5 and 2 5 8.
+  EXPECT_EQ(dag->op(1).shape(), (Index{3, 3}));
 }
 
 TEST(Reference, Gather) {
@@ -441,7 +444,7 @@ TEST(Reference, GatherClipsItsIndices) {
   EXPECT_EQ(outputs[0], NDArray(ir::kFloat32, {4}, std::vector<double>{10, 10, 30, 30}));
 }
 
-// Where output element o lies in the input.
+// Returns the position of output element o in the input.
 double Source(int coordinates, int64_t o, int64_t in, int64_t out) {
   const auto place = static_cast<double>(o), from = static_cast<double>(in),
              to = static_cast<double>(out);
@@ -470,7 +473,8 @@ TEST(Reference, Resize) {
             fmt::format("1,{},{},2,{},{},coordinates={}", h, w, oh, ow, coordinates);
         Check("resize_nearest_" + layout, args, [&](const Tensors& in, const Index& at) {
           const auto [y, x] = sources(at);
-          const double half = coordinates == 2 ? 0 : 0.5;  // a little more, against rounding
+          // The number is a little more than 0.5, against rounding.
+          const double half = coordinates == 2 ? 0 : 0.5;
           return element(in, at, static_cast<int64_t>(std::floor(y + half + 1e-9)),
                          static_cast<int64_t>(std::floor(x + half + 1e-9)));
         });

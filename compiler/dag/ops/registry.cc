@@ -20,7 +20,7 @@ std::vector<OpInfo> CollectOps() {
   return all;
 }
 
-// Old or short names of operators.
+// Resolves old or short names of operators.
 std::string_view Canonical(std::string_view name) {
   static constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
       {"conv1d", "conv1d_ncw"},
@@ -290,7 +290,8 @@ StatusOr<DagPtr> BuildOp(std::string_view name, const OpArguments& arguments,
 
 StatusOr<DagPtr> BuildOp(std::string_view name, std::string_view arguments,
                          const OpOptions& options) {
-  KILN_RETURN_IF_ERROR(FindOp(name).status());  // before complaining about its arguments
+  // An unknown name is reported before errors in its arguments.
+  KILN_RETURN_IF_ERROR(FindOp(name).status());
   KILN_ASSIGN_OR_RETURN(const OpArguments parsed, ParseOpArguments(arguments));
   return BuildOp(name, parsed, options);
 }

@@ -131,7 +131,8 @@ TEST(Registry, BadArgumentsOfEachFamilyAreOneSentence) {
   }
 }
 
-// The cases name every operator, and every one with its epilogues can be made in every float type.
+// The cases name every operator, and every operator with its epilogues can be made in every float
+// type.
 TEST(Registry, EveryOperatorBuilds) {
   std::set<std::string> names;
   for (const OpCase& c : SmallOpCases()) {
@@ -153,7 +154,7 @@ TEST(Registry, EveryOperatorBuilds) {
   for (const OpInfo& op : AllOps()) EXPECT_TRUE(names.contains(op.name)) << op.name;
 }
 
-// Products and rearrangements of int8.
+// Tests products and rearrangements of int8.
 TEST(Registry, IntegerOperators) {
   const struct {
     const char *op, *args;
@@ -200,7 +201,7 @@ struct Task {
   double flops;
 };
 
-// The tasks of resnet-18, NHWC, with the keys that its records carry.
+// The tasks of resnet-18, NHWC, with the keys that its records have.
 std::vector<Task> Resnet18() {
   const char* strided = "07f9fcad27bdd3233f86fe35a5185d33";
   const char* shortcut = "0fad1b42d0d33418e0a8d15d3bbad3c9";

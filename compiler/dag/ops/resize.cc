@@ -1,5 +1,5 @@
-// Resizing of images. Where an output element lies in the input is a fraction of whole numbers, so
-// all coordinates are exact and every index is provably inside.
+// Resizing of images. The position of an output element in the input is a fraction of whole
+// numbers, so all coordinates are exact and every index is provably inside.
 #include "compiler/dag/ops/image.h"
 
 namespace kiln::dag {
@@ -7,7 +7,7 @@ namespace {
 
 enum Coordinates : int64_t { kHalfPixel = 0, kAlignCorners = 1, kAsymmetric = 2 };
 
-// The place of output element o in the input is (o * factor + offset) / divisor.
+// The position of output element o in the input is (o * factor + offset) / divisor.
 struct Place {
   int64_t factor, offset, divisor;
 
@@ -16,18 +16,22 @@ struct Place {
 
 Place PlaceOf(int64_t coordinates, int64_t in, int64_t out) {
   switch (coordinates) {
-    case kHalfPixel:  // (o + 1/2) in / out - 1/2
+    // The position is (o + 1/2) in / out - 1/2.
+    case kHalfPixel:
       return {2 * in, in - out, 2 * out};
-    case kAlignCorners:  // o (in - 1) / (out - 1)
+    // The position is o (in - 1) / (out - 1).
+    case kAlignCorners:
       return out == 1 ? Place{0, 0, 1} : Place{in - 1, 0, out - 1};
-    default:  // o in / out
+    // The position is o in / out.
+    default:
       return {in, 0, out};
   }
 }
 
 Value Clamped(const Value& at, int64_t extent) { return Min(Max(at, 0), extent - 1); }
 
-// The nearest element; of two the later one. Asymmetric coordinates are rounded down.
+// Returns the nearest element. A tie goes to the later one. Asymmetric coordinates are rounded
+// down.
 Value Nearest(int64_t coordinates, const Value& o, int64_t in, int64_t out) {
   Place place = PlaceOf(coordinates, in, out);
   if (coordinates != kAsymmetric) {
@@ -57,7 +61,8 @@ TensorRef ResizeBilinear(OpContext& c, Layout layout) {
   const std::vector<int64_t> shape = Arrange(layout, c.args["N"], c.args["C"], out);
   return c.b.Compute("resize", NumberedAxes("i", shape), [&](Vars v) {
     const size_t y = layout.first(), x = y + 1;
-    std::vector<Value> low, high, part;  // neighbours along y and x, and how far towards the higher
+    // Neighbours along y and x, and the fraction of the way towards the higher one.
+    std::vector<Value> low, high, part;
     for (size_t d = 0; d < 2; ++d) {
       const Place place = PlaceOf(c.args["coordinates"], in[d], out[d]);
       const Value numerator = place.Numerator(v[y + d]);

@@ -12,7 +12,7 @@ TensorRef Softmax(OpContext& c) {
   outer.erase(outer.begin() + at);
   const Axis k{"k", shape[axis]};
 
-  // Index of the whole tensor from the other axes and k, and the reverse.
+  // Make the index of the whole tensor from the other axes and k, and the reverse.
   auto insert = [&](Vars v) {
     std::vector<Value> index(v.begin(), v.end() - 1);
     index.insert(index.begin() + at, v.back());

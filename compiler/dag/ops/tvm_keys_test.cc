@@ -1,4 +1,4 @@
-// Keys that TVM 0.19 makes of operators of the library that both have: each is one of ours.
+// Checks that keys that TVM 0.19 makes of operators of both libraries are among ours.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ struct TvmKey {
   const char *op, *args, *epilogue, *key;
 };
 
-// ComputeDAG(...).workload_key() of topi's operators, inputs called p0, p1, ...
+// Results of ComputeDAG(...).workload_key() for topi's operators, with inputs called p0, p1, ...
 constexpr TvmKey kKeys[] = {
     {"dense", "64,48,32", "",
      R"(["a601c6375393779317910dc2f89a7efc", [64, 32], [48, 32], [64, 48]])"},

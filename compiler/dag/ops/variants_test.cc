@@ -1,4 +1,4 @@
-// Other variants of operators: which there are, and that they compute the same.
+// Checks the list of other variants of operators, and that they compute the same.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 using ir::NDArray;
 
-// "": there is none.
+// Returns "" if there is no variant.
 std::string FormOf(std::string_view op, std::string_view args, bool gpu = false,
                    ir::Type dtype = ir::kFloat32) {
   const auto variants = AlgorithmVariants(op, args, {.dtype = dtype}, gpu);
@@ -49,7 +49,7 @@ TEST(AlgorithmVariants, TheTileSuitsSizeAndDevice) {
   EXPECT_EQ(FormOf("conv2d_nhwc", "1,56,56,64,64,3,3,1,1", true), "winograd F(4,3)");
 }
 
-// The largest difference between the direct variant in wide accumulation and the other one,
+// Returns the largest difference between the direct variant in wide accumulation and the other one,
 // relative to the largest value of the output.
 double Difference(std::string_view args, std::string_view epilogue, bool gpu, ir::Type dtype) {
   const OpOptions options{.dtype = dtype, .epilogue = SplitEpilogue(epilogue)};
@@ -81,7 +81,7 @@ double Difference(std::string_view args, std::string_view epilogue, bool gpu, ir
   return difference / largest;
 }
 
-// What docs/operators.md promises.
+// docs/operators.md promises this tolerance.
 TEST(AlgorithmVariants, TheAnswerIsTheDirectVariantsWithinTheTolerance) {
   constexpr const char* kShapes[] = {
       "1,7,7,5,16,3,3,1,1",   "2,8,8,3,4,3,3,1,1",  "1,13,17,2,3,3,3,1,1", "3,5,4,1,1,3,3,1,1",
@@ -96,7 +96,7 @@ TEST(AlgorithmVariants, TheAnswerIsTheDirectVariantsWithinTheTolerance) {
   }
 }
 
-// Images whose last tile ends before, with and behind the padding.
+// Tests images whose last tile ends before the padding, with it and behind it.
 TEST(AlgorithmVariants, SoIsThatOfStride2) {
   for (const int pad : {0, 1, 2}) {
     for (int extent = 3; extent <= 12; ++extent) {

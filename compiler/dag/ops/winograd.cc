@@ -1,10 +1,12 @@
-// 3x3 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with weights that
-// are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the transforms are
-// written out, rows first, then columns, and weights are [alpha * alpha, CO / b, CI, b]: less arithmetic,
-// vectors along channels, weights read in order. And the operator that transforms them.
+// 3x3 convolution NHWC by Winograd's minimal filtering, F(2x2, 3x3) and F(4x4, 3x3), with weights
+// that are already transformed: [alpha, alpha, CO, CI], alpha = tile + 2. With by_rows the
+// transforms are written out, rows first, then columns, and weights are [alpha * alpha, CO / b, CI,
+// b]. That takes less arithmetic, has vectors along channels and reads weights in order. Another
+// operator transforms the weights.
 //
-// Of stride 2 and two outputs, y0 = g0 d0 + g1 d1 + g2 d2 and y1 = g0 d2 + g1 d3 + g2 d4: of the even
-// elements an F(2, 2), of the odd ones g1 d1 and g1 d3. That is 5 products for 6, of a tile 25 for 36.
+// With stride 2, two outputs are y0 = g0 d0 + g1 d1 + g2 d2 and y1 = g0 d2 + g1 d3 + g2 d4. The
+// even elements form an F(2, 2), and the odd ones give g1 d1 and g1 d3. That is 5 products instead
+// of 6, and for a tile 25 instead of 36.
 #include "compiler/dag/ops/winograd.h"
 
 #include <algorithm>
@@ -18,11 +20,13 @@ namespace {
 // Rows of the Cook-Toom matrices for the points 0, -1, 1 and 0, -1, 1, 0.5, -2.
 struct Matrix {
   int rows, columns;
-  std::vector<double> values;  // row-major
+  // Row-major.
+  std::vector<double> values;
 };
 
-// Of a row of outputs. Inputs of a tile are rows of `in`, points its columns: the results of inputs by
-// one column are multiplied by those of the weights, and `out` adds up the products.
+// Transforms of a row of outputs. The rows of `in` are the inputs of a tile, and its columns are
+// the points. The inputs combined by a column are multiplied by the weights combined by the same
+// column, and `out` adds up the products.
 struct Transforms {
   int64_t tile, stride;
   Matrix in, weight, out;
@@ -42,7 +46,7 @@ Matrix InputTransform(int64_t tile) {
                  1.5, .5, 2.5, 2, -.5, -2, 1,    1, 1,  1,  1,  1.5, 0,  0,    0,  0,  0,  1}};
 }
 
-// One column for each point: a window of weights g becomes transposed(m) g m.
+// Has one column for each point: a window of weights g becomes transposed(m) g m.
 Matrix WeightTransform(int64_t tile) {
   if (tile == 2) return {3, 4, {1, .5, .5, 0, 0, -.5, .5, 0, 0, .5, .5, 1}};
   constexpr double k3 = 1.0 / 3, k15 = 1.0 / 15;
@@ -71,7 +75,7 @@ Transforms TransformsOf(int64_t tile, int64_t stride) {
           .out = {5, 2, {1, 0, 1, 1, 0, -1, 1, 0, 0, 1}}};
 }
 
-// An operator whose elements are constants: a chain of selects, unrolled wherever it is used.
+// An operator whose elements are constants. It is a chain of selects, unrolled wherever it is used.
 TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
   return c.b.Compute(
       std::move(name), {{"i", matrix.rows}, {"j", matrix.columns}},
@@ -88,18 +92,20 @@ TensorRef ConstantMatrix(OpContext& c, std::string name, const Matrix& matrix) {
       {.const_matrix = true});
 }
 
-// By rows: what a tile of output channels reads of the weights lies in one piece.
+// Block of output channels of weights by rows. The weights that a tile of output channels reads are
+// contiguous.
 constexpr int64_t kChannelBlock = 32;
 
 int64_t ChannelBlock(int64_t co) { return co % kChannelBlock == 0 ? kChannelBlock : co; }
 
 struct Shape {
   int64_t n, co, ci, out_h, out_w;
-  int64_t rows, columns;  // of tiles
+  // Numbers of rows and columns of tiles.
+  int64_t rows, columns;
   int64_t tiles() const { return n * rows * columns; }
 };
 
-// Column `at` of `matrix` times f(0), f(1), ...; zeros are left out.
+// Multiplies column `at` of `matrix` by f(0), f(1), ... and leaves zeros out.
 Value Mix(OpContext& c, const Matrix& matrix, const Value& at, const std::function<Value(int)>& f) {
   Value chosen = c.b.Constant(0, c.out_type);
   for (int j = matrix.columns - 1; j >= 0; --j) {
@@ -160,7 +166,7 @@ TensorRef ByRows(OpContext& c, const Shape& s, const Transforms& t, const Tensor
       });
 }
 
-// The stride that the arguments ask for; 1 where it is refused.
+// Returns the stride that the arguments ask for, or 1 if that stride is refused.
 int64_t StrideOf(OpContext& c) {
   const int64_t stride = c.args["stride"];
   if (stride == 1 || stride == 2) return stride;
@@ -168,7 +174,8 @@ int64_t StrideOf(OpContext& c) {
   return 1;
 }
 
-// The tile that the arguments ask for, `fallback` for 0; one that there is where it is refused.
+// Returns the tile that the arguments ask for, or `fallback` for 0. Returns a valid tile if the one
+// asked for is refused.
 int64_t TileOf(OpContext& c, int64_t fallback) {
   const int64_t asked = c.args["tile"], tile = asked == 0 ? fallback : asked;
   const bool is_strided = c.args["stride"] == 2;
@@ -194,7 +201,8 @@ TensorRef Winograd(OpContext& c) {
                 ow = WindowExtent(c, "W", w, 2 * pad, 3, stride, 1);
   const int64_t nh = CeilDiv(oh, tile), nw = CeilDiv(ow, tile);
   const int64_t tiles = n * nh * nw;
-  // Behind the image, up to the end of the last tile: of stride 2 that may be before the padding's.
+  // Padding behind the image, up to the end of the last tile. With stride 2 the last tile may end
+  // before the padding does.
   const auto behind = [&](int64_t count, int64_t extent) {
     return std::max<int64_t>(0, (count - 1) * tile * stride + transforms.inputs() - extent - pad);
   };
@@ -265,10 +273,11 @@ TensorRef Weights(OpContext& c) {
                      });
 }
 
-// So many tiles must share a transformed weight that F(4x4, 3x3) pays, which has 2.25 times the
-// weights of F(2x2, 3x3) for 0.56 of its products. Measured on layers of ResNet-18 at batch 1: on
-// CPUs the small tile is faster for 7x7 (4 large tiles) alone; on a GPU, which must read the
-// weights from afar for each block of tiles, for 28x28 (49) too.
+// So many tiles must share a transformed weight for F(4x4, 3x3) to pay, which has 2.25 times the
+// weights of F(2x2, 3x3) and 0.56 of its products. Measured on layers of ResNet-18 at batch 1: on
+// CPUs the small tile is faster only for 7x7 (4 large tiles); on a GPU, which must read the weights
+// from global memory for each block of tiles, the small tile is also faster for 28x28 (49 large
+// tiles).
 constexpr int64_t kLargeTiles = 8, kLargeTilesOnGpu = 100;
 
 Parameter StrideParameter() {
@@ -291,7 +300,7 @@ std::optional<WinogradForm> FastWinogradForm(const WinogradImage& image, bool gp
 std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu) {
   const bool fits = args["KH"] == 3 && args["KW"] == 3 && args["dilation"] == 1 &&
                     args["groups"] == 1 && args["output_first"] == 0;
-  // Of 16 bits, transformed weights have too few.
+  // A 16-bit type has too few bits for transformed weights.
   if (!fits || (dtype != ir::kFloat32 && dtype != ir::kFloat64)) return {};
   const int64_t stride = args["stride"];
   const std::optional<WinogradForm> form =

@@ -1,4 +1,4 @@
-// Winograd's method for 3x3 convolutions: its forms, and the variant of the operator that has one.
+// Winograd's method for 3x3 convolutions: its forms, and the variant of an operator that uses it.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace kiln::dag {
 
-// Rows and columns of an output tile, 2 or 4, and whether the transforms are written out, rows first
-// (winograd.cc).
+// Number of rows and of columns of an output tile, 2 or 4, and whether the transforms are written
+// out, rows first (winograd.cc).
 struct WinogradForm {
   int64_t tile;
   bool by_rows;
@@ -19,11 +19,12 @@ struct WinogradImage {
   int64_t batch, height, width, pad;
   int64_t stride = 1;
 };
-// The form of a 3x3 convolution of these images that is faster on a GPU or a CPU. Nothing: there is
-// none.
+// Returns the form that is faster than the direct one for a 3x3 convolution of these images on a
+// GPU or a CPU. None: there is no such form.
 std::optional<WinogradForm> FastWinogradForm(const WinogradImage& image, bool gpu);
 
-// Of conv2d_nhwc with these arguments: winograd F(2,3) or F(4,3), of stride 2 F(2,3), where it may pay.
+// Returns the variants of conv2d_nhwc with these arguments that may pay: winograd F(2,3) or F(4,3),
+// and F(2,3) for stride 2.
 std::vector<AlgorithmVariant> WinogradVariants(const OpArgs& args, ir::Type dtype, bool gpu);
 
 }  // namespace kiln::dag
