@@ -1,6 +1,6 @@
-// Ranges of sums that follow from conditions: while i + j < 10 holds, i + j lies in -oo .. 9.
+// Ranges of sums that follow from conditions: if i + j < 10 holds, then i + j lies in -oo .. 9.
 //
-// A fact is about a sum of at least one term. An analysis may also keep a fact about a single
+// A fact is about a sum of at least one term. An analysis may instead keep a fact about a single
 // variable as the range of that variable.
 #pragma once
 
@@ -13,12 +13,14 @@
 namespace kiln::arith {
 
 struct Fact {
-  Linear sum;  // without constant; it does not overflow
+  // Has no constant and does not overflow.
+  Linear sum;
   Interval range;
-  ir::Expr expr = nullptr;  // the same sum, if it is at hand
+  // The same sum as an expression, or null if it is not at hand.
+  ir::Expr expr = nullptr;
 };
 
-// What `difference` compared with 0 says.
+// Returns the fact that `difference` compared with 0 is true.
 inline Fact FactOf(ir::Op comparison, Linear difference) {
   const Interval constant = Interval::Of(std::exchange(difference.constant, 0));
   return {std::move(difference), DifferenceWhere(comparison) - constant};
@@ -33,9 +35,9 @@ class Facts {
   auto begin() const { return facts_.begin(); }
   auto end() const { return facts_.end(); }
 
-  // `range` of the form, made smaller by each fact whose terms are all in it: form = k*sum + rest.
-  // range_of_rest gives the range of a Linear. Where facts contradict each other, some are left
-  // out.
+  // Returns `range`, the range of the form, made smaller by each fact whose terms are all in the
+  // form: form = k*sum + rest. range_of_rest gives the range of a Linear. If facts contradict each
+  // other, some are ignored.
   template <typename RangeOfRest>
   Interval Narrow(const Linear& form, Interval range, RangeOfRest&& range_of_rest) const;
 
@@ -51,7 +53,8 @@ Interval Facts::Narrow(const Linear& form, Interval range, RangeOfRest&& range_o
   for (const Fact& fact : facts_) {
     const Term& lead = fact.sum.terms[0];
     const int64_t coefficient = form.Coefficient(lead.atom);
-    if (coefficient == 0 || coefficient == INT64_MIN) continue;  // which has no negative
+    // INT64_MIN has no negative.
+    if (coefficient == 0 || coefficient == INT64_MIN) continue;
     if (coefficient % lead.coefficient != 0) continue;
     const int64_t k = coefficient / lead.coefficient;
     Linear rest = form;

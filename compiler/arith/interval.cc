@@ -8,8 +8,8 @@ namespace kiln::arith {
 namespace {
 using ir::Op;
 
-// b != 0. A divisor that is unbounded stands for all that are larger than any number: the quotient
-// is 0 or -1.
+// b != 0. An unbounded divisor stands for all divisors that are larger than any number. The
+// quotient is then 0 or -1.
 int64_t DivideEnds(int64_t a, int64_t b) {
   if (a >= kEndLimit || a <= -kEndLimit) return (a < 0) == (b < 0) ? kUnbounded : -kUnbounded;
   return ir::FloorDiv(a, b);
@@ -37,7 +37,8 @@ Interval FloorDiv(Interval a, Interval b) {
 
 Interval FloorMod(Interval a, Interval b) {
   if (b.lo <= 0 && b.hi >= 0) return kEverything;
-  if (b.hi < 0) return -FloorMod(-a, -b);  // x % y = -(-x % -y)
+  // x % y = -(-x % -y)
+  if (b.hi < 0) return -FloorMod(-a, -b);
   if (b.lo == b.hi) {
     if (const auto q = CommonQuotient(a, b.lo)) return {a.lo - *q * b.lo, a.hi - *q * b.lo};
   }
@@ -81,7 +82,7 @@ Interval Divisible(Interval a, int64_t factor) {
     a = -a;
     size = -size;
   }
-  // ceil(lo / size) .. floor(hi / size)
+  // Computes ceil(lo / size) .. floor(hi / size).
   return {-FloorDiv(Interval{-a.lo, -a.lo}, size).hi, FloorDiv(Interval{a.hi, a.hi}, size).hi};
 }
 

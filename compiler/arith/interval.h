@@ -1,13 +1,13 @@
 // Intervals of integers, for the values that index expressions can take.
 //
-// One rule for what is too large: an end is a number below 2^60 in size, or it is unbounded. A
+// There is one rule for large values: an end is a number below 2^60 in size, or it is unbounded. A
 // result that does not fit is rounded outwards: the upper end of 2^59 + 2^59 is unbounded, the
 // lower end is 2^60 - 1. Adding to an unbounded end, scaling it or dividing it never makes it
-// bounded. So an interval always contains all the values; and sums and differences of the ends of
-// two bounded intervals, or of an end and an extent, stay far from the limits of int64_t.
+// bounded. So an interval always contains all the values. Sums and differences of the ends of two
+// bounded intervals, or of an end and an extent, stay far from the limits of int64_t.
 //
 // An interval with lo > hi is empty: no value is possible. An operation gives an interval that
-// contains the result for each pair of values inside its operands; for an empty operand it gives
+// contains the result for each pair of values inside its operands. For an empty operand it gives
 // any interval.
 //
 // Values, any thread. Cost: about a nanosecond, divisions some ten.
@@ -21,17 +21,18 @@
 
 namespace kiln::arith {
 
-// Ends are smaller than this, or unbounded.
+// Limit of the size of a bounded end.
 inline constexpr int64_t kEndLimit = int64_t{1} << 60;
-// Stands for an unbounded end. A sum of two of them fits, and with any bounded end added to it, it
-// is still at or beyond kEndLimit.
+// Stands for an unbounded end. A sum of two of them fits into int64_t. A sum of one of them and a
+// bounded end is still at or beyond kEndLimit.
 inline constexpr int64_t kUnbounded = int64_t{1} << 61;
 
 struct Interval {
-  int64_t lo = -kUnbounded;  // both inside
+  // Both ends belong to the interval.
+  int64_t lo = -kUnbounded;
   int64_t hi = kUnbounded;
 
-  // Exactly these ends, rounded outwards.
+  // Returns the interval with these ends, rounded outwards.
   static constexpr Interval Of(int64_t lo, int64_t hi) { return {RoundDown(lo), RoundUp(hi)}; }
   static constexpr Interval Of(int64_t value) { return Of(value, value); }
 
@@ -60,14 +61,15 @@ constexpr Interval operator-(Interval a, Interval b) { return a + -b; }
 constexpr Interval operator*(Interval a, int64_t factor);
 Interval operator*(Interval a, Interval b);
 
-// Where the divisor can be 0: everything.
+// FloorDiv and FloorMod return the interval of all numbers if the divisor can be 0.
 Interval FloorDiv(Interval a, Interval b);
 Interval FloorMod(Interval a, Interval b);
-// Of all pairs of values: a op b, for ir::Op::kBitAnd to kShr. Shifts by less than 0 have no value.
+// Returns the interval of a op b for all pairs of values. `op` is ir::Op::kBitAnd to kShr. Shifts
+// by a negative count have no value.
 Interval Bits(ir::Op op, Interval a, Interval b);
-// x // divisor, where it is the same for all x in the interval. divisor > 0.
+// Returns x // divisor if the quotient is the same for all x in the interval. divisor > 0.
 std::optional<int64_t> CommonQuotient(Interval a, int64_t divisor);
-// The x for which factor * x lies in the interval. factor != 0.
+// Returns the interval of all x for which factor * x lies in `a`. factor != 0.
 Interval Divisible(Interval a, int64_t factor);
 
 constexpr Interval Min(Interval a, Interval b) {
@@ -76,7 +78,7 @@ constexpr Interval Min(Interval a, Interval b) {
 constexpr Interval Max(Interval a, Interval b) {
   return {std::max(a.lo, b.lo), std::max(a.hi, b.hi)};
 }
-// The smallest interval that contains both.
+// Returns the smallest interval that contains both.
 constexpr Interval Hull(Interval a, Interval b) {
   return {std::min(a.lo, b.lo), std::max(a.hi, b.hi)};
 }
@@ -84,24 +86,24 @@ constexpr Interval Intersect(Interval a, Interval b) {
   return {std::max(a.lo, b.lo), std::min(a.hi, b.hi)};
 }
 
-// The values of a type: 0 and 1 of a bool, everything of int64 and of floats. Those of a uint64 are
-// unbounded above, and bits of 2^63 or more are no int64.
+// Returns the values of a type: 0 and 1 for bool, and all numbers for int64 and floats. The values
+// of a uint64 have no upper bound, since a number of 2^63 or more does not fit in an int64.
 inline Interval RangeOfType(ir::Type type);
-// The range of a value that is computed exactly, in the interval `exact`, and then wraps around to
-// the type if it does not fit.
+// Returns the range of a value that is computed exactly, in the interval `exact`, and then wraps
+// around to the type if it does not fit.
 inline Interval WrappedTo(ir::Type type, Interval exact);
 
-// The interval of a - b in which the comparison of a with b is true; everything for !=, which
-// excludes only one value.
+// Returns the interval of all a - b for which the comparison of a with b is true. For != this is
+// the interval of all numbers, because only one value is excluded.
 Interval DifferenceWhere(ir::Op comparison);
-// The result of the comparison, if it is the same for each a - b in the interval.
+// Returns the result of the comparison if it is the same for each a - b in the interval.
 std::optional<bool> Decide(ir::Op comparison, Interval difference);
 
-// ---- implementation of what is inline
+// ---- implementation of inline functions
 
 namespace internal {
-// Of two ends; to be rounded. What is too large is unbounded on its side, and so is any multiple of
-// unbounded but the 0-fold.
+// Multiplies two ends. The caller rounds the product. A product that overflows is unbounded, and so
+// is any multiple of an unbounded end except by 0.
 constexpr int64_t MultiplyEnds(int64_t a, int64_t b) {
   int64_t product = 0;
   if (__builtin_mul_overflow(a, b, &product)) return (a < 0) == (b < 0) ? kUnbounded : -kUnbounded;

@@ -15,7 +15,7 @@ void PrintTo(const Interval& r, std::ostream* out) { *out << r.lo << " .. " << r
 namespace {
 using ir::Op;
 
-// All intervals with ends in -n .. n.
+// Returns all intervals with ends in -n .. n.
 std::vector<Interval> SmallIntervals(int64_t n) {
   std::vector<Interval> all;
   for (int64_t lo = -n; lo <= n; ++lo) {
@@ -29,7 +29,8 @@ struct Operation {
   Interval (*of_intervals)(Interval, Interval);
   __int128 (*of_values)(__int128, __int128);
   bool divides = false;
-  bool is_tight = true;  // gives the hull of the values, not only an interval that contains it
+  // The result is the hull of the values, not only an interval that contains them.
+  bool is_tight = true;
 };
 
 __int128 Quotient(__int128 a, __int128 b) {
@@ -127,7 +128,7 @@ bool IsIn(__int128 value, Interval r) {
   return (r.lo == -kUnbounded || value >= r.lo) && (r.hi == kUnbounded || value <= r.hi);
 }
 
-// An end: small, around the limit, or none.
+// Returns a random end: a small one, one around the limit, or an unbounded one.
 int64_t AnyEnd(std::mt19937_64& rng, int64_t unbounded) {
   const auto small = static_cast<int64_t>(rng() % 9) - 4;
   const int64_t sign = rng() % 2 == 0 ? 1 : -1;
@@ -153,7 +154,7 @@ Interval AnyInterval(std::mt19937_64& rng) {
   return Interval::Of(r.lo, r.hi);
 }
 
-// Inside; far out where there is no end.
+// Returns a value inside of the interval, far out if the interval is unbounded.
 __int128 AnyValue(std::mt19937_64& rng, Interval r) {
   const __int128 far = __int128{1} << 63;
   const __int128 lo = r.lo == -kUnbounded ? -far : __int128{r.lo};
@@ -177,7 +178,7 @@ TEST(Interval, ContainsAllValuesAroundTheLimits) {
       ASSERT_TRUE(IsIn(operation.of_values(x, y), r))
           << "seed " << seed << " round " << round << ": " << testing::PrintToString(a)
           << operation.name << testing::PrintToString(b) << " is " << testing::PrintToString(r);
-      // No end between the limit and unbounded.
+      // There is no end between the limit and unbounded.
       ASSERT_EQ(r, Interval::Of(r.lo, r.hi)) << operation.name;
     }
     const auto k = static_cast<int64_t>(rng()) >> (rng() % 64);

@@ -10,7 +10,7 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-// The canonical order. It does not depend on addresses.
+// The canonical order of atoms. It does not depend on addresses.
 bool Before(Expr a, Expr b) {
   const bool va = a->op == Op::kVar, vb = b->op == Op::kVar;
   if (va != vb) return va;
@@ -18,7 +18,7 @@ bool Before(Expr a, Expr b) {
   return a->hash < b->hash;
 }
 
-// These wrap around.
+// These functions wrap around and set `overflow`.
 int64_t Add(int64_t a, int64_t b, bool& overflow) {
   int64_t sum;
   overflow |= __builtin_add_overflow(a, b, &sum);
@@ -37,7 +37,7 @@ int64_t Multiply(int64_t a, int64_t b, bool& overflow) {
   return product;
 }
 
-// combine(x, y, overflow): the coefficient of an atom that has x in a and y in b.
+// combine(x, y, overflow) is the coefficient of an atom that has coefficient x in a and y in b.
 template <typename Combine>
 Linear Merge(const Linear& a, const Linear& b, Combine combine) {
   Linear out;
@@ -54,7 +54,8 @@ Linear Merge(const Linear& a, const Linear& b, Combine combine) {
       ++i, ++j;
     } else {
       const int64_t c = combine(0, j->coefficient, overflow);
-      if (c != 0) out.terms.push_back({j->atom, c});  // a product may wrap around to 0
+      // A product may wrap around to 0.
+      if (c != 0) out.terms.push_back({j->atom, c});
       ++j;
     }
   }
@@ -67,7 +68,7 @@ std::optional<int64_t> KnownValue(KnownVars known, int32_t var) {
   return known[static_cast<size_t>(var)];
 }
 
-// Whether it is x // c. (y // a) // c is written y // (a*c).
+// Returns true if e is x // c. The quotient (y // a) // c is written y // (a*c).
 bool IsQuotient(Expr e, Expr x, int64_t c) {
   if (e->op != Op::kFloorDiv || !e->arg(1)->is_const_int()) return false;
   const int64_t divisor = e->arg(1)->int_value;
@@ -77,7 +78,7 @@ bool IsQuotient(Expr e, Expr x, int64_t c) {
   return a > 0 && c > 0 && divisor % a == 0 && divisor / a == c;
 }
 
-// form += e * factor
+// Adds e * factor to the form.
 void Accumulate(Expr e, int64_t factor, KnownVars known, Linear& form) {
   if (factor == 0) return;
   if (e->is_const_int()) {
@@ -188,7 +189,8 @@ std::optional<int64_t> Evaluate(Expr e, KnownVars known) {
       break;
   }
   if (!ir::IsBinary(e->op)) return std::nullopt;
-  // Narrow types wrap; only exact integers and what compares them are folded here.
+  // Arithmetic in narrow types wraps around. Only exact integers and comparisons of them are folded
+  // here.
   if (e->arg(0)->type != ir::kInt64 && !e->arg(0)->type.is_bool()) return std::nullopt;
   const auto a = Evaluate(e->arg(0), known);
   if (!a) return std::nullopt;

@@ -1,14 +1,14 @@
-// Linear forms:  constant + sum of coefficient * atom.  An atom is a variable or a term that is not
+// Linear forms: constant + sum of coefficient * atom. An atom is a variable or a term that is not
 // linear (x // c, x % c, min, a load, ...). Every atom occurs once, and no coefficient is 0.
 //
 // The terms stand in one of two orders:
-//   * canonical: variables by number, then other atoms by structure. +, - and * keep it. Equal sums
-//     are equal values.
-//   * of first occurrence: Linearize gives it and AddScaled keeps it. Code that is made term by
-//     term comes out in the order of the expression.
+//   * canonical: variables by number, then other atoms by structure. +, - and * keep this order.
+//     Equal sums are equal values.
+//   * of first occurrence: Linearize gives this order and AddScaled keeps it. Code that is made term
+//     by term comes out in the order of the expression.
 //
-// Coefficients and constants that do not fit in int64_t wrap around, and the form says so
-// (`overflow`): modulo 2^64 it still has the value of the expression, but its range is unknown.
+// If coefficients or constants do not fit in int64_t, they wrap around and `overflow` is set. The
+// form then still has the value of the expression modulo 2^64, but its range is unknown.
 //
 // Values, any thread. Cost: proportional to the terms; no allocation for up to six of them.
 #pragma once
@@ -31,7 +31,8 @@ struct Term {
 // Two terms that join to one: k*c*(x // c) + k*(x % c) is k*x.
 struct QuotientPair {
   Term quotient, remainder;
-  ir::Expr joined;  // x
+  // The expression x.
+  ir::Expr joined;
 };
 
 struct Linear {
@@ -40,45 +41,47 @@ struct Linear {
   bool overflow = false;
 
   bool is_constant() const { return terms.empty(); }
-  int64_t Coefficient(ir::Expr atom) const;  // 0 when absent
-  // this += other * factor, in the order of first occurrence.
+  // Returns 0 for an absent atom.
+  int64_t Coefficient(ir::Expr atom) const;
+  // Adds other * factor, in the order of first occurrence.
   void AddScaled(const Linear& other, int64_t factor);
-  // this += atom * coefficient, likewise.
+  // Adds atom * coefficient, in the order of first occurrence.
   void AddTerm(ir::Expr atom, int64_t coefficient);
-  // Takes the two terms out.
+  // Removes the two terms.
   void Remove(const QuotientPair& pair);
 
   bool operator==(const Linear&) const = default;
 };
 
-// Of canonical forms.
+// These operators take and return canonical forms.
 Linear operator+(const Linear& a, const Linear& b);
 Linear operator-(const Linear& a, const Linear& b);
 Linear operator*(const Linear& a, int64_t factor);
-Linear MultiplyAdd(const Linear& a, const Linear& b, int64_t factor);  // a + b*factor
+// Returns a + b*factor.
+Linear MultiplyAdd(const Linear& a, const Linear& b, int64_t factor);
 
 Linear Constant(int64_t value);
 
-// Value of variable i where it is known (unrolled loops); ids past the end are unknown.
+// The value of each variable if it is known (unrolled loops). Numbers past the end are unknown.
 using KnownVars = std::span<const std::optional<int64_t>>;
 
-// The value of an integer or bool expression without loads whose variables are all known; else
-// nothing.
+// Returns the value of an integer or bool expression without loads if all its variables are known,
+// else nothing.
 std::optional<int64_t> Evaluate(ir::Expr e, KnownVars known);
 
-// The form of an expression as it is written, in the order of first occurrence. Atoms are nodes of
-// e and are not simplified inside. Arithmetic in types narrower than int64 can wrap around, so it
-// is an atom.
+// Returns the form of an expression as it is written, in the order of first occurrence. Atoms are
+// nodes of e and are not simplified inside. Arithmetic in types narrower than int64 can wrap
+// around, so it is an atom.
 Linear Linearize(ir::Expr e, KnownVars known = {});
 
-// A pair of terms of the form; nothing if there is none.
+// Returns a pair of terms of the form, or nothing if there is none.
 std::optional<QuotientPair> FindQuotientPair(const Linear& form);
 
 // Joins all such pairs, so that the indices of a loop that was fused and split again, or of a
-// flattened buffer, come out as the loop. What is joined stands last.
+// flattened buffer, become the loop. Joined terms stand last.
 void JoinQuotients(Linear& form, KnownVars known = {});
 
-// The address of an element in a row-major buffer, in elements, with quotients joined.
+// Returns the address of an element in a row-major buffer, in elements, with quotients joined.
 Linear Flatten(std::span<const ir::Expr> indices, std::span<const int64_t> shape,
                KnownVars known = {});
 

@@ -83,7 +83,7 @@ TEST_F(LinearTest, AllPairsOfQuotientsAndRemaindersJoinWhereTheyAreOne) {
   }
 }
 
-// The offset of an element by the four axes that a fused loop was made of is the loop itself.
+// A fused loop is made of four axes. The offset of an element by these axes is the loop itself.
 TEST_F(LinearTest, AxesOfAFusedLoopJoin) {
   const Expr a = pool_.FloorDiv(i_, Int(14336));
   const Expr b = pool_.FloorMod(pool_.FloorDiv(i_, Int(1024)), Int(14));
@@ -92,7 +92,7 @@ TEST_F(LinearTest, AxesOfAFusedLoopJoin) {
   const Linear form = LinearizeAndJoin(pool_.Add(pool_.Mul(a, Int(14336)), inner));
   ASSERT_EQ(form.terms.size(), 1u);
   EXPECT_EQ(form.Coefficient(i_), 1);
-  // Of another loop's outer axis they stay apart.
+  // The outer axis of another loop does not join.
   const Expr other = pool_.Mul(pool_.FloorDiv(j_, Int(14336)), Int(14336));
   EXPECT_EQ(LinearizeAndJoin(pool_.Add(other, inner)).terms.size(), 3u);
 }
@@ -107,7 +107,7 @@ TEST_F(LinearTest, AddressesOfElements) {
 }
 
 TEST_F(LinearTest, SumsOfProducts) {
-  // 3 * (j + 2 * i) - j + 5
+  // The form is 3 * (j + 2 * i) - j + 5.
   const Linear form = Linearize(
       pool_.Add(pool_.Sub(pool_.Mul(Int(3), pool_.Add(j_, pool_.Mul(i_, Int(2)))), j_), Int(5)));
   EXPECT_EQ(form, (Linear{5, {{j_, 2}, {i_, 6}}}));
@@ -156,7 +156,8 @@ TEST_F(LinearTest, UnknownVariablesHaveNoValueAndNoBounds) {
   EXPECT_EQ(RangeOf(pool_.Load(0, indices, ir::kInt8), {}), (Interval{-128, 127}));
 }
 
-// Canonical sums of large numbers against __int128: exact where all fit, else modulo 2^64 and said.
+// Compares canonical sums of large numbers with __int128. They are exact if all numbers fit, else
+// they are right modulo 2^64 and `overflow` is set.
 TEST_F(LinearTest, OverflowIsSaid) {
   const uint64_t seed = 5;
   std::mt19937_64 rng(seed);
@@ -199,7 +200,8 @@ TEST_F(LinearTest, OverflowIsSaid) {
         ++overflows;
         ASSERT_TRUE(result.overflow) << "seed " << seed << " round " << round << " " << which;
         ASSERT_EQ(RangeOf(result, {}), kEverything);
-      } else if (which != 3) {  // where the product alone may not fit
+        // Only the product may overflow in this case.
+      } else if (which != 3) {
         ASSERT_FALSE(result.overflow) << "seed " << seed << " round " << round << " " << which;
       }
     }
@@ -207,7 +209,8 @@ TEST_F(LinearTest, OverflowIsSaid) {
   EXPECT_GT(overflows, 1000);
 }
 
-// While a sum is known to lie in an interval, so do multiples of it and sums that contain it.
+// If a sum lies in an interval, its multiples and the sums that contain it have ranges that follow
+// from it.
 TEST_F(LinearTest, FactsNarrowAllSmallSums) {
   const VarRange ranges[] = {{0, 3}, {-2, 2}};
   const Interval intervals[] = {{0, 3}, {-2, 2}};

@@ -22,7 +22,7 @@ namespace kiln::arith {
 template <typename RangeOfOperand>
 Interval RangeOfNode(ir::Expr e, RangeOfOperand&& operand);
 
-// The range of the form, from those of its atoms.
+// Returns the range of the form, given those of its atoms.
 template <typename RangeOfAtom>
 Interval RangeOfLinear(const Linear& form, RangeOfAtom&& atom);
 

@@ -13,11 +13,10 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-// Modulo 2^64, as forms are that overflow.
+// Negates modulo 2^64, as forms that overflow do.
 int64_t Negative(int64_t value) { return static_cast<int64_t>(-static_cast<uint64_t>(value)); }
 
-// sum = g*high + low, where g divides the coefficients of high and the constant of low lies in
-// 0 .. g-1.
+// sum = g*high + low. g divides the coefficients of high, and the constant of low lies in 0 .. g-1.
 struct Quotient {
   Linear high, low;
 };
@@ -69,7 +68,8 @@ void Simplifier::Assume(Expr condition) {
   Fact fact = FactOf(condition->op, ToLinear(condition->arg(0)) - ToLinear(condition->arg(1)));
   if (fact.sum.is_constant() || fact.sum.overflow) return;
   fact.range = Intersect(fact.range, RangeOf(fact.sum));
-  if (fact.range.empty()) return;  // never holds
+  // The condition never holds.
+  if (fact.range.empty()) return;
   fact.expr = ToExpr(fact.sum);
   facts_.Add(std::move(fact));
 }
@@ -111,10 +111,11 @@ Linear Simplifier::FloorDiv(const Linear& a, int64_t c) {
     }
   }
   if (const auto common = CommonQuotient(RangeOf(rest), c)) {
-    quotient.constant += *common;  // two quotients by at least 2: the sum fits
+    // Two quotients by at least 2: their sum fits.
+    quotient.constant += *common;
     return quotient;
   }
-  // rest = g*high + low with 0 <= low < g and g dividing c.
+  // Looks for rest = g*high + low with 0 <= low < g and g dividing c.
   for (const Term& pivot : rest.terms) {
     const int64_t g = std::gcd(pivot.coefficient, c);
     if (g == 1) continue;
@@ -122,7 +123,8 @@ Linear Simplifier::FloorDiv(const Linear& a, int64_t c) {
     if (Interval{0, g - 1}.Contains(RangeOf(low))) return quotient + FloorDiv(high, c / g);
   }
   if (rest.constant == 0 && rest.terms.size() == 1 && rest.terms[0].coefficient == 1) {
-    Expr inner = rest.terms[0].atom;  // (x // d) // c = x // (d*c)
+    // (x // d) // c = x // (d*c)
+    Expr inner = rest.terms[0].atom;
     if (inner->op == Op::kFloorDiv && inner->arg(1)->is_const_int() &&
         inner->arg(1)->int_value > 0) {
       if (const auto divisor = CheckedMul(inner->arg(1)->int_value, c))
@@ -177,7 +179,8 @@ Linear Simplifier::ToLinear(Expr e, const std::vector<Linear>* env, const LoadFn
   if (e->type == ir::kUInt64 && !e->is_const_int()) return IndexAtom(Simplify(e, env, load));
   const Linear sum = SumOf(e, env, load);
   if (e->type == ir::kIndex || RangeOfType(e->type).Contains(RangeOf(sum))) return sum;
-  return IndexAtom(Simplify(e, env, load));  // it may wrap around
+  // The value may wrap around.
+  return IndexAtom(Simplify(e, env, load));
 }
 
 Linear Simplifier::SumOf(Expr e, const std::vector<Linear>* env, const LoadFn* load) {
@@ -242,7 +245,7 @@ Linear Simplifier::SumOf(Expr e, const std::vector<Linear>* env, const LoadFn* l
 
 Expr Simplifier::SimplifyComparison(Op op, Linear left, Linear right) {
   if (const auto decided = Decide(op, RangeOf(left - right))) return pool_.Bool(*decided);
-  // Constants to the right: i + 3 < 10 -> i < 7.
+  // Constants move to the right: i + 3 < 10 becomes i < 7.
   int64_t limit;
   if (right.is_constant() && !__builtin_sub_overflow(right.constant, left.constant, &limit)) {
     right.constant = limit;
@@ -269,7 +272,7 @@ Expr Simplifier::Simplify(Expr e, const std::vector<Linear>* env, const LoadFn* 
   }
   if (e->op == Op::kSelect || e->op == Op::kIf) {
     Expr condition = Simplify(e->arg(0), env, load);
-    // The side not taken is not visited: its accesses never happen.
+    // The side that is not taken is not visited, because its accesses never happen.
     if (condition->is_const_int()) return Simplify(e->arg(condition->int_value ? 1 : 2), env, load);
     Expr a = Simplify(e->arg(1), env, load), b = Simplify(e->arg(2), env, load);
     return e->op == Op::kSelect ? pool_.Select(condition, a, b) : pool_.If(condition, a, b);
@@ -280,8 +283,9 @@ Expr Simplifier::Simplify(Expr e, const std::vector<Linear>* env, const LoadFn* 
   return pool_.WithArgs(e, {args, e->num_args});
 }
 
-// The quotient may have another form than the remainder: for j below 2, i // 3 belongs to
-// (2*i + j) // 3 % 2. So it is made here, as FloorDiv makes it, and looked for.
+// The quotient may have another form than the remainder: for j below 2, i // 3 belongs to (2*i + j)
+// // 3 % 2. The quotient is therefore made here, as FloorDiv makes it, and then looked up in the
+// sum.
 std::optional<QuotientPair> Simplifier::FindPair(const Linear& sum) {
   for (const Term& mod : sum.terms) {
     if (mod.atom->op != Op::kFloorMod || !mod.atom->arg(1)->is_const_int()) continue;

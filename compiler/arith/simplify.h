@@ -1,16 +1,16 @@
 // Exact simplification of quasi-affine index arithmetic.
 //
-// A Simplifier knows the range of every variable (loops run from 0 to extent-1) and uses it to
-// decide comparisons and to take quotients and remainders apart:
-//   (c*q + r) // c = q        when 0 <= r < c
-//   (c*q + r) %  c = r        when 0 <= r < c
-//   (g*q + r) // (g*c) = q//c when 0 <= r < g
+// A Simplifier knows the range of every variable (loops run from 0 to extent-1). It uses the ranges
+// to decide comparisons and to take quotients and remainders apart:
+//   (c*q + r) // c = q        if 0 <= r < c
+//   (c*q + r) %  c = r        if 0 <= r < c
+//   (g*q + r) // (g*c) = q//c if 0 <= r < g
 //
 // Conditions that hold make ranges smaller: a FactScope gives the simplifier a condition, for as
 // long as the scope lives.
 //
 // Cost: proportional to the terms; no allocation for sums of up to six terms. One thread at a time,
-// as its pool.
+// like its pool.
 #pragma once
 
 #include <cstdint>
@@ -32,44 +32,48 @@ class Simplifier {
 
   ir::ExprPool& pool() { return pool_; }
 
-  // Declares the variable of the next number: values 0 .. extent-1.
+  // Declares the variable of the next number, with the values 0 .. extent-1.
   int32_t AddVar(int64_t extent);
   int num_vars() const { return static_cast<int>(ranges_.size()); }
   Linear Var(int32_t id);
 
   Interval RangeOf(const Linear& e) const;
-  Interval RangeOf(ir::Expr e) const;  // of an integer expression
+  // The expression must be an integer.
+  Interval RangeOf(ir::Expr e) const;
 
-  Linear FloorDiv(const Linear& a, int64_t divisor);  // divisor > 0
+  // divisor > 0.
+  Linear FloorDiv(const Linear& a, int64_t divisor);
   Linear FloorMod(const Linear& a, int64_t divisor);
 
-  // Gives the replacement for a load in the expression. Without such a function loads stay.
+  // Returns the replacement for a load in the expression. Without such a function loads stay.
   using LoadFn = absl::FunctionRef<ir::Expr(ir::Expr load)>;
 
-  // An expression of any int type as a sum of kIndex terms. Variable i stands for env[i] if env is
-  // given, else for variable i of this simplifier.
+  // Returns an expression of any int type as a sum of kIndex terms. Variable i stands for env[i] if
+  // env is given, else for variable i of this simplifier.
   Linear ToLinear(ir::Expr e, const std::vector<Linear>* env = nullptr,
                   const LoadFn* load = nullptr);
   ir::Expr ToExpr(const Linear& e);
 
-  // Any expression, simplified; same rules for variables and loads.
+  // Simplifies any expression, with the same rules for variables and loads.
   ir::Expr Simplify(ir::Expr e, const std::vector<Linear>* env = nullptr,
                     const LoadFn* load = nullptr);
 
-  // k*c*(x // c) + k*(x % c) -> k*x, wherever the sum holds both; for flattened addresses.
+  // Replaces k*c*(x // c) + k*(x % c) by k*x if the sum has both terms. For flattened addresses.
   Linear Recombine(const Linear& e);
 
  private:
   friend class FactScope;
 
-  // Adds what the parts of a && b say about sums of indices.
+  // Adds the facts about sums of indices that follow from the parts of a && b.
   void Assume(ir::Expr condition);
   Interval RangeByTerms(const Linear& e) const;
   std::optional<QuotientPair> FindPair(const Linear& sum);
 
-  Linear Atom(ir::Expr e) const;  // of type kIndex
-  Linear IndexAtom(ir::Expr e);   // of any int type
-  // The exact sum, also where the type of e would wrap around.
+  // The expression has type kIndex.
+  Linear Atom(ir::Expr e) const;
+  // The expression has any int type.
+  Linear IndexAtom(ir::Expr e);
+  // Returns the exact sum, even if the type of e would wrap around.
   Linear SumOf(ir::Expr e, const std::vector<Linear>* env, const LoadFn* load);
   ir::Expr SimplifyComparison(ir::Op op, Linear left, Linear right);
 
@@ -78,7 +82,8 @@ class Simplifier {
   Facts facts_;
 };
 
-// A condition of the simplifier's own variables (as Simplify returns it) holds while this lives.
+// A condition on the simplifier's own variables (as Simplify returns it) holds while this object
+// lives.
 class FactScope {
  public:
   FactScope(Simplifier& simplifier, ir::Expr condition)
@@ -94,7 +99,7 @@ class FactScope {
   const size_t count_;
 };
 
-// The address of an element in a row-major buffer, in elements.
+// Returns the address of an element in a row-major buffer, in elements.
 Linear Flatten(Simplifier& simplifier, std::span<const Linear> indices,
                std::span<const int64_t> shape);
 

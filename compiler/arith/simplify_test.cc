@@ -55,7 +55,7 @@ struct Generator {
     }
   }
 
-  // Arithmetic in 8 bits: some of it wraps around.
+  // Makes arithmetic in 8 bits, some of which wraps around.
   Expr Narrow(Expr a, Expr b) {
     const Op ops[] = {Op::kAdd, Op::kSub, Op::kMul, Op::kMin, Op::kBitAnd, Op::kBitXor};
     const ir::Type type = Pick(2) ? kInt8 : ir::kUInt8;
@@ -119,7 +119,7 @@ TEST(Simplify, AllSmallExpressionsKeepTheirValueAndRange) {
   }
 }
 
-// Under a condition an expression may be made simpler, and is the same wherever the condition
+// Under a condition an expression may become simpler. It keeps its value wherever the condition
 // holds.
 TEST(Simplify, AllSmallConditionsAreUsedRightly) {
   ExprPool pool;
@@ -236,7 +236,7 @@ TEST_F(SimplifyTest, SumsThatOverflowAreNotTakenApart) {
     const Expr simple = simplifier_.Simplify(e);
     for (int64_t value : {0, 1, 2, 3, 99}) {
       const int64_t vars[] = {value};
-      // In unsigned arithmetic, which wraps as the processor does.
+      // The sum is computed in unsigned arithmetic, which wraps as the processor does.
       const auto both = static_cast<int64_t>((static_cast<uint64_t>(value) << 62) * 12 +
                                              static_cast<uint64_t>(value));
       const int64_t want = e->op == Op::kFloorDiv   ? ir::FloorDiv(both, 4)

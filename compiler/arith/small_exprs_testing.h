@@ -1,5 +1,5 @@
-// For tests that compare with brute force: all small expressions, all values of their variables,
-// and an evaluator as obvious as can be.
+// All small expressions, all values of their variables, and an evaluator as obvious as can be, for
+// tests that compare with brute force.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@
 
 namespace kiln::arith {
 
-// The value of an expression without loads. vars: of variable i.
+// Returns the value of an expression without loads. vars[i] is the value of variable i.
 inline int64_t Eval(ir::Expr e, std::span<const int64_t> vars) {
   using ir::Op;
   const auto arg = [&](int i) { return Eval(e->arg(i), vars); };
@@ -78,7 +78,7 @@ inline int64_t Eval(ir::Expr e, std::span<const int64_t> vars) {
   }
 }
 
-// Inclusive.
+// Both ends belong to the range.
 struct VarRange {
   int64_t lo, hi;
 };
@@ -99,9 +99,9 @@ void ForAllValues(std::span<const VarRange> ranges, Visitor&& visit) {
   }
 }
 
-// All index expressions of a height up to `height` over the variables 0 .. num_vars-1 and some
-// constants, each once: sums, differences, products, minima and maxima of any two lower ones;
-// quotients and remainders by constants of both signs.
+// Returns all index expressions of a height up to `height` over the variables 0 .. num_vars-1 and
+// some constants, each once: sums, differences, products, minima and maxima of any two lower
+// expressions, and quotients and remainders by constants of both signs.
 inline std::vector<ir::Expr> SmallExprs(ir::ExprPool& pool, int num_vars, int height) {
   static constexpr ir::Op kOps[] = {ir::Op::kAdd, ir::Op::kSub, ir::Op::kMul, ir::Op::kMin,
                                     ir::Op::kMax};
