@@ -12,7 +12,7 @@ using Kind = Expression::Kind;
 
 constexpr int kCompare = 3, kUnaryPrecedence = 6, kAtom = 7;
 
-// How strongly an operator binds; 0: it is none.
+// Returns how strongly an operator binds, or 0 if the text is no operator.
 int Precedence(std::string_view op) {
   if (op == "||") return 1;
   if (op == "&&") return 2;
@@ -39,7 +39,7 @@ std::string Bracketed(const Expression& expression, int least) {
   return PrecedenceOf(expression) < least ? "(" + text + ")" : text;
 }
 
-// Rounding is towards minus infinity, as in Python.
+// Rounds towards minus infinity, as Python does.
 StatusOr<int64_t> Divide(std::string_view op, int64_t a, int64_t b) {
   if (b == 0) return InvalidArgument("{} {} 0", a, op);
   if (a == std::numeric_limits<int64_t>::min() && b == -1)
@@ -116,7 +116,7 @@ std::string PrintExpression(const Expression& e) {
       return e.text + Bracketed(e.args[0], kUnaryPrecedence);
     case Kind::kBinary: {
       const int precedence = Precedence(e.text);
-      // A comparison of a comparison would read as a chain.
+      // A comparison of a comparison is put in brackets, because it would read as a chain.
       const int left = precedence == kCompare ? precedence + 1 : precedence;
       return fmt::format("{} {} {}", Bracketed(e.args[0], left), e.text,
                          Bracketed(e.args[1], precedence + 1));

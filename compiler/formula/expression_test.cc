@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 StatusOr<int64_t> ValueOf(std::string_view text, const std::map<std::string, int64_t>& names = {}) {
   KILN_ASSIGN_OR_RETURN(const Expression expression, ParseExpression(text));
-  // Whatever was read prints as something that means the same.
+  // An expression that was read is printed as a text with the same meaning.
   KILN_ASSIGN_OR_RETURN(const Expression again, ParseExpression(PrintExpression(expression)));
   EXPECT_EQ(again, expression) << text << " as " << PrintExpression(expression);
   return Evaluate(expression, [&](const Expression& leaf) -> StatusOr<int64_t> {
@@ -52,7 +52,7 @@ std::string Repeated(std::string_view text, int times) {
   return all;
 }
 
-// What is printed has other brackets, and is no deeper than what may be read.
+// The printed text has other brackets, and never nests deeper than a text that may be read.
 TEST(Expression, TheDeepestReadsBack) {
   for (const char* open : {"not ", "!", "-", "not x == ", "not - ", "! not "}) {
     SCOPED_TRACE(open);
@@ -81,7 +81,7 @@ TEST(Expression, SaysWhatIsWrongAndWhere) {
   EXPECT_THAT(Message(ValueOf("1 // x", {{"x", 0}}).status()), HasSubstr("1 // 0"));
   EXPECT_THAT(Message(ValueOf("y").status()), HasSubstr("line 1, column 1: unknown name y"));
   EXPECT_FALSE(ParseExpression(std::string(1000, '(')).ok());
-  // Each level of such a chain would double what stands in it.
+  // Each level of such a chain would double the size of its operand.
   std::string chains = "1";
   for (int i = 0; i < 40; ++i) chains = "0 < (" + chains + ") < 2";
   EXPECT_FALSE(ParseExpression(chains).ok());

@@ -22,7 +22,7 @@ constexpr size_t kCompareLevel = 2;
 
 TextPosition PositionOf(const Token& token) { return {token.line, token.column}; }
 
-// The operator that a token stands for; "": none.
+// Returns the operator that a token stands for, or "".
 std::string_view OperatorOf(const Token& token) {
   if (token.is_word("and")) return "&&";
   if (token.is_word("or")) return "||";
@@ -36,7 +36,8 @@ Expression Both(std::string_view op, Expression left, Expression right, const Te
   return both;
 }
 
-// Of an operand in the middle of a chain, which stands twice in what the chain means.
+// Limit of the size of an operand in the middle of a chain, which is copied: a < b < c becomes a <
+// b && b < c.
 constexpr int kMaxChainedSize = 1000;
 
 int SizeOf(const Expression& e) {
@@ -50,11 +51,12 @@ class ExpressionParser {
   ExpressionParser(TokenStream& tokens, absl::FunctionRef<bool(std::string_view)> is_keyword)
       : tokens_(tokens), is_keyword_(is_keyword) {}
 
-  // Operators of this level and those that bind more.
+  // Parses operators of this level and those that bind more strongly.
   StatusOr<Expression> Parse(size_t level = 0) {
     if (level == std::size(kLevels)) return Unary();
     KILN_ASSIGN_OR_RETURN(Expression left, Parse(level + 1));
-    Expression last;  // of a chain of comparisons: what stands before the next one
+    // The last operand of a chain of comparisons, which is also the left operand of the next one.
+    Expression last;
     for (int operators = 0;; ++operators) {
       const Token& token = tokens_.Peek();
       const std::string_view op = OperatorOf(token);
@@ -75,8 +77,8 @@ class ExpressionParser {
   }
 
  private:
-  // Of what stands in brackets, or behind `not`, which is printed in brackets: what is printed is no
-  // deeper than what was read.
+  // Parses an expression in brackets, or one behind `not`, which is printed in brackets. Both count
+  // as brackets, so that the printed text nests no deeper than the text that was read.
   StatusOr<Expression> InBrackets(size_t level) {
     const Depth depth(brackets_);
     if (brackets_ > kMaxExpressionDepth) return TooDeep();
@@ -104,7 +106,7 @@ class ExpressionParser {
     Expression unary{.kind = Kind::kUnary, .text = is_not ? "!" : "-", .at = at};
     const bool is_word = token.is_word("not");
     tokens_.Next();
-    // Python's `not` binds less than comparisons.
+    // Python's `not` binds less strongly than comparisons.
     KILN_ASSIGN_OR_RETURN(Expression operand, is_word ? InBrackets(kCompareLevel) : Unary());
     if (unary.text == "-" && operand.kind == Kind::kNumber && operand.number >= 0)
       return Expression{.kind = Kind::kNumber, .number = -operand.number, .at = at};
