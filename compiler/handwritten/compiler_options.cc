@@ -23,7 +23,7 @@ bool AllOf(std::string_view text, bool (*is)(char)) {
 bool IsNumber(std::string_view text) { return text.size() <= 9 && AllOf(text, IsDigit); }
 bool IsFlag(std::string_view text) { return text == "true" || text == "false"; }
 
-// Of a processor: "native", "x86-64-v3", "armv8.2-a+fp16".
+// True for the name of a processor: "native", "x86-64-v3", "armv8.2-a+fp16".
 bool IsProcessor(std::string_view text) {
   return AllOf(
       text, [](char c) { return IsDigit(c) || IsLetter(c) || c == '-' || c == '+' || c == '.'; });
@@ -34,8 +34,8 @@ bool IsIdentifier(std::string_view text) {
          AllOf(text, [](char c) { return IsDigit(c) || IsLetter(c); });
 }
 
-// "NAME", "NAME=VALUE" or "NAME(x)=VALUE". No slash, no quote, no backslash: a value can be a number,
-// a name, a type or an expression, and no path.
+// True for "NAME", "NAME=VALUE" or "NAME(x)=VALUE". Slashes, quotes and backslashes are refused, so
+// that a value can be a number, a name, a type or an expression, and no path.
 bool IsMacro(std::string_view text) {
   return !text.empty() && IsLetter(text[0]) && AllOf(text, [](char c) {
     return IsDigit(c) || IsLetter(c) ||
@@ -43,7 +43,7 @@ bool IsMacro(std::string_view text) {
   });
 }
 
-// "max-unroll-times=8"
+// True for a text like "max-unroll-times=8".
 bool IsParameter(std::string_view text) {
   const size_t equals = text.find('=');
   const auto is_name = [](char c) { return IsLetter(c) || IsDigit(c) || c == '-'; };
@@ -59,7 +59,7 @@ bool IsIn(Words words, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
-// A word that ends with its value: "-march=" and what may follow.
+// A word that ends with its value, such as "-march=" and its possible values.
 struct Valued {
   std::string_view begin;
   bool (*is_value)(std::string_view value);
@@ -73,10 +73,10 @@ bool IsValued(std::span<const Valued> list, std::string_view option) {
 
 constexpr std::string_view kC[] = {
     "-O0", "-O1", "-O2", "-O3", "-Os", "-Og", "-Ofast", "-w",
-    // languages
+    // Languages.
     "-std=c99", "-std=c11", "-std=c17", "-std=c18", "-std=c2x", "-std=c23", "-std=gnu99",
     "-std=gnu11", "-std=gnu17", "-std=gnu18", "-std=gnu2x", "-std=gnu23",
-    // values of options about floats and vectors
+    // Values of options about floats and vectors.
     "-ffp-contract=fast", "-ffp-contract=on", "-ffp-contract=off", "-ffp-model=fast",
     "-ffp-model=precise", "-ffp-model=strict", "-fexcess-precision=fast",
     "-fexcess-precision=standard", "-fvect-cost-model=unlimited", "-fvect-cost-model=dynamic",
@@ -85,14 +85,14 @@ constexpr std::string_view kC[] = {
     "-mprefer-vector-width=128", "-mprefer-vector-width=256", "-mprefer-vector-width=512",
     "-mfpmath=sse", "-mfpmath=387", "-mfpmath=both", "-mfpmath=sse+387"};
 
-// With -f or -fno- before them.
+// Options behind -f or -fno-.
 constexpr std::string_view kCodeOptions[] = {
-    // floats
+    // Floats.
     "fast-math", "associative-math", "reciprocal-math", "finite-math-only", "signed-zeros",
     "trapping-math", "math-errno", "rounding-math", "unsafe-math-optimizations", "signaling-nans",
     "cx-limited-range", "single-precision-constant", "approx-func", "honor-infinities",
     "honor-nans",
-    // loops and vectors
+    // Loops and vectors.
     "unroll-loops", "unroll-all-loops", "peel-loops", "vectorize", "slp-vectorize",
     "tree-vectorize", "tree-loop-vectorize", "tree-slp-vectorize", "prefetch-loop-arrays",
     "split-loops", "unswitch-loops", "version-loops-for-strides", "loop-interchange",
@@ -102,7 +102,7 @@ constexpr std::string_view kCodeOptions[] = {
     "tree-loop-distribution", "tree-loop-distribute-patterns", "tree-loop-im", "tree-loop-ivcanon",
     "tree-loop-linear", "tree-loop-optimize", "predictive-commoning", "finite-loops",
     "aggressive-loop-optimizations", "first-final-value-replacement",
-    // the rest of a function
+    // Other properties of a function.
     "strict-aliasing", "strict-overflow", "wrapv", "omit-frame-pointer", "inline",
     "inline-functions", "inline-small-functions", "inline-functions-called-once", "builtin", "gcse",
     "gcse-las", "gcse-sm", "gcse-after-reload", "if-conversion", "if-conversion2", "schedule-insns",
@@ -117,7 +117,7 @@ constexpr std::string_view kCodeOptions[] = {
     "data-sections", "zero-initialized-in-bss", "live-range-shrinkage", "optimize-strlen",
     "store-merging", "split-wide-types", "delete-null-pointer-checks"};
 
-// With -m or -mno- before them: what a processor can do.
+// Features of a processor, behind -m or -mno-.
 constexpr std::string_view kProcessorOptions[] = {"sse",
                                                   "sse2",
                                                   "sse3",
@@ -196,7 +196,7 @@ constexpr Valued kValuedC[] = {{"-D", IsMacro},
                                {"-falign-jumps=", IsNumber},
                                {"-falign-labels=", IsNumber}};
 
-// With one dash or two, as NVRTC takes them.
+// Options with one dash or two, as NVRTC takes them.
 constexpr std::string_view kCuda[] = {
     "use_fast_math", "restrict",           "extra-device-vectorization",
     "lineinfo",      "generate-line-info", "default-device",
@@ -209,7 +209,7 @@ constexpr Valued kValuedCuda[] = {{"maxrregcount=", IsNumber},
                                   {"define-macro=", IsMacro},
                                   {"undefine-macro=", IsIdentifier}};
 
-// Behind -f or -m, and "no-".
+// Returns true if the option is one of the words behind -f or -m, with or without "no-".
 bool IsSwitch(Words words, std::string_view begin, std::string_view option) {
   if (!option.starts_with(begin)) return false;
   option.remove_prefix(begin.size());

@@ -1,6 +1,7 @@
 // The options that a kernel's text may give its compiler: words that change code and do nothing
-// else. None names a file, loads code into the compiler, starts a program or writes beside its
-// output; what compilers take besides, today or in a newer version, is refused.
+// else. No such option names a file, loads code into the compiler, starts a program or writes
+// beside the compiler's output. All other options of compilers, today's and future ones, are
+// refused.
 #pragma once
 
 #include <string_view>
@@ -10,8 +11,8 @@
 
 namespace kiln::handwritten {
 
-// InvalidArgument: the word is none of the list (docs/howto/tune-a-kernel.md has it), or its value
-// is none of its kind.
+// InvalidArgument: the word is not in the list (docs/howto/tune-a-kernel.md has it), or its value
+// is not of the right kind.
 Status CheckCompilerOption(Language language, std::string_view option);
 
 }  // namespace kiln::handwritten

@@ -46,7 +46,8 @@ TEST(CompilerOptions, WordsOfTheListAreTaken) {
   }
 }
 
-// What writes or reads files, loads code or starts programs, in all the ways that compilers have.
+// Options that write or read files, load code or start programs, in all the ways that compilers
+// have.
 constexpr std::array kHarmfulC = {"-fplugin=x.so",
                                   "-fplugin-arg-x-y=z",
                                   "-fdump-tree-all=/tmp/x",

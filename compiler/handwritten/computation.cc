@@ -13,7 +13,7 @@ constexpr size_t kTagDigits = 16;
 std::string TagOf(const KernelText& text) {
   std::string tag = "kernel_" + KernelDigest(text).substr(0, kTagDigits);
   if (!text.reference) return tag;
-  // The outputs are what this makes of the inputs.
+  // The reference kernel defines the outputs, so it is a part of the tag.
   KernelText reference{
       .language = text.language, .code = text.reference->code, .constants = text.constants};
   for (const auto& [name, value] : text.reference->parameters)
@@ -32,7 +32,7 @@ StatusOr<std::string> ShapeText(const KernelText& text, const TensorDeclaration&
       return InvalidArgument("{} has no value where tensors are declared", PrintExpression(leaf));
     });
   };
-  // Constants that are extents of these tensors come later.
+  // Constants that depend on extents of these tensors have no value yet and are skipped.
   for (const auto& [name, expression] : text.constants) {
     if (const StatusOr<int64_t> value = value_of(expression); value.ok()) constants[name] = *value;
   }
@@ -50,7 +50,7 @@ StatusOr<std::string> ShapeText(const KernelText& text, const TensorDeclaration&
   return shape;
 }
 
-// Reads the first element of every input.
+// Makes a body that reads the first element of every input.
 std::string BodyOf(const KernelText& text, const TensorDeclaration& output) {
   std::string body;
   for (const TensorDeclaration& input : text.tensors) {

@@ -1,8 +1,8 @@
 // The computation of a hand-written kernel, as tasks and records have it.
 //
-// It is not the computation that a schedule search of the same operator has: records of
-// hand-written kernels are not steps for that one. A tag on its outputs tells them apart, so that
-// each has a workload id of its own; it changes nothing of what is computed.
+// It differs from the computation that a schedule search of the same operator has: records of
+// hand-written kernels are not steps for that search. A tag on the outputs tells the two apart, so
+// that each has its own workload id. The tag does not change the values.
 //
 // Pure functions.
 #pragma once
@@ -13,12 +13,13 @@
 
 namespace kiln::handwritten {
 
-// The same computation, tagged with the kernel's digest and that of its reference. Twice is as
-// once.
+// Returns the same computation, tagged with the kernel's digest and that of its reference. A second
+// tag replaces the first one.
 StatusOr<dag::DagPtr> TaggedComputation(const KernelText& text, const dag::DagPtr& dag);
 
-// Of a kernel with a reference kernel: inputs and outputs as the text declares them. What the
-// outputs are is said by the reference kernel alone; their bodies only name what is read.
+// Returns the computation of a kernel with a reference kernel: inputs and outputs as the text
+// declares them. Only the reference kernel defines the outputs. Their bodies merely name the inputs
+// that are read.
 StatusOr<dag::DagPtr> DeclaredComputation(const KernelText& text);
 
 }  // namespace kiln::handwritten

@@ -8,7 +8,7 @@
 namespace kiln::handwritten {
 namespace {
 
-// A TOML string that stands on one line.
+// Returns a TOML string that stands on one line.
 std::string Quoted(std::string_view text) {
   std::string quoted = "\"";
   for (const char c : text) {
@@ -25,7 +25,7 @@ std::string Quoted(std::string_view text) {
   return quoted + '"';
 }
 
-// One that keeps its lines, for sources.
+// Returns a TOML string that keeps its lines, for sources.
 std::string Lines(std::string_view text) {
   std::string lines = "\"\"\"\n";
   for (const char c : text) {
@@ -88,7 +88,8 @@ class Printer {
   }
   void Table(std::string_view name) { text_ += fmt::format("\n[{}]\n", name); }
 
-  // `all`: also lists that are empty, where others would be taken for them.
+  // `all` also prints empty lists, for a reference, which would otherwise inherit the lists of the
+  // kernel.
   void Add(const Code& code, bool all = false) {
     String("file", code.file);
     String("kernel", code.function);
@@ -174,7 +175,7 @@ std::string PrintKernelText(const KernelText& text) {
 
 std::string KernelDigest(const KernelText& text) {
   KernelText identity{.language = text.language, .code = text.code, .constants = text.constants};
-  // Of what the file is called nothing follows.
+  // The name of the file does not matter.
   identity.code.file.clear();
   return Sha256Hex(PrintKernelText(identity));
 }

@@ -1,8 +1,7 @@
-// The text of a kernel that a person wrote: C or CUDA C with named parameters, which values each
-// may have, how it is launched, and what it must compute. docs/howto/tune-a-kernel.md describes the
-// form, which is TOML; it says what users of Kernel Tuner know as tune_params, restrictions,
-// block_size_x and answer (van Werkhoven, Kernel Tuner, Future Generation Computer Systems 90,
-// 2019).
+// The text of a kernel that a person wrote: C or CUDA C with named parameters, the values that each
+// may have, the launch, and the computation that the kernel must do. docs/howto/tune-a-kernel.md
+// describes the form, which is TOML. It has the tune_params, restrictions, block_size_x and answer
+// of Kernel Tuner (van Werkhoven, Kernel Tuner, Future Generation Computer Systems 90, 2019).
 //
 //   kernel = "matmul"
 //   operator = "matmul"
@@ -16,8 +15,8 @@
 //   block_size_y = [4, 8]
 //   tile_x = [1, 2, 4]
 //
-// A user has two files, of the kernel and of its space; one text that holds both is what jobs and
-// build requests carry, so that no service needs a file.
+// A user has two files, one of the kernel and one of its space. Jobs and build requests carry one
+// text that holds both, so that no service needs a file.
 //
 // Immutable values; any thread. Any bytes are fine as input.
 #pragma once
@@ -38,104 +37,123 @@ namespace kiln::handwritten {
 
 using formula::Expression;
 
-// The most bytes of a text, sources included.
+// Limit of the bytes of a text, including sources.
 inline constexpr size_t kMaxKernelTextBytes = 1 << 20;
 
 enum class Language : uint8_t { kC, kCuda };
-std::string_view LanguageName(Language language);  // "c", "cuda"
-// By the end of its name: .c or .cu. InvalidArgument: it has another one.
+// Returns "c" or "cuda".
+std::string_view LanguageName(Language language);
+// Decides by the end of the path: .c or .cu. InvalidArgument: the path ends otherwise.
 StatusOr<Language> LanguageOfFile(std::string_view path);
-// Is it the name of a file of such a language?
+// Returns true for the name of a file of such a language.
 bool IsKernelFile(std::string_view path);
 
 using ParameterValue = std::variant<bool, int64_t, std::string>;
-// As the source sees it: "1", "32", "float4".
+// Returns the value as the source sees it: "1", "32", "float4".
 std::string MacroText(const ParameterValue& value);
 
 struct Parameter {
   std::string name;
-  std::vector<ParameterValue> values;  // at least one, of one kind, none twice
+  // At least one, all of one kind, none twice.
+  std::vector<ParameterValue> values;
   bool operator==(const Parameter&) const = default;
 };
 using NamedValue = std::pair<std::string, ParameterValue>;
 
-// What the function takes at one place: a tensor of the computation; or a number; or, of C, which
-// block of the grid is to be computed.
+// One argument of the function: a tensor of the computation, a number, or, in C, the number of the
+// block of the grid that is to be computed.
 struct KernelArgument {
-  std::string tensor = {};  // its name, or by number "input0", "output0"; "": it is no tensor
-  char block = '\0';        // 'x', 'y' or 'z'; '\0': it is no block
-  ir::Type type = {};       // of a number
+  // The tensor's name, or its number as in "input0", "output0". "": the argument is no tensor.
+  std::string tensor = {};
+  // 'x', 'y' or 'z'. '\0': the argument is no block.
+  char block = '\0';
+  // Type of a number.
+  ir::Type type = {};
   std::variant<Expression, double> number = {};
   bool operator==(const KernelArgument&) const = default;
 };
 
-// A function of a source, and how it is called.
+// A function of a source and the way to call it.
 struct Code {
-  std::string file;                            // the source's name, for messages
-  std::string source;                          // "": only the file is known
-  std::string function;                        // "matmul", or of C++ templates "matmul<float, 16>"
-  std::vector<KernelArgument> arguments = {};  // none: all inputs and outputs, in order
-  // One to three extents, x first; of C none: the function is called once.
+  // The source's name, for messages.
+  std::string file;
+  // "": only the file is known.
+  std::string source;
+  // "matmul", or "matmul<float, 16>" for C++ templates.
+  std::string function;
+  // None: all inputs and outputs, in order.
+  std::vector<KernelArgument> arguments = {};
+  // One to three extents, x first. In C there may be none: the function is called once.
   std::vector<Expression> grid = {}, block = {};
-  std::optional<Expression> shared_bytes = {};  // dynamic ones, of CUDA
-  std::vector<std::string> options = {};        // of the compiler (compiler_options.h)
+  // Bytes of dynamic shared memory, for CUDA.
+  std::optional<Expression> shared_bytes = {};
+  // Options of the compiler (compiler_options.h).
+  std::vector<std::string> options = {};
   bool operator==(const Code&) const = default;
 };
 
-// The kernel whose outputs are right, where no computation says what is to be computed: with these
-// values for what its source has as parameters.
+// A kernel whose outputs are right, for texts without a computation. `parameters` are the values of
+// its source's parameters.
 struct Reference {
   Code code;
   std::vector<NamedValue> parameters = {};
   bool operator==(const Reference&) const = default;
 };
 
-// A tensor that a kernel with a reference kernel takes.
+// A tensor of a kernel that has a reference kernel.
 struct TensorDeclaration {
   std::string name;
   bool is_output = false;
   ir::Type type = {};
-  std::vector<Expression> shape = {};  // of constants
+  // Expressions of constants.
+  std::vector<Expression> shape = {};
   bool operator==(const TensorDeclaration&) const = default;
 };
 
-// What it must compute, as its user says it. Services go by the computation that comes with the
-// text, not by this.
+// The computation as the user describes it. Services use the computation that comes with the text
+// instead.
 struct ComputationSource {
-  std::string op = {}, args = {}, dtype = {}, out_dtype = {}, epilogue = {};  // an operator
-  std::string file = {};                                                      // a text file
+  // An operator.
+  std::string op = {}, args = {}, dtype = {}, out_dtype = {}, epilogue = {};
+  // A text file.
+  std::string file = {};
   bool operator==(const ComputationSource&) const = default;
 };
 
 struct KernelText {
   Language language = Language::kC;
   Code code;
-  std::vector<std::pair<std::string, Expression>> constants = {};  // of extents and earlier ones
-  std::vector<Parameter> parameters = {};                          // in the order of the text
-  std::vector<Expression> restrictions = {};  // a configuration is valid where all hold
+  // Expressions of extents and earlier constants.
+  std::vector<std::pair<std::string, Expression>> constants = {};
+  // In the order of the text.
+  std::vector<Parameter> parameters = {};
+  // A configuration is valid if all restrictions hold.
+  std::vector<Expression> restrictions = {};
   ComputationSource computation = {};
-  std::optional<Expression> flops = {};  // of constants; of a kernel with a reference kernel
+  // An expression of constants, for a kernel with a reference kernel.
+  std::optional<Expression> flops = {};
   std::vector<TensorDeclaration> tensors = {};
   std::optional<Reference> reference = {};
   bool operator==(const KernelText&) const = default;
 };
 
-// InvalidArgument "line 3, column 14: ...": what was found, and what was expected. Every key and
-// name has been checked; what a computation makes of them has not.
+// InvalidArgument "line 3, column 14: ..." with the text that was found and the form that was
+// expected. Every key and name is checked. Whether they fit the computation is not checked.
 StatusOr<KernelText> ParseKernelText(std::string_view toml);
-// Of a user's file, which says neither the language nor the source: those of the kernel's own file.
-// A reference that has a file of its own is still without its source.
+// Parses a user's file, which gives neither the language nor the source: those of the kernel's own
+// file are used. A reference that has its own file is still without its source.
 StatusOr<KernelText> ParseSpaceFile(std::string_view toml, Language language, std::string file,
                                     std::string source);
 
-// Does the text say so of a reference kernel? Not of a text that is none, "" for instance.
+// Returns true if the text has a reference kernel. Returns false for a text that does not parse,
+// such as "".
 bool HasReferenceKernel(std::string_view toml);
 
-// ParseKernelText(PrintKernelText(x)) == x; comments are lost.
+// ParseKernelText(PrintKernelText(x)) == x. Comments are lost.
 std::string PrintKernelText(const KernelText& text);
 
-// Identifies what a configuration's values make a program of: sources, calls, constants. Lists of
-// values, restrictions and the reference are not in it. 64 hex digits.
+// Identifies the parts of which a configuration's values make a program: sources, calls, constants.
+// Lists of values, restrictions and the reference do not count. 64 hex digits.
 std::string KernelDigest(const KernelText& text);
 
 }  // namespace kiln::handwritten

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 constexpr std::string_view kSource =
     "extern \"C\" __global__ void matmul(const float* A) {\n  // \\ and \"\"\"\n}\n";
 
-// Every key there is.
+// A text with every key.
 constexpr std::string_view kEverything = R"toml(# a comment
 kernel = "matmul"
 arguments = ["A", "B", "C", { int32 = "N" }, { float32 = 1.5 }, { float64 = 2 }, { bool = 1 }]
@@ -60,7 +60,7 @@ std::string Replaced(std::string_view what, std::string_view with) {
 
 std::string Everything() { return Replaced(" if_not", ""); }
 
-// A small one, with more lines at its top.
+// Returns a small text, with more lines at its top.
 std::string Small(std::string_view more) {
   return fmt::format(
       "kernel = \"f\"\noperator = \"matmul\"\nargs = \"4,4,4\"\n{}\n[parameters]\na = [1, 2]\n",

@@ -17,7 +17,8 @@ namespace {
 using formula::TextPosition;
 
 constexpr size_t kMostWordBytes = 256;
-constexpr size_t kMostItems = 4096;  // of a list
+// Limit of the items of a list.
+constexpr size_t kMostItems = 4096;
 
 template <typename... Args>
 Status ErrorAt(const toml::source_region& where, fmt::format_string<Args...> format,
@@ -53,14 +54,14 @@ bool IsIdentifier(std::string_view name) {
   });
 }
 
-// Words that mean something in expressions.
+// True for words that have a meaning in expressions.
 bool IsTaken(std::string_view name) {
   static constexpr std::string_view kWords[] = {"and", "or",  "not",      "true",  "false",
                                                 "min", "max", "ceil_div", "extent"};
   return std::ranges::find(kWords, name) != std::end(kWords);
 }
 
-// The entries of a table in the order of the text.
+// Returns the entries of a table in the order of the text.
 std::vector<std::pair<const toml::key*, const toml::node*>> InOrder(const toml::table& table) {
   std::vector<std::pair<const toml::key*, const toml::node*>> entries;
   for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
@@ -87,7 +88,7 @@ StatusOr<std::string> StringOf(const toml::node& node, std::string_view what) {
   return ErrorAt(node.source(), "{}: expected a string, found {}", what, KindOf(node));
 }
 
-// Of a table's key; "" where it is not there.
+// Reads the string of a table's key. `into` stays as it is if the table lacks the key.
 Status ReadString(const toml::table& table, std::string_view key, std::string& into) {
   const toml::node* const node = table.get(key);
   if (node == nullptr) return OkStatus();
@@ -120,7 +121,7 @@ StatusOr<Expression> ExpressionOf(const toml::node& node, std::string_view what)
   }
   StatusOr<Expression> parsed = formula::ParseExpression(text->get());
   if (parsed.ok()) return parsed;
-  // Its own place is one within the string.
+  // The position in the message is one within the string, so its line is left out.
   std::string message(Message(parsed.status()));
   if (message.starts_with("line 1, ")) message.erase(0, 8);
   return ErrorAt(node.source(), "{} '{}': {}", what, text->get(), message);
@@ -306,7 +307,7 @@ class KernelTextParser {
     return OkStatus();
   }
 
-  // What the table says of it; what it leaves out stays.
+  // Reads the keys that the table has. Other fields of `code` stay.
   Status ReadCode(const toml::table& table, Code& code) {
     KILN_RETURN_IF_ERROR(ReadString(table, "file", code.file));
     KILN_RETURN_IF_ERROR(ReadString(table, "source", code.source));
@@ -345,7 +346,7 @@ class KernelTextParser {
     return OkStatus();
   }
 
-  // As in Kernel Tuner, parameters of these names are the threads of a block.
+  // Parameters of these names are the threads of a block, as in Kernel Tuner.
   void UseNamedBlockSizes() {
     if (text_.language != Language::kCuda || !text_.code.block.empty()) return;
     for (const char* const name : {"block_size_x", "block_size_y", "block_size_z"}) {
@@ -393,7 +394,7 @@ class KernelTextParser {
     return OkStatus();
   }
 
-  // Names are constants, and parameters that are numbers.
+  // Expressions may name constants, and parameters that are numbers.
   Status CheckNames(const Expression& e, const toml::source_region& at, std::string_view what) {
     using Kind = Expression::Kind;
     if (e.kind == Kind::kList || e.kind == Kind::kIndex)
@@ -439,7 +440,7 @@ class KernelTextParser {
     return OkStatus();
   }
 
-  // "input float32[N, 1024]"
+  // Parses "input float32[N, 1024]".
   StatusOr<TensorDeclaration> Tensor(const toml::key& key, const toml::node& node) {
     TensorDeclaration tensor{.name = std::string(key.str())};
     KILN_ASSIGN_OR_RETURN(const std::string text, StringOf(node, "tensors"));
@@ -491,7 +492,7 @@ class KernelTextParser {
     KILN_ASSIGN_OR_RETURN(const toml::table* const table, TableOf(*node, "reference"));
     KILN_RETURN_IF_ERROR(CheckKeys(*table, kReferenceKeys, " of the reference"));
     Reference reference{.code = text_.code};
-    // Another file is another source.
+    // Another file has another source.
     if (table->contains("file")) reference.code.source.clear();
     KILN_RETURN_IF_ERROR(ReadCode(*table, reference.code));
     const bool other = reference.code.file != text_.code.file;
@@ -520,7 +521,7 @@ class KernelTextParser {
     return OkStatus();
   }
 
-  // Its expressions may name the parameters that it has values for.
+  // The reference's expressions may name the parameters for which it has values.
   Status CheckReferenceNames(const toml::table& table) {
     std::set<std::string> known = constants_;
     for (const auto& [name, value] : text_.reference->parameters) {
@@ -563,18 +564,22 @@ class KernelTextParser {
 
   const toml::table& root_;
   KernelText text_;
-  std::set<std::string> names_;      // constants and parameters
-  std::set<std::string> numbers_;    // those that expressions may name
-  std::set<std::string> constants_;  // of these
+  // Constants and parameters.
+  std::set<std::string> names_;
+  // Names that expressions may use.
+  std::set<std::string> numbers_;
+  // The constants among the names.
+  std::set<std::string> constants_;
 };
 
-// A question mark for every character that is not ASCII.
+// Replaces every character that is not ASCII by a question mark.
 std::string InAscii(std::string_view text) {
   std::string ascii;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     if (byte < 0x80) ascii += c;
-    if (byte >= 0xc0) ascii += '?';  // the others continue a character
+    // Other bytes continue a character.
+    if (byte >= 0xc0) ascii += '?';
   }
   return ascii;
 }
@@ -584,9 +589,9 @@ StatusOr<toml::table> ParseToml(std::string_view text) {
     return InvalidArgument("the text has {} bytes, expected at most {}", text.size(),
                            kMaxKernelTextBytes);
   }
-  // The library's tables of blanks are wrong between U+00A1 and U+0499, and its behaviour is undefined
-  // for such a letter outside of strings and comments, where TOML has none. A question mark is refused
-  // there as well, and fits wherever the letter does.
+  // The library's tables of blanks are wrong between U+00A1 and U+0499. Its behaviour is undefined
+  // for such a letter outside of strings and comments, where TOML allows none. A question mark is
+  // refused there as well, and is allowed wherever the letter is.
   if (const std::string ascii = InAscii(text); ascii.size() != text.size()) {
     const toml::parse_result parsed = toml::parse(ascii);
     if (parsed.failed()) {
@@ -603,7 +608,7 @@ StatusOr<toml::table> ParseToml(std::string_view text) {
   return std::move(parsed).table();
 }
 
-// Sources go into this text, and have to be text themselves.
+// Sources are put into this text, so they must be UTF-8 text themselves.
 Status CheckSource(const Code& code) {
   if (!IsUtf8(code.source) || code.source.find('\0') != std::string::npos)
     return InvalidArgument("{} is no text in UTF-8", code.file);

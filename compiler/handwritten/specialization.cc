@@ -12,12 +12,12 @@
 namespace kiln::handwritten {
 namespace {
 
-// Of CUDA devices of every kind (CUDA C++ Programming Guide, Compute Capabilities).
+// Limits of all CUDA devices (CUDA C++ Programming Guide, Compute Capabilities).
 constexpr std::array<int64_t, 3> kMostBlocks = {0x7fffffff, 65535, 65535};
 constexpr std::array<int64_t, 3> kMostThreads = {1024, 1024, 64};
 constexpr int64_t kMostSharedBytes = int64_t{1} << 30;
 
-// Which of the computation's arguments a name is.
+// Finds the computation's argument that a name means.
 class Tensors {
  public:
   explicit Tensors(const dag::Dag& dag) : dag_(dag) {
@@ -43,7 +43,7 @@ class Tensors {
     return InvalidArgument("the computation has no input or output {}, it has {}", name, known);
   }
 
-  // extent(TENSOR, 0)
+  // Returns extent(TENSOR, 0).
   StatusOr<int64_t> Extent(const Expression& call) const {
     KILN_ASSIGN_OR_RETURN(const int tensor, Find(call.args[0].text));
     const std::vector<int64_t>& shape = dag_.shape(dag_.arguments()[static_cast<size_t>(tensor)]);
@@ -56,14 +56,15 @@ class Tensors {
  private:
   const dag::Dag& dag_;
   std::vector<std::string> names_;
-  // "input0", "output0": by number, for computations whose names are not the user's own.
+  // Names by number, such as "input0" and "output0", for computations whose names the user does not
+  // know.
   std::vector<std::string> aliases_;
 };
 
-// What names stand for in expressions: constants, and the values of parameters.
+// The values of names in expressions: constants and parameters.
 class Numbers {
  public:
-  // Both outlive it.
+  // Both arguments must outlive this object.
   Numbers(const Tensors& tensors, std::span<const NamedValue> values)
       : tensors_(tensors), values_(values) {}
 
@@ -122,7 +123,8 @@ Status CheckValues(const KernelText& text, std::span<const NamedValue> values) {
   return OkStatus();
 }
 
-// The formulas of positions within a text of one line mean nothing to who reads the message.
+// Removes the position from a message. It is one within a formula of one line, which tells the
+// reader nothing.
 Status WithoutPosition(const Status& status) {
   const std::string_view message = Message(status);
   if (!message.starts_with("line ")) return status;
@@ -201,7 +203,7 @@ void Define(std::string_view name, std::string_view value, std::string& source) 
   source += fmt::format("#define {} {}\n", name, value);
 }
 
-// In a string of C.
+// Returns the file's name without characters that a C string cannot hold.
 std::string FileName(const Code& code) {
   std::string name = code.file.empty() ? "kernel" : code.file;
   std::erase_if(name, [](unsigned char c) { return c < 0x20 || c == '"' || c == '\\'; });
@@ -301,7 +303,7 @@ Status CheckLaunch(const Specialization& kernel, const target::HardwareParams& h
 }
 
 Status CheckBinding(const KernelText& text, const dag::Dag& dag) {
-  // Numbers among the arguments may depend on parameters: any of their values will do.
+  // Numbers among the arguments may depend on parameters. Any of their values will do here.
   std::vector<NamedValue> values;
   for (const Parameter& parameter : text.parameters)
     values.emplace_back(parameter.name, parameter.values[0]);
