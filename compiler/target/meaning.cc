@@ -13,13 +13,13 @@
 namespace kiln::target {
 namespace {
 
-// An option that the kind does not know has an effect.
+// An option that the kind does not know counts as one that changes code.
 bool HasEffect(const TargetKind& kind, std::string_view name, OptionEffect effect) {
   const TargetOption* const option = kind.FindOption(name);
   return (option == nullptr ? OptionEffect::kCode : option->effect) == effect;
 }
 
-// "+b,-a" is "-a,+b".
+// Sorts "+b,-a" to "-a,+b".
 std::string SortedFeatures(std::string_view features) {
   std::vector<std::string_view> all;
   while (!features.empty()) {
@@ -32,7 +32,8 @@ std::string SortedFeatures(std::string_view features) {
   return fmt::format("{}", fmt::join(all, ","));
 }
 
-// All that `a` says is said by `b` or may be open there, and is no other.
+// Returns true if every option of `a` has the same value in `b`, or is one that `b` may leave open
+// and does.
 bool Allows(const Target& a, const Target& b) {
   return std::all_of(a.options.begin(), a.options.end(), [&](const auto& option) {
     const auto other = b.options.find(option.first);
@@ -41,7 +42,7 @@ bool Allows(const Target& a, const Target& b) {
   });
 }
 
-// The options that code depends on, in one form.
+// Returns the target with only the options that matter, in one form.
 Target MeaningOf(Target target) {
   std::erase_if(target.options, [&](const auto& option) {
     return HasEffect(*target.kind, option.first, OptionEffect::kNone);
@@ -52,15 +53,15 @@ Target MeaningOf(Target target) {
   return target;
 }
 
-// The level of the psABI that a processor has; "": it is not known here.
+// Returns the level of the psABI that a processor has. "": the processor is not known here.
 std::string_view LevelOf(const Target& target) {
   const auto named = device::FeaturesOfX86Cpu(target.Option(kLlvm.processor_option));
   if (!named) return {};
   return device::X86LevelOf(device::WithDifferences(*named, target.Option("mattr")));
 }
 
-// A level stands for each processor that has it and no higher one: runners have announced it in
-// place of the processor.
+// A level stands for each processor that has it and no higher one, because runners have announced
+// the level in place of the processor.
 bool IsLevelOf(const Target& level, const Target& processor) {
   const std::string name = level.Option(kLlvm.processor_option),
                     other = processor.Option(kLlvm.processor_option);
@@ -68,8 +69,10 @@ bool IsLevelOf(const Target& level, const Target& processor) {
 }
 
 struct Cores {
-  int64_t number = 0;  // 0: not known
-  bool said = false;   // by the text; else it is the hardware's
+  // 0: not known.
+  int64_t number = 0;
+  // True if the target's text gives the number, false if the hardware does.
+  bool said = false;
 };
 
 Cores CoresOf(const Target& target, const HardwareParams& hardware) {
@@ -79,7 +82,7 @@ Cores CoresOf(const Target& target, const HardwareParams& hardware) {
   return {DefaultHardware(target, hardware.num_cores).num_cores, said};
 }
 
-// What hardware says may count cores of two threads each.
+// Allows that hardware counts cores of two threads each.
 bool MayBe(const Cores& a, const Cores& b) {
   return a.number == b.number || (!a.said && 2 * a.number == b.number);
 }

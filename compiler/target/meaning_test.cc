@@ -58,7 +58,7 @@ TEST(Meaning, WhatCodeDependsOnIs) {
   EXPECT_FALSE(Same("cuda", "cuda -arch=sm_90"));
 }
 
-// A log of a machine with more cores says so in its hardware alone.
+// A log of a machine with more cores tells this only in its hardware.
 TEST(Meaning, CoresAreThoseOfTheHardwareWhereTheTextDoesNotSay) {
   EXPECT_TRUE(Same("llvm -keys=cpu -mcpu=znver4", kHere, 2));
   EXPECT_TRUE(Same("llvm -keys=cpu -mcpu=znver4", kHere, 1)) << "of two threads each";

@@ -5,14 +5,14 @@
 namespace kiln::target {
 namespace {
 
-// "--opt-level=3" -> "opt-level"; "": the word is no option.
+// Returns "opt-level" for "--opt-level=3". "": the word is no option.
 std::string_view OptionName(std::string_view word) {
   if (!word.starts_with('-')) return {};
   while (word.starts_with('-')) word.remove_prefix(1);
   return word.substr(0, word.find('='));
 }
 
-// Is it one that no value is valid for?
+// Returns true for an option for which no value is valid.
 bool IsForeign(std::string_view option, TargetKinds kinds) {
   return std::ranges::any_of(kinds, [&](const TargetKind* kind) {
     const TargetOption* const found = kind->FindOption(option);

@@ -12,13 +12,13 @@ namespace kiln::target {
 
 struct RecordedTarget {
   Target target;
-  // The options that it had besides, which are read nowhere: "-opt-level=3".
+  // Other options that the text had and that are read nowhere: "-opt-level=3".
   std::vector<std::string> dropped;
 };
 
-// As ParseTarget, but for options of other compilers and of earlier versions, which ParseTarget
-// refuses: they are left out. What people write is for ParseTarget; what was written before they
-// were refused is for this.
+// Works like ParseTarget, but leaves out options of other compilers and of earlier versions, which
+// ParseTarget refuses. ParseTarget is for texts that people write. This function is for texts that
+// were written before those options were refused.
 StatusOr<RecordedTarget> ParseRecordedTarget(std::string_view text,
                                              TargetKinds kinds = AllTargetKinds());
 

@@ -1,5 +1,5 @@
-// Option -registers_per_block of CUDA targets: how many registers the threads of a block may have in
-// all. Without it as many as the device has. Pure functions.
+// Option -registers_per_block of CUDA targets: how many registers the threads of a block may have
+// in all. Without the option they may have as many as the device has. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 namespace kiln::target {
 
 inline constexpr std::string_view kRegistersPerBlock = "registers_per_block";
-// Of every CUDA device since sm_70.
+// Registers per block of every CUDA device since sm_70.
 inline constexpr int64_t kUsualRegistersPerBlock = 65536;
-// Fewer a compiled thread does not get along with.
+// A compiled thread needs at least this many.
 inline constexpr int64_t kLeastRegistersPerThread = 24;
 
-// 0: the target does not say.
+// Returns 0 if the target does not say.
 int64_t RegistersPerBlock(const Target& target);
 
-// Registers of each of so many threads where the block has so many: warps get them in eights.
+// Returns the registers of a thread if the block has so many registers and threads. Warps get
+// registers in multiples of eight per thread.
 int64_t RegistersPerThread(int64_t registers_per_block, int64_t threads);
 
 }  // namespace kiln::target

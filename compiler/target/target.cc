@@ -8,7 +8,7 @@
 namespace kiln::target {
 namespace {
 
-// "llvm, cuda or null"
+// Returns "llvm, cuda or null".
 std::string Names(TargetKinds kinds) {
   std::string names;
   for (size_t i = 0; i < kinds.size(); ++i) {
@@ -52,7 +52,7 @@ Status AddOption(Target& target, std::string_view word) {
   if (option == nullptr) {
     std::vector<std::string_view> names;
     for (const TargetOption& o : target.kind->options) {
-      // Those that no value is valid for are of other compilers.
+      // Options for which no value is valid belong to other compilers, so they are not listed.
       if (o.is_valid == nullptr || o.effect != OptionEffect::kNone) names.push_back(o.name);
     }
     return InvalidArgument("target {} has no option '{}'; it has: {}", target.kind->name, name,

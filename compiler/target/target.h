@@ -1,5 +1,5 @@
-// A target: what to tune for. Text form "llvm -mcpu=znver4 -num-cores=2", "cuda -arch=sm_90",
-// "null".
+// A target: the platform to tune for. The text form is "llvm -mcpu=znver4 -num-cores=2", "cuda
+// -arch=sm_90" or "null".
 #pragma once
 
 #include <map>
@@ -12,35 +12,38 @@
 
 namespace kiln::target {
 
-// Since these CUDA architectures there are copies into shared memory that threads need not wait
-// for, and clusters of blocks.
+// The first CUDA architectures that have asynchronous copies into shared memory, and clusters of
+// blocks.
 inline constexpr int kFirstArchWithAsyncCopies = 80, kFirstArchWithClusters = 90;
 
 struct Target {
-  const TargetKind* kind = &kLlvm;                  // never null
-  std::map<std::string, std::string> options = {};  // "mcpu" -> "znver4"
+  // Never null.
+  const TargetKind* kind = &kLlvm;
+  // Maps names to values, as "mcpu" to "znver4".
+  std::map<std::string, std::string> options = {};
   bool operator==(const Target&) const = default;
 
-  // Are programs grids of blocks of threads, on whosever GPU?
+  // Returns true if programs are grids of blocks of threads, on a GPU of any maker.
   bool is_gpu() const { return kind->execution == ExecutionModel::kGpu; }
-  // "" when not given.
+  // Returns "" if the option is not given.
   std::string Option(std::string_view name) const;
-  // 90 of -arch=sm_90a; 0: not CUDA, or the target does not say.
+  // Returns 90 for -arch=sm_90a. 0: the target is not CUDA or gives no architecture.
   int GpuArch() const;
   bool HasAsyncCopies() const { return GpuArch() >= kFirstArchWithAsyncCopies; }
   bool HasClusters() const { return GpuArch() >= kFirstArchWithClusters; }
 };
 
-// Target kinds and their options: target_kind.cc. Unknown ones: error with the list of those that
-// are known.
+// Parses a target. target_kind.cc lists the kinds and their options. The error for an unknown one
+// lists those that are known.
 StatusOr<Target> ParseTarget(std::string_view text, TargetKinds kinds = AllTargetKinds());
-std::string PrintTarget(const Target& target);  // canonical: options sorted
+// Prints the canonical text, with sorted options.
+std::string PrintTarget(const Target& target);
 
-// Hardware parameters of a target as far as the text says; the measured device's own come from its
-// runner.
+// Returns the hardware parameters of a target as far as its text gives them. The real ones of a
+// measured device come from its runner.
 HardwareParams DefaultHardware(const Target& target, int host_cores);
 
-// What the measured device did not say of itself (0) is taken from the target's defaults.
+// Replaces values that the measured device did not report (0) by the target's defaults.
 HardwareParams FillHardware(const Target& target, HardwareParams hardware);
 
 }  // namespace kiln::target

@@ -12,10 +12,10 @@ namespace kiln::target {
 namespace {
 
 constexpr int32_t kWarpThreads = 32;
-// Of a block; a thread that is compiled for fewer does not get along.
+// Registers of a block, and the fewest registers that a compiled thread needs.
 constexpr int32_t kUsualRegisters = 65536, kLeastRegistersPerThread = 24;
 
-// Positive, 32 bits; 0 when it is not.
+// Returns a positive number of 32 bits, and 0 for any other text.
 int32_t PositiveNumber(std::string_view text) {
   int32_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -25,7 +25,7 @@ int32_t PositiveNumber(std::string_view text) {
 bool IsPositive(std::string_view text) { return PositiveNumber(text) > 0; }
 
 bool IsArch(std::string_view text) {
-  // sm_90, sm_90a
+  // The text is like sm_90 or sm_90a.
   if (!text.starts_with("sm_")) return false;
   text.remove_prefix(3);
   if (!text.empty() && (text.back() == 'a' || text.back() == 'f')) text.remove_suffix(1);
@@ -34,7 +34,7 @@ bool IsArch(std::string_view text) {
 
 bool IsMath(std::string_view text) { return text == "tf32"; }
 
-// For a warp at least.
+// The block must have enough registers for at least one warp.
 bool IsRegisters(std::string_view text) {
   return PositiveNumber(text) >= kWarpThreads * kLeastRegistersPerThread;
 }
@@ -51,13 +51,13 @@ constexpr TargetOption Positive(std::string_view name, OptionEffect effect) {
 
 bool IsNever(std::string_view) { return false; }
 
-// An option of other compilers that Kiln has not: a target that has it is refused with the reason,
-// and in a record it is left out (recorded.h).
+// An option of other compilers that Kiln lacks. A target with it is refused with the reason. In a
+// record the option is left out (recorded.h).
 constexpr TargetOption Foreign(std::string_view name, std::string_view expected) {
   return {name, OptionEffect::kNone, IsNever, expected};
 }
 
-// Of every kind: old logs carry them.
+// Options of every kind, which old logs have.
 constexpr std::array kCommon = {
     Text("device", OptionEffect::kNone),
     Text("host", OptionEffect::kNone),
@@ -129,7 +129,7 @@ HardwareParams CudaHardware(const Target& target, int) {
   hardware.max_local_memory_per_block_bytes = std::numeric_limits<int32_t>::max();
   hardware.max_threads_per_block =
       NumberOption(target, "max_threads_per_block", NumberOption(target, "max_num_threads", 1024));
-  // Blocks whose threads would have too few registers are none.
+  // A block may not have so many threads that they would get too few registers.
   const int32_t registers = NumberOption(target, "registers_per_block", kUsualRegisters);
   const int32_t with_registers = registers / kLeastRegistersPerThread / kWarpThreads * kWarpThreads;
   hardware.max_threads_per_block = std::min(hardware.max_threads_per_block, with_registers);
@@ -157,7 +157,7 @@ constinit const TargetKind kLlvm = {.name = "llvm",
                                     .options = kLlvmOptions,
                                     .default_hardware = CpuHardware};
 
-// Unscheduled loops run in many threads there.
+// Unscheduled loops run in many threads on a GPU.
 constinit const TargetKind kCuda = {.name = "cuda",
                                     .execution = ExecutionModel::kGpu,
                                     .device = "cuda",
@@ -167,7 +167,7 @@ constinit const TargetKind kCuda = {.name = "cuda",
                                     .default_hardware = CudaHardware,
                                     .gpu_arch = CudaArch};
 
-// Takes every option, so that one task can be sent to either.
+// Takes the options of both other kinds, so that a task for either of them can be sent here.
 constinit const TargetKind kNull = {.name = "null",
                                     .execution = ExecutionModel::kCpu,
                                     .device = "null",

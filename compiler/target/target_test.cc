@@ -66,7 +66,7 @@ TEST(Target, RecordedOnesMayHaveOptionsOfOtherCompilers) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no option 'nonsense'")));
 }
 
-// Each option that is said to have an effect changes what is derived from the target.
+// Each option with an effect changes a value that is derived from the target.
 TEST(Target, EveryOptionWithAnEffectIsReadSomewhere) {
   const std::map<std::string_view, std::string_view> values = {
       {"arch", "sm_80"},
@@ -78,7 +78,7 @@ TEST(Target, EveryOptionWithAnEffectIsReadSomewhere) {
       {"registers_per_block", "1536"},
       {"thread_warp_size", "16"},
       {"vector-width", "128"}};
-  // By LLVM: compiler/codegen/llvm/machine.cc, whose tests have them.
+  // LLVM reads these options in compiler/codegen/llvm/machine.cc, which has tests for them.
   const std::set<std::string_view> elsewhere = {"mattr", "mcpu", "mtriple"};
   for (const TargetKind* kind : {&kLlvm, &kCuda}) {
     for (const TargetOption& option : kind->options) {
