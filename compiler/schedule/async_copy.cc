@@ -7,7 +7,8 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr int64_t kLeastBytes = 4;  // of a copy
+// Least size of a copy.
+constexpr int64_t kLeastBytes = 4;
 
 bool IsCopy(const State& state, int s) {
   const dag::OpNode& node = state.dag()->node(s);

@@ -34,13 +34,14 @@ std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> re
                                  bool is_swizzled) {
   const int rank = static_cast<int>(region.size());
   std::vector<int64_t> shape(rank);
-  int inner = rank;  // the dimension inside the aligned axis
+  // The dimension inside the aligned axis.
+  int inner = rank;
   for (int d = 0; d < rank; ++d) {
     shape[d] = region[AxisOfDimension(stage, d)];
     if (AxisOfDimension(stage, d) == stage.align_axis) inner = d + 1;
   }
   if (inner >= rank || (is_swizzled && !AlignsToLines(stage))) return shape;
-  // Enlarged until the stride of the aligned axis fits storage_align.
+  // Enlarges the dimension until the stride of the aligned axis fits storage_align.
   int64_t rest = 1;
   for (int d = inner + 1; d < rank; ++d) rest *= shape[d];
   for (int64_t extent = shape[inner]; extent < shape[inner] + stage.align_factor; ++extent) {

@@ -1,7 +1,7 @@
-// The shape of the buffer that holds a stage's region: dimensions in the order of the stage's
-// layout (LA steps), rows padded (SA steps). Rows that are swizzled (Hint::kSwizzle) are padded to
-// whole lines alone: any other padding would be for banks, of which swizzling takes care.
-// Output buffers of a program have the shape of the tensor instead.
+// The shape of the buffer that holds a stage's region. Its dimensions are in the order of the
+// stage's layout (LA steps), and its rows are padded (SA steps). Rows that are swizzled
+// (Hint::kSwizzle) are padded only to whole lines: other paddings serve to avoid bank conflicts,
+// which swizzling avoids already. Output buffers of a program have the shape of the tensor instead.
 #pragma once
 
 #include <cstdint>
@@ -12,21 +12,22 @@
 
 namespace kiln::schedule {
 
-// Of shared memory, all banks of it: what swizzled rows are padded to.
+// Bytes of a line of shared memory, which spans all banks. Swizzled rows are padded to whole lines.
 inline constexpr int64_t kLineBytes = 128;
 
-// Are the rows of the stage's buffer swizzled? What units of four warps read always is.
+// Returns true if the rows of the stage's buffer are swizzled. Rows that units of four warps read
+// always are.
 bool IsSwizzled(const State& state, int s);
 
-// What is computed of each spatial axis where the stage is attached, at least one element. Extents must be
-// filled.
+// Returns for each spatial axis the number of elements that are computed at one place of the
+// stage's attachment, at least one. Extents must be filled.
 std::vector<int64_t> RegionOf(const Stage& stage);
 
-// region: the extent of each spatial axis.
+// `region` has the extent of each spatial axis.
 std::vector<int64_t> BufferShape(const Stage& stage, std::span<const int64_t> region,
                                  bool is_swizzled = false);
 
-// The axis that dimension d of the buffer is for.
+// Returns the axis of dimension d of the buffer.
 inline int AxisOfDimension(const Stage& stage, int d) {
   return stage.layout.empty() ? d : stage.layout[d];
 }

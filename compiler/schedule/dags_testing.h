@@ -11,14 +11,15 @@ namespace kiln::schedule {
 dag::DagPtr MatmulRelu(int64_t m, int64_t n, int64_t k);
 // A, B[i,j] = A[i,j] + 1, C[i,j] = B[i,j] * 2: stages 0 to 2.
 dag::DagPtr TwoElementwise(int64_t m, int64_t n);
-// A, S = reduction of A over its one or two axes (combined by `combiner`) into rank 0: stages 0
-// and 1.
+// A, S = reduction of A over its one or two axes (combined by `combiner`) into rank 0: stages 0 and
+// 1.
 dag::DagPtr ReduceAll(dag::Combiner combiner, int64_t m, int64_t n);
 // A, S[i] = reduction of A over j and k.
 dag::DagPtr ReduceRows(dag::Combiner combiner, int64_t m, int64_t n, int64_t k);
 // A, S[i] = index and value of the greatest A[i,k].
 dag::DagPtr ArgMaxRows(int64_t m, int64_t k);
-// data, pad, weight, conv (NHWC, HWIO), bias, add, relu: stages 0 to 6; without epilogue 0 to 3.
+// Extents of data, pad, weight, conv (NHWC, HWIO), bias, add, relu: stages 0 to 6. Without epilogue
+// 0 to 3.
 struct ConvShape {
   int64_t size, in_channels, out_channels, kernel, stride, padding;
 };

@@ -1,5 +1,5 @@
-// Steps that TVM's measure records do not have: Kiln's own, marked so in docs/steps.md. TVM refuses
-// a whole log for one of them.
+// Kiln's own steps, which TVM's measure records do not have. docs/steps.md marks them. TVM refuses
+// a whole log that has one of them.
 #pragma once
 
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace kiln::schedule {
 
-// Is one of the steps (JSON, step.h) an extension? Errors as ParseSteps.
+// Returns true if one of the steps (JSON, step.h) is an extension. Errors are those of ParseSteps.
 StatusOr<bool> HasExtension(std::string_view steps_json);
 
 }  // namespace kiln::schedule

@@ -8,8 +8,9 @@
 namespace kiln::schedule {
 namespace {
 
-// The extent of the axis that the split cuts; unknown where the loop is no axis. Those of a
-// reduction that RF made are made of a split's lengths, which a search may have changed since.
+// Returns the extent of the axis that the split cuts. Unknown if the loop is no axis. Also unknown
+// for a partial reduction that RF made: its axes have the lengths of a split, which a search may
+// have changed since the extent was noted.
 int64_t AxisExtent(const State& state, const SplitStep& split) {
   if (split.stage_id < 0 || split.stage_id >= state.num_stages()) return kUnknownExtent;
   const Stage& stage = state.stage(split.stage_id);

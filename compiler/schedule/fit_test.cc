@@ -23,7 +23,8 @@ TEST(Fit, RecordedSchedulesFitTheirLayersAndNoOthers) {
   }
 }
 
-// Every step applies to a product of other extents: what the splits note tells them apart.
+// Every step also applies to a product of other extents. The extents noted in the splits show the
+// difference.
 TEST(Fit, ExtentsThatSplitsNoteAreThoseOfTheAxes) {
   const char* steps = R"([["SP", 2, 0, 127, [1], 1], ["SP", 2, 2, 96, [8], 1]])";
   EXPECT_OK(CheckFit(Matmul("127,96,80"), steps));
@@ -33,14 +34,16 @@ TEST(Fit, ExtentsThatSplitsNoteAreThoseOfTheAxes) {
                                  "(T_matmul_NN), of 80")));
 }
 
-// A search changes the lengths of a split, and what follows keeps its notes.
+// A search changes the lengths of a split, and the notes of the steps behind it stay.
 TEST(Fit, OtherLoopsMayHaveBeenNotedBefore) {
   EXPECT_OK(
       CheckFit(Matmul("128,96,80"), R"([["SP", 2, 0, 128, [16], 1], ["SP", 2, 1, 32, [4], 1]])"));
-  EXPECT_OK(CheckFit(Matmul("128,96,80"), R"([["SP", 2, 0, 0, [16], 1]])"));  // 0: not noted
+  // 0: the extent is not noted.
+  EXPECT_OK(CheckFit(Matmul("128,96,80"), R"([["SP", 2, 0, 0, [16], 1]])"));
 }
 
-// Only a reduction that RF took apart has axes as long as splits made them, not one named so.
+// Only axes of a reduction that RF took apart have the lengths of splits. The name of a stage does
+// not matter.
 TEST(Fit, ExtentsOfPartialReductionsAreThoseOfSplits) {
   const auto fit = [](std::string_view name, std::string_view steps) {
     return CheckFit(fmt::format("input A: float32[8, 16]\n"

@@ -9,14 +9,14 @@
 namespace kiln::schedule {
 namespace {
 
-// What a stage is made of when everything inlined below it is in its body.
+// The body of a stage with all producers that are inlined into it.
 struct Inside {
   dag::TreeSize tree;
   int height = 0;
 };
 
-// Where a stage is read, through inlined stages: in how many places, with how large values for its
-// axes in all of them together, and how deep inside other bodies.
+// The reads of a stage through inlined stages: the number of places, the nodes of the values of its
+// axes in all of them together, and the depth inside other bodies.
 struct Outside {
   double copies = 0, axis_nodes = 0;
   int height = 0;
@@ -29,7 +29,8 @@ class Inlining {
   Inside InsideOf(int stage) {
     const Stages stages = Reachable(stage, &dag::Dag::producers);
     absl::InlinedVector<Inside, 8> known(stages.size());
-    for (size_t i = 0; i < stages.size(); ++i) {  // ascending: producers first
+    // Producers come first.
+    for (size_t i = 0; i < stages.size(); ++i) {
       const dag::BodySize& size = SizeOf(stages[i]);
       Inside& inside = known[i];
       inside = {size.tree, size.height};
@@ -45,12 +46,14 @@ class Inlining {
     return known.back();
   }
 
-  // `readers`: how many stages with loops of their own it ends up in.
+  // `readers` is set to the number of stages with loops of their own into which the stage is
+  // inlined.
   Outside OutsideOf(int stage, int& readers) {
     const Stages stages = Reachable(stage, &dag::Dag::consumers);
     absl::InlinedVector<Outside, 8> known(stages.size());
     readers = 0;
-    for (size_t i = stages.size(); --i > 0;) {  // descending: readers first
+    // Readers come first.
+    for (size_t i = stages.size(); --i > 0;) {
       Outside& outside = known[i];
       if (state_.attach(stages[i]).kind != Attach::kInlined) {
         outside = {1, 1, 0};
@@ -74,8 +77,8 @@ class Inlining {
   using Stages = absl::InlinedVector<int, 8>;
   using Neighbours = const std::vector<int>& (dag::Dag::*)(int) const;
 
-  // The stage and those that are reached from it through inlined stages, ascending. Readers are
-  // among them when they are not inlined, producers only when they are.
+  // Returns the stage and those that are reached from it through inlined stages, ascending. Readers
+  // that are not inlined are among them, but only those producers that are inlined.
   Stages Reachable(int stage, Neighbours neighbours) const {
     const bool readers = neighbours == &dag::Dag::consumers;
     Stages found = {stage};
@@ -95,7 +98,7 @@ class Inlining {
     return found;
   }
 
-  // stages.size(): it is not among them.
+  // Returns stages.size() if the stage is not among them.
   static size_t PlaceOf(int s, const Stages& stages) {
     const auto at = std::lower_bound(stages.begin(), stages.end(), s);
     return static_cast<size_t>((at != stages.end() && *at == s ? at : stages.end()) -

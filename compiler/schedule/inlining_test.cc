@@ -12,7 +12,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// A chain of `count` operators; `body` makes one of the two before it.
+// A chain of `count` operators. `body` makes the body of an operator from the two operators before
+// it.
 template <typename Body>
 dag::DagPtr Chain(int count, const Body& body) {
   dag::DagBuilder b;
@@ -34,12 +35,13 @@ dag::DagPtr Fibonacci(int count) {
 dag::DagPtr Sums(int count) {
   return Chain(count, [](auto x, auto, auto i) { return x(i) + 1.0; });
 }
-// Each index holds the one before it twice.
+// Each index contains the previous index twice.
 dag::DagPtr SquaredIndices(int count) {
   return Chain(count, [](auto x, auto, auto i) { return x((i * i) % 8) + 1.0; });
 }
 
-// Inlines all it may, in the order of the stages or in the reverse one; how many it does.
+// Inlines all stages that may be inlined, in the order of the stages or in the reverse one. Returns
+// their number.
 int InlineAll(State& state, bool forward) {
   int inlined = 0;
   const int n = state.num_stages();

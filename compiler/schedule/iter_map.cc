@@ -40,7 +40,7 @@ class Mapper {
   IterMap Map(std::span<const ir::Expr> loop_vars) {
     values_.assign(stage_.iters.size(), nullptr);
     for (size_t i = 0; i < loop_vars.size(); ++i) values_[stage_.loops[i].iter] = loop_vars[i];
-    // From the loops back to the axes. The conditions come out in this order too: a value is
+    // Goes from the loops back to the axes. The conditions are in this order too: a value is
     // computed from iterators whose conditions stand before its own.
     inside_ = pool_.Bool(true);
     for (size_t i = stage_.relations.size(); i-- > 0;) {
@@ -68,12 +68,13 @@ class Mapper {
     Define(relation.parents[0], value, covered);
   }
 
-  // The pieces are numbers of parts: the parent is cut into lengths[0] parts of ceil(extent /
-  // lengths[0]), each part is cut again. A part of a part may overhang its part: a condition
-  // for each cut.
+  // The lengths are numbers of parts: the parent is cut into lengths[0] parts of ceil(extent /
+  // lengths[0]), and each part is cut again. A part of a part may overhang its part, so each cut
+  // has a condition.
   void MapOuterToInner(const Relation& relation) {
     const size_t cuts = relation.lengths.size();
-    std::vector<int64_t> part(cuts + 1);  // extent before cut i
+    // Extent before each cut.
+    std::vector<int64_t> part(cuts + 1);
     part[0] = extents_[relation.parents[0]];
     for (size_t i = 0; i < cuts; ++i) part[i + 1] = CeilDiv(part[i], relation.lengths[i]);
     ir::Expr value = values_[relation.children[cuts]];
@@ -95,7 +96,7 @@ class Mapper {
     }
   }
 
-  // The pieces count to `covered`, the iterator only to its extent.
+  // The pieces count to `covered`, but the iterator only to its extent.
   void Define(int32_t iter, ir::Expr value, int64_t covered) {
     values_[iter] = value;
     if (covered != extents_[iter]) Require(pool_.Lt(value, pool_.Int(extents_[iter])));

@@ -13,18 +13,19 @@
 
 namespace kiln::schedule {
 
-// Extents of all of Stage::iters when axis i runs over [0, axis_extents[i]): the whole axis, or a
-// region of it. Refuses blank lengths and products that overflow.
+// Returns the extents of all of Stage::iters if axis i runs over [0, axis_extents[i]), which is the
+// whole axis or a region of it. Refuses blank lengths and products that overflow.
 StatusOr<std::vector<int64_t>> IterExtents(const Stage& stage,
                                            std::span<const int64_t> axis_extents);
-// The same for the whole operator.
+// Returns the extents for the whole operator.
 StatusOr<std::vector<int64_t>> IterExtents(const Stage& stage);
 
 struct IterMap {
-  std::vector<ir::Expr> values;  // by index of Stage::iters; the axes come first
-  // The condition that the iteration is inside the axes: the loops of inexact splits overhang them.
-  // It is a conjunction; each part may rely on those before it. Bool(true) when every split is
-  // exact.
+  // Indexed like Stage::iters. The axes come first.
+  std::vector<ir::Expr> values;
+  // Condition that the iteration is inside the axes, because the loops of inexact splits overhang
+  // them. It is a conjunction, and each part may rely on the parts before it. Bool(true) if every
+  // split is exact.
   ir::Expr inside;
 };
 

@@ -13,7 +13,7 @@
 namespace kiln::schedule {
 namespace {
 
-// How often the loop nest visits every point of the axes.
+// Counts how often the loop nest visits every point of the axes.
 std::map<std::vector<int64_t>, int> Visits(const Stage& stage) {
   StatusOr<std::vector<int64_t>> extents = IterExtents(stage);
   KILN_CHECK(extents.ok());

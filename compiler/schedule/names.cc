@@ -6,7 +6,8 @@
 namespace kiln::schedule {
 namespace {
 
-// An axis name without the characters that have a meaning in iterator names (state.h: IterName).
+// Appends an axis name without the characters that have a meaning in iterator names (state.h:
+// IterName).
 void AppendCleanAxisName(std::string_view name, std::string& result) {
   while (!name.empty()) {
     if (name.starts_with("outer") || name.starts_with("inner")) {
@@ -30,7 +31,7 @@ int IndexAmongChildren(const Relation& relation, int32_t iter) {
                           relation.children.begin());
 }
 
-// Lowering names all loops of a program.
+// Appends to `name` without a temporary string, because lowering names all loops of a program.
 void AppendIterName(const Stage& stage, int32_t iter, std::string& name) {
   const int32_t number = stage.iters[iter].relation;
   if (number < 0) return AppendCleanAxisName(AxisName(stage, iter), name);
@@ -41,7 +42,8 @@ void AppendIterName(const Stage& stage, int32_t iter, std::string& name) {
     name += std::to_string(IndexAmongChildren(relation, iter));
     return;
   }
-  if (relation.parents.empty()) name += "unit";  // the one loop of a rank-0 stage
+  // The only loop of a rank-0 stage.
+  if (relation.parents.empty()) name += "unit";
   for (int32_t parent : relation.parents) {
     AppendIterName(stage, parent, name);
     name += '@';

@@ -1,4 +1,4 @@
-// Goldens of the two readable forms of a schedule.
+// Expected texts of the two readable forms of a schedule.
 #include "compiler/schedule/source/print.h"
 
 #include <gmock/gmock.h>
@@ -117,7 +117,7 @@ s[S_local].compute_at(s[S], S_unit)
 )");
 }
 
-// Where it takes the square of their number, this does not end.
+// A printer that takes quadratic time would not end.
 TEST(PrintPrimitives, LongChainsTakeTimeInProportion) {
   constexpr int kLength = 64'000;
   std::string text = "input X0: float32[8]\n", steps;

@@ -26,8 +26,10 @@ TEST(RandomSchedule, IsSoundAndUsesEveryKind) {
     for (const StepPtr& step : state.steps()) ++kinds[step->tag()];
   }
   for (const std::string_view kind : StepTags()) {
-    if (kind == "BF" || kind == "OS") continue;  // not of a CPU
-    if (kind == "MA") continue;                  // other shapes of inputs (merge_axes_test.cc)
+    // These steps are not for a CPU.
+    if (kind == "BF" || kind == "OS") continue;
+    // The inputs get other shapes (merge_axes_test.cc).
+    if (kind == "MA") continue;
     EXPECT_GT(kinds[kind], 30) << kind;
   }
 }

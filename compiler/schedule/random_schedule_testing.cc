@@ -12,17 +12,21 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr int kMaxLoops = 12;      // of one stage
-constexpr int kMaxNewStages = 3;   // per schedule
-constexpr int kTriesPerStep = 40;  // proposals that may be refused
+// Loops of one stage.
+constexpr int kMaxLoops = 12;
+// Stages per schedule.
+constexpr int kMaxNewStages = 3;
+// Proposals that may be refused.
+constexpr int kTriesPerStep = 40;
 constexpr int64_t kMaxUnroll = 64;
-constexpr double kMaxWaste = 6;  // iterations of a loop nest per point of its axes
+// Iterations of a loop nest per point of its axes.
+constexpr double kMaxWaste = 6;
 
 int NumLoops(const State& state, int stage) {
   return static_cast<int>(state.stage(stage).loops.size());
 }
 
-// The state after the step, when it applies and leaves a sound state.
+// Returns the state after the step if the step applies and leaves a sound state.
 std::optional<State> TryApply(const State& state, const StepPtr& step) {
   State next = state;
   if (!next.Apply(step).ok() || !CheckSound(next).ok()) return std::nullopt;
@@ -31,7 +35,7 @@ std::optional<State> TryApply(const State& state, const StepPtr& step) {
 
 bool SameKind(const Stage& stage, int a, int b) { return stage.loop(a).kind == stage.loop(b).kind; }
 
-// Numbers of the steps that FSP and FFSP may follow.
+// Returns the numbers of the steps that FSP and FFSP may follow.
 std::vector<int> SplitSteps(const State& state) {
   std::vector<int> result;
   for (size_t i = 0; i < state.steps().size(); ++i) {
@@ -59,8 +63,8 @@ class Generator {
   int Below(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
   bool Chance(int percent) { return Below(100) < percent; }
 
-  // Do inexact splits make a loop nest count much further than its axes go? Such a state takes too
-  // long to run.
+  // Returns true if inexact splits make a loop nest count much further than its axes. Such a state
+  // takes too long to run.
   static bool IsWasteful(const State& state) {
     for (int i = 0; i < state.num_stages(); ++i) {
       const Stage& stage = state.stage(i);
@@ -75,7 +79,7 @@ class Generator {
     return false;
   }
 
-  // Null when the dice fell on something that the stage does not offer.
+  // Returns null if the random choice does not fit the stage.
   StepPtr Propose() {
     std::vector<int> stages;
     for (int i = 0; i < state_.num_stages(); ++i) {
@@ -83,7 +87,7 @@ class Generator {
     }
     stage_ = stages[Below(static_cast<int>(stages.size()))];
     loops_ = NumLoops(state_, stage_);
-    // How many of a hundred are of the kind.
+    // Percentages of the kinds.
     static constexpr struct {
       int share;
       StepPtr (Generator::*make)();
@@ -138,7 +142,8 @@ class Generator {
     const int count = 1 + Below(std::min(3, loops_ - first));
     std::vector<int> loops(count);
     std::iota(loops.begin(), loops.end(), first);
-    for (int loop : loops) {  // a loop over space and reduction at once is not for a CPU
+    // A loop over both spatial and reduce axes is not for a CPU.
+    for (int loop : loops) {
       if (!SameKind(state_.stage(stage_), first, loop)) return nullptr;
     }
     return std::make_shared<FuseStep>(stage_, std::move(loops));
@@ -204,7 +209,8 @@ class Generator {
   }
 
   StepPtr CacheRead() {
-    const int producer = Below(state_.num_stages());  // a placeholder too
+    // The producer may be a placeholder.
+    const int producer = Below(state_.num_stages());
     std::vector<int> readers = state_.dag()->consumers(producer);
     if (readers.empty()) return nullptr;
     std::shuffle(readers.begin(), readers.end(), rng_);

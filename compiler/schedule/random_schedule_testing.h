@@ -1,7 +1,7 @@
 // Schedules for tests: random ones, and all short ones.
 //
-// Every state they lead to is complete and passes CheckSound: it has to lower, and to compute what
-// its DAG says.
+// Every state that they lead to is complete and passes CheckSound, so it must lower and compute the
+// values of its DAG.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,23 @@
 
 namespace kiln::schedule {
 
-// `length` random steps for a CPU, of all kinds: splits by factors that do not divide, compute_at
-// anywhere, rfactor, cache reads and writes, ... Fewer steps when the DAG offers none. The same
-// arguments give the same steps.
+// Applies `length` random steps for a CPU, of all kinds: splits by factors that do not divide,
+// compute_at anywhere, rfactor, cache reads and writes, ... Applies fewer steps if the DAG offers
+// none. The same arguments give the same steps.
 State RandomSchedule(const dag::DagPtr& dag, uint64_t seed, int length);
 
 struct EnumerateOptions {
-  std::vector<std::vector<int64_t>> lengths = {{2}, {3}};  // of splits
-  bool outer_to_inner = true;                              // splits in both directions
+  // Lengths of splits.
+  std::vector<std::vector<int64_t>> lengths = {{2}, {3}};
+  // Splits go in both directions.
+  bool outer_to_inner = true;
   bool annotations = true;
-  bool new_stages = true;  // CHR, CHW, RF
+  // Includes CHR, CHW and RF.
+  bool new_stages = true;
 };
 
-// All steps, with parameters bounded by the options, that apply to the state and leave it sound. No
-// step twice.
+// Returns all steps, with parameters bounded by the options, that apply to the state and leave it
+// sound. No step occurs twice.
 std::vector<StepPtr> EnumerateSteps(const State& state, const EnumerateOptions& options = {});
 
 }  // namespace kiln::schedule

@@ -1,5 +1,5 @@
-// The recorded GPU schedules of a network's layers, replayed: every one applies to its computation,
-// and what is known of its loops fits together.
+// Replays the recorded GPU schedules of a network's layers. Each one applies to its computation,
+// and the extents of its loops are consistent.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -29,7 +29,7 @@ TEST(RecordReplay, LoopsCoverTheirAxes) {
       int64_t points = 1;
       for (int axis = 0; axis < stage.num_axes(); ++axis) points *= extents[axis];
       EXPECT_GE(LoopProduct(stage, extents), points) << stage.op->name();
-      // Tiles of root stages are exact divisors in these records, but for the last block of
+      // Tiles of root stages are exact divisors in these records, except for the last block of
       // threads.
       if (state.attach(i).kind == Attach::kRoot) {
         EXPECT_LT(LoopProduct(stage, extents), points + 1024) << stage.op->name();

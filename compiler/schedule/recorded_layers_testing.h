@@ -1,4 +1,4 @@
-// The recorded GPU schedules of ResNet-18's 24 layers, with the computations that they belong to.
+// The recorded GPU schedules of ResNet-18's 24 layers, with their computations.
 #pragma once
 
 #include <string>
@@ -11,16 +11,18 @@
 namespace kiln::schedule {
 
 struct RecordedLayer {
-  int line;  // of testdata/resnet18_cuda_steps.txt, from 1
+  // Line of testdata/resnet18_cuda_steps.txt, from 1.
+  int line;
   std::string op, arguments, epilogue;
   dag::DagPtr dag;
   std::vector<StepPtr> steps;
 
   std::string Name() const { return op + " " + arguments + " " + epilogue; }
-  State Replayed() const;  // checks that the steps apply
+  // Checks that the steps apply.
+  State Replayed() const;
 };
 
-// In the order of the file. Checks that the file is there and reads.
+// Returns the layers in the order of the file. Checks that the file exists and can be read.
 const std::vector<RecordedLayer>& RecordedLayers();
 
 }  // namespace kiln::schedule

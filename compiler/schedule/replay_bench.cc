@@ -1,5 +1,5 @@
-// What replaying, copying, parsing and hashing of schedules cost. The search makes tens of
-// thousands of states a round.
+// Measures replaying, copying, parsing and hashing of schedules. The search makes tens of thousands
+// of states a round.
 #include <benchmark/benchmark.h>
 
 #include <fstream>

@@ -25,7 +25,7 @@ Status CheckVisible(const State& state, int stage) {
   return OkStatus();
 }
 
-// Is any loop of `stage` before `loop`, or any loop around the stage, parallel?
+// Returns true if any loop of `stage` before `loop`, or any loop around the stage, is parallel.
 bool InsideParallel(const State& state, int stage, int loop) {
   for (int i = 0; i < loop; ++i) {
     if (state.stage(stage).annotation(i) == Annotation::kParallel) return true;

@@ -9,7 +9,8 @@
 namespace kiln::schedule {
 namespace {
 
-// Appends to `out` the readers (or producers) of `stage`, inlined ones replaced by their own.
+// Appends to `out` the readers (or producers) of `stage`. Inlined stages are replaced by their own
+// readers or producers.
 template <typename Neighbours>
 void CollectThroughInlined(const State& state, int stage, const Neighbours& neighbours,
                            std::vector<int>& out) {
@@ -22,7 +23,7 @@ void CollectThroughInlined(const State& state, int stage, const Neighbours& neig
   }
 }
 
-// Does it set a hint of the stage, and nothing else?
+// Returns true if the step only sets a hint of the stage.
 bool IsHint(const Step& step, int stage) {
   const auto* pragma = As<PragmaStep>(step);
   return pragma != nullptr && pragma->stage_id == stage && pragma->setting.has_value();
@@ -41,7 +42,7 @@ Stage MakeStage(dag::OperatorPtr op) {
   stage.op = std::move(op);
   if (stage.is_placeholder()) return stage;
   const size_t axes = stage.num_axes();
-  // Room for what a tiling adds, so that the vectors do not grow split by split.
+  // Reserves room for a tiling, so that the vectors do not grow with each split.
   stage.iters.reserve(4 * axes);
   stage.loops.reserve(4 * axes);
   stage.relations.reserve(axes + 2);
@@ -85,7 +86,8 @@ std::vector<int> State::AttachedTo(int stage, int loop) const {
   std::vector<int> result;
   const Attach wanted{Attach::kIter, stage, loop};
   int left = places_[stage].attached;
-  for (int i = stage - 1; left > 0 && i >= 0; --i) {  // what is attached stands before it
+  // Attached stages stand before the stage.
+  for (int i = stage - 1; left > 0 && i >= 0; --i) {
     const Attach& attach = places_[i].attach;
     if (attach.kind != Attach::kIter || attach.stage != stage) continue;
     if (attach == wanted) result.push_back(i);
@@ -109,7 +111,8 @@ bool State::HasAttached(int stage, int loop) const {
 int State::NestDepth() const {
   absl::InlinedVector<int, 32> around(stages_.size(), 0);
   int depth = 0;
-  for (int i = num_stages() - 1; i >= 0; --i) {  // a stage stands before what it is attached to
+  // A stage stands before the stage that it is attached to.
+  for (int i = num_stages() - 1; i >= 0; --i) {
     const Attach& at = places_[i].attach;
     if (at.kind == Attach::kIter) around[i] = around[at.stage] + at.loop + 1;
     depth = std::max(depth, around[i] + static_cast<int>(stages_[i]->loops.size()));
@@ -170,13 +173,16 @@ Stage& State::MutableStage(int i) {
     *copy = *stage;
     stage = std::move(copy);
   }
-#ifndef __SANITIZE_THREAD__  // which knows no fences
+// The thread sanitizer does not know fences.
+#ifndef __SANITIZE_THREAD__
   else {
-    // Whoever shared it last has let go: see all that it read as read.
+    // Another owner may just have released the stage. Its reads must happen before the coming
+    // edits.
     std::atomic_thread_fence(std::memory_order_acquire);
   }
 #endif
-  return const_cast<Stage&>(*stage);  // every stage is made as a plain Stage
+  // Every stage is made as a Stage that is not const.
+  return const_cast<Stage&>(*stage);
 }
 
 void State::InsertStage(dag::DagPtr dag, int position, std::span<const int> changed) {

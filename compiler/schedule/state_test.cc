@@ -1,4 +1,4 @@
-// What each step does to loops, stages and attachments.
+// The effects of each step on loops, stages and attachments.
 #include "compiler/schedule/state.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ State Scheduled(dag::DagPtr dag, std::string_view steps) {
   return *std::move(state);
 }
 
-// "i.0:4 j:12 k:?" with the annotation before what has one.
+// Returns "i.0:4 j:12 k:?", with annotations in front of the loops.
 std::string Loops(const State& state, int stage) {
   std::string result;
   const Stage& s = state.stage(stage);
@@ -67,7 +67,8 @@ TEST(State, SplitOuterToInnerGivesNumbersOfParts) {
 TEST(State, SplitKeepsTheKindAndMovesAttachments) {
   const State state =
       Scheduled(Softmax(4, 8), R"([["CA", 1, 4, 0], ["CA", 3, 4, 1], ["SP", 4, 0, 4, [2, 1], 1]])");
-  EXPECT_EQ(state.attach(1), At(4, 2));  // was on the split loop: its innermost piece
+  // The stage was attached to the split loop, and is now attached to its innermost piece.
+  EXPECT_EQ(state.attach(1), At(4, 2));
   EXPECT_EQ(state.attach(3), At(4, 3));
   EXPECT_THAT(state.AttachedTo(4, 2), ElementsAre(1));
   EXPECT_TRUE(state.HasAttached(4, 3));
@@ -140,7 +141,7 @@ TEST(State, FuseDropsAnnotations) {
 }
 
 TEST(State, FuseOfNothingGivesAScalarOneLoop) {
-  // S.local has reduce loops, S none.
+  // S.local has reduce loops, S has none.
   const State state = Scheduled(ReduceAll(dag::Combiner::kSum, 4, 8),
                                 R"([["CHW", 1, "local"], ["FU", 2, []], ["CA", 1, 2, 0]])");
   EXPECT_EQ(Loops(state, 2), "unit:1");
@@ -189,7 +190,8 @@ TEST(State, ComputeAtMakesExtentsUnknown) {
 TEST(State, InlineAndBack) {
   const State state = Scheduled(Softmax(4, 8), R"([["CA", 2, 4, 0], ["CI", 2]])");
   EXPECT_EQ(state.attach(2).kind, Attach::kInlined);
-  EXPECT_THAT(state.Consumers(1), ElementsAre(3, 4));  // through exp
+  // The readers are found through exp.
+  EXPECT_THAT(state.Consumers(1), ElementsAre(3, 4));
   EXPECT_THAT(state.Consumers(0), ElementsAre(1, 3, 4));
   EXPECT_THAT(state.Producers(4), ElementsAre(0, 1, 3));
   EXPECT_EQ(Scheduled(Softmax(4, 8), R"([["CI", 2], ["CR", 2]])").attach(2), Attach{});
@@ -199,7 +201,7 @@ TEST(State, CacheReadInsertsACopy) {
   const State state = Scheduled(
       Softmax(4, 8),
       R"([["CA", 2, 4, 0], ["CA", 3, 4, 0], ["CHR", 2, "shared", [3]], ["CHR", 2, "shared", [5]]])");
-  // data max exp exp.d.shared exp.shared sum norm
+  // The stages are data max exp exp.d.shared exp.shared sum norm.
   EXPECT_EQ(state.dag()->op(4).name(), "exp.shared");
   EXPECT_EQ(state.dag()->op(3).name(), "exp.d.shared");
   EXPECT_EQ(Loops(state, 3), "ax0:4 ax1:8");
@@ -218,7 +220,8 @@ TEST(State, CacheReadLeavesReadersLoopsAlone) {
   EXPECT_EQ(Loops(state, 3), "i.0:4 i.1:2 j:12 k:16");
   EXPECT_EQ(state.dag()->op(1).name(), "A.shared");
   EXPECT_THAT(state.dag()->producers(3), ElementsAre(1, 2));
-  EXPECT_EQ(&state.dag()->op(3), &state.initial_dag()->op(2));  // bodies are shared
+  // Bodies are shared.
+  EXPECT_EQ(&state.dag()->op(3), &state.initial_dag()->op(2));
 }
 
 TEST(State, CacheWriteMovesTheComputation) {
@@ -226,7 +229,8 @@ TEST(State, CacheWriteMovesTheComputation) {
   EXPECT_EQ(state.dag()->op(2).name(), "C.local");
   EXPECT_EQ(state.dag()->op(3).name(), "C");
   EXPECT_EQ(Loops(state, 2), "i:8 j:12 k:16");
-  EXPECT_EQ(Loops(state, 3), "i:? j:?");  // still attached, so its region is unknown
+  // The stage is still attached, so its region is unknown.
+  EXPECT_EQ(Loops(state, 3), "i:? j:?");
   EXPECT_EQ(state.attach(2), Attach{});
   EXPECT_EQ(state.attach(3), At(4, 0));
   EXPECT_THAT(state.dag()->producers(3), ElementsAre(2));

@@ -2,8 +2,8 @@
 // which also lists the kinds, and a file in steps/. docs/steps.md describes each kind, and
 // docs/howto/add-a-step.md how to add one.
 //
-// Steps are immutable values. Stage and loop numbers refer to the numbering at the time the step is
-// applied.
+// Steps are immutable values. Stage and loop numbers refer to the numbering at the time when the
+// step is applied.
 #pragma once
 
 #include <memory>
@@ -21,27 +21,32 @@ namespace kiln::schedule {
 class Step {
  public:
   virtual ~Step() = default;
-  virtual std::string_view tag() const = 0;   // "SP", ...: to print. As<> tells kinds apart
-  virtual std::string_view name() const = 0;  // "split", ...: the word for people
-  virtual int stage() const = 0;              // the stage it works on
-  // Called by State::Apply, which has checked that the stage exists. Checks everything first and
-  // edits then, so that a refusal leaves the state as it was. The step has not been appended yet:
-  // state.steps().size() is its own number. The refusal is the bare reason; State::Apply says which
-  // step it was.
+  // A tag like "SP", for printing. As<> tells kinds apart.
+  virtual std::string_view tag() const = 0;
+  // A word for people, like "split".
+  virtual std::string_view name() const = 0;
+  // The stage that the step works on.
+  virtual int stage() const = 0;
+  // State::Apply calls this after it has checked that the stage exists. All checks must come before
+  // the first edit, so that a refusal leaves the state as it was. The step has not been appended
+  // yet: state.steps().size() is its own number. The error is only the reason; State::Apply adds
+  // the step.
   virtual Status ApplyTo(State& state) const = 0;
-  // The JSON array of a measure record (docs/steps.md), on one line, ", " between items.
+  // Returns the JSON array of a measure record (docs/steps.md), on one line, with ", " between
+  // items.
   virtual std::string ToJson() const = 0;
-  // Of the fields that have an effect.
+  // Returns a hash of the fields that have an effect.
   virtual uint64_t Hash() const = 0;
-  // The same without what a search may choose anew where the rest of a schedule stays (tile
-  // lengths, a layout, the value of a hint): equal for steps that differ in nothing else.
+  // Returns a hash without the fields that a search may choose anew while the rest of a schedule
+  // stays (tile lengths, a layout, the value of a hint). Steps that differ only in these have equal
+  // hashes.
   virtual uint64_t ShapeHash() const { return Hash(); }
-  // Is it of our own? TVM's measure records do not have such steps.
+  // Returns true for a step of Kiln's own, which TVM's measure records do not have.
   virtual bool IsExtension() const { return false; }
 };
 
-// The step as one of its kind (steps/steps.h); null: it is of another. The one place that tells
-// kinds apart.
+// Returns the step as one of its kind (steps/steps.h), or null if it is of another kind. Kinds are
+// only told apart here.
 template <typename StepT>
 const StepT* As(const Step& step) {
   static_assert(std::is_base_of_v<Step, StepT> && std::is_final_v<StepT>);
@@ -52,14 +57,15 @@ bool Is(const Step& step) {
   return As<StepT>(step) != nullptr;
 }
 
-// "[["SP", 2, 0, 512, [32], 1], ...]". The error names the step number, what was found and what was
-// expected.
+// Parses [["SP", 2, 0, 512, [32], 1], ...]. The error names the step number, the text that was
+// found and what was expected.
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json);
-// Of all kinds, in the order of the list of kinds.
+// Returns the tags of all kinds, in the order of the list of kinds.
 std::span<const std::string_view> StepTags();
-// Why the text is no list of steps; OK: it is one. What the steps do is not known here.
+// Returns why the text is no list of steps, or OK. The effects of the steps are not checked.
 Status CheckStepsText(std::string_view json);
 std::string PrintSteps(
-    std::span<const StepPtr> steps);  // the same form; ParseSteps(PrintSteps(x)) == x
+    // Prints the form that ParseSteps reads. ParseSteps(PrintSteps(x)) == x.
+    std::span<const StepPtr> steps);
 
 }  // namespace kiln::schedule

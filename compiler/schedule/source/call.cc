@@ -57,7 +57,7 @@ bool SourceCall::HasNext() const {
   return next_ < statement_.arguments.size() && !statement_.arguments[next_].keyword;
 }
 
-// Null: there is none of this kind, which was noted.
+// Returns null, with an error noted, if there is no next argument of this kind.
 const SourceValue* SourceCall::Next(std::string_view what, SourceValue::Kind kind) {
   if (!status_.ok()) return nullptr;
   if (!HasNext()) {
@@ -137,7 +137,7 @@ bool SourceCall::Has(std::string_view word) const {
   return false;
 }
 
-// Null: it is not there, or a mistake was noted.
+// Returns null, with an error noted, if the argument is missing or of another kind.
 const SourceValue* SourceCall::Of(std::string_view word, std::string_view what,
                                   SourceValue::Kind kind) {
   if (!status_.ok()) return nullptr;

@@ -1,8 +1,8 @@
-// One statement of a schedule that is source, as its primitive reads it: arguments by what they
-// have to be, and what the results will name.
+// One statement of a schedule that is source, as its primitive reads it. It gives access to the
+// arguments by their expected kinds, and receives the stages or loops that the results name.
 //
-// The first mistake sticks: later reads return zeros, and Make reports it. Errors name line and
-// column, what was found and what was expected.
+// The first mistake sticks: later reads return zeros, and Make reports the mistake. Errors name
+// line and column, the text that was found and what was expected.
 #pragma once
 
 #include <cstdint>
@@ -18,42 +18,51 @@
 
 namespace kiln::schedule {
 
-// What a statement gives names to: one of these.
+// The stage or loops that the results of a statement name.
 struct SourceResults {
   int stage = -1;
-  int first = 0, count = 0;  // loops of the stage, once the step was applied
-  int new_stage = -1;        // or the stage that the step puts there
-  int reset = -1;            // with it: a stage (its number after the step) that gets fresh loops
+  // Loops of the stage after the step was applied.
+  int first = 0, count = 0;
+  // A stage that the step inserts, instead of loops.
+  int new_stage = -1;
+  // For new_stage: the number after the step of a stage that gets fresh loops.
+  int reset = -1;
 };
 
 class SourceCall {
  public:
-  // All of them outlive it.
+  // All arguments must outlive this object.
   SourceCall(const SourceStatement& statement, const SourceScope& scope, const State& state);
 
   const State& state() const { return state_; }
-  // Of s[stage].
+  // The stage of s[stage].
   int stage() const { return stage_; }
 
-  // ---- the arguments without a word, in order; `what` is for errors
+  // ---- arguments without a word, in order. `what` is for errors.
   int Stage(std::string_view what);
   int Loop(std::string_view what) { return Loop(what, stage_); }
   int Loop(std::string_view what, int stage);
-  std::vector<int> Loops(std::string_view what);  // all that are left
+  // Returns all remaining arguments.
+  std::vector<int> Loops(std::string_view what);
   int64_t Int(std::string_view what, int64_t lowest, int64_t highest);
-  std::vector<int> Ints(std::string_view what, int lowest, int highest);  // all that are left
-  std::vector<int> Stages(std::string_view what);                         // a list
+  // Returns all remaining arguments.
+  std::vector<int> Ints(std::string_view what, int lowest, int highest);
+  // Reads a list.
+  std::vector<int> Stages(std::string_view what);
   std::string_view Text(std::string_view what);
   bool HasNext() const;
-  // ---- those with a word; `Has` first
+  // ---- arguments with a word. Call `Has` first.
   bool Has(std::string_view word) const;
   int64_t IntOf(std::string_view word, int64_t lowest, int64_t highest);
-  std::vector<int64_t> IntsOf(std::string_view word, int64_t lowest, int64_t highest);  // or one
+  // Also accepts a single integer.
+  std::vector<int64_t> IntsOf(std::string_view word, int64_t lowest, int64_t highest);
   bool FlagOf(std::string_view word);
-  int SplitOf(std::string_view word);                // a loop: the step that split it
-  std::vector<int> SplitsOf(std::string_view word);  // a list of them
+  // The argument is a loop. Returns the step that split it.
+  int SplitOf(std::string_view word);
+  // The argument is a list of loops.
+  std::vector<int> SplitsOf(std::string_view word);
 
-  // What the results name.
+  // Sets the stage or loops that the results name.
   void ResultsAre(SourceResults results) { results_ = results; }
   const SourceResults& results() const { return results_; }
 
@@ -61,7 +70,7 @@ class SourceCall {
   void Fail(std::string_view expected);
   bool ok() const { return status_.ok(); }
 
-  // The step, when every argument was right, none is left, and the results have names.
+  // Makes the step. Fails if an argument was wrong, arguments are left, or the results lack names.
   template <typename StepT, typename... Args>
   StatusOr<StepPtr> Make(Args&&... args) {
     KILN_RETURN_IF_ERROR(Finish());
@@ -82,7 +91,8 @@ class SourceCall {
   const State& state_;
   int stage_ = 0;
   size_t next_ = 0;
-  std::vector<bool> taken_;  // arguments
+  // Flags of the arguments.
+  std::vector<bool> taken_;
   SourceResults results_;
   Status status_;
 };

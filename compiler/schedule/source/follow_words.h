@@ -1,4 +1,4 @@
-// Words of splits that follow others, in a schedule that is source.
+// Words of splits that follow other splits, in a schedule that is source.
 #pragma once
 
 #include <string_view>

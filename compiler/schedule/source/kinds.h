@@ -1,6 +1,6 @@
-// How the kinds of steps read in a schedule that is source (docs/schedules.md): each is printed by
-// its PrintSource, and the primitives are read back by the functions below, one for each word.
-// Defined in <kind>.cc, beside this file.
+// The forms of the kinds of steps in a schedule that is source (docs/schedules.md). Each kind is
+// printed by its PrintSource. The functions below read the primitives back, one function for each
+// word. They are defined in <kind>.cc, beside this file.
 #pragma once
 
 #include "base/status.h"
@@ -29,11 +29,11 @@ void PrintSource(const LayoutStep& step, SourcePrinter& out);
 void PrintSource(const MergeAxesStep& step, SourcePrinter& out);
 void PrintSource(const OnlineSoftmaxStep& step, SourcePrinter& out);
 
-// Of SP, FSP and FFSP, by what the arguments are.
+// Reads SP, FSP or FFSP, depending on the arguments.
 StatusOr<StepPtr> ReadSplit(SourceCall& call);
 StatusOr<StepPtr> ReadFuse(SourceCall& call);
 StatusOr<StepPtr> ReadReorder(SourceCall& call);
-// Of AN: each annotation that is a word by itself, and bind.
+// Read AN steps: each annotation that is a word by itself, and bind.
 StatusOr<StepPtr> ReadUnroll(SourceCall& call);
 StatusOr<StepPtr> ReadVectorize(SourceCall& call);
 StatusOr<StepPtr> ReadParallel(SourceCall& call);

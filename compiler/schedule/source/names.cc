@@ -7,17 +7,18 @@
 namespace kiln::schedule {
 namespace {
 
-// A fused loop is made of many names, and its pieces of those: beyond this they are numbered.
+// A fused loop's name is made of many names, and so are the names of its pieces. Longer names
+// become numbers.
 constexpr size_t kLongestPart = 64;
 
-// Words that mean something else in such a text, or would in Python.
+// Words with another meaning in such a text or in Python.
 constexpr std::string_view kReserved[] = {
     "s",     "False", "None",     "True",  "and",    "as",   "assert", "async",  "await",
     "break", "class", "continue", "def",   "del",    "elif", "else",   "except", "finally",
     "for",   "from",  "global",   "if",    "import", "in",   "is",     "lambda", "nonlocal",
     "not",   "or",    "pass",     "raise", "return", "try",  "while",  "with",   "yield"};
 
-// Every run of other characters becomes one "_"; none at the end.
+// Replaces every run of other characters by one "_", and drops it at the end.
 std::string Identifier(std::string_view name) {
   std::string result;
   for (char c : name) {

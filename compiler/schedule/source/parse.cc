@@ -18,11 +18,12 @@ namespace {
 
 struct Primitive {
   std::string_view word;
-  bool of_stage;  // s[STAGE].word(...), else s.word(...)
+  // True for s[STAGE].word(...), false for s.word(...).
+  bool of_stage;
   StatusOr<StepPtr> (*read)(SourceCall& call);
 };
 
-// The words: a new kind of step adds its own.
+// The words. A new kind of step adds its own.
 constexpr std::array kPrimitives = std::to_array<Primitive>({
     {"split", true, ReadSplit},
     {"fuse", true, ReadFuse},
@@ -99,7 +100,8 @@ class SourceReader {
 
   Status Apply(const SourceStatement& statement, const StepPtr& step,
                const SourceResults& results) {
-    // Before it is applied: afterwards the loop is no more. A refusal ends the reading.
+    // Notes the split before it is applied, because the loop does not exist afterwards. A refusal
+    // ends the reading.
     if (const auto* split = As<SplitStep>(*step))
       scope_.NoteSplit(split->stage_id, split->loop, static_cast<int>(state_.steps().size()));
     const dag::DagPtr before = state_.dag();

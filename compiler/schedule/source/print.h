@@ -1,5 +1,5 @@
-// Prints a schedule as source (docs/schedules.md): primitives of TVM's Python flavour, that people read,
-// change and hand back (parse.h).
+// Prints a schedule as source (docs/schedules.md): primitives in the style of TVM's Python, which
+// people read, change and hand back (parse.h).
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace kiln::schedule {
 
-// "C_i_0, C_i_1 = s[C].split(C_i, factor=16)", a line for each step and for each stage's loops. Names
-// are unique (names.h). Cost: linear in the steps, and what they take.
+// Prints lines like "C_i_0, C_i_1 = s[C].split(C_i, factor=16)", one for each step and for each
+// stage's loops. Names are unique (names.h). Cost: linear in the steps, plus the cost of applying
+// them.
 std::string PrintPrimitives(const State& state);
 
 }  // namespace kiln::schedule

@@ -1,5 +1,5 @@
-// Prints a schedule as primitives, a step at a time: what PrintPrimitives (print.h) is made of. How
-// each kind of step reads is in <kind>.cc (kinds.h), or in the dialect of somebody else.
+// Prints a schedule as primitives, a step at a time. PrintPrimitives (print.h) uses it. <kind>.cc
+// (kinds.h) or another dialect has the form of each kind of step.
 #pragma once
 
 #include <span>
@@ -16,15 +16,16 @@ namespace kiln::schedule {
 
 class SourcePrinter;
 
-// What is printed: of a step, and of a stage whose loops are its axes and get these names. Both add
+// Functions that print a step, and a stage whose loops are its axes and get these names. Both add
 // lines.
 struct SourceDialect {
   void (*step)(const Step& step, SourcePrinter& out);
   void (*axes)(const Stage& stage, std::string_view name, std::string_view loops,
                SourcePrinter& out);
-  std::span<const std::string_view> reserved = {};  // words that stages and loops may not have
+  // Words that may not be names of stages and loops.
+  std::span<const std::string_view> reserved = {};
 };
-// That of schedules as source.
+// The dialect of schedules as source.
 extern const SourceDialect kKilnDialect;
 
 class SourcePrinter {
@@ -35,23 +36,25 @@ class SourcePrinter {
   void Add(const StepPtr& step);
   std::string Finish() && { return std::move(text_); }
 
-  // ---- for the kinds of steps; stages and loops are those of `before`
+  // ---- for the kinds of steps. Stages and loops are those of `before`.
   const State& before() const { return before_; }
   const State& after() const { return after_; }
   const std::string& Stage(int stage) const { return names_.Stage(stage); }
   const std::string& Loop(int stage, int loop) const;
   std::string Loops(int stage, const std::vector<int>& loops) const;
-  // The name of the loop that an earlier step, an SP, has split.
+  // Returns the name of the loop that an earlier SP step has split.
   const std::string& SplitBy(int step) const { return split_by_.at(step); }
 
-  // Names for what the step makes, as lists: the `pieces` of a loop, and the loop fused out of
-  // others.
+  // Return names of the loops that the step makes, as lists: the `pieces` of a loop, and the loop
+  // fused out of others.
   std::string Pieces(int stage, int loop, int pieces);
   std::string Fused(int stage, const std::vector<int>& loops);
-  // The stage that the step puts at `position`. Its axes are printed behind the step; those of
-  // `reset`, a number after the step, which has fresh loops, behind them.
+  // Returns the name of the stage that the step inserts at `position`. Its axes are printed behind
+  // the step. `reset` is the number after the step of a stage with fresh loops, whose axes are
+  // printed last.
   const std::string& NewStage(int position, int reset = -1);
-  // The step has given others than these operators to some stages: their axes are printed behind it.
+  // Tells that the step has given some stages other operators. Their axes are printed behind the
+  // step.
   void FreshLoops();
 
   template <typename... Args>
@@ -64,12 +67,14 @@ class SourcePrinter {
   void DeclareAxes(int stage);
 
   const SourceDialect& dialect_;
-  // One step apart: a step is printed from both. Cheaper than a copy for each step, but where the
-  // step makes a DAG.
+  // The states before and after the step, because a step is printed from both. Two states are
+  // cheaper than a copy for each step, except for a step that makes a DAG.
   State before_, after_;
   SourceNames names_;
-  std::unordered_map<int, std::string> split_by_;  // by step
-  std::vector<int> fresh_;                         // stages whose axes are to be declared
+  // Indexed by step.
+  std::unordered_map<int, std::string> split_by_;
+  // Stages whose axes are to be declared.
+  std::vector<int> fresh_;
   std::string text_;
 };
 

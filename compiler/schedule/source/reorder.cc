@@ -9,7 +9,7 @@ void PrintSource(const ReorderStep& step, SourcePrinter& out) {
   out.Line("s[{}].reorder({})", out.Stage(step.stage_id), out.Loops(step.stage_id, step.order));
 }
 
-// Loops that are not named stay where they are; the others take each other's places, as in TVM.
+// Loops that are not named stay at their places. The named loops exchange places, as in TVM.
 StatusOr<StepPtr> ReadReorder(SourceCall& call) {
   const std::vector<int> named = call.Loops("a loop");
   std::vector<int> order(call.state().stage(call.stage()).loops.size());

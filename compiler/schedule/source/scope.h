@@ -1,8 +1,8 @@
-// What the names of a schedule that is source stand for, along its statements: stages, and loops of
-// them.
+// The meanings of the names in a schedule that is source: stages, and loops of stages. They change
+// from statement to statement.
 //
 // A stage that moves up because another one was inserted keeps its name. A loop that was split or
-// fused is known further on, so that errors can say what became of it and splits can be followed.
+// fused is still known, so that errors can say what became of it and splits can be followed.
 #pragma once
 
 #include <array>
@@ -20,52 +20,61 @@ namespace kiln::schedule {
 
 class SourceScope {
  public:
-  // Knows the stages by their names (names.h), and no loops. `state` outlives it and is the one
-  // that the statements change.
+  // Knows the names of the stages (names.h), and no loops. The statements change `state`, which
+  // must outlive this object.
   explicit SourceScope(const State& state);
 
-  // The number that the stage has now. Errors name what there is.
+  // Returns the present number of the stage. Errors list the stages.
   StatusOr<int> Stage(const SourceToken& name) const;
-  // The number of the loop among the loops of this stage. Errors say what became of it, and which
-  // loops there are.
+  // Returns the number of the loop among the loops of this stage. Errors say what became of the
+  // loop, and list the stage's loops.
   StatusOr<int> Loop(const SourceToken& name, int stage) const;
-  // The step that split the loop of this name: an SP.
+  // Returns the SP step that split the loop of this name.
   StatusOr<int> SplitOf(const SourceToken& name) const;
 
   void BindStage(const SourceToken& name, int stage);
   void BindLoop(const SourceToken& name, int stage, int loop);
-  // A step with this number splits the loop.
+  // Tells that the step with this number splits the loop.
   void NoteSplit(int stage, int loop, int step);
-  // A step has put a stage at `position`; it has given `reset` (a number after it) fresh loops.
+  // Tells that a step has inserted a stage at `position` and has given `reset` (a number after it)
+  // fresh loops.
   void NoteInsertion(int position, int reset);
-  // A step has given the stage fresh loops.
+  // Tells that a step has given the stage fresh loops.
   void NoteFreshLoops(int stage) { ++stages_[order_[stage]].generation; }
 
  private:
-  // What keeps its identity while numbers change.
+  // A stage or a loop, which keeps its identity while numbers change.
   struct Thing {
-    int stage = -1;       // index into kinds_of_stage
-    int generation = -1;  // of the stage's loops; -1: the stage itself
-    int32_t iter = -1;    // index into Stage::iters
+    // Index into stages_.
+    int stage = -1;
+    // Generation of the stage's loops. -1: the stage itself.
+    int generation = -1;
+    // Index into Stage::iters.
+    int32_t iter = -1;
     auto operator<=>(const Thing&) const = default;
     bool is_stage() const { return generation < 0; }
   };
   struct Known {
-    int number = -1;     // of the stage, now
-    int generation = 0;  // how often it was given fresh loops
+    // Present number of the stage.
+    int number = -1;
+    // Counts how often the stage was given fresh loops.
+    int generation = 0;
   };
 
   StatusOr<Thing> Find(const SourceToken& name, std::string_view what) const;
   Thing LoopThing(int stage, int loop) const;
-  // "C_i, C_j": the names of a stage's loops; of one without a name what it is.
+  // Returns the names of a stage's loops, as "C_i, C_j". Loops without a name are described.
   std::string LoopsOf(int stage) const;
   std::string StageName(int stage) const;
 
   const State& state_;
-  std::vector<Known> stages_;  // by identity
-  std::vector<int> order_;     // identities by number
+  // Indexed by identity.
+  std::vector<Known> stages_;
+  // Identities by number.
+  std::vector<int> order_;
   std::unordered_map<std::string, Thing> things_;
-  std::map<Thing, int> splits_;  // steps
+  // Numbers of steps.
+  std::map<Thing, int> splits_;
 };
 
 }  // namespace kiln::schedule

@@ -1,4 +1,4 @@
-// Schedules as text: what is printed reads back as the same schedule, and what is wrong is said.
+// Schedules as text: a printed schedule reads back as the same one, and errors are reported.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ State Scheduled(const dag::DagPtr& dag, std::string_view steps) {
   return *std::move(state);
 }
 
-// The steps with the extents that SP steps note taken out: they have no effect.
+// Returns the steps without the extents that SP steps note, which have no effect.
 std::string StepsText(const State& state) {
   std::string text;
   for (const StepPtr& step : state.steps()) {
@@ -113,7 +113,8 @@ TEST(Source, RandomSchedules) {
   }
 }
 
-// Stages and loops whose names are the same letters: "A.shared" and A_shared, A_b.c and A.b_c.
+// Stages and loops whose names become the same identifiers: "A.shared" and A_shared, A_b.c and
+// A.b_c.
 TEST(Source, NamesAreOfOneThing) {
   ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(R"(input A: float32[8]
 A_shared[i: 8, i_0: 4] = A[i] + float32(i_0)
@@ -142,7 +143,7 @@ TEST(Source, TakesWhatPeopleWrite) {
   };
   EXPECT_EQ(steps(""), "[]");
   EXPECT_EQ(steps("# nothing\n\n   # indented\r\n"), "[]");
-  // Other names, brackets over lines, a comma at the end, the loops of a stage whenever.
+  // Other names, brackets over lines, a comma at the end, and the loops of a stage at any place.
   EXPECT_EQ(steps("s[D].compute_root()\n"
                   "x, y, z, = s[C].axes\n"
                   "x_o, x_i = s[C].split(\n    x,  # rows\n    factor=4,\n)\n"
@@ -225,7 +226,7 @@ TEST(Source, SaysWhatIsWrong) {
   }
 }
 
-// Where a statement takes time with the number of stages, this does not end.
+// A reader that takes time with the number of stages for each statement would not end.
 TEST(Source, LongChainsTakeTimeInProportion) {
   constexpr int kLength = 60'000;
   std::string text = "input X0: float32[8]\n", steps;
@@ -240,7 +241,7 @@ TEST(Source, LongChainsTakeTimeInProportion) {
   EXPECT_EQ(PrintSteps(read.steps()), PrintSteps(state.steps()));
 }
 
-// Pieces of pieces, 100,000 deep: names stay short.
+// Pieces of pieces, 100,000 deep, still have short names.
 TEST(Source, NamesOfDeepSplitsAreShort) {
   std::string steps;
   for (int i = 0; i < 100'000; ++i) steps += R"(["SP", 2, 0, 8, [], 1], )";

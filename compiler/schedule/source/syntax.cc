@@ -128,7 +128,8 @@ class Lexer {
   const std::string_view text_;
   size_t at_ = 0, line_start_ = 0;
   int line_ = 1;
-  int depth_ = 0;  // of brackets
+  // Depth of brackets.
+  int depth_ = 0;
   std::vector<SourceToken> tokens_;
 };
 
@@ -177,7 +178,8 @@ StatusOr<SourceToken> SourceSyntax::Name(std::string_view what) {
 Status SourceSyntax::ReadResults(SourceStatement& statement) {
   if (!Peek(1).Is(",") && !Peek(1).Is("=")) return OkStatus();
   do {
-    if (Peek().Is("=") && !statement.results.empty()) break;  // "i, = ..."
+    // The list may end with a comma, as in "i, = ...".
+    if (Peek().Is("=") && !statement.results.empty()) break;
     KILN_ASSIGN_OR_RETURN(const SourceToken name, Name("a name for a result"));
     statement.results.push_back(name);
   } while (TakeSymbol(","));

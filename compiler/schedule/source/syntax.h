@@ -1,12 +1,12 @@
-// The syntax of a schedule that is source: lines of Python that assign the results of calls. What
-// the names and calls mean is not known here (source/scope.h, source/call.h).
+// The syntax of a schedule that is source: lines of Python that assign the results of calls. The
+// meanings of names and calls are not known here (source/scope.h, source/call.h).
 //
 //   statement  [names "="] "s[" name "]." word ["(" arguments ")"]
 //              [names "="] "s." word "(" arguments ")"
 //   arguments  value or word=value, separated by ","
 //   value      name, "s[" name "]", integer, "text", True, False, or "[" values "]" of such
 // A statement ends with its line, except inside of brackets; "#" begins a comment. Errors name line
-// and column, in bytes from 1. Cost: linear. Values that refer to the text, which must outlive them.
+// and column, in bytes from 1. Cost: linear. Values refer to the text, which must outlive them.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,27 @@ namespace kiln::schedule {
 struct SourceToken {
   enum Kind : uint8_t { kEnd, kLineEnd, kName, kInt, kText, kSymbol };
   Kind kind = kEnd;
-  std::string_view text = {};  // of kText: without the quotes
+  // kText: without the quotes.
+  std::string_view text = {};
   int line = 1, column = 1;
 
   bool Is(std::string_view symbol) const { return kind == kSymbol && text == symbol; }
 };
 
-// "line 3, column 14: <message>"
+// Returns "line 3, column 14: <message>".
 Status SourceErrorAt(const SourceToken& token, std::string_view message);
-// "line 3, column 14: expected <what>, found 'x'"
+// Returns "line 3, column 14: expected <what>, found 'x'".
 Status SourceExpected(const SourceToken& token, std::string_view what);
 
 struct SourceValue {
   enum Kind : uint8_t { kName, kInt, kText, kBool, kList };
   Kind kind = kName;
-  SourceToken at = {};             // the token; of a list its "["
-  int64_t number = 0;              // kInt; kBool: 0 or 1
-  std::vector<SourceValue> items;  // kList: no lists among them
+  // The token, or the "[" of a list.
+  SourceToken at = {};
+  // kInt: the number. kBool: 0 or 1.
+  int64_t number = 0;
+  // kList: the items, none of which is a list.
+  std::vector<SourceValue> items;
 };
 
 struct SourceArgument {
@@ -46,10 +50,14 @@ struct SourceArgument {
 };
 
 struct SourceStatement {
-  std::vector<SourceToken> results;  // the names on the left
-  std::optional<SourceToken> stage;  // of s[stage]
-  SourceToken word;                  // "split", "axes"
-  bool has_arguments = false;        // brackets follow the word
+  // The names on the left.
+  std::vector<SourceToken> results;
+  // The stage of s[stage].
+  std::optional<SourceToken> stage;
+  // A word like "split" or "axes".
+  SourceToken word;
+  // Brackets follow the word.
+  bool has_arguments = false;
   std::vector<SourceArgument> arguments;
 };
 
@@ -58,9 +66,9 @@ StatusOr<std::vector<SourceToken>> SourceTokens(std::string_view text);
 // Reads the statements of a text one after the other.
 class SourceSyntax {
  public:
-  // Of SourceTokens.
+  // `tokens` are the result of SourceTokens.
   explicit SourceSyntax(std::vector<SourceToken> tokens) : tokens_(std::move(tokens)) {}
-  // nullopt: there are no more.
+  // Returns nullopt if there are no more statements.
   StatusOr<std::optional<SourceStatement>> Next();
 
  private:
@@ -73,7 +81,8 @@ class SourceSyntax {
   Status ReadArguments(SourceStatement& statement);
   StatusOr<SourceValue> ReadValue(bool in_list);
 
-  const std::vector<SourceToken> tokens_;  // the last one is kEnd
+  // The last token is kEnd.
+  const std::vector<SourceToken> tokens_;
   size_t next_ = 0;
 };
 

@@ -57,7 +57,8 @@ std::vector<dag::Axis> CopyAxes(const dag::Operator& producer, std::span<const i
   return axes;
 }
 
-// The same where it reads the copy in place of what these slots were.
+// Makes an operator that computes the same values and reads the reordered copy at some of its
+// slots.
 class Reordered {
  public:
   Reordered(const dag::Operator& op, std::span<const int> order) : op_(op), order_(order) {}
@@ -104,7 +105,7 @@ class Reordered {
   const std::span<const int> order_;
 };
 
-// The copy stands behind what it is of, and its readers read it.
+// Inserts the copy behind its producer, and lets the readers read the copy.
 StatusOr<dag::DagPtr> WithCopy(const dag::Dag& dag, const CacheReadStep& step,
                                std::span<const int> order) {
   const dag::Operator& producer = dag.op(step.stage_id);
@@ -115,7 +116,8 @@ StatusOr<dag::DagPtr> WithCopy(const dag::Dag& dag, const CacheReadStep& step,
                                  CopyAxes(producer, order), order));
   nodes[position].inputs = {{step.stage_id, 0}};
   for (int reader : step.readers) {
-    dag::OpNode& node = nodes[reader + 1];  // readers stand after the producer: they have moved up
+    // Readers stand after the producer, so they have moved up.
+    dag::OpNode& node = nodes[reader + 1];
     std::vector<bool> slots;
     for (dag::Tensor& input : node.inputs) {
       slots.push_back(input.op == step.stage_id);

@@ -7,7 +7,8 @@
 namespace kiln::schedule {
 namespace {
 
-// The stage computes into "name.scope", and its place has a copy of that.
+// Makes the stage compute into "name.scope", and puts a copy of the result at the stage's old
+// place.
 StatusOr<dag::DagPtr> WithCopyBehind(const dag::Dag& dag, int stage, const std::string& scope) {
   const dag::Operator& original = dag.op(stage);
   std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage);

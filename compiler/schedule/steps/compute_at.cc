@@ -7,7 +7,7 @@
 namespace kiln::schedule {
 namespace {
 
-// Does `target` read `stage`, directly or through others? Readers have greater numbers.
+// Returns true if `target` reads `stage`, directly or through others. Readers have greater numbers.
 bool IsUpstream(const dag::Dag& dag, int stage, int target) {
   if (target <= stage) return false;
   absl::InlinedVector<bool, 32> reads(target + 1, false);
@@ -41,7 +41,7 @@ Status CheckTarget(const State& state, int stage, int target, int loop) {
                   fmt::format("target stage {} ({})", target, name));
 }
 
-// Loops in loops, and buffers in buffers, are bounded: whatever walks the nest is recursive.
+// Limits loops in loops and buffers in buffers, because all walks over the nest are recursive.
 Status CheckDepth(const State& state, int stage, int target, int loop) {
   if (state.NumAttached(target) >= dag::kMaxStageLoops) {
     return InvalidArgument("{} stages are computed inside target stage {} already, expected fewer",
@@ -68,7 +68,7 @@ StatusOr<StepPtr> ComputeAtStep::Parse(StepReader& reader) {
   return reader.Make<ComputeAtStep>(stage, target_stage, target_loop);
 }
 
-// A chain of attachments cannot close: a target is always downstream.
+// Attachments cannot form a cycle, because a target is always downstream.
 Status ComputeAtStep::ApplyTo(State& state) const {
   KILN_RETURN_IF_ERROR(CheckComputes(state, stage_id));
   KILN_RETURN_IF_ERROR(CheckTarget(state, stage_id, target_stage, target_loop));

@@ -29,7 +29,8 @@ StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step,
         step.n_split, step.src_step, available, available + 1);
   }
   std::vector<int64_t> lengths(source->lengths.begin(), source->lengths.begin() + step.n_split - 1);
-  int64_t last = 1;  // blank when any of the merged ones is
+  // Blank if any of the merged lengths is blank.
+  int64_t last = 1;
   for (int i = step.n_split - 1; i < available; ++i) last *= source->lengths[i];
   lengths.push_back(last);
   return lengths;

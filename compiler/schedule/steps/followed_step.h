@@ -7,7 +7,7 @@
 
 namespace kiln::schedule {
 
-// Step `number`; refused when it does not exist or is not an SP.
+// Returns step `number`. Refuses it if it does not exist or is not an SP.
 StatusOr<const SplitStep*> FollowedStep(std::span<const StepPtr> steps, int number);
 
 }  // namespace kiln::schedule

@@ -36,7 +36,7 @@ Status CheckFusable(const State& state, int stage, const std::vector<int>& loops
 
 IterKind CommonKind(IterKind a, IterKind b) { return a == b ? a : IterKind::kMixed; }
 
-// Unknown when any is, or when the product does not fit.
+// Unknown if a factor is unknown, or if the product does not fit.
 int64_t ExtentProduct(int64_t a, int64_t b) {
   if (a == kUnknownExtent || b == kUnknownExtent) return kUnknownExtent;
   return CheckedMul(a, b).value_or(kUnknownExtent);

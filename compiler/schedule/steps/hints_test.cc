@@ -1,4 +1,4 @@
-// PR steps of every hint that the table has (ir/hints.h).
+// PR steps for every hint of the table (ir/hints.h).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ TEST(Hints, AreSetAndPrintedByTheirNames) {
                 HasSubstr(fmt::format("C {}: {}\nfor i (0,2)\n", row.word, value)));
     EXPECT_THAT(PrintPrimitives(state),
                 HasSubstr(fmt::format("s[C].pragma(C_i, \"{}\", {})\n", row.pragma, value)));
-    // 0 is as if there was none.
+    // A value of 0 is the same as no hint.
     ASSERT_OK(state.Apply(HintStep(2, row.hint, 0)));
     EXPECT_EQ(state.stage(2).hints, ir::Hints());
     EXPECT_EQ(PrintLoops(state), PrintLoops(State(MatmulRelu(2, 4, 8))));
@@ -53,7 +53,7 @@ TEST(Hints, AreBounded) {
   }
 }
 
-// A search may choose the value anew and no more.
+// Only the value may be chosen anew by a search.
 TEST(Hints, ValuesOfOneStageHaveOneShape) {
   for (const ir::HintRow& row : ir::kHints) {
     const StepPtr one = HintStep(2, row.hint, 1), two = HintStep(2, row.hint, 2);

@@ -1,4 +1,4 @@
-// What the steps that add an operator (CHR, CHW, RF) share.
+// Functions shared by the steps that add an operator (CHR, CHW, RF).
 #pragma once
 
 #include <iterator>
@@ -14,36 +14,37 @@
 
 namespace kiln::schedule {
 
-// The operators of `dag` with an empty place for a new one at `position`: what stood there and
-// after has moved up, and so have the numbers by which it is read.
+// Returns the operators of `dag` with an empty place for a new one at `position`. Later operators
+// have moved up, and so have the numbers by which they are read.
 std::vector<dag::OpNode> NodesWithGap(const dag::Dag& dag, int position);
 
-// "data.shared"; when the DAG has that already "data.d.shared", "data.d.d.shared" and so on.
+// Returns "data.shared". If the DAG has that name already, "data.d.shared", "data.d.d.shared" and
+// so on.
 std::string CacheName(const dag::Dag& dag, std::string_view name, std::string_view scope);
 
-// name[axes] = producer[axes]; dimension d of the copy is dimension order[d] of the producer, or d
-// where there is no order.
+// Makes name[axes] = producer[axes]. Dimension d of the copy is dimension order[d] of the producer,
+// or d if there is no order.
 StatusOr<dag::OperatorPtr> MakeCopy(const dag::Operator& producer, std::string name,
                                     std::vector<dag::Axis> axes, std::span<const int> order = {});
 
-// The scope is a word like "shared" or "local"; the producer has one output.
+// Checks that the scope is a word like "shared" or "local", and that the producer has one output.
 Status CheckCacheable(const dag::Operator& producer, std::string_view scope);
 
-// What `make` makes out of `dag`, made once for each key.
+// Returns the DAG that `make` makes out of `dag`. It is made once for each key.
 StatusOr<dag::DagPtr> MakeOnce(const dag::Dag& dag, dag::EditKey key,
                                absl::FunctionRef<StatusOr<dag::DagPtr>()> make);
 
-// The beginning of a key: which kind of step, and of which stage.
+// The beginning of a key: the kind of step and the stage.
 enum class EditKind : int64_t { kCacheRead, kCacheWrite, kRfactor, kMergeAxes };
 dag::EditKey BeginKey(EditKind kind, int stage);
-// Adds a part, and where it ends.
+// Adds a part of the key, together with its length.
 template <typename Values>
 void AddToKey(const Values& values, dag::EditKey& key) {
   key.push_back(static_cast<int64_t>(std::size(values)));
   key.insert(key.end(), std::begin(values), std::end(values));
 }
 
-// What a step means by the word.
+// Returns the memory that a step means by the word.
 MemoryScope ScopeOf(std::string_view word);
 
 }  // namespace kiln::schedule

@@ -1,4 +1,4 @@
-// Lists of steps as text, read and printed by what the list of kinds names.
+// Reads and prints lists of steps, using the kinds in the list of kinds.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -51,7 +51,7 @@ std::span<const std::string_view> StepTags() { return kTags; }
 
 StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json) {
   KILN_RETURN_IF_ERROR(dag::CheckTextBytes("the list of steps", json));
-  // Records keep them where others have steps (compiler/handwritten/kernel_point.h).
+  // Records have kernel points in place of steps (compiler/handwritten/kernel_point.h).
   if (json.starts_with("{\"kernel\":")) {
     return InvalidArgument(
         "list of steps: found the parameters of a hand-written kernel, which has no schedule; kiln "

@@ -1,4 +1,4 @@
-// The LA step: all that a test says of one kind of steps.
+// All tests of the LA step.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -13,7 +13,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A0 B1 C2(i j k) D3
+// The stages are A0 B1 C2(i j k) D3.
 StatusOr<State> Scheduled(std::string_view text) {
   KILN_ASSIGN_OR_RETURN(const std::vector<StepPtr> steps, ParseSteps(text));
   return Replay(MatmulRelu(8, 12, 16), steps);
@@ -55,7 +55,7 @@ TEST(Layout, Refuses) {
   }
 }
 
-// Swizzling takes care of banks; but lines of 128 bytes that are whole are what units read fast.
+// Swizzling already avoids bank conflicts, but units read whole lines of 128 bytes faster.
 TEST(Layout, SwizzledRowsArePaddedToWholeLinesAlone) {
   const auto shape = [](std::string_view align, int64_t row) {
     const State state = *Scheduled(fmt::format("[{}]", align));
@@ -69,7 +69,7 @@ TEST(Layout, SwizzledRowsArePaddedToWholeLinesAlone) {
   EXPECT_EQ(shape(R"(["SA", 2, 0, 64, 0])", 65), (std::vector<int64_t>{3, 128}));
 }
 
-// A search may choose the order anew and no more.
+// Only the order may be chosen anew by a search.
 TEST(Layout, OrdersOfOneStageHaveOneShape) {
   ASSERT_OK_AND_ASSIGN(const auto steps, ParseSteps(R"([["LA", 2, [1, 0]], ["LA", 2, [0, 1]],)"
                                                     R"( ["LA", 1, [0, 1]]])"));

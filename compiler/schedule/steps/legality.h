@@ -1,5 +1,4 @@
-// Checks that several step kinds share. Each returns the bare reason: State::Apply adds which step
-// it was.
+// Checks that several step kinds share. Each returns only the reason: State::Apply adds the step.
 #pragma once
 
 #include <span>
@@ -9,25 +8,26 @@
 
 namespace kiln::schedule {
 
-// The stage computes something (a placeholder has no loops).
+// Checks that the stage computes values. A placeholder has no loops.
 Status CheckComputes(const State& state, int stage);
-// Loop `loop` of the stage exists.
+// Checks that loop `loop` of the stage exists.
 Status CheckLoop(const State& state, int stage, int loop);
-// It exists and has no annotation.
+// Checks that the loop exists and has no annotation.
 Status CheckPlainLoop(const State& state, int stage, int loop);
-// Every length is positive, or 0 = blank, and their product is at most 2^40.
+// Checks that every length is positive, or 0 for a blank, and that their product is at most 2^40.
 Status CheckLengths(std::span<const int64_t> lengths);
-// The loop exists and has no annotation, and so many pieces of it leave the stage and the nest
-// within dag/limits.h.
+// Checks that the loop exists and has no annotation, and that so many pieces of it leave the stage
+// and the nest within dag/limits.h.
 Status CheckSplittable(const State& state, int stage, int loop, size_t lengths);
-// There may be one stage more than there are.
+// Checks that one more stage is allowed.
 Status CheckRoomForStage(const State& state);
-// The loops are those that the operator came with and carry nothing: what a step that replaces the
-// operator may throw away.
+// Checks that the loops are the operator's original ones, without annotations and attached stages,
+// so that a step that replaces the operator may drop them.
 Status CheckUntouched(const State& state, int stage);
 
-// "1 (j), 2 (k)": stages by number and name, for messages.
+// Returns stages by number and name, for messages: "1 (j), 2 (k)".
 std::string DescribeStages(const State& state, std::span<const int> stages);
-std::string DescribeLoop(const State& state, int stage, int loop);  // "loop 2 (i.0)"
+// Returns "loop 2 (i.0)".
+std::string DescribeLoop(const State& state, int stage, int loop);
 
 }  // namespace kiln::schedule

@@ -1,4 +1,4 @@
-// The MA step: all that a test says of one kind of steps.
+// All tests of the MA step.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// A0 B1(i j) C2(i j)
+// The stages are A0 B1(i j) C2(i j).
 StatusOr<State> Scheduled(std::string_view text) {
   KILN_ASSIGN_OR_RETURN(const std::vector<StepPtr> steps, ParseSteps(text));
   return Replay(TwoElementwise(4, 6), steps);

@@ -1,4 +1,4 @@
-// Steps that rewrite operators (CHR, CHW, RF) change how a DAG is computed, never what.
+// Steps that rewrite operators (CHR, CHW, RF) change how a DAG is computed, and never its values.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -131,7 +131,7 @@ TEST(Caches, WithOtherOrdersOfDimensionsKeepTheResult) {
                    R"([["CHR", 2, "t", [3], [1, 3, 2, 0]], ["CHR", 1, "u", [4], [3, 0, 1, 2]]])");
 }
 
-// What reads it is the same operator otherwise.
+// The reader is the same operator except for the order of its reads.
 TEST(Caches, ReadersReadTheOtherOrder) {
   ASSERT_OK_AND_ASSIGN(const auto steps, ParseSteps(R"([["CHR", 1, "transposed", [2], [1, 0]]])"));
   ASSERT_OK_AND_ASSIGN(const State state, Replay(MatmulRelu(3, 4, 5), steps));

@@ -7,7 +7,8 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr int kRows = 16;  // of an instruction of a matrix unit, and terms of one of 16-bit floats
+// Rows of an instruction of a matrix unit, and terms of an instruction for 16-bit floats.
+constexpr int kRows = 16;
 
 Status CheckMultiple(std::string_view what, int found, int most) {
   if (found >= 0 && found <= most && found % kRows == 0) return OkStatus();
@@ -19,7 +20,7 @@ Status CheckRange(std::string_view what, int found, int most) {
   return InvalidArgument("{} {}; expected 1 to {}", found, what, most);
 }
 
-// Four warps together have 64 rows that follow each other.
+// Four warps together must have 64 rows that follow each other.
 Status CheckMatrixUnit(const OnlineTile& tile) {
   constexpr int kWarpgroupWarps = 4;
   const int unit = static_cast<int>(tile.matrix_unit);

@@ -1,4 +1,4 @@
-// The OS step: all that a test says of one kind of steps.
+// All tests of the OS step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -105,7 +105,7 @@ TEST(OnlineSoftmax, Refuses) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no product of a softmax")));
 }
 
-// A search may choose the tile anew and no more.
+// Only the tile may be chosen anew by a search.
 TEST(OnlineSoftmax, TilesHaveOneShape) {
   ASSERT_OK_AND_ASSIGN(const auto steps,
                        ParseSteps(R"([["OS", 8, 16, 32, 4, 2, 1], ["OS", 8, 32, 16, 2, 3, 1],)"

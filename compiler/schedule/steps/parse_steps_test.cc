@@ -113,8 +113,8 @@ TEST(ParseSteps, RandomSchedulesRoundTrip) {
   }
 }
 
-// Records with bytes changed, dropped and doubled: parsed or refused, and when parsed, replayed or
-// refused.
+// Records with bytes changed, dropped and doubled are parsed or refused. Parsed ones are replayed
+// or refused.
 TEST(ParseSteps, GarbageDoesNoHarm) {
   const std::vector<std::string> lines = RecordedSteps();
   const dag::DagPtr dag = Conv2d({56, 64, 128, 3, 2, 1}, true);

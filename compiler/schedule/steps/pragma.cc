@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kSkipRegion = "debug_skip_region";
 
-// The N of "$N".
+// Returns the N of "$N".
 std::optional<int32_t> Number(std::string_view text) {
   if (!text.starts_with('$')) return std::nullopt;
   int32_t value = -1;

@@ -83,7 +83,7 @@ std::vector<T> StepReader::List(std::string_view what, int64_t lowest, int64_t h
     return {};
   }
   if (TryTake(']')) return {};
-  // Gathered here, so that what is kept is made once, of the right size.
+  // Values are gathered here, so that the result is allocated once, with the right size.
   absl::InlinedVector<T, 32> values;
   do {
     if (values.size() == static_cast<size_t>(most)) {

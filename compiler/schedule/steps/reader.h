@@ -1,8 +1,8 @@
-// Reads the JSON of steps, item by item, straight from the text: records are replayed by the
-// thousands.
+// Reads the JSON of steps, item by item, straight from the text, because records are replayed by
+// the thousands.
 //
-// The first mistake sticks: later reads return zeros, and Make reports it. Only what steps are made
-// of is understood: arrays of integers, strings without escapes, and lists of integers.
+// The first mistake sticks: later reads return zeros, and Make reports it. The reader only knows
+// the parts of steps: arrays of integers, strings without escapes, and lists of integers.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,20 @@ class StepReader {
  public:
   explicit StepReader(std::string_view text) : text_(text) {}
 
-  // ---- one step, after Open and Tag: its items in order, `what` names them in errors
+  // ---- one step, after Open and Tag: its items in order. `what` names them in errors.
   int Int(std::string_view what);
   int64_t Int64(std::string_view what);
-  bool Flag(std::string_view what);                    // 0 or 1
-  std::vector<int> Ints(std::string_view what);        // stages, loops, steps
-  std::vector<int64_t> Int64s(std::string_view what);  // of the loops of one stage
+  // Reads 0 or 1.
+  bool Flag(std::string_view what);
+  // Reads stages, loops or steps.
+  std::vector<int> Ints(std::string_view what);
+  // Reads values for the loops of one stage.
+  std::vector<int64_t> Int64s(std::string_view what);
   std::string_view Text(std::string_view what);
-  bool HasNext();  // for items that may be left out
+  // For items that may be left out.
+  bool HasNext();
 
-  // The step, when every item was right and the array ends here.
+  // Makes the step. Fails if an item was wrong or the array does not end here.
   template <typename StepT, typename... Args>
   StatusOr<StepPtr> Make(Args&&... args) {
     if (status_.ok() && !TryTake(']')) Fail("the end of the step");
@@ -38,11 +42,13 @@ class StepReader {
     return StepPtr(std::make_shared<const StepT>(std::forward<Args>(args)...));
   }
 
-  // ---- around it
-  bool TryTake(char c);  // skips blanks, takes c if it comes next
-  bool AtEnd();          // nothing but blanks is left
+  // ---- the text around the step
+  // Skips blanks, and takes c if it comes next.
+  bool TryTake(char c);
+  // True if only blanks are left.
+  bool AtEnd();
   void BeginStep() { item_ = 0; }
-  // The error of something else than `expected` being at this place; keeps the first one.
+  // Reports that `expected` is not at this place. Keeps the first error.
   const Status& Fail(std::string_view expected);
   const Status& status() const { return status_; }
 

@@ -1,4 +1,4 @@
-// Every refusal has a test that matches its message, and leaves the state as it was.
+// Every refusal has a test that matches its message and checks that the state is unchanged.
 #include <gtest/gtest.h>
 
 #include "base/status_testing.h"
@@ -14,24 +14,26 @@ using testing::HasSubstr;
 struct Refusal {
   const char* name;
   dag::DagPtr (*dag)();
-  const char* before;  // steps that apply
-  const char* step;    // the one that does not
+  // Steps that apply.
+  const char* before;
+  // The step that does not apply.
+  const char* step;
   const char* message;
 };
 
-// A0 B1 C2(i j k) D3
+// The stages are A0 B1 C2(i j k) D3.
 dag::DagPtr Matmul() { return MatmulRelu(8, 12, 16); }
 dag::DagPtr Argmax() { return ArgMaxRows(4, 8); }
 dag::DagPtr SoftmaxDag() { return Softmax(4, 8); }
 
-// One split of loop 0, of extent 8, into `pieces`.
+// Returns one split of loop 0, of extent 8, into `pieces`.
 std::string Pieces(int stage, int pieces) {
   std::string lengths = "1";
   for (int i = 2; i < pieces; ++i) lengths += ", 1";
   return fmt::format(R"(["SP", {}, 0, 8, [{}], 1])", stage, lengths);
 }
 const std::string kHundredsOfLoops = Pieces(2, 509);
-// Of stages 1, 2 and 4 of softmax, 2 inside of 4.
+// Splits loops of stages 1, 2 and 4 of softmax, and attaches 2 inside of 4.
 std::string LoopsOfSoftmax(int of_first) {
   return fmt::format(R"({}, {}, {}, ["CA", 2, 4, 401])", Pieces(1, of_first), Pieces(2, 401),
                      Pieces(4, 401));

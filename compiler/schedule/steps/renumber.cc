@@ -14,7 +14,7 @@ std::vector<int> Mapped(const std::vector<int>& numbers, const std::function<int
   return mapped;
 }
 
-// Of kinds whose one number is the stage that they work on.
+// For kinds whose only number is the stage that they work on.
 template <typename StepT>
 void RenumberMore(StepT&, const Renumbering&) {}
 

@@ -1,4 +1,4 @@
-// Steps whose numbers of stages and steps are others: of a schedule that is carried over to another
+// Gives steps other numbers of stages and steps, for a schedule that is carried over to another
 // computation, or that has gained or lost steps.
 #pragma once
 
@@ -9,12 +9,14 @@
 namespace kiln::schedule {
 
 struct Renumbering {
-  std::function<int(int)> stage;  // at the time that the step is applied
-  std::function<int(int)> step;   // in the list; of those that a step follows
+  // Maps the number of a stage at the time when the step is applied.
+  std::function<int(int)> stage;
+  // Maps the number in the list of a step that another one follows.
+  std::function<int(int)> step;
 };
 
-// The same step with these numbers. Each number is asked for once, the stage that the step works on
-// first.
+// Returns the same step with these numbers. Each number is asked for once. The stage that the step
+// works on comes first.
 StepPtr Renumbered(const Step& step, const Renumbering& numbers);
 
 }  // namespace kiln::schedule

@@ -11,8 +11,8 @@
 namespace kiln::schedule {
 namespace {
 
-// Spatial loops are still the axes in order, reduce loops are made of reduce axes only, and nothing
-// hangs on any.
+// Checks that spatial loops are still the axes in order, that reduce loops are made of reduce axes
+// only, and that no loop has an annotation or an attached stage.
 Status CheckLoopsFactorable(const State& state, int number) {
   const Stage& stage = state.stage(number);
   int32_t next_axis = 0;
@@ -61,13 +61,14 @@ Status CheckFactorable(const State& state, const RfactorStep& step) {
   return OkStatus();
 }
 
-// Makes the two operators out of one.
+// Makes two operators out of one.
 class Factoring {
  public:
   Factoring(const Stage& stage, const RfactorStep& step, std::span<const int64_t> extents)
       : stage_(stage), op_(*stage.op), step_(step), extents_(extents) {}
 
-  // name.rf: spatial axes and the factored loop; reduces over the other reduce loops.
+  // Makes name.rf, whose axes are the spatial axes and the factored loop. It reduces over the other
+  // reduce loops.
   StatusOr<dag::OperatorPtr> Partial(std::string name) const {
     auto pool = std::make_shared<ir::ExprPool>();
     std::vector<dag::Axis> axes = op_.axes();
@@ -98,7 +99,7 @@ class Factoring {
       bodies.push_back(pool->If(map.inside, pool->Substitute(op_.body(k), values), identity));
     }
 
-    // Left over from axis names and the whole operator: no longer true of this one.
+    // Other attributes name axes or concern the whole operator, so they do not hold for this one.
     dag::Attrs attrs;
     attrs.layout_free_placeholders = op_.attrs().layout_free_placeholders;
     std::vector<ir::Type> types;
@@ -114,7 +115,7 @@ class Factoring {
                                   shapes, attrs);
   }
 
-  // The old name: reduces `partial` over the factored axis.
+  // Makes the operator with the old name, which reduces `partial` over the factored axis.
   StatusOr<dag::OperatorPtr> Final(const dag::Operator& partial) const {
     auto pool = std::make_shared<ir::ExprPool>();
     const int num_axes = static_cast<int>(op_.axes().size());
@@ -134,7 +135,8 @@ class Factoring {
   }
 
  private:
-  // The loop as an axis, named like it ("k.0" is k_0) and unlike `taken`.
+  // Returns the loop as an axis. Its name is like the loop's ("k.0" becomes k_0) and is not in
+  // `taken`.
   dag::Axis LoopAxis(int loop, const std::vector<dag::Axis>& taken) const {
     std::string name = LoopName(stage_, loop);
     std::replace(name.begin(), name.end(), '.', '_');
@@ -151,7 +153,7 @@ class Factoring {
   const std::span<const int64_t> extents_;
 };
 
-// The partial results stand before what reduces them.
+// The partial results stand before the operator that reduces them.
 StatusOr<dag::DagPtr> Factored(const dag::Dag& dag, int stage, const Factoring& factoring) {
   std::vector<dag::OpNode> nodes = NodesWithGap(dag, stage);
   dag::OpNode& partial = nodes[stage];
@@ -164,7 +166,7 @@ StatusOr<dag::DagPtr> Factored(const dag::Dag& dag, int stage, const Factoring& 
   return dag::Dag::Make(std::move(nodes));
 }
 
-// The new operators follow from the loops, too.
+// The key contains the loops, because the new operators depend on them.
 dag::EditKey KeyOf(const RfactorStep& step, const Stage& stage, std::span<const int64_t> extents) {
   dag::EditKey key = BeginKey(EditKind::kRfactor, step.stage_id);
   key.insert(key.end(), {step.loop, step.factor_iter});

@@ -29,7 +29,8 @@ std::string SplitStep::ToJson() const {
                      fmt::join(lengths, ", "), inner_to_outer);
 }
 
-uint64_t SplitStep::Hash() const {  // without the extent: it has no effect
+// The extent has no effect and is left out.
+uint64_t SplitStep::Hash() const {
   return StepHash(kTag).Add(stage_id).Add(loop).AddAll(lengths).Add(inner_to_outer).value();
 }
 

@@ -19,8 +19,8 @@ void SplitLoop(State& state, int number, int loop, std::span<const int64_t> leng
   relation.parents.push_back(parent);
   relation.lengths.assign(lengths.begin(), lengths.end());
 
-  // What is left for the piece without a length. Dividing length by length rounds up like dividing
-  // by the product.
+  // Extent of the piece without a length. Dividing by one length after the other rounds up like
+  // dividing by the product.
   int64_t rest = stage.iters[parent].extent;
   for (int64_t length : lengths) {
     if (rest != kUnknownExtent) rest = length > 0 ? CeilDiv(rest, length) : kUnknownExtent;
@@ -36,7 +36,7 @@ void SplitLoop(State& state, int number, int loop, std::span<const int64_t> leng
   stage.loops.insert(stage.loops.begin() + loop + 1, pieces - 1, LoopIter{});
   for (int32_t i = 1; i < pieces; ++i) stage.loops[loop + i] = {first + i};
 
-  // What was attached to the split loop ends at its innermost piece.
+  // Stages that were attached to the split loop are then attached to its innermost piece.
   state.MoveAttached(number, [&](int at) { return at >= loop ? at + pieces - 1 : at; });
 }
 

@@ -7,7 +7,7 @@
 
 namespace kiln::schedule {
 
-// Replaces the loop by lengths+1 loops. The loop was checked.
+// Replaces the loop by lengths+1 loops. The caller has checked the loop.
 void SplitLoop(State& state, int stage, int loop, std::span<const int64_t> lengths,
                bool inner_to_outer);
 

@@ -1,4 +1,4 @@
-// The kinds of steps, as plain data with public fields, so that a search can read and re-make them;
+// The kinds of steps, as plain data with public fields, so that a search can read and re-make them,
 // and the list of all kinds. They are those of TVM's measure records (TVM v0.14,
 // src/auto_scheduler/transform_step.cc) and a few of Kiln's own; docs/steps.md describes each.
 #pragma once
@@ -12,7 +12,8 @@
 
 namespace kiln::schedule {
 
-class StepReader;  // steps/reader.h
+// Defined in steps/reader.h.
+class StepReader;
 
 #define KILN_STEP_OVERRIDES                                \
   static StatusOr<StepPtr> Parse(StepReader& reader);      \
@@ -34,7 +35,8 @@ struct AnnotateStep final : Step {
   Annotation annotation;
 };
 
-// ["FU", stage, [loops...]]: consecutive; empty: a rank-0 stage gets one loop of extent 1.
+// ["FU", stage, [loops...]]: the loops are consecutive. If there are none, a rank-0 stage gets one
+// loop of extent 1.
 struct FuseStep final : Step {
   static constexpr std::string_view kTag = "FU", kName = "fuse";
   FuseStep(int stage_id, std::vector<int> loops) : stage_id(stage_id), loops(std::move(loops)) {}
@@ -43,7 +45,7 @@ struct FuseStep final : Step {
   std::vector<int> loops;
 };
 
-// ["PR", stage, loop, "PRAGMA$N" | "debug_skip_region"]: sets the hint of that pragma (ir/hints.h);
+// ["PR", stage, loop, "PRAGMA$N" | "debug_skip_region"]: sets the hint of that pragma (ir/hints.h),
 // or brings the stage back to root.
 struct PragmaStep final : Step {
   static constexpr std::string_view kTag = "PR", kName = "pragma";
@@ -57,7 +59,8 @@ struct PragmaStep final : Step {
     ir::Hint hint;
     int32_t value;
   };
-  std::optional<Setting> setting;  // what the text says; none: it sets no hint
+  // The setting in the text. None: the step sets no hint.
+  std::optional<Setting> setting;
 };
 
 // ["RE", stage, [new order as old numbers]]
@@ -69,9 +72,9 @@ struct ReorderStep final : Step {
   std::vector<int> order;
 };
 
-// ["SP", stage, loop, extent, [lengths...], inner_to_outer]; length 0 = blank. The extent is a
-// note: later changes of other steps leave it stale in TVM's records, so replay does not rely on
-// it.
+// ["SP", stage, loop, extent, [lengths...], inner_to_outer]; a length of 0 is a blank. The extent
+// is only a note: later changes of other steps leave it stale in TVM's records, so replay does not
+// rely on it.
 struct SplitStep final : Step {
   static constexpr std::string_view kTag = "SP", kName = "split";
   SplitStep(int stage_id, int loop, int64_t extent, std::vector<int64_t> lengths,
@@ -89,7 +92,7 @@ struct SplitStep final : Step {
   bool inner_to_outer;
 };
 
-// ["FSP", stage, loop, src_step, n_split]: follows an earlier SP's factors.
+// ["FSP", stage, loop, src_step, n_split]: follows the factors of an earlier SP.
 struct FollowSplitStep final : Step {
   static constexpr std::string_view kTag = "FSP", kName = "follow split";
   FollowSplitStep(int stage_id, int loop, int src_step, int n_split)
@@ -150,8 +153,9 @@ struct ComputeRootStep final : Step {
   int stage_id;
 };
 
-// ["CHR", stage, "scope", [reader stages]]: new stage `stage+1`, named <name>.<scope>. With
-// [dimensions] behind it, which is our own: it has the dimensions in that order, outermost first.
+// ["CHR", stage, "scope", [reader stages]]: the new stage is `stage+1`, named <name>.<scope>.
+// Kiln's own form has [dimensions] behind it: the new stage has the dimensions in that order,
+// outermost first.
 struct CacheReadStep final : Step {
   static constexpr std::string_view kTag = "CHR", kName = "cache read";
   CacheReadStep(int stage_id, std::string scope, std::vector<int> readers,
@@ -165,11 +169,12 @@ struct CacheReadStep final : Step {
   int stage_id;
   std::string scope;
   std::vector<int> readers;
-  std::vector<int> order;  // empty: as they are
+  // Empty: the dimensions keep their order.
+  std::vector<int> order;
 };
 
-// ["CHW", stage, "scope"]: the computation moves to a new stage `stage`, the old one copies from
-// it.
+// ["CHW", stage, "scope"]: the computation moves to a new stage `stage`, and the old one copies
+// from it.
 struct CacheWriteStep final : Step {
   static constexpr std::string_view kTag = "CHW", kName = "cache write";
   CacheWriteStep(int stage_id, std::string scope) : stage_id(stage_id), scope(std::move(scope)) {}
@@ -189,7 +194,8 @@ struct RfactorStep final : Step {
 
 // ["BF", stage, depth], or ["BF", stage, depth, 1]: the tiles in shared memory that are computed
 // inside the stage's loops are fetched depth - 1 iterations ahead, into as many buffers as that
-// takes; through registers (depth 1 or 2), or asynchronously (2 to kMaxDepth). A step of our own.
+// takes; through registers (depth 1 or 2), or asynchronously (2 to kMaxDepth). A step of Kiln's
+// own.
 struct BufferingStep final : Step {
   static constexpr std::string_view kTag = "BF", kName = "buffering";
   static constexpr int kMaxDepth = 8;
@@ -202,7 +208,8 @@ struct BufferingStep final : Step {
   bool asynchronous;
 };
 
-// ["LA", stage, [axes]]: the dimensions of the stage's buffer, outermost first. A step of our own.
+// ["LA", stage, [axes]]: the dimensions of the stage's buffer, outermost first. A step of Kiln's
+// own.
 struct LayoutStep final : Step {
   static constexpr std::string_view kTag = "LA", kName = "layout";
   LayoutStep(int stage_id, std::vector<int> order) : stage_id(stage_id), order(std::move(order)) {}
@@ -213,9 +220,9 @@ struct LayoutStep final : Step {
   std::vector<int> order;
 };
 
-// ["MA", stage, first, count]: so many spatial axes of the stage from that one on become one, and with
-// them those of all stages that are read or written along them (dag/merge_axes.h), inputs and outputs
-// too. All of these get fresh loops. A step of our own.
+// ["MA", stage, first, count]: `count` spatial axes of the stage from `first` on become one. The
+// axes of all stages that are read or written along them become one as well (dag/merge_axes.h),
+// including inputs and outputs. All these stages get fresh loops. A step of Kiln's own.
 struct MergeAxesStep final : Step {
   static constexpr std::string_view kTag = "MA", kName = "merge axes";
   MergeAxesStep(int stage_id, int first, int count)
@@ -225,9 +232,9 @@ struct MergeAxesStep final : Step {
   int stage_id, first, count;
 };
 
-// ["OS", stage, rows, keys, warps, depth, matrix_unit, parts]: one kernel computes the softmax chain
-// that ends in the stage (dag/softmax_chain.h). 0 = blank; without the last number: 1. A step of our
-// own.
+// ["OS", stage, rows, keys, warps, depth, matrix_unit, parts]: one kernel computes the softmax
+// chain that ends in the stage (dag/softmax_chain.h). 0 is a blank. Without the last number, parts
+// is 1. A step of Kiln's own.
 struct OnlineSoftmaxStep final : Step {
   static constexpr std::string_view kTag = "OS", kName = "online softmax";
   static constexpr int kMaxRows = 64, kMaxKeys = 256, kMaxWarps = 16, kMaxDepth = 8, kMaxParts = 8;
@@ -241,7 +248,7 @@ struct OnlineSoftmaxStep final : Step {
 
 #undef KILN_STEP_OVERRIDES
 
-// The table of step kinds: a new kind adds its row.
+// The table of step kinds. A new kind adds its row.
 template <typename... StepTs>
 struct StepList {};
 using StepKinds = StepList<AnnotateStep,          //
@@ -263,12 +270,12 @@ using StepKinds = StepList<AnnotateStep,          //
                            MergeAxesStep,         //
                            OnlineSoftmaxStep>;
 
-// A PR step for loop 0.
+// Makes a PR step for loop 0.
 StepPtr HintStep(int stage, ir::Hint hint, int32_t value);
-// What a step sets the hint to; nothing: it does not.
+// Returns the value to which a step sets the hint. None: the step does not set it.
 std::optional<int32_t> HintOf(const Step& step, ir::Hint hint);
 
-// The lengths that FSP and FFSP take from the steps before them.
+// Return the lengths that FSP and FFSP take from the steps before them.
 StatusOr<std::vector<int64_t>> FollowedLengths(const FollowSplitStep& step,
                                                std::span<const StepPtr> steps);
 StatusOr<int64_t> FollowedLength(const FollowFusedSplitStep& step, std::span<const StepPtr> steps);

@@ -22,7 +22,7 @@ void CollectVars(Expr e, std::unordered_set<Expr>& seen, std::unordered_set<int>
   for (Expr arg : e->args()) CollectVars(arg, seen, vars);
 }
 
-// By part: the variables that its update reads.
+// Returns for each part the variables that its update reads.
 std::vector<std::unordered_set<int>> VarsOfResults(const CustomCombiner& combiner) {
   std::vector<std::unordered_set<int>> vars(combiner.results.size());
   for (size_t i = 0; i < vars.size(); ++i) {
@@ -32,14 +32,15 @@ std::vector<std::unordered_set<int>> VarsOfResults(const CustomCombiner& combine
   return vars;
 }
 
-// "(a, b)", and of one "(a,)".
+// Returns "(a, b)", or "(a,)" for a single item.
 std::string Tuple(const std::vector<std::string>& items) {
   std::string text;
   for (const std::string& item : items) text += (text.empty() ? "" : ", ") + item;
   return fmt::format("({}{})", text, items.size() == 1 ? "," : "");
 }
 
-// The parts of both values as variables of a function; then the left value's once more.
+// Names the parts of the left value, of the right one, and of the left one before its update, as
+// variables of a function.
 std::vector<std::string> Variables(const CustomCombiner& combiner) {
   std::unordered_set<std::string> taken = {"_", "left", "right"};
   for (std::string_view word : TvmReservedWords()) taken.emplace(word);
@@ -64,7 +65,7 @@ std::string TeFunction(const CustomCombiner& combiner, const TvmOutputs& outputs
                           .tensor = {},
                           .vars_are_values = true};
   std::vector<std::string> left, right, results;
-  // What reads a copy reads what has been stored there just now.
+  // A read of a copy gets the value that has just been stored there.
   for (int part : outputs.copied) {
     const auto p = static_cast<size_t>(part);
     left.push_back(variables[p]);
@@ -78,7 +79,7 @@ std::string TeFunction(const CustomCombiner& combiner, const TvmOutputs& outputs
     right.push_back(variables[n + p]);
     results.push_back(TvmExpression(combiner.results[p], names));
   }
-  // TVM has a value of one part as it is, not as a tuple.
+  // TVM takes a value of one part as it is, not as a tuple.
   const bool one = n == 1;
   return fmt::format("\n\ndef te_{}(left, right):\n    {}, {} = left, right\n    return {}\n", name,
                      one ? left[0] : Tuple(left), one ? right[0] : Tuple(right),
@@ -98,7 +99,7 @@ std::string NumpyFunction(const CustomCombiner& combiner, std::string_view name)
                      Tuple({variables.begin() + n, variables.begin() + 2 * n}), Tuple(results));
 }
 
-// What a reduction of TVM starts from.
+// Returns the initial values of a reduction in TVM.
 std::string Identities(const CustomCombiner& combiner, const TvmOutputs& outputs) {
   const PythonNames names{.var = {}, .tensor = {}, .vars_are_values = true};
   std::vector<std::string> identities;

@@ -1,10 +1,11 @@
 // Combiners that a person wrote (compiler/dag/reduction.h) in Python: for te.comm_reducer, and for
 // numpy.
 //
-// TVM stores the outputs of a reduction one after the other, and an update reads what those before
-// it have stored (MakeReduction of src/te/operation/compute_op.cc, to v0.19). So what others need
-// as it was is updated after them. Where outputs need each other, as those of a complex product do,
-// TVM's operator has more outputs: copies of some as they were, which are stored first.
+// TVM stores the outputs of a reduction one after the other, and an update reads the new values of
+// the outputs before it (MakeReduction of src/te/operation/compute_op.cc, to v0.19). An output
+// whose old value others need is therefore updated after them. If outputs need each other, as those
+// of a complex product do, TVM's operator has more outputs: copies of some old values, which are
+// stored first.
 #pragma once
 
 #include <string>
@@ -17,10 +18,12 @@ namespace kiln::schedule {
 
 // An operator's outputs in TVM's order.
 struct TvmOutputs {
-  std::vector<int> copied;   // those that are copied, in the order of the copies, which come first
-  std::vector<int> updated;  // all, in the order in which they are updated
+  // Outputs that are copied, in the order of the copies, which come first.
+  std::vector<int> copied;
+  // All outputs, in the order in which they are updated.
+  std::vector<int> updated;
 
-  // Where TVM has what is output number `output` here.
+  // Returns the place in TVM of output number `output`.
   int Place(int output) const;
 };
 TvmOutputs TvmOutputsOf(const dag::Operator& op);
@@ -31,16 +34,18 @@ class PythonCombiners {
   explicit PythonCombiners(const dag::Dag& dag);
 
   bool empty() const { return combiners_.empty(); }
-  // What reducer(...) and reduce_last(...) of the program know the operator's combiner by.
+  // Returns the name by which reducer(...) and reduce_last(...) of the program know the operator's
+  // combiner.
   std::string_view NameOf(const dag::Operator& op) const;
-  // Definitions of functions, and COMBINERS: by name the function of te, the identities, and the
-  // function of numpy.
+  // Returns definitions of functions, and of COMBINERS, which has by name the function of te, the
+  // identities, and the function of numpy.
   std::string Definitions() const;
 
  private:
   struct Named {
     std::string name;
-    dag::OperatorPtr op;  // the first that is combined so
+    // The first operator with this combiner.
+    dag::OperatorPtr op;
   };
   std::vector<Named> combiners_;
 };

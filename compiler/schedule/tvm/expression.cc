@@ -22,12 +22,12 @@ std::string NumberText(double value) {
   return text;
 }
 
-// Walks an expression as a tree; bodies are bounded (dag/limits.h).
+// Walks an expression as a tree. Bodies are bounded (dag/limits.h).
 class Printer {
  public:
   Printer(const PythonNames& names, bool numpy) : names_(names), numpy_(numpy) {}
 
-  // What is all index arithmetic has the type of TVM's variables.
+  // A body of index arithmetic alone has the type of TVM's variables, so an int64 needs a cast.
   std::string Body(Expr e) {
     if (numpy_) return Print(e, 0);
     if (e->op == Op::kInt) return Literal(e, /*is_index=*/false);
@@ -38,7 +38,7 @@ class Printer {
   }
 
  private:
-  // Is it more than index arithmetic?
+  // Returns true if the expression is more than index arithmetic.
   bool HasValue(Expr e) {
     if (e->op == Op::kLoad || (e->op == Op::kVar && names_.vars_are_values)) return true;
     const auto known = has_value_.find(e);
@@ -49,7 +49,8 @@ class Printer {
     return has;
   }
 
-  // `level`: of the operator around it, which binds as tightly. `is_index`: integers are plain.
+  // `level` is that of the operator around the expression. `is_index` prints integers without a
+  // type.
   std::string Print(Expr e, int level, bool is_index = false) {
     switch (e->op) {
       case Op::kInt:
@@ -105,11 +106,12 @@ class Printer {
 
   static constexpr int kTightest = ir::kProductLevel + 1;
 
-  // Python's levels are C's, but for comparisons, which chain.
+  // Python's levels are C's, except that comparisons chain in Python.
   std::string Infix(Expr e, int level, bool is_index) {
     const ir::Infix* infix = ir::FindInfix(e->op);
     KILN_CHECK(infix != nullptr, "no operator of Python: {}", static_cast<int>(e->op));
-    if (ir::IsBits(e->op)) {  // Python's levels of these are not C's
+    // Python's levels of these operators are not C's.
+    if (ir::IsBits(e->op)) {
       const std::string bits = fmt::format("{} {} {}", Print(e->arg(0), kTightest, is_index),
                                            infix->symbol, Print(e->arg(1), kTightest, is_index));
       return level > 0 ? fmt::format("({})", bits) : bits;
@@ -189,7 +191,8 @@ class Printer {
         return numpy_ ? "erf" : "te.erf";
       case ir::Intrinsic::kPow:
         return numpy_ ? "np.power" : "te.power";
-      case ir::Intrinsic::kRound:  // half to even
+      // Rounds half to even.
+      case ir::Intrinsic::kRound:
         return numpy_ ? "np.rint" : "tir.nearbyint";
       case ir::Intrinsic::kExp2:
         return numpy_ ? "np.exp2" : "tir.exp2";
@@ -200,7 +203,8 @@ class Printer {
 
   const PythonNames& names_;
   const bool numpy_;
-  int guarded_ = 0;  // sides of conditions that the walk is in
+  // Number of guarded sides of conditions around the current expression.
+  int guarded_ = 0;
   std::unordered_map<Expr, bool> has_value_;
 };
 

@@ -13,21 +13,22 @@ namespace kiln::schedule {
 struct PythonNames {
   std::function<std::string(int32_t id)> var;
   std::function<std::string(int32_t slot)> tensor;
-  bool vars_are_values = false;  // of types of their own, as those of a combiner; else indices
+  // True: variables have types of their own, as those of a combiner. False: they are indices.
+  bool vars_are_values = false;
 };
 
-// Of `te` and `tir`. Index arithmetic is TVM's, in int32: a body that is an index and nothing else
-// says its type.
+// Returns an expression of `te` and `tir`. Index arithmetic is TVM's, in int32. A body that is
+// nothing but an index gets a type.
 std::string TvmExpression(ir::Expr e, const PythonNames& names);
 
-// Of `np`, and of functions that the program has (program.cc): `at(x, i, j)` for a load that a
-// condition guards, `erf`, `sigmoid`. Variables are arrays of indices.
+// Returns an expression of `np`, and of functions that the program has (program.cc): `at(x, i, j)`
+// for a load that a condition guards, `erf`, `sigmoid`. Variables are arrays of indices.
 std::string NumpyExpression(ir::Expr e, const PythonNames& names);
 
-// A name with "_" for what no name of Python may have.
+// Replaces characters that no Python name may have by "_".
 std::string PythonName(std::string_view name);
 
-// A text as a literal.
+// Returns a text as a literal.
 std::string PythonText(std::string_view text);
 
 }  // namespace kiln::schedule

@@ -15,7 +15,7 @@ constexpr std::array<std::string_view, 15> kReserved = {
     "te",      "tir",    "tvm",     "np",   "math",  "at",     "erf", "rsqrt",
     "sigmoid", "values", "reducer", "list", "float", "lambda", "sum"};
 
-// s[...] of a stage of the state before the step.
+// Returns s[...] for a stage of the state before the step.
 std::string StageOf(const SourcePrinter& out, int stage) {
   return TvmStage(out.before().stage(stage), out.Stage(stage));
 }
@@ -30,7 +30,7 @@ std::vector<std::string_view> Items(std::string_view list) {
   return items;
 }
 
-// One loop into several, from the end whose lengths are given.
+// Splits one loop into several, from the end whose lengths are given.
 void PrintSplit(int stage, int loop, std::span<const int64_t> lengths, bool inner_to_outer,
                 SourcePrinter& out) {
   const std::string parent = out.Loop(stage, loop);
@@ -113,7 +113,7 @@ void Print(const ComputeRootStep& step, SourcePrinter& out) {
   out.Line("{}.compute_root()", StageOf(out, step.stage_id));
 }
 
-// A list where there are several outputs, as te.compute gives.
+// te.compute returns a list if there are several outputs.
 std::string Tensor(const SourcePrinter& out, int stage) {
   const bool several = out.before().stage(stage).op->num_outputs() > 1;
   return out.Stage(stage) + (several ? "[0]" : "");
@@ -140,7 +140,7 @@ void Print(const RfactorStep& step, SourcePrinter& out) {
            loop, step.factor_iter);
 }
 
-// CheckIsTvms refuses them.
+// CheckIsTvms refuses these steps.
 void Print(const BufferingStep&, SourcePrinter&) {}
 void Print(const LayoutStep&, SourcePrinter&) {}
 void Print(const MergeAxesStep&, SourcePrinter&) {}
@@ -167,7 +167,7 @@ void PrintAxes(const Stage& stage, std::string_view name, std::string_view loops
 
 const SourceDialect kTvmDialect = {.step = PrintStep, .axes = PrintAxes, .reserved = kReserved};
 
-// What a step has that TVM lacks; "": nothing.
+// Returns the feature of a step that TVM lacks, or "".
 std::string_view WhatTvmLacks(const Step& step, const dag::Operator& op) {
   if (step.IsExtension()) return "the steps of Kiln's own (docs/steps.md)";
   const auto* annotate = As<AnnotateStep>(step);

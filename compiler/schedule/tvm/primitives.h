@@ -11,15 +11,16 @@
 
 namespace kiln::schedule {
 
-// Words that the program uses for itself: no names of stages, loops and axes.
+// Words that the program uses itself, so that stages, loops and axes may not have them as names.
 std::span<const std::string_view> TvmReservedWords();
 
-// "s[T]": of an operator with several outputs, which is a list in Python, its first one.
+// Returns "s[T]". An operator with several outputs is a list in Python, of which the first one is
+// used.
 std::string TvmStage(const Stage& stage, std::string_view name);
 
-// Lines, each ended, of Python: a schedule `s`, and operators as variables with the names that
-// SourceNames gives the state's stages with TvmReservedWords. Splits are those of TVM, in two.
-// InvalidArgument: a step that TVM does not have, by its number, kind and stage.
+// Returns lines of Python, each ended. They expect a schedule `s`, and operators as variables with
+// the names that SourceNames gives the state's stages with TvmReservedWords. Splits are those of
+// TVM, in two. InvalidArgument: a step that TVM does not have, by its number, kind and stage.
 StatusOr<std::string> TvmPrimitives(const State& state);
 
 }  // namespace kiln::schedule

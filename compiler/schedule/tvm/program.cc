@@ -12,7 +12,7 @@
 namespace kiln::schedule {
 namespace {
 
-// What the reductions are that te has no word for.
+// Reductions for which te has no word.
 constexpr std::string_view kReducers = R"(
 
 def reducer(how):
@@ -52,7 +52,7 @@ constexpr std::string_view kKnownReducers = R"(    if how in ("argmax", "argmin"
     return te.comm_reducer(combine_all, identities, name=how)
 )";
 
-// The oracle: every point of an operator's axes at once, reduction axes in parts where they are many.
+// The oracle computes all points of an operator's axes at once, and large reductions in parts.
 constexpr std::string_view kOracle = R"(
 
 def at(array, *indices):
@@ -217,7 +217,7 @@ class ProgramPrinter {
     text_ += '\n';
   }
 
-  // Of whose outputs: those of numpy are the operator's, those of TVM in its order.
+  // numpy has the operator's outputs in their order, and TVM in its own.
   enum class Of { kNumpy, kTvm };
 
   std::string Tensor(dag::Tensor tensor, Of of) const {
@@ -233,13 +233,13 @@ class ProgramPrinter {
     return names;
   }
 
-  // As the program calls it.
+  // Returns the combiner's name in the program.
   std::string_view How(const dag::Operator& op) const {
     return op.combiner() == dag::Combiner::kCustom ? combiners_.NameOf(op)
                                                    : dag::CombinerName(op.combiner());
   }
 
-  // te.sum and so on, of one output.
+  // Returns true for reductions of one output that te has a word for, such as te.sum.
   static bool IsPlain(const dag::Operator& op) {
     const dag::Combiner combiner = op.combiner();
     return op.num_outputs() == 1 && combiner != dag::Combiner::kProd &&
@@ -256,7 +256,8 @@ class ProgramPrinter {
         dag_.nodes(), [](const dag::OpNode& node) { return node.op->type() == ir::kFloat16; });
   }
 
-  // Names for the axes as variables of a lambda: their own, unless those are taken by tensors.
+  // Returns names for the axes as variables of a lambda: their own, unless tensors have taken
+  // those.
   std::vector<std::string> AxisNames(const dag::Operator& op) const {
     std::vector<std::string> names;
     const auto add = [&](const dag::Axis& axis) {
@@ -280,7 +281,7 @@ class ProgramPrinter {
             }};
   }
 
-  // The bodies, of several outputs as a tuple.
+  // Returns the bodies, as a tuple if there are several outputs.
   std::string TvmBodies(int stage, const std::vector<std::string>& axes) const {
     const PythonNames names = NamesOf(stage, axes, Of::kTvm);
     const dag::Operator& op = dag_.op(stage);
@@ -308,7 +309,7 @@ class ProgramPrinter {
         DeclareOperator(i);
       }
     }
-    // Of several outputs of one operator it is the operator that counts, once.
+    // An operator with several outputs is listed once.
     std::vector<std::string> operators;
     for (const dag::Tensor& output : outputs_) {
       if (output.output == 0) operators.push_back(Tensor(output, Of::kTvm) + ".op");
@@ -346,7 +347,7 @@ class ProgramPrinter {
          TupleText(op.shape()), parameters, body, PythonText(op.name()));
   }
 
-  // Where an input is an index its values stay below what it indexes.
+  // The values of an input that is an index stay below the extent that it indexes.
   void Inputs() {
     const std::vector<int64_t> limits = dag::IndexLimits(dag_);
     Line("\n\ndef inputs(generator):\n    return [");
@@ -368,7 +369,7 @@ class ProgramPrinter {
     Line("    ]");
   }
 
-  // Functions that are not defined for negative numbers.
+  // Returns true if there are functions that are not defined for negative numbers.
   bool HasRoots() const {
     const auto has = [](const auto& self, ir::Expr e) -> bool {
       if (e->op == ir::Op::kCall) {
@@ -415,13 +416,14 @@ class ProgramPrinter {
   const PythonCombiners combiners_;
   const SourceNames names_;
   const std::string target_;
-  std::unordered_set<std::string> taken_;  // names of tensors
+  // Names of tensors.
+  std::unordered_set<std::string> taken_;
   std::vector<dag::Tensor> inputs_, outputs_;
   std::string text_;
 };
 
-// Threads combine their values by exchanging all outputs at once, and copies that an update leaves
-// stand for nothing then.
+// Threads combine their values by exchanging all outputs at once. The copies that an update leaves
+// mean nothing then, so such schedules are refused.
 Status CheckCopiesStayWithinAThread(const State& state) {
   for (int i = 0; i < state.num_stages(); ++i) {
     const Stage& stage = state.stage(i);

@@ -1,6 +1,7 @@
-// A schedule of a computation as a Python program that runs in TVM: the computation by te.compute,
-// the schedule by s[...] primitives, the same in numpy, and a main that lowers and builds it, runs it
-// and compares. For TVM 0.19, the last version with te schedules.
+// A schedule of a computation as a Python program that runs in TVM. It has the computation by
+// te.compute, the schedule by s[...] primitives, the same computation in numpy, and a main that
+// lowers and builds the schedule, runs it and compares the results. For TVM 0.19, the last version
+// with te schedules.
 #pragma once
 
 #include <string>
@@ -11,7 +12,7 @@
 
 namespace kiln::schedule {
 
-// `target`: TVM's text. InvalidArgument: a step that TVM does not have (primitives.h), or a type
+// `target` is TVM's text. InvalidArgument: a step that TVM does not have (primitives.h), or a type
 // that numpy does not have. Pure.
 StatusOr<std::string> TvmProgram(const State& state, std::string_view target);
 

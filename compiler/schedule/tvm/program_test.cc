@@ -1,4 +1,4 @@
-// Programs for TVM as text; tests/tvm/roundtrip.py runs such programs in TVM.
+// Programs for TVM as text. tests/tvm/roundtrip.py runs such programs in TVM.
 #include "compiler/schedule/tvm/program.h"
 
 #include <gmock/gmock.h>
@@ -68,7 +68,7 @@ TEST(TvmProgram, SaysComputationAndSchedule) {
                     Not(HasSubstr("def reducer"))));
 }
 
-// Conditions, casts, guarded loads, indices, names that Python has.
+// Conditions, casts, guarded loads, indices, and names that Python has.
 TEST(TvmProgram, ExpressionsOfTeAndNumpy) {
   ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(R"(input np: float32[8]
 input at: int32[4]
@@ -115,8 +115,8 @@ StatusOr<std::string> ProgramOfText(std::string_view text, std::string_view step
   return Program(*dag, steps);
 }
 
-// The parts of a complex product need each other as they were: TVM, which updates one after the
-// other, has a copy of one.
+// The parts of a complex product need each other's old values. TVM updates one after the other, so
+// its operator has a copy of one.
 constexpr char kComplexProduct[] =
     R"(combine times(ar: float32, ai: float32; br, bi) from (1.0, 0.0) =
     (ar*br - ai*bi, ar*bi + ai*br)
@@ -173,7 +173,7 @@ TEST(TvmProgram, RefusesCopiesBetweenThreads) {
                        HasSubstr("expected a schedule that reduces within a thread")));
 }
 
-// Where parts need others in one direction alone, those that are needed come last.
+// If parts need others in one direction only, the needed parts are updated last.
 TEST(TvmProgram, OrdersThePartsOfAWrittenCombiner) {
   constexpr char kText[] =
       R"(combine online(m: float32, @range(0, 4) s: float32; m2, s2) from (-1e30, 0.0) =
