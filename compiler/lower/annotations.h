@@ -1,4 +1,4 @@
-// Which annotations a target supports, and on which loops.
+// The annotations that a target supports, and the loops that may have them.
 #pragma once
 
 #include "base/status.h"
@@ -7,7 +7,7 @@
 namespace kiln::lower {
 
 // Refuses, naming stage and loop: thread and block bindings on a CPU, parallel or vectorized
-// reduction loops, fused spatial-with-reduce loops, tensorize.
+// reduction loops, loops fused of spatial and reduce axes, tensorize.
 Status CheckAnnotations(const schedule::State& state, bool gpu);
 
 }  // namespace kiln::lower

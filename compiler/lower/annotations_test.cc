@@ -6,7 +6,7 @@
 namespace kiln::lower {
 namespace {
 
-// Loops i, j, k of stage 2.
+// Stage 2 has the loops i, j, k.
 constexpr std::string_view kMatmul = R"(
     input A: float32[4, 8]
     input B: float32[8, 6]

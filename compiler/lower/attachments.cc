@@ -38,7 +38,8 @@ bool Attachments::IsShared(int s) const {
   return true;
 }
 
-// The loop of s over the blocks of a cluster, -1: there is none, or it is another stage's.
+// Returns the loop of s over the blocks of a cluster. -1: there is none, or the loop belongs to
+// another stage.
 int Attachments::OwnClusterLoop(int s) const {
   for (int l = 0; l < static_cast<int>(state_.stage(s).loops.size()); ++l) {
     const int32_t var = bounds_.stages[s].loop_vars[l];
@@ -55,8 +56,8 @@ bool Attachments::HasClusterLoop(int s) const {
   });
 }
 
-// What is computed for others by the blocks of a cluster is theirs by the first axis: each has one
-// element of it.
+// A stage that the blocks of a cluster compute for others is divided among them along the first
+// axis: each block has one element of that axis.
 std::string_view Attachments::ClusterFault(int s) const {
   if (state_.attach(s).kind != Attach::kIter) return {};
   const Stage& stage = state_.stage(s);
@@ -98,7 +99,7 @@ bool Attachments::ReducesOverThreads(int s) const {
   return false;
 }
 
-// Is a barrier emitted inside the nest of s?
+// Returns true if a barrier is emitted inside the nest of s.
 bool Attachments::HasBarrier(int s) const {
   return ReducesOverThreads(s) ||
          std::ranges::any_of(Inside(s), [&](int a) { return IsShared(a) || HasBarrier(a); });

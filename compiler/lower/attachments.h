@@ -1,5 +1,5 @@
-// Which stages are computed inside which loops, in which memory their results are, and which loops
-// therefore have barriers in them.
+// Tells which stages are computed inside which loops, in which memory their results are, and which
+// loops therefore contain barriers.
 #pragma once
 
 #include <string_view>
@@ -10,31 +10,34 @@
 
 namespace kiln::lower {
 
-// A view of the state and its bounds, which must outlive it and keep their loops. Immutable.
+// A view of the state and its bounds, which must outlive this object and keep their loops.
+// Immutable.
 class Attachments {
  public:
   Attachments(const schedule::State& state, const Bounds& bounds, bool gpu);
 
-  // The stages attached to any loop of s, ascending; to loop i of it.
+  // Return the stages attached to any loop of s, and those attached to loop i of s, ascending.
   const std::vector<int>& Inside(int s) const { return attached_[static_cast<size_t>(s)]; }
   std::vector<int> At(int s, int i) const;
 
-  // Is s in the shared memory of a block?
+  // Returns true if s is in the shared memory of a block.
   bool IsShared(int s) const;
-  // Is s in the shared memory of all blocks of a cluster, a part in each?
+  // Returns true if s is in the shared memory of all blocks of a cluster, a part in each.
   bool IsOfCluster(int s) const { return IsShared(s) && OwnClusterLoop(s) >= 0; }
   bool HasClusterLoop(int s) const;
-  // Why the blocks of a cluster cannot share the stage out as it asks for; empty: nothing is wrong.
+  // Returns why the stage cannot be divided among the blocks of a cluster as it asks for. Empty: it
+  // can.
   std::string_view ClusterFault(int s) const;
 
-  // The outermost loop that guards may stand around. It is inside the loops that contain a barrier,
-  // because all threads must reach the barrier. -1: guards may stand around the whole stage.
+  // Returns the outermost loop that guards may stand around. It is inside the loops that contain a
+  // barrier, because all threads must reach the barrier. -1: guards may stand around the whole
+  // stage.
   int OutermostGuardLevel(int s) const;
 
-  // Does loop i of stage s, or one around it, run its body more than once in a thread?
+  // Returns true if loop i of stage s, or one around it, runs its body more than once in a thread.
   bool RunsRepeatedly(int s, int i) const;
 
-  // Are reduction loops of s bound to threads?
+  // Returns true if reduction loops of s are bound to threads.
   bool ReducesOverThreads(int s) const;
 
   bool Reads(int reader, int s) const;
@@ -46,7 +49,8 @@ class Attachments {
   const schedule::State& state_;
   const Bounds& bounds_;
   const bool gpu_;
-  std::vector<std::vector<int>> attached_;  // [stage]
+  // Indexed by stage.
+  std::vector<std::vector<int>> attached_;
 };
 
 }  // namespace kiln::lower

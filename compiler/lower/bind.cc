@@ -27,7 +27,7 @@ bool HasBoundLoop(const State& state, int s) {
   return false;
 }
 
-// Leading spatial loops that may be fused and bound.
+// Returns the leading spatial loops that may be fused and bound.
 std::vector<int> BindableLoops(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   std::vector<int> loops;

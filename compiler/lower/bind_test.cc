@@ -6,7 +6,7 @@
 namespace kiln::lower {
 namespace {
 
-// The steps that binding adds to a state made by `steps`.
+// Returns the steps that binding adds to a state made by `steps`.
 std::string Added(std::string_view dag, std::string_view steps = "[]") {
   const schedule::State state = StateFrom(dag, steps);
   const StatusOr<schedule::State> bound = BindUnbound(state);
@@ -53,7 +53,7 @@ TEST(BindUnbound, EveryRootStage) {
 
 TEST(BindUnbound, ABoundNestIsLeftAlone) {
   EXPECT_EQ(Added(kCopy, R"([["AN", 1, 1, 6]])"), "[]");
-  // Bound by a stage that is attached to it.
+  // The nest is bound by a stage that is attached to it.
   EXPECT_EQ(Added(R"(
       input A: float32[8, 4]
       B[i: 8, j: 4] = A[i, j] + 1.0
@@ -71,7 +71,7 @@ TEST(BindUnbound, InlinedStagesAreNoNests) {
             R"([["SP", 2, 0, 8, [8], 1], ["AN", 2, 0, 5], ["AN", 2, 1, 6]])");
 }
 
-// Loops up to the one where something is attached, or that is annotated, are kept as they are.
+// Loops up to one that has an attached stage or an annotation stay as they are.
 TEST(BindUnbound, StopsAtAttachmentsAndAnnotations) {
   constexpr std::string_view kChain = R"(
       input A: float32[8, 4]

@@ -40,12 +40,14 @@ bool HasCondition(ir::Expr body) {
   return result;
 }
 
-// An element of an inlined stage that several read is lowered once: stages that each read the two
-// before them would double the work with every stage. Behind a condition, whose facts make
-// expressions simpler, it is lowered for that place alone.
+// Lowers the bodies of stages. An element of an inlined stage with several readers is lowered only
+// once: otherwise stages that each read the two stages before them would double the work with every
+// stage. Behind a condition, whose facts make expressions simpler, an element is lowered for that
+// place alone.
 class BodyLowering {
  public:
-  // wanted: stages whose reads the body is visited for; null: for its value.
+  // `wanted` marks the stages whose reads the body is visited for. Null: the body is lowered for
+  // its value.
   BodyLowering(const schedule::State& state, arith::Simplifier& simplifier,
                const std::vector<bool>* wanted, ReadFn read)
       : state_(state), simplifier_(simplifier), wanted_(wanted), read_(read) {}
@@ -114,7 +116,7 @@ class BodyLowering {
     return wanted_ == nullptr || (*wanted_)[s] || !type.is_float();
   }
 
-  // Each is another: nothing follows from comparing two.
+  // Each unknown value differs from all others, so nothing follows from a comparison of two.
   ir::Expr UnknownValue(int s, ir::Type type) {
     ir::ExprPool& pool = simplifier_.pool();
     const ir::Expr number[] = {pool.Int(num_unknown_++)};
@@ -126,8 +128,10 @@ class BodyLowering {
   const std::vector<bool>* const wanted_;
   ReadFn read_;
   int64_t num_unknown_ = 0;
-  int conditional_depth_ = 0;  // bodies with conditions around the current one, and itself
-  std::map<std::pair<int, int>, bool> conditional_;  // by stage and output
+  // Number of bodies with conditions around the current one, including itself.
+  int conditional_depth_ = 0;
+  // Indexed by stage and output.
+  std::map<std::pair<int, int>, bool> conditional_;
   absl::flat_hash_map<InlinedRead, ir::Expr> inlined_;
 };
 

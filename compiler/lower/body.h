@@ -1,5 +1,5 @@
-// The body of a stage as an expression of the program: axes replaced by their values, inlined
-// producers substituted.
+// The body of a stage as an expression of the program: axes are replaced by their values, and
+// inlined producers are substituted.
 #pragma once
 
 #include <vector>
@@ -10,17 +10,18 @@
 
 namespace kiln::lower {
 
-// What to put for a read of `stage`'s output `output` at `indices` (tensor coordinates).
+// Returns the replacement for a read of `stage`'s output `output` at `indices` (tensor
+// coordinates).
 using ReadFn = absl::FunctionRef<ir::Expr(
     int stage, int output, const std::vector<arith::Linear>& indices, ir::Type type)>;
 
-// bodies()[output] of stage s with axis i at axis_values[i].
+// Returns bodies()[output] of stage s with axis i at axis_values[i].
 ir::Expr LowerBody(const schedule::State& state, int s, int output,
                    const std::vector<arith::Linear>& axis_values, arith::Simplifier& simplifier,
                    ReadFn read);
 
-// Asks `read` as LowerBody does, for the sake of what stages that are `wanted` are read at. Inlined
-// stages in which nothing wanted is read need not be visited.
+// Calls `read` as LowerBody does, for the indices at which stages that are `wanted` are read.
+// Inlined stages that read no wanted stage need not be visited.
 void VisitReads(const schedule::State& state, int s, int output,
                 const std::vector<arith::Linear>& axis_values, arith::Simplifier& simplifier,
                 const std::vector<bool>& wanted, ReadFn read);

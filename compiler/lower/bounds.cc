@@ -18,21 +18,21 @@ using schedule::Attach;
 using schedule::Stage;
 using schedule::State;
 
-// A touched interval of one dimension.
+// The interval of one dimension that is touched.
 struct Range {
   arith::Linear min;
   int64_t extent;
 };
 
-// An extent that no tensor has: anything may be touched.
+// An extent that no tensor has: any element may be touched.
 constexpr int64_t kUnbounded = int64_t{1} << 50;
 
 void AddGuard(ir::Expr guard, std::vector<ir::Expr>& guards) {
   if (std::find(guards.begin(), guards.end(), guard) == guards.end()) guards.push_back(guard);
 }
 
-// value < limit, without the terms that make no difference: 8*i + j < 16 is 8*i < 16 for j below 8.
-// The guard then stands outside the loop j, and is one for a vector of them.
+// Returns value < limit without the terms that make no difference: for j below 8, 8*i + j < 16 is
+// 8*i < 16. The guard then stands outside the loop j, and a vector of that loop has one guard.
 ir::Expr Below(const arith::Linear& value, int64_t limit, arith::Simplifier& simplifier) {
   ir::ExprPool& pool = simplifier.pool();
   std::vector<arith::Term> terms(value.terms.begin(), value.terms.end());
@@ -59,7 +59,7 @@ bool IsThread(Annotation a) {
 
 class BoundInference {
  public:
-  // only_extents: what nothing but guards and bodies are made of is left out.
+  // `only_extents` leaves out values that are only needed for guards and bodies.
   BoundInference(const State& state, bool gpu, bool only_extents, const std::stop_token& stop,
                  Bounds& out)
       : state_(state), gpu_(gpu), only_extents_(only_extents), stop_(stop), out_(out) {}
@@ -94,7 +94,7 @@ class BoundInference {
     return fmt::format("stage {} ({})", s, state_.stage(s).op->name());
   }
 
-  // Loops and buffers that stand in each other: later passes recurse into them.
+  // Limits the loops and buffers inside of each other, because later passes recurse into them.
   Status CheckNests() const {
     std::vector<int> around(state_.num_stages(), 0), buffers(state_.num_stages(), 0);
     for (int s = 0; s < state_.num_stages(); ++s) {
@@ -113,7 +113,8 @@ class BoundInference {
     return OkStatus();
   }
 
-  // Products of extents must not overflow: of each iterator, and of the pieces of a split.
+  // Products of extents must not overflow: those of each iterator, and those of the pieces of a
+  // split.
   Status CheckIterations(int s, const std::vector<int64_t>& extents) const {
     const Stage& stage = state_.stage(s);
     for (const schedule::Relation& relation : stage.relations) {
@@ -179,8 +180,8 @@ class BoundInference {
     }
   }
 
-  // Regions follow from the reads of attached stages. Through inlined ones they are of their
-  // readers.
+  // Regions follow from the reads of attached stages. Reads through inlined stages count as reads
+  // of the inlined stages' readers.
   void FindWanted() {
     wanted_.resize(static_cast<size_t>(state_.num_stages()));
     for (int s = 0; s < state_.num_stages(); ++s) {
@@ -205,7 +206,7 @@ class BoundInference {
         bounds.loop_vars.push_back(extent == 1 ? -1 : NewVar(s, i, extent));
         continue;
       }
-      // Inside a loop bound to the same threads the variable is that loop's.
+      // Inside a loop with the same binding, the loop has the variable of that loop.
       const LoopOwner outer = EnclosingLoop(s, annotation);
       if (outer.stage < 0) {
         bounds.loop_vars.push_back(extent == 1 ? -1 : NewVar(s, i, extent));
@@ -224,7 +225,7 @@ class BoundInference {
     return OkStatus();
   }
 
-  // The loop with this annotation that stage s is computed inside of; stage -1: none.
+  // Returns the loop with this annotation around stage s. Its stage is -1 if there is none.
   LoopOwner EnclosingLoop(int s, Annotation annotation) const {
     for (Attach at = state_.attach(s); at.kind == Attach::kIter; at = state_.attach(at.stage)) {
       for (int l = 0; l <= at.loop; ++l) {
@@ -251,7 +252,7 @@ class BoundInference {
     }
   }
 
-  // Stands for a loaded integer in index arithmetic: nothing is known of it.
+  // Stands for a loaded integer in index arithmetic, about which nothing is known.
   ir::Expr UnknownInteger(int producer, const std::vector<arith::Linear>& indices, ir::Type type) {
     std::vector<ir::Expr> exprs;
     exprs.reserve(indices.size());
@@ -261,14 +262,15 @@ class BoundInference {
 
   // ---- guards that are not needed (GPU)
 
-  // Producers come first.
+  // Must be called for producers first.
   void DropGuards(int s) {
     StageBounds& bounds = out_.stages[s];
     const Stage& stage = state_.stage(s);
     if (bounds.guards.empty() || state_.attach(s).kind != Attach::kIter) return;
     if (state_.stage(s).asks_for_shared()) {
       bounds.fill_guards = AxisGuards(stage, bounds, bounds.iter_values, out_.simplifier);
-      bounds.computes_outside = true;  // zeros
+      // The tile is filled with zeros outside.
+      bounds.computes_outside = true;
     } else if (ReadsInsideOfTiles(s)) {
       bounds.computes_outside = true;
       bounds.adds_zeros_outside = stage.op->is_reduction() && AddsZerosOutside(s);
@@ -278,10 +280,12 @@ class BoundInference {
     bounds.guards = Guards(stage, bounds, bounds.iter_values, /*reductions=*/true, out_.simplifier);
   }
 
-  // What the stage computes for its output, and what it reads for that. Loads give 0.
+  // The value that the stage computes for an output with all loads replaced by 0, and the reads for
+  // it.
   struct Body {
     ir::Expr value;
-    std::vector<std::pair<int, std::vector<arith::Linear>>> reads;  // producer, indices
+    // Pairs of producer and indices.
+    std::vector<std::pair<int, std::vector<arith::Linear>>> reads;
   };
   Body BodyOf(int s, int output) {
     Body body{nullptr, {}};
@@ -294,8 +298,8 @@ class BoundInference {
     return body;
   }
 
-  // Every access of the stage, guarded or not, is to a place of the tiles it is computed from,
-  // which have something in all their places.
+  // Returns true if every access of the stage, guarded or not, stays inside of the tiles that the
+  // stage is computed from, and all places of those tiles hold a value.
   bool ReadsInsideOfTiles(int s) {
     for (int output = 0; output < state_.stage(s).op->num_outputs(); ++output) {
       for (const auto& [producer, indices] : BodyOf(s, output).reads) {
@@ -313,8 +317,8 @@ class BoundInference {
     return true;
   }
 
-  // Does an iteration past the end of a reduction add 0? It does where all that is read there is a
-  // tile's zeros.
+  // Returns true if an iteration past the end of a reduction adds 0: then all its reads are zeros
+  // of tiles.
   bool AddsZerosOutside(int s) {
     const Stage& stage = state_.stage(s);
     const StageBounds& bounds = out_.stages[s];
@@ -334,7 +338,8 @@ class BoundInference {
     return true;
   }
 
-  // Are all elements read with this index from `extent` on the zeros of a tile?
+  // Returns true if all elements that are read with this index from `extent` on are zeros of a
+  // tile.
   bool IsZeroBehind(int producer, const std::vector<arith::Linear>& indices,
                     const arith::Linear& index, int64_t extent) const {
     if (!state_.stage(producer).asks_for_shared() || out_.stages[producer].fill_guards.empty())
@@ -345,7 +350,8 @@ class BoundInference {
     return false;
   }
 
-  // 0 whatever the conditions in it are. Sums and products of floats that are 0 are.
+  // Returns true if e is 0 whatever its conditions are. Sums and products are 0 if both operands
+  // are.
   static bool IsZero(ir::Expr e) {
     switch (e->op) {
       case ir::Op::kInt:
@@ -399,7 +405,7 @@ class BoundInference {
     return OkStatus();
   }
 
-  // Is `reader` executed inside the loop that s is attached to, after s?
+  // Returns true if `reader` is executed inside the loop that s is attached to, after s.
   bool IsInside(int reader, int s) const {
     const Attach& at = state_.attach(s);
     int stage = reader;
@@ -413,7 +419,7 @@ class BoundInference {
     }
   }
 
-  // Marks the variables that are fixed at the attach point of s.
+  // Marks the variables that are fixed at the place to which s is attached.
   void FindFixedVars(int s) {
     fixed_.assign(out_.owners.size(), false);
     const bool shared = gpu_ && state_.stage(s).asks_for_shared();
@@ -428,7 +434,7 @@ class BoundInference {
     }
   }
 
-  // Matrix units read whole tiles: what is beyond the tensor is there, as zeros.
+  // Matrix units read whole tiles, so elements beyond the tensor are there, as zeros.
   bool IsWholeTile(int s) const {
     return gpu_ && state_.stage(s).asks_for_shared() &&
            state_.stage(state_.attach(s).stage).hints[ir::Hint::kMatrixUnit] != 0;
@@ -459,7 +465,8 @@ class BoundInference {
       }
       if (hull.extent >= most) return whole;
     }
-    if (first) return whole;  // read by nobody that is executed
+    // No stage that is executed reads it.
+    if (first) return whole;
     if (is_cut && hull.min.is_constant()) {
       const int64_t lo = std::max<int64_t>(hull.min.constant, 0);
       const int64_t hi = std::min(hull.min.constant + hull.extent, extent);
@@ -469,7 +476,7 @@ class BoundInference {
     return hull;
   }
 
-  // What an index is made of. Of a loaded element nothing is known.
+  // Kinds of parts of an index. A loaded element is not known.
   enum Use { kFixed = 1, kVarying = 2, kLoaded = 4 };
   int UsesOf(ir::Expr e) const {
     if (e->op == ir::Op::kLoad) return kLoaded;
@@ -479,7 +486,7 @@ class BoundInference {
     return uses;
   }
 
-  // The interval of e while the varying variables run.
+  // Returns the interval of e while the varying variables run.
   Range Relax(const arith::Linear& e) {
     Range range{arith::Constant(e.constant), 1};
     for (const arith::Term& term : e.terms) {
@@ -521,10 +528,13 @@ class BoundInference {
   const bool gpu_, only_extents_;
   const std::stop_token& stop_;
   Bounds& out_;
-  std::vector<size_t> first_vars_;        // of each stage: its variables follow each other
-  std::vector<std::vector<Read>> reads_;  // of each attached stage
+  // Indexed by stage. The variables of a stage have consecutive numbers.
+  std::vector<size_t> first_vars_;
+  // Indexed by attached stage.
+  std::vector<std::vector<Read>> reads_;
   std::vector<bool> fixed_;
-  std::vector<bool> wanted_;  // of each stage: is it attached, or inlined and reads such a one
+  // Indexed by stage: true if it is attached, or inlined with a read of such a stage.
+  std::vector<bool> wanted_;
 };
 
 }  // namespace
@@ -553,7 +563,7 @@ std::vector<ir::Expr> AxisGuards(const Stage& stage, const StageBounds& bounds,
   for (size_t i = 0; i < axes.size(); ++i) {
     const arith::Linear value = bounds.region_min[i] + iter_values[i];
     const arith::Interval range = simplifier.RangeOf(value);
-    // The guards above may already keep the value inside; a root stage's always do.
+    // The guards above may already keep the value inside. For a root stage they always do.
     if (bounds.region_min[i].is_constant() &&
         bounds.region_min[i].constant + bounds.region_extent[i] <= axes[i].extent) {
       continue;

@@ -3,9 +3,9 @@
 //
 // Consumers come before producers. A root stage covers its whole tensor. A stage attached to loop l
 // of stage t covers all elements that its readers touch during one iteration of l: t's loops up to
-// l, and those outside t, are fixed; all others vary. The region is an interval
-// [min, min + extent) for each dimension. The extent is static; min is a sum of variables of the
-// fixed loops, so it is invariant in the others.
+// l, and those outside t, are fixed; all others vary. The region is an interval [min, min + extent)
+// for each dimension. The extent is static. The min is a sum of variables of the fixed loops, so
+// the other loops do not change it.
 #pragma once
 
 #include <cstdint>
@@ -22,19 +22,28 @@ namespace kiln::lower {
 
 struct LoopOwner {
   int32_t stage, loop;
-  bool stays_loop = false;  // is not unrolled automatically
+  // The loop is not unrolled automatically.
+  bool stays_loop = false;
 };
 
 struct StageBounds {
-  bool computed = false;                   // false: placeholder or inlined; the rest is empty
-  std::vector<arith::Linear> region_min;   // per spatial axis
-  std::vector<int64_t> region_extent;      // per spatial axis
-  std::vector<int64_t> iter_extents;       // per Stage::iters
-  std::vector<int32_t> loop_vars;          // per loop: program variable, -1 when it runs once
-  std::vector<arith::Linear> iter_values;  // per Stage::iters; axes are relative to region_min
-  std::vector<arith::Linear> axis_values;  // per axis, in tensor coordinates
-  std::vector<ir::Expr> guards;            // conditions of an iteration; never trivially true
-  // Where these do not hold, 0 is stored: a tile in shared memory is filled whole, also where it
+  // False for a placeholder or an inlined stage, whose other fields are empty.
+  bool computed = false;
+  // Indexed by spatial axis.
+  std::vector<arith::Linear> region_min;
+  // Indexed by spatial axis.
+  std::vector<int64_t> region_extent;
+  // Indexed like Stage::iters.
+  std::vector<int64_t> iter_extents;
+  // Indexed by loop: the program variable, or -1 for a loop that runs once.
+  std::vector<int32_t> loop_vars;
+  // Indexed like Stage::iters. Axes are relative to region_min.
+  std::vector<arith::Linear> iter_values;
+  // Indexed by axis, in tensor coordinates.
+  std::vector<arith::Linear> axis_values;
+  // Conditions of an iteration. None is trivially true.
+  std::vector<ir::Expr> guards;
+  // If these do not hold, 0 is stored: a tile in shared memory is filled whole, even if it
   // overhangs the end of its tensor.
   std::vector<ir::Expr> fill_guards;
   // Iterations beyond the end of a spatial axis, or of a reduction, need no guard.
@@ -47,28 +56,29 @@ struct Bounds {
   explicit Bounds(std::shared_ptr<ir::ExprPool> p) : pool(std::move(p)), simplifier(*pool) {}
   std::shared_ptr<ir::ExprPool> pool;
   arith::Simplifier simplifier;
-  std::vector<LoopOwner> owners;  // of each program variable
+  // Indexed by program variable.
+  std::vector<LoopOwner> owners;
   std::vector<StageBounds> stages;
 };
 
-// Refuses blanks, and attachments that do not make sense: a reader outside the loop it is attached
-// to, nests and iterations beyond dag/limits.h. Cancelled when `stop` is requested.
+// Refuses blanks, attachments that make no sense (a reader outside the loop that its producer is
+// attached to), and nests and iterations beyond dag/limits.h. Cancelled if `stop` is requested.
 StatusOr<std::unique_ptr<Bounds>> InferBounds(const schedule::State& state, bool gpu,
                                               const std::stop_token& stop = {});
 
-// What InferBounds finds, for the sake of the extents: of each computed stage region_min,
-// region_extent and iter_extents are set.
+// Works like InferBounds but finds only the extents: region_min, region_extent and iter_extents of
+// each computed stage.
 StatusOr<std::unique_ptr<Bounds>> InferExtents(const schedule::State& state, bool gpu,
                                                const std::stop_token& stop = {});
 
-// The guards of the stage for these iterator values: the conditions that an iteration lies inside
-// the axes (of inexact splits) and inside the tensor. Conditions that the stage does not need are
-// left out. reductions: with those of reduce axes.
+// Returns the guards of the stage for these iterator values: the conditions that an iteration lies
+// inside the axes (of inexact splits) and inside the tensor. Conditions that the stage does not
+// need are left out. `reductions` includes the guards of reduce axes.
 std::vector<ir::Expr> Guards(const schedule::Stage& stage, const StageBounds& bounds,
                              const std::vector<arith::Linear>& iter_values, bool reductions,
                              arith::Simplifier& simplifier);
 
-// Only the guards that keep axis values inside the tensor.
+// Returns only the guards that keep axis values inside the tensor.
 std::vector<ir::Expr> AxisGuards(const schedule::Stage& stage, const StageBounds& bounds,
                                  const std::vector<arith::Linear>& iter_values,
                                  arith::Simplifier& simplifier);

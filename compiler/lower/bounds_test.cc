@@ -20,7 +20,7 @@ std::string Text(const schedule::State& state, const Bounds& bounds, ir::Expr e)
   return ir::ExprText(e, names);
 }
 
-// "min:extent" per dimension.
+// Returns "min:extent" for each dimension.
 std::string RegionText(const schedule::State& state, Bounds& bounds, int s) {
   const StageBounds& stage = bounds.stages[s];
   std::vector<std::string> dimensions;
@@ -41,8 +41,10 @@ struct RegionCase {
   std::string name;
   std::string_view dag, steps;
   std::string_view stage;
-  std::string_view region;       // "min:extent" per dimension
-  std::string_view guards = "";  // joined by "; "
+  // "min:extent" for each dimension.
+  std::string_view region;
+  // Joined by "; ".
+  std::string_view guards = "";
 };
 
 void PrintTo(const RegionCase& c, std::ostream* out) { *out << c.name; }
@@ -242,7 +244,7 @@ TEST(InferBounds, EndsWhenItIsStopped) {
               StatusIs(StatusCode::kCancelled, "stopped"));
 }
 
-// No step leads to these: they are refused where they are applied.
+// No step leads to these states, because the steps are refused when they are applied.
 TEST(InferBounds, RefusesAnAttachedOutput) {
   schedule::State state = StateFrom(R"(
       input A: float32[8]

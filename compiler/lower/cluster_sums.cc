@@ -32,9 +32,10 @@ class Splitter {
   }
 
  private:
-  // Null: it is no such loop.
+  // Returns null if the loop has another form.
   Stmt Split(Stmt loop) {
-    std::vector<Stmt> path;  // between the loop and the registers
+    // Statements between the loop and the registers.
+    std::vector<Stmt> path;
     Stmt alloc = loop->body();
     for (; alloc->kind != StmtKind::kAlloc; alloc = alloc->body()) {
       const bool is_bound = alloc->kind == StmtKind::kFor && alloc->loop_kind >= LoopKind::kBlockX;
@@ -74,7 +75,7 @@ class Splitter {
     return ir::MakeAlloc(pool_, alloc->slot, ir::MakeSeq(pool_, both));
   }
 
-  // Loops, conditions and stores.
+  // Returns true for loops, conditions and stores.
   static bool IsPlain(Stmt s) {
     if (s->kind == StmtKind::kAlloc || s->kind == StmtKind::kBarrier ||
         s->kind == StmtKind::kCommit)

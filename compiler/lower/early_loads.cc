@@ -38,7 +38,7 @@ class Hoister {
     for (const ir::LoopVar& var : program.vars) simplifier_.AddVar(var.extent);
   }
 
-  // `is_of_thread`: each thread does it, and has registers there.
+  // `is_of_thread`: each thread runs the statement, and has registers there.
   Stmt Rewrite(Stmt s, bool is_of_thread) {
     is_of_thread |= s->kind == StmtKind::kFor && s->loop_kind == LoopKind::kThreadX;
     if (s->kind == StmtKind::kSeq && is_of_thread) {
@@ -59,7 +59,7 @@ class Hoister {
     return std::ranges::any_of(s->children(), [&](Stmt child) { return HasProducts(child); });
   }
 
-  // Loads for `results` stand in front of the products.
+  // Puts the loads for `results` in front of the products.
   Stmt WithLoads(std::span<const Stmt> before, std::span<const Stmt> products,
                  std::span<const Stmt> results) {
     std::vector<Stmt> early;
@@ -82,7 +82,7 @@ class Hoister {
       path_.pop_back();
       return ir::WithBody(pool_, s, body);
     }
-    // What goes to shared memory is a factor of the next products.
+    // A store to shared memory writes a factor of the next products.
     if (s->kind != StmtKind::kStore || HasProducts(s) ||
         program_.buffers[static_cast<size_t>(s->slot)].scope == ir::Scope::kShared)
       return s;
@@ -94,7 +94,7 @@ class Hoister {
                          exprs.back());
   }
 
-  // A value that is computed always.
+  // Rewrites a value that is always computed.
   Expr WithEarlyLoads(Expr e, int32_t stage) {
     if (e->op == ir::Op::kIf) return e;
     if (const auto known = rewritten_.find(e); known != rewritten_.end()) return known->second;
@@ -110,7 +110,7 @@ class Hoister {
     return result;
   }
 
-  // The load itself if it stays where it is.
+  // Returns the load itself if it stays at its place.
   Expr EarlyLoad(Expr load, int32_t stage) {
     const ir::Buffer& input = program_.buffers[static_cast<size_t>(load->id)];
     if (input.scope != ir::Scope::kInput || std::ranges::any_of(load->args(), ir::HasLoad))
@@ -137,7 +137,8 @@ class Hoister {
     return pool_.Load(slots_.back(), at, type);
   }
 
-  // The loops of the path that number the elements that a thread loads; neighbours, the last one, together.
+  // Returns the loops of the path that number the elements that a thread loads. If there is one
+  // loop over neighbours, it comes last and may become a vector.
   std::vector<Stmt> LoopsOf(Expr load, ir::Type type) {
     std::vector<Stmt> loops;
     for (const Stmt loop : path_) {
@@ -159,7 +160,8 @@ class Hoister {
     return simplifier_.ToLinear(load->args().back()).Coefficient(var.terms[0].atom) == 1;
   }
 
-  // Of those that the loops load; more than there are registers for: some such number.
+  // Counts the distinct elements that the loops load. Returns any number above the limit if there
+  // are more.
   int64_t DistinctElements(Expr load, const ir::Buffer& input, std::span<const Stmt> loops) {
     int64_t iterations = 1;
     for (const Stmt loop : loops) iterations *= loop->extent;
@@ -178,7 +180,8 @@ class Hoister {
     return std::ssize(found);
   }
 
-  // Around the store, with variables of their own, and loops over threads as they stand around the load.
+  // Puts the loops around the store, with variables of their own, and the loops over threads that
+  // are around the load.
   Stmt Nest(std::span<const Stmt> loops, Stmt store) {
     for (size_t i = loops.size(); i-- > 0;) store = ir::WithBody(pool_, loops[i], store);
     for (size_t i = path_.size(); i-- > 0;) {
@@ -194,11 +197,16 @@ class Hoister {
   Program& program_;
   ir::ExprPool& pool_;
   arith::Simplifier simplifier_;
-  std::vector<Stmt> path_;  // the loops around what is rewritten, behind the products
-  absl::flat_hash_map<Expr, Expr> rewritten_;  // of the store
-  std::vector<Stmt> loads_;                    // of the products
-  std::vector<int32_t> slots_;                 // where to
-  int64_t words_ = 0;                          // of the kernel, so far
+  // Loops around the rewritten statement, behind the products.
+  std::vector<Stmt> path_;
+  // Expressions of the store.
+  absl::flat_hash_map<Expr, Expr> rewritten_;
+  // Loads for the results behind the products.
+  std::vector<Stmt> loads_;
+  // Buffers of the loads.
+  std::vector<int32_t> slots_;
+  // Words of the kernel so far.
+  int64_t words_ = 0;
 };
 
 }  // namespace

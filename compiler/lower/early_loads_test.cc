@@ -1,4 +1,5 @@
-// Loads before sums, on programs written by hand: what the pass makes, and that it computes the same.
+// Loads before sums, on programs written by hand: the result of the pass, and that it computes the
+// same.
 #include "compiler/lower/early_loads.h"
 
 #include <gmock/gmock.h>
@@ -13,7 +14,7 @@ namespace {
 
 constexpr int64_t kThreads = 4, kTerms = 5, kColumns = 24;
 
-// Behind the sums of `columns` columns of each thread: `rest`.
+// Makes a program with `rest` behind the sums of `columns` columns of each thread.
 ir::Program Parse(int64_t columns, std::string_view rest, int unit = 2) {
   const std::string text = fmt::format(
       "program(A: input float32[{0}, {1}], B: input float32[{1}, {2}], bias: input float16[8], "
@@ -48,7 +49,7 @@ ir::NDArray Result(const ir::Program& program) {
   return arrays.back();
 }
 
-// "": the program stays as it is.
+// `loads` and `early_results` are the expected statements before and behind the products.
 void ExpectEarly(int64_t columns, std::string_view results, std::string_view loads,
                  std::string_view early_results, int unit = 2) {
   ir::Program program = Parse(columns, fmt::format("{}{}", Products(columns), results), unit);
@@ -114,7 +115,7 @@ TEST(LoadBeforeSums, NothingUnderAConditionOrAtAPlaceThatIsLoaded) {
                   "for w2 in 0..6 { if w2 >= 2 { C[t, w2] = sum[w2] @ C } }");
 }
 
-// The factors of other products, say.
+// Values in shared memory may be factors of other products.
 TEST(LoadBeforeSums, NothingThatGoesToSharedMemory) {
   ExpectLeftAlone(6,
                   "alloc next: shared float32[4, 6]\n"

@@ -87,14 +87,14 @@ class Transform {
     return ir::MakeSeq(pool_, all);
   }
 
-  // The one loop of all iterations, and the registers that live through it.
+  // Makes the single loop of all iterations, and the registers that live through it.
   Stmt Loop(int32_t var, std::span<const Stmt> body) {
     Stmt loop = ir::MakeFor(pool_, var, total_, LoopKind::kSerial, ir::MakeSeq(pool_, body));
     for (int32_t slot : registers_) loop = ir::MakeAlloc(pool_, slot, loop);
     return loop;
   }
 
-  // What variables and fetched buffers are in an iteration, given its number.
+  // Sets the replacements of variables and fetched buffers for an iteration, given its number.
   void SetIteration(Expr t) {
     names_ = {};
     const Expr buffer = t->is_const_int() ? t : pool_.FloorMod(t, pool_.Int(depth_));
@@ -118,8 +118,8 @@ class Transform {
            ir::IsCopyable(program_, store->value());
   }
 
-  // Of a fetch: all of it; what is copied, and what is not into registers; from there into the
-  // buffers.
+  // Part of a fetch. kWhole: all of it. kLoad: copies, and loads of other values into registers.
+  // kStore: stores from the registers into the buffers.
   enum Part { kWhole, kLoad, kStore };
 
   Stmt Fetch(Part part, Stmt fetch) {
@@ -144,7 +144,7 @@ class Transform {
     }
   }
 
-  // A variable is bound by one loop: copies have their own.
+  // Copies have their own variables, because only one loop may bind a variable.
   Stmt RewriteLoop(Stmt s) {
     const int32_t var = copy_var_(s->var, s->extent);
     names_.SetVar(s->var, pool_.Var(var));
@@ -171,7 +171,7 @@ class Transform {
     return ir::MakeStore(pool_, s->slot, s->stage, store->indices(), value, copied || s->is_async);
   }
 
-  // Of the iteration of the fetch.
+  // Indices of registers for the current iteration of the fetch.
   absl::InlinedVector<Expr, 6> PlaceInRegisters() const {
     absl::InlinedVector<Expr, 6> place;
     for (const FetchLoop& loop : inner_) place.push_back(pool_.Var(loop.var));
@@ -196,11 +196,13 @@ class Transform {
   const bool asynchronous_, work_first_, spares_one_;
   int64_t total_ = 1, depth_ = 1;
 
-  // What the rewriting of a statement depends on.
+  // The rewriting of a statement depends on these.
   ir::Substitution names_;
   Part part_ = kWhole;
-  std::vector<FetchLoop> inner_;    // around the statement, inside the fetch
-  std::vector<int32_t> registers_;  // of each store of the fetch, in order
+  // Loops around the statement, inside the fetch.
+  std::vector<FetchLoop> inner_;
+  // Registers of each store of the fetch, in order.
+  std::vector<int32_t> registers_;
   size_t next_register_ = 0;
 };
 

@@ -79,7 +79,7 @@ TEST(FetchAhead, OneTileHasNothingAhead) {
   EXPECT_EQ(Lowered("6", "4", R"(, ["BF", 4, 2])"), whole);
 }
 
-// Tiles that divide nothing: guards move with the iteration they are of.
+// The tiles do not divide the axes. Guards move with the iteration to which they belong.
 TEST(FetchAhead, GuardsAreThoseOfTheTileThatIsFetched) {
   for (const char* k : {"1", "2", "4", "5"}) {
     for (const char* l : {"1", "3", "4"}) {
@@ -89,7 +89,7 @@ TEST(FetchAhead, GuardsAreThoseOfTheTileThatIsFetched) {
   }
 }
 
-// A ring of `depth` buffers; the interpreter lets copies happen as late as they may.
+// A ring of `depth` buffers. The interpreter carries copies out as late as the program allows.
 TEST(FetchAhead, CopiesAreInFlightDuringTheWork) {
   const std::string twice = Lowered("3", "2", R"(, ["BF", 4, 2, 1])");
   EXPECT_THAT(twice, HasSubstr("A_shared: shared float32[2, 4, 3, 2]"));
@@ -124,7 +124,7 @@ TEST(FetchAhead, CopiesWithGuards) {
   }
 }
 
-// Zeros of a padding are copied too; a value that is computed goes through registers.
+// Zeros of a padding are copied too. A value that is computed goes through registers.
 TEST(FetchAhead, OnlyCopiesAreAsynchronous) {
   const auto lowered = [](std::string_view body) {
     const std::string dag = fmt::format(R"(
@@ -159,9 +159,9 @@ TEST(FetchAhead, OnlyCopiesAreAsynchronous) {
   }
 }
 
-// Layouts and paddings of the tiles change where an element is, not what is computed.
+// Layouts and paddings of the tiles change the places of elements, not the results.
 TEST(FetchAhead, TilesMayHaveAnyLayout) {
-  // Before the loops of the fetches are fused: stage 3 is B.shared, 1 is A.shared.
+  // The steps before the loops of the fetches are fused: stage 3 is B.shared, 1 is A.shared.
   const std::string plain = Steps("3", "2", "");
   const size_t fuse = plain.find(R"(["FU", 3, [0, 1, 2]])");
   ASSERT_NE(fuse, plain.npos);
@@ -187,7 +187,8 @@ TEST(FetchAhead, TilesMayHaveAnyLayout) {
   }
 }
 
-// Fetched in vectors, a transposed tile goes through registers and the other one does not.
+// If tiles are fetched in vectors, a transposed tile goes through registers and the other one does
+// not.
 TEST(FetchAhead, TransposedVectorsGoThroughRegisters) {
   std::string steps = Steps("3", "2", R"(, ["BF", 4, 3, 1])");
   const auto insert = [&](std::string_view before, std::string_view text) {

@@ -11,8 +11,9 @@ using schedule::Annotation;
 using schedule::Relation;
 using schedule::Stage;
 
-// Iterators whose extent must be kept as written: bound to threads, or split or fused into such; of
-// what matrix units compute, which have whole tiles only, those of the reduction.
+// Returns the iterators whose extent must be kept as written: those that are bound to threads, or
+// split or fused into such. If matrix units compute the stage, the iterators of the reduction are
+// kept as well, because the units have only whole tiles.
 std::vector<bool> KeptExtents(const Stage& stage) {
   std::vector<bool> kept(stage.iters.size(), false);
   if (stage.hints[ir::Hint::kMatrixUnit] != 0) {
@@ -43,7 +44,8 @@ std::vector<int64_t> IterExtents(const Stage& stage, std::span<const int64_t> ax
   const std::vector<bool> kept = KeptExtents(stage);
   for (const Relation& relation : stage.relations) {
     if (relation.kind == Relation::kFuse) {
-      int64_t product = 1;  // what does not fit, bounds.h refuses
+      // bounds.h refuses products that do not fit.
+      int64_t product = 1;
       for (int p : relation.parents) product = MultiplyCounts(product, extents[p]);
       extents[relation.children[0]] = product;
       continue;
@@ -77,7 +79,7 @@ std::vector<arith::Linear> IterValues(const Stage& stage, std::span<const int64_
       int64_t stride = 1;
       for (size_t c = relation.children.size(); c-- > 0;) {
         const arith::Linear& part = values[relation.children[c]];
-        // Of a loop that runs once there is nothing to add.
+        // A loop that runs once adds nothing.
         if (part.constant != 0 || !part.is_constant() || part.overflow)
           sum = arith::MultiplyAdd(sum, part, stride);
         stride *= iter_extents[relation.children[c]];

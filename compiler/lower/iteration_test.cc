@@ -1,4 +1,5 @@
-// Loop nests of splits and fuses visit every point once, as schedule::MapIters says.
+// Checks that loop nests of splits and fuses visit every point once, in agreement with
+// schedule::MapIters.
 #include "compiler/lower/iteration.h"
 
 #include <gtest/gtest.h>
@@ -98,8 +99,9 @@ void ExpectEveryPointOnce(const Stage& stage, std::span<const int64_t> axis_exte
   }
 }
 
-// Where both count alike, positions mean the same. A split with a length above its extent does not
-// count alike, nor does an inexact one from outer to inner, which here is one mixed radix number.
+// Returns true if both count alike, so that positions mean the same. They differ for a split with a
+// length above its extent, and for an inexact split from outer to inner, which is one mixed radix
+// number here.
 bool CountAlike(const Stage& stage, const std::vector<int64_t>& ours,
                 const std::vector<int64_t>& theirs) {
   if (ours != theirs) return false;
@@ -138,7 +140,7 @@ bool ExpectAgreement(const Stage& stage, const std::string& context) {
   return true;
 }
 
-// One axis of that extent under these steps, stage 1.
+// Makes a state with one axis of that extent in stage 1, under these steps.
 schedule::State OneAxis(int64_t extent, std::string_view steps) {
   return StateFrom(fmt::format("input A: float32[{0}]\nB[i: {0}] = A[i] + 1.0", extent), steps);
 }

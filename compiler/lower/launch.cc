@@ -6,7 +6,7 @@
 namespace kiln::lower {
 namespace {
 
-// Extents of the bound loops by kind, from blockIdx.x on.
+// Index of the kinds of bound loops, from blockIdx.x on.
 constexpr size_t IndexOf(ir::LoopKind kind) {
   return static_cast<size_t>(kind) - static_cast<size_t>(ir::LoopKind::kBlockX);
 }

@@ -9,13 +9,14 @@ namespace kiln::lower {
 
 ir::LoopKind KindOf(schedule::Annotation annotation);
 
-// To threads.
+// Returns true if the loop is bound to threads.
 inline bool IsThread(schedule::Annotation a) {
   using schedule::Annotation;
   return a == Annotation::kThreadX || a == Annotation::kThreadY || a == Annotation::kThreadZ;
 }
 
-// Launch dimensions: the extents of the bound loops. Refuses loops of one binding that disagree.
+// Sets the launch dimensions to the extents of the bound loops. Refuses loops of one binding that
+// disagree.
 Status SetLaunch(ir::Kernel& kernel);
 
 }  // namespace kiln::lower

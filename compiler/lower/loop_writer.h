@@ -1,4 +1,4 @@
-// Writes loop nests statement by statement, for kernels that are no nest of one stage.
+// Writes loop nests statement by statement, for kernels that are not the nest of one stage.
 #pragma once
 
 #include <span>
@@ -12,8 +12,8 @@
 
 namespace kiln::lower {
 
-// Nodes live in the program's pool; the program is kept by reference. Expressions are of kIndex where
-// they are not loaded.
+// Nodes live in the program's pool. The program is kept by reference. Expressions are of kIndex
+// unless they are loaded.
 class LoopWriter {
  public:
   explicit LoopWriter(ir::Program& program) : program_(program), pool_(*program.pool) {}
@@ -30,7 +30,7 @@ class LoopWriter {
   ir::Expr Load(int32_t slot, std::span<const ir::Expr> at) {
     return pool_.Load(slot, at, program_.buffers[static_cast<size_t>(slot)].type);
   }
-  // Both; null stands for what always holds.
+  // Returns the conjunction. A null operand is a condition that always holds.
   ir::Expr And(ir::Expr a, ir::Expr b) {
     if (a == nullptr || b == nullptr) return a == nullptr ? b : a;
     return pool_.And(a, b);
@@ -42,7 +42,7 @@ class LoopWriter {
     return ir::MakeStore(pool_, slot, stage, at, value, is_async);
   }
   ir::Stmt Seq(const std::vector<ir::Stmt>& statements) { return ir::MakeSeq(pool_, statements); }
-  // The body alone where the condition is null.
+  // Returns only the body if the condition is null.
   ir::Stmt If(ir::Expr condition, ir::Stmt body) {
     return condition == nullptr ? body : ir::MakeIf(pool_, condition, body);
   }
@@ -50,7 +50,7 @@ class LoopWriter {
     for (size_t i = slots.size(); i-- > 0;) body = ir::MakeAlloc(pool_, slots[i], body);
     return body;
   }
-  // body(variable), in a loop with a variable of its own; of one iteration no loop.
+  // Makes a loop around body(variable), with a new variable. A single iteration needs no loop.
   ir::Stmt Loop(std::string_view name, int64_t extent, ir::LoopKind kind,
                 absl::FunctionRef<ir::Stmt(ir::Expr)> body) {
     if (extent == 1) return body(Int(0));

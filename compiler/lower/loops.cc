@@ -18,7 +18,7 @@ using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
 
-// Rewrites the kinds of loops: `kind_of(loop, enclosing kinds)` gives the new one.
+// Rewrites the kinds of loops. `kind_of(loop, enclosing kinds)` returns the new kind.
 template <typename KindOf>
 Stmt MapKinds(ir::ExprPool& pool, Stmt s, std::vector<LoopKind>& outer, const KindOf& kind_of) {
   const auto map = [&](Stmt child) { return MapKinds(pool, child, outer, kind_of); };
@@ -50,7 +50,7 @@ bool Contains(const std::vector<LoopKind>& kinds, LoopKind kind) {
   return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
 }
 
-// The coefficient of the variable in e; nothing where e is not linear in it with a known number.
+// Returns the coefficient of the variable in e. None: e is not linear in it with a constant factor.
 std::optional<int64_t> Coefficient(ir::Expr e, int32_t var) {
   if (!ir::UsesVar(e, var)) return 0;
   if (e->op == ir::Op::kVar) return 1;
@@ -69,8 +69,8 @@ bool IsPlain(Stmt s) {
          (s->loop_kind == LoopKind::kSerial || s->loop_kind == LoopKind::kUnrolled);
 }
 
-// Of plain loops around one statement, the one with the most lanes becomes the innermost, and
-// vectorized.
+// Finds the plain loop around one statement that has the most lanes, and makes it the innermost
+// one, and vectorized.
 class NestVectorizer {
  public:
   NestVectorizer(Program& program, int64_t max_lanes) : program_(program), max_lanes_(max_lanes) {}
@@ -99,14 +99,16 @@ class NestVectorizer {
  protected:
   using Stores = absl::InlinedVector<Stmt, 2>;
 
-  // May its iterations be the lanes of vectors, behind the other loops around the body?
+  // Returns true if the iterations of `loop` may be the lanes of vectors, inside of all other loops
+  // around the body.
   virtual bool Allows(Stmt loop, Stmt body, bool is_innermost) const = 0;
 
   ir::Scope ScopeOf(int32_t slot) const {
     return program_.buffers[static_cast<size_t>(slot)].scope;
   }
 
-  // The stores under conditions that are the same for all lanes; none: there is something else.
+  // Returns the stores under conditions that are the same for all lanes. Empty: there are other
+  // statements.
   static Stores UniformStores(Stmt loop, Stmt body) {
     for (; body->kind == StmtKind::kIf; body = body->body()) {
       if (ir::UsesVar(body->condition(), loop->var)) return {};
@@ -129,9 +131,9 @@ class StoreVectorizer final : public NestVectorizer {
   using NestVectorizer::NestVectorizer;
 
  private:
-  // The body stores what registers hold to consecutive elements of global memory, or of what a
-  // cluster shares: to one buffer, or one for each output of a stage. A stage stores to an element
-  // the same value whenever it does.
+  // True if the body stores registers to consecutive elements of global memory or of a cluster's
+  // buffer: to one buffer, or to one buffer for each output of a stage. If a stage stores to an
+  // element several times, it stores the same value.
   bool Allows(Stmt loop, Stmt body, bool) const override {
     const Stores stores = UniformStores(loop, body);
     return !stores.empty() && std::ranges::all_of(stores, [&](Stmt store) {
@@ -168,7 +170,7 @@ class LoadVectorizer final : public NestVectorizer {
   using NestVectorizer::NestVectorizer;
 
  private:
-  // Longer loops over what may turn out not to be consecutive are code for nothing.
+  // Longer loops over elements that may turn out not to be consecutive only make the code longer.
   static constexpr int64_t kMostUnproven = 16;
 
   bool Allows(Stmt loop, Stmt body, bool is_innermost) const override {
@@ -187,8 +189,8 @@ class LoadVectorizer final : public NestVectorizer {
     return accumulates && reads_row;
   }
 
-  // Are the iterations of the loop consecutive elements of global memory? They may be where it
-  // takes a quotient to say.
+  // Returns true if the iterations of the loop read consecutive elements of global memory. Also
+  // true if an index has a quotient, in which case they may be consecutive.
   bool ReadsRow(ir::Expr load, Stmt loop) const {
     const ir::Scope from = ScopeOf(load->id);
     if (load->num_args == 0 || (from != ir::Scope::kInput && from != ir::Scope::kWorkspace))

@@ -31,7 +31,7 @@ void ExpectRewritten(std::string_view stages, std::string_view before, std::stri
 }
 
 void ExpectSerialized(std::string_view before, std::string_view after) {
-  // Not through Parse: a program with nested parallel loops is not legal yet.
+  // The program is not parsed by Parse, because nested parallel loops are not legal yet.
   ir::Program program = Parse("stage B\n", after);
   ir::ExprPool& pool = *program.pool;
   // The kinds of `before`, outermost first.
@@ -126,7 +126,7 @@ TEST(LegalizeVectorized, OfTwoNestedLoopsTheInnerStays) {
             ir::ProgramText(Parse("stage B\n", Nest("for", "for", "vectorize"))));
 }
 
-// Every variable belongs to stage 0, but for those listed.
+// Every variable belongs to stage 0, except for those listed.
 struct Unroll {
   std::vector<int32_t> stage_of_var = {};
   void operator()(ir::Program& program) const {
@@ -160,7 +160,8 @@ TEST(VectorizeStores, OfRegistersToConsecutiveElements) {
         "B[i, 3, k] = max(r[j, 7 - k], 0.0) @ B"}) {
     ExpectRewritten("stage B\n", nest("for", body), nest("vectorize", body), pass);
   }
-  // Strided, copied from elsewhere, accumulated, of one register, into registers.
+  // The stores are strided, copied from another buffer, accumulated, of one register, or into
+  // registers.
   for (const char* body : {"B[i, k, 0] = r[j, k] @ B", "B[i, k, k] = r[j, k] @ B",
                            "B[i, j, k] = A[i, j, k] @ B", "B[i, j, k] = B[i, j, k] + r[j, k] @ B",
                            "B[i, j, k] = r[0, 0] @ B", "r[j, k] = A[i, j, k] @ B"}) {
@@ -198,7 +199,7 @@ TEST(VectorizeStores, OfAllOutputsOfAStageOrNone) {
   };
   const std::string_view function = "C[i, k] = max(r[k] + A[i, k], 0.0)";
   EXPECT_EQ(vectorized(function), text("vectorize", function));
-  // Strided, of what is stored beside it, into the same buffer.
+  // The second store is strided, reads the result of the first one, or goes into the same buffer.
   for (const std::string_view second :
        {"C[k // 2, i] = r[k]", "C[i, k] = B[i, k] + r[k]", "B[i, k] = r[k]"}) {
     EXPECT_EQ(vectorized(second), text("for", second));
@@ -213,19 +214,20 @@ TEST(VectorizeLoads, OfConsecutiveTermsIntoRegisters) {
   const auto pass = [](ir::Program& program) { VectorizeLoads(program, 8); };
   const std::string_view results = "for j in 0..8 { for k in 0..8",
                          vectors = "for j in 0..8 { vectorize k in 0..8";
-  // Several results, or the terms of one, in their order.
+  // The loop is over several results, or over the terms of one, in their order.
   for (const char* body :
        {"r[0, k] = r[0, k] + A[i, j, k] @ B", "r[0, 0] = r[0, 0] + A[i, j, k] @ B",
         "if j < 3 { r[j, k] = max(r[j, k], A[i, 0, k] * A[i, k, 0]) @ B }"}) {
     ExpectRewritten("stage B\n", nest(results, body), nest(vectors, body), pass);
   }
-  // The loop over results goes inside; one over terms stays where it is.
+  // A loop over results goes inside. A loop over terms stays at its place.
   const std::string_view outer = "for k in 0..8 { for j in 0..8";
   const std::string_view sum = "r[0, k] = r[0, k] + A[i, j, k] @ B",
                          all = "r[0, 0] = r[0, 0] + A[i, j, k] @ B";
   ExpectRewritten("stage B\n", nest(outer, sum), nest(vectors, sum), pass);
   ExpectRewritten("stage B\n", nest(outer, all), nest(outer, all), pass);
-  // Not into registers, no sum, from registers, strided, under a condition of one lane.
+  // The stores are not into registers, no sum, from registers, strided, or under a condition of one
+  // lane.
   for (const char* body : {"B[i, j, k] = B[i, j, k] + A[i, j, k] @ B", "r[j, k] = A[i, j, k] @ B",
                            "r[j, k] = r[j, k] + r[k, j] @ B", "r[j, k] = r[j, k] + A[i, k, 0] @ B",
                            "if k < 3 { r[j, k] = r[j, k] + A[i, j, k] @ B }"}) {
@@ -282,7 +284,7 @@ TEST(AutoUnroll, TheLimitIsThatOfTheLoopsStage) {
 }
 
 TEST(AutoUnroll, AtMostNineLoopsDeep) {
-  // The tenth loop from inside has a nest of nine around the store in it.
+  // The tenth loop from inside contains a nest of nine around the store.
   std::string before, after;
   for (int i = 0; i < 11; ++i) {
     before += fmt::format("for i{} in 0..1 {{ ", i);

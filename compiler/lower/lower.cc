@@ -16,8 +16,8 @@
 namespace kiln::lower {
 namespace {
 
-// GPU: more lanes than this make code that is longer than it is fast. CPU code generation cuts long
-// ones into a loop of vectors.
+// More lanes than this make GPU code longer but not faster. CPU code generation cuts long vectors
+// into a loop of vectors.
 constexpr int64_t kMaxGpuLanes = 64, kMaxCpuLanes = 1 << 16;
 
 std::vector<int32_t> StagesOfVars(const Bounds& bounds) {
@@ -38,7 +38,7 @@ StatusOr<ir::Program> LowerOnlineSoftmax(const schedule::State& state, const Opt
   ir::PassRunner passes(options.instruments);
   KILN_ASSIGN_OR_RETURN(ir::Program program,
                         passes.Time("online-softmax", [&] { return BuildOnlineSoftmax(state); }));
-  // Also verifies what was built.
+  // This run also verifies the program that was built.
   KILN_RETURN_IF_ERROR(passes.Run("legalize-loops", program,
                                   [](ir::Program& p) { LegalizeVectorized(p, kMaxGpuLanes); }));
   return program;
@@ -53,11 +53,11 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   KILN_ASSIGN_OR_RETURN(const schedule::State state,
                         gpu ? BindUnbound(original) : StatusOr<schedule::State>(original));
   KILN_RETURN_IF_ERROR(CheckAnnotations(state, gpu));
-  // Regions, loop extents, axis values; inlining happens wherever a body is read.
+  // Finds regions, loop extents and axis values. A stage is inlined wherever its body is read.
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<Bounds> bounds, passes.Time("infer-bounds", [&] {
     return InferBounds(state, gpu, options.stop);
   }));
-  // Attach points, buffers, initialisation and guards.
+  // Makes attached stages, buffers, initialisations and guards.
   KILN_ASSIGN_OR_RETURN(ir::Program program, passes.Time("build-nests", [&] {
     return BuildNests(state, *bounds, gpu, options.stop);
   }));
@@ -65,16 +65,19 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
   const auto run = [&](std::string_view name, absl::FunctionRef<void(ir::Program&)> pass) {
     return passes.Run(name, program, pass);
   };
-  // First what schedules may say and programs may not: ir::Verify accepts what these two leave.
+  // Removes forms that schedules may have and programs may not: ir::Verify accepts the result of
+  // these two.
   KILN_RETURN_IF_ERROR(run("legalize-loops", [&](ir::Program& p) {
     SerializeNestedParallel(p);
     LegalizeVectorized(p, gpu ? kMaxGpuLanes : kMaxCpuLanes);
   }));
   if (gpu) KILN_RETURN_IF_ERROR(run("inject-vthreads", InjectVThreads));
-  // Before stores become vectors: what is between the two loops is in registers still.
+  // Must come before stores become vectors, while the values between the two loops are still in
+  // registers.
   if (gpu) KILN_RETURN_IF_ERROR(run("sum-before-storing", SumBeforeStoring));
   if (gpu) KILN_RETURN_IF_ERROR(run("load-before-sums", LoadBeforeSums));
-  // From here on only the kinds of loops change, and which one around a store is innermost.
+  // The remaining passes only change the kinds of loops, and which loop around a store is
+  // innermost.
   if (gpu) {
     KILN_RETURN_IF_ERROR(
         run("vectorize-stores", [](ir::Program& p) { VectorizeStores(p, kMaxGpuLanes); }));
@@ -87,8 +90,9 @@ StatusOr<ir::Program> Lower(const schedule::State& original, const Options& opti
 }
 
 StatusOr<schedule::State> FillExtents(schedule::State state, const std::stop_token& stop) {
-  if (state.online() != nullptr) return state;  // its loops depend on nothing
-  // Bound loops of a GPU state keep their own extents; sharing of variables does not change
+  // The loops of such a state depend on no region.
+  if (state.online() != nullptr) return state;
+  // Bound loops of a GPU state keep their own extents. Sharing of variables does not change
   // extents.
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<Bounds> bounds,
                         InferExtents(state, /*gpu=*/true, stop));

@@ -1,4 +1,4 @@
-// How many states per second one core replays and lowers. Run: bazel run
+// Measures how many states per second one core replays and lowers. Run: bazel run
 // //compiler/lower:lower_bench
 #include <benchmark/benchmark.h>
 
@@ -9,7 +9,8 @@
 namespace kiln {
 namespace {
 
-// conv2d NHWC + bias + relu on a padded input; stages: data, pad, weight, conv, bias, add, relu.
+// conv2d NHWC + bias + relu on a padded input. The stages are data, pad, weight, conv, bias, add,
+// relu.
 dag::DagPtr ConvBiasRelu() {
   dag::DagBuilder b;
   const int64_t h = 56, ci = 64, co = 64;

@@ -11,7 +11,7 @@
 
 namespace kiln::lower {
 
-// An identifier that is like the name.
+// Returns an identifier that is similar to the name.
 inline std::string Identifier(std::string_view like) {
   std::string name(like);
   for (char& c : name) {
@@ -38,7 +38,7 @@ class Names {
   }
 
  private:
-  // Of each name that is taken: the first number that may be free behind it.
+  // For each name that is taken, the lowest number that may be free behind it.
   absl::flat_hash_map<std::string, int> next_;
 };
 

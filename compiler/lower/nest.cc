@@ -103,7 +103,8 @@ ir::Stmt NestBuilder::EmitTwice(const StageFrame& frame, const TileConditions& t
 }
 
 ir::Stmt NestBuilder::TailVersion(const StageFrame& frame, ir::Stmt part) {
-  // The outermost reduction stays a loop: what is at the end is not worth the code.
+  // The outermost reductions stay loops in the tail version, which is not worth the code of
+  // unrolled loops.
   std::vector<int32_t> outermost;
   for (int i = frame.first_reduce;
        i < frame.num_loops() && frame.stage.loop(i).kind != IterKind::kSpatial; ++i)
@@ -185,7 +186,7 @@ ir::Stmt NestBuilder::EmitAttachedGroup(const std::vector<int>& group, bool repe
 }
 
 ir::Stmt NestBuilder::EmitAttached(int s, ir::Stmt rest) {
-  // Buffers first: the nest below refers to them.
+  // Makes the buffers first, because the nest below refers to them.
   for (int k = 0; k < state_.stage(s).op->num_outputs(); ++k) {
     KILN_CHECK(tables_.SlotsOf(s)[k] >= 0, "stage {}: reader emitted before its buffer", s);
   }

@@ -16,8 +16,8 @@ using schedule::IterKind;
 
 namespace {
 
-// Is the first factor of a product, that of the rows, a matrix with its neighbours along the sum? Then
-// units of four warps read it from shared memory as they do the second one
+// Returns true if the first factor of a product, that of the rows, is a matrix with its neighbours
+// along the sum. Units of four warps then read it from shared memory, like the second factor
 // (codegen/cuda/matrix_warpgroup.h).
 bool IsOfMatrices(const dag::Operator& op) {
   const std::optional<ir::MatrixFactors> factors = ir::MatrixFactorsOf(op.bodies()[0]);
@@ -85,7 +85,7 @@ ir::Stmt NestBuilder::EmitFetchAhead(const StageFrame& frame, int level) {
     return bounds_.simplifier.AddVar(extent);
   };
   std::vector<ir::Stmt> all = {EmitInit(frame)};
-  // The last round's tiles are still being read.
+  // The tiles of the last iteration may still be read.
   if (attachments_.RunsRepeatedly(frame.s, frame.first_reduce - 1))
     all.push_back(ir::MakeBarrier(pool_));
   const bool is_of_warpgroups =

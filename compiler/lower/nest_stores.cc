@@ -92,7 +92,7 @@ bool Reads(ir::Expr value, int32_t slot) {
   return reads;
 }
 
-// The first of the values left whose buffer no other of them reads; -1: there is none.
+// Returns the first of the remaining values whose buffer no other remaining value reads, or -1.
 int NextToStore(const std::vector<int>& left, std::span<const int32_t> slots,
                 std::span<const ir::Expr> values) {
   for (const int k : left) {
@@ -119,8 +119,8 @@ ir::Stmt NestBuilder::StoreAtOnce(const StageFrame& frame, std::span<const int32
     stores.push_back(store(k, values[static_cast<size_t>(k)]));
   if (left.empty()) return ir::MakeSeq(pool_, stores);
 
-  // Each reads what another one stores: all of them are computed before any is stored. Lanes of a
-  // vector keep theirs apart.
+  // Each remaining value reads a buffer that another one stores to, so all are computed before any
+  // is stored. Each lane of a vector has its own element.
   std::vector<int64_t> shape;
   std::vector<ir::Expr> mine;
   for (int l = 0; l < frame.num_loops(); ++l) {

@@ -1,6 +1,7 @@
-// Whole programs, as text: testdata/*.txt hold a computation, steps, and the program they lower to.
+// Whole programs, as text. testdata/*.txt hold a computation, steps, and the program that they
+// lower to.
 //
-// After a wanted change, refresh them and read the difference:
+// After an intended change, refresh the files and read the difference:
 //   KILN_UPDATE_GOLDEN=1 bazel run //compiler/lower:nest_test && git diff compiler/lower/testdata
 #include "compiler/lower/nest.h"
 
@@ -31,9 +32,10 @@ std::string ReadFile(const std::filesystem::path& path) {
   return text.str();
 }
 
-// "--- NAME" lines start the sections; what comes before is a comment.
+// "--- NAME" lines start the sections. Text before the first section is a comment.
 struct Golden {
-  std::string head;  // all up to and including the line "--- program"
+  // The text up to and including the line "--- program".
+  std::string head;
   std::string dag, steps, program;
 };
 
@@ -60,7 +62,7 @@ std::vector<std::string> GoldenNames() {
   return names;
 }
 
-// Where to write, when asked to: `bazel run` tells the source tree.
+// Returns the folder to update if an update is asked for. `bazel run` tells the source tree.
 std::optional<std::filesystem::path> FolderToUpdate() {
   const char* root = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   if (std::getenv("KILN_UPDATE_GOLDEN") == nullptr) return std::nullopt;
@@ -68,7 +70,7 @@ std::optional<std::filesystem::path> FolderToUpdate() {
   return std::filesystem::path(root) / kFolder;
 }
 
-// Runs the program on small whole numbers and compares with what the computation says.
+// Runs the program on small whole numbers and compares the results with those of the computation.
 void ExpectComputes(const dag::Dag& dag, const ir::Program& program) {
   std::vector<ir::NDArray> inputs = dag::RandomInputs(dag, 1, ir::RandomKind::kSmallIntegers);
   ASSERT_OK_AND_ASSIGN(const std::vector<ir::NDArray> want, dag::Evaluate(dag, inputs));
@@ -97,7 +99,7 @@ TEST_P(GoldenTest, LowersToTheTextInTheFile) {
   ASSERT_OK(ir::Verify(program));
   const std::string text = ir::ProgramText(program);
 
-  // The text means the program, and the program computes the right thing.
+  // The text parses back to the program, and the program computes the right values.
   ASSERT_OK_AND_ASSIGN(const ir::Program parsed, ir::ParseProgram(text));
   EXPECT_TRUE(ir::Equal(program, parsed)) << text;
   ExpectComputes(*state.initial_dag(), program);
@@ -142,7 +144,7 @@ schedule::State UnevenTiles(std::string_view reduction) {
       R"( ["FU", 1, [0, 1]], ["FFSP", 1, 0, [2, 1], 1, 1], ["AN", 1, 1, 6]])");
 }
 
-// Is anything but the output stored under a condition?
+// Returns true if any buffer but the output is stored under a condition.
 bool GuardsTiles(const ir::Program& program, ir::Stmt s, bool guarded) {
   if (s->kind == ir::StmtKind::kStore)
     return guarded && program.buffers[s->slot].scope != ir::Scope::kOutput;
@@ -163,12 +165,13 @@ TEST(GpuGuards, TilesThatStickOutAreZerosAndComputedWhole) {
     ExpectComputes(*state.initial_dag(), program);
     const std::string text = ir::ProgramText(program);
     EXPECT_NE(text.find(", 0.0) @ A_shared"), std::string::npos) << text;
-    if (std::string_view(depth) == "2") continue;  // stores what is fetched ahead under a condition
+    // Tiles that are fetched ahead are stored under a condition.
+    if (std::string_view(depth) == "2") continue;
     EXPECT_FALSE(GuardsTiles(program, program.kernels[0].body, false)) << text;
   }
 }
 
-// A zero more changes a maximum, and a sum of what is 1 for zeros.
+// An additional zero changes a maximum, and a sum of terms that are 1 for zeros.
 TEST(GpuGuards, ReductionsThatZerosChangeAreGuarded) {
   for (const char* reduction : {"max(k: 19) A[i, k] * B[k, j]", "sum(k: 19) exp(A[i, k] * B[k, j])",
                                 "sum(k: 19) A[i, 18 - k] * B[k, j]"}) {
@@ -180,14 +183,14 @@ TEST(GpuGuards, ReductionsThatZerosChangeAreGuarded) {
   }
 }
 
-// Partial sums of two stretches of k in the shared memory of two blocks, which share out the 24
-// elements of a tile.
+// Partial sums of two stretches of k in the shared memory of two blocks, which divide the 24
+// elements of a tile between them.
 constexpr std::string_view kClusterDag = R"(
     input A: float32[8, 16]
     input B: float32[16, 12]
     C[i: 8, j: 12] = sum(k: 16) A[i, k] * B[k, j]
     D[i: 8, j: 12] = max(C[i, j], 0.0))";
-// Stages then: 2 C.rf, 3 C, 4 D.
+// The stages are then 2 C.rf, 3 C, 4 D.
 std::string ClusterSteps(std::string_view parts, std::string_view elements, std::string_view at) {
   return fmt::format(
       R"([["SP", 2, 2, 16, [2], 0], ["RF", 2, 2, 0], ["SP", 4, 0, 8, [4], 1],)"
@@ -209,7 +212,7 @@ TEST(Clusters, BlocksShareAReductionOut) {
   const std::string text = ir::ProgramText(program);
   EXPECT_NE(text.find("kernel D grid [4, 1, 1] block [4, 1, 1] cluster 2 {"), std::string::npos);
   EXPECT_NE(text.find("alloc C_rf: cluster float32[2, 4, 6]"), std::string::npos) << text;
-  // A thread's three sums, then its three stores.
+  // A thread's three sums come before its three stores.
   EXPECT_NE(text.find("alloc C: local float32[3, 1, 1]"), std::string::npos) << text;
   EXPECT_GT(text.find("@ D\n"), text.rfind("C_rf[")) << text;
 }

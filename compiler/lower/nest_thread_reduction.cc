@@ -35,7 +35,7 @@ ir::Stmt NestBuilder::EmitThreadReduction(const StageFrame& frame) {
   const ir::Expr thread_id = thread < 0 ? pool_.Int(0) : pool_.Var(thread);
   const dag::Operator& op = *frame.stage.op;
 
-  // Other threads reduce other rows: each row has a tree.
+  // Other threads reduce other rows, so each row has a tree.
   std::vector<int64_t> shape;
   std::vector<ir::Expr> mine;
   for (int l = 0; l < frame.first_reduce; ++l) {

@@ -17,7 +17,7 @@ using ir::Stmt;
 
 namespace {
 
-// Is it a finite number wherever the scores are?
+// Returns true if the logit is finite whenever the scores are.
 bool IsFinite(Expr logit, int scores) {
   bool finite = true;
   ir::Visit(logit, [&](Expr node) {
@@ -115,7 +115,7 @@ void OnlineBuilder::MakeBuffers() {
     };
     highest_of_parts_ = shared("highest_of_parts", {block_rows(), tile_.parts});
     total_of_parts_ = shared("total_of_parts", {block_rows(), tile_.parts});
-    // Rows of threads in banks of their own.
+    // The padding puts the rows of threads into different banks.
     sums_of_parts_ =
         shared("sums_of_parts", {tile_.parts, block_rows(), value_groups() * kColumns + kColumns});
     part_factor_ = NewRegisters("part_factor", {rows, tile_.parts});
@@ -138,7 +138,7 @@ bool OnlineBuilder::HasUnit(Expr term) {
          (!is_warpgroup() || factors->unit->factor.bits == 16);
 }
 
-// Weights are a first factor in registers, of 16 bits.
+// The weights are a first factor in registers, which must have 16 bits.
 Status OnlineBuilder::CheckWarpgroups() {
   constexpr int64_t kMostColumns = 256;
   const auto refuse = [&](std::string_view why) {
@@ -216,7 +216,7 @@ Expr OnlineBuilder::Power(Expr logit, Expr highest) {
   return pool().Call(ir::Intrinsic::kExp2, args);
 }
 
-// The multiply-add of a power multiplies it first.
+// The multiply-add of a power multiplies the lowest logit first, and the product must stay finite.
 double OnlineBuilder::LowestLogit() const {
   constexpr double kLowest = std::numeric_limits<float>::lowest();
   return is_fast_ ? kLowest / (2 * std::max(1.0, scale_ * std::numbers::log2e)) : kLowest;
@@ -224,7 +224,7 @@ double OnlineBuilder::LowestLogit() const {
 
 Expr OnlineBuilder::IsSeen() {
   if (!chain_.last_key) return nullptr;
-  // Of the block's last row.
+  // The block's last row sees the most keys.
   return write_.Less(first_key_, write_.Add(first_row_, block_rows() + *chain_.last_key));
 }
 
@@ -241,7 +241,7 @@ Expr OnlineBuilder::IsWhole() {
   if (extent(chain_.key) % tile_.keys != 0)
     whole = write_.Less(first_key_, extent(chain_.key) - tile_.keys + 1);
   if (chain_.last_key) {
-    // Of the block's first row.
+    // The block's first row sees the fewest keys.
     whole = write_.And(
         whole, write_.Less(first_key_, write_.Add(first_row_, *chain_.last_key - tile_.keys + 2)));
   }

@@ -1,6 +1,6 @@
 // Writes the kernel of an online softmax (online_softmax.h). One class in two files:
 //
-//   online_builder.cc  buffers, expressions of the chain, loops over what a thread has
+//   online_builder.cc  buffers, expressions of the chain, loops over the elements of a thread
 //   online_softmax.cc  the statements, in their order
 #pragma once
 
@@ -36,10 +36,12 @@ class OnlineBuilder {
   StatusOr<ir::Program> Build();
 
  private:
-  // Of an instruction of matrix units: rows and columns of threads, neighbours of one thread.
+  // Shape of an instruction of matrix units: rows and columns of threads, and neighbours of one
+  // thread.
   static constexpr int64_t kWarp = 32, kThreadRows = 8, kThreadColumns = 4, kNeighbours = 2;
   static constexpr int64_t kColumns = kThreadColumns * kNeighbours;
-  // Terms that the sums of products are rounded up to: the deepest instruction of floats.
+  // Sums of products are rounded up to this number of terms, that of the deepest instruction of
+  // floats.
   static constexpr int64_t kTerms = 16;
 
   // ---- tables
@@ -58,34 +60,35 @@ class OnlineBuilder {
   Status CheckWarpgroups();
 
   // ---- expressions of the chain
-  // In the program, with these in place of some of its parts.
+  // Rewrites an expression for the program, with replacements for some of its parts.
   using Parts = std::map<ir::Expr, ir::Expr>;
   ir::Expr Written(ir::Expr e, const Parts& parts);
   ir::Expr LoadOf(int op) const;
 
-  // ---- where a thread is
+  // ---- the place of a thread
   ir::Expr Lane() { return write_.Mod(thread_, kWarp); }
   ir::Expr Part() { return write_.Mod(write_.Div(thread_, kWarp), tile_.parts); }
-  // Of rows of warps one after the other; i: of those of a thread.
+  // Returns a row among the rows of all warps, one warp after the other. `i` is the number among
+  // the thread's rows.
   ir::Expr RowAt(ir::Expr warp, ir::Expr i) {
     return write_.Add(write_.Add(write_.Mul(warp, tile_.rows), write_.Mul(i, kThreadRows)),
                       write_.Div(Lane(), kThreadColumns));
   }
-  // Rows of the block.
+  // Returns the row in the block.
   ir::Expr RowOf(ir::Expr i) { return RowAt(write_.Div(thread_, kWarp * tile_.parts), i); }
-  // The same, counted once for each part of the keys.
+  // Returns the row counted once for each part of the keys.
   ir::Expr RowOfWarp(ir::Expr i) { return RowAt(write_.Div(thread_, kWarp), i); }
   ir::Expr ColumnOf(ir::Expr group, ir::Expr neighbour) {
     return write_.Add(write_.Add(write_.Mul(group, kColumns),
                                  write_.Mul(write_.Mod(Lane(), kThreadColumns), kNeighbours)),
                       neighbour);
   }
-  // Of the tile; in_part: of the part.
+  // Returns the key in the tile; `in_part` is the key in the part.
   ir::Expr KeyOf(ir::Expr in_part) {
     return write_.Add(write_.Mul(Part(), keys_of_part()), in_part);
   }
 
-  // Groups of columns that a thread stores, by number.
+  // Returns the number of the group of columns that is the thread's `group`-th one to store.
   ir::Expr StoredGroup(ir::Expr group) {
     return write_.Add(write_.Mul(group, tile_.parts), Part());
   }
@@ -119,15 +122,15 @@ class OnlineBuilder {
   ir::Stmt StoreResults();
   ir::Stmt TellParts();
   ir::Stmt CombineParts();
-  // body(i, group, neighbour) for all elements of a thread.
+  // Calls body(i, group, neighbour) for all elements of a thread.
   ir::Stmt ForTile(int64_t groups, ir::LoopKind innermost,
                    absl::FunctionRef<ir::Stmt(ir::Expr, ir::Expr, ir::Expr)> body);
   ir::Stmt ForRows(absl::FunctionRef<ir::Stmt(ir::Expr)> body);
   // for k: slot[i, group, neighbour] += term
   ir::Stmt AddTerms(int32_t slot, int32_t stage, int64_t terms, int64_t groups,
                     absl::FunctionRef<ir::Expr(ir::Expr, ir::Expr, ir::Expr, ir::Expr)> term);
-  // What the four threads of each row have in the registers becomes what all of them have together.
-  // `of_threads`: in shared memory, an element for each thread and row.
+  // Combines the values that the four threads of each row have in registers, so that all four have
+  // the result. `of_threads` is in shared memory, with an element for each thread and row.
   ir::Stmt OverRow(int32_t registers, int32_t of_threads, int32_t stage, ir::Op combine);
   ir::Expr At(int32_t slot, std::initializer_list<ir::Expr> at) {
     return write_.Load(slot, std::vector<ir::Expr>(at));
@@ -136,16 +139,17 @@ class OnlineBuilder {
     return write_.Store(slot, stage, std::vector<ir::Expr>(at), value);
   }
   ir::Expr Float(double value) { return pool().Float(value, ir::kFloat32); }
-  // 2 to the power of a difference of logits times log2 of e.
+  // Returns 2 to the power of (logit - highest) * log2(e).
   ir::Expr Power(ir::Expr logit, ir::Expr highest);
-  // The maximum of a row that has had no key yet, or none but of infinitely low logits: a number, so
-  // that another one, or itself, can be taken off it.
+  // Initial maximum of a row that has seen no key yet, or only keys of infinitely low logits. It is
+  // finite, so that a difference with another maximum, or with itself, is a number.
   double LowestLogit() const;
-  // Does any row of the block see a key of the tile? Null: always.
+  // Returns the condition that any row of the block sees a key of the tile. Null: always.
   ir::Expr IsSeen();
-  // The last tile of keys that one sees.
+  // Returns the last tile of keys that a row of the block sees.
   ir::Expr LastSeen();
-  // Are all keys of the tile seen by all rows of the block, and there? Null: always.
+  // Returns the condition that all keys of the tile exist and are seen by all rows of the block.
+  // Null: always.
   ir::Expr IsWhole();
 
   ir::ExprPool& pool() { return *program_.pool; }
@@ -160,7 +164,7 @@ class OnlineBuilder {
     return CeilDiv(extent(chain_.column), is_warpgroup() ? kTerms : kColumns) *
            (is_warpgroup() ? kTerms / kColumns : 1);
   }
-  // Of the columns that a thread stores.
+  // Number of groups of the columns that a thread stores.
   int64_t stored_groups() const { return CeilDiv(value_groups(), tile_.parts); }
   bool is_warpgroup() const { return tile_.matrix_unit == ir::MatrixUnitScope::kWarpgroup; }
   int64_t terms() const { return RoundUp(extent(chain_.depth), kTerms); }
@@ -176,30 +180,37 @@ class OnlineBuilder {
 
   ir::Program program_;
   LoopWriter write_;
-  std::vector<int32_t> slots_;  // of arguments, by operator
+  // Buffers of the arguments, by operator.
+  std::vector<int32_t> slots_;
   Names stage_names_;
 
   SharedTile query_, keys_, values_;
   int32_t scores_ = -1, highest_ = -1, new_highest_ = -1, total_ = -1, sums_ = -1, factor_ = -1;
-  int32_t weights_ = -1, highest_of_threads_ = -1, total_of_threads_ = -1;  // in shared memory
-  // Of each part of the keys, too; -1: there is one. The last one is in registers.
+  // These buffers are in shared memory.
+  int32_t weights_ = -1, highest_of_threads_ = -1, total_of_threads_ = -1;
+  // Buffers for each part of the keys. -1: there is only one part. part_factor_ is in registers.
   int32_t highest_of_parts_ = -1, total_of_parts_ = -1, sums_of_parts_ = -1, part_factor_ = -1;
   bool has_inputs_in_logit_ = false;
-  // Every row has a finite logit in the first tile of keys, of each part, where scores are finite, and
-  // none is near the largest number; weights have 16 bits. Then powers are of one multiply-add, whose
-  // error grows with the logit and is less than their rounding.
+  // True if every row has a finite logit in the first tile of keys of each part whenever scores are
+  // finite, no logit is near the largest number, and weights have 16 bits. A power is then computed
+  // by one multiply-add, whose error grows with the logit and is less than the rounding of the
+  // weights.
   bool is_fast_ = false;
-  // With them, too: of a logit that is a score times a positive number, registers have the score, the
-  // maximum is that of scores, and the number is in the multiply-add.
+  // Set if is_fast_ and the logit is a score times a positive number. Registers then hold the
+  // score, the maximum is one of scores, and the number is in the multiply-add.
   ir::Expr scaled_ = nullptr;
   double scale_ = 1;
 
-  // Of the statement that is written.
+  // Values for the statement that is written.
   ir::Expr thread_ = nullptr;
-  ir::Expr first_row_ = nullptr;  // of the block
-  ir::Expr first_key_ = nullptr;  // of the tile
-  int32_t key_tile_ = -1;         // its variable
-  std::vector<ir::Expr> vars_;    // [variable of the chain]: its value, where it has one
+  // First row of the block.
+  ir::Expr first_row_ = nullptr;
+  // First key of the tile.
+  ir::Expr first_key_ = nullptr;
+  // Variable of the loop over tiles of keys.
+  int32_t key_tile_ = -1;
+  // Values of the chain's variables, or null.
+  std::vector<ir::Expr> vars_;
 };
 
 }  // namespace kiln::lower

@@ -35,7 +35,7 @@ Stmt OnlineBuilder::ScoresToExponentials() {
   return write_.Seq({ComputeLogits(), NewHighest(), ComputeExponentials()});
 }
 
-// The stage of the maximum, which is of no products.
+// Uses the stage of the maximum, because that stage has no products for matrix units.
 Stmt OnlineBuilder::LogitsOfTile(bool is_whole) {
   const Expr logit = is_whole && chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
   const Expr score = LoadOf(chain_.scores);
@@ -58,7 +58,7 @@ Stmt OnlineBuilder::LogitsOfTile(bool is_whole) {
   });
 }
 
-// Nothing where it is what is there already.
+// Emits nothing if the logits are in the registers already.
 Stmt OnlineBuilder::LogitsOfWholeTile() {
   const Expr logit = chain_.seen_logit != nullptr ? chain_.seen_logit : chain_.logit;
   if (logit->op == ir::Op::kLoad || logit == scaled_) return write_.Seq({});
@@ -138,7 +138,7 @@ Stmt OnlineBuilder::UseScores() {
   return write_.Seq({ScoresToExponentials(), StoreWeights(), RescaleSums(), AddValues()});
 }
 
-// All tiles of keys, from the first to the last that is seen.
+// Visits all tiles of keys, from the first to the last one that is seen.
 Stmt OnlineBuilder::VisitKeys() {
   if (key_tiles() == 1) return VisitOneTile();
   key_tile_ = ir::AddVar(program_, "key_tile", key_tiles());
@@ -155,7 +155,8 @@ Stmt OnlineBuilder::VisitOneTile() {
                      StoreWeights(), ir::MakeBarrier(pool(), 0), AddValues()});
 }
 
-// So do they with one tile of each; the next keys arrive while the sums are computed.
+// Holds one tile of keys and one of values. The values arrive while the scores are computed, and
+// the next keys arrive while the sums are computed.
 Stmt OnlineBuilder::VisitInTurns() {
   const Stmt commit = ir::MakeCommit(pool()), barrier = ir::MakeBarrier(pool(), 0);
   const Expr tile = pool().Var(key_tile_);
@@ -196,21 +197,21 @@ Stmt OnlineBuilder::InRing(Stmt stmt, const SharedTile& tile, Expr key_tile) {
   return ir::Substitute(pool(), stmt, names);
 }
 
-// Nothing behind the last tile that is seen.
+// Copies nothing behind the last tile that is seen.
 Stmt OnlineBuilder::CopyToRing(const SharedTile& tile, Expr key_tile) {
   SetKeyTile(key_tile);
   const Stmt copy = write_.If(IsSeen(), Copy(tile, /*is_async=*/true));
   return InRing(write_.If(write_.Less(key_tile, key_tiles()), copy), tile, key_tile);
 }
 
-// The keys of a tile arrive with the values of the one before.
+// The keys of a tile arrive with the values of the previous tile.
 Stmt OnlineBuilder::CopyGroup(Expr key_tile) {
   return write_.Seq({CopyToRing(keys_, key_tile), CopyToRing(values_, write_.Add(key_tile, -1)),
                      ir::MakeCommit(pool())});
 }
 
 // Units of four warps work beside the threads: scores of a tile are computed together with the sums
-// of the one before, which go on while the threads make weights of the scores.
+// of the previous tile, which go on while the threads make weights of the scores.
 Stmt OnlineBuilder::VisitOverlapped() {
   std::vector<Stmt> stmts;
   const Expr first = write_.Int(0);
@@ -244,7 +245,7 @@ Stmt OnlineBuilder::VisitOverlapped() {
   return write_.Seq(stmts);
 }
 
-// With nothing but tests left of the tiles behind the last one that is seen.
+// Leaves only tests in the iterations behind the last tile that is seen.
 Stmt OnlineBuilder::WithoutUnseen(Stmt visit, Expr seen) {
   std::vector<Stmt> parts(visit->children().begin(), visit->children().end());
   Stmt& loop = parts.back();
@@ -257,7 +258,7 @@ Stmt OnlineBuilder::WithoutUnseen(Stmt visit, Expr seen) {
 
 Stmt OnlineBuilder::StoreResults() {
   const Expr weighted = LoadOf(chain_.weighted), total = LoadOf(chain_.total);
-  // One division for a row.
+  // One division serves a whole row.
   const Expr quotient = chain_.pool->Div(weighted, total);
   const dag::Operator& output = dag_.op(chain_.output);
   const bool is_pair = extent(chain_.column) % kNeighbours == 0 &&
@@ -282,10 +283,10 @@ Stmt OnlineBuilder::StoreResults() {
   });
 }
 
-// What the warps of each part have of their rows.
+// Stores the values that the warps of each part have for their rows.
 Stmt OnlineBuilder::TellParts() {
   const int32_t stage = chain_.total;
-  // By one of the threads of a row.
+  // Only one of the threads of a row stores these.
   const Stmt of_rows = write_.If(
       write_.Less(write_.Mod(Lane(), kThreadColumns), 1), ForRows([&](Expr i) {
         return write_.Seq({Set(highest_of_parts_, stage, {RowOf(i), Part()}, At(highest_, {i})),
@@ -299,7 +300,7 @@ Stmt OnlineBuilder::TellParts() {
   return write_.Seq({of_rows, of_sums, ir::MakeBarrier(pool(), 0)});
 }
 
-// All parts of a row, of the columns that the thread stores.
+// Combines all parts of a row, for the columns that the thread stores.
 Stmt OnlineBuilder::CombineParts() {
   const int32_t stage = chain_.total;
   const auto over_parts = [&](ir::Op combine, absl::FunctionRef<Expr(Expr)> of) {
@@ -369,7 +370,7 @@ Stmt OnlineBuilder::BodyOfBlock() {
     shared.insert(shared.end(), {highest_of_parts_, total_of_parts_, sums_of_parts_});
   return write_.Loop("block", blocks(), ir::LoopKind::kBlockX, [&](Expr block) {
     Expr row_tile = write_.Mod(block, row_tiles());
-    // Those that see the most keys first.
+    // Rows that see the most keys come first.
     if (chain_.last_key && row_tiles() > 1)
       row_tile = pool().Sub(write_.Int(row_tiles() - 1), row_tile);
     first_row_ = write_.Mul(row_tile, block_rows());

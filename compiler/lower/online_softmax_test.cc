@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// [rows, keys, warps, depth, matrix_unit] of the last stage.
+// `tile` is [rows, keys, warps, depth, matrix_unit] of the last stage.
 StatusOr<schedule::State> Scheduled(const dag::DagPtr& dag, std::string_view tile) {
   KILN_ASSIGN_OR_RETURN(const auto steps, schedule::ParseSteps(fmt::format("[[\"OS\", {}, {}]]",
                                                                            dag->size() - 1, tile)));
@@ -35,7 +35,7 @@ StatusOr<ir::Program> Lowered(const dag::DagPtr& dag, std::string_view tile) {
   return Lower(state, {.gpu = true});
 }
 
-// The program is well formed, reads back, has no races, and computes what the DAG says.
+// The program is well formed, reads back, has no races, and computes the values of the DAG.
 void ExpectRight(const dag::DagPtr& dag, std::string_view tile, double tolerance = 2e-3) {
   SCOPED_TRACE(fmt::format("{}\n{}", tile, dag::PrintDag(*dag)));
   ASSERT_OK_AND_ASSIGN(const ir::Program program, Lowered(dag, tile));
@@ -115,7 +115,7 @@ TEST(OnlineSoftmax, MasksAreAdded) {
 }
 
 TEST(OnlineSoftmax, AsItIsWritten) {
-  // Of groups of queries that share keys; keys by columns; weights that are not rounded; divided
+  // Groups of queries that share keys; keys by columns; weights that are not rounded; a division
   // before the product; a window of keys, none of which is in the first tiles.
   const std::string_view texts[] = {R"(
 input Q: float16[19, 2, 3, 4]
@@ -155,7 +155,7 @@ out[i: 24, d: 16] = sum(n: 24) float32(W[i, n])*float32(X[n, d + 32])
     ExpectRight(dag, "16, 16, 1, 1, 1", 2e-2);
     ExpectRight(dag, "16, 16, 2, 2, 1", 2e-2);
   }
-  // In one tile of keys, and in more than a ring of them.
+  // The window is in one tile of keys, and in more tiles than a ring of them.
   ASSERT_OK_AND_ASSIGN(const dag::DagPtr window, dag::ParseDag(texts[1]));
   for (const std::string_view tile : {"16, 48, 4, 2, 2", "16, 16, 4, 2, 2", "16, 16, 4, 3, 2"})
     ExpectRight(window, tile, 2e-2);

@@ -25,11 +25,13 @@ constexpr int64_t kMostGrowth = 2;
 struct Part {
   ir::Expr index;
   PackedDim dim;
-  int depth = 0;       // of the loop in its nest
-  int64_t period = 1;  // iterations of that loop until the index is another one
+  // Depth of the loop in its nest.
+  int depth = 0;
+  // Number of iterations of that loop until the index changes.
+  int64_t period = 1;
 };
 
-// Of x // c: c, and of remainders as of what they are taken of.
+// Returns c for x // c. A remainder has the period of its first operand.
 int64_t PeriodOf(ir::Expr e) {
   if (e->op != ir::Op::kFloorDiv && e->op != ir::Op::kFloorMod) return 1;
   const int64_t inner = PeriodOf(e->arg(0));
@@ -42,16 +44,17 @@ class LayoutFinder {
   LayoutFinder(const State& state, Bounds& bounds, bool gpu)
       : state_(state), bounds_(bounds), gpu_(gpu) {}
 
-  // Of a placeholder that one stage reads; nothing where it stays as it is.
+  // Returns the packing of a placeholder that one stage reads. None: the placeholder stays as it
+  // is.
   std::optional<PackedInput> Find(int stage) {
     const std::vector<int>& readers = state_.dag()->consumers(stage);
     if (readers.size() != 1 || !bounds_.stages[readers[0]].computed) return std::nullopt;
     const int reader = readers[0];
-    // Threads that read the input itself are side by side in memory as it is.
+    // Threads that read the input itself already read neighbouring elements.
     if (gpu_ && !state_.stage(reader).asks_for_shared()) return std::nullopt;
     const std::optional<std::vector<Linear>> read = TheRead(stage, reader);
     if (!read) return std::nullopt;
-    // What is no copy has other axes than the input.
+    // A stage that is no copy has other axes than the input.
     if (gpu_ && *read != bounds_.stages[reader].axis_values) return std::nullopt;
     std::vector<Part> parts;
     for (size_t axis = 0; axis < read->size(); ++axis) {
@@ -70,7 +73,7 @@ class LayoutFinder {
   }
 
  private:
-  // The indices of the only read; nothing: there are several.
+  // Returns the indices of the only read. None: there are several.
   std::optional<std::vector<Linear>> TheRead(int stage, int reader) {
     std::vector<std::vector<Linear>> reads;
     const auto note = [&](int producer, int, const std::vector<Linear>& at, ir::Type type) {
@@ -84,7 +87,7 @@ class LayoutFinder {
     return std::move(reads[0]);
   }
 
-  // False: the index is no sum of parts of loops.
+  // Returns false if the index is no sum of parts of loops.
   bool AddParts(int reader, const Linear& index, int32_t axis, std::vector<Part>& parts) const {
     if (index.overflow || index.constant != 0) return false;
     for (const arith::Term& term : index.terms) {
@@ -92,7 +95,7 @@ class LayoutFinder {
       const int depth = DepthOf(reader, term.atom);
       if (term.coefficient < 1 || range.lo != 0 || !range.bounded() || depth < 0) return false;
       int64_t extent = range.hi + 1;
-      // A tile ends where its last thread does; the threads behind it fetch nothing.
+      // A tile ends with its last thread. Later threads fetch nothing.
       if (gpu_ && depth >= FirstDepth(reader)) {
         const int64_t tile = bounds_.stages[reader].region_extent[static_cast<size_t>(axis)];
         extent = std::min(extent, CeilDiv(tile, term.coefficient));
@@ -105,8 +108,8 @@ class LayoutFinder {
     return true;
   }
 
-  // Of the innermost loop that the part depends on, counted from the outermost one around the
-  // reader; -1: of none, or it is something else.
+  // Returns the depth of the innermost loop that the part depends on, counted from the outermost
+  // loop around the reader. -1: the part depends on no loop, or on something else.
   int DepthOf(int reader, ir::Expr part) const {
     int depth = -1;
     bool is_loops = !ir::HasLoad(part);
@@ -119,7 +122,7 @@ class LayoutFinder {
     return is_loops ? depth : -1;
   }
 
-  // A stage's own loops come first: threads bind loops of several stages to one variable.
+  // A stage's own loops come first, because threads bind loops of several stages to one variable.
   int DepthOfVar(int reader, int32_t var) const {
     int stage = reader;
     size_t loops = bounds_.stages[stage].loop_vars.size();
@@ -134,7 +137,7 @@ class LayoutFinder {
     }
   }
 
-  // Of a stage's outermost loop, below the loops that it is attached in.
+  // Returns the depth of a stage's outermost loop, below the loops that it is attached in.
   int FirstDepth(int stage) const {
     int depth = 0;
     for (Attach at = state_.attach(stage); at.kind == Attach::kIter; at = state_.attach(at.stage))
@@ -158,7 +161,8 @@ class LayoutFinder {
 
 std::vector<PackedInput> PackedLayouts(const State& state, Bounds& bounds, bool gpu) {
   std::vector<PackedInput> found;
-  // In the initial DAG: steps may have put copies between the input and its reader.
+  // The packed inputs are those of the initial DAG, because steps may have put copies between an
+  // input and its reader.
   const dag::Dag& initial = *state.initial_dag();
   const std::vector<int> packed = dag::PackedInputs(initial);
   if (packed.empty() || state.steps().empty()) return found;

@@ -30,7 +30,7 @@ ir::Program Lowered(const schedule::State& state, bool gpu = false) {
   return *std::move(program);
 }
 
-// "packed shape of plain shape by steps", or "plain".
+// Returns "packed shape of plain shape by steps", or "plain".
 std::string LayoutOf(const ir::Program& program, std::string_view input) {
   for (const ir::Buffer& buffer : program.buffers) {
     if (buffer.name != input) continue;
@@ -44,7 +44,7 @@ std::string LayoutOf(std::string_view dag, std::string_view steps, std::string_v
   return LayoutOf(Lowered(StateFrom(dag, steps)), input);
 }
 
-// Packs what is taken packed, runs the program and compares with the oracle.
+// Packs the inputs that are taken packed, runs the program and compares with the oracle.
 Status Check(const schedule::State& state) {
   const ir::Program program = Lowered(state);
   const std::vector<ir::NDArray> inputs =
@@ -74,7 +74,8 @@ TEST(PackedLayoutTest, LoopsThatIndexTheInputInTheirOrder) {
   EXPECT_EQ(LayoutOf(kMatmul, R"([["SP", 2, 2, 8, [4], 1], ["SP", 2, 1, 12, [4], 1],
                                   ["RE", 2, [1, 3, 0, 4, 2]]])"),
             "[3, 2, 4, 4] of [8, 12] by [1: 4, 0: 4, 0: 1, 1: 1]");
-  // The loops as they were split and ordered, whatever they are called: k inside of j.
+  // The order is that of the loops as they were split and ordered, whatever their names: k inside
+  // of j.
   EXPECT_EQ(LayoutOf(kMatmul, R"([["RE", 2, [1, 0, 2]]])"), "[12, 8] of [8, 12] by [1: 1, 0: 1]");
 }
 
@@ -101,7 +102,7 @@ TEST(PackedLayoutTest, FusedLoopsCountAsWhatTheyWereMadeOf) {
 }
 
 TEST(PackedLayoutTest, LoopsThatTheStageIsAttachedInComeFirst) {
-  // Tiles of D, C inside of them.
+  // Tiles of D, with C inside of them.
   constexpr std::string_view kRelu =
       "input A: float32[4, 8]\ninput B: float32[8, 12]\n"
       "@packed_placeholders(B)\n"
@@ -137,7 +138,7 @@ TEST(PackedLayoutTest, WithoutStepsOrOnAGpuInputsStayAsTheyAre) {
   EXPECT_EQ(LayoutOf(kMatmul, "[]"), "plain");
   EXPECT_EQ(LayoutOf(Lowered(StateFrom(kMatmul, R"([["RE", 2, [1, 0, 2]]])"), /*gpu=*/true), "B"),
             "plain");
-  // Nobody asks for it.
+  // No attribute asks for a packed input.
   EXPECT_EQ(LayoutOf("input A: float32[4, 8]\ninput B: float32[8, 12]\n"
                      "@layout_free_placeholders(B)\n"
                      "C[i: 4, j: 12] = sum(k: 8) A[i, k] * B[k, j]\n",
@@ -148,7 +149,7 @@ TEST(PackedLayoutTest, WithoutStepsOrOnAGpuInputsStayAsTheyAre) {
 TEST(PackedLayoutTest, OnAGpuTilesOfCopiesArePackedAlone) {
   constexpr std::string_view kDag =
       "input W: float32[8, 4]\n@packed_placeholders(W)\nS[k: 32] = W[k // 4, k % 4] * 2.0\n";
-  // In shared memory, of one axis where W has two.
+  // W is read in shared memory by a stage of one axis, while W has two.
   constexpr std::string_view kComputed =
       R"([["CHW", 1, "shared"], ["SP", 2, 0, 32, [4], 1], ["CA", 1, 2, 0]])";
   EXPECT_EQ(LayoutOf(Lowered(StateFrom(kDag, kComputed), /*gpu=*/true), "W"), "plain");
@@ -161,13 +162,13 @@ TEST(PackedLayoutTest, OnAGpuTilesOfCopiesArePackedAlone) {
 
 TEST(PackedLayoutTest, WhatHasNoSuchOrderStaysAsItIs) {
   constexpr std::string_view kSteps = R"([["PR", 1, 0, "auto_unroll_max_step$16"]])";
-  // Two reads, an offset, a diagonal, a part alone, from behind.
+  // Two reads, an offset, a diagonal, a part alone, and a read backwards.
   for (const char* body : {"B[i] + B[i + 1]", "B[i + 1]", "B[i // 2]", "B[7 - i]", "B[0]"}) {
     const std::string dag =
         fmt::format("input B: float32[8]\n@packed_placeholders(B)\nC[i: 7] = {}\n", body);
     EXPECT_EQ(LayoutOf(dag, kSteps), "plain") << body;
   }
-  // Inlined into its reader.
+  // The reader is inlined into its own reader.
   constexpr std::string_view kInlined =
       "input B: float32[8]\n@packed_placeholders(B)\nC[i: 8] = B[i] * 2.0\nD[i: 8] = C[i] + 1.0\n";
   EXPECT_EQ(LayoutOf(kInlined, R"([["CI", 1]])"), "plain");
@@ -200,7 +201,8 @@ TEST(PackedLayoutTest, EverySplitInEveryOrder) {
       } while (std::ranges::next_permutation(order).found);
     }
   }
-  // But 5 by 4 with 3 by 2: 8 * 4 elements are more than twice as many.
+  // All are packed but one: loops of 5 and 4 split by 3 and 2 would take more than twice the
+  // elements, 8 * 4.
   EXPECT_EQ(packed, (5 * 3 - 1) * 120);
 }
 

@@ -56,11 +56,12 @@ ir::Hints ProgramTables::HintsOf(int s, ir::HintPlace place) const {
   return hints;
 }
 
-// Arguments of the program: inputs and outputs as the initial DAG lists them, then whole
-// intermediate tensors.
+// Makes the arguments of the program: inputs and outputs in the order of the initial DAG, then
+// whole intermediate tensors.
 void ProgramTables::MakeArguments() {
   const dag::Dag& dag = *state_.dag();
-  // In the initial DAG: steps may have put copies between the input and its use as an index.
+  // Limits are those of the initial DAG, because steps may have put copies between the input and
+  // its use as an index.
   const dag::Dag& initial = *state_.initial_dag();
   std::vector<int64_t> limits;
   for (size_t a = 0; a < dag.arguments().size(); ++a) {
@@ -130,7 +131,8 @@ int32_t ProgramTables::SlotOf(int s, int output) {
 int32_t ProgramTables::NewBuffer(std::string_view name, ir::Type type, std::vector<int64_t> shape,
                                  ir::Scope scope) {
   ir::Buffer buffer{Identifier(name), type, std::move(shape), scope, 0};
-  // Others, who know the program alone, may have added some: then all its names are looked through.
+  // Passes that only know the program may have added buffers. Then all names of the program are
+  // searched.
   if (num_named_ < program_.buffers.size()) return ir::AddBuffer(program_, std::move(buffer));
   buffer.name = names_.Unique(buffer.name);
   program_.buffers.push_back(std::move(buffer));

@@ -14,31 +14,32 @@
 
 namespace kiln::lower {
 
-// Begins with the stages and the arguments. What it is made of must outlive it.
+// Begins with the stages and the arguments. The constructor's arguments must outlive this object.
 class ProgramTables {
  public:
   ProgramTables(const schedule::State& state, Bounds& bounds, const Attachments& attachments,
                 bool gpu);
 
   ir::Program& program() { return program_; }
-  // With the variables of all loops; the last call.
+  // Returns the program with the variables of all loops. Must be the last call.
   ir::Program Take();
 
-  // The buffer of a stage's output, made when it is first asked for.
+  // Returns the buffer of a stage's output. It is made on the first call.
   int32_t SlotOf(int s, int output);
-  // Of all outputs; negative where not made yet.
+  // Returns the buffers of all outputs. A buffer that is not made yet is negative.
   const std::vector<int32_t>& SlotsOf(int s) const { return slots_[static_cast<size_t>(s)]; }
   int32_t NewBuffer(std::string_view name, ir::Type type, std::vector<int64_t> shape,
                     ir::Scope scope);
 
-  // Those of stage s that a program keeps in this place; of a kernel, s is its root stage.
+  // Returns the hints of stage s that a program keeps in this place. For a kernel, s is its root
+  // stage.
   ir::Hints HintsOf(int s, ir::HintPlace place) const;
 
-  // How the input of this stage is packed; null: it is not.
+  // Returns how the input of this stage is packed. Null: it is not.
   const PackedInput* PackedOf(int s) const;
 
-  // Indices of the axes -> of the dimensions of the stage's buffer. A program's arguments are never
-  // laid out otherwise: LA steps refuse them.
+  // Converts indices of the axes to indices of the dimensions of the stage's buffer. A program's
+  // arguments always keep their layout: LA steps refuse them.
   std::vector<ir::Expr> LaidOut(int s, std::vector<ir::Expr> indices) const;
 
  private:
@@ -54,8 +55,10 @@ class ProgramTables {
   const bool gpu_;
   const std::vector<PackedInput> packed_;
   ir::Program program_;
-  std::vector<std::vector<int32_t>> slots_;  // [stage][output] -> buffer, -1: not made yet
-  Names names_;                              // of the first num_named_ buffers
+  // Indexed by [stage][output]. -1: the buffer is not made yet.
+  std::vector<std::vector<int32_t>> slots_;
+  // Names of the first num_named_ buffers.
+  Names names_;
   size_t num_named_ = 0;
 };
 

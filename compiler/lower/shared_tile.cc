@@ -15,8 +15,8 @@ constexpr int64_t kPieceBytes = 16;
 
 bool IsVar(ir::Expr e, int32_t var) { return e->op == ir::Op::kVar && e->id == var; }
 
-// Where in a row of the input its element is: the variable, and this besides. None: neighbours
-// along the variable are no neighbours in a row.
+// Returns the offset of the element in a row of the input, without the variable itself. None:
+// neighbours along the variable are not neighbours in a row.
 std::optional<arith::Linear> OffsetInRow(ir::Expr load, int32_t var) {
   for (size_t i = 0; i + 1 < load->num_args; ++i) {
     if (ir::UsesVar(load->arg(static_cast<int>(i)), var)) return std::nullopt;
@@ -42,7 +42,8 @@ ir::Expr Zero(ir::ExprPool& pool, ir::Type type) {
   return type.is_float() ? pool.Float(0, type) : pool.Int(0, type);
 }
 
-// Elements that are copied at once: all of them or none are inside, and they are aligned.
+// Returns the number of elements that are copied at once. They are aligned, and all or none are
+// inside.
 int64_t LanesOf(ir::Expr load, const std::vector<int64_t>& shape, const TileAxis& inner) {
   const std::optional<arith::Linear> offset = OffsetInRow(load, inner.var);
   if (!offset) return 1;

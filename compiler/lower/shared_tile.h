@@ -1,6 +1,6 @@
-// Tiles of inputs that all threads of a block copy to shared memory, as matrix units read them:
-// rows of whole pieces of 16 bytes, an odd number of them apart, so that eight rows are in banks of
-// their own; or as they are, where the pieces are permuted (Hint::kSwizzle).
+// Tiles of inputs that all threads of a block copy to shared memory for matrix units. A row is a
+// number of pieces of 16 bytes. Rows are padded to an odd number of pieces, so that eight rows lie
+// in different banks. They are not padded if the pieces are permuted (Hint::kSwizzle).
 #pragma once
 
 #include <cstdint>
@@ -13,15 +13,21 @@ namespace kiln::lower {
 
 // One axis of a tile.
 struct TileAxis {
-  int32_t var = -1;    // of the load
-  int64_t extent = 1;  // of the tile
-  int64_t limit = 1;   // of the tensor: beyond it are zeros
+  // Variable of the load.
+  int32_t var = -1;
+  // Extent of the tile.
+  int64_t extent = 1;
+  // Extent of the tensor. Beyond it are zeros.
+  int64_t limit = 1;
 };
 
 struct SharedTile {
-  ir::Expr load = nullptr;  // of the input, over the variables of the axes and others
-  TileAxis outer, inner;    // dimensions of the tile; along the inner one elements are neighbours
-  int64_t lanes = 1;        // copied at once
+  // The load of the input, over the variables of the axes and others.
+  ir::Expr load = nullptr;
+  // Dimensions of the tile. Elements are neighbours along the inner one.
+  TileAxis outer, inner;
+  // Number of elements that are copied at once.
+  int64_t lanes = 1;
   bool is_swizzled = false;
   int32_t slot = -1, stage = -1;
 
@@ -29,18 +35,18 @@ struct SharedTile {
   bool may_be_async() const { return lanes * load->type.bytes() >= 4; }
 };
 
-// The inner axis is the second one, unless the load has its neighbours along the first one. `shape`:
-// of the input. The rest of the tile is the caller's.
+// The inner axis is the second one, unless the load has its neighbours along the first one. `shape`
+// is that of the input. The caller sets the remaining fields of the tile.
 SharedTile MakeSharedTile(ir::Expr load, const std::vector<int64_t>& shape, TileAxis a, TileAxis b);
 
-// Of its buffer: rows are padded, unless they are swizzled.
+// Returns the shape of the tile's buffer. Rows are padded unless they are swizzled.
 std::vector<int64_t> ShapeOf(const SharedTile& tile);
-// The indices of element (a, b) of the axes of these variables.
+// Returns the indices of element (a, b) of the axes of these variables.
 std::vector<ir::Expr> PlaceIn(const SharedTile& tile, int32_t a_var, ir::Expr a, ir::Expr b);
 
-// What `threads` threads, of which this is number `thread`, do to copy the tile. element(outer, inner)
-// is the input's element at those numbers within the tile; `inside` says of them whether it exists,
-// null: always.
+// Emits the copy of the tile by `threads` threads, of which this one has the number `thread`.
+// element(outer, inner) is the input's element at those numbers within the tile. `inside` returns
+// the condition that the element exists. Null: always.
 ir::Stmt CopyTile(LoopWriter& write, const SharedTile& tile, ir::Expr thread, int64_t threads,
                   bool is_async, absl::FunctionRef<ir::Expr(ir::Expr, ir::Expr)> element,
                   absl::FunctionRef<ir::Expr(ir::Expr, ir::Expr)> inside, ir::ExprPool& pool);

@@ -32,7 +32,7 @@ int GuardLevel(const StageFrame& frame, ir::Expr guard) {
   return level;
 }
 
-// Does no reduction loop decide about it?
+// Returns true if the guard does not depend on a reduction loop.
 bool IsSpatial(const StageFrame& frame, ir::Expr guard) {
   for (int i = frame.first_reduce; i < frame.num_loops(); ++i) {
     if (frame.stage.loop(i).kind != IterKind::kSpatial && frame.bounds.loop_vars[i] >= 0 &&
@@ -84,7 +84,7 @@ TileConditions TileConditionsOf(const StageFrame& frame, arith::Simplifier& simp
     const ir::Expr guard = frame.bounds.guards[g];
     if (frame.guard_levels[g] < frame.first_reduce || !IsSpatial(frame, guard)) continue;
     const ir::Expr always = HoldsForAll(guard, inner, simplifier);
-    // Lanes of one vector would go both ways.
+    // Lanes of one vector would take different branches.
     if (always == nullptr || DependsOnLane(frame, always)) return {};
     tile.whole = both(tile.whole, always);
     tile.some = both(tile.some, HoldsForSome(guard, inner, simplifier));

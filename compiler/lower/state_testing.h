@@ -9,7 +9,7 @@
 
 namespace kiln::lower {
 
-// Aborts with the message when either is wrong.
+// Aborts with the message if either is wrong.
 inline schedule::State StateFrom(std::string_view dag_text, std::string_view steps_json) {
   const StatusOr<dag::DagPtr> dag = dag::ParseDag(dag_text);
   KILN_CHECK(dag.ok(), "{}", Message(dag.status()));
@@ -20,7 +20,7 @@ inline schedule::State StateFrom(std::string_view dag_text, std::string_view ste
   return *std::move(state);
 }
 
-// The stage of that name.
+// Returns the stage of that name.
 inline int StageNamed(const schedule::State& state, std::string_view name) {
   for (int s = 0; s < state.num_stages(); ++s) {
     if (state.stage(s).op->name() == name) return s;

@@ -25,7 +25,7 @@ class Walk {
  public:
   Walk(const ir::Program& program, const ir::Kernel& kernel) : program_(program), kernel_(kernel) {}
 
-  // `bound`: the dimensions of the block whose loops are around the statement.
+  // `bound` marks the dimensions of the block whose loops are around the statement.
   Status Visit(Stmt s, std::array<bool, 3> bound) const {
     if (s->kind == StmtKind::kStore) return CheckStore(s, bound);
     for (size_t d = 0; d < bound.size(); ++d) {

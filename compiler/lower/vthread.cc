@@ -25,8 +25,8 @@ class Injector {
         var_(loop->var),
         extent_(loop->extent),
         split_(program.buffers.size()) {
-    // Which buffers depend on the virtual thread: to a fixed point, for one may be computed from
-    // another.
+    // Finds the buffers that depend on the virtual thread. Repeats until nothing changes, because a
+    // buffer may be computed from another one.
     while (FindSplitBuffers(loop->body(), false)) {
     }
     for (size_t b = 0; b < split_.size(); ++b) {
@@ -36,8 +36,8 @@ class Injector {
     }
   }
 
-  // A statement that depends on the virtual thread stands in a loop over it, a condition with all
-  // that is under it.
+  // Puts a loop over the virtual thread around each statement that depends on it. For a condition
+  // the loop is around its whole body.
   Stmt Rewrite(Stmt s) {
     const bool depends = (s->kind == StmtKind::kStore && Depends(s)) ||
                          (s->kind == StmtKind::kIf && ExprDepends(s->condition()));
@@ -50,8 +50,8 @@ class Injector {
     return program_.buffers[slot].scope == ir::Scope::kLocal;
   }
 
-  // Marks local buffers allocated inside the loop that some store makes different per virtual
-  // thread. True when one was added.
+  // Marks local buffers allocated inside the loop to which some store writes different values per
+  // virtual thread. Returns true if a buffer was added.
   bool FindSplitBuffers(Stmt s, bool under_dependent) {
     bool added = false;
     if (s->kind == StmtKind::kStore && IsSplittable(s->slot) && !split_[s->slot] &&
@@ -79,8 +79,8 @@ class Injector {
                        [&](Expr e) { return ExprDepends(e); });
   }
 
-  // One unrolled loop per wrapped statement, each with a variable of its own: a variable is bound
-  // by one loop. Accesses of split buffers get it as their first index.
+  // Makes one unrolled loop per wrapped statement. Each has its own variable, because only one loop
+  // may bind a variable. Accesses of split buffers get the variable as their first index.
   Stmt Copies(Stmt body) {
     ir::Substitution names;
     int32_t var = var_;
@@ -99,8 +99,10 @@ class Injector {
   ir::ExprPool& pool_;
   const int32_t var_;
   const int64_t extent_;
-  bool used_ = false;        // var_ is bound by a loop already
-  std::vector<bool> split_;  // buffers with one copy per virtual thread
+  // A loop binds var_ already.
+  bool used_ = false;
+  // Buffers with one copy per virtual thread.
+  std::vector<bool> split_;
   std::vector<int32_t> split_slots_;
 };
 

@@ -1,12 +1,12 @@
-// Virtual threads: a vthread loop becomes copies of what depends on it, side by side, inside all
-// other loops.
+// Virtual threads: a vthread loop becomes copies of the statements that depend on it, side by side,
+// inside all other loops.
 //
-// Without this a vthread loop would repeat everything inside it, cooperative fetches into shared
-// memory included. After it:
-//   * a local buffer that is written differently by each virtual thread has one more dimension,
-//     outermost: its number;
+// Without this pass a vthread loop would repeat everything inside it, including cooperative fetches
+// into shared memory. After the pass:
+//   * a local buffer to which each virtual thread writes different values has one more dimension,
+//     outermost, for the number of the virtual thread;
 //   * a statement that depends on the virtual thread stands in an unrolled loop over it, as far
-//     inside as possible, so that the copies are interleaved and share what they load;
+//     inside as possible, so that the copies are interleaved and share their loads;
 //   * everything else (fetches, barriers, loops) is executed once.
 #pragma once
 

@@ -1,4 +1,4 @@
-// The vthread pass, on programs written by hand: what it makes, and that it computes the same.
+// The vthread pass, on programs written by hand: its result, and that the result computes the same.
 #include "compiler/lower/vthread.h"
 
 #include "base/status_testing.h"
@@ -71,7 +71,8 @@ TEST(InjectVThreads, WhatDoesNotDependOnThemIsDoneOnce) {
       for j in 0..8 { unroll v in 0..4 { B[v, j] = t[j] @ s } })");
 }
 
-// u is computed from t, which is found to differ only after u was looked at.
+// u is computed from t, which is found to depend on the virtual thread only after the first look at
+// u.
 TEST(InjectVThreads, DependenceIsPassedOn) {
   ExpectInjected(R"(
       vthread v in 0..4 {
@@ -110,7 +111,7 @@ TEST(InjectVThreads, ConditionsOnThemArePartOfEachCopy) {
       })");
 }
 
-// A store that mentions no virtual thread, but that only some of them reach.
+// The store mentions no virtual thread, but only some virtual threads reach it.
 TEST(InjectVThreads, LocalsWrittenUnderAConditionOnThemDiffer) {
   ExpectInjected(R"(
       vthread v in 0..4 {

@@ -28,13 +28,14 @@ bool HasWarpBarrier(Stmt stmt) {
          std::ranges::any_of(stmt->children(), HasWarpBarrier);
 }
 
-// A store and what is around it.
+// A store with the statements around it.
 struct Use {
   Stmt store = nullptr;
-  std::vector<Stmt> loops, conditions;  // outermost first
+  // Outermost first.
+  std::vector<Stmt> loops, conditions;
 };
 
-// Sums by constant part: most that are looked for differ in that alone.
+// Sums by constant part. Most of the sums that are looked up differ only in that part.
 class Places {
  public:
   void Add(const Linear& place, int64_t number) {
@@ -126,7 +127,7 @@ class Finder {
     return arith::Flatten(simplifier_, values, program_.buffers[static_cast<size_t>(slot)].shape);
   }
 
-  // Loops of the thread that are in the indices, but for one.
+  // Returns the thread's loops whose variables are in the indices, except for one variable.
   static std::vector<Stmt> LoopsIn(std::span<const Expr> indices, const Use& use,
                                    int32_t but = -1) {
     std::vector<Stmt> loops;
@@ -152,7 +153,7 @@ class Finder {
     return number;
   }
 
-  // The loops' variables at their n-th iteration together.
+  // Sets the variables of the loops to their values in the n-th iteration of all loops together.
   std::vector<int64_t> SetIteration(const std::vector<Stmt>& loops, int64_t n) {
     std::vector<int64_t> values(loops.size());
     for (size_t i = loops.size(); i-- > 0; n /= loops[i]->extent) {
@@ -167,7 +168,7 @@ class Finder {
 
   // ---- pairs
 
-  // All stores have each register at the same place.
+  // All stores must have each register at the same place.
   std::optional<HeldPairs> FindPairs(int32_t slot, const std::vector<Use>& stores,
                                      const std::vector<Use>& reads) {
     HeldPairs held;
@@ -191,7 +192,7 @@ class Finder {
     return held;
   }
 
-  // `places`: of the registers, in their order.
+  // `places` are set to those of the registers, in their order.
   std::optional<HeldPairs::Stored> FindStored(int32_t slot, const Use& store,
                                               std::vector<Linear>& places) {
     HeldPairs::Stored held;
@@ -263,7 +264,7 @@ class Finder {
 
   // ---- rows
 
-  // op(op(x, y), op(z, w)) of four loads of the buffer.
+  // Returns the four loads of op(op(x, y), op(z, w)).
   static std::optional<std::vector<Expr>> FourOf(Expr value, int32_t slot) {
     if (value->num_args != 2 || !ir::IsBinary(value->op)) return std::nullopt;
     std::vector<Expr> loads;
@@ -281,14 +282,14 @@ class Finder {
     return op == Op::kAdd || op == Op::kMul || op == Op::kMax || op == Op::kMin;
   }
 
-  // Do all threads of a warp agree on the conditions?
+  // Returns true if all threads of a warp agree on the conditions.
   bool IsUniform(const Use& use) const {
     return std::ranges::none_of(use.conditions, [&](Stmt s) {
       return ir::UsesVar(s->condition(), thread_->var) || ir::HasLoad(s->condition());
     });
   }
 
-  // Each store with the read behind it.
+  // Pairs each store with the read behind it.
   std::optional<HeldRows> FindRows(int32_t slot, const std::vector<Use>& stores,
                                    const std::vector<Use>& reads) {
     if (stores.size() != reads.size()) return std::nullopt;
@@ -324,7 +325,8 @@ class Finder {
       SetIteration(stored, n);
       const Linear place = PlaceOf(slot, own), number = ValueOf(own.back());
       SetIteration(read_by, n);
-      // Of its row, which does not depend on which of the four threads it is.
+      // Compares places in the row, which does not depend on which of the four threads stores the
+      // element.
       for (size_t i = 0; i < loads->size() && fits; ++i) {
         const Linear other = PlaceOf(slot, (*loads)[i]->args());
         fits = number == column_ &&
@@ -343,7 +345,8 @@ class Finder {
 
   ir::ExprPool pool_;
   arith::Simplifier simplifier_{pool_};
-  std::vector<Linear> env_;  // [variable of the program]
+  // Indexed by program variable.
+  std::vector<Linear> env_;
   Linear column_;
 };
 

@@ -27,7 +27,7 @@ StatusOr<std::string> AttentionText(std::string_view tile) {
   return ir::ProgramText(program);
 }
 
-// The names of the buffers that are held.
+// Returns the names of the buffers that are held in registers.
 std::vector<std::string> Held(const std::string& text, bool pairs, bool* is_all = nullptr) {
   StatusOr<ir::Program> program = ir::ParseProgram(text);
   KILN_CHECK(program.ok(), "{}", Message(program.status()));
@@ -44,7 +44,7 @@ std::vector<std::string> Held(const std::string& text, bool pairs, bool* is_all 
   return names;
 }
 
-// The text with all of one part replaced, which it has.
+// Returns the text with all occurrences of `from`, of which there must be some, replaced.
 std::string With(std::string text, std::string_view from, std::string_view to) {
   size_t at = text.find(from);
   KILN_CHECK(at != text.npos, "{} is not in\n{}", from, text);
@@ -76,7 +76,7 @@ TEST(WarpRegisters, PairsAreOfMatrixUnits) {
 
 TEST(WarpRegisters, WhatOthersHaveIsInMemory) {
   ASSERT_OK_AND_ASSIGN(const std::string text, AttentionText("16, 16, 1, 1, 1"));
-  // Rows of another thread; a row's elements in another order.
+  // The weights are rows of another thread, or a row's elements are in another order.
   EXPECT_THAT(
       Held(With(text, "float32(weights[(thread // 32)*16 + ", "float32(weights[15 - "), true),
       IsEmpty());

@@ -14,7 +14,7 @@ using ir::Expr;
 using ir::Stmt;
 using ir::StmtKind;
 
-// Finds the names that a statement binds, and makes others for them.
+// Finds the names that a statement binds, and makes new ones for them.
 class Renamer {
  public:
   Renamer(ir::Program& program, const std::function<int32_t(int32_t)>& copy_var)
@@ -43,13 +43,13 @@ class Renamer {
   ir::Substitution names_;
 };
 
-// The guard for the inner values for which it is hardest, or easiest, to hold. Null where that is
-// unknown, or the same always.
+// Returns the guard for those inner values for which it is hardest, or easiest, to hold. Null: the
+// condition is not known, or is always the same.
 Expr Extreme(Expr guard, std::span<const int32_t> inner, bool hardest,
              arith::Simplifier& simplifier) {
   const bool is_below = guard->op == ir::Op::kLt;
   if ((!is_below && guard->op != ir::Op::kGe) || ir::HasLoad(guard)) return nullptr;
-  // difference < 0, or >= 0
+  // The guard is difference < 0, or difference >= 0.
   const arith::Linear difference =
       simplifier.ToLinear(guard->arg(0)) - simplifier.ToLinear(guard->arg(1));
   arith::Linear varying, fixed = difference;
