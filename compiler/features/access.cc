@@ -22,7 +22,8 @@ constexpr int64_t kSectorBytes = 32, kBanks = 32, kWordBytes = 4, kMaxGpuVectorB
 struct Tuple {
   absl::InlinedVector<IndexValue, 6> dims;
   uint64_t loops = 0;
-  const int64_t* flat = nullptr;  // at points from IndexValues::base() on
+  // Values at points from IndexValues::base() on.
+  const int64_t* flat = nullptr;
 };
 
 class Distinct {
@@ -54,7 +55,8 @@ class Finder {
         values_(values) {}
 
   std::vector<Access> Find(ir::Stmt store) {
-    constexpr size_t kUsual = 3;  // a sum and two factors
+    // A sum and two factors.
+    constexpr size_t kUsual = 3;
     accesses_.reserve(kUsual);
     tuples_.reserve(kUsual);
     AddTuple(store->slot, store->indices(), /*write=*/true);
@@ -118,7 +120,7 @@ class Finder {
       const int64_t width = VectorWidth(tuple, element);
       const double width_of_one = gpu_ ? static_cast<double>(width) : RegisterWidth(width, element);
       const double elements = BodyElements(tuple, rewritten_in);
-      // An accumulator is read and written.
+      // An accumulator is both read and written.
       const bool both = access.reads && access.writes && &tuple == tuples.data();
       const double count =
           (both ? 2 : 1) * elements / width_of_one *
@@ -145,7 +147,7 @@ class Finder {
     if (gpu_ && buffer.scope == ir::Scope::kLocal) access.stack_trips = StackTrips(access, store);
   }
 
-  // The hull of all tuples, inside the buffer.
+  // Sets the regions to the hull of all tuples, inside the buffer.
   void FindRegions(Access& access, const std::vector<Tuple>& tuples, const ir::Buffer& buffer) {
     const int levels = nest_.depth() + 1;
     access.region.assign(levels, 1);
@@ -153,7 +155,8 @@ class Finder {
     const auto element = static_cast<double>(buffer.type.bytes());
     absl::InlinedVector<double, 24> runs_of(levels, 1);
     absl::InlinedVector<bool, 24> runs_on(levels, true);
-    // Not through the vectors: which of their two places holds the elements is asked each time.
+    // Plain pointers are faster: an InlinedVector checks at each access which of its two places
+    // holds the elements.
     double* const region_of = access.region.data();
     double* const run = runs_of.data();
     bool* const running = runs_on.data();
@@ -174,7 +177,7 @@ class Finder {
       }
     }
     for (int level = 0; level < levels; ++level) {
-      // Not more elements than iterations: a region with holes.
+      // A region with holes has no more elements than there are iterations.
       double iterations = static_cast<double>(tuples.size());
       for (int d = level; d < nest_.depth(); ++d) {
         if (access.depends_on(d)) iterations *= static_cast<double>(nest_.loops[d].extent);
@@ -200,13 +203,15 @@ class Finder {
 
   static bool DependsOn(uint64_t loops, int d) { return (loops >> std::min(d, 63)) & 1; }
 
-  // Of a CPU's vectorized loop, which may be as long as several registers: elements of each.
+  // Returns the elements of each register of a CPU's vectorized loop, which may be as long as
+  // several registers.
   double RegisterWidth(int64_t width, int64_t element) const {
     const int64_t most = std::max<int64_t>(1, cpu_vector_bytes_ / element);
     return static_cast<double>(width) / static_cast<double>(CeilDiv(width, most));
   }
 
-  // Elements of one instruction; of a CPU's vectorized loop all.
+  // Returns the elements of one instruction. For a CPU's vectorized loop these are all its
+  // elements.
   int64_t VectorWidth(const Tuple& tuple, int64_t element) const {
     int64_t width = 1;
     for (int d = nest_.first_unrolled; d < nest_.depth(); ++d) {
@@ -235,8 +240,8 @@ class Finder {
     return elements;
   }
 
-  // Of a CPU, that hold so many elements: full ones where the vectorized loop steps through them, one of copies for
-  // each element where it does not.
+  // Returns the number of a CPU's registers that hold so many elements. Registers are full if the
+  // vectorized loop steps through the elements. Otherwise each element takes a register of copies.
   double Registers(const Tuple& tuple, double elements, int64_t element) const {
     double lanes = 1;
     for (int d = nest_.first_unrolled; d < nest_.depth(); ++d) {
@@ -246,16 +251,17 @@ class Finder {
     return elements / lanes;
   }
 
-  // May so many vectors of one input stay in a CPU's registers from one pass through the body to the
-  // next? Of sums all registers can be taken, of what is read half of them.
+  // Returns true if so many vectors of one input can stay in a CPU's registers from one pass
+  // through the body to the next. Sums may take all registers, and values that are only read half
+  // of them.
   bool StaysInRegisters(double vectors, bool are_sums) const {
     if (gpu_) return true;
     const double registers = cpu_vector_bytes_ >= 64 ? 32 : 16;
     return vectors <= (are_sums ? registers : registers / 2);
   }
 
-  // Passes of a thread through the body that access anew: what stays the same in the innermost
-  // loops stays in a register, if it may.
+  // Counts a thread's passes through the body that access memory anew. A value that does not change
+  // in the innermost loops stays in a register if it may.
   double TripsOutsideBody(uint64_t loops, int rewritten_in, bool stays) const {
     double trips = 1;
     bool reused = stays;
@@ -333,7 +339,8 @@ class Finder {
   RewrittenIn rewritten_in_;
   IndexValues& values_;
   std::vector<Access> accesses_;
-  std::vector<std::vector<Tuple>> tuples_;  // per access
+  // Indexed by access.
+  std::vector<std::vector<Tuple>> tuples_;
 };
 
 }  // namespace

@@ -11,47 +11,59 @@
 
 namespace kiln::features {
 
-// Loops around a store, and which of them end up as one straight piece of code.
+// The loops around a store, and the number of those that become straight-line code.
 struct Nest {
-  absl::InlinedVector<EnclosingLoop, 24> loops;  // from outermost to innermost
-  int first_unrolled = 0;                        // unrolled and vectorized from here on
-  int first_of_body = 0;  // the same, with short loops that any compiler unrolls
+  // From outermost to innermost.
+  absl::InlinedVector<EnclosingLoop, 24> loops;
+  // Loops from here on are unrolled and vectorized.
+  int first_unrolled = 0;
+  // Like first_unrolled, but includes short loops that any compiler unrolls.
+  int first_of_body = 0;
   int depth() const { return static_cast<int>(loops.size()); }
 };
 
-bool IsBound(ir::LoopKind kind);   // to blocks or threads
-bool IsThread(ir::LoopKind kind);  // to threads
+// True for loops that are bound to blocks or threads.
+bool IsBound(ir::LoopKind kind);
+// True for loops that are bound to threads.
+bool IsThread(ir::LoopKind kind);
 
 struct Access {
   int32_t slot = -1;
   bool reads = false, writes = false;
-  uint64_t loops = 0;  // as IndexValue::loops, of any index
-  // Per level: elements touched while the loops from that level inward run; bytes of the cache
-  // lines they lie in.
+  // Bits as in IndexValue::loops, for all indices together.
+  uint64_t loops = 0;
+  // Indexed by level: the elements that are touched while the loops from that level inward run, and
+  // the bytes of the cache lines in which these elements lie.
   absl::InlinedVector<double, 24> region, line_bytes;
-  absl::InlinedVector<int64_t, 24> strides;  // per loop, elements; the smallest one that is not 0
-  double accesses = 0;                       // instructions of one thread, reads and writes
+  // Indexed by loop, in elements: the smallest stride that is not 0.
+  absl::InlinedVector<int64_t, 24> strides;
+  // Number of instructions of one thread that read or write.
+  double accesses = 0;
   double body_elements = 0;
   double vector_bytes = 0;
-  double sectors = 0, wavefronts = 0;                // of one request of a warp
-  double thread_sectors = 0, thread_wavefronts = 0;  // accesses times the above
+  // Numbers for one request of a warp.
+  double sectors = 0, wavefronts = 0;
+  // Number of accesses times sectors or wavefronts.
+  double thread_sectors = 0, thread_wavefronts = 0;
   double unrolled_run = 0;
   double stack_trips = 0;
 
   bool depends_on(int loop) const { return (loops >> (loop < 63 ? loop : 63)) & 1; }
 };
 
-// Of what the lanes of a CPU's vector read: up to this stride as whole vectors and shuffles
+// The lanes of a CPU's vector with a stride up to this are read as whole vectors and shuffles
 // (codegen/llvm).
 inline constexpr int64_t kMostShuffledStride = 4;
 
-// The innermost loop around the store in which another statement writes the buffer. An element read
-// inside that loop cannot be kept in a register from one iteration to the next. -1: there is none.
+// Returns the innermost loop around the store in which another statement writes the buffer. An
+// element read inside that loop cannot be kept in a register from one iteration to the next. -1:
+// there is none.
 using RewrittenIn = absl::FunctionRef<int(int32_t slot)>;
 
-// The accesses of a store: what it writes first, then what its value reads, in the order found.
-// `values` has begun with the store's nest; `active` says which lanes of a warp get to the store;
-// cpu_vector_bytes: of a vector register, 0 for a GPU.
+// Returns the accesses of a store: first the one that it writes, then those that its value reads,
+// in the order in which they are found. `values` has begun with the store's nest. `active` marks
+// the lanes of a warp that execute the store. cpu_vector_bytes is the size of a vector register, 0
+// for a GPU.
 std::vector<Access> FindAccesses(const ir::Program& program, ir::Stmt store, const Nest& nest,
                                  int cpu_vector_bytes, uint32_t active, RewrittenIn rewritten_in,
                                  IndexValues& values);

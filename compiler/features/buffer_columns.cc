@@ -35,7 +35,8 @@ Reuse ReuseOf(const KernelFeatures& record, const StoreFeatures& store, const Ac
   return {};
 }
 
-// Cache lines that all iterations touch, one after the other; the stride of the innermost loop.
+// Returns the cache lines that all iterations touch, one after the other. Sets the stride of the
+// innermost loop.
 double LinesOf(const KernelFeatures& record, const StoreFeatures& store, const Access& access,
                double& stride) {
   double ratio = 1;

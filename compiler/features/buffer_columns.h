@@ -1,5 +1,5 @@
-// The columns of a row for the buffers that the store reads and writes, those with most cache lines
-// first: traffic, reuse, and the access pattern of a warp or a vector.
+// The columns of a row for the buffers that the store reads and writes: traffic, reuse, and the
+// access pattern of a warp or a vector. Buffers with most cache lines come first.
 #pragma once
 
 #include "compiler/features/kernel_features.h"

@@ -17,7 +17,8 @@ using ir::StmtKind;
 
 // Compilers unroll innermost loops of a few iterations by themselves.
 constexpr int64_t kCompilerUnroll = 16;
-// The generator keeps LLVM's loop vectorizer from loops with more (codegen/llvm/optimize.cc).
+// The code generator keeps LLVM's loop vectorizer away from loops with more accesses
+// (codegen/llvm/optimize.cc).
 constexpr double kMostVectorizedAccesses = 128;
 
 class Collector {
@@ -32,7 +33,7 @@ class Collector {
   }
 
  private:
-  // ---- first pass: loops and what is written in them
+  // ---- first pass: loops, and the buffers that are written in them
 
   void FindWriters(Stmt s) {
     if (s->kind == StmtKind::kStore) {
@@ -52,7 +53,7 @@ class Collector {
     if (s->kind == StmtKind::kFor) loop_ids_.pop_back();
   }
 
-  // ---- second pass: stores and what they touch
+  // ---- second pass: stores, and the memory that they touch
 
   void Walk(Stmt s) {
     switch (s->kind) {
@@ -86,7 +87,7 @@ class Collector {
     }
   }
 
-  // Threads of a warp hardly ever wait for each other.
+  // Barriers of warps do not count, because threads of a warp hardly ever wait for each other.
   void AddBarrier(Stmt s) {
     if (s->is_of_warp) return;
     KernelTotals& totals = record_.totals;
@@ -106,7 +107,7 @@ class Collector {
     if (buffer.scope == Scope::kLocal) totals.registers += std::ceil(bytes / 4);
   }
 
-  // 0: it is there before the kernel.
+  // Returns the loops around the buffer's allocation. 0: the buffer exists before the kernel.
   int AllocDepth(int32_t slot) const {
     for (size_t i = allocated_.size(); i-- > 0;) {
       if (allocated_[i].first == slot) return allocated_[i].second;
@@ -114,7 +115,7 @@ class Collector {
     return 0;
   }
 
-  // Iterations of the loops around this place that one thread runs.
+  // Returns the iterations of the loops around the current place that one thread runs.
   double ThreadTrips() const {
     double trips = 1;
     for (const EnclosingLoop& loop : nest_.loops) {
@@ -123,10 +124,10 @@ class Collector {
     return trips;
   }
 
-  // Which of the loops around end up as one straight piece of code.
+  // Finds the loops around the current place that become straight-line code.
   void FindBody() {
     const auto kind = [&](int d) {
-      // What happens between barriers stays there.
+      // Statements between barriers stay there, so a loop with a barrier is no part of the body.
       return LoopAround(d).has_barrier ? LoopKind::kParallel : nest_.loops[d].kind;
     };
     const auto unrolled = [](LoopKind k) {
@@ -144,7 +145,8 @@ class Collector {
     nest_.first_of_body = d;
   }
 
-  // Of the sums; not of what they begin with. Null: threads compute the store.
+  // Returns the unit of a store that adds to sums, not of one that initialises them. Null: threads
+  // compute the store.
   const ir::MatrixUnit* MatrixUnitOf(Stmt s) const {
     const ir::Hints& hints = program_.stages[static_cast<size_t>(s->stage)].hints;
     if (!record_.gpu || hints[ir::Hint::kMatrixUnit] == 0) return nullptr;
@@ -189,8 +191,9 @@ class Collector {
     record_.stores.push_back(std::move(store));
   }
 
-  // Where the schedule left a CPU's loops scalar, LLVM makes vectors of the innermost one that it
-  // does not unroll, if its iterations are independent and store side by side.
+  // Returns the loop that LLVM vectorizes although the schedule left a CPU's loops scalar: the
+  // innermost loop that LLVM does not unroll, if its iterations are independent and store side by
+  // side.
   std::optional<int> LoopThatLlvmVectorizes(const StoreFeatures& store) const {
     const int d = nest_.first_of_body - 1;
     if (record_.gpu || d < 0 || store.IsReduce(d) || !guards_.empty()) return std::nullopt;
@@ -215,7 +218,7 @@ class Collector {
     return record_.loops[static_cast<size_t>(loop_ids_[depth])];
   }
 
-  // The innermost loop around in which another statement than the store writes the buffer.
+  // Returns the innermost loop around the store in which another statement writes the buffer.
   int RewrittenInLoop(int32_t slot, Stmt store) {
     for (int d = nest_.depth(); d-- > 0;) {
       for (const BufferUse& use : LoopAround(d).uses) {
@@ -225,7 +228,7 @@ class Collector {
     return -1;
   }
 
-  // What the store does to buffers while the loop at the depth runs.
+  // Adds the memory that the store touches while the loop at the depth runs.
   void AddUses(const StoreFeatures& store, int depth) {
     LoopFeatures& loop = LoopAround(depth);
     for (const Access& access : store.accesses) {
@@ -247,7 +250,8 @@ class Collector {
     return tasks;
   }
 
-  // The threads of a warp that get to the store; the loops that say which.
+  // Returns the threads of a warp that execute the store. Adds the loops on which the guards
+  // depend.
   uint32_t ActiveLanes(StoreFeatures& store, uint64_t& guarding_loops) {
     const int lanes = values_.num_lanes();
     uint32_t active = lanes == 32 ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
@@ -264,8 +268,9 @@ class Collector {
     return active;
   }
 
-  // The share of iterations that get to the store. A search ranks thousands of programs, and the
-  // first are those whose share is most underestimated: so it must not be far off for any.
+  // Returns the share of iterations that execute the store. A search ranks thousands of programs,
+  // and programs whose share is underestimated come first, so the estimate must not be far off for
+  // any program.
   double GuardedShare(uint64_t guarding_loops) {
     values_.BeginSamples(guarding_loops);
     const int samples = values_.num_samples();
@@ -275,7 +280,7 @@ class Collector {
       const int64_t* value = values_.Of(guard).at + values_.sample(0);
       for (int i = 0; i < samples; ++i) runs[static_cast<size_t>(i)] &= value[i] != 0;
     }
-    // Rare is not never.
+    // A store without a hit in the samples is rare, but may still happen.
     const auto hits = static_cast<double>(std::count(runs.begin(), runs.begin() + samples, true));
     return std::max(0.5, hits) / samples;
   }
@@ -285,12 +290,14 @@ class Collector {
   IndexValues& values_;
   size_t num_stores_ = 0;
 
-  // Where the walk is.
+  // The current place of the walk.
   Nest nest_;
-  absl::InlinedVector<int, 24> loop_ids_;  // of the loops around, in the order they begin
+  // Loops around the place, numbered in the order in which they begin.
+  absl::InlinedVector<int, 24> loop_ids_;
   int next_loop_ = 0;
   std::vector<ir::Expr> guards_;
-  absl::InlinedVector<std::pair<int32_t, int>, 8> allocated_;  // buffers and their depths
+  // Pairs of a buffer and its depth.
+  absl::InlinedVector<std::pair<int32_t, int>, 8> allocated_;
 };
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace kiln::features {
 
-// Fills the record's loops, stores, and those totals that are of statements. `values` is of the
+// Fills the record's loops, stores, and the totals of its statements. `values` belongs to the
 // record's program.
 void CollectKernel(IndexValues& values, KernelFeatures& record);
 

@@ -1,9 +1,10 @@
 // The columns of a feature row, in order: first the 164 of Ansor under the names that TVM gives
-// them (TVM v0.14, src/auto_scheduler/feature.cc), then Kiln's own. Scaled by Slog unless their
-// comment says "raw".
+// them (TVM v0.14, src/auto_scheduler/feature.cc), then Kiln's own. Columns are scaled by Slog
+// unless their comment says "raw".
 //
-// Columns of one store: `row.*`; of one of its (up to five) buffers: `B0.*` .. `B4.*`; of the
-// kernel it is in, the same in all rows of the kernel: `kernel.*`; of the program: `program.*`.
+// Columns of one store are `row.*`; those of one of its (up to five) buffers are `B0.*` .. `B4.*`.
+// Columns of the store's kernel, which are the same in all rows of the kernel, are `kernel.*`, and
+// those of the program `program.*`.
 #pragma once
 
 #include <span>
@@ -56,7 +57,7 @@ inline constexpr int kNumCurve = 10;
   X(threadIdx_y_len)           \
   X(threadIdx_z_len)           \
   X(vthread_len)
-// Of each buffer slot; the one-hot types are raw.
+// Columns of each buffer slot. The one-hot types are raw.
 #define KILN_FEATURE_BUFFER(X)           \
   X(acc_type_kRead)                      \
   X(acc_type_kWrite)                     \
@@ -85,15 +86,15 @@ inline constexpr int kNumCurve = 10;
   X(num_loops)               \
   X(auto_unroll_max_step)
 
-// Kiln's own, of each buffer slot, in the order of the slots above.
+// Kiln's own columns of each buffer slot, in the order of the slots above.
 //   is_*            raw
 //   accesses        load and store instructions of one thread, after reuse in registers
 //   body_elements   different elements that one pass through the unrolled body touches
-//   vector_bytes    of one instruction, at most a vector register
+//   vector_bytes    bytes of one instruction, at most a vector register
 //   sectors         32-byte sectors that one request of a warp touches (global memory, GPU)
 //   wavefronts      passes that one request of a warp takes (shared memory, GPU): more than
 //                   vector_bytes/4 are bank conflicts
-//   unrolled_run    extent of an unrolled loop over consecutive elements: could be a vector
+//   unrolled_run    extent of an unrolled loop over consecutive elements, which could be a vector
 #define KILN_FEATURE_ACCESS(X) \
   X(is_global)                 \
   X(is_shared)                 \
@@ -105,23 +106,26 @@ inline constexpr int kNumCurve = 10;
   X(wavefronts)                \
   X(unrolled_run)
 
-// Of the store.
+// Columns of the store.
 //   work             raw: share of the iterations whose guards hold
 //   active_lanes     threads of a full warp that execute the store
 //   thread_trips     iterations in one thread (CPU: in all threads)
 //   thread_flops     floating-point operations of one thread, guards considered
-//   flops            in all
+//   flops            floating-point operations of all threads
 //   serial_trips     product of the loops that stay loops
 //   body             statements in the innermost unrolled loops
 //   reduce_len       iterations that go into one element
 //   chains           independent sums in the body
 //   stack_trips      iterations of loops that index registers without being unrolled: such
 //                    "registers" lie in memory
-//   lanes, vector_bytes   of the vectorized loop
-//   register_buffering        raw: 0, 1, 2: the register double buffering of operands (Hint::kRegisterBuffering)
-//   async            raw: 1 for an asynchronous copy to shared memory, 1 + Hint::kBulkCopies of a
-//                    product in the program
-//   register_bytes   of operands and results of the body; register_share: raw, of a CPU's registers
+//   lanes            iterations of the vectorized loop
+//   vector_bytes     bytes of the vectorized loop
+//   register_buffering   raw: 0, 1, 2: the register double buffering of operands
+//                    (Hint::kRegisterBuffering)
+//   async            raw: 1 for an asynchronous copy to shared memory, 1 + Hint::kBulkCopies if a
+//                    product in the program has that hint
+//   register_bytes   bytes of operands and results of the body
+//   register_share   raw: register_bytes as a share of a CPU's registers
 //   miss_*           bytes from beyond a cache of this size
 #define KILN_FEATURE_ROW(X)  \
   X(row_work)                \
@@ -154,25 +158,27 @@ inline constexpr int kNumCurve = 10;
   X(row_async)               \
   X(row_register_buffering)
 
-// Of the kernel.
-//   blocks           that are launched
+// Columns of the kernel.
+//   blocks           blocks that are launched
 //   waves            rounds of blocks (CPU: of parallel tasks) over the cores, not rounded
 //   wave_share       raw: waves / rounds up
-//   occupancy        raw: resident warps / most a multiprocessor holds
+//   occupancy        raw: resident warps / most warps that a multiprocessor holds
 //   thread_*         in one thread
-//   barriers         met by one thread
-//   stages           times that shared memory is filled
+//   barriers         barriers that one thread meets
+//   stages           how often shared memory is filled
 //   copies_ahead     groups of asynchronous copies in flight
 //   cluster          blocks of a cluster
 //   cluster_cores    multiprocessors that such clusters can fill
-//   cluster_barriers met by one thread
-//   thread_remote_bytes   read of the shared memory of the cluster's blocks
-//   registers        that one thread needs; register_limit: that it may have, given the size of the
-//                    block and min_blocks; spilled: those needed beyond the limit
+//   cluster_barriers   barriers of the cluster that one thread meets
+//   thread_remote_bytes   bytes read from the shared memory of the cluster's blocks
+//   registers        registers that one thread needs
+//   register_limit   registers that a thread may have, given the size of the block and min_blocks
+//   spilled          registers that are needed beyond the limit
 //   stage_loads      global loads of a thread between two barriers
 //   unique_bytes     different bytes of global buffers: the least that must be transferred
-//   global_bytes     moved between multiprocessors and the L2 cache
-//   split_bytes      workspaces written by it: partial results of split reductions among them
+//   global_bytes     bytes moved between multiprocessors and the L2 cache
+//   split_bytes      bytes of workspaces that the kernel writes, such as partial results of split
+//                    reductions
 //   *_per_flop       bytes / floating-point operations, times 1024
 #define KILN_FEATURE_KERNEL(X)       \
   X(kernel_index)                    \
@@ -214,10 +220,10 @@ inline constexpr int kNumCurve = 10;
 
 namespace col {
 #define KILN_COLUMN(name) name,
-// Within a buffer slot.
+// Columns within a buffer slot.
 enum Buffer : int { KILN_FEATURE_BUFFER(KILN_COLUMN) kNumBuffer };
 enum Access : int { KILN_FEATURE_ACCESS(KILN_COLUMN) kNumAccess };
-// Of a row.
+// Columns of a row.
 enum Row : int {
   KILN_FEATURE_OPERATIONS(KILN_COLUMN)  //
   KILN_FEATURE_POSITIONS(KILN_COLUMN, vec) KILN_FEATURE_POSITIONS(KILN_COLUMN, unroll)
@@ -238,7 +244,7 @@ inline constexpr int kFirstOfKernel = kernel_index;
 
 static_assert(col::kAccesses == 164);
 
-// sign(x) * log2(|x| + 1)
+// Returns sign(x) * log2(|x| + 1).
 float Slog(double x);
 
 }  // namespace kiln::features

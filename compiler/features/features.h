@@ -1,5 +1,5 @@
-// Program -> feature rows for cost models: one row for each store, in the order of the program, as
-// in Ansor (OSDI 2020, section 5.2).
+// Extracts feature rows for cost models from a program: one row for each store, in the order of the
+// program, as in Ansor (OSDI 2020, section 5.2).
 //
 // Rows are plain floats: models know columns by name, and never see the program. All programs and
 // targets have the same columns; a column that a target does not have is zero. Deterministic; no
@@ -25,8 +25,8 @@ inline int NumFeatures() { return static_cast<int>(FeatureNames().size()); }
 // loaded.
 inline constexpr int kFeatureVersion = 6;
 
-// `program` is a lowered one, before code generation. A program without a store has no rows. A
-// GPU's `device` is a filled one (device::FilledGpu); of a CPU `hardware` has all that counts.
+// `program` is a lowered one, before code generation. A program without a store has no rows.
+// `device` must be a filled one for a GPU (device::FilledGpu). For a CPU only `hardware` counts.
 FloatMatrix ExtractFeatures(const ir::Program& program, const target::Target& target,
                             const target::HardwareParams& hardware,
                             const device::DeviceModel& device);

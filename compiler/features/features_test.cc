@@ -44,7 +44,7 @@ class Rows {
   FloatMatrix rows_;
 };
 
-// Relative: logarithms in single precision.
+// The tolerance is relative, because logarithms are in single precision.
 #define EXPECT_COLUMN(rows, row, name, expected) \
   EXPECT_NEAR((rows).Value(row, name), expected, 2e-5 * std::fabs(expected) + 1e-6) << (name)
 
@@ -111,7 +111,7 @@ program(A: input float32[8], C: output float32[8], B: workspace float32[8]) {
             static_cast<int>(expected.size()));
 }
 
-// A sixteenth of the multiply-adds, and no conversions.
+// There is a sixteenth of the multiply-adds, and there are no conversions.
 TEST(Features, MatrixUnitsDoMoreAtOnce) {
   const auto rows_of = [](std::string_view hint) {
     return Rows(fmt::format(R"(
@@ -146,7 +146,7 @@ program(A: input float16[64, 64], C: output float32[64]) {{
   EXPECT_EQ(matrix.Raw(sum, "float_otherfunc"), 0);
 }
 
-// By hand: 512^3 iterations.
+// The figures are computed by hand for 512^3 iterations.
 TEST(Features, MatmulAsTheFactsHaveIt) {
   target::HardwareParams hardware;
   hardware.num_cores = 8;
@@ -157,24 +157,26 @@ TEST(Features, MatmulAsTheFactsHaveIt) {
   EXPECT_COLUMN(rows, 0, "float_mad", trips);
   EXPECT_EQ(rows.Raw(0, "float_mul"), 0);
   EXPECT_EQ(rows.Raw(0, "float_addsub"), 0);
-  // Index expressions of the store: i0*16 + i1 and j0*8 + j1, and those of three loads: two of C,
-  // one of A, one of B; each is one multiply-add.
+  // Index expressions of the store, i0*16 + i1 and j0*8 + j1, and those of three kinds of loads:
+  // two of C, one of A, one of B. Each is one multiply-add.
   EXPECT_COLUMN(rows, 0, "int_mad", 6 * trips);
   EXPECT_COLUMN(rows, 0, "vec_num", 1.0);
   EXPECT_COLUMN(rows, 0, "vec_prod", 8.0);
   EXPECT_COLUMN(rows, 0, "vec_len", 8.0);
-  EXPECT_EQ(rows.Raw(0, "vec_type_kPosMiddleSpatial"), 1);  // i0 j0 j1 i1
+  // The loops are i0 j0 j1 i1.
+  EXPECT_EQ(rows.Raw(0, "vec_type_kPosMiddleSpatial"), 1);
   EXPECT_COLUMN(rows, 0, "unroll_num", 2.0);
   EXPECT_COLUMN(rows, 0, "unroll_prod", 512.0 * 16);
   EXPECT_COLUMN(rows, 0, "unroll_len", 16.0);
-  EXPECT_EQ(rows.Raw(0, "unroll_type_kPosMixed"), 1);  // k is a reduction, i1 is not
+  // k is a reduction, i1 is not.
+  EXPECT_EQ(rows.Raw(0, "unroll_type_kPosMixed"), 1);
   EXPECT_COLUMN(rows, 0, "parallel_num", 1.0);
   EXPECT_COLUMN(rows, 0, "parallel_prod", 32.0);
   EXPECT_EQ(rows.Raw(0, "parallel_type_kPosOuterSpatial"), 1);
   EXPECT_EQ(rows.Raw(0, "is_gpu"), 0);
 
-  // Slots by lines: C and A have a stride of 512 floats in i1, a line for each iteration. B stays
-  // in i1 and has stride 1 in j1: 512^3 / 16 / (64 / 4).
+  // Slots are ordered by lines: C and A have a stride of 512 floats in i1, a line for each
+  // iteration. B stays in i1 and has stride 1 in j1: 512^3 / 16 / (64 / 4).
   EXPECT_EQ(rows.Raw(0, "B0.acc_type_kReadWrite"), 1);
   EXPECT_COLUMN(rows, 0, "B0.bytes", trips * 4);
   EXPECT_COLUMN(rows, 0, "B0.unique_bytes", 512.0 * 512 * 4);
@@ -186,19 +188,19 @@ TEST(Features, MatmulAsTheFactsHaveIt) {
   EXPECT_COLUMN(rows, 0, "B0.reuse_ct", 512.0);
   EXPECT_COLUMN(rows, 0, "B0.bytes_d_reuse_ct", trips * 4 / 512);
   EXPECT_COLUMN(rows, 0, "B0.stride", 512.0);
-  // A: j1 does not move it; inside j1 are 16 of C, 16 of A, 1 of B.
+  // A does not change with j1; inside j1 are 16 elements of C, 16 of A and 1 of B.
   EXPECT_EQ(rows.Raw(0, "B1.acc_type_kRead"), 1);
   EXPECT_COLUMN(rows, 0, "B1.reuse_dis_iter", 16.0);
   EXPECT_COLUMN(rows, 0, "B1.reuse_dis_bytes", 33.0 * 4);
   EXPECT_COLUMN(rows, 0, "B1.reuse_ct", 8.0);
-  // B: not moved by the innermost loop.
+  // B does not change in the innermost loop.
   EXPECT_COLUMN(rows, 0, "B2.lines", trips / 256);
   EXPECT_COLUMN(rows, 0, "B2.reuse_dis_iter", 1.0);
   EXPECT_COLUMN(rows, 0, "B2.reuse_dis_bytes", 12.0);
   EXPECT_COLUMN(rows, 0, "B2.reuse_ct", 16.0);
   EXPECT_EQ(rows.Raw(0, "B2.stride"), 0);
   EXPECT_EQ(rows.Raw(0, "B3.bytes"), 0);
-  // All of it: 2 * 512^3 operations on three matrices of a MiB.
+  // The whole nest does 2 * 512^3 operations on three matrices of a MiB.
   EXPECT_COLUMN(rows, 0, "arith_intensity_curve_9", 2 * trips / (3 * 512.0 * 512 * 4));
   EXPECT_COLUMN(rows, 0, "alloc_size", 512.0 * 512 * 4);
   EXPECT_COLUMN(rows, 0, "alloc_outer_prod", 1.0);
@@ -214,9 +216,9 @@ TEST(Features, MatmulAsTheFactsHaveIt) {
   EXPECT_COLUMN(rows, 0, "kernel_parallel_tasks", 32.0);
   EXPECT_COLUMN(rows, 0, "kernel_waves", 4.0);
   EXPECT_COLUMN(rows, 0, "kernel_unique_bytes", 3 * 512.0 * 512 * 4);
-  // 32 KiB hold all that j1 and i1 touch, but not all k: 16 rows of A and 512 rows of B, a line
-  // each, are 32 KiB each. So A and B are read again for every (i0, j0). The 16 rows of C are read
-  // once for every i0: k does not move C.
+  // 32 KiB hold all elements that j1 and i1 touch, but not all k: 16 rows of A and 512 rows of B, a
+  // line each, are 32 KiB each. So A and B are read again for every (i0, j0). The 16 rows of C are
+  // read once for every i0, because C does not change with k.
   EXPECT_COLUMN(rows, 0, "row_miss_32k", 2 * 32768.0 * 64 * 32 + 32768.0 * 32);
 }
 
@@ -261,10 +263,10 @@ TEST(Features, BlocksThreadsAndMemoryOfAGpu) {
   EXPECT_COLUMN(rows, fetch, "row_sectors_worst", 32.0);
   EXPECT_COLUMN(rows, fetch, "row_global_read_bytes", 4 * 2 * 8 * 32 * 32.0);
   EXPECT_COLUMN(rows, fetch, "row_thread_trips", 8.0);
-  // Half of the threads, all of the first warp.
+  // Half of the threads are active, and all threads of the first warp.
   EXPECT_NEAR(rows.Raw(clear, "row_work"), 0.5, 0.05);
   EXPECT_EQ(rows.Raw(clear, "row_active_lanes"), 1);
-  // Every second word: two threads a bank.
+  // Every second word is read, so two threads share a bank.
   EXPECT_COLUMN(rows, sum, "row_wavefronts_worst", 2.0);
   EXPECT_COLUMN(rows, sum, "row_reduce_len", 8.0);
   EXPECT_COLUMN(rows, sum, "row_flops", 2 * 256 * 8.0);
@@ -287,8 +289,8 @@ TEST(Features, BlocksThreadsAndMemoryOfAGpu) {
     EXPECT_EQ(rows.Raw(r, "kernel_thread_flops"), rows.Raw(0, "kernel_thread_flops"));
 }
 
-// A vectorized loop takes as many instructions as registers: 36 floats three, of 12 each, in every
-// one of 10 rows.
+// A vectorized loop takes as many instructions as registers: 36 floats are three registers of 12
+// floats, in each of 10 rows.
 TEST(Features, LongVectorLoopsAreSeveralInstructions) {
   target::HardwareParams hardware;
   hardware.vector_unit_bytes = 64;
@@ -307,11 +309,11 @@ program(A: input float32[10, 36], C: output float32[10, 36]) {
   ASSERT_EQ(rows.size(), 1);
   EXPECT_COLUMN(rows, 0, "row_thread_accesses", 10 * 3 * 2.0);
   EXPECT_COLUMN(rows, 0, "B0.vector_bytes", 48.0);
-  // A product each, and two for each turn of the loop.
+  // There is a product for each, and two instructions for each iteration of the loop.
   EXPECT_COLUMN(rows, 0, "row_thread_instructions", 10 * 3 * 3 + 2 * 10.0);
 }
 
-// What the columns of sums say whose loop over results is as given, read with a stride.
+// Makes rows for sums of columns with the given loop over results and the given index of the read.
 Rows ColumnSums(std::string_view loop, std::string_view read, int results = 64) {
   target::HardwareParams hardware;
   hardware.vector_unit_bytes = 64;
@@ -330,8 +332,8 @@ program(A: input float32[4, 512], C: output float32[{2}]) {{
               "llvm", hardware);
 }
 
-// LLVM makes vectors of scalar loops whose iterations store side by side: 4 registers for 64 floats,
-// of which the sums are one access each way and the terms four.
+// LLVM vectorizes scalar loops whose iterations store side by side. 64 floats take 4 registers: the
+// sums are accessed once each way, and the terms four times.
 TEST(Features, ScalarLoopsThatLlvmVectorizesCountAsVectors) {
   for (const char* loop : {"for", "parallel"}) {
     const Rows rows = ColumnSums(loop, "i");
@@ -341,19 +343,19 @@ TEST(Features, ScalarLoopsThatLlvmVectorizesCountAsVectors) {
     EXPECT_COLUMN(rows, 0, "row_chains", 64.0);
     EXPECT_COLUMN(rows, 0, "row_thread_accesses", 4 * 2 + 4 * 4.0);
   }
-  // The loop of the sums themselves is none.
+  // A loop that reads with a long stride is not vectorized.
   EXPECT_COLUMN(ColumnSums("for", "i*8"), 0, "row_lanes", 1.0);
 }
 
-// Two vectors and a shuffle give one of every second element; one of every eighth is made of 16
-// scalars.
+// Two vectors and a shuffle give a vector of every second element. A vector of every eighth element
+// is made of 16 scalars.
 TEST(Features, ShortStridesAreReadInVectors) {
   EXPECT_COLUMN(ColumnSums("vectorize", "i", 16), 0, "row_thread_accesses", 2 + 4 * 1.0);
   EXPECT_COLUMN(ColumnSums("vectorize", "i*2", 16), 0, "row_thread_accesses", 2 + 4 * 2.0);
   EXPECT_COLUMN(ColumnSums("vectorize", "i*8", 16), 0, "row_thread_accesses", 2 + 4 * 16.0);
 }
 
-// Eight vectors stay in registers while the loop around the body runs 32 times, 32 do not.
+// Eight vectors stay in registers while the loop around the body runs 32 times; 32 vectors do not.
 TEST(Features, OperandsStayInRegistersIfTheyFit) {
   target::HardwareParams hardware;
   hardware.vector_unit_bytes = 64;
@@ -379,7 +381,7 @@ program(A: input float32[32, {0}], B: input float32[{0}, 16], C: output float32[
   EXPECT_NEAR(accesses(32), 32 * 2 + 32 * 32 + 32 * 32, 1e-1);
 }
 
-// A block of 16 by 8 is eight vectors, also where the loop over lanes steps through it with a long
+// A block of 16 by 8 is eight vectors, even if the loop over lanes steps through it with a long
 // stride.
 TEST(Features, BlocksThatAreReadAcrossStayInRegisters) {
   target::HardwareParams hardware;
@@ -401,8 +403,8 @@ program(A: input float32[32, 8], B: input float32[16, 8], C: output float32[32, 
   EXPECT_COLUMN(rows, 0, "row_thread_accesses", 32 * 2 + 32 * 8 + 16 * 8.0);
 }
 
-// Tiles of 10 by 8 that do not divide an image of 35 by 35, in the order of a search: neither may
-// be estimated by chance, as a search takes the program whose share is most underestimated.
+// Tiles of 10 by 8 do not divide an image of 35 by 35. The estimate must not depend on chance,
+// because a search takes the program whose share is most underestimated.
 TEST(Features, ShareOfTheIterationsThatGuardsLetThrough) {
   const auto share_of = [](int rows, std::string_view guard) {
     return Rows(fmt::format(R"(
@@ -428,16 +430,16 @@ program(A: input float32[40, 40], C: output float32[40, 40]) {{
   constexpr std::string_view kRows = "y + (t // 10)*20 + (t % 2)*10 < 35";
   EXPECT_FLOAT_EQ(share_of(10, kColumns), 35.0 / 40);
   EXPECT_FLOAT_EQ(share_of(10, kRows), 35.0 / 40);
-  // All 320 iterations, of which rows of 2 are in the image.
+  // All 320 iterations are looked at, and rows of 2 are always in the image.
   const std::string both = fmt::format("{} && {}", kColumns, kRows);
   EXPECT_FLOAT_EQ(share_of(2, both), 35.0 / 40);
-  // More than are looked at one by one.
+  // There are more iterations than are looked at one by one.
   EXPECT_NEAR(share_of(10, both), 35.0 / 40 * 35 / 40, 0.02);
   EXPECT_NEAR(share_of(500, "y + t*8 < 50"), 0.0182, 0.004);
 }
 
-// What a thread may have of a multiprocessor's 65,536 registers: for the size of the block, and for
-// the blocks that were asked for.
+// The registers that a thread may have of a multiprocessor's 65,536, given the size of the block,
+// or the number of blocks that is asked for.
 TEST(Features, RegistersThatAreMissing) {
   const auto rows_of = [](int threads, std::string_view min_blocks) {
     return Rows(fmt::format(R"(
@@ -460,7 +462,8 @@ program(A: input float32[4, {0}], C: output float32[4, {0}]) {{
   };
   const Rows roomy = rows_of(128, ""), large = rows_of(1024, ""),
              forced = rows_of(128, " min_blocks 8");
-  EXPECT_COLUMN(roomy, 0, "kernel_registers", 100.0);  // 75, an operand, 24 for all else
+  // The array has 75 registers, the operand 1, and all other values 24.
+  EXPECT_COLUMN(roomy, 0, "kernel_registers", 100.0);
   EXPECT_COLUMN(roomy, 0, "kernel_register_limit", 255.0);
   EXPECT_COLUMN(roomy, 0, "kernel_spilled", 0.0);
   EXPECT_COLUMN(large, 0, "kernel_register_limit", 64.0);
@@ -479,7 +482,8 @@ TEST(Features, WavesAndResidencyFollowTheDevice) {
   small.shared_bytes_per_multiprocessor = 3 << 10;
   const Rows rows(kBlocks, "cuda -arch=sm_75", {}, small);
   const int store = 4;
-  EXPECT_COLUMN(rows, store, "kernel_blocks_per_core", 6.0);  // 512 bytes each
+  // A block has 512 bytes.
+  EXPECT_COLUMN(rows, store, "kernel_blocks_per_core", 6.0);
   EXPECT_COLUMN(rows, store, "kernel_waves", 4.0 / (20 * 6));
   EXPECT_COLUMN(rows, store, "program_cores", 20.0);
   EXPECT_COLUMN(rows, store, "kernel_cluster_cores", 20.0);
@@ -530,7 +534,8 @@ program(A: input float32[4, {0}, 128], C: output float32[4, 128]) {{
   EXPECT_COLUMN(rows, 1, "kernel_cluster_barriers", 2.0);
   EXPECT_COLUMN(rows, 1, "kernel_barriers", 0.0);
   EXPECT_COLUMN(rows, 1, "kernel_thread_remote_bytes", 32.0);
-  EXPECT_COLUMN(rows, 1, "kernel_shared_bytes", 512.0);  // a part
+  // The bytes of one part.
+  EXPECT_COLUMN(rows, 1, "kernel_shared_bytes", 512.0);
   EXPECT_COLUMN(rows, 1, "kernel_split_bytes", 0.0);
   EXPECT_EQ(rows.Raw(0, "B0.is_global") + rows.Raw(0, "B1.is_global"), 1);
   EXPECT_EQ(rows.Raw(0, "B0.is_shared") + rows.Raw(0, "B1.is_shared"), 1);
@@ -538,7 +543,7 @@ program(A: input float32[4, {0}, 128], C: output float32[4, 128]) {{
   EXPECT_COLUMN(rows_of(8), 1, "kernel_waves", 32.0 / (120 * 32));
 }
 
-// B is read where the loops that compute it have just written it.
+// B is read in the iterations of the loops that have just written it.
 TEST(Features, WhatWasJustWrittenIsReusedSerially) {
   const Rows rows(R"(
 program(A: input float32[64, 32], C: output float32[64, 32]) {
@@ -556,18 +561,19 @@ program(A: input float32[64, 32], C: output float32[64, 32]) {
 })",
                   "llvm");
   ASSERT_EQ(rows.size(), 2);
-  // Of C's row: C, then B, both with as many lines.
+  // C is written, then B is read. Both have as many lines as a row of C.
   const int b = 1;
   EXPECT_EQ(rows.Raw(1, "B1.reuse_type_kSerialMultipleReadWrite"), b);
   EXPECT_COLUMN(rows, 1, "B1.reuse_dis_iter", 1.0);
-  EXPECT_COLUMN(rows, 1, "B1.reuse_dis_bytes", 8.0);  // written and read: 2 * 32 * 4 / 32
+  // Bytes that are written and read: 2 * 32 * 4 / 32.
+  EXPECT_COLUMN(rows, 1, "B1.reuse_dis_bytes", 8.0);
   EXPECT_COLUMN(rows, 1, "B1.reuse_ct", 1.0);
   EXPECT_COLUMN(rows, 1, "alloc_outer_prod", 1.0);
   EXPECT_COLUMN(rows, 0, "alloc_outer_prod", 64.0);
   EXPECT_COLUMN(rows, 0, "alloc_inner_prod", 32.0);
 }
 
-// What a layout and its padding are for: accesses of a warp in other banks.
+// A layout and its padding let a warp's accesses go to different banks.
 TEST(Features, LayoutsOfSharedTilesShowInTheirWavefronts) {
   const auto wavefronts = [](std::string_view shape, std::string_view stored,
                              std::string_view read) {
@@ -613,7 +619,7 @@ program(A: input float32[1024], C: output float32[1024]) {
 })",
                   "cuda");
   ASSERT_EQ(rows.size(), 1);
-  // The store is a vector of 16 bytes; the reversed read is four loads, each over 16 sectors.
+  // The store is a vector of 16 bytes. The reversed read is four loads, each over 16 sectors.
   EXPECT_EQ(rows.Raw(0, "B0.is_global"), 1);
   const double widths = rows.Value(0, "B0.vector_bytes") + rows.Value(0, "B1.vector_bytes");
   EXPECT_NEAR(widths, 16 + 4, 1e-3);

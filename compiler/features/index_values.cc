@@ -15,17 +15,17 @@ using ir::Expr;
 using ir::LoopKind;
 using ir::Op;
 
-// Small enough that the allocator keeps them at hand.
+// Blocks are so small that the allocator keeps them at hand.
 constexpr size_t kBlockValues = 1 << 11;
 constexpr int kWarp = 32;
-// Fractions of the roots of primes: their multiples fill the unit cube evenly, and none of them
-// keeps step with another or with a divisor of an extent.
+// Fractions of the roots of primes. Their multiples fill the unit cube evenly, and none of them is
+// in phase with another one or with a divisor of an extent.
 constexpr double kStrides[] = {0.41421356237, 0.73205080757, 0.2360679775,  0.64575131106,
                                0.31662479036, 0.60555127546, 0.12310562562, 0.35889894354,
                                0.79583152331, 0.38516480713, 0.56776436283, 0.0827625303,
                                0.40312423743, 0.5574385243,  0.8556546004,  0.28010988928};
 
-// Wraps around at a point: a guarded access may be far outside.
+// These functions wrap around, because a guarded access may be far outside at a point.
 int64_t WrapAdd(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
@@ -36,14 +36,14 @@ int64_t WrapMul(int64_t a, int64_t b) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
-// Through a double: far cheaper than the division of 64-bit integers.
+// Divides through a double, which is far cheaper than the division of 64-bit integers.
 struct Divisor {
   int64_t c;
   double inverse;
   int64_t Quotient(int64_t a) const {
     auto q = static_cast<int64_t>(static_cast<double>(a) * inverse);
     const int64_t rest = WrapSub(a, WrapMul(q, c));
-    // Truncation and rounding: off by one at most, for values below 2^52.
+    // Truncation and rounding change the quotient by one at most, for values below 2^52.
     if (rest < 0) --q;
     if (rest >= c) ++q;
     return q;
@@ -156,7 +156,7 @@ IndexValue IndexValues::Constant(int64_t value) {
   return {0, out};
 }
 
-// Any value in [0, limit), another one at each point.
+// Makes any value in [0, limit), a different one at each point.
 IndexValue IndexValues::Unknown(int64_t limit, uint64_t seed, uint64_t loops) {
   int64_t* out = Allocate();
   for (int i = 0; i < size_; ++i) {
@@ -164,7 +164,7 @@ IndexValue IndexValues::Unknown(int64_t limit, uint64_t seed, uint64_t loops) {
                                   static_cast<uint64_t>(limit));
   }
   for (int level = 0; level <= num_loops_; ++level) {
-    // Fixed loops, fixed value.
+    // If the loops are fixed, the value is fixed.
     const bool runs = level < 63 ? (loops >> level) != 0 : (loops >> 63) != 0;
     out[lo(level)] = runs ? 0 : out[base()];
     out[hi(level)] = runs ? limit - 1 : out[base()];
@@ -197,7 +197,8 @@ IndexValue IndexValues::Variable(Expr e) {
 
 template <typename OfRanges>
 void IndexValues::SetRanges(int64_t* out, IndexValue a, IndexValue b, OfRanges of_ranges) const {
-  for (int level = 0; level < num_loops_; ++level) {  // the last one is a point
+  // The last level is a point.
+  for (int level = 0; level < num_loops_; ++level) {
     const Interval range = of_ranges(Range(a, level), Range(b, level));
     out[lo(level)] = range.lo;
     out[hi(level)] = range.hi;
@@ -255,7 +256,8 @@ IndexValue IndexValues::Arithmetic(Op op, IndexValue a, IndexValue b) {
       for (int i = 0; i < size_; ++i) out[i] = WrapMul(a.at[i], b.at[i]);
       SetRanges(out, a, b, [](Interval x, Interval y) { return x * y; });
       return {loops, out};
-    default:  // division by what is no constant
+    // A division by an expression that is not constant.
+    default:
       for (int i = 0; i < size_; ++i) {
         if (b.at[i] == 0) {
           out[i] = 0;
@@ -269,7 +271,7 @@ IndexValue IndexValues::Arithmetic(Op op, IndexValue a, IndexValue b) {
   }
 }
 
-// 0 or 1; at levels the whole range of both.
+// Values are 0 or 1. At levels the range is that of both sides.
 IndexValue IndexValues::Compare(Expr e) {
   int64_t* out = nullptr;
   uint64_t loops = 0;
@@ -308,7 +310,8 @@ IndexValue IndexValues::Compare(Expr e) {
       apply([](int64_t x, int64_t y) { return x != 0 || y != 0; });
       break;
     default:
-      apply([](int64_t x, int64_t) { return x == 0; });  // kNot
+      // The operator kNot.
+      apply([](int64_t x, int64_t) { return x == 0; });
       break;
   }
   for (int level = 0; level < num_loops_; ++level) {
@@ -380,8 +383,8 @@ IndexValue IndexValues::Compute(Expr e) {
   return Data(e);
 }
 
-// What is read of memory, and calculations with it: values by chance, the same for programs that
-// are the same but for the numbers of their variables.
+// Makes values for loads from memory and for calculations with them. The values are random, but
+// equal for programs that differ only in the numbers of their variables.
 IndexValue IndexValues::Data(Expr e) {
   uint64_t loops = 0, seed = 0;
   int64_t limit = 1024;

@@ -3,13 +3,13 @@
 // For a store inside n loops an expression has, in one array:
 //   lo[0..n], hi[0..n]   its range while the loops from level L inward vary and those outside are
 //                        fixed at 0, as an arith::Interval; level n is one point
-//   steps[0..n)          its value when only loop d has made one step from 0
+//   steps[0..n)          its value after only loop d has made one step from 0
 //   lanes[0..w)          its values in the threads of a full warp, other loops in mid-flight
 //   samples[0..s)        its values at iterations of some loops, all of them or spread evenly
 // Loads (indices that are data) take any value below the limit of their buffer.
 //
 // Values are valid until the next Begin. One thread. Cost: some tens of nanoseconds per distinct
-// node; quotients and remainders by what is no power of two about 200.
+// node; about 200 for quotients and remainders by a divisor that is no power of two.
 #pragma once
 
 #include <array>
@@ -30,7 +30,8 @@ struct EnclosingLoop {
 };
 
 struct IndexValue {
-  uint64_t loops = 0;  // bit d: depends on loop d (63: on that one or deeper ones)
+  // Bit d is set if the value depends on loop d. Bit 63 stands for that loop and deeper ones.
+  uint64_t loops = 0;
   const int64_t* at = nullptr;
 };
 
@@ -40,14 +41,15 @@ class IndexValues {
 
   explicit IndexValues(const ir::Program& program);
 
-  // block: threads of a block, {1, 1, 1} for a CPU; loops: from outermost to innermost. No samples.
+  // `block` has the threads of a block, {1, 1, 1} for a CPU. `loops` go from outermost to
+  // innermost. There are no samples.
   void Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block);
-  // The same loops again, without lanes. Samples the iterations of those loops whose bit is set in
-  // `sampled_loops`, with the others fixed: all iterations if they are few, else kMostSamples of
-  // them.
+  // Begins again with the same loops, without lanes. Samples the iterations of the loops whose bit
+  // is set in `sampled_loops`, with the others fixed: all iterations if they are few, else
+  // kMostSamples of them.
   void BeginSamples(uint64_t sampled_loops);
 
-  // Of an integer or bool expression.
+  // Evaluates an integer or bool expression.
   IndexValue Of(ir::Expr e);
 
   // Positions in IndexValue::at.
@@ -62,7 +64,7 @@ class IndexValues {
   int num_samples() const { return num_samples_; }
   int size() const { return size_; }
 
-  // An array for results, of size().
+  // Returns an array of size() elements for results.
   int64_t* Allocate();
 
  private:
@@ -75,8 +77,9 @@ class IndexValues {
   arith::Interval Range(IndexValue value, int level) const {
     return arith::Interval::Of(value.at[lo(level)], value.at[hi(level)]);
   }
-  // Sets the range at each level to of_ranges(that of a, that of b). Level 0 contains all others:
-  // where its result is bounded, none is too large, and what is monotonic was computed like values.
+  // Sets the range at each level to of_ranges(range of a, range of b). Level 0 contains all others:
+  // if its result is bounded, no end of the others is too large, and monotonic results were
+  // computed like values.
   template <typename OfRanges>
   void SetRanges(int64_t* out, IndexValue a, IndexValue b, OfRanges of_ranges) const;
 
@@ -100,8 +103,9 @@ class IndexValues {
   std::array<int64_t, 3> block_ = {1, 1, 1};
   std::vector<int32_t> depth_of_var_;
   int num_loops_ = 0, num_lanes_ = 0, num_samples_ = 0, size_ = 0;
-  // Of each loop: after so many samples it takes its next iteration; 0: it is fixed. Where there
-  // are fewer samples than iterations, any other number only says that the loop varies.
+  // Indexed by loop: the number of samples after which the loop takes its next iteration. 0: the
+  // loop is fixed. If there are fewer samples than iterations, any other number only says that the
+  // loop varies.
   std::vector<int64_t> period_;
   bool samples_are_all_ = false;
   std::vector<Entry> table_;

@@ -14,7 +14,7 @@ using ir::Scope;
 // Registers of a GPU thread that hold no data of the program: addresses, counters.
 constexpr double kOtherRegisters = 24;
 
-// What a kernel must move at least, and what of it are workspaces that it writes.
+// The least bytes that a kernel must move, and its part of workspaces that the kernel writes.
 struct UniqueBytes {
   double all = 0, workspaces = 0;
 };
@@ -39,7 +39,7 @@ UniqueBytes FindUniqueBytes(const KernelFeatures& record) {
   return unique;
 }
 
-// What of a GPU's multiprocessor a kernel takes; on a CPU a core runs one task.
+// The part of a GPU's multiprocessor that a kernel takes. On a CPU a core runs one task.
 struct Residency {
   double blocks = 1, occupancy = 0, registers = 0, register_limit = 0;
 };
@@ -60,7 +60,7 @@ Residency ResidencyOf(const KernelFeatures& record) {
   return result;
 }
 
-// How the kernel fills the device.
+// Writes the columns that tell how the kernel fills the device.
 void WriteLaunch(const KernelFeatures& record, Row row) {
   const int64_t cores =
       std::max(1, record.gpu ? record.device.multiprocessors : record.hardware.num_cores);
@@ -84,7 +84,7 @@ void WriteLaunch(const KernelFeatures& record, Row row) {
   row.Set(col::kernel_blocks_per_core, record.gpu ? residency.blocks : 0);
   row.SetRaw(col::kernel_occupancy, residency.occupancy);
   row.Set(col::kernel_waves, waves);
-  // Of streamed sums each block has as much as any other.
+  // Streamed sums give each block the same amount of work.
   row.SetRaw(col::kernel_wave_share, is_streamed ? 1 : waves / std::ceil(waves));
   row.Set(col::kernel_cluster, static_cast<double>(record.kernel.cluster));
   row.Set(col::kernel_cluster_cores, usable_cores);
@@ -92,7 +92,7 @@ void WriteLaunch(const KernelFeatures& record, Row row) {
   row.Set(col::program_cores, static_cast<double>(cores));
 }
 
-// What one thread does in it.
+// Writes the columns of one thread.
 void WriteThread(const KernelTotals& totals, Row row) {
   const double stages = std::ceil(totals.barriers / 2);
   row.Set(col::kernel_thread_flops, totals.flops);
@@ -110,7 +110,7 @@ void WriteThread(const KernelTotals& totals, Row row) {
   row.Set(col::kernel_stage_loads, stages > 0 ? totals.fetches / stages : 0);
 }
 
-// What it moves.
+// Writes the columns of transfers.
 void WriteBytes(const KernelFeatures& record, Row row) {
   const KernelTotals& totals = record.totals;
   const UniqueBytes unique = FindUniqueBytes(record);

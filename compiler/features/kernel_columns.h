@@ -6,7 +6,8 @@
 
 namespace kiln::features {
 
-// index: of the kernel in its program. The rows of its stores have been written.
+// `index` is the number of the kernel in its program. The rows of its stores must be written
+// already.
 void WriteKernelColumns(const KernelFeatures& record, int index, Row row);
 
 }  // namespace kiln::features

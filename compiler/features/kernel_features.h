@@ -17,8 +17,10 @@ namespace kiln::features {
 // The accesses to one buffer by the stores inside one loop.
 struct BufferUse {
   int32_t slot;
-  int count = 0;    // accesses seen
-  int writers = 0;  // statements
+  // Number of accesses.
+  int count = 0;
+  // Number of statements that write.
+  int writers = 0;
   double region = 0, bytes = 0;
 };
 
@@ -44,32 +46,35 @@ struct StoreFeatures {
   absl::InlinedVector<int, 24> loop_ids;
   std::vector<Access> accesses;
   OpCounts ops;
-  int alloc_depth = 0;  // loops around the allocation of the buffer
-  // Of its operations, its accesses and its loops, what a thread pays for: less than all where matrix
-  // units compute it.
+  // Number of loops around the allocation of the buffer.
+  int alloc_depth = 0;
+  // The share of the store's operations, accesses and loops that costs a thread time. Below 1 if
+  // matrix units compute the store.
   double share = 1;
-  // Units of four warps read its operands from shared memory themselves.
+  // Units of four warps read the store's operands from shared memory themselves.
   bool is_of_warpgroup = false;
   double access_share() const { return is_of_warpgroup ? share * kWarpgroupReadShare : share; }
   double work = 1, active_lanes = 1;
   double trips = 1, thread_trips = 1;
 
-  // Is loop d a reduction: do its iterations combine into the same elements? Each iteration of a
-  // loop outside the buffer's allocation has other elements.
+  // Returns true if loop d is a reduction, whose iterations combine into the same elements. Each
+  // iteration of a loop outside the buffer's allocation has other elements.
   bool IsReduce(int d) const { return d >= alloc_depth && !accesses[0].depends_on(d); }
 };
 
 // Sums over the stores of a kernel, for one thread unless the name says otherwise.
 struct KernelTotals {
-  // Of its statements.
+  // Totals of the kernel's statements.
   double registers = 0, shared_bytes = 0, barriers = 0, parallel_tasks = 1;
-  double copies_ahead = 0;  // groups
+  // Number of groups.
+  double copies_ahead = 0;
   double cluster_barriers = 0;
-  // Of its stores' rows.
+  // Totals of the rows of the kernel's stores.
   double flops = 0, all_flops = 0, instructions = 0, special = 0;
   double shared_wavefronts = 0, global_requests = 0, sectors = 0, fetches = 0;
   double global_bytes = 0, miss_bytes = 0, remote_bytes = 0;
-  double operand_registers = 0;  // of the store that needs most
+  // Registers of the store that needs most.
+  double operand_registers = 0;
 };
 
 struct KernelFeatures {
@@ -83,11 +88,13 @@ struct KernelFeatures {
   const target::HardwareParams& hardware;
   const device::DeviceModel& device;
   const bool gpu;
-  std::vector<LoopFeatures> loops;    // in the order they begin
-  std::vector<StoreFeatures> stores;  // in the order of the program
+  // In the order in which they begin.
+  std::vector<LoopFeatures> loops;
+  // In the order of the program.
+  std::vector<StoreFeatures> stores;
   KernelTotals totals;
 
-  // Of the launch.
+  // Numbers of the launch.
   double Threads() const {
     return static_cast<double>(kernel.block[0] * kernel.block[1] * kernel.block[2]);
   }
@@ -105,7 +112,7 @@ struct KernelFeatures {
   bool IsGlobal(const Access& access) const { return ScopeOf(access) < ir::Scope::kShared; }
 };
 
-// Iterations of the loops [begin, end) of a nest.
+// Returns the iterations of the loops [begin, end) of a nest.
 inline double Product(const Nest& nest, int begin, int end) {
   double product = 1;
   for (int d = begin; d < end; ++d) product *= static_cast<double>(nest.loops[d].extent);

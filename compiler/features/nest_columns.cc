@@ -7,7 +7,8 @@ namespace {
 
 using ir::LoopKind;
 
-// 0: inner, 1: middle, 2: outer, + 3 for reduction loops; -1: no such loop, 6: several kinds.
+// Returns 0 for inner, 1 for middle, 2 for outer, + 3 for reduction loops. -1: no such loop; 6:
+// several kinds.
 int PositionOf(const StoreFeatures& store, LoopKind kind) {
   int result = -1;
   for (int reduce = 0; reduce < 2; ++reduce) {
@@ -56,8 +57,8 @@ void WriteLaunch(const KernelFeatures& record, const StoreFeatures& store, Row r
   row.Set(col::vthread_len, vthreads);
 }
 
-// Floating-point operations per byte of the touched regions, at ten points between the innermost
-// loop and all of them.
+// Writes the floating-point operations per byte of the touched regions, at ten points between the
+// innermost loop and all loops.
 void WriteCurve(const KernelFeatures& record, const StoreFeatures& store, Row row) {
   const int n = store.nest.depth();
   double ops = 0;

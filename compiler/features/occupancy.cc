@@ -8,7 +8,8 @@ namespace kiln::features {
 namespace {
 
 constexpr int64_t kWarp = 32;
-constexpr int64_t kMostRegisters = 255;  // that an instruction can name
+// The most registers that an instruction can name.
+constexpr int64_t kMostRegisters = 255;
 
 }  // namespace
 

@@ -1,5 +1,5 @@
-// How many blocks a multiprocessor of a CUDA device holds at once. Devices are filled ones
-// (device::FilledGpu).
+// Computes how many blocks a multiprocessor of a CUDA device holds at once. Devices must be filled
+// ones (device::FilledGpu).
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace kiln::features {
 
-// The registers that the compiler may give a thread, so that `min_blocks` blocks of this size (0:
-// one) are resident at once.
+// Returns the registers that the compiler may give a thread, so that `min_blocks` blocks of this
+// size (0: one) are resident at once.
 int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_t min_blocks);
 
 // Registers are allocated to warps in units of 256. The result is at least 1: a block that cannot

@@ -22,7 +22,7 @@ class Counter {
     OpCounts counts;
     for (Expr a : e->args()) counts.Add(Count(a));
     AddNode(e, counts);
-    // Leaves and what stands over leaves are counted faster than found.
+    // Leaves, and nodes whose arguments are leaves, are counted faster than they are looked up.
     const bool shallow =
         std::all_of(e->args().begin(), e->args().end(), [](Expr a) { return a->num_args == 0; });
     if (!shallow) known_.emplace_back(e, counts);
@@ -68,7 +68,7 @@ class Counter {
       case Op::kBitXor:
       case Op::kShl:
       case Op::kShr:
-        // Calls in TVM.
+        // In TVM these are calls.
         counts.of[e->type.is_bool() ? col::bool_op : col::int_mathfunc] += 1;
         break;
       case Op::kAnd:

@@ -7,12 +7,12 @@
 
 namespace kiln::features {
 
-// A view of the row; cheap to copy.
+// A view of the row. Cheap to copy.
 class Row {
  public:
   explicit Row(std::span<float> values) : values_(values) {}
 
-  // Of a quantity; SetRaw: of a share, a flag, or what is small.
+  // Set writes a quantity, and SetRaw a share, a flag or a small number.
   void Set(int column, double value) { values_[static_cast<size_t>(column)] = Slog(value); }
   void SetRaw(int column, double value) {
     values_[static_cast<size_t>(column)] = static_cast<float>(value);

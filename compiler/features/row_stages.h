@@ -1,4 +1,4 @@
-// What the rows of a program's features are of.
+// The stages and buffers to which the rows of a program's features belong.
 #pragma once
 
 #include <string>
@@ -10,13 +10,15 @@ namespace kiln::features {
 
 struct RowStage {
   std::string kernel;
-  std::string stage;   // of the schedule, whose computation the store is
-  std::string buffer;  // that the store writes
+  // The stage of the schedule that the store computes.
+  std::string stage;
+  // The buffer that the store writes.
+  std::string buffer;
 
   friend bool operator==(const RowStage&, const RowStage&) = default;
 };
 
-// Of each row of ExtractFeatures, in its order.
+// Returns the stage of each row of ExtractFeatures, in their order.
 std::vector<RowStage> RowStages(const ir::Program& program);
 
 }  // namespace kiln::features

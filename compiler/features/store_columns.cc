@@ -14,7 +14,7 @@ constexpr double kCacheBytes[] = {32 << 10, 1 << 20, 32 << 20};
 // Products of loops around a store.
 struct Trips {
   double serial = 1, reduce = 1, lanes = 1;
-  // Of the straight piece of code: results that do not wait for each other, and steps of each.
+  // For the straight-line code: results that do not wait for each other, and the steps of each.
   double chains = 1, reduce_in_body = 1;
 };
 
@@ -49,7 +49,8 @@ int32_t RegisterBufferingOf(const KernelFeatures& record, const StoreFeatures& s
       .hints[ir::Hint::kRegisterBuffering];
 }
 
-// Of a copy: 1 + what brings the tiles of a product.
+// Returns 1 plus the way in which the tiles of a product are copied, for an asynchronous copy. 0
+// for other stores.
 int32_t WayOfCopy(const KernelFeatures& record, const StoreFeatures& store) {
   if (!store.store->is_async) return 0;
   int32_t way = 1;
@@ -73,11 +74,11 @@ void WriteLoops(const KernelFeatures& record, const StoreFeatures& store, const 
   row.Set(col::row_innermost_stride, InnermostStride(store));
 }
 
-// The instructions of a thread, and what they are on.
+// Writes the instructions of a thread, and the amount of their work.
 void WriteWork(KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
                double accesses, Row row) {
   const double runs = store.thread_trips * store.work;
-  // A vectorized loop is one instruction for each register on a CPU.
+  // On a CPU a vectorized loop is one instruction for each register.
   const double vector_bytes =
       trips.lanes *
       static_cast<double>(
@@ -101,7 +102,7 @@ void WriteWork(KernelFeatures& record, const StoreFeatures& store, const Trips& 
   record.totals.special += special;
 }
 
-// Registers for what the straight piece of code works on.
+// Writes the registers that the straight-line code needs.
 void WriteRegisters(const KernelFeatures& record, const StoreFeatures& store, const Trips& trips,
                     Row row) {
   double bytes = 0, stack_trips = 0;
@@ -118,7 +119,7 @@ void WriteRegisters(const KernelFeatures& record, const StoreFeatures& store, co
              bytes / (registers * std::max(16, record.hardware.vector_unit_bytes)));
 }
 
-// Instructions of a thread that get at memory.
+// Returns the instructions of a thread that access memory.
 double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) {
   double accesses = 0;
   for (const Access& access : store.accesses) {
@@ -127,7 +128,7 @@ double MemoryAccesses(const KernelFeatures& record, const StoreFeatures& store) 
   return accesses * store.work * store.access_share();
 }
 
-// Registers of a GPU thread for what is read from memory.
+// Returns the registers of a GPU thread for values that are read from memory.
 double OperandRegisters(const KernelFeatures& record, const StoreFeatures& store,
                         const Trips& trips) {
   if (store.is_of_warpgroup) return 0;
@@ -136,11 +137,12 @@ double OperandRegisters(const KernelFeatures& record, const StoreFeatures& store
     if (!access.writes && record.ScopeOf(access) != Scope::kLocal)
       operands += access.body_elements * record.ElementBytes(access) / 4 / trips.reduce_in_body;
   }
-  if (RegisterBufferingOf(record, store) > 0) operands *= 2;  // of two steps
+  // Registers hold the operands of two steps.
+  if (RegisterBufferingOf(record, store) > 0) operands *= 2;
   return operands;
 }
 
-// What goes to and comes from memory, and how well a warp's requests fit together.
+// Writes the traffic to and from memory, and how well a warp's requests fit together.
 void WriteTraffic(KernelFeatures& record, const StoreFeatures& store, Row row) {
   KernelTotals& totals = record.totals;
   double read = 0, written = 0, worst = 0, sectors = 0, reads = 0;
@@ -179,8 +181,9 @@ void WriteTraffic(KernelFeatures& record, const StoreFeatures& store, Row row) {
   row.Set(col::row_wavefronts_mean, shared_reads > 0 ? wavefronts / shared_reads : 0);
 }
 
-// Bytes that come from beyond a cache: the outermost loops whose data fit are filled once for
-// each iteration of the loops around them. What such a loop does not move stays in the cache.
+// Returns the bytes that come from beyond a cache. The outermost loops whose data fit are filled
+// once for each iteration of the loops around them. Data that do not change with such a loop stay
+// in the cache.
 double MissBytes(const StoreFeatures& store, double cache_bytes) {
   const int n = store.nest.depth();
   int level = n;
@@ -194,7 +197,7 @@ double MissBytes(const StoreFeatures& store, double cache_bytes) {
   for (const Access& access : store.accesses) {
     int d = level - 1;
     while (d >= 0 && !access.depends_on(d)) --d;
-    // The next loop moves on by parts of a line, or over what it has touched before.
+    // The next loop moves on by parts of a line, or over elements that it has touched before.
     missed += access.line_bytes[d < 0 ? level : d] * Product(store.nest, 0, std::max(d, 0));
   }
   return missed * store.work;

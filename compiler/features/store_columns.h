@@ -7,7 +7,7 @@
 
 namespace kiln::features {
 
-// Adds to the kernel's totals, which are of all its stores.
+// Adds to the kernel's totals, which are those of all its stores.
 void WriteStoreColumns(KernelFeatures& record, const StoreFeatures& store, Row row);
 
 }  // namespace kiln::features
