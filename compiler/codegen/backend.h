@@ -1,8 +1,8 @@
-// What a kind of target needs of code generation, for those who build for any of them: one object
-// for each kind, in a table (backends.h).
+// The interface of code generation for users that build for any kind of target: one object for each
+// kind, in a table (backends.h).
 //
-// Objects have no state and live as long as the program. Threads, cost and what a compiler may do
-// to its process: as the header of the generator says that the object stands for.
+// Objects have no state and live as long as the program. Threads, cost and the effects of a
+// compiler on its process are those in the header of the generator behind the object.
 #pragma once
 
 #include <span>
@@ -18,13 +18,15 @@
 
 namespace kiln::codegen {
 
-// A text that shows what a program becomes.
+// A text that shows the code of a program.
 struct CodeForm {
-  std::string_view name;   // as `kiln show --as` takes it: "cuda"
-  std::string_view title;  // for people: "CUDA C"
+  // Name for `kiln show --as`: "cuda".
+  std::string_view name;
+  // Name for people: "CUDA C".
+  std::string_view title;
 };
 
-// Wall seconds; 0 where the generator cannot tell them apart.
+// Wall seconds. 0 if the generator cannot tell them apart.
 struct CompileTimes {
   double generate_s = 0, compile_s = 0;
 };
@@ -35,42 +37,43 @@ class Backend {
 
   virtual const target::TargetKind& kind() const = 0;
 
-  // What compiles here, for people: "NVRTC 12.4 (/usr/...)"; or why nothing does.
+  // Returns the compiler that is found here, for people: "NVRTC 12.4 (/usr/...)". The error says
+  // why there is none.
   virtual StatusOr<std::string> Compiler() const = 0;
 
-  // The target with what it leaves to this machine filled in: the processor's name. Refuses what
-  // the compiler does not know.
+  // Returns the target with the options filled in that it leaves to this machine, such as the
+  // processor's name. Refuses options that the compiler does not know.
   virtual StatusOr<target::Target> Resolve(const target::Target& target) const { return target; }
 
-  // Those of these features of processors that code for the target may use: what runs it must have
-  // them.
+  // Returns those of the given processor features that code for the target may use. A processor
+  // must have them to run the code.
   virtual StatusOr<std::vector<std::string>> FeaturesUsed(
       const target::Target& /*target*/, std::span<const std::string_view> /*features*/) const {
     return std::vector<std::string>();
   }
 
-  // InvalidArgument: a device like this refuses to run the program, found before anything is
-  // generated.
+  // InvalidArgument: a device with this hardware refuses to run the program. The check comes before
+  // anything is generated.
   virtual Status Check(const ir::Program& program, const target::Target& target,
                        const target::HardwareParams& hardware) const;
 
-  // `target` is a resolved one. Faults are for tests of what becomes of broken programs; those of
-  // kinds that run none are never asked for one.
+  // `target` must be resolved. Faults are for tests of the handling of broken programs. Kinds that
+  // run no programs are never asked for a fault.
   virtual StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
                                      const CompileOptions& options, CompileTimes& times) const = 0;
 
-  // The first is the one that most people mean.
+  // The first form is the one that most people mean.
   virtual std::span<const CodeForm> forms() const { return {}; }
-  // `form`: the name of one of them. Works without a compiler as far as it can.
+  // `form` is the name of one of the forms. Works without a compiler as far as possible.
   virtual StatusOr<std::string> Show(std::string_view form, const ir::Program& program,
                                      const target::Target& target,
                                      const ir::PassInstruments* instruments) const;
-  // Runs the generator's own passes alone, for who watches them.
+  // Runs only the generator's own passes, for users that watch them.
   virtual Status RunPasses(const ir::Program& program,
                            const ir::PassInstruments* instruments) const;
 };
 
-// A table: AllBackends (backends.h), or another one in tests.
+// A table of backends: AllBackends (backends.h), or another one in tests.
 using Backends = std::span<const Backend* const>;
 
 }  // namespace kiln::codegen

@@ -1,4 +1,4 @@
-// Chains of kernels, each of which reads what the one before it has written.
+// Chains of kernels, each of which reads the output of the previous kernel.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,7 +10,7 @@
 
 namespace kiln::codegen {
 
-// y = x + 1 + 1 + ..., `length` times, over 16 elements. `kind`: of the loop of each kernel.
+// y = x + 1 + 1 + ..., `length` times, over 16 elements. `kind` is the kind of each kernel's loop.
 inline ir::Program MakeChain(int length, ir::LoopKind kind) {
   ProgramBuilder b;
   std::vector<int> slots = {b.Buffer("x", ir::Scope::kInput, {16})};

@@ -1,5 +1,5 @@
-// The result of a code generator: the binary and how to call it. Plain data; services turn it into
-// the wire's Artifact.
+// The result of a code generator: the binary and the way to call it. Plain data; services turn it
+// into the Artifact that is sent.
 #pragma once
 
 #include <cstdint>
@@ -16,47 +16,60 @@ namespace kiln::codegen {
 struct Argument {
   std::string name;
   ir::Type type;
-  std::vector<int64_t> shape;  // of the tensor, also where it is packed
-  ir::Scope scope;             // kInput, kOutput or kWorkspace
+  // Shape of the tensor, even if the tensor is packed.
+  std::vector<int64_t> shape;
+  // kInput, kOutput or kWorkspace.
+  ir::Scope scope;
   uint32_t alignment_bytes = 64;
   int64_t index_limit = 0;
-  // How the program takes the tensor, where not as it is.
+  // The packing in which the program takes the tensor. None: as it is.
   std::optional<Packing> packing = {};
 
-  // Of what the program is given.
+  // Bytes of the argument, which may be packed.
   int64_t bytes() const;
 };
-// Of an argument's buffer.
+// Returns the argument for a buffer.
 Argument ArgumentOf(const ir::Buffer& buffer);
 
 // A number that a kernel takes beside its arrays.
 struct ScalarArgument {
-  uint32_t position = 0;  // among all that the kernel takes
-  std::string value;      // little-endian
+  // Position among all arguments of the kernel.
+  uint32_t position = 0;
+  // Little-endian.
+  std::string value;
 };
 
 struct Launch {
   std::string symbol;
-  std::vector<uint32_t> grid, block;  // x, y, z; empty on CPU
-  uint32_t cluster = 1;               // blocks of a cluster, along x
+  // Extents along x, y, z. Empty on a CPU.
+  std::vector<uint32_t> grid, block;
+  // Blocks of a cluster, along x.
+  uint32_t cluster = 1;
   uint32_t dynamic_shared_bytes = 0;
-  std::vector<uint32_t> args;                // indices into Compiled::args
-  std::vector<ScalarArgument> scalars = {};  // by ascending position
-  // Behind all else that the kernel takes. `arg` is an index into Compiled::args.
+  // Indices into Compiled::args.
+  std::vector<uint32_t> args;
+  // Ordered by position.
+  std::vector<ScalarArgument> scalars = {};
+  // Tensor maps come behind all other arguments of the kernel. `arg` is an index into
+  // Compiled::args.
   std::vector<TensorMap> tensor_maps = {};
-  // It waits by itself for what was launched before it (CompileOptions::waits_for_previous).
+  // The kernel itself waits for the kernels that were launched before it
+  // (CompileOptions::waits_for_previous).
   bool waits_for_previous = false;
-  // What the compiler says of a GPU kernel.
-  uint32_t registers = 0, spilled_bytes = 0, stack_bytes = 0;  // per thread
-  uint32_t shared_bytes = 0;                                   // per block, dynamic ones among them
+  // Figures that the compiler reports about a GPU kernel.
+  // Per thread.
+  uint32_t registers = 0, spilled_bytes = 0, stack_bytes = 0;
+  // Per block, including dynamic shared memory.
+  uint32_t shared_bytes = 0;
 };
 
 struct Compiled {
-  std::string binary;  // as the device of the target kind loads it
+  // The form that a device of the target kind loads.
+  std::string binary;
   std::vector<Argument> args;
   std::vector<Launch> launches;
-  // The loaded binary keeps what a run puts down for itself, so that no two runs of it may be under way
-  // at the same time: whoever runs it beside itself loads it twice.
+  // The loaded binary keeps state of a run, so two runs of it may not overlap. A caller that needs
+  // overlapping runs must load it twice.
   bool is_stateful = false;
 };
 
@@ -67,14 +80,15 @@ enum class Fault : uint8_t {
   kInfiniteLoop,
   kWrongAnswer,
   kTrap,
-  kOutOfBounds,  // 10 elements behind the end of the first output
+  // Stores 10 elements behind the end of the first output.
+  kOutOfBounds,
 };
 
 struct CompileOptions {
   Fault fault = Fault::kNone;
-  // GPU kernels begin by waiting until what was launched before them has ended, if the GPU can do so
-  // (sm_90): they may then be launched earlier, so that launching costs less (CUDA's programmatic
-  // dependent launch). Launched as any kernel they do not wait.
+  // GPU kernels begin by waiting for the end of the kernels launched before them, if the GPU can do
+  // so (sm_90). They may then be launched earlier, so that launching costs less (CUDA's
+  // programmatic dependent launch). If they are launched like any other kernel, they do not wait.
   bool waits_for_previous = false;
 };
 

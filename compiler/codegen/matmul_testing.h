@@ -7,8 +7,10 @@ namespace kiln::codegen {
 
 struct MatmulTiles {
   int64_t m, n, k;
-  int64_t tile_m, tile_n;  // divide m and n
-  bool local;              // accumulators in a local buffer, else in the output
+  // Divisors of m and n.
+  int64_t tile_m, tile_n;
+  // Accumulators are in a local buffer, else in the output.
+  bool local;
   ir::LoopKind outer = ir::LoopKind::kSerial;
 };
 
@@ -16,8 +18,8 @@ struct MatmulProgram {
   ProgramBuilder builder;
 };
 
-// A [m / tile_m, k, tile_m], B [n / tile_n, k, tile_n], C [m, n]. k around unrolled rows around
-// vectors.
+// A [m / tile_m, k, tile_m], B [n / tile_n, k, tile_n], C [m, n]. The loop over k is around
+// unrolled rows, which are around vectors.
 inline MatmulProgram MakeTiledMatmul(const MatmulTiles& t) {
   MatmulProgram result;
   ProgramBuilder& b = result.builder;

@@ -1,5 +1,5 @@
-// Program -> nothing that runs: the code generator of the null target, for tests of everything
-// around it.
+// The code generator of the null target, whose programs do not run. For tests of everything around
+// it.
 #pragma once
 
 #include "compiler/codegen/backend.h"
@@ -12,7 +12,7 @@ namespace kiln::codegen {
 // fails.
 Compiled CompileNull(const ir::Program& program);
 
-// Of target kind null. It has no form: nothing runs, so there is nothing to read.
+// Backend for target kind null. It has no forms, because there is no code to read.
 const Backend& NullBackend();
 
 }  // namespace kiln::codegen

@@ -1,10 +1,11 @@
-// Programs by hand, for tests and benchmarks: names for variables and buffers, short makers.
+// Programs by hand, for tests and benchmarks: names for variables and buffers, and short functions
+// that make nodes.
 //
 //   ProgramBuilder b;
 //   int A = b.Buffer("A", ir::Scope::kInput, {8, 16});
 //   Expr i = b.Var("i", 8), v = b.Var("v", 16);
-//   b.Kernel("copy", b.For(i, LoopKind::kSerial, b.For(v, LoopKind::kVectorized, b.Store(C, {i, v},
-//   b.Load(A, {i, v})))));
+//   b.Kernel("copy", b.For(i, LoopKind::kSerial, b.For(v, LoopKind::kVectorized,
+//                                                      b.Store(C, {i, v}, b.Load(A, {i, v})))));
 #pragma once
 
 #include <initializer_list>
@@ -23,7 +24,7 @@ class ProgramBuilder {
     program_.stages.push_back({"stage"});
   }
 
-  // Arguments before locals.
+  // Arguments must be made before locals.
   int Buffer(const std::string& name, ir::Scope scope, std::vector<int64_t> shape,
              ir::Type type = ir::kFloat32) {
     program_.buffers.push_back(
@@ -40,7 +41,7 @@ class ProgramBuilder {
   ir::Stmt Store(int slot, std::vector<ir::Expr> indices, ir::Expr value) {
     return MakeStore(pool(), slot, 0, indices, value);
   }
-  // buffer[indices] = buffer[indices] + value
+  // Makes buffer[indices] = buffer[indices] + value.
   ir::Stmt Accumulate(int slot, std::vector<ir::Expr> indices, ir::Expr value) {
     return Store(slot, indices, pool().Add(Load(slot, indices), value));
   }

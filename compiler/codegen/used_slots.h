@@ -1,4 +1,4 @@
-// Which buffers statements use. Pure functions.
+// Finds the buffers that statements use. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,19 @@
 
 namespace kiln::codegen {
 
-// Ascending, each once.
+// Both lists are ascending and have each number once.
 struct UsedNames {
-  std::vector<int32_t> slots;  // of buffers that are stored to, loaded from or allocated
-  std::vector<int32_t> vars;   // of variables that are read
+  // Buffers that are stored to, loaded from or allocated.
+  std::vector<int32_t> slots;
+  // Variables that are read.
+  std::vector<int32_t> vars;
 };
 
-// Linear in the statement, but for sorting: a program of thousands of kernels asks it of each.
+// Linear in the statement, except for sorting: a program of thousands of kernels calls it for each
+// kernel.
 UsedNames NamesUsedIn(ir::Stmt stmt);
 
-// Of the buffers that a kernel uses those that the caller hands over: ascending numbers of arguments.
+// Returns the ascending numbers of those arguments of the program that the kernel uses.
 std::vector<int32_t> ArgumentsUsedBy(const ir::Program& program, const ir::Kernel& kernel);
 
 }  // namespace kiln::codegen

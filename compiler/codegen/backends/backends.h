@@ -8,13 +8,13 @@
 
 namespace kiln::codegen {
 
-// In the order of target::AllTargetKinds.
+// Returns the backends in the order of target::AllTargetKinds.
 Backends AllBackends();
 
-// What they compile for.
+// Returns the target kinds of the backends.
 std::vector<const target::TargetKind*> KindsOf(Backends backends);
 
-// Null: none of them is for this kind.
+// Returns null if no backend is for this kind.
 const Backend* FindBackend(const target::TargetKind& kind, Backends backends = AllBackends());
 
 }  // namespace kiln::codegen

@@ -4,7 +4,7 @@
 
 namespace kiln::codegen {
 
-// Of target kind llvm (llvm.h). Forms: llvm, asm.
+// Backend for target kind llvm (llvm.h). Forms: llvm, asm.
 const Backend& LlvmBackend();
 
 }  // namespace kiln::codegen

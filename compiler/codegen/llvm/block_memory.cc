@@ -15,7 +15,7 @@ using llvm::Instruction;
 using llvm::MDNode;
 using llvm::Value;
 
-// The buffer of an access; null: not known.
+// Returns the buffer of an access. Null: not known.
 const MDNode* BufferOf(const Instruction& access) {
   const MDNode* scopes = access.getMetadata(llvm::LLVMContext::MD_alias_scope);
   return scopes != nullptr && scopes->getNumOperands() == 1 ? scopes : nullptr;
@@ -44,8 +44,8 @@ std::optional<Place> PlaceOf(const Instruction& access, const llvm::DataLayout& 
   return Place{buffer, base, begin, begin + static_cast<int64_t>(bytes)};
 }
 
-// What is known about places; no two of one base overlap. Places of different bases in one buffer
-// may be the same.
+// Facts about places. No two places with the same base overlap. Places of different bases in one
+// buffer may be the same.
 template <typename Fact>
 class Places {
  public:
@@ -53,7 +53,7 @@ class Places {
     int64_t end;
     Fact fact;
   };
-  // Of exactly this place.
+  // Returns the fact about exactly this place.
   const Fact* Find(const Place& place) const {
     const auto buffer = buffers_.find(place.buffer);
     if (buffer == buffers_.end()) return nullptr;
@@ -63,7 +63,7 @@ class Places {
     if (entry == base->second.end() || entry->second.end != place.end) return nullptr;
     return &entry->second.fact;
   }
-  // Forgets what overlaps.
+  // Forgets places that may overlap.
   void Forget(const Place& place) {
     const auto buffer = buffers_.find(place.buffer);
     if (buffer == buffers_.end()) return;
@@ -76,7 +76,7 @@ class Places {
     if (entry != entries.begin() && std::prev(entry)->second.end > place.begin) --entry;
     while (entry != entries.end() && entry->first < place.end) entry = entries.erase(entry);
   }
-  // Nothing that overlaps is known under this base.
+  // No overlapping place may be known under this base.
   void Add(const Place& place, Fact fact) {
     buffers_[place.buffer][place.base].insert_or_assign(place.begin, Entry{place.end, fact});
   }
@@ -89,7 +89,7 @@ class Places {
     if (entry != base->second.end() && entry->first < place.end) return true;
     return entry != base->second.begin() && std::prev(entry)->second.end > place.begin;
   }
-  // Null: any buffer.
+  // Null stands for any buffer.
   void ForgetBuffer(const MDNode* buffer) {
     if (buffer == nullptr) {
       buffers_.clear();
@@ -103,7 +103,7 @@ class Places {
   std::map<const MDNode*, std::map<const Value*, Entries>> buffers_;
 };
 
-// Loads whose value is at hand.
+// Replaces loads whose value is known.
 bool ForwardValues(llvm::BasicBlock& block, const llvm::DataLayout& layout) {
   Places<Value*> values;
   bool changed = false;
@@ -130,7 +130,7 @@ bool ForwardValues(llvm::BasicBlock& block, const llvm::DataLayout& layout) {
   return changed;
 }
 
-// Stores that another one overwrites before anyone can have looked.
+// Removes stores that are overwritten before any load can read them.
 bool DropOverwritten(llvm::BasicBlock& block, const llvm::DataLayout& layout) {
   Places<bool> overwritten;
   bool changed = false;
@@ -138,7 +138,7 @@ bool DropOverwritten(llvm::BasicBlock& block, const llvm::DataLayout& layout) {
     const auto place = PlaceOf(instruction, layout);
     if (!place) {
       if (!instruction.mayReadOrWriteMemory()) continue;
-      // What may not return leaves memory for others to see.
+      // If a call may not return, others may see the memory as it is then.
       overwritten.ForgetBuffer(instruction.willReturn() ? BufferOf(instruction) : nullptr);
       continue;
     }

@@ -1,9 +1,9 @@
 // Forwards stores to loads and drops overwritten stores within a block. Internal: this header
 // includes LLVM.
 //
-// LLVM's own passes do the same for any code, but look back over some 100 accesses only and take
-// quadratic time on the way: an unrolled tile has thousands. Here every access says which buffer it
-// belongs to (its alias scope), and buffers never overlap.
+// LLVM's own passes do the same for any code, but they look back over only some 100 accesses and
+// take quadratic time: an unrolled tile has thousands of accesses. Here the alias scope of every
+// access tells its buffer, and buffers never overlap.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

@@ -19,8 +19,8 @@ void PrintTo(const Left& left, std::ostream* out) {
   *out << left.loads << " loads, " << left.stores << " stores";
 }
 
-// What the pass leaves of a body. !1 and !2 are accesses of two buffers: at %p, at %q, which may be
-// %p + i, and at %r.
+// Returns the loads and stores of a body after the pass. !1 and !2 are two buffers, with accesses
+// at %p, at %q, which may be %p + i, and at %r.
 Left LeftOf(const std::string& body) {
   llvm::LLVMContext context;
   const auto module = ParseWithScopes(
@@ -57,7 +57,7 @@ TEST(BlockMemoryTest, ForwardsAndDrops) {
             (Left{1, 1}));
 }
 
-// Hundreds of accesses lie between: further than LLVM looks.
+// Hundreds of accesses lie between the two: further than LLVM looks.
 TEST(BlockMemoryTest, LooksFar) {
   std::string body;
   for (int round = 0; round < 2; ++round) {
@@ -94,7 +94,8 @@ TEST(BlockMemoryTest, PartsOverlap) {
       "  %x = extractelement <4 x float> %v, i64 0\n  ret float %x\n";
   EXPECT_EQ(LeftOf(wide + read), (Left{0, 1}));
   EXPECT_EQ(LeftOf(wide + third + read), (Left{1, 2}));
-  EXPECT_EQ(LeftOf(third + wide + "  ret float 0.0\n"), (Left{0, 2}));  // not seen: parts are kept
+  // The pass does not see this, because it keeps parts of places.
+  EXPECT_EQ(LeftOf(third + wide + "  ret float 0.0\n"), (Left{0, 2}));
   EXPECT_EQ(LeftOf(wide + third + kLoadP), (Left{1, 2}));
 }
 

@@ -8,7 +8,7 @@
 
 namespace kiln::codegen {
 namespace {
-// A kernel of more buffers has no time for it: the lists grow with the square.
+// Kernels with more buffers get no such metadata, because the lists grow with the square.
 constexpr size_t kMostDisjointBuffers = 512;
 }  // namespace
 

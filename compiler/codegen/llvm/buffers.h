@@ -1,4 +1,4 @@
-// What LLVM is told of the buffers of a program. Internal: this header includes LLVM.
+// Facts about the buffers of a program for LLVM. Internal: this header includes LLVM.
 #pragma once
 
 #include <llvm/IR/Function.h>
@@ -16,17 +16,17 @@
 
 namespace kiln::codegen {
 
-// Buffers are disjoint: each has an alias scope, which its accesses bear, in task functions too. An
-// access names the other buffers of its kernel, and not those of the program: of a chain of
-// thousands of kernels that would be millions.
+// Tells LLVM that buffers are disjoint: each buffer has an alias scope, which all its accesses
+// have, including those in task functions. An access names the other buffers of its kernel, not
+// those of the program, which would be millions for a chain of thousands of kernels.
 class BufferAliases {
  public:
   BufferAliases(const ir::Program& program, llvm::Module& module);
 
-  // From here on accesses are those of a kernel with these buffers.
+  // The following accesses belong to a kernel with these buffers.
   void Enter(std::span<const int32_t> slots);
 
-  // An access to a buffer of the kernel; returns it.
+  // Tags an access to a buffer of the kernel, and returns the access.
   template <typename Instruction>
   Instruction* Tag(int32_t slot, Instruction* access) const {
     const auto i = static_cast<size_t>(slot);
@@ -37,16 +37,17 @@ class BufferAliases {
 
  private:
   llvm::LLVMContext& context_;
-  std::vector<llvm::MDNode*> scopes_;  // by slot
-  // By slot: the scopes of the kernel's other buffers; null: there is none, or too many.
+  // Indexed by slot.
+  std::vector<llvm::MDNode*> scopes_;
+  // Indexed by slot: the scopes of the kernel's other buffers. Null: there are none, or too many.
   std::vector<llvm::MDNode*> others_;
 };
 
-// A loaded pointer to a buffer: aligned to 64 bytes, and so many bytes may be read there (0: not
-// known).
+// Annotates a loaded pointer to a buffer: it is aligned to 64 bytes, and so many bytes may be read
+// there (0: not known).
 void AnnotatePointer(llvm::LoadInst* load, int64_t bytes);
 
-// Memory on the stack for the whole call of the function, aligned to 64 bytes.
+// Allocates memory on the stack for the whole call of the function, aligned to 64 bytes.
 llvm::AllocaInst* EntryAlloca(llvm::Function& function, llvm::Type* type, const std::string& name);
 
 }  // namespace kiln::codegen

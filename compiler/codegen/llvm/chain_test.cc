@@ -1,4 +1,4 @@
-// Programs of many kernels: what is made of them grows with their number, and not with its square.
+// Programs of many kernels: code size and compile time grow with their number, not with its square.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ TEST(Chain, IsRight) {
     EXPECT_OK(CompareWithReference(MakeChain(40, kind), 3, 0));
 }
 
-// The text of 4 times the kernels is 4 times as long, but for longer numbers.
+// The text for 4 times the kernels is 4 times as long, except for longer numbers.
 TEST(Chain, ModulesGrowWithTheNumberOfKernels) {
   for (const LoopKind kind : {LoopKind::kSerial, LoopKind::kParallel}) {
     const auto size_of = [&](int length) {
@@ -31,8 +31,8 @@ TEST(Chain, ModulesGrowWithTheNumberOfKernels) {
   }
 }
 
-// Twice the kernels take about twice the time; with what each kernel had of all buffers it was five
-// times. The smaller of two readings: whatever else runs on the machine makes them longer.
+// 4 times the kernels may take at most 8 times as long. The smaller of two readings counts, because
+// other work on the machine makes readings longer.
 TEST(Chain, PassesTakeTimeByTheNumberOfKernels) {
   const auto seconds_of = [](int length) {
     double least = 1e9;

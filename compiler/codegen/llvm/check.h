@@ -7,8 +7,8 @@
 namespace kiln::codegen {
 
 // Refuses GPU loop kinds, shared buffers, barriers, launch dimensions, and local buffers that do
-// not fit a thread's stack (a quarter of KILN_CPU_STACK_BYTES per kernel), each by name. The
-// structure itself (ids, arity) is ir::Verify's matter, which the generator asks.
+// not fit a thread's stack (a quarter of KILN_CPU_STACK_BYTES per kernel), each by name.
+// ir::Verify, which the generator calls as well, checks the structure itself (ids, arity).
 Status CheckCpuProgram(const ir::Program& program);
 
 }  // namespace kiln::codegen

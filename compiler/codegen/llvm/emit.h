@@ -1,8 +1,8 @@
-// Program -> LLVM module. Internal to this folder: this header includes LLVM.
+// Emits a program as an LLVM module. Internal to this folder: this header includes LLVM.
 //
-// One function per kernel, one task function per parallel loop; kiln_entry (proto/cpu_abi.h) calls
-// the kernels in order. Loops become canonical LLVM loops; unrolled loops are expanded; vectorized
-// loops become vector code here, not by hints:
+// There is one function per kernel and one task function per parallel loop; kiln_entry
+// (proto/cpu_abi.h) calls the kernels in order. Loops become canonical LLVM loops; unrolled loops
+// are expanded; vectorized loops become vector code here, not by hints:
 //
 //   * Inside a vectorized loop an expression is a scalar until its value differs between lanes;
 //     then it is a vector.
@@ -10,16 +10,17 @@
 //     Offsets 0, 1, 2, ... are one vector access; a few contiguous runs are one access each; other
 //     offsets go element by element.
 //   * A condition that differs between lanes becomes a mask on the loads and stores under it.
-//   * A vector body runs statement by statement instead of lane by lane. Where that could give
-//     another result, the loop runs serially.
+//   * A vector body runs statement by statement instead of lane by lane. If that could give another
+//     result, the loop runs serially.
 //
 // Parts:
-//   lanes.h       which loops may be vectors, and how indices differ between lanes
+//   lanes.h       loops that may be vectors, and the differences of indices between lanes
 //   loop_heads.h  index arithmetic at the heads of loops
 //   number.h      types in registers and in memory
-//   buffers.h     what LLVM is told of buffers
+//   buffers.h     facts about buffers for LLVM
 //   entry.h       the entry function, faults
-// The emitter has what is left: statements, expressions, loads and stores, which need each other.
+// The emitter has the remaining parts, which need each other: statements, expressions, loads and
+// stores.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -42,17 +43,22 @@
 
 namespace kiln::codegen {
 
-// What the generator has to know of the machine.
+// Properties of the machine that the generator depends on.
 struct CpuFeatures {
-  int vector_bytes = 16;       // of the widest register
-  bool half_convert = false;   // F16C: float16 <-> float32 in hardware
-  bool masked_access = false;  // AVX-512: part of a register is loaded and stored in one go
+  // Bytes of the widest register.
+  int vector_bytes = 16;
+  // F16C: hardware converts between float16 and float32.
+  bool half_convert = false;
+  // AVX-512: part of a register is loaded and stored in one instruction.
+  bool masked_access = false;
 };
 
-// May it be evaluated although its value is not wanted: cannot fault and costs little.
+// Returns true if the expression may be evaluated although its value is not wanted: it cannot fault
+// and costs little.
 bool IsSpeculatable(ir::Expr e);
 
-// Emits into an empty module. The program has passed CheckCpuProgram and ir::Verify. Single use.
+// Emits into an empty module. The program must have passed CheckCpuProgram and ir::Verify. Single
+// use.
 class Emitter {
  public:
   Emitter(const ir::Program& program, const CpuFeatures& features, llvm::Module& module);
@@ -60,19 +66,20 @@ class Emitter {
   void EmitProgram(Fault fault);
 
  private:
-  // A value with the depth of the loop whose head computes it; -1: right here.
+  // A value with the depth of the loop whose head computes it. -1: it is computed in place.
   struct Placed {
     llvm::Value* value;
     int depth;
   };
 
-  // program.cc: kernels
+  // ---- program.cc: kernels
   CpuKernel EmitKernel(const ir::Kernel& kernel);
 
-  // stmt.cc: statements
+  // ---- stmt.cc: statements
   void EmitStmt(ir::Stmt stmt);
   void EmitFor(ir::Stmt loop);
-  void EmitStore(ir::Stmt store);  // memory.cc
+  // Defined in memory.cc.
+  void EmitStore(ir::Stmt store);
   void EmitIf(ir::Stmt stmt);
   void EmitAlloc(ir::Stmt alloc);
   void EmitSerialFor(ir::Stmt loop);
@@ -85,7 +92,7 @@ class Emitter {
   void EmitParallelFor(ir::Stmt loop);
   llvm::Function* EmitTask(ir::Stmt loop, llvm::StructType* closure_type, const UsedNames& used,
                            const std::vector<int32_t>& slots, const std::vector<int32_t>& vars);
-  // Emits body for var = begin .. end-1 in steps of 1, as a loop; guard: begin may equal end.
+  // Emits body for var = begin .. end-1 in steps of 1, as a loop. `guard`: begin may equal end.
   template <typename Body>
   void EmitLoop(const std::string& name, llvm::Value* begin, llvm::Value* end, bool guard,
                 Body&& body);
@@ -93,10 +100,11 @@ class Emitter {
   void Unbind(int32_t var);
   int64_t ExpandedStores(ir::Stmt stmt) const;
 
-  // Does the value differ between the lanes of the open vectorized loop? Without one it does not.
+  // Returns true if the value differs between the lanes of the open vectorized loop. False if no
+  // such loop is open.
   bool Depends(ir::Expr e) { return lanes_ && lanes_->Depends(e); }
 
-  // expr.cc: expressions. Results are of ComputeType, scalar or (inside lanes) vector.
+  // ---- expr.cc: expressions. Results are of ComputeType, scalar or (inside lanes) vector.
   llvm::Value* Eval(ir::Expr e);
   llvm::Value* EvalBinary(ir::Expr e);
   llvm::Value* EvalCompare(ir::Expr e);
@@ -108,7 +116,7 @@ class Emitter {
   llvm::Value* EvalCast(ir::Expr e);
   llvm::Value* EvalCall(ir::Expr e);
   llvm::Value* EvalVar(ir::Expr e);
-  // The same in 32 bits, where nothing in e can leave them; null where it could.
+  // Evaluates in 32 bits if no value in e can exceed them. Returns null otherwise.
   llvm::Value* EvalNarrow(ir::Expr e);
   bool FitsNarrow(ir::Expr e) const;
   llvm::Value* FloorDivide(ir::Expr e, llvm::Value* a, llvm::Value* b, bool remainder);
@@ -119,7 +127,7 @@ class Emitter {
   llvm::Type* LaneType(llvm::Type* scalar) const;
   llvm::Value* And(llvm::Value* mask, llvm::Value* condition);
 
-  // memory.cc: loads and stores
+  // ---- memory.cc: loads and stores
   arith::Linear Flatten(int32_t slot, std::span<const ir::Expr> indices) const;
   llvm::Value* EmitLoad(int32_t slot, std::span<const ir::Expr> indices);
   llvm::Value* LoadScalar(int32_t slot, const arith::Linear& index);
@@ -132,9 +140,11 @@ class Emitter {
   void StoreElements(int32_t slot, llvm::Value* index, llvm::Value* value);
   Placed PlaceAtom(ir::Expr atom);
   Placed PlaceTerm(const arith::Term& term);
-  Placed PlaceSum(const arith::Linear& form);  // without the constant; value is null if it is zero
+  // Leaves the constant out. The value is null if the sum has no terms.
+  Placed PlaceSum(const arith::Linear& form);
   llvm::Value* EmitLinear(const arith::Linear& form, bool with_constant);
-  llvm::Value* WideIndex(ir::Expr atom);  // i64, or vector of it
+  // Returns an i64, or a vector of i64.
+  llvm::Value* WideIndex(ir::Expr atom);
   llvm::Value* VectorIndex(const arith::Linear& form);
   llvm::Value* OffsetVector(const LaneIndex& index);
   llvm::Value* Pointer(int32_t slot, llvm::Value* index, bool in_bounds);
@@ -160,17 +170,25 @@ class Emitter {
   NumberFormats numbers_;
   BufferAliases aliases_;
 
-  std::vector<arith::Interval> ranges_;  // by variable
+  // Indexed by variable.
+  std::vector<arith::Interval> ranges_;
 
-  // State of the function being emitted.
+  // State of the function that is being emitted.
   llvm::Function* function_ = nullptr;
-  llvm::Value* runtime_ = nullptr;             // KilnCpuContext*, null inside tasks
-  std::vector<llvm::Value*> pointers_;         // by slot
-  std::vector<int> stored_lanes_;              // by slot: of its narrowest vector store; 0: none
-  std::vector<llvm::Value*> values_;           // by variable, i64; null: not bound here
-  std::vector<std::optional<int64_t>> known_;  // by variable
-  std::vector<int> depths_;                    // by variable: its scope
-  LoopHeads heads_;                            // of the open loops
+  // The KilnCpuContext*. Null inside tasks.
+  llvm::Value* runtime_ = nullptr;
+  // Indexed by slot.
+  std::vector<llvm::Value*> pointers_;
+  // Indexed by slot: lanes of the narrowest vector store. 0: there is none.
+  std::vector<int> stored_lanes_;
+  // Indexed by variable, i64. Null: the variable is not bound here.
+  std::vector<llvm::Value*> values_;
+  // Indexed by variable.
+  std::vector<std::optional<int64_t>> known_;
+  // Indexed by variable: depth of its scope.
+  std::vector<int> depths_;
+  // Heads of the open loops.
+  LoopHeads heads_;
   int num_tasks_ = 0;
   int32_t stage_ = -1;
   std::optional<Lanes> lanes_;

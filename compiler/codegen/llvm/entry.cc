@@ -71,14 +71,15 @@ void EntryEmitter::Run(std::span<const CpuKernel> kernels, Fault fault) {
   builder_.CreateRet(builder_.getInt32(0));
 }
 
-// Volatile: neither may be reasoned away.
+// Accesses are volatile, so that LLVM can remove none of them.
 void EntryEmitter::EmitFault(Fault fault) {
   if (fault == Fault::kNullStore) {
     builder_.CreateStore(builder_.getInt32(0), llvm::ConstantPointerNull::get(builder_.getPtrTy()),
                          true);
   }
   if (fault == Fault::kTrap) {
-    // Behind a condition: what follows a trap could not be reached.
+    // The trap stands behind a condition, because code behind an unconditional trap would be
+    // unreachable.
     Value* word = EntryAlloca(*function_, builder_.getInt32Ty(), "trap");
     builder_.CreateStore(builder_.getInt32(1), word, true);
     BasicBlock* trap = BasicBlock::Create(context_, "trap", function_);
@@ -105,8 +106,8 @@ void EntryEmitter::EmitFault(Fault fault) {
   }
 }
 
-// Far from the right value, whatever it is: -x, or 1000 where x is small or no number; ints and
-// bools lose a bit.
+// Makes a value that is far from any right value x: -x, or 1000 if x is small or no number. A bit
+// of ints and bools is flipped.
 void EntryEmitter::CorruptFirstOutput(Value* args) {
   for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
     const ir::Buffer& output = buffer(slot);
@@ -129,7 +130,7 @@ void EntryEmitter::CorruptFirstOutput(Value* args) {
   }
 }
 
-// One byte that no canary has.
+// Stores one byte with a value that no canary has.
 void EntryEmitter::StoreBehindFirstOutput(Value* args) {
   for (int32_t slot = 0; slot < program_.num_args(); ++slot) {
     const ir::Buffer& output = buffer(slot);

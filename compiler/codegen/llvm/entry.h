@@ -17,11 +17,12 @@ namespace kiln::codegen {
 // A kernel takes the runtime's context and a pointer to each argument of the program that it uses.
 struct CpuKernel {
   llvm::Function* function = nullptr;
-  std::vector<int32_t> args;  // numbers of the program's arguments
+  // Numbers of the program's arguments.
+  std::vector<int32_t> args;
 };
 
-// kiln_entry (proto/cpu_abi.h), which calls the kernels in order, and does the fault if there is
-// one.
+// Emits kiln_entry (proto/cpu_abi.h), which calls the kernels in order, and executes the fault if
+// there is one.
 void EmitEntry(const ir::Program& program, std::span<const CpuKernel> kernels, Fault fault,
                llvm::Module& module, llvm::IRBuilder<>& builder, NumberFormats& numbers);
 

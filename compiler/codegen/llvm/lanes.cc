@@ -21,7 +21,7 @@ struct BufferAccess {
   std::vector<Expr> indices;
 };
 
-// All accesses in a loop body, and which slots are stored to.
+// All accesses in a loop body, and the slots that are stored to.
 struct Accesses {
   std::vector<BufferAccess> all;
   std::vector<bool> stored;
@@ -53,7 +53,8 @@ bool UsesAny(Expr e, const std::vector<bool>& vars) {
   return uses;
 }
 
-// One index: a value per lane, what is fixed for the whole loop, and the range of the rest.
+// One index: a value per lane, the part that is fixed for the whole loop, and the range of the
+// rest.
 struct IndexParts {
   std::vector<int64_t> lanes;
   Linear fixed;
@@ -110,7 +111,7 @@ bool SameFixed(const Linear& a, const Linear& b) {
   return difference.is_constant();
 }
 
-// Is every lane's set of indices disjoint from every other lane's?
+// Returns true if every lane's set of indices is disjoint from that of every other lane.
 bool Disjoint(const std::vector<IndexParts>& accesses) {
   Interval rest = accesses[0].rest;
   for (const IndexParts& parts : accesses) {
@@ -132,8 +133,8 @@ bool HasAlloc(Stmt stmt) {
 }
 }  // namespace
 
-// Per stored buffer: in some dimension, or in the flattened index, all accesses of one lane stay
-// away from all accesses of the others.
+// Returns true if for each stored buffer there is a dimension, or the flattened index, in which all
+// accesses of one lane are disjoint from all accesses of the others.
 bool LanesAreIndependent(const ir::Program& program, Stmt loop, arith::KnownVars known,
                          std::span<const Interval> ranges) {
   if (HasAlloc(loop->body())) return false;
@@ -193,7 +194,8 @@ std::optional<LaneIndex> Lanes::Split(const Linear& form,
   for (const Term& term : form.terms) {
     const bool is_lane = term.atom->op == ir::Op::kVar && term.atom->id == var;
     if (is_lane && !known_base) {
-      index.shared.terms.push_back(term);  // stands for the base: EvalVar is not asked
+      // The variable stands for the base. EvalVar is not called for it.
+      index.shared.terms.push_back(term);
       for (size_t l = 0; l < index.offsets.size(); ++l)
         index.offsets[l] += term.coefficient * static_cast<int64_t>(l);
       continue;

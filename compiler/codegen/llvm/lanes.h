@@ -1,5 +1,5 @@
-// Vectorized loops: may their lanes run side by side, and how do indices differ between the lanes?
-// Internal: this header includes LLVM.
+// Vectorized loops: whether their lanes may run side by side, and the differences of indices
+// between the lanes. Internal: this header includes LLVM.
 #pragma once
 
 #include <llvm/IR/Value.h>
@@ -16,16 +16,16 @@
 
 namespace kiln::codegen {
 
-// May the body run statement by statement for all lanes, instead of lane by lane? False where it
-// cannot be proved that no lane touches what another one stores. `known`, `ranges`: of the
-// program's variables.
+// Returns true if the body may run statement by statement for all lanes, instead of lane by lane.
+// Returns false if it cannot be proved that no lane touches elements that another one stores.
+// `known` and `ranges` are those of the program's variables.
 bool LanesAreIndependent(const ir::Program& program, ir::Stmt loop, arith::KnownVars known,
                          std::span<const arith::Interval> ranges);
 
-// The linear form of an index, with quotients joined.
+// Returns the linear form of an index, with quotients joined.
 arith::Linear IndexForm(ir::Expr index, arith::KnownVars known);
 
-// index of lane l = shared + offsets[l]; offsets[0] == 0.
+// The index of lane l is shared + offsets[l]; offsets[0] == 0.
 struct LaneIndex {
   arith::Linear shared;
   std::vector<int64_t> offsets;
@@ -37,16 +37,20 @@ struct LaneIndex {
 struct Lanes {
   int32_t var;
   int count;
-  llvm::Value* base;                           // i64
-  std::optional<int64_t> known_base;           // when constant
-  llvm::Value* mask = nullptr;                 // <count x i1>; null: all lanes are active
-  std::unordered_map<ir::Expr, bool> depends;  // answers of Depends
+  // An i64.
+  llvm::Value* base;
+  // Set if the base is constant.
+  std::optional<int64_t> known_base;
+  // A <count x i1>. Null: all lanes are active.
+  llvm::Value* mask = nullptr;
+  // Answers of Depends.
+  std::unordered_map<ir::Expr, bool> depends;
 
-  // Does the value of e differ between lanes?
+  // Returns true if the value of e differs between lanes.
   bool Depends(ir::Expr e);
 
-  // Nothing: the index of a lane is not the shared part plus a constant. In `shared` the lane
-  // variable stands for its base. known_vars is as before afterwards.
+  // Splits an index into a shared part and a constant for each lane. None: the index has no such
+  // form. In `shared` the lane variable stands for its base. known_vars is unchanged afterwards.
   std::optional<LaneIndex> Split(const arith::Linear& form,
                                  std::vector<std::optional<int64_t>>& known_vars);
 };

@@ -44,9 +44,9 @@ class MemoryFile {
   int fd_;
 };
 
-// Takes in all that is written to a path, in a thread of its own. A pipe because the linker writes
-// regular files by way of a temporary neighbour, which /proc does not allow; and a file on disk
-// would depend on where one may write.
+// Collects all bytes that are written to a path, in a thread of its own. The path is a pipe,
+// because the linker writes a regular file through a temporary file beside it, which /proc does not
+// allow. A file on disk would depend on a folder in which the process may write.
 class PipeReader {
  public:
   PipeReader() {
@@ -59,7 +59,7 @@ class PipeReader {
 
   bool ok() const { return fds_[0] >= 0; }
   std::string path() const { return fmt::format("/proc/self/fd/{}", fds_[1]); }
-  // When every writer is done.
+  // Returns the bytes after all writers are done.
   std::string Finish() {
     if (thread_.joinable()) {
       close(fds_[1]);
@@ -112,7 +112,7 @@ StatusOr<std::string> Link(std::string_view object, std::initializer_list<std::s
   return output.Finish();
 }
 
-// A shared object that is named libm and has nothing in it: enough to make others need libm.
+// Makes a shared object that is named libm and is empty, which is enough to make others need libm.
 StatusOr<std::string> MakeLibmStub(std::string_view empty_object) {
   return Link(empty_object, {"-soname", "libm.so.6"});
 }

@@ -21,10 +21,10 @@
 
 namespace kiln::codegen {
 namespace {
-// CPU time of this thread: what else runs on the machine is not counted.
+// CPU time of this thread, which excludes other work on the machine.
 double NowMs() { return ThreadCpuSeconds() * 1e3; }
 
-// A module with the machine it is for. The context must outlive the module.
+// A module with the machine that it is for. The context must outlive the module.
 struct Generated {
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> module;
@@ -32,7 +32,7 @@ struct Generated {
   CpuFeatures features;
 };
 
-// LLVM hands small arrays over as wide vectors, and takes those for legal from then on.
+// LLVM passes small arrays as wide vectors, and regards those as legal from then on.
 void KeepVectorWidth(const CpuFeatures& features, llvm::Module& module) {
   for (llvm::Function& function : module) {
     if (!function.isDeclaration())
@@ -71,7 +71,7 @@ StatusOr<Generated> Generate(const ir::Program& program, const target::Target& t
   return generated;
 }
 
-// The object file of an empty module, for the linker's stub.
+// Returns the object file of an empty module, for the linker's stub.
 StatusOr<std::string> EmptyObject(llvm::TargetMachine& machine, const CpuFeatures& features) {
   llvm::LLVMContext context;
   llvm::Module module("empty", context);
@@ -79,7 +79,7 @@ StatusOr<std::string> EmptyObject(llvm::TargetMachine& machine, const CpuFeature
   return EmitCode(machine, module, llvm::CodeGenFileType::ObjectFile);
 }
 
-// Says above a store to which stage of the schedule it belongs.
+// Prints above each store to which stage of the schedule it belongs.
 class StageComments : public llvm::AssemblyAnnotationWriter {
  public:
   void emitInstructionAnnot(const llvm::Instruction* instruction,

@@ -1,4 +1,4 @@
-// Program -> LLVM IR -> shared object with the entry point of proto/cpu_abi.h.
+// Compiles a program to LLVM IR, and to a shared object with the entry point of proto/cpu_abi.h.
 #pragma once
 
 #include <span>
@@ -13,9 +13,10 @@
 
 namespace kiln::codegen {
 
-// Where the time went: CPU time of the calling thread.
+// CPU time of the calling thread.
 struct LlvmTimes {
-  double generate_ms = 0;  // checks, LLVM IR
+  // Checks and LLVM IR.
+  double generate_ms = 0;
   double optimize_ms = 0;
   double codegen_ms = 0;
   double link_ms = 0;
@@ -23,25 +24,27 @@ struct LlvmTimes {
 
 struct LlvmOptions {
   Fault fault = Fault::kNone;
-  bool optimize = true;        // false: as generated (what `kiln show --as llvm` prints without -O)
-  LlvmTimes* times = nullptr;  // filled when given
+  // False: the code as it is generated (`kiln show --as llvm` without -O).
+  bool optimize = true;
+  // Filled if given.
+  LlvmTimes* times = nullptr;
 };
 
-// -mcpu=native or none given: resolved to the host's own CPU name and features.
+// Resolves -mcpu=native, or a missing -mcpu, to the host's own CPU name and features.
 StatusOr<target::Target> ResolveCpu(const target::Target& target);
 
-// Those of these features, by LLVM's names, that code for the target may use.
+// Returns those of the given features, by LLVM's names, that code for the target may use.
 StatusOr<std::vector<std::string>> CpuFeaturesUsed(const target::Target& target,
                                                    std::span<const std::string_view> features);
 
-// Text of the module, after LLVM's optimizer unless options say otherwise.
+// Returns the text of the module, after LLVM's optimizer unless options say otherwise.
 StatusOr<std::string> PrintLlvmIr(const ir::Program& program, const target::Target& target,
                                   const LlvmOptions& options = {});
-// Text of the machine code.
+// Returns the text of the machine code.
 StatusOr<std::string> PrintAssembly(const ir::Program& program, const target::Target& target,
                                     const LlvmOptions& options = {});
 
-// Not thread-safe with respect to the linker inside: one call at a time per process.
+// Not thread-safe because of the linker inside: one call at a time per process.
 StatusOr<Compiled> CompileLlvm(const ir::Program& program, const target::Target& target,
                                const LlvmOptions& options = {});
 

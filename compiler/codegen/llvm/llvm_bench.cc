@@ -1,4 +1,4 @@
-// How close does generated code come to the machine's peak? One core, register-tiled matrix
+// Measures how close generated code comes to the machine's peak: one core, register-tiled matrix
 // products on packed data, and the time of compilation.
 //
 //   bazel run //compiler/codegen/llvm:llvm_bench [-- --asm]
@@ -21,7 +21,7 @@ double Seconds() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-// Best of many: other processes share the machine.
+// Takes the best of many readings, because other processes share the machine.
 template <typename Body>
 double BestSeconds(double budget, Body&& body) {
   double best = 1e9;
@@ -40,7 +40,8 @@ StatusOr<LoadedProgram> CompileAndLoad(const ir::Program& program, LlvmTimes* ti
   return LoadedProgram::Load(compiled.binary);
 }
 
-// Independent chains of multiply-adds that stay in registers: what one core can do at all.
+// Measures independent chains of multiply-adds that stay in registers, which is the peak of one
+// core.
 StatusOr<double> PeakFlops() {
   constexpr int64_t kChains = 12, kLanes = 16, kSteps = 100000;
   ProgramBuilder b;
@@ -60,7 +61,7 @@ StatusOr<double> PeakFlops() {
   return 2.0 * kChains * kLanes * kSteps / seconds;
 }
 
-// Against sums in double precision, on a sample of the rows.
+// Compares with sums in double precision, on a sample of the rows.
 Status CheckMatmul(const MatmulTiles& t, const float* a, const float* b, const float* c) {
   for (int64_t i = 0; i < t.m; i += 61) {
     for (int64_t j = 0; j < t.n; ++j) {

@@ -32,7 +32,7 @@ target::Target Cpu(const std::string& name) {
   return {.kind = &target::kLlvm, .options = {{"mcpu", name}}};
 }
 
-// y[v] = x[v] over one loop of a kind.
+// Copies y[v] = x[v] in one loop of a kind.
 ProgramBuilder MakeCopy(LoopKind kind, int64_t extent, ir::Type type = ir::kFloat32) {
   ProgramBuilder b;
   const int X = b.Buffer("x", Scope::kInput, {extent}, type);
@@ -48,7 +48,7 @@ size_t Count(const std::string& text, const std::string& pattern) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator()));
 }
 
-// The basic block with the most multiply-adds, from its label to its jump: the inner loop.
+// Returns the basic block with the most multiply-adds, from its label to its jump: the inner loop.
 std::string InnerLoop(const std::string& assembly) {
   std::string best, block;
   std::istringstream lines(assembly);
@@ -77,7 +77,7 @@ TEST(LlvmTest, EveryLoopKindAndType) {
   }
 }
 
-// All that 16 bits can say, in vectors with a rest.
+// All values of 16 bits, in vectors with a remainder.
 TEST(LlvmTest, EveryHalfRoundsToFloat8AndBack) {
   for (const std::string cpu : {"native", "x86-64"}) {
     for (const ir::Type type : {ir::kFloat8E4M3, ir::kFloat8E5M2}) {
@@ -130,7 +130,8 @@ TEST(LlvmTest, ConversionsRoundToNearestEven) {
         std::vector<ir::NDArray> args = MakeArguments(b.program(), 1);
         for (int64_t i = 0; i < kSize; ++i) {
           const double mantissa = 1 + static_cast<double>(rng() % (1 << 20)) / (1 << 20);
-          // Float to int: only what fits. Else all magnitudes, denormals and overflow included.
+          // From float to int, only values that fit. Otherwise all magnitudes, denormals and
+          // overflow included.
           const int range = from.is_float() && !to.is_float() ? 6 : 50;
           const int exponent =
               static_cast<int>(rng() % static_cast<uint64_t>(range)) - (range == 6 ? 0 : 30);
@@ -150,7 +151,7 @@ TEST(LlvmTest, ConversionsRoundToNearestEven) {
   }
 }
 
-// What has the highest bit set is large; bits as those of other types.
+// A uint64 with its highest bit set is a large number, and kReinterpret keeps the bits of a value.
 TEST(LlvmTest, LargeUnsignedNumbersAndBits) {
   constexpr int64_t kSize = 64;
   const std::vector<std::pair<ir::Type, ir::Type>> bits = {
@@ -208,8 +209,8 @@ TEST(LlvmTest, LargeUnsignedNumbersAndBits) {
   }
 }
 
-// Zeros of both signs, infinities, NaN, denormals of float32, numbers that no int type holds, and what
-// lies at the ends of their ranges.
+// Zeros of both signs, infinities, NaN, denormals of float32, numbers that no int type holds, and
+// numbers at the ends of the int types' ranges.
 constexpr double kSpecial[] = {
     0.0,          -0.0,         1.0,    -1.0,   6.0,     -6.5,    0x1p-140, -0x1p-140,
     INFINITY,     -INFINITY,    NAN,    -NAN,   127.5,   -128,    128,      -129,
@@ -222,7 +223,7 @@ bool SameNumber(double a, double b) {
   return a == b && std::signbit(a) == std::signbit(b);
 }
 
-// Of every two of them, and of each and a constant, in vectors and one by one.
+// Tests every pair of the values, and each value with a constant, in vectors and one by one.
 TEST(LlvmTest, MinimumAndMaximumOfSpecialValues) {
   constexpr double kConstants[] = {0.0, -0.0, 6.0, -6.0, INFINITY, -INFINITY};
   constexpr auto kColumns = static_cast<int64_t>(2 + 2 * std::size(kConstants));
@@ -267,7 +268,7 @@ TEST(LlvmTest, MinimumAndMaximumOfSpecialValues) {
   }
 }
 
-// Values that do not fit saturate, NaN gives 0.
+// Values that do not fit saturate, and NaN gives 0.
 TEST(LlvmTest, SpecialValuesToIntegersAndNarrowFloats) {
   for (const std::string cpu : {"native", "x86-64"}) {
     for (const ir::Type from : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16}) {
@@ -297,8 +298,8 @@ TEST(LlvmTest, SpecialValuesToIntegersAndNarrowFloats) {
   }
 }
 
-// LLVM reorders the terms of a maximum, which no order changes, and each step has no more than the
-// five instructions of minimum_maximum.h.
+// LLVM reorders the terms of a maximum, whose value does not depend on the order. Each step has at
+// most the five instructions of minimum_maximum.h.
 TEST(LlvmTest, TheMaximumOfARowIsComputedInVectors) {
   ProgramBuilder b;
   const int X = b.Buffer("x", Scope::kInput, {4096});
@@ -343,8 +344,8 @@ TEST(LlvmTest, TiledMatmul) {
   }
 }
 
-// One multiply-add per vector with a broadcast operand or a broadcast per row; nothing is stored,
-// nothing spilled.
+// There is one multiply-add per vector, with a broadcast operand or a broadcast per row. No
+// register is stored or spilled.
 TEST(LlvmTest, InnerLoopOfMatmulStaysInRegisters) {
   for (const bool local : {true, false}) {
     for (const auto& [tile_m, tile_n] :
@@ -363,14 +364,15 @@ TEST(LlvmTest, InnerLoopOfMatmulStaysInRegisters) {
       EXPECT_EQ(Count(loop, "vfmadd[^\n]*zmm") % per_step, 0u) << loop;
       EXPECT_GE(Count(loop, "vfmadd[^\n]*zmm"), per_step) << loop;
       EXPECT_EQ(Count(loop, "\\(%r[sb]p"), 0u) << loop;
-      EXPECT_EQ(Count(loop, "vmov[^\n]*zmm[0-9]+, *[^%\n]*\\("), 0u) << loop;  // AT&T: a store
+      // A store in AT&T syntax.
+      EXPECT_EQ(Count(loop, "vmov[^\n]*zmm[0-9]+, *[^%\n]*\\("), 0u) << loop;
       EXPECT_EQ(Count(loop, "vadd|vmul|vperm|vinsert|vshuf"), 0u) << loop;
     }
   }
 }
 
 // A packed input gets a prefetch for each of its vectors, once for all rows of the tile, in the
-// addressing of the load; the same input as it is gets none.
+// addressing of the load. The same input without packing gets none.
 TEST(LlvmTest, PrefetchesPackedInputs) {
   const MatmulTiles tiles{.m = 24, .n = 64, .k = 1024, .tile_m = 6, .tile_n = 32, .local = true};
   MatmulProgram made = MakeTiledMatmul(tiles);
@@ -456,7 +458,7 @@ TEST(LlvmTest, RowsApartAreLoadedAsTheyLieAndTransposed) {
   }
 }
 
-// 600 multiply-adds of 4 registers each are too long a body: the outer loop stays.
+// 600 multiply-adds of 4 registers each make too long a body, so the outer loop stays.
 TEST(LlvmTest, UnrolledLoopsAreBoundedInRegisters) {
   ProgramBuilder b;
   const int X = b.Buffer("x", Scope::kInput, {60, 10, 64});
@@ -486,7 +488,7 @@ TEST(LlvmTest, ReductionVariableMayBeVectorized) {
   EXPECT_OK(CompareWithReference(b.program(), 1, 0));
 }
 
-// A prefix sum in place: each lane needs the one before.
+// A prefix sum in place: each lane needs the previous one.
 TEST(LlvmTest, LanesThatDependOnEachOtherRunInOrder) {
   ProgramBuilder b;
   const int Y = b.Buffer("y", Scope::kOutput, {33});
@@ -582,7 +584,7 @@ TEST(LlvmTest, GuardedDivisionByZero) {
   EXPECT_OK(CompareWithReference(b.program(), 1, 0));
 }
 
-// What compares two programs in one process must not get the first one twice.
+// A process that compares two programs must not get the first one twice.
 TEST(LlvmTest, TwoLoadedProgramsAreTwo) {
   const auto load = [](double value) {
     ProgramBuilder b;
@@ -665,7 +667,7 @@ TEST_F(LlvmFaultTest, TrapCrashes) {
 
 TEST_F(LlvmFaultTest, InfiniteLoopHangs) {
   const LoadedProgram program = Compile(Fault::kInfiniteLoop);
-  // The alarm ends it; without it the child would exit with 0.
+  // The alarm ends the loop. Without it the child would exit with 0.
   const auto run_for_a_second = [&] {
     signal(SIGALRM, SIG_DFL);
     alarm(1);

@@ -12,8 +12,8 @@
 
 namespace kiln::codegen {
 
-// `functions` with the metadata !1 and !2: alias scopes of two buffers. Null where it does not
-// parse, and the test has failed.
+// Parses `functions` with the metadata !1 and !2, alias scopes of two buffers. If they do not
+// parse, returns null, and the test has failed.
 inline std::unique_ptr<llvm::Module> ParseWithScopes(const std::string& functions,
                                                      llvm::LLVMContext& context) {
   const std::string text = functions +

@@ -27,7 +27,8 @@ double Now() {
 
 struct TimedSlices {
   int cores;
-  double hidden_s = 0;  // of slices that a longer one hides
+  // Seconds of slices that a longer one hides.
+  double hidden_s = 0;
 };
 
 void RunTimedSlices(KilnCpuContext* context, KilnTask task, void* closure, int64_t extent) {
@@ -46,8 +47,8 @@ void RunTimedSlices(KilnCpuContext* context, KilnTask task, void* closure, int64
 }  // namespace
 
 namespace {
-// dlopen knows files by name: under that of a program which is still loaded it gives that program
-// again.
+// dlopen knows files by name: for the name of a program that is still loaded, it returns that
+// program again.
 bool IsTaken(const std::string& path) {
   void* loaded = dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
   if (loaded != nullptr) dlclose(loaded);
@@ -64,7 +65,8 @@ StatusOr<void*> Open(int file) {
     fd = next;
     path = fmt::format("/proc/{}/fd/{}", getpid(), fd);
   } while (IsTaken(path));
-  dlerror();  // the expected "not loaded"
+  // Clears the expected "not loaded".
+  dlerror();
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   close(fd);
   if (library == nullptr) return Internal("{}", dlerror());

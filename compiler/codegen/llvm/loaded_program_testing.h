@@ -13,16 +13,16 @@ namespace kiln::codegen {
 // Owns the mapped object. Movable. Call from one thread at a time.
 class LoadedProgram {
  public:
-  // Through a memory file and dlopen(RTLD_NOW), so that an open symbol is an error here.
+  // Loads through a memory file and dlopen(RTLD_NOW), so that an open symbol is an error here.
   static StatusOr<LoadedProgram> Load(const std::string& binary);
   LoadedProgram(LoadedProgram&& other) noexcept;
   LoadedProgram& operator=(LoadedProgram&&) = delete;
   ~LoadedProgram();
 
-  // Parallel loops run in this thread, in `slices` slices, the last one first.
+  // Runs parallel loops in this thread, in `slices` slices, the last one first.
   void Run(const std::vector<void*>& args, int slices = 3) const;
-  // One run in this thread, as if each of `cores` had run its slices beside the others: of every
-  // parallel loop the slice that took longest counts.
+  // Runs once in this thread, and returns the seconds as if each of `cores` had run its slices
+  // beside the others: of every parallel loop only the longest slice counts.
   double SecondsOn(const std::vector<void*>& args, int cores) const;
 
  private:
@@ -32,7 +32,8 @@ class LoadedProgram {
 };
 
 // 64-byte aligned zeros between two pages that must not be touched, right behind the first or right
-// before the second, so that a read outside faults. What is left of the pages holds a pattern.
+// before the second page, so that a read outside faults. The unused part of the pages holds a
+// pattern.
 class GuardedBytes {
  public:
   enum class Place : uint8_t { kFront, kBack };
@@ -51,8 +52,10 @@ class GuardedBytes {
 
  private:
   size_t size_;
-  size_t inner_size_;     // whole pages
-  unsigned char* inner_;  // between the two pages
+  // A multiple of the page size.
+  size_t inner_size_;
+  // The memory between the two guard pages.
+  unsigned char* inner_;
   unsigned char* data_;
 };
 

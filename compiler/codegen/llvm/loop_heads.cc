@@ -6,7 +6,8 @@ using llvm::Value;
 Value* LoopHeads::Emit(int depth, Make make) {
   Scope& scope = scopes_[static_cast<size_t>(depth)];
   const llvm::IRBuilderBase::InsertPointGuard insert_point(*builder_);
-  // Before this one, or at the end of the block, which may be where the guard goes back to.
+  // Inserts before this instruction, or at the end of the block, to which the guard of the inserter
+  // may go back.
   llvm::Instruction* next = scope.last == nullptr
                                 ? (scope.block->empty() ? nullptr : &scope.block->front())
                                 : scope.last->getNextNode();

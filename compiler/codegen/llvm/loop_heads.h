@@ -16,7 +16,7 @@
 
 namespace kiln::codegen {
 
-// The open loops of a function, from outermost to innermost. Depth 0 is the function itself; the
+// The open loops of a function, from outermost to innermost. Depth 0 is the function itself. The
 // head of a loop is the start of its body. A value is made once for each depth and key, and ends
 // with the loop.
 class LoopHeads {
@@ -25,14 +25,16 @@ class LoopHeads {
 
   explicit LoopHeads(llvm::IRBuilder<>& builder) : builder_(&builder) {}
 
-  // A loop whose body begins with `block`; `last`: of the head, null: nothing is there yet.
+  // Opens a loop whose body begins with `block`. `last` is the last instruction of the head. Null:
+  // the head is empty.
   void Open(llvm::BasicBlock* block, llvm::Instruction* last = nullptr) {
     scopes_.push_back({.block = block, .last = last});
   }
   void Close() { scopes_.pop_back(); }
-  int depth() const { return static_cast<int>(scopes_.size()) - 1; }  // of the innermost
+  // Depth of the innermost loop.
+  int depth() const { return static_cast<int>(scopes_.size()) - 1; }
 
-  // What `make` emits stands at the head of the loop of that depth, behind what is there already.
+  // Emits the result of `make` at the head of the loop of that depth, behind earlier instructions.
   llvm::Value* Emit(int depth, Make make);
 
   // Atoms are told apart by the values of expanded variables too.

@@ -53,8 +53,8 @@ std::string TripleOf(const target::Target& target) {
   return OptionOr(target, "mtriple", llvm::sys::getProcessTriple());
 }
 
-// Features that the host has and its CPU model has not, or the other way round (hypervisors hide
-// some): "-amx-int8,+xyz".
+// Returns features that the host has and its CPU model lacks, or the other way round (hypervisors
+// hide some): "-amx-int8,+xyz".
 std::string HostDifferences(const llvm::Target& family, const std::string& triple,
                             const std::string& cpu) {
   const std::unique_ptr<llvm::MCSubtargetInfo> model(family.createMCSubtargetInfo(triple, cpu, ""));
@@ -114,7 +114,7 @@ int WidestVectorBytes(const llvm::TargetMachine& machine) {
   return HasFeature(machine, "avx") ? 32 : 16;
 }
 
-// 0: the target leaves it open.
+// Returns 0 if the target leaves the width open.
 int WantedVectorBytes(const target::Target& target) {
   return target.Option("vector-width").empty()
              ? 0
@@ -180,7 +180,8 @@ StatusOr<llvm::TargetMachine*> FindMachine(const target::Target& target) {
   std::unique_ptr<llvm::TargetMachine>& machine = (*machines)[triple + ' ' + cpu + ' ' + features];
   if (machine == nullptr) {
     llvm::TargetOptions options;
-    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;  // as the flags on the operations say
+    // The flags on the operations decide.
+    options.AllowFPOpFusion = llvm::FPOpFusion::Standard;
     machine.reset(family->createTargetMachine(triple, cpu, features, options, llvm::Reloc::PIC_,
                                               std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   }
@@ -215,7 +216,7 @@ void PrepareModule(llvm::TargetMachine& machine, const CpuFeatures& features,
 }
 
 namespace {
-// The vector type of an access to widen; null: leave it.
+// Returns the vector type of an access to widen. Null: the access stays.
 llvm::FixedVectorType* OddVector(llvm::Type* type) {
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
   if (vector == nullptr) return nullptr;
@@ -294,8 +295,9 @@ StatusOr<std::string> EmitCode(llvm::TargetMachine& machine, llvm::Module& modul
                                llvm::CodeGenFileType type) {
   llvm::SmallVector<char, 0> code;
   llvm::raw_svector_ostream out(code);
-  // addPassesToEmitFile without the scheduler behind register allocation: it takes half of the time
-  // on unrolled bodies, and processors that reorder instructions themselves gain nothing from it.
+  // Does the same as addPassesToEmitFile without the scheduler behind register allocation. That
+  // scheduler takes half of the time on unrolled bodies, and processors that reorder instructions
+  // themselves gain nothing from it.
   auto& target = static_cast<llvm::LLVMTargetMachine&>(machine);
   llvm::legacy::PassManager passes;
   auto* info = new llvm::MachineModuleInfoWrapperPass(&target);

@@ -16,22 +16,22 @@
 
 namespace kiln::codegen {
 
-// Refuses targets that are not llvm, other processor families, unknown CPU names. The target has
-// been through ResolveCpu.
+// Refuses targets that are not llvm, other processor families, and unknown CPU names. The target
+// must come from ResolveCpu.
 StatusOr<llvm::TargetMachine*> FindMachine(const target::Target& target);
 
-// With the vectors of the target's -vector-width, where it has one.
+// Returns the features with the vector width of the target's -vector-width, if it has one.
 CpuFeatures FeaturesOf(llvm::TargetMachine& machine, const target::Target& target);
 
-// Layout, triple, and on every function the CPU and the preferred vector width.
+// Sets layout and triple, and on every function the CPU and the preferred vector width.
 void PrepareModule(llvm::TargetMachine& machine, const CpuFeatures& features, llvm::Module& module);
 
-// Loads and stores of vectors whose length is no power of two become masked ones of the next power,
-// where the machine has those (AVX-512); LLVM's own way is a chain of smaller accesses. Late,
-// because masked accesses are not promoted to registers.
+// Turns loads and stores of vectors whose length is no power of two into masked ones of the next
+// power, if the machine has masked accesses (AVX-512). LLVM itself would make a chain of smaller
+// accesses. Must run late, because masked accesses are not promoted to registers.
 void WidenOddVectors(llvm::TargetMachine& machine, llvm::Module& module);
 
-// Object file or assembly text. Consumes the module's code.
+// Returns an object file or assembly text. Consumes the module's code.
 StatusOr<std::string> EmitCode(llvm::TargetMachine& machine, llvm::Module& module,
                                llvm::CodeGenFileType type);
 

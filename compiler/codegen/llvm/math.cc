@@ -30,45 +30,50 @@ class MathBuilder {
   }
   Value* Bits(Value* x) { return b_.CreateBitCast(x, int_type_); }
   Value* FromBits(Value* x) { return b_.CreateBitCast(x, type_); }
-  // Both let NaN through.
+  // Both functions return NaN for NaN.
   Value* AtMost(Value* x, double limit) {
     return b_.CreateSelect(b_.CreateFCmpOGT(x, F(limit)), F(limit), x);
   }
   Value* AtLeast(Value* x, double limit) {
     return b_.CreateSelect(b_.CreateFCmpOLT(x, F(limit)), F(limit), x);
   }
-  // Horner, highest power first.
+  // Evaluates by Horner's method, highest power first.
   Value* Polynomial(Value* x, std::initializer_list<double> coefficients) {
     Value* sum = nullptr;
     for (double c : coefficients) sum = sum == nullptr ? F(c) : Fma(sum, x, F(c));
     return sum;
   }
-  // 2^n for integers n in [-126, 127], as a float.
+  // Returns 2^n for integers n in [-126, 127], as a float.
   Value* PowerOfTwo(Value* n) { return FromBits(b_.CreateShl(b_.CreateAdd(n, I(127)), I(23))); }
 
   // x = n * ln 2 + r with |r| <= 0.35; e^r - 1 = r + r^2 * polynomial (Cephes).
   struct Reduced {
-    Value* n;            // int
-    Value* exp_r_less1;  // e^r - 1
+    // An int.
+    Value* n;
+    // e^r - 1
+    Value* exp_r_less1;
   };
   Reduced ReduceExp(Value* x) {
     // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
     Value* shifted = Fma(x, F(0x1.715476p+0), F(0x1.8p23));
     Value* n = b_.CreateSub(Bits(shifted), I(0x4b400000));
     Value* n_float = b_.CreateFSub(shifted, F(0x1.8p23));
-    Value* r = Fma(n_float, F(-0x1.62e400p-1), x);  // ln 2, leading 15 bits: exact product
-    r = Fma(n_float, F(-0x1.7f7d1cp-20), r);        // the rest
+    // The leading 15 bits of ln 2, whose product is exact.
+    Value* r = Fma(n_float, F(-0x1.62e400p-1), x);
+    // The remaining bits of ln 2.
+    r = Fma(n_float, F(-0x1.7f7d1cp-20), r);
     return {n, ExpLess1(r)};
   }
 
-  // e^r - 1 for |r| <= 0.35.
+  // Returns e^r - 1 for |r| <= 0.35.
   Value* ExpLess1(Value* r) {
     Value* q = Polynomial(r, {1.9875691500e-4, 1.3981999507e-3, 8.3334519073e-3, 4.1665795894e-2,
                               1.6666665459e-1, 5.0000001201e-1});
     return Fma(q, b_.CreateFMul(r, r), r);
   }
 
-  // y * 2^n in two factors: 2^128 is no float, and neither is what leads to denormals.
+  // Computes y * 2^n with two factors, because 2^128 is no float, and neither is a factor that
+  // leads to denormals.
   Value* Scale(Value* y, Value* n) {
     Value* half = b_.CreateAShr(n, I(1));
     y = b_.CreateFMul(y, PowerOfTwo(half));
@@ -76,7 +81,8 @@ class MathBuilder {
   }
 
   Value* Exp(Value* x) {
-    x = AtLeast(AtMost(x, 89.0), -104.0);  // infinity and 0 come out by themselves at the ends
+    // At these ends the results are infinity and 0 without further tests.
+    x = AtLeast(AtMost(x, 89.0), -104.0);
     const Reduced e = ReduceExp(x);
     return Scale(b_.CreateFAdd(e.exp_r_less1, F(1.0)), e.n);
   }
@@ -92,7 +98,7 @@ class MathBuilder {
   }
 
   Value* Sigmoid(Value* x) {
-    // From e^-|x|, so that small results keep their digits.
+    // Uses e^-|x|, so that small results keep their digits.
     Value* z = Exp(b_.CreateFNeg(Abs(x)));
     Value* numerator = b_.CreateSelect(b_.CreateFCmpOLT(x, F(0.0)), z, F(1.0));
     return b_.CreateFDiv(numerator, b_.CreateFAdd(F(1.0), z));
@@ -132,7 +138,7 @@ class MathBuilder {
     return b_.CreateSelect(b_.CreateFCmpULT(x, F(0.0)), llvm::ConstantFP::getNaN(type_), y);
   }
 
-  // The power of two comes out exactly, whatever is left of the logarithm to base e.
+  // Powers of two have exact results, whatever remains of the logarithm to base e.
   Value* Log2(Value* x) {
     Value* tiny = b_.CreateFCmpOLT(x, F(0x1p-126));
     Value* scaled = b_.CreateSelect(tiny, b_.CreateFMul(x, F(0x1p23)), x);

@@ -1,5 +1,5 @@
-// Accuracy of the inline math against double precision, on floats of every exponent, and on special
-// values.
+// Tests the accuracy of the inline math against double precision, on floats of every exponent, and
+// on special values.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -21,7 +21,7 @@ using ir::LoopKind;
 
 constexpr int64_t kCount = 1 << 14;
 
-// y[i] = f(x[i]) for all i, in vectors or one by one.
+// Compiles y[i] = f(x[i]) for all i, in vectors or one by one.
 StatusOr<LoadedProgram> CompileUnary(Intrinsic intrinsic, LoopKind kind, const std::string& cpu) {
   ProgramBuilder b;
   const int X = b.Buffer("x", ir::Scope::kInput, {kCount});
@@ -36,7 +36,7 @@ StatusOr<LoadedProgram> CompileUnary(Intrinsic intrinsic, LoopKind kind, const s
   return LoadedProgram::Load(compiled.binary);
 }
 
-// |y - exact| in units of the last place of a float near exact.
+// Returns |y - exact| in units of the last place of a float near exact.
 double Ulps(float y, double exact) {
   const float rounded = static_cast<float>(exact);
   if (std::isnan(exact)) return std::isnan(y) ? 0 : INFINITY;
@@ -56,8 +56,8 @@ void PrintTo(const Accuracy& a, std::ostream* out) { *out << ir::IntrinsicName(a
 
 class LlvmMathTest : public testing::TestWithParam<Accuracy> {
  protected:
-  // Every 2^32 / (kCount * batches)-th float, all signs, exponents, infinities, NaNs and denormals
-  // among them.
+  // Takes every 2^32 / (kCount * batches)-th float, including all signs, exponents, infinities,
+  // NaNs and denormals.
   void CheckAllExponents(const LoadedProgram& program, int batches) {
     GuardedBytes x(kCount * 4), y(kCount * 4);
     double worst = 0;
@@ -165,8 +165,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Accuracy{Intrinsic::kErf, Erf, 2}),
     [](const auto& info) { return std::string(ir::IntrinsicName(info.param.intrinsic)); });
 
-// Every intrinsic, on float32, float64 and the short types, in vectors with a rest, against the
-// reference.
+// Tests every intrinsic on float32, float64 and the short types, in vectors with a remainder,
+// against the reference.
 TEST(LlvmIntrinsicTest, AllOnAllFloatTypes) {
   for (const ir::Type type : {ir::kFloat32, ir::kFloat64, ir::kFloat16, ir::kBFloat16,
                               ir::kFloat8E4M3, ir::kFloat8E5M2}) {
@@ -176,7 +176,7 @@ TEST(LlvmIntrinsicTest, AllOnAllFloatTypes) {
       const int X = b.Buffer("x", ir::Scope::kInput, {23}, type);
       const int Y = b.Buffer("y", ir::Scope::kOutput, {23}, type);
       const ir::Expr v = b.Var("v", 23);
-      // 0.3 .. 3.3: inside every domain, off the whole numbers.
+      // 0.3 .. 3.3 is inside every domain and avoids whole numbers.
       const ir::Expr x = b.pool().Mul(b.pool().Add(b.Load(X, {v}), b.pool().Float(3.3, type)),
                                       b.pool().Float(0.5, type));
       std::vector<ir::Expr> args(static_cast<size_t>(ir::IntrinsicArity(intrinsic)), x);

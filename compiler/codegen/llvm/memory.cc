@@ -79,13 +79,14 @@ Emitter::Placed Emitter::PlaceTerm(const Term& term) {
   return {heads_.Product(atom.depth, atom.value, factor, multiply), atom.depth};
 }
 
-// Outer variables first, so that what does not change in an inner loop is one value outside of it.
-// The lane variable stands for its base.
+// Adds outer variables first, so that a part that does not change in an inner loop is one value
+// outside of it. The lane variable stands for its base.
 Emitter::Placed Emitter::PlaceSum(const Linear& form) {
   std::vector<Placed> terms;
   for (const Term& term : form.terms) terms.push_back(PlaceTerm(term));
   std::stable_sort(terms.begin(), terms.end(), [](const Placed& a, const Placed& b) {
-    return static_cast<unsigned>(a.depth) < static_cast<unsigned>(b.depth);  // -1 last
+    // -1 comes last.
+    return static_cast<unsigned>(a.depth) < static_cast<unsigned>(b.depth);
   });
   Placed sum{nullptr, 0};
   for (const Placed& term : terms) {
@@ -142,8 +143,8 @@ Value* Emitter::Pointer(int32_t slot, Value* index, bool in_bounds) {
                    : builder_.CreateGEP(type, pointer(slot), index);
 }
 
-// The part that varies is one pointer per loop, the constant is added to it: it becomes part of the
-// instruction.
+// The varying part becomes one pointer per loop. The constant is added to that pointer and becomes
+// part of the instruction.
 Value* Emitter::Pointer(int32_t slot, const Linear& index, bool in_bounds) {
   const Placed sum = PlaceSum(index);
   if (sum.value == nullptr || sum.depth < 0 || llvm::isa<llvm::Constant>(sum.value)) {
@@ -205,7 +206,7 @@ Value* Emitter::LoadScalar(int32_t slot, const Linear& index) {
                    AlignmentOf(slot, index));
 }
 
-// The same element for all lanes, but only if a lane wants it.
+// Loads the same element for all lanes, but only if some lane is active.
 Value* Emitter::LoadGuarded(int32_t slot, const Linear& index) {
   using llvm::BasicBlock;
   BasicBlock* from = builder_.GetInsertBlock();
@@ -278,9 +279,9 @@ Value* Emitter::LoadRuns(int32_t slot, const LaneIndex& index) {
   return result;
 }
 
-// A local buffer is read in vectors no wider than those that are stored to it. A wider one would
-// join registers: LLVM would keep them joined through the loops that store, and take them apart
-// and put them together for each store.
+// A local buffer is read in vectors no wider than those that are stored to it. A wider vector would
+// join registers: LLVM would keep them joined through the loops that store, and split and join them
+// for each store.
 Value* Emitter::LoadPieces(int32_t slot, const Linear& index, int64_t lanes) {
   const int64_t stored = stored_lanes_[static_cast<size_t>(slot)];
   const int64_t width = stored > 1 && lanes > stored && lanes % stored == 0 ? stored : lanes;
@@ -337,7 +338,8 @@ void Emitter::StoreLanes(int32_t slot, const LaneIndex& index, Value* value, boo
   if (mask != nullptr && index.IsContiguous()) {
     const llvm::Align alignment = AlignmentOf(slot, index.shared);
     if (in_bounds && buffer(slot).scope == ir::Scope::kLocal) {
-      // No other thread sees it: writing back what was there keeps it promotable to registers.
+      // No other thread sees a local buffer. Writing the old values back keeps it promotable to
+      // registers.
       Value* p = Pointer(slot, index.shared, true);
       Value* old = PlainLoad(slot, value->getType(), p, alignment);
       PlainStore(slot, builder_.CreateSelect(mask, value, old), p, alignment);
@@ -367,7 +369,7 @@ void Emitter::StoreLanes(int32_t slot, const LaneIndex& index, Value* value, boo
   }
 }
 
-// In lane order, which a scatter keeps too.
+// Stores in lane order, which a scatter keeps too.
 void Emitter::StoreElements(int32_t slot, Value* index, Value* value) {
   const llvm::Align alignment(static_cast<uint64_t>(buffer(slot).type.bytes()));
   if (lanes_->mask != nullptr) {

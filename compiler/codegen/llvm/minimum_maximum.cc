@@ -23,7 +23,7 @@ bool IsMinimumOrMaximum(const llvm::Instruction& instruction) {
          (scalar->isHalfTy() || scalar->isFloatTy() || scalar->isDoubleTy());
 }
 
-// One number, in all lanes; null: something else.
+// Returns the number if v is the same number in all lanes. Null: v is anything else, or a NaN.
 const llvm::ConstantFP* NumberOrNull(const Value* v) {
   const auto* constant = llvm::dyn_cast<llvm::Constant>(v);
   if (constant == nullptr) return nullptr;
@@ -34,7 +34,7 @@ const llvm::ConstantFP* NumberOrNull(const Value* v) {
 
 class Writer {
  public:
-  // Of operands of that type, in front of the call.
+  // Writes instructions for operands of `type` in front of the call.
   Writer(llvm::IntrinsicInst& call, llvm::Type* type)
       : b_(&call),
         is_max_(call.getIntrinsicID() == llvm::Intrinsic::maximum),
@@ -83,13 +83,13 @@ class Writer {
   }
 
  private:
-  // The instruction: b where either is NaN or both are zeros.
+  // Computes the instruction's result: b if an operand is NaN or both are zeros.
   Value* Instruction(Value* a, Value* b) {
     Value* first = is_max_ ? b_.CreateFCmpOGT(a, b) : b_.CreateFCmpOLT(a, b);
     return b_.CreateSelect(first, a, b);
   }
 
-  // Zeros that x wins against though it is not the extreme one get the sign that the number has.
+  // If x is a zero of the other sign than the extreme one, the result gets the sign of the number.
   Value* WithNumber(const llvm::ConstantFP* number, Value* x) {
     const bool is_other_zero = number->isZero() && number->isNegative() != is_max_;
     if (!is_other_zero) return Instruction(Splat(number->getValueAPF()), x);

@@ -37,8 +37,8 @@ Value* NumberFormats::ToMemory(ir::Type type, Value* v) {
   return half_convert_ ? builder_.CreateFPTrunc(v, Like(v, builder_.getHalfTy())) : FloatToHalf(v);
 }
 
-// Rounding twice (64 -> 32 -> 16 or 8 bits) goes wrong only on ties that the first rounding made;
-// rounding to odd makes none.
+// Rounding twice (64 -> 32 -> 16 or 8 bits) goes wrong only on ties that the first rounding made.
+// Rounding to odd makes none.
 Value* NumberFormats::NarrowToFloat(Value* v) {
   llvm::Type* bits_type = Like(v, builder_.getInt32Ty());
   Value* near = builder_.CreateFPTrunc(v, Like(v, builder_.getFloatTy()));
@@ -60,7 +60,7 @@ Value* NumberFormats::HalfToFloat(Value* half) {
   Value* bits = builder_.CreateZExt(half, type);
   Value* sign = builder_.CreateShl(builder_.CreateAnd(bits, constant(0x8000)), constant(16));
   Value* magnitude = builder_.CreateShl(builder_.CreateAnd(bits, constant(0x7fff)), constant(13));
-  // The exponent's bias differs by 112; the product is exact, denormals included.
+  // The exponent's bias differs by 112. The product is exact, denormals included.
   Value* scaled = builder_.CreateFMul(builder_.CreateBitCast(magnitude, float_type),
                                       llvm::ConstantFP::get(float_type, 0x1p112));
   Value* special = builder_.CreateICmpUGE(magnitude, constant(0x7c00u << 13));
@@ -75,8 +75,8 @@ Value* NumberFormats::FloatToHalf(Value* v) {
   Value* bits = builder_.CreateBitCast(v, type);
   Value* sign = builder_.CreateAnd(builder_.CreateLShr(bits, constant(16)), constant(0x8000));
   Value* magnitude = builder_.CreateAnd(bits, constant(0x7fffffff));
-  // Normal results: rebias and round to nearest even on 13 dropped bits; a carry moves into the
-  // exponent, up to infinity.
+  // Normal results: changes the bias and rounds to nearest even on 13 dropped bits. A carry moves
+  // into the exponent, up to infinity.
   Value* odd = builder_.CreateAnd(builder_.CreateLShr(magnitude, constant(13)), constant(1));
   Value* normal = builder_.CreateAdd(builder_.CreateAdd(magnitude, constant(0xc8000fff)), odd);
   normal = builder_.CreateLShr(normal, constant(13));
@@ -100,7 +100,7 @@ Value* NumberFormats::BFloatToFloat(Value* bits) {
       Like(bits, builder_.getFloatTy()));
 }
 
-// In integers: the instruction for it flushes denormals.
+// Computes with integers, because the instruction for the conversion flushes denormals.
 Value* NumberFormats::FloatToBFloat(Value* v) {
   llvm::Type* type = Like(v, builder_.getInt32Ty());
   const auto constant = [&](uint32_t c) { return llvm::ConstantInt::get(type, c); };
@@ -113,7 +113,7 @@ Value* NumberFormats::FloatToBFloat(Value* v) {
                               Like(v, builder_.getInt16Ty()));
 }
 
-// As base/float8.cc does it.
+// Computes the same as base/float8.cc.
 Value* NumberFormats::Float8ToFloat(Value* v, const Float8Format& format) {
   llvm::Type* type = Like(v, builder_.getInt32Ty());
   llvm::Type* float_type = Like(v, builder_.getFloatTy());

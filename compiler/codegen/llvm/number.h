@@ -14,33 +14,40 @@
 
 namespace kiln::codegen {
 
-// The type, scalar or a vector as `shape` is.
+// Returns the type as a scalar or a vector, like that of `shape`.
 inline llvm::Type* Like(llvm::Value* shape, llvm::Type* scalar) {
   return shape->getType()->getWithNewType(scalar);
 }
 
-// Values are scalars, or vectors of any length. Instructions go to where the builder stands.
+// Values are scalars, or vectors of any length. Instructions are inserted at the builder's
+// position.
 class NumberFormats {
  public:
   // half_convert: the machine converts between float16 and float32 (F16C).
   NumberFormats(llvm::IRBuilder<>& builder, bool half_convert)
       : builder_(builder), half_convert_(half_convert) {}
 
-  llvm::Type* ComputeType(ir::Type type);  // in registers
+  // Type in registers.
+  llvm::Type* ComputeType(ir::Type type);
   llvm::Type* MemoryType(ir::Type type);
   llvm::Value* FromMemory(ir::Type type, llvm::Value* v);
   llvm::Value* ToMemory(ir::Type type, llvm::Value* v);
-  llvm::Value* Convert(ir::Type from, ir::Type to, llvm::Value* v);      // in registers
-  llvm::Value* Reinterpret(ir::Type from, ir::Type to, llvm::Value* v);  // the same bits
+  // Converts between types in registers.
+  llvm::Value* Convert(ir::Type from, ir::Type to, llvm::Value* v);
+  // Returns the value of type `to` that has the same bits as `v`, in registers.
+  llvm::Value* Reinterpret(ir::Type from, ir::Type to, llvm::Value* v);
 
  private:
-  // double -> float, rounded to odd: it may be rounded again
+  // Converts double to float, rounded to odd, so that the result may be rounded again.
   llvm::Value* NarrowToFloat(llvm::Value* v);
-  llvm::Value* HalfToFloat(llvm::Value* bits);  // i16 -> float, integer arithmetic
-  llvm::Value* FloatToHalf(llvm::Value* v);     // float -> i16
+  // Converts i16 to float by integer arithmetic.
+  llvm::Value* HalfToFloat(llvm::Value* bits);
+  // Converts float to i16.
+  llvm::Value* FloatToHalf(llvm::Value* v);
   llvm::Value* BFloatToFloat(llvm::Value* bits);
   llvm::Value* FloatToBFloat(llvm::Value* v);
-  llvm::Value* Float8ToFloat(llvm::Value* bits, const Float8Format& format);  // i8 -> float
+  // Converts i8 to float.
+  llvm::Value* Float8ToFloat(llvm::Value* bits, const Float8Format& format);
   llvm::Value* FloatToFloat8(llvm::Value* v, const Float8Format& format);
 
   llvm::IRBuilder<>& builder_;

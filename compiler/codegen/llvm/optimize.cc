@@ -23,12 +23,13 @@
 namespace kiln::codegen {
 namespace {
 // The dependence analysis behind LLVM's vectorizer looks at pairs of accesses. A loop with more
-// than this is unrolled by the schedule, and none of the fast ones.
+// accesses than this is one that the schedule unrolled, and never a fast one.
 constexpr int kMostAccessesToVectorize = 128;
-// From so many functions on equal ones are made once: chains of operators have thousands, of a few
-// kinds, and each takes milliseconds. Fewer keep their names, by which people find them.
+// In modules with at least this many functions, equal functions are merged into one. Chains of
+// operators have thousands of functions of a few kinds, and each takes milliseconds to compile. In
+// smaller modules all functions keep their names, so that people can find them.
 constexpr int kFewestToMerge = 128;
-// Passes that look for memory dependences across blocks leave larger functions alone.
+// Passes that look for memory dependences across blocks skip larger functions.
 constexpr unsigned kMostInstructionsToSearch = 3000;
 
 bool IsVectorAccess(const llvm::Instruction& instruction) {
@@ -58,8 +59,8 @@ bool HasMinimumOrMaximum(const llvm::Loop& loop) {
   return false;
 }
 
-// Does a load of the loop read elements that are no neighbours in memory, one an iteration? A vector
-// of them would be gathered.
+// Tells whether a load of the loop reads elements that are not neighbours in memory from one iteration
+// to the next. A vector load of such elements would be a gather.
 bool HasStridedLoad(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   const llvm::DataLayout& layout = loop.getHeader()->getModule()->getDataLayout();
   for (const llvm::BasicBlock* block : loop.blocks()) {
@@ -79,9 +80,9 @@ bool HasStridedLoad(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   return false;
 }
 
-// Keeps LLVM's vectorizer from looking at loops that are vector code already, or are too long: it
-// takes long to find that it can do nothing. A reduction by minimum or maximum with a stride stays
-// scalar, too: gathers take twice the time of its loads.
+// Keeps LLVM's vectorizer away from loops that are vector code already, or are too long: it takes
+// long to find that it can do nothing. A reduction by minimum or maximum with a stride stays scalar,
+// too: gathers take twice the time of its loads.
 struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
@@ -102,8 +103,8 @@ struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
   }
 };
 
-// What costs much and finds next to nothing. Vectors are made by the generator: what is scalar
-// beside them is not worth the search for more.
+// Returns false for passes that cost much and find next to nothing. The generator makes vectors,
+// and the scalar code beside them is not worth a search for more.
 bool IsWorthRunning(llvm::StringRef pass, const llvm::Any& unit) {
   if (pass == "LoopLoadEliminationPass") return false;
   const auto* function = llvm::any_cast<const llvm::Function*>(&unit);
@@ -115,8 +116,8 @@ bool IsWorthRunning(llvm::StringRef pass, const llvm::Any& unit) {
   return !searches || (*function)->getInstructionCount() <= kMostInstructionsToSearch;
 }
 
-// Of an option of LLVM's command line, which is all there is for it. As the initial value: the
-// linker in this process resets options to that.
+// Sets an option of LLVM's command line, which is the only way to set it. Sets the initial value,
+// because the linker in this process resets options to that.
 void SetLimit(const char* name, unsigned value) {
   auto& options = llvm::cl::getRegisteredOptions();
   const auto option = options.find(name);
@@ -124,13 +125,14 @@ void SetLimit(const char* name, unsigned value) {
   static_cast<llvm::cl::opt<unsigned>*>(option->second)->setInitialValue(value);
 }
 
-// Both are of searches that take quadratic time on large blocks.
+// Both limits are for searches that take quadratic time on large blocks.
 void SetLimitsOnce() {
   [[maybe_unused]] static const bool set = [] {
-    // Instructions that are looked back for what a load reads: BlockMemoryPass has done it within
-    // the block (100).
+    // Number of instructions to look back for the source of a load (LLVM's default: 100).
+    // BlockMemoryPass has done this within the block already.
     SetLimit("memdep-block-scan-limit", 20);
-    // Accesses whose order the scheduler in front of register allocation keeps apart (1000).
+    // Number of accesses whose order the scheduler before register allocation keeps apart (LLVM's
+    // default: 1000).
     SetLimit("dag-maps-huge-region", 200);
     return true;
   }();
@@ -153,12 +155,13 @@ void AddEarlyPasses(llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
   early.addPass(llvm::SROAPass(llvm::SROAOptions::ModifyCFG));
   early.addPass(llvm::EarlyCSEPass());
   early.addPass(BlockMemoryPass());
-  early.addPass(llvm::EarlyCSEPass());  // what was made of one load is one value now
+  // Values that were made of one load have become equal.
+  early.addPass(llvm::EarlyCSEPass());
   early.addPass(TransposeLoadsPass());
   passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(early)));
 }
 
-// LLVM has expanded short loops by now.
+// LLVM has expanded short loops before these passes.
 void AddLatePasses(llvm::FunctionPassManager& passes, llvm::OptimizationLevel) {
   passes.addPass(TransposeLoadsPass());
   passes.addPass(MarkVectorLoopsPass());

@@ -1,4 +1,4 @@
-// LLVM's optimizer, made fit for the candidates of a search: unrolled bodies of thousands of vector
+// LLVM's optimizer, tuned for the candidates of a search: unrolled bodies of thousands of vector
 // instructions, of which the fast ones need little optimizing. Internal: this header includes LLVM.
 #pragma once
 
@@ -7,8 +7,8 @@
 
 namespace kiln::codegen {
 
-// LLVM's O3 with our passes among its own, less those that take long for nothing here; then
-// WidenOddVectors. Not thread-safe.
+// Runs LLVM's O3 with Kiln's passes among its own, without those that take long and achieve nothing
+// here, and then WidenOddVectors. Not thread-safe.
 void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module);
 
 }  // namespace kiln::codegen

@@ -12,8 +12,8 @@ namespace kiln::codegen {
 namespace {
 
 constexpr uint64_t kLineBytes = 64;
-// Of llvm.prefetch: a read, of data, into the second cache. The first one is too small for what is
-// read so much later.
+// Arguments of llvm.prefetch: a read of data into the second cache. The first cache is too small
+// for data that are read so much later.
 constexpr uint32_t kRead = 0, kSecondCache = 2, kData = 1;
 
 bool IsOfPrefetchedInput(const llvm::LoadInst& load) {
@@ -47,7 +47,7 @@ llvm::PreservedAnalyses PrefetchWeightsPass::run(llvm::Function& function,
   for (llvm::BasicBlock& block : function) {
     for (llvm::Instruction& instruction : block) {
       auto* load = llvm::dyn_cast<llvm::LoadInst>(&instruction);
-      // Scalars are read where a tile is one element wide: a prefetch for each would cost as much as
+      // Scalars are read if a tile is one element wide. A prefetch for each would cost as much as
       // the work.
       if (load != nullptr && load->getType()->isVectorTy() && IsOfPrefetchedInput(*load)) {
         loads.push_back(load);

@@ -1,9 +1,9 @@
 // Prefetches large packed inputs while they are read. Internal: this header includes LLVM.
 //
-// The weights of a network are read once a run, and together they are larger than the caches: they
-// come from memory. A packed input is read from its beginning to its end, so that what is wanted
-// next is known: each vector load is given a prefetch of the line kPrefetchBytes behind it into the
-// core's second cache. The hardware's own prefetchers stop at the end of each page of 4 KiB. A
+// The weights of a network are read once a run, and together they are larger than the caches, so
+// they come from memory. A packed input is read from its beginning to its end, so the next
+// addresses are known: each vector load gets a prefetch of the line kPrefetchBytes behind it into
+// the core's second cache. The hardware's own prefetchers stop at the end of each page of 4 KiB. A
 // prefetch costs one instruction beside the many multiplications that use the vector, and never
 // faults. Measured in docs/experiments/cpu-networks.md.
 #pragma once
@@ -16,8 +16,9 @@
 
 namespace kiln::codegen {
 
-// Memory answers after some 100 ns, in which a core reads one to two KiB of weights; further ahead
-// is as good up to the size of the second cache, and the first misses of each tile hide less.
+// Memory answers after some 100 ns, in which a core reads one to two KiB of weights. Larger
+// distances are as good up to the size of the second cache, but the first misses of each tile are
+// hidden less.
 inline constexpr int64_t kPrefetchBytes = 8192;
 
 // Smaller inputs come from memory in no time.
@@ -28,7 +29,7 @@ bool IsPrefetched(const ir::Buffer& buffer);
 // Named metadata of a module: the alias scopes (BufferAliases) of the inputs to prefetch.
 inline constexpr char kPrefetchedScopes[] = "kiln.prefetched";
 
-// Runs when loops are unrolled and equal loads are one.
+// Runs after loops are unrolled and equal loads are one.
 struct PrefetchWeightsPass : llvm::PassInfoMixin<PrefetchWeightsPass> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses);
 };

@@ -16,8 +16,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-// How far behind %w the pass prefetches in a body; !1 are accesses to a prefetched input. The last
-// entry of a broken module is -1.
+// Returns the distances behind %w that the pass prefetches in a body. !1 marks accesses to a
+// prefetched input. The last entry for a broken module is -1.
 std::vector<int64_t> PrefetchedOffsets(const std::string& body) {
   llvm::LLVMContext context;
   const auto module = ParseWithScopes(

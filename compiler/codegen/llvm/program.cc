@@ -45,8 +45,8 @@ void Emitter::EmitProgram(Fault fault) {
   EmitEntry(program_, kernels, fault, module_, builder_, numbers_);
 }
 
-// What it uses and no more: of thousands of kernels each would else have thousands of arguments and
-// alias scopes.
+// A kernel gets only the arguments that it uses: otherwise each of thousands of kernels would have
+// thousands of arguments and alias scopes.
 CpuKernel Emitter::EmitKernel(const ir::Kernel& kernel) {
   std::vector<int32_t> args = ArgumentsUsedBy(program_, kernel);
   aliases_.Enter(NamesUsedIn(kernel.body).slots);

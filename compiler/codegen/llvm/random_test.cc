@@ -1,4 +1,4 @@
-// Random programs: every loop kind, index pattern, type and condition, against the reference.
+// Random programs with every loop kind, index pattern, type and condition, against the reference.
 // Values are small whole numbers, so that results are exact whatever is fused.
 #include <gtest/gtest.h>
 
@@ -91,8 +91,8 @@ class RandomProgram {
         {LoopKind::kSerial, LoopKind::kUnrolled, LoopKind::kVectorized, LoopKind::kVectorized});
   }
 
-  // One to one from the variables in the store: separate dimensions in a random order, or all in
-  // one, or split by quotient and remainder.
+  // Makes an index that is one to one in the variables of the store: separate dimensions in a
+  // random order, or all in one, or split by quotient and remainder.
   void MakeStoreIndex() {
     std::vector<size_t> order;
     for (size_t i : RandomOrder()) {
@@ -137,7 +137,7 @@ class RandomProgram {
     return type_.is_float() ? pool().Float(static_cast<double>(v), type_) : pool().Int(v, type_);
   }
 
-  // Not negative, below 600.
+  // Returns an index that is not negative and below 600.
   Expr Affine() {
     Expr sum = b_.Int(static_cast<int64_t>(Below(9)));
     for (size_t i = 0; i < vars_.size(); ++i) {
@@ -171,7 +171,7 @@ class RandomProgram {
       case 1:
         return pool().Or(condition, pool().Eq(pool().FloorMod(Affine(), b_.Int(3)), b_.Int(1)));
       case 2:
-        // With a load in its second part, which may not be evaluated for nothing.
+        // The second part has a load, which may not be evaluated if the first part is false.
         return pool().And(pool().Lt(Index(), b_.Int(300)),
                           pool().Ge(b_.Load(A_, {Affine()}), Constant(0)));
       default:
@@ -192,7 +192,8 @@ class RandomProgram {
         return b_.Mul(Value(depth - 1), Value(0));
       case 4:
         return pool().Max(Value(depth - 1), Value(depth - 1));
-      case 5: {  // reads outside are guarded
+      // Reads outside of the buffer are guarded.
+      case 5: {
         const Expr at = pool().Sub(Affine(), b_.Int(Pick<int64_t>({3, 20, 60})));
         return pool().If(pool().Ge(at, b_.Int(0)), b_.Load(A_, {at}), Value(depth - 1));
       }
@@ -231,7 +232,7 @@ uint64_t FirstSeed() {
   return seed == nullptr ? 1 : std::strtoull(seed, nullptr, 10);
 }
 
-// KILN_TEST_COUNT says how many percent of the usual number.
+// KILN_TEST_COUNT is a percentage of the usual number.
 uint64_t Scaled(uint64_t count) {
   const char* percent = std::getenv("KILN_TEST_COUNT");
   return percent == nullptr ? count : count * std::strtoull(percent, nullptr, 10) / 100;

@@ -14,11 +14,11 @@ using ir::StmtKind;
 using llvm::BasicBlock;
 using llvm::Value;
 
-// A loop is expanded as long as that makes no more stores of a register than this; then it stays a
-// loop. Longer code leaves the instruction cache, and takes long to compile.
+// A loop is expanded if that makes at most this many stores of a register. Otherwise it stays a
+// loop: longer code leaves the instruction cache, and takes long to compile.
 constexpr int64_t kMaxExpandedStores = 512;
-// A vectorized loop is cut into pieces of this many registers, and the pieces are expanded up to
-// this many.
+// A vectorized loop is cut into pieces of this many registers, and up to this many pieces are
+// expanded.
 constexpr int kMaxRegistersPerVector = 4;
 constexpr int64_t kMaxExpandedPieces = 8;
 }  // namespace
@@ -155,8 +155,8 @@ int Emitter::LanesPerRegister(Stmt loop) const {
   return features_.vector_bytes / widest;
 }
 
-// Lanes of the next vector: 4, 2 or 1 registers; what is left in the end is one vector of an odd
-// length where masks make that good code, else powers of two.
+// Returns the lanes of the next vector: 4, 2 or 1 registers. The remainder at the end is one vector
+// of an odd length if the machine has masked accesses, else powers of two.
 int Emitter::NextPiece(int64_t remaining, int per_register) const {
   int lanes = kMaxRegistersPerVector * per_register;
   while (lanes > 1 && lanes > remaining) {
@@ -166,9 +166,10 @@ int Emitter::NextPiece(int64_t remaining, int per_register) const {
   return lanes;
 }
 
-// Lanes of the narrowest vector that a statement stores to a buffer, where it stands in a loop that
-// has so many (0: in none): 0 where it stores no vector there. Loops count by their first piece:
-// what is left in the end may be narrow, but is one of many.
+// Returns the lanes of the narrowest vector that a statement stores to a buffer, or 0 if it stores
+// no vector there. `lanes` is the number of lanes of the loop around the statement (0: there is
+// none). A loop counts by its first piece: the remainder at the end may be narrow, but is one piece
+// of many.
 int Emitter::NarrowestVectorStore(Stmt stmt, int32_t slot, int lanes) const {
   if (stmt->kind == StmtKind::kStore) return stmt->slot == slot ? lanes : 0;
   if (stmt->kind == StmtKind::kFor && stmt->loop_kind == LoopKind::kVectorized && stmt->extent > 1)
@@ -210,7 +211,7 @@ void Emitter::EmitLanes(Stmt loop, int count, Value* base, std::optional<int64_t
     Unbind(loop->var);
     return;
   }
-  // Not known: inside lanes the variable is no constant, whatever its base.
+  // The variable has no known value: inside lanes it is no constant, whatever its base.
   Bind(loop->var, base, std::nullopt);
   lanes_ = Lanes{.var = loop->var,
                  .count = count,
@@ -247,7 +248,7 @@ void Emitter::EmitIf(Stmt stmt) {
   builder_.SetInsertPoint(end);
 }
 
-// The memory belongs to the whole function; the lifetime says when it means something, so that
+// The memory belongs to the whole function. The lifetime markers tell when it is in use, so that
 // buffers share stack.
 void Emitter::EmitAlloc(Stmt alloc) {
   Value*& memory = pointer(alloc->slot);
@@ -313,7 +314,7 @@ llvm::Function* Emitter::EmitTask(Stmt loop, llvm::StructType* closure_type, con
   const char* const names[] = {"closure", "begin", "end"};
   for (unsigned i = 0; i < 3; ++i) task->getArg(i)->setName(names[i]);
 
-  // What the enclosing function knows is set aside; known variables stay known.
+  // State of the enclosing function is set aside. Known variables stay known.
   const llvm::IRBuilderBase::InsertPointGuard insert_point(builder_);
   llvm::Function* const outer_function = std::exchange(function_, task);
   Value* const outer_runtime = std::exchange(runtime_, nullptr);

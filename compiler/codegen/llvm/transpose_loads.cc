@@ -28,20 +28,25 @@ constexpr int64_t kElementBytes = 4;
 
 // A vector whose lanes are loaded one by one, at base + offset + distances[lane].
 struct Gather {
-  Instruction* vector;  // the last insert
-  LoadInst* first;      // of the loads, in the order of the block
+  // The last insert.
+  Instruction* vector;
+  // The first of the loads in the order of the block.
+  LoadInst* first;
   const MDNode* buffer;
   Value* base;
-  int64_t offset;                  // of lane 0
-  std::vector<int64_t> distances;  // from lane 0
-  llvm::Align alignment;           // of the least aligned element
+  // Offset of lane 0.
+  int64_t offset;
+  // Distances from lane 0.
+  std::vector<int64_t> distances;
+  // Alignment of the least aligned element.
+  llvm::Align alignment;
 
   llvm::FixedVectorType* type() const {
     return llvm::cast<llvm::FixedVectorType>(vector->getType());
   }
 };
 
-// The lanes of a complete chain of inserts that ends here; empty: it is none.
+// Returns the loads of the lanes if `last` ends a complete chain of inserts. Empty: it does not.
 std::vector<LoadInst*> LoadsOfChain(InsertElementInst& last) {
   auto* type = llvm::dyn_cast<llvm::FixedVectorType>(last.getType());
   if (type == nullptr || type->getScalarSizeInBits() != 8 * kElementBytes) return {};
@@ -70,7 +75,8 @@ const MDNode* BufferOf(const Instruction& access) {
 }
 
 std::optional<Gather> GatherOf(InsertElementInst& last, const llvm::DataLayout& layout) {
-  if (last.hasOneUse() && llvm::isa<InsertElementInst>(last.user_back())) return {};  // goes on
+  // The chain goes on.
+  if (last.hasOneUse() && llvm::isa<InsertElementInst>(last.user_back())) return {};
   const std::vector<LoadInst*> loads = LoadsOfChain(last);
   if (loads.size() < kColumns || loads.size() % kColumns != 0) return {};
   Gather gather{.vector = &last,
@@ -131,7 +137,8 @@ class Transposer {
 
   // Takes four neighbours at a time, from the lowest address on.
   bool TransposeNeighbours(const std::vector<Gather>& gathers) {
-    std::map<int64_t, Same> at;  // by the distance from the first one
+    // Indexed by the distance from the first gather.
+    std::map<int64_t, Same> at;
     for (const Gather& gather : gathers) {
       if (const auto distance = Distance(gathers[0], gather)) at[*distance].push_back(&gather);
     }
@@ -164,7 +171,7 @@ class Transposer {
     return difference->getAPInt().getSExtValue() + to.offset - from.offset;
   }
 
-  // The one that is loaded first, and which column it is of.
+  // Returns the gather that is loaded first, and the number of its column.
   static std::pair<const Gather*, int> Earliest(const Columns& columns) {
     std::pair<const Gather*, int> earliest = {columns[0][0], 0};
     for (int c = 0; c < kColumns; ++c) {
@@ -175,7 +182,8 @@ class Transposer {
     return earliest;
   }
 
-  // All are loaded where the first one is: nobody may store to the buffer between.
+  // All columns are loaded where the first one is, so no instruction between may store to the
+  // buffer.
   static bool MayMove(const Columns& columns) {
     const Gather& earliest = *Earliest(columns).first;
     const Instruction* last = columns[0][0]->vector;
@@ -214,9 +222,9 @@ class Transposer {
     }
   }
 
-  // Lanes [lane, lane + count) of the four columns, count 4, 8 or 16. Of the rows of four lanes,
-  // row m of each goes into register m; then each quarter of the registers is a matrix of four by
-  // four.
+  // Returns lanes [lane, lane + count) of the four columns; count is 4, 8 or 16. In each group of
+  // four rows, row m goes into register m. Each quarter of the registers is then a matrix of four
+  // by four.
   std::array<Value*, kColumns> TransposeLanes(llvm::IRBuilder<>& builder, const Gather& gather,
                                               int64_t begin, unsigned lane, unsigned count) {
     std::array<Value*, kColumns> rows;
@@ -228,7 +236,8 @@ class Transposer {
       rows[m] = Concatenate(builder, pieces);
     }
     const auto mix = [&](Value* a, Value* b, std::array<int, kColumns> places) {
-      std::vector<int> mask;  // places 0 to 3 are of a, 4 to 7 of b
+      // Places 0 to 3 are those of a, 4 to 7 those of b.
+      std::vector<int> mask;
       for (int quarter = 0; quarter < static_cast<int>(count); quarter += kColumns) {
         for (int p : places) {
           mask.push_back(p < kColumns ? quarter + p
@@ -255,7 +264,7 @@ class Transposer {
     return load;
   }
 
-  // In halves, so that registers are put together from registers.
+  // Concatenates in halves, so that registers are put together from registers.
   static Value* Concatenate(llvm::IRBuilder<>& builder, const std::vector<Value*>& parts) {
     if (parts.size() == 1) return parts[0];
     const auto middle = parts.begin() + static_cast<ptrdiff_t>((parts.size() + 1) / 2);

@@ -22,7 +22,7 @@ void PrintTo(const Left& left, std::ostream* out) {
        << left.inserts << " inserts";
 }
 
-// A vector of `lanes` elements `stride` bytes apart, the first at %p + offset; its name is %NAME.
+// Makes a vector named %NAME of `lanes` elements `stride` bytes apart, the first at %p + offset.
 std::string GatherText(const std::string& name, int lanes, int offset, int stride,
                        const std::string& type = "float") {
   std::string text;
@@ -48,7 +48,7 @@ std::string StoreText(const std::string& name, int lanes, int to, const std::str
       name, lanes, to, type);
 }
 
-// What the pass leaves of a body. !1 and !2 are two buffers.
+// Returns the loads and inserts of a body after the pass. !1 and !2 are two buffers.
 Left LeftOf(const std::string& body) {
   llvm::LLVMContext context;
   const auto module = ParseWithScopes(
@@ -132,7 +132,7 @@ TEST(TransposeLoadsTest, OddLanesStay) {
   EXPECT_EQ(LeftOf(Columns(4, 7)), (Left{.scalar_loads = 28, .inserts = 28}));
 }
 
-// A store between may change what a later column loads; one to another buffer may not.
+// A store between may change the elements of a later column. A store to another buffer may not.
 TEST(TransposeLoadsTest, StoresBetween) {
   const auto with = [](const std::string& between) {
     return LeftOf(Columns(2, 16) + between + Columns(2, 16, 2));
@@ -144,7 +144,7 @@ TEST(TransposeLoadsTest, StoresBetween) {
   EXPECT_EQ(with("call void @unknown()\n"), (Left{.scalar_loads = 64, .inserts = 64}));
 }
 
-// After LLVM has expanded a loop the columns have pointers of their own.
+// After LLVM has expanded a loop, the columns have pointers of their own.
 TEST(TransposeLoadsTest, PointersOfAnExpandedLoop) {
   std::string text = "%i = ptrtoint ptr %q to i64\n";
   for (int c = 0; c < 4; ++c) {
