@@ -18,7 +18,7 @@ constexpr size_t kMostMessageBytes = 64 << 10;
 
 constexpr std::string_view kFeatures[] = {"sse4.2", "popcnt",   "avx2",     "bmi2",
                                           "fma",    "avx512bw", "avx512dq", "avx512vl"};
-// How many of them each level needs.
+// Number of features, in the order of kFeatures, that each level needs.
 constexpr std::array<std::pair<size_t, std::string_view>, 3> kLevels = {
     {{8, "x86-64-v4"}, {5, "x86-64-v3"}, {2, "x86-64-v2"}}};
 
@@ -34,7 +34,8 @@ std::string FindInPath(std::string_view program) {
   }
 }
 
-// What a compiler says, its first error before all else: lists show the first line alone.
+// Returns a compiler's messages with the first error in front, because lists show only the first
+// line.
 std::string ErrorFirst(const std::string& messages) {
   const size_t error = messages.find("error:");
   if (error == std::string::npos) return messages;
@@ -43,8 +44,9 @@ std::string ErrorFirst(const std::string& messages) {
   return begin == 0 ? messages : messages.substr(begin) + messages.substr(0, begin);
 }
 
-// Messages in English, whoever runs it; temporary files where the others are; and what finds programs
-// and libraries. A cache of compilations would write elsewhere.
+// Environment of the compiler: messages are in English for every user, temporary files are in
+// `scratch`, and the variables that find programs and libraries are kept. A cache of compilations
+// would write elsewhere, so it is off.
 std::vector<std::string> Environment(const std::string& scratch) {
   std::vector<std::string> environment = {"LC_ALL=C", "TMPDIR=" + scratch, "CCACHE_DISABLE=1"};
   for (const char* const name : {"PATH", "LD_LIBRARY_PATH"}) {
@@ -102,7 +104,7 @@ StatusOr<std::string> CCompiler::CompileSharedObject(std::string_view source,
   process.clear_env = true;
   const FileAccess access = CCompilerAccess(path_, folder.path());
   process.confine = [&] { return ConfineCCompiler(access); };
-  // With its caller it is ended, and so are the processes that it starts.
+  // The compiler and the processes that it starts are ended together with its caller.
   process.own_process_group = false;
   process.limits = CCompilerLimits();
   KILN_ASSIGN_OR_RETURN(const RunResult result,

@@ -9,14 +9,14 @@ namespace {
 using handwritten::BoundArgument;
 using handwritten::Specialization;
 
-// A number of this type, as C writes it, with all its digits.
+// Returns a number of this type as C writes it, with all its digits.
 std::string NumberText(const BoundArgument& argument) {
   if (const auto* const real = std::get_if<double>(&argument.number)) {
     const bool single = argument.type == ir::kFloat32;
     return fmt::format("({}){:a}", single ? "float" : "double", *real);
   }
   const int64_t number = std::get<int64_t>(argument.number);
-  // The lowest one has no literal.
+  // C has no literal for the lowest number.
   return number == INT64_MIN ? "(-9223372036854775807LL - 1)" : fmt::format("{}LL", number);
 }
 

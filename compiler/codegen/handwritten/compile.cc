@@ -23,7 +23,7 @@ using handwritten::BoundArgument;
 using handwritten::Language;
 using handwritten::Specialization;
 
-// What the program takes: inputs and outputs, as those of the unscheduled program.
+// Returns the interface of the program: inputs and outputs, like those of the unscheduled program.
 StatusOr<Compiled> InterfaceOf(const dag::DagPtr& dag, const target::Target& target) {
   KILN_ASSIGN_OR_RETURN(const ir::Program program,
                         lower::Lower(schedule::State(dag), {.gpu = target.is_gpu()}));
@@ -40,7 +40,8 @@ StatusOr<Compiled> InterfaceOf(const dag::DagPtr& dag, const target::Target& tar
 
 // ---- CUDA -----------------------------------------------------------------------------------
 
-// "matmul" of "matmul(float const*, float*)", and "f<float, 16>" of "void f<float, 16>(float*)".
+// Returns "matmul" for "matmul(float const*, float*)", and "f<float, 16>" for "void f<float,
+// 16>(float*)".
 std::string_view FunctionOf(std::string_view demangled) {
   int depth = 0;
   size_t begin = 0;
@@ -90,7 +91,7 @@ std::string BytesOf(T value) {
 std::string ScalarBytes(const BoundArgument& argument) {
   if (const auto* const real = std::get_if<double>(&argument.number))
     return argument.type == ir::kFloat32 ? BytesOf(static_cast<float>(*real)) : BytesOf(*real);
-  // Little-endian, so that the first bytes are the low ones.
+  // The number is little-endian, so its first bytes are the low ones.
   return BytesOf(std::get<int64_t>(argument.number))
       .substr(0, static_cast<size_t>(argument.type.bytes()));
 }
@@ -114,7 +115,7 @@ Launch LaunchOf(const Specialization& kernel) {
   return launch;
 }
 
-// NVRTC is a library: it compiles on a thread that opens its own files alone.
+// NVRTC is a library, so it compiles on a thread that may open only NVRTC's own files.
 StatusOr<Cubin> CompileConfined(const Specialization& kernel, std::string_view arch) {
   KILN_ASSIGN_OR_RETURN(const NvrtcInfo nvrtc, FindNvrtc());
   StatusOr<Cubin> cubin = Internal("nothing was compiled");
@@ -185,7 +186,7 @@ StatusOr<Compiled> CompileHandwritten(const Specialization& kernel, const dag::D
                                       const target::HardwareParams& hardware, CompileTimes& times) {
   KILN_ASSIGN_OR_RETURN(Compiled interface, InterfaceOf(dag, target));
   if (!target.kind->runs_programs) {
-    // What its cost is made up of.
+    // The made-up cost is derived from this text.
     interface.binary = fmt::format("kiln null kernel\n{}", kernel.source);
     interface.launches.push_back(LaunchOf(kernel));
     interface.launches.back().symbol = kernel.function;

@@ -75,13 +75,13 @@ TEST(HandwrittenC, SaysWhatTheCompilerSays) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("a c kernel is for target llvm")));
 }
 
-// ---- what a source may have a compiler do
+// ---- effects that a source may try to have through a compiler
 
 class Confinement : public testing::Test {
  protected:
   void SetUp() override {
     if (!CanRestrictFiles()) GTEST_SKIP() << "this kernel has no Landlock";
-    // As a secret is: its user's alone, who is who compiles.
+    // The file belongs to the user who compiles, and only that user may read it, as for a secret.
     ASSERT_OK(WriteFileAtomically(secret_, "int kept_secret_token;\n", 0600));
   }
 
@@ -113,7 +113,7 @@ TEST_F(Confinement, TheCCompilerReadsItsOwnFilesAlone) {
   }
 }
 
-// As if an option that writes were allowed, and a compiler that is a script.
+// Simulates an allowed option that writes files: the compiler is a script.
 TEST_F(Confinement, TheProcessOfACompilerWritesItsScratchFolderAlone) {
   ASSERT_OK_AND_ASSIGN(const TempDir scratch, TempDir::Make("confinement-scratch"));
   SubprocessOptions options;
@@ -137,7 +137,7 @@ TEST_F(Confinement, TheProcessOfACompilerWritesItsScratchFolderAlone) {
 TEST_F(Confinement, NoNetworkAndNoLargeFiles) {
   ASSERT_OK_AND_ASSIGN(const TempDir scratch, TempDir::Make("confinement-scratch"));
   SubprocessOptions options;
-  // The limits come right after the start.
+  // The script sleeps first, because the limits are set right after its start.
   options.argv = {"/bin/bash", "-c",
                   "sleep 0.2; (echo > /dev/tcp/127.0.0.1/9) 2>&1; ulimit -f; ulimit -c"};
   const FileAccess access = CCompilerAccess("/usr/bin/cc", scratch.path());

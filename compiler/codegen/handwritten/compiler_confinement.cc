@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Of an installation, /usr or another: what compilers read there. "x86_64-linux-gnu" holds another
-// system's headers and libraries.
+// True for the folders of an installation, in /usr or elsewhere, that compilers read. A folder like
+// "x86_64-linux-gnu" holds the headers and libraries of another system.
 bool IsOfToolchain(const std::string& name) {
   return name == "bin" || name == "include" || name == "libexec" || name.starts_with("lib") ||
          name.find("-linux-") != std::string::npos;
@@ -57,33 +57,33 @@ constexpr int64_t kFileBytes = int64_t{256} << 20;
 constexpr int64_t kDataBytes = int64_t{8} << 30;
 constexpr int64_t kMoreProcesses = 512;
 
-// The limit of this process, or less.
+// Returns the value, or the limit of this process if that is lower.
 int64_t AtMost(__rlimit_resource resource, int64_t value) {
   rlimit limit{};
   getrlimit(resource, &limit);
   return static_cast<int64_t>(std::min(static_cast<rlim_t>(value), limit.rlim_cur));
 }
 
-// 0: it does not tell.
+// Returns 0 if the machine does not tell.
 int64_t ProcessesOfMachine() {
-  // "0.1 0.2 0.3 1/234 5678": of 234 that there are.
+  // The text is like "0.1 0.2 0.3 1/234 5678", where 234 is the number of processes.
   const auto loads = ReadFile("/proc/loadavg", 256);
   const size_t slash = loads.ok() ? loads->find('/') : std::string::npos;
   return slash == std::string::npos ? 0 : std::strtoll(loads->c_str() + slash + 1, nullptr, 10);
 }
 
-// What compilers have no use for. The rest is theirs: which calls they make differs by version, and
-// none of them runs a stranger's code.
+// System calls that compilers have no use for. All other calls stay allowed: the calls that
+// compilers make differ by version, and compilers do not run a stranger's code.
 constexpr uint32_t kRefused[] = {
-    // network
+    // Network.
     SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept, SYS_accept4,
     SYS_sendto, SYS_sendmsg, SYS_sendmmsg, SYS_io_uring_setup,
-    // other processes
+    // Other processes.
     SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev, SYS_pidfd_open, SYS_pidfd_getfd,
     SYS_pidfd_send_signal, SYS_kill, SYS_tkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo,
-    // to leave the group that is ended with its build
+    // Calls that leave the process group, which is ended together with its build.
     SYS_setsid, SYS_setpgid,
-    // the machine
+    // The machine.
     SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_unshare, SYS_setns, SYS_bpf,
     SYS_perf_event_open, SYS_userfaultfd, SYS_keyctl, SYS_add_key, SYS_request_key,
     SYS_open_by_handle_at};
@@ -106,7 +106,8 @@ FileAccess CCompilerAccess(const std::string& path, const std::string& scratch) 
   }
   std::error_code error;
   const fs::path program = fs::canonical(path, error);
-  // As it is called and as it is: one may be a link into the other's installation.
+  // Includes the path as it is called and its target, because one may be a link into the other's
+  // installation.
   for (const fs::path& file : {fs::path(path), program}) {
     access.read.push_back(file);
     if (file.parent_path().filename() == "bin") {
@@ -139,7 +140,7 @@ Status ConfineCCompiler(const FileAccess& access) {
 
 ResourceLimits CCompilerLimits() {
   ResourceLimits limits;
-  // For one that nobody ends: builders end theirs sooner.
+  // Limit for a compiler that nobody ends. Builders end theirs sooner.
   limits.cpu_s = 600;
   limits.file_bytes = AtMost(RLIMIT_FSIZE, kFileBytes);
   limits.data_bytes = AtMost(RLIMIT_DATA, kDataBytes);
@@ -150,7 +151,7 @@ ResourceLimits CCompilerLimits() {
 }
 
 std::string_view WhyRefused(std::string_view messages) {
-  // As GCC and Clang, their assemblers, and NVRTC say it.
+  // Messages of GCC and Clang, their assemblers, and NVRTC.
   constexpr std::string_view kRefusals[] = {"Permission denied", "file not found", "can't open",
                                             "Could not find incbin", "open source file"};
   const auto says = [&](std::string_view words) { return messages.find(words) != messages.npos; };

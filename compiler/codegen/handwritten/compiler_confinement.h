@@ -1,5 +1,5 @@
-// What a compiler of hand-written kernels may do. The source is a stranger's: it names files to
-// include, and what they hold comes back in messages.
+// Limits of a compiler of hand-written kernels. The source is a stranger's: it names files to
+// include, whose contents come back in messages.
 #pragma once
 
 #include <string>
@@ -12,26 +12,28 @@
 
 namespace kiln::codegen {
 
-// Of the C compiler at `path` and what it starts: it reads the system's headers, libraries and
-// programs, those of the folder that the compiler was installed into and those that
-// KILN_CC_FOLDERS names (folders with ':' between), and writes below `scratch` alone.
+// Returns the access of the C compiler at `path` and of the processes that it starts. It may read
+// the system's headers, libraries and programs, those of the compiler's own installation folder,
+// and the folders that KILN_CC_FOLDERS names (with ':' between). It may write only below `scratch`.
 FileAccess CCompilerAccess(const std::string& path, const std::string& scratch);
 
-// Of NVRTC, which reads `folders`, the system's libraries and what the kernel tells of processors
-// and memory. It writes nothing.
+// Returns the access of NVRTC, which may read `folders`, the system's libraries and the kernel's
+// files about processors and memory. It may write nothing.
 FileAccess NvrtcAccess(std::vector<std::string> folders);
 
-// Makes the calling thread what the process of a C compiler may be: `access`; no network, no look
-// into other processes, no signals to them, no process group or namespace of its own; no
-// capabilities. Where the kernel lacks Landlock or seccomp, the rest.
+// Confines the calling thread, which becomes the process of a C compiler, to `access`. It gets no
+// network, no view of other processes and no signals to them, no process group or namespace of its
+// own, and no capabilities. If the kernel lacks Landlock or seccomp, the other restrictions still
+// apply.
 Status ConfineCCompiler(const FileAccess& access);
 
-// What each of its processes may use of the machine: 10 minutes of a processor, 256 MiB in a file, as
-// much memory as its caller and 8 GiB at most; and all of its user together 512 processes more than
-// the machine has now, which is what the kernel can count.
+// Returns the limits of each process of the compiler: 10 minutes of a processor, 256 MiB in a file,
+// and as much memory as its caller, but at most 8 GiB. All processes of its user together may be
+// 512 more than the machine has now, because the kernel counts processes per user.
 ResourceLimits CCompilerLimits();
 
-// A sentence to add to messages of a compiler that was refused a file; "" for others.
+// Returns a sentence to add to the messages of a compiler that was refused a file. "" for other
+// messages.
 std::string_view WhyRefused(std::string_view messages);
 
 }  // namespace kiln::codegen
