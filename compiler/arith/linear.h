@@ -4,8 +4,8 @@
 // The terms stand in one of two orders:
 //   * canonical: variables by number, then other atoms by structure. +, - and * keep this order.
 //     Equal sums are equal values.
-//   * of first occurrence: Linearize gives this order and AddScaled keeps it. Code that is made term
-//     by term comes out in the order of the expression.
+//   * of first occurrence: Linearize gives this order and AddScaled keeps it. Code that is made
+//     term by term comes out in the order of the expression.
 //
 // If coefficients or constants do not fit in int64_t, they wrap around and `overflow` is set. The
 // form then still has the value of the expression modulo 2^64, but its range is unknown.

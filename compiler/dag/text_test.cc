@@ -70,7 +70,7 @@ TEST(Text, EveryOperatorRoundTrips) {
   }
 }
 
-// ---- what a person may write beyond what is printed
+// ---- forms that a person may write and that are never printed
 
 std::string PrintedOf(std::string_view text) {
   const StatusOr<DagPtr> dag = ParseDag(text);

@@ -1,7 +1,8 @@
 // The text of a kernel that a person wrote: C or CUDA C with named parameters, the values that each
 // may have, the launch, and the computation that the kernel must do. docs/howto/tune-a-kernel.md
-// describes the form, which is TOML. It has the tune_params, restrictions, block_size_x and answer
-// of Kernel Tuner (van Werkhoven, Kernel Tuner, Future Generation Computer Systems 90, 2019).
+// describes the form, which is TOML. The text expresses what Kernel Tuner calls tune_params,
+// restrictions, block_size_x and answer (van Werkhoven, Kernel Tuner, Future Generation Computer
+// Systems 90, 2019).
 //
 //   kernel = "matmul"
 //   operator = "matmul"

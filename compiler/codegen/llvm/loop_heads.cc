@@ -6,8 +6,8 @@ using llvm::Value;
 Value* LoopHeads::Emit(int depth, Make make) {
   Scope& scope = scopes_[static_cast<size_t>(depth)];
   const llvm::IRBuilderBase::InsertPointGuard insert_point(*builder_);
-  // Inserts before this instruction, or at the end of the block, to which the guard of the inserter
-  // may go back.
+  // Code is inserted before this instruction, or at the end of the block. The guard may restore an
+  // insertion point at that same end.
   llvm::Instruction* next = scope.last == nullptr
                                 ? (scope.block->empty() ? nullptr : &scope.block->front())
                                 : scope.last->getNextNode();
