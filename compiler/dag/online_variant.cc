@@ -14,7 +14,7 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-// The sum of values, in float64 and over numbers of its own, as an operator of a DAG.
+// Makes the sum of values in float64, with its own numbering of axes, as an operator of a DAG.
 class WideSum {
  public:
   WideSum(const Dag& dag, const SoftmaxChain& chain)
@@ -45,7 +45,7 @@ class WideSum {
     return found;
   }
 
-  // Which axis of the operator each variable of the chain is.
+  // Numbers the axis of the operator for each variable of the chain.
   Status NumberAxes() {
     axes_.assign(chain_.extents.size(), -1);
     const Expr load = LoadIn(chain_.result, chain_.weighted);
@@ -57,7 +57,7 @@ class WideSum {
     return OkStatus();
   }
 
-  // A variable without an axis has the value 0 alone.
+  // A variable without an axis is always 0.
   Expr Variable(int32_t var) {
     const int32_t axis = axes_[static_cast<size_t>(var)];
     return axis < 0 ? pool_->Int(0) : pool_->Var(axis);
@@ -97,7 +97,8 @@ class WideSum {
   const SoftmaxChain& chain_;
   const Operator& op_;
   const std::shared_ptr<ir::ExprPool> pool_ = std::make_shared<ir::ExprPool>();
-  std::vector<int32_t> axes_;  // [variable of the chain]; -1: none
+  // Indexed by variable of the chain. -1: the variable has no axis.
+  std::vector<int32_t> axes_;
   std::vector<Tensor> inputs_;
 };
 
@@ -113,7 +114,7 @@ StatusOr<OperatorPtr> Rounded(const Operator& op) {
                            shapes);
 }
 
-// Without the operators that the output does not need, such as rounded weights.
+// Makes the DAG without operators that the output does not need, such as rounded weights.
 StatusOr<DagPtr> Needed(const std::vector<OpNode>& nodes, size_t output) {
   std::vector<bool> needed(nodes.size(), false);
   needed[output] = true;
@@ -138,7 +139,8 @@ StatusOr<DagPtr> Needed(const std::vector<OpNode>& nodes, size_t output) {
 StatusOr<DagPtr> OnlineVariant(const Dag& dag) {
   KILN_ASSIGN_OR_RETURN(const SoftmaxChain chain, FindSoftmaxChain(dag));
   std::vector<OpNode> nodes;
-  std::vector<int> places;  // of each operator of the whole
+  // Indexed by operator of the original DAG.
+  std::vector<int> places;
   for (int i = 0; i < dag.size(); ++i) {
     OpNode node = dag.node(i);
     if (i == chain.weighted) {

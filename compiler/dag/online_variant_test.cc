@@ -30,7 +30,7 @@ ir::NDArray Output(const Dag& dag, const std::vector<ir::NDArray>& inputs) {
   return outputs->front();
 }
 
-// A softmax that is divided before its product with the values.
+// A softmax whose weights are divided before the product with the values.
 constexpr char kDividedBefore[] = R"(
 input Q: float16[6, 4]
 input K: float16[6, 4]
@@ -63,7 +63,8 @@ TEST(OnlineVariant, LeavesOutWhatACausalMaskHides) {
     SCOPED_TRACE(PrintDag(*dag));
     ASSERT_OK_AND_ASSIGN(const DagPtr variant, OnlineVariant(*dag));
     std::vector<ir::NDArray> inputs = RandomInputs(*dag, 1);
-    inputs[2].SetDouble(3 * 4 + 1, kInfinity);  // of key 4, column 1
+    // The element of key 4 and column 1.
+    inputs[2].SetDouble(3 * 4 + 1, kInfinity);
     const ir::NDArray whole = Output(*dag, inputs), online = Output(*variant, inputs);
     for (int64_t row = 0; row < 6; ++row) {
       const double of_whole = whole.GetDouble(3 * row + 1),
@@ -90,7 +91,8 @@ TEST(OnlineVariant, DoesNotRoundWeightsToZero) {
   ASSERT_OK_AND_ASSIGN(const DagPtr variant, OnlineVariant(*dag));
   std::vector<ir::NDArray> inputs = RandomInputs(*dag, 1);
   inputs[0].Fill(1);
-  const double keys[] = {0, 30, 1}, values[] = {kInfinity, 2, 3};  // exp(-30) is 0 in float16
+  // exp(-30) is 0 in float16.
+  const double keys[] = {0, 30, 1}, values[] = {kInfinity, 2, 3};
   inputs[1] = ir::NDArray(ir::kFloat16, {1, 3, 1}, keys);
   inputs[2] = ir::NDArray(ir::kFloat16, {1, 3, 1}, values);
   EXPECT_TRUE(std::isnan(Output(*dag, inputs).GetDouble(0)));

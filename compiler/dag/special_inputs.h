@@ -63,8 +63,9 @@ class SpecialJudge {
  public:
   explicit SpecialJudge(const Dag& dag);
 
-  // How many elements are right as those of the online variant alone; 0: all are the oracle's. An
-  // error: the first that is wrong. is_online: the program computes a softmax online.
+  // Returns the number of elements that are right only as those of the online variant, and 0 if all
+  // are the oracle's. The error is the first wrong element. is_online: the program computes a
+  // softmax online.
   StatusOr<int64_t> Judge(std::span<const ir::NDArray> found, const SpecialCase& one,
                           bool is_online) const;
 
@@ -73,7 +74,8 @@ class SpecialJudge {
   Status CompareZeros(const ir::NDArray& found, const ir::NDArray& expected) const;
 
   bool keeps_signs_ = true, keeps_denormals_ = true;
-  DagPtr online_;  // null: there is no variant
+  // Null: there is no online variant.
+  DagPtr online_;
 };
 
 }  // namespace kiln::dag
