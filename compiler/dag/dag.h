@@ -79,9 +79,8 @@ struct Access {
 
 // Properties of the bodies, computed once when the operator is made.
 struct BodyProperties {
-  std::vector<Access>
-      // Distinct loads in order of first occurrence, loads inside of indices first.
-      reads;
+  // Distinct loads in order of first occurrence, loads inside of indices first.
+  std::vector<Access> reads;
   // A body has kSelect or kIf.
   bool has_branch = false;
   // A body has exp.

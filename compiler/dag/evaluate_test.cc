@@ -130,9 +130,8 @@ TEST(Evaluate, ArgmaxTakesTheFirst) {
   const NDArray inputs[] = {Numbers(ir::kFloat32, {2, 4}, {1, 5, 5, 0, -1, -1, -2, -1})};
   EXPECT_EQ(RunOp("argmax", "2,4,axis=-1", {}, inputs), Numbers(ir::kInt32, {2}, {1, 0}));
   EXPECT_EQ(RunOp("argmin", "2,4,axis=-1", {}, inputs), Numbers(ir::kInt32, {2}, {3, 2}));
-  EXPECT_EQ(RunOp("argmax", "2,4", {}, inputs),
-            // The index is over the flattened tensor.
-            Numbers(ir::kInt32, {}, {1}));
+  // The index is over the flattened tensor.
+  EXPECT_EQ(RunOp("argmax", "2,4", {}, inputs), Numbers(ir::kInt32, {}, {1}));
 }
 
 TEST(Evaluate, SeveralReductionsOverTheSameAxes) {

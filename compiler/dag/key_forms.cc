@@ -87,9 +87,9 @@ std::vector<OpForm> FormsOfAverage(const Dag& dag, const OpNode& average) {
   const OpNode& sum = dag.node(average.inputs[0].op);
   const std::vector<Window> windows = WindowsOf(dag, sum);
   if (windows.size() != 2) return forms;
-  const bool whole = average.op->body()->op == Op::kDiv &&
-                     // Each window counts the same number of elements.
-                     average.op->body()->arg(1)->op == Op::kFloat;
+  // Each window counts the same number of elements.
+  const bool whole =
+      average.op->body()->op == Op::kDiv && average.op->body()->arg(1)->op == Op::kFloat;
   bool padded = false;
   for (const Window& w : windows) padded = padded || w.pad > 0;
   std::string index;

@@ -18,8 +18,7 @@ namespace kiln::dag {
 // Returns 32 hex digits.
 std::string DagHash(const Dag& dag);
 std::string WorkloadKey(
-    // Has Python's separators: ["0fad...", [1, 56, 56, 64], ...].
-    const Dag& dag);
+    const Dag& dag);  // with Python's separators: ["0fad...", [1, 56, 56, 64], ...]
 
 // Returns all keys that logs have for the computation, each once: WorkloadKey, the name here, then
 // those of other versions of the library that TVM's operators come from (key_forms.h).

@@ -123,8 +123,8 @@ Status CheckValues(const KernelText& text, std::span<const NamedValue> values) {
   return OkStatus();
 }
 
-// Removes the position from a message. It is one within a formula of one line, which tells the
-// reader nothing.
+// Removes the position from a message. The position is one within a formula of one line, which
+// tells the reader nothing.
 Status WithoutPosition(const Status& status) {
   const std::string_view message = Message(status);
   if (!message.starts_with("line ")) return status;

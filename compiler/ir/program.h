@@ -76,10 +76,8 @@ struct StmtNode {
   // kBarrier: the threads of each warp wait for each other. A warp is 32 threads that follow each
   // other in the order x, y, z. All threads of the block reach the barrier.
   bool is_of_warp = false;
-  int8_t pending =
-      // kBarrier: number of the newest groups that need not be complete. -1: no group is waited
-      // for.
-      -1;
+  // kBarrier: number of the newest groups that need not be complete. -1: no group is waited for.
+  int8_t pending = -1;
   // Used by kFor.
   int32_t var = -1;
   // kStore, kAlloc: index into Program::buffers.

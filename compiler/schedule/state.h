@@ -46,8 +46,7 @@ inline bool IsBound(Annotation a) {
   return (a >= Annotation::kVThread && a <= Annotation::kThreadZ) || a == Annotation::kCluster;
 }
 std::string_view AnnotationName(
-    // Returns "for", "unroll", "vectorize", ..., "threadIdx.x".
-    Annotation annotation);
+    Annotation annotation);  // "for", "unroll", "vectorize", ..., "threadIdx.x"
 
 inline constexpr int64_t kUnknownExtent = -1;
 
@@ -55,12 +54,10 @@ inline constexpr int64_t kUnknownExtent = -1;
 struct Relation {
   enum Kind : uint8_t { kSplit, kFuse };
   Kind kind;
-  bool inner_to_outer =
-      // kSplit: the lengths are those of the inner children if true, else of the outer ones.
-      true;
-  absl::InlinedVector<int32_t, 4>
-      // kSplit: one. kFuse: any number, outermost first (0 for a rank-0 stage).
-      parents;
+  // kSplit: the lengths are those of the inner children if true, else of the outer ones.
+  bool inner_to_outer = true;
+  // kSplit: one. kFuse: any number, outermost first (0 for a rank-0 stage).
+  absl::InlinedVector<int32_t, 4> parents;
   // kSplit: one more than lengths, outermost first. kFuse: one.
   absl::InlinedVector<int32_t, 6> children;
   // kSplit: a length of 0 is a blank of a sketch.
@@ -70,10 +67,8 @@ struct Relation {
 // An iterator that a stage has or had. The first ones are the operator's axes, spatial then reduce.
 struct IterVar {
   IterKind kind = IterKind::kSpatial;
-  int64_t extent =
-      // Unknown if the extent depends on a blank, or on the region that an attached stage must
-      // cover.
-      kUnknownExtent;
+  // Unknown if the extent depends on a blank, or on the region that an attached stage must cover.
+  int64_t extent = kUnknownExtent;
   // The Relation whose child the iterator is. -1: the iterator is an axis.
   int32_t relation = -1;
 };
@@ -104,7 +99,8 @@ struct OnlineTile {
   int32_t keys = 0;
   // Warps of a block that have different rows.
   int32_t warps = 0;
-  // Tiles of keys in shared memory. Later tiles are copied asynchronously.
+  // Number of tiles of keys in shared memory. Tiles ahead of the current one are copied
+  // asynchronously.
   int32_t depth = 0;
   // Matrix units that compute the products, if the types have such units.
   ir::MatrixUnitScope matrix_unit = ir::MatrixUnitScope::kNone;

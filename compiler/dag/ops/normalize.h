@@ -17,7 +17,7 @@ TensorRef WriteLayerNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
 TensorRef WriteRmsNorm(OpContext& c, const NormSpec& spec, const TensorRef& x,
                        const TensorRef* gamma);
 
-// Normalizes with vectors along `spec.axis`. The result has the context's type.
+// Vectors along `spec.axis`. The result has the context's type.
 struct BatchNormVectors {
   TensorRef mean, variance, gamma, beta;
 };

@@ -118,9 +118,8 @@ struct OpInfo {
   std::string name;
   std::string family;
   std::string doc;
-  bool takes_shape =
-      // The positional arguments are the extents of the input. Parameters go by name.
-      false;
+  // The positional arguments are the extents of the input. Parameters go by name.
+  bool takes_shape = false;
   // Least rank of that shape.
   int min_rank = 1;
   std::vector<Parameter> parameters = {};
