@@ -65,6 +65,6 @@ std::span<const std::string_view> StepTags();
 // Returns why the text is no list of steps, or OK. The effects of the steps are not checked.
 Status CheckStepsText(std::string_view json);
 std::string PrintSteps(
-    std::span<const StepPtr> steps);  // the same form; ParseSteps(PrintSteps(x)) == x
+    std::span<const StepPtr> steps);  // in the form of ParseSteps: ParseSteps(PrintSteps(x)) == x
 
 }  // namespace kiln::schedule
