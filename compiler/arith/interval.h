@@ -127,7 +127,8 @@ inline Interval RangeOfType(ir::Type type) {
 
 inline Interval WrappedTo(ir::Type type, Interval exact) {
   const Interval values = RangeOfType(type);
-  if (type == ir::kUInt64 && exact.hi >= kUnbounded) return values;  // it may wrap around
+  // The value may wrap around.
+  if (type == ir::kUInt64 && exact.hi >= kUnbounded) return values;
   return values.Contains(exact) ? exact : values;
 }
 

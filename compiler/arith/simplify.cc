@@ -175,7 +175,7 @@ Expr Simplifier::ToExpr(const Linear& e) {
 }
 
 Linear Simplifier::ToLinear(Expr e, const std::vector<Linear>* env, const LoadFn* load) {
-  // Its order and its quotients are others than those of its bits as an int64.
+  // The order and the quotients of a uint64 differ from those of its bits as an int64.
   if (e->type == ir::kUInt64 && !e->is_const_int()) return IndexAtom(Simplify(e, env, load));
   const Linear sum = SumOf(e, env, load);
   if (e->type == ir::kIndex || RangeOfType(e->type).Contains(RangeOf(sum))) return sum;

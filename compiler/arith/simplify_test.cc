@@ -182,7 +182,7 @@ TEST_F(SimplifyTest, NarrowArithmeticIsASumWhereItFits) {
   EXPECT_EQ(simplifier_.RangeOf(wrapped), (Interval{-128, 127}));
 }
 
-// Its bits are a term: neither its order nor its quotients are those of an int64.
+// A uint64 is a term of its own, because its order and its quotients are not those of an int64.
 TEST_F(SimplifyTest, LargeUnsignedNumbersAreTerms) {
   const Expr zero[] = {pool_.Int(0)};
   const Expr load = pool_.Load(0, zero, ir::kUInt64);

@@ -27,7 +27,8 @@ void DagBuilder::Fail(Status status) {
 
 Value DagBuilder::Constant(double value, ir::Type type) {
   if (type.is_float()) return Value(this, pool_->Float(value, type));
-  if (type == ir::kUInt64) {  // more of them than an int64 holds
+  // A uint64 may be larger than any int64.
+  if (type == ir::kUInt64) {
     const ir::Value cast = ir::CastValue(ir::Value::Float(value), ir::kFloat64, type);
     return Value(this, pool_->Int(cast.i, type));
   }

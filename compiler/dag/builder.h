@@ -89,7 +89,8 @@ Value Select(const Value& condition, const Value& a, const Value& b);
 // Evaluates only the chosen value, so the condition guards the loads in it.
 Value If(const Value& condition, const Value& a, const Value& b);
 Value Cast(ir::Type type, const Value& a);
-Value Reinterpret(ir::Type type, const Value& a);  // the same bits
+// Returns the value of `type` that has the same bits as `a`.
+Value Reinterpret(ir::Type type, const Value& a);
 Value Call(ir::Intrinsic intrinsic, const Value& a);
 Value Pow(const Value& a, const Value& b);
 inline Value Exp(const Value& a) { return Call(ir::Intrinsic::kExp, a); }

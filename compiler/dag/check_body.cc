@@ -20,7 +20,7 @@ using ir::Expr;
 using ir::Op;
 
 bool IsIndex(Expr e) { return e->type == ir::kIndex; }
-// Of uint64, and none of int64.
+// True for a constant of uint64 that is too large for an int64.
 bool IsLargeConstant(Expr e) {
   return e->is_const_int() && e->type == ir::kUInt64 && e->int_value < 0;
 }

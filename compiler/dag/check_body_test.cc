@@ -101,7 +101,7 @@ TEST_F(CheckBodyTest, UnknownStaysUnknown) {
   EXPECT_EQ(RangeOf(pool_.Max(far, Int(3)), extents_), (Interval{3, arith::kUnbounded}));
 }
 
-// What is 2^63 or more has no place among the int64, and nothing is concluded from its bits.
+// A number of 2^63 or more does not fit in an int64, and nothing is concluded from its bits.
 TEST_F(CheckBodyTest, LargeUnsignedNumbers) {
   const Expr large = pool_.Int(-6, ir::kUInt64), one = pool_.Int(1, ir::kUInt64);
   const Expr x = pool_.Cast(ir::kUInt64, i_);
@@ -113,7 +113,7 @@ TEST_F(CheckBodyTest, LargeUnsignedNumbers) {
   EXPECT_EQ(RangeOf(pool_.Cast(ir::kIndex, pool_.Max(chosen, one)), extents_), arith::kEverything);
   EXPECT_EQ(Check(pool_.FloorDiv(Load({i_}, ir::kUInt64), pool_.Max(x, one)), {{10}}, ir::kUInt64),
             "");
-  // The guard holds: what it guards is checked.
+  // The condition is true, so the load that it guards is checked.
   EXPECT_THAT(Check(pool_.If(pool_.Lt(x, large), Load({Int(99)}), zero_), {{4}}),
               testing::HasSubstr("reaches 99"));
   EXPECT_EQ(

@@ -140,7 +140,8 @@ double Carry(double value, Type type) {
 
 uint64_t Unsigned(Value v) { return static_cast<uint64_t>(v.i); }
 
-// For the order of values: xor with it orders the bits of uint64 as int64.
+// Returns the mask for comparisons: values xor this mask, compared as int64, are in the order of
+// their type.
 int64_t FlipOf(Type type) { return type == kUInt64 ? INT64_MIN : 0; }
 
 }  // namespace

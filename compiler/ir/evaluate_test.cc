@@ -231,7 +231,7 @@ TEST(EvaluateTest, UnsignedTypesWrapAround) {
   EXPECT_EQ(value(pool.Cast(kUInt32, pool.Cast(kInt8, a))), 4294967240);
 }
 
-// What has the highest bit set is large, whether it is folded or computed.
+// A uint64 with its highest bit set is a large number, whether it is folded or computed.
 TEST(EvaluateTest, LargeUnsignedNumbers) {
   ExprPool pool;
   constexpr uint64_t kLarge = UINT64_MAX - 5;
@@ -265,7 +265,8 @@ TEST(EvaluateTest, BitsOfOtherTypes) {
   EXPECT_EQ(bits(kFloat32, kInt32, Value::Float(-0.0)).i, INT32_MIN);
   EXPECT_EQ(bits(kInt32, kFloat32, Value::Int(0x40490fdb)).f, 0x1.921fb6p1);
   EXPECT_EQ(bits(kFloat64, kUInt64, Value::Float(-2)).i, INT64_MIN + (int64_t{1} << 62));
-  EXPECT_EQ(bits(kFloat16, kUInt16, Value::Float(1.0001)).i, 0x3c00);  // rounded before
+  // The value is rounded to float16 first.
+  EXPECT_EQ(bits(kFloat16, kUInt16, Value::Float(1.0001)).i, 0x3c00);
   EXPECT_EQ(bits(kUInt16, kBFloat16, Value::Int(0x3f80)).f, 1);
   EXPECT_EQ(bits(kUInt8, kFloat8E4M3, Value::Int(0x38)).f, 1);
   EXPECT_EQ(pool.Reinterpret(kInt32, pool.Float(1, kFloat32)), pool.Int(0x3f800000, kInt32));

@@ -168,7 +168,7 @@ Expr ExprPool::Reinterpret(Type type, Expr a) {
              TypeName(from), TypeName(type));
   if (from == type) return a;
   if (from.is_int() && type.is_int()) return Cast(type, a);
-  // Infinities of 8 bits are no constants.
+  // An infinity of an 8-bit type cannot be a constant.
   const bool is_constant = a->op == Op::kInt || a->op == Op::kFloat;
   if (is_constant && Float8FormatOf(type) == nullptr) {
     const Value value = a->op == Op::kInt ? Value::Int(a->int_value) : Value::Float(a->float_value);

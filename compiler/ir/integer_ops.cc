@@ -5,7 +5,8 @@
 namespace kiln::ir {
 namespace {
 
-// Of uint64, as its bits, where signed numbers give something else; nothing for the other operators.
+// Returns the bits of a op b for operands of uint64. Returns nullopt if there is no value, and for
+// the operators that give the same bits for signed numbers.
 std::optional<int64_t> EvaluateUnsigned(Op op, int64_t a, int64_t b) {
   const auto ua = static_cast<uint64_t>(a), ub = static_cast<uint64_t>(b);
   switch (op) {

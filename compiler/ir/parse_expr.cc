@@ -247,7 +247,8 @@ class Parser {
       KILN_RETURN_IF_ERROR(CheckBool(args[0], "the condition"));
       return MakeOperands(name.text == "if" ? Op::kIf : Op::kSelect, name, std::move(args), 1);
     }
-    constexpr std::string_view kBits = ".bits";  // int32.bits(x)
+    // The name may be that of a conversion of bits, as in int32.bits(x).
+    constexpr std::string_view kBits = ".bits";
     const bool is_bits = name.text.ends_with(kBits);
     const std::string_view type_name =
         name.text.substr(0, name.text.size() - (is_bits ? kBits.size() : 0));

@@ -47,7 +47,8 @@ void StoreAs(void* data, T value) {
 int64_t Saturate(double value, Type type) {
   if (std::isnan(value)) return 0;
   if (type == kUInt64) {
-    if (value >= 0x1p64) return -1;  // all bits
+    // All bits are set.
+    if (value >= 0x1p64) return -1;
     return value <= 0 ? 0 : static_cast<int64_t>(static_cast<uint64_t>(value));
   }
   const int value_bits = type.is_unsigned() ? type.bits : type.bits - 1;

@@ -163,7 +163,8 @@ TEST(ScalarTest, Casts) {
   EXPECT_EQ(to_int(-1, kUInt64), 0);
   EXPECT_EQ(to_int(kNan, kUInt64), 0);
   EXPECT_EQ(to_int(0x1p63, kUInt64), INT64_MIN);
-  EXPECT_EQ(to_int(1e30, kUInt64), -1);  // all bits
+  // All bits are set.
+  EXPECT_EQ(to_int(1e30, kUInt64), -1);
   EXPECT_EQ(CastValue(Value::Int(-1), kUInt64, kFloat32).f, 0x1p64);
   EXPECT_EQ(CastValue(Value::Int(INT64_MIN), kUInt64, kFloat64).f, 0x1p63);
   EXPECT_EQ(CastValue(Value::Int(-1), kUInt64, kInt32).i, -1);

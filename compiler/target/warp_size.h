@@ -1,4 +1,5 @@
-// Option -thread_warp_size of CUDA targets. Schedules can be made for other warps, kernels can't be.
+// The option -thread_warp_size of CUDA targets. Schedules can be made for warps of other sizes, but
+// kernels cannot.
 #pragma once
 
 #include "base/status.h"
@@ -6,8 +7,8 @@
 
 namespace kiln::target {
 
-// InvalidArgument: programs of the target are to run on a GPU, whose warps have 32 threads, and it
-// says another number.
+// Returns InvalidArgument if programs of the target run on a GPU, whose warps have 32 threads, and
+// the target gives another number.
 Status CheckWarpSize(const Target& target);
 
 }  // namespace kiln::target

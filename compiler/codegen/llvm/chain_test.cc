@@ -47,7 +47,8 @@ TEST(Chain, PassesTakeTimeByTheNumberOfKernels) {
   EXPECT_LT(seconds_of(1200) / seconds_of(300), 4 * 2.0);
 }
 
-// Kernels of equal code are one function: the code of 1,000 is little longer than that of 200.
+// Kernels of equal code are compiled to one function, so 1,000 of them give no more functions than
+// 200 do.
 TEST(Chain, EqualKernelsAreCompiledOnce) {
   for (const LoopKind kind : {LoopKind::kVectorized, LoopKind::kParallel}) {
     EXPECT_OK(CompareWithReference(MakeChain(300, kind), 3, 0));

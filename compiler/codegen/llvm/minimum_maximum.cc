@@ -51,12 +51,13 @@ class Writer {
     return number != nullptr ? WithNumber(number, b) : OfTwo(a, b);
   }
 
-  // Of three values or more, none of which waits for another but in the instructions themselves.
+  // Writes instructions for three or more values. The values wait for each other only in the chain
+  // of the minimum or maximum instructions themselves.
   Value* WriteAll(std::vector<Value*> leaves) {
     for (Value*& leaf : leaves) {
       if (leaf->getType() != type_) leaf = b_.CreateFPExt(leaf, type_);
     }
-    // What a loop carries comes last: the next round waits for little.
+    // Values that a loop carries come last, so that the next iteration waits for few instructions.
     std::ranges::stable_partition(leaves, [](Value* v) { return !llvm::isa<llvm::PHINode>(v); });
     Value* extreme = leaves[0];
     Value* signs = b_.CreateBitCast(leaves[0], bits_);
@@ -120,7 +121,8 @@ class Writer {
   llvm::Type* const bits_;
 };
 
-// Is it an operand of another such call alone, of one tree with it?
+// True if the call's only use is as an operand of another such call in the same block, so that both
+// belong to one tree.
 bool IsInner(const llvm::IntrinsicInst& call) {
   if (!call.hasOneUse()) return false;
   const auto* user = llvm::dyn_cast<llvm::IntrinsicInst>(call.user_back());
@@ -128,7 +130,8 @@ bool IsInner(const llvm::IntrinsicInst& call) {
          user->getParent() == call.getParent() && IsMinimumOrMaximum(*user);
 }
 
-// What the tree of calls below this one is of. `inner`: the other calls, each before its operands.
+// Collects the tree of calls below this one: its leaves, and in `inner` the other calls. Each call
+// comes before the calls that are its operands.
 void Collect(llvm::IntrinsicInst& call, std::vector<Value*>& leaves,
              std::vector<llvm::IntrinsicInst*>& inner) {
   for (Value* operand : {call.getArgOperand(0), call.getArgOperand(1)}) {

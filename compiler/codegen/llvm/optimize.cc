@@ -138,8 +138,8 @@ void SetLimitsOnce() {
   }();
 }
 
-// Kernels of equal code become one function, before anything else is done with them. Nobody compares
-// their addresses.
+// Merges kernels of equal code into one function, before anything else is done with them. This is
+// safe because no code compares their addresses.
 void MergeEqualFunctions(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   const auto defined = std::ranges::count_if(
       module, [](const llvm::Function& function) { return !function.isDeclaration(); });
