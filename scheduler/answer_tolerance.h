@@ -1,4 +1,4 @@
-// How far the answers of a task may be off its reference's.
+// The difference from the reference that a task's answers may have.
 #pragma once
 
 #include <string_view>
@@ -7,8 +7,9 @@
 
 namespace kiln::scheduler {
 
-// What was asked for; where nothing was (0), what the target's arithmetic needs of the computation,
-// and 0, by type, where it needs no more. Texts that are none need no more either.
+// Returns `asked`, with each figure that is 0 replaced by what the arithmetic of the target's
+// matrix units needs for the computation. A figure stays 0, which means the default of the type, if
+// the arithmetic needs no more, or if `dag` or `target` does not parse.
 v1::Tolerance AnswerTolerance(const v1::Tolerance& asked, std::string_view dag,
                               std::string_view target);
 

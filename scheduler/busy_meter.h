@@ -1,7 +1,9 @@
-// How much of the devices' time trials, and further readings of the best, took lately. A device
-// counts from its first trial on, also while its lease is given back: idle is idle.
+// Measures which part of the devices' time was spent on trials, and on further readings of the best
+// candidates, in the last minute. A device counts from its first trial on, also while its lease is
+// given back.
 //
-// Seconds of one monotonic clock. Memory: what ended in the last minute. Not thread-safe.
+// Times are seconds of one monotonic clock. Memory: the uses that ended in the last minute. Not
+// thread-safe.
 #pragma once
 
 #include <deque>
@@ -14,14 +16,14 @@ class BusyMeter {
  public:
   static constexpr double kWindow_s = 60;
 
-  // A trial, or a reading of one of the best, that ended now and had the device for run_s. Times do
-  // not go back.
+  // Notes a trial, or a reading of one of the best candidates, that ended at `now_s` and occupied
+  // the device for `run_s`. `now_s` never decreases.
   enum class Use { kTrial, kElite };
   void Add(const std::string& runner, double now_s, double run_s, Use use = Use::kTrial);
 
   struct Reading {
-    double busy_share = 0;    // 0 to 1; of all devices, in the last minute
-    double elites_share = 0;  // the part of it that was not trials
+    double busy_share = 0;    // 0 to 1: of all devices, in the last minute
+    double elites_share = 0;  // the part of busy_share that was readings of elites
     double trials_per_s = 0;
     int devices = 0;
   };

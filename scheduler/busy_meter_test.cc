@@ -24,7 +24,7 @@ TEST(BusyMeter, SharesOfTheLastMinute) {
   EXPECT_DOUBLE_EQ(meter.Read(1000).busy_share, 0);
   meter.Add("r1", 1000, 1000);
   EXPECT_DOUBLE_EQ(meter.Read(1000).busy_share, 0.5);
-  // A reading of an elite is no trial.
+  // A reading of an elite counts as busy time, but not as a trial.
   meter.Add("r2", 1000, 30, BusyMeter::Use::kElite);
   EXPECT_DOUBLE_EQ(meter.Read(1000).busy_share, 0.75);
   EXPECT_DOUBLE_EQ(meter.Read(1000).elites_share, 0.25);

@@ -15,12 +15,12 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr size_t kLeastPrograms = 60;
-// A built-in row was fitted to far more programs than a job has: it goes only where it is far off.
+// A built-in row was fitted to far more programs than a job has, so only a large gain replaces it.
 double LeastGain(device::CalibrationSource source) {
   return source == device::CalibrationSource::kBuiltIn ? 0.2 : 0;
 }
 
-// By task.
+// Returns the measured programs of each task.
 StatusOr<std::vector<costmodel::MeasuredPrograms>> ProgramsOf(store::Store& store,
                                                               const std::string& job_id,
                                                               std::span<const search::Task> tasks) {
@@ -34,7 +34,8 @@ StatusOr<std::vector<costmodel::MeasuredPrograms>> ProgramsOf(store::Store& stor
     if (!steps.ok()) continue;
     measured.push_back({.task = &tasks[record.task_index],
                         .steps = *std::move(steps),
-                        // Other processes only ever make a reading longer.
+                        // Other processes can only make a reading longer, so the shortest reading
+                        // is the best.
                         .cost_s = std::ranges::min(record.costs_s),
                         .sample_task = record.task_index});
   }

@@ -35,7 +35,7 @@ class CalibrationsTest : public testing::Test {
     }
   }
 
-  // Records of `count` random candidates of each task; their times follow their order of steps.
+  // Adds records of `count` random candidates of each task. Their times follow from their steps.
   void Measure(int count) {
     uint32_t trial = 0;
     for (uint32_t t = 0; t < tasks_.size(); ++t) {
@@ -74,7 +74,7 @@ TEST_F(CalibrationsTest, TheStoresRowIsBeforeTheBuiltInAndTheDerivedOne) {
                        costmodel::FindCalibration(*store_, SmallGpu()));
   EXPECT_EQ(known.source, device::CalibrationSource::kMeasured);
   EXPECT_EQ(known.row.launch_s, 1e-3);
-  // Another capability is another device; a damaged row is none.
+  // A device of another capability is another device; a damaged row counts as no row.
   device::DeviceModel other = SmallGpu();
   other.compute_capability = 80;
   EXPECT_EQ(costmodel::FindCalibration(*store_, other)->source,
@@ -90,7 +90,7 @@ TEST_F(CalibrationsTest, FitsToTheJobsRecordsAndKeepsTheRow) {
   ASSERT_OK_AND_ASSIGN(const std::string report, Calibrate(*store_, "j", tasks_, 17, {}));
   EXPECT_THAT(report, AllOf(HasSubstr("Small GPU"), HasSubstr("programs; of workloads left out")));
   const auto rows = *store_->Calibrations();
-  // Times that are made up need not be explained better than before.
+  // Made-up times may be explained no better by the new constants.
   if (rows.empty()) {
     EXPECT_THAT(report, HasSubstr("no better"));
     return;

@@ -1,4 +1,4 @@
-// Whether a request's caller still waits, as a stop token.
+// A stop token that tells whether the caller of a request still waits.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ namespace kiln::scheduler {
 
 class CallerWatch {
  public:
-  // Asks `gone` from a thread of its own, ten times a second.
+  // Asks `gone` ten times a second, in a thread of its own.
   explicit CallerWatch(std::function<bool()> gone)
       : watch_([this, gone = std::move(gone)](const std::stop_token& end) {
           std::mutex mutex;
@@ -27,12 +27,12 @@ class CallerWatch {
   CallerWatch(const CallerWatch&) = delete;
   CallerWatch& operator=(const CallerWatch&) = delete;
 
-  // Requested once the caller has gone.
+  // The token is requested once the caller has gone.
   std::stop_token token() const { return gone_.get_token(); }
 
  private:
   std::stop_source gone_;
-  std::jthread watch_;  // last: it uses the other
+  std::jthread watch_;  // last: the thread uses gone_
 };
 
 }  // namespace kiln::scheduler

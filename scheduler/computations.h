@@ -1,4 +1,4 @@
-// Computations as the store knows them: by each key that logs may have for them.
+// Computations as the store knows them: under each key that logs may have for them.
 #pragma once
 
 #include <string>
@@ -9,14 +9,16 @@
 
 namespace kiln::scheduler {
 
-// That of today (dag/workload_key.h) first, those of older logs (dag/old_keys.h) at the end.
+// Lists the current key (dag/workload_key.h) first and the keys of older logs (dag/old_keys.h)
+// last.
 std::vector<store::Computation> UnderAllKeys(const dag::Dag& dag);
 
-// What the keys of a log may stand for beside what was tuned here: the operators that are known by
-// name.
+// The operators that are known by name. The keys of a log may stand for them even if Kiln never
+// tuned them.
 std::vector<store::Computation> LibraryComputations();
 
-// Is the record for this target, by what both mean (compiler/target/meaning.h)? "": for any.
+// Tells whether the record's target means the same as `target` (compiler/target/meaning.h). An
+// empty `target` matches every record.
 bool IsFor(const std::string& target, const store::Record& record);
 
 }  // namespace kiln::scheduler

@@ -58,7 +58,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddDaemonFlags(app, flags);
 }
 
-// Of this database in this place: a copy of the file is another scheduler.
+// Names the scheduler of this database in this place: a copy of the file gets another id.
 std::string SchedulerId(const store::SchedulerIdentity& identity, const std::string& db) {
   std::error_code error;
   const std::filesystem::path path = std::filesystem::canonical(db, error);
@@ -100,7 +100,7 @@ Status Serve(const Flags& flags) {
             TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
                           static_cast<uint64_t>(identity.incarnation), secret),
             events, options);
-  // Before anyone can ask: what is to be set aside has been.
+  // Sets jobs aside before any request can ask for them.
   KILN_RETURN_IF_ERROR(jobs.Start());
   const Door door("scheduler", secret);
   SchedulerService service(*store, jobs, events,
@@ -126,7 +126,7 @@ Status Serve(const Flags& flags) {
 }  // namespace
 
 int SchedulerMain(int argc, char** argv) {
-  KeepFreedMemory();  // it searches
+  KeepFreedMemory();  // the scheduler searches, which allocates much
   Flags flags;
   CLI::App app("Runs tuning jobs on the workers of a tracker and keeps their records.",
                "kiln_scheduler");

@@ -3,8 +3,8 @@
 
 namespace kiln::scheduler {
 
-// Parses the command line, serves until SIGTERM or SIGINT, returns the exit status. Call from main
-// before any other thread runs: it blocks those signals.
+// Parses the command line, serves until SIGTERM or SIGINT, and returns the exit status. Must be
+// called from main before any other thread runs, because it blocks those signals.
 int SchedulerMain(int argc, char** argv);
 
 }  // namespace kiln::scheduler

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The scheduler as a process: help, refusals, the database and its lock, a tracker that is away,
-# port file, SIGTERM, SIGKILL.
+# Tests the scheduler as a process: help, refusals, the database and its lock, a tracker that is
+# away, port file, SIGTERM, SIGKILL.
 set -u
 scheduler=$1
 tmp=$(mktemp -d)

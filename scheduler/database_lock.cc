@@ -21,7 +21,8 @@ std::string ReadPid(int fd) {
   return pid.empty() ? "unknown" : pid;
 }
 
-// The holder removes the file before it lets go: what we locked may have no name any more.
+// Tells whether `path` still names the locked file. The holder removes the file before it lets go,
+// so a file that we have just locked may have no name any more.
 bool StillThere(int fd, const std::string& path) {
   struct stat ours, named;
   return fstat(fd, &ours) == 0 && stat(path.c_str(), &named) == 0 && ours.st_ino == named.st_ino &&

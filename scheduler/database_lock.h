@@ -1,6 +1,7 @@
-// Keeps a second scheduler off a database: a lock file beside it, FILE.lock, with the pid of its
-// holder, whatever name the database is called by (store/lock_path.h). The lock goes with the
-// process, however it ends; a file that is left behind is harmless.
+// Keeps a second scheduler off a database. The lock file FILE.lock lies beside the database and
+// holds the pid of its holder. All names of one database lead to one lock file (store/lock_path.h).
+// The lock ends with the process, however the process ends; a lock file that is left behind is
+// harmless.
 #pragma once
 
 #include <memory>
@@ -13,18 +14,18 @@ namespace kiln::scheduler {
 
 class DatabaseLock {
  public:
-  // FailedPrecondition "kiln.db is in use by process 123, ...".
+  // Fails with FailedPrecondition "kiln.db is in use by process 123, ...".
   static StatusOr<DatabaseLock> Take(const std::string& database);
 
   DatabaseLock(DatabaseLock&&) noexcept = default;
-  // Removes the file.
+  // Removes the lock file.
   ~DatabaseLock();
 
  private:
   DatabaseLock(std::string path, UniqueFd file) : path_(std::move(path)), file_(std::move(file)) {}
 
   std::string path_;
-  UniqueFd file_;  // invalid: moved from
+  UniqueFd file_;  // invalid in an object that was moved from
 };
 
 }  // namespace kiln::scheduler

@@ -1,4 +1,4 @@
-// What the keys that a runner serves say of its device.
+// Reads from the keys that a runner serves which device it has.
 #pragma once
 
 #include <string>
@@ -7,13 +7,13 @@
 
 namespace kiln::scheduler {
 
-// The key that runners of devices like this one serve, of which the job may have several: the
-// device's name where it is a key, as of GPUs (whose last key is their own UUID), else the last and
-// most exact one. "" without keys.
+// Returns the key that all runners of devices like this one serve. A GPU's name is such a key,
+// while its last key is its own UUID. If the device's name is no key, the last and most exact key
+// is returned. "" if the runner has no keys.
 std::string ModelKey(const v1::WorkerState& runner);
 
-// What tells this device from others like it, also after a restart of its runner: the last key
-// where that is its own (the UUID of a GPU), else the runner's id.
+// Returns a name that tells this device from others like it and survives a restart of the runner:
+// the last key if it belongs to this device alone (the UUID of a GPU), else the runner's id.
 std::string DeviceIdentity(const v1::WorkerState& runner);
 
 }  // namespace kiln::scheduler

@@ -13,7 +13,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// A device that can't be used is left alone so long, if there are others.
+// A device that can't be used is left alone for so long, if there are others.
 constexpr std::chrono::seconds kPauseOnBadDevice{5};
 constexpr std::chrono::milliseconds kAskAgain{500};
 
@@ -37,7 +37,7 @@ StatusOr<LeasedDevice> LeaseDevice(const CheckedJob& job, const std::string& job
     auto lease = source.Acquire(patience, stop, avoid);
     if (stop.stop_requested()) return Cancelled("stopped");
     if (lease.status().code() == StatusCode::kDeadlineExceeded) {
-      avoid.clear();  // there is no other
+      avoid.clear();  // there is no other runner
       continue;
     }
     if (!lease.ok()) {

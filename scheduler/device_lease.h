@@ -1,4 +1,4 @@
-// The device that a job runs on: the first lease, which says what the others are to be like.
+// The first lease of a job. Its device says what the job's other devices have to be like.
 #pragma once
 
 #include <functional>
@@ -17,13 +17,13 @@ namespace kiln::scheduler {
 
 struct LeasedDevice {
   LeasedWorker lease;
-  std::vector<search::Task> tasks;  // the job's, completed by what the device is
+  std::vector<search::Task> tasks;  // the job's tasks, completed with the facts of the device
   device::KnownCalibration calibration;
 };
 
-// Waits for a runner that can serve the job; one that cannot is left alone for a while. `refused`
-// is told why each time nothing comes of a lease. Cancelled after `stop`, which the tasks carry on
-// too; errors of the store.
+// Waits for a runner that can serve the job. A runner that cannot is left alone for a while.
+// `refused` is told the reason each time a lease is of no use. Cancelled after `stop`, which the
+// tasks keep as their own stop token. Returns errors of the store as they are.
 StatusOr<LeasedDevice> LeaseDevice(const CheckedJob& job, const std::string& job_id,
                                    LeaseSource& source, store::Store& store,
                                    const std::stop_token& stop,

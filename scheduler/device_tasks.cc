@@ -29,7 +29,8 @@ target::HardwareParams HardwareOf(const target::Target& completed, const v1::Wor
   const target::HardwareParams assumed = target::DefaultHardware(completed, cores);
   // The user may ask for fewer cores than there are.
   if (!completed.Option("num-cores").empty()) device.num_cores = 0;
-  // Likewise for less of anything else: what an option changes is the smaller of the two.
+  // The user may also ask for less of any other resource: the smaller figure counts for each one
+  // that an option changes.
   const HardwareRow usual =
       HardwareRowOf(target::DefaultHardware(target::Target{.kind = completed.kind}, cores));
   const HardwareRow asked = HardwareRowOf(assumed);
@@ -47,7 +48,7 @@ StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
   for (const CheckedTask& task : job.tasks) {
     KILN_ASSIGN_OR_RETURN(target::Target completed, CompleteTarget(task.target, runner));
     const target::HardwareParams hardware = HardwareOf(completed, runner);
-    // By identity: a model must not take two computations of one key for one.
+    // Tasks are named by workload id: a model must not mistake two computations with the same key.
     tasks.emplace_back(task.dag, std::move(completed), hardware, task.workload_id, model);
   }
   return tasks;

@@ -1,4 +1,4 @@
-// A job's tasks on the device that was leased for it.
+// The tasks of a job on the device that was leased for it.
 #pragma once
 
 #include <string>
@@ -12,15 +12,16 @@
 
 namespace kiln::scheduler {
 
-// The user's target with what he leaves open filled in from the runner's. Refused when the runner's
-// target does not parse or is of another kind.
+// Returns the user's target, completed with the options of the runner's target that the user leaves
+// open. Refused if the runner's target does not parse or is of another kind.
 StatusOr<target::Target> CompleteTarget(const target::Target& asked, const v1::WorkerState& runner);
 
-// The device's own parameters; what it does not say (0) is the target's default.
+// Returns the device's own parameters. A parameter that the device does not state (0) gets the
+// target's default.
 target::HardwareParams HardwareOf(const target::Target& completed, const v1::WorkerState& runner);
 
-// The tasks as the search sees them, in the job's order. Refused like a target when the runner
-// announces no device model, or one that no device has.
+// Returns the tasks for the search, in the job's order. Refused like CompleteTarget, and if the
+// runner announces no device model or one that no device can have.
 StatusOr<std::vector<search::Task>> TasksOnDevice(const CheckedJob& job,
                                                   const v1::WorkerState& runner);
 

@@ -15,7 +15,7 @@ std::string Describe(const LeasedWorker& lease) {
   return fmt::format("{} at {}", lease.worker().id(), lease.worker().address());
 }
 
-// The worker had no time for it: nobody's failure.
+// Tells whether the worker had no time for the call, which is nobody's failure.
 bool IsBusy(const Status& status) { return status.code() == StatusCode::kResourceExhausted; }
 
 std::set<int> ReferencesKnown(const std::vector<DispatchTask>& tasks) {
@@ -83,7 +83,8 @@ WorkerPool::Options Dispatcher::Core::PoolOptions(std::string name, int lanes) c
           .longest_backoff = options_.longest_backoff};
 }
 
-// A runner that uses idle time must have the next trial to know that it is not idle.
+// Sends items ahead if idle time is used: a runner must have the next trial to know that it is not
+// idle.
 WorkerPool::Options Dispatcher::Core::RunnerOptions() const {
   WorkerPool::Options options = PoolOptions("runner", options_.max_runners);
   options.ahead = job_.options.measure().idle_ms() > 0;
@@ -102,7 +103,7 @@ void Dispatcher::Core::Stop() {
   runners_.Stop();
 }
 
-// ---- in and out -----------------------------------------------------------------------------
+// ---- queues and reports -----------------------------------------------------------------------
 
 void Dispatcher::Core::Submit(search::Trial trial) {
   auto item = std::make_unique<BuildItem>();
@@ -144,7 +145,7 @@ BusyMeter::Reading Dispatcher::Core::busy() const {
   return busy_.Read(Clock::Real().MonotonicSeconds());
 }
 
-// New ones stand behind those that were seen before.
+// Puts new notices behind the ones that were seen before.
 std::vector<std::string> Dispatcher::Core::notices() {
   std::vector<std::string> now = references_.notices();
   if (const std::string noise = noise_.notice(); !noise.empty()) now.push_back(noise);
@@ -179,7 +180,7 @@ Attempt Dispatcher::Core::Failed(std::unique_ptr<Item> item, const LeasedWorker&
                                  const CallResult& result, const std::stop_token& stop) {
   if (stop.stop_requested()) return {};
   Attempt attempt;
-  // A lost lease is gone with its worker: nothing is left to be let alone.
+  // A worker whose lease is lost is gone, so there is nothing to leave alone.
   if (!lease.lost()) attempt.complaint = Message(result.status);
   const bool counts = result.reached && !IsBusy(result.status);
   if (counts) ++item->attempts;
@@ -216,7 +217,7 @@ void Dispatcher::Core::GiveUp(BuildItemPtr item, const std::string& cause) {
     Finish(item->task, {.in_hand = std::move(*trial), .steps = std::move(item->steps)}, nullptr,
            GivenUp(cause), std::nullopt);
   } else if (auto* finalist = std::get_if<FinalistBuild>(&item->work)) {
-    // Not its fault: it keeps its first reading, the others race without it.
+    // The finalist is not at fault: it keeps its first reading, and the others race without it.
     EntryBuilt(item->task, *finalist, v1::BuildReply());
   } else {
     ledger_.Fail(Unavailable("{} could not be built: {}", NameOf(*item), cause));

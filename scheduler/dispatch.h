@@ -1,21 +1,22 @@
-// Trials to workers: builds ahead on all builders it can lease, measures on all runners, commits
-// each result to the store, and only then hands the outcome to the search.
+// Takes trials to workers: builds ahead on all builders that it can lease, measures on all runners,
+// commits each result to the store, and only then hands the outcome to the search.
 //
 //   Submit -> [build queue] -> builder lanes -> [run queue] -> runner lanes -> commit -> Next
 //
 // An infrastructure failure (a call that failed, a lease that was lost) sends the trial to another
-// worker under the same number; after max_attempts it is recorded as UNKNOWN_ERROR. A worker that
-// could not be reached at all does not count against the trial. Without workers it waits for ever.
+// worker under the same number; after max_attempts the trial is recorded as UNKNOWN_ERROR. A
+// failure to reach the worker at all does not count against the trial. If there are no workers, the
+// trial waits for ever.
 //
-// Where the reference of a task takes longer than the job allows (reference_limit_s), it is given
-// up once, and one that computes a sample of the outputs takes its place (task_sample.h).
+// If the reference of a task takes longer than the job allows (reference_limit_s), the task gives
+// it up once, for a reference that computes a sample of the outputs (task_sample.h).
 //
-// Finalists go the same way, all of a task together to one runner, which measures them in turns
-// (races.h). Where the job uses idle time, a runner that has no trial reads the elites meanwhile
-// (elites.h); what that says goes to the store once a second, a failure at once.
+// Finalists take the same way. All finalists of a task go to one runner, which measures them in
+// turns (races.h). If the job uses idle time, a runner without a trial reads the elites meanwhile
+// (elites.h). These readings are written to the store once a second, and a failure at once.
 //
-// Submit, Next, Abandon, TakeCorrections and MeasureAgain belong to one thread; the rest may be
-// called by any. Cost: one commit for all results that came since the last one.
+// Submit, Next, Abandon, TakeCorrections and MeasureAgain belong to one thread; any thread may call
+// the other functions. Cost: one commit for all results that came since the last commit.
 #pragma once
 
 #include <chrono>
@@ -41,42 +42,43 @@
 
 namespace kiln::scheduler {
 
-// What all trials of one task have in common.
+// The facts that all trials of one task share.
 struct DispatchTask {
   std::string workload_id, workload_key;
   std::string dag;
-  std::string target;  // completed
+  std::string target;  // completed with the facts of the device
   HardwareRow hardware{};
   double flop_count = 0;
   std::optional<double> best_cost_s = {};       // of earlier runs and jobs
-  std::optional<double> reference_cost_s = {};  // none: not measured yet
+  std::optional<double> reference_cost_s = {};  // empty until it is measured
   std::string description = {};                 // for people
-  double plain_s = 0;                           // what the unscheduled loops take, about
-  // What answers are compared at; none: at all elements of the outputs.
+  double plain_s = 0;                           // estimated time of the unscheduled loops
+  // The elements of the outputs that are compared. Empty: all elements are.
   std::optional<TaskSample> sample = {};
-  int group = 0;  // tasks that are alternatives of each other have one
-  // Of earlier runs of the job.
+  int group = 0;  // the same number for all tasks that are alternatives of each other
+  // Trials and elites of earlier runs of the job.
   int trials = 0;
   std::vector<Elite> elites = {};
 };
 
 struct DispatchOptions {
-  Secret secret;          // of the farm, for its workers
-  int max_builders = 64;  // a GPU is kept busy by 30 to 60 cores that compile
+  Secret secret;          // of the farm; proves to its workers who calls
+  int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
-  int queued = 4;        // trials in flight beyond those that a worker can have in hand
-  int max_attempts = 3;  // of a trial that reached a worker
+  int queued = 4;        // trials in flight beyond those that the workers can have in hand
+  int max_attempts = 3;  // for a trial, counting only attempts that reached a worker
   std::chrono::milliseconds connect{3'000};
-  // What a call may take beyond the time limits of build and run: waiting, loading, sending.
+  // Time that a call may take beyond the time limits of build and run: for waiting, loading,
+  // sending.
   std::chrono::milliseconds build_slack{30'000};
   std::chrono::milliseconds measure_slack{90'000};
   std::chrono::milliseconds reference_slack{300'000};
   std::chrono::milliseconds idle_release{2'000};
   std::chrono::milliseconds first_backoff{1'000};
   std::chrono::milliseconds longest_backoff{15'000};
-  // Where builders, searches and the CPU that is measured are one machine's: nothing is built or
-  // searched while a program is timed on a CPU, by any job. Outlives the dispatcher. Null: each is
-  // on a machine of its own.
+  // Set if builders, searches and the measured CPU share one machine: then no job builds or
+  // searches while any job times a program on a CPU. Outlives the dispatcher. Null: builders,
+  // searches and devices have machines of their own.
   ExclusivePhases* phases = nullptr;
 };
 
@@ -86,48 +88,50 @@ class Dispatcher final : public search::Measurer {
     std::string id;
     v1::TuneOptions options;
     std::vector<DispatchTask> tasks;
-    // Only runners that announce this target are used; "" = all. Costs of one job stay comparable.
+    // Only runners that announce this target are used, so that all costs of a job are comparable.
+    // "" stands for any target.
     std::string runner_target;
-    bool on_cpu = false;  // what is measured needs the cores to itself
+    bool on_cpu = false;  // the measured programs need the cores to themselves
   };
 
-  // Sources and store outlive this. `first_runner`: the lease that told what the device is.
-  // `committed` is called after each commit, in a thread of ours.
+  // Sources and store outlive the dispatcher. `first_runner` is the lease that told what the device
+  // is. `committed` is called after each commit, in a thread of the dispatcher.
   Dispatcher(Job job, const DispatchOptions& options, LeaseSource& builders, LeaseSource& runners,
              LeasedWorker first_runner, store::Store& store, std::function<void()> committed);
-  // Stops, and waits for the lanes; what was measured is committed.
+  // Stops, and waits for the lanes. Results that were measured are committed.
   ~Dispatcher() override;
 
-  // As many as the leased workers can have in hand, and a few more.
+  // Returns the number of trials that the leased workers can have in hand, and a few more.
   int capacity() override;
   void Submit(search::Trial trial) override;
-  // Cancelled after Stop; FailedPrecondition and the like when the job can't go on: a reference
-  // that does not build or run, a builder that refuses, a store that fails.
+  // Cancelled after Stop. Returns FailedPrecondition and similar errors when the job can't go on: a
+  // reference does not build or run, a builder refuses, or the store fails.
   StatusOr<std::optional<search::Outcome>> Next(double until_s) override;
-  // Calls for them are cancelled, what was measured and is not being committed is thrown away.
+  // Cancels the calls for the task's trials. Drops results unless they are being committed.
   std::vector<uint32_t> Abandon(int task) override;
   void Wake() override;
-  // Of trials that Next has returned.
+  // Returns corrections only of trials that Next has returned.
   std::vector<search::Correction> TakeCorrections() override;
 
-  // Measures candidates that have a record again, each list by one runner, and puts what comes of
-  // it into their records. Blocks. A list that no runner could measure stays as it is. From
-  // `until_s` on (Clock::MonotonicSeconds) no turn begins, and what was read until then counts.
-  // Errors as Next.
+  // Measures candidates that have a record again, each list on one runner, and adds the readings to
+  // their records. Blocks. A list that no runner could measure stays as it is. No turn begins after
+  // `until_s` (Clock::MonotonicSeconds); readings that were taken before it count. Returns the same
+  // errors as Next.
   Status MeasureAgain(std::vector<Finalists> lists,
                       double until_s = std::numeric_limits<double>::infinity());
 
   void Stop();
 
-  // Writes what the elites' readings say, and takes no more of them.
+  // Writes the readings of the elites so far, and takes no more of them.
   Status EndIdleReadings();
 
   BusyMeter::Reading busy() const;
 
-  // What the user should know of how answers are checked, a sentence each; more may come.
+  // Sentences for the user about how answers are checked. More sentences may come while the job
+  // runs.
   std::vector<std::string> notices() const;
 
-  // What stands in the way when no trial can go on; "" when nothing does.
+  // The reason why no trial can go on. Both flags are false if trials can go on.
   struct Waiting {
     bool for_builder = false;
     bool for_runner = false;

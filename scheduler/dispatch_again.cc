@@ -25,7 +25,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
       NoteBusy(lease, reply->result().run_s(), BusyMeter::Use::kElite);
       return result;
     }
-    // The reference fails, which it did not with the inputs of the trials.
+    // The reference fails now, but did not fail with the inputs of the trials.
     const bool other_inputs = request.seed() != job_.options.seed();
     if (result.status.code() != StatusCode::kInternal || !other_inputs) return result;
     LogWarn("job {}: task {} is checked with the same inputs only: {}", job_.id, task,
@@ -35,7 +35,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
   }
 }
 
-// One that was plausible in its trial has no other costs when it is measured again.
+// Refuses costs that no device can have, as for trials.
 void Dispatcher::Core::BoundReading(int task, v1::TrialResult& result) const {
   if (result.error() != v1::NO_ERROR) return;
   store::Record reading;
@@ -90,7 +90,8 @@ Status Dispatcher::Core::MeasureAgain(std::vector<Finalists> lists, double until
     const int task = list.task;
     const std::shared_ptr<Race> race = RaceOf(std::move(list), until_s);
     RequestReference(task);
-    // Read before the first goes to a builder: from then on the race is theirs.
+    // Missing() is called before the first item goes to a builder: from then on the builders own
+    // the race.
     const std::vector<size_t> missing = race->Missing();
     if (missing.empty()) ToRace(task, race);
     for (const size_t entry : missing) {
@@ -118,7 +119,7 @@ Attempt Dispatcher::Core::RunRace(RunItemPtr item, const LeasedWorker& lease,
   for (Race::Entry& entry : race.entries) {
     store::Remeasurement& known = entry.finalist.known;
     if (known.device == device) continue;
-    // Of several devices the record has the readings of one.
+    // A record has the readings of one device only; readings_ may have those of this device.
     store::Remeasurement own = readings_.KnownOn(entry.finalist.record_id, device);
     own.run_s = known.run_s;
     if (!own.costs_s.empty()) known = std::move(own);
@@ -131,7 +132,7 @@ Attempt Dispatcher::Core::RunRace(RunItemPtr item, const LeasedWorker& lease,
   std::vector<store::Remeasurement> remeasured;
   const CallResult call = scheduler::RunRace(
       race, device, measure, [&lease] { return lease.wanted(); }, drifts_.Of(device), &remeasured);
-  // It goes on with what was read when the job has a runner again.
+  // The race goes on with its readings so far when the job has a runner again.
   if (call.status.code() == StatusCode::kAborted && !stop.stop_requested())
     return {.again = std::move(item), .complaint = ""};
   if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);

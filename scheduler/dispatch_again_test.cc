@@ -1,4 +1,4 @@
-// Further readings of the best: final race, and elites while a device is idle.
+// Further readings of the best candidates: final race, and elites while a device is idle.
 #include <algorithm>
 #include <mutex>
 #include <set>
@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Long readings would take longer than the job's trials.
+// Long readings would take longer than the job's trials did.
 TEST_F(DispatchTest, TheFinalRaceOfAShortJobHasShortReadings) {
   FakeBuilder builder;
   std::mutex mutex;
@@ -50,7 +50,7 @@ TEST_F(DispatchTest, TheFinalRaceOfAShortJobHasShortReadings) {
   EXPECT_EQ(reading_ms, 20u);
 }
 
-// Reads as its artifact says, with a first reading that is too good for one of them.
+// One candidate's first reading is better than its later ones; the other costs follow the artifact.
 TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   FakeBuilder builder;
   std::mutex mutex;
@@ -102,7 +102,7 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_LT(*records[1].confidence_s, 1e-5);
   EXPECT_EQ(records[2].error, v1::WRONG_ANSWER_ERROR);
   EXPECT_THAT(records[2].message, HasSubstr("measured again: element 7"));
-  // In turns, back and forth.
+  // The turns go back and forth.
   ASSERT_GE(order.size(), 5u);
   EXPECT_EQ(order[0], records[0].steps);
   EXPECT_EQ(order[1], records[1].steps);
@@ -113,8 +113,8 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ(dispatcher_->busy().devices, 1);
 }
 
-// Another job of a higher priority has the runner within a second, in the middle of a reading that
-// would take far longer. What was read is not read again.
+// Another job of higher priority gets the runner within a second, in the middle of a reading that
+// would take far longer. Readings that were taken are not taken again.
 TEST_F(DispatchTest, AFinalRaceYieldsItsRunner) {
   FakeBuilder builder;
   std::atomic<int> calls{0};
@@ -148,7 +148,7 @@ TEST_F(DispatchTest, AFinalRaceYieldsItsRunner) {
   ASSERT_TRUE(Eventually([&] { return cluster_.runners.acquired() > acquired; }));
   EXPECT_LT(absl::Now() - wanted, absl::Seconds(1));
   racing.join();
-  // Five turns of each, one that was cut short, and one for the reading that went with it.
+  // Five turns of each entry, one turn that was cut short, and one that repeats its lost reading.
   EXPECT_LE(calls - before, 2 * 5 + 2);
   for (const store::Record& record : Records()) {
     EXPECT_GE(record.remeasured_costs_s.size(), 10u);
@@ -171,14 +171,14 @@ TEST_F(DispatchTest, AFinalRaceBeginsAnewWhenItsRunnerGoes) {
   for (const store::Record& record : Records()) list.entries.push_back({record.id, record.steps});
   AddRunner(good, "r2");
   ASSERT_OK(dispatcher_->MeasureAgain({list, {}}));
-  // What the first one said of them is not mixed in.
+  // Readings by the first runner are not mixed in.
   for (const store::Record& record : Records()) {
     ASSERT_FALSE(record.remeasured_costs_s.empty());
     EXPECT_LE(static_cast<int>(record.remeasured_costs_s.size()), good.measured);
   }
 }
 
-// What a request is for.
+// Tells the purpose of a request by its options.
 bool IsOfElite(const v1::MeasureRequest& request) {
   return request.options().early_stop_ratio() == 0 && request.options().idle_ms() > 0;
 }
@@ -223,10 +223,10 @@ class IdleTimeTest : public DispatchTest {
     job_.options.mutable_measure()->set_timeout_ms(5'000);
   }
 
-  // Fakes go before what calls them otherwise.
+  // The dispatcher is dropped before the fakes that it calls.
   void TearDown() override { dispatcher_ = nullptr; }
 
-  // Those that have been read again.
+  // Returns the records that were read again.
   std::vector<store::Record> ReadAgain() {
     std::vector<store::Record> records = Records();
     std::erase_if(records, [](const store::Record& r) { return r.remeasured_costs_s.empty(); });
@@ -236,7 +236,7 @@ class IdleTimeTest : public DispatchTest {
   std::atomic<int> build_ms_{60};
   std::atomic<int> hold_until_built_{0};  // trials wait for so many builds
   std::atomic<int> of_elites_{0}, of_final_race_{0}, before_last_trial_{0};
-  std::atomic<bool> other_seed_{false};  // of an elite's reading
+  std::atomic<bool> other_seed_{false};  // whether an elite was read with another seed
   std::atomic<int> races_of_other_seed_{0};
   std::string wrong_;
   std::mutex mutex_;
@@ -280,7 +280,7 @@ TEST_F(IdleTimeTest, ReadingsAreWrittenWhileTheJobGoesOn) {
 
 TEST_F(IdleTimeTest, ABusyDeviceReadsNoElites) {
   build_ms_ = 0;
-  hold_until_built_ = 31;  // with the reference
+  hold_until_built_ = 31;  // thirty candidates and the reference
   Start();
   EXPECT_EQ(RunTrials(0, 30).size(), 30u);
   EXPECT_EQ(before_last_trial_, 0);
@@ -357,9 +357,9 @@ TEST_F(IdleTimeTest, TheFinalRaceGoesOnFromTheReadingsAndBuildsNothing) {
   const int builds = builder_.calls;
   ASSERT_OK(dispatcher_->MeasureAgain({list}));
   EXPECT_EQ(builder_.calls, builds);
-  // Five turns of each without them.
+  // Five turns of each would be needed without the readings of elites.
   EXPECT_LT(of_final_race_, 5 * static_cast<int>(list.entries.size()));
-  // Once more: all is known.
+  // A second race takes no reading, because the order is known.
   const int before = of_final_race_;
   ASSERT_OK(dispatcher_->MeasureAgain({remeasured()}));
   EXPECT_EQ(of_final_race_, before);
@@ -368,7 +368,8 @@ TEST_F(IdleTimeTest, TheFinalRaceGoesOnFromTheReadingsAndBuildsNothing) {
   }
 }
 
-// The reference has to run for other inputs, which a trial that comes would have to wait for.
+// With other inputs the reference has to run again, and a trial that comes would have to wait for
+// it.
 TEST_F(IdleTimeTest, FinalistsAreCheckedWithOtherInputsEvenWhereElitesAreNot) {
   job_.tasks[0].reference_cost_s = 0.5;
   job_.options.mutable_measure()->set_idle_ms(100);

@@ -1,16 +1,18 @@
-// The insides of the dispatcher (dispatch.h): what joins the pools of workers with the parts that
-// keep the state. Each part has its own mutex and calls none of the others while it holds it:
+// The insides of the dispatcher (dispatch.h): this class joins the pools of workers with the parts
+// that keep the state. Each part has its own mutex and calls no other part while it holds the
+// mutex:
 //
 //   trial_ledger     where each trial is, from Submit to Next; what ends the job
-//   task_references  by task the program that answers are compared with, and who waits for it
+//   task_references  by task, the program that answers are compared with, and the items that wait
+//                    for it
 //   idle_readings    further readings of the best while a device is idle
 //   result_writer    the thread that takes results to the store
-//   worker_requests  what workers are asked
-//   worker_pool      the queues, the leases, and the lanes in which all that is called
+//   worker_requests  the requests to workers
+//   worker_pool      the queues, the leases, and the lanes in which all of this is called
 //
-// Its own functions stand in three files:
+// The functions of this class stand in three files:
 //
-//   dispatch.cc         the job's end, in and out, what becomes of calls that failed
+//   dispatch.cc         start and end of the job, its queues, calls that failed
 //   dispatch_trials.cc  building and measuring
 //   dispatch_again.cc   measuring the best again: elites while a device is idle, final race
 #pragma once
@@ -56,19 +58,19 @@ class Dispatcher::Core {
 
  private:
   // ---- dispatch.cc
-  // Empty where nobody takes turns, or when stopped.
+  // Returns an empty hold if no phases take turns, or after a stop.
   ExclusivePhases::Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;
   WorkerPool::Options RunnerOptions() const;
   std::string WhyNot(const v1::WorkerState& runner) const;
   void RequestReference(int task);
-  // `not_by`: another builder than this, if there is one.
+  // `not_by` names a builder. Another one builds the reference if there is another one.
   void BuildReference(int task, std::string not_by = {});
   void ToBuilders(int task, std::string steps, FinalistBuild finalist);
-  // Once the reference of its task is built.
+  // Queues the item for runners once the reference of its task is built.
   void ToRunners(RunItemPtr item);
   void NoteBusy(const LeasedWorker& runner, double run_s, BusyMeter::Use use);
-  // The call failed: the item goes back, or is given up.
+  // Handles a call that failed: the item goes back to its queue, or is given up.
   template <typename Item>
   Attempt Failed(std::unique_ptr<Item> item, const LeasedWorker& lease, const CallResult& result,
                  const std::stop_token& stop);
@@ -78,7 +80,7 @@ class Dispatcher::Core {
   // ---- dispatch_trials.cc
   Attempt Build(BuildItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
   v1::BuildRequest RequestOf(const BuildItem& item) const;
-  // The builder refuses the item: another one is asked, if there is one.
+  // Handles a builder's refusal of the item: another builder is asked, if there is one.
   Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
   void Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply);
   void TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
@@ -93,7 +95,7 @@ class Dispatcher::Core {
                                const std::stop_token& stop);
   void NoteReferenceFailure(int task, const v1::Artifact& reference, const Status& status);
   store::Record RecordOf(int task, const BuiltTrial& trial) const;
-  // `runner` is null when the trial did not get so far.
+  // `runner` is null if the trial failed before it reached a runner.
   void Finish(int task, BuiltTrial trial, const LeasedWorker* runner, const v1::TrialResult& result,
               std::optional<double> reference_cost_s);
 
@@ -101,11 +103,11 @@ class Dispatcher::Core {
   CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
                              Again why, const std::stop_token& stop, v1::MeasureReply* reply);
   void BoundReading(int task, v1::TrialResult& result) const;
-  // While the runner would be idle.
+  // Reads an elite while the runner would be idle.
   std::optional<Attempt> ReadElite(const LeasedWorker& lease, const std::stop_token& stop);
   std::shared_ptr<Race> RaceOf(Finalists list, double until_s) const;
   void ToRace(int task, std::shared_ptr<Race> race);
-  // A finalist is built, or not.
+  // Notes that a finalist was built or failed to build.
   void EntryBuilt(int task, FinalistBuild& finalist, v1::BuildReply reply);
   Attempt RunRace(RunItemPtr item, const LeasedWorker& lease, const std::stop_token& stop);
   void EndRace();
@@ -120,13 +122,13 @@ class Dispatcher::Core {
   TaskReferences references_;
   NoiseMeter noise_;
   std::mutex notices_mutex_;
-  std::vector<std::string> notices_;  // in the order in which they were first asked for
+  std::vector<std::string> notices_;  // in the order in which they were first reported
   IdleReadings readings_;
   DeviceDrifts drifts_;
   mutable std::mutex busy_mutex_;
   BusyMeter busy_;
 
-  WorkerPool builders_;  // their lanes use what is above
+  WorkerPool builders_;  // the lanes of the pools use the members above
   WorkerPool runners_;
   ResultWriter writer_;
 };

@@ -1,4 +1,4 @@
-// What fails on the way of a trial: candidates, workers, leases, references.
+// Failures on the way of a trial: candidates, workers, leases, references.
 #include <atomic>
 
 #include "base/status_testing.h"
@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// It would be the best one for ever, and stop all others early.
+// Such a cost would be the best one for ever, and stop all other trials early.
 TEST_F(DispatchTest, ACostThatNoDeviceCanHaveIsNoResult) {
   FakeBuilder builder;
   std::atomic<double> best_sent{0};
@@ -103,7 +103,7 @@ TEST_F(DispatchTest, WhatTwoBuildersRefuseIsTheCandidates) {
   AddBuilder(second, "b2", 1);
   AddRunner(runner, "r1");
   Start();
-  // One alone may not know better: then the job cannot go on.
+  // One builder alone may be wrong. Then the job cannot go on.
   dispatcher_->Submit(MakeTrial(0));
   dispatcher_->Submit(MakeTrial(1));
   int refused = 0;
@@ -124,7 +124,7 @@ TEST_F(DispatchTest, WhatTwoBuildersRefuseIsTheCandidates) {
   }
 }
 
-// It would be right as its own reference.
+// A wrong program would pass if the same builder's reference were compared with it.
 TEST_F(DispatchTest, AnotherProgramThanWasAskedForIsNoneOfTheTask) {
   const auto plan_of = [](int64_t extent) {
     return [extent](auto&, const auto&, v1::BuildReply& reply) {
@@ -321,7 +321,8 @@ TEST_F(DispatchTest, FaultsAreBuiltInAndARefusalEndsTheJob) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("--allow-faults")));
 }
 
-// It takes all the leases that a job may have, and none of its trials.
+// A builder that cannot be reached takes all the leases that a job may have, but none of its
+// trials.
 TEST_F(DispatchTest, ABuilderThatCannotBeReachedIsLeftForOthers) {
   FakeBuilder gone, good;
   FakeRunner runner;

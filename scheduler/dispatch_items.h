@@ -1,5 +1,5 @@
-// What goes through the dispatcher's two pools, and what comes out of them. Plain values: an item
-// belongs to the queue or to the lane that has it.
+// Items that go through the dispatcher's two pools, and the results that come out of them. All are
+// plain values: an item belongs to the queue or the lane that holds it.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +20,11 @@ namespace kiln::scheduler {
 // A trial from Submit to its result.
 struct TrialInHand {
   search::Trial trial;
-  uint64_t serial = 0;        // of this one, as numbers may be given out again
-  std::stop_token abandoned;  // nothing is wanted of it any more
+  uint64_t serial = 0;        // unique; a trial's number may be given out again
+  std::stop_token abandoned;  // requested when the trial's result is no longer wanted
 };
 
-// The program that answers are compared with.
+// Asks for the program that answers are compared with.
 struct ReferenceBuild {};
 
 struct FinalistBuild {
@@ -32,12 +32,12 @@ struct FinalistBuild {
   size_t entry = 0;
 };
 
-// For builders: the candidate of a trial, the reference of a task, or a finalist.
+// An item for builders: the candidate of a trial, the reference of a task, or a finalist.
 struct BuildItem : WorkItem {
   int task = 0;
   std::string steps;
-  int attempts = 0;             // failed ones
-  std::string refused_by = {};  // the builder that has refused it first
+  int attempts = 0;             // attempts that failed
+  std::string refused_by = {};  // the first builder that refused it
   int refusals = 0;
   std::variant<TrialInHand, ReferenceBuild, FinalistBuild> work;
 };
@@ -45,33 +45,34 @@ struct BuildItem : WorkItem {
 struct BuiltTrial {
   TrialInHand in_hand;
   std::string steps;
-  std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: it did not build
+  std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: the candidate did not build
   double build_s = 0;
   v1::TrialTimes build_times = {};
   std::string builder = {};
 };
 
-// For runners: a trial, or all finalists of a task.
+// An item for runners: a trial, or all finalists of a task.
 struct RunItem : WorkItem {
   int task = 0;
-  int attempts = 0;  // failed ones; of a trial also those to build it
+  int attempts = 0;  // attempts that failed; for a trial, those at building count too
   std::variant<BuiltTrial, std::shared_ptr<Race>> work;
 };
 
 using BuildItemPtr = std::unique_ptr<BuildItem>;
 using RunItemPtr = std::unique_ptr<RunItem>;
 
-// A pool gives back what it was given: that of builders build items, that of runners run items.
+// Casts an item back to its type. The pool of builders returns build items, the pool of runners
+// returns run items.
 template <typename Item>
 std::unique_ptr<Item> As(WorkItemPtr item) {
   return std::unique_ptr<Item>(static_cast<Item*>(item.release()));
 }
 
-// For people.
+// Names the item in messages for people.
 std::string NameOf(const BuildItem& item);
 std::string NameOf(const RunItem& item);
 
-// A token that never fires where nobody can give the item up.
+// Returns a token that is never requested if nobody can give the item up.
 std::stop_token AbandonedOf(const BuildItem& item);
 std::stop_token AbandonedOf(const RunItem& item);
 
@@ -79,8 +80,8 @@ std::stop_token AbandonedOf(const RunItem& item);
 struct MeasuredTrial {
   search::Trial trial;
   store::Record record;
-  std::optional<double> reference_cost_s;        // as the runner said it
-  std::shared_ptr<const v1::Artifact> artifact;  // when it may lead
+  std::optional<double> reference_cost_s;        // as the runner reported it
+  std::shared_ptr<const v1::Artifact> artifact;  // set if the candidate may become an elite
 };
 
 }  // namespace kiln::scheduler

@@ -14,7 +14,7 @@ std::string DescriptionOf(const CheckedJob& job, size_t task) {
   return spec.has_alternative_of() ? fmt::format("{} ({})", name, spec.variant()) : name;
 }
 
-// Of this job and earlier ones.
+// Returns the lowest cost in this job and earlier ones.
 std::optional<double> BestCost(const TaskHistory& history, const TaskExperience& experience) {
   std::optional<double> best_s = history.best_cost_s;
   if (experience.best.has_value() && (!best_s.has_value() || experience.best->cost_s < *best_s)) {

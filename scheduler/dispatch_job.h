@@ -1,4 +1,4 @@
-// A job as the dispatcher takes it.
+// Makes the description of a job that the dispatcher takes.
 #pragma once
 
 #include <optional>
@@ -14,7 +14,7 @@
 
 namespace kiln::scheduler {
 
-// `rows`: the job's tasks in the store. The elites of `history` go to the dispatcher.
+// `rows` are the job's tasks in the store. The elites of `history` move to the dispatcher.
 Dispatcher::Job DispatchJobOf(const std::string& job_id, const CheckedJob& job,
                               const LeasedDevice& device, JobHistory history,
                               const WarmStart& start,

@@ -39,8 +39,8 @@ TEST_F(DispatchTest, EveryTrialIsRecordedBeforeItsOutcome) {
     EXPECT_EQ(record.build_s, 0.01);
     EXPECT_GT(record.timestamp_s, 0);
   }
-  EXPECT_EQ(builder.calls, 21);          // with the reference
-  EXPECT_EQ(runner.references_sent, 1);  // asked for once
+  EXPECT_EQ(builder.calls, 21);          // twenty candidates and the reference
+  EXPECT_EQ(runner.references_sent, 1);  // the runner asked for it once
   EXPECT_EQ(store_->TasksOfJob(kJobId)->at(0).reference_cost_s, 5e-3);
 }
 
@@ -96,7 +96,7 @@ TEST_F(DispatchTest, WhatIsAbandonedIsCancelledAndNotRecorded) {
   EXPECT_TRUE(dispatcher_->Abandon(0).empty());
   EXPECT_TRUE(Eventually([&] { return cancelled > 0; }));
   hang = false;
-  // The other task's goes on, and the numbers are those of other trials now.
+  // The other task's trial goes on, and the numbers are given to other trials now.
   search::Trial trial = MakeTrial(77);
   trial.number = 0;
   dispatcher_->Submit(std::move(trial));
@@ -166,7 +166,7 @@ TEST_F(DispatchTest, CapacityFollowsTheLeases) {
   EXPECT_LE(dispatcher_->capacity(), 5);
   EXPECT_EQ(RunTrials(0, 30).size(), 30u);
   EXPECT_GE(dispatcher_->capacity(), 6);
-  // Nothing to do: everything is given back.
+  // All leases are given back when there is nothing to do.
   EXPECT_TRUE(
       Eventually([&] { return cluster_.builders.held() == 0 && cluster_.runners.held() == 0; }));
   EXPECT_EQ(RunTrials(30, 40).size(), 10u);
@@ -209,7 +209,7 @@ TEST_F(DispatchTest, TheBestCostGoesWithEachTrial) {
   FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply& reply) {
     std::lock_guard lock(mutex);
     seen.push_back(request.options());
-    if (seen.size() == 3) {  // it was far too slow
+    if (seen.size() == 3) {  // the program was far too slow
       reply.mutable_result()->add_costs_s(0.1);
       reply.mutable_result()->set_stopped_early(true);
     }
@@ -305,7 +305,7 @@ TEST_F(DispatchTest, TheNextTrialIsSentAheadWhereIdleTimeIsUsed) {
     EXPECT_EQ(RunTrials(first, first + 12).size(), 12u);
     EXPECT_EQ(most, idle_ms == 0 ? 1 : 2);
     EXPECT_EQ(seen_idle_ms, idle_ms);
-    // Finalists take turns of one length.
+    // All turns of finalists have one length.
     if (idle_ms > 0) {
       Finalists list;
       const store::Record record = Records()[0];
@@ -319,7 +319,7 @@ TEST_F(DispatchTest, TheNextTrialIsSentAheadWhereIdleTimeIsUsed) {
   }
 }
 
-// Where there are other runners, they get it.
+// A free runner gets the next trial.
 TEST_F(DispatchTest, NothingIsSentAheadThatAFreeRunnerCanTake) {
   std::mutex mutex;
   std::map<std::string, int> at_once;

@@ -1,4 +1,4 @@
-// A dispatcher before fake workers and a store in memory, and trials for it.
+// A dispatcher with fake workers and a store in memory, and trials for it.
 #pragma once
 
 #include <atomic>
@@ -23,7 +23,7 @@ inline constexpr double kNever_s = std::numeric_limits<double>::infinity();
 inline search::Trial MakeTrial(uint32_t number) {
   search::Trial trial;
   trial.number = number;
-  // Never replayed: the fakes only look at the text.
+  // Nothing replays these steps: the fakes only look at the text.
   auto steps = schedule::ParseSteps(fmt::format(R"([["SP", 2, 0, 512, [{}], 1]])", number + 1));
   KILN_CHECK(steps.ok(), "{}", steps.status().ToString());
   trial.candidate.steps = *std::move(steps);
@@ -55,7 +55,7 @@ class DispatchTest : public testing::Test {
   }
   void AddRunner(FakeRunner& runner, const std::string& id) { cluster_.AddRunner(runner, id); }
 
-  // After the first runner was added.
+  // Starts the dispatcher. The first runner must have been added before.
   void Start(DispatchOptions options = QuickDispatch()) {
     auto lease = cluster_.runners.Acquire(absl::Seconds(5), {});
     KILN_CHECK(lease.ok(), "{}", lease.status().ToString());
@@ -88,7 +88,7 @@ class DispatchTest : public testing::Test {
   FakeCluster cluster_;
   Dispatcher::Job job_;
   std::atomic<int> commits_{0};
-  std::unique_ptr<Dispatcher> dispatcher_;  // before the rest goes
+  std::unique_ptr<Dispatcher> dispatcher_;  // last: it uses the other members
 };
 
 }  // namespace kiln::scheduler

@@ -12,15 +12,16 @@
 namespace kiln::scheduler {
 namespace {
 
-// A builder that says so would say it again. Another one may not: one of the two is mistaken.
+// Tells whether the builder would answer the same again. Another builder may not: one of the two is
+// mistaken.
 bool IsRefusal(const Status& status) {
   return status.code() == StatusCode::kInvalidArgument ||
          status.code() == StatusCode::kFailedPrecondition ||
          status.code() == StatusCode::kPermissionDenied;
 }
 
-// A runner that lies, or whose clock is broken, would have the best record for ever. Costs of
-// programs that are not run are made up.
+// Turns an implausible result into an error. Otherwise a runner that lies, or whose clock is
+// broken, would have the best record for ever. Costs of programs that are not run are made up.
 void RefuseImplausible(store::Record& record) {
   const Status plausible = CheckCosts(record);
   if (plausible.ok()) return;
@@ -83,8 +84,8 @@ Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, 
   const bool is_asked_again = ++item->refusals > 1;
   if (!by_two && item->refusals < options_.max_attempts) {
     Attempt attempt{.again = std::move(item), .complaint = ""};
-    // Where nobody else took it this one is left alone for a moment: another one may be about to
-    // come.
+    // If nobody else took the item, this builder is left alone for a moment, because another one
+    // may be about to come.
     if (is_asked_again || !builders_.HasOther(builder)) attempt.complaint = Message(why);
     return attempt;
   }
@@ -176,13 +177,13 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
                                        const std::stop_token& stop) {
   auto& trial = std::get<BuiltTrial>(item->work);
   const std::optional<AnswerCheck> check = references_.CheckOf(item->task, trial.builder);
-  // Another reference takes its place.
+  // The reference is being replaced, so the item waits for the new one.
   if (!check.has_value()) {
     ToRunners(std::move(item));
     return {};
   }
   v1::MeasureRequest request = TrialRequest(job_, *check, *trial.artifact);
-  // Another job's trials wait, which the runner does not see.
+  // Another job's trials wait for the runner, which the runner itself does not see.
   if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
   v1::MeasureReply reply;
   CallResult result = CallMeasure(lease, request, *check->reference, stop, &reply);
@@ -190,8 +191,7 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
     result.status = Unavailable("the answer has no result");
   }
   if (!result.status.ok()) {
-    // INTERNAL is the runner's word for a reference that fails, OUT_OF_RANGE for one that takes
-    // too long.
+    // A runner answers INTERNAL if the reference fails, and OUT_OF_RANGE if it takes too long.
     if (result.status.code() == StatusCode::kInternal) {
       NoteReferenceFailure(item->task, *check->reference, result.status);
     }
@@ -206,11 +206,12 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
   return {};
 }
 
-// A runner that does not have the reference is sent it.
+// Sends the reference along if the runner does not have it.
 CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
                                          const v1::Artifact& reference, const std::stop_token& stop,
                                          v1::MeasureReply* reply) {
-  // One that was sent ahead may wait for another's reference.
+  // A request that was sent ahead may have to wait until the runner has run another trial's
+  // reference.
   const bool ahead = job_.options.measure().idle_ms() > 0;
   CallLimits limits{.connect = options_.connect,
                     .deadline = MeasureDeadline(job_, options_, ahead),
@@ -289,7 +290,7 @@ void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* ru
                               const v1::TrialResult& result,
                               std::optional<double> reference_cost_s) {
   const uint64_t serial = trial.in_hand.serial;
-  if (!ledger_.IsInHand(serial)) return;  // it was abandoned
+  if (!ledger_.IsInHand(serial)) return;  // the trial was abandoned
   MeasuredTrial measured;
   measured.record = RecordOf(task, trial);
   if (runner != nullptr) NoteRunner(*runner, measured.record);

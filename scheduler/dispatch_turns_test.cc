@@ -1,4 +1,4 @@
-// Building and measuring by turns, where both are done on one machine.
+// Building and measuring take turns if both happen on one machine.
 #include <atomic>
 
 #include "base/status_testing.h"
@@ -8,10 +8,10 @@
 namespace kiln::scheduler {
 namespace {
 
-// Builders, searches and runners of one machine.
+// Builders, searches and runners share one machine.
 class ExclusivePhasesTest : public DispatchTest {
  protected:
-  // How often one was built while another was measured, or the other way round.
+  // Returns how often a build and a measurement overlapped.
   int OverlapsOf(bool on_cpu) {
     FakeBuilder builder(Build());
     FakeRunner runner(Measure());
@@ -24,7 +24,7 @@ class ExclusivePhasesTest : public DispatchTest {
     job_.on_cpu = on_cpu;
     Start(options);
     EXPECT_EQ(RunTrials(0, 40).size(), 40u);
-    dispatcher_ = nullptr;  // before what it calls
+    dispatcher_ = nullptr;  // before the fakes that it calls
     return overlaps_;
   }
 

@@ -30,7 +30,7 @@ RecordList Choose(RecordList records, size_t most) {
     return x != y ? *x < *y : a < b;
   });
   const size_t best = (most + 1) / 2;
-  // The same ones each time, as long as there are no more records.
+  // The seed makes the draw the same as long as the number of records is.
   Rng rng(records.size());
   for (size_t i = best; i < most; ++i) {
     const int64_t left = static_cast<int64_t>(order.size() - i);
@@ -47,7 +47,7 @@ RecordList ChooseOfEach(const RecordGroups& groups, size_t most) {
   std::vector<size_t> sizes;
   for (const auto& [key, records] : groups) sizes.push_back(records.size());
   std::sort(sizes.begin(), sizes.end());
-  // What small ones do not use is the others'.
+  // Small groups leave the rest of their shares to larger ones.
   size_t share = 0, left = most;
   for (size_t i = 0; i < sizes.size(); ++i) {
     share = std::max<size_t>(1, left / (sizes.size() - i));

@@ -1,7 +1,6 @@
-// Records of earlier jobs as a new one sees them: which say something of their candidates, which of
-// many are learned from, and their steps.
+// Selects and parses records of earlier jobs for a new one.
 //
-// Pure but for the log. Any thread.
+// Pure functions but for the log. Any thread.
 #pragma once
 
 #include <map>
@@ -17,31 +16,33 @@
 
 namespace kiln::scheduler {
 
-// As records name devices; "" is the same as any.
+// Compares device names as records have them. "" is the same as any device.
 bool SameDevice(std::string_view a, std::string_view b);
 
-// Was it the candidate that succeeded or failed, and a schedule? Kernels that people wrote have
-// none.
+// Tells whether the record says something about its candidate: the candidate itself succeeded or
+// failed, and it is a schedule. Kernels that people wrote have no schedule.
 bool SaysSomething(const store::Record& record);
 
-// None: it failed.
+// Returns nothing if the trial failed.
 std::optional<double> CostOf(const store::Record& record);
 
-using RecordList = std::vector<const store::Record*>;  // not owned
+using RecordList = std::vector<const store::Record*>;  // pointers are not owned
 
-// Up to `most` of `records`, in their order: one half the fastest, the other by chance, always the
-// same ones as long as there are no more records.
+// Returns up to `most` of `records`, in their order: one half are the fastest, the other half is
+// drawn at random. The draw is the same as long as the number of records is.
 RecordList Choose(RecordList records, size_t most);
 
-// By workload and device: costs of one are never compared with those of another.
+// Records by workload and device, as costs of different groups are never compared.
 using RecordGroups = std::map<std::pair<std::string_view, std::string_view>, RecordList>;
 
-// Up to `most` of all, shared out evenly. Group by group.
+// Chooses up to `most` records in all, shared out evenly among the groups. The result is ordered by
+// group.
 RecordList ChooseOfEach(const RecordGroups& groups, size_t most);
 
 using Steps = std::vector<schedule::StepPtr>;
 
-// The steps of each; nothing where they do not parse, which is logged once for the job.
+// Returns the steps of each record, or nothing for steps that do not parse, which is logged once
+// for the job.
 std::vector<std::optional<Steps>> ParseAll(std::string_view job_id, const RecordList& records,
                                            const std::stop_token& stop, ThreadPool& pool);
 

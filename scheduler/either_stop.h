@@ -15,12 +15,12 @@ class EitherStop {
   EitherStop(const EitherStop&) = delete;
   EitherStop& operator=(const EitherStop&) = delete;
 
-  // Good as long as this.
+  // The token is valid as long as this object.
   std::stop_token token() const { return either_.get_token(); }
 
  private:
   std::stop_source either_;
-  std::stop_callback<std::function<void()>> on_one_, on_other_;  // last: they use it
+  std::stop_callback<std::function<void()>> on_one_, on_other_;  // last: they use either_
 };
 
 }  // namespace kiln::scheduler

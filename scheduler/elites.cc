@@ -12,11 +12,11 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr int kReserve = 2;      // kept, for each that leads
-constexpr int kMostBlocks = 50;  // then it is known well enough
-// A device's readings count instead of another's when there are so many times as many.
+constexpr int kReserve = 2;      // candidates kept for each elite
+constexpr int kMostBlocks = 50;  // enough to know a candidate well
+// Another device's readings count from now on if it has more than so many times as many.
 constexpr int64_t kManyMore = 2;
-// The search is told of what is more than this off.
+// The search is told of a cost that has changed by more than this share.
 constexpr double kWorthTelling = 0.005;
 
 }  // namespace
@@ -164,7 +164,8 @@ std::optional<EliteSet::Turn> EliteSet::Next(const std::string& device) {
   }
   if (chosen == nullptr) return std::nullopt;
   Device& own = chosen->devices[device];
-  // Those that this round lacks, then the least known; another one than the last time if there is.
+  // Prefers entries that this round lacks, then the least known one, and avoids the last one if
+  // there is another.
   const auto key = [&](const Entry* entry) {
     const int64_t id = entry->elite.record_id;
     const MedianCost median = own.readings.median(id);
@@ -183,7 +184,7 @@ void EliteSet::Read(const Turn& turn, const std::string& device, std::span<const
   std::lock_guard lock(mutex_);
   Task& task = tasks_[turn.task];
   const auto found = task.entries.find(turn.record_id);
-  if (found == task.entries.end()) return;  // others have overtaken it meanwhile
+  if (found == task.entries.end()) return;  // others have overtaken the candidate meanwhile
   Entry& entry = found->second;
   Device& own = task.devices[device];
   own.readings.Add(turn.record_id, costs_s);
@@ -216,7 +217,7 @@ bool EliteSet::Fail(const Turn& turn, int error, std::string message, double run
   return true;
 }
 
-// ---- what comes of it -----------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------
 
 store::Remeasurement EliteSet::RemeasurementOf(const Task& task, const Entry& entry,
                                                const std::string& device) const {

@@ -1,15 +1,17 @@
 // The elites of a job: the best candidates of its tasks so far. While the job goes on, devices that
-// would be idle measure them again. This class says which one a device measures next, keeps what
-// all readings say of each, and holds what is not yet written to the store or told to the policy.
+// would be idle measure them again. This class says which elite a device measures next, keeps the
+// readings of each, and holds the results that are not yet written to the store or told to the
+// policy.
 //
-// Of each task there are as many elites as its final race will have, none much slower than the best
-// of the task's variants. Twice as many are kept, with their artifacts, so that one that turns out
-// slow has a successor and nothing is built again. A device reads the elites of a task in rounds
-// (search/tuning/interleaved_readings.h), tasks with the least known elite first. Only readings of
-// one device are compared: of the one that has read the task's elites most.
+// A task has as many elites as its final race will have finalists, and none is much slower than the
+// best of the task's variants. Twice as many candidates are kept, with their artifacts, so that an
+// elite that turns out slow has a successor and nothing is built again. A device reads the elites
+// of a task in rounds (search/tuning/interleaved_readings.h), and takes the task with the least
+// known elite first. Only readings of one device are compared: the device that has read the task's
+// elites most often.
 //
-// Thread-safe. Seconds. Memory: the artifacts, up to Options::most_bytes together; the slowest
-// elites do without. Cost of each call: the elites of all tasks.
+// Thread-safe. Times are seconds. Memory: the artifacts, up to Options::most_bytes together; the
+// slowest elites do without theirs. Cost of each call: proportional to the elites of all tasks.
 #pragma once
 
 #include <cstdint>
@@ -33,29 +35,30 @@ struct Elite {
   uint32_t trial = 0;
   int64_t record_id = 0;
   uint64_t hash = 0;
-  double cost_s = 0;                                       // what its trial measured
-  std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: of an earlier run, not read
-  store::Remeasurement known = {};                         // what earlier runs read; may be empty
+  double cost_s = 0;  // what its trial measured
+  // Null: the elite is of an earlier run and is not read.
+  std::shared_ptr<const v1::Artifact> artifact = nullptr;
+  store::Remeasurement known = {};  // readings of earlier runs; may be empty
 };
 
 class EliteSet {
  public:
   struct Options {
-    int finalists = 8;        // of a task at most
-    double slowest_s = 0.01;  // slower ones are left to the final race
+    int finalists = 8;        // at most so many elites of a task
+    double slowest_s = 0.01;  // slower candidates are left to the final race
     int64_t most_bytes = int64_t{256} << 20;
   };
-  // The group of each task: alternatives of each other have one.
+  // `group_of_task` has the group of each task. Alternatives of each other share a group.
   EliteSet(const Options& options, std::vector<int> group_of_task);
 
-  // Is it worth keeping the artifact of a trial that cost so much?
+  // Tells whether the artifact of a trial that cost so much is worth keeping.
   bool MayBeElite(int task, double cost_s) const;
-  // Every trial of the task, whatever came of it: long jobs have more elites.
+  // Counts all trials of the task, failed ones too: tasks with more trials have more elites.
   void CountTrials(int task, int trials);
   void Add(Elite elite);
 
-  // What the device reads next, which is another one each time where there are several; nothing:
-  // all is known well enough.
+  // Returns the elite that the device reads next, and a different one each time if there are
+  // several. Returns nothing if all elites are known well enough.
   struct Turn {
     int task = 0;
     int64_t record_id = 0;
@@ -64,39 +67,40 @@ class EliteSet {
   std::optional<Turn> Next(const std::string& device);
   void Read(const Turn& turn, const std::string& device, std::span<const double> costs_s,
             double run_s);
-  // It answered wrongly, or crashed. True: it leads no more; of crashes only the second in a row
-  // counts, as the first may be another's.
+  // Notes that the elite answered wrongly or crashed. Returns true if it stops being an elite. Only
+  // its second crash in a row counts, because the first may be another program's fault.
   bool Fail(const Turn& turn, int error, std::string message, double run_s);
 
-  // Of what has changed since the last call. Failures are urgent.
+  // Returns the elites that have changed since the last call. Failures should be written at once.
   std::vector<store::Remeasurement> TakeUnwritten();
   bool has_unwritten() const;
   bool has_failures() const;
-  // Candidates that cost something else than was said of them before, by what matters.
+  // Candidates whose cost differs noticeably from the cost that was told before.
   struct Correction {
     int task = 0;
     uint32_t trial = 0;
     uint64_t hash = 0;
-    std::optional<double> cost_s;  // none: it failed
+    std::optional<double> cost_s;  // empty: the candidate failed
   };
   std::vector<Correction> TakeCorrections();
 
-  // For the final race: what this device has read of it, and its artifact if it is still here.
+  // For the final race: the readings of the record by this device, and the artifact if it is still
+  // kept.
   store::Remeasurement KnownOn(int64_t record_id, const std::string& device) const;
   std::shared_ptr<const v1::Artifact> ArtifactOf(int64_t record_id) const;
 
  private:
   struct Entry {
     Elite elite;
-    double told_s = 0;  // as the search knows it
+    double told_s = 0;  // the cost that the search knows
     double run_s = 0;
-    bool suspect = false;  // it crashed the last time
+    bool suspect = false;  // its last reading crashed
     bool unwritten = false;
   };
   struct Device {
     search::InterleavedReadings readings;  // by record id
     int64_t blocks = 0;
-    uint64_t served = 0;  // when, counted in turns
+    uint64_t served = 0;  // the turn at which the device last read this task
   };
   struct Task {
     int group = 0;
@@ -111,7 +115,7 @@ class EliteSet {
   std::vector<Entry*> ByCost(Task& task) const;
   std::vector<Entry*> ElitesOf(Task& task);
   double BestOfGroup(int group) const;
-  // The elites that the device may read, in this round or a later one.
+  // Returns the elites that the device may read, in this round or a later one.
   std::vector<Entry*> Readable(Task& task, const std::string& device);
   void Crop(Task& task);
   void CropArtifacts();
@@ -122,11 +126,11 @@ class EliteSet {
   const Options options_;
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;
-  std::map<std::string, int64_t> last_;  // by device: the record whose turn it was
+  std::map<std::string, int64_t> last_;  // by device: the record that was read last
   uint64_t turns_ = 0;
-  std::vector<store::Remeasurement> unwritten_;  // of those that lead no more
-  bool failures_ = false;                        // among them
-  std::vector<Correction> corrections_;          // likewise
+  std::vector<store::Remeasurement> unwritten_;  // of candidates that are no longer kept
+  bool failures_ = false;                        // whether unwritten_ has a failure
+  std::vector<Correction> corrections_;          // of candidates that failed
 };
 
 }  // namespace kiln::scheduler

@@ -26,7 +26,7 @@ Elite MakeElite(int64_t id, double cost_s, int task = 0, size_t bytes = 10) {
 
 class ElitesTest : public testing::Test {
  protected:
-  // Reads whoever has the turn; -1: nobody.
+  // Reads the elite whose turn it is. Returns its record id, or -1 if there is no turn.
   int64_t ReadNext(double cost_s, const std::string& device = kDevice) {
     const auto turn = board_.Next(device);
     if (!turn.has_value()) return -1;
@@ -54,7 +54,7 @@ TEST_F(ElitesTest, TheBestAreReadInRoundsAndNobodyTwiceInARow) {
     last = id;
     ++turns[id];
   }
-  // Three lead; those that came late are not made up for at the cost of the others.
+  // Three lead. A late elite does not catch up at the cost of the others.
   EXPECT_EQ(turns.size(), 3u);
   for (const auto& [id, count] : turns) EXPECT_NEAR(count, 10, 1) << id;
 }
@@ -75,7 +75,7 @@ TEST_F(ElitesTest, ABetterOneTakesAPlaceAndASlowOneLosesIt) {
   }
   EXPECT_EQ(late.count(5), 0u);
   EXPECT_GT(late.count(3), 0u) << "the next one leads instead";
-  // The search is told of the one that is not as it seemed, once.
+  // The search is told once of the candidate whose first reading was wrong.
   const auto corrections = board_.TakeCorrections();
   ASSERT_FALSE(corrections.empty());
   bool told = false;
@@ -103,7 +103,8 @@ TEST_F(ElitesTest, WhatIsReadIsWrittenOnceAndRestored) {
   EXPECT_EQ(remeasured[0].readings, 8u);
   EXPECT_EQ(remeasured[0].device, kDevice);
   EXPECT_DOUBLE_EQ(remeasured[0].run_s, 2);
-  // Another life. Its artifact is gone, so it waits for the final race, but it holds its place.
+  // A restored elite of an earlier run has no artifact, so it waits for the final race, but keeps
+  // its place.
   EliteSet next({.finalists = 1}, {0});
   Elite restored = MakeElite(1, 1e-3);
   restored.artifact = nullptr;
@@ -142,7 +143,7 @@ TEST_F(ElitesTest, ReadingsOfTwoDevicesAreKeptApart) {
   board_.Add(MakeElite(1, 1.00e-3));
   board_.Add(MakeElite(2, 1.01e-3));
   for (int i = 0; i < 8; ++i) ReadNext(1e-3, "GPU-1");
-  for (int i = 0; i < 8; ++i) ReadNext(2e-3, "GPU-2");  // a slow one
+  for (int i = 0; i < 8; ++i) ReadNext(2e-3, "GPU-2");  // a slow device
   EXPECT_DOUBLE_EQ(board_.KnownOn(1, "GPU-1").costs_s[0], 1e-3);
   EXPECT_DOUBLE_EQ(board_.KnownOn(1, "GPU-2").costs_s[0], 2e-3);
   const auto remeasured = board_.TakeUnwritten();

@@ -1,5 +1,5 @@
-// Tells those who watch a job that something about it has changed. It carries no events: what
-// changed is read from the store, so a slow watcher costs nothing and misses nothing.
+// Tells the watchers of a job that something about it has changed. The hub carries no events: a
+// watcher reads the change from the store, so a slow watcher costs nothing and misses nothing.
 //
 // Thread-safe. Memory: one number per job that ever changed.
 #pragma once
@@ -16,13 +16,14 @@ namespace kiln::scheduler {
 
 class EventHub {
  public:
-  // Read it before the store: a change that comes after the reading is seen by Wait.
+  // A watcher reads the version before it reads the store. Wait then sees every later change.
   uint64_t version(const std::string& job_id) const;
   void Notify(const std::string& job_id);
-  // Until the version is another than `seen`, the hub is closed, or `timeout`. Returns the version.
+  // Waits until the version differs from `seen`, the hub is closed, or `timeout` has passed.
+  // Returns the version.
   uint64_t Wait(const std::string& job_id, uint64_t seen, absl::Duration timeout) const;
 
-  // Ends all waiting, now and later.
+  // Ends all waits, now and later.
   void Close();
   bool closed() const;
 

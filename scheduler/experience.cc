@@ -20,7 +20,8 @@
 namespace kiln::scheduler {
 namespace {
 
-// Which records are of a task's target, by what their targets mean; each text is looked at once.
+// Tells which records are for a task's target, by the meaning of both targets. Compares each text
+// once.
 class TargetsLike {
  public:
   explicit TargetsLike(const search::Task& task)
@@ -53,8 +54,8 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
     if (!same_target.Has(record) || store::HasRewrittenLayouts(record)) continue;
-    // Older databases hold costs that no device can have; those of programs that are not run are
-    // made up.
+    // Older databases hold costs that no device can have. Costs of programs that are not run are
+    // made up, so they are not checked.
     const bool plausible = !task.target.kind->runs_programs ||
                            store::CheckPlausible(record, task.dag->flop_count()).ok();
     if (SaysSomething(record) && plausible) records.push_back(&record);
@@ -134,7 +135,8 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
   for (size_t i = 0; i < tasks.size(); ++i) {
     const std::string target = target::PrintTarget(tasks[i].target);
     targets.insert(target);
-    // A job may hold a task twice: then the first one alone learns, or the model would twice.
+    // A job may hold a task twice. Only the first one observes the records, or the shared model
+    // would learn them twice.
     if (!own.insert({dag::WorkloadId(*tasks[i].dag), target}).second) continue;
     KILN_RETURN_IF_ERROR(
         GatherOwn(store, job_id, tasks[i], device, options, pool, experience.of_tasks[i]));
@@ -150,7 +152,7 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
   RecordGroups groups;
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SaysSomething(record)) continue;
-    // The tasks are not known without their DAGs.
+    // Without its DAG a record does not say which task it is for.
     if (record.workload_id.empty()) continue;
     const bool is_own = own.contains({record.workload_id, record.target});
     if (is_own && SameDevice(record.device, device)) continue;

@@ -1,5 +1,5 @@
-// How long the warm start of a job takes, and of what: for each workload of a database, as if a new
-// job of it began.
+// Measures how long the warm start of a job takes, and how much each part takes: for each workload
+// of a database, as if a new job of that workload began.
 //   bazel run //scheduler:experience_bench -- DB [WORKLOADS]
 #include <fmt/format.h>
 

@@ -32,7 +32,7 @@ class ExperienceTest : public testing::Test {
     return search::Task(*dag, *parsed, target::DefaultHardware(*parsed, 2), dag::WorkloadId(**dag));
   }
 
-  // Records of the candidates that a random search finds; every fourth one failed.
+  // Adds records of candidates that a random search finds. Every fourth one failed.
   void Measure(const std::string& job, const search::Task& task, int count,
                const std::string& device = "cpu") {
     ASSERT_OK(store_->AddJob({.id = job}));
@@ -112,7 +112,8 @@ search::Task TaskOf(const dag::DagPtr& dag) {
   return search::Task(dag, *target, target::DefaultHardware(*target, 2), dag::WorkloadId(*dag));
 }
 
-// Its records would stop all trials of the other one early, and be known states of it.
+// If it were the same task, its records would stop all trials of the other one early, and count as
+// known states of it.
 TEST_F(ExperienceTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
   const auto sum = [](int extent) {
     const auto dag = dag::ParseDag(
@@ -131,7 +132,7 @@ TEST_F(ExperienceTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
   EXPECT_NE(experience.of_others[0].task, search::SampleTask(slow, "cpu"));
 }
 
-// What an imported line says of its cost is a hint for the search, and decides nothing.
+// The cost in an imported line is a hint for the search, and decides nothing.
 TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   const search::Task task = MakeTask("64");
   Measure("a", task, 4);
@@ -144,7 +145,7 @@ TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   record.costs_s = {1e-6};
   ASSERT_OK(store_->AddRecord(record).status());
   record.trial = 1;
-  record.costs_s = {1e-15};  // no hint at all
+  record.costs_s = {1e-15};  // such a cost is no hint at all
   ASSERT_OK(store_->AddRecord(record).status());
   const Experience experience = Gather("new", std::span(&task, 1));
   EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(5));
@@ -158,7 +159,7 @@ TEST_F(ExperienceTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
   ASSERT_OK(store_->AddJob({.id = "import"}));
   store::Record record;
   record.job_id = "import";
-  record.workload_key = dag::WorkloadKeys(*task.dag)[1];  // as TVM 0.19 has it
+  record.workload_key = dag::WorkloadKeys(*task.dag)[1];  // the key in TVM 0.19
   record.steps = "[]";
   record.costs_s = {1e-3};
   const auto add = [&](std::string target, int64_t cores, int64_t layout) {
@@ -174,7 +175,7 @@ TEST_F(ExperienceTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
   add("llvm -keys=cpu -mcpu=znver4 -num-cores=2", 2, 0);
   add("llvm -keys=cpu -mcpu=znver4", 64, 0);
   add("llvm -keys=cpu -mcpu=sapphirerapids", 2, 0);
-  add("llvm -keys=cpu -mcpu=znver4", 2, 2);  // its cost says nothing
+  add("llvm -keys=cpu -mcpu=znver4", 2, 2);  // the cost of an imported record says nothing
   const Experience experience = Gather("new", std::span(&task, 1));
   ASSERT_THAT(experience.of_tasks[0].observations, SizeIs(2));
   EXPECT_EQ(experience.of_tasks[0].observations[1].record, 2);
@@ -221,11 +222,11 @@ TEST_F(ExperienceTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {
   int best = 0;
   for (const search::Observation& o : own.observations) {
     all.insert(o.candidate.hash);
-    best += o.valid && o.cost_s < 7e-3;  // 1, 2, 3, 5, 6 ms: each fourth failed
+    best += o.valid && o.cost_s < 7e-3;  // 1, 2, 3, 5, 6 ms: each fourth one failed
   }
   EXPECT_THAT(all, SizeIs(40));
   EXPECT_EQ(best, 5);
-  // What the small task does not need is the other's.
+  // The small task leaves the rest of its share to the other task.
   std::map<uint64_t, int> samples;
   for (const costmodel::Sample& sample : experience.of_others) ++samples[sample.task];
   EXPECT_EQ(samples[search::SampleTask(third, "cpu")], 6);
@@ -256,10 +257,10 @@ TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
   const std::string text = dag::PrintDag(*other.dag);
   add(task, text, "no steps");
   add(other, text, "no steps");
-  add(other, text, R"([["SP", 77, 0, 32, [1], 1]])");  // of a stage that is not there
+  add(other, text, R"([["SP", 77, 0, 32, [1], 1]])");  // of a stage that does not exist
   add(MakeTask("16"), "", "[]");                       // imported
   add(MakeTask("8"), "no dag", "[]");
-  // A loop split into more than a stage may have, of both tasks.
+  // A loop is split into more loops than a stage may have, in records of both tasks.
   std::string lengths = "1";
   for (int i = 1; i < 200'000; ++i) lengths += ", 1";
   const std::string deep = fmt::format(R"([["SP", 2, 0, 64, [{}], 1]])", lengths);

@@ -1,4 +1,5 @@
-// Calls that take much of the machine: a few at work at once, a few more in line, and none for long.
+// Limits calls that take much of the machine: few work at once, a few more wait in line, none works
+// for long.
 //
 // Thread-safe.
 #pragma once
@@ -16,18 +17,20 @@ namespace kiln::scheduler {
 class FewAtOnce {
  public:
   struct Options {
-    std::string what;  // for what is said: "choice of a schedule"
+    std::string what;  // names the work in messages: "choice of a schedule"
     int at_work = 2;
     int in_line = 64;
-    absl::Duration longest = absl::InfiniteDuration();  // of the work of one, without the line
+    // for one call's work, without its wait in line
+    absl::Duration longest = absl::InfiniteDuration();
   };
 
   explicit FewAtOnce(Options options) : options_(std::move(options)) {}
 
-  // What `work` returns, once it is its turn. Its stop token is requested when `gone` says that the
-  // caller has gone, which is asked ten times a second by another thread, and when it has worked for
-  // the longest time. Without work: ResourceExhausted where the line is full, Cancelled where the
-  // caller goes while it waits. DeadlineExceeded: the work was stopped for its time.
+  // Runs `work` when its turn comes, and returns its status. The stop token of `work` is requested
+  // when `gone` says that the caller has gone, which another thread asks ten times a second, and
+  // when the work has taken the longest time. Returns without working: ResourceExhausted if the
+  // line is full, Cancelled if the caller goes while it waits. DeadlineExceeded if the work was
+  // stopped for its time.
   Status Do(std::function<bool()> gone, const std::function<Status(const std::stop_token&)>& work);
 
  private:

@@ -9,7 +9,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// Would a race of these begin?
+// Tells whether a race of these entries would have a round to run.
 bool IsOpen(const std::vector<Finalist>& entries) {
   search::FinalRace race(static_cast<int>(entries.size()), {});
   for (size_t i = 0; i < entries.size(); ++i) {
@@ -19,10 +19,10 @@ bool IsOpen(const std::vector<Finalist>& entries) {
   return !race.NextRound().empty();
 }
 
-// Trials of one task, on its device.
+// Trials of one task, measured on its device.
 struct Field {
-  int trials = 0;                          // whatever came of them
-  std::vector<const store::Record*> able;  // that ran to their end
+  int trials = 0;                          // number of trials, failed ones too
+  std::vector<const store::Record*> able;  // trials that ran to their end
 };
 
 Field FieldOf(uint32_t task, const std::string& target, std::span<const store::Record> records) {
@@ -35,7 +35,7 @@ Field FieldOf(uint32_t task, const std::string& target, std::span<const store::R
   return field;
 }
 
-// Of those that were in a race; null: there was none.
+// Returns the best record of an earlier race, or null if there was none.
 const store::Record* WinnerOf(const Field& field, const std::set<int64_t>& raced) {
   const store::Record* winner = nullptr;
   for (const store::Record* record : field.able) {
@@ -45,13 +45,13 @@ const store::Record* WinnerOf(const Field& field, const std::set<int64_t>& raced
   return winner;
 }
 
-// The user has this without tuning: the winner is not to be slower.
+// Tells whether the user would have this schedule without tuning. The winner must not be slower.
 bool IsUntuned(const store::Record& record) {
   return record.steps == store::kNoSteps || record.origin.starts_with(search::kHeuristicOrigin);
 }
 
-// What the winner is compared with is read beside it, whatever was faster in its first reading,
-// unless it is much slower.
+// Adds the untuned schedules that the winner is compared with, so that both are measured in the
+// same race. Leaves out untuned schedules that are much slower.
 void AddUntuned(std::span<const store::Record* const> able, std::vector<int>& chosen) {
   if (chosen.empty()) return;
   const double limit_s = search::kFinalistMargin * store::Cost(*able[chosen[0]]);
@@ -103,7 +103,8 @@ Finalists FinalistSelection::FinalistsOf(uint32_t task, std::span<const store::R
   const store::Record* winner = WinnerOf(field, raced_);
   int most = search::MostFinalists(job_.spec.options().finalists(), field.trials);
   if (winner != nullptr) {
-    // After a race its winner, and those that a lucky reading puts before it.
+    // After a race only its winner remains, and trials whose first reading is better than the
+    // winner.
     std::erase_if(field.able, [&](const store::Record* record) {
       const bool before =
           !raced_.contains(record->id) && store::Cost(*record) < store::Cost(*winner);

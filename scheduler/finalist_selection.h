@@ -1,9 +1,11 @@
-// The entries of the final race of a job's tasks: its fastest trials by their first readings, beside
-// them the schedules that were chosen without measuring and the unscheduled loops unless these are
-// much slower, and nobody of an alternative that is much slower than the fastest one.
+// Selects the entries of the final race of a job's tasks: the fastest trials by their first
+// readings. The schedules that were chosen without measuring and the unscheduled loops are added
+// unless they are much slower. A task that is much slower than the fastest of its alternatives has
+// no race.
 //
-// A race may put its own winner behind a trial that had a lucky first reading: those are in the
-// next final race, with the winner. So the selection knows who was in a race before.
+// A race may show that its winner is slower than the first reading of a trial that was not in it.
+// Such trials are in the next final race, together with the winner, so the selection remembers who
+// was in a race before.
 //
 // Belongs to one thread. Reads the job's records at each call.
 #pragma once
@@ -24,19 +26,19 @@ namespace kiln::scheduler {
 
 class FinalistSelection {
  public:
-  // Job and store outlive this.
+  // Job and store outlive this object.
   FinalistSelection(const CheckedJob& job, std::string job_id, store::Store& store)
       : job_(job), job_id_(std::move(job_id)), store_(store) {}
 
-  // By task; tasks whose readings are known well enough are left out. From now on these have been
-  // in a race.
+  // Returns a list for each task whose finalists are not known well enough yet. From now on these
+  // finalists count as raced.
   StatusOr<std::vector<Finalists>> Next();
 
  private:
   using Best = std::vector<std::optional<store::Record>>;  // by task
 
   Finalists FinalistsOf(uint32_t task, std::span<const store::Record> records, const Best& best);
-  // Is the best of the task much slower than that of its alternatives?
+  // Tells whether the task's best trial is much slower than the best of its alternatives.
   bool IsOutclassed(uint32_t task, const Best& best) const;
 
   const CheckedJob& job_;

@@ -18,7 +18,7 @@ constexpr char kJobId[] = "job";
 
 class FinalistSelectionTest : public testing::Test {
  protected:
-  // `tasks` of them, the second an alternative of the first.
+  // Begins a job of one or two tasks. The second one is an alternative of the first.
   void Begin(int tasks, int finalists = 2) {
     v1::JobSpec spec = TestJob(100);
     spec.mutable_options()->set_finalists(finalists);
@@ -43,7 +43,7 @@ class FinalistSelectionTest : public testing::Test {
     return *id;
   }
 
-  // Fills the field up with trials that are far too slow, as few trials have few finalists.
+  // Adds trials that are far too slow, because a task with few trials has few finalists.
   void AddSlow(int count) {
     for (int i = 0; i < count; ++i) Add(1);
   }
@@ -56,7 +56,7 @@ class FinalistSelectionTest : public testing::Test {
     ASSERT_OK(store_->SetRemeasurements({&remeasured, 1}));
   }
 
-  // The records of the only list; none: there is no list.
+  // Returns the records of the only list, or nothing if there is no list.
   std::vector<int64_t> Next() {
     const auto lists = selection_->Next();
     EXPECT_OK(lists);

@@ -9,7 +9,8 @@
 namespace kiln::scheduler {
 namespace {
 
-// Readings of elites are of programs of which one may take such a part of the idle time.
+// One reading of an elite may take at most this part of the idle time. Slower programs are not
+// elites.
 constexpr double kPartOfIdleTime = 0.2;
 
 EliteSet::Options OptionsOf(const v1::TuneOptions& options) {

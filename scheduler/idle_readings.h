@@ -1,7 +1,7 @@
-// Further readings of the elites by devices that would be idle (elites.h), while that is wanted,
-// and their way to the store.
+// Takes further readings of the elites on devices that would be idle (elites.h), as long as the job
+// wants them, and writes them to the store.
 //
-// Thread-safe. The mutex says whether readings are taken: after End none is, nor noted.
+// Thread-safe. The mutex guards whether readings are taken: after End none is taken or noted.
 #pragma once
 
 #include <functional>
@@ -23,17 +23,17 @@ namespace kiln::scheduler {
 
 class IdleReadings {
  public:
-  // The store outlives this.
+  // The store outlives this object.
   IdleReadings(const Dispatcher::Job& job, store::Store& store);
 
   // ---- trials
-  // Is its artifact worth keeping?
+  // Tells whether the trial's artifact is worth keeping.
   bool MayBeElite(int task, const store::Record& record) const;
-  // A trial that has a record; takes its artifact.
+  // Adds a trial that has a record. Moves its artifact out of `measured`.
   void Add(MeasuredTrial& measured);
 
   // ---- the lanes of runners
-  // What the device reads next; none: nothing.
+  // Returns the elite that the device reads next, or nothing.
   std::optional<EliteSet::Turn> Next(const std::string& device);
   void Note(const EliteSet::Turn& turn, const std::string& device, const v1::TrialResult& result);
 
@@ -43,9 +43,9 @@ class IdleReadings {
   // ---- the store
   bool has_unwritten() const { return elites_.has_unwritten(); }
   bool has_failures() const { return elites_.has_failures(); }
-  // What was said since the last call.
+  // Writes the results since the last call.
   Status Write();
-  // Writes, and takes no more of them.
+  // Writes the results, and takes no more readings.
   Status End();
 
   // ---- the final race
@@ -63,8 +63,9 @@ class IdleReadings {
   store::Store& store_;
   EliteSet elites_;
   mutable std::mutex mutex_;
-  bool taken_;          // readings are
-  std::mutex writing_;  // what was taken from the elites is written before what is taken next
+  bool taken_;  // whether readings are taken
+  // keeps the order of writes: results that were taken first are written first
+  std::mutex writing_;
 };
 
 }  // namespace kiln::scheduler

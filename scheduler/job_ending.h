@@ -1,4 +1,4 @@
-// How a job's search ended, and what the job says of it. Pure functions.
+// The reason why a job's search ended, and the job's remark on it. Pure functions.
 #pragma once
 
 #include <string>
@@ -12,8 +12,8 @@ namespace kiln::scheduler {
 
 store::JobEnding StoredEnding(search::Ending ending);
 
-// Of a job that is done: "", or why it took fewer trials than asked. FailedPrecondition when none
-// of its trials gave a correct program.
+// Returns the remark on a job that is done: "", or why it took fewer trials than asked.
+// FailedPrecondition if none of its trials gave a correct program.
 StatusOr<std::string> RemarkOn(store::JobEnding ending, const v1::TuneOptions& options,
                                const store::TrialCounts& counts);
 

@@ -1,4 +1,4 @@
-// What a job's own records say: where a run of it goes on.
+// Reads from a job's own records where its next run goes on.
 #pragma once
 
 #include <cstdint>
@@ -14,23 +14,24 @@
 
 namespace kiln::scheduler {
 
-// Of the trials that were measured for the target that the task has now. Costs of another device
-// say nothing here, and its candidates may be tried again.
+// Only trials that were measured for the target that the task has now. Costs of another device say
+// nothing here, and its candidates may be tried again.
 struct TaskHistory {
-  std::vector<search::Observation> observations;  // by trial
-  std::optional<double> best_cost_s;              // of those that ran to their end
-  std::vector<Elite> elites;                      // likewise; without their artifacts
+  std::vector<search::Observation> observations;  // in the order of the trials
+  std::optional<double> best_cost_s;              // of the trials that ran to their end
+  // of the trials that ran to their end; without artifacts
+  std::vector<Elite> elites;
 };
 
 struct JobHistory {
-  size_t trials = 0;                     // that have a record
-  uint32_t next_trial = 0;               // one past the last one
-  std::vector<uint32_t> missing_trials;  // before it, without a record
+  size_t trials = 0;                     // number of trials that have a record
+  uint32_t next_trial = 0;               // one more than the largest number of a trial
+  std::vector<uint32_t> missing_trials;  // numbers below next_trial that have no record
   std::vector<TaskHistory> tasks;
 };
 
-// `records`: all of the job, by trial. Those whose steps do not parse are left out, as the log says
-// once. Pure but for that.
+// `records` has all records of the job, in the order of the trials. Leaves out records whose steps
+// do not parse, and logs that once. Pure otherwise.
 JobHistory HistoryOf(std::string_view job_id, std::span<const store::Record> records,
                      std::span<const search::Task> tasks);
 

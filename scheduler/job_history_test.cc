@@ -22,7 +22,7 @@ search::Task MakeTask() {
 
 class JobHistoryTest : public testing::Test {
  protected:
-  // Of candidates that differ by their trials.
+  // Adds a record whose candidate differs from those of other trials.
   store::Record& Add(uint32_t trial, double cost_s) {
     store::Record& record = records_.emplace_back();
     record.id = 100 + trial;

@@ -1,4 +1,4 @@
-// The trained cost model that a job begins with: one that the store keeps, by its name.
+// The trained cost model that a job begins with. The store keeps it by its name.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,12 @@
 
 namespace kiln::scheduler {
 
-// Nullopt: the job names none. NotFound: it is not there any more.
+// Returns nullopt if the job names no model. NotFound if the store no longer has the model.
 StatusOr<std::optional<costmodel::ModelFile>> ModelOfJob(store::Store& store,
                                                          const v1::TuneOptions& options);
 
-// When a job is submitted: is there such a model, is it one that the job's policy learns with, of
-// the job's kind of target, and are the parameters those of a model?
+// Checks, when a job is submitted, that the model exists, that the job's policy can learn with it,
+// that it is for the job's kind of target, and that the job's parameters are parameters of a model.
 Status CheckCostModel(store::Store& store, const v1::JobSpec& spec);
 
 }  // namespace kiln::scheduler

@@ -20,21 +20,22 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr int kFinalPasses = 2;
-// That a task should have, at least.
+// A task should have at least so many trials.
 constexpr uint32_t kSensibleTrials = 16;
 
 int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
 
 int64_t StartOf(const store::JobRow& job) { return job.started_ms.value_or(NowMs()); }
 
-// Of a CPU all rows are derived until somebody measures.
+// Describes the device's calibration. Says nothing for a CPU that has not been measured, because
+// all its rows are derived.
 std::string NoticeOf(const LeasedDevice& device) {
   const device::DeviceModel& model = device.tasks.front().device;
   const bool measured = device.calibration.source == device::CalibrationSource::kMeasured;
   return model.is_gpu() || measured ? DescribeCalibration(model, device.calibration) : "";
 }
 
-// What all runners of the job are to be: devices like the first one.
+// Returns the key that all runners of the job must serve: they have devices like the first one.
 std::string RunnerKey(const CheckedJob& job, const v1::WorkerState& first) {
   if (!job.spec.device().empty()) return job.spec.device();
   const std::string model = ModelKey(first);
@@ -98,12 +99,12 @@ StatusOr<CheckedJob> JobRun::ReadJob() {
 
 StatusOr<bool> JobRun::NeedsDevice(const CheckedJob& job) {
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store_.CountTrials(job_.id));
-  // A run that died between its last record and its end.
+  // An earlier run died between its last record and its end.
   if (ending_ == store::JobEnding::kNone && counts.total >= job.spec.options().trials()) {
     ending_ = store::JobEnding::kTrialsUsedUp;
     KILN_RETURN_IF_ERROR(KeepProgress());
   }
-  // A job that calibrates needs its device to the end.
+  // A job that calibrates needs its device to its end.
   if (ending_ == store::JobEnding::kNone || job.spec.options().calibrate()) return true;
   KILN_ASSIGN_OR_RETURN(const std::vector<Finalists> finalists,
                         FinalistSelection(job, job_.id, store_).Next());
@@ -142,7 +143,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   const v1::TuneOptions& options = job.spec.options();
   KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
   JobHistory history = HistoryOf(job_.id, records, device.tasks);
-  // One model learns from all tasks.
+  // The job has one model, which learns from all its tasks.
   KILN_ASSIGN_OR_RETURN(const auto trained, ModelOfJob(store_, options));
   KILN_ASSIGN_OR_RETURN(
       const search::Models models,
@@ -192,7 +193,7 @@ Status JobRun::Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job
   if (measured.ok()) measured = MeasureFinalists(job, dispatcher);
   status_.ClearDispatcher();
   if (stopped_) {
-    const Status kept = KeepProgress();  // the next run has what is left of the time
+    const Status kept = KeepProgress();  // the next run gets the time that is left
     if (!kept.ok()) LogWarn("job {}: {}", job_.id, Message(kept));
   }
   return measured;
@@ -218,7 +219,7 @@ Status JobRun::Search(const CheckedJob& job, JobSearch& search, Dispatcher& disp
 
 Status JobRun::MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher) {
   FinalistSelection selection(job, job_.id, store_);
-  // The second time for those that the first has put before its winner.
+  // The second pass is for trials whose first reading is better than the winner of the first pass.
   for (int pass = 0; pass < kFinalPasses; ++pass) {
     KILN_ASSIGN_OR_RETURN(std::vector<Finalists> lists, selection.Next());
     if (lists.empty()) continue;
@@ -237,7 +238,7 @@ StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
   return RemarkOn(ending_, job.spec.options(), counts);
 }
 
-// ---- what others see ------------------------------------------------------------------------
+// ---- progress and status --------------------------------------------------------------------
 
 void JobRun::NoteFewTrials(const CheckedJob& job) {
   const auto tasks = static_cast<uint32_t>(job.tasks.size());

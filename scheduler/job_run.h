@@ -1,18 +1,18 @@
-// One run of one job: leases a device, completes the tasks by what it is, rebuilds what earlier
-// runs learned from the records, tunes until the trials are used up, and measures the best
+// One run of one job: leases a device, completes the tasks with its facts, rebuilds from the
+// records what earlier runs learned, tunes until the trials are used up, and measures the best
 // candidates again. The phases stand in files of their own:
 //
 //   device_lease        the first lease, which says what the device is
-//   job_history         what the job's own records say
-//   warm_start          what other jobs' records say
+//   job_history         facts from the job's own records
+//   warm_start          facts from other jobs' records
 //   job_search          policies and options for the tuning loop (search/tuning/tune.h)
 //   dispatch_job        the job as the dispatcher takes it
-//   finalist_selection  whose candidates are measured again
-//   time_budget         how long all that may take
-//   job_ending          why it ended, and what is said of it
-//   run_status          what people see of it meanwhile
+//   finalist_selection  the candidates that are measured again
+//   time_budget         how long all phases may take
+//   job_ending          why the job ended, and its remark
+//   run_status          what people see of the job meanwhile
 //
-// A run that is stopped, or whose process dies, leaves the job unfinished; another run goes on from
+// A run that is stopped, or whose process dies, leaves the job unfinished. Another run goes on from
 // the records: every trial number is used exactly once.
 #pragma once
 
@@ -44,46 +44,46 @@ struct RunContext {
       1'000};  // before a call that the medium refused is repeated
   LeaseFactory leases;
   DispatchOptions dispatch;
-  std::function<void(const std::string& job_id)> changed;  // after each commit
+  std::function<void(const std::string& job_id)> changed;  // called after each commit
 };
 
 class JobRun {
  public:
-  // Of the job's row the spec is not looked at: Run reads it.
+  // Ignores the spec in `job`: Run reads the spec from the store.
   JobRun(const RunContext& context, store::JobRow job);
 
-  // Blocks until the job is done: OK with a remark ("" or why it took fewer trials than asked).
-  // Cancelled after Stop; any other error: why the job failed.
+  // Blocks until the job is done. Returns a remark: "", or why the job took fewer trials than
+  // asked. Cancelled after Stop. Any other error says why the job failed.
   StatusOr<std::string> Run();
 
-  // Any thread, any number of times, also before Run.
+  // Any thread may call Stop, any number of times, also before Run.
   void Stop();
   LiveStatus live() const;
-  // Whether a result of this run is in the store.
+  // Tells whether the store has a result of this run.
   bool has_result() const { return has_result_; }
 
   const store::JobRow& job() const { return job_; }
-  // The store as this run uses it: calls wait while the database is away, until Stop.
+  // The store for this run: calls wait while the database is away, until Stop.
   store::Store& store() { return store_; }
 
  private:
   StatusOr<CheckedJob> ReadJob();
-  // A job that was done when its process died needs no device.
+  // Returns false for a job that was done when its process died.
   StatusOr<bool> NeedsDevice(const CheckedJob& job);
   StatusOr<LeasedDevice> WaitForDevice(const CheckedJob& job);
   StatusOr<std::string> Tune(const CheckedJob& job, LeasedDevice device);
   StatusOr<WarmStart> StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                 const search::Models& models);
-  // From the first trial to the end of the final race.
+  // Runs the job from its first trial to the end of the final race.
   Status Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job dispatch,
                  LeasedWorker first_runner);
-  // The search, unless an earlier run ended it.
+  // Searches, unless an earlier run ended the search.
   Status Search(const CheckedJob& job, JobSearch& search, Dispatcher& dispatcher);
-  // The best candidates of each task, at length; where that is known already, none.
+  // Measures the best candidates of each task at length, unless their order is known already.
   Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
   StatusOr<std::string> Remark(const CheckedJob& job);
 
-  // That there are fewer trials than tasks.
+  // Notes that the job has fewer trials than it should have for its tasks.
   void NoteFewTrials(const CheckedJob& job);
   void ShowEstimate(const search::TaskScheduler& tasks);
   Status KeepRound(const search::MeasuredRound& round);
@@ -93,14 +93,14 @@ class JobRun {
 
   const RunContext& context_;
   const store::JobRow job_;
-  const int64_t started_ms_;  // of the job's first run
-  TimeBudget budget_;         // these two: of the thread that calls Run
+  const int64_t started_ms_;  // when the job's first run started
+  TimeBudget budget_;         // budget_ and ending_ belong to the thread that calls Run
   store::JobEnding ending_;
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
   std::atomic<bool> has_result_{false};
   RetryingStore store_;
-  // The status asks them why nobody comes, so they stay to the end.
+  // status_ asks the leases why no worker comes, so they outlive it.
   Leases first_, builders_, runners_;
   RunStatus status_;
 };

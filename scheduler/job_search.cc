@@ -22,16 +22,18 @@
 namespace kiln::scheduler {
 namespace {
 
-// A model that knows little but this task ranks from so many of its results on; and one that learns
-// from so many tasks at once knows more.
+// A model that knows little beyond this task begins to rank after so many results of the task. A
+// model that learns from at least so many tasks at once knows more.
 constexpr int kOwnResults = 16;
 constexpr size_t kTasksThatTeach = 4;
 
-// Smaller rounds first: the model learns early, and many tasks leave trials for the best of them.
+// The first rounds are smaller: the model learns early, and a job of many tasks keeps trials for
+// the best ones.
 constexpr uint32_t kFirstRoundTrials = 16;
-constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one of so many trials
+constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one out of so many trials
 
-// Chosen without measuring: what a compilation without records takes, and the next best one.
+// Schedules that are chosen without measuring: the heuristic schedule of a compilation without
+// records, and the next best one.
 constexpr int kHeuristicSchedules = 2;
 
 // Of one of several tasks: so many results come before the second of these.
@@ -43,7 +45,7 @@ std::optional<uint32_t> UnlessZero(uint32_t number) {
   return number == 0 ? std::nullopt : std::optional(number);
 }
 
-// Is something else measured before what the policy proposes?
+// Tells whether other candidates are measured before those that the policy proposes.
 bool HasFirstCandidates(const v1::TuneOptions& options) {
   return options.kernel().empty() && options.policy() != search::kEmpty.name;
 }
@@ -58,7 +60,7 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
   const uint32_t share =
       options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
   schedule.first_round_trials = std::clamp(share, 1u, kFirstRoundTrials);
-  // Each of several tasks has a measured schedule before any is tuned.
+  // Each of several tasks gets a measured schedule before any of them is tuned.
   if (spec.tasks_size() > 1 && HasFirstCandidates(options)) schedule.opening_trials = 1;
   schedule.task_early_stopping = UnlessZero(options.early_stopping());
   schedule.early_stopping = UnlessZero(options.total_early_stopping());
@@ -94,13 +96,13 @@ search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task,
   return facts;
 }
 
-// Of loops that are run at all; a reference kernel is another matter.
+// Samples the outputs of loops that run for too long. A reference kernel has no sample.
 std::optional<TaskSample> SampleOf(const CheckedTask& task, const v1::TuneOptions& options) {
   const bool is_loops =
       task.target.kind->runs_programs && !handwritten::HasReferenceKernel(options.kernel());
   if (!is_loops || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
   auto sample = MakeTaskSample(task.text(), options.seed());
-  // Then they are waited for.
+  // Without a sample the loops are waited for.
   if (!sample.ok()) LogWarn("no sample of the outputs: {}", Message(sample.status()));
   return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
 }
@@ -115,7 +117,7 @@ search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history
   return options;
 }
 
-// The tasks' schedules, made on all cores.
+// Chooses the first schedules of all tasks, on all cores.
 StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
                                                        const LeasedDevice& device) {
   std::vector<FirstSchedules> all(device.tasks.size());
@@ -132,7 +134,7 @@ StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
   return all;
 }
 
-// The analytic model's time of the best one; 0: it says nothing.
+// Returns the analytic model's time of the best schedule, or 0 if the model says nothing.
 double EstimateOf(const FirstSchedules& schedules) {
   if (schedules.empty() || !std::isfinite(schedules[0].score)) return 0;
   return std::max(0.0, -schedules[0].score);
@@ -164,8 +166,8 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
   const v1::TuneOptions& options = job.spec.options();
   const std::map<std::string, double> parameters(options.policy_parameters().begin(),
                                                  options.policy_parameters().end());
-  // Many tasks teach the model about each other; and one that was trained before is what the user
-  // asked for.
+  // Many tasks teach the model about each other. A model that was trained before ranks from the
+  // start, because the user asked for it.
   const bool knows_others =
       start.knows_others || device.tasks.size() >= kTasksThatTeach || !options.cost_model().empty();
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
@@ -175,8 +177,8 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
   search.options = OptionsOf(job.spec, history);
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     const TaskExperience& known = start.of_tasks[i];
-    // Another seed for each run: the same one would draw what has been drawn, and take that for the
-    // end of the space.
+    // Each run has another seed: with the same seed the policy would draw the same candidates
+    // again, and take the repeats for the end of the space.
     const uint64_t seed =
         SplitSeed(SplitSeed(options.seed(), i),
                   history.trials + known.observations.size() + known.avoid.size());
@@ -190,7 +192,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                               .base_model = start.of_templates.of_tasks[i]}));
     const double estimate_s = EstimateOf(first[i]);
     if (HasFirstCandidates(options)) {
-      // Loops that take too long as a reference take too long as a candidate.
+      // Loops that take too long as a reference also take too long as a candidate.
       const bool with_unscheduled = !samples[i].has_value();
       search::FirstOptions candidates{.heuristic = std::move(first[i]),
                                       .with_unscheduled = with_unscheduled,

@@ -1,4 +1,4 @@
-// What a job's search begins with: a policy for each task, which has observed what is known, and
+// The start of a job's search: a policy for each task, which has observed the known results, and
 // the options of the tuning loop.
 #pragma once
 
@@ -20,17 +20,17 @@ namespace kiln::scheduler {
 
 struct JobSearch {
   std::vector<std::unique_ptr<search::Policy>> policies;
-  std::vector<search::TuneTask> tasks;  // of these policies
-  search::TuneOptions options;          // without deadlines, phases and those who look
+  std::vector<search::TuneTask> tasks;  // refer to the policies
+  search::TuneOptions options;          // deadlines, phases and observers are not set
 };
 
-// By task: a sample of the outputs where the unscheduled loops surely take longer than a reference
-// may; none: all elements are compared.
+// Returns a sample of the outputs for each task whose unscheduled loops surely take longer than a
+// reference may. Tasks without a sample have all elements compared.
 std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job);
 
-// The device's tasks outlive what is returned. `rows`: the job's tasks in the store. Chooses the
+// The device's tasks outlive the result. `rows` are the job's tasks in the store. Chooses the
 // schedules that are measured first, which takes tens of milliseconds of a core for each task.
-// Errors of MakePolicy; Cancelled when the tasks are stopped.
+// Returns errors of MakePolicy, and Cancelled when the tasks are stopped.
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
                                   const search::Models& models,

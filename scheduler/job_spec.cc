@@ -30,8 +30,8 @@ constexpr uint32_t kDefaultTrialsPerRound = 64;
 constexpr uint32_t kMostTrials = 10'000'000;
 constexpr int kMostTasks = 10'000;
 constexpr uint32_t kLongestMs = 3'600'000;
-constexpr uint32_t kLongestIdleMs = 10'000;  // others wait for a fifth of it at most
-constexpr uint32_t kMostCalls = 1'000'000;   // number and repeat
+constexpr uint32_t kLongestIdleMs = 10'000;  // other jobs wait for a fifth of it at most
+constexpr uint32_t kMostCalls = 1'000'000;   // limit of number and of repeat
 constexpr double kEarlyStopRatio = 10;
 constexpr double kReferenceLimit_s = 10, kLongestReference_s = 86'400;
 constexpr int kDefaultFinalists = 8;
@@ -62,7 +62,7 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
         measure.early_stop_ratio());
   }
   if (measure.early_stop_ratio() == 0) measure.set_early_stop_ratio(kEarlyStopRatio);
-  measure.clear_best_cost_s();  // the scheduler's to fill in
+  measure.clear_best_cost_s();  // the scheduler fills it in
   return OkStatus();
 }
 
@@ -86,7 +86,7 @@ Status CheckPolicy(v1::TuneOptions& options) {
   return Annotate(GivenTemplate(options).status(), has_kernel ? "the kernel" : "the template");
 }
 
-// Whether the policy's template can schedule the task's computation.
+// Checks that the policy's template can schedule the task's computation.
 Status CheckTemplate(const CheckedTask& task, const v1::TuneOptions& options) {
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
   if (!kind->uses_template) return OkStatus();
@@ -94,7 +94,7 @@ Status CheckTemplate(const CheckedTask& task, const v1::TuneOptions& options) {
   return search::TemplateFor(std::move(given), task.dag, task.target.is_gpu()).status();
 }
 
-// Records of a hand-written kernel are kept apart from those of schedules.
+// Tags the computation, which keeps records of a hand-written kernel apart from those of schedules.
 Status TagComputation(const v1::TuneOptions& options, dag::DagText& text) {
   if (options.kernel().empty()) return OkStatus();
   KILN_ASSIGN_OR_RETURN(const handwritten::KernelText kernel,
@@ -130,7 +130,8 @@ Status CheckStrategy(v1::TuneOptions& options) {
   return OkStatus();
 }
 
-// Where nothing is run, costs are always the same.
+// Fills in defaults that depend on the target. A target that runs nothing has lock_step set and no
+// finalists, because its costs are always the same.
 void FillByTarget(const target::Target& target, v1::TuneOptions& options) {
   const bool runs = target.kind->runs_programs;
   if (!runs) options.set_lock_step(true);
@@ -166,7 +167,8 @@ Status CheckOptions(v1::TuneOptions& options, int tasks) {
   return CheckFaults(options);
 }
 
-// No device holds more; one that holds less says so in its first trial.
+// Checks the size of all arguments. No device holds more than the limit; a device that holds less
+// says so in its first trial.
 Status CheckSize(const dag::Dag& dag) {
   constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024;
   double bytes = 0;
@@ -178,7 +180,7 @@ Status CheckSize(const dag::Dag& dag) {
                          bytes / kMostBytes);
 }
 
-// Shows early what every trial of it would fail with.
+// Shows an error early that every trial of the task would have.
 Status CheckLowers(const CheckedTask& task, const std::stop_token& stop) {
   const auto program =
       lower::Lower(schedule::State(task.dag), {.gpu = task.target.is_gpu(), .stop = stop});
@@ -227,7 +229,8 @@ std::string Interface(const dag::Dag& dag) {
   return fmt::format("{} of {} inputs", outputs, inputs);
 }
 
-// An alternative takes its place from the task whose work it does.
+// Checks that an alternative makes the same outputs as the task whose work it does. The alternative
+// takes its weight and its network from that task.
 Status CheckAlternative(const v1::JobSpec& job, std::span<const CheckedTask> before,
                         const CheckedTask& task, v1::TaskSpec& spec) {
   if (!spec.has_alternative_of()) return OkStatus();
@@ -246,7 +249,7 @@ Status CheckAlternative(const v1::JobSpec& job, std::span<const CheckedTask> bef
   return OkStatus();
 }
 
-// Bad input has one code, whatever part of the compiler found it.
+// Gives all errors of bad input one code, whatever part of the compiler found them.
 Status Refuse(int index, const v1::TaskSpec& spec, const Status& status) {
   if (status.code() == StatusCode::kCancelled) return status;
   const std::string name =

@@ -51,7 +51,7 @@ TEST(JobSpecTest, TemplatesStayAsTheyAre) {
   spec.mutable_options()->set_schedule_template(text);
   ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
   EXPECT_EQ(job.spec.options().schedule_template(), text);
-  spec.mutable_options()->clear_schedule_template();  // one is shipped
+  spec.mutable_options()->clear_schedule_template();  // Kiln ships a template for it
   EXPECT_OK(CheckJobSpec(spec));
 }
 
@@ -63,7 +63,7 @@ TEST(JobSpecTest, EveryTemplateThatShipsCanBeSent) {
   }
 }
 
-// Of a product of matrices; `more` stands at its top.
+// Returns a hand-written kernel for a product of matrices. `more` is put before its text.
 std::string KernelText(std::string_view more = "") {
   return fmt::format(
       "{}language = \"c\"\nkernel = \"f\"\noperator = \"matmul\"\nsource = \"void f();\"\n"

@@ -18,7 +18,7 @@ inline v1::TaskSpec TestTask(int size = 64) {
   return task;
 }
 
-// The same work as TestTask(), the factors of each product the other way round.
+// Does the same work as TestTask(), with the factors of each product swapped.
 inline v1::TaskSpec TestAlternative(uint32_t of, int size = 64) {
   v1::TaskSpec task = TestTask(size);
   std::string dag = task.dag();
@@ -37,7 +37,7 @@ inline v1::JobSpec TestJob(uint32_t trials) {
   *spec.add_tasks() = TestTask();
   spec.mutable_options()->set_trials(trials);
   spec.mutable_options()->set_seed(7);
-  spec.mutable_options()->set_policy("sketch.random");  // quick
+  spec.mutable_options()->set_policy("sketch.random");  // it is quick
   return spec;
 }
 

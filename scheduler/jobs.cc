@@ -15,9 +15,10 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr int kIdDigits = 8;
-// Runs of a job that a death of the process ended, one after the other.
+// A job that had so many runs in a row end with the death of the process is not run again by
+// itself.
 constexpr int kMostFruitlessRuns = 2;
-// A job that is to go on again may be on its way to its end.
+// A cancelled job may still be ending when it is resumed, so Resume waits for so long.
 constexpr std::chrono::seconds kRunEnds{10};
 
 std::string JobIdOf(const std::string& request_id, int attempt) {
@@ -58,7 +59,7 @@ std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
   return rows;
 }
 
-// Logs may have other keys for them than their tasks.
+// Lists the computations of the job under all keys, because logs may have older keys for them.
 std::vector<store::Computation> ComputationsOf(const CheckedJob& job) {
   std::vector<store::Computation> all;
   for (const CheckedTask& task : job.tasks) {
@@ -79,7 +80,7 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
   context_.dispatch = options_.dispatch;
   context_.changed = [this](const std::string& job_id) {
     events_.Notify(job_id);
-    changed_.notify_all();  // a suspect may have a result
+    changed_.notify_all();  // a suspect may have a result now
   };
 }
 
@@ -126,7 +127,7 @@ void Jobs::Stop() {
 
 // ---- requests -------------------------------------------------------------------------------
 
-// One request: who waits for it, how long, and the store as it sees it.
+// One request: who waits for its answer, for how long, and the store as the request sees it.
 struct Jobs::Request {
   Request(Jobs& jobs, const std::string& what, const std::stop_token& gone)
       : until(std::chrono::steady_clock::now() + jobs.options_.request_patience),
@@ -168,7 +169,7 @@ Status Jobs::TakeIn(Request& request, const std::function<Status()>& work) {
   return status;
 }
 
-// The id follows from the request, so that the same request finds its job.
+// Derives the id from the request, so that the same request finds its job again.
 StatusOr<store::JobRow> Jobs::AddJob(Request& request, const CheckedJob& checked) {
   store::JobRow job;
   job.name = checked.spec.name();
@@ -229,7 +230,7 @@ Status Jobs::CheckRoom(const std::string& user) const {
 
 Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
   Request request(*this, "a request to cancel job " + job_id, gone);
-  // In the store first: a cancel that was answered survives our death.
+  // The store is changed first: a cancel that was answered survives a death of the scheduler.
   const Status cancelled = request.store.UpdateJobState(job_id, store::JobState::kCancelled,
                                                         "cancelled by request", NowMs());
   if (cancelled.code() == StatusCode::kCancelled && stop_.stop_requested()) return Stopping();
@@ -327,7 +328,7 @@ void Jobs::RunJob(JobRun& run) {
   const Status begun = run.store().UpdateJobState(job.id, store::JobState::kRunning, "", NowMs());
   if (!begun.ok()) {
     LogInfo("job {} does not begin: {}", job.id, Message(begun));
-    // Cancelled between the queue and here, or stopped before the database took it.
+    // The job was cancelled after it left the queue, or stopped before the database took its state.
     const bool ended =
         begun.code() == StatusCode::kFailedPrecondition || begun.code() == StatusCode::kCancelled;
     if (!ended) SetState(run, store::JobState::kFailed, Message(begun));
@@ -341,12 +342,14 @@ void Jobs::RunJob(JobRun& run) {
   } else if (result.status().code() != StatusCode::kCancelled) {
     SetState(run, store::JobState::kFailed, Message(result.status()));
   } else {
-    // Left in order. Where it was cancelled, or the database is away, all stays as it is.
+    // The job was stopped in order. If it was cancelled, or the database is away, its state stays
+    // as it is.
     store_.UpdateJobState(job.id, store::JobState::kQueued, "", NowMs()).IgnoreError();
   }
 }
 
-// A state that is not written, since we stop, is found again by the next process.
+// Writes the final state. A state that is not written because the scheduler stops is found again by
+// the next process.
 void Jobs::SetState(JobRun& run, store::JobState state, std::string_view message) {
   const std::string& job_id = run.job().id;
   const Status status = run.store().UpdateJobState(job_id, state, message, NowMs());
@@ -355,7 +358,7 @@ void Jobs::SetState(JobRun& run, store::JobState state, std::string_view message
             message);
     return;
   }
-  // It was cancelled meanwhile: the first final state wins.
+  // The job was cancelled meanwhile. The first final state wins.
   if (status.code() == StatusCode::kFailedPrecondition) return;
   LogError("job {} has {}, but the database does not take it: {}", job_id,
            store::JobStateName(state), Message(status));

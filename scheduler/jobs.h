@@ -1,4 +1,4 @@
-// All jobs: takes them in, runs the most urgent ones, cancels them, and resumes the unfinished ones
+// All jobs: takes them in, runs the most urgent ones, cancels them, and resumes the unfinished jobs
 // of an earlier process.
 //
 //   queued -> running -> succeeded | failed | cancelled        (each change is in the store first)
@@ -6,11 +6,12 @@
 //     +- stopped-+                        +-- Resume -+
 //
 // A job that was running when two processes in a row died, without a result in between, is set
-// aside as failed: nothing that a job holds keeps a scheduler from starting. Of those that saw one
-// death so, one at a time runs until it has a result, so that the next death says which one it was.
+// aside as failed, so that no job can keep a scheduler from starting. Jobs that were running when
+// one process died are suspects: only one suspect runs at a time until it has a result, so that the
+// next death shows which job caused it.
 //
-// Thread-safe. A fixed number of threads, each with one running job; the others wait by priority,
-// then age.
+// Thread-safe. A fixed number of threads, each with one running job. The other jobs wait, ordered
+// by priority and then by age.
 #pragma once
 
 #include <condition_variable>
@@ -37,44 +38,48 @@ class Jobs {
  public:
   struct Options {
     int max_running = 8;
-    // Which unfinished jobs of an earlier process go on by themselves: "all", "none", or the one of
+    // Which unfinished jobs of an earlier process go on by themselves: "all", "none", or the job of
     // this id. The others wait for Resume.
     std::string unfinished = "all";
-    // Unfinished jobs that are taken, of one user and in all.
+    // The most unfinished jobs that are taken, from one user and in all.
     size_t most_of_a_user = 1'000;
     size_t most_jobs = 10'000;
     DispatchOptions dispatch;
     std::chrono::milliseconds store_pause{1'000};  // see RunContext
-    // So long a request waits for a database that is away, before its error is the answer.
+    // A request waits so long for a database that is away; then the database's error is the answer.
     std::chrono::milliseconds request_patience{20'000};
   };
 
-  // Store and hub outlive this.
+  // Store and hub outlive this object.
   Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Options& options,
        Clock& clock = Clock::Real());
-  // Stops.
+  // Stops like Stop().
   ~Jobs();
 
   // Loads the unfinished jobs and begins to run. Call once.
   Status Start();
-  // Running jobs end at once and stay unfinished in the store. Blocks until they have. Final.
+  // Ends running jobs at once; they stay unfinished in the store. Blocks until they have ended.
+  // Final.
   void Stop();
 
-  // Requests wait for a database that is away, as jobs do, up to Options::request_patience; and end
-  // soon, with Cancelled, when `gone` says that nobody waits for the answer any more.
+  // Like jobs, requests wait for a database that is away, but only up to Options::request_patience.
+  // A request ends soon, with Cancelled, when `gone` says that nobody waits for the answer any
+  // more.
 
-  // The id of the new job, or of the one that was made for this request before ("": none was);
-  // InvalidArgument as CheckJobSpec, ResourceExhausted when there are too many.
+  // Returns the id of the new job, or of the job that was made earlier for the same request ("":
+  // the request has no id). InvalidArgument as for CheckJobSpec, ResourceExhausted if there are too
+  // many jobs.
   StatusOr<std::string> Submit(const v1::JobSpec& spec, const std::string& request_id = {},
                                const std::stop_token& gone = {});
-  // OK also for a job that is cancelled already; FailedPrecondition when it ended in another way.
+  // OK also for a job that is cancelled already. FailedPrecondition if the job ended in another
+  // way.
   Status Cancel(const std::string& job_id, const std::stop_token& gone = {});
-  // A job that was cancelled, that failed, or that an earlier process left unfinished is queued
-  // again and goes on with what it has; OK for one that is queued or runs. FailedPrecondition when
-  // it succeeded.
+  // Queues a job again that was cancelled, that failed, or that an earlier process left unfinished;
+  // the job goes on with the results that it has. OK for a job that is queued or runs.
+  // FailedPrecondition if the job succeeded.
   Status Resume(const std::string& job_id, const std::stop_token& gone = {});
 
-  // Status as of now. `job` is a row of the store.
+  // Returns the current status. `job` is a row of the store.
   StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) const;
 
  private:
@@ -82,12 +87,12 @@ class Jobs {
 
   Status SetAside(const store::JobRow& job);
   void RunLoop();
-  // Of the queue, the next job to run; its end when none may; lock held.
+  // Returns the next job of the queue to run, or the queue's end if none may run. Lock held.
   std::list<store::JobRow>::iterator MostUrgent();
   bool ASuspectRuns() const;
   Status CheckRoom(const std::string& user) const;
-  // Does `work` as the only one that takes jobs in: they are queued in the order of the store. What
-  // waits for the database holds up no job that runs.
+  // Runs `work` while no other request takes jobs in, so that jobs are queued in the order of the
+  // store. A request that waits for the database holds up no running job.
   Status TakeIn(Request& request, const std::function<Status()>& work);
   StatusOr<store::JobRow> AddJob(Request& request, const CheckedJob& checked);
   Status Reopen(Request& request, const std::string& job_id);
@@ -108,7 +113,7 @@ class Jobs {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   bool taking_in_ = false;
-  std::list<store::JobRow> queue_;  // by age; without their specs, which may be large
+  std::list<store::JobRow> queue_;  // by age; without the specs, which may be large
   std::map<std::string, std::shared_ptr<JobRun>> running_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -1,4 +1,4 @@
-// Jobs whose processes die, or leave them unfinished.
+// Jobs whose process died, or left them unfinished.
 #include <string>
 #include <vector>
 
@@ -20,7 +20,7 @@ Jobs::Options QuickJobs() {
   return options;
 }
 
-// What a process leaves that died while it ran the job.
+// Leaves the job as a process leaves it that died while it ran the job.
 void DieWhileRunning(store::Store& store, const std::string& id) {
   ASSERT_OK(store.UpdateJobState(id, store::JobState::kRunning, "", 1));
 }
@@ -39,7 +39,7 @@ class DeathTest : public testing::Test {
     KILN_CHECK(id.ok(), "{}", id.status().ToString());
     return *id;
   }
-  // Jobs that nobody runs.
+  // Leaves jobs that nobody runs.
   std::vector<std::string> Leave(int jobs) {
     Start();
     std::vector<std::string> ids;
@@ -79,7 +79,7 @@ TEST_F(DeathTest, AJobThatRanAtTwoDeathsInARowIsSetAside) {
   ASSERT_TRUE(Ends(ids[2]));
   EXPECT_EQ(State(ids[1]), store::JobState::kSucceeded) << "one death is chance";
   EXPECT_EQ(State(ids[2]), store::JobState::kSucceeded);
-  // Its user wants another try.
+  // The user asks for another try.
   ASSERT_OK(jobs_->Resume(ids[0]));
   ASSERT_TRUE(Ends(ids[0]));
   EXPECT_EQ(State(ids[0]), store::JobState::kSucceeded);
@@ -104,7 +104,7 @@ TEST_F(DeathTest, AResultInBetweenClearsTheJob) {
 TEST_F(DeathTest, AStopInOrderIsNoDeath) {
   const std::string id = Leave(1)[0];
   for (int i = 0; i < 4; ++i) {
-    Start();  // without workers: it waits
+    Start();  // there are no workers, so the job waits
     ASSERT_TRUE(Eventually([&] { return State(id) == store::JobState::kRunning; }));
     EXPECT_EQ(store_->GetJob(id)->fruitless_runs, 1);
     jobs_->Stop();
@@ -113,7 +113,8 @@ TEST_F(DeathTest, AStopInOrderIsNoDeath) {
   }
 }
 
-// Which of two killed the process? They do not run together again before one has a result.
+// Either of two jobs may have killed the process. They run together again only when one has a
+// result.
 TEST_F(DeathTest, SuspectsRunOneAtATime) {
   const std::vector<std::string> ids = Leave(3);
   DieWhileRunning(*store_, ids[0]);

@@ -1,4 +1,4 @@
-// How jobs end: their final race, and each of the reasons.
+// The ends of jobs: their final race, and each of the reasons.
 #include <atomic>
 #include <map>
 
@@ -11,7 +11,7 @@ using testing::HasSubstr;
 
 INSTANTIATE_TEST_SUITE_P(Stores, JobsTest, testing::Values(false, true), StoreName);
 
-// Readings of the final race wait for `hold` to be taken away; `again` counts them.
+// Holds the readings of the final race until `hold` is cleared. `again` counts them.
 FakeRunner::Hook HeldInFinalRace(const std::atomic<bool>& hold, std::atomic<int>& again) {
   return [&](auto& context, const v1::MeasureRequest& request, auto&) {
     const bool final = request.options().repeat() > 1;
@@ -43,8 +43,8 @@ TEST_P(JobsTest, NeverEndsSlowerThanTheUnscheduledLoops) {
   EXPECT_EQ(store_->GetRecord(task.best_record_id())->steps, "[]");
 }
 
-// The loops, and the schedules that were chosen without measuring, are read beside the winner,
-// though others were faster.
+// The unscheduled loops, and the schedules that were chosen without measuring, are read beside the
+// winner, even if other candidates were faster.
 TEST_P(JobsTest, WhatIsThereWithoutTuningIsInTheFinalRace) {
   FakeBuilder builder;
   std::atomic<double> unscheduled_s{1.1e-3};
@@ -59,7 +59,8 @@ TEST_P(JobsTest, WhatIsThereWithoutTuningIsInTheFinalRace) {
   v1::JobSpec spec = TestJob(12);
   spec.mutable_options()->set_finalists(2);
   const auto finals_of = [&](const std::string& id) {
-    std::pair<int, bool> remeasured{0, false};  // heuristic ones, and the unscheduled loops?
+    // Heuristic schedules; whether the unscheduled loops.
+    std::pair<int, bool> remeasured{0, false};
     const std::vector<store::Record> records = *store_->RecordsOfJob(id, 0);
     for (const store::Record& r : records) {
       remeasured.first +=
@@ -71,7 +72,7 @@ TEST_P(JobsTest, WhatIsThereWithoutTuningIsInTheFinalRace) {
   std::string id = Submit(spec);
   ASSERT_TRUE(Ends(id));
   EXPECT_EQ(finals_of(id), std::pair(2, true));
-  // Not where they are much slower.
+  // Unscheduled loops that are much slower are left out.
   unscheduled_s = 2e-3;
   *spec.mutable_tasks(0) = TestTask(32);
   id = Submit(spec);
@@ -79,7 +80,7 @@ TEST_P(JobsTest, WhatIsThereWithoutTuningIsInTheFinalRace) {
   EXPECT_EQ(finals_of(id), std::pair(2, false));
 }
 
-// 137 GFLOP: known to take long before anything runs.
+// The loops take 137 GFLOP, so it is known before anything runs that they take long.
 TEST_P(JobsTest, ALargeTaskIsCheckedAtASampleOfItsOutputs) {
   FakeBuilder builder;
   std::atomic<int> without_samples{0};
@@ -131,8 +132,8 @@ TEST_P(JobsTest, FinalistsAreMeasuredAgainAlsoAfterARestart) {
   EXPECT_FALSE(store_->BestOfJob(id, 0)->value().remeasured_costs_s.empty());
 }
 
-// The device is faster than the builder. The job is stopped in the middle and goes on: what was
-// read of its elites counts, and the final race is short.
+// The device is faster than the builder. The job is stopped in the middle and goes on: the readings
+// of its elites count, and the final race is short.
 TEST_P(JobsTest, ElitesAreReadMeanwhileAlsoAfterARestart) {
   FakeDevice device(2);
   FakeBuilder builder([](auto&, const auto&, auto&) {
@@ -253,7 +254,7 @@ TEST_P(JobsTest, ARestartGivesAJobNoMoreTime) {
 
 TEST_P(JobsTest, EarlyStopping) {
   FakeBuilder builder;
-  // Nothing is ever better than the first.
+  // No later trial is better than the first.
   FakeRunner runner([](auto&, const auto&, v1::MeasureReply& reply) {
     reply.mutable_result()->add_costs_s(1e-3);
     return grpc::Status::OK;

@@ -1,4 +1,4 @@
-// What a scheduler knows when it starts again, and of earlier jobs.
+// The knowledge of a scheduler that starts again, and the results of earlier jobs.
 #include <atomic>
 #include <map>
 #include <set>
@@ -35,7 +35,7 @@ TEST_P(JobsTest, ARestartInTheMiddleLosesAndRepeatsNothing) {
   EXPECT_EQ(Status(id).tasks(0).trials() + Status(id).tasks(1).trials(), 120u);
 }
 
-// A job of the learned search whose rounds are quick.
+// Returns a job of the learned search with quick rounds.
 v1::JobSpec LearnedJob(uint32_t trials, int size = 64) {
   v1::JobSpec spec = TestJob(trials);
   *spec.mutable_tasks(0) = TestTask(size);
@@ -65,7 +65,7 @@ TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
   for (const auto& r : records) measured.insert(r.steps);
   EXPECT_EQ(Status(first).tasks(0).known_states(), 0u);
 
-  // The same workload: what is known is said before the first trial.
+  // A job of the same workload reports the known results before its first trial.
   hold = true;
   const std::string again = Submit(LearnedJob(32));
   ASSERT_TRUE(Eventually([&] { return Status(again).tasks(0).known_states() > 0; }));
@@ -86,8 +86,8 @@ TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
   EXPECT_GT(of_earlier, 8) << "few are changes of what was known";
   EXPECT_THAT(store_->RoundsOfJob(again, 0)->front().report, HasSubstr("ranked by xgb"));
 
-  // Another one: with so few workloads its own results have to come first, with more the model
-  // ranks from the start.
+  // For another workload the job's own results have to come first while few workloads are known.
+  // With more of them the model ranks from the start.
   for (const int size : {96, 48}) {
     const std::string other = Submit(LearnedJob(100, size));
     ASSERT_TRUE(Ends(other));
@@ -127,12 +127,12 @@ TEST_P(JobsTest, ALearnedSearchGoesOnAfterARestart) {
   const auto records = *store_->RecordsOfJob(id, 0);
   for (const auto& r : records) steps[r.trial] = r.steps;
   for (const auto& r : kept) EXPECT_EQ(steps[r.trial], r.steps) << "trial " << r.trial;
-  // It has learned all of it before its first round.
+  // The resumed job has learned all earlier results before its first round.
   const auto report = store_->RoundsOfJob(id, static_cast<uint32_t>(rounds))->front().report;
   EXPECT_THAT(report, AllOf(HasSubstr("round 1:"), HasSubstr("ranked by xgb")));
 }
 
-// A job that searches a template, whose model sees what other computations have in common with it.
+// Returns a job that searches a template. Its model sees the features that computations share.
 v1::JobSpec TemplateJob(uint32_t trials, int size) {
   v1::JobSpec spec = LearnedJob(trials, size);
   v1::TuneOptions& options = *spec.mutable_options();
@@ -175,7 +175,7 @@ TEST_P(JobsTest, ATemplateSearchLearnsFromOtherComputationsAlsoAfterARestart) {
   ASSERT_TRUE(Ends(id));
   ExpectExactly(id, 40);
 
-  // The same again: nothing is measured twice.
+  // The same job again measures nothing twice.
   std::set<std::string> measured;
   const auto records = *store_->RecordsOfJob(id, 0);
   for (const auto& r : records) measured.insert(r.steps);
@@ -205,7 +205,7 @@ TEST_P(JobsTest, GapsInTheTrialNumbersAreFilled) {
   Start();
   const std::string id = Submit(TestJob(20));
   jobs_.reset();
-  // What a process leaves that died with trials 0, 2 and 5 done.
+  // A process leaves these records if it dies with trials 0, 2 and 5 done.
   for (const uint32_t trial : {0u, 2u, 5u}) {
     store::Record record;
     record.job_id = id;

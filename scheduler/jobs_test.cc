@@ -59,11 +59,11 @@ TEST_P(JobsTest, AFullJob) {
   }
   EXPECT_EQ(status.tasks(0).best_cost_s(), best);
   EXPECT_EQ(runner.measured, 50);
-  // All leases go back.
+  // All leases are given back.
   EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
 }
 
-// What comes of it is said, whether the constants are better or stay as they are.
+// The job reports the fit, whether the constants are better or stay as they are.
 TEST_P(JobsTest, AJobThatCalibratesFitsTheDevicesConstants) {
   FakeBuilder builder;
   FakeRunner runner;
@@ -101,7 +101,8 @@ TEST_P(JobsTest, SaysWhatItsDeviceIsTakenFor) {
                              testing::HasSubstr("derived from the device's own numbers")));
 }
 
-// As one of an older version: it is not used, and said why.
+// A runner of an older version announces no device model. The job says why it does not use the
+// runner.
 TEST_P(JobsTest, ARunnerWithoutADeviceModelIsLeftAlone) {
   FakeBuilder builder;
   FakeRunner runner;
@@ -139,7 +140,7 @@ TEST_P(JobsTest, TasksTakeTurns) {
   ExpectExactly(id, 30);
 }
 
-// All have a measured schedule before any is tuned, and until then the objective is an estimate.
+// Each task has a measured schedule before any is tuned. Until then the objective is an estimate.
 TEST_P(JobsTest, AllTasksAreOpenedBeforeAnyIsTuned) {
   FakeBuilder builder;
   std::atomic<int> allowed{2}, served{0};
@@ -209,7 +210,7 @@ TEST_P(JobsTest, TrialsGoWhereTheyAreWorthMost) {
   EXPECT_GE(status.tasks(1).trials(), 1u);
   EXPECT_EQ(status.devices(), 1u);
   EXPECT_GT(status.busy_share(), 0);
-  // The latency log: a line for each round.
+  // The latency log has a line for each round.
   ASSERT_OK_AND_ASSIGN(const auto rounds, store_->RoundsOfJob(id, 0));
   ASSERT_EQ(rounds.size(), 18u);  // two of one trial, and those of four
   EXPECT_EQ(rounds.back().trials, 64u);
@@ -223,7 +224,7 @@ TEST_P(JobsTest, TrialsGoWhereTheyAreWorthMost) {
   EXPECT_EQ(rounds.back().best_s[0], status.tasks(0).best_cost_s());
 }
 
-// One variant is four times slower. The job is stopped in the middle and goes on in the same way.
+// One variant is four times slower. The job is stopped in the middle, and goes on in the same way.
 TEST_P(JobsTest, TheFasterAlternativeHasTheTrials) {
   v1::JobSpec spec = TestJob(96);
   *spec.add_tasks() = TestAlternative(0);
@@ -254,7 +255,7 @@ TEST_P(JobsTest, TheFasterAlternativeHasTheTrials) {
   EXPECT_EQ(status.tasks(1).spec().variant(), "turned");
   EXPECT_EQ(status.tasks(1).spec().preparation(), "p1 = nothing");
   EXPECT_FALSE(status.tasks(0).spec().has_alternative_of());
-  // The log has the objective: the faster one counts, twice.
+  // The log has the objective: only the faster variant counts, with a weight of two.
   ASSERT_OK_AND_ASSIGN(const auto rounds, store_->RoundsOfJob(id, 0));
   const std::vector<std::optional<double>>& best_s = rounds.back().best_s;
   ASSERT_EQ(best_s.size(), 3u);
@@ -274,7 +275,8 @@ TEST_P(JobsTest, TheSameSeedGivesTheSameRun) {
     v1::JobSpec spec = TestJob(40);
     *spec.add_tasks() = TestTask(32);
     spec.mutable_options()->set_trials_per_round(8);
-    spec.mutable_options()->set_no_warm_start(true);  // each run would know what the last did
+    // Else each run would know the results of the last one.
+    spec.mutable_options()->set_no_warm_start(true);
     const std::string id = Submit(spec);
     EXPECT_TRUE(Ends(id));
     std::vector<std::string> steps;
@@ -293,7 +295,6 @@ TEST_P(JobsTest, TheSameSeedGivesTheSameRun) {
   EXPECT_EQ(run(4), first);
 }
 
-// Whatever is found is slower.
 TEST_P(JobsTest, WaitsForWorkersAndSaysSo) {
   Start();
   const std::string id = Submit(TestJob(5));
@@ -318,8 +319,8 @@ TEST_P(JobsTest, CancelInTheMiddle) {
   ASSERT_OK(jobs_->Cancel(id));
   EXPECT_EQ(State(id), v1::CANCELLED);
   EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
-  ASSERT_OK(jobs_->Cancel(id));  // again
-  jobs_->Stop();                 // what was measured is committed by then
+  ASSERT_OK(jobs_->Cancel(id));  // a second cancel
+  jobs_->Stop();                 // results that were measured are committed by then
   const size_t count = Count(id);
   EXPECT_LT(count, 1'000u);
   Restart();
@@ -330,7 +331,7 @@ TEST_P(JobsTest, CancelInTheMiddle) {
 
 TEST_P(JobsTest, CancelWhileItWaits) {
   Start(1);
-  const std::string waiting = Submit(TestJob(5));  // for a worker
+  const std::string waiting = Submit(TestJob(5));  // waits for a worker
   const std::string queued = Submit(TestJob(5));
   EXPECT_TRUE(Eventually([&] { return State(waiting) == v1::RUNNING; }));
   EXPECT_EQ(State(queued), v1::QUEUED);

@@ -1,5 +1,5 @@
-// The jobs of a scheduler on fake workers: what the tests of Jobs share. Every test runs with both
-// stores.
+// The jobs of a scheduler with fake workers, as the tests of Jobs share them. Every test runs with
+// both stores.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace kiln::scheduler {
 
-// The parameter: with the SQLite store.
+// The parameter tells whether the store is SQLite.
 class JobsTest : public testing::TestWithParam<bool> {
  protected:
   JobsTest() { OpenStore(); }
@@ -49,14 +49,14 @@ class JobsTest : public testing::TestWithParam<bool> {
     jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), *events_, options);
     ASSERT_OK(jobs_->Start());
   }
-  // With one of each.
+  // Starts with one builder and one runner.
   void Serve(FakeBuilder& builder, FakeRunner& runner) {
     AddBuilder(builder);
     AddRunner(runner);
     Start();
   }
-  // As a killed process: nothing is told to anyone. The file is opened anew, the memory store has
-  // to stay.
+  // Restarts like a scheduler that was killed: nobody is told anything. The file is opened anew;
+  // the memory store stays.
   void Restart() {
     jobs_.reset();
     if (GetParam()) OpenStore();
@@ -75,7 +75,7 @@ class JobsTest : public testing::TestWithParam<bool> {
   }
   size_t Count(const std::string& id) { return store_->RecordsOfJob(id, 0)->size(); }
 
-  // As many as asked for, numbered without gaps, no candidate twice.
+  // Expects as many records as asked for, numbered without gaps, and no candidate twice.
   void ExpectExactly(const std::string& id, size_t trials) {
     const auto records = *store_->RecordsOfJob(id, 0);
     ASSERT_EQ(records.size(), trials);
@@ -98,7 +98,7 @@ inline std::string StoreName(const testing::TestParamInfo<bool>& info) {
   return info.param ? "Sqlite" : "Memory";
 }
 
-// Each call of a worker takes so long.
+// Makes each call of a worker take `ms`.
 inline FakeRunner::Hook Slow(int ms) {
   return [ms](auto&, const auto&, auto&) {
     absl::SleepFor(absl::Milliseconds(ms));

@@ -12,12 +12,13 @@
 namespace kiln::scheduler {
 namespace {
 
-// A tenth of a second of the interpreter, about; where an element is dear, a second.
+// The interpreter takes about a tenth of a second for the wanted operations, and a second for the
+// most.
 constexpr double kWantedFlops = 3e5;
 constexpr double kMostFlops = 3e6;
 constexpr int64_t kGridElements = 64;
 
-// An input whose elements are made when they are read.
+// An input that makes its elements when they are read.
 class RandomElements : public dag::ElementSource {
  public:
   static StatusOr<std::unique_ptr<RandomElements>> Make(const dag::InputFacts& facts, int ordinal,

@@ -1,6 +1,6 @@
-// Elements of a computation's outputs, by the interpreter, for the inputs that runners fill: what a
-// reference must give. So a builder that makes the same other program for all requests is found
-// out, even where there is no second one to compare it with.
+// Elements of a computation's outputs, computed by the interpreter for the inputs that runners
+// fill. A reference must give the same values. The check finds a builder that answers all requests
+// with the same wrong program, even if there is no second builder to compare with.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,10 @@
 
 namespace kiln::scheduler {
 
-// A few hundred elements of all outputs, at places drawn from the seed; fewer where each is dear.
-// OutOfRange where even a few take more than about a second; else as dag::SampleOutputs and
-// dag::Evaluate. `text`: what the reference is built of. Pure.
+// Computes a few hundred elements of all outputs, at places drawn from the seed, and fewer if each
+// element is costly. OutOfRange if even a few elements take more than about a second; other errors
+// are those of dag::SampleOutputs and dag::Evaluate. `text` is the text that the reference is built
+// from. Pure.
 StatusOr<std::vector<v1::KnownElements>> KnownOutputs(const dag::DagText& text, uint64_t seed);
 
 }  // namespace kiln::scheduler

@@ -1,4 +1,4 @@
-// Where a job's workers come from: the tracker in the daemon, a fake in tests.
+// The source of a job's workers: the tracker in the daemon, a fake in tests.
 #pragma once
 
 #include <cstdint>
@@ -22,15 +22,15 @@ struct LeaseSpec {
 
 struct Leases {
   std::unique_ptr<LeaseSource> source;
-  // Why no worker comes, for people; "" when nothing is known. Any thread.
+  // Returns the reason why no worker comes, for people; "" if no reason is known. Any thread.
   std::function<std::string()> why_waiting = [] { return std::string(); };
 };
 
 using LeaseFactory = std::function<Leases(const LeaseSpec&)>;
 
-// Leases from the tracker at HOST:PORT. `scheduler_id` stays the same over restarts, `incarnation`
-// grows with each; each job is a holder of its own to the tracker, so that the jobs of one
-// scheduler share as those of several would.
+// Returns leases from the tracker at HOST:PORT. `scheduler_id` stays the same over restarts,
+// `incarnation` grows with each restart. To the tracker each job is a holder of its own, so the
+// jobs of one scheduler share workers as the jobs of several schedulers would.
 LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation,
                            Secret secret = {});
 

@@ -13,7 +13,7 @@ constexpr size_t kMessageBytes = 1024;
 
 bool IsContinuation(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Why the store would refuse the result; "" when it does not.
+// Returns the reason why the store would refuse the result, or "" if it would not.
 std::string Defect(const v1::TrialResult& result) {
   const int error = result.error();
   if (error < 0 || error >= store::kNumErrorKinds) {
@@ -29,7 +29,7 @@ std::string Defect(const v1::TrialResult& result) {
   return "";
 }
 
-// Puts in what only a running job has.
+// Adds the facts that only a running job has.
 void AddLive(const LiveStatus& live, v1::JobStatus& status) {
   if (!live.database_problem.empty() && status.message().empty()) {
     status.set_message("waits for the database: " + live.database_problem);

@@ -1,5 +1,5 @@
-// What the scheduler alone makes of messages and rows: results that may be kept, the status of a
-// job that may be running. How rows are messages: store/wire.
+// Messages and rows that only the scheduler makes: results that the store accepts, and the status
+// of a job that may be running. Other conversions between rows and messages are in store/wire.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,22 @@
 
 namespace kiln::scheduler {
 
-// Puts a result into the record of its trial, whatever it says: what the store would refuse (a
-// success without costs, a cost of 0, an unknown error kind) becomes an UNKNOWN_ERROR that says so.
+// Puts a result into the record of its trial. A result that the store would refuse (a success
+// without costs, a cost of 0, an unknown error kind) becomes an UNKNOWN_ERROR with the reason.
 void SetResult(const v1::TrialResult& result, store::Record& record);
 
-// At most max_bytes, cut in the middle, between characters.
+// Cuts the text to at most max_bytes: it takes bytes out of the middle, at borders of characters.
 std::string CutText(std::string_view text, size_t max_bytes);
 
-// What is only known while the job runs.
+// Facts about a job that are known only while it runs.
 struct LiveStatus {
   bool waiting_for_workers = false;
-  std::string blocked_reason;    // what it waits for
+  std::string blocked_reason;    // why the job waits
   std::string database_problem;  // why nothing can be written or read now
   std::string device;
-  std::string phase;                  // "": it searches
-  std::optional<uint32_t> next_task;  // of the newest round; none yet
-  // By task: what earlier jobs measured of it.
+  std::string phase;                  // "" while it searches
+  std::optional<uint32_t> next_task;  // task of the newest round; empty before the first one
+  // Results of earlier jobs, by task.
   struct Known {
     struct Best {
       int64_t record_id = 0;
@@ -39,16 +39,16 @@ struct LiveStatus {
     uint32_t states = 0;
     std::optional<Best> best;
   };
-  std::vector<Known> known;  // or nothing
+  std::vector<Known> known;  // one for each task, or empty
   std::vector<std::string> notices;
   BusyMeter::Reading busy;
 };
 
-// The status as the store has it, and `live`; `now_ms` for the elapsed time of a job that runs.
+// Joins the status in the store with `live`. `now_ms` gives the elapsed time of a job that runs.
 StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& job,
                                       const LiveStatus& live, int64_t now_ms);
 
-// The DAG texts can be large: lists and repeated events do without.
+// Removes the DAG texts, which can be large, for lists and repeated events.
 void DropDagTexts(v1::JobStatus& status);
 
 }  // namespace kiln::scheduler

@@ -7,7 +7,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// A few may be chance; of many trials, a share.
+// A few noisy trials may be chance. If there are many trials, a share of them counts.
 constexpr int kFewest = 3;
 constexpr double kShare = 0.2;
 

@@ -1,5 +1,5 @@
-// How many of a job's trials had readings that differ by more than a quiet machine's do
-// (device/noise_mark.h), and when that is worth a word.
+// Counts the trials of a job whose readings differ by more than those of a quiet machine
+// (device/noise_mark.h), and decides when the user should know.
 //
 // Thread-safe.
 #pragma once
@@ -14,7 +14,8 @@ namespace kiln::scheduler {
 class NoiseMeter {
  public:
   void Add(const store::Record& record);
-  // For people, the same for ever once there is one; "": the machine seems to be quiet.
+  // Returns a sentence for people, or "" while the machine seems to be quiet. The sentence stays
+  // the same once there is one.
   std::string notice() const;
 
  private:

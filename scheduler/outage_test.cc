@@ -23,7 +23,7 @@ Jobs::Options QuickJobs() {
   return options;
 }
 
-// A job on a store of its own that fails; its writes are counted from the first after Submit.
+// A job on a store of its own that fails. The job's writes are counted from the first after Submit.
 class OutageRun {
  public:
   OutageRun() : store_(store::NewMemoryStore()), faulty_(*store_) {
@@ -36,7 +36,7 @@ class OutageRun {
   store::FaultyStore& faulty() { return faulty_; }
   store::Store& store() { return *store_; }
 
-  // To its end.
+  // Runs a job to its end and returns its id.
   std::string Run(uint32_t trials) {
     v1::JobSpec spec = TestJob(trials);
     spec.mutable_options()->set_finalists(2);
@@ -79,7 +79,8 @@ void ExpectWhole(store::Store& store, const std::string& id, uint32_t trials) {
 
 constexpr uint32_t kTrials = 12;
 
-// How many writes the job makes varies with what comes together; beyond the last one nothing fails.
+// Returns the number of writes of the job. The number varies with how results come together; a
+// failure after the last write happens to nobody.
 int MostWrites() {
   OutageRun run;
   ExpectWhole(run.store(), run.Run(kTrials), kTrials);
@@ -105,7 +106,7 @@ TEST(OutageTest, AtEachWriteOfAJobIsWaitedOut) {
   EXPECT_GE(outages, 2 * 6);
 }
 
-// The write was made, and its answer is an error: made again, it is there once.
+// The write succeeds, but its answer is an error. The repeated write must not count twice.
 TEST(OutageTest, AWriteWhoseAnswerIsLostCountsOnce) {
   const int most = MostWrites();
   for (int write = 1; write < most; ++write) {
@@ -138,7 +139,7 @@ class RequestTest : public testing::Test {
     jobs_ = std::make_unique<Jobs>(faulty_, cluster_.factory(), events_, options);
     KILN_CHECK(jobs_->Start().ok());
   }
-  // The next write and what follows.
+  // The next write and those after it fail.
   void DatabaseIsAway(int calls) { faulty_.FailAt(0, calls, Unavailable("the disk is away")); }
   bool Ends(const std::string& id) {
     return Eventually([&] { return store::IsFinal(store_->GetJob(id)->state); });
@@ -157,7 +158,7 @@ TEST_F(RequestTest, WaitOutADatabaseThatIsAway) {
   DatabaseIsAway(3);
   ASSERT_OK_AND_ASSIGN(const std::string id, jobs_->Submit(TestJob(4)));
   EXPECT_EQ(faulty_.failed(), 3);
-  // Without workers it neither reads nor writes.
+  // Without workers the job neither reads nor writes.
   ASSERT_TRUE(Eventually([&] { return store_->GetJob(id)->state == store::JobState::kRunning; }));
   DatabaseIsAway(3);
   ASSERT_OK(jobs_->Cancel(id));
@@ -211,7 +212,7 @@ TEST_F(RequestTest, AStopOfTheSchedulerEndsThem) {
   EXPECT_THAT(submitted, StatusIs(StatusCode::kUnavailable, HasSubstr("stopping")));
 }
 
-// The write was made, its answer lost; the reply was lost, or the scheduler died before it.
+// The write succeeds and its answer is lost; or the reply is lost, or the scheduler dies before it.
 TEST_F(RequestTest, ARepeatedSubmitMakesNoSecondJob) {
   faulty_.FailAt(0, 1, Unavailable("I/O error"), /*lost_answer=*/true);
   ASSERT_OK_AND_ASSIGN(const std::string id, jobs_->Submit(TestJob(4), "request 1"));

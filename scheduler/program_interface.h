@@ -1,6 +1,6 @@
-// The arguments that a program of a computation has: what a builder's launch plan must say of them.
-// A program of another computation, or of the same one with other extents, is none of it, and the
-// random values of its inputs would be others.
+// The arguments that a program of a computation has. A builder's launch plan must state the same
+// arguments: a plan with others belongs to a program of another computation, or of other extents,
+// and the random values of its inputs would differ.
 //
 // Pure functions.
 #pragma once
@@ -13,11 +13,11 @@
 
 namespace kiln::scheduler {
 
-// Name, type, shape, role, index limit and range of each argument, in the order of
+// Returns name, type, shape, role, index limit and range of each argument, in the order of
 // dag::Dag::arguments().
 std::vector<v1::ArgSpec> ArgumentsOf(const dag::DagText& text);
 
-// InvalidArgument, with the first difference. Inputs may be packed, and workspaces may follow.
+// InvalidArgument names the first difference. Inputs may be packed, and workspaces may follow.
 Status CheckPlan(const std::vector<v1::ArgSpec>& arguments, const v1::LaunchPlan& plan);
 
 }  // namespace kiln::scheduler

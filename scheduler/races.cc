@@ -10,20 +10,20 @@
 namespace kiln::scheduler {
 namespace {
 
-// Readings are longer than those of trials, up to this.
+// Readings of a race are so many times longer than those of trials, up to kFinalReadingMs.
 constexpr uint32_t kFinalReadingMs = 100;
 constexpr uint32_t kLongerReading = 3;
-constexpr uint32_t kRaceReadings = 2;  // at each turn
-// The final race of a job of fewer trials would take longer than all of these.
+constexpr uint32_t kRaceReadings = 2;  // for each turn
+// In a job of fewer trials, the final race would take longer than all trials.
 constexpr uint32_t kTrialsForLongReadings = 32;
-// Of the idle time, at most: so long a trial may have to wait.
+// A reading takes at most this part of the idle time, because a trial may have to wait for it.
 constexpr uint32_t kPartOfIdleTime = 5;
 
 bool IsOut(const Race::Entry& entry) {
   return entry.artifact == nullptr || entry.failure.error() != v1::NO_ERROR;
 }
 
-// Of a device whose readings these are, or may be.
+// Tells whether the readings are, or may be, of this device.
 bool IsOf(const store::Remeasurement& known, const std::string& device) {
   return known.device.empty() || known.device == device;
 }
@@ -93,7 +93,7 @@ void SetRemeasurement(uint32_t trials, v1::MeasureOptions& options) {
   } else {
     options.set_min_repeat_ms(std::max(reading_ms, longer_ms));
   }
-  options.set_idle_ms(0);  // a turn is as long as any other
+  options.set_idle_ms(0);  // all turns have the same length
 }
 
 bool MayBeChance(v1::ErrorKind error) {

@@ -21,38 +21,39 @@
 
 namespace kiln::scheduler {
 
-// What the record says was read of it again.
+// Returns the re-measurement that the record has.
 store::Remeasurement KnownOf(const store::Record& record);
 
 struct Finalist {
   int64_t record_id = 0;
   std::string steps;
-  store::Remeasurement known = {};     // what was read of it before
-  std::optional<double> first_s = {};  // its trial's own reading, where it is known
+  store::Remeasurement known = {};     // earlier readings of the finalist
+  std::optional<double> first_s = {};  // its trial's own reading, if that is known
 };
 struct Finalists {
   int task = 0;
   std::vector<Finalist> entries;
 };
 
-// Finalists while they are built and measured. Until all are built, builders' lanes call SetBuilt
-// and nobody changes anything else; then the race is that of the runner that has it.
+// Finalists while they are built and measured. Until all are built, only the builders' lanes change
+// the race, through SetBuilt. From then on the race belongs to the runner that measures it.
 struct Race {
   struct Entry {
     Finalist finalist;
-    std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: not built (yet)
-    v1::TrialResult failure = {};                            // has an error: why it is out
+    std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: not built, or not yet
+    // If it has an error, the reason why the entry is out.
+    v1::TrialResult failure = {};
   };
-  // `artifact` null: it is to be built. Before the first SetBuilt.
+  // Adds a finalist, which has to be built if `artifact` is null. Call before the first SetBuilt.
   void Add(Finalist finalist, std::shared_ptr<const v1::Artifact> artifact);
-  // The entries that are to be built.
+  // Returns the entries that have to be built.
   std::vector<size_t> Missing() const;
-  // True: it was the last one that was missing. Without an artifact and without an error it is out,
-  // but nothing is said of it.
+  // Returns true if this was the last missing entry. An entry that has neither an artifact nor an
+  // error is out of the race, and no result of it is reported.
   bool SetBuilt(size_t entry, v1::BuildReply reply);
 
   std::vector<Entry> entries;
-  // No turn begins from then on (Clock::MonotonicSeconds).
+  // No turn begins after this time (Clock::MonotonicSeconds).
   double until_s = std::numeric_limits<double>::infinity();
 
  private:
@@ -60,39 +61,40 @@ struct Race {
   size_t to_build_ = 0;
 };
 
-// How much each device drifts, as one job has seen it. Thread-safe.
+// The drift of each device, as one job has observed it. Thread-safe.
 class DeviceDrifts {
  public:
-  // As long as this.
+  // The reference is valid as long as this object.
   search::DeviceDrift& Of(const std::string& device);
 
  private:
   std::mutex mutex_;
-  std::map<std::string, search::DeviceDrift> drifts_;  // only added to
+  std::map<std::string, search::DeviceDrift> drifts_;  // entries are added and never removed
 };
 
-// How readings of the best candidates of a job of so many trials are taken: longer than those of
-// trials, but not in a job of few, and, where idle time is used, no longer than a trial that comes
-// may wait.
+// Sets how the best candidates of a job with so many trials are measured again. Readings are longer
+// than those of trials, except in a job of few trials. If idle time is used, readings are no longer
+// than a new trial may wait.
 void SetRemeasurement(uint32_t trials, v1::MeasureOptions& options);
 
-// May the failure be another program's? Then only a second one counts.
+// Tells whether another program may have caused the failure. If so, only a second failure counts.
 bool MayBeChance(v1::ErrorKind error);
 
 // Measures an artifact once on the race's runner.
 using MeasureOnce =
     std::function<CallResult(const v1::Artifact& artifact, v1::MeasureReply* reply)>;
 
-// True: somebody else is to have the runner now.
+// Returns true if another job should have the runner now.
 using IsWanted = std::function<bool()>;
 
-// Runs it to its end; `remeasured` is then what came of each that was measured. A call that failed
-// ends it: it begins anew elsewhere, as readings of two devices do not compare. `device`: who
-// measures; what other devices have read before is left out. `drift`: of the device, in this job;
-// learns what the race tells of it, and is in the intervals.
+// Runs the race to its end. `remeasured` then has the results of all entries that were measured. A
+// call that failed ends the race, which begins anew elsewhere, because readings of two devices do
+// not compare. `device` names the device that measures; earlier readings by other devices are left
+// out. `drift` is the drift of the device in this job; it learns from the race and widens the
+// confidence intervals.
 //
-// The race yields where `is_wanted` says so before a turn, or after a turn that failed: the status
-// is Aborted, and what was read is kept in its entries, with which it goes on at the next call.
+// The race yields if `is_wanted` returns true before a turn, or after a turn that failed. Then the
+// status is Aborted, and the entries keep their readings, so that the next call goes on with them.
 CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& measure,
                    const IsWanted& is_wanted, search::DeviceDrift& drift,
                    std::vector<store::Remeasurement>* remeasured);

@@ -7,7 +7,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// What the readings of elites say is written so often.
+// Time between two writes of the readings of elites.
 constexpr std::chrono::seconds kWriteReadings{1};
 
 }  // namespace

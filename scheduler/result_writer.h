@@ -1,6 +1,6 @@
-// Writes results to the store, in a thread of its own, and only then lets the search have them: one
-// commit for all that came since the last one. What the readings of elites say goes along once a
-// second, a failure among them at once.
+// Writes results to the store in a thread of its own, and only then hands them to the search. All
+// results that came since the last commit share one commit. Readings of elites are written along
+// once a second, and failures of elites at once.
 //
 // A result that the store refuses ends the job.
 #pragma once
@@ -20,13 +20,13 @@ namespace kiln::scheduler {
 
 class ResultWriter {
  public:
-  // All outlive this. `references_known`: the tasks whose reference cost the store has.
-  // `committed` is called after each commit, `written` when trials were among it; both in our
-  // thread.
+  // All references outlive this object. `references_known` has the tasks whose reference cost the
+  // store has. `committed` is called after each commit, and `written` after a commit that has
+  // trials; both run in the writer's thread.
   ResultWriter(std::string job_id, std::set<int> references_known, TrialLedger& ledger,
                IdleReadings& readings, store::Store& store, std::function<void()> committed,
                std::function<void()> written);
-  // Writes what is left. After TrialLedger::Close.
+  // Writes the remaining results. TrialLedger::Close must have been called.
   ~ResultWriter() { thread_.join(); }
 
  private:
@@ -40,8 +40,8 @@ class ResultWriter {
   store::Store& store_;
   const std::function<void()> committed_;
   const std::function<void()> written_;
-  std::set<int> references_known_;  // of the thread
-  std::thread thread_;              // last: it uses the rest
+  std::set<int> references_known_;  // belongs to the thread
+  std::thread thread_;              // last: the thread uses the other members
 };
 
 }  // namespace kiln::scheduler

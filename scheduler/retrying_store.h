@@ -1,11 +1,11 @@
-// The store as a job sees it: what the medium refuses for now is waited out, by every call alike.
-// What was measured is worth more than the time.
+// The store as a job sees it. Every call waits while the medium refuses for now, because results
+// are worth more than the time.
 //
 // A full disk, a locked file, an I/O error and a file that was moved away (Unavailable,
-// ResourceExhausted) are tried again once a second until the call goes through or `stop` is
-// requested, which gives Cancelled, or until `until`, which gives the error as it is. A call that
-// failed has changed nothing, so that the next one is the same call. Logs when a wait begins, when
-// its reason changes, and when it ends. Thread-safe.
+// ResourceExhausted) are tried again once a second, until the call goes through, until `stop` is
+// requested, which gives Cancelled, or until `until`, which gives the error itself. A call that
+// failed has changed nothing, so repeating it is safe. Logs when a wait begins, when its reason
+// changes, and when it ends. Thread-safe.
 #pragma once
 
 #include <chrono>
@@ -23,12 +23,12 @@ class RetryingStore : public store::StoreDecorator {
   using TimePoint = std::chrono::steady_clock::time_point;
   static constexpr TimePoint kForEver = TimePoint::max();
 
-  // `name`: whose store this is, for the log.
+  // `name` names the owner of this store in the log.
   RetryingStore(store::Store& store, std::string name, std::stop_token stop,
                 std::chrono::milliseconds pause = std::chrono::seconds(1),
                 TimePoint until = kForEver);
 
-  // Why calls wait now; "": none does.
+  // Returns the reason why calls wait now, or "" if none waits.
   std::string problem() const;
 
  protected:
@@ -45,7 +45,7 @@ class RetryingStore : public store::StoreDecorator {
 
   mutable std::mutex mutex_;
   std::condition_variable_any stopped_;
-  int waiting_ = 0;  // calls
+  int waiting_ = 0;  // number of calls that wait
   std::string problem_;
 };
 

@@ -34,7 +34,7 @@ TEST(RetryingStoreTest, SaysWhatItWaitsForAndStops) {
   EXPECT_EQ(patient.problem(), "");
 }
 
-// A call of each method of the interface, on a store with job "j", its task and record 1.
+// Returns a call of each method of the interface, for a store with job "j", its task and record 1.
 std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
   store::JobRow job;
   job.id = "k";
@@ -113,7 +113,7 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
   };
 }
 
-// What a store is: a job, a task, a record, a model.
+// Returns a store with a job, a task, a record and a model.
 std::unique_ptr<store::Store> StoreWithAJob() {
   auto store = store::NewMemoryStore();
   store::JobRow job;

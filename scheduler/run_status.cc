@@ -84,7 +84,7 @@ void RunStatus::ReadDispatcher(LiveStatus& live) const {
   if (!device_notice_.empty()) live.notices.push_back(device_notice_);
   live.notices.insert(live.notices.end(), notices_.begin(), notices_.end());
   live.notices.insert(live.notices.end(), known_notices_.begin(), known_notices_.end());
-  // The last ones: their number grows.
+  // These come last because their number grows.
   const std::vector<std::string> of_references = dispatcher_->notices();
   live.notices.insert(live.notices.end(), of_references.begin(), of_references.end());
   live.blocked_reason = waiting.problem;

@@ -1,4 +1,5 @@
-// What people see of a job while it runs. The run writes it, anyone reads it: thread-safe.
+// The facts about a running job that people see. The run writes them, any thread reads them:
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -14,32 +15,33 @@ namespace kiln::scheduler {
 
 class RunStatus {
  public:
-  // Why no worker comes; "" when nothing is known (Leases::why_waiting). Called with the lock held.
+  // Returns the reason why no worker comes, or "" if none is known (Leases::why_waiting). Called
+  // with the lock held.
   using WhyWaiting = std::function<std::string()>;
 
-  // From now on the job waits for its first device.
+  // The job waits for its first device from now on.
   void WaitForDevice(WhyWaiting why);
-  // What the last device was refused for.
+  // The reason why the last device was refused.
   void SetProblem(std::string problem);
-  // The wait is over. `notice`: what the user should know of the device; "": nothing.
+  // The job has its device. `notice` is a sentence for the user about the device, or "".
   void SetDevice(std::string device, std::string notice);
-  // "": it searches.
+  // "" stands for the search.
   void SetPhase(std::string phase);
-  // The expected objective while a task has no result (search/tuning/estimate_phase.h); "": nothing
-  // is estimated. It is shown as the phase of a job that searches.
+  // The expected objective while a task has no result (search/tuning/estimate_phase.h); "" if
+  // nothing is estimated. It is shown as the phase of a job that searches.
   void SetEstimate(std::string estimate);
   // A sentence that the user should know before the first trial.
   void AddNotice(std::string notice);
-  // Of the newest round.
+  // Sets the task of the newest round.
   void SetNextTask(uint32_t task);
-  // What earlier jobs measured, and for people what the search begins with.
+  // Sets the results of earlier jobs, and sentences for people about the start of the search.
   void SetKnown(std::vector<LiveStatus::Known> known, std::vector<std::string> notices);
 
-  // The dispatcher is asked until ClearDispatcher.
+  // The status asks the dispatcher until ClearDispatcher.
   void SetDispatcher(const Dispatcher& dispatcher, WhyWaiting for_builder, WhyWaiting for_runner);
   void ClearDispatcher();
 
-  // All but what the store knows.
+  // Returns all facts but those that the store knows.
   LiveStatus Read() const;
 
  private:
@@ -55,7 +57,7 @@ class RunStatus {
   std::optional<uint32_t> next_task_;
   std::vector<LiveStatus::Known> known_;
   std::vector<std::string> known_notices_;
-  WhyWaiting for_device_;  // null: it has one
+  WhyWaiting for_device_;  // null once the job has a device
   const Dispatcher* dispatcher_ = nullptr;
   WhyWaiting for_builder_, for_runner_;
 };

@@ -23,13 +23,13 @@
 namespace kiln::scheduler {
 namespace {
 
-// 0, as any number that is not set, asks for all.
+// 0 asks for all jobs, like a number that is not set.
 std::optional<uint32_t> LimitOf(const v1::ListJobsRequest& request) {
   return request.limit() == 0 ? std::nullopt : std::optional(request.limit());
 }
 
 constexpr std::chrono::milliseconds kLook{250};
-constexpr int kMostLooks = 30;  // for a first runner
+constexpr int kMostLooks = 30;  // tries to see a first runner
 
 }  // namespace
 
@@ -38,7 +38,7 @@ void SchedulerService::Stop() {
   events_.Close();
 }
 
-// What may take long ends when its caller goes, and when the service does.
+// Ends long work when its caller goes, and when the service stops.
 Status SchedulerService::WhileWaitedFor(
     const grpc::ServerContext& context,
     const std::function<Status(const std::stop_token&)>& work) const {
@@ -58,12 +58,12 @@ Status SchedulerService::InTurn(const grpc::ServerContext& context, FewAtOnce& c
 
 // ---- jobs -----------------------------------------------------------------------------------
 
-// The device by its key, or a refusal with those that are there. A farm that has just been started
-// has a moment for its first runner.
+// Replaces the device's name by its key, or refuses and names the existing devices. Waits a moment
+// for the first runner, because the farm may have just been started.
 Status SchedulerService::SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const {
   if (spec.device().empty() || spec.tasks().empty() || !list_workers_) return OkStatus();
   const std::string& target = spec.tasks(0).target();
-  // No runner will come for what is no target.
+  // No runner will come for a text that is no target.
   KILN_RETURN_IF_ERROR(Annotate(target::ParseTarget(target).status(), "task 0"));
   const std::string kind = target.substr(0, target.find(' '));
   v1::ListReply there;

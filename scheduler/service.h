@@ -1,4 +1,4 @@
-// The Scheduler gRPC service: Jobs and the store behind the wire contract. Thread-safe.
+// The Scheduler gRPC service: gives access to Jobs and the store over the wire. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -28,17 +28,17 @@ class SchedulerService : public v1::Scheduler::Service {
   struct Options {
     Door door = {};
     Streams::Options streams = {};
-    // Of a computation that nobody has looked at before, a choice may take any time and memory.
+    // Choosing a schedule for a new computation may take any time and memory, so calls are limited.
     FewAtOnce::Options choices = {
         .what = "choice of a schedule", .at_work = 2, .in_line = 16, .longest = absl::Seconds(20)};
     FewAtOnce::Options models = {.what = "use of a cost model", .at_work = 2, .in_line = 16};
-    // Asks the tracker what a job's device means, and whether it is there; null: a device is taken
-    // for a key as it stands.
+    // Asks the tracker which device a job's device name stands for, and whether the device is
+    // there. Null: the device name is taken as a key without asking.
     WorkerList list_workers = {};
     Clock* clock = &Clock::Real();
   };
 
-  // All outlive this.
+  // All references outlive this object.
   SchedulerService(store::Store& store, Jobs& jobs, EventHub& events)
       : SchedulerService(store, jobs, events, Options()) {}
   SchedulerService(store::Store& store, Jobs& jobs, EventHub& events, const Options& options)
@@ -52,7 +52,7 @@ class SchedulerService : public v1::Scheduler::Service {
         models_(options.models),
         list_workers_(options.list_workers) {}
 
-  // Calls that wait end with Unavailable, now and later. Call before the server's Shutdown.
+  // Ends calls that wait with Unavailable, now and later. Call before the server's Shutdown.
   void Stop();
 
   grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitRequest* request,
@@ -103,7 +103,7 @@ class SchedulerService : public v1::Scheduler::Service {
   grpc::Status Predict(grpc::ServerContext* context, const v1::PredictRequest* request,
                        v1::PredictReply* reply) override;
 
-  // ---- which schedule a computation gets: service_choices.cc
+  // ---- choice of a schedule: service_choices.cc
   grpc::Status QuerySchedule(grpc::ServerContext* context, const v1::QueryScheduleRequest* request,
                              v1::QueryScheduleReply* reply) override;
   grpc::Status SetSchedule(grpc::ServerContext* context, const v1::SetScheduleRequest* request,
@@ -114,7 +114,7 @@ class SchedulerService : public v1::Scheduler::Service {
                            v1::QueryConfigReply* reply) override;
 
  private:
-  // What `work` says of a request that the door admits.
+  // Returns the status of `work` if the door admits the request, else the door's refusal.
   template <typename Request, typename Work>
   grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
                       const Work& work) const {
@@ -124,7 +124,7 @@ class SchedulerService : public v1::Scheduler::Service {
   }
   Status WhileWaitedFor(const grpc::ServerContext& context,
                         const std::function<Status(const std::stop_token&)>& work) const;
-  // The same, in its turn among such calls.
+  // Does the same, but as one of few calls at once.
   Status InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
                 const std::function<Status(const std::stop_token&)>& work) const;
   Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
@@ -134,7 +134,7 @@ class SchedulerService : public v1::Scheduler::Service {
               grpc::ServerWriter<v1::Record>& writer);
   Status ListAutotvm(const v1::ListAutotvmRecordsRequest& request, grpc::ServerContext& context,
                      grpc::ServerWriter<v1::AutotvmLine>& writer);
-  // One message of a stream; the stream ends where this is an error.
+  // Sends one message of a stream. The stream ends if this returns an error.
   template <typename Message>
   Status Send(const Message& message, grpc::ServerContext& context, Streams::Stream& stream,
               grpc::ServerWriter<Message>& writer) {

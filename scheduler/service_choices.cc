@@ -1,4 +1,4 @@
-// The calls of the service that are about which schedule a computation gets.
+// The service's calls about the choice of a schedule for a computation.
 #include "scheduler/choice_calls.h"
 #include "scheduler/service.h"
 

@@ -1,4 +1,4 @@
-// The calls of the service that are about cost models.
+// The service's calls about cost models.
 #include "base/clock.h"
 #include "costmodel/wire/model_calls.h"
 #include "rpc/field_limits.h"

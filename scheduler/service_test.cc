@@ -127,7 +127,7 @@ TEST_F(ServiceTest, WatchSendsEveryRecordAndEndsWithTheFinalState) {
   late.join();
   ASSERT_OK(live.status);
   EXPECT_EQ(live.trials().size(), 30u);
-  ASSERT_GE(live.events.size(), 32u);  // waiting, the records, the end
+  ASSERT_GE(live.events.size(), 32u);  // the wait, the records, the end
   EXPECT_THAT(live.events.front().status().tasks(0).spec().dag(), HasSubstr("float32[64, 64]"));
   EXPECT_EQ(live.events.back().status().state(), v1::SUCCEEDED);
   EXPECT_EQ(live.events.back().status().trials_done(), 30u);
@@ -166,7 +166,7 @@ TEST_F(ServiceTest, AWatcherThatLeavesIsNoticed) {
   while (reader->Read(&event)) {
   }
   EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
-  // A handler that had not ended would hold up the end of the server.
+  // A handler that had not ended would delay the end of the server.
   const absl::Time start = absl::Now();
   absl::SleepFor(absl::Milliseconds(600));
   server_->Shutdown(absl::Seconds(20));
@@ -301,7 +301,7 @@ TEST_F(ServiceTest, LargeFieldsAreRefusedByName) {
                        "JobSpec.name has 2097152 bytes, at most 1024 are taken"));
 }
 
-// Streams of a client that stands still.
+// Streams whose client stands still.
 class StandstillTest : public ServiceTest {
  protected:
   StandstillTest() : StandstillTest({.most = 3, .standstill = absl::Milliseconds(300)}) {}
@@ -346,7 +346,7 @@ TEST_F(StandstillTest, AnIdleImportHoldsUpNobodyAndEnds) {
 TEST_F(StandstillTest, SoManyStreamsAndNoMore) {
   std::vector<std::unique_ptr<Import>> open;
   for (int i = 0; i < 3; ++i) open.push_back(Begin());
-  // The handlers have begun when the calls that come behind are refused.
+  // The first handlers have begun when later calls are refused.
   EXPECT_TRUE(Eventually([&] {
     const auto one_more = Open();  // it may be refused before it writes
     one_more->stream->WritesDone();
@@ -360,7 +360,7 @@ TEST_F(StandstillTest, SoManyStreamsAndNoMore) {
   EXPECT_OK(Call(&v1::Scheduler::Stub::ListJobs, list));
 }
 
-// It is not ended with the next look of many, but when its time is over.
+// A stream ends when its time is over, and not only at a later look.
 TEST_F(ServiceTest, AnIdleStreamEndsAtTheLimitThatIsSaid) {
   constexpr absl::Duration kLimit = absl::Seconds(4);
   SchedulerService service(*store_, *jobs_, events_, {.streams = {.standstill = kLimit}});
@@ -382,7 +382,7 @@ class SharesTest : public StandstillTest {
  protected:
   SharesTest() : StandstillTest({.most = 100, .most_of_caller = 6, .most_of_kind = 4}) {}
 
-  // How one more import ends that sends nothing.
+  // Returns the error of one more import that sends nothing.
   std::string EndOfOneMore() {
     const auto one_more = Open();
     one_more->stream->WritesDone();
@@ -399,7 +399,7 @@ TEST_F(SharesTest, OneCallerDoesNotTakeAllStreams) {
            "one "
            "host; close some, or try again";
   }));
-  // There is room for another kind, up to what one caller has.
+  // Another kind of stream still has room, up to the limit of the caller.
   const std::string id = Submit(TestJob(8));
   v1::WatchJobRequest request;
   request.set_job_id(id);
@@ -419,7 +419,7 @@ TEST_F(SharesTest, OneCallerDoesNotTakeAllStreams) {
   for (const auto& import : imports) import->stream->Finish();
 }
 
-// A watcher with nothing to be told is no standstill.
+// A watcher that has no news does not stand still.
 TEST_F(StandstillTest, AWatcherMayWaitForLong) {
   const std::string id = Submit(TestJob(8));  // no workers yet
   v1::WatchJobRequest request;
@@ -585,7 +585,7 @@ TEST_F(ServiceTest, ADeviceIsKeptByItsKeyAndRefusedWhereItIsNotThere) {
   EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, wrong),
               StatusIs(StatusCode::kInvalidArgument,
                        HasSubstr("there are: Null 1 (GPU-aa); Null 1 (GPU-bb)")));
-  // No runner of it is waited for.
+  // A target that does not exist is refused without a wait for its runner.
   wrong.mutable_spec()->mutable_tasks(0)->set_target("vax");
   EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, wrong),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown target 'vax'")));

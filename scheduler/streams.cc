@@ -66,7 +66,7 @@ void Streams::NoteWait(std::list<Call>::iterator call, absl::Time since) {
 void Streams::Look(const std::stop_token& stop) {
   absl::Duration pause = options_.standstill;
   std::unique_lock lock(mutex_);
-  // One that begins to wait after this look is looked at again before its time is over.
+  // A call that begins to wait after this look is looked at again before its time is over.
   while (!stopped_.wait_for(lock, stop, absl::ToChronoMilliseconds(pause),
                             [&] { return stop.stop_requested(); })) {
     pause = EndThoseThatStandStill();
@@ -85,10 +85,10 @@ absl::Duration Streams::EndThoseThatStandStill() {
       next = std::min(next, left);
       continue;
     }
-    // TryCancel would not say why.
+    // TryCancel would not tell the client why.
     grpc_call_cancel_with_status(call.context->c_call(), GRPC_STATUS_DEADLINE_EXCEEDED, why.c_str(),
                                  nullptr);
-    call.waits_since = absl::InfiniteFuture();  // once
+    call.waits_since = absl::InfiniteFuture();  // end the call only once
   }
   return next + absl::Milliseconds(1);
 }

@@ -1,11 +1,11 @@
-// The calls of a service that stream: there are only so many, of each caller and kind, too, and none
-// may stand still.
+// Limits the streaming calls of a service: their number in all, per caller, and per caller and
+// kind. No stream may stand still.
 //
-// A caller is a host: whoever opens many streams leaves room for the others.
+// A caller is a host, so a host that opens many streams leaves room for the others.
 //
-// A call stands still while it waits for its client: for the next request, or until it takes the
-// next answer. One that does so for longer than the limit is ended with DEADLINE_EXCEEDED, which
-// its handler sees as the end of the stream. Thread-safe; one thread.
+// A call stands still while it waits for its client: for the next request, or until the client
+// takes the next answer. A call that stands still for longer than the limit is ended with
+// DEADLINE_EXCEEDED, which its handler sees as the end of the stream. Thread-safe; has one thread.
 #pragma once
 
 #include <grpcpp/server_context.h>
@@ -30,17 +30,17 @@ class Streams {
   struct Options {
     int most = 500;
     int most_of_caller = 250;
-    int most_of_kind = 125;  // of one caller
+    int most_of_kind = 125;  // most streams of one kind by one caller
     absl::Duration standstill = absl::Minutes(2);
   };
 
   explicit Streams(const Options& options);
   ~Streams();  // no handler may be at work
 
-  // Of one call: made at the begin of its handler and gone at the end, in its thread.
+  // One call. Its handler makes the stream at its begin and drops it at its end, in its thread.
   class Stream;
-  // `kind` for what is said: "import". ResourceExhausted when there are too many, in all, of the
-  // caller, or of the kind and the caller.
+  // `kind` names the call in messages: "import". ResourceExhausted if there are too many streams in
+  // all, by the caller, or of this kind by the caller.
   StatusOr<Stream> Open(grpc::ServerContext& context, std::string_view kind);
 
  private:
@@ -48,12 +48,12 @@ class Streams {
     grpc::ServerContext* context;
     std::string kind;
     std::string caller;
-    absl::Time waits_since;  // for its client; InfiniteFuture: it does not
+    absl::Time waits_since;  // when the wait for the client began; InfiniteFuture: no wait
   };
 
   void Look(const std::stop_token& stop);
   Status CheckRoom(std::string_view kind, std::string_view caller) const;  // lock held
-  // How long until the next one can have stood still for too long. Lock held.
+  // Returns the time until the next call can have stood still for too long. Lock held.
   absl::Duration EndThoseThatStandStill();
   void Close(std::list<Call>::iterator call);
   void NoteWait(std::list<Call>::iterator call, absl::Time since);
@@ -73,7 +73,7 @@ class Streams::Stream {
     if (streams_ != nullptr) streams_->Close(call_);
   }
 
-  // `io`, a read from the client or a write to it, and what it returns.
+  // Runs `io`, a read from the client or a write to it, and returns its result.
   template <typename Io>
   bool Exchange(const Io& io) {
     streams_->NoteWait(call_, absl::Now());

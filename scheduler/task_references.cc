@@ -15,7 +15,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// A reference that fails so often, without one success, ends the job.
+// A reference that has failed so often, and has never succeeded, ends the job.
 constexpr int kMostFailures = 3;
 
 bool RunsPrograms(const std::string& target) {
@@ -54,7 +54,8 @@ bool TaskReferences::Request(int task) {
   return !std::exchange(tasks_[task].requested, true);
 }
 
-// Without the lock where it may take a while: texts do not change, but a sample may come.
+// Releases the lock for the transformation, which may take a while. A task's texts do not change
+// meanwhile, but a sample may be set.
 std::string TaskReferences::DagOf(int task) const {
   std::unique_lock lock(mutex_);
   const std::string text = TextOf(tasks_[task]);
@@ -92,7 +93,7 @@ std::vector<RunItemPtr> TaskReferences::SetBuilt(int task, v1::Artifact artifact
     const auto text = dag::ParseDagText(DagOf(task));
     if (is_loops && text.ok()) {
       auto computed = KnownOutputs(*text, seed_);
-      // Then programs are compared with each other only.
+      // Without known outputs, programs are compared only with each other.
       if (!computed.ok()) LogInfo("{}: {}", description, Message(computed.status()));
       if (computed.ok()) *known = *std::move(computed);
     }
@@ -102,7 +103,7 @@ std::vector<RunItemPtr> TaskReferences::SetBuilt(int task, v1::Artifact artifact
   const auto is_same = [&](const Reference& known) {
     return known.artifact->digest() == built->digest();
   };
-  // Two builders that agree have made one program, and it is nobody's.
+  // Two builders that agree have made the same program, so it counts as neither builder's own.
   const auto same = std::ranges::find_if(of.references, is_same);
   if (same != of.references.end()) {
     if (same->builder != builder) same->builder.clear();
@@ -149,13 +150,13 @@ std::optional<AnswerCheck> TaskReferences::CheckOf(int task, const std::string& 
 
 TaskReferences::Instead TaskReferences::GiveUp(int task) {
   Task& of = tasks_[task];
-  const auto dag = dag::ParseDagText(of.dag);  // which does not change
+  const auto dag = dag::ParseDagText(of.dag);  // of.dag does not change, so no lock is needed
   StatusOr<TaskSample> sample =
       is_kernel_ ? StatusOr<TaskSample>(Unimplemented("a kernel computes all of its outputs"))
       : dag.ok() ? MakeTaskSample(*dag, seed_)
                  : StatusOr<TaskSample>(dag.status());
   std::lock_guard lock(mutex_);
-  // Others of the task may have come here before.
+  // Another item of the task may have given the reference up before.
   if (of.unlimited) return Instead::kWait;
   if (of.sample.has_value()) return Instead::kUseSample;
   if (sample.ok()) {

@@ -1,13 +1,14 @@
-// By task of a job: the program that answers are compared with (its reference), who waits for it,
-// and what requests to runners say of the task.
+// For each task of a job: the program that answers are compared with (its reference), the items
+// that wait for it, and the facts of the task in requests to runners.
 //
 // The reference is the unscheduled program of the computation with its large sums in float64
-// (compiler/dag/wide_sums.h). It is built once, and where there is a second builder once more by
-// that: a candidate is compared with what another builder than its own has made. What builders make
-// must have the arguments of the computation (program_interface.h), and give what the interpreter
-// does for a few elements (known_outputs.h). A reference that takes longer than the job allows is given up for one that
-// computes a sample of the outputs (task_sample.h), and where there is no such sample it may take
-// as long as runners allow. So may a hand-written kernel that is one.
+// (compiler/dag/wide_sums.h). It is built once, and a second time by another builder if there is
+// one: a candidate is compared with a reference that another builder has made. Programs from
+// builders must have the arguments of the computation (program_interface.h) and agree with the
+// interpreter in a few elements (known_outputs.h). If a reference takes longer than the job allows,
+// a reference that computes a sample of the outputs replaces it (task_sample.h). If no such sample
+// exists, the reference may take as long as runners allow; so may a hand-written kernel that serves
+// as the reference.
 //
 // Thread-safe: one mutex, under which nothing else is called.
 #pragma once
@@ -25,16 +26,16 @@
 
 namespace kiln::scheduler {
 
-// How answers of a task are checked now, and what is known of its costs.
+// How answers of a task are checked now, and its known costs.
 struct AnswerCheck {
   std::shared_ptr<const v1::Artifact> reference;
   v1::Tolerance tolerance;
-  std::vector<v1::OutputSample> samples;  // none: all elements
-  bool unlimited = false;                 // the reference may take what runners allow
-  bool other_inputs_fail = false;         // of the reference
+  std::vector<v1::OutputSample> samples;  // empty: all elements are compared
+  bool unlimited = false;                 // the reference may take as long as runners allow
+  bool other_inputs_fail = false;         // the reference fails with other inputs
   std::optional<double> best_cost_s;
   std::optional<double> reference_cost_s;
-  // Elements of the reference's outputs by the interpreter.
+  // Elements of the reference's outputs, computed by the interpreter.
   std::shared_ptr<const std::vector<v1::KnownElements>> known;
 };
 
@@ -43,40 +44,41 @@ class TaskReferences {
   TaskReferences(const v1::TuneOptions& options, const std::vector<DispatchTask>& tasks);
 
   // ---- building
-  // True: nobody has asked for it before, so it is to be built.
+  // Returns true on the first call for a task: the caller then has the reference built.
   bool Request(int task);
-  // Of the program to build.
+  // Returns the text of the program to build as the reference.
   std::string DagOf(int task) const;
-  // Of a candidate or, if so, of the reference. InvalidArgument: the builder made another program.
+  // Checks the program of a candidate, or of the reference if `is_reference`. InvalidArgument if
+  // the builder made another program.
   Status CheckProgram(int task, bool is_reference, const v1::Artifact& artifact) const;
-  // From now on it is there, by that builder; returns the items that have waited for it. Some tenths
-  // of a second for the first one.
+  // Adds the reference by that builder. Returns the items that have waited for it. The first call
+  // takes some tenths of a second.
   std::vector<RunItemPtr> SetBuilt(int task, v1::Artifact artifact, const std::string& builder);
-  // A candidate of this builder has come. True, once: only it has made a reference, and another
-  // should make one.
+  // Asks on behalf of a candidate that this builder has made. Returns true, once, if only the same
+  // builder has made a reference: another builder should make one.
   bool NeedsOther(int task, const std::string& builder);
-  // Keeps the item until the reference is there; gives it back when it is.
+  // Keeps the item until the reference is built. Returns the item if it is built already.
   RunItemPtr Await(RunItemPtr item);
 
   // ---- measuring
-  // Of a candidate of this builder. None: the reference is not there (any more).
+  // Returns the check for a candidate of this builder, or nothing while there is no reference.
   std::optional<AnswerCheck> CheckOf(int task, const std::string& builder) const;
-  // The reference took longer than the job allows. What the caller is to do:
+  // The caller's next step after a reference took longer than the job allows:
   enum class Instead {
-    kBuildSample,  // build the reference anew, which is that of a sample now
-    kUseSample,    // another has done so
+    kBuildSample,  // build the reference anew, which now computes a sample
+    kUseSample,    // use the sample that another call has asked for
     kWait,         // measure again: no sample can be made
   };
   Instead GiveUp(int task);
-  // This reference fails on a device. True: it never ran, there is none of another builder, and it
-  // fails so often that nothing can be checked.
+  // Notes that this reference fails on a device. Returns true if nothing can be checked: there is
+  // no reference of another builder, none ever ran, and this one has failed too often.
   bool NoteFailure(int task, const v1::Artifact& reference);
-  // It fails with inputs that are not those of the trials.
+  // Notes that the reference fails with inputs that are not those of the trials.
   void AvoidOtherInputs(int task);
-  // A result of the task: the reference ran.
+  // Notes a result of the task, which shows that the reference runs.
   void NoteResult(int task, const store::Record& record, std::optional<double> reference_cost_s);
 
-  // What the user should know of how answers are checked, a sentence each.
+  // Returns sentences for the user about how answers are checked.
   std::vector<std::string> notices() const;
 
  private:
@@ -86,19 +88,20 @@ class TaskReferences {
   };
   struct Task {
     std::string dag;
-    bool runs = false;                   // programs of its target are run
-    std::vector<v1::ArgSpec> arguments;  // of its programs; none: they are not checked
+    bool runs = false;                   // whether programs of the task's target are run
+    std::vector<v1::ArgSpec> arguments;  // of the task's programs; empty: they are not checked
     v1::Tolerance tolerance;
     std::string description;
     double plain_s = 0;
     std::optional<TaskSample> sample;
     bool requested = false;
     bool unlimited = false;
-    std::string notice;                 // "": nothing to say
-    std::vector<Reference> references;  // of different builders; the first is the one to use
+    std::string notice;                 // "" if there is nothing to tell
+    std::vector<Reference> references;  // of different builders; the first is used by default
     bool other_requested = false;
-    std::shared_ptr<const std::vector<v1::KnownElements>> known;  // null: not computed yet
-    std::vector<RunItemPtr> waiting;                              // for the reference
+    std::shared_ptr<const std::vector<v1::KnownElements>> known;  // null until it is computed
+    // Items that wait for the reference.
+    std::vector<RunItemPtr> waiting;
     bool ran = false;
     int failures = 0;
     bool other_inputs_fail = false;
@@ -111,7 +114,7 @@ class TaskReferences {
 
   const double limit_s_;
   const uint64_t seed_;
-  const bool is_kernel_;  // is the reference a kernel, and not loops?
+  const bool is_kernel_;  // whether the reference is a hand-written kernel and not loops
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;
 };

@@ -48,7 +48,7 @@ TEST_F(TaskReferencesTest, ACandidateIsComparedWithAnotherBuildersReference) {
   EXPECT_EQ(references.CheckOf(0, "b1")->reference->digest(), "r2");
   EXPECT_EQ(references.CheckOf(0, "b2")->reference->digest(), "r1");
   EXPECT_EQ(references.CheckOf(0, "b3")->reference->digest(), "r1");
-  // One that fails gives way.
+  // A reference that fails is replaced by the other one.
   EXPECT_FALSE(references.NoteFailure(0, Artifact("r1")));
   EXPECT_EQ(references.CheckOf(0, "b2")->reference->digest(), "r2");
 }
@@ -85,7 +85,7 @@ TEST_F(TaskReferencesTest, AProgramHasTheArgumentsOfTheComputation) {
   EXPECT_THAT(references.CheckProgram(0, false, {}),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("the program has 0 arguments")));
   tasks_[0].target = "null";
-  // It is never run.
+  // Programs of this target are never run, so they are not checked.
   EXPECT_OK(TaskReferences(options_, tasks_).CheckProgram(0, false, {}));
 }
 

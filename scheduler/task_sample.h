@@ -1,4 +1,4 @@
-// A reference for a task whose unscheduled loops take too long: one that computes a sample of the
+// A reference for a task whose unscheduled loops take too long: it computes only a sample of the
 // outputs (compiler/dag/sample_outputs.h).
 #pragma once
 
@@ -13,13 +13,13 @@
 namespace kiln::scheduler {
 
 struct TaskSample {
-  std::string dag;  // the text of the reference's computation, which is run without a schedule
+  std::string dag;  // text of the reference's computation, which runs without a schedule
   std::vector<v1::OutputSample> outputs;
-  int64_t elements = 0;  // in the sample
-  int64_t all = 0;       // in the outputs
+  int64_t elements = 0;  // number of elements in the sample
+  int64_t all = 0;       // number of elements in the outputs
 };
 
-// Refuses as SampleOutputs.
+// Fails as SampleOutputs does.
 StatusOr<TaskSample> MakeTaskSample(const dag::DagText& whole, uint64_t seed);
 
 }  // namespace kiln::scheduler

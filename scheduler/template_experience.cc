@@ -23,14 +23,15 @@ namespace {
 
 constexpr size_t kNamedWorkloads = 4;
 
-// A template that tasks of the job search.
+// A template, and the tasks of the job that search it.
 struct Searched {
   search::TemplatePtr schedule_template;
   std::vector<size_t> tasks;
-  std::set<std::string> workload_ids;  // of these
+  std::set<std::string> workload_ids;  // of the tasks
 };
 
-// By name. Kernels that people wrote have no loops that a model could compare.
+// Returns the searched templates by name, without hand-written kernels: these have no loops that a
+// model could compare.
 StatusOr<std::map<std::string, Searched>> TemplatesOf(const v1::TuneOptions& options,
                                                       std::span<const search::Task> tasks) {
   std::map<std::string, Searched> all;
@@ -47,7 +48,7 @@ StatusOr<std::map<std::string, Searched>> TemplatesOf(const v1::TuneOptions& opt
   return all;
 }
 
-// Those of points of the templates, by name.
+// Groups the records of points of the templates, by the template's name.
 std::map<std::string, RecordGroups> GroupsOf(std::span<const store::Record> records,
                                              std::string_view job_id,
                                              const std::map<std::string, Searched>& templates) {
@@ -63,7 +64,7 @@ std::map<std::string, RecordGroups> GroupsOf(std::span<const store::Record> reco
   return groups;
 }
 
-// As its job calls it.
+// Returns the description of the record's task in its job, or the start of its workload id.
 StatusOr<std::string> WorkloadOf(store::Store& store, const store::Record& record) {
   KILN_ASSIGN_OR_RETURN(const std::vector<store::TaskRow> rows, store.TasksOfJob(record.job_id));
   const auto row = std::ranges::find(rows, record.task_index, &store::TaskRow::index);
@@ -71,14 +72,15 @@ StatusOr<std::string> WorkloadOf(store::Store& store, const store::Record& recor
   return record.workload_id.substr(0, 12);
 }
 
-// "dense 64,64,64 (40), dense 96,64,64 (24) and 3 others", the most first.
+// Names the workloads with the most points first: "dense 64,64,64 (40), dense 96,64,64 (24) and 3
+// others".
 StatusOr<std::string> WorkloadsText(store::Store& store, const RecordGroups& groups,
                                     const std::vector<size_t>& points) {
   struct Workload {
     const store::Record* record;
     size_t points;
   };
-  std::map<std::string_view, Workload> by_id;  // devices taken together
+  std::map<std::string_view, Workload> by_id;  // results of all devices together
   size_t group = 0;
   for (const auto& [key, records] : groups) {
     if (const size_t count = points[group++]; count > 0)
@@ -116,7 +118,7 @@ class Gathering {
     const StatusOr<search::TemplateHistory> history = search::LearnHistory(
         *searched.schedule_template, parameters_, trials, groups.size(), pool_, options_.stop);
     if (options_.stop.stop_requested()) return Cancelled("stopped");
-    if (!history.ok()) {  // then it learns from its own results alone
+    if (!history.ok()) {  // then the search learns from its own results alone
       LogWarn("job {}: no model of template {}: {}", job_id_, name, Message(history.status()));
       return OkStatus();
     }

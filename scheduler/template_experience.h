@@ -1,9 +1,10 @@
-// What earlier jobs measured of the templates that a job searches, for whatever computation: the
-// base models that its searches begin with (search/policies/template_history.h).
+// Results that earlier jobs measured with the templates that a job searches, for any computation.
+// They give the base models with which the job's searches begin
+// (search/policies/template_history.h).
 //
-// One for each template, of the newest records of the job's target; the same ones as the experience
-// of schedules has (experience.h), and as many. Records of other jobs alone: a scheduler that starts
-// again learns the same.
+// Each template has one base model, of the newest records of the job's target. The records are
+// chosen as for the experience of schedules (experience.h), and as many. Only records of other jobs
+// count, so a scheduler that starts again learns the same.
 #pragma once
 
 #include <memory>
@@ -23,16 +24,16 @@
 namespace kiln::scheduler {
 
 struct TemplateExperience {
-  // By task; null: nothing is known, or not enough.
+  // One for each task. Null: no results are known, or too few.
   std::vector<std::shared_ptr<const search::BaseModel>> of_tasks;
-  // For people: of which template, how many results of which computations were learned from; or why
-  // those that are there were not.
+  // For people: for each template, how many results of which computations were learned from, or why
+  // the existing results were not.
   std::vector<std::string> notices;
 };
 
-// `options` as of a checked job whose policy learns from points. Nothing where template_history is
-// 0. Errors of the store; Cancelled after `gather.stop`. Cost: a second or two with thousands of
-// records.
+// `options` are those of a checked job whose policy learns from points. Gathers nothing if
+// template_history is 0. Returns errors of the store, and Cancelled after `gather.stop`. Cost: a
+// second or two with thousands of records.
 StatusOr<TemplateExperience> GatherTemplateExperience(store::Store& store, std::string_view job_id,
                                                       const v1::TuneOptions& options,
                                                       std::span<const search::Task> tasks,

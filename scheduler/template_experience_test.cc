@@ -45,7 +45,7 @@ class TemplateExperienceTest : public testing::Test {
     return search::Task(*dag, *parsed, target::DefaultHardware(*parsed, 2), dag::WorkloadId(**dag));
   }
 
-  // Points of the template at random; every fourth one failed.
+  // Adds records of random points of the template. Every fourth one failed.
   void Measure(const std::string& job, const search::Task& task, int count,
                const std::string& device = "cpu") {
     store::TaskRow row{.job_id = job, .description = "matmul " + job};
@@ -111,7 +111,7 @@ TEST_F(TemplateExperienceTest, TheJobItselfOthersTargetsAndOtherTemplatesTeachNo
   other.replace(other.find("tiles"), 5, "other");
   options_.set_schedule_template(other);
   EXPECT_THAT(Gather("new", {&task, 1}).notices, IsEmpty());
-  // Of the same name, but what it makes of an index is something else.
+  // The changed template has the same name, but makes other schedules from the same index.
   std::string changed(kTiles);
   changed += "unroll(e)\n";
   options_.set_schedule_template(changed);

@@ -8,11 +8,11 @@
 namespace kiln::scheduler {
 namespace {
 
-// What the last readings of the best may take, about, of a time budget; a fifth of it at most. The
-// race ends in time whatever it takes.
+// Estimates the time that the final race may take from a time budget, at most a fifth of it. The
+// race ends in time in any case.
 double FinalRaceTime(const v1::JobSpec& spec) {
   constexpr double kMostOfBudget = 0.2;
-  constexpr double kOverhead_s = 0.05;  // of a turn: calls, checks
+  constexpr double kOverhead_s = 0.05;  // for each turn: calls, checks
   constexpr int kTurns = 5;
   constexpr int kTurnsAfterIdleReadings = 1;  // most is known by then
   const v1::TuneOptions& options = spec.options();
@@ -20,7 +20,7 @@ double FinalRaceTime(const v1::JobSpec& spec) {
   SetRemeasurement(options.trials(), turn);
   const double turn_s = kOverhead_s + 1e-3 * turn.min_repeat_ms() * turn.repeat();
   const bool idle_readings = options.measure().idle_ms() > 0 && !options.lock_step();
-  // Of alternatives of a task hardly any but the fastest one is raced.
+  // Among alternatives of a task, hardly any but the fastest one is raced.
   const auto tasks = std::ranges::count_if(
       spec.tasks(), [](const v1::TaskSpec& task) { return !task.has_alternative_of(); });
   const double finalists = std::max(0, options.finalists()) * static_cast<double>(tasks);

@@ -1,4 +1,5 @@
-// How long a job has had its device, in all its runs, and what that leaves of its time budget.
+// Measures how long a job has had its device, in all its runs, and how much of its time budget is
+// left.
 //
 // Times are Clock::MonotonicSeconds. Belongs to one thread.
 #pragma once
@@ -13,21 +14,21 @@ namespace kiln::scheduler {
 
 class TimeBudget {
  public:
-  // `active_before_s`: in earlier runs.
+  // `active_before_s` is the time that earlier runs had a device.
   explicit TimeBudget(double active_before_s, Clock& clock = Clock::Real())
       : clock_(clock), active_before_s_(active_before_s) {}
 
-  // This run has its device.
+  // Notes that this run has its device.
   void Begin() { begun_s_ = clock_.MonotonicSeconds(); }
   double active_s() const;
 
-  // Until when the job may use its device, and of that the search: the rest is for the final race.
-  // Infinite without a time budget.
+  // The end of the job's use of its device, and the earlier end of its search: the time between
+  // them is for the final race. Infinite without a time budget.
   struct Deadlines {
     double search_s = std::numeric_limits<double>::infinity();
     double final_race_s = std::numeric_limits<double>::infinity();
   };
-  // After Begin.
+  // Call after Begin.
   Deadlines DeadlinesOf(const v1::JobSpec& spec) const;
 
  private:

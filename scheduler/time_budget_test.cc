@@ -13,7 +13,7 @@ v1::JobSpec JobOf(double budget_s, int finalists) {
   v1::JobSpec spec = TestJob(100);
   spec.mutable_options()->set_time_budget_s(budget_s);
   spec.mutable_options()->set_finalists(finalists);
-  // A turn of the final race is two readings of at least 100 ms.
+  // A turn of the final race takes two readings of at least 100 ms.
   spec.mutable_options()->mutable_measure()->set_min_repeat_ms(100);
   spec.mutable_options()->mutable_measure()->set_repeat(1);
   return spec;
@@ -52,9 +52,9 @@ TEST(TimeBudget, WhatWasReadWhileTheDeviceWaitedIsNotReadAgain) {
   TimeBudget budget(0, clock);
   budget.Begin();
   v1::JobSpec spec = JobOf(100, 4);
-  spec.mutable_options()->mutable_measure()->set_idle_ms(50);  // a turn is two readings of 10 ms
+  spec.mutable_options()->mutable_measure()->set_idle_ms(50);  // a turn takes two readings of 10 ms
   EXPECT_DOUBLE_EQ(budget.DeadlinesOf(spec).search_s, clock.MonotonicSeconds() + 100 - 4 * 0.07);
-  spec.mutable_options()->set_lock_step(true);  // the device waits, and nothing is read
+  spec.mutable_options()->set_lock_step(true);  // the device waits, and reads no elites
   EXPECT_DOUBLE_EQ(budget.DeadlinesOf(spec).search_s,
                    clock.MonotonicSeconds() + 100 - 5 * 4 * 0.07);
 }

@@ -1,5 +1,5 @@
-// Looks at the start whether the tracker can be reached, and says so in the log when it can't:
-// jobs would wait in silence otherwise. One thread, until the tracker was reached or destruction.
+// Tries at the start to reach the tracker, and logs if that fails: jobs would otherwise wait in
+// silence. Has one thread, which ends when the tracker was reached or at destruction.
 #pragma once
 
 #include <string>

@@ -22,7 +22,7 @@ search::Outcome OutcomeOf(MeasuredTrial& measured) {
   const bool valid = measured.record.error == store::kNoError;
   search::Outcome outcome{std::move(measured.trial), valid,
                           valid ? store::MeanCost(measured.record) : 0};
-  // A sample of the outputs says nothing of the whole.
+  // The reference of a sample of the outputs says nothing about the time of all outputs.
   if (!measured.record.sampled_outputs.has_value()) outcome.reference_s = measured.reference_cost_s;
   return outcome;
 }
@@ -81,7 +81,7 @@ std::vector<uint32_t> TrialLedger::Abandon(int task) {
     std::erase_if(held_back_, give_up);
     first_.erase(task);
   }
-  // Outside of the lock, as calls end in threads of ours.
+  // Requested outside of the lock, because calls end in threads of the dispatcher.
   for (std::stop_source& call : calls) call.request_stop();
   std::ranges::sort(numbers);
   return numbers;

@@ -35,7 +35,7 @@ class TrialLedgerTest : public testing::Test {
     ledger_.AddResult(trial.serial, std::move(measured));
   }
 
-  // What the writer would get now.
+  // Returns the results that the writer would get now.
   std::vector<MeasuredTrial> Take() {
     return ledger_.TakeMeasured([] { return true; }, std::nullopt).trials;
   }
@@ -64,7 +64,8 @@ TEST_F(TrialLedgerTest, AnOutcomeComesWhenTheResultIsWritten) {
   EXPECT_THAT(Outcomes(), ElementsAre(7));
 }
 
-// So that a job that is stopped now has no record of the task, or one of its first schedule.
+// If a job is stopped, it has no record of the task, or the record of its first schedule is among
+// them.
 TEST_F(TrialLedgerTest, ResultsWaitForThatOfTheHeuristicSchedule) {
   search::Trial heuristic = MakeTrial(0);
   heuristic.candidate.origin = std::string(search::kHeuristicOrigin) + "sketch 1, by rule";

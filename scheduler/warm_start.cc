@@ -42,7 +42,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
     KILN_RETURN_IF_ERROR(KnowKernelPoints(job_id, device, store, start));
     if (!policy->learns_from_points) return start;
   }
-  // Without a model nothing is made of it, and chance alone should decide.
+  // Without a model the records are not used, and chance alone should decide.
   const bool has_model = models.prior != nullptr || policy->learns_from_points;
   const double start_s = Clock::Real().MonotonicSeconds();
   ThreadPool pool(0);
@@ -63,7 +63,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
   if (samples > 0) {
     const Status trained = models.learned->Update(std::move(experience.of_others));
     if (stop.stop_requested()) return Cancelled("stopped");
-    // Then it learns from this job alone.
+    // The model then learns from this job alone.
     if (!trained.ok()) LogWarn("job {}: no warm start: {}", job_id, Message(trained));
   }
   start.of_tasks = std::move(experience.of_tasks);

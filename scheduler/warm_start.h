@@ -1,5 +1,5 @@
-// A job's warm start: what earlier jobs measured (experience.h) teaches the model before its first
-// trial, and is kept for its policies.
+// The warm start of a job: the results of earlier jobs (experience.h) train the model before the
+// first trial, and are kept for the job's policies.
 #pragma once
 
 #include <stop_token>
@@ -19,17 +19,18 @@ namespace kiln::scheduler {
 
 struct WarmStart {
   std::vector<TaskExperience> of_tasks;  // one for each task of the device
-  bool knows_others = false;             // TeachesOthers
-  TemplateExperience of_templates = {};  // of a policy that searches one and has a model
+  bool knows_others = false;             // whether TeachesOthers held
+  TemplateExperience of_templates = {};  // for a policy that searches templates and has a model
 };
 
-// Trains `models.learned`. Nothing is gathered where the job does not want it, or for a policy that
-// has no model. Cancelled after `stop`; errors of the store. Takes seconds with a large database.
+// Trains `models.learned`. Gathers nothing if the job does not want a warm start, or for a policy
+// without a model. Cancelled after `stop`; returns errors of the store. Takes seconds with a large
+// database.
 StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& job,
                                   const LeasedDevice& device, const search::Models& models,
                                   store::Store& store, const std::stop_token& stop);
 
-// By task, for people.
+// Returns the known results by task, for people.
 std::vector<LiveStatus::Known> KnownStatesOf(const WarmStart& start);
 
 }  // namespace kiln::scheduler

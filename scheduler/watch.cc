@@ -8,7 +8,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// How soon a watcher that has gone is noticed, and a change that is not in the store is told.
+// Longest time until a watcher's end, or a change that is not in the store, is noticed.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
 
 class Watch {
@@ -19,7 +19,7 @@ class Watch {
   Status Run() {
     while (true) {
       const uint64_t seen = events_.version(options_.job_id);
-      // The state is read before the records: once it is final there are no more of them.
+      // The state is read before the records: once it is final, no more records come.
       KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
       KILN_ASSIGN_OR_RETURN(v1::JobStatus status, jobs_.StatusOf(job));
       KILN_RETURN_IF_ERROR(SendRecords(status));
@@ -54,7 +54,7 @@ class Watch {
     return OkStatus();
   }
 
-  // What a record does not tell.
+  // Tells whether the status has changed in a fact that no record tells.
   bool Changed(const v1::JobStatus& status) const {
     return !sent_any_ || status.state() != sent_.state() || status.message() != sent_.message() ||
            status.device() != sent_.device() || status.phase() != sent_.phase() ||
@@ -64,7 +64,7 @@ class Watch {
            status.waiting_for_workers() != sent_.waiting_for_workers();
   }
 
-  // The best candidates, with their costs: final race change the one or the other.
+  // Returns the best candidates and their costs. The final race may change either.
   static std::vector<std::pair<int64_t, double>> BestRecords(const v1::JobStatus& status) {
     std::vector<std::pair<int64_t, double>> best;
     for (const v1::TaskStatus& task : status.tasks()) {
@@ -116,7 +116,7 @@ class Watch {
   int64_t last_id_ = 0;
   uint32_t next_round_ = 0;
   bool sent_any_ = false;
-  v1::JobStatus sent_;  // the last one
+  v1::JobStatus sent_;  // the last status that was sent
 };
 
 }  // namespace

@@ -17,12 +17,12 @@ namespace kiln::scheduler {
 struct WatchOptions {
   std::string job_id;
   uint32_t from_trial = 0;
-  std::function<bool()> cancelled;                 // looked at several times a second
-  std::function<bool(const v1::JobEvent&)> write;  // false: the watcher is gone
+  std::function<bool()> cancelled;                 // asked several times a second
+  std::function<bool(const v1::JobEvent&)> write;  // returns false if the watcher is gone
 };
 
-// Until the job has ended and all was written. NotFound without such a job, Cancelled when the
-// watcher has gone, Unavailable when the hub was closed.
+// Streams until the job has ended and everything was written. NotFound if there is no such job,
+// Cancelled if the watcher has gone, Unavailable if the hub was closed.
 Status WatchJob(store::Store& store, const Jobs& jobs, const EventHub& events,
                 const WatchOptions& options);
 

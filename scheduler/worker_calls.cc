@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::system_clock;
 
-// How often a wait for a connection looks whether it should stop.
+// Time between two checks whether a wait for a connection should stop.
 constexpr std::chrono::milliseconds kConnectSlice{100};
 
 bool Connect(grpc::Channel& channel, const CallLimits& limits) {

@@ -1,4 +1,4 @@
-// The calls to builders and runners. Thread-safe; keeps one connection for each address.
+// Calls builders and runners. Thread-safe; keeps one connection for each address.
 #pragma once
 
 #include <chrono>
@@ -26,20 +26,20 @@ namespace kiln::scheduler {
 
 struct CallLimits {
   std::chrono::milliseconds connect{3'000};
-  std::chrono::milliseconds deadline{60'000};  // of the call, once connected
-  std::stop_token lost;                        // each of the two cancels the call
+  std::chrono::milliseconds deadline{60'000};  // for the call, once connected
+  std::stop_token lost;                        // a request of either token cancels the call
   std::stop_token stop;
 };
 
 struct CallResult {
   Status status;
-  // False: no connection came about, so the trial has no part in the failure.
+  // False if no connection came about. Then the trial has no part in the failure.
   bool reached = false;
 };
 
 class WorkerCalls {
  public:
-  // `secret` goes with each call.
+  // `secret` is sent with each call.
   explicit WorkerCalls(Secret secret = {}) : secret_(std::move(secret)) {}
 
   CallResult Build(const std::string& address, const v1::BuildRequest& request,

@@ -8,7 +8,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// A source that refuses is asked again after this.
+// Time until a source that refused is asked again.
 constexpr std::chrono::milliseconds kAskAgain{500};
 
 }  // namespace
@@ -103,7 +103,7 @@ bool WorkerPool::WaitForWork() {
   --resting_;
   if (stop_.stop_requested()) return false;
   ++seeking_;
-  changed_.notify_all();  // what may be sent ahead depends on it
+  changed_.notify_all();  // it decides what may be sent ahead
   return true;
 }
 
@@ -196,7 +196,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
     }
     if (--usable_[worker] == 0) usable_.erase(worker);
     if (idle) {
-      changed_.notify_all();  // what was left to us may be taken by others now
+      changed_.notify_all();  // others may take the items that were left to this lane
       return;
     }
     lock.unlock();
@@ -216,7 +216,8 @@ std::vector<std::string> WorkerPool::InTroubleNow(Clock::time_point* until) cons
   return workers;
 }
 
-// Items that failed on this worker are left to lanes on others, if there are such lanes.
+// Finds the first item for this worker. Items that failed on it are left to lanes on other workers,
+// if there are any.
 std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker) {
   const bool alone = usable_.size() == 1;
   return std::find_if(queue_.begin(), queue_.end(), [&](const WorkItemPtr& item) {
@@ -229,7 +230,7 @@ bool WorkerPool::InTrouble(const std::string& worker) const {
   return it != trouble_.end() && it->second.until > Clock::now();
 }
 
-// Null: the lease is to be let go.
+// Returns null if the lease has to be let go.
 WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
                              const Serving& serving) {
   const std::string& worker = lease.worker().id();

@@ -13,7 +13,7 @@
 namespace kiln::scheduler {
 namespace {
 
-// Beyond `repeat` while the device would be idle (runner/timing.h).
+// A runner may take more readings than `repeat` while the device would be idle (runner/timing.h).
 constexpr int kMostIdleReadings = 100;
 constexpr size_t kMostTextBytes = 4096;
 constexpr size_t kMostNameBytes = 256;
@@ -27,7 +27,7 @@ bool IsTime(double seconds, double limit_s) {
   return std::isfinite(seconds) && seconds >= 0 && seconds <= limit_s;
 }
 
-// The first figure that is no time of a part of the call: its name, and it.
+// Returns name and value of the first figure that cannot be the time of a part of the call, or "".
 std::string BadTime(const v1::TrialTimes& times, double limit_s) {
   const google::protobuf::Reflection& reflection = *times.GetReflection();
   const google::protobuf::Descriptor& fields = *v1::TrialTimes::descriptor();
@@ -39,7 +39,7 @@ std::string BadTime(const v1::TrialTimes& times, double limit_s) {
   return "";
 }
 
-// Why the reply cannot be; "" when it can.
+// Returns the reason why the reply is impossible, or "".
 std::string Defect(const v1::MeasureRequest& request, double limit_s,
                    const v1::MeasureReply& reply) {
   const v1::TrialResult& result = reply.result();
@@ -49,7 +49,8 @@ std::string Defect(const v1::MeasureRequest& request, double limit_s,
   }
   for (const double cost_s : result.costs_s()) {
     if (cost_s > limit_s) return fmt::format("a cost of {} s", cost_s);
-    // Zero and less have words of their own (messages.h). Made-up costs keep to the floor, too.
+    // SetResult (messages.h) has an error for costs of zero and less. Made-up costs keep to the
+    // floor, too.
     if (cost_s > 0 && cost_s < store::kShortestCost_s) {
       return fmt::format("a cost {:g} s is not plausible: expected at least {:g} s", cost_s,
                          store::kShortestCost_s);
@@ -75,7 +76,7 @@ void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds lim
   if (!reply.has_result()) return;
   reply.DiscardUnknownFields();
   const double limit_s = 1e-3 * static_cast<double>(limit.count());
-  // Of a failure none are kept.
+  // A result that failed keeps no costs.
   if (reply.result().error() != v1::NO_ERROR) reply.mutable_result()->clear_costs_s();
   const std::string defect = Defect(request, limit_s, reply);
   v1::TrialResult& result = *reply.mutable_result();
@@ -91,7 +92,7 @@ void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds lim
   result.set_device(CutText(result.device(), kMostNameBytes));
   result.set_runner(CutText(result.runner(), kMostNameBytes));
   result.set_builder(CutText(result.builder(), kMostNameBytes));
-  // The scheduler's own.
+  // Only the scheduler sets these fields.
   result.clear_remeasured_costs_s();
   result.clear_remeasured_device();
 }

@@ -1,5 +1,5 @@
-// What workers may answer to a request: figures that are numbers, no more readings than were asked
-// for, no times beyond those of the call, and no more text than is kept.
+// Bounds the answers of workers: figures are numbers, there are no more readings than were asked
+// for, times are no longer than the call, and texts are no longer than the store keeps.
 #pragma once
 
 #include <chrono>
@@ -11,15 +11,15 @@
 
 namespace kiln::scheduler {
 
-// A reply with a figure that cannot be becomes the result UNKNOWN_ERROR, which says what was found;
-// what is merely too long is cut, and fields that nobody knows are dropped. `limit`: what the call
-// may have taken.
+// Turns a reply with an impossible figure into the result UNKNOWN_ERROR, which says what was found.
+// Cuts texts and lists that are too long, and drops unknown fields. `limit` is the longest time
+// that the call may have taken.
 void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds limit,
                 v1::MeasureReply& reply);
-// InvalidArgument: costs that no device can have (store/plausible.h). Those of targets that run
-// nothing are made up, and only none is next to nothing.
+// InvalidArgument if the record has costs that no device can have (store/plausible.h). Costs of
+// targets that run nothing are made up; for these only a cost next to nothing is refused.
 Status CheckCosts(const store::Record& record);
-// Times that cannot be are left out, what is too long is cut.
+// Leaves out impossible times, and cuts texts that are too long.
 void BoundReply(std::chrono::milliseconds limit, v1::BuildReply& reply);
 
 }  // namespace kiln::scheduler

@@ -12,11 +12,12 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;  // the builder's own
-constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's own
+constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;  // the builder's default
+constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's default
 
-// The best are checked again with other inputs where the reference takes no longer than this: it
-// has to run for them, once. While trials may come it holds the device up.
+// The best candidates are checked again with other inputs if the reference takes no longer than
+// this: it has to run once for these inputs. The limit is short while trials may come, because the
+// reference keeps the device from them.
 constexpr double kCheapReference_s = 0.05;
 constexpr double kFinalReference_s = 5;
 constexpr uint64_t kOtherInputs = 1;  // stream of the job's seed
@@ -80,7 +81,7 @@ v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& c
   v1::MeasureRequest request = TrialRequest(job, check, artifact);
   if (IsCheap(check, why)) {
     request.set_seed(SplitSeed(job.options.seed(), kOtherInputs));
-    request.clear_known();  // which is of the trials' inputs
+    request.clear_known();  // the known elements are for the trials' inputs
   }
   v1::MeasureOptions& options = *request.mutable_options();
   SetRemeasurement(job.options.trials(), options);

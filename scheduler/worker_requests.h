@@ -1,5 +1,5 @@
-// What the dispatcher asks of workers, and how long it waits for the answer. Pure functions of the
-// job and its options.
+// Makes the dispatcher's requests to workers, and says how long it waits for each answer. Pure
+// functions of the job and its options.
 #pragma once
 
 #include <chrono>
@@ -13,24 +13,24 @@
 
 namespace kiln::scheduler {
 
-// `dag`: what is built with the steps. `trial`: its number, for faults that are built in; none: it
-// is no trial.
+// `dag` is built with the steps. `trial` is the number of a trial, which built-in faults are chosen
+// by; empty if the program is not a trial.
 v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::string dag,
                                 const std::string& steps, std::optional<uint32_t> trial);
 std::chrono::milliseconds BuildDeadline(const Dispatcher::Job& job, const DispatchOptions& options);
 
-// Why one of the best is measured again.
+// The reason why one of the best is measured again.
 enum class Again {
-  kIdle,    // the device would be idle otherwise: as short as it may be
-  kFinals,  // at length
+  kIdle,    // the device would be idle: the request is as short as possible
+  kFinals,  // for the final race, at length
 };
 
 v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& check,
                                 const v1::Artifact& artifact);
-// With other inputs than those of trials, if that is cheap.
+// Uses other inputs than those of trials, if that is cheap.
 v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& check,
                                 const v1::Artifact& artifact, Again why);
-// `with_reference`: which may have to run first.
+// `with_reference` is set if the reference may have to run first.
 std::chrono::milliseconds MeasureDeadline(const Dispatcher::Job& job,
                                           const DispatchOptions& options, bool with_reference);
 

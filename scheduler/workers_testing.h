@@ -1,6 +1,6 @@
-// Builders and runners in the test's own process that compile and run nothing, and the leases on
-// them. They fail when the test says so. A fake ends its calls before it goes: what its hook refers
-// to is declared before it.
+// Builders and runners in the test's own process that compile and run nothing, and leases on them.
+// They fail when the test says so. A fake ends its calls before it goes, so objects that its hook
+// refers to are declared before it.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@
 
 namespace kiln::scheduler {
 
-// A service on a port of its own, that it keeps over restarts, and how it announces itself.
+// A service on a port of its own, which it keeps over restarts, and its announcement.
 class FakeWorker {
  public:
   FakeWorker(grpc::Service& service, v1::WorkerKind kind, std::string id, uint32_t slots = 1)
@@ -64,11 +64,11 @@ class FakeWorker {
   std::unique_ptr<GrpcServer> server_;
 };
 
-// The artifact's bytes are the steps. Its arguments are those of the computation, unless the hook
-// gave others.
+// The artifact's bytes are the steps. The artifact has the arguments of the computation, unless the
+// hook gave others.
 class FakeBuilder : public v1::Builder::Service {
  public:
-  // Called first; an error, or a reply with an error kind, is the answer.
+  // Called first. An error, or a reply with an error kind, becomes the answer.
   using Hook =
       std::function<grpc::Status(grpc::ServerContext&, const v1::BuildRequest&, v1::BuildReply&)>;
   explicit FakeBuilder(Hook hook = nullptr) : hook_(std::move(hook)) {}
@@ -93,7 +93,7 @@ class FakeBuilder : public v1::Builder::Service {
     return grpc::Status::OK;
   }
 
-  std::vector<std::unique_ptr<FakeWorker>> workers;  // that serve it
+  std::vector<std::unique_ptr<FakeWorker>> workers;  // workers that serve this builder
   std::atomic<int> calls{0};
 
  private:
@@ -135,7 +135,7 @@ class FakeRunner : public v1::Runner::Service {
     return 1e-3 * (1 + static_cast<double>(Xxh3(steps) % 1'000) / 1'000);
   }
 
-  std::vector<std::unique_ptr<FakeWorker>> workers;  // that serve it
+  std::vector<std::unique_ptr<FakeWorker>> workers;  // workers that serve this runner
   std::atomic<int> calls{0};
   std::atomic<int> measured{0};
   std::atomic<int> references_sent{0};
@@ -146,9 +146,9 @@ class FakeRunner : public v1::Runner::Service {
   std::set<std::string> known_;
 };
 
-// A device as a runner has it: one call at a time, in order of arrival; with idle time one reading
-// after another until another call waits, a hundred at most. A trial's cost is known after five of
-// them; one that is read again is never known well enough.
+// A device as a runner has it: it takes one call at a time, in order of arrival. With idle time it
+// takes one reading after another until another call waits, a hundred at most. A trial's cost is
+// known after five readings; the cost of a candidate that is read again is never known well enough.
 class FakeDevice {
  public:
   explicit FakeDevice(int reading_ms) : reading_(reading_ms) {}
@@ -183,12 +183,12 @@ class FakeDevice {
   std::atomic<int> tickets_{0}, serving_{0};
 };
 
-// The two sources that all jobs of a test share.
+// The two sources of leases that all jobs of a test share.
 class FakeCluster {
  public:
   FakeLeaseSource builders, runners;
 
-  // What the jobs asked for so far.
+  // Returns the lease specs that the jobs have asked for so far.
   std::vector<LeaseSpec> specs() {
     std::lock_guard lock(mutex_);
     return specs_;
@@ -232,7 +232,7 @@ class FakeCluster {
   std::vector<LeaseSpec> specs_;
 };
 
-// Looks every few milliseconds until `done`; false after ten seconds.
+// Asks `done` every few milliseconds until it returns true. Returns false after ten seconds.
 template <typename Done>
 bool Eventually(const Done& done) {
   for (int i = 0; i < 2'000; ++i) {

@@ -1,7 +1,7 @@
-// Stops what runs under a lease that others have wanted for a while: what runs sees that they wait
-// only between its calls, and a call may take seconds.
+// Stops the work under a lease that others have wanted for a while. The work itself sees only
+// between its calls that others wait, and a call may take seconds.
 //
-// A thread of its own, that looks at the lease from time to time.
+// Has a thread of its own, which looks at the lease from time to time.
 #pragma once
 
 #include <chrono>
@@ -16,11 +16,11 @@ namespace kiln::scheduler {
 
 class YieldWatch {
  public:
-  // The lease outlives this.
+  // The lease outlives this object.
   explicit YieldWatch(const LeasedWorker& lease)
       : thread_([this, &lease](const std::stop_token& end) { Watch(lease, end); }) {}
 
-  // Fires once the lease has been wanted for a quarter of a second.
+  // Requested once the lease has been wanted for a quarter of a second.
   std::stop_token token() const { return yield_.get_token(); }
 
  private:
@@ -38,7 +38,7 @@ class YieldWatch {
   }
 
   std::stop_source yield_;
-  std::jthread thread_;  // last: uses the rest
+  std::jthread thread_;  // last: it uses the other members
 };
 
 }  // namespace kiln::scheduler
