@@ -1,4 +1,4 @@
-// Which schedule a computation gets where nothing is searched.
+// The schedule that a computation gets when nothing is searched.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace kiln::search {
 
 enum class ChoiceSource {
-  kNone,        // nothing is known
-  kSet,         // somebody has said
-  kFixed,       // the same for all (FixedSchedule)
+  kNone,        // no schedule is known
+  kSet,         // somebody has set the schedule
+  kFixed,       // the same schedule for all computations (FixedSchedule)
   kRecord,      // the best record of the computation for a target that means the same
   kCompatible,  // the best record of another target of the kind, or of other extents
   kSample,      // chosen without measuring
@@ -19,20 +19,21 @@ enum class ChoiceSource {
 
 struct Choice {
   ChoiceSource source = ChoiceSource::kNone;
-  std::string steps;                     // a JSON array (schedule/step.h); "": of kNone
-  std::string record;                    // its id; "": none, nothing was measured
-  double cost_s = 0;                     // by the record, where it is one of the computation
+  std::string steps;                     // a JSON array (schedule/step.h); "" for kNone
+  std::string record;                    // its id; "" if nothing was measured
+  double cost_s = 0;                     // by the record, if that is of the same computation
   target::HardwareParams hardware = {};  // of the device that measured it
-  std::string device = {};               // its model; "" where the record does not say
-  // Of kCompatible: what the record is of, and how far that is (workload_distance.h).
+  std::string device = {};               // its model; "" if the record does not say
+  // For kCompatible: the computation and target of the record, and their distance
+  // (workload_distance.h).
   std::string reused_from = {};
   double distance = 1;
-  // Of kSample: "sketch 1, by rule", and what the analytic model says of it.
+  // For kSample: "sketch 1, by rule", and the time that the analytic model predicts.
   std::string origin = {};
   double predicted_s = 0;
 };
 
-// The choice that a record is.
+// Makes the choice of a record's schedule.
 Choice ChoiceOf(const store::Record& record);
 
 }  // namespace kiln::search

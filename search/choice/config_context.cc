@@ -8,7 +8,7 @@
 namespace kiln::search {
 namespace {
 
-// Models and keys are names of the same form, told apart by this.
+// Models and keys are names of the same form. This prefix tells them apart.
 std::string OfModel(std::string_view target) {
   const std::string model = store::TargetModel(target);
   return model.empty() ? "" : "model " + model;
@@ -16,7 +16,7 @@ std::string OfModel(std::string_view target) {
 
 std::string OfKey(const std::string& key) { return "key " + key; }
 
-// A record's: its model, then its keys.
+// Names a record's model first, then its keys.
 std::vector<std::string> NamesOf(std::string_view target) {
   std::vector<std::string> names;
   if (const std::string model = OfModel(target); !model.empty()) names.push_back(model);

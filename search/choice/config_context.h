@@ -1,10 +1,11 @@
-// Contexts of autotvm's templates: who is asked which configuration a template gets for a workload,
-// one within the other (TVM v0.14, python/tvm/autotvm/task/dispatcher.py). A configuration says
-// nothing without its template, so these stand beside those of schedules (context.h).
+// Contexts of autotvm's templates: they answer which configuration a template gets for a workload.
+// Contexts nest (TVM v0.14, python/tvm/autotvm/task/dispatcher.py). A configuration has no meaning
+// without its template, so these contexts are separate from those of schedules (context.h).
 //
-// Order of a query, as autotvm's: what Update says for the target's model; the best record for the
-// model; then for each key of the target (`-keys=`, then those of its kind) what Update says, and the
-// best record; then the outer context.
+// A query looks in the same order as autotvm: first the configuration that Update has set for the
+// target's model, then the best record for the model; then, for each key of the target (`-keys=`,
+// then the keys of its kind), the configuration that Update has set, and the best record; last the
+// outer context.
 //
 // Thread-safe.
 #pragma once
@@ -25,9 +26,9 @@ namespace kiln::search {
 
 struct ConfigQuestion {
   std::string target;
-  std::string task;           // the template: "conv2d_nchw.cuda"
+  std::string task;           // names the template: "conv2d_nchw.cuda"
   std::string args;           // JSON, as in a line of a log
-  std::string kwargs = "{}";  // likewise
+  std::string kwargs = "{}";  // JSON, as in a line of a log
 };
 
 class ConfigContext {
@@ -38,17 +39,19 @@ class ConfigContext {
   ConfigContext(const ConfigContext&) = delete;
   ConfigContext& operator=(const ConfigContext&) = delete;
 
-  // None: nobody knows; a template sets its knobs by itself then.
+  // Returns nothing if no context knows a configuration. The template then sets its knobs by
+  // itself.
   StatusOr<std::optional<store::AutotvmRecord>> Query(const ConfigQuestion& question);
 
-  // From now on the record's configuration is this context's for its workload, on targets of its
-  // model and of each of its keys.
+  // Makes the record's configuration this context's answer for its workload, on targets of the same
+  // model and of each of the same keys.
   void Update(const store::AutotvmRecord& record);
 
  protected:
   using Records = std::map<std::pair<std::string, std::string>, store::AutotvmRecord>;
 
-  // By model or key of a target, and workload: the best record that this context knows of itself.
+  // Returns the best record that this context itself knows for a model or key of a target, and a
+  // workload.
   virtual StatusOr<std::optional<store::AutotvmRecord>> Find(const std::string& key,
                                                              const ConfigQuestion& question) = 0;
 
@@ -61,11 +64,11 @@ class ConfigContext {
   Records updated_;
 };
 
-// The best record of a store, by its mean cost. Each query reads the template's records, one at a
-// time.
+// Answers with the best record of a store, by its mean cost. Each query reads the template's
+// records, one at a time.
 class ConfigHistory final : public ConfigContext {
  public:
-  // The store outlives this.
+  // The store outlives this object.
   explicit ConfigHistory(store::Store& store, std::shared_ptr<ConfigContext> outer = nullptr)
       : ConfigContext(std::move(outer)), store_(store) {}
 
@@ -77,7 +80,7 @@ class ConfigHistory final : public ConfigContext {
   store::Store& store_;
 };
 
-// Nothing but what Update says: fixed configurations.
+// Answers only with configurations that Update has set.
 class FixedConfigs final : public ConfigContext {
  public:
   using ConfigContext::ConfigContext;

@@ -28,7 +28,7 @@ class ConfigContextTest : public testing::Test {
   void Add(const store::AutotvmRecord& record) {
     ASSERT_OK(store_->ImportAutotvmRecords({&record, 1}).status());
   }
-  // The index; -1: none.
+  // Returns the index of the configuration, or -1 if there is none.
   static int64_t Ask(ConfigContext& context, const std::string& target,
                      const std::string& args = kArgs) {
     const auto found = context.Query({.target = target, .task = "dense.cuda", .args = args});

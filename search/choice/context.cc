@@ -126,7 +126,8 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
     for (const store::Record& record : records) {
       const double cost_s = store::Cost(record) * *distance;
       if (!IsOfKind(record, task) || cost_s <= 0) continue;
-      if (handwritten::IsKernelPoint(record.steps)) continue;  // no schedule
+      // A hand-written kernel has no schedule.
+      if (handwritten::IsKernelPoint(record.steps)) continue;
       if (has_rival && !IsWorthReusing(record)) continue;
       if (best.source != ChoiceSource::kNone && cost_s >= least_s) continue;
       least_s = cost_s;

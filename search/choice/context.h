@@ -1,18 +1,17 @@
-// Contexts: who is asked which schedule a computation gets where nothing is searched, one within the
-// other. TVM calls them dispatch contexts (v0.14, python/tvm/auto_scheduler/dispatcher.py).
+// Contexts answer which schedule a computation gets when nothing is searched. Contexts nest. TVM
+// calls them dispatch contexts (v0.14, python/tvm/auto_scheduler/dispatcher.py).
 //
 //   const auto context = std::make_shared<HistoryBest>(
 //       records, HistoryOptions{}, std::make_shared<SampledSchedule>(/*seed=*/1));
 //   KILN_ASSIGN_OR_RETURN(const auto choice, context->Query(task));
 //
-// A query goes to the innermost context; what that does not know is asked of the one around it. What
-// Update says of a computation is taken before all else, by queries of that context and of those
-// within it that do not know better.
+// A query goes to the innermost context, and on to the context around it if the inner one knows no
+// schedule. Within one context, schedules that Update has set come before all others.
 //
 //   HistoryBest       the best record of the computation, or of a compatible one
-//   FixedSchedule     these steps, wherever they apply
-//   SampledSchedule   one that is chosen without measuring
-//   Fallback          none, and says so in the log, once for each computation
+//   FixedSchedule     given steps, for each computation that they apply to
+//   SampledSchedule   a schedule that is chosen without measuring
+//   Fallback          no schedule, which it logs once for each computation
 //
 // Thread-safe.
 #pragma once
@@ -39,24 +38,24 @@ namespace kiln::search {
 
 class Context {
  public:
-  // `outer` is asked what this one does not know; null: nobody is.
+  // `outer` is asked if this context knows no schedule. Null: no other context is asked.
   explicit Context(std::shared_ptr<Context> outer = nullptr) : outer_(std::move(outer)) {}
   virtual ~Context() = default;
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
 
-  // A choice of ChoiceSource::kNone: nobody knows.
+  // Returns a choice of ChoiceSource::kNone if no context knows a schedule.
   StatusOr<Choice> Query(const Task& task);
 
-  // From now on these steps are this context's choice for the task's computation on targets that
-  // mean the same (compiler/target/meaning.h). InvalidArgument: they do not apply to it, or leave
-  // something open.
+  // Makes these steps this context's choice for the task's computation, on targets that mean the
+  // same (compiler/target/meaning.h). InvalidArgument if the steps do not apply to the computation,
+  // or leave a choice open.
   Status Update(const Task& task, std::string_view steps);
 
  protected:
-  // What this context knows of itself, but for what Update has said.
+  // Returns the choice of this context alone, without the schedules that Update has set.
   virtual StatusOr<Choice> Find(const Task& task) = 0;
-  // Keeps what Update has checked. Here: as long as the context lives.
+  // Keeps steps that Update has checked. This default keeps them as long as the context lives.
   virtual Status Keep(const Task& task, std::string_view steps);
 
  private:
@@ -69,19 +68,20 @@ class Context {
 };
 
 struct HistoryOptions {
-  // Where the computation has no record for the target: of those for other targets of its kind, and
-  // of computations with the same stages at a finite distance (workload_distance.h) for any, that of
-  // the least cost times distance. What is made of it is right; how fast it is nobody knows.
+  // If the computation has no record for the target, use a compatible record: one of another target
+  // of the same kind, or one of a computation with the same stages at a finite distance
+  // (workload_distance.h). The record with the least product of cost and distance is chosen. Its
+  // program is correct, but its speed is unknown.
   bool include_compatible = false;
-  // Set: records and compatible ones give way to the schedule that is chosen without measuring,
-  // with this seed, where that is expected to be faster (record_or_heuristic.h). None: never.
+  // If set, the schedule that is chosen without measuring, with this seed, replaces records and
+  // compatible records where it is expected to be faster (record_or_heuristic.h).
   std::optional<uint64_t> heuristic_seed = {};
 };
 
 class HistoryBest final : public Context {
  public:
-  // `records` outlive this; they are asked by one thread at a time. What a query finds is always of
-  // the records as they are then, but for the computations that are compatible (StoreRecords).
+  // `records` outlive this object; one thread at a time reads them. Each query reads the current
+  // records, but the list of compatible computations may be older (StoreRecords).
   HistoryBest(KnownRecords& records, HistoryOptions options,
               std::shared_ptr<Context> outer = nullptr)
       : Context(std::move(outer)), records_(records), options_(options) {}
@@ -100,7 +100,7 @@ class HistoryBest final : public Context {
 
 class FixedSchedule final : public Context {
  public:
-  // `workload_ids`: only for these computations; empty: for all.
+  // If `workload_ids` is empty, the steps are for all computations; else only for these.
   FixedSchedule(std::string steps, std::set<std::string> workload_ids = {},
                 std::shared_ptr<Context> outer = nullptr)
       : Context(std::move(outer)),
@@ -136,11 +136,11 @@ class Fallback final : public Context {
   std::set<std::string> said_;
 };
 
-// Do the steps make a program of the task? InvalidArgument: the reason why not.
+// Checks that the steps make a program of the task. InvalidArgument says why they do not.
 Status CheckApplies(const Task& task, std::string_view steps);
 
-// The best record, else a compatible one, else one that is chosen without measuring; and that also
-// where it is expected to be faster than the record.
+// Chooses the best record, else a compatible one, else a schedule that is chosen without measuring.
+// The latter is also chosen if it is expected to be faster than the record.
 std::shared_ptr<Context> HistoryBestOrSample(KnownRecords& records, uint64_t seed);
 
 // A computation and a schedule of it.
@@ -149,9 +149,9 @@ struct ScheduledDag {
   Choice schedule;
 };
 
-// Of the task's computation and, if it takes inputs packed, the same with its inputs as they are
-// (dag::PlainInputs): that whose record in `context` is the faster one. Without any: the computation
-// itself, with what the context says of it.
+// If the task's computation takes packed inputs, compares it with the same computation with plain
+// inputs (dag::PlainInputs), and returns the one whose record in `context` is faster. If neither
+// has a record, returns the task's computation with the context's choice for it.
 StatusOr<ScheduledDag> FasterOf(const Task& task, Context& context);
 
 }  // namespace kiln::search

@@ -110,9 +110,9 @@ TEST_F(HistoryTest, WhatSomebodyHasSetComesBeforeRecords) {
 
 TEST_F(HistoryTest, ACompatibleRecordIsThatOfTheLeastCostTimesDistance) {
   const HistoryOptions compatible = {.include_compatible = true};
-  Add(MatmulTask("64,64,64", "cuda -arch=sm_90"), 1e-6);  // another kind
+  Add(MatmulTask("64,64,64", "cuda -arch=sm_90"), 1e-6);  // a target of another kind
   const int64_t haswell = Add(MatmulTask("64,64,64", "llvm -mcpu=haswell"), 5e-5);
-  Add(MatmulTask("64,64,48"), 1e-6);  // no whole multiple
+  Add(MatmulTask("64,64,48"), 1e-6);  // 64 is no multiple of 48
   EXPECT_EQ(Ask(MatmulTask("64,64,64")).source, ChoiceSource::kNone);
   Choice choice = Ask(MatmulTask("64,64,64"), compatible);
   EXPECT_EQ(choice.source, ChoiceSource::kCompatible);
@@ -120,7 +120,8 @@ TEST_F(HistoryTest, ACompatibleRecordIsThatOfTheLeastCostTimesDistance) {
   EXPECT_EQ(choice.reused_from, "a product for llvm -mcpu=haswell");
   EXPECT_EQ(choice.cost_s, 0) << "nobody knows what it costs here";
 
-  // The keys of matrix products have their tensors' extents: M and K of A, N and K of B, M and N.
+  // The keys of matrix products list the extents of the tensors: M and K of A, N and K of B, M and
+  // N.
   const int64_t four = Add(MatmulTask("32,64,64"), 1e-5);  // 4 times as far
   Add(MatmulTask("16,64,64"), 9e-6);                       // 16 times
   choice = Ask(MatmulTask("64,64,64"), compatible);

@@ -1,4 +1,4 @@
-// What every context keeps of the interface's promises (context.h). A test of an implementation
+// Tests of the promises that every context keeps (context.h). The test of an implementation
 // instantiates this:
 //
 //   INSTANTIATE_TEST_SUITE_P(HistoryBest, ContextConformance, testing::Values(ContextCase{...}));
@@ -29,16 +29,17 @@ inline Task MatmulTask(const std::string& args, std::string_view target = "llvm 
   return Task(*dag, *parsed, target::DefaultHardware(*parsed, 2), dag::WorkloadKey(**dag));
 }
 
-// Of a matrix product: its rows in tiles of 4, of 2.
+// Steps for a matrix product: its rows in tiles of 4, or of 2.
 inline constexpr char kTilesOf4[] = "[[\"SP\", 2, 0, 16, [4], 1]]";
 inline constexpr char kTilesOf2[] = "[[\"SP\", 2, 0, 16, [2], 1]]";
 
 struct ContextCase {
   std::string name;
-  // A new one, within `outer` if it takes one, that knows nothing of what these tests ask.
+  // Makes a new context, within `outer` if it takes one, that knows none of the tested
+  // computations.
   std::function<std::shared_ptr<Context>(std::shared_ptr<Context> outer)> make;
   bool takes_outer = true;
-  // It has an answer to everything.
+  // True if the context has an answer to every query.
   bool always_knows = false;
 
   friend std::ostream& operator<<(std::ostream& out, const ContextCase& c) { return out << c.name; }

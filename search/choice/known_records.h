@@ -1,5 +1,6 @@
-// What is known of computations: records, and schedules that somebody has set. Contexts (context.h)
-// choose by it. A store has it (StoreRecords); so has whoever answers the same questions.
+// The records of computations, and the schedules that somebody has set for them. Contexts
+// (context.h) choose from them. A store is one source (StoreRecords); any class that can answer the
+// same questions is another.
 //
 // Not thread-safe unless an implementation says so.
 #pragma once
@@ -27,17 +28,18 @@ class KnownRecords {
  public:
   virtual ~KnownRecords() = default;
 
-  // The best record of the computation for each text of a target that has one.
+  // Returns the computation's best record for each text of a target that has one.
   virtual StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) = 0;
-  // Those that were tuned with this hash in their keys: the same stages with whatever extents.
+  // Returns the tuned computations with this hash in their keys: they have the same stages, with
+  // any extents.
   virtual StatusOr<std::vector<KnownComputation>> WithHash(std::string_view hash) = 0;
   virtual StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) = 0;
-  // All records of the computation, failures included, until `visit` returns an error.
+  // Visits all records of the computation, failures included, until `visit` returns an error.
   virtual Status Visit(const std::string& workload_id,
                        const std::function<Status(const store::Record&)>& visit) = 0;
 };
 
-// Of computations that were tuned, by the hash of their keys; each once.
+// Tuned computations by the hash of their keys. Each computation is kept once.
 class ComputationsByHash {
  public:
   void Add(KnownComputation computation);
@@ -48,7 +50,8 @@ class ComputationsByHash {
   std::multimap<std::string, std::string, std::less<>> ids_;  // by hash
 };
 
-// Those of a store, which outlives this. Reads its jobs once, with the first WithHash.
+// The records of a store, which outlives this object. Reads the store's jobs once, at the first
+// WithHash.
 class StoreRecords final : public KnownRecords {
  public:
   explicit StoreRecords(store::Store& store) : store_(store) {}

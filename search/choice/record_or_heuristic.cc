@@ -17,15 +17,15 @@
 namespace kiln::search {
 namespace {
 
-// A record from so many trials on is of a search that knew more than what is chosen without
-// measuring.
+// A record with this trial number or a later one comes from a search that knew more than the
+// heuristic schedule's choice does.
 constexpr uint32_t kFewTrials = 16;
-// Two first readings on a quiet machine differ by so much at most, as a share.
+// Two first readings on a quiet machine differ by at most this share.
 constexpr double kReadingNoise = 0.03;
-// A record has to be so much slower than a heuristic schedule that nobody measured, by its reading
-// and by the model, for that to be beyond the errors of both.
+// A record has to be slower than an unmeasured heuristic schedule by this factor, by its reading
+// and by the model, so that the errors of both cannot explain the difference.
 constexpr double kFarSlower = 4;
-// The model's order of two schedules may be wrong by so much.
+// The model may order two schedules wrongly if their times differ by less than this factor.
 constexpr double kModelNoise = 1.1;
 
 bool WasReadAgain(const store::Record& record) { return !record.remeasured_costs_s.empty(); }
@@ -36,7 +36,7 @@ bool IsSurelyTuned(const store::Record& record) {
   return WasReadAgain(record) && !IsUnscheduled(record) && record.trial >= kFewTrials;
 }
 
-// How far the readings of the record's trial lie apart, as a share of its cost.
+// Returns the spread of the readings of the record's trial, as a share of its cost.
 double SpreadOf(const store::Record& record) {
   const double marked = device::ParseNoiseMark(record.message).value_or(0);
   if (record.costs_s.size() < 2) return marked;
@@ -59,11 +59,11 @@ Choice ChoiceOf(const Task& task, UnmeasuredChoice unmeasured) {
           .predicted_s = unmeasured.predicted_s};
 }
 
-// The word of other records, of devices and targets that are the same.
+// Facts from other records on the same device and for the same target.
 struct Others {
-  std::optional<store::Record> heuristic;  // the best reading of it
+  std::optional<store::Record> heuristic;  // the best record of the heuristic schedule
   bool heuristic_failed = false;
-  bool scheduled_work = false;  // any schedule but the plain loops
+  bool scheduled_work = false;  // any schedule but the unscheduled loops works
 };
 
 bool IsBeside(const store::Record& record, const store::Record& best) {
@@ -126,7 +126,8 @@ StatusOr<Choice> RecordOrHeuristic::ChooseCompatible(Choice choice) {
   KILN_ASSIGN_OR_RETURN(UnmeasuredChoice heuristic, Heuristic());
   if (heuristic.predicted_s <= 0) return choice;
   const bool is_loops = choice.steps == store::kNoSteps;
-  // It was measured with these extents, on another device or with its inputs in another order.
+  // At distance 1 the record was measured with these extents, but on another device or with its
+  // inputs in another order.
   const double slack = choice.distance == 1 ? kFarSlower : kModelNoise;
   if (is_loops || PredictedSeconds(choice.steps) > slack * heuristic.predicted_s)
     return ChoiceOf(task_, std::move(heuristic));

@@ -1,14 +1,15 @@
-// The choice between a record's schedule and the one that is chosen without measuring: the one rule
-// of all that take schedules where nothing is searched. It keeps a computation that was measured a
-// little from getting a slower program than one that never was.
+// The choice between a record's schedule and the heuristic schedule, which is chosen without
+// measuring. This is the one rule for all users of schedules that do not search. It keeps a
+// computation that was measured a little from getting a slower program than one that was never
+// measured.
 //
-//   1. A record that was read again beside its rivals, late in a search, is taken.
-//   2. Where the heuristic schedule was measured, too, the faster one is taken. A first reading has
-//      to be faster by more than its noise.
-//   3. Where it failed, the record is taken.
-//   4. Where it was not measured, it is taken instead of the unscheduled loops, unless another
-//      schedule was measured and was slower than these; and instead of a record that both its
-//      reading and the model find far slower than it.
+//   1. A record is taken if it was read again beside its rivals, late in a search.
+//   2. If the heuristic schedule was measured too, the faster one is taken. A first reading has to
+//      be faster by more than its noise.
+//   3. If the heuristic schedule failed, the record is taken.
+//   4. If the heuristic schedule was not measured, it replaces a record of the unscheduled loops,
+//      unless another schedule was measured and was slower than these. It also replaces a record
+//      that both its reading and the model find far slower than the heuristic schedule.
 //
 // One thread.
 #pragma once
@@ -31,23 +32,23 @@ bool IsWorthReusing(const store::Record& record);
 
 class RecordOrHeuristic {
  public:
-  // All outlive this. `seed`: of the heuristic schedule.
+  // The arguments outlive this object. `seed` is the seed of the heuristic schedule.
   RecordOrHeuristic(const Task& task, KnownRecords& records, uint64_t seed)
       : task_(task), records_(records), seed_(seed) {}
 
-  // `best`: of the task's computation and target, the best one. Looks at the other records of the
-  // computation unless the first case holds. The choice is of a record, or kSample.
+  // `best` is the best record of the task's computation and target. Reads the computation's other
+  // records unless the first case holds. The choice is of a record, or kSample.
   StatusOr<Choice> Choose(const store::Record& best);
 
-  // `choice`: of another computation or target, which fits. It is taken unless it is of the plain
-  // loops, or the model finds it slower than the heuristic schedule; far slower, where it was
-  // measured with the same extents.
+  // `choice` is a compatible record of another computation or target. It is taken unless it is of
+  // the unscheduled loops, or the model finds it slower than the heuristic schedule (far slower if
+  // it was measured with the same extents).
   StatusOr<Choice> ChooseCompatible(Choice choice);
 
  private:
   StatusOr<Choice> WithoutOther(const store::Record& best, bool others_work);
   StatusOr<UnmeasuredChoice> Heuristic() const;
-  // The analytic model's time; infinite where the steps do not apply.
+  // Returns the analytic model's time, or infinity if the steps do not apply.
   double PredictedSeconds(const std::string& steps) const;
 
   const Task& task_;

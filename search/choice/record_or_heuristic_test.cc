@@ -19,7 +19,7 @@ namespace {
 
 constexpr uint64_t kSeed = kUnmeasuredSeed;
 
-// A product whose plain loops take some 50 times as long as what is chosen without measuring.
+// A matrix product whose unscheduled loops take some 50 times as long as the heuristic schedule.
 class RecordOrHeuristicTest : public testing::Test {
  protected:
   RecordOrHeuristicTest() {
@@ -65,7 +65,7 @@ class RecordOrHeuristicTest : public testing::Test {
     EXPECT_EQ(choice.record, "");
   }
 
-  // Rows in tiles of 64: not much better than the plain loops.
+  // Tiles the rows by 64, which is not much better than the unscheduled loops.
   const std::string kTuned = "[[\"SP\", 2, 0, 512, [64], 1]]";
   const Task task_{*dag::BuildOp("matmul", "512,512,512", {}),
                    *target::ParseTarget("llvm -mcpu=znver4"),

@@ -45,7 +45,7 @@ StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const Task& task,
   if (!pool.best.empty()) {
     choice.steps = schedule::PrintSteps(pool.best[0].steps);
     choice.origin = pool.best[0].origin;
-    choice.predicted_s = -pool.best[0].score;  // of the analytic model
+    choice.predicted_s = -pool.best[0].score;  // the scores are the analytic model's
   }
   choice.looked_at = pool.looked_at;
   choice.cpu_s = ThreadCpuSeconds() - start;

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// All values in order, whatever lists they are in; empty: it is no key.
+// Lists all values in order, ignoring how lists nest. Empty if the text is no key.
 std::vector<Json> ValuesOf(std::string_view key) {
   constexpr int kMostDepth = 16;
   const auto keep = [](int depth, Json::parse_event_t, Json&) { return depth <= kMostDepth; };

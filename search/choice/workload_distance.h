@@ -1,5 +1,5 @@
-// How far a task is from another one that computes the same with other extents, as TVM's
-// auto_scheduler says when it looks for records of compatible tasks.
+// The distance between two tasks that compute the same with other extents. TVM's auto_scheduler
+// uses this distance when it looks for records of compatible tasks.
 //
 // Pure function.
 #pragma once
@@ -9,14 +9,15 @@
 
 namespace kiln::search {
 
-// Of workload keys (dag/workload_key.h): the product of wanted/found over their numbers, 1 for equal
-// ones. None: another hash, another number of arguments, an extent that is no multiple of the found
-// one, or another word. Whether inputs are packed (base/packed_key.h) makes no difference: the stages
-// are the same. What `found` costs, times this, is about what `wanted` costs with the same
-// tiles.
+// Compares two workload keys (dag/workload_key.h). Returns the product of wanted/found over the
+// numbers of the keys, which is 1 for equal keys. Returns nothing if the hash, the number of
+// arguments or a word differs, or if an extent is no multiple of the found one. Packed inputs
+// (base/packed_key.h) make no difference, because the stages are the same. The cost of `found`
+// times this distance is about the cost of `wanted` with the same tiles.
 std::optional<double> WorkloadDistance(std::string_view wanted, std::string_view found);
 
-// The hash in front of a key: equal for all tasks that are at some distance. "": none.
+// Returns the hash at the begin of a key, which is equal for all tasks at a finite distance, or ""
+// if there is none.
 std::string_view WorkloadHash(std::string_view key);
 
 }  // namespace kiln::search
