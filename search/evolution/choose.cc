@@ -33,7 +33,8 @@ class Chooser {
       if (!taken_[i] && !TakeWithinQuota(i)) beyond_quota_.push_back(i);
     }
   }
-  // Rather similar ones than none. Returns how many stay out.
+  // Takes candidates beyond the quotas: similar ones are better than none. Returns how many stay
+  // out.
   int64_t TakeBeyondQuota() {
     const size_t left_over = std::min(beyond_quota_.size(), static_cast<size_t>(n_ - count_));
     for (size_t i = 0; i < left_over; ++i) Take(beyond_quota_[i]);

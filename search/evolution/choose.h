@@ -1,4 +1,4 @@
-// The candidates of a round: the best ones, but no crowd of near-identical ones.
+// Chooses the candidates of a round: the best ones, but only a few that are almost equal.
 #pragma once
 
 #include <unordered_map>
@@ -10,21 +10,21 @@
 
 namespace kiln::search {
 
-// What is known of the candidates besides their ranks.
+// Limits on the candidates of a round, besides their ranks.
 struct DiversityQuotas {
-  // By niche: so many of the round are of it, if it has them. One that was lucky early would take all
-  // trials otherwise.
+  // Least number of candidates of each niche, as long as the niche has them. Otherwise a niche that
+  // was lucky early would take all trials.
   std::vector<int> least = {};
-  // By niche: no more than so many, as long as there are others.
+  // Largest number of candidates of each niche, as long as there are others.
   std::vector<int> most = {};
-  // By RowsHash: how many were measured that no model can tell from these.
+  // Number of measured programs that have the same rows, by RowsHash.
   std::unordered_map<uint64_t, int> same_rows = {};
 };
 
-// Takes up to n of `ranked` (the best first), at most max_same_tiles with equal tiles or with equal
-// rows, max_same_tile_shapes with nearly equal ones, and a share of max_same_outer_tiles with equal
-// outermost tiles; when that gives fewer than n, then the best of those left out. Returns indices
-// into `ranked` in its order. Drops are counted.
+// Takes up to n of `ranked`, which has the best first. At most max_same_tiles have equal tiles or
+// equal rows, at most max_same_tile_shapes have nearly equal tiles, and at most a share of
+// max_same_outer_tiles have equal outermost tiles. If that gives fewer than n, the best of the
+// others follow. Returns indices into `ranked`, in its order. Counts the others in the report.
 std::vector<int> ChooseDiverse(const std::vector<Individual>& ranked, int n,
                                const Parameters& parameters, DiversityQuotas quotas,
                                RoundReport& report);

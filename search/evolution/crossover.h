@@ -1,5 +1,5 @@
-// A child of two schedules of the same sketch: the tile lengths and unroll depths of some stages
-// from one, of the others from the other.
+// Makes a child of two schedules of the same sketch. Tile lengths and unroll depths of some stages
+// come from one parent, those of the other stages from the other parent.
 #pragma once
 
 #include <span>
@@ -11,10 +11,10 @@
 
 namespace kiln::search {
 
-// The steps of `a` with choices of `b` where their steps correspond: most often all or none of one
-// stage's. Places and annotations stay those of `a`. Ends with Rebuild (rebuild.h).
-// NotFound: they do not differ in such a choice; FailedPrecondition: the child is one of its
-// parents, try again.
+// Returns the steps of `a` with choices of `b` where their steps correspond: most often all or none
+// of the choices of a stage. Places and annotations stay those of `a`. Ends with Rebuild
+// (rebuild.h). NotFound if the parents differ in no such choice. FailedPrecondition if the child
+// equals one of its parents; then try again.
 StatusOr<std::vector<schedule::StepPtr>> Cross(std::span<const schedule::StepPtr> a,
                                                std::span<const schedule::StepPtr> b,
                                                const Parameters& parameters, Rng& rng);

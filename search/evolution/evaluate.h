@@ -1,4 +1,4 @@
-// Feature rows and scores of many individuals at once.
+// Computes feature rows and scores of many individuals at once.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,30 @@
 
 namespace kiln::search {
 
-// What a model is told of a schedule. Called by several threads at once.
+// Computes the rows that a model sees of a schedule. Several threads call it at once.
 using FeatureFn = std::function<FloatMatrix(const schedule::State&, const ir::Program&)>;
 
-// Work is shared by threads; results do not depend on their number.
+// Threads share the work. Results do not depend on their number.
 class Workers {
  public:
-  // threads <= 0: one for each CPU.
+  // If `threads` is 0 or less, there is one thread for each CPU.
   Workers(const Task& task, const FeatureFn& features, int threads);
 
-  // body(i) for all i in [0, count).
+  // Calls body(i) for all i in [0, count).
   void ForEach(int64_t count, const std::function<void(int64_t)>& body) const;
 
   const Task& task;
   const FeatureFn& features;
 
  private:
-  std::unique_ptr<ThreadPool> pool_;  // beside the calling thread; null: it works alone
+  std::unique_ptr<ThreadPool> pool_;  // works beside the calling thread; null: that works alone
 };
 
-// Lowers those that have no rows yet and gives them some; drops those that do not lower or have
-// nothing to tell. The order of the rest stays. States are let go.
+// Lowers the individuals that have no rows yet, and fills their rows. Drops individuals that do not
+// lower or have no rows to show. The order of the rest stays. Releases the states.
 void FillRows(const Workers& workers, std::vector<Individual>& individuals, RoundReport& report);
 
-// Scores all. A score that is not a number counts as the worst.
+// Scores all individuals. A score that is not a number counts as the worst.
 void FillScores(const costmodel::CostModel& model, std::vector<Individual>& individuals,
                 RoundReport& report);
 

@@ -47,7 +47,7 @@ class Breeder {
   }
 
  private:
-  // The place of a winner among `size`, the best first.
+  // Draws the place of a tournament's winner among `size` individuals, the best first.
   size_t PickPlace(size_t size, Rng& rng) const {
     int64_t best = UniformInt(rng, static_cast<int64_t>(size));
     for (int i = 1; i < input_.parameters.tournament_size; ++i)
@@ -96,7 +96,8 @@ class Breeder {
     Finish(parent, mutation->steps, origin, child);
   }
 
-  // Fewer threads than a warp waste it; a parent that does so had no choice.
+  // Refuses children with fewer threads than a warp, which waste a part of the warp, unless they
+  // have as many as their parent.
   Status CheckWarp(std::span<const schedule::StepPtr> steps, const Individual& parent) const {
     const int64_t warp = input_.workers.task.hardware.warp_size;
     const std::optional<int64_t> threads = ThreadsOfTiles(steps);
@@ -125,10 +126,10 @@ class Breeder {
   const std::vector<Individual>& generation_;
   const std::vector<Individual>& elites_;
   const std::unordered_set<uint64_t>& seen_;
-  std::vector<std::vector<const Individual*>> niches_;  // of the generation
+  std::vector<std::vector<const Individual*>> niches_;  // niches of the generation
 };
 
-// Distinct new individuals, in the order of their slots.
+// Returns distinct new individuals, in the order of their slots.
 std::vector<Individual> BreedGeneration(const EvolutionInput& input, int number, int count,
                                         const std::vector<Individual>& generation,
                                         const std::vector<Individual>& elites,
@@ -152,7 +153,7 @@ std::vector<Individual> BreedGeneration(const EvolutionInput& input, int number,
   return made;
 }
 
-// Adds those that are not known to `best` and cuts it to those that are kept.
+// Adds the individuals that are not known to `best`, and cuts `best` to those that are kept.
 void KeepBest(const EvolutionInput& input, const std::vector<Individual>& from,
               const std::unordered_set<uint64_t>& known, std::vector<Individual>& best) {
   for (const Individual& individual : from) {

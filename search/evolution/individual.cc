@@ -18,12 +18,12 @@ using schedule::Is;
 using schedule::SplitStep;
 using schedule::Step;
 
-// Does it say how long tiles are?
+// Tells whether the step has tile lengths.
 bool IsTile(const Step& step) {
   return Is<SplitStep>(step) || Is<schedule::OnlineSoftmaxStep>(step);
 }
 
-// The same structure: tile lengths may differ.
+// Tells whether two steps have the same structure. Tile lengths may differ.
 bool SameShape(const Step& a, const Step& b) {
   return IsTile(a) ? a.ShapeHash() == b.ShapeHash() : a.Hash() == b.Hash();
 }
@@ -42,7 +42,7 @@ std::string Ancestor(std::optional<int64_t> number, bool earlier) {
   return fmt::format("{} {}", earlier ? "record" : "trial", *number);
 }
 
-// The beginning of a hash of tiles: schedules of different sketches differ.
+// Begins a hash of tiles, so that schedules of different sketches differ.
 uint64_t HashOfSketch(const Individual& individual) {
   return MixBits(static_cast<uint64_t>(individual.sketch.value_or(-1)));
 }
@@ -70,7 +70,7 @@ Individual MakeIndividual(schedule::State state, std::optional<int> sketch, Orig
 
 std::optional<int> SketchOf(std::span<const schedule::StepPtr> steps,
                             std::span<const Sketch> sketches) {
-  std::optional<int> found;  // the longest: one may be the beginning of another
+  std::optional<int> found;  // the longest one, as a sketch may be the beginning of another
   for (int i = 0; i < static_cast<int>(sketches.size()); ++i) {
     if (!BeginsWith(steps, sketches[i].steps)) continue;
     if (!found || sketches[i].steps.size() > sketches[*found].steps.size()) found = i;
@@ -109,7 +109,7 @@ uint64_t TilesHash(const Individual& individual) {
 }
 
 namespace {
-// Of the lengths of all splits but those of fetches, each list as `shape_of` leaves it.
+// Hashes the lengths of all splits but those of fetches. `shape_of` changes each list before.
 template <typename ShapeOf>
 uint64_t ShapesHash(const Individual& individual, const ShapeOf& shape_of) {
   uint64_t hash = HashOfSketch(individual);
@@ -141,7 +141,8 @@ uint64_t TileShapesHash(const Individual& individual) {
 uint64_t BlockShapesHash(const Individual& individual) {
   if (!ThreadsOfTiles(individual.steps)) return TilesHash(individual);
   return ShapesHash(individual, [](std::vector<int64_t>& lengths) {
-    // Virtual threads, threads, and two levels of a thread's tile; or two of a reduction.
+    // The lengths are virtual threads, threads, and two levels of a thread's tile; or two levels of
+    // a reduction.
     JoinLast(lengths);
     if (lengths.size() == 3) {
       lengths[0] *= lengths[2];

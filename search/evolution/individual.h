@@ -1,4 +1,4 @@
-// A schedule in the population of a search, with what is known of it.
+// A schedule in the population of a search, and the facts about it.
 #pragma once
 
 #include <cstdint>
@@ -19,30 +19,34 @@ namespace kiln::search {
 struct Origin {
   enum Kind : uint8_t { kRandom, kMeasured, kMutation, kCrossover, kTransferred, kRule };
   Kind kind = kRandom;
-  MutationKind mutation = MutationKind::kTileSize;      // the last change
-  std::optional<int> step = {};                         // that it changed; none: the last part
-  int changes = 0;                                      // since it was measured or drawn
+  MutationKind mutation = MutationKind::kTileSize;  // kind of the last change
+  std::optional<int> step = {};                     // step that it changed; none: the last part
+  // Number of changes since it was measured or drawn.
+  int changes = 0;
   std::optional<int64_t> trial = {}, other_trial = {};  // nearest measured ancestors
-  bool earlier = false, other_earlier = false;  // of earlier jobs: records' numbers, not trials'
+  // The ancestors are records of earlier jobs, not trials.
+  bool earlier = false, other_earlier = false;
 };
 
-// What computes the products of a schedule, in which measuring finds the largest differences: threads;
-// matrix units of one warp; of four warps; of four warps whose tiles come in bulk.
+// The units that compute the products of a schedule: threads; matrix units of one warp; matrix
+// units of four warps; matrix units of four warps whose tiles come in bulk. The measured times of
+// schedules differ most between these kinds.
 inline constexpr int kUnitKinds = 4;
 int UnitKindOf(std::span<const schedule::StepPtr> steps);
 
 struct Individual {
   std::vector<schedule::StepPtr> steps = {};
   uint64_t hash = 0;
-  std::optional<int> sketch = {};  // none: of none that this search made
+  std::optional<int> sketch = {};  // none: the schedule comes from no sketch of this search
   int unit_kind = 0;
   Origin origin = {};
-  std::optional<schedule::State> state = {};  // as long as it is not evaluated
+  std::optional<schedule::State> state = {};  // kept until it is evaluated
   std::shared_ptr<const FloatMatrix> rows = {};
   double score = kNoScore;
-  std::optional<double> cost_s = {};  // when measured, and right
+  std::optional<double> cost_s = {};  // set if it was measured and its answer is right
 
-  // Those that compete with each other first, by number: of one sketch and one kind of units.
+  // Returns the number of the individual's niche: its sketch and its kind of units. The individuals
+  // of a niche compete with each other first.
   std::optional<int> niche() const {
     return sketch ? std::optional(*sketch * kUnitKinds + unit_kind) : std::nullopt;
   }
@@ -50,24 +54,24 @@ struct Individual {
 
 Individual MakeIndividual(schedule::State state, std::optional<int> sketch, Origin origin);
 
-// The number of the sketch that a schedule was made of.
+// Returns the number of the sketch that a schedule was made of.
 std::optional<int> SketchOf(std::span<const schedule::StepPtr> steps,
                             std::span<const Sketch> sketches);
 
 // "sketch 1, tile sizes of conv2d_nhwc.rc, 2 changes from trial 17"
 std::string Describe(const Individual& individual, const dag::DagPtr& dag);
 
-// Equal for schedules whose tiles are equal everywhere, or whose outermost tiles are.
+// Equal for schedules with equal tiles everywhere. For OuterTilesHash: with equal outermost tiles.
 uint64_t TilesHash(const Individual& individual);
-// As TilesHash, but for what mostly changes no more than the order of a GPU thread's unrolled
-// loops: only the product counts of the two inner tiles of an axis.
+// Like TilesHash, but only the product of the two inner tiles of an axis counts. Schedules with the
+// same hash mostly differ only in the order of a GPU thread's unrolled loops.
 uint64_t TileShapesHash(const Individual& individual);
-// Equal for GPU schedules whose blocks, threads and elements per thread are the same along every
-// axis, and whose steps of a reduction have the same length: what is left is in which order a
-// thread works, and what the compiler makes of it.
+// Equal for GPU schedules with the same blocks, threads and elements per thread along every axis,
+// and with reduction steps of the same length. They differ only in the order in which a thread
+// works, and in the compiler's code for it.
 uint64_t BlockShapesHash(const Individual& individual);
 uint64_t OuterTilesHash(const Individual& individual);
-// Of the rows: equal for programs that no model can tell apart.
+// Hash of the rows: equal for programs that no model can tell apart.
 uint64_t RowsHash(const Individual& individual);
 
 }  // namespace kiln::search

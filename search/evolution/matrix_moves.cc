@@ -23,7 +23,7 @@ class Mover {
     }
   }
 
-  // Columns of a thread: by one, or to twice as many or half of them.
+  // Changes the columns of a thread: by one or two, or to twice as many or half of them.
   bool MoveColumns() {
     int64_t& columns = Columns()[kVThreads];
     if (Chance(rng_, 0.5)) return Set(columns, Chance(rng_, 0.5) ? columns * 2 : columns / 2);
@@ -31,14 +31,14 @@ class Mover {
     return Set(columns, Chance(rng_, 0.5) ? columns + step : columns - step);
   }
   bool MoveRows() { return Scale(tiles_.splits.lengths[PickRow()][kVThreads]); }
-  // Of the rows, or those beside each other along the columns.
+  // Changes the warps along the rows, or those beside each other along the columns.
   bool MoveWarps() {
     if (tiles_.scope == ir::MatrixUnitScope::kWarpgroup && Chance(rng_, 0.25)) return MoveGroups();
     if (Chance(rng_, 0.25)) return Scale(Columns()[kThreads]);
     return Scale(tiles_.splits.lengths[PickRow()][kThreads]);
   }
 
-  // To three groups of four warps from two or four, and back.
+  // Changes two or four groups of four warps to three groups, or three groups to two or four.
   bool MoveGroups() {
     int64_t& threads = tiles_.splits.lengths[PickRow()][kThreads];
     if (threads % 3 == 0) return Set(threads, threads / 3 * (Chance(rng_, 0.5) ? 2 : 4));
@@ -46,8 +46,9 @@ class Mover {
     return Set(threads, threads % 4 == 0 && Chance(rng_, 0.5) ? threads / 4 * 3 : threads / 2 * 3);
   }
 
-  // A factor of two goes from one place of a row axis or of the columns to another, so that the
-  // block has as many results: from rows of a thread to its warps, to another axis, to columns.
+  // Moves a factor of two from one place of a row axis or of the columns to another, so that the
+  // block keeps its number of results: from the rows of a thread to its warps, to another axis, or
+  // to columns.
   bool MoveFactor() {
     std::vector<int64_t*> places = {&Columns()[kVThreads], &Columns()[kThreads]};
     for (const size_t axis : rows_) {
@@ -82,7 +83,7 @@ class Mover {
   }
 
  private:
-  // No axis has more threads or virtual threads than its elements need.
+  // Tells whether the axis has no more threads or virtual threads than its elements need.
   bool IsPossible(size_t axis) const {
     const std::vector<int64_t>& t = tiles_.splits.lengths[axis];
     const int64_t extent = tiles_.splits.extents[axis];
@@ -135,7 +136,7 @@ bool MoveMatrixTiles(MatrixTiles& tiles, Rng& rng) {
                                                               {&Mover::MoveWarps, 0.15},
                                                               {&Mover::MoveFactor, 0.25},
                                                               {&Mover::MoveDepth, 0.2}}};
-  constexpr double kSecond = 0.25;  // how likely another move follows
+  constexpr double kSecond = 0.25;  // the probability of another move
   constexpr int kTries = 16;
   std::vector<double> weights;
   for (const auto& move : kMoves) weights.push_back(move.second);

@@ -26,7 +26,7 @@ Task HalfTask(const char* op, const char* args) {
   return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), hardware, "[]");
 }
 
-// The first sample of the sketches in turn that matrix units compute, and its sketch.
+// Returns the first sample that matrix units compute, taking the sketches in turn, and its sketch.
 std::pair<State, Sketch> MatrixSample(const Task& task, Rng& rng) {
   Parameters parameters;
   parameters.matrix_unit_prob = 1;
@@ -84,7 +84,7 @@ TEST(MatrixMoves, RowsOfOddImagesMoveBetweenTheirAxes) {
     EXPECT_EQ(moved.splits.lengths.back()[3], tiles->splits.lengths.back()[3]);
     EXPECT_NE(moved.splits, tiles->splits);
     for (const size_t axis : {1, 2}) threads[axis].insert(moved.splits.lengths[axis][1]);
-    // Nothing to share out along the batch.
+    // The batch has no elements to share out.
     EXPECT_EQ(moved.splits.lengths[0], (std::vector<int64_t>{1, 1, 1, 1}));
   }
   EXPECT_GE(threads[1].size(), 2u);

@@ -65,7 +65,7 @@ StatusOr<Mutation> MoveMatrixTilesOf(MutationKind kind, const Genome& genome, Ma
   return mutation;
 }
 
-// How likely the tile of matrix units is what changes, not a split beside it.
+// Probability that the tile of matrix units changes, and not a split beside it.
 constexpr double kMoveMatrixTile = 0.8;
 
 StatusOr<Mutation> MutateOnlineTile(MutationKind kind, const Task& task, const Genome& genome,
@@ -137,7 +137,7 @@ StatusOr<Mutation> MutateHint(MutationKind kind, const Task& task, const Paramet
   return mutation;
 }
 
-// The split with one length in place of another.
+// Replaces one length of the split.
 StatusOr<Mutation> MutateLength(MutationKind kind, const Genome& genome, int step, size_t which,
                                 std::vector<int64_t> choices, Rng& rng) {
   const SplitStep& split = *As<SplitStep>(*genome.steps[step]);
@@ -174,7 +174,7 @@ StatusOr<Mutation> MutateThreads(MutationKind kind, const Task& task, const Para
       LengthChoices(picked.role, extent, MostLanes(*task.dag, task.hardware), task.hardware), rng);
 }
 
-// Widths that the tiles do not allow are cut by Rebuild.
+// Draws another fetch width. Rebuild cuts widths that the tiles do not allow.
 StatusOr<Mutation> MutateFetchWidth(MutationKind kind, const Task& task, const Parameters&,
                                     const Genome& genome, Rng& rng) {
   std::vector<int> splits;
@@ -254,7 +254,7 @@ StatusOr<CpuParts> PartsOf(const Genome& genome) {
                   genome.steps.subspan(end)};
 }
 
-// The last part made anew; with the choices of the old one, as far as they are in `choices`.
+// Makes the last part anew, with the choices of the old one as far as `choices` has them.
 StatusOr<Mutation> AnnotateAnew(MutationKind kind, State state, const Task& task,
                                 const Parameters& parameters, const Genome& genome,
                                 const CpuChoices& choices, Rng& rng) {
@@ -286,7 +286,7 @@ StatusOr<Mutation> MutateLocation(MutationKind kind, const Task& task, const Par
                       ReadCpuChoices(parts.annotations), rng);
 }
 
-// Another number of fused loops for one stage of `counts`.
+// Gives one stage of `counts` another number of fused loops.
 Status ChangeCount(std::map<int, int>& counts, int least, int most, Rng& rng) {
   if (counts.empty()) return NoUse();
   const auto picked =
@@ -298,7 +298,7 @@ Status ChangeCount(std::map<int, int>& counts, int least, int most, Rng& rng) {
 
 StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
                                     const Parameters& parameters, const Genome& genome, Rng& rng) {
-  // More loops than a stage has are cut to what it has.
+  // A number beyond the loops of a stage is cut to that of its loops.
   constexpr int kMostLoops = 6;
   KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
   CpuChoices choices = ReadCpuChoices(parts.annotations);
@@ -319,7 +319,7 @@ using Weight = double Parameters::*;
 struct Row {
   MutationKind kind;
   std::string_view name;
-  Weight cpu_weight, gpu_weight;  // null: not of this execution model
+  Weight cpu_weight, gpu_weight;  // null: not for this execution model
   Changes change;
 };
 
@@ -340,7 +340,7 @@ constexpr Row kOthers[] = {
      MutateAnnotation},
 };
 
-// A kind as it may be drawn.
+// A kind that a draw may pick.
 struct Choice {
   MutationKind kind;
   double weight;
@@ -361,7 +361,7 @@ void AddHints(bool gpu_only, bool gpu, std::vector<Choice>& choices) {
   }
 }
 
-// Those of the target, in the order of a draw.
+// Returns the kinds of the target, in the order of a draw.
 std::vector<Choice> ChoicesOf(const Task& task, const Parameters& parameters) {
   const bool gpu = task.target.is_gpu();
   std::vector<Choice> choices;

@@ -91,7 +91,7 @@ TEST(TileSizes, UnevenMovesWasteLittleAndReachGoodTiles) {
       ASSERT_EQ(all[t].extent, extents[t]);
       ASSERT_GE(all[t].covered(), extents[t]);
       ASSERT_TRUE(IsAcceptable(all[t].covered(), extents[t])) << all[t].covered();
-      // No level is longer than what is left for it, and no outermost tile is all waste.
+      // No level is longer than the extent that is left for it, and no outermost tile is all waste.
       int64_t left = extents[t];
       for (size_t level = all[t].levels.size(); level-- > 0;) {
         ASSERT_LE(all[t].levels[level], left);
@@ -142,7 +142,8 @@ TEST(TileSizes, OuterToInnerSplitsAreReadTheOtherWay) {
     EXPECT_EQ(WithTiles(steps[i], tiles[i])->ToJson(), steps[i]->ToJson());
 }
 
-// Is a parallel loop inside another one, of its stage or of one that it is attached to?
+// Tells whether a parallel loop is inside another one, of its stage or of a stage that it is
+// attached to.
 bool NestsParallelLoops(const State& state) {
   for (int s = 0; s < state.num_stages(); ++s) {
     int parallel = 0;
@@ -161,8 +162,8 @@ bool NestsParallelLoops(const State& state) {
   return false;
 }
 
-// Random walks over many operators: what Rebuild accepts replays to itself, lowers, and keeps the
-// device's limits.
+// Walks at random from schedules of many operators. A state that Rebuild accepts replays to itself,
+// lowers, and keeps the device's limits.
 void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
   const Parameters parameters;
   std::map<MutationKind, int> accepted;
@@ -201,10 +202,10 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
         ASSERT_TRUE(program.ok()) << program.status() << "\n" << schedule::PrintLoops(*next);
         ASSERT_OK_AND_ASSIGN(const State filled, lower::FillExtents(*next));
         if (gpu) ASSERT_OK(CheckGpuLimits(filled, task.hardware, task.device.max_cluster_blocks));
-        // No layout could be said more simply: else equal programs would be tried again.
+        // Layouts are in their simplest form: otherwise equal programs would be tried again.
         std::vector<schedule::StepPtr> simple = next->steps();
         ASSERT_FALSE(SimplifyLayouts(filled, simple)) << schedule::PrintSteps(next->steps());
-        // No extent is stale.
+        // Each recorded extent is the current one.
         for (int number = 0; number < static_cast<int>(next->steps().size()); ++number) {
           const schedule::StepPtr& step = next->steps()[number];
           if (!schedule::Is<SplitStep>(*step) || !IsFetchSplit(next->steps(), number)) continue;
@@ -213,7 +214,7 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
             const schedule::Stage& stage = filled.stage(step->stage());
             for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
               region *= stage.iters[axis].extent;
-          } else {  // what the blocks of a cluster share out: the loop that it is
+          } else {  // the loop that the blocks of a cluster share out
             const std::span<const schedule::StepPtr> before(next->steps().data(), number);
             ASSERT_OK_AND_ASSIGN(const State tile, schedule::Replay(task.dag, before));
             region = tile.stage(step->stage()).loop(schedule::As<SplitStep>(*step)->loop).extent;
@@ -227,7 +228,7 @@ void Walk(bool gpu, std::span<const Case> cases, int mutations_per_case) {
       state = *next;
     }
   }
-  // Every kind of the target happened.
+  // Every kind of the target was accepted at least once.
   EXPECT_EQ(accepted.size(), KindsOn(gpu).size());
   EXPECT_GT(accepted[MutationKind::kTileSize], refused);
 }
@@ -244,7 +245,7 @@ TEST(Mutation, CpuWalksStayLegal) {
   Walk(false, cases, 600);
 }
 
-// Small outer loops, of one iteration each: then parallelism is looked for further inside.
+// The outer loops have one iteration each, so the search for parallelism goes further inside.
 TEST(Mutation, NoCpuScheduleNestsParallelLoops) {
   const Case cases[] = {{"matmul", "4,4,64", {"relu"}},
                         {"conv2d_nhwc", "1,4,4,4,8,3,3,1,1", {"bias", "relu"}},
@@ -291,7 +292,7 @@ TEST(Mutation, GpuWalksStayLegal) {
   Walk(true, cases, 800);
 }
 
-// Hints that only some draws of some sketches have.
+// Tells whether the kind is a hint that only some draws of some sketches have.
 bool IsOfMatrixUnits(MutationKind kind) {
   return std::ranges::any_of(
       std::array{ir::Hint::kMatrixUnit, ir::Hint::kSwizzle, ir::Hint::kBulkCopies,
@@ -302,7 +303,8 @@ bool IsOfMatrixUnits(MutationKind kind) {
 TEST(Mutation, EachKindChangesWhatItSays) {
   const Case conv = {"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}};
   const Case half = {"matmul", "256,256,256", {}, ir::kFloat16};
-  // Its tiles are no multiple of the multiprocessors, and several iterations for each of them.
+  // The number of its tiles is no multiple of the multiprocessors, and each of these has several
+  // tiles.
   const Case large = {"matmul", "1536,1536,1536", {}, ir::kFloat16};
   const Case pool = {"max_pool2d_nchw", "1,56,56,16,3,3,2,1"};
   const Case relu = {"relu", "1000,1000"};
@@ -344,7 +346,7 @@ TEST(Mutation, EachKindChangesWhatItSays) {
         continue;
       }
       ASSERT_EQ(mutation->kind, kind);
-      // The sketch's part has its tiles as before.
+      // The steps of the sketch keep their tiles.
       for (size_t s = 0; s < sketch.steps.size(); ++s)
         ASSERT_EQ(mutation->steps[s]->Hash(), state.steps()[s]->Hash());
       ASSERT_NE(schedule::HashSteps(mutation->steps), schedule::HashSteps(state.steps()));
@@ -394,7 +396,7 @@ TEST(Mutation, SubjectsAreNamed) {
 
 TEST(Rebuild, SplitsBehindAChangedRfactorStayExact) {
   const Task task = MakeTask({"matmul", "8,8,512"}, false);
-  // The reduction in 64 parts of 8; the stage of the parts splits its 8.
+  // The reduction has 64 parts of 8 elements. The stage of the parts splits its 8 elements again.
   ASSERT_OK_AND_ASSIGN(auto steps,
                        schedule::ParseSteps(R"([["SP", 2, 2, 512, [8], 1], ["RF", 2, 2, 2],)"
                                             R"( ["SP", 2, 3, 8, [4], 1]])"));

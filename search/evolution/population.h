@@ -1,4 +1,4 @@
-// Random schedules of a task, drawn by many threads.
+// Draws random schedules of a task with many threads.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 namespace kiln::search {
 
 // Draws up to `count` distinct schedules of randomly picked sketches that are not in `known`, and
-// adds their hashes to it. Fewer: `max_rejected` draws in a row were refused or known. Not lowered
-// yet. The same seed gives the same ones, however many threads work.
+// adds their hashes to it. Returns fewer if `max_rejected` draws in a row were refused or known.
+// The schedules are not lowered yet. The same seed gives the same schedules, however many threads
+// work.
 std::vector<Individual> DrawPopulation(const Workers& workers, const Parameters& parameters,
                                        const std::vector<Sketch>& sketches, int count,
                                        int max_rejected, uint64_t seed,

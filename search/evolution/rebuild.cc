@@ -33,7 +33,7 @@ bool Binds(const schedule::Step& step, int stage, int loop, Annotation annotatio
          bind->annotation == annotation;
 }
 
-// Lengths that divide the extent, each the largest part of the old one that fits.
+// Returns lengths that divide the extent. Each is the largest part of the old length that fits.
 std::vector<int64_t> MakeExact(std::vector<int64_t> lengths, int64_t extent) {
   for (size_t i = lengths.size(); i-- > 0;) {
     lengths[i] = std::gcd(lengths[i], extent);
@@ -42,7 +42,8 @@ std::vector<int64_t> MakeExact(std::vector<int64_t> lengths, int64_t extent) {
   return lengths;
 }
 
-// The split at this extent; itself when nothing changes. One of tiles that was exact stays exact.
+// Returns the split for this extent, or the same step if nothing changes. Tiles that were exact
+// stay exact.
 StepPtr AtExtent(const StepPtr& step, int64_t extent, bool is_tiles) {
   const SplitStep& split = *As<SplitStep>(*step);
   if (extent <= 0 || extent == split.extent) return step;
@@ -54,7 +55,7 @@ StepPtr AtExtent(const StepPtr& step, int64_t extent, bool is_tiles) {
                                      split.inner_to_outer);
 }
 
-// What its loop runs over where the split is applied; unknown: kUnknownExtent.
+// Returns the extent of the loop that the split is applied to, or kUnknownExtent.
 int64_t ExtentAt(const State& state, const SplitStep& split) {
   if (split.stage_id < 0 || split.stage_id >= state.num_stages()) return schedule::kUnknownExtent;
   const schedule::Stage& stage = state.stage(split.stage_id);
@@ -63,7 +64,8 @@ int64_t ExtentAt(const State& state, const SplitStep& split) {
   return stage.loop(split.loop).extent;
 }
 
-// The split of a tile that the blocks of a cluster share out: by lanes, threads, then blocks.
+// Tells whether the step splits a tile that the blocks of a cluster share out: by lanes, threads,
+// then blocks.
 bool IsOfCluster(std::span<const StepPtr> steps, size_t i) {
   return i + 5 < steps.size() && As<SplitStep>(*steps[i]) != nullptr &&
          Binds(*steps[i + 5], steps[i]->stage(), As<SplitStep>(*steps[i])->loop + 1,
@@ -74,8 +76,8 @@ StatusOr<State> ReplayExact(const dag::DagPtr& dag, std::span<const StepPtr> ste
   State state(dag);
   for (size_t i = 0; i < steps.size(); ++i) {
     const SplitStep* split = As<SplitStep>(*steps[i]);
-    // What the fetches run over is known only at the end; what the blocks of a cluster share out
-    // is a tile.
+    // The extents of fetches are known only at the end. A loop that the blocks of a cluster share
+    // out is a tile, whose extent is known.
     const bool exact = split != nullptr && (!IsFetchSplit(steps, i) || IsOfCluster(steps, i));
     KILN_RETURN_IF_ERROR(state.Apply(
         exact ? AtExtent(steps[i], ExtentAt(state, *split), !IsThreadSplit(steps, i)) : steps[i]));
@@ -83,20 +85,20 @@ StatusOr<State> ReplayExact(const dag::DagPtr& dag, std::span<const StepPtr> ste
   return state;
 }
 
-// The steps with the extents of fetches as they are in `state`, and vectors no wider than allowed.
-// False: nothing changed.
+// Updates the fetches in `steps` to their extents in `state`, and narrows vectors that are wider
+// than allowed. Returns false if nothing changed.
 StatusOr<bool> MendFetches(const State& state, const target::HardwareParams& hardware,
                            std::vector<StepPtr>& steps) {
   bool changed = false;
   for (size_t i = 0; i < steps.size(); ++i) {
     if (!IsFetchSplit(steps, i)) continue;
     const SplitStep& split = *As<SplitStep>(*steps[i]);
-    // Fetches are bound when all stages are made: the number is still the stage's.
+    // Fetches are bound after all stages are made, so the number in the step is still the stage's.
     const int s = split.stage_id;
     if (s >= state.num_stages()) continue;
     const std::optional<int> parts = ClusterStageIn(state, s);
     if (!parts && !state.stage(s).asks_for_shared()) continue;
-    // Of a fetch its region; of a cluster's sums the tile, as it is.
+    // A fetch covers its region. A cluster's sums cover the tile, which keeps its extent.
     const schedule::Stage& stage = state.stage(s);
     int64_t extent = parts ? split.extent : 1;
     for (size_t axis = 0; !parts && axis < stage.op->axes().size(); ++axis)
@@ -139,8 +141,9 @@ StatusOr<State> MendGpu(State state, const Task& task, Drop& why) {
   }
   std::vector<StepPtr> steps = state.steps();
   KILN_ASSIGN_OR_RETURN(const bool is_mended, MendFetches(filled, task.hardware, steps));
-  // Whether the copy engine can bring tiles depends on how they are fetched. Layouts do not: a
-  // fetch covers the same region however it is split.
+  // Whether the copy engine can bring tiles depends on how these are fetched, so the layouts of
+  // matrix units are simplified in the mended state. Other layouts do not depend on it: a fetch
+  // covers the same region however it is split.
   if (is_mended && !ProductsOfMatrixUnits(filled).empty()) {
     KILN_ASSIGN_OR_RETURN(State mended, schedule::Replay(task.dag, steps, task.stop));
     KILN_ASSIGN_OR_RETURN(const State all, lower::FillExtents(mended, task.stop));
@@ -175,8 +178,8 @@ Status CheckThreadTiles(std::span<const StepPtr> steps, const target::HardwarePa
       return FailedPrecondition("{} threads per block, the device has {}", threads,
                                 hardware.max_threads_per_block);
     }
-    // Virtual threads are the level before, of spatial splits: a split from the outside in shares
-    // a reduction out over groups of threads.
+    // The level before the threads has the virtual threads, in spatial splits. A split from the
+    // outside in shares a reduction out over groups of threads, and has none.
     if (follow->level < 1) continue;
     FollowFusedSplitStep outer = *follow;
     --outer.level;
@@ -197,7 +200,7 @@ std::optional<int64_t> ThreadsOfTiles(std::span<const StepPtr> steps) {
   for (const StepPtr& step : steps) {
     const auto* follow = As<FollowFusedSplitStep>(*step);
     if (follow == nullptr) continue;
-    if (follow->level < 1) continue;  // the blocks of a cluster
+    if (follow->level < 1) continue;  // level 0 has the blocks of a cluster
     const auto threads = FollowedLength(*follow, steps);
     if (threads.ok()) fewest = std::min(*threads, fewest.value_or(*threads));
   }

@@ -1,8 +1,8 @@
-// From an edited list of steps to a state: the way every change of a schedule ends.
+// Makes a state of an edited list of steps. Every change of a schedule ends here.
 //
-// A change edits tile lengths and knows nothing of what follows from them. Here the steps are
-// replayed with extents as they are now, splits behind a changed one are made exact again, and
-// vector widths of shared fetches are cut to what the new tiles allow.
+// A change edits tile lengths and ignores the consequences. Rebuild replays the steps with the
+// current extents, makes splits after a changed one exact again, and cuts vector widths of shared
+// fetches to those that the new tiles allow.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,26 @@
 
 namespace kiln::search {
 
-// Refuses (FailedPrecondition, and `why` says of which kind) what does not apply, and on a GPU what
-// is beyond the device's limits. Cost: tens of microseconds on a CPU target; on a GPU a hundred, as
-// the extents of the fetches must be found.
+// Refuses steps that do not apply and, on a GPU, schedules beyond the device's limits
+// (FailedPrecondition; `why` is the kind of refusal). Cost: tens of microseconds on a CPU target; a
+// hundred on a GPU, because the extents of the fetches must be found.
 StatusOr<schedule::State> Rebuild(const Task& task, std::span<const schedule::StepPtr> steps,
                                   Drop& why);
 
-// Threads and virtual threads of the blocks, read off tile lengths alone: a microsecond. Steps that
-// tell nothing pass.
+// Checks threads and virtual threads of the blocks by the tile lengths alone, in a microsecond.
+// Steps that do not tell them pass.
 Status CheckThreadTiles(std::span<const schedule::StepPtr> steps,
                         const target::HardwareParams& hardware);
 
-// The threads of the smallest block that tiles tell of; none: no tile does.
+// Returns the threads of the smallest block, as far as tiles tell. None: no tile tells a number of
+// threads.
 std::optional<int64_t> ThreadsOfTiles(std::span<const schedule::StepPtr> steps);
 
-// The split whose inner part is fetched as one vector by a thread of the block: an SP, its
-// vectorized inner loop, an FFSP.
+// Tells whether the step splits a fetch so that a thread of the block fetches the inner part as one
+// vector: an SP, the vectorization of its inner loop, an FFSP.
 bool IsFetchSplit(std::span<const schedule::StepPtr> steps, size_t step);
-// A split into pieces of one number of threads: an SP of one length whose inner loop is bound to
-// threadIdx.x.
+// Tells whether the step splits a loop into pieces by a number of threads: an SP of one length
+// whose inner loop is bound to threadIdx.x.
 bool IsThreadSplit(std::span<const schedule::StepPtr> steps, size_t step);
 
 }  // namespace kiln::search

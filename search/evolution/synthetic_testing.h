@@ -1,5 +1,5 @@
-// A search problem without a compiler and a device, for tests: features that are a schedule's tile
-// lengths, a hidden cost that is a function of them, and a small model that learns.
+// A search problem for tests, without a compiler or a device: the features are a schedule's tile
+// lengths, the hidden cost is a function of them, and a small model learns it.
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,9 @@ namespace kiln::search {
 
 inline constexpr int kTileColumns = 48;
 
-// What a step chooses for tiles in shared memory: the depth of a BF step, the rows' alignment of an
-// SA step, 2 where an LA step moves an axis; one more than a hint of GPUs; 0 for all others.
+// Returns the choice that a step makes for tiles in shared memory: the depth of a BF step, the
+// rows' alignment of an SA step, 2 for an LA step that moves an axis, the value of a GPU hint plus
+// one, and 0 for all other steps.
 inline int FetchChoice(const schedule::Step& step) {
   if (const auto* buffering = schedule::As<schedule::BufferingStep>(step))
     return buffering->depth + (buffering->asynchronous ? 1 : 0);
@@ -36,7 +37,7 @@ inline int FetchChoice(const schedule::Step& step) {
   return layout == nullptr ? 0 : std::ranges::is_sorted(layout->order) ? 1 : 2;
 }
 
-// log2 of all levels of all splits, then of the unroll depths and fetch choices; one row.
+// Returns one row: log2 of all levels of all splits, then of the unroll depths and fetch choices.
 inline FloatMatrix TileFeatures(std::span<const schedule::StepPtr> steps) {
   FloatMatrix rows(1, kTileColumns);
   size_t column = 0;
@@ -57,7 +58,8 @@ inline FloatMatrix TileFeaturesOf(const schedule::State& state, const ir::Progra
   return TileFeatures(state.steps());
 }
 
-// The nearer the levels of the tiles are to hidden ones, the faster; no two levels want the same.
+// Returns a lower cost the nearer the levels of the tiles are to hidden values. Each level has its
+// own hidden value.
 inline double HiddenCost(std::span<const schedule::StepPtr> steps) {
   double distance = 0;
   int i = 0;
@@ -73,7 +75,7 @@ inline double HiddenCost(std::span<const schedule::StepPtr> steps) {
   return 1e-5 * std::exp2(0.1 * distance);
 }
 
-// A sum of one term for each column's value: enough for the hidden cost. Learns at once.
+// A sum of one term for each column's value, which is enough for the hidden cost. Learns at once.
 class AdditiveModel final : public costmodel::CostModel {
  public:
   std::string_view name() const override { return "additive"; }

@@ -24,7 +24,8 @@ bool HasBlank(const schedule::Step& step) {
   return split != nullptr && std::ranges::find(split->lengths, 0) != split->lengths.end();
 }
 
-// The blocks of a cluster share elements out as a split shares a reduction out: by following it.
+// Tells whether the blocks of a cluster share out the elements of this split. As for a reduction, a
+// later step follows the split.
 bool IsClusterSplit(std::span<const StepPtr> steps, int number) {
   return std::ranges::any_of(steps, [number](const StepPtr& step) {
     const auto* follow = As<schedule::FollowFusedSplitStep>(*step);
@@ -33,7 +34,7 @@ bool IsClusterSplit(std::span<const StepPtr> steps, int number) {
   });
 }
 
-// Of n > 1: a prime, the smaller the likelier with its power; or any divisor but 1.
+// Draws a factor of n > 1: a prime factor, each in proportion to its power, or any divisor but 1.
 int64_t RandomFactor(int64_t n, double prime_prob, Rng& rng) {
   if (!Chance(rng, prime_prob)) {
     const std::vector<int64_t> divisors = Divisors(n);
@@ -52,7 +53,7 @@ class Mover {
   Mover(std::vector<Tiles>& all, const Parameters& parameters, Rng& rng)
       : all_(all), parameters_(parameters), rng_(rng) {}
 
-  // Each changes nothing when what it picked is not possible.
+  // Each move changes nothing if the draw is not possible.
   void MoveFactor() {
     const int t = PickSplit();
     const int from = PickLevel(all_[t], [](int64_t length) { return length > 1; });
@@ -114,7 +115,8 @@ class Mover {
     return RandomFactor(length, parameters_.tile_prime_factor_prob, rng_);
   }
 
-  // Uneven tiles cover an axis with as few of the outermost as it takes.
+  // Keeps the tiles if they are allowed, else restores `before`. Uneven tiles cover an axis with as
+  // few outermost tiles as possible.
   bool KeepIfAllowed(Tiles& tiles, const std::vector<int64_t>& before) const {
     if (tiles.uneven) {
       CutLengths(std::span(tiles.levels).subspan(1), tiles.extent, tiles.kept);
@@ -182,7 +184,7 @@ std::vector<Tiles> TilesOf(std::span<const StepPtr> steps, std::span<const StepP
     Tiles tiles{.step = static_cast<int>(i), .levels = split.lengths, .extent = split.extent};
     tiles.levels.insert(split.inner_to_outer ? tiles.levels.begin() : tiles.levels.end(),
                         CeilDiv(split.extent, product));
-    // Parts of a reduction split from the outside in: the last length is their number.
+    // The last length of a reduction that is split from the outside in is the number of its parts.
     if (!split.inner_to_outer && i + 1 < steps.size() &&
         schedule::Is<schedule::RfactorStep>(*steps[i + 1])) {
       tiles.parts_level = static_cast<int>(split.lengths.size()) - 1;
@@ -225,7 +227,7 @@ std::vector<int> MoveTiles(std::vector<Tiles>& all, const Parameters& parameters
     mover.DrawAnew();
   }
   std::vector<int> changed;
-  // Several moves may undo each other.
+  // Several moves may undo each other, so the lengths are compared.
   for (int t = 0; t < static_cast<int>(all.size()); ++t) {
     if (all[t].levels != before[t].levels) changed.push_back(t);
   }

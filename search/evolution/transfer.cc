@@ -17,12 +17,13 @@ using schedule::SplitStep;
 using schedule::Step;
 using schedule::StepPtr;
 
-// Between a stage that the sketch does not touch and one that it does.
+// Largest distance from a stage that the sketch does not touch to one that it touches.
 constexpr int kFarthest = 8;
 constexpr int kMostStages = 4096;
 
-// The stages of a schedule while its steps are read: each has an identity that stays when steps that
-// add stages move its number. How many there are at the end is not known and does not matter.
+// The stages of a schedule while its steps are read. Each stage has an identity, which stays when
+// later steps add stages and change its number. The number of stages at the end is not known, and
+// does not matter.
 class Stages {
  public:
   int IdOf(int stage) {
@@ -34,7 +35,7 @@ class Stages {
     if (found == ids_.end()) return std::nullopt;
     return static_cast<int>(found - ids_.begin());
   }
-  // Where a step puts a new stage.
+  // Inserts a new stage at this number.
   void InsertAt(int stage) {
     IdOf(stage);
     ids_.insert(ids_.begin() + stage, next_++);
@@ -45,7 +46,7 @@ class Stages {
   int next_ = 0;
 };
 
-// The stages that a step names.
+// Returns the stages that a step names.
 std::vector<int> StagesOf(const Step& step) {
   std::vector<int> stages;
   Renumbered(step, {.stage = [&](int stage) { return stages.push_back(stage), stage; },
@@ -53,7 +54,7 @@ std::vector<int> StagesOf(const Step& step) {
   return stages;
 }
 
-// Stages of absurd numbers are not counted up to.
+// Tells whether all stage numbers are small. Stages with absurd numbers are not counted up to.
 bool NamesFew(const Step& step) {
   return std::ranges::all_of(StagesOf(step),
                              [](int stage) { return 0 <= stage && stage < kMostStages; });
@@ -81,7 +82,7 @@ class Transfer {
       if (next_ == steps_.size()) return NotFound("it is shorter than the sketch");
       KILN_RETURN_IF_ERROR(TakeOfSketch(*step));
     }
-    // What the other's sketch inlines last.
+    // Skips the stages that the other schedule's sketch inlines at its end.
     while (next_ < steps_.size() && IsInline(*steps_[next_])) ++next_;
     for (const StepPtr& step : steps_.subspan(next_)) last_ = std::max(last_, step->stage());
     for (; next_ < steps_.size(); ++next_) KILN_RETURN_IF_ERROR(TakeOther(*steps_[next_]));
@@ -89,7 +90,7 @@ class Transfer {
   }
 
  private:
-  // `of_sketch` for the next step, if they are the same but for numbers and tile lengths.
+  // Takes the next step for `of_sketch`, if both differ only in numbers and tile lengths.
   Status TakeOfSketch(const Step& of_sketch) {
     const Step& step = *steps_[next_];
     const Status differs = NotFound("step {} is not as in the sketch", next_);
@@ -101,7 +102,7 @@ class Transfer {
     }
     const StepPtr same = Renumber(step);
     if (same == nullptr) return differs;
-    // Tile lengths are what the sketch leaves open.
+    // The sketch leaves tile lengths open, so they may differ.
     const bool has_tiles = Is<SplitStep>(step) || Is<schedule::OnlineSoftmaxStep>(step);
     const bool is_same =
         has_tiles ? same->ShapeHash() == of_sketch.ShapeHash() : same->Hash() == of_sketch.Hash();
@@ -111,7 +112,7 @@ class Transfer {
     return OkStatus();
   }
 
-  // A choice that follows the sketch.
+  // Takes a step that follows the sketch.
   Status TakeOther(const Step& step) {
     const StepPtr same = Renumber(step);
     if (same == nullptr) return NotFound("step {} is of a stage that has no like", next_);
@@ -119,7 +120,7 @@ class Transfer {
     return OkStatus();
   }
 
-  // Each stage has one like it at most.
+  // Notes that two stages correspond. Each stage corresponds to at most one other.
   bool Match(int from, int to) {
     const auto [found, is_new] = like_.emplace(from, to);
     if (found->second != to) return false;
@@ -127,8 +128,8 @@ class Transfer {
            std::ranges::count(like_, to, [](const auto& pair) { return pair.second; }) == 1;
   }
 
-  // Of a stage that the sketch does not touch: it is as far before one that has a like as its own
-  // like is before that.
+  // Returns the number of the corresponding stage. A stage that the sketch does not touch lies at
+  // the same distance before a known stage as its counterpart does.
   std::optional<int> LikeOf(int stage) {
     for (int distance = 0; distance <= kFarthest; ++distance) {
       const auto like = like_.find(from_.IdOf(stage + distance));
@@ -139,7 +140,7 @@ class Transfer {
     return stage == last_ ? std::optional(sketch_.state.num_stages() - 1) : std::nullopt;
   }
 
-  // Null: a stage or step that it names has no like.
+  // Returns null if a stage or step that it names has no counterpart.
   StepPtr Renumber(const Step& step) {
     bool ok = true;
     const auto take = [&](std::optional<int> number) {
@@ -169,11 +170,11 @@ class Transfer {
 
   const std::span<const StepPtr> steps_;
   const Sketch& sketch_;
-  size_t next_ = 0;  // of steps_
+  size_t next_ = 0;  // index into steps_
   Stages from_, to_;
   int last_ = -1;                   // stage of the steps that follow the sketch: the output
   std::map<int, int> like_;         // by identity
-  std::map<size_t, int> place_of_;  // of steps_, in result_
+  std::map<size_t, int> place_of_;  // index into steps_ -> index into result_
   std::vector<StepPtr> result_;
 };
 

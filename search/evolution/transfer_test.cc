@@ -33,7 +33,7 @@ Task Conv(std::vector<std::string> epilogue, bool gpu) {
   return MakeTask(*dag, gpu);
 }
 
-// A product of what `before` makes of p0, and what `after` makes of it.
+// Returns a product that `before` computes from p0, with `after` applied to the result.
 Task Product(std::string_view before, std::string_view read, std::string_view after, bool gpu) {
   const auto parsed = dag::ParseDagText(fmt::format(R"(
 input p0: float32[64, 128]
@@ -47,7 +47,7 @@ product[i: 64, j: 96] = sum(k: 128) {}[i, k]*p1[k, j]
   return MakeTask(parsed->dag, gpu);
 }
 
-// The legal ones of some draws of each sketch.
+// Returns the legal states among some draws of each sketch.
 std::vector<State> Draws(const Task& task, const std::vector<Sketch>& sketches) {
   Rng rng(7);
   std::vector<State> states;
@@ -60,7 +60,7 @@ std::vector<State> Draws(const Task& task, const std::vector<Sketch>& sketches) 
   return states;
 }
 
-// As a schedule of the sketch that it is then found to be of.
+// Carries the steps over to the sketch that the result is then found to be made of.
 StatusOr<std::vector<StepPtr>> ToAny(const std::vector<StepPtr>& steps,
                                      const std::vector<Sketch>& sketches) {
   for (size_t i = 0; i < sketches.size(); ++i) {
@@ -71,7 +71,7 @@ StatusOr<std::vector<StepPtr>> ToAny(const std::vector<StepPtr>& steps,
   return NotFound("no sketch");
 }
 
-// There they apply, back they are what they were.
+// Expects the transferred steps to apply, and to become the same again when transferred back.
 void ExpectTransfers(const Task& a, const Task& b) {
   const Parameters parameters;
   const std::vector<Sketch> of_a = GenerateSketches({a, parameters});
