@@ -1,5 +1,5 @@
-// Proposes the program as it is declared, without a schedule, and nothing else: what tuning is
-// compared with.
+// Proposes only the unscheduled loops, that is the program as it is declared. Tuned programs are
+// compared with them.
 #pragma once
 
 #include "search/policies/policy.h"

@@ -6,7 +6,7 @@ namespace {
 constexpr std::string_view kCpu = "two cores of a Xeon with AVX-512";
 constexpr std::string_view kGpu = "an H200";
 
-// By class of operator.
+// Expected speeds of each class of operators.
 struct ExpectedSpeeds {
   ExpectedSpeed complex, simple, direct;
 };

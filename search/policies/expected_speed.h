@@ -1,5 +1,5 @@
-// How far a schedule that was chosen without measuring is from the tuned one: what was measured, by
-// kind of operator (docs/heuristic-schedules.md has the table).
+// The speed of a schedule that was chosen without measuring, as a share of the tuned speed. The
+// figures were measured, by kind of operator (docs/heuristic-schedules.md has the table).
 //
 // Pure function.
 #pragma once
@@ -12,15 +12,16 @@
 
 namespace kiln::search {
 
-// Shares of the speed after tuning: what nine in ten workloads reach, and the median.
+// Shares of the tuned speed: a share that nine in ten workloads reach, and the median.
 struct ExpectedSpeed {
   double low, middle;
-  int workloads;            // that were measured
-  int trials;               // of each workload's tuning
-  std::string_view device;  // on which
+  int workloads;            // number of workloads that were measured
+  int trials;               // in the tuning of each workload
+  std::string_view device;  // the device that measured them
 };
 
-// None: nobody measured targets of this kind. Location-tunable operators count as direct ones.
+// Returns nothing for targets of a kind that was never measured. Location-tunable operators count
+// as direct ones.
 std::optional<ExpectedSpeed> ExpectedSpeedOf(const target::Target& target, OperatorClass kind);
 
 }  // namespace kiln::search

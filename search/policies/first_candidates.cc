@@ -83,7 +83,8 @@ StatusOr<std::vector<Candidate>> FirstCandidates::Propose(int n) {
   return candidates;
 }
 
-// The loops have no tiles to change as a parent, and what they cost says nothing of schedules.
+// The unscheduled loops are hidden from the other policy: as a parent they have no tiles to change,
+// and their cost says nothing about schedules.
 void FirstCandidates::Observe(std::span<const Observation> observations) {
   std::vector<Observation> others;
   for (const Observation& o : observations) {

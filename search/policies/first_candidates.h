@@ -1,10 +1,10 @@
-// A policy whose first candidates are the schedules that a computation gets where nothing is
-// measured, the best one first, so that whoever stops a search early is never worse off than
-// without it. The others are another policy's, and may come before the second one.
+// A policy whose first candidates are the schedules that a computation gets without measuring, the
+// best one first. A search that stops early is therefore never worse than no search. Another policy
+// proposes the other candidates, which may come before the second of these schedules.
 //
-// The unscheduled loops are what answers are compared with, and one run of them is known from that.
-// They are a candidate where that run is not far slower than the best one known, where no schedule
-// has worked, and where the other policy has nothing left.
+// Answers are compared with those of the unscheduled loops, so the time of one run of them is
+// known. They become a candidate if that run is not far slower than the best known schedule, if no
+// heuristic schedule has worked, or if the other policy has no candidates left.
 #pragma once
 
 #include <optional>
@@ -17,46 +17,46 @@
 
 namespace kiln::search {
 
-// How far from the best one the loops may be to be a candidate, as a factor. Their run is one call,
-// which takes longer than one of many.
+// The loops are a candidate if they are slower than the best schedule by at most this factor. The
+// time of their run is of a single call, which takes longer than one of many calls.
 inline constexpr double kReferenceMargin = 2;
 inline constexpr double kReferenceCall_s = 10e-6;
 
-// The origin of a schedule that was chosen without measuring begins with it.
+// The origin of a schedule that was chosen without measuring begins with this text.
 inline constexpr std::string_view kHeuristicOrigin = "heuristic schedule, ";
 
 struct FirstOptions {
-  // Chosen without measuring, the best first; may be empty.
+  // Schedules that were chosen without measuring, the best one first. May be empty.
   std::vector<Candidate> heuristic = {};
-  // False: the unscheduled loops are never a candidate.
+  // If false, the unscheduled loops are never a candidate.
   bool with_unscheduled = true;
   // So many results of the other policy come before all heuristic candidates but the first one. One
   // of several tasks has better use for its first trials than the second best guess.
   int results_before_second = 0;
-  // True: the other policy observes them, too. One that searches schedules of another kind makes
-  // nothing of them.
+  // If true, the other policy observes the heuristic schedules, too. A policy that searches
+  // schedules of another kind has no use for them.
   bool tells_others = true;
-  // The time of the run of the unscheduled loops; none: not known yet.
+  // The time of a run of the unscheduled loops. Empty until it is known.
   std::optional<double> reference_s = {};
 };
 
 class FirstCandidates final : public Policy {
  public:
-  // `others` never sees the unscheduled loops; `task` outlives this.
+  // `others` never sees the unscheduled loops. `task` outlives this object.
   FirstCandidates(const Task& task, std::unique_ptr<Policy> others, FirstOptions options);
 
   StatusOr<std::vector<Candidate>> Propose(int n) override;
-  // Results of earlier jobs count: nothing is proposed again.
+  // Results of earlier jobs count, so these candidates are not proposed again.
   void Observe(std::span<const Observation> observations) override;
   void Avoid(std::span<const uint64_t> hashes) override;
-  // First candidates among these are not proposed: the other policy is told nothing.
+  // First candidates among `hashes` are not proposed. The other policy is told nothing.
   void AvoidFirst(std::span<const uint64_t> hashes);
   void Suggest(std::span<const Observation> of_another) override { others_->Suggest(of_another); }
   const RoundReport& last_round() const override { return report_; }
 
  private:
   bool IsHeuristic(uint64_t hash) const;
-  // May the unscheduled loops be the fastest, as far as is known?
+  // Tells whether the unscheduled loops may be the fastest, by the results so far.
   bool IsUnscheduledWorthATrial() const;
   bool IsUnscheduledPossible() const;
   Status AddUnscheduled(std::vector<Candidate>& candidates);
@@ -66,9 +66,9 @@ class FirstCandidates final : public Policy {
   EmptyPolicy unscheduled_;
   const std::unique_ptr<Policy> others_;
   const FirstOptions options_;
-  size_t next_ = 0;                     // of the heuristic ones
-  std::unordered_set<uint64_t> known_;  // of the first candidates, those observed before
-  size_t failed_ = 0;                   // heuristic ones
+  size_t next_ = 0;                     // the next heuristic schedule
+  std::unordered_set<uint64_t> known_;  // first candidates that were observed before
+  size_t failed_ = 0;                   // number of heuristic schedules that failed
   int others_results_ = 0;
   bool others_are_done_ = false;
   std::optional<double> best_s_;

@@ -17,7 +17,7 @@ using testing::IsEmpty;
 class FirstCandidatesTest : public testing::Test {
  protected:
   FirstCandidatesTest() {
-    // Drawn by another seed: they stand for what was chosen without measuring.
+    // Another seed draws the schedules that stand for those chosen without measuring.
     RandomPolicy others(task_, Parameters(), 2);
     heuristic_ = *others.Propose(2);
   }
@@ -120,7 +120,7 @@ TEST_F(FirstCandidatesTest, WhereNothingWorksTheUnscheduledLoopsAreTried) {
   EXPECT_TRUE(IsUnscheduled(next[0]));
 }
 
-// The job itself measured them, or an earlier run of it, or another job.
+// The candidates were measured by the job itself, by an earlier run of it, or by another job.
 TEST_F(FirstCandidatesTest, WhatWasMeasuredBeforeIsNotMeasuredAgain) {
   const uint64_t unscheduled = schedule::HashSteps({});
   Observation loops = Of({{}, unscheduled}, 1e-3, 1e-3);

@@ -1,10 +1,12 @@
-// What choosing a schedule without measuring costs, and how good the model thinks it is.
+// Measures the cost of choosing a schedule without measuring, and the quality by the model's
+// estimate.
 //
 //   bazel run //search/policies:heuristic_bench -- "cuda -arch=sm_90" heuristic_draws=64
 //
-// For each workload of kiln conformance: the CPU milliseconds of one thread that the policy
-// `heuristic` takes from the declaration to its first proposal (the smallest of three), the
-// schedules it lowered, and the predicted time; at the end means. Words with "=" are parameters.
+// Prints for each workload of kiln conformance the CPU milliseconds of one thread that the policy
+// `heuristic` takes from the declaration to its first proposal (the smallest of three), the number
+// of schedules that it lowered, and the predicted time; at the end the means. Words with "=" are
+// parameters.
 #include <fmt/format.h>
 
 #include <cmath>

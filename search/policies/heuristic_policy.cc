@@ -15,21 +15,23 @@
 namespace kiln::search {
 namespace {
 
-// Draws in a row that are refused or known, for each that is wanted: then the space is small.
+// The space counts as small after so many draws in a row were refused or known, for each wanted
+// draw.
 constexpr int kRejectedPerDraw = 4;
 
-// States times their stages that each way of making them gives on a CPU, so that the pool of a
-// computation of a hundred sums, which has hundreds of sketches, has bounds, too; the computations
-// of networks have less than this without it.
+// The most stages of all states together that each way of making states gives on a CPU. It bounds
+// the pool of a computation of a hundred sums, which has hundreds of sketches. Computations of
+// networks have fewer stages without this bound.
 constexpr int64_t kMostStages = 60'000;
-// The same of states that are made and not lowered yet: a state takes some 30 KB a stage.
+// The most stages of states that are made and not lowered yet. A state takes some 30 KB for a
+// stage.
 constexpr int64_t kStagesAtOnce = 5'000;
 
-// How many states the parts of the pool have. A GPU's take three times as long to lower and
-// describe as a CPU's, and its model errs less: fewer of them in more generations lead further.
-// Of the parameters: two thirds of the draws, a quarter of the population, twice the generations.
-// By the predicted times of the 25 conformance workloads for sm_90 (heuristic_bench): 4.48 us on
-// average in 24 ms each, 4.45 us in 40 ms with a CPU's numbers.
+// Numbers of states in the parts of the pool. A GPU's states take three times as long to lower and
+// describe as a CPU's, and its model errs less, so fewer states in more generations lead further:
+// two thirds of the parameters' draws, a quarter of the population, twice the generations. This
+// choice gives a predicted time of 4.48 us on average for the 25 conformance workloads on sm_90, in
+// 24 ms each; a CPU's numbers give 4.45 us in 40 ms (heuristic_bench).
 struct PoolSize {
   int draws, population, generations;
 };
@@ -40,8 +42,9 @@ int64_t StagesOf(std::span<const Sketch> sketches) {
   return stages;
 }
 
-// What a state takes grows with its stages: where sketches have many, there are fewer states in
-// proportion. By a clock the same seed would not choose the same.
+// Returns the share of the states that a pool gets. The cost of a state grows with its stages, so
+// sketches with many stages get fewer states in proportion. A limit by a clock would make the same
+// seed choose different schedules.
 double ShareOfStates(const Parameters& p, std::span<const Sketch> sketches) {
   const int64_t stages = StagesOf(sketches);
   const auto most =
@@ -49,7 +52,8 @@ double ShareOfStates(const Parameters& p, std::span<const Sketch> sketches) {
   return stages <= most ? 1 : static_cast<double>(most) / static_cast<double>(stages);
 }
 
-// The share of `states` of the sketches' average size that have as many stages as a pool may have.
+// Returns the share of `states` whose stages are as many as a pool may have, if the sketches have
+// their average size.
 double ShareOfMostStages(int64_t states, std::span<const Sketch> sketches) {
   const double all = static_cast<double>(states) * static_cast<double>(StagesOf(sketches)) /
                      static_cast<double>(sketches.size());
@@ -98,7 +102,8 @@ HeuristicPolicy::HeuristicPolicy(const Task& task, Parameters parameters, uint64
       features_(std::move(features)),
       threads_(threads) {}
 
-// Sketches without blanks have one state each, which is drawn by chance, too.
+// Fills the sketches with blanks by rule. A sketch without blanks has one state, which the random
+// draws find.
 std::vector<Individual> HeuristicPolicy::ByRule(const Workers& workers,
                                                 std::span<const Sketch> sketches, Hashes& seen) {
   std::vector<Individual> made, fresh;
@@ -141,7 +146,7 @@ void HeuristicPolicy::Rank() {
   const Workers workers(task_, features_, threads_);
   const std::vector<Sketch> sketches = GenerateSketches({task_, parameters_});
   report_.sketches = static_cast<int>(sketches.size());
-  if (sketches.empty()) return;  // stopped
+  if (sketches.empty()) return;  // the task was stopped
   Hashes seen = known_;
   std::vector<Individual> pool;
   if (!task_.target.is_gpu()) pool = ByRule(workers, sketches, seen);

@@ -1,11 +1,11 @@
-// Good schedules without a measurement: a small pool, ranked once by the analytic model.
+// Finds good schedules without a measurement: the analytic model ranks a small pool once.
 //
-// The pool has three parts. On a CPU, schedules whose tiles follow from the registers, vectors and
-// caches (sampling/register_tiles.h); schedules drawn by chance; and what a few changes make of
-// these, as far as the model likes it. The best predicted ones are proposed first, and when the
-// pool is used up the policy has nothing more to propose. It learns nothing.
+// The pool has three parts: schedules whose tiles follow from the registers, vectors and caches
+// (sampling/register_tiles.h, on a CPU only); schedules that were drawn at random; and schedules
+// that a few changes make of these, if the model likes them. The best predicted ones are proposed
+// first. When the pool is used up, the policy has no more candidates. It learns nothing.
 //
-// Cost: see docs/heuristic-schedules.md; all of it in the first Propose.
+// Cost: see docs/heuristic-schedules.md; all of it falls on the first Propose.
 #pragma once
 
 #include <memory>
@@ -25,7 +25,7 @@ extern const PolicyKind kHeuristic;
 
 class HeuristicPolicy final : public Policy {
  public:
-  // `model` ranks; never null.
+  // `model` ranks the pool and is never null.
   HeuristicPolicy(const Task& task, Parameters parameters, uint64_t seed,
                   std::shared_ptr<const costmodel::CostModel> model, FeatureFn features,
                   int threads);
@@ -42,7 +42,7 @@ class HeuristicPolicy final : public Policy {
 
   // Fills ranked_.
   void Rank();
-  // Of a CPU's sketches that have tiles; with rows.
+  // Returns schedules by rule for the sketches of a CPU that have tiles, with rows.
   std::vector<Individual> ByRule(const Workers& workers, std::span<const Sketch> sketches,
                                  Hashes& seen);
 

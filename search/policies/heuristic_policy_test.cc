@@ -50,7 +50,8 @@ TEST(HeuristicPolicy, TheSameSeedGivesTheSameHoweverManyThreads) {
   }
 }
 
-// Independent sums: as many sketches as there may be, and each of all their stages.
+// Independent sums have as many sketches as are allowed, and each sketch has the stages of all
+// sums.
 TEST(HeuristicPolicy, TheStatesOfALargeComputationAreFew) {
   constexpr int kSums = 30;
   std::string text;
@@ -62,7 +63,8 @@ TEST(HeuristicPolicy, TheStatesOfALargeComputationAreFew) {
   const Task task(dag, parsed, target::DefaultHardware(parsed, /*host_cores=*/4), "[]");
   const auto policy = MakeHeuristic(task, 1);
   ASSERT_OK(policy->Propose(1));
-  // Two ways of making them, 60,000 stages each, of 30 sums and more that tiling adds.
+  // There are two ways of making states, with 60,000 stages each, of 30 sums and stages that tiling
+  // adds.
   EXPECT_LT(policy->last_round().evaluated, 2 * 60'000 / kSums);
   EXPECT_GT(policy->last_round().evaluated, 100);
 }
@@ -107,7 +109,7 @@ TEST(HeuristicPolicy, WhatIsKnownIsLeftOut) {
   EXPECT_NE(HashesOf(*observing, 1)[0], first[1]);
 }
 
-// Without it only draws and what becomes of them are left.
+// Without rule_fillings, only draws and their descendants are left.
 TEST(HeuristicPolicy, TilesByRuleAreAmongThePool) {
   const Task task = MakeTask("matmul", "512,512,512");
   const auto by_rule = [&](double fillings) {

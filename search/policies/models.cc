@@ -11,10 +11,10 @@
 namespace kiln::search {
 namespace {
 
-// As it corrects estimates, it learns from few.
+// Few samples are enough, because the model only corrects estimates.
 constexpr int kFewSamples = 16;
 
-// `more`: parameters beside those that the model was trained with.
+// `more` are parameters besides those that the model was trained with.
 StatusOr<TrainedModel> Open(const costmodel::ModelFile& file, uint64_t seed,
                             const std::stop_token& stop,
                             const std::map<std::string, double>& more) {
@@ -69,7 +69,7 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
     KILN_ASSIGN_OR_RETURN(const TrainedModel trained,
                           Open(*options.trained, seed, stop, options.parameters));
     models.learned = trained.model;
-    // Scores of other units have no mean.
+    // The blended model needs scores of one unit.
     if (!trained.gives_seconds()) return models;
   } else {
     KILN_ASSIGN_OR_RETURN(

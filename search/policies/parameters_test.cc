@@ -61,7 +61,7 @@ TEST(Parameters, AreSetByName) {
                              HasSubstr("expected one of "), HasSubstr("tile_draws"))));
 }
 
-// Whatever is accepted can be searched with.
+// A search works with every value that is accepted.
 TEST(Parameters, EndsOfTheRangesAreSafe) {
   constexpr double kQuick = 200;
   for (const char* target : {"llvm", "cuda -arch=sm_90"}) {
@@ -80,7 +80,7 @@ TEST(Parameters, EndsOfTheRangesAreSafe) {
                                         {.parameters = values, .models = models, .threads = 1}));
         for (int round = 0; round < 2; ++round) {
           const auto candidates = policy->Propose(4);
-          if (!candidates.ok()) continue;  // nothing legal was drawn
+          if (!candidates.ok()) continue;  // no legal candidate was drawn
           std::vector<Observation> observations;
           for (const Candidate& candidate : *candidates)
             observations.push_back({.candidate = candidate, .valid = true, .cost_s = 1e-3});

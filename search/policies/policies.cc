@@ -12,7 +12,7 @@
 
 namespace kiln::search {
 
-// A line for each.
+// The table has a line for each policy.
 std::span<const PolicyKind* const> Policies() {
   static constexpr const PolicyKind* kPolicies[] = {
       &kSketchXgb,       &kSketchAnalytic,     &kSketchRandom,   &kHeuristic,    &kTemplateXgb,

@@ -1,4 +1,4 @@
-// The table of policies, and what is derived from it.
+// Tests the table of policies, and facts that are derived from it.
 #include <fmt/format.h>
 
 #include <fstream>
@@ -17,7 +17,7 @@ using testing::HasSubstr;
 
 Task MakeTask() { return Task(*dag::BuildOp("matmul", "32,32,32"), {}, {}, "[]"); }
 
-// Each is made from what its row says it needs, and proposes.
+// Each policy is made with the models and the template that its row asks for, and proposes.
 TEST(Policies, EachIsMadeByItsName) {
   const Task task = MakeTask();
   for (const PolicyKind* kind : Policies()) {

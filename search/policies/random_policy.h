@@ -1,5 +1,5 @@
-// Random sampling from the task's sketches: the baseline, and the source of every search's first
-// candidates.
+// Draws random samples from the task's sketches. Other policies are compared with this one, and
+// every search draws its first candidates in this way.
 #pragma once
 
 #include <unordered_set>
@@ -27,14 +27,14 @@ class RandomPolicy final : public Policy {
   const std::vector<Sketch>& sketches() const { return sketches_; }
 
  private:
-  // One draw; an illegal one is an error, counted in the report.
+  // Draws once. An illegal draw is an error, and is counted in the report.
   StatusOr<Candidate> Draw();
 
   const Task& task_;
   const Parameters parameters_;
   Rng rng_;
   std::vector<Sketch> sketches_;
-  std::vector<double> weights_;         // of them
+  std::vector<double> weights_;         // of the sketches
   std::unordered_set<uint64_t> known_;  // proposed or observed
   RoundReport report_;
 };

@@ -41,7 +41,7 @@ Task MakeTask(const Case& c) {
   return Task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
 }
 
-// The loops with this annotation, as extents.
+// Returns the extents of the loops with this annotation.
 std::vector<int64_t> ExtentsOf(const Stage& stage, Annotation annotation) {
   std::vector<int64_t> extents;
   for (int i = 0; i < static_cast<int>(stage.loops.size()); ++i) {
@@ -102,7 +102,7 @@ TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
       const auto lanes = ExtentsOf(stage, Annotation::kVectorize);
       ASSERT_EQ(lanes.size(), 1u);
       widths.insert(lanes[0]);
-      // After the outermost tiles of all three reduction axes.
+      // The stage is attached after the outermost tiles of all three reduction axes.
       const Attach& at = state.attach(s);
       const Stage& reader = state.stage(at.stage);
       int reductions = 0;
@@ -113,7 +113,7 @@ TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
       }
       EXPECT_EQ(reductions, 3);
       EXPECT_EQ(reader.loop(at.loop).kind, schedule::IterKind::kReduce);
-      // The recorded extent is the region's.
+      // The recorded extent is that of the region.
       int64_t region = 1;
       for (size_t axis = 0; axis < stage.op->axes().size(); ++axis)
         region *= stage.iters[axis].extent;
@@ -126,7 +126,7 @@ TEST(SampleGpu, ConvolutionIsBoundAndFetchesTogether) {
     }
     EXPECT_EQ(fetches, 2);
     EXPECT_LE(UseOfKernel(state, root).shared_bytes, 49152);
-    // With padding and all halves.
+    // The lowered program's buffers also have padding and all halves.
     if (accepted % 8 == 0) {
       ASSERT_OK_AND_ASSIGN(const ir::Program program, lower::Lower(state, {.gpu = true}));
       int64_t shared = 0;
@@ -251,14 +251,13 @@ TEST(SampleGpu, ShapesOfMovesAndRowsVary) {
   }
 }
 
-// No divisor of 1031 but 1 is a number of threads that a block can have.
 TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
   const Task conv = MakeTask({"conv2d_nhwc", "1,28,28,32,16,3,3,1,1", {"bias", "relu"}});
   const Task half = MakeTask({"matmul", "256,256,256", {}, ir::kFloat16});
-  // More tiles than there are multiprocessors.
+  // The number of tiles is larger than that of multiprocessors.
   Task large = MakeTask({"matmul", "4096,4096,256", {}, ir::kFloat16});
   large.device.multiprocessors = 132;
-  // Of no multiple of them.
+  // The number of tiles is no multiple of the multiprocessors.
   Task uneven = MakeTask({"matmul", "1536,1536,1536", {}, ir::kFloat16});
   uneven.device.multiprocessors = 132;
   const auto values = [&](ir::Hint hint, const Parameters& parameters) {
@@ -294,6 +293,7 @@ TEST(SampleGpu, HintsAreDrawnUnlessAParameterLeavesThemOut) {
   }
 }
 
+// No divisor of 1031 but 1 is a number of threads that a block can have.
 TEST(SampleGpu, PrimeExtentsBeyondABlockStillHaveCandidates) {
   const Task task = MakeTask({"dense", "1,1031,64"});
   const Parameters parameters;
@@ -302,7 +302,7 @@ TEST(SampleGpu, PrimeExtentsBeyondABlockStillHaveCandidates) {
   EXPECT_EQ(candidates.size(), 4u);
 }
 
-// The odd shapes of `kiln conformance`.
+// These are the odd shapes of `kiln conformance`.
 TEST(SampleGpu, AxesWithPoorDivisorsAreTiledUnevenly) {
   const Case cases[] = {{"matmul", "127,255,63", {"relu"}},
                         {"dense", "1,1000,512", {"bias"}},
@@ -377,7 +377,7 @@ device::DeviceModel SmallGpu() {
   return model;
 }
 
-// Blocks that 132 multiprocessors need are more than 20 do.
+// 132 multiprocessors need more blocks than 20 do.
 TEST(SampleGpu, TilesAreOfTheDevicesSize) {
   const auto dag = dag::BuildOp("conv2d_nhwc", "1,56,56,16,64,3,3,1,1", {});
   ASSERT_OK(dag);
@@ -435,7 +435,7 @@ TEST(SampleGpu, WithoutClustersNothingIsSharedOutOverThem) {
 TEST(GpuValidity, FetchingAheadLeavesRegisters) {
   const Task task = MakeTask({"matmul", "512,512,512"});
   const struct {
-    int k;  // of the reduction, so much at once
+    int k;  // elements of the reduction in one step
     int row_threads;
     const char* buffering;
     int64_t ahead_words, buffers;
@@ -458,8 +458,8 @@ TEST(GpuValidity, FetchingAheadLeavesRegisters) {
     ASSERT_OK_AND_ASSIGN(State state, schedule::Replay(task.dag, steps));
     ASSERT_OK_AND_ASSIGN(state, lower::FillExtents(state));
     const BlockUse use = UseOfKernel(state, state.num_stages() - 1);
-    // 64 columns; after all of the reduction nothing is left to be fetched ahead. Copies need no
-    // registers, and no more buffers than there are fetches.
+    // The block has 64 columns. A step that covers all of the reduction leaves nothing to fetch
+    // ahead. Copies need no registers, and no more buffers than there are fetches.
     EXPECT_EQ(use.ahead_words, c.ahead_words);
     EXPECT_EQ(use.shared_bytes, 64 * c.k * 4 * c.buffers);
     target::HardwareParams hopper = task.hardware;
@@ -474,9 +474,10 @@ TEST(GpuValidity, FetchingAheadLeavesRegisters) {
   }
 }
 
-// ---- against recorded schedules of a network's layers: same sketches, same binding
+// ---- compared with recorded schedules of a network's layers: same sketches, same binding
 
-// A step without what a search chooses: tile lengths, unroll depths, extents that may be stale.
+// Prints a step without the choices of a search: tile lengths, unroll depths, extents that may be
+// stale.
 std::string Shape(const schedule::Step& step) {
   nlohmann::json json = nlohmann::json::parse(step.ToJson());
   if (schedule::Is<schedule::SplitStep>(step)) {

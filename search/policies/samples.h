@@ -1,6 +1,7 @@
-// Measured candidates as samples of a cost model: replayed, lowered, turned into feature rows.
+// Makes samples of a cost model from measured candidates: replays and lowers them, and computes
+// their feature rows.
 //
-// Cost: what lowering and features take (tests/bench:features_bench), spread over the pool.
+// Cost: that of lowering and features (tests/bench:features_bench), spread over the pool.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +18,23 @@
 
 namespace kiln::search {
 
-// The rows that a cost model sees of the candidate. Refused when it does not replay or lower.
+// Returns the rows that a cost model sees of the candidate. Refused if the steps do not replay or
+// lower.
 StatusOr<FloatMatrix> FeatureRows(const Task& task, std::span<const schedule::StepPtr> steps);
 
-// The task's identity to a cost model: workload and target, and, where costs of several devices of
-// one target meet, the device.
+// Returns the task's identity for a cost model: workload and target, and also the device if costs
+// of several devices of one target meet.
 uint64_t SampleTask(const Task& task, std::string_view device = "");
 
 struct Measured {
   const Task* task = nullptr;  // not owned
   std::vector<schedule::StepPtr> steps;
-  std::optional<double> cost_s = {};  // none: it failed
+  std::optional<double> cost_s = {};  // empty if the trial failed
   uint64_t sample_task = 0;
 };
 
-// In the order given. Those that do not replay or lower are left out: a program that never was one
-// teaches nothing.
+// Keeps the order. Leaves out candidates that do not replay or lower: without a program there is
+// nothing to learn.
 std::vector<costmodel::Sample> MakeSamples(std::span<const Measured> measured, ThreadPool& pool);
 
 }  // namespace kiln::search

@@ -1,7 +1,7 @@
-// Host time of search rounds at the default parameters, and where it goes. Costs are made up (tile
-// lengths near hidden ones are fast); features and the model are the real ones.
+// Measures the host time of search rounds at the default parameters, and its parts. Costs are made
+// up (tile lengths near hidden ones are fast); the features and the model are the real ones.
 //   bazel run -c opt //search/policies:search_bench -- [threads] [rounds] [cases]
-// cases: only those whose operator, arguments and target, as printed, contain it.
+// cases: runs only cases whose operator, arguments and target, as printed, contain this text.
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -54,7 +54,7 @@ Status Bench(const Case& c, int threads, int rounds) {
 }  // namespace kiln::search
 
 int main(int argc, char** argv) {
-  kiln::KeepFreedMemory();  // as the scheduler
+  kiln::KeepFreedMemory();  // as the scheduler does
   const int threads = argc > 1 ? std::atoi(argv[1]) : 0;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
   const std::string only = argc > 3 ? argv[3] : "";

@@ -19,27 +19,27 @@
 namespace kiln::search {
 namespace {
 
-// With fewer results of its own a task follows those with the same sums.
+// With fewer results of its own, a task follows the tasks with the same sums.
 constexpr int kFewOwnResults = 8;
 // One of many tasks looks at half as many states until it has so many results: all tasks share the
-// machine's cores with the builders, and the model does not tell more of them apart yet.
+// machine's cores with the builders, and the model does not yet tell more states apart.
 constexpr int kResultsForAllStates = 24;
 
-// Of a right program.
+// Returns the cost of a right program.
 std::optional<double> CostOf(const Observation& o) {
   if (!o.valid || !std::isfinite(o.cost_s) || o.cost_s <= 0) return std::nullopt;
   return o.cost_s;
 }
 
-// A round of few candidates looks at few states, so that the search of a short job takes no longer
-// than its builds.
+// Returns the number of states for a round. A round of few candidates looks at few states, so that
+// the search of a short job takes no longer than its builds.
 int InProportion(const Parameters& parameters, int states, int round) {
   const double share = std::clamp(static_cast<double>(round) / parameters.full_round,
                                   parameters.least_round_share, 1.0);
   return std::max(1, static_cast<int>(states * share));
 }
 
-// Of a generation, where no more states can be drawn.
+// Returns the size of a generation when no more states can be drawn.
 int SlotsOfSmallSpace(const Parameters& parameters, int population, size_t states) {
   const int64_t slots = parameters.slots_per_state * static_cast<int64_t>(states + 1);
   return static_cast<int>(std::min<int64_t>(population, slots));
@@ -107,7 +107,7 @@ void SketchPolicy::Train() {
 std::vector<Individual> SketchPolicy::Draw(int count, int max_rejected, const Workers& workers,
                                            Hashes& seen) {
   std::vector<Individual> all;
-  // Those that do not lower are made up for, as long as some do.
+  // Draws again for individuals that do not lower, as long as some do.
   while (static_cast<int>(all.size()) < count) {
     std::vector<Individual> drawn =
         DrawPopulation(workers, parameters_, sketches_, count - static_cast<int>(all.size()),
@@ -129,7 +129,7 @@ std::vector<Individual> SketchPolicy::Elites(size_t most) const {
           measured_.begin() + static_cast<std::ptrdiff_t>(std::min(most, measured_.size()))};
 }
 
-// The niches of a sketch share its quota out.
+// The niches of a sketch share its quota.
 DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked) const {
   const size_t niches = sketches_.size() * kUnitKinds;
   std::vector<int> measured(niches), kinds(sketches_.size());
@@ -188,7 +188,7 @@ std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, in
                              .population = slots,
                              .keep = n + parameters_.sample_init_population,
                              .seed = SplitSeed(~seed_, static_cast<uint64_t>(report_.round))};
-  // Few: the tenth part of what was measured.
+  // Few results have few elites: a tenth of the measured schedules.
   const size_t elites =
       std::min(static_cast<size_t>(parameters_.max_elites),
                std::max(measured_.size() / 10, static_cast<size_t>(parameters_.min_elites)));
@@ -203,7 +203,8 @@ std::optional<Individual> SketchPolicy::Transferred(const Observation& of_anothe
     StatusOr<schedule::State> state = Rebuild(task_, *steps, why);
     if (!state.ok()) continue;
     const std::optional<int> sketch = SketchOf(state->steps(), sketches_);
-    // The beginning of a longer sketch, whose stages would be left as they are.
+    // The steps may be only the beginning of a longer sketch, whose other stages would stay as they
+    // are.
     if (sketch != static_cast<int>(i)) continue;
     Individual individual = MakeIndividual(
         *std::move(state), sketch, {.kind = Origin::kTransferred, .trial = of_another.trial});
@@ -273,8 +274,9 @@ void SketchPolicy::ChooseByChance(int n, const std::vector<Individual>& drawn, H
   }
 }
 
-// Elites are mostly one shape of block in many orders of its loops, and of one sketch: how fast
-// the others could be is known when their neighbours are, too.
+// Picks elites of different shapes and sketches. Most elites are one shape of block in many orders
+// of its loops, and of one sketch. The possible speed of the others is known only when their
+// neighbours are measured, too.
 std::vector<const Individual*> SketchPolicy::ProbedElites() const {
   std::vector<const Individual*> elites;
   Hashes shapes;
@@ -370,7 +372,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
       ++report_.proposed_near_elites;
     }
     ChooseByChance(std::min(by_chance, left()), drawn, chosen, candidates);
-    // What the random share did not find is made up by the next best ones.
+    // If the random share found too few, the next best candidates fill the round.
     for (size_t i = 0; i < ranked.size(); ++i) {
       if (chosen.contains(ranked[i].hash)) continue;
       if (left() > 0) {
@@ -391,7 +393,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   return candidates;
 }
 
-// A failed one teaches the model alone.
+// A failed individual only teaches the model.
 void SketchPolicy::Remember(Individual individual) {
   pending_.push_back({individual.rows, sample_task_, individual.cost_s});
   ++own_results_;
@@ -445,7 +447,7 @@ void SketchPolicy::Observe(std::span<const Observation> observations) {
     individual.cost_s = CostOf(o);
     individuals.push_back(std::move(individual));
   }
-  // Records of earlier runs have no rows yet; those that do not lower teach nothing.
+  // Records of earlier runs have no rows yet. Individuals that do not lower teach nothing.
   FillRows(Workers(task_, options_.features, options_.threads), individuals, report_);
   for (Individual& individual : individuals) Remember(std::move(individual));
   for (const Observation& o : observations) {

@@ -1,18 +1,20 @@
-// The learned search: sketches, evolution under a cost model, and what was measured as parents.
+// The learned search: sketches, and evolution under a cost model with the measured schedules among
+// the parents.
 //
-// One Propose: the model learns what was observed since the last one; random schedules, the best
-// ones left over from earlier rounds and the best measured ones are the first generation; evolution
-// ranks; the candidates are the best but for a share chosen by chance. While nothing is trained a
-// prior model ranks, and without one the candidates are random. A model that was trained on other
-// tasks leaves the second round to the prior: by itself it never tries what those had no use for,
-// and takes the best of what it tries for the best there is.
+// In one Propose, the model first learns the results since the last one. Random schedules, the best
+// ones left over from earlier rounds and the best measured ones make the first generation.
+// Evolution ranks. Most candidates are the best ones; a share is chosen at random. While no model
+// is trained, a prior model ranks; without a prior model the candidates are random. A model that
+// was trained on other tasks leaves the second round to the prior model: on its own it never tries
+// schedules that were of no use to those tasks, and cannot see what it misses.
 //
-// What was fast for another task that does the same sums is carried over (evolution/transfer.h): a
-// part of a round's candidates are such, and the rest of them are in the first generation.
+// Schedules that were fast for another task with the same sums are carried over
+// (evolution/transfer.h): a part of a round's candidates are such schedules, and the rest of them
+// are in the first generation.
 //
-// Proposals in flight count as known. Observations are featurized (from the proposal, or by
-// lowering again) and given to the model in the next Propose, not before: results trickle in one by
-// one.
+// Proposals in flight count as known. Observations get feature rows at once (from the proposal, or
+// by lowering again), but the model learns them only in the next Propose, because results come one
+// by one.
 #pragma once
 
 #include <memory>
@@ -35,9 +37,9 @@ namespace kiln::search {
 extern const PolicyKind kSketchXgb, kSketchAnalytic;
 
 struct SketchPolicyOptions {
-  Models models;  // each may be null; without a learned one nothing learns
+  Models models;  // each may be null; without models.learned no model learns
   FeatureFn features;
-  int min_own_results = 0;  // before the learned model ranks
+  int min_own_results = 0;  // results before the learned model ranks
   bool one_of_many = false;
   int threads = 0;  // 0: one for each CPU
 };
@@ -60,33 +62,34 @@ class SketchPolicy final : public Policy {
   using Hashes = std::unordered_set<uint64_t>;
   struct Transfer {
     Individual individual;
-    double cost_s = 0;  // there
+    double cost_s = 0;  // cost in the other task
   };
 
   void Train();
-  const costmodel::CostModel* Ranker() const;  // of this round
-  int StatesOf(int full) const;                // that a round of full size looks at now
-  // Random schedules that are not in `seen`, with rows.
+  const costmodel::CostModel* Ranker() const;  // the model that ranks this round
+  int StatesOf(int full) const;                // states that a round of full size looks at now
+  // Draws random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_rejected, const Workers& workers, Hashes& seen);
-  // All that may be proposed, the best first; `drawn` are of this round.
+  // Ranks all schedules that may be proposed, the best first. `drawn` are the draws of this round.
   std::vector<Individual> Rank(const costmodel::CostModel& model, int n, const Workers& workers,
                                const std::vector<Individual>& drawn);
   std::vector<Individual> Elites(size_t most) const;
-  // How many of a round of n each sketch gets at least and at most: less the slower its best
-  // measured one is.
+  // Returns the smallest and largest number of candidates that each niche gets in a round of n. The
+  // slower the best measured schedule of a niche, the fewer it gets.
   DiversityQuotas QuotasOf(int n, std::span<const Individual> ranked) const;
-  // Takes up to n of `drawn` by chance, without those chosen.
+  // Takes up to n of `drawn` at random, without those in `chosen`.
   void ChooseByChance(int n, const std::vector<Individual>& drawn, Hashes& chosen,
                       std::vector<Candidate>& candidates);
-  // Up to n that are one change away from the best measured ones, with rows; none of them known or
-  // chosen.
+  // ProbedElites returns measured schedules that are worth probing. Neighbours returns up to n
+  // schedules that are one change away from these, with rows; none of them is known or chosen.
   std::vector<const Individual*> ProbedElites() const;
   std::vector<Individual> Neighbours(int n, const Workers& workers, const Hashes& chosen);
-  // The schedule as one of this task; none: it can't be, or is known.
+  // Carries the schedule over to this task. Returns nothing if that is not possible, or if the
+  // result is known.
   std::optional<Individual> Transferred(const Observation& of_another) const;
   bool IsFasterThanOwn(double cost_s) const;
-  // Those that wait and are faster than the best measured one, up to a share of n; the rest goes to
-  // what is ranked.
+  // Proposes carried-over schedules that were faster than the best measured one, up to a share of n.
+  // The others join the schedules that are ranked.
   void ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
                           std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
@@ -105,11 +108,13 @@ class SketchPolicy final : public Policy {
   std::vector<Individual> measured_;                    // valid ones, the fastest first
   std::unordered_map<uint64_t, int> measured_rows_;     // by RowsHash
   std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
-  std::vector<Transfer> transferred_;                   // of other tasks, not proposed
-  Hashes suggested_;                                    // as the other tasks know them
-  std::vector<costmodel::Sample> pending_;              // not given to the model yet
-  int own_results_ = 0;                                 // that taught the model
-  uint64_t draws_ = 0;                                  // calls of DrawPopulation, for seeds
+  std::vector<Transfer> transferred_;                   // from other tasks, not proposed
+  // Hashes of other tasks' schedules that were suggested.
+  Hashes suggested_;
+  // Samples that the model has not learned yet.
+  std::vector<costmodel::Sample> pending_;
+  int own_results_ = 0;  // results that taught the model
+  uint64_t draws_ = 0;   // calls of DrawPopulation, for seeds
   RoundReport report_;
 };
 

@@ -51,7 +51,7 @@ std::vector<Observation> Measure(std::span<const Candidate> candidates, uint32_t
   return observations;
 }
 
-// The best hidden cost after so many trials in rounds.
+// Returns the best hidden cost after so many trials in rounds.
 double Tune(Policy& policy, int trials, int round) {
   double best = std::numeric_limits<double>::infinity();
   std::set<uint64_t> seen;
@@ -127,7 +127,7 @@ TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
   for (const bool gpu : {false, true}) {
     SCOPED_TRACE(gpu);
     const Task task = MakeTask("matmul", "512,512,512", gpu);
-    double logs[3] = {};  // chance is large: of several runs, the mean
+    double logs[3] = {};  // chance is large, so these are means of several runs
     for (const uint64_t seed : {1, 2, 3, 4, 5}) {
       SketchPolicy policy(task, SmallParameters(), seed,
                           Options(std::make_shared<AdditiveModel>(), 2));
@@ -146,7 +146,7 @@ TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
   }
 }
 
-// One is slower than its first reading said, one does not hold up.
+// One schedule is slower than its first reading, and one turns out to be wrong.
 TEST(SketchPolicy, ACorrectionChangesParentsAndModel) {
   const Task task = MakeTask("matmul", "512,512,512");
   const auto model = std::make_shared<AdditiveModel>();
@@ -168,7 +168,8 @@ TEST(SketchPolicy, ACorrectionChangesParentsAndModel) {
   std::vector<Observation> corrections(3);
   const int trials[] = {3, 4, 77};
   for (int i = 0; i < 3; ++i) {
-    corrections[i].candidate.hash = i < 2 ? first[trials[i]].hash : 12345;  // one is not known
+    // The third one is not known.
+    corrections[i].candidate.hash = i < 2 ? first[trials[i]].hash : 12345;
     corrections[i].trial = static_cast<uint32_t>(trials[i]);
     corrections[i].corrects = true;
     corrections[i].valid = i == 0;
@@ -176,7 +177,7 @@ TEST(SketchPolicy, ACorrectionChangesParentsAndModel) {
   }
   policy.Observe(corrections);
   ASSERT_OK_AND_ASSIGN(const auto third, policy.Propose(32));
-  // A few are left over from the second round.
+  // A few children are left over from the second round.
   EXPECT_LT(children_of(third, 3) + children_of(third, 4),
             children_of(second, 3) + children_of(second, 4));
   for (const Candidate& c : third) EXPECT_NE(c.hash, first[3].hash) << "it is known all the same";
@@ -185,7 +186,7 @@ TEST(SketchPolicy, ACorrectionChangesParentsAndModel) {
     if (sample.corrects) told_s.push_back(sample.cost_s.value_or(0));
   }
   EXPECT_EQ(told_s, (std::vector<double>{1.0, 0}));
-  // What the model was not told yet is told right at once.
+  // A correction replaces a result that the model has not learned yet.
   std::vector<Observation> more = Measure(second, 16);
   policy.Observe(more);
   Observation correction;
@@ -226,7 +227,7 @@ TEST(SketchPolicy, MeasuresNeighboursOfTheElitesWhateverTheModelSays) {
   SketchPolicy policy(task, parameters, 4, Options(std::make_shared<AdditiveModel>()));
   ASSERT_OK_AND_ASSIGN(const auto first, policy.Propose(64));
   policy.Observe(Measure(first, 0));
-  // Of 200 results on it is the share asked for, before that less.
+  // The full share of neighbours is proposed from 200 results on, and less before.
   const auto neighbours = [&](uint32_t first_trial, int expected) -> Status {
     KILN_ASSIGN_OR_RETURN(const auto candidates, policy.Propose(50));
     int found = 0;
@@ -241,12 +242,13 @@ TEST(SketchPolicy, MeasuresNeighboursOfTheElitesWhateverTheModelSays) {
     return OkStatus();
   };
   EXPECT_OK(neighbours(64, 8));    // 50 * 0.5 * 64 / 200
-  EXPECT_OK(neighbours(114, 14));  // * 114 / 200
+  EXPECT_OK(neighbours(114, 14));  // 50 * 0.5 * 114 / 200
   EXPECT_OK(neighbours(164, 21));
   EXPECT_OK(neighbours(214, 25));
 }
 
-// What compilers make of a CPU's loops no model foresees: of 32 results on it is the full share.
+// No model foresees a compiler's treatment of a CPU's loops, so neighbours have their full share
+// from 32 results on.
 TEST(SketchPolicy, MeasuresNeighboursOfTheElitesOnACpuFromEarlyOn) {
   const Task task = MakeTask("matmul", "512,512,512");
   Parameters parameters = SmallParameters();
@@ -271,14 +273,14 @@ TEST(SketchPolicy, ProposalsInFlightAreKnown) {
     ASSERT_OK_AND_ASSIGN(const auto candidates, policy.Propose(10));
     ASSERT_EQ(candidates.size(), 10u);
     for (const Candidate& c : candidates) EXPECT_TRUE(seen.insert(c.hash).second);
-    // Results are a round late, the newest first.
+    // Results are a round late, and the newest come first.
     std::reverse(waiting.begin(), waiting.end());
     policy.Observe(Measure(waiting, 10 * round));
     waiting = candidates;
   }
 }
 
-// What a process that goes on with a job does, after another one died.
+// A process that goes on with a job trains its model again after the first process has died.
 TEST(SketchPolicy, AModelThatLearnsEverythingAgainRanksAsWell) {
   const Task task = MakeTask("matmul", "512,512,512");
   const auto make_model = [] {
@@ -297,7 +299,7 @@ TEST(SketchPolicy, AModelThatLearnsEverythingAgainRanksAsWell) {
     all.insert(all.end(), observations.begin(), observations.end());
     for (const Candidate& c : candidates) measured.insert(c.hash);
   }
-  ASSERT_OK(first.Propose(1).status());  // learns what came last
+  ASSERT_OK(first.Propose(1).status());  // trains on the latest results
 
   SketchPolicy second(task, SmallParameters(), 2, Options(resumed));
   second.Observe(all);
@@ -441,7 +443,7 @@ TEST(SketchPolicy, GoesOnFromTheRecordsOfAnEarlierRun) {
   SketchPolicy first(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
   ASSERT_OK_AND_ASSIGN(const auto measured, first.Propose(40));
   auto observations = Measure(measured, 0);
-  for (Observation& o : observations) o.candidate.origin.clear();  // records keep steps alone
+  for (Observation& o : observations) o.candidate.origin.clear();  // some records have only steps
   observations[7].valid = false;
   auto model = std::make_shared<AdditiveModel>();
   SketchPolicy second(task, SmallParameters(), 2, Options(model));
@@ -490,7 +492,7 @@ TEST(SketchPolicy, SmallSpacesAreExhaustedAndEnd) {
   }
 }
 
-// Says that it is trained, and nothing of use.
+// Says that it is trained, but its scores are of no use.
 class BrokenModel final : public costmodel::CostModel {
  public:
   explicit BrokenModel(double score) : score_(score) {}
@@ -536,7 +538,7 @@ TEST(SketchPolicy, FeaturesThatAreEmptyAreNotProposed) {
 
 TEST(SketchPolicy, APriorModelRanksUntilTheOtherIsTrained) {
   const Task task = MakeTask("matmul", "256,256,256");
-  auto prior = std::make_shared<AdditiveModel>();  // knows the task already
+  auto prior = std::make_shared<AdditiveModel>();  // it is trained for the task already
   RandomPolicy random(task, SmallParameters(), 5);
   ASSERT_OK_AND_ASSIGN(const auto known, random.Propose(64));
   for (const Observation& o : Measure(known, 0)) {
@@ -587,7 +589,7 @@ TEST(ChooseDiverse, LimitsEqualTilesAndEqualOuterTiles) {
   const Parameters parameters{.max_same_tiles = 2, .max_same_outer_tiles = 0.5};
   EXPECT_EQ(ChooseDiverse(ranked, 6, parameters, {}, report), (std::vector<int>{0, 1, 4, 7, 8, 9}));
   EXPECT_EQ(report.count(Drop::kSimilar), 4);
-  // Rather similar ones than none.
+  // Similar ones are better than none.
   EXPECT_EQ(ChooseDiverse(ranked, 8, parameters, {}, report).size(), 8u);
   EXPECT_EQ(ChooseDiverse(ranked, 50, parameters, {}, report).size(), ranked.size());
 }
@@ -608,7 +610,7 @@ TEST(ChooseDiverse, EachSketchGetsItsLeastAndRowsAreNotMeasuredOverAndOver) {
   RoundReport report;
   const Parameters parameters{.max_same_tiles = 2, .max_same_outer_tiles = 1};
   EXPECT_EQ(ChooseDiverse(ranked, 5, parameters, {}, report), (std::vector<int>{0, 1, 3, 4, 5}));
-  // Of the sketches' products by threads.
+  // Gives the values to the sketches' niches of products by threads.
   const auto of_sketches = [](const std::vector<int>& values) {
     std::vector<int> of_niches(values.size() * kUnitKinds);
     for (size_t i = 0; i < values.size(); ++i) of_niches[i * kUnitKinds] = values[i];
@@ -623,7 +625,7 @@ TEST(ChooseDiverse, EachSketchGetsItsLeastAndRowsAreNotMeasuredOverAndOver) {
             (std::vector<int>{3, 4, 5}));
 }
 
-// What computes the products is a niche of its own within a sketch.
+// Each kind of units that computes the products is a niche of its own within a sketch.
 TEST(ChooseDiverse, EachKindOfUnitsGetsItsLeast) {
   std::vector<Individual> ranked(6);
   for (int i = 0; i < 6; ++i) {
@@ -653,7 +655,7 @@ TEST(CutToBest, KeepsSomeOfEachSketch) {
   EXPECT_EQ(kept, (std::vector<uint64_t>{0, 1, 2, 3, 6, 7}));
 }
 
-// Whatever it is at.
+// A stopped task ends the policy at any point of its work.
 TEST(SketchPolicy, EndsWhenTheTaskIsStopped) {
   for (const int stop_after : {0, 3, 40, 200}) {
     Task task = MakeTask("matmul", "64,64,64");

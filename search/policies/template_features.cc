@@ -12,7 +12,7 @@ FeatureChoice FeaturesOf(const Parameters& parameters) {
           .loops = parameters.template_itervar_features};
 }
 
-// Curves before loops: rows of loops vary in length.
+// Features of curves stand before those of loops, because rows of loops vary in length.
 std::vector<float> FeaturesOfInstance(const FeatureChoice& choice, const Task& task,
                                       const Config& config, const Instance& instance) {
   std::vector<float> row = KnobFeatures(config);

@@ -9,8 +9,8 @@
 namespace kiln::search {
 namespace {
 
-// The spaces of a template for the computations that trials are of; of those that it cannot
-// schedule nothing.
+// The spaces of a template for the computations of the trials. A computation that the template
+// cannot schedule has none.
 using Spaces = std::map<const Task*, std::optional<ConfigSpace>>;
 
 Spaces SpacesOf(const Template& schedule_template, std::span<const EarlierTrial> trials) {
@@ -24,7 +24,7 @@ Spaces SpacesOf(const Template& schedule_template, std::span<const EarlierTrial>
   return spaces;
 }
 
-// Empty: the trial is no point of the template, or has no program.
+// Returns an empty list if the trial is no point of the template, or has no program.
 std::vector<float> FeaturesOfTrial(const Template& schedule_template, const FeatureChoice& choice,
                                    const Spaces& spaces, const EarlierTrial& trial) {
   const std::optional<PointOrigin> origin = ParsePointOrigin(trial.origin);
@@ -34,7 +34,7 @@ std::vector<float> FeaturesOfTrial(const Template& schedule_template, const Feat
     return {};
   const Config config = space->Get(origin->index);
   const StatusOr<Instance> instance = schedule_template.Instantiate(trial.task->dag, config);
-  // The template was another one then, or the record is of another program.
+  // The template has changed since the trial, or the record is of another program.
   if (!instance.ok() || !instance->state || instance->Hash() != schedule::HashSteps(trial.steps))
     return {};
   return FeaturesOfInstance(choice, *trial.task, config, *instance);

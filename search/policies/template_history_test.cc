@@ -37,8 +37,9 @@ Task MakeTask(const std::string& sizes) {
   return Task(*dag::BuildOp("matmul", sizes), *target::ParseTarget("llvm"), {}, sizes);
 }
 
-// A made-up machine: what is fast is a row of 16, a tile of 512 elements, 8 steps of the sum at a
-// time and 16 tiles at least. So the best tiles depend on the extents.
+// The cost on a made-up machine, on which these are fast: rows of 16, tiles of 512 elements, 8
+// steps of the sum at a time, and at least 16 tiles. The best tiles therefore depend on the
+// extents.
 double Cost(const Config& config, const dag::Dag& dag) {
   const auto sizes = [&](const char* knob) {
     return std::get<SplitEntity>(*config.Find(knob)).sizes;
@@ -62,7 +63,7 @@ Candidate CandidateOf(const TemplatePtr& made, const Task& task, const Config& c
           .origin = PrintPointOrigin({"template", std::string(made->name()), config.index})};
 }
 
-// Of points at random.
+// Returns trials of random points.
 std::vector<EarlierTrial> Trials(const Task& task, size_t group, int count) {
   const TemplatePtr made = Tiles();
   const ConfigSpace space = *made->Space(task.dag);
@@ -98,7 +99,7 @@ TEST_F(TemplateHistoryTest, LearnsFromPointsOfTheTemplateAlone) {
   trials[1].origin = "sketch 0, random";
   trials[2].origin = "kernel tiles, config 3";
   trials[3].origin = "template tiles, config 99999999";
-  trials[4].steps = trials[5].steps;  // the template was another one
+  trials[4].steps = trials[5].steps;  // as if the template had changed since
   if (trials[4].origin == trials[5].origin) trials[4].steps.clear();
   for (const char* features : {"template_curve_features", "template_itervar_features"}) {
     ASSERT_OK_AND_ASSIGN(const TemplateHistory history,
@@ -132,7 +133,7 @@ TEST_F(TemplateHistoryTest, FewAreNotEnoughAndKnobsAloneTeachNothing) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("set template_curve_features")));
 }
 
-// The trials that a search takes to find a point within 5% of the best of all.
+// Returns the number of trials until a search finds a point within 5% of the best one.
 int TrialsToNearBest(const TemplatePtr& made, const Task& task, const FeatureChoice& choice,
                      std::shared_ptr<const BaseModel> base, uint64_t seed) {
   const ConfigSpace space = *made->Space(task.dag);
@@ -152,7 +153,7 @@ int TrialsToNearBest(const TemplatePtr& made, const Task& task, const FeatureCho
   }
 }
 
-// Of computations nearby a search learns what is fast for its own.
+// From similar computations a search learns which points are fast for its own.
 TEST_F(TemplateHistoryTest, FindsGoodPointsInFewerTrials) {
   const Task task = MakeTask("128,128,128");
   const TemplatePtr made = Tiles();
@@ -177,7 +178,8 @@ TEST_F(TemplateHistoryTest, FindsGoodPointsInFewerTrials) {
   }
 }
 
-// A scheduler that starts again learns the same of the same records, and goes on alike.
+// A scheduler that starts again learns the same from the same records, and proposes the same
+// points.
 TEST_F(TemplateHistoryTest, TheSameHistoryGivesTheSamePoints) {
   const Task task = MakeTask("128,128,128");
   const std::vector<EarlierTrial> trials = Trials(long_, 0, 60);
@@ -190,7 +192,7 @@ TEST_F(TemplateHistoryTest, TheSameHistoryGivesTheSamePoints) {
                          LearnHistory(*Tiles(), *MakeParameters(parameters), trials, 1, pool));
     std::vector<std::string>& origins = runs.emplace_back();
     std::vector<Observation> observations;
-    for (const uint64_t seed : {3, 4}) {  // the second one goes on after the first one's end
+    for (const uint64_t seed : {3, 4}) {  // the second policy goes on after the end of the first
       ASSERT_OK_AND_ASSIGN(const auto policy, MakePolicy("template.xgb", task, seed,
                                                          {.parameters = parameters,
                                                           .schedule_template = Tiles(),

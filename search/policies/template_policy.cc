@@ -108,7 +108,7 @@ std::optional<int64_t> TemplatePolicy::IndexOf(const Candidate& candidate) const
   return is_same ? std::optional(origin->index) : std::nullopt;
 }
 
-// A kernel's candidate has its values in the place of steps.
+// A kernel's candidate has the values in place of its steps, so they are left out of the origin.
 PointOrigin TemplatePolicy::OriginOf(int64_t index, bool is_kernel) const {
   return {.kind = std::string(template_->kind()),
           .name = std::string(template_->name()),
@@ -117,7 +117,7 @@ PointOrigin TemplatePolicy::OriginOf(int64_t index, bool is_kernel) const {
 }
 
 void TemplatePolicy::Refuse(int64_t index, Drop drop, const Status& why) {
-  constexpr int64_t kMostSaid = 20;  // of a round, for each reason
+  constexpr int64_t kMostSaid = 20;  // in one round, for each reason
   const std::string text = fmt::format("config {}: {}: {}", index,
                                        PrintValues(space_.Get(index).entities), Message(why));
   report_.AddDrop(drop, InvalidArgument("{}", text));
@@ -141,7 +141,8 @@ std::optional<Candidate> TemplatePolicy::MakeCandidate(int64_t index) {
   }
   std::vector<int64_t>& indices = indices_[hash];
   indices.push_back(index);
-  if (indices.size() > 1 || avoided_.contains(hash)) {  // another one stands for it
+  // Another point with these steps stands for it.
+  if (indices.size() > 1 || avoided_.contains(hash)) {
     ++report_.count(Drop::kKnown);
     return std::nullopt;
   }

@@ -1,8 +1,8 @@
 // Searches the configuration space of a template: a tuner (search/templates/tuners) chooses the
-// points, which become candidates here. Configurations that a device cannot run, or that the
-// template refuses, are told to the tuner as failed and are not proposed; those whose steps have
-// been measured already are told with that result. A result of an earlier run or job is told at once
-// where its origin says which point it is.
+// points, and this policy makes candidates of them. Configurations that a device cannot run, or
+// that the template refuses, are reported to the tuner as failed and are not proposed.
+// Configurations whose steps have been measured already are reported with that result. A result of
+// an earlier run or job is reported at once if its origin names its point.
 #pragma once
 
 #include <functional>
@@ -26,7 +26,7 @@ class TemplatePolicy final : public Policy {
  public:
   using MakeTuner = std::function<std::unique_ptr<ConfigTuner>(const ConfigSpace& space)>;
 
-  // `task` outlives it. The template can schedule the task's computation.
+  // `task` outlives the policy. The template can schedule the task's computation.
   TemplatePolicy(const Task& task, const Parameters& parameters, TemplatePtr schedule_template,
                  const MakeTuner& make_tuner);
 
@@ -41,12 +41,12 @@ class TemplatePolicy final : public Policy {
 
  private:
   PointOrigin OriginOf(int64_t index, bool is_kernel) const;
-  // Puts the point and the reason in the report, and tells the tuner.
+  // Puts the point and the reason into the report, and tells the tuner.
   void Refuse(int64_t index, Drop drop, const Status& why);
-  // What a point is, if a device can run it; the reason why not is in the report.
+  // Returns the candidate of a point, if a device can run it. The report has the reason if not.
   std::optional<Candidate> MakeCandidate(int64_t index);
-  // Which point a candidate of an earlier search is, as its origin says, if the template still makes
-  // its steps of it.
+  // Returns the point that a candidate of an earlier search names in its origin, if the template
+  // still makes the candidate's steps of it.
   std::optional<int64_t> IndexOf(const Candidate& candidate) const;
   void Tell(int64_t index, std::optional<double> cost_s);
 
@@ -56,10 +56,10 @@ class TemplatePolicy final : public Policy {
   const ConfigSpace space_;
   const std::unique_ptr<ConfigTuner> tuner_;
   // Several configurations may have the same steps, and so the same hash.
-  std::unordered_map<uint64_t, std::vector<int64_t>> indices_;   // of what was proposed
-  std::unordered_map<uint64_t, std::optional<double>> costs_s_;  // of what was observed
+  std::unordered_map<uint64_t, std::vector<int64_t>> indices_;   // of proposed candidates
+  std::unordered_map<uint64_t, std::optional<double>> costs_s_;  // of observed candidates
   std::unordered_set<uint64_t> avoided_;
-  bool found_any_ = false;  // anything that can be run
+  bool found_any_ = false;  // a configuration that can be run
   RoundReport report_;
 };
 

@@ -50,7 +50,7 @@ TEST(TemplatePolicy, ProposesWhatReplaysAndLowers) {
           EXPECT_EQ(schedule::HashSteps(state.steps()), candidate.hash);
           EXPECT_OK(lower::Lower(state, {.gpu = task.target.is_gpu()}));
         }
-        if (round == 0) continue;  // the results of a round may come late
+        if (round == 0) continue;  // the results of the first round come late
         for (const Candidate& candidate : candidates) {
           const Observation observation = Measured(candidate, 1e-3);
           policy->Observe({&observation, 1});
@@ -61,7 +61,7 @@ TEST(TemplatePolicy, ProposesWhatReplaysAndLowers) {
   }
 }
 
-// The knob `same` has no effect: two points of four have the same steps.
+// The knob `same` has no effect, so two points of four have the same steps.
 constexpr std::string_view kTwice =
     "stage C = reduction()\ni, j = axes(C)\nknob tile = split(i, outputs=2, max_factor=2)\n"
     "knob same = [0, 1]\na, b = split(i, tile)\n";
@@ -101,7 +101,7 @@ TEST(TemplatePolicy, WhatIsKnownIsNotProposed) {
   EXPECT_EQ(others[0].hash, candidates[0].hash);
 }
 
-// A run that goes on begins with the points of the one before, and learns from them at once.
+// A resumed run begins with the points of the earlier run, and learns from them at once.
 TEST(TemplatePolicy, ResultsOfAnEarlierRunAreToldAtOnce) {
   const Task task = MakeTask("dense", "64,64,64");
   const std::map<std::string, double> parameters = {{"template_plan_size", 16}};
@@ -109,7 +109,7 @@ TEST(TemplatePolicy, ResultsOfAnEarlierRunAreToldAtOnce) {
                        MakePolicy("template.xgb", task, 1, {.parameters = parameters}));
   std::vector<Observation> observations;
   ASSERT_OK_AND_ASSIGN(const auto candidates, first->Propose(64));
-  // Fast are those that have a certain knob at its largest values.
+  // A point is fast if the innermost length of tile_k is large.
   ASSERT_OK_AND_ASSIGN(const TemplatePtr made, ShippedTemplateFor(task.dag, false));
   ASSERT_OK_AND_ASSIGN(const ConfigSpace space, made->Space(task.dag));
   const auto cost_s = [&](const Candidate& candidate) {
@@ -144,7 +144,7 @@ TEST(TemplatePolicy, ConfigurationsThatCannotBeAreCounted) {
   EXPECT_EQ(candidates.size(), 3u);
   RoundReport report = policy->last_round();
   EXPECT_EQ(report.count(Drop::kIllegal), 4);
-  // A line for each of them, with its values.
+  // The report has a line for each of them, with its values.
   const std::string text = PrintRound(report);
   EXPECT_THAT(text, HasSubstr("line 5, column 1: the configuration does not meet"));
   for (const char* tile : {"8", "16", "32", "64"})
@@ -180,7 +180,7 @@ TEST(TemplatePolicy, TemplatesThatDoNotFitAreRefused) {
       StatusIs(StatusCode::kInvalidArgument, HasSubstr("is for a CPU, the target is a GPU")));
 }
 
-// A made-up device on which large inner tiles are fast.
+// On this made-up device large inner tiles are fast.
 TEST(TemplatePolicy, SearchesFindWhatIsFast) {
   const Task task = MakeTask("conv2d_nchw", "1,7,7,512,512,3,3,1,1", "cuda -arch=sm_90");
   ASSERT_OK_AND_ASSIGN(const TemplatePtr made, ShippedTemplateFor(task.dag, true));
@@ -212,14 +212,14 @@ TEST(TemplatePolicy, SearchesFindWhatIsFast) {
           policy->Observe({&observation, 1});
         }
       }
-      best_s[name] += last_s / 3;  // the mean of the last round
+      best_s[name] += last_s / 3;  // the mean of the last round over three seeds
     }
   }
   EXPECT_LT(best_s["template.genetic"], 0.9 * best_s["template.random"]);
   EXPECT_LT(best_s["template.xgb"], 0.7 * best_s["template.random"]);
 }
 
-// All kinds of features, both losses.
+// Tests all kinds of features with both losses.
 TEST(TemplatePolicy, ModelsOfEveryKind) {
   const Task task = MakeTask("dense", "64,64,64");
   struct Kind {
