@@ -75,10 +75,11 @@ class Annotator {
     return state_.Apply(std::make_shared<FuseStep>(s, loops));
   }
 
-  // Fuses outer loops from `first` on and makes them parallel; where there is nothing to run in
-  // parallel, goes on inside the stages attached there. `wanted` loops, or, if 0, as many as the
-  // cores need. Says whether anything has become parallel: then no loop around it may, since a
-  // parallel loop in another one shares nothing out, and TVM compiles none.
+  // Fuses outer loops from `first` on and makes them parallel. If there is nothing to run in
+  // parallel, goes on inside the stages attached there. Fuses `wanted` loops, or as many as the
+  // cores need if that is 0. Returns whether a loop has become parallel: then no loop around it
+  // may, because a parallel loop inside another one shares nothing out, and TVM does not compile
+  // such loops.
   StatusOr<bool> Parallelize(int s, int first, int wanted) {
     const Stage stage = state_.stage(s);
     const int n = static_cast<int>(stage.loops.size());
@@ -87,7 +88,7 @@ class Annotator {
     int loop = first;
     for (; loop < n; ++loop) {
       if (IsReduce(stage, loop) || stage.annotation(loop) != Annotation::kNone) break;
-      // The innermost loop is left for vectors where there is work for all cores without it.
+      // The innermost loop is left for vectors if all cores have work without it.
       if (wanted == 0 && loop == n - 1 && degree >= limits_.num_cores && count > 0) break;
       ++count;
       degree *= stage.loop(loop).extent;
@@ -111,7 +112,8 @@ class Annotator {
     return true;
   }
 
-  // How many inner loops, of a tiled stage only the innermost, may become one vector loop.
+  // Returns how many inner loops may become one vector loop. In a tiled stage only the innermost
+  // may.
   int VectorizableLoops(int s) const {
     const Stage& stage = state_.stage(s);
     const int n = static_cast<int>(stage.loops.size());
@@ -123,7 +125,7 @@ class Annotator {
           stage.annotation(loop) != Annotation::kNone)
         break;
       lanes *= stage.loop(loop).extent;
-      // One long loop is cut into vectors, those around it are not fused with it.
+      // One long loop is cut into vectors; the loops around it are not fused with it.
       if (lanes > limits_.max_lanes) return std::max(count, 1);
     }
     return count;

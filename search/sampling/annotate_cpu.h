@@ -1,8 +1,8 @@
-// The last part of a CPU schedule: which outer loops run in parallel, how deep loops are unrolled,
-// which inner loops are vectorized.
+// Makes the last part of a CPU schedule: runs outer loops in parallel, unrolls loops, and
+// vectorizes inner loops.
 //
-// It depends on extents and on what is attached where, so a change of the part before it makes it
-// anew from the choices that were made.
+// The last part depends on extents and on the places of attached stages. When an earlier part
+// changes, the last part is made anew from the choices that were made before.
 #pragma once
 
 #include <map>
@@ -17,14 +17,15 @@
 
 namespace kiln::search {
 
-// By stage. What is not chosen is decided anew.
+// Choices by stage. Choices that are missing are made anew.
 struct CpuChoices {
-  std::map<int, int> parallel_loops = {};  // of root stages: outer loops fused and run in parallel
+  std::map<int, int> parallel_loops = {};  // for root stages: outer loops fused and run in parallel
   std::map<int, int> vector_loops = {};    // inner loops fused and vectorized
   std::map<std::pair<int, ir::Hint>, int32_t> hints = {};
 };
 
-// What the last steps of a state chose; `steps` begins where the first of them may be.
+// Reads the choices that the last steps of a state made. `steps` begins where the first of them may
+// be.
 CpuChoices ReadCpuChoices(std::span<const schedule::StepPtr> steps);
 
 struct CpuLimits {
@@ -33,9 +34,9 @@ struct CpuLimits {
 };
 CpuLimits CpuLimitsOf(const Task& task, const Parameters& parameters);
 
-// As many parallel loops as give every core 16 pieces of work, unroll depths and vector widths by
-// chance, all as far as `choices` does not say. A choice that has become impossible is cut to what
-// is possible. Fills the extents that it needs.
+// Makes as many loops parallel as give every core 16 pieces of work, and draws unroll depths and
+// vector widths at random, unless `choices` has a value. A choice that has become impossible is cut
+// to a possible one. Fills the extents that it needs.
 StatusOr<schedule::State> AnnotateCpu(schedule::State state, const CpuLimits& limits,
                                       const CpuChoices& choices, Rng& rng);
 

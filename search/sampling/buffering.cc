@@ -53,7 +53,7 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
     const ir::MatrixUnitScope units = ir::MatrixUnitScopeOf(state.stage(reader).hints);
     std::vector<schedule::StepPtr> choices = BufferingChoices(reader, units, task, parameters);
     if (!copying.contains(reader)) std::erase_if(choices, IsAsynchronous);
-    // Units of four warps wait for nothing but their tiles.
+    // Units of four warps wait only for their tiles.
     const double rarely = units == ir::MatrixUnitScope::kWarpgroup ? kOfWarpgroups : 1;
     std::vector<double> weights(choices.size(), 1);
     weights[0] = parameters.not_ahead_prob * rarely;
@@ -62,8 +62,7 @@ Status AnnotateBuffering(State& state, const Task& task, const Parameters& param
       weights[i] = (1 - weights[0] - weights[1]) / static_cast<double>(weights.size() - 2);
     auto picked = static_cast<size_t>(PickWeighted(rng, weights));
     KILN_ASSIGN_OR_RETURN(State next, With(state, choices[picked]));
-    // With fewer buffers, while there are any that are copied into; the last choice is to fetch nothing
-    // ahead.
+    // Takes fewer buffers while some are copied into. The last choice is to fetch nothing ahead.
     while (picked > 0 &&
            !CheckGpuLimits(next, task.hardware, task.device.max_cluster_blocks).ok()) {
       picked = picked > 2 ? picked - 1 : 0;

@@ -1,5 +1,5 @@
-// How far ahead of their use, and in which way, the tiles in shared memory are fetched: a BF step
-// for every stage that reads such tiles.
+// Chooses how far ahead of their use, and by which method, tiles are fetched into shared memory:
+// one BF step for every stage that reads such tiles.
 #pragma once
 
 #include <vector>
@@ -13,13 +13,15 @@
 
 namespace kiln::search {
 
-// Of the stage that reads the tiles: not ahead, through registers, and by asynchronous copies,
-// where the target has them, of each depth from 2 to the most that the parameters say for those units.
+// Returns the choices for the stage that reads the tiles: not ahead; through registers; and, if the
+// target has them, by asynchronous copies of each depth from 2 to the largest that the parameters
+// allow for those units.
 std::vector<schedule::StepPtr> BufferingChoices(int reader, ir::MatrixUnitScope units,
                                                 const Task& task, const Parameters& parameters);
 
-// Extents must be filled, fetches bound. By chance; of more buffers than the device has room for as
-// many as it has. Copies only where some tile can be copied.
+// Draws a choice for each stage at random. If the device has no room for so many buffers, takes as
+// many as it has room for. Copies are chosen only if some tile can be copied. Extents must be
+// filled, and fetches bound.
 Status AnnotateBuffering(schedule::State& state, const Task& task, const Parameters& parameters,
                          Rng& rng);
 

@@ -32,7 +32,7 @@ std::vector<std::pair<int, int>> ComputeLocations(const State& state, int s) {
   for (int loop = 0; loop < static_cast<int>(stage.loops.size()); ++loop) {
     const bool reduce = IsReduce(stage, loop);
     if (reduce && !tiled) break;
-    if (!reduce && seen_reduce) break;  // the inner tile
+    if (!reduce && seen_reduce) break;  // the inner tile begins
     seen_reduce = seen_reduce || reduce;
     if (stage.annotation(loop) == Annotation::kUnroll) break;
     if (stage.loop(loop).extent == 1) continue;

@@ -20,20 +20,20 @@ using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
 
-// ---- what a result costs
+// ---- cost of a result
 
-// Multiply-adds and loads that begin in a cycle, and the cycles that a sum waits for the one before:
-// those of cores since Haswell and Zen 2, as device/calibration.h has them.
+// Multiply-adds and loads that begin in one cycle, and cycles that a sum waits for the one before.
+// The figures are those of cores since Haswell and Zen 2, as in device/calibration.h.
 constexpr double kSumsPerCycle = 2, kLoadsPerCycle = 1.5, kSumLatency = 4;
-// Of what is read with a stride: up to this the codegen reads whole vectors and shuffles.
+// For reads with a stride of up to this, the codegen reads whole vectors and shuffles.
 constexpr int64_t kMostShuffledStride = 4;
-// What a tile that does not fit into registers is worth of one that does.
+// Value of a tile that does not fit into registers, relative to one that does.
 constexpr double kSpilled = 0.4;
 
-// How the operator reads an input.
+// The way in which the operator reads an input.
 struct Read {
   std::vector<bool> uses;  // by spatial axis
-  int64_t stride = 0;      // of the last spatial axis; 0: it is not used; -1: not known
+  int64_t stride = 0;      // along the last spatial axis; 0: not used; -1: not known
 };
 
 Read ReadOf(const dag::Operator& op, const dag::Access& access) {
@@ -60,7 +60,7 @@ std::vector<Read> ReadsOf(const dag::Operator& op) {
   return reads;
 }
 
-// The same question for many tiles of one operator.
+// Estimates the efficiency of many tiles of one operator.
 class TileJudge {
  public:
   TileJudge(const dag::Operator& op, const CoreRegisters& core)
@@ -79,7 +79,7 @@ class TileJudge {
     const auto sums = static_cast<double>(rows * vectors);
     double loads = 0;
     for (const Read& read : reads_) loads += Loads(read, tile, vectors);
-    // Where two of them are near each other, neither is hidden behind the other.
+    // If two of the times are close to each other, neither is hidden behind the other.
     const double cycles = std::hypot(sums / kSumsPerCycle, loads / kLoadsPerCycle, kSumLatency);
     const double operands = static_cast<double>(vectors) + 1;
     const bool spills = sums + operands > static_cast<double>(core_.registers);
@@ -103,11 +103,11 @@ class TileJudge {
   const std::vector<Read> reads_;
 };
 
-// ---- which lengths there are
+// ---- possible lengths
 
 constexpr int64_t kMostRows = 32;
 
-// Of an axis whose elements are rows of the tile.
+// Returns the lengths for an axis whose elements are rows of the tile.
 std::vector<int64_t> RowLengths(int64_t extent, bool uneven) {
   std::set<int64_t> lengths;
   for (const int64_t covered : uneven ? TileExtents(extent) : std::vector<int64_t>{extent}) {
@@ -118,7 +118,8 @@ std::vector<int64_t> RowLengths(int64_t extent, bool uneven) {
   return {lengths.begin(), lengths.end()};
 }
 
-// Of the axis in vectors: whole vectors, too, where the rest of the axis is worth it.
+// Returns the lengths for the axis in vectors. Lengths of whole vectors are included if the tiles
+// then cover acceptably little more than the axis.
 std::vector<int64_t> VectorLengths(int64_t extent, int64_t lanes, int64_t most, bool uneven) {
   std::set<int64_t> lengths = {std::min(extent, most)};
   for (const int64_t d : Divisors(extent)) {
@@ -135,7 +136,7 @@ std::vector<int64_t> VectorLengths(int64_t extent, int64_t lanes, int64_t most, 
 
 struct BlankSplit {
   size_t step;
-  int axis = 0;  // of the operator, reduce axes after spatial ones
+  int axis = 0;  // index in the operator; reduce axes follow spatial ones
   int64_t extent = 1;
   size_t lengths = 1;
   bool is_reduce = false, makes_parts = false, uneven = false;
@@ -151,7 +152,7 @@ bool HasBlank(const SplitStep& split) {
   return std::ranges::find(split.lengths, 0) != split.lengths.end();
 }
 
-// In the order of the steps.
+// Returns the blanks of each stage, in the order of the steps.
 std::vector<BlankStage> BlanksOf(const Sketch& sketch, const Parameters& parameters) {
   std::vector<BlankStage> stages;
   State state(sketch.state.initial_dag());
@@ -200,7 +201,7 @@ int64_t LargestDivisor(int64_t extent, int64_t most) {
   return largest;
 }
 
-// Of one tiled stage.
+// Fills the blanks of one tiled stage.
 class StageFiller {
  public:
   StageFiller(const BlankStage& stage, const Task& task, const Parameters& parameters)
@@ -216,7 +217,7 @@ class StageFiller {
         BestRegisterTiles(op_, choices, core, parameters_.rule_register_tiles);
     const std::vector<std::vector<int64_t>> reductions = Reductions();
     std::vector<Lengths> filled;
-    // The better the tile, the more is tried around it.
+    // Better tiles get more variations of blocks and reductions.
     for (size_t sum = 0; static_cast<int>(filled.size()) < most; ++sum) {
       bool any = false;
       for (size_t t = 0; t <= sum && t < tiles.size(); ++t) {
@@ -242,7 +243,7 @@ class StageFiller {
     for (const BlankSplit& split : stage_.splits) {
       if (split.axis == static_cast<int>(axis)) return &split;
     }
-    return nullptr;  // the axis is whole
+    return nullptr;  // the axis is not split
   }
 
   std::vector<int64_t> ChoicesOf(size_t axis, const CoreRegisters& core) const {
@@ -254,8 +255,8 @@ class StageFiller {
     return RowLengths(extent, split->uneven);
   }
 
-  // The inner lengths of the reduction axes, by axis: as much as one panel of the cache holds, less,
-  // and windows outside.
+  // Returns inner lengths of the reduction axes, by axis: as many as one panel of the cache holds,
+  // fewer, and lengths that leave windows to outer loops.
   std::vector<std::vector<int64_t>> Reductions() const {
     std::vector<std::vector<int64_t>> all;
     const auto add = [&](int64_t most, bool windows) {
@@ -275,13 +276,13 @@ class StageFiller {
     return all;
   }
 
-  // How many register tiles the second level has along each axis; whole parallel loops stay for the
-  // cores.
+  // Returns the number of register tiles in the second level along each axis. Leaves enough outer
+  // iterations for the cores.
   std::vector<std::vector<int64_t>> Blocks(const RegisterTile& tile) const {
     const size_t axes = tile.size();
     std::vector<std::vector<int64_t>> all;
     if (axes == 0) return all;
-    // The axis of rows with the most tiles, the last of equal ones.
+    // The row axis with the most tiles. Of axes with equally many, the last one.
     size_t row = axes - 1;
     for (size_t axis = 0; axis + 1 < axes; ++axis) {
       if (row == axes - 1 || Tiles(axis, tile) >= Tiles(row, tile)) row = axis;
@@ -319,7 +320,7 @@ class StageFiller {
         lengths = {reductions[static_cast<size_t>(split.axis) - op_.axes().size()]};
       } else {
         lengths = {tile[static_cast<size_t>(split.axis)]};
-        // What has fewer levels than a tiled reduction has no block of tiles.
+        // A stage with fewer levels than a tiled reduction has no block of tiles.
         if (split.lengths > 1)
           lengths.insert(lengths.begin(), blocks[static_cast<size_t>(split.axis)]);
         lengths.insert(lengths.begin(), split.lengths - lengths.size(), 1);
@@ -330,8 +331,8 @@ class StageFiller {
     return all;
   }
 
-  // The inner length of a reduction that is shared out: a few vectors, or what leaves every core
-  // some of the parts.
+  // Returns the inner length of a reduction that is shared out: a few vectors, or a length that
+  // leaves some parts to every core.
   std::vector<Lengths> FillParts() const {
     const BlankSplit& split = stage_.splits[0];
     const int64_t lanes = CoreRegistersOf(task_, op_).lanes;
@@ -355,7 +356,7 @@ class StageFiller {
   const Parameters& parameters_;
 };
 
-// The steps of the sketch with these lengths.
+// Returns the steps of the sketch with these lengths.
 std::vector<StepPtr> StepsWith(const Sketch& sketch, std::span<const BlankStage> stages,
                                std::span<const Lengths* const> chosen) {
   std::vector<StepPtr> steps = sketch.steps;
@@ -388,7 +389,7 @@ std::vector<RegisterTile> BestRegisterTiles(const dag::Operator& op,
   const TileJudge judge(op, core);
   std::vector<std::pair<double, RegisterTile>> judged;
   RegisterTile tile(choices.size(), 1);
-  // Rows beyond the registers are not looked at: what is whole counts as it is.
+  // Tiles with more rows than registers are skipped, but an axis with only one length keeps it.
   const auto visit = [&](const auto& self, size_t axis, int64_t rows) -> void {
     if (axis == choices.size()) {
       judged.emplace_back(judge.Efficiency(tile), tile);
@@ -424,7 +425,7 @@ std::vector<std::vector<StepPtr>> FillByRule(const Sketch& sketch, const Task& t
   }
   for (const std::vector<Lengths>& of_stage : options) chosen.push_back(&of_stage[0]);
   std::vector<std::vector<StepPtr>> all = {StepsWith(sketch, stages, chosen)};
-  // One stage changes at a time, the others have their best.
+  // One stage changes at a time, while the others keep their best lengths.
   for (size_t i = 1; static_cast<int>(all.size()) < most; ++i) {
     bool any = false;
     for (size_t g = 0; g < stages.size() && static_cast<int>(all.size()) < most; ++g) {

@@ -48,7 +48,7 @@ TEST(Efficiency, PaddingCounts) {
               Efficiency(Last(CpuTask("matmul", "64,16,64")), {8, 16}, kAvx512), 1e-9);
 }
 
-// Whatever is chosen comes from the choices, and none that was left out is better.
+// The chosen tiles come from the choices, and no tile that was left out is better.
 TEST(BestRegisterTiles, AreTheBestOfAll) {
   for (const char* args : {"64,64,64", "7,48,5", "49,1000,64", "1,16,512"}) {
     const Task task = CpuTask("matmul", args);
@@ -104,7 +104,7 @@ TEST(FillByRule, KeepsToTheNumberAsked) {
   }
 }
 
-// An activation has no tiles: its steps are all there is.
+// An activation has no tiles, so its sketches have no blanks.
 TEST(FillByRule, HasNothingToFillWithoutBlanks) {
   const Task task = CpuTask("relu", "64,64");
   for (const Sketch& sketch : GenerateSketches({task, Parameters()}))

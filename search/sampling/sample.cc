@@ -38,7 +38,7 @@ StatusOr<State> FillTileSizes(const Sketch& sketch, const Parameters& parameters
 
 namespace {
 
-// By chance.
+// Moves stages to random places.
 StatusOr<State> MoveStages(State state, const Task& task, Rng& rng) {
   KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state), task.stop));
   for (int s : MovableStages(state)) {
@@ -52,7 +52,7 @@ StatusOr<State> MoveStages(State state, const Task& task, Rng& rng) {
 
 StatusOr<State> CompleteCpuByRule(const Task& task, std::span<const StepPtr> steps,
                                   const Parameters& parameters, Rng& rng) {
-  // Statements of a body: a register tile of 32 vectors with some steps of its sums.
+  // Most statements of a body: those of a register tile of 32 vectors with some steps of its sums.
   constexpr int32_t kBody = 64;
   KILN_ASSIGN_OR_RETURN(State state, schedule::Replay(task.dag, steps, task.stop));
   if (parameters.change_compute_location && Chance(rng, 0.5)) {

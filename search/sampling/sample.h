@@ -1,4 +1,4 @@
-// From a sketch to a complete CPU state: random tile sizes and annotations (Ansor, OSDI 2020,
+// Completes a sketch to a CPU state with random tile sizes and annotations (Ansor, OSDI 2020,
 // section 4.2).
 #pragma once
 
@@ -12,26 +12,25 @@
 
 namespace kiln::search {
 
-// Fills every blank uniformly among the ordered factorizations of its extent, or of one a little
-// longer (uneven_tiles.h), moves untiled stages
-// to random places, then parallelizes outer loops, chooses unroll depths and vectorizes innermost
-// loops. Refuses (FailedPrecondition) a draw that turns out to be illegal; draw again.
-// Deterministic for the state of rng.
+// Fills every blank with a random ordered factorization of its extent, or of a slightly larger
+// extent (uneven_tiles.h). Then moves untiled stages to random places, parallelizes outer loops,
+// chooses unroll depths and vectorizes innermost loops. Refuses (FailedPrecondition) a draw that
+// turns out to be illegal; then draw again. Deterministic for the state of rng.
 StatusOr<schedule::State> SampleCpu(const Sketch& sketch, const Task& task,
                                     const Parameters& parameters, Rng& rng);
 
-// The last part of SampleCpu after the steps of a sketch without blanks: stages that may be moved
-// are by chance, in every second call; inner loops are unrolled as far as registers hold their
-// results, and all that can be is vectorized.
+// Makes the last part of SampleCpu for the steps of a sketch whose blanks are filled. In every
+// second call, on average, stages are moved at random. Inner loops are unrolled as far as registers
+// hold their results, and all loops are vectorized that can be.
 StatusOr<schedule::State> CompleteCpuByRule(const Task& task,
                                             std::span<const schedule::StepPtr> steps,
                                             const Parameters& parameters, Rng& rng);
 
-// SampleCpu or SampleGpu, as the task's target asks.
+// Calls SampleCpu or SampleGpu, depending on the task's target.
 StatusOr<schedule::State> Sample(const Sketch& sketch, const Task& task,
                                  const Parameters& parameters, Rng& rng);
 
-// One part of it each, for tests and for mutation.
+// Makes one part of a sample, for tests and for mutation.
 StatusOr<schedule::State> FillTileSizes(const Sketch& sketch, const Parameters& parameters,
                                         Rng& rng, const std::stop_token& stop = {});
 

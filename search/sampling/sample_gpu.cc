@@ -31,12 +31,12 @@ using schedule::IterKind;
 using schedule::Stage;
 using schedule::State;
 
-// The position of the threadIdx tile among a spatial split's lengths: vthreads, threads, two inner
-// ones.
+// The position of the threadIdx tile among the lengths of a spatial split, which are virtual
+// threads, threads, and two inner tiles.
 constexpr int kThreadLevel = 1;
 
-// Stages that a multi-level tiled stage is attached to: their loops are tiles for blocks, vthreads
-// and threads.
+// Returns the stages that a multi-level tiled stage is attached to. Their loops are tiles for
+// blocks, virtual threads and threads.
 std::set<int> TilingRoots(const State& state) {
   const dag::AccessAnalysis analysis(*state.dag());
   std::set<int> roots;
@@ -53,7 +53,7 @@ bool HasThreadLoop(const Stage& stage) {
   });
 }
 
-// The sketch with other numbers of threads, and of elements in their vectors, in its reductions
+// Draws other numbers of threads, and of elements in their vectors, for the sketch's reductions
 // across threads.
 Sketch VaryReducingThreads(Sketch sketch, const target::HardwareParams& hardware, Rng& rng) {
   const int64_t max_lanes = MostLanes(*sketch.state.dag(), hardware);
@@ -82,7 +82,7 @@ class ThreadBinder {
         roots_(TilingRoots(state)) {}
 
   Status Run() {
-    // Consumers first: a shared stage follows the threads of the stage that reads it.
+    // Consumers come first: a shared stage follows the threads of the stage that reads it.
     for (int s = state_.num_stages() - 1; s >= 0; --s) {
       const Stage& stage = state_.stage(s);
       const Attach::Kind kind = state_.attach(s).kind;
@@ -111,8 +111,8 @@ class ThreadBinder {
   }
   int64_t Extent(int s, int loop) const { return state_.stage(s).loop(loop).extent; }
 
-  // Makes loop 0 of the outer spatial loops, as far as nothing hangs between them. Returns whether
-  // there are any.
+  // Fuses the outer spatial loops into loop 0, up to the first loop with an attached stage. Returns
+  // whether there are such loops.
   StatusOr<bool> FuseOuterSpatial(int s) {
     const Stage& stage = state_.stage(s);
     std::vector<int> loops;
@@ -133,8 +133,8 @@ class ThreadBinder {
         s, loop, std::max<int64_t>(Extent(s, loop), 0), std::move(lengths), true));
   }
 
-  // The threads are in the reduction; the rest are blocks, and rows of a block where a warp is
-  // enough for one. A scalar's reduction is one block.
+  // Binds a root stage whose threads are in the reduction. The other loops become blocks, and rows
+  // of a block if a warp is enough for a row. A reduction to a scalar is one block.
   Status BindReducingRoot(int s) {
     KILN_RETURN_IF_ERROR(VectorizeBehindThreads(s));
     const std::vector<int> reductions = ReductionsInRowsOf(s);
@@ -159,7 +159,7 @@ class ThreadBinder {
     return Bind(s, 0, Annotation::kBlockX);
   }
 
-  // The loop behind that of the threads holds a vector, where it is no reduction's.
+  // Vectorizes the loop behind that of the threads, unless it belongs to a reduction.
   Status VectorizeBehindThreads(int s) {
     const Stage& stage = state_.stage(s);
     for (int i = 0; i + 1 < static_cast<int>(stage.loops.size()); ++i) {
@@ -170,8 +170,8 @@ class ThreadBinder {
     return OkStatus();
   }
 
-  // The reductions over threads that are computed in one row of root stage s, if they all are;
-  // empty where s has none, or reduces itself.
+  // Returns the reductions over threads that are computed in one row of root stage s. Empty if some
+  // are computed elsewhere, if s has none, or if s itself reduces.
   std::vector<int> ReductionsInRowsOf(int s) const {
     std::vector<int> reductions;
     for (int r = 0; r < s; ++r) {
@@ -184,8 +184,9 @@ class ThreadBinder {
     return reductions;
   }
 
-  // Rows of a block of root stage s, of its loop rows_loop, or of all its outer ones; 0: its
-  // blocks have one each. What a warp reduces needs no barrier among others.
+  // Draws the rows that a block of root stage s has, of its loop rows_loop or of all its outer
+  // loops. Returns 0 if each block has one row. A reduction by a single warp needs no barrier, so
+  // several fit a block.
   int64_t RowsOf(int s, std::optional<int> rows_loop) {
     const Stage& stage = state_.stage(s);
     int64_t threads = 0, extent = 1;
@@ -221,7 +222,8 @@ class ThreadBinder {
     return Bind(s, 3, Annotation::kVectorize);
   }
 
-  // Root stage s has blocks of a tile each, whose elements its threads share out in vectors.
+  // Binds root stage s so that each block has one tile, whose elements its threads share out in
+  // vectors.
   Status BindCopy(int s) {
     const Stage tiled = state_.stage(s);
     KILN_RETURN_IF_ERROR(FuseLevel(s, 0));
@@ -242,7 +244,7 @@ class ThreadBinder {
     return Bind(s, 3, Annotation::kVectorize);
   }
 
-  // The same threads fetch the tile.
+  // Lets the threads of the copy fetch the tile.
   Status BindCopiedFetch(int s) {
     KILN_RETURN_IF_ERROR(FillExtents());
     const schedule::FollowFusedSplitStep follow(s, 0, {*copy_split_}, 0, true);
@@ -291,8 +293,9 @@ class ThreadBinder {
     return Bind(s, 2, Annotation::kThreadX);
   }
 
-  // The tiled stage that is computed at the tiles of a stage computed inside s: groups of threads
-  // share its reduction (sketch_rules/reduction_split.cc), if there is one.
+  // Returns the tiled stage whose reduction groups of threads share
+  // (sketch_rules/reduction_split.cc), if there is one. It is computed at the tiles of a stage that
+  // is computed inside s.
   std::optional<int> GroupedStageIn(int s) const {
     for (const int root : roots_) {
       if (state_.attach(root).kind != Attach::kIter || state_.attach(root).stage != s) continue;
@@ -305,8 +308,8 @@ class ThreadBinder {
     return std::nullopt;
   }
 
-  // Root stage s has a tile's blocks and its elements, which are shared out to all threads; the
-  // stage inside it has groups of threads, and in each threads for the tile.
+  // Binds root stage s to a tile's blocks, and shares its elements out to all threads. The stage
+  // inside it has groups of threads, and in each group the threads of the tile.
   Status BindGroups(int s, int tile) {
     const int partial = state_.attach(tile).stage;
     const std::vector<int> splits = ThreadSplits(tile);
@@ -318,13 +321,14 @@ class ThreadBinder {
         std::make_shared<schedule::FollowFusedSplitStep>(s, 1, splits, kThreadLevel, true)));
     KILN_RETURN_IF_ERROR(Bind(s, 2, Annotation::kThreadX));
 
-    // Its region is one tile: the loops of blocks run once. The groups' axis is its first, and the
-    // outermost of the threads.
+    // The region of this stage is one tile, so the loops of blocks run once. The axis of the groups
+    // comes first, and is the outermost of the threads.
     const int axes = static_cast<int>(state_.stage(partial).op->axes().size()) - 1;
     return BindTileLevels(partial, axes, axes, axes + 1);
   }
 
-  // The loops of stage s from `first` on are so many of virtual threads, and so many of threads.
+  // Binds the loops of stage s from `first` on: the first vthread_loops to virtual threads, the
+  // next thread_loops to threads.
   Status BindTileLevels(int s, int first, int vthread_loops, int thread_loops) {
     KILN_RETURN_IF_ERROR(FuseRange(s, first, vthread_loops));
     KILN_RETURN_IF_ERROR(Bind(s, first, Annotation::kVThread));
@@ -333,7 +337,7 @@ class ThreadBinder {
     return Bind(s, first + 1, Annotation::kThreadX);
   }
 
-  // Of a block that works on a tile: as its splits say.
+  // Checks the threads of a block that works on a tile, as its splits give them.
   Status CheckThreads(int s, int tile) const {
     const auto product = [&](std::span<const int> numbers, int level) {
       return FollowedLength({s, 0, {numbers.begin(), numbers.end()}, level, true}, state_.steps());
@@ -352,7 +356,7 @@ class ThreadBinder {
     return OkStatus();
   }
 
-  // The tiled stage that is computed directly in a loop of s.
+  // Returns the tiled stage that is computed directly in a loop of s.
   std::optional<int> TiledStageIn(int s) const {
     if (state_.NumAttached(s) == 0) return std::nullopt;
     const dag::AccessAnalysis analysis(*state_.dag());
@@ -364,9 +368,9 @@ class ThreadBinder {
     return std::nullopt;
   }
 
-  // Root stage s has a tile's clusters, and its elements, which are shared out to the blocks of a
-  // cluster and their threads in vectors; `parts`, computed inside of it, are the partial sums of
-  // the blocks, and the stage after it their sum.
+  // Binds root stage s to a tile's clusters, and shares its elements out to the blocks of a cluster
+  // and their threads, in vectors. `parts`, which is computed inside it, has the partial sums of
+  // the blocks, and the stage after it has their sum.
   Status BindCluster(int s, int parts) {
     const std::optional<int> groups = GroupedStageIn(parts);
     const std::optional<int> found = groups ? groups : TiledStageIn(parts);
@@ -411,15 +415,15 @@ class ThreadBinder {
     return state_.Apply(std::make_shared<schedule::FuseStep>(s, loops));
   }
 
-  // The splits whose second lengths multiply to the threads of a block, the last first.
+  // Returns the splits whose second lengths multiply to the threads of a block, the last first.
   std::vector<int> ThreadSplits(int tile) const {
     std::vector<int> splits = SpatialSplits(tile);
     if (const auto groups = GroupSplitOf(state_, tile)) splits.push_back(*groups);
     return splits;
   }
 
-  // The most threads that exact tiles of the axes in this loop can make: a large prime extent has
-  // none but 1.
+  // Returns the most threads that exact tiles of the axes in this loop can make, which is 1 for a
+  // large prime extent.
   int64_t MostThreads(int s, int loop) const {
     const Stage& stage = state_.stage(s);
     const int64_t limit = hardware_.max_threads_per_block;
@@ -435,7 +439,7 @@ class ThreadBinder {
     return *products.rbegin();
   }
 
-  // The SP steps of the spatial axes of a tiled stage, the last first.
+  // Returns the SP steps of the spatial axes of a tiled stage, the last first.
   std::vector<int> SpatialSplits(int s) const {
     const Stage& stage = state_.stage(s);
     const std::vector<int> splits = SplitStepsOf(state_, s);
@@ -451,7 +455,7 @@ class ThreadBinder {
     return spatial;
   }
 
-  // All threads of the block fetch together what it shares.
+  // Lets all threads of the block fetch its shared data together.
   Status BindFetch(int s) {
     const int reader = state_.attach(s).stage;
     const std::vector<int> splits = ThreadSplits(reader);
@@ -463,7 +467,8 @@ class ThreadBinder {
     return FetchInVectors(s, follow, FetchWidths(state_, s, threads, hardware_.vector_unit_bytes));
   }
 
-  // They depend on what is bound to threads.
+  // Fills the extents again if they are not known, as they depend on the loops that are bound to
+  // threads.
   Status FillExtents() {
     if (extents_known_) return OkStatus();
     KILN_ASSIGN_OR_RETURN(state_, lower::FillExtents(std::move(state_)));
@@ -471,7 +476,7 @@ class ThreadBinder {
     return OkStatus();
   }
 
-  // In vectors of one of the widths, by the threads that `follow` says.
+  // Fetches in vectors of one of the widths, by the threads that `follow` gives.
   Status FetchInVectors(int s, const schedule::FollowFusedSplitStep& follow,
                         const std::vector<int64_t>& widths) {
     const int64_t width = PickFrom(rng_, widths);
@@ -497,7 +502,7 @@ class ThreadBinder {
 
 std::vector<int64_t> FetchWidths(const State& state, int s, int64_t threads, int vector_bytes) {
   const Stage& stage = state.stage(s);
-  // Elements of the region in all, and in one run of consecutive addresses of the source.
+  // Number of elements in the whole region, and in one run of consecutive addresses of the source.
   int64_t elements = 1, run = 1;
   bool contiguous = true;
   for (size_t axis = stage.op->axes().size(); axis-- > 0;) {
@@ -567,7 +572,7 @@ StatusOr<State> SampleGpu(const Sketch& sketch, const Task& task, const Paramete
   KILN_ASSIGN_OR_RETURN(
       State state, FillGpuTileSizes(vary ? VaryReducingThreads(sketch, task.hardware, rng) : sketch,
                                     task, parameters, rng));
-  // Before the loops of a fetch are fused: they are the axes still.
+  // Layouts come before the loops of a fetch are fused, while these still are the axes.
   if (parameters.shared_layouts) KILN_RETURN_IF_ERROR(AnnotateLayouts(state, parameters, rng));
   KILN_RETURN_IF_ERROR(BindThreads(state, task.hardware, vary, rng));
   KILN_RETURN_IF_ERROR(AnnotateGpuUnroll(state, rng));

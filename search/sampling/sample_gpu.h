@@ -1,6 +1,6 @@
-// From a sketch to a complete GPU state: random tile sizes, loops bound to blocks and threads (as
-// InitThreadBind of TVM v0.14 does, src/auto_scheduler/search_policy/sketch_policy_rules.cc),
-// random widths of vectorized fetches and unroll depths.
+// Completes a sketch to a GPU state: draws tile sizes at random, binds loops to blocks and threads
+// (like InitThreadBind of TVM v0.14, src/auto_scheduler/search_policy/sketch_policy_rules.cc), and
+// draws widths of vectorized fetches and unroll depths.
 #pragma once
 
 #include "base/rng.h"
@@ -12,31 +12,32 @@
 namespace kiln::search {
 
 // Refuses (FailedPrecondition) a draw that is illegal or beyond the device's limits
-// (gpu_validity.h); draw again: of a convolution's draws one in fifteen is accepted, at 20 us each.
-// Deterministic for the state of rng.
+// (gpu_validity.h); then draw again. One in fifteen draws of a convolution is accepted, at 20 us
+// each. Deterministic for the state of rng.
 StatusOr<schedule::State> SampleGpu(const Sketch& sketch, const Task& task,
                                     const Parameters& parameters, Rng& rng);
 
-// The parts of it, for tests and for mutation.
+// The parts of a sample, for tests and for mutation.
 
-// Binds every kernel's loops. Kernels without tiles have a warp per block, or with vary_threads a
-// random shape (thread_shapes.h). The fetches of a shared stage take a random vector width: one
-// that fits the device's vector loads, divides what a thread fetches and stays in a contiguous run
-// of the source. Leaves extents unknown.
+// Binds the loops of every kernel. Kernels without tiles have a warp per block, or a random shape
+// with vary_threads (thread_shapes.h). Fetches of a shared stage get a random vector width that
+// fits the device's vector loads, divides the elements that a thread fetches, and stays in a
+// contiguous run of the source. Leaves extents unknown.
 Status BindThreads(schedule::State& state, const target::HardwareParams& hardware,
                    bool vary_threads, Rng& rng);
 
-// The widths that a fetch of the shared stage may take, ascending, 1 among them. The extents of
-// `state` must be filled.
+// Returns the widths that a fetch of the shared stage may have, ascending. 1 is always one of them.
+// The extents of `state` must be filled.
 std::vector<int64_t> FetchWidths(const schedule::State& state, int stage, int64_t threads,
                                  int vector_bytes);
 
-// The same for the stage of a copy (IsCopied): besides, rows of its source are whole vectors.
+// Returns the same for the stage of a copy (IsCopied), whose source rows must also be whole
+// vectors.
 std::vector<int64_t> CopyWidths(const schedule::State& state, int stage, int64_t threads,
                                 int vector_bytes);
 
-// The same for what a thread adds up of the partial sums `parts` of a cluster's blocks
-// (ClusterStageIn): in a row of the tile.
+// Returns the widths in which a thread may add up the partial sums `parts` of a cluster's blocks
+// (ClusterStageIn). A vector stays in one row of the tile.
 std::vector<int64_t> SumWidths(const schedule::State& state, int parts, int64_t threads,
                                int vector_bytes);
 

@@ -25,7 +25,8 @@ Status UnrollNamed(State& state, int s) {
     const int spatial = static_cast<int>(stage.op->axes().size());
     const std::string& axis = axes[0] < spatial ? stage.op->axes()[axes[0]].name
                                                 : stage.op->reduce_axes()[axes[0] - spatial].name;
-    if (std::find(seen.begin(), seen.end(), axis) != seen.end()) break;  // the next tile level
+    // The next tile level begins.
+    if (std::find(seen.begin(), seen.end(), axis) != seen.end()) break;
     seen.push_back(axis);
     if (std::find(names.begin(), names.end(), axis) == names.end()) continue;
     if (stage.annotation(loop) != Annotation::kNone) continue;
@@ -38,7 +39,7 @@ Status UnrollNamed(State& state, int s) {
 }  // namespace
 
 Status AnnotateUnroll(State& state, absl::FunctionRef<int32_t(int, const HintChoice&)> choose) {
-  // Unrolling axes changes no stage's use for a hint.
+  // Unrolling axes does not change which stages have a use for a hint.
   std::vector<std::vector<int>> stages;
   for (const HintChoice& choice : HintChoices())
     stages.push_back(ir::RowOf(choice.hint).is_gpu_only ? std::vector<int>()

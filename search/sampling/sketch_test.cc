@@ -27,7 +27,7 @@ size_t CountSketches(const dag::DagPtr& dag) {
   const Parameters parameters;
   const auto sketches = GenerateSketches({task, parameters}, CpuSketchRules());
   for (const Sketch& sketch : sketches) {
-    // Sketches are made of legal steps.
+    // Each sketch consists of legal steps.
     EXPECT_TRUE(schedule::Replay(dag, sketch.state.steps()).ok());
   }
   return sketches.size();
@@ -43,7 +43,7 @@ Task MakeGpuTask(dag::DagPtr dag) {
   return Task(std::move(dag), *target::ParseTarget("cuda"), {}, "[]");
 }
 
-// Without reduction splits, which TVM does not have.
+// Returns sketches without reduction splits, which TVM does not have.
 std::vector<Sketch> GpuSketches(const dag::DagPtr& dag, bool reduction_splits = false) {
   const Task task = MakeGpuTask(dag);
   const Parameters parameters{.reduction_splits = reduction_splits};
@@ -82,7 +82,7 @@ dag::DagPtr ReduceToScalar(int64_t n) {
   return *b.Build();
 }
 
-// As many as TVM v0.14 makes for four cores.
+// The numbers are those of TVM v0.14 for four cores.
 TEST(Sketch, CountsOfTvm) {
   EXPECT_EQ(CountSketches("matmul", "512,512,512"), 3u);
   EXPECT_EQ(CountSketches("matmul", "8,8,512"), 5u) << "two with rfactor";
@@ -122,14 +122,15 @@ dag::TensorRef Product(dag::DagBuilder& b, const std::string& name, int64_t n) {
                   [&](dag::Vars v) { return x(v[0], v[2]) * w(v[2], v[1]); });
 }
 
-// What a step does, without the numbers that say where.
+// Returns the kinds of a sketch's steps, without the numbers that say where they apply.
 std::string TagsOf(const Sketch& sketch) {
   std::string tags;
   for (const schedule::StepPtr& step : sketch.steps) tags += std::string(step->tag()) + " ";
   return tags;
 }
 
-// Of a reduction s with a residual, and of the same with relu(y * scale + shift) as a second output.
+// Returns the sketches of a reduction s with a residual, and those of the same reduction with
+// relu(y * scale + shift) as a second output.
 std::pair<std::vector<std::string>, std::vector<std::string>> SketchesOfOneAndTwoOutputs(
     std::string_view sums, bool gpu) {
   const auto tags = [&](std::string_view inputs, std::string_view body) {
@@ -189,7 +190,7 @@ z[i: 64, j: 64] = (x[i] * y[j], x[i] + y[j])
   EXPECT_FALSE(GpuSketches(parsed->dag).empty());
 }
 
-// What broadcasts two vectors is tiled for itself.
+// A stage that broadcasts two vectors is tiled on its own.
 TEST(Sketch, ProductsDoNotFuseIntoTiledReaders) {
   dag::DagBuilder b;
   const int64_t n = 64;
@@ -213,7 +214,7 @@ TEST(Sketch, OneOfTwoProductsFusesIntoTheirSum) {
   EXPECT_FALSE(GpuSketches(dag).empty());
 }
 
-// Rows that broadcast two vectors, and their sums.
+// The rows broadcast two vectors; a reduction sums them.
 TEST(Sketch, TiledStagesDoNotFuseIntoReductions) {
   dag::DagBuilder b;
   const int64_t n = 64;
@@ -251,7 +252,7 @@ TEST(GpuSketch, PoolingIsTiledOrLeftAsItIs) {
   }
 }
 
-// Windows that overlap read what is padded once for a thread's tile, or once for each window.
+// Windows that overlap read the padded input once for a thread's tile, or once for each window.
 TEST(GpuSketch, PaddingIsComputedForAThreadsTile) {
   size_t attached = 0;
   const auto sketches = GpuSketches("avg_pool2d_nchw", "1,56,56,64,3,3,1,1");
@@ -266,7 +267,8 @@ TEST(GpuSketch, PaddingIsComputedForAThreadsTile) {
   EXPECT_EQ(sketches.size(), 3u);
 }
 
-// Two vectors that are broadcast make no stage tiled: mean, squares and result share their rows.
+// Two vectors that are broadcast do not make a stage tiled: mean, squares and result share their
+// rows.
 TEST(GpuSketch, NormalizationsFuseIntoOneKernel) {
   for (const char* op : {"layer_norm", "rms_norm"}) {
     bool one = false;
@@ -282,7 +284,7 @@ TEST(GpuSketch, NormalizationsFuseIntoOneKernel) {
   }
 }
 
-// A tensor read by a tiled stage and by another one is cached for the first alone.
+// A tensor that is read by a tiled stage and by another one is cached for the tiled stage alone.
 TEST(GpuSketch, OnlyTiledReadersCacheTheirInputs) {
   dag::DagBuilder b;
   auto x = b.Placeholder("A", ir::kFloat32, {128, 128});
@@ -304,8 +306,8 @@ TEST(GpuSketch, OnlyTiledReadersCacheTheirInputs) {
   EXPECT_EQ(shared, 1);
 }
 
-// Softmax: maximum and sum are reduced by the threads that then scale the row, or in kernels of
-// their own.
+// The maximum and sum of a softmax are reduced by the threads that then scale the row, or in
+// kernels of their own.
 TEST(GpuSketch, ReductionsFuseIntoTheirReader) {
   const auto sketches = GpuSketches("softmax", "64,512");
   int attached = 0;
@@ -316,7 +318,7 @@ TEST(GpuSketch, ReductionsFuseIntoTheirReader) {
   EXPECT_EQ(attached, 0 + 0 + 1 + 2) << "neither, the maximum alone, the sum alone, both";
 }
 
-// How a sketch shares out its reduction.
+// The ways in which a sketch shares out its reduction.
 struct Parts {
   bool blocks = false, groups = false;
   auto operator<=>(const Parts&) const = default;
@@ -374,7 +376,7 @@ TEST(GpuSketch, ShortOrPrimeReductionsAreNotSharedOut) {
   EXPECT_EQ(GpuSketches("matmul", "64,64,61", "", true).size(), 1u);
 }
 
-// Threads along the columns, groups of threads and blocks along their terms.
+// Threads go along the columns; groups of threads and blocks go along the terms of the sums.
 TEST(GpuSketch, SumsOfColumnsAreTiledAndSharedOut) {
   for (const auto& [op, args] :
        {std::pair{"sum", "4096,4096,axis=0"}, std::pair{"global_avg_pool2d_nhwc", "8,14,14,256"}}) {
@@ -425,7 +427,7 @@ TEST(GpuSketch, WhatIsReadAcrossRowsIsCopiedThroughSharedMemory) {
   EXPECT_EQ(copies("bias_add", "64,4096,axis=0").first, 0u);
 }
 
-// A chain of `count` operators, each of which reads the one before it twice.
+// Returns a chain of `count` operators, each of which reads the one before it twice.
 dag::DagPtr Squares(int count) {
   dag::DagBuilder b;
   dag::TensorRef x = b.Placeholder("X0", ir::kFloat32, {8});
@@ -452,7 +454,7 @@ TEST(Sketch, WhatWouldGrowExponentiallyIsNotInlined) {
   }
 }
 
-// Two choices or more for each.
+// Each stage has two choices or more.
 TEST(Sketch, ChoicesAreBounded) {
   dag::DagBuilder b;
   const int64_t n = 64;
@@ -467,7 +469,8 @@ TEST(Sketch, ChoicesAreBounded) {
   EXPECT_LE(count, static_cast<size_t>(Parameters().max_sketches));
 }
 
-// As many steps as stages, each of which renumbers all of them: fewer sketches by the square.
+// The chain has as many steps as stages, and each step renumbers all stages, so the bound on
+// sketches falls with the square of the stages.
 TEST(Sketch, LongChainsHaveFewSketches) {
   dag::DagBuilder b;
   const int64_t n = 64;

@@ -7,13 +7,14 @@
 namespace kiln::search {
 namespace {
 
-// Results of a block: a tile of 64 x 64. So many blocks for each multiprocessor leave none idle.
+// Results of a block: a tile of 64 x 64. With kBlocksEach blocks for each multiprocessor, none is
+// idle.
 constexpr double kResultsOfBlock = 4096, kBlocksEach = 2, kLeast = 0.1;
-// Of all samples those of an online softmax: one sketch beside a hundred of the stages one by one,
-// whose choices multiply, and mostly better than they.
+// Share of all samples that an online softmax gets. It is one sketch beside a hundred sketches of
+// the single stages, whose choices multiply, and it is mostly better than these.
 constexpr double kOnlineShare = 0.25;
 
-// Of the operator that adds up most.
+// Returns the number of results of the operator that adds up most.
 double ResultsOf(const dag::Dag& dag) {
   double most = 0, results = 0;
   for (const dag::OpNode& of : dag.nodes()) {
@@ -35,7 +36,7 @@ bool SplitsSums(const Sketch& sketch) {
   });
 }
 
-// Of sketches that split sums.
+// Returns the weight of sketches that split sums.
 double SplitWeight(const Task& task) {
   const double results = ResultsOf(*task.dag),
                enough = kBlocksEach * kResultsOfBlock * task.device.multiprocessors;

@@ -1,4 +1,4 @@
-// How often a sample is of each sketch.
+// Weights that decide how often each sketch is sampled.
 #pragma once
 
 #include <span>
@@ -10,12 +10,13 @@
 
 namespace kiln::search {
 
-// Empty: each equally often. Else [sketch], mostly 1: sums that are split on a GPU (RF steps) are
-// rarer where there are more results than fill the device without, down to a tenth, and a quarter of
-// all is of an online softmax where there is one. Pure.
+// Returns a weight for each sketch, or an empty list if all are equal. Most weights are 1. On a
+// GPU, sketches that split sums (RF steps) have a smaller weight, down to a tenth, if there are
+// more results than fill the device without splits. An online softmax gets a quarter of all
+// samples. Pure.
 std::vector<double> SketchWeights(const Task& task, std::span<const Sketch> sketches);
 
-// The number of the sketch that the next sample is of, by such weights. One draw.
+// Draws the number of the sketch for the next sample by these weights. Takes one draw.
 int PickSketch(std::span<const Sketch> sketches, std::span<const double> weights, Rng& rng);
 
 }  // namespace kiln::search

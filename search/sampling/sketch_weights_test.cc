@@ -34,7 +34,7 @@ Found WeightsOf(const char* args, std::string_view target = "cuda -arch=sm_90") 
 TEST(SketchWeights, SumsAreSplitWhereResultsAreFew) {
   EXPECT_EQ(WeightsOf("512,512,4096").split, 1);
   EXPECT_EQ(WeightsOf("512,512,4096").plain, 1);
-  // 1,024 blocks of 64 x 64 for 100 multiprocessors.
+  // The product has 1,024 blocks of 64 x 64 for 100 multiprocessors.
   EXPECT_NEAR(WeightsOf("2048,2048,2048").split, 0.195, 0.001);
   EXPECT_EQ(WeightsOf("2048,2048,2048").plain, 1);
   EXPECT_EQ(WeightsOf("8192,8192,8192").split, 0.1);

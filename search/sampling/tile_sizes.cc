@@ -23,14 +23,14 @@ using schedule::SplitStep;
 using schedule::State;
 using schedule::StepPtr;
 
-// Where units of four warps could read rows of an image from shared memory themselves: how often they
-// do, what is fetched having one element of the window.
+// Probability that a fetch holds one element of the window, if units of four warps could read the
+// rows of an image from shared memory themselves.
 constexpr double kWindowOutsideProb = 0.8;
-// How often products that may be exchanged are (matrix_product.h).
+// Probability that products are exchanged that may be (matrix_product.h).
 constexpr double kExchangedProb = 0.8;
 
-// Uniform ordered factorizations from lists, or where these are long from counts, made once per
-// extent.
+// Draws uniform ordered factorizations, from lists, or from counts if the lists are long. Both are
+// made once per extent.
 class Factorizer {
  public:
   void Draw(int64_t extent, int n, int64_t max_innermost, Rng& rng, std::vector<int64_t>& lengths) {
@@ -121,15 +121,16 @@ class TileFiller {
   }
 
  private:
-  // Where it is now: stages before it have become several.
+  // Returns the current number of the matrix stage, which grows when stages before it become
+  // several.
   int MatrixStage() const {
     int s = matrix_stage_;
     while (state_.stage(s).op != matrix_op_) ++s;
     return s;
   }
 
-  // Of the reduce axis that the matrix units go along. Its spatial axes were split before it, in
-  // their order.
+  // Tells whether the split is of the reduce axis along which the matrix units go. The spatial axes
+  // were split before it, in their order.
   bool IsMatrixDepth(const SplitStep& split) const {
     if (!matrix_ || split.stage_id != matrix_stage_ || split.lengths.size() != 2) return false;
     const schedule::Stage& stage = state_.stage(split.stage_id);
@@ -137,20 +138,20 @@ class TileFiller {
     return axis == matrix_->depth_axis;
   }
 
-  // Of another reduce axis, where the window moves by outer loops.
+  // Tells whether the split is of another reduce axis while the window moves in outer loops.
   bool IsOfWindow(const SplitStep& split) const {
     return matrix_ && window_is_outside_ && split.stage_id == matrix_stage_ &&
            split.lengths.size() == 2;
   }
 
-  // What is split now: in the sketch it may have been another extent, before an rfactor's length
-  // was known.
+  // Returns the current extent of the split loop. The sketch may have another extent, as it was
+  // made before the length of an rfactor was known.
   int64_t ExtentOf(const SplitStep& split) const {
     const int64_t extent = state_.stage(split.stage_id).loop(split.loop).extent;
     return extent > 0 ? extent : split.extent;
   }
 
-  // What the tiles of step i may cover of an axis.
+  // Returns the extents that the tiles of step i may cover along an axis.
   std::vector<int64_t> ExtentsFor(size_t i, int64_t extent) const {
     if (!MayBeUneven(steps_, i, /*gpu=*/true, parameters_)) return {extent};
     return TileExtents(extent);
@@ -162,7 +163,7 @@ class TileFiller {
     return lengths;
   }
 
-  // Into a vector that may have room: tiles are drawn again and again.
+  // Draws into an existing vector, which may have room already, because tiles are drawn repeatedly.
   void Draw(const std::vector<int64_t>& extents, size_t n, std::vector<int64_t>& lengths) {
     const int64_t extent = PickTileExtent(extents, parameters_, rng_);
     FactorizerOfThread().Draw(extent, static_cast<int>(n), parameters_.max_innermost_split_factor,
@@ -170,7 +171,7 @@ class TileFiller {
   }
 
   Status Fill(const SplitStep& split, std::vector<int64_t> lengths) {
-    // Of lengths that divide nothing is cut.
+    // Lengths that divide nothing are cut.
     if (split.inner_to_outer) {
       CutLengths(lengths, ExtentOf(split), KeptLengths(split, /*gpu=*/true, parameters_));
     }
@@ -182,7 +183,7 @@ class TileFiller {
                                                     std::move(lengths), split.inner_to_outer));
   }
 
-  // Of the step that shares a reduction out over the blocks of a cluster.
+  // Returns the number of the step that shares a reduction out over the blocks of a cluster.
   static std::optional<int> ClusterSplitOf(const State& state) {
     for (int s = 0; s < state.num_stages(); ++s) {
       if (state.attach(s).kind != schedule::Attach::kRoot) continue;
@@ -191,13 +192,13 @@ class TileFiller {
     return std::nullopt;
   }
 
-  // [parts], or [outer loop, groups].
+  // Fills [parts], or [outer loop, groups].
   Status FillParts(const SplitStep& split, bool is_cluster) {
     int64_t extent = ExtentOf(split);
     std::vector<std::vector<int64_t>> choices;
     std::vector<double> weights;
     const int64_t depth = DepthOfParts(split, extent);
-    // A reduction of columns that has no equal parts: the last one ends early.
+    // If a reduction of columns has no equal parts, the last part ends early.
     const std::vector<int64_t> divisors = Divisors(extent);
     const auto least = std::ranges::find_if(divisors, [](int64_t d) { return d > 1; });
     if (least == divisors.end() || *least > kMostParts) extent = TileExtents(extent).back();
@@ -210,7 +211,7 @@ class TileFiller {
         weights.push_back(1);
         continue;
       }
-      // Every number of groups is as likely as the next.
+      // Every number of groups has the same probability.
       const size_t first = weights.size();
       for (int64_t inner : Divisors(extent / parts)) {
         if (inner > parameters_.max_innermost_split_factor) break;
@@ -231,7 +232,8 @@ class TileFiller {
     return Fill(split, lengths);
   }
 
-  // What a part of a sum must be a multiple of, so that matrix units can compute it; 1: anything.
+  // Returns the number that the length of a part of a sum must be a multiple of, so that matrix
+  // units can compute it. 1 stands for no restriction.
   int64_t DepthOfParts(const SplitStep& split, int64_t extent) const {
     if (!wants_matrix_) return 1;
     const std::optional<MatrixProduct> product = MatrixProductOf(*state_.stage(split.stage_id).op);
@@ -240,13 +242,14 @@ class TileFiller {
     return extent % (2 * depth) == 0 ? depth : 1;
   }
 
-  // Of what all groups of a block fetch at a time of the reduction axis.
+  // Returns the weight of the number of elements that all groups of a block fetch at once along the
+  // reduction axis.
   double WeightOfFetch(int64_t fetched) const {
     const bool odd = fetched < parameters_.short_fetch || fetched > parameters_.long_fetch;
     return odd ? parameters_.odd_fetch_weight : 1;
   }
 
-  // Parts that fill the device, of terms that are worth a block.
+  // Draws parts that fill the device, and whose terms are worth a block.
   Status FillRowParts(const SplitStep& split) {
     const int64_t extent = ExtentOf(split), rows = state_.stage(split.stage_id).op->num_elements();
     std::vector<int64_t> choices;
@@ -256,7 +259,7 @@ class TileFiller {
       if (choices.empty() || (busy && extent / parts >= parameters_.least_part_terms))
         choices.push_back(parts);
     }
-    // Few parts leave most of the device idle.
+    // Few parts leave most of the device idle, so they are drawn less often.
     std::vector<double> weights;
     for (const int64_t parts : choices) {
       const bool idle = parts * rows * 2 < device_.multiprocessors && parts != choices.back();
@@ -265,7 +268,8 @@ class TileFiller {
     return Fill(split, {choices[PickWeighted(rng_, weights)]});
   }
 
-  // The tile lengths of a copy through shared memory, from step i on: i is then the step after.
+  // Fills the tile lengths of a copy through shared memory, from step i on. Then i is the step
+  // after them.
   Status FillCopyTile(size_t& i) {
     const int root = schedule::As<SplitStep>(*steps_[i])->stage_id;
     const dag::Operator& op = *state_.stage(root).op;
@@ -278,7 +282,8 @@ class TileFiller {
     return OkStatus();
   }
 
-  // How the stage, or one inlined into it, reads what was copied last into shared memory.
+  // Returns the order in which the stage, or a stage inlined into it, reads the latest copy into
+  // shared memory.
   std::vector<std::optional<int>> SourceOrderOf(int root) const {
     for (int s = root - 1; s >= 0; --s) {
       if (!state_.stage(s).asks_for_shared()) continue;
@@ -292,12 +297,12 @@ class TileFiller {
     return {};
   }
 
-  // The spatial splits of one stage, from step i on: i is then the step after.
+  // Fills the spatial splits of one stage, from step i on. Then i is the step after them.
   Status FillTiles(size_t& i) {
     std::vector<const SplitStep*> splits;
     std::vector<int64_t> extents;
     std::vector<std::vector<int64_t>> covers;
-    // The steps split one loop after the other: the extent of the second is not yet at its loop.
+    // The steps split one loop after the other, so the second loop is not yet at its final number.
     const SplitStep& first = *schedule::As<SplitStep>(*steps_[i]);
     const schedule::Stage& stage = state_.stage(first.stage_id);
     for (size_t k = i; k < steps_.size(); ++k) {
@@ -321,8 +326,8 @@ class TileFiller {
     return OkStatus();
   }
 
-  // For matrix units, by chance, where the stage is such a product. False: it is not, or chance says
-  // no.
+  // Fills the splits with tiles for matrix units, at random, if the stage is such a product.
+  // Returns false if it is not, or if the draw decides against it.
   StatusOr<bool> FillMatrixTiles(const std::vector<const SplitStep*>& splits,
                                  const std::vector<int64_t>& extents) {
     const int s = splits[0]->stage_id;
@@ -352,8 +357,8 @@ class TileFiller {
     return true;
   }
 
-  // As other tiles are: again and again, until one keeps the device busy, by chance. Empty: there is
-  // none.
+  // Draws tiles repeatedly, like other tiles, and returns the first one that is accepted, or else
+  // the last one. Empty if there is no tile.
   std::vector<std::vector<int64_t>> DrawMatrixTile(const MatrixProduct& product,
                                                    ir::MatrixUnitScope scope,
                                                    const std::vector<int64_t>& extents) {
@@ -365,7 +370,8 @@ class TileFiller {
       TileUse use = UseOfTiles(extents, tile);
       const int64_t threads = use.threads * groups_;
       if (threads > hardware_.max_threads_per_block) continue;
-      // Matrix units have more results for each thread, in tiles that may be fewer.
+      // Matrix units have more results for each thread, and fewer threads, than the usual range
+      // allows.
       use.outputs =
           std::clamp<int64_t>(use.outputs, parameters_.few_outputs, parameters_.many_outputs);
       use.threads = std::max<int64_t>(use.threads, parameters_.few_threads);
@@ -377,7 +383,8 @@ class TileFiller {
     return tile;
   }
 
-  // Tiles of single warps are for few results: of more than fill the device they are rarer.
+  // Tiles of single warps suit few results. They are rarer if the results more than fill the
+  // device.
   double WarpgroupShare(int64_t results) const {
     constexpr double kEnoughOfEach = 8192, kLeast = 0.2;
     const double enough = kEnoughOfEach * device_.multiprocessors,
@@ -387,10 +394,11 @@ class TileFiller {
     return enough <= 0 ? share : 1 - (1 - share) * of_single;
   }
 
-  // Units of four warps are as fast as shared memory: it takes 128 bytes a cycle, what is read and what is
-  // written. A tile of r x c is written once, and for each 64 rows these and all columns are read: for a
-  // step of the sum 2 r + c + r c / 64 elements, which a tile of 128 x 256 has time for, just so, of any
-  // type (docs/matrix-units.md). The better the blocks fill the device, the fewer wait. 1: as good as can be.
+  // Returns the expected speed of tiles, from 0 to 1. Units of four warps are as fast as shared
+  // memory, which transfers 128 bytes in a cycle, reads and writes together. A tile of r x c is
+  // written once, and for each 64 rows these rows and all columns are read: 2 r + c + r c / 64
+  // elements for a step of the sum. A tile of 128 x 256 has just enough time for that, for any type
+  // (docs/matrix-units.md). The better the blocks fill the device, the fewer multiprocessors wait.
   double SpeedOf(const MatrixProduct& product, ir::MatrixUnitScope scope,
                  const std::vector<int64_t>& extents,
                  const std::vector<std::vector<int64_t>>& tiles) const {
@@ -410,7 +418,7 @@ class TileFiller {
            std::min(1.0, rows * columns / elements / kProductsOfElement);
   }
 
-  // Of what the tiles cover.
+  // Returns the share of the covered elements that are results.
   static double UsedShare(const std::vector<int64_t>& extents,
                           const std::vector<std::vector<int64_t>>& tiles) {
     double share = 1;
@@ -432,7 +440,8 @@ class TileFiller {
       if (use.vthreads > hardware_.max_vthread_extent || threads > hardware_.max_threads_per_block)
         continue;
       if (threads < hardware_.warp_size) {
-        // Of an extent without divisors no tile has a warp: take the best there is.
+        // If an extent has no divisors, no tile has a warp. The tile with the most threads is taken
+        // then.
         if (threads > most) {
           most = threads;
           most_threads = lengths;
@@ -457,14 +466,14 @@ class TileFiller {
   const Parameters& parameters_;
   Rng& rng_;
   const bool has_warpgroup_units_, wants_matrix_;
-  std::optional<MatrixProduct> matrix_ = {};  // that is being tiled
+  std::optional<MatrixProduct> matrix_ = {};  // the product that is being tiled
   ir::MatrixUnitScope matrix_scope_ = ir::MatrixUnitScope::kWarp;
-  bool window_is_outside_ = false;  // what is fetched has one element of it
+  bool window_is_outside_ = false;  // a fetch has one element of the window
   int matrix_stage_ = -1;
   dag::OperatorPtr matrix_op_ = {};
   const std::optional<int> cluster_split_;  // a step number
-  const size_t spatial_lengths_;            // of each spatial split of a tiled stage
-  int64_t groups_ = 1, parts_ = 1;          // of the stage that is tiled next
+  const size_t spatial_lengths_;            // for each spatial split of a tiled stage
+  int64_t groups_ = 1, parts_ = 1;          // for the stage that is tiled next
 };
 
 }  // namespace

@@ -1,8 +1,9 @@
-// Tile sizes for the blanks of a GPU sketch.
+// Chooses tile sizes for the blanks of a GPU sketch.
 //
-// Uniform factorizations are mostly no programs: of a convolution's one in fifteen has a number of
-// threads that a block can have, and few of those give the device enough to do. So the tiles of one
-// stage are drawn together, again and again, until they are legal and, by chance, promising.
+// Most uniform factorizations are no programs: for a convolution, one in fifteen has a number of
+// threads that a block can have, and few of these give the device enough to do. So the tiles of one
+// stage are drawn together, repeatedly, until they are legal and accepted; promising tiles are
+// accepted more often.
 #pragma once
 
 #include <cstdint>
@@ -17,24 +18,25 @@
 
 namespace kiln::search {
 
-// Refuses (FailedPrecondition) when no legal draw was found.
+// Refuses (FailedPrecondition) if no legal draw was found.
 StatusOr<schedule::State> FillGpuTileSizes(const Sketch& sketch, const Task& task,
                                            const Parameters& parameters, Rng& rng);
 
-// What the spatial tiles of one stage make. Each split's lengths are vthreads, threads and two
-// inner tiles.
+// The use of the device by the spatial tiles of one stage. The lengths of each split are virtual
+// threads, threads and two inner tiles.
 struct TileUse {
   int64_t threads = 1;  // of one group
   int64_t vthreads = 1;
-  int64_t outputs = 1;  // per thread, all virtual ones together
+  int64_t outputs = 1;  // per thread, for all its virtual threads together
   int64_t blocks = 1;
 };
 TileUse UseOfTiles(const std::vector<int64_t>& extents,
                    const std::vector<std::vector<int64_t>>& lengths);
 
-// How likely a legal draw is kept, above 0 to 1. What is drawn well outside of where fast kernels
-// are found (by default 64 to 512 threads, 4 to 64 outputs per thread, less so up to 128, a block
-// for every other multiprocessor) is seldom kept, but is.
+// Returns the probability that a legal draw is kept, above 0 and at most 1. Draws far outside of
+// the range of fast kernels are seldom kept. The default range is 64 to 512 threads, 4 to 64
+// outputs per thread (up to 128 with a smaller probability), and a block for every other
+// multiprocessor.
 double AcceptanceProbability(const TileUse& use, int64_t groups, int64_t parts,
                              int64_t multiprocessors, const Parameters& parameters);
 
