@@ -49,8 +49,8 @@ std::vector<Words> AnnotationsOf(int loops, std::string_view policy) {
 
 bool IsPowerOfTwo(int64_t n) { return (n & (n - 1)) == 0; }
 
-// All tuples of numbers up to the extent, kept by the rules and sorted innermost first. Only of
-// policies whose factors are ascending.
+// Lists all tuples of numbers up to the extent that the rules keep, sorted innermost first. Works
+// only for policies with ascending factors.
 std::vector<Sizes> BruteForce(int64_t extent, const SplitOptions& options) {
   const bool no_tail = options.no_tail.value_or(options.policy == SplitPolicy::kFactors);
   std::vector<Sizes> kept;
@@ -114,7 +114,8 @@ TEST(SplitKnob, VerboseFollowsTheSetsOfCPython) {
   for (const Sizes& sizes : SplitsOf(112, {.policy = SplitPolicy::kVerbose}))
     inner.push_back(sizes[1]);
   EXPECT_EQ(inner, (Sizes{32, 1, 2, 64, 4, 7, 8, 14, 16, 112, 56, 28}));
-  // Of autotvm (v0.8): get_factors(12) and get_pow2s(12), three loops, tails and all.
+  // autotvm (v0.8) gives this for get_factors(12) and get_pow2s(12), with three loops and all
+  // tails.
   EXPECT_EQ(SplitsOf(3, {.policy = SplitPolicy::kVerbose, .num_outputs = 3}),
             (std::vector<Sizes>{{-1, 1, 1}, {-1, 2, 1}, {-1, 3, 1}, {-1, 1, 2}, {-1, 1, 3}}));
 }
@@ -156,7 +157,8 @@ TEST(ReorderKnob, Policies) {
       (std::vector<Sizes>{{2, 1, 0}, {1, 0, 2}}));
 }
 
-// Two spatial chains of three loops and two reduce chains of two: what autotvm (v0.8) gives.
+// autotvm (v0.8) gives these orders for two spatial chains of three loops and two reduce chains of
+// two.
 TEST(ReorderKnob, Interleaving) {
   const std::vector<Sizes> spatial = {{0, 1, 2}, {3, 4, 5}}, reduce = {{6, 7}, {8, 9}};
   EXPECT_EQ(
@@ -224,7 +226,7 @@ TEST(AnnotateKnob, PlacesOfCaches) {
 
 // ---- spaces -----------------------------------------------------------------------------------
 
-// The tutorial's template on 1,7,7,512,512,3,3,1,1.
+// Returns the space of the tutorial's template for 1,7,7,512,512,3,3,1,1.
 ConfigSpace TutorialSpace() {
   ConfigSpace space;
   const auto add = [&](const char* name, int64_t extent, int outputs) {
@@ -258,7 +260,7 @@ TEST(ConfigSpace, PrintsAsAutotvmDoes) {
             ")\n");
 }
 
-// A line of a public log of conv2d_NCHWc.x86: index 249 has these values.
+// In a line of a public log of conv2d_NCHWc.x86, index 249 has these values.
 TEST(ConfigSpace, IndicesAreThoseOfRecords) {
   ConfigSpace space;
   ASSERT_OK(space.Add(Knob::Split("tile_ic", 3, {})));

@@ -13,9 +13,9 @@ namespace kiln::search {
 namespace {
 
 constexpr int kSamples = 20;
-constexpr double kTolerance = 1e-6;  // of the place where a step begins
+constexpr double kTolerance = 1e-6;  // tolerance of the place where a step begins
 
-// "A_local" of "A_local_1".
+// Returns "A_local" for "A_local_1".
 std::string_view WithoutNumber(std::string_view name) {
   const size_t end = name.find_last_not_of("0123456789");
   const bool is_numbered = end != name.npos && end + 1 < name.size() && name[end] == '_';
@@ -30,8 +30,8 @@ std::string_view WithoutSuffix(std::string_view name, std::string_view suffix) {
   return name;
 }
 
-// The tensor that an access is of: A's copy in shared memory is A_shared, that one's in registers
-// A_shared_local.
+// Returns the tensor that an access belongs to. A's copy in shared memory is A_shared, and the copy
+// of that in registers is A_shared_local.
 std::string TensorOf(const ir::Buffer& buffer) {
   std::string_view name = buffer.name;
   const bool is_copy = buffer.scope == ir::Scope::kShared || buffer.scope == ir::Scope::kCluster ||
@@ -44,7 +44,7 @@ std::string TensorOf(const ir::Buffer& buffer) {
   return std::string(name);
 }
 
-// The last one of each tensor in the deepest loops.
+// Returns the last access of each tensor in the deepest loops.
 std::set<std::string> InnermostAccesses(const ir::Program& program, const LoopTouches& found) {
   int depth = 0;
   for (const TouchedLoop& loop : found.loops) depth = std::max(depth, loop.depth);
@@ -66,7 +66,7 @@ std::set<std::string> InnermostAccesses(const ir::Program& program, const LoopTo
   return names;
 }
 
-// Sorted, of one access.
+// The sorted lists of one access.
 struct Curves {
   std::vector<double> count = {0}, reuse = {0}, topdown = {0};
 };
@@ -86,7 +86,7 @@ Curves CurvesOf(const std::string& access, const std::vector<TouchedLoop>& loops
   return curves;
 }
 
-// Both as long, both ascending, x from 0 on.
+// Both lists have the same length and are ascending. `x` begins with 0.
 void AddSamples(const std::vector<double>& x, const std::vector<double>& y,
                 std::vector<float>& row) {
   for (int at = 0; at < kSamples; ++at) {

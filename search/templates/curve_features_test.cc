@@ -12,7 +12,7 @@ namespace {
 using Numbers = std::vector<float>;
 
 constexpr int kCurve = 2 * 20;       // numbers of one curve
-constexpr int kTensor = 4 * kCurve;  // of one tensor
+constexpr int kTensor = 4 * kCurve;  // numbers of one tensor
 
 Numbers FeaturesOf(std::string_view text) {
   const StatusOr<ir::Program> program = ir::ParseProgram(text);
@@ -27,11 +27,11 @@ Numbers CurveOf(const Numbers& row, int tensor, int curve) {
 
 struct Step {
   int from;       // a sample
-  double begins;  // where the step does: at `from` or a little before
+  double begins;  // where the step begins: at `from` or a little before
   double value;
 };
 
-// The samples of a function of these steps.
+// Returns the samples of a step function.
 Numbers Steps(std::vector<Step> steps) {
   Numbers numbers;
   for (int at = 0; at < 20; ++at) {
@@ -42,12 +42,12 @@ Numbers Steps(std::vector<Step> steps) {
   return numbers;
 }
 
-// The matrix product whose count and reuse autotvm's own test knows (TVM v0.8,
-// tests/python/unittest/test_autotvm_feature.py, test_iter_feature_gemm). Of y, x and k inwards:
+// autotvm's own test has the count and reuse of this matrix product (TVM v0.8,
+// tests/python/unittest/test_autotvm_feature.py, test_iter_feature_gemm). For y, x and k, inwards:
 //   A_0  count 16384, 128, 128    reuse 128, 128, 1
 //   B_0  count 16384, 16384, 128  reuse 128, 1, 1
 //   C    count 16384, 128, 1      reuse 128, 128, 128
-// and topdown is 128, 16384, 2097152 of each. As logarithms, sorted, with the first zero:
+// and topdown is 128, 16384, 2097152 for each. As logarithms, sorted, with the first zero:
 //   topdown 0 7 14 21
 //   A_0     count 0 7 7 14    reuse 0 0 7 7
 //   B_0     count 0 7 14 14   reuse 0 0 0 7
@@ -87,11 +87,11 @@ TEST(CurveFeatures, OfTheProductOfAutotvmsTest) {
   EXPECT_EQ(CurveOf(row, 2, 3), Steps({{0, 0, 0}, {7, 7, 0}, {14, 14, 7}}));
 }
 
-// The first loop is split, into 2 and 4. Of yo, yi, x and k inwards, with extents 2, 4, 6 and 16,
-// where the products down to them are 2, 8, 48 and 768:
+// The first loop is split into 2 and 4. For yo, yi, x and k, inwards, with extents 2, 4, 6 and 16,
+// the products down to them are 2, 8, 48 and 768:
 //   A_0  y*16 + k  count 128, 64, 16, 16  reuse 6, 6, 6, 1
 //   B_0  k*6 + x   count 96, 96, 96, 16   reuse 8, 4, 1, 1
-//   C    y*6 + x   count 48, 24, 6, 1     reuse 16 of each
+//   C    y*6 + x   count 48, 24, 6, 1     reuse 16 each
 TEST(CurveFeatures, OfAProductWithASplitLoop) {
   const Numbers row = FeaturesOf(R"(program(
   A: input float32[8, 16],
@@ -134,7 +134,7 @@ TEST(CurveFeatures, OfAProductWithASplitLoop) {
       Steps({{0, 0, 0}, {1, 1, 0}, {3, 3, log_6}, {6, log_48, log_24}, {10, log_768, log_48}}));
 }
 
-// Of the copies of a tensor the one that is used last stands for it.
+// The copy of a tensor that is used last stands for the tensor.
 TEST(CurveFeatures, CopiesAreOfTheirTensors) {
   const Numbers row = FeaturesOf(R"(program(
   A: input float32[64],
@@ -154,13 +154,13 @@ TEST(CurveFeatures, CopiesAreOfTheirTensors) {
   }
 }
 )");
-  // A_shared_1 and C_0: A_0 and A_shared_0 are of A, as A_shared_1 is.
+  // The row has A_shared_1 and C_0. A_0 and A_shared_0 belong to A, like A_shared_1.
   ASSERT_EQ(row.size(), size_t{2 * kTensor});
   EXPECT_EQ(CurveOf(row, 0, 0), Steps({{0, 0, 0}, {5, 5, 1}}));  // 32 elements, by two blocks
   EXPECT_EQ(CurveOf(row, 1, 0), Steps({{0, 0, 0}, {5, 5, 0}, {6, 6, 0}}));
 }
 
-// The rows of other shapes are as long: a model may learn from them.
+// Rows of other shapes have the same length, so a model may learn from them.
 TEST(CurveFeatures, ALoopMoreChangesNoLength) {
   EXPECT_EQ(FeaturesOf("program(\n  a: input float32[64],\n  b: output float32[64],\n) {\n"
                        "  stage s\n  kernel s {\n    for i in 0..64 {\n      b[i] = a[i] @ s\n"

@@ -23,7 +23,7 @@ std::string JsonString(std::string_view text) {
   return json + "\"";
 }
 
-// The shortest digits that read back as the number, with a point or an exponent.
+// Returns the shortest digits that read back as the number, with a point or an exponent.
 std::string NumberText(double number) {
   std::string text = fmt::format("{}", number);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
@@ -180,7 +180,7 @@ class EntityReader {
     return number;
   }
 
-  // What a number could be made of, from here on; not taken.
+  // Returns the characters from here on that a number could consist of, without taking them.
   std::string_view NumberToken() const {
     size_t end = at_;
     while (end < text_.size() &&
@@ -189,7 +189,7 @@ class EntityReader {
     return text_.substr(at_, end - at_);
   }
 
-  // Escapes are those of ASCII: names and words have no others.
+  // Only the escapes of ASCII characters are read: names and words have no others.
   StatusOr<std::string> String(std::string_view what) {
     SkipBlanks();
     if (Peek() != '"') return Error(what);

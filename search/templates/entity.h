@@ -17,8 +17,8 @@
 
 namespace kiln::search {
 
-// "sp": the extents of the loops that a loop is split into, outermost first. The first one is -1 or
-// whatever is left; it is never used.
+// "sp": the extents of the loops that a loop is split into, outermost first. The first extent is
+// -1, or the quotient of the loop's extent; it is never used.
 struct SplitEntity {
   std::vector<int64_t> sizes;
   bool operator==(const SplitEntity&) const = default;
@@ -30,8 +30,8 @@ struct ReorderEntity {
   bool operator==(const ReorderEntity&) const = default;
 };
 
-// "an": a word for each loop: none, unroll, vec, fuse, vthread, blockIdx.x, ... Or, of the policy
-// locate_cache, the numbers of the loops that caches are computed at.
+// "an": a word for each loop: none, unroll, vec, fuse, vthread, blockIdx.x, ... For the policy
+// locate_cache: the numbers of the loops at which caches are computed.
 struct AnnotateEntity {
   std::vector<std::string> words;
   std::vector<int64_t> places;
@@ -46,19 +46,20 @@ struct OptionEntity {
 
 using Entity = std::variant<SplitEntity, ReorderEntity, AnnotateEntity, OptionEntity>;
 
-// As Python prints it: "[-1, 2, 8, 4]", "['unroll', 'vec']", "True".
+// Prints an entity as Python does: "[-1, 2, 8, 4]", "['unroll', 'vec']", "True".
 std::string PrintEntity(const Entity& entity);
 
 using NamedEntity = std::pair<std::string, Entity>;
 
-// The "entity" of a record line: [["tile_f", "sp", [-1, 2, 8, 4]], ["unroll", "ot", true]].
+// Prints the "entity" of a record line: [["tile_f", "sp", [-1, 2, 8, 4]], ["unroll", "ot", true]].
 std::string PrintEntities(std::span<const NamedEntity> entities);
 
-// For people, on one line: "tile_f=[-1,2,8,4] unroll=True".
+// Prints the values for people, on one line: "tile_f=[-1,2,8,4] unroll=True".
 std::string PrintValues(std::span<const NamedEntity> entities);
 
-// Reads what PrintEntities writes; blanks may be left out. InvalidArgument names the column, what
-// was found and what was expected. An empty "an" list is one of words.
+// Reads the output of PrintEntities; blanks may be left out. InvalidArgument names the column, the
+// text that was found and the text that was expected. An empty "an" list is read as a list of
+// words.
 StatusOr<std::vector<NamedEntity>> ParseEntities(std::string_view json);
 
 }  // namespace kiln::search

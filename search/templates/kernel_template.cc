@@ -16,7 +16,7 @@ OptionEntity EntityOf(const ParameterValue& value) {
   return entity;
 }
 
-// Of a knob that EntityOf has made.
+// Returns the value of an entity that EntityOf has made.
 ParameterValue ValueOf(const Entity& entity) {
   const OptionEntity& option = std::get<OptionEntity>(entity);
   if (const auto* flag = std::get_if<bool>(&option.value)) return *flag;

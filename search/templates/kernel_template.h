@@ -1,5 +1,5 @@
-// A kernel that a person wrote as a template: its parameters are knobs, which have the values that
-// its text lists; its restrictions are the filter of the space.
+// A hand-written kernel as a template. Its parameters are knobs, whose values its text lists, and
+// its restrictions are the filter of the space.
 //
 // Immutable; any thread.
 #pragma once
@@ -12,7 +12,7 @@ namespace kiln::search {
 class KernelTemplate final : public Template {
  public:
   explicit KernelTemplate(handwritten::KernelText text);
-  // Errors of ParseKernelText.
+  // Returns errors of ParseKernelText.
   static StatusOr<TemplatePtr> Parse(std::string_view text);
 
   std::string_view name() const override { return text_.code.function; }
@@ -22,8 +22,8 @@ class KernelTemplate final : public Template {
 
   StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const override;
   StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const override;
-  // Of what Instantiate made: by its threads and dynamic shared memory. What its source takes beside
-  // them the compiler finds.
+  // Checks the threads and the dynamic shared memory of an instance that Instantiate made. The
+  // compiler finds out about all other needs of the source.
   Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const override;
 
  private:

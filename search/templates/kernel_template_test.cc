@@ -75,7 +75,7 @@ TEST(KernelTemplate, WhatADeviceCannotRunIsKnown) {
   const KernelTemplate made(Kernel());
   Task task(Matmul(), *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
   ASSERT_OK_AND_ASSIGN(const ConfigSpace space, made.Space(Matmul()));
-  // block_size_x 16, 64; block_size_y 8, 32.
+  // block_size_x is 16 or 64, block_size_y is 8 or 32.
   ASSERT_OK_AND_ASSIGN(const Instance small, made.Instantiate(Matmul(), space.Get(0)));
   ASSERT_OK_AND_ASSIGN(const Instance large, made.Instantiate(Matmul(), space.Get(5)));
   Drop drop = Drop::kIllegal;

@@ -82,7 +82,7 @@ class SplitEnumerator {
   }
 
  private:
-  // Sizes inside of `position` are chosen. False: there are too many.
+  // Sizes inside `position` are chosen already. Returns false if there are too many.
   bool Choose(size_t position, int64_t product) {
     if (++draws_ > kMaxKnobDraws || std::ssize(entities_) > kMaxKnobEntities) return false;
     if (position == 0) {
@@ -90,7 +90,7 @@ class SplitEnumerator {
       return true;
     }
     for (const int64_t factor : factors_) {
-      // Larger ones only follow where the factors are not sorted.
+      // Unsorted factors may have smaller ones behind this one, so the loop goes on.
       if (MultiplyCounts(product, factor) > extent_) continue;
       sizes_[position] = factor;
       if (!Choose(position - 1, product * factor)) return false;
@@ -140,7 +140,7 @@ Order Identity(int loops) {
   return order;
 }
 
-// Every permutation of [begin, end), the others stay.
+// Lists every permutation of [begin, end); the other loops stay in place.
 StatusOr<std::vector<Entity>> Permutations(int loops, int begin, int end) {
   if (begin < 0 || end > loops || begin > end)
     return InvalidArgument("the interval [{}, {}) is not one of {} loops", begin, end, loops);
@@ -163,7 +163,7 @@ Status CheckOrder(const Order& order, int loops) {
   return InvalidArgument("[{}] is no order of {} loops", fmt::join(order, ", "), loops);
 }
 
-// Of the chains that have the most loops left, the first gives the next one.
+// Takes the next loop from the chain with the most loops left, or from the first such chain.
 Order MergeChains(const std::vector<Order>& chains) {
   std::vector<size_t> taken(chains.size());
   Order merged;
@@ -227,7 +227,7 @@ StatusOr<std::vector<Entity>> Orders(int loops, const ReorderOptions& options) {
 
 // ---- annotate
 
-// Loops that are too many are fused into the first bound one.
+// Loops beyond the bound ones are fused into the first bound loop.
 struct Binding {
   int least_loops;
   std::vector<std::string> words;
@@ -369,7 +369,7 @@ StatusOr<Knob> Knob::Locate(std::string name, int num_loops, int num_anchors) {
     entities.emplace_back(AnnotateEntity{{}, places});
     if (std::ssize(entities) > kMaxKnobEntities)
       return InvalidArgument("knob {} has more than {} values", name, kMaxKnobEntities);
-    // The last place that can move on does, and those after it follow it.
+    // Moves the last place that can still move; the places after it follow it.
     int i = num_anchors - 1;
     while (i >= 0 && places[i] == num_loops - num_anchors + i) --i;
     if (i < 0) break;

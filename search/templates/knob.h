@@ -1,6 +1,6 @@
 // A knob: one dimension of a configuration space, a list of entities. Kinds, policies and the order
 // of the entities are those of autotvm (TVM v0.8, python/tvm/autotvm/task/space.py), so that an
-// index of one of its record lines means the same here.
+// index of an autotvm record line means the same here.
 //
 // Immutable; any thread.
 #pragma once
@@ -18,10 +18,10 @@
 
 namespace kiln::search {
 
-// How the factors of a split are found.
+// The way in which the factors of a split are found.
 enum class SplitPolicy : uint8_t {
   kFactors,    // divisors of the extent
-  kPower2,     // powers of two up to it
+  kPower2,     // powers of two up to the extent
   kVerbose,    // both, in the order of CPython's sets
   kCandidate,  // the lists are given
 };
@@ -30,10 +30,11 @@ struct SplitOptions {
   SplitPolicy policy = SplitPolicy::kFactors;
   int num_outputs = 2;
   int64_t max_factor = int64_t{1} << 31;
-  // Only factors whose product divides the extent. Unset: so for kFactors alone.
+  // If true, only sizes are kept whose product divides the extent. If unset, that holds for kFactors
+  // only.
   std::optional<bool> no_tail = {};
-  std::vector<std::vector<int64_t>> candidates = {};  // of kCandidate
-  // Entities that it refuses are left out. Unset: all stay.
+  std::vector<std::vector<int64_t>> candidates = {};  // for kCandidate
+  // Leaves out the entities that it refuses. If unset, all stay.
   std::function<bool(std::span<const int64_t> sizes)> filter = {};
 };
 
@@ -42,41 +43,43 @@ enum class ReorderPolicy : uint8_t {
   kAll,          // every permutation, in lexicographic order
   kIntervalAll,  // every permutation of the loops in [begin, end)
   kCandidate,    // the orders are given
-  // Chains of spatial and reduce loops are merged: next comes a loop of the chain that has the most
-  // left, the first of those. The innermost spatial loops are merged with the reduction
-  // (kInterleave), or stand inside of it (kInterleaveCuda).
+  // Merges chains of spatial and reduce loops: next comes a loop of the chain with the most loops
+  // left, or of the first such chain. The innermost spatial loops are merged with the reduction
+  // (kInterleave), or stand inside it (kInterleaveCuda).
   kInterleave,
   kInterleaveCuda,
 };
 
-// Loops are numbers below the number of loops.
+// Loops are given by numbers below the number of loops.
 struct ReorderOptions {
   ReorderPolicy policy = ReorderPolicy::kAll;
-  int begin = 0, end = 0;                             // of kIntervalAll
-  std::vector<std::vector<int64_t>> candidates = {};  // of kCandidate
+  int begin = 0, end = 0;                             // for kIntervalAll
+  std::vector<std::vector<int64_t>> candidates = {};  // for kCandidate
   std::vector<std::vector<int64_t>> spatial = {}, reduce = {};
 };
 
-// The most entities that a knob may have, and that may be looked at to find them.
+// The most entities that a knob may have, and the most that may be looked at to find them.
 inline constexpr int64_t kMaxKnobEntities = 1 << 20;
 inline constexpr int64_t kMaxKnobDraws = 1 << 22;
 
 class Knob {
  public:
-  // InvalidArgument: what is wrong, where a knob has no entity or more than kMaxKnobEntities.
+  // InvalidArgument says what is wrong; a knob needs at least one entity and at most
+  // kMaxKnobEntities.
   static StatusOr<Knob> Split(std::string name, int64_t extent, const SplitOptions& options);
   static StatusOr<Knob> Reorder(std::string name, int num_loops, const ReorderOptions& options);
-  // `policy` is bind_gpu or bind_gpu_virtual, or words of none, unroll and vec joined by '_' ("try"
-  // stands for none): every choice of one for each loop, with vec at most once.
+  // `policy` is bind_gpu or bind_gpu_virtual, or words among none, unroll and vec, joined by '_'
+  // ("try" stands for none). The words give every choice of one word for each loop, with vec at
+  // most once.
   static StatusOr<Knob> Annotate(std::string name, int num_loops, std::string_view policy);
-  // Policy locate_cache: every choice of num_anchors of the loops.
+  // Has the policy locate_cache: every choice of num_anchors of the loops.
   static StatusOr<Knob> Locate(std::string name, int num_loops, int num_anchors);
   static StatusOr<Knob> Option(std::string name, std::vector<OptionEntity> values);
 
   const std::string& name() const { return name_; }
   const std::vector<Entity>& entities() const { return entities_; }
   int64_t size() const { return static_cast<int64_t>(entities_.size()); }
-  // As autotvm prints it: "Split(policy=factors, product=512, num_outputs=4) len=220".
+  // Prints the knob as autotvm does: "Split(policy=factors, product=512, num_outputs=4) len=220".
   std::string Description() const;
 
  private:
@@ -88,7 +91,7 @@ class Knob {
   std::vector<Entity> entities_;
 };
 
-// "factors", ...; InvalidArgument with the known ones.
+// Parses "factors" and so on. InvalidArgument lists the known policies.
 StatusOr<SplitPolicy> ParseSplitPolicy(std::string_view word);
 StatusOr<ReorderPolicy> ParseReorderPolicy(std::string_view word);
 

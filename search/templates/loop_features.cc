@@ -11,7 +11,7 @@ using ir::LoopKind;
 
 constexpr int kKinds = 11;
 
-// Its place among autotvm's 11 kinds of loops.
+// Returns the kind's place among autotvm's 11 kinds of loops.
 int PlaceOf(LoopKind kind) {
   switch (kind) {
     case LoopKind::kBlockX:

@@ -10,7 +10,7 @@ namespace {
 
 using Numbers = std::vector<float>;
 
-constexpr int kHead = 4 + 11 + 3;  // of a loop, before its accesses
+constexpr int kHead = 4 + 11 + 3;  // features of a loop before its accesses
 constexpr int kAccess = 6;
 
 std::vector<float> FeaturesOf(std::string_view text) {
@@ -47,7 +47,7 @@ TEST(LoopFeatures, OfARowSum) {
   }
 }
 )");
-  const int k = kHead + 4 * kAccess;  // where the second loop begins
+  const int k = kHead + 4 * kAccess;  // the second loop begins here
   ASSERT_EQ(row.size(), static_cast<size_t>(k + kHead + 3 * kAccess));
   EXPECT_EQ(Part(row, 0, kHead), (Numbers{Log(8), 0, Log(8), Log(32),       //
                                           0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0,  // parallel

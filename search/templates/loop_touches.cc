@@ -15,7 +15,7 @@ using ir::Op;
 
 bool IsBound(LoopKind kind) { return kind >= LoopKind::kVThread; }
 
-// The factors and moduli that stand above a variable in an index, innermost ones last.
+// Finds the factors and moduli that apply to a variable in an index. The innermost ones count.
 void FindPatterns(Expr e, double stride, double mod, std::map<int32_t, Touch>& patterns) {
   switch (e->op) {
     case Op::kVar: {
@@ -73,7 +73,7 @@ class Extractor {
     topdown_ /= result_.loops[number].extent;
   }
 
-  // Inner loops have been left: what they touch is known.
+  // Inner loops have been left before, so their touches are known.
   void Leave(size_t number) {
     TouchedLoop& loop = result_.loops[number];
     for (const auto& [access, touch] : loop.touches) {
@@ -125,7 +125,7 @@ class Extractor {
     loop.adds += e->op == Op::kAdd || e->op == Op::kSub ? 1 : 0;
     loop.multiplies += e->op == Op::kMul ? 1 : 0;
     loop.divides += e->op == Op::kDiv || e->op == Op::kFloorDiv || e->op == Op::kFloorMod ? 1 : 0;
-    if (e->op == Op::kLoad) return;  // index arithmetic is none of the program's
+    if (e->op == Op::kLoad) return;  // index arithmetic is not counted
     for (const Expr arg : e->args()) Count(arg);
   }
 
@@ -136,7 +136,7 @@ class Extractor {
   const ir::Program& program_;
   LoopTouches result_;
   std::vector<Open> stack_;
-  std::map<std::string, int> accesses_;  // of a buffer so far
+  std::map<std::string, int> accesses_;  // by buffer: the number of accesses so far
   double topdown_ = 1;
 };
 

@@ -1,11 +1,11 @@
-// How the loops of a program touch its buffers: what the features of loops (loop_features.h) and of
-// curves (curve_features.h) are made of, as autotvm's TouchExtractor (TVM v0.8,
-// src/autotvm/touch_extractor.cc).
+// Finds how the loops of a program touch its buffers, like autotvm's TouchExtractor (TVM v0.8,
+// src/autotvm/touch_extractor.cc). The features of loops (loop_features.h) and of curves
+// (curve_features.h) are made from the result.
 //
-// An access is a load or a store that stands in the program. It is called by its buffer and its
-// number among those of the buffer, in the order of the program: A_0, A_1.
+// An access is a load or a store that stands in the program. Its name is the buffer's name and the
+// access's number among those of the buffer, in the order of the program: A_0, A_1.
 //
-// Loops of one iteration are no loops in a program; autotvm keeps them.
+// Loops of one iteration do not exist in a program; autotvm keeps them.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@
 
 namespace kiln::search {
 
-// How one loop moves one access. Counts are those of all iterations from this loop on, inwards.
+// The movement of one access by one loop. Counts cover all iterations from this loop on, inwards.
 struct Touch {
   double stride = 0, mod = -1;
-  double count = 1;  // of elements
-  double reuse = 1;  // how often each is touched
-  // What one thread does of it; of a loop of threads or blocks.
+  double count = 1;  // number of elements
+  double reuse = 1;  // how often each element is touched
+  // The same for the part of one thread. Set for loops of threads or blocks.
   double thread_count = 0, thread_reuse = 0;
 };
 
 struct TouchedLoop {
   double extent = 1;
   double topdown = 1;    // product of the extents of the loops down to this one
-  double bottomup = -1;  // the most touches of an access in it
+  double bottomup = -1;  // the most touches of an access in this loop
   int depth = 0;
   ir::LoopKind kind = ir::LoopKind::kSerial;
-  int adds = 0, multiplies = 0, divides = 0;  // directly in it
+  int adds = 0, multiplies = 0, divides = 0;  // directly in this loop
   std::map<std::string, Touch> touches;       // by access
 };
 
 struct BufferAccess {
-  int32_t buffer = -1;  // of the program
-  int order = 0;        // among all accesses of the program
+  int32_t buffer = -1;  // index in the program
+  int order = 0;        // position among all accesses of the program
 };
 
 struct LoopTouches {

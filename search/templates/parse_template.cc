@@ -124,7 +124,7 @@ class TemplateParser {
     return statement;
   }
 
-  // word(arg, ..., option=value, ...); options of knobs alone.
+  // Parses word(arg, ..., option=value, ...). Only knobs have options.
   Status Call(Statement& statement) {
     KILN_ASSIGN_OR_RETURN(statement.word, Name("a word before '('"));
     KILN_RETURN_IF_ERROR(tokens_.ExpectSymbol("(", fmt::format("after {}", statement.word)));
@@ -138,7 +138,7 @@ class TemplateParser {
       }
       if (statement.kind != Statement::Kind::kKnob)
         return tokens_.Expected("an argument without '='");
-      // `filter` is a word of the language, and the name of an option.
+      // `filter` is a word of the language, and also the name of an option.
       KILN_ASSIGN_OR_RETURN(std::string option, tokens_.ExpectName("the name of an option"));
       tokens_.Next();
       KILN_ASSIGN_OR_RETURN(Expression value, Formula());

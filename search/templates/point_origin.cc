@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kBeforeIndex = ", config ", kBeforeValues = ": ";
 
-// "12" or "12: tile=4": the index and the values.
+// Reads the index and the values: "12" or "12: tile=4".
 bool ReadPoint(std::string_view text, PointOrigin& origin) {
   const char* const end = text.data() + text.size();
   const auto [stopped, error] = std::from_chars(text.data(), end, origin.index);
@@ -34,7 +34,7 @@ std::optional<PointOrigin> ParsePointOrigin(std::string_view text) {
   PointOrigin origin;
   origin.kind = text.substr(0, kind_end);
   if (origin.kind != "template" && origin.kind != "kernel") return std::nullopt;
-  // A name or a value may have such words in it, too: the last ones that an index follows count.
+  // A name or a value may contain these words, too. The last occurrence before an index counts.
   for (size_t at = text.rfind(kBeforeIndex); at != text.npos && at > kind_end + 1;
        at = text.rfind(kBeforeIndex, at - 1)) {
     if (!ReadPoint(text.substr(at + kBeforeIndex.size()), origin)) continue;

@@ -10,7 +10,7 @@ namespace {
 constexpr size_t kMinSize = 8;        // PySet_MINSIZE
 constexpr size_t kLinearProbes = 9;   // LINEAR_PROBES
 constexpr int kPerturbShift = 5;      // PERTURB_SHIFT
-constexpr size_t kLargeSet = 50'000;  // from here on a set grows by 2, below by 4
+constexpr size_t kLargeSet = 50'000;  // larger sets grow by a factor of 2, smaller ones by 4
 
 // An open-addressing table of numbers that are their own hashes.
 class PythonSet {
@@ -23,7 +23,7 @@ class PythonSet {
     if (used_ * 5 >= mask() * 3) Resize(used_ > kLargeSet ? used_ * 2 : used_ * 4);
   }
 
-  // *this |= other.
+  // Does *this |= other.
   void Merge(const PythonSet& other) {
     if (other.used_ == 0) return;
     if ((used_ + other.used_) * 5 >= mask() * 3) Resize((used_ + other.used_) * 2);
@@ -31,7 +31,7 @@ class PythonSet {
       *this = other;
       return;
     }
-    if (used_ == 0) {  // into a table that is large enough already
+    if (used_ == 0) {  // merges into a table that is large enough already
       for (const auto& key : other.table_) {
         if (key) SlotOf(*key) = key;
       }
@@ -54,7 +54,7 @@ class PythonSet {
  private:
   size_t mask() const { return table_.size() - 1; }
 
-  // Where the key is, or is to be put.
+  // Returns the slot that has the key, or the slot to put it in.
   std::optional<int64_t>& SlotOf(int64_t key) {
     size_t perturb = static_cast<size_t>(key);
     size_t i = perturb & mask();
@@ -90,7 +90,7 @@ PythonSet SetOf(std::span<const int64_t> keys) {
 }  // namespace
 
 std::vector<int64_t> PythonUnionOrder(std::span<const int64_t> a, std::span<const int64_t> b) {
-  PythonSet result;  // the copy of the first, which the second is merged into
+  PythonSet result;  // a copy of the first set; the second one is merged into it
   result.Merge(SetOf(a));
   result.Merge(SetOf(b));
   return result.Keys();

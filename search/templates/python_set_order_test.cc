@@ -58,7 +58,7 @@ TEST(PythonSetOrder, OfSetsAtRandom) {
   EXPECT_EQ(sum, 1077635884872374962u);
 }
 
-// Beyond 50,000 entries a set grows by less.
+// A set with more than 50,000 entries grows by a smaller factor.
 TEST(PythonSetOrder, OfLargeSets) {
   Numbers a, b;
   for (int64_t i = 0; i < 600'000; i += 7) a.push_back(i);

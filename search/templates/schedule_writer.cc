@@ -380,7 +380,7 @@ StageRef ScheduleWriter::Rfactor(LoopRef loop, int position) {
   return HandleOf(number);
 }
 
-// ---- how code is made -----------------------------------------------------------------------
+// ---- code generation -------------------------------------------------------------------------
 
 void ScheduleWriter::SetHint(StageRef stage, ir::Hint hint, int32_t value) {
   const int number = StageOf(stage);

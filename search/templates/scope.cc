@@ -65,7 +65,7 @@ bool IsRepeated(std::string_view parameter) {
   return parameter == "stages" || parameter == "loops" || parameter == "numbers";
 }
 
-// Could a call of so many arguments have these parameters?
+// Tells whether a call of so many arguments may have these parameters.
 bool Fits(const std::vector<std::string_view>& parameters, size_t args) {
   const bool repeated = !parameters.empty() && IsRepeated(parameters.back());
   return repeated ? args >= parameters.size() : args == parameters.size();
@@ -120,7 +120,7 @@ StatusOr<std::set<std::string>> LabelsOf(const Statement& statement) {
   return labels;
 }
 
-// [[a, b], [c]]
+// Checks a list like [[a, b], [c]].
 Status CheckListOfLists(const Expression& list) {
   const bool lists = list.kind == ExpressionKind::kList &&
                      std::ranges::all_of(list.args, [](const Expression& item) {
@@ -342,7 +342,7 @@ Status Scope::AddStep(const Statement& statement) {
   return OkStatus();
 }
 
-// Of several variants the error is that of the last one, which is the plainest.
+// If there are several variants, returns the error of the last one, which is the plainest.
 Status Scope::CheckCall(const Statement& statement, std::string_view parameters) const {
   Status error = OkStatus();
   for (const std::string_view variant : SplitAt(parameters, " or ")) {

@@ -1,5 +1,5 @@
-// What the names of a template's text stand for, statement by statement: whether a statement may
-// use them so.
+// The meanings of the names of a template's text, statement by statement, and the check whether a
+// statement uses them correctly.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@ namespace kiln::search {
 class Scope {
  public:
   // Checks the statement against those before it, and gives its names a meaning. InvalidArgument
-  // with the position: what was found and what was expected there.
+  // has the position, the text that was found and the text that was expected there.
   Status Add(const Statement& statement);
 
  private:
@@ -28,15 +28,16 @@ class Scope {
   Status CheckAnnotateKnob(const Statement& statement) const;
   Status CheckOptionKnob(const Statement& statement) const;
 
-  // Does the call have these parameters?
+  // Checks that the call has these parameters.
   Status CheckCall(const Statement& statement, std::string_view parameters) const;
   Status CheckArgument(const Expression& arg, std::string_view parameter) const;
   Status CheckLoop(const Expression& arg) const;
-  // A number that knobs may decide or not; `sizes`: size[i] may stand in it.
+  // Checks a number. `knobs` tells whether it may depend on knobs, `sizes` whether it may contain
+  // size[i].
   Status CheckNumber(const Expression& e, bool knobs, bool sizes = false) const;
   bool DependsOnKnobs(const Expression& e) const;
   const Meaning* Find(const std::string& name) const;
-  // A name that stands for something else already may only become a loop or stage again.
+  // Gives the name a meaning. A name with a meaning may only become a loop or stage again.
   Status Define(const Statement& statement, const std::string& name, Meaning meaning);
 
   std::map<std::string, Meaning> names_;

@@ -8,7 +8,7 @@
 namespace kiln::search {
 namespace {
 
-// "": it has none, or several.
+// Returns "" if there is no reduction, or if there are several.
 std::string AxesOfReduction(const dag::Dag& dag) {
   std::string axes;
   int reductions = 0;
@@ -23,7 +23,8 @@ std::string AxesOfReduction(const dag::Dag& dag) {
 
 }  // namespace
 
-// In the order of the documentation; where several can schedule a computation, the first is taken.
+// The order is that of the documentation. The first template that can schedule a computation is
+// taken.
 std::span<const ShippedTemplate> ShippedTemplates() {
   static const ShippedTemplate kTemplates[] = {
       {"conv2d_nchw_direct", true, "autotvm's tutorial: tiles in shared memory and registers",

@@ -1,5 +1,5 @@
-// A template: a program that a person wrote, with knobs that a search turns. Of a computation it
-// makes a configuration space, and of a point of that space a schedule (autotvm; Chen et al.,
+// A template: a program that a person wrote, with knobs that a search turns. For a computation it
+// makes a configuration space. For a point of that space it makes a schedule (autotvm; Chen et al.,
 // Learning to Optimize Tensor Programs, NeurIPS 2018), or a kernel with values for its parameters
 // (kernel_template.h).
 //
@@ -23,7 +23,7 @@
 
 namespace kiln::search {
 
-// What a point of a space stands for: one of these two.
+// The program of a point of a space: a schedule or a kernel.
 struct Instance {
   Instance(schedule::State s) : state(std::move(s)) {}  // NOLINT: it is one
   Instance(handwritten::KernelPoint k, handwritten::Specialization s)
@@ -31,9 +31,9 @@ struct Instance {
 
   std::optional<schedule::State> state = {};
   std::optional<handwritten::KernelPoint> kernel = {};
-  std::optional<handwritten::Specialization> specialization = {};  // of `kernel`
+  std::optional<handwritten::Specialization> specialization = {};  // set with `kernel`
 
-  // Of a candidate that is it.
+  // Returns the hash of a candidate with this program.
   uint64_t Hash() const;
 };
 
@@ -41,22 +41,23 @@ class Template {
  public:
   virtual ~Template() = default;
   virtual std::string_view name() const = 0;
-  // Does it run in blocks of threads?
+  // Tells whether the template's programs run in blocks of threads.
   virtual bool for_gpu() const = 0;
 
-  // InvalidArgument: why this computation is not one that the template is for.
+  // InvalidArgument says why the template is not for this computation.
   virtual StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const = 0;
 
-  // A point of Space(dag). An error of `config`, which says where and why: a `require` of the
-  // template does not hold, a step refuses, or a launch has no meaning. Whether a device can run it
-  // is not known here. Cost: some tens of microseconds.
+  // Makes the program of a point of Space(dag). Fails if a `require` of the template does not hold,
+  // a step refuses, or a launch has no meaning; the error says where and why. Does not check
+  // whether a device can run the program. Cost: some tens of microseconds.
   virtual StatusOr<Instance> Instantiate(const dag::DagPtr& dag, const Config& config) const = 0;
 
-  // Why the task's device cannot run an instance, as far as that is known before it is built;
-  // `drop` is then the kind of the reason. Schedules are lowered.
+  // Checks whether the task's device can run an instance, as far as that is known before it is
+  // built. If not, returns the reason, and sets `drop` to its kind. Schedules are lowered for the
+  // check.
   virtual Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const;
 
-  // For people: "template" or "kernel".
+  // Names the kind for people: "template" or "kernel".
   virtual std::string_view kind() const { return "template"; }
 };
 using TemplatePtr = std::shared_ptr<const Template>;
@@ -65,7 +66,7 @@ using TemplatePtr = std::shared_ptr<const Template>;
 class TextTemplate final : public Template {
  public:
   explicit TextTemplate(TemplateText text) : text_(std::move(text)) {}
-  // Errors of ParseTemplate.
+  // Returns errors of ParseTemplate.
   static StatusOr<TemplatePtr> Parse(std::string_view text);
 
   std::string_view name() const override { return text_.name; }
@@ -79,7 +80,7 @@ class TextTemplate final : public Template {
   const TemplateText text_;
 };
 
-// Null of the empty text.
+// Returns null for the empty text.
 StatusOr<TemplatePtr> TemplateOfText(std::string_view text);
 
 }  // namespace kiln::search

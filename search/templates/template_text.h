@@ -29,7 +29,7 @@ using formula::Expression;
 using formula::IsNumericFunction;
 using formula::TextPosition;
 
-// The most bytes, and statements, of a text.
+// The most bytes, and the most statements, of a text.
 inline constexpr size_t kMaxTemplateBytes = 1 << 20;
 inline constexpr size_t kMaxTemplateStatements = 4096;
 
@@ -43,14 +43,14 @@ struct Statement {
     kStep,     // names = word(args) if condition
   };
   Kind kind = Kind::kStep;
-  std::vector<std::string> names = {};  // that it gives a meaning
+  std::vector<std::string> names = {};  // names that the statement gives a meaning
   std::string word = {};
   std::vector<Expression> args = {};
   std::vector<std::pair<std::string, Expression>> options = {};
   std::optional<Expression> condition = {};
   TextPosition at = {};
 
-  // Where it stands does not count.
+  // Ignores the position.
   bool operator==(const Statement& other) const {
     return kind == other.kind && names == other.names && word == other.word && args == other.args &&
            options == other.options && condition == other.condition;
@@ -65,11 +65,11 @@ struct TemplateText {
   bool operator==(const TemplateText&) const = default;
 };
 
-// InvalidArgument "line 3, column 14: ...": what was found, and what was expected. Every word, and
-// what each name stands for, has been checked; what a computation makes of it has not.
+// InvalidArgument "line 3, column 14: ..." says what was found and what was expected. All words and
+// the meanings of all names are checked. Whether the statements fit a computation is not checked.
 StatusOr<TemplateText> ParseTemplate(std::string_view text);
 
-// One statement a line. ParseTemplate(PrintTemplate(x)) == x; comments are lost.
+// Prints one statement a line. ParseTemplate(PrintTemplate(x)) == x; comments are lost.
 std::string PrintTemplate(const TemplateText& text);
 
 }  // namespace kiln::search

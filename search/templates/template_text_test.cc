@@ -8,7 +8,7 @@ namespace {
 
 using testing::HasSubstr;
 
-// Every kind of statement, knob and step.
+// Has every kind of statement, knob and step.
 constexpr std::string_view kEverything = R"(# a comment
 template `my template` for gpu
 stage conv = reduction()
@@ -44,7 +44,7 @@ bind(z, blockIdx.x)
 )";
 
 TEST(TemplateText, PrintsAndParsesBack) {
-  // `ann2` is no knob: without that line everything is right.
+  // Without its one line with an error (`ann2` is not a knob), the text is right.
   std::string text(kEverything);
   text.erase(text.find("reorder(ann2, z, u)\n"), 20);
   text +=
@@ -63,12 +63,12 @@ TEST(TemplateText, PrintsAndParsesBack) {
   EXPECT_EQ(PrintTemplate(again), printed);
   EXPECT_THAT(printed, HasSubstr("\nlet half = extent(f) // 2 + -1\n"));
   EXPECT_THAT(printed, HasSubstr("ceil_div(step, 3) - (1 - 2) * 3 && (flag || step == 0)\n"));
-  // Every step of the language is in it.
+  // The text has every step of the language.
   for (const Primitive& primitive : Primitives())
     EXPECT_THAT(printed, HasSubstr(fmt::format("{}(", primitive.word)));
 }
 
-// A template with the statement as its last line, which is line 8.
+// Returns a template with the statement as its last line, which is line 8.
 std::string With(std::string_view statement) {
   return fmt::format(
       "template t for cpu\nstage C = reduction()\ni, j = axes(C)\nk = reduce_axes(C)\n"

@@ -1,5 +1,5 @@
-// Runs the statements of a template's text: once up to its last knob, for the space, and once for
-// each configuration.
+// Runs the statements of a template's text: once up to its last knob, to get the space, and once
+// for each configuration.
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace {
 using Kind = Statement::Kind;
 using ExpressionKind = Expression::Kind;
 
-// The value of an index or an option; names are those of knobs.
+// Returns the value of an index or an option of a knob.
 StatusOr<int64_t> KnobNumber(const Expression& e, const Entity& entity,
                              absl::FunctionRef<StatusOr<int64_t>(const Expression&)> leaf) {
   if (e.kind == ExpressionKind::kName) {
@@ -45,14 +45,14 @@ StatusOr<int64_t> KnobNumber(const Expression& e, const Entity& entity,
   return (*list)[static_cast<size_t>(at)];
 }
 
-// What a name stands for while the statements run.
+// The meaning of a name while the statements run.
 struct Value {
-  std::variant<StageRef, LoopRef, int64_t, Expression> is;  // an expression: of knobs alone
+  std::variant<StageRef, LoopRef, int64_t, Expression> is;  // an expression depends on knobs alone
 };
 
 class Interpreter {
  public:
-  // `config` null: for the space.
+  // A null `config` collects the space.
   Interpreter(const TemplateText& text, const dag::DagPtr& dag, const Config* config)
       : text_(text), config_(config), writer_(dag) {}
 
@@ -74,7 +74,8 @@ class Interpreter {
  private:
   bool collects() const { return config_ == nullptr; }
 
-  // Errors of the schedule get the place of the statement; others have one.
+  // Adds the position of the statement to errors of the schedule. Other errors have a position
+  // already.
   Status Run(const Statement& statement) {
     KILN_RETURN_IF_ERROR(RunKind(statement));
     return AtPosition(statement.at, writer_.status());
@@ -145,7 +146,7 @@ class Interpreter {
   Status AddFilter(const Statement& s) {
     KILN_ASSIGN_OR_RETURN(const Expression folded, Fold(s.args[0]));
     KILN_RETURN_IF_ERROR(CheckSize(folded));
-    // By the number of the knob: a filter is evaluated for millions of points.
+    // Knobs are looked up by number, because a filter is evaluated for millions of points.
     std::map<std::string, size_t, std::less<>> numbers;
     for (size_t i = 0; i < space_.knobs().size(); ++i) numbers[space_.knobs()[i].name()] = i;
     space_.AddFilter([folded, numbers](std::span<const Entity* const> entities) {
@@ -294,7 +295,7 @@ class Interpreter {
 
   // ---- numbers
 
-  // Of names, indices, and functions of loops and stages.
+  // Returns the value of a name, of an index, or of a function of loops and stages.
   StatusOr<int64_t> Leaf(const Expression& e) {
     if (e.kind == ExpressionKind::kCall) return LoopFunction(e);
     if (e.kind == ExpressionKind::kName) {
@@ -337,7 +338,7 @@ class Interpreter {
     return space_.Find(e.text) >= 0;
   }
 
-  // A `let` of a `let` of knobs could grow without end.
+  // Counts the operations, because a `let` of a `let` of knobs could grow without end.
   static size_t NodesOf(const Expression& e) {
     size_t nodes = 1;
     for (const Expression& arg : e.args) nodes += NodesOf(arg);
@@ -351,7 +352,7 @@ class Interpreter {
                                             kMost));
   }
 
-  // The expression with all but knobs replaced by numbers.
+  // Returns the expression with everything but knobs replaced by numbers.
   StatusOr<Expression> Fold(const Expression& e) {
     if (!collects()) {
       KILN_ASSIGN_OR_RETURN(const int64_t number, Number(e));
@@ -401,7 +402,7 @@ class Interpreter {
     return loops;
   }
 
-  // Of a knob, while a configuration is there.
+  // Returns the value of a knob, or null if there is no configuration.
   template <typename EntityT>
   const EntityT* EntityOf(const Expression& e) const {
     const Entity* entity = e.is_name() && !collects() ? config_->Find(e.text) : nullptr;
@@ -409,7 +410,7 @@ class Interpreter {
   }
 
   Status Name(const Statement& s, const std::vector<LoopRef>& loops) {
-    if (!writer_.status().ok()) return OkStatus();  // Run says it
+    if (!writer_.status().ok()) return OkStatus();  // Run reports it
     if (loops.size() != s.names.size())
       return AtPosition(s.at, InvalidArgument("{} gives {} loops, found {} names", s.word,
                                               loops.size(), s.names.size()));

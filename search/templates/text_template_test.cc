@@ -24,7 +24,7 @@ TemplatePtr Parse(std::string_view body, bool gpu = false) {
   return *parsed;
 }
 
-// The steps of the configuration at `index`.
+// Returns the steps of the configuration at `index`.
 StatusOr<std::string> StepsOf(const Template& made, const dag::DagPtr& dag, int64_t index = 0) {
   KILN_ASSIGN_OR_RETURN(const ConfigSpace space, made.Space(dag));
   KILN_ASSIGN_OR_RETURN(const Instance instance, made.Instantiate(dag, space.Get(index)));
@@ -71,7 +71,7 @@ TEST(TextTemplate, EachStepIsAStepOfTheSchedule) {
   }
 }
 
-// A handle means the same stage and loop whatever is inserted and split around it.
+// A handle keeps its stage or loop while others are inserted and split around it.
 TEST(TextTemplate, NamesFollowTheirStages) {
   EXPECT_EQ(*StepsOf("stage A = op(p0)\nstage B = op(p1)\nstage C = reduction()\n"
                      "a = cache_read(A, shared, C)\nb = cache_read(B, shared, C)\n"
@@ -134,7 +134,7 @@ TEST(TextTemplate, ConfigurationsThatDoNotWorkSayWhy) {
                        HasSubstr("line 8, column 1: the configuration does not meet require both < "
                                  "8: 8 < 8")));
   EXPECT_THAT(StepsOf(body, 6), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("8 < 8")));
-  // A config of another space.
+  // The configuration belongs to another space.
   const TemplatePtr made = Parse(body);
   EXPECT_THAT(made->Instantiate(Matmul(), {}).status(),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("no value of knob tile")));
@@ -210,7 +210,7 @@ TEST(TextTemplate, FiltersAreOfTheSpace) {
   EXPECT_EQ(space.CountValid().count, valid);
 }
 
-// The example of the docs, and what they say that it prints.
+// Tests the example of the docs, and the output that they state for it.
 TEST(TextTemplate, TheExampleOfTheDocsIsRight) {
   std::ifstream file("docs/templates.md");  // tests run in the root of the runfiles
   std::stringstream stream;
@@ -228,12 +228,12 @@ TEST(TextTemplate, TheExampleOfTheDocsIsRight) {
   Rng rng(1);
   for (int i = 0; i < 50; ++i)
     EXPECT_OK(made->Instantiate(dag, space.Get(*space.Random(rng))).status());
-  // All steps are in its tables.
+  // The tables of the docs have all steps.
   for (const Primitive& primitive : Primitives())
     EXPECT_THAT(doc, HasSubstr(fmt::format("{}(", primitive.word)));
 }
 
-// The same template in C++.
+// The same template, written in C++.
 class CppTemplate final : public Template {
  public:
   std::string_view name() const override { return "cpp"; }

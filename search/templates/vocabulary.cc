@@ -29,7 +29,7 @@ constexpr Primitive kPrimitives[] = {
     {"cache_write", "stage", "stage word"},
     {"accumulator", "stage stage", "stage"},
     {"rfactor", "stage", "loop number"},
-    // How code is made.
+    // Code generation.
     {"hint", "", "stage word number"},
     {"storage_align", "", "loop number number"},
     {"layout", "", "loops"},

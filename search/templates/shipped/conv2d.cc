@@ -4,7 +4,8 @@ namespace kiln::search {
 
 // The schedule of TVM's tutorial "Tuning High Performance Convolution on NVIDIA GPUs"
 // (gallery/how_to/tune_with_autotvm/tune_conv2d_cuda.py, v0.8). unroll_explicit has no effect in
-// Kiln, whose CUDA text always leaves unrolling to the compiler; with it the space is the tutorial's.
+// Kiln, whose CUDA text always leaves unrolling to the compiler, but it makes the space equal to
+// the tutorial's.
 const std::string_view kConv2dNchwDirectGpu = R"(template conv2d_nchw_direct for gpu
 
 stage conv = reduction()

@@ -13,7 +13,7 @@ class BestPoints {
  public:
   BestPoints(size_t count, const std::function<bool(int64_t)>& keep) : count_(count), keep_(keep) {}
 
-  // Did it change anything?
+  // Returns whether the point was added.
   bool Offer(int64_t index, double score) {
     if (best_.size() == count_ && (count_ == 0 || score <= best_.begin()->score)) return false;
     if (in_.contains(index) || !keep_(index)) return false;

@@ -1,4 +1,4 @@
-// Simulated annealing over the indices of a configuration space, as autotvm's
+// Simulated annealing over the indices of a configuration space, like autotvm's
 // SimulatedAnnealingOptimizer (TVM v0.8, python/tvm/autotvm/tuner/sa_model_optimizer.py): chains
 // walk side by side, and the best points that they meet are kept.
 #pragma once
@@ -16,12 +16,12 @@ namespace kiln::search {
 struct AnnealingOptions {
   int chains = 128;
   int iterations = 500;
-  // From the first iteration to the last the temperature falls in a line.
+  // The temperature falls linearly from the first iteration to the last.
   double first_temperature = 1, last_temperature = 0;
-  int early_stop = 50;  // iterations that left the best points as they are
+  int early_stop = 50;  // iterations in a row that did not change the best points
 };
 
-// Scores of points, higher is better. Called with as many points as there are chains.
+// Scores points; higher is better. Called with as many points as there are chains.
 using ScoreFn = std::function<std::vector<double>(std::span<const int64_t> indices)>;
 
 // A point and its score.
@@ -31,8 +31,9 @@ struct Scored {
   auto operator<=>(const Scored&) const = default;
 };
 
-// The best `count` distinct points found for which keep(index) holds, the best first. `chains` are
-// where the walks begin and end: empty the first time. Ends early when stop() says so.
+// Returns the best `count` distinct points for which keep(index) holds, the best first. `chains`
+// are the points where the walks begin, and then where they end; empty the first time. Ends early
+// when stop() returns true.
 std::vector<Scored> Anneal(const ConfigSpace& space, const ScoreFn& score, int count,
                            const std::function<bool(int64_t)>& keep,
                            const AnnealingOptions& options, std::vector<int64_t>& chains, Rng& rng,

@@ -6,7 +6,7 @@
 namespace kiln::search {
 namespace {
 
-// autotvm's.
+// The constants are autotvm's.
 constexpr double kHalving = 64;
 constexpr double kLeastWeight = 0.05;
 

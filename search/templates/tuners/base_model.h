@@ -1,12 +1,12 @@
-// What earlier searches of a template teach a new one for another computation, as the base model of
-// autotvm (TVM v0.8, XGBoostCostModel.fit_log and load_basemodel of
+// A model of earlier searches of a template for other computations, with which a new search begins,
+// like autotvm's base model (TVM v0.8, XGBoostCostModel.fit_log and load_basemodel of
 // python/tvm/autotvm/tuner/xgboost_cost_model.py, ModelBasedTuner.load_history of
-// model_based_tuner.py): trees are trained on points of other computations. The first points are
-// those that they rank highest; the tuner's own model then learns what they are off by, and they
+// model_based_tuner.py). Trees are trained on points of other computations. The search begins with
+// the points that they rank highest; the tuner's own model then learns their errors. The trees
 // count less with every result, until they are dropped.
 //
-// autotvm divides throughputs by the best of all that it learns from; here each is one relative to
-// the best of its own computation, so that small and large ones teach alike.
+// autotvm divides throughputs by the best of all points that it learns from. Here each throughput
+// is relative to the best of its own computation, so that small and large computations teach alike.
 //
 // Immutable; any thread.
 #pragma once
@@ -29,18 +29,18 @@ struct EarlierPoint {
 
 class BaseModel {
  public:
-  // Rows may be of several lengths. Cost: about a millisecond for each point.
+  // Rows may have different lengths. Cost: about a millisecond for each point.
   static StatusOr<std::shared_ptr<const BaseModel>> Learn(std::span<const EarlierPoint> points,
                                                           const PointLearning& learning);
 
-  // Of rows of columns() floats; what is beyond is not read.
+  // Predicts for rows of columns() floats. Further floats are not read.
   std::vector<float> Predict(std::span<const float* const> rows) const {
     return forest_.Predict(rows);
   }
   int columns() const { return forest_.columns(); }
 
-  // What its predictions are multiplied with where a search has so many results of its own: one half
-  // for every 64, and nothing once that is little.
+  // Returns the factor of the predictions for a search that has so many results of its own: it
+  // halves with every 64 results, and is 0 once it is small.
   static double Weight(int64_t results);
 
  private:

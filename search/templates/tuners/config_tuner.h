@@ -1,8 +1,8 @@
-// Which point of a configuration space is tried next. One file for each way (TVM v0.8,
-// python/tvm/autotvm/tuner).
+// Chooses the next point of a configuration space to try. There is one file for each method (TVM
+// v0.8, python/tvm/autotvm/tuner).
 //
-// Asynchronous: points may be asked for while others are still being measured, and results come in
-// any order. One thread. The same seed and the same sequence of calls give the same points.
+// Points may be asked for while others are still being measured, and results come in any order. One
+// thread. The same seed and the same sequence of calls give the same points.
 #pragma once
 
 #include <cstdint>
@@ -18,26 +18,29 @@ namespace kiln::search {
 class ConfigTuner {
  public:
   virtual ~ConfigTuner() = default;
-  // A valid point, not given or told of before. Nothing: as far as it can tell there is none left.
+  // Returns a valid point that was not returned or told before. Nothing: no point seems to be left.
   virtual std::optional<int64_t> Next() = 0;
-  // The result of a point: programs a second, 0 where it failed. Told again, it corrects.
+  // Takes the result of a point: programs a second, or 0 if it failed. A second result replaces the
+  // first.
   virtual void Tell(int64_t index, double throughput) = 0;
 };
 
-// The points of a space that were given or told of.
+// The points of a space that were given or told.
 class VisitedPoints {
  public:
-  // `space` outlives it.
+  // `space` outlives this object.
   explicit VisitedPoints(const ConfigSpace& space) : space_(space) {}
 
-  // False: it was there already.
+  // Returns false if the point was there already.
   bool Insert(int64_t index) { return visited_.insert(index).second; }
   void Erase(int64_t index) { visited_.erase(index); }
   bool Contains(int64_t index) const { return visited_.contains(index); }
-  // A valid point that was not visited. It is looked for at random, and then among the next million
-  // points of a random one; so nothing means that a space of a million points is used up.
+  // Returns a valid point that was not visited. Looks at random points first, and then at the next
+  // million points after a random one, so nothing means that a space of a million points is used
+  // up.
   std::optional<int64_t> RandomOther(Rng& rng) const;
-  // The first one from `start` on, around the end of the space, of `most` points.
+  // Returns the first such point among `most` points from `start` on, past the end of the space to
+  // its begin.
   std::optional<int64_t> NextOther(int64_t start, int64_t most) const;
 
  private:
@@ -45,7 +48,7 @@ class VisitedPoints {
   std::unordered_set<int64_t> visited_;
 };
 
-// Uniformly at random.
+// Chooses uniformly at random.
 class RandomTuner final : public ConfigTuner {
  public:
   RandomTuner(const ConfigSpace& space, uint64_t seed) : visited_(space), rng_(seed) {}
@@ -57,7 +60,7 @@ class RandomTuner final : public ConfigTuner {
   Rng rng_;
 };
 
-// By ascending index.
+// Chooses by ascending index.
 class GridTuner final : public ConfigTuner {
  public:
   explicit GridTuner(const ConfigSpace& space) : space_(space), visited_(space) {}

@@ -6,10 +6,11 @@
 namespace kiln::search {
 namespace {
 
-// Of more knobs only patterns of one and two of them are tried.
+// With more knobs, only patterns of one and two of them are tried.
 constexpr size_t kMostPatternKnobs = 8;
 
-// Which knobs a neighbour differs in, a bit each: one knob first, all of them last.
+// Lists the sets of knobs in which a neighbour differs, with a bit for each knob: single knobs come
+// first, all knobs together last.
 std::vector<uint64_t> Patterns(size_t knobs) {
   std::vector<uint64_t> patterns;
   if (knobs <= kMostPatternKnobs) {
@@ -88,7 +89,7 @@ std::optional<int64_t> CoordinateTuner::Next() {
   }
   if (queue_.empty()) {
     Restart();
-    // The best start of these is the next centre, however much worse it is than the last one.
+    // The best of these starts is the next centre, even if it is much worse than the last centre.
     centre_ = -1;
     throughput_ = 0;
     step_ = 1;

@@ -5,8 +5,8 @@
 namespace kiln::search {
 namespace {
 
-constexpr double kLeastWeight = 1e-8;  // relative to the best: failed ones are parents, too
-constexpr int kMutationsOfOne = 1000;  // until a child is a new one
+constexpr double kLeastWeight = 1e-8;  // relative to the best; lets failed points be parents, too
+constexpr int kMutationsOfOne = 1000;  // until a child is new
 
 }  // namespace
 
@@ -82,7 +82,7 @@ void GeneticTuner::Breed() {
 
 std::optional<int64_t> GeneticTuner::Next() {
   if (queue_.empty()) Breed();
-  if (queue_.empty()) {  // no results yet, or no child is new
+  if (queue_.empty()) {  // there are no results yet, or no child is new
     const std::optional<int64_t> index = visited_.RandomOther(rng_);
     if (index) visited_.Insert(*index);
     return index;

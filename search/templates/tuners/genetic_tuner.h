@@ -1,6 +1,6 @@
-// A genetic search over the digits of indices, as autotvm's GATuner (TVM v0.8,
+// A genetic search over the digits of indices, like autotvm's GATuner (TVM v0.8,
 // python/tvm/autotvm/tuner/ga_tuner.py): parents are drawn with a probability proportional to their
-// throughput, crossed over at one place, and each digit mutates with a small probability.
+// throughput and crossed over at one place, and each digit mutates with a small probability.
 #pragma once
 
 #include <deque>
@@ -12,14 +12,14 @@
 namespace kiln::search {
 
 struct GeneticOptions {
-  int population = 100;  // of a generation
-  int elites = 3;        // the best of all are parents in every generation
+  int population = 100;  // size of a generation
+  int elites = 3;        // so many of the best points are parents in every generation
   double mutation_probability = 0.1;
 };
 
 class GeneticTuner final : public ConfigTuner {
  public:
-  // `space` outlives it.
+  // `space` outlives the tuner.
   GeneticTuner(const ConfigSpace& space, uint64_t seed, const GeneticOptions& options = {});
   std::optional<int64_t> Next() override;
   void Tell(int64_t index, double throughput) override;
@@ -29,17 +29,17 @@ class GeneticTuner final : public ConfigTuner {
     int64_t index;
     double throughput;
   };
-  // The next generation, of what has results; those that have none yet are no parents.
+  // Makes the next generation from points that have results. Points without results are no parents.
   void Breed();
-  // A mutated child that was not visited; nothing if none was found.
+  // Returns a mutated child that was not visited, or nothing if none was found.
   std::optional<int64_t> Child(std::span<const Measured> parents, std::span<const double> weights);
 
   const ConfigSpace& space_;
   const GeneticOptions options_;
   VisitedPoints visited_;
   Rng rng_;
-  std::deque<int64_t> queue_;       // of the present generation, not given yet
-  std::vector<Measured> measured_;  // since the last generation was bred
+  std::deque<int64_t> queue_;       // points of the present generation that were not given yet
+  std::vector<Measured> measured_;  // results since the last generation was bred
   std::vector<Measured> elites_;    // the best first
 };
 

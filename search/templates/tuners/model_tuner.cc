@@ -11,11 +11,11 @@
 namespace kiln::search {
 namespace {
 
-// The last points of a plan are left to chance.
+// Share of a plan's points that are replaced by random ones, at its end.
 constexpr double kChanceShare = 0.05;
 constexpr size_t kMostCached = 100'000;
 
-// Where an annotation's word is in its 11 places.
+// Returns the place of an annotation's word among its 11 places.
 int PlaceOf(std::string_view word) {
   static constexpr std::string_view kWords[] = {
       "none",        "vec",         "unroll",      "blockIdx.x", "blockIdx.y", "blockIdx.z",
@@ -29,7 +29,7 @@ float NumberOf(const OptionEntity& option) {
   if (const auto* flag = std::get_if<bool>(&option.value)) return *flag ? 1 : 0;
   if (const auto* number = std::get_if<int64_t>(&option.value)) return static_cast<float>(*number);
   if (const auto* number = std::get_if<double>(&option.value)) return static_cast<float>(*number);
-  // Trees ask where a number lies: any will do that differs from that of other words.
+  // Trees ask where a number lies, so any number serves that differs from those of other words.
   if (const auto* word = std::get_if<std::string>(&option.value))
     return static_cast<float>(Xxh3(*word) % kWordNumbers);
   return 0;
@@ -118,7 +118,7 @@ Status ModelTuner::Train() {
 
 std::vector<double> ModelTuner::Scores(std::span<const int64_t> indices) {
   const FloatMatrix all = Rows(indices);
-  // Rows may have become longer than those that were learned from; what is beyond is not read.
+  // Rows may be longer than those that the models learned from. The further features are not read.
   const std::vector<const float*> rows = PointersOf(all);
   const std::vector<float> estimates = Estimates(rows);
   std::vector<double> scores(estimates.begin(), estimates.end());

@@ -9,7 +9,7 @@
 namespace kiln::search {
 namespace {
 
-// Three tile sizes and an option: 10 * 10 * 10 * 4 points.
+// Returns a space of three tile sizes and an option: 10 * 10 * 10 * 4 points.
 ConfigSpace Space() {
   ConfigSpace space;
   for (const char* name : {"a", "b", "c"}) KILN_CHECK(space.Add(Knob::Split(name, 512, {})).ok());
@@ -18,7 +18,8 @@ ConfigSpace Space() {
   return space;
 }
 
-// Highest, 1, where the digits are 5, 3, 7, 2; each knob away from it costs some.
+// The highest throughput is 1, at the digits 5, 3, 7, 2. It falls with each knob's distance from
+// there.
 double Throughput(const ConfigSpace& space, int64_t index) {
   const std::vector<int> d = space.Digits(index);
   const double distance =
@@ -36,7 +37,7 @@ std::unique_ptr<ConfigTuner> MakeModel(const ConfigSpace& space, uint64_t seed, 
       ModelOptions{.plan_size = 32, .rank_loss = rank, .diversity_ratio = diversity});
 }
 
-// A base model that learned from a space like this, whose best points are others: 4, any, any, 1.
+// Makes a tuner with a base model of a similar space, whose best points differ: 4, any, any, 1.
 std::unique_ptr<ConfigTuner> MakeWithBase(const ConfigSpace& space, uint64_t seed) {
   Rng rng(11);
   std::vector<EarlierPoint> points;
@@ -141,7 +142,7 @@ TEST(Tuners, UseUpASmallSpaceAndEnd) {
   }
 }
 
-// What earlier searches told is not given again; nor do failures stop anything.
+// Points that earlier searches told are not given again, and failures stop no tuner.
 TEST(Tuners, KnowWhatTheyWereTold) {
   const ConfigSpace space = Space();
   for (const auto& [name, make] : kTuners) {
@@ -185,7 +186,7 @@ TEST(BaseModel, CountsLessWithEveryResult) {
   EXPECT_EQ(BaseModel::Weight(277), 0);  // below 0.05
 }
 
-// It plans the first points.
+// The base model plans the first points.
 TEST(BaseModel, IsAskedBeforeThereAreResults) {
   const ConfigSpace space = Space();
   std::vector<EarlierPoint> points;
@@ -203,7 +204,7 @@ TEST(BaseModel, IsAskedBeforeThereAreResults) {
   EXPECT_GT(planned, 3 * all);
 }
 
-// Where it is wrong the tuner's own results correct it.
+// The tuner's own results correct a base model that is wrong.
 TEST(BaseModel, IsCorrected) {
   const ConfigSpace space = Space();
   std::vector<EarlierPoint> points;
