@@ -8,11 +8,12 @@
 namespace kiln::search {
 namespace {
 
-// A turn's value is of readings that are three times as long as a trial's: a third of its variance.
+// The value of a turn comes from readings three times as long as a trial's, so it has a third of
+// the variance.
 constexpr double kTrialsVariance = 3;
-// The changes of one race have the time of the final race in common, and some are of trials close
-// to each other: half of them count as independent. Two or three are no measure of their spread; so
-// many degrees of freedom are assumed at least.
+// All changes of one race share the time of the final race, and some belong to trials that were
+// close to each other, so half of them count as independent. Two or three changes do not measure
+// their spread, so at least kFewestDegrees degrees of freedom are assumed.
 constexpr double kIndependent = 0.5, kFewestDegrees = 3;
 
 }  // namespace

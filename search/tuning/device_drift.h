@@ -1,16 +1,16 @@
-// How far a device is from itself at another time, as a job has seen it.
+// Measures how much a device's speed differs from one time to another, as a job has observed it.
 //
-// The final race of a task are over in seconds. Their interval is one of the turns: it says how
-// well the median is known while the device stays as it is. What it does not hold is the drift from
-// one minute to the next, by other programs, heat and clocks. What a job knows of that are its
-// finalists: each was read when it was a trial, at some time of the job, and again in the final
-// race. The two differ by the drift between and by the noise of a trial's short reading, which the
-// turns tell and which is taken out.
+// The final race of a task is over in seconds. Its confidence interval comes from the turns: it
+// says how well the median is known while the device stays as it is. The interval does not cover
+// the drift from one minute to the next, which comes from other programs, heat and clocks. A job
+// learns about that drift from its finalists: each was read as a trial, at some time of the job,
+// and again in the final race. The two readings differ by the drift between them, and by the noise
+// of a trial's short reading. The turns tell that noise, which is subtracted.
 //
-// Finalists are chosen for short first readings, so the drift is rather over- than underestimated;
-// and a drift that is slower than the job is long cannot be seen.
+// Finalists are chosen for short first readings, so the drift is rather overestimated than
+// underestimated. A drift that takes longer than the job cannot be seen.
 //
-// Thread-safe. Seconds.
+// Thread-safe. Times are seconds.
 #pragma once
 
 #include <mutex>
@@ -21,21 +21,22 @@ namespace kiln::search {
 
 class DeviceDrift {
  public:
-  // A finalist: what its trial read, and the values of its turns, from which the drift between
-  // turns is taken out. Without values it tells nothing.
+  // Adds a finalist: the reading of its trial, and the values of its turns, without the drift
+  // between turns. A finalist without values adds nothing.
   void Add(double first_s, std::span<const double> values_s);
 
-  // 95% of the drift, as a share of a cost; 0: none is seen, or nothing is known.
+  // Returns the drift that 95% of changes stay below, as a share of a cost. 0: no drift is seen, or
+  // nothing is known.
   double Share() const;
 
  private:
   mutable std::mutex mutex_;
   std::vector<double> changes_;  // of the logarithm, from the trial to the final race
-  std::vector<double> noise_;    // likewise, of values from their median
+  std::vector<double> noise_;    // of the logarithm, from the median to each value
 };
 
-// The half width of the interval of a cost that is known within confidence_s while the device does
-// not change, and whose device drifts by such a share.
+// Returns the half width of the interval of a cost that is known within confidence_s as long as the
+// device does not change, on a device that drifts by this share.
 double WithDrift(double cost_s, double confidence_s, double drift_share);
 
 }  // namespace kiln::search

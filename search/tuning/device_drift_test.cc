@@ -12,8 +12,8 @@
 namespace kiln::search {
 namespace {
 
-// A device whose speed wanders (an Ornstein-Uhlenbeck process: `drift` is its standard deviation,
-// forgotten after `memory_s`), and whose readings of 30 ms scatter by 1%.
+// A device whose speed wanders (an Ornstein-Uhlenbeck process with the standard deviation `drift`,
+// which forgets after `memory_s`), and whose readings of 30 ms scatter by 1%.
 class WanderingDevice {
  public:
   WanderingDevice(uint64_t seed, double drift, double memory_s)
@@ -23,7 +23,7 @@ class WanderingDevice {
     const double kept = std::exp(-seconds / memory_s_);
     level_ = kept * level_ + std::sqrt(1 - kept * kept) * drift_ * Normal();
   }
-  // `length`: in units of a trial's reading.
+  // `length` is in units of a trial's reading.
   double Read(double true_s, double length) {
     Wait(0.05 * length);
     return true_s * std::exp(level_ + 0.01 * Normal() / std::sqrt(length));
@@ -42,11 +42,11 @@ class WanderingDevice {
 
 struct Claim {
   double cost_s = 0, turns_s = 0, all_s = 0;  // half widths: of the turns, with drift
-  double later_s = 0;                         // timed again minutes later
+  double later_s = 0;                         // a later timing, minutes after
 };
 
-// A job of 80 trials, one a second, its final race, and a long reading of the winner one to five
-// minutes after.
+// Runs a job of 80 trials, one a second, then its final race, and one to five minutes later a long
+// reading of the winner.
 Claim RunJob(uint64_t seed, double drift) {
   WanderingDevice device(seed, drift, 60);
   Rng rng(seed ^ 1);
@@ -77,8 +77,8 @@ Claim RunJob(uint64_t seed, double drift) {
 }
 
 struct Kept {
-  double turns = 0, all = 0;  // the shares of claims that held
-  double width = 0;           // the median of the whole half widths, relative
+  double turns = 0, all = 0;  // shares of claims that held
+  double width = 0;           // median of the half widths with drift, relative
 };
 
 Kept KeptClaims(double drift) {

@@ -45,7 +45,7 @@ std::vector<int> FinalRace::NextRound() {
   }
   const int needed = RoundsNeeded(order.size());
   if (fewest >= needed || round_ >= needed) return {};
-  // Nobody always follows the same rival.
+  // The order is reversed each time, so that no entry always follows the same rival.
   if (round_ % 2 == 1) std::reverse(order.begin(), order.end());
   ++round_;
   readings_.BeginRound();

@@ -1,9 +1,9 @@
-// The last measurement of a task's best candidates: all in turns, round after round
-// (interleaved_readings.h); the best median wins. What was read of them before counts. One that is
-// surely worse than the best leaves early. There are more rounds where the readings differ so much
-// that the best one's cost is not known, as on a machine that others use.
+// The last measurement of a task's best candidates. All take turns, round after round
+// (interleaved_readings.h), and the best median wins. Earlier readings count. A candidate that is
+// surely worse than the best leaves early. There are more rounds if the readings differ so much
+// that the cost of the best is not known, as on a machine that others use.
 //
-// Pure logic: who measures is the caller's business. Seconds. Not thread-safe.
+// Pure logic: the caller measures. Times are seconds. Not thread-safe.
 #pragma once
 
 #include <optional>
@@ -15,41 +15,40 @@
 
 namespace kiln::search {
 
-// Single short readings are this far from the truth at most, as a factor.
+// A single short reading is wrong by at most this factor.
 inline constexpr double kFinalistMargin = 1.25;
 
-// How many of a task's candidates are, when so many are asked for: fewer of few trials, as their
-// measurement takes a part of the job's time.
+// Returns how many of a task's candidates are finalists if so many are asked for. A task of few
+// trials has fewer, because the finalists' measurement takes a part of the job's time.
 int MostFinalists(int asked, int trials);
 
-// Which of the costs (of one right trial each) are worth a second look: at most `most` of them,
-// best first, none much slower than the best.
+// Chooses the costs (of one correct trial each) that deserve a second look: at most `most` of them,
+// the best first, and none that is much slower than the best.
 std::vector<int> ChooseFinalists(std::span<const double> costs_s, int most);
 
 class FinalRace {
  public:
   struct Options {
-    int rounds = 5;          // blocks of each in the end, those that were read before included
-    int rounds_for_all = 2;  // before the first may leave
-    int times_if_noisy = 3;  // so many more rounds, at most
-    double noisy_share =
-        0.05;  // the best one's interval, as a share of its cost, beyond which it is
+    int rounds = 5;             // blocks of each in the end, with those read before
+    int rounds_for_all = 2;     // before the first candidate may leave
+    int times_if_noisy = 3;     // factor on the number of rounds if the best is noisy
+    double noisy_share = 0.05;  // the best is noisy if its interval is a larger share of its cost
   };
   FinalRace(int entries, const Options& options);
 
-  // What was read of it before, by the same device.
+  // Adds earlier readings of the entry by the same device.
   void Restore(int entry, std::span<const double> values_s, int readings);
-  // Whom to measure now, in this order; none: it is over. All that have not left, as long as one of
-  // them lacks a block.
+  // Returns the entries to measure now, in this order, or none if the race is over. While an entry
+  // lacks a block, all entries that have not left are measured.
   std::vector<int> NextRound();
   void Add(int entry, std::span<const double> costs_s);
-  // It failed.
+  // Notes that the entry failed.
   void Disqualify(int entry);
 
   const std::vector<double>& values_s(int entry) const { return readings_.values_s(entry); }
   int readings(int entry) const { return readings_.readings(entry); }
   MedianCost median(int entry) const { return readings_.median(entry); }
-  // Of its rounds: InterleavedReadings.
+  // Drift of the device between the rounds: see InterleavedReadings.
   double drift_share() const { return readings_.DriftShare(); }
   std::optional<int> best() const;  // none: all failed
 

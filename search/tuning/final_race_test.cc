@@ -14,7 +14,7 @@ TEST(FinalRace, MedianAndItsConfidence) {
   const std::vector<double> costs_s = {1.00, 1.02, 0.98, 1.01, 9.00};
   const MedianCost m = MedianOf(costs_s);
   EXPECT_EQ(m.cost_s, 1.01);
-  // Deviations 0.01, 0.01, 0.03, 0, 7.99: median 0.01; t(4) = 2.776 (2.81 here).
+  // The deviations are 0.01, 0.01, 0.03, 0, 7.99, with the median 0.01; t(4) = 2.776 (2.81 here).
   // 0.01 * 1.4826 * 1.2533 / sqrt(5) * 2.81 = 0.02335
   EXPECT_NEAR(m.confidence_s, 0.02335, 2e-5);
   const std::vector<double> two = {2, 4};
@@ -56,9 +56,9 @@ TEST(FinalRace, SlowOnesLeaveAndEndIt) {
   EXPECT_EQ(race.best(), 1);
 }
 
-// A device with known noise: 2% to either side, slow drift of 3% over the session, and in one of
-// ten readings a disturbance of up to 30%. Candidates are 1% apart. Both ways have the same number
-// of readings in all.
+// A device with known noise: 2% to either side, a slow drift of 3% over the session, and a
+// disturbance of up to 30% in one of ten readings. Candidates are 1% apart. Both methods take the
+// same number of readings in all.
 class NoisyDevice {
  public:
   explicit NoisyDevice(uint64_t seed) : rng_(seed) {}
@@ -105,7 +105,8 @@ TEST(FinalRace, FindsTheBestMoreOftenThanSingleShotsInTheSameTime) {
     }
     const int raced = finalists[*race.best()];
 
-    // The same readings, evenly: one or two of each candidate, the mean counts.
+    // The other method spreads the same number of readings evenly: one or two for each candidate,
+    // whose mean counts.
     NoisyDevice other(run);
     std::vector<double> mean(kCandidates);
     const int extra = device.readings - kCandidates;
@@ -130,8 +131,9 @@ TEST(FinalRace, FindsTheBestMoreOftenThanSingleShotsInTheSameTime) {
   EXPECT_LT(regret_race, 0.7 * regret_mean);
 }
 
-// As a job goes: a trial is read once, then the device is idle for two readings, which go to the
-// elites in rounds; final race begin with what they have. Elites drop out as better ones come.
+// Simulates a job: a trial is read once, and then the device is idle for two readings, which go to
+// the elites in rounds. The final race begins with these readings. Elites drop out as better ones
+// come.
 struct SimulatedJob {
   double regret = 0;
   int remeasurements = 0;
@@ -147,7 +149,7 @@ SimulatedJob SimulateJob(uint64_t seed, bool idle_readings) {
   const auto block_of = [&](int candidate) {
     return std::vector{device.Read(truth[candidate]), device.Read(truth[candidate])};
   };
-  std::vector<std::optional<double>> first(kCandidates);  // of those that were trials by now
+  std::vector<std::optional<double>> first(kCandidates);  // of candidates that were trials by now
   InterleavedReadings readings;
   const auto elites = [&] {
     std::vector<int> known;
@@ -234,7 +236,8 @@ TEST(FinalRace, ABlockCountsAsTwoValuesHoweverLongItIs) {
   EXPECT_EQ(readings.median(7).cost_s, 0);
 }
 
-// The device becomes 2% slower with each round. The second one comes late, the third leaves.
+// The device becomes 2% slower with each round. The second candidate comes late, the third one
+// leaves.
 TEST(FinalRace, DriftIsToldFromCost) {
   InterleavedReadings readings;
   for (int round = 0; round < 9; ++round) {
@@ -249,9 +252,9 @@ TEST(FinalRace, DriftIsToldFromCost) {
   }
   EXPECT_NEAR(readings.median(2).cost_s / readings.median(1).cost_s, 0.97, 2e-3);
   EXPECT_NEAR(readings.median(3).cost_s / readings.median(1).cost_s, 1.10, 2e-3);
-  // At the level of the typical round.
+  // Medians are at the level of the typical round.
   EXPECT_NEAR(readings.median(1).cost_s, std::pow(1.02, 4), 0.02);
-  // Kept and restored they go on.
+  // Readings that were kept can be restored, and go on.
   InterleavedReadings restored;
   for (const int i : {1, 2}) restored.Restore(i, readings.values_s(i), readings.readings(i));
   EXPECT_NEAR(restored.median(2).cost_s, readings.median(2).cost_s, 1e-9);
@@ -265,13 +268,14 @@ TEST(FinalRace, DriftIsToldFromCost) {
 
 TEST(FinalRace, WhatWasReadBeforeCounts) {
   const std::vector<double> first = {1.00, 1.01, 1.02, 1.01}, second = {1.01, 1.00, 1.02, 1.03};
-  // Both have enough: the final race is over before they begin.
+  // Both have enough readings: the final race is over before it begins.
   FinalRace over(2, {.rounds = 2, .rounds_for_all = 2});
   over.Restore(0, first, 40);
   over.Restore(1, second, 40);
   EXPECT_TRUE(over.NextRound().empty());
   EXPECT_EQ(over.best(), 0);
-  // One came late: all are read in turns until it has enough, but for one that has left.
+  // The second entry came late: all are read in turns until it has enough readings, except for the
+  // third, which has left.
   FinalRace late(3, {.rounds = 4, .rounds_for_all = 2});
   const std::vector<double> few = {1.01, 1.02}, slow = {1.30, 1.31, 1.30, 1.31};
   late.Restore(0, first, 40);
@@ -287,7 +291,7 @@ TEST(FinalRace, WhatWasReadBeforeCounts) {
   EXPECT_EQ(late.readings(2), 40);
 }
 
-// The interval holds what it says.
+// The interval covers the truth as often as it claims.
 TEST(FinalRace, ConfidenceCoversTheTruth) {
   int covered = 0;
   constexpr int kRuns = 1000;
@@ -306,7 +310,8 @@ TEST(FinalRace, ConfidenceCoversTheTruth) {
   EXPECT_LT(covered, 990);
 }
 
-// A machine that others use gives such readings: until the best one's cost is known, not for ever.
+// A machine that others use gives such readings. The race goes on until the cost of the best is
+// known, but not for ever.
 TEST(FinalRace, ReadingsThatDifferAreTakenMoreOften) {
   const auto rounds_of = [](double noise) {
     FinalRace race(2, {});

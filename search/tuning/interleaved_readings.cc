@@ -8,7 +8,7 @@ namespace kiln::search {
 namespace {
 
 constexpr int kPasses = 6;
-constexpr size_t kFewestRounds = 3;  // that tell how the device drifts
+constexpr size_t kFewestRounds = 3;  // fewest rounds that tell how the device drifts
 
 double Median(std::span<const double> values) { return MedianOf(values).cost_s; }
 
@@ -74,7 +74,7 @@ double InterleavedReadings::DriftShare() const {
   }
   std::vector<double> drifts;
   for (const auto& [round, drift] : Drift()) {
-    // What was restored is of many rounds.
+    // Restored values come from many rounds.
     if (round != 0 && read_in[round].size() >= 2) drifts.push_back(drift);
   }
   if (drifts.size() < kFewestRounds) return 0;
@@ -95,7 +95,7 @@ void InterleavedReadings::Polish() const {
 
 std::map<int, double> InterleavedReadings::Drift() const {
   std::map<int, double> drift;
-  std::map<int, int> candidates_in;  // round -> how many
+  std::map<int, int> candidates_in;  // round -> number of candidates
   for (const auto& [id, candidate] : candidates_) {
     int last = -1;
     for (const Value& value : candidate.values) {
@@ -104,7 +104,7 @@ std::map<int, double> InterleavedReadings::Drift() const {
     }
   }
   for (int pass = 0; pass < kPasses; ++pass) {
-    std::map<int, std::vector<double>> off;  // by round: what the candidates' medians leave
+    std::map<int, std::vector<double>> off;  // by round: differences from the candidates' medians
     for (const auto& [id, candidate] : candidates_) {
       std::vector<double> even;
       for (const Value& value : candidate.values) {
@@ -113,7 +113,7 @@ std::map<int, double> InterleavedReadings::Drift() const {
       const double own = Median(even);
       for (const Value& value : candidate.values) off[value.round].push_back(value.log_cost - own);
     }
-    // A round of one candidate says nothing of the device, and stays as it is.
+    // A round of one candidate says nothing about the device, and keeps its values.
     std::vector<double> level;
     for (auto& [round, values] : off) {
       if (candidates_in[round] < 2) continue;

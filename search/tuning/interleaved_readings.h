@@ -1,14 +1,14 @@
-// Readings of several candidates by one device, in rounds: in each round one block of each, so that
-// what disturbs the device disturbs all alike. From that, what is the device's drift is told from
-// what is the candidate's cost: a reading counts after it is divided by how slow the device was in
-// its round (a median polish of the logarithms). So candidates compare that were read at different
-// times.
+// Readings of several candidates by one device, in rounds. Each round has one block of each
+// candidate, so that a disturbance of the device affects all of them alike. This tells the drift of
+// the device from the cost of a candidate: each reading is divided by the slowness of the device in
+// its round (a median polish of the logarithms). Candidates that were read at different times can
+// therefore be compared.
 //
-// A block is what is read in one go. However many readings it has, it counts as two values at most,
-// the medians of its halves.
+// A block is a series of readings without a break. However many readings it has, it counts as two
+// values at most, the medians of its halves.
 //
-// Pure logic. Seconds. Not thread-safe. Cost: of a reading after a change some 10 passes over all
-// values, of which there are a hundred for each candidate at most.
+// Pure logic. Times are seconds. Not thread-safe. Cost: after a change, the first reading of values
+// takes some 10 passes over all values, of which each candidate has a hundred at most.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,23 @@ class InterleavedReadings {
  public:
   static constexpr int kValuesPerBlock = 2;
 
-  // Blocks that are added from now on are of another round.
+  // Puts the blocks that are added from now on into another round.
   void BeginRound() { ++round_; }
-  // Has the candidate a block of this round?
+  // Tells whether the candidate has a block in this round.
   bool InRound(int64_t candidate) const;
-  void Add(int64_t candidate, std::span<const double> costs_s);  // no costs: no block
-  // What values_s and readings said in an earlier life, or of a device that is like this one.
+  void Add(int64_t candidate, std::span<const double> costs_s);  // without costs, adds no block
+  // Restores values_s and readings of an earlier object, or of a similar device.
   void Restore(int64_t candidate, std::span<const double> values_s, int readings);
   void Forget(int64_t candidate);
 
-  // All is 0 or empty of a candidate that was not read.
-  const std::vector<double>& values_s(int64_t candidate) const;  // drift taken out
+  // For a candidate that was not read, all results are 0 or empty.
+  const std::vector<double>& values_s(int64_t candidate) const;  // without the drift
   MedianCost median(int64_t candidate) const { return MedianOf(values_s(candidate)); }
-  int blocks(int64_t candidate) const;  // those of one reading count half
+  int blocks(int64_t candidate) const;  // a block of one reading counts half
   int readings(int64_t candidate) const;
 
-  // How far the device's speed in one round is from that in a typical one: 95%, as a share of a
-  // cost. 0 where fewer than three rounds tell.
+  // Returns how much the device's speed in one round differs from that in a typical round: the
+  // limit for 95% of rounds, as a share of a cost. 0 with fewer than three rounds.
   double DriftShare() const;
 
  private:
@@ -52,13 +52,13 @@ class InterleavedReadings {
   struct Candidate {
     std::vector<Value> values;
     int readings = 0;
-    mutable std::vector<double> values_s;  // as of the last Polish
+    mutable std::vector<double> values_s;  // from the last Polish
   };
   static void AddValue(Candidate& candidate, int round, double cost_s);
   void Polish() const;
-  std::map<int, double> Drift() const;  // by round; 0 where it can't be told
+  std::map<int, double> Drift() const;  // by round; 0 if it is not known
 
-  int round_ = 1;  // 0: of what was restored
+  int round_ = 1;  // 0: the restored values
   std::map<int64_t, Candidate> candidates_;
   mutable bool polished_ = true;
 };

@@ -13,7 +13,7 @@ constexpr std::pair<std::string_view, ObjectiveKind> kNames[] = {
     {"geometric-mean", ObjectiveKind::kGeometricMean},
     {"max", ObjectiveKind::kMax}};
 
-// Groups that count as one: a network, or a group that is alone.
+// Groups that count as one latency: those of a network, or a group without a network.
 struct Unit {
   std::vector<int> groups;
   double share = 1;  // in the geometric mean
@@ -32,7 +32,8 @@ class Combination {
       if (unit == static_cast<int>(units_.size())) units_.emplace_back();
       units_[unit].groups.push_back(static_cast<int>(i));
       unit_of_.push_back(unit);
-      // A mean counts a group that is alone `weight` times, instead of making it longer.
+      // The geometric mean counts a group without a network `weight` times, instead of making its
+      // latency longer.
       const bool counted = alone && kind == ObjectiveKind::kGeometricMean;
       if (counted) units_[unit].share = group.weight;
       weights_.push_back(counted ? 1 : group.weight);
@@ -54,7 +55,7 @@ class Combination {
       case ObjectiveKind::kGeometricMean:
         return whole_s * unit.share / shares_ / Sum(unit, latencies_s) * weights_[i];
       case ObjectiveKind::kMax:
-        // Of several largest ones each has to become shorter.
+        // If several latencies are the largest, each of them has to become shorter.
         return Sum(unit, latencies_s) >= whole_s ? weights_[i] : 0;
     }
     return 0;

@@ -1,4 +1,4 @@
-// The objective of a job: the function of latencies that it minimises. Each latency is that of a
+// The objective of a job: the function of latencies that it minimises. Each latency belongs to a
 // group: one task, or several tasks that are alternatives for the same computation
 // (task_scheduler.h).
 //
@@ -15,32 +15,34 @@
 
 namespace kiln::search {
 
-// Anything that does not rise when a latency falls.
+// A function that does not rise when a latency falls.
 struct Objective {
   std::function<double(std::span<const double> latencies_s)> value;
-  // How much it falls for each second that latency i falls; 0: that would be no use.
+  // Returns how much the value falls for each second that latency i falls. 0: that would not help.
   std::function<double(std::span<const double> latencies_s, int i)> slope;
 };
 
 enum class ObjectiveKind {
-  kWeightedSum,    // sum of weight * latency
-  kGeometricMean,  // of the latencies, each counted `weight` times: the gradient of the sum of
-                   // weight * log latency, but for a factor that all have in common
-  kMax,            // the largest weight * latency
+  kWeightedSum,  // sum of weight * latency
+  // Geometric mean of the latencies, each counted `weight` times. Its gradient is that of the sum
+  // of weight * log latency, up to a factor that all have in common.
+  kGeometricMean,
+  kMax,  // the largest weight * latency
 };
 
-// "weighted-sum", "geometric-mean", "max".
+// Parses "weighted-sum", "geometric-mean" or "max".
 std::optional<ObjectiveKind> ParseObjective(std::string_view name);
 std::vector<std::string> ObjectiveNames();
 
 struct VariantGroup {
-  double weight = 1;         // uses
-  std::string network = {};  // "": alone
+  double weight = 1;         // number of uses
+  std::string network = {};  // "" if it belongs to none
 };
 
-// Groups of one network count as one latency, the sum of their weight * latency; the geometric mean
-// and the largest are then taken over the networks (a network counts once) and the groups that are
-// alone. target_s > 0: need not be smaller than that; nothing is worth a trial once it is reached.
+// Groups of one network count as one latency, the sum of their weight * latency. The geometric mean
+// and the maximum are then taken over the networks (a network counts once) and the groups without a
+// network. If target_s is above 0, the objective need not be smaller than target_s, and nothing is
+// worth a trial once that is reached.
 Objective MakeObjective(ObjectiveKind kind, std::vector<VariantGroup> groups, double target_s = 0);
 
 }  // namespace kiln::search

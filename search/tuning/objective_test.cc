@@ -7,7 +7,7 @@
 namespace kiln::search {
 namespace {
 
-// The slopes are those of the values.
+// Checks that the slopes are those of the values.
 void CheckSlopes(const Objective& objective, std::vector<double> latencies_s) {
   for (size_t i = 0; i < latencies_s.size(); ++i) {
     std::vector<double> less = latencies_s;
@@ -28,9 +28,9 @@ TEST(Objective, Values) {
   EXPECT_NEAR(mean.value(x), std::pow(4.0, 0.25) * 1e-3, 1e-15);
   EXPECT_NEAR(max.value(x), 4e-3, 1e-15);
   for (const Objective* objective : {&sum, &mean, &max}) CheckSlopes(*objective, x);
-  // One percent of any group's latency is worth its weight.
+  // One percent of a group's latency is worth the group's weight.
   EXPECT_NEAR(3 * mean.slope(x, 0) * x[0], mean.slope(x, 1) * x[1], 1e-15);
-  // Of equally long ones none is left out.
+  // If both are equally long, both have a slope.
   const std::vector<double> even = {3e-3, 1e-3};
   EXPECT_EQ(max.slope(even, 0), 1);
   EXPECT_EQ(max.slope(even, 1), 3);

@@ -1,4 +1,4 @@
-// The thread in which policies learn and search: one order at a time.
+// The thread in which policies learn and search. It has one order at a time.
 #pragma once
 
 #include <condition_variable>
@@ -19,8 +19,9 @@ class SearchThread {
  public:
   struct Order {
     std::vector<std::pair<Policy*, std::vector<Observation>>> events;  // told first
-    Policy* policy = nullptr;                                          // null: nothing is asked for
-    std::vector<Observation> suggestions = {};  // for it, told before it is asked
+    // Null: no candidates are asked for.
+    Policy* policy = nullptr;
+    std::vector<Observation> suggestions = {};  // told before the policy is asked
     int candidates = 0;
   };
   struct Answer {
@@ -29,13 +30,13 @@ class SearchThread {
     double search_s = 0;
   };
 
-  // `done` is called in the thread when an answer is there. Orders are work that enters `phases`;
-  // null: carried out at once.
+  // Calls `done` in the thread when an answer is there. Orders are work that enters `phases`; if
+  // that is null, they are carried out at once.
   explicit SearchThread(std::function<void()> done, ExclusivePhases* phases = nullptr);
-  // Waits for the order in hand, unless that waits for its turn.
+  // Waits for the order in hand, unless that still waits for its turn.
   ~SearchThread();
 
-  // Of one thread:
+  // These belong to one thread:
   void Start(Order order);             // not while busy
   bool busy() const { return busy_; }  // from Start until the answer is taken
   std::optional<Answer> Take();
@@ -53,7 +54,7 @@ class SearchThread {
   std::optional<Answer> answer_;
   bool stopping_ = false;
   std::stop_source stop_;
-  std::thread thread_;  // last: uses the rest
+  std::thread thread_;  // last: it uses the other members
 };
 
 }  // namespace kiln::search

@@ -10,28 +10,31 @@ namespace kiln::search {
 namespace {
 
 constexpr double kAlone = 1e30;
-// An alternative that is slower by this factor after its first round never was the fastest at last.
+// An alternative that is slower by this factor after its first round was never the fastest in the
+// end.
 constexpr double kFarSlower = 1.4;
-// A round takes one trial for so many that were asked for before.
+// A round has one trial for each so many that were asked for before.
 constexpr uint32_t kShareOfKnown = 4;
-// First rounds are cut where time is short, but not below this; to one of so many trials for each
-// task.
+// If time is short, first rounds are cut: to one of kShareOfExpected trials of each task, but not
+// below kLeastRound.
 constexpr uint32_t kLeastRound = 4;
 constexpr double kShareOfExpected = 2;
-// After the opening, so that many tasks gain early.
+// The round after the opening is short, so that many tasks gain early.
 constexpr uint32_t kSecondRound = 8;
-// The same of a task that is told what is fast for the same sums.
+// The same for a task that is told which schedules are fast for the same sums.
 constexpr uint32_t kFollowingRound = 6;
-constexpr double kFollowedSpeed = 1.1;  // what it is told of is faster than its own by this factor
-// The second round finds most of what there is to find: it counts as so many.
+// A task follows another one that is faster by this factor.
+constexpr double kFollowedSpeed = 1.1;
+// The second round finds most of the possible gain, so it counts as so many rounds.
 constexpr int kRoundsInSecond = 3;
 // So many trials of an alternative tell how fast it is.
 constexpr uint32_t kTellingTrials = 8;
-// Who is far slower by its opening waits until the faster one has had so many trials: three rounds.
+// A task that is far slower by its opening waits until the faster one has had so many trials: three
+// rounds.
 constexpr uint32_t kRivalTrials = 24;
-// A task leaves its peers when it was tuned so many rounds more than the others and still is slow.
+// A task leaves its peers if it has had so many more rounds than the others and is still slow.
 constexpr int kRoundsAhead = 5;
-// Of tasks of about one size, one is at most this many times larger.
+// Tasks of about one size differ by at most this factor.
 constexpr double kSizeBase = 1.618;
 
 }  // namespace
@@ -128,7 +131,7 @@ bool TaskScheduler::Stopped(const TaskState& task) const {
          task.trials - task.best_trials > *options_.task_early_stopping;
 }
 
-// Its first results are on their way.
+// Tells whether the task's first results are on their way.
 bool TaskScheduler::Awaited(const TaskState& task) const {
   return task.best_s >= kNoResult_s && task.begun > static_cast<int>(task.history_s.size());
 }
@@ -193,7 +196,7 @@ double TaskScheduler::Chain(int task) const {
 
 // ---- the gradient ---------------------------------------------------------------------------
 
-// The task's peers with itself; only itself when it has none.
+// Returns the task and its peers.
 std::vector<int> TaskScheduler::Peers(int task) const {
   std::vector<int> peers;
   for (int i = 0; i < num_tasks(); ++i) {
@@ -212,7 +215,7 @@ double TaskScheduler::BestSpeed(std::span<const int> peers) const {
 double TaskScheduler::Backward(const TaskState& task) const {
   const int last = static_cast<int>(task.history_s.size()) - 1;
   const int before = last - options_.backward_window;
-  // What the first round of many trials has found says nothing of the next ones.
+  // The gain of the first round after the opening says nothing about the next rounds.
   if (before < (options_.opening_trials ? 1 : 0)) return 0;
   return (task.history_s[last] - task.history_s[before]) / options_.backward_window;
 }
@@ -234,7 +237,7 @@ double TaskScheduler::ExpectedGain(int task, const Gradient& of) const {
   const double best_s = latencies_s_[tasks_[task].group];
   const double gain_s = options_.alpha * of.backward + (1 - options_.alpha) * of.forward;
   const double lag_s = latency_s(task) - best_s;
-  // The optimist's gain is never negative; beta below 1 can make the similar one so.
+  // The part for catching up may be larger than the gain. Then the variant is worth nothing.
   return std::min(gain_s * best_s / latency_s(task) + lag_s / options_.catch_up_rounds, 0.0);
 }
 
@@ -265,7 +268,7 @@ void TaskScheduler::LeaveGroupIfFarBehind(int task) {
 
 // ---- the choice -----------------------------------------------------------------------------
 
-// An alternative, never tried, that was far slower in another task.
+// Tells whether the alternative was far slower in another task with the same sums.
 bool TaskScheduler::IsHopeless(int task) const {
   const ScheduledTask& facts = tasks_[task].facts;
   if (options_.strategy != TaskStrategy::kGradient) return false;
@@ -278,8 +281,8 @@ bool TaskScheduler::IsHopeless(int task) const {
   });
 }
 
-// Of the task's group, or of a task with the same sums as another way to do it: that is soon as
-// fast.
+// Returns the latency of the task's group, or the smaller latency of a task with the same sums as a
+// rival in the group: the rival will soon be as fast.
 double TaskScheduler::RivalLatency(const TaskState& task) const {
   double latency_s = latencies_s_[task.group];
   for (const TaskState& rival : tasks_) {
@@ -291,7 +294,8 @@ double TaskScheduler::RivalLatency(const TaskState& task) const {
   return latency_s;
 }
 
-// Another alternative with the same sums was begun for it, and has not told enough yet.
+// Tells whether another alternative with the same sums was begun in its place and has not told
+// enough yet.
 bool TaskScheduler::IsRepresented(int task) const {
   const ScheduledTask& facts = tasks_[task].facts;
   if (options_.strategy != TaskStrategy::kGradient || !options_.opening_trials) return false;
@@ -305,7 +309,8 @@ bool TaskScheduler::IsRepresented(int task) const {
   return false;
 }
 
-// It has had its opening alone, and a task with the same sums is in its second round.
+// Tells whether the task has had only its opening while a task with the same sums is in its second
+// round.
 bool TaskScheduler::WaitsForEqualSums(int task) const {
   const TaskState& state = tasks_[task];
   if (!options_.opening_trials || state.facts.sums.empty() || IsOpened(task)) return false;
@@ -317,7 +322,7 @@ bool TaskScheduler::WaitsForEqualSums(int task) const {
   return false;
 }
 
-// A task with the same sums is faster, and was tuned.
+// Tells whether a task with the same sums is faster and was tuned.
 bool TaskScheduler::IsFollower(int task) const {
   const TaskState& state = tasks_[task];
   if (state.facts.sums.empty()) return false;
@@ -327,7 +332,7 @@ bool TaskScheduler::IsFollower(int task) const {
   });
 }
 
-// By its opening alone.
+// Tells whether the task is far slower than its rivals by its opening alone.
 bool TaskScheduler::IsFarSlowerAtFirst(int task) const {
   const TaskState& state = tasks_[task];
   return options_.opening_trials.has_value() && state.begun == 1 && state.best_s < kNoResult_s &&
@@ -339,7 +344,8 @@ bool TaskScheduler::IsRivalWellKnown(int task) const {
   return tasks_[rival].trials >= kRivalTrials || dead(rival);
 }
 
-// One that is far slower by its opening alone, whose gradient may be 0.
+// Returns a task that is far slower by its opening alone and whose rival is well known. The
+// gradient of such a task may be 0.
 std::optional<int> TaskScheduler::DueInAnyCase() const {
   for (int i = 0; i < num_tasks(); ++i) {
     if (dead(i) || Chain(i) <= 0 || !IsFarSlowerAtFirst(i) || IsHopeless(i)) continue;
@@ -348,7 +354,7 @@ std::optional<int> TaskScheduler::DueInAnyCase() const {
   return std::nullopt;
 }
 
-// Has it had more than its opening round?
+// Tells whether the task has had more than its opening round.
 bool TaskScheduler::IsOpened(int task) const {
   return tasks_[task].begun > (options_.opening_trials.has_value() ? 1 : 0);
 }
@@ -359,7 +365,8 @@ double TaskScheduler::EstimateOf(int task) const {
   return seconds * state.facts.weight;
 }
 
-// Alternatives come after all that are none, and one stands for those with the same sums.
+// Returns the heaviest task that has had no round. Alternatives come after all other tasks, and one
+// alternative stands for all alternatives with the same sums.
 std::optional<int> TaskScheduler::HeaviestUnopened() const {
   std::optional<int> heaviest;
   const auto rank = [&](int task) {
@@ -387,7 +394,7 @@ std::optional<int> TaskScheduler::Next() {
   return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
 }
 
-// The one with the fewest rounds; the first of those.
+// Returns the first of the tasks with the fewest rounds.
 std::optional<int> TaskScheduler::InTurn() const {
   std::optional<int> next;
   for (int i = 0; i < num_tasks(); ++i) {
@@ -399,7 +406,7 @@ std::optional<int> TaskScheduler::InTurn() const {
 std::optional<int> TaskScheduler::ByGradient() {
   std::vector<int> alive, awaited;
   for (int i = 0; i < num_tasks(); ++i) {
-    // What can't improve the objective is left alone, however much it may improve.
+    // A task that can't improve the objective is left alone, however much it may improve itself.
     if (dead(i) || Chain(i) <= 0) continue;
     const bool is_alternative = tasks_[i].facts.alternative_of.has_value();
     const bool waits = Awaited(tasks_[i]) || WaitsForEqualSums(i) || IsRepresented(i) ||

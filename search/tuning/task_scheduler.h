@@ -1,9 +1,10 @@
-// Which task of a job is tuned next: by the gradient of the objective, or in turns.
+// Chooses the task of a job that is tuned next: by the gradient of the objective, or in turns.
 //
 // Pure logic: no policy, no clock, no thread. A round is a number of candidates of one task. The
-// owner asks Next for a task, calls BeginRound, and EndRound once all trials of the round have
-// results. Rounds may overlap: one that is not over counts for what was spent (t), not yet for what
-// was gained (the history). One that is over before the next begins gives the classical rule:
+// owner asks Next for a task, calls BeginRound, and calls EndRound once all trials of the round
+// have results. Rounds may overlap: an open round counts for the rounds spent (t), and not yet for
+// the gain (the history). If every round ends before the next begins, the rule is the classical
+// one:
 //
 //   chain_i    = d objective / d latency of i's group          (the weight, for a weighted sum)
 //   backward_i = (h_i[last] - h_i[last - window]) / window     0 while the history is shorter
@@ -13,42 +14,45 @@
 //   expected_gain_i = alpha * backward_i + (1 - alpha) * forward_i
 //   gradient_i = chain_i * expected_gain_i                     at most 0
 //
-// and the smallest gradient is next; by chance when all are equal. g is the best latency so far, C
-// the FLOPs, h the best latency after each round. A task's peers have the same similarity tag; one
-// that stays far behind the others has no peers any more.
+// The task with the smallest gradient is next, or a random one if all are equal. g is the best
+// latency so far, C the FLOPs, h the best latency after each round. A task's peers have the same
+// similarity tag. A task that stays far behind its peers loses them.
 //
-// Variants. Tasks may compute the same by different algorithms; the fastest one will be used. Such
-// tasks form a group. Its latency is the smallest of theirs, and the objective is one of groups. To
-// the plain derivative a variant that is not the fastest is worth nothing. It is worth what it
-// takes to become the fastest: with g the smallest latency of the group,
+// Variants. Tasks may compute the same by different algorithms, of which the fastest will be used.
+// Such tasks form a group. The latency of the group is the smallest of theirs, and the objective is
+// a function of groups. By the plain derivative, a variant that is not the fastest would be worth
+// nothing. Its worth is what it gains on the way to become the fastest. With g as the smallest
+// latency of the group:
 //
-//   expected_gain_i = g / g_i * (alpha * backward_i + (1 - alpha) * forward_i) + (g_i - g) / catch_up
+//   expected_gain_i = g / g_i * (alpha * backward_i + (1 - alpha) * forward_i)
+//                     + (g_i - g) / catch_up_rounds
 //
-// What it gains each round, in proportion to its latency, less what it must make up for in each of
-// the next `catch_up_rounds` to draw level; at most 0. For the fastest one this is the rule above.
-// One that stays three times slower has a second round after seven of the fastest's, one that stays
-// a third slower eight at most; one that draws near has more and more. All have their first round
-// in any case, but for alternatives that were far slower in a task with the same sums; without a
-// result after that an alternative gets no more while another has one, except when nothing else can
-// be tuned.
+// This is the gain of each round, in proportion to the variant's latency, less the distance that it
+// must make up for in each of the next `catch_up_rounds` to draw level; at most 0. For the fastest
+// variant this is the rule above. A variant that stays three times slower has its second round
+// after seven rounds of the fastest. A variant that stays a third slower has eight rounds at most.
+// A variant that draws near has more and more rounds. All variants have a first round, except
+// alternatives that were far slower in a task with the same sums. An alternative without a result
+// after that round gets no more while another variant has a result, unless nothing else can be
+// tuned.
 //
-// Opening. With opening_trials each task has a round of so few first, the heaviest by estimates
-// first, and alternatives after all others: so all have a measured schedule before any is tuned,
-// and what a small budget does not reach is what matters least. From then on the gradient decides,
-// but for these, as one trial says little and trials are few:
+// Opening. With opening_trials, each task first has a round of so few trials, the heaviest by
+// estimates first, and alternatives after all others. Then all tasks have a measured schedule
+// before any is tuned, and a small budget misses only the tasks that matter least. From then on the
+// gradient decides, with these exceptions, because one trial says little and trials are few:
 //
-//   * Of tasks with the same sums one has its second round first. The others wait for it, are told
-//     what it has found, and have a smaller one.
-//   * The second round finds most of what there is to find, so it counts as three (t). Light tasks
-//     have theirs before heavy ones have many.
-//   * Of alternatives with the same sums one is opened. The others wait until eight trials of it
-//     say whether they are hopeless.
-//   * An alternative that is far slower than its rival by its opening alone, or than tasks with the
-//     same sums as that, waits until the rival has had some rounds. Then it has a second round in
-//     any case, and so has who is far slower than its alternative.
+//   * One of the tasks with the same sums has its second round first. The others wait for its
+//     results, are told of them, and have a smaller second round.
+//   * The second round finds most of the possible gain, so it counts as three (t). Light tasks have
+//     theirs before heavy tasks have many rounds.
+//   * One of the alternatives with the same sums is opened. The others wait until eight trials of
+//     it say whether they are hopeless.
+//   * If an alternative is far slower by its opening alone than its rival, or than tasks with the
+//     rival's sums, it waits until the rival has had some rounds. Then it has a second round in any
+//     case. So has a task that is far slower than its alternative.
 //
-// A group without a result has the latency 1e10 s, so it comes first, until it is dead; only while
-// its rounds are open others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
+// A group without a result has the latency 1e10 s, so it comes first until it is dead; only while
+// its rounds are open, others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
 // thread-safe.
 #pragma once
 
@@ -67,55 +71,57 @@ namespace kiln::search {
 
 enum class TaskStrategy { kGradient, kRoundRobin };
 
-// Why a search ended.
+// The reason why a search ended.
 enum class Ending {
   kTrialsUsedUp,
   kTargetReached,   // the objective need not be smaller
   kNoImprovement,   // early stopping, of the job or of its last tasks
-  kSpaceExhausted,  // no task has candidates left that would be of use
+  kSpaceExhausted,  // no task has candidates left that may help
   kTimeUsedUp,
 };
 
 struct ScheduledTask {
-  double weight = 1;  // of its group: that of the first alternative counts
+  double weight = 1;  // of its group: the first alternative's weight counts
   double flop_count = 0;
-  std::string similarity_tag = {};  // "": alone
-  // What it sums up (search/evolution/transfer.h); "": nothing, or not known. Tasks with the same
-  // sums are fast in the same ways.
+  std::string similarity_tag = {};  // "": it has no peers
+  // A key of its sums (search/evolution/transfer.h); "" if there are none, or they are not known.
+  // Tasks with the same sums are fast with the same schedules.
   std::string sums = {};
-  // Its untuned time, as a model predicts it; 0: not known.
+  // The time of its untuned schedule that a model predicts. 0: not known.
   double estimate_s = 0;
-  // The earlier task whose group it does in another way; none: it has a group of its own.
+  // The earlier task that this one is an alternative of. None: the task has a group of its own.
   std::optional<int> alternative_of = {};
 };
 
-// By task: the number of its group. Groups are counted by their first tasks.
+// Returns the number of each task's group. Groups are numbered in the order of their first tasks.
 std::vector<int> VariantGroupsOf(std::span<const ScheduledTask> tasks);
 
-// Of a DAG's tags and FLOPs: tasks of one kind and about one size. "" when there are no tags.
+// Returns a tag for tasks of one kind and about one size, from a DAG's tags and FLOPs. "" without
+// tags.
 std::string SimilarityTag(std::string_view tags, double flop_count);
 
 struct TaskSchedulerOptions {
   TaskStrategy strategy = TaskStrategy::kGradient;
   double alpha = 0.2;
   double beta = 2;
-  int backward_window = 3;   // rounds
-  int catch_up_rounds = 6;   // that an alternative has to become the fastest
+  int backward_window = 3;   // in rounds
+  int catch_up_rounds = 6;   // rounds that an alternative has to become the fastest
   Objective objective = {};  // of groups, in their order; empty: the sum of weight * latency
   uint32_t round_trials = 64;
-  // Of a task's first rounds. Later ones have a quarter of the trials asked for before, up to
-  // round_trials: each knows four fifths of what there is to know. None: all have round_trials.
+  // Trials of a task's first rounds. Each later round has a quarter of the trials asked for before,
+  // up to round_trials, so that it knows four fifths of all results. None: all rounds have
+  // round_trials.
   std::optional<uint32_t> first_round_trials = {};
-  // The trials of a round of each task before all others. None: there is no such round.
+  // Trials of an opening round of each task, before all other rounds. None: there is no such round.
   std::optional<uint32_t> opening_trials = {};
-  // Trials of one task without improvement, after which it is dead; none: never.
+  // A task is dead after so many of its trials without improvement. None: never.
   std::optional<uint32_t> task_early_stopping = {};
-  // Trials of the job without an improvement of any task, once every task that is not dead has a
-  // result, after which all is over; none: never.
+  // The job ends after so many trials without an improvement of any task, once every task that is
+  // not dead has a result. None: never.
   std::optional<uint32_t> early_stopping = {};
-  // Trials of one task that all failed, after which it is dead.
+  // A task is dead after so many trials that all failed.
   uint32_t give_up_trials = 256;
-  uint64_t seed = 0;  // of choices among equals
+  uint64_t seed = 0;  // for choices among equals
 };
 
 class TaskScheduler {
@@ -124,27 +130,28 @@ class TaskScheduler {
 
   TaskScheduler(std::vector<ScheduledTask> tasks, TaskSchedulerOptions options);
 
-  // About so many trials will be measured from now on: first rounds are cut to what that leaves for
-  // each task.
+  // Announces that about so many trials will be measured from now on. First rounds are cut to each
+  // task's share of them.
   void ExpectTrials(double trials) { expected_trials_ = trials; }
 
-  // Results of an earlier run in the order of their trials; none: failed. Call before the first
-  // round. The history is as if they had come in rounds.
+  // Adds results of an earlier run, in the order of their trials; none: failed. Call before the
+  // first round. The history is the same as if the results had come in rounds.
   void Restore(int task, std::span<const std::optional<double>> costs_s);
 
-  // The task of the next round: each one once in order, then by the strategy. None: it is over, all
-  // tasks are dead, or those that are not can't improve the objective.
+  // Returns the task of the next round: first each task once, in order, and then by the strategy.
+  // None if the job is over, if all tasks are dead, or if the others can't improve the objective.
   std::optional<int> Next();
-  // Further results are of no use, those on their way included; none: they are.
+  // Returns the ending if further results are of no use, including those on their way. None: they
+  // are of use.
   std::optional<Ending> Over() const;
   uint32_t RoundTrials(int task) const;  // of its next round
 
   void BeginRound(int task);
-  // A result; none: it failed. True: the task's best so far.
+  // Adds a result; none: failed. Returns true if it is the task's best so far.
   bool AddResult(int task, std::optional<double> cost_s);
-  // All of the task's oldest open round is measured.
+  // Notes that all trials of the task's oldest open round are measured.
   void EndRound(int task);
-  // Nothing is left to measure.
+  // Notes that the task has no candidates left.
   void MarkExhausted(int task);
 
   struct Gradient {
@@ -154,7 +161,8 @@ class TaskScheduler {
 
   bool dead(int task) const { return tasks_[task].exhausted || Stopped(tasks_[task]); }
   bool exhausted(int task) const { return tasks_[task].exhausted; }
-  // Nothing came of its last trials, so that more of it are not worth having.
+  // Tells whether the task's last trials brought nothing, so that more of its trials are not
+  // wanted.
   bool stopped(int task) const { return Stopped(tasks_[task]); }
   double latency_s(int task) const { return tasks_[task].best_s; }  // kNoResult_s: none
   uint32_t trials(int task) const { return tasks_[task].trials; }   // with a result, failed or not
@@ -162,17 +170,17 @@ class TaskScheduler {
   const std::vector<double>& history_s(int task) const { return tasks_[task].history_s; }
   double weight(int task) const { return tasks_[task].facts.weight; }
   int num_tasks() const { return static_cast<int>(tasks_.size()); }
-  // The fastest of the task and its alternatives.
+  // Returns the fastest of the task and its alternatives.
   int fastest(int task) const;
 
-  // The objective; none while a group has no result.
+  // Returns the objective, or none while a group has no result.
   std::optional<double> Score() const;
-  // The objective with estimates for groups without a result: what their tasks are predicted to
-  // take, in the proportion that the measured ones have to their predictions. None: of one of them
-  // nothing is predicted.
+  // Returns the objective with estimates for groups without a result: the predictions of their
+  // tasks, scaled by the ratio of measured times to predictions in the other tasks. None if a group
+  // without a result has no prediction.
   struct Expected {
     double value = 0;
-    int estimated = 0;  // groups
+    int estimated = 0;  // number of groups
     int groups = 0;
   };
   std::optional<Expected> ExpectedScore() const;
@@ -181,12 +189,12 @@ class TaskScheduler {
   struct TaskState {
     ScheduledTask facts;
     int group = 0;
-    std::string peers;   // "": alone
-    int begun = 0;       // rounds
-    uint32_t asked = 0;  // trials of these
+    std::string peers;   // "": it has no peers
+    int begun = 0;       // number of rounds
+    uint32_t asked = 0;  // trials of these rounds
     double best_s = kNoResult_s;
     uint32_t trials = 0;
-    uint32_t best_trials = 0;       // `trials` when the best came
+    uint32_t best_trials = 0;       // value of `trials` when the best came
     std::vector<double> history_s;  // best_s after each round that ended
     bool exhausted = false;
   };
@@ -220,7 +228,7 @@ class TaskScheduler {
   std::vector<TaskState> tasks_;
   std::vector<double> latencies_s_;  // by group
   uint32_t trials_ = 0;              // of all tasks
-  uint32_t improved_trials_ = 0;     // trials_ when a task last improved
+  uint32_t improved_trials_ = 0;     // value of trials_ when a task last improved
   double expected_trials_ = std::numeric_limits<double>::infinity();
 };
 

@@ -14,7 +14,7 @@ TaskScheduler Make(std::vector<ScheduledTask> tasks, TaskSchedulerOptions option
   return TaskScheduler(std::move(tasks), std::move(options));
 }
 
-// One round of one result each, all over at once.
+// Runs one round of one result for each cost, each over at once.
 void Rounds(TaskScheduler& scheduler, int task,
             std::initializer_list<std::optional<double>> costs_s) {
   for (const std::optional<double>& cost_s : costs_s) {
@@ -30,7 +30,7 @@ TEST(TaskScheduler, EveryTaskHasOneRoundFirst) {
     EXPECT_EQ(s.Next(), i);
     Rounds(s, i, {1e-3 * (3 - i)});
   }
-  // t = 1 everywhere: gradient_i = 0.8 * -g_i, so the slowest is next.
+  // t = 1 everywhere: gradient_i = 0.8 * -g_i, so the slowest task is next.
   EXPECT_EQ(s.Next(), 0);
 }
 
@@ -54,7 +54,8 @@ TEST(TaskScheduler, AllTasksAreOpenedTheHeaviestFirstAndAlternativesLast) {
 
 const TaskSchedulerOptions kOpened = {.first_round_trials = 16, .opening_trials = 1};
 
-// A round of the scheduler's choice, whose trials all cost what `cost_s` says of the task.
+// Runs the round that the scheduler chooses. Each of its trials has the cost that `cost_s` gives
+// for the task.
 int NextRound(TaskScheduler& s, const std::function<double(int)>& cost_s) {
   const int task = *s.Next();
   const uint32_t trials = s.RoundTrials(task);
@@ -64,13 +65,13 @@ int NextRound(TaskScheduler& s, const std::function<double(int)>& cost_s) {
   return task;
 }
 
-// Tasks 0 and 2 sum up the same, and so do their alternatives, 1 and 3.
+// Tasks 0 and 2 have the same sums, and so do their alternatives, 1 and 3.
 const std::vector<ScheduledTask> kTwoWithAlternatives = {{.sums = "a"},
                                                          {.sums = "b", .alternative_of = 0},
                                                          {.sums = "a"},
                                                          {.sums = "b", .alternative_of = 2}};
 
-// More than one trial of it has to tell; it stands for the other one.
+// A single trial does not make an alternative hopeless. Alternative 1 stands for alternative 3.
 TEST(TaskScheduler, AnAlternativeIsHopelessAfterMoreThanItsOpening) {
   TaskScheduler s = Make(kTwoWithAlternatives, kOpened);
   for (int i = 0; i < 40; ++i)
@@ -87,7 +88,8 @@ TEST(TaskScheduler, AnAlternativeThatStoodForAnotherAndIsNearLetsItBegin) {
   EXPECT_EQ(s.rounds(3), 1);
 }
 
-// One trial says little: it has a second round, but the faster one has some before.
+// One trial says little, so the slower task has a second round, but only after some rounds of the
+// faster one.
 TEST(TaskScheduler, WhoIsFarSlowerByItsOpeningHasASecondRoundLater) {
   for (const double slower : {1.5, 3.0, 100.0}) {
     SCOPED_TRACE(slower);
@@ -99,18 +101,18 @@ TEST(TaskScheduler, WhoIsFarSlowerByItsOpeningHasASecondRoundLater) {
     EXPECT_EQ(NextRound(s, cost_s), 1);
     EXPECT_EQ(s.trials(1), 9u);
   }
-  // So has one whose alternative is the faster one.
+  // A task whose alternative is faster has a second round, too.
   TaskScheduler s = Make({{}, {.alternative_of = 0}}, kOpened);
   for (int i = 0; i < 8; ++i) NextRound(s, [](int task) { return task == 0 ? 0.1 : 1e-3; });
   EXPECT_EQ(s.rounds(0), 2);
 }
 
-// What its rival's twin has reached says that it is far slower.
+// A task with the same sums as the rival shows that the alternative is far slower.
 TEST(TaskScheduler, AnAlternativeIsComparedWithAllThatSumUpAsItsRivalDoes) {
   TaskScheduler s = Make(kTwoWithAlternatives, kOpened);
   const auto cost_s = [&](int task) {
     if (task % 2 == 1) return 4e-3;
-    return s.rounds(task) > 1 ? 1e-3 : 5e-3;  // tuning helps these a lot
+    return s.rounds(task) > 1 ? 1e-3 : 5e-3;  // tuning helps these tasks a lot
   };
   std::vector<int> order;
   for (int i = 0; i < 6; ++i) order.push_back(NextRound(s, cost_s));
@@ -119,7 +121,7 @@ TEST(TaskScheduler, AnAlternativeIsComparedWithAllThatSumUpAsItsRivalDoes) {
   EXPECT_EQ(s.rounds(3), 0);
 }
 
-// The first one of equal sums teaches the others, which have smaller rounds.
+// The first task of those with equal sums teaches the others, which have smaller rounds.
 TEST(TaskScheduler, OfEqualSumsOneIsTunedFirst) {
   TaskScheduler s = Make({{.weight = 2, .sums = "a"}, {.sums = "a"}, {}}, kOpened);
   for (int i = 0; i < 3; ++i) NextRound(s, [](int) { return 5e-3; });
@@ -133,7 +135,8 @@ TEST(TaskScheduler, OfEqualSumsOneIsTunedFirst) {
   EXPECT_EQ(s.RoundTrials(1), 6u);
 }
 
-// A light task has its second round before a heavy one has many: t is 1 and 4, so 3 against 11 / 4.
+// A light task has its second round before a heavy one has many rounds: t is 1 and 4, so 3 stands
+// against 11 / 4.
 TEST(TaskScheduler, TheSecondRoundCountsAsThree) {
   TaskScheduler s = Make({{}, {}}, kOpened);
   const auto cost_s = [](int task) { return task == 0 ? 11e-3 : 3e-3; };
@@ -144,7 +147,7 @@ TEST(TaskScheduler, TheSecondRoundCountsAsThree) {
   EXPECT_EQ(NextRound(s, cost_s), 1);
 }
 
-// From the opening on a task becomes four times faster at once, and no faster after that.
+// The task becomes four times faster right after its opening, and no faster after that.
 TEST(TaskScheduler, WhatTheOpeningGaveWayToIsNoTrend) {
   TaskScheduler s = Make({{}, {}}, kOpened);
   Rounds(s, 0, {40e-3, 10e-3, 10e-3, 10e-3});
@@ -178,7 +181,7 @@ TEST(TaskScheduler, FirstRoundsAreCutToWhatTheTimeAllows) {
   EXPECT_EQ(s.RoundTrials(0), 4u);
 }
 
-// Tasks 0 and 2 sum up the same, and so do their alternatives, 1 and 3.
+// Tasks 0 and 2 have the same sums, and so do their alternatives, 1 and 3.
 TEST(TaskScheduler, AnAlternativeThatWasFarSlowerForTheSameSumsIsNotBegun) {
   for (const double alternative_s : {1.3e-3, 1.5e-3}) {
     TaskScheduler s = Make({{.sums = "a"},
@@ -201,7 +204,7 @@ TEST(TaskScheduler, AnAlternativeThatWasFarSlowerForTheSameSumsIsNotBegun) {
   }
 }
 
-// By hand, alpha 0.2, window 3:
+// Worked out by hand, with alpha 0.2 and window 3:
 //   task 0: h = 10, 6, 5, 4, 4 ms; t = 5, g = 4
 //     backward = (4 - 6) / 3 = -0.666667   forward = (4 - 4 / 5) - 4 = -0.8
 //     gradient = 0.2 * -0.666667 + 0.8 * -0.8 = -0.773333
@@ -222,8 +225,8 @@ TEST(TaskScheduler, TheGradientIsTheFormula) {
   EXPECT_NEAR(g1.gradient, -2.4e-3, 1e-9);
   EXPECT_EQ(s.Next(), 1);
   EXPECT_NEAR(*s.Score(), 4e-3 + 2 * 3e-3, 1e-12);
-  // Task 1 stays at 3 ms: its gradient becomes 2 * (0.2 * 0 - 0.8 * 3 / t):
-  // t = 3: -1.6, 4: -1.2, 5: -0.96, 6: -0.8, 7: -0.686 > -0.773.
+  // Task 1 stays at 3 ms, so its gradient becomes 2 * (0.2 * 0 - 0.8 * 3 / t): t = 3: -1.6, 4:
+  // -1.2, 5: -0.96, 6: -0.8, 7: -0.686 > -0.773.
   for (int t = 3; t <= 7; ++t) {
     ASSERT_EQ(s.Next(), 1) << t;
     Rounds(s, 1, {5e-3});
@@ -231,20 +234,21 @@ TEST(TaskScheduler, TheGradientIsTheFormula) {
   EXPECT_EQ(s.Next(), 0);
 }
 
-// The whole run of three tasks, round by round, the gradients worked out by hand (all 0.8 * -w*g/t
-// until a history has four rounds):
+// Runs three tasks, round by round. The gradients were worked out by hand (all are 0.8 * -w*g/t
+// until a history has four rounds).
 TEST(TaskScheduler, GoldenSequence) {
   TaskScheduler s = Make({{.weight = 1}, {.weight = 4}, {.weight = 1}});
   std::vector<int> order;
-  // Task 0 halves each time from 8 ms, task 1 stays at 1 ms, task 2 at 2 ms.
+  // Task 0 halves each time from 8 ms. Task 1 stays at 1 ms, and task 2 at 2 ms.
   double cost0 = 16e-3;
   for (int i = 0; i < 10; ++i) {
     const int task = *s.Next();
     order.push_back(task);
     Rounds(s, task, {task == 0 ? (cost0 /= 2) : task == 1 ? 1e-3 : 2e-3});
   }
-  // After the warm-up 8/1, 4*1/1, 2/1 -> 0 (4/2 = 2); then 4 -> 1 (4/2 = 2); then 2, 2, 2: all
-  // equal but for task 1's rounding-free 4 * 0.5 = 2, so the choice is by chance and not in here.
+  // After the warm-up 8/1, 4*1/1, 2/1 -> 0 (4/2 = 2); then 4 -> 1 (4/2 = 2); then 2, 2, 2: all are
+  // equal but for the rounding of task 1, 4 * 0.5 = 2, so the next choice is random and not checked
+  // here.
   EXPECT_EQ(std::vector<int>(order.begin(), order.begin() + 5), (std::vector<int>{0, 1, 2, 0, 1}));
   for (int i = 0; i < 3; ++i) EXPECT_GE(s.rounds(i), 2) << i;
 }
@@ -268,7 +272,8 @@ TEST(TaskScheduler, AlikeTasksShowWhatIsPossible) {
     for (int i = 0; i < 40; ++i) Rounds(s, 0, {1e-3});
     for (int i = 0; i < 40; ++i) Rounds(s, 1, {40e-3});
     EXPECT_NEAR(s.GradientOf(1).forward, -32e-3, 1e-12);
-    // Far behind, and soon more than five rounds ahead: it leaves the peers and has the optimist's.
+    // Task 1 is far behind and soon more than five rounds ahead: it leaves its peers, and its
+    // forward is the optimist's.
     for (int i = 0; i < 6; ++i) Rounds(s, 1, {40e-3});
     EXPECT_NEAR(s.GradientOf(1).forward, -40e-3 / 46, 1e-12);
   }
@@ -302,7 +307,7 @@ TEST(TaskScheduler, TasksDie) {
   for (int i = 0; i < 4; ++i) s.AddResult(0, kFailed);
   EXPECT_FALSE(s.dead(0));
   s.AddResult(0, kFailed);
-  EXPECT_TRUE(s.dead(0));  // five failed, none worked
+  EXPECT_TRUE(s.dead(0));  // five trials failed, none worked
   s.EndRound(0);
   EXPECT_EQ(s.GradientOf(0).gradient, 0);
   Rounds(s, 1, {1e-3, 2e-3, 2e-3, 2e-3});
@@ -317,7 +322,7 @@ TEST(TaskScheduler, TasksDie) {
 TEST(TaskScheduler, StopsWhenNothingImproves) {
   TaskScheduler s = Make({{}, {}}, {.early_stopping = 4});
   Rounds(s, 0, {1e-3, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3});
-  EXPECT_EQ(s.Next(), 1);  // has no result yet
+  EXPECT_EQ(s.Next(), 1);  // it has no result yet
   Rounds(s, 1, {5e-3, 4e-3});
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(s.Next().has_value()) << i;
@@ -355,10 +360,10 @@ TEST(TaskScheduler, AlternativesAreOneGroup) {
   EXPECT_EQ(s.fastest(0), 2);
   EXPECT_EQ(s.fastest(2), 2);
   EXPECT_EQ(s.fastest(1), 1);
-  EXPECT_EQ(s.GradientOf(2).chain, 2);  // its group's
+  EXPECT_EQ(s.GradientOf(2).chain, 2);  // the weight of its group
 }
 
-// By hand: the fastest g = 1 ms; task 1 has g = 1.5 ms after 4 rounds, from 2.1.
+// Worked out by hand: the fastest has g = 1 ms. Task 1 has g = 1.5 ms after 4 rounds, from 2.1.
 //   backward = (1.5 - 2.1) / 3 = -0.2   forward = -1.5 / 4 = -0.375
 //   expected_gain = 1 / 1.5 * (0.2 * -0.2 + 0.8 * -0.375) + (1.5 - 1) / 3 = -0.226667 + 0.166667
 //                 = -0.06
@@ -369,14 +374,15 @@ TEST(TaskScheduler, TheExpectedGainIsTheFormula) {
   EXPECT_NEAR(s.GradientOf(1).expected_gain, -0.06e-3, 1e-12);
   EXPECT_NEAR(s.GradientOf(1).gradient, -0.3e-3, 1e-12);
   EXPECT_NEAR(s.GradientOf(0).expected_gain, 0.8 * -0.5e-3, 1e-12);  // the plain rule
-  // At 2.1 ms it would have promised nothing: 1 / 2.1 * 0.8 * -0.525 + 0.366667 > 0.
+  // At 2.1 ms the alternative would promise nothing: 1 / 2.1 * 0.8 * -0.525 + 0.366667 > 0.
   TaskScheduler behind = Make({{}, {.alternative_of = 0}}, {.catch_up_rounds = 3});
   Rounds(behind, 0, {1e-3});
   Rounds(behind, 1, {2.1e-3, 2.1e-3, 2.1e-3, 2.1e-3});
   EXPECT_EQ(behind.GradientOf(1).gradient, 0);
 }
 
-// Rounds of each task, of so many in all. curves_s[i](t): the best of task i after t rounds.
+// Returns the rounds of each task, of `rounds` in all. curves_s[i](t) is the best cost of task i
+// after t rounds.
 using Curve = std::function<double(int)>;
 std::vector<int> RoundsOf(std::vector<ScheduledTask> tasks, const std::vector<Curve>& curves_s,
                           int rounds) {
@@ -392,7 +398,7 @@ std::vector<int> RoundsOf(std::vector<ScheduledTask> tasks, const std::vector<Cu
 
 TEST(TaskScheduler, ASlowAlternativeLosesItsTrials) {
   const std::vector<ScheduledTask> two = {{}, {.alternative_of = 0}};
-  // Both level off alike, one three times (twice, a tenth) slower for ever.
+  // Both costs level off in the same way, one of them at 10, 3, 2 or 1.1 times the other's value.
   const auto levels_off = [](double end_s) {
     return [end_s](int t) { return end_s * (1 + 1.0 / t); };
   };
@@ -403,22 +409,22 @@ TEST(TaskScheduler, ASlowAlternativeLosesItsTrials) {
   const std::vector<int> near = RoundsOf(two, {levels_off(1e-3), levels_off(1.1e-3)}, 20);
   EXPECT_GE(near[1], 6);
   EXPECT_LE(near[1], 10);
-  // It does not cost other groups their trials.
+  // The alternative does not cost other groups their trials.
   const std::vector<int> three = RoundsOf(
       {{}, {.alternative_of = 0}, {}}, {levels_off(1e-3), levels_off(5e-3), levels_off(1e-3)}, 21);
   EXPECT_EQ(three[1], 1);
   EXPECT_NEAR(three[0], three[2], 1);
 }
 
-// Direct: 1 ms soon and no better. The other one begins at 1.6 ms and gains 8% a round: it is as
-// fast after seven, and ends at half.
+// The direct variant reaches 1 ms soon, and gets no better. The other one begins at 1.6 ms and
+// gains 8% a round: it is as fast after seven rounds, and ends at half the time.
 TEST(TaskScheduler, AnAlternativeThatCrossesLateGetsThere) {
   const Curve direct = [](int t) { return 1e-3 * (1 + 0.5 / (t * t)); };
   const Curve late = [](int t) { return std::max(0.5e-3, 1.6e-3 * std::pow(0.92, t - 1)); };
   const std::vector<int> counts = RoundsOf({{}, {.alternative_of = 0}}, {direct, late}, 30);
   EXPECT_GE(counts[1], 15) << "the winner has the most";
   EXPECT_LE(counts[0], 15);
-  // The same run again is the same.
+  // The same run gives the same result again.
   EXPECT_EQ(RoundsOf({{}, {.alternative_of = 0}}, {direct, late}, 30), counts);
 }
 
@@ -431,7 +437,7 @@ TEST(TaskScheduler, AnAlternativeThatFailsLeavesTheOtherAlone) {
     Rounds(s, 0, {1e-3});
   }
   EXPECT_TRUE(s.Score().has_value());
-  // Nothing else is left to be tuned.
+  // The alternative has more rounds when nothing else can be tuned.
   s.MarkExhausted(0);
   EXPECT_EQ(s.Next(), 1);
 }
@@ -448,9 +454,9 @@ TEST(TaskScheduler, TheLargestIsTunedAlone) {
   }
   Rounds(s, 1, {2e-3});
   EXPECT_EQ(*s.Score(), 2e-3);
-  // Both have to become shorter; 2 has had fewer rounds.
+  // Both have to become shorter. Task 2 has had fewer rounds.
   EXPECT_EQ(s.Next(), 2);
-  // The largest can't: then nothing is to be gained.
+  // If the largest can't become shorter, there is nothing to gain.
   Rounds(s, 2, {1e-3});
   s.MarkExhausted(1);
   EXPECT_EQ(s.Next(), std::nullopt);
@@ -459,7 +465,7 @@ TEST(TaskScheduler, TheLargestIsTunedAlone) {
 TEST(TaskScheduler, OpenRoundsCountAsSpent) {
   TaskScheduler s = Make({{}, {}});
   Rounds(s, 0, {4e-3});
-  s.BeginRound(1);  // in flight, no result yet: task 0 goes on meanwhile
+  s.BeginRound(1);  // in flight, without a result: task 0 goes on meanwhile
   EXPECT_EQ(s.Next(), 0);
   s.AddResult(1, 3e-3);
   EXPECT_EQ(s.Next(), 0);  // 4 against 3
@@ -470,7 +476,7 @@ TEST(TaskScheduler, OpenRoundsCountAsSpent) {
   EXPECT_EQ(s.history_s(1), (std::vector<double>{3e-3}));
 }
 
-// A resumed job decides as the one that was never stopped.
+// A resumed job decides like a job that was never stopped.
 TEST(TaskScheduler, RestoreGivesTheSameState) {
   const TaskSchedulerOptions options{.round_trials = 4, .first_round_trials = 2};
   const std::vector<std::optional<double>> costs_s = {

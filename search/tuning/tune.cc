@@ -12,12 +12,12 @@
 namespace kiln::search {
 namespace {
 
-// Trials that are left when a round comes in time, beyond what the measurer holds.
+// A round comes in time if so many trials are left beyond those that the measurer holds.
 constexpr double kSpare = 4;
-// Of a task, that tasks with the same sums are told of.
+// The number of a task's fastest results that tasks with the same sums are told.
 constexpr size_t kLeaders = 8;
 constexpr double kNever_s = std::numeric_limits<double>::infinity();
-// Of the time between two results: new ones count so much in the average.
+// Weight of the newest value in the average time between two results.
 constexpr double kNewest = 0.1;
 
 class TuneLoop {
@@ -46,13 +46,13 @@ class TuneLoop {
       KILN_RETURN_IF_ERROR(CutShort());
       KILN_RETURN_IF_ERROR(FillMeasurer());
       MaybeSearch();
-      // A search of which nothing is wanted any more is not waited for.
+      // A search whose candidates are no longer wanted is not waited for.
       if (in_flight_.empty() && (ending_.has_value() || !search_.busy())) break;
       KILN_ASSIGN_OR_RETURN(std::optional<Outcome> outcome,
                             measurer_.Next(ending_.has_value() ? kNever_s : options_.until_s));
       if (outcome.has_value()) KILN_RETURN_IF_ERROR(TakeOutcome(*std::move(outcome)));
     }
-    // The last results are not lost to models that are kept; a search that goes on uses them.
+    // Models that are kept still get the last results. A search that goes on uses the models.
     if (!search_.busy()) {
       for (auto& [policy, observations] : TakeEvents()) policy->Observe(observations);
     }
@@ -81,7 +81,7 @@ class TuneLoop {
 
   // ---- the end
 
-  // Gives up what is in hand and of no use any more.
+  // Gives up trials in hand that are of no use any more.
   Status CutShort() {
     if (stop_ || ending_.has_value()) return OkStatus();
     ending_ = schedule_.Over();
@@ -109,7 +109,7 @@ class TuneLoop {
     return OkStatus();
   }
 
-  // Where nothing was cut short.
+  // Returns the ending if the search was not cut short.
   Ending HowItEnded() const {
     if (NumbersLeft() == 0) return Ending::kTrialsUsedUp;
     for (int task = 0; task < schedule_.num_tasks(); ++task) {
@@ -133,7 +133,7 @@ class TuneLoop {
 
   // ---- searching
 
-  // How many trials may be left when the next search begins.
+  // Returns how many trials may be left when the next search begins.
   size_t Ahead() {
     if (options_.lock_step) return 0;
     const double meanwhile = interval_s_ > 0 ? std::ceil(search_s_ / interval_s_) : 0;
@@ -169,7 +169,8 @@ class TuneLoop {
     search_.Start(std::move(order));
   }
 
-  // At the pace so far, where the job ends by a time.
+  // Returns the expected number of further trials: if the job ends by a time, that of the pace so
+  // far.
   double ExpectedTrials() const {
     const double left = static_cast<double>(NumbersLeft());
     if (std::isinf(options_.until_s) || interval_s_ <= 0) return left;
@@ -188,7 +189,7 @@ class TuneLoop {
     return task != other && !sums.empty() && sums == tasks_[other].facts.sums;
   }
 
-  // The fastest of the others, the fastest first.
+  // Returns the fastest results of the other tasks, the fastest first.
   std::vector<Observation> SuggestionsFor(int task) const {
     std::vector<Observation> suggestions;
     for (int other = 0; other < schedule_.num_tasks(); ++other) {
@@ -210,8 +211,8 @@ class TuneLoop {
     if (leaders.size() > kLeaders) leaders.pop_back();
   }
 
-  // Each task's by trial: in lock step the order in which they came must not matter. A correction
-  // comes after what it corrects.
+  // Sorts the events of each task by trial, because the order in which they came must not matter in
+  // lock step. A correction comes after the result that it corrects.
   std::vector<std::pair<Policy*, std::vector<Observation>>> TakeEvents() {
     std::vector<std::pair<Policy*, std::vector<Observation>>> events;
     for (size_t i = 0; i < tasks_.size(); ++i) {
@@ -251,7 +252,7 @@ class TuneLoop {
       Ready next = std::move(ready_.front());
       ready_.pop_front();
       const int task = next.round->task;
-      // It has stopped improving meanwhile.
+      // The task has stopped improving meanwhile.
       if (schedule_.dead(task) && !schedule_.exhausted(task)) {
         KILN_RETURN_IF_ERROR(FinishOne(*next.round));
         continue;
@@ -312,11 +313,11 @@ class TuneLoop {
   std::vector<std::vector<Observation>> events_;   // per task: not yet told
   std::vector<std::vector<Observation>> leaders_;  // per task, the fastest first
   int searched_ = 0;                               // the task of the order in hand
-  double search_s_ = 0;                            // of the last round
-  double interval_s_ = 0;                          // between results, on average
+  double search_s_ = 0;                            // duration of the last search
+  double interval_s_ = 0;                          // average time between results
   double last_result_s_ = 0;
-  std::optional<Ending> ending_;  // it was cut short
-  SearchThread search_;           // last: it wakes the measurer until it is gone
+  std::optional<Ending> ending_;  // set if the search was cut short
+  SearchThread search_;           // last: it wakes the measurer until its end
 };
 
 }  // namespace

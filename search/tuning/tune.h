@@ -1,17 +1,17 @@
 // The tuning loop of one job: chooses a task, asks its policy for candidates, keeps the measurer
-// busy, feeds results back.
+// busy, and feeds results back.
 //
 //   task scheduler -> [search thread: Observe, Propose] -> ready -> Measurer -> results
 //          ^                        ^                                              |
 //          +------------------------+----------------------------------------------+
 //
 // Policies live in a thread of their own, so that candidates of the next round are found, and
-// models trained, while those of the last one are built and measured. A round is asked for when so
-// few trials are left that they would be over before the search is. In lock step it is asked for
-// when none is left: every search knows all results, and the same seed and costs give the same run,
-// however many trials are measured at once.
+// models trained, while those of the last round are built and measured. A round is asked for when
+// so few trials are left that they would be done before the search is. In lock step a round is
+// asked for when no trial is left: every search knows all results, and the same seed and costs give
+// the same run, however many trials are measured at once.
 //
-// Knows neither RPC nor store: both are behind Measurer.
+// The loop knows neither RPC nor store: both are behind Measurer.
 #pragma once
 
 #include <atomic>
@@ -39,82 +39,84 @@ struct Trial {
 struct Outcome {
   Trial trial;
   bool valid = false;
-  double cost_s = 0;  // mean, when valid
-  // The time of one run of the unscheduled loops on the device; none: not known.
+  double cost_s = 0;  // mean; set if valid
+  // The time of one run of the unscheduled loops on the device. None: not known.
   std::optional<double> reference_s = {};
 };
 
-// A trial that costs something else than its outcome said, as is known by now.
+// The new cost of a trial whose cost differs from its outcome, by the readings so far.
 struct Correction {
   int task = 0;
   uint32_t trial = 0;
-  uint64_t hash = 0;  // of its candidate
+  uint64_t hash = 0;  // of the candidate
   bool valid = false;
-  double cost_s = 0;  // when valid
+  double cost_s = 0;  // set if valid
 };
 
-// Builds, checks and times trials. All but Wake are called by the thread that runs Tune.
+// Builds, checks and times trials. The thread that runs Tune calls all functions but Wake.
 class Measurer {
  public:
   virtual ~Measurer() = default;
-  // How many trials it usefully holds at once; may change while it works.
+  // Returns how many trials the measurer can use at once. The number may change while it works.
   virtual int capacity() = 0;
   // Takes a trial. Does not block.
   virtual void Submit(Trial trial) = 0;
-  // The next finished trial, in any order; it is safely recorded when it is returned. Blocks, until
-  // Wake or the time `until_s` (Clock::MonotonicSeconds): then nothing. An error ends the job.
+  // Returns the next finished trial, in any order; it is safely recorded by then. Blocks until a
+  // trial is finished, until Wake, or until the time `until_s` (Clock::MonotonicSeconds); in the
+  // last two cases returns nothing. An error ends the job.
   virtual StatusOr<std::optional<Outcome>> Next(double until_s) = 0;
-  // Ends the trials of the task that are in hand. Returns the numbers of those that are not
-  // recorded and never will be: they may be given to others. The outcomes of the rest come as ever.
+  // Ends the task's trials that are in hand. Returns the numbers of those that are not recorded and
+  // never will be: other trials may get these numbers. The outcomes of the rest still come.
   virtual std::vector<uint32_t> Abandon(int task) {
     (void)task;
     return {};
   }
-  // What has become known since the last call of trials that Next has returned.
+  // Returns corrections of trials that Next has returned, since the last call.
   virtual std::vector<Correction> TakeCorrections() { return {}; }
-  // Ends the Next that waits, or the one that comes. Any thread.
+  // Ends the call of Next that waits, or else the next call. Any thread.
   virtual void Wake() = 0;
 };
 
 struct TuneTask {
   Policy* policy = nullptr;  // not owned; used by the search thread until Tune returns
   ScheduledTask facts = {};
-  // Of earlier runs of the job, in the order of their trials; none: failed. The policy has observed
-  // them.
+  // Costs of earlier runs of the job, in the order of their trials; none: failed. The policy has
+  // observed them already.
   std::vector<std::optional<double>> earlier_costs_s = {};
 };
 
-// A round as it begins.
+// A round at its begin.
 struct ProposedRound {
   int task = 0;
-  std::span<const Candidate> candidates;  // none: the task is exhausted
+  std::span<const Candidate> candidates;  // empty: the task is exhausted
   const RoundReport& report;
-  double search_s = 0;  // training included
+  double search_s = 0;  // with training
   int in_hand = 0;      // trials that the measurer had left when the round came
 };
 
 // A round whose trials all have results; one that proposed none has them at once.
 struct MeasuredRound {
   int task = 0;
-  uint32_t trials = 0;  // results of all tasks so far, earlier runs included
+  uint32_t trials = 0;  // results of all tasks so far, with earlier runs
   double search_s = 0;
   const RoundReport& report;
   const TaskScheduler& tasks;
 };
 
 struct TuneOptions {
-  uint32_t trials = 64;      // of the whole job, earlier runs included
-  uint32_t first_trial = 0;  // next trial number to give out, where no number of `missing` is left
+  uint32_t trials = 64;      // of the whole job, with earlier runs
+  uint32_t first_trial = 0;  // next trial number to give out after those of `missing`
   std::vector<uint32_t> missing =
       {};  // numbers below first_trial that have no result: given out first
   TaskSchedulerOptions schedule = {};
   bool lock_step = false;
-  // Clock::MonotonicSeconds: then it ends, whatever is in hand.
+  // At this time (Clock::MonotonicSeconds) the search ends, whatever is in hand.
   double until_s = std::numeric_limits<double>::infinity();
-  // Where what is measured runs on the cores that search; null: elsewhere. Outlives Tune.
+  // Set if the measured programs run on the cores that search. Null: they run elsewhere. Outlives
+  // Tune.
   ExclusivePhases* phases = nullptr;
-  // For tables and logs, in the thread that runs Tune; null: nobody looks. on_result: once before
-  // the first trial and after each result.
+  // These are called for tables and logs, in the thread that runs Tune; each may be null. on_result
+  // is called once before the first trial and after each result.
   std::function<void(const TaskScheduler&)> on_result = nullptr;
   std::function<void(const ProposedRound&)> on_proposed = nullptr;
   // An error ends the job.
@@ -122,9 +124,9 @@ struct TuneOptions {
 };
 
 // Runs until the trials or the time are used up, every task is exhausted or stopped, or a target is
-// reached, and says which; or until `stop` becomes true (then it waits for the trials in flight and
-// returns Cancelled). What is in hand when more results are of no use is abandoned, of a task that
-// is stopped as well as of the whole job.
+// reached, and returns which of these happened. When `stop` becomes true, waits for the trials in
+// flight and returns Cancelled. Abandons trials in hand whose results are of no use any more: those
+// of a stopped task, or of the whole job.
 StatusOr<Ending> Tune(std::span<const TuneTask> tasks, const TuneOptions& options,
                       Measurer& measurer, const std::atomic<bool>& stop);
 

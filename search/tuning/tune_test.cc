@@ -13,7 +13,7 @@
 namespace kiln::search {
 namespace {
 
-// Proposes `limit` made-up candidates.
+// A policy that proposes `limit` made-up candidates.
 class FakePolicy final : public Policy {
  public:
   explicit FakePolicy(int limit) : limit_(limit) {}
@@ -44,7 +44,8 @@ class FakePolicy final : public Policy {
   int limit_, next_ = 0;
 };
 
-// Finishes trials newest first; candidate h costs 1/h, every fifth one fails.
+// A measurer that finishes the newest trial first. Candidate h costs 1/h, and every fifth one
+// fails.
 class FakeMeasurer final : public Measurer {
  public:
   int capacity() override { return 3; }
@@ -90,8 +91,8 @@ class FakeMeasurer final : public Measurer {
     changed_.notify_all();
   }
 
-  std::vector<uint32_t> numbers;   // submitted
-  std::vector<uint32_t> recorded;  // with an outcome
+  std::vector<uint32_t> numbers;   // numbers of submitted trials
+  std::vector<uint32_t> recorded;  // trials with an outcome
   std::vector<int> tasks;
   size_t most_in_flight = 0;
   int fail_after = -1;
@@ -175,7 +176,7 @@ TEST(Tune, TheFastestAreToldToTasksWithTheSameSums) {
   ASSERT_EQ(a.suggested.size(), 2u);
   ASSERT_EQ(b.suggested.size(), 2u);
   EXPECT_TRUE(a.suggested[0].empty());
-  // Candidate h costs 1 / h; 5 and 10 fail.
+  // Candidate h costs 1 / h. Candidates 5 and 10 fail.
   EXPECT_EQ(hashes(b.suggested[0]), (std::vector<uint64_t>{9, 8, 7, 6, 4, 3, 2, 1}));
   EXPECT_EQ(hashes(a.suggested[1]), hashes(b.suggested[0])) << "of its equal, the same";
   EXPECT_EQ(hashes(b.suggested[1]), (std::vector<uint64_t>{19, 18, 17, 16, 14, 13, 12, 11}));
@@ -224,7 +225,7 @@ TEST(Tune, EndsWhenPoliciesAreExhausted) {
 
 TEST(Tune, StopsEarlyWithoutImprovement) {
   FakePolicy policy(1000);
-  // A best that no candidate reaches.
+  // No candidate reaches this earlier result.
   const TuneTask tasks[] = {{.policy = &policy, .earlier_costs_s = {1e-9}}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
@@ -244,7 +245,7 @@ TEST(Tune, ATargetThatIsReachedEndsItAtOnce) {
   options.schedule.objective = MakeObjective(ObjectiveKind::kWeightedSum, {{}}, 0.4);
   ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
   EXPECT_EQ(ending, Ending::kTargetReached);
-  // The third candidate, which is the first to be finished.
+  // The third candidate is the first to be finished.
   EXPECT_EQ(measurer.numbers, (std::vector<uint32_t>{0, 1, 2}));
   EXPECT_EQ(measurer.recorded, (std::vector<uint32_t>{2}));
 }
@@ -261,7 +262,7 @@ TEST(Tune, ATargetThatIsReachedAlreadyTakesNoTrial) {
   EXPECT_TRUE(measurer.numbers.empty());
 }
 
-// One task stops early; what it had in hand is given up, and its numbers go to the other.
+// One task stops early. Its trials in hand are given up, and their numbers go to the other task.
 TEST(Tune, TheTrialsOfATaskThatIsStoppedGoToOthers) {
   FakePolicy stopped(1000), other(1000);
   const TuneTask tasks[] = {{.policy = &stopped, .earlier_costs_s = {1e-9}}, {.policy = &other}};
@@ -328,8 +329,8 @@ TEST(Tune, AnErrorOfTheMeasurerEndsTheJob) {
               StatusIs(StatusCode::kInternal, "the store is gone"));
 }
 
-// 8 rounds of 16 trials of 2 ms, each found in 15 ms: one after the other that would be 120 ms of
-// waiting. Only the first round is waited for.
+// There are 8 rounds of 16 trials of 2 ms, each found in 15 ms, which would be 120 ms of waiting
+// one after the other. Only the first round is waited for.
 TEST(Tune, TheMeasurerDoesNotWaitForTheSearch) {
   FakePolicy policy(1000);
   policy.search_ms = 15;
@@ -344,7 +345,7 @@ TEST(Tune, TheMeasurerDoesNotWaitForTheSearch) {
   EXPECT_LT(measurer.idle_ms, 60) << "of 120 ms of search";
   EXPECT_GE(policy.known_at_round.size(), 8u);
   EXPECT_LE(policy.batches, static_cast<int>(policy.known_at_round.size()) + 1);
-  EXPECT_GT(policy.known_at_round[3], 0u);  // it learns on the way
+  EXPECT_GT(policy.known_at_round[3], 0u);  // the policy learns during the run
 }
 
 TEST(Tune, SearchesInTurnsWithMeasuring) {
