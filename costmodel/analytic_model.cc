@@ -30,19 +30,20 @@ enum Column : int { KILN_ANALYTIC_COLUMNS(KILN_COLUMN) kNumColumns };
 constexpr std::string_view kNames[] = {KILN_ANALYTIC_COLUMNS(KILN_NAME)};
 #undef KILN_NAME
 
-// Of the columns miss_1m and miss_32m.
+// Cache sizes of the columns miss_1m and miss_32m.
 constexpr double kL2Bytes = 1 << 20, kL3Bytes = 32 << 20;
 
-// What the bulk copy engine reaches of the rates at which threads load, of the L2 cache and of a
-// multiprocessor, and what of the latencies of a tile and its barriers is left, of those that are
-// filled ahead. By 1,200 kernels of matrix units measured on an H200 (docs/cost-models.md).
+// The bulk copy engine reaches these multiples of the rates at which threads load from the L2 cache
+// and within a multiprocessor. If tiles are filled ahead, this share of the latencies of a tile and
+// its barriers is left. The figures come from 1,200 kernels of matrix units that were measured on
+// an H200 (docs/cost-models.md).
 constexpr double kBulkL2Rate = 8, kBulkRate = 3, kBulkLatency = 0.05;
-// Of the column async: from here on tiles come in bulk.
+// From this value of the column async on, tiles come in bulk.
 constexpr double kBulkCopies = 2;
-// Of a request of a warp to shared memory with 16 bytes for each thread.
+// Wavefronts of a warp's request to shared memory with 16 bytes for each thread.
 constexpr double kCopyWavefronts = 4;
 
-// Values by name; undoes the scaling of the columns.
+// Reads values by name, and undoes the scaling of the columns.
 class Row {
  public:
   Row(std::span<const float> row, const std::vector<int>& columns) : row_(row), columns_(columns) {}
@@ -78,7 +79,7 @@ Status AnalyticModel::Load(std::string_view bytes) {
   return InvalidArgument("{} bytes are no saved analytic model", bytes.size());
 }
 
-// What threads would do to copy tiles that come in bulk.
+// The work that threads would have to copy the tiles that come in bulk.
 struct AnalyticModel::BulkCopies {
   double bytes = 0;                       // of all blocks
   double instructions = 0, accesses = 0;  // of one thread
@@ -102,12 +103,13 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const device::Calibration& d = device_;
   const Row kernel(rows.row(begin), column_);
   const double cores = std::max(1.0, kernel[k_kernel_cluster_cores]);
-  // Persistent blocks are fewer than what they compute one after the other.
+  // Persistent blocks compute more tiles, one after the other, than there are blocks.
   const double blocks = std::max(kernel[k_kernel_blocks], kernel[k_kernel_parallel_tasks]);
   const double warps = std::ceil(kernel[k_kernel_threads] / 32);
   const double resident = std::max(1.0, kernel[k_kernel_blocks_per_core]);
 
-  // Of one thread. A copy loads, and stores a wavefront of 16 bytes in each thread.
+  // The values of one thread. A copy has a load, and a store of a wavefront of 16 bytes in each
+  // thread.
   const BulkCopies bulk = BulkCopiesOf(rows, begin, end);
   const auto without = [](double all, double of_bulk) { return std::max(0.0, all - of_bulk); };
   const double spilled = kernel[k_kernel_spilled];
@@ -119,7 +121,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double sectors = without(kernel[k_kernel_thread_sectors],
                                  bulk.bytes / (blocks * std::max(1.0, kernel[k_kernel_threads])));
   const double latency = bulk.bytes > 0 ? kBulkLatency : 1;
-  double sums = 0;  // what waits for itself
+  double sums = 0;  // time of dependent sums
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
     if (row[k_row_reduce_len] <= 1) continue;
@@ -130,8 +132,8 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                                     wavefronts * d.shared_latency + requests * d.request_latency,
                                 sums);
 
-  // What blocks keep the units of a multiprocessor busy with, in cycles. Each of its four
-  // schedulers issues for whole warps.
+  // Cycles for which blocks keep the units of a multiprocessor busy. Each of its four schedulers
+  // issues for whole warps.
   const double others =
       warps * (kernel[k_kernel_thread_special] * 2 +
                32 * kernel[k_kernel_thread_remote_bytes] / d.remote_bytes_per_cycle);
@@ -146,7 +148,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
   const double exposed = std::max(1.0, latency * kernel[k_kernel_stages]) * d.stage_latency +
                          latency * kernel[k_kernel_barriers] * d.barrier_latency +
                          kernel[k_kernel_cluster_barriers] * d.cluster_barrier_latency;
-  // Of the busiest multiprocessor.
+  // Blocks of the busiest multiprocessor.
   const double all = std::ceil(blocks / cores);
   const double together = std::min(all, resident);
   const double rounds = std::ceil(all / resident);
@@ -158,7 +160,7 @@ void AnalyticModel::GpuKernel(const FloatMatrix& rows, int begin, int end,
                   d.l2_bytes_per_cycle);
   const double time = cycles / d.clock_hz + d.launch_s;
 
-  // Shares of the rows.
+  // Shares the time out to the rows.
   double total = 0;
   for (int r = begin; r < end; ++r) {
     seconds[r] = 1 + Row(rows.row(r), column_)[k_row_thread_instructions];
@@ -174,19 +176,19 @@ void AnalyticModel::CpuKernel(const FloatMatrix& rows, int begin, int end,
   const double cores = kernel[k_program_cores];
   const double tasks = std::max(1.0, kernel[k_kernel_parallel_tasks]);
   const double speedup = tasks / std::ceil(tasks / cores);
-  // What a kernel works on stays in the caches from one run to the next, as far as it fits.
+  // The data of a kernel stay in the caches from one run to the next, as far as they fit.
   const double footprint = kernel[k_kernel_unique_bytes];
   const bool in_l2 = footprint <= kL2Bytes * cores, in_l3 = footprint <= kL3Bytes;
   for (int r = begin; r < end; ++r) {
     const Row row(rows.row(r), column_);
     const double runs = row[k_row_thread_trips] * row.raw(k_row_work);
     const double lanes = std::max(1.0, row[k_row_lanes]);
-    // The columns are in single precision.
+    // The columns are in single precision, so a rounding error is subtracted.
     const double registers =
         std::ceil(row[k_row_vector_bytes] / kernel[k_program_vector_bytes] - 1e-3);
     const double vector = std::max(1.0, lanes / std::max(1.0, registers));
     double accesses = row[k_row_thread_accesses];
-    // What does not fit into registers is loaded and stored around every instruction.
+    // Values that do not fit into registers are loaded and stored around every instruction.
     if (row.raw(k_row_register_share) > 1) accesses += 2 * runs / vector;
     const double compute = row[k_row_thread_instructions] / d.cpu_instructions_per_cycle;
     const double memory = accesses / d.cpu_accesses_per_cycle;

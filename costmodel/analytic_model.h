@@ -8,8 +8,8 @@
 // The time of a CPU kernel follows from vector instructions, loads, the latency of dependent sums,
 // cache misses of each level, and the number of parallel tasks for each core.
 //
-// The estimates order programs before the first measurement; as times they are rough. A row's score
-// is minus its share of the estimated seconds.
+// The estimates order programs before the first measurement; as times they are rough. The score of
+// a row is minus its share of the estimated seconds.
 //
 // Immutable; any thread.
 #pragma once
@@ -27,12 +27,12 @@ namespace kiln::costmodel {
 
 class AnalyticModel final : public CostModel {
  public:
-  // For the device that has these constants. Refuses columns among which one that it needs is
-  // missing.
+  // Makes a model for the device with these constants. Refuses columns that lack one which the
+  // model needs.
   static StatusOr<std::unique_ptr<AnalyticModel>> Make(std::span<const std::string_view> columns,
                                                        const device::Calibration& device = {});
 
-  // Those that it needs.
+  // Returns the columns that the model needs.
   static std::span<const std::string_view> Columns();
 
   std::string_view name() const override { return "analytic"; }
@@ -48,13 +48,13 @@ class AnalyticModel final : public CostModel {
 
   struct BulkCopies;
   BulkCopies BulkCopiesOf(const FloatMatrix& rows, int begin, int end) const;
-  // Rows of one kernel: seconds of each.
+  // Estimates the seconds of each row of one kernel.
   void GpuKernel(const FloatMatrix& rows, int begin, int end, std::span<double> seconds) const;
   void CpuKernel(const FloatMatrix& rows, int begin, int end, std::span<double> seconds) const;
 
   const device::Calibration device_;
   int num_columns_ = 0;
-  std::vector<int> column_;  // by Column in the .cc
+  std::vector<int> column_;  // by Column in the .cc file
 };
 
 }  // namespace kiln::costmodel

@@ -16,7 +16,7 @@ namespace {
 using testing::HasSubstr;
 using Values = std::map<std::string, double, std::less<>>;
 
-// As the features scale them; shares and flags are raw.
+// Scales a value as the features do. Shares and flags are raw.
 float Scaled(std::string_view name, double value) {
   const bool raw =
       name == "is_gpu" || name == "row_work" || name == "row_register_share" || name == "row_async";
@@ -48,7 +48,7 @@ const Values kGpu = {
     {"kernel_cluster_barriers", 0},
     {"kernel_thread_remote_bytes", 0},
 };
-// The same on four cores with vectors of 64 bytes.
+// The same product on four cores with vectors of 64 bytes.
 const Values kCpu = {
     {"row_work", 1},
     {"row_thread_trips", 1 << 27},
@@ -92,7 +92,7 @@ class AnalyticModelTest : public testing::Test {
     const FloatMatrix* const programs[] = {&program};
     return model_->Predict(programs)[0];
   }
-  // How many times slower it is with one value changed.
+  // Returns how many times slower the program is with one value changed.
   double Slower(const Values& values, std::string_view name, double value) const {
     Values changed = values;
     changed.at(std::string(name)) = value;
@@ -120,21 +120,21 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnAGpu) {
   EXPECT_GT(Slower(kGpu, "kernel_thread_shared_wavefronts", 64000), 2);
   EXPECT_GT(Slower(kGpu, "kernel_thread_sectors", 64000), 2);
   EXPECT_GT(Slower(kGpu, "kernel_blocks", 133), 1.2);  // one multiprocessor has two blocks
-  // Persistent blocks that compute three tiles each.
+  // Each persistent block computes three tiles.
   EXPECT_GT(Slower(kGpu, "kernel_parallel_tasks", 3 * 132), 1.5);
   EXPECT_GT(Slower(kGpu, "kernel_stages", 512), 1.5);
   EXPECT_GT(Slower(kGpu, "kernel_spilled", 26), 1.5);
   EXPECT_LT(Slower(kGpu, "kernel_spilled", 5000), 8);
   EXPECT_GT(Slower(kGpu, "row_chains", 1), 1.2);
   EXPECT_LT(Slower(kGpu, "kernel_global_bytes", 1e6), 1.0001);  // hidden
-  // 132 blocks of clusters of 4 do not run at once.
+  // The 132 blocks, in clusters of 4, do not run at once.
   EXPECT_GT(Slower(kGpu, "kernel_cluster_cores", 120), 1.2);
   EXPECT_GT(Slower(kGpu, "kernel_cluster_barriers", 40), 1.1);
   EXPECT_GT(Slower(kGpu, "kernel_thread_remote_bytes", 4096), 1.2);
 }
 
-// Tiles that the bulk copy engine brings cost no instructions, and wait for nothing; the engine is
-// faster than threads are.
+// Tiles that the bulk copy engine brings cost no instructions and have no latency, and the engine
+// is faster than threads.
 TEST_F(AnalyticModelTest, BulkCopiesCostLess) {
   const auto with_copies = [&](double async) {
     FloatMatrix rows = Program(kGpu);
@@ -154,7 +154,7 @@ TEST_F(AnalyticModelTest, BulkCopiesCostLess) {
   EXPECT_GT(Score(with_copies(1)) / Score(with_copies(2)), 1.02);
 }
 
-// A warp has one of four schedulers, however few others there are.
+// A warp has one of four schedulers, however few other warps there are.
 TEST_F(AnalyticModelTest, LoneWarpsTakeTheirTime) {
   Values lone = kGpu;
   lone["kernel_threads"] = 32;
@@ -169,11 +169,11 @@ TEST_F(AnalyticModelTest, WhatIsSlowOnACpu) {
   EXPECT_GT(Slower(kCpu, "row_chains", 16), 3);
   EXPECT_GT(Slower(kCpu, "row_miss_1m", 1e9), 3);
   EXPECT_GT(Slower(kCpu, "row_register_share", 4), 1.2);
-  EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 1), 3.5);  // 4, but for the fork
+  EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 1), 3.5);  // 4, except for the fork
   EXPECT_GT(Slower(kCpu, "kernel_parallel_tasks", 5), 1.4);
 }
 
-// What a kernel works on is in the cache from the run before.
+// The data of a kernel are in the cache from the run before.
 TEST_F(AnalyticModelTest, ACpuMissesOnlyWhatDoesNotStayInItsCaches) {
   Values small = kCpu;
   small["kernel_unique_bytes"] = 1e5;

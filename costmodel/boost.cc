@@ -15,7 +15,7 @@
 namespace kiln::costmodel {
 namespace {
 
-// The first line: the rest is a stack trace of the library.
+// Takes only the first line: the others are a stack trace of the library.
 Status XgbError(const char* call) {
   std::string_view message = XGBGetLastError();
   message = message.substr(0, message.find('\n'));
@@ -63,7 +63,7 @@ Status SetParameters(const Booster& booster, const BoostOptions& o) {
       {"subsample", fmt::to_string(o.subsample)},
       {"max_bin", fmt::to_string(o.max_bin)},
       {"nthread", fmt::to_string(o.threads)},
-      // Its type is a signed 32-bit number.
+      // XGBoost's seed is a signed 32-bit number.
       {"seed", fmt::to_string(o.seed & 0x7fffffff)},
       {"base_score", "0"},
       {"disable_default_eval_metric", "1"},
@@ -75,7 +75,8 @@ Status SetParameters(const Booster& booster, const BoostOptions& o) {
   return OkStatus();
 }
 
-// The outputs of the booster's trees for the rows it is trained on; XGBoost keeps them as it goes.
+// Returns the outputs of the booster's trees for the rows that it is trained on, which XGBoost
+// keeps.
 Status TrainingOutputs(const Booster& booster, const Matrix& matrix, std::span<const float> before,
                        std::vector<float>& outputs) {
   constexpr const char* kMargin =
@@ -92,7 +93,7 @@ Status TrainingOutputs(const Booster& booster, const Matrix& matrix, std::span<c
   return OkStatus();
 }
 
-// The trees out of the model's UBJSON. Throws what the JSON library throws.
+// Reads the trees from the model's UBJSON. Throws the exceptions of the JSON library.
 Status ReadTrees(const nlohmann::json& model, std::span<const int32_t> columns, Forest& forest) {
   const nlohmann::json& trees = model.at("learner").at("gradient_booster").at("model").at("trees");
   for (const nlohmann::json& json : trees) {
@@ -125,8 +126,8 @@ Status AddTrees(const Booster& booster, std::span<const int32_t> columns, Forest
   }
 }
 
-// Another version of XGBoost may write its models otherwise: the trees read must give what XGBoost
-// computed.
+// Checks that the trees that were read give the outputs that XGBoost computed, because another
+// version of XGBoost may write its models differently.
 Status CheckSame(const Forest& forest, std::span<const float* const> rows,
                  std::span<const float> expected) {
   constexpr size_t kRows = 64;
@@ -143,12 +144,12 @@ Status CheckSame(const Forest& forest, std::span<const float* const> rows,
 }  // namespace
 
 Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest) {
-  // Nothing distinguishes the rows: there is nothing to learn.
+  // All rows are equal, so there is nothing to learn.
   if (set.columns().empty()) return OkStatus();
   KILN_RETURN_IF_ERROR(SetUpLog());
   Matrix matrix;
   const auto count = static_cast<bst_ulong>(set.rows().rows());
-  // No value is missing: NaN stands for one, and there is none.
+  // NaN stands for a missing value; no value is missing.
   KILN_XGB(XGDMatrixCreateFromMat_omp(set.rows().values().data(), count, set.columns().size(),
                                       std::numeric_limits<float>::quiet_NaN(), matrix.out(),
                                       options.threads));

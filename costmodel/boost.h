@@ -1,7 +1,8 @@
-// Gradient boosting of trees by XGBoost's C API: a training set in, trees out.
+// Gradient boosting of trees by XGBoost's C API: takes a training set and adds trees.
 //
-// No state: any number of threads may boost at once, each with its own threads. The same input,
-// seed and number of threads give the same trees. XGBoost's own messages go to our log (debug).
+// There is no state: any number of threads may boost at once, each with its own threads. The same
+// input, seed and number of threads give the same trees. XGBoost's own messages go to Kiln's log
+// (debug).
 #pragma once
 
 #include <cstdint>
@@ -14,7 +15,7 @@
 
 namespace kiln::costmodel {
 
-// Names and meanings are XGBoost's where it has them.
+// Options that XGBoost has too keep its names and meanings.
 struct BoostOptions {
   Objective objective = Objective::kTime;
   int max_depth = 6;
@@ -26,19 +27,19 @@ struct BoostOptions {
   double subsample = 1;
   int max_bin = 64;
   int max_rounds = 200;
-  // Stops when `patience` rounds made the loss smaller by less than this share.
+  // Stops when the last `patience` rounds reduced the loss by less than the share `min_gain`.
   int patience = 10;
   double min_gain = 0.01;
   int threads = 1;
   uint64_t seed = 43;
-  // Requested: Boost returns Cancelled before the next round.
+  // When this is requested, Boost returns Cancelled before the next round.
   std::stop_token stop = {};
 };
 
-// Adds to `forest` the trees that bring its outputs closer to the targets. On error it is as
-// before.
+// Adds to `forest` the trees that bring its outputs closer to the targets. On error the forest is
+// as before.
 Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest);
 
-std::string XgboostVersion();  // "1.7.4", of the library that is loaded
+std::string XgboostVersion();  // "1.7.4", of the loaded library
 
 }  // namespace kiln::costmodel

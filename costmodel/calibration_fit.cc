@@ -20,7 +20,7 @@ std::vector<const FloatMatrix*> RowsOf(const MeasuredPrograms& programs) {
   return rows;
 }
 
-// Scores are minus seconds.
+// Computes the figures from scores, which are minus seconds.
 FitFigures FiguresOf(const MeasuredPrograms& programs, const std::vector<double>& scores) {
   const size_t n = programs.size();
   double best_s = programs[0].cost_s.value(), best_score = scores[0];
@@ -75,7 +75,7 @@ double CostOfChange(const device::Calibration& row, const device::Calibration& s
   return cost;
 }
 
-// About normal, of standard deviation `width`.
+// Draws a step that is about normal, with the standard deviation `width`.
 double Step(Rng& rng, double width) {
   double step = 0;
   for (int i = 0; i < 3; ++i) step += 2 * UniformReal(rng) - 1;
@@ -93,7 +93,7 @@ FitFigures MeanOf(const std::vector<FitFigures>& all) {
   return mean;
 }
 
-// Of each workload by a row that was fitted to the others.
+// Judges each workload by a row that was fitted to the other workloads.
 StatusOr<std::vector<FitFigures>> JudgeLeftOut(std::span<const std::string_view> columns,
                                                const std::vector<MeasuredPrograms>& workloads,
                                                bool gpu, const device::Calibration& start,
@@ -150,7 +150,7 @@ StatusOr<CrossFit> FitLeavingOneOut(std::span<const std::string_view> columns,
                                     std::span<const MeasuredPrograms> workloads, bool gpu,
                                     const device::Calibration& start, const FitOptions& options) {
   constexpr double kChangeCosts[] = {1e-3, 1e-2, 1e-1};
-  // An order that is worse by less is taken for as good.
+  // A rank correlation that is worse by less counts as equally good.
   constexpr double kCorrelationNoise = 0.005;
   CrossFit fit{.row = start};
   std::vector<MeasuredPrograms> all;

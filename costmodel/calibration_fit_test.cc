@@ -10,7 +10,7 @@
 namespace kiln::costmodel {
 namespace {
 
-// Programs of one kernel with random columns, whose times are those of a model with some row.
+// Programs of one kernel with random columns. Their times are those of a model with some row.
 class Programs {
  public:
   explicit Programs(uint64_t seed) : rng_(seed) {
@@ -61,7 +61,7 @@ TEST(CalibrationFit, FindsWhatADeviceIsByItsTimes) {
   EXPECT_EQ(fit.programs, 120u);
   EXPECT_LT(fit.after.loss, 0.3 * fit.before.loss);
   EXPECT_GT(fit.after.spearman, fit.before.spearman);
-  // The same again.
+  // The same fit gives the same row again.
   ASSERT_OK_AND_ASSIGN(const CrossFit again, FitLeavingOneOut(programs.names(), measured,
                                                               /*gpu=*/true, {}, {.steps = 300}));
   EXPECT_EQ(again.row, fit.row);
@@ -99,7 +99,7 @@ TEST(CalibrationFit, RefusesNothingAndColumnsItCannotRead) {
   const std::vector<MeasuredPrograms> one = {measured[0], {}};
   EXPECT_THAT(FitLeavingOneOut(programs.names(), one, true, {}).status(),
               StatusIs(StatusCode::kInvalidArgument, testing::HasSubstr("expected 2 to fit to")));
-  // One that was stopped has what it began with.
+  // A fit that was stopped returns its start.
   std::stop_source stop;
   stop.request_stop();
   ASSERT_OK_AND_ASSIGN(

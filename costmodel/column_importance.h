@@ -1,15 +1,15 @@
-// What a model of trees looks at.
+// The importance of a column for a model of trees.
 #pragma once
 
 #include <cstdint>
 
 namespace kiln::costmodel {
 
-// What splits at one column do in all trees together.
+// The effect of the splits at one column, in all trees together.
 struct ColumnImportance {
   int32_t column = 0;
   int64_t splits = 0;  // XGBoost's "weight"
-  double gain = 0;     // how much they lowered the loss: XGBoost's "total_gain"
+  double gain = 0;     // the decrease of the loss: XGBoost's "total_gain"
 
   friend bool operator==(const ColumnImportance&, const ColumnImportance&) = default;
 };

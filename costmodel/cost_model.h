@@ -1,13 +1,13 @@
 // A cost model ranks programs by their feature rows, as in Ansor (OSDI 2020, section 5.2). It sees
-// floats only.
+// only floats.
 //
 // A program is a matrix with one row for each store. Scores order the programs of one task; a
 // higher score is a faster program. There are two scales. A model that estimates times gives minus
 // the seconds of the program. A model that learns from measurements alone gives the throughput
 // relative to the best of the task, which lies between about 0 and 1.
 //
-// Thread-safe: any number of threads may predict, also while another one is in Update; they see the
-// model as it was before until Update is done. The same calls in the same order, with the same seed
+// Thread-safe: any number of threads may predict, also while another one is in Update; until Update
+// is done they see the model as it was before. The same calls in the same order, with the same seed
 // and number of threads, give the same scores.
 #pragma once
 
@@ -27,17 +27,17 @@ namespace kiln::costmodel {
 
 // One measured program.
 struct Sample {
-  // Shared: the model keeps it for later trainings.
+  // Shared, because the model keeps the rows for later trainings.
   std::shared_ptr<const FloatMatrix> rows;
-  // Costs of different tasks are never compared: each task's throughputs are normalised by its
-  // best one. Any stable identity, for instance a hash of workload and target.
+  // A stable identity of the task, for instance a hash of workload and target. Costs of different
+  // tasks are never compared: each task's throughputs are normalised by its best one.
   uint64_t task = 0;
   std::optional<double> cost_s = {};  // none: the program failed; it counts as infinitely slow
-  // Measured by an earlier job, for another task. The more other samples there are, the less it
-  // weighs.
+  // Whether the sample was measured by an earlier job, for another task. It weighs the less the
+  // more other samples there are.
   bool prior = false;
-  // Corrects the cost of an earlier sample: that with the same `rows` pointer. Ignored if the model
-  // no longer has it.
+  // Whether the sample corrects the cost of an earlier sample, the one with the same `rows`
+  // pointer. Ignored if the model no longer has that sample.
   bool corrects = false;
 };
 
@@ -46,25 +46,27 @@ class CostModel {
   virtual ~CostModel() = default;
   virtual std::string_view name() const = 0;
 
-  // Learns from samples not given before, but for corrections; may train, which takes from nothing
-  // to seconds. Refuses all of them if one has another number of columns, or a value or cost that
-  // is not finite; on error the model scores as before.
+  // Learns from samples that were not given before, and from corrections. May train, which takes
+  // from no time to seconds. Refuses all samples if one has another number of columns, or a value
+  // or cost that is not finite. On error the model scores as before.
   virtual Status Update(std::vector<Sample> samples) = 0;
 
-  // A score for each program. A program without rows scores minus infinity.
+  // Returns a score for each program. A program without rows scores minus infinity.
   virtual std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const = 0;
-  // A score for each row of one program: the lowest makes it slow.
+  // Returns a score for each row of one program. The row with the lowest score slows the program
+  // most.
   virtual std::vector<double> PredictRows(const FloatMatrix& program) const = 0;
 
-  // Has it learned enough to be better than chance? A search without it explores more.
+  // Tells whether the model has learned enough to be better than chance. If not, a search explores
+  // more.
   virtual bool trained() const = 0;
 
-  // Of the columns that the scores depend on, the most important first. Empty: it is not trained, or
-  // does not know.
+  // Returns the columns that the scores depend on, the most important first. Empty if the model is
+  // not trained or cannot tell.
   virtual std::vector<ColumnImportance> Importance() const { return {}; }
 
-  // The model as bytes, samples not included. Load refuses bytes that are damaged or of another
-  // kind of model, version or meaning of columns.
+  // Returns the model as bytes, without samples. Load refuses bytes that are damaged, or that
+  // belong to another kind of model, version or meaning of columns.
   virtual StatusOr<std::string> Save() const = 0;
   virtual Status Load(std::string_view bytes) = 0;
 };

@@ -1,4 +1,4 @@
-// Times and quality of the learned model on synthetic programs:
+// Measures times and quality of the learned model on synthetic programs:
 //   bazel run //costmodel:cost_model_bench [-- NAME=VALUE...]   threads, parameters of the model
 #include <chrono>
 #include <cstdio>

@@ -1,4 +1,5 @@
-// A cost model by name: a row of the table in make_cost_model.cc. The row stands beside the model.
+// A cost model by name: a row of the table in make_cost_model.cc. Each row is defined beside its
+// model.
 #pragma once
 
 #include <cstdint>
@@ -15,24 +16,26 @@ namespace kiln::costmodel {
 
 struct CostModelOptions {
   uint64_t seed = 0;
-  // What the columns mean (features::kFeatureVersion): a model saved for others is not loaded.
+  // Version of the columns (features::kFeatureVersion). A model that was saved for another version
+  // is not loaded.
   int feature_version = 0;
-  // For training. More than one pays only where those CPUs are idle: XGBoost's threads wait for
-  // each other by spinning. Scores depend on it in the last bits.
+  // Threads for training. More than one pays only on CPUs that are idle, because XGBoost's threads
+  // wait for each other by spinning. The last bits of scores depend on this number.
   int threads = 1;
-  // No training with fewer; 0: as the model chooses.
+  // The model does not train with fewer samples. 0: the model chooses.
   int min_samples = 0;
-  // By name, for instance {"max_depth", 6}; those a model does not have are an error.
+  // Parameters by name, for instance {"max_depth", 6}. A name that the model does not have is an
+  // error.
   std::map<std::string, double> parameters = {};
-  // What a model that learns may correct (XgbOptions::estimate).
+  // Estimates that a model may learn to correct (XgbOptions::estimate).
   std::shared_ptr<const CostModel> estimate = {};
-  // Requested: a training ends soon, with Cancelled.
+  // When this is requested, a training ends soon, with Cancelled.
   std::stop_token stop = {};
 };
 
 struct CostModelKind {
   std::string_view name;
-  std::string_view what;  // for people, one line
+  std::string_view what;  // one line for people
   StatusOr<std::unique_ptr<CostModel>> (*make)(const CostModelOptions& options);
 };
 

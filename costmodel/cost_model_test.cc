@@ -79,7 +79,7 @@ TEST(XgbModelTest, TasksAreNormalisedEachByItsBest) {
   for (Sample& sample : SyntheticSamples(rng, 200, 2, 1e4)) samples.push_back(std::move(sample));
   ASSERT_OK(model->Update(samples));
   EXPECT_GT(RankQuality(*model, SyntheticSamples(rng, 300, 1, 1.0)), 0.9);
-  // What both tasks taught in one scale serves a third one.
+  // Both tasks teach on one scale, so a third task is ranked well.
   EXPECT_GT(RankQuality(*model, SyntheticSamples(rng, 300, 3, 1e-3)), 0.9);
 }
 
@@ -131,7 +131,7 @@ TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
   Rng rng(23);
   const auto right = SyntheticSamples(rng, 100), more = SyntheticSamples(rng, 400);
   auto lucky = right;
-  *lucky[7].cost_s /= 100;  // all others are slow by this
+  *lucky[7].cost_s /= 100;  // makes all others seem slow by this factor
   lucky[8].cost_s = *right[8].cost_s / 50;
   auto told = NewXgb(), corrected = NewXgb();
   ASSERT_OK(told->Update(right));
@@ -145,7 +145,7 @@ TEST(XgbModelTest, ACorrectionReplacesWhatWasSaidBefore) {
   EXPECT_NE(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
   ASSERT_OK(corrected->Update(more));
   EXPECT_EQ(told->Predict(Programs(right)), corrected->Predict(Programs(right)));
-  // Of rows that are not known.
+  // A correction for rows that are not known is ignored.
   Sample stranger = SyntheticSamples(rng, 1)[0];
   stranger.corrects = true;
   ASSERT_OK(corrected->Update({stranger}));
@@ -222,7 +222,7 @@ TEST(XgbModelTest, LoadsWhatItSaved) {
   ASSERT_OK(loaded->Load(bytes));
   EXPECT_TRUE(loaded->trained());
   EXPECT_EQ(loaded->Predict(Programs(samples)), model->Predict(Programs(samples)));
-  // A few new samples do not wipe out what was loaded.
+  // A few new samples do not wipe out the loaded model.
   const auto held_out = SyntheticSamples(rng, 300);
   const double before = RankQuality(*loaded, held_out);
   ASSERT_OK(loaded->Update(SyntheticSamples(rng, 8)));
@@ -252,7 +252,7 @@ TEST(XgbModelTest, RefusesToLoadWhatItCannotRead) {
   EXPECT_EQ(model->Predict(Programs(samples)), scores);
 }
 
-// About right, but for products and what is smooth.
+// Estimates that are about right, except for products and the smooth part.
 class RoughEstimate final : public CostModel {
  public:
   std::string_view name() const override { return "rough"; }
@@ -290,7 +290,7 @@ std::unique_ptr<CostModel> NewXgbOverEstimates(const std::map<std::string, doubl
 
 TEST(XgbOverEstimatesTest, LearnsFromFewWhatEstimatesLack) {
   Rng rng(21);
-  // As many rows everywhere: else that alone would rank well.
+  // All programs have the same number of rows: otherwise that number alone would rank well.
   const auto draw = [&](int count) {
     std::vector<Sample> samples;
     for (int i = 0; i < count; ++i) {
@@ -315,7 +315,8 @@ TEST(XgbOverEstimatesTest, ScoresAreSecondsOfAnyTask) {
   Rng rng(22);
   auto model = NewXgbOverEstimates();
   auto samples = SyntheticSamples(rng, 300, 1);
-  // Another task whose programs are much longer: by rows, which estimates know.
+  // Programs of another task take much longer because they have more rows, which the estimates
+  // know.
   for (int i = 0; i < 100; ++i) {
     auto rows = std::make_shared<const FloatMatrix>(SyntheticProgram(rng, 200, 40, 60));
     const double cost_s = SyntheticCost(*rows);
@@ -384,7 +385,8 @@ TEST(XgbModelTest, LittleByLittleIsAsGoodAsAtOnce) {
   EXPECT_GT(RankQuality(*steps, held_out), RankQuality(*once, held_out) - 0.03);
 }
 
-// Of six rows each: or the number of rows alone would tell much. Misleading: what is slow is fast.
+// Returns programs of six rows each, because otherwise the number of rows would tell much. If
+// `misleading`, slow programs get short times.
 std::vector<Sample> OfSixRows(Rng& rng, int count, bool misleading = false) {
   std::vector<Sample> samples;
   for (int i = 0; i < count; ++i) {

@@ -9,14 +9,15 @@
 namespace kiln::costmodel {
 namespace {
 
-// Rows walked at once: their loads overlap. More need more registers than there are.
+// Rows that are walked at once, so that their loads overlap. More rows would need too many
+// registers.
 constexpr int kLanes = 8;
-// Rows whose used columns are copied together: they stay in the first-level cache.
+// Rows whose used columns are copied together, so that they stay in the first-level cache.
 constexpr int kBlock = 64;
 constexpr int kMaxLevels = 64;
-// Each takes memory as soon as a tree reads one.
+// A column takes memory as soon as a tree reads it, so their number is limited.
 constexpr int32_t kMaxColumns = 1 << 20;
-// Of a node as it is saved: left child, column, threshold or value, gain.
+// A saved node has: left child, column, threshold or value, gain.
 constexpr size_t kNodeBytes = 16;
 constexpr float kLargest = std::numeric_limits<float>::max();
 
@@ -54,7 +55,7 @@ Status Forest::Add(const Tree& tree) {
         "a tree with {} left and {} right children, {} columns, {} thresholds, {} gains", n,
         tree.right.size(), tree.column.size(), tree.threshold.size(), tree.gain.size());
   }
-  // Breadth first, so that children become neighbours.
+  // Visits nodes breadth first, so that children become neighbours.
   struct Visit {
     int32_t from, to, level;
   };
@@ -81,7 +82,7 @@ Status Forest::Add(const Tree& tree) {
     }
     const float gain = has_gains ? tree.gain[from] : 0;
     if (!std::isfinite(gain)) return InvalidArgument("the split at node {} gains {}", from, gain);
-    // A node with two parents makes more visits than there are nodes; so does a cycle.
+    // A node with two parents, or a cycle, makes more visits than there are nodes.
     if (nodes.size() + 2 > n) return InvalidArgument("{} nodes do not form a tree", n);
     levels = std::max(levels, level + 1);
     if (levels > kMaxLevels) return InvalidArgument("a tree of more than {} levels", kMaxLevels);
@@ -104,7 +105,7 @@ Status Forest::Add(const Tree& tree) {
 
 std::vector<float> Forest::Predict(std::span<const float* const> rows) const {
   std::vector<float> sums(rows.size());
-  // A leaf looks at column 0 of its row, also where no tree reads any.
+  // A leaf reads column 0 of its row, even if no tree reads a column.
   const size_t width = std::max<size_t>(used_.size(), 1);
   std::vector<float> block(kBlock * width);
   const Node* const nodes = nodes_.data();
@@ -112,7 +113,7 @@ std::vector<float> Forest::Predict(std::span<const float* const> rows) const {
     const size_t count = std::min<size_t>(kBlock, rows.size() - start);
     for (size_t r = 0; r < count; ++r) {
       for (size_t c = 0; c < used_.size(); ++c) {
-        // Below infinity, for that is what a leaf compares with.
+        // Values stay below infinity, because a leaf compares with infinity.
         const float value = rows[start + r][used_[c]];
         block[r * width + c] = value < kLargest ? value : kLargest;
       }

@@ -1,7 +1,7 @@
-// A sum of regression trees over rows of floats: what training makes and prediction reads.
+// A sum of regression trees over rows of floats. Training makes it, and prediction reads it.
 //
-// A value; immutable but for Add, so any number of threads may predict. Rows must be finite; a NaN
-// counts as larger than everything. About 10 us for 64 rows and 100 trees of 10 levels.
+// A value, immutable except for Add, so any number of threads may predict. Rows must be finite; a
+// NaN counts as larger than everything. Takes about 10 us for 64 rows and 100 trees of 10 levels.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,14 @@
 
 namespace kiln::costmodel {
 
-// One tree as arrays over its nodes; node 0 is the root. A row goes left where
-// row[column] < threshold.
+// One tree as arrays over its nodes; node 0 is the root. A row goes left if row[column] <
+// threshold.
 struct Tree {
   std::vector<int32_t> left, right;  // -1: a leaf
   std::vector<int32_t> column;
-  std::vector<float> threshold;  // of a leaf: its value
-  // How much the split at the node lowered the loss, 0 of a leaf; empty: not known, as if 0.
+  std::vector<float> threshold;  // at a leaf: its value
+  // The decrease of the loss by the split at the node, 0 at a leaf. Empty if not known, which
+  // counts as 0.
   std::vector<float> gain = {};
 };
 
@@ -33,22 +34,23 @@ class Forest {
   int columns() const { return columns_; }
   int trees() const { return static_cast<int>(roots_.size()); }
 
-  // Refused when it is no tree over these columns.
+  // Refuses a tree that is no tree over these columns.
   Status Add(const Tree& tree);
 
-  // The sums for rows of columns() floats each. Always added in the order of the trees.
+  // Returns the sums for rows of columns() floats each. Values are always added in the order of the
+  // trees.
   std::vector<float> Predict(std::span<const float* const> rows) const;
 
-  // Of each column at which some tree splits, the largest gain first; of equal ones in the order of
-  // the columns.
+  // Returns each column at which some tree splits, the largest gain first. Columns of equal gain
+  // keep their order.
   std::vector<ColumnImportance> Importance() const;
 
   std::string Save() const;
   static StatusOr<Forest> Load(std::string_view bytes);
 
  private:
-  // 16 bytes. Children are neighbours. A leaf is its own left child and every row goes there: so a
-  // walk has as many steps as the tree has levels, and no branches.
+  // A node of 16 bytes. Children are neighbours. A leaf is its own left child, and every row goes
+  // there, so a walk has as many steps as the tree has levels, and no branches.
   struct Node {
     float threshold;
     float value;
@@ -64,9 +66,9 @@ class Forest {
 
   int columns_ = 0;
   std::vector<int32_t> used_;   // columns that some tree reads
-  std::vector<int32_t> index_;  // of a column in used_, or -1
+  std::vector<int32_t> index_;  // by column: its index in used_, or -1
   std::vector<Node> nodes_;
-  std::vector<float> gains_;  // of each node; apart, since a walk does not read them
+  std::vector<float> gains_;  // of each node; kept apart, because a walk does not read gains
   std::vector<Root> roots_;
 };
 

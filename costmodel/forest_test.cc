@@ -13,7 +13,7 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-// row[2] < 5 ? (row[0] < 1 ? 10 : 20) : 30
+// Computes row[2] < 5 ? (row[0] < 1 ? 10 : 20) : 30.
 Tree SmallTree() {
   return {.left = {1, 3, -1, -1, -1},
           .right = {2, 4, -1, -1, -1},
@@ -69,7 +69,7 @@ TEST(ForestTest, RefusesWhatIsNoTree) {
   tree = SmallTree();
   tree.left[1] = 5;
   EXPECT_THAT(forest.Add(tree), StatusIs(StatusCode::kInvalidArgument, HasSubstr("child 5")));
-  tree.left[1] = 1;  // its own child
+  tree.left[1] = 1;  // the node is its own child
   EXPECT_THAT(forest.Add(tree), StatusIs(StatusCode::kInvalidArgument, HasSubstr("form a tree")));
   tree = SmallTree();
   tree.threshold[3] = std::numeric_limits<float>::quiet_NaN();
@@ -86,7 +86,7 @@ TEST(ForestTest, SaysWhatSplitsAtEachColumnGained) {
   Tree tree = SmallTree();
   tree.gain = {2, 5, 0, 0, 0};
   ASSERT_OK(forest.Add(tree));
-  ASSERT_OK(forest.Add(SmallTree()));  // whose gains are not known
+  ASSERT_OK(forest.Add(SmallTree()));  // the gains of this tree are not known
   EXPECT_THAT(forest.Importance(),
               ElementsAre(ColumnImportance{.column = 0, .splits = 2, .gain = 5},
                           ColumnImportance{.column = 2, .splits = 2, .gain = 2}));

@@ -8,7 +8,7 @@
 
 namespace kiln::costmodel {
 
-// A line for each.
+// The table has a line for each model.
 std::span<const CostModelKind* const> CostModels() {
   static constexpr const CostModelKind* kModels[] = {
       &kXgb,

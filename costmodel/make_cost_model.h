@@ -15,7 +15,7 @@ namespace kiln::costmodel {
 std::span<const CostModelKind* const> CostModels();
 std::vector<std::string> CostModelNames();
 
-// An unknown name or parameter: error with the list of known ones.
+// Fails with the list of known ones if the name or a parameter is unknown.
 StatusOr<std::unique_ptr<CostModel>> MakeCostModel(std::string_view name,
                                                    const CostModelOptions& options = {});
 

@@ -1,10 +1,10 @@
 // A cost model halfway between two others: its times are the geometric means of theirs.
 //
-// Between a model that learns from few results and the estimates that it corrects, it believes half
-// of each correction: where the one has seen little, it takes what it has seen for too general.
+// One of the two may learn from few results, and correct the estimates of the other. Then the mean
+// believes half of each correction, because a model with few results generalises too much.
 //
-// Both must score programs and rows by minus their seconds. Learns nothing itself; any thread, as
-// far as both allow it.
+// Both must score programs and rows by minus their seconds. The mean learns nothing itself. Any
+// thread, as far as both models allow it.
 #pragma once
 
 #include <memory>

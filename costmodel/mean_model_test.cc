@@ -13,7 +13,7 @@ namespace {
 using testing::DoubleNear;
 using testing::ElementsAre;
 
-// Each row takes `seconds` times its first column.
+// A model in which each row takes `seconds` times its first column.
 class Linear final : public CostModel {
  public:
   Linear(std::string name, double seconds) : name_(std::move(name)), seconds_(seconds) {}

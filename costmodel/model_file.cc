@@ -58,7 +58,7 @@ Json JsonOf(const HeldOut& held_out) {
 
 // ---- from JSON ------------------------------------------------------------------------------
 
-// The value of a name, which must be there and of the kind that is asked for.
+// Reads the value of a name, which must exist and have the kind that is asked for.
 class Fields {
  public:
   explicit Fields(const Json& json) : json_(json) {}

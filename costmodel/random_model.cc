@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kKind = "random";
 
-// In [0, 1).
+// Draws a number in [0, 1).
 double Draw(std::span<const float> row, uint64_t seed) {
   const std::string_view bytes(reinterpret_cast<const char*>(row.data()), row.size_bytes());
   return static_cast<double>(Xxh3(bytes, seed) >> 11) * 0x1.0p-53;

@@ -1,4 +1,4 @@
-// Scores by chance: what a learned model must beat. The same rows and seed give the same score.
+// Scores at random. A learned model must be better. The same rows and seed give the same score.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ class RandomModel final : public CostModel {
   std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override;
   std::vector<double> PredictRows(const FloatMatrix& program) const override;
   bool trained() const override { return false; }
-  // The seed is its whole state.
+  // The seed is the whole state of the model.
   StatusOr<std::string> Save() const override;
   Status Load(std::string_view bytes) override;
 

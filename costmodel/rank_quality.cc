@@ -26,7 +26,8 @@ double PairwiseAccuracy(std::span<const double> scores, std::span<const double> 
   return pairs > 0 ? right / pairs : 1;
 }
 
-// Of the k highest values, in any order; of equal ones the first.
+// Returns the places of the k highest values, in any order. Among equal values the first ones
+// count.
 std::vector<size_t> Highest(std::span<const double> values, size_t k) {
   std::vector<size_t> order(values.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -25,11 +25,11 @@ struct RankQuality {
   friend bool operator==(const RankQuality&, const RankQuality&) = default;
 };
 
-// Of scores and throughputs of the same programs, at least two; k from 1 on, at most all of them
-// count. Cost: n^2 comparisons.
+// `scores` and `throughputs` are of the same programs, at least two. k is at least 1; a larger k
+// than the number of programs counts as that number. Cost: n^2 comparisons.
 RankQuality QualityOf(std::span<const double> scores, std::span<const double> throughputs, int k);
 
-// Of each figure.
+// Returns the mean of each figure.
 RankQuality MeanOf(std::span<const RankQuality> all);
 
 }  // namespace kiln::costmodel

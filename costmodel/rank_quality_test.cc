@@ -25,7 +25,7 @@ TEST(RankQualityTest, TheOtherWayRoundItIsAllWrong) {
 }
 
 TEST(RankQualityTest, OneWrongPairOfSix) {
-  // 3 and 4 are swapped.
+  // The scores of 3 and 4 are swapped.
   const RankQuality quality = QualityOf(Values{1, 2, 4, 3}, Values{1, 2, 3, 4}, 1);
   EXPECT_DOUBLE_EQ(quality.pairwise, 5.0 / 6);
   EXPECT_EQ(quality.recall, 0);

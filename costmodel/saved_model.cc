@@ -9,7 +9,8 @@
 namespace kiln::costmodel {
 namespace {
 
-// "kiln-model 2 KIND FEATURES SAMPLES DIGEST\n" and the body; the digest is of all but itself.
+// A saved model is "kiln-model 2 KIND FEATURES SAMPLES DIGEST\n" and the body. The digest covers
+// all but itself.
 constexpr std::string_view kMagic = "kiln-model";
 constexpr int kVersion = 2;
 

@@ -1,4 +1,4 @@
-// Programs whose cost is a known function of their rows: what a model should find.
+// Programs whose cost is a known function of their rows, which a model should find.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +13,8 @@
 
 namespace kiln::costmodel {
 
-// Like real ones: of `columns` columns a third is zero in all programs, most others take few
-// values (logarithms of extents), and one row in three is shared by many programs.
+// Returns a program like real ones: a third of the columns is zero in all programs, most other
+// columns have few values (logarithms of extents), and one row in three is shared by many programs.
 inline FloatMatrix SyntheticProgram(Rng& rng, int columns = 200, int min_rows = 2,
                                     int max_rows = 12) {
   const int rows = static_cast<int>(UniformIn(rng, min_rows, max_rows));
@@ -32,7 +32,7 @@ inline FloatMatrix SyntheticProgram(Rng& rng, int columns = 200, int min_rows = 
   return program;
 }
 
-// Seconds; the sum over rows of a function with thresholds, products and a smooth part.
+// Returns seconds: the sum over rows of a function with thresholds, products and a smooth part.
 inline double SyntheticCost(const FloatMatrix& program) {
   double cost = 0;
   for (int r = 0; r < program.rows(); ++r) {
@@ -60,7 +60,7 @@ inline std::vector<const FloatMatrix*> Programs(const std::vector<Sample>& sampl
   return programs;
 }
 
-// Of the model's scores with the true throughputs.
+// Returns the rank correlation of the model's scores with the true throughputs.
 inline double RankQuality(const CostModel& model, const std::vector<Sample>& samples) {
   std::vector<double> throughputs;
   for (const Sample& sample : samples) throughputs.push_back(1 / sample.cost_s.value());

@@ -10,7 +10,7 @@
 namespace kiln::costmodel {
 namespace {
 
-// Nobody cares how much slower a program is than this; and failed ones count as such.
+// Programs slower than this count as equally slow, and so do failed ones.
 constexpr float kSlowest = 0.01F;
 
 }  // namespace
@@ -38,7 +38,7 @@ TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : obj
   }
   if (full_rows_.empty()) return;
   if (objective == Objective::kTime) {
-    // As if all rows of a pack took as long, or as much longer than estimated.
+    // Begins as if all rows of a pack took the same time, or the same multiple of their estimates.
     const std::vector<float> zeros(full_rows_.size());
     double sum = 0;
     for (int p = 0; p < this->packs(); ++p) sum += targets_[p] - std::log(Time(p, zeros));
@@ -91,7 +91,7 @@ void TrainingSet::PairUp() {
   for (size_t i = 0; i < order.size(); ++i) {
     size_t last = 0;
     for (size_t k = 1; k <= kPartners; ++k) {
-      // All of few, else evenly spaced.
+      // Compares with all others if there are few, and otherwise with evenly spaced ones.
       const size_t distance = std::max(k, k * (order.size() - 1) / kPartners);
       if (distance == last || i + distance >= order.size()) continue;
       last = distance;
@@ -108,7 +108,7 @@ double TrainingSet::PairLoss(std::span<const float> outputs) const {
   return pairs_.empty() ? 0 : loss / static_cast<double>(pairs_.size());
 }
 
-// The logistic function of the difference, and a bound of its slope.
+// Uses the logistic function of the difference, and a bound of its slope.
 void TrainingSet::DerivePairs(std::span<const float> outputs, std::span<float> gradient,
                               std::span<float> hessian) const {
   for (const auto& [fast, slow] : pairs_) {
@@ -159,8 +159,8 @@ void TrainingSet::Derive(std::span<const float> outputs, std::span<float> gradie
       }
       continue;
     }
-    // The logarithm of a sum changes by the mean of the changes, weighted by the rows' shares; and
-    // the square of a mean is at most the mean of the squares.
+    // The logarithm of a sum changes by the mean of the changes, weighted by the rows' shares. The
+    // square of a mean is at most the mean of the squares.
     const double time = Time(p, outputs);
     for (int m = starts_[p]; m < starts_[p + 1]; ++m) {
       const auto share = static_cast<float>(RowTime(m, outputs) / time);

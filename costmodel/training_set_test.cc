@@ -38,14 +38,14 @@ TEST(TrainingSetTest, LossAndDerivatives) {
                         {.rows = &b, .throughput = 0.5, .weight = 3}};
   const TrainingSet set(packs, Objective::kThroughput);
   const std::vector<float> outputs = {0.25, 0.5, 0.125};  // of the rows 1, 2, 3
-  // Sums 0.75 and 1.125: misses -0.25 and 0.625.
+  // The sums are 0.75 and 1.125, which are off by -0.25 and 0.625.
   EXPECT_NEAR(set.Loss(outputs), 0.5 * (0.0625 + 3 * 0.390625) / 4, 1e-6);
   std::vector<float> gradient(3), hessian(3);
   set.Derive(outputs, gradient, hessian);
   EXPECT_THAT(gradient, ElementsAre(-0.25, -0.25 + 2 * 1.875, 1.875));
   EXPECT_THAT(hessian, ElementsAre(2, 2 + 2 * 9, 9));
 
-  // The gradient is that of the loss, by differences.
+  // The gradient agrees with differences of the loss.
   for (size_t i = 0; i < 3; ++i) {
     std::vector<float> more = outputs, less = outputs;
     more[i] += 1e-2F;
@@ -62,10 +62,10 @@ TEST(TrainingSetTest, TimesAddUpAndAreComparedByTheirLogarithms) {
                         {.rows = &c, .throughput = 0, .weight = 1}};
   const TrainingSet set(packs, Objective::kTime);
   const auto log = [](double x) { return static_cast<float>(std::log(x)); };
-  // Times 0.5 + 0.5 = 1 and 0.5 + 0.5 + 1 = 2 are right; a failure may take as long as it likes.
+  // The times 0.5 + 0.5 = 1 and 0.5 + 0.5 + 1 = 2 are right. A failure may take any longer time.
   const std::vector<float> right = {log(0.5), log(0.5), log(1), log(1000)};
   EXPECT_NEAR(set.Loss(right), 0, 1e-12);
-  // A row that takes longer: 1.25 and 2 - 0.5 = 1.5; and a failure that looks fast.
+  // One row takes longer: 1.25 and 2 - 0.5 = 1.5. A failure looks fast.
   const std::vector<float> outputs = {log(0.75), log(0.5), log(0.5), log(1)};
   const auto square = [](double x) { return x * x; };
   EXPECT_NEAR(set.Loss(outputs),
@@ -90,7 +90,7 @@ TEST(TrainingSetTest, ScoresAreThroughputs) {
 }
 
 TEST(TrainingSetTest, ANewtonStepNeverOvershoots) {
-  // A pack of 40 different rows that all move the same way: the plain second derivative would
+  // All of the 40 different rows of the pack move the same way: the plain second derivative would
   // overshoot forty times.
   FloatMatrix many(1);
   for (int i = 0; i < 40; ++i) many.AddRow()[0] = static_cast<float>(i);
@@ -111,7 +111,7 @@ TEST(TrainingSetTest, RanksComparePairs) {
   const TrainingSet set(packs, Objective::kRank);
   EXPECT_EQ(set.base(), 0);
   const std::vector<float> outputs = {0.3F, 0.1F, -0.2F, 0.7F};
-  // All pairs but those of equals: b before a, c, d; a and d before c.
+  // All pairs count but those of equal throughput: b before a, c, d; a and d before c.
   const auto loss = [&](int fast, int slow) {
     return std::log1p(std::exp(outputs[slow] - outputs[fast]));
   };
@@ -131,7 +131,7 @@ TEST(TrainingSetTest, RanksComparePairs) {
   EXPECT_DOUBLE_EQ(Score(Objective::kRank, std::vector<float>{0.5F, 0.25F}), 0.75);
 }
 
-// Each program is compared with a few of many.
+// Each of many programs is compared with a few others.
 TEST(TrainingSetTest, RanksOfManyProgramsAreLearnedFromSome) {
   std::vector<FloatMatrix> rows;
   for (int i = 0; i < 500; ++i) rows.push_back(Rows({{static_cast<float>(i)}}));
@@ -154,7 +154,7 @@ TEST(TrainingSetTest, RanksOfManyProgramsAreLearnedFromSome) {
 }
 
 }  // namespace
-// Estimates of throughputs are off by 0.25 and -0.5, by which the outputs are to be corrected.
+// Estimates of throughputs are off by 0.25 and -0.5, which the outputs should correct.
 TEST(TrainingSetTest, EstimatesOfThroughputsAreCorrected) {
   const FloatMatrix a = Rows({{1}}), b = Rows({{2}});
   const std::vector<float> of_a = {0.75F}, of_b = {1};
@@ -166,25 +166,25 @@ TEST(TrainingSetTest, EstimatesOfThroughputsAreCorrected) {
   EXPECT_EQ(gradient, (std::vector<float>{-0.25F, 0.5F}));
   EXPECT_EQ(set.Loss(std::vector<float>{0.25F, -0.5F}), 0);
   EXPECT_GT(set.Loss(std::vector<float>{0, 0}), 0);
-  // Of pairs only the order counts, which the estimates have wrong.
+  // For kRank only the order counts, and the estimates have it wrong.
   const TrainingSet pairs(packs, Objective::kRank);
   EXPECT_NEAR(pairs.Loss(std::vector<float>{0, 0}), std::log1p(std::exp(0.25)), 1e-6);
   EXPECT_NEAR(pairs.Loss(std::vector<float>{1, 0}), std::log1p(std::exp(-0.75)), 1e-6);
 }
 
 TEST(TrainingSetTest, OutputsAreWhatEstimatesAreOffBy) {
-  // The same row in both programs, estimated otherwise.
+  // Both programs have the same row, with different estimates.
   const FloatMatrix a = Rows({{1}, {2}}), b = Rows({{2}});
   const auto log = [](double x) { return static_cast<float>(std::log(x)); };
   const std::vector<float> of_a = {log(0.3), log(0.2)}, of_b = {log(0.5)};
   const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1, .estimates = of_a},
                         {.rows = &b, .throughput = 0.5, .weight = 2, .estimates = of_b}};
   const TrainingSet set(packs, Objective::kTime);
-  // 0.5 for 1 and 0.5 for 2: too short by 2 and by 4.
+  // The estimates are 0.5 for 1 and 0.5 for 2: too short by factors of 2 and 4.
   EXPECT_NEAR(set.base(), 0.5 * (std::log(2) + std::log(4)), 1e-6);
   EXPECT_NEAR(set.Loss(std::vector<float>{log(2), log(2)}), 0.5 * 2 * std::pow(log(2), 2) / 3,
               1e-6);
-  // Right: 0.3 * 2/3 + 0.2 * 4 = 1, 0.5 * 4 = 2.
+  // These outputs are right: 0.3 * 2/3 + 0.2 * 4 = 1, 0.5 * 4 = 2.
   EXPECT_NEAR(set.Loss(std::vector<float>{log(2.0 / 3), log(4)}), 0, 1e-6);
   const std::vector<float> outputs = {log(3), log(2)};  // 1.3, 1
   std::vector<float> gradient(2), hessian(2);

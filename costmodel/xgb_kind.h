@@ -1,4 +1,5 @@
-// The model that learns with boosted trees (xgb_model.h), by name, and its parameters by theirs.
+// The learned model with boosted trees (xgb_model.h) in the table of names, and its parameters by
+// name.
 #pragma once
 
 #include "costmodel/cost_model_kind.h"

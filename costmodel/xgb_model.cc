@@ -13,12 +13,12 @@
 namespace kiln::costmodel {
 namespace {
 
-// A row takes at least this share of its program's time, and this time, as estimates go: none takes
-// nothing.
+// Estimates give a row at least this share of its program's time, and at least this time: no
+// row takes no time.
 constexpr double kLeastShare = 1e-3, kLeastTime_s = 1e-12;
 constexpr double kAnyTime_s = 1e-5;
 
-// Equal rows are walked through the trees once: programs of one task share many.
+// Walks equal rows through the trees once. Programs of one task share many rows.
 class DistinctRows {
  public:
   int32_t Add(std::span<const float> row) {
@@ -100,7 +100,7 @@ Status XgbModel::Update(std::vector<Sample> samples) {
   std::lock_guard lock(update_mutex_);
   KILN_RETURN_IF_ERROR(Check(samples));
   for (Sample& sample : samples) {
-    if (sample.rows->rows() == 0) continue;  // scores minus infinity whatever it costs
+    if (sample.rows->rows() == 0) continue;  // scores minus infinity, whatever it costs
     if (sample.corrects) {
       Correct(sample);
       continue;
@@ -141,16 +141,16 @@ void XgbModel::Correct(const Sample& correction) {
 Status XgbModel::Train(bool full) {
   std::vector<Pack> packs;
   packs.reserve(samples_.size());
-  double prior_weight = 0;  // of all of them
+  double prior_weight = 0;  // of all prior samples
   bool only_prior = true;
-  std::vector<std::vector<float>> relative;  // estimates, to the best of the task as targets are
+  std::vector<std::vector<float>> relative;  // relative to the best of the task, as targets are
   relative.reserve(samples_.size());
   for (const auto& [sample, estimates] : samples_) {
-    // The share of the best throughput of its task; nothing for a failure.
+    // The share of the best throughput of its task; 0 for a failure.
     const auto best = best_cost_s_.find(sample.task);
     const double throughput = sample.cost_s ? best->second / *sample.cost_s : 0;
     relative.push_back(estimates);
-    // Where all have failed, any time will do.
+    // If all programs of a task have failed, any time serves as the unit.
     const double unit_s = best != best_cost_s_.end() ? best->second : kAnyTime_s;
     for (float& estimate : relative.back()) estimate -= static_cast<float>(std::log(unit_s));
     packs.push_back({.rows = sample.rows.get(),

@@ -2,8 +2,8 @@
 // throughput relative to the best of its task as the sum of its rows (Ansor, OSDI 2020), or they
 // correct the estimates of another model, which does not learn. training_set.h has both losses.
 //
-// Keeps its samples. When their number has grown by much, it trains from nothing; in between it
-// adds a few trees to those it has: see XgbOptions.
+// The model keeps its samples. When their number has grown by much, it trains anew; in between it
+// adds a few trees to those that it has: see XgbOptions.
 #pragma once
 
 #include <memory>
@@ -17,24 +17,26 @@ namespace kiln::costmodel {
 
 struct XgbOptions {
   BoostOptions boost;
-  // What the trees correct: a model whose PredictRows gives minus the seconds of each row. It ranks
-  // well before there is anything to learn from, and what remains to be learned is simpler. Scores
-  // are then minus the seconds of a program. Needs Objective::kTime. Null: trees alone.
+  // The model that the trees correct. Its PredictRows gives minus the seconds of each row. It ranks
+  // well before there are results, and its errors are simpler to learn. Scores are then minus the
+  // seconds of a program. Needs Objective::kTime. Null: the trees stand alone.
   std::shared_ptr<const CostModel> estimate;
   int feature_version = 1;
-  // No training with fewer samples.
+  // The model does not train with fewer samples.
   int min_samples = 32;
-  // The latest so many are kept.
+  // So many of the latest samples are kept.
   int max_samples = 10000;
-  // Trains from nothing when the samples that are not prior have grown by this share since it last
-  // did, and with the first min_samples of them.
+  // The model trains anew when the samples that are not prior have grown by this share since the
+  // last full training, and with the first min_samples of them.
   double full_growth = 0.5;
-  // In between adds trees when they have grown by this share since it last trained.
+  // In between the model adds trees when these samples have grown by this share since the last
+  // training.
   double step_growth = 0.05;
   int step_rounds = 20;
   // Slow and failed programs weigh at least this; the best of a task weighs 1.
   double min_weight = 0.03;
-  // Once there are others, all prior samples together weigh at most as much as so many of the best.
+  // When there are other samples, all prior samples together weigh at most as much as so many of
+  // the best.
   double prior_weight = 256;
 };
 
@@ -49,30 +51,32 @@ class XgbModel final : public CostModel {
   bool trained() const override { return forest() != nullptr; }
   std::vector<ColumnImportance> Importance() const override;
   StatusOr<std::string> Save() const override;
-  // Later samples add trees to the loaded ones, until there are more samples than those had.
+  // Later samples add trees to the loaded ones, until there are more samples than the loaded model
+  // had.
   Status Load(std::string_view bytes) override;
 
  private:
-  // A sample kept, and what is estimated of its rows.
+  // A sample that is kept, and the estimates of its rows.
   struct Known {
     Sample sample;
-    std::vector<float> estimates;  // log seconds
+    std::vector<float> estimates;  // logarithms of seconds
   };
 
   std::string_view kind() const;
   Status Check(const std::vector<Sample>& samples) const;
-  std::vector<float> Estimates(const FloatMatrix& program) const;  // log seconds; none: empty
+  // Log seconds; empty without estimates.
+  std::vector<float> Estimates(const FloatMatrix& program) const;
   void Correct(const Sample& correction);
   Status Train(bool full);
   std::shared_ptr<const Forest> forest() const;  // nullptr: not trained
   void Publish(Forest forest);
 
   const XgbOptions options_;
-  mutable std::mutex update_mutex_;  // one Update or Load at a time; guards what follows
+  mutable std::mutex update_mutex_;  // one Update or Load at a time; guards the members below
   std::vector<Known> samples_;
   std::unordered_map<uint64_t, double> best_cost_s_;  // by task
-  uint64_t prior_seen_ = 0;                           // prior samples ever given
-  uint64_t seen_ = 0;                                 // samples ever given that are not prior
+  uint64_t prior_seen_ = 0;                           // number of prior samples ever given
+  uint64_t seen_ = 0;                                 // number of other samples ever given
   uint64_t seen_at_training_ = 0, seen_at_full_ = 0;
 
   mutable std::mutex forest_mutex_;  // held to copy the pointer

@@ -1,5 +1,5 @@
-// What the analytic model takes a device for: the row that a store keeps of it (kiln calibrate), or
-// the built-in one, or one derived from the device's numbers.
+// Finds the analytic model's constants of a device: the row that a store keeps for it (kiln
+// calibrate), or the built-in row, or a row derived from the device's numbers.
 #pragma once
 
 #include "base/status.h"
@@ -9,8 +9,8 @@
 
 namespace kiln::costmodel {
 
-// Of a kind of device, by its name and capability. A row of the store that does not parse counts as
-// none; the log says so.
+// Finds the row for a kind of device, by its name and capability. A row of the store that does not
+// parse is ignored, and logged.
 StatusOr<device::KnownCalibration> FindCalibration(store::Store& store,
                                                    const device::DeviceModel& model);
 

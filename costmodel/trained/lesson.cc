@@ -58,7 +58,7 @@ StatusOr<const store::Computation*> LessonReader::ComputationOf(const store::Rec
       KILN_ASSIGN_OR_RETURN(meaning.bearers, store_.ComputationsOfKey(record.workload_key));
     }
   }
-  // Those of a bound key have its identity, or do not fit it.
+  // A record of a bound key either has the bearer's identity, or does not fit the bearer.
   if (record.workload_id.empty()) {
     const bool is_one = !meaning.bound && meaning.bearers.size() == 1;
     return is_one ? &meaning.bearers[0] : nullptr;
@@ -133,14 +133,15 @@ void LessonReader::Keep(Group& group, Kept kept) {
   group.others.emplace(chance, std::move(kept));
 }
 
-// Of the largest task the one that chance likes least, but never its fastest while it has others.
+// Drops the record of the largest task that comes last in the random order, but never the task's
+// fastest one while there are others.
 void LessonReader::DropOne() {
   const auto largest = std::prev(by_size_.end());
   const auto at = groups_.find(largest->second);
   Group& group = at->second;
   by_size_.erase(largest);
   --kept_;
-  if (group.others.empty()) {  // more tasks than there may be programs
+  if (group.others.empty()) {  // there are more tasks than programs are kept
     groups_.erase(at);
     return;
   }

@@ -1,13 +1,13 @@
-// What a cost model learns from, or is tested on: measured programs as feature rows, out of the
+// The measured programs that a cost model learns from or is tested on, as feature rows, from the
 // records of a store.
 //
-// Records come one at a time, in any number; what is held of them is at most `programs` of them,
-// shared out evenly by task (a computation on a device): of each task the fastest one and others by
-// chance, the same ones for the same seed in whatever order they come.
+// Records come one at a time, in any number. At most `programs` of them are kept, shared out evenly
+// by task (a computation on a device): of each task, the fastest one and others drawn at random.
+// The same seed keeps the same ones, in whatever order they come.
 //
-// A record that is none to learn from is counted, with the reason: its computation is not known, its
-// steps do not parse, replay or lower, its costs are no comparison with others or are what no device
-// can have, or the workers failed and not the candidate.
+// A record that cannot be learned from is counted, with the reason: its computation is not known;
+// its steps do not parse, replay or lower; its costs do not compare with others, or no device can
+// have them; or the workers failed, and not the candidate.
 #pragma once
 
 #include <cstdint>
@@ -34,15 +34,15 @@ namespace kiln::costmodel {
 
 struct LessonOptions {
   uint64_t seed = 1;
-  int64_t programs = 10'000;  // at most, from 1 on
+  int64_t programs = 10'000;  // the most programs, at least 1
   std::stop_token stop = {};  // requested: Finish ends soon, with Cancelled
 };
 
 struct LessonProgram {
   int task = 0;        // index into Lesson::tasks
-  int64_t record = 0;  // its number
+  int64_t record = 0;  // number of the record
   std::shared_ptr<const FloatMatrix> rows;
-  std::optional<double> cost_s;  // none: it failed
+  std::optional<double> cost_s;  // none: the program failed
 };
 
 struct LeftOut {
@@ -51,29 +51,30 @@ struct LeftOut {
 };
 
 struct Lesson {
-  std::vector<ModelTask> tasks;              // those with programs, the most programs first
+  std::vector<ModelTask> tasks;              // tasks with programs, the most programs first
   std::vector<device::DeviceModel> devices;  // of each task, as far as it is known
-  std::vector<bool> gpu;                     // of each task: its target is one
-  std::vector<LessonProgram> programs;       // by record
+  std::vector<bool> gpu;                     // by task: whether its target is a GPU
+  std::vector<LessonProgram> programs;       // in the order of their records
   std::map<std::string, LeftOut> left_out;   // by reason
-  int64_t records = 0;                       // that were looked at
+  int64_t records = 0;                       // number of records that were read
 };
 
-// What the model is given.
+// Returns the samples that the model is given.
 std::vector<Sample> SamplesOf(const Lesson& lesson);
 
-// One thread at a time.
+// Used by one thread at a time.
 class LessonReader {
  public:
-  // The store says which computation an imported record is of; it outlives this.
+  // The store tells the computation of an imported record. It outlives this object.
   LessonReader(store::Store& store, LessonOptions options);
   LessonReader(const LessonReader&) = delete;
   LessonReader& operator=(const LessonReader&) = delete;
 
-  // An error of the store, no other.
+  // Returns only errors of the store.
   Status Add(const store::Record& record);
 
-  // Nothing may follow. Cost: what lowering and features of the programs take, over the pool.
+  // Nothing may be added after this. Cost: lowering and features of the programs, spread over the
+  // pool.
   StatusOr<Lesson> Finish(ThreadPool& pool);
 
  private:
@@ -83,25 +84,26 @@ class LessonReader {
     std::optional<double> cost_s;
     const search::Task* task = nullptr;
   };
-  // Of one computation on one device.
+  // The records of one computation on one device.
   struct Group {
     ModelTask about;
     device::DeviceModel device;
     bool gpu = false;
     std::optional<Kept> fastest;
-    std::multimap<uint64_t, Kept> others;  // by chance; the last goes first
+    std::multimap<uint64_t, Kept> others;  // in a random order; the last one is dropped first
 
     int64_t size() const { return static_cast<int64_t>(others.size()) + fastest.has_value(); }
   };
 
-  // What the key of a log stands for.
+  // The computations that the key of a log stands for.
   struct Meaning {
     std::vector<store::Computation> bearers;
-    bool bound = false;  // somebody has said; then the bearer is that one
+    bool bound = false;  // somebody has bound the key to its only bearer
   };
 
   void LeaveOut(std::string_view reason, int64_t record, std::string_view detail);
-  // Of an imported record, which has none; nullptr: it is of none that is known.
+  // Returns the computation of an imported record, whose text lacks it, or nullptr if it is not
+  // known.
   StatusOr<const store::Computation*> ComputationOf(const store::Record& record);
   void AddKnown(const store::Record& record);
   void Keep(Group& group, Kept kept);

@@ -147,7 +147,8 @@ TEST_F(LessonTest, ALineOfALogIsOfTheComputationThatItsKeyStandsFor) {
   ASSERT_OK_AND_ASSIGN(const Lesson after, Read());
   ASSERT_THAT(after.programs, SizeIs(1));
   EXPECT_EQ(after.tasks[0].workload_id, computation.id);
-  // From the second computation of the key on it is of none, until somebody says.
+  // When a second computation has the key, the record has no computation until somebody binds the
+  // key.
   store::Computation other = computation;
   other.id = std::string(64, 'a');
   ASSERT_OK(store_->AddComputations({&other, 1}));

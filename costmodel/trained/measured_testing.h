@@ -1,4 +1,4 @@
-// Records as a tuning job leaves them, of programs whose times are made up: those of an analytic
+// Records as a tuning job leaves them. The times of the programs are made up: those of an analytic
 // model of another device. So there is something to learn, and it is always the same.
 #pragma once
 
@@ -31,7 +31,7 @@ inline search::Task TestTask(const std::string& op, const std::string& args,
   return search::Task(*dag, *parsed, target::DefaultHardware(*parsed, 2), dag::WorkloadId(**dag));
 }
 
-// A device on which memory is slow and forks are cheap.
+// Returns the time on a device with slow memory and cheap forks.
 inline double MadeUpSeconds(const search::Task& task, std::span<const schedule::StepPtr> steps) {
   device::Calibration constants;
   constants.cpu_clock_hz = 1e9;
@@ -61,7 +61,7 @@ inline store::Record RecordOf(const search::Task& task, std::span<const schedule
   return record;
 }
 
-// As trials of a job that is there; every eighth failed.
+// Adds records as trials of a job that exists. Every eighth one failed.
 inline void AddMeasured(store::Store& store, const std::string& job, const search::Task& task,
                         int count, uint32_t first_trial = 0, uint64_t seed = 3) {
   ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, seed));

@@ -1,4 +1,4 @@
-// What a model says of a schedule: of the whole program, and of each stage of it.
+// A model's prediction for a schedule: for the whole program, and for each of its stages.
 #pragma once
 
 #include <optional>
@@ -13,12 +13,12 @@
 
 namespace kiln::costmodel {
 
-// A store of the program: a row of its features.
+// A store of the program, which has a row of features.
 struct RowPrediction {
   std::string kernel;
   std::string stage;
-  std::string buffer;  // that it writes
-  double score = 0;    // as CostModel::PredictRows has it
+  std::string buffer;  // the buffer that it writes
+  double score = 0;    // as from CostModel::PredictRows
 
   friend bool operator==(const RowPrediction&, const RowPrediction&) = default;
 };
@@ -27,8 +27,8 @@ struct RowPrediction {
 struct StagePrediction {
   std::string kernel;
   std::string stage;
-  double score = 0;  // the sum of its rows'
-  // Of the program's predicted time; none where scores are no times.
+  double score = 0;  // the sum of its rows' scores
+  // Share of the program's predicted time. None if scores are no times.
   std::optional<double> share;
 
   friend bool operator==(const StagePrediction&, const StagePrediction&) = default;
@@ -36,12 +36,12 @@ struct StagePrediction {
 
 struct Prediction {
   double score = 0;               // higher is faster
-  std::optional<double> seconds;  // none: the score is a throughput, relative to the best one's
+  std::optional<double> seconds;  // none: the score is a throughput relative to the best
   std::vector<RowPrediction> rows;
   std::vector<StagePrediction> stages;  // in the order of the program
 };
 
-// Refused when the steps do not replay or lower, with the reason.
+// Refuses steps that do not replay or lower, with the reason.
 StatusOr<Prediction> Predict(const search::TrainedModel& model, const search::Task& task,
                              std::span<const schedule::StepPtr> steps);
 

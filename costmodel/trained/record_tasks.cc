@@ -10,7 +10,7 @@
 namespace kiln::costmodel {
 namespace {
 
-// What measured it; where that is not known, nothing is.
+// Returns the model of the device that measured the record, or an empty one if it is not known.
 device::DeviceModel ModelOf(const store::Record& record) {
   auto model = device::ParseDeviceModel(record.device_model);
   return model.ok() ? *std::move(model) : device::DeviceModel();

@@ -1,7 +1,7 @@
-// The tasks that records are of: a computation on what measured it, made once for all records that
-// say the same.
+// The tasks of records: a computation, and the device that measured it. A task is made once for all
+// records that state the same.
 //
-// One thread at a time; what it gives lives as long as it does.
+// One thread at a time. The tasks live as long as this object.
 #pragma once
 
 #include <map>
@@ -17,15 +17,16 @@ namespace kiln::costmodel {
 
 class RecordTasks {
  public:
-  // Requested: work on the tasks ends soon.
+  // When `stop` is requested, work on the tasks ends soon.
   explicit RecordTasks(std::stop_token stop = {}) : stop_(std::move(stop)) {}
 
-  // nullptr: the record's computation is not known, or it or its target does not parse.
+  // Returns nullptr if the record's computation is not known, or if it or the target does not
+  // parse.
   const search::Task* Find(const store::Record& record);
 
  private:
   const std::stop_token stop_;
-  // By computation, target, hardware and device model.
+  // The key is computation, target, hardware and device model.
   std::map<std::tuple<std::string, std::string, HardwareRow, std::string>,
            std::unique_ptr<search::Task>>
       tasks_;

@@ -17,13 +17,13 @@ namespace kiln::costmodel {
 namespace {
 
 constexpr std::string_view kKind = "xgb";
-// Over estimates a model learns from few.
+// A model that corrects estimates learns from few programs.
 constexpr int kEnoughPrograms = 16, kFewestPrograms = 4;
-// A share of so few programs says nothing: all of them are tested in turns.
+// A share of so few programs says nothing, so all of them are tested in turns.
 constexpr int64_t kFewPrograms = 64;
 constexpr int kTurns = 5;
 
-// In [0, 1), the same for the same thing and seed.
+// Draws a number in [0, 1), which is the same for the same thing and seed.
 double DrawOf(uint64_t seed, uint64_t thing) {
   return static_cast<double>(SplitSeed(seed, thing) >> 11) * 0x1.0p-53;
 }
@@ -32,7 +32,7 @@ struct Parts {
   Lesson learned, held_out;
 };
 
-// The tasks of those programs alone.
+// Returns a lesson of these programs, and of their tasks.
 Lesson With(const Lesson& lesson, const std::vector<LessonProgram>& programs) {
   std::vector<int> place(lesson.tasks.size(), -1);
   Lesson part;
@@ -169,7 +169,7 @@ StatusOr<std::vector<TaskQuality>> TestInTurns(const Lesson& lesson, const Train
       throughputs.push_back(1 / *program.cost_s);
     }
     if (std::ssize(of_task) < kFewestRanked) continue;
-    // Of all programs the k fastest are no choice.
+    // k is at most a third of the programs, because all programs together are no choice.
     k = std::min(k, static_cast<int>((of_task.size() + 2) / 3));
     qualities.push_back({lesson.tasks[t], QualityOf(of_task, throughputs, k)});
   }

@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// 96 programs of each of four sizes: measured once for all tests.
+// Returns 96 programs of each of four sizes, measured once for all tests.
 const Lesson& SmallLesson() {
   static const Lesson& lesson = *[] {
     const auto store = store::NewMemoryStore();
@@ -106,7 +106,7 @@ TEST(TrainTest, OfTenProgramsEachIsTestedByAModelOfTheOthers) {
   ASSERT_TRUE(file.info.held_out.has_value());
   const HeldOut& tested = *file.info.held_out;
   EXPECT_EQ(tested.turns, 5);
-  EXPECT_GE(tested.k, 2);  // a third of those that worked
+  EXPECT_GE(tested.k, 2);  // a third of the programs that worked
   EXPECT_LE(tested.k, 4);
   ASSERT_THAT(tested.tasks, SizeIs(1));
   EXPECT_LE(std::abs(tested.tasks[0].quality.spearman), 1);
@@ -115,7 +115,7 @@ TEST(TrainTest, OfTenProgramsEachIsTestedByAModelOfTheOthers) {
   EXPECT_EQ(again, file);
   ASSERT_OK_AND_ASSIGN(const ModelFile same, Train(ten, Quick()));
   EXPECT_EQ(same, file);
-  // Too few to rank, enough to learn from.
+  // Four programs are too few to rank, but enough to learn from.
   ten.programs.resize(4);
   TrainOptions options = Quick();
   options.held_out = 0;

@@ -25,7 +25,7 @@ constexpr uint64_t kPrograms = 10'000, kMostPrograms = 1'000'000;
 constexpr int kTop = 10, kMostTop = 1'000'000;
 constexpr double kHeldOut = 0.2;
 
-// As the tasks of jobs are called.
+// Gives the tasks of the lesson the descriptions that jobs have for them.
 Status Describe(store::Store& store, Lesson& lesson) {
   std::map<std::string, std::string> descriptions;
   KILN_ASSIGN_OR_RETURN(const auto jobs, store.ListJobs(std::nullopt));
@@ -41,7 +41,7 @@ Status Describe(store::Store& store, Lesson& lesson) {
   return OkStatus();
 }
 
-// Thousands of records are between two looks at the token.
+// Stops early on request. The token is looked at for each record, and by Finish.
 StatusOr<Lesson> ReadLesson(store::Store& store, const v1::ListRecordsRequest& records,
                             uint64_t programs, uint64_t seed, ThreadPool& pool,
                             const std::stop_token& stop) {
@@ -77,7 +77,7 @@ void AddLeftOut(const Lesson& lesson, Reply& reply) {
   }
 }
 
-// Of the device that most programs were measured on.
+// Finds the constants of the device that most programs were measured on.
 StatusOr<std::optional<device::Calibration>> EstimatesOf(store::Store& store, const Lesson& lesson,
                                                          bool without) {
   if (without) return std::nullopt;
@@ -163,7 +163,7 @@ bool HasGrown(const ModelInfo& since, int64_t records, double share) {
 StatusOr<v1::TrainModelReply> TrainModel(store::Store& store, const v1::TrainModelRequest& request,
                                          std::vector<std::string> sources, int64_t now_s,
                                          const std::stop_token& stop) {
-  // Refused before it is trained.
+  // A bad name is refused before the training.
   KILN_RETURN_IF_ERROR(store::CheckModel({.name = request.name(), .file = "to be trained"}));
   const StatusOr<store::ModelRow> there = store.GetModel(request.name());
   if (!there.ok() && there.status().code() != StatusCode::kNotFound) return there.status();
