@@ -81,8 +81,8 @@ Status AnalyticModel::Load(std::string_view bytes) {
 
 // The work that threads would have to copy the tiles that come in bulk.
 struct AnalyticModel::BulkCopies {
-  double bytes = 0;                       // of all blocks
-  double instructions = 0, accesses = 0;  // of one thread
+  double bytes = 0;                       // bytes that all blocks copy
+  double instructions = 0, accesses = 0;  // work of one thread
 };
 
 AnalyticModel::BulkCopies AnalyticModel::BulkCopiesOf(const FloatMatrix& rows, int begin,

@@ -54,7 +54,7 @@ class AnalyticModel final : public CostModel {
 
   const device::Calibration device_;
   int num_columns_ = 0;
-  std::vector<int> column_;  // by Column in the .cc file
+  std::vector<int> column_;  // index: Column in the .cc file
 };
 
 }  // namespace kiln::costmodel

@@ -66,9 +66,9 @@ class Forest {
 
   int columns_ = 0;
   std::vector<int32_t> used_;   // columns that some tree reads
-  std::vector<int32_t> index_;  // by column: its index in used_, or -1
+  std::vector<int32_t> index_;  // index: column; its place in used_, or -1
   std::vector<Node> nodes_;
-  std::vector<float> gains_;  // of each node; kept apart, because a walk does not read gains
+  std::vector<float> gains_;  // one for each node; kept apart, because a walk does not read gains
   std::vector<Root> roots_;
 };
 

@@ -42,7 +42,7 @@ struct ModelTask {
 
 // How well a model ranks the programs of one task.
 struct TaskQuality {
-  ModelTask task = {};  // of the programs that the model was tested on
+  ModelTask task = {};  // counts the programs that the model was tested on
   RankQuality quality = {};
 
   friend bool operator==(const TaskQuality&, const TaskQuality&) = default;
@@ -53,7 +53,7 @@ struct HeldOut {
   // nothing of. Otherwise records of each computation were held out, and the figures are for tasks
   // whose tuning goes on.
   bool by_computation = false;
-  double share = 0;  // of the records or computations
+  double share = 0;  // share of the records or computations
   // If there are few records, all of them were tested, in so many turns, each by a model that had
   // learned from the records of the other turns. The model of the file has learned from all
   // records. 0: the records that were held out were tested.
@@ -69,13 +69,13 @@ inline constexpr int64_t kFewestRanked = 5;
 RankQuality MeanOf(std::span<const TaskQuality> tasks);
 
 struct ModelInfo {
-  std::string kind = "xgb";  // as make_cost_model.h calls it
+  std::string kind = "xgb";  // a name of make_cost_model.h
   // The trees correct the analytic model with these constants (device/calibration.h). "": the trees
   // stand alone.
   std::string calibration = {};
   int feature_version = 0;
   std::string columns = {};                       // ColumnsDigest
-  std::map<std::string, double> parameters = {};  // those that differ from the kind's defaults
+  std::map<std::string, double> parameters = {};  // parameters that differ from the kind's defaults
   uint64_t seed = 0;
   // Number of records that were read; `tasks` counts those learned from.
   int64_t records = 0;

@@ -85,8 +85,8 @@ class TrainingSet {
   std::vector<const float*> full_rows_;
   std::vector<int32_t> columns_;
   std::vector<int32_t> members_;          // distinct row of each row, pack by pack
-  std::vector<float> estimates_;          // of each row
-  std::vector<int32_t> starts_;           // by pack: its start in members_; one more at the end
+  std::vector<float> estimates_;          // one for each row
+  std::vector<int32_t> starts_;           // start of each pack in members_; one more at the end
   std::vector<float> targets_, weights_;  // throughput, or the logarithm of the time
   std::vector<bool> failed_;              // its true time is longer than its target
   double total_weight_ = 0;

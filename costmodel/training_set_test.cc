@@ -37,7 +37,7 @@ TEST(TrainingSetTest, LossAndDerivatives) {
   const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1},
                         {.rows = &b, .throughput = 0.5, .weight = 3}};
   const TrainingSet set(packs, Objective::kThroughput);
-  const std::vector<float> outputs = {0.25, 0.5, 0.125};  // of the rows 1, 2, 3
+  const std::vector<float> outputs = {0.25, 0.5, 0.125};  // outputs of the rows 1, 2, 3
   // The sums are 0.75 and 1.125, which are off by -0.25 and 0.625.
   EXPECT_NEAR(set.Loss(outputs), 0.5 * (0.0625 + 3 * 0.390625) / 4, 1e-6);
   std::vector<float> gradient(3), hessian(3);

@@ -141,7 +141,7 @@ void XgbModel::Correct(const Sample& correction) {
 Status XgbModel::Train(bool full) {
   std::vector<Pack> packs;
   packs.reserve(samples_.size());
-  double prior_weight = 0;  // of all prior samples
+  double prior_weight = 0;  // sum over all prior samples
   bool only_prior = true;
   std::vector<std::vector<float>> relative;  // relative to the best of the task, as targets are
   relative.reserve(samples_.size());

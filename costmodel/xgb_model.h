@@ -74,7 +74,7 @@ class XgbModel final : public CostModel {
   const XgbOptions options_;
   mutable std::mutex update_mutex_;  // one Update or Load at a time; guards the members below
   std::vector<Known> samples_;
-  std::unordered_map<uint64_t, double> best_cost_s_;  // by task
+  std::unordered_map<uint64_t, double> best_cost_s_;  // key: task
   uint64_t prior_seen_ = 0;                           // number of prior samples ever given
   uint64_t seen_ = 0;                                 // number of other samples ever given
   uint64_t seen_at_training_ = 0, seen_at_full_ = 0;

@@ -35,7 +35,7 @@ class BusyMeter {
     Use use;
   };
   std::deque<Trial> trials_;
-  std::map<std::string, double> since_s_;  // by runner: when its first trial began
+  std::map<std::string, double> since_s_;  // begin of each runner's first trial
 };
 
 }  // namespace kiln::scheduler

@@ -49,7 +49,7 @@ struct DispatchTask {
   std::string target;  // completed with the facts of the device
   HardwareRow hardware{};
   double flop_count = 0;
-  std::optional<double> best_cost_s = {};       // of earlier runs and jobs
+  std::optional<double> best_cost_s = {};       // best of earlier runs and jobs
   std::optional<double> reference_cost_s = {};  // empty until it is measured
   std::string description = {};                 // for people
   double plain_s = 0;                           // estimated time of the unscheduled loops
@@ -62,7 +62,7 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
-  Secret secret;          // of the farm; proves to its workers who calls
+  Secret secret;          // the farm's secret; proves to its workers who calls
   int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that the workers can have in hand

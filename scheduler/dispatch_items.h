@@ -80,7 +80,7 @@ std::stop_token AbandonedOf(const RunItem& item);
 struct MeasuredTrial {
   search::Trial trial;
   store::Record record;
-  std::optional<double> reference_cost_s;        // as the runner reported it
+  std::optional<double> reference_cost_s;        // reported by the runner
   std::shared_ptr<const v1::Artifact> artifact;  // set if the candidate may become an elite
 };
 

@@ -35,7 +35,7 @@ struct Elite {
   uint32_t trial = 0;
   int64_t record_id = 0;
   uint64_t hash = 0;
-  double cost_s = 0;  // what its trial measured
+  double cost_s = 0;  // cost in its trial
   // Null: the elite is of an earlier run and is not read.
   std::shared_ptr<const v1::Artifact> artifact = nullptr;
   store::Remeasurement known = {};  // readings of earlier runs; may be empty
@@ -98,14 +98,14 @@ class EliteSet {
     bool unwritten = false;
   };
   struct Device {
-    search::InterleavedReadings readings;  // by record id
+    search::InterleavedReadings readings;  // candidates are record ids
     int64_t blocks = 0;
     uint64_t served = 0;  // the turn at which the device last read this task
   };
   struct Task {
     int group = 0;
     int trials = 0;
-    std::map<int64_t, Entry> entries;  // by record id
+    std::map<int64_t, Entry> entries;  // key: record id
     std::map<std::string, Device> devices;
     std::string home;  // the device whose readings count
   };
@@ -126,11 +126,11 @@ class EliteSet {
   const Options options_;
   mutable std::mutex mutex_;
   std::vector<Task> tasks_;
-  std::map<std::string, int64_t> last_;  // by device: the record that was read last
+  std::map<std::string, int64_t> last_;  // key: device; value: the record that was read last
   uint64_t turns_ = 0;
-  std::vector<store::Remeasurement> unwritten_;  // of candidates that are no longer kept
+  std::vector<store::Remeasurement> unwritten_;  // results of candidates that are no longer kept
   bool failures_ = false;                        // whether unwritten_ has a failure
-  std::vector<Correction> corrections_;          // of candidates that failed
+  std::vector<Correction> corrections_;          // corrections of candidates that failed
 };
 
 }  // namespace kiln::scheduler

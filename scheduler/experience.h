@@ -59,7 +59,7 @@ struct TaskExperience {
 };
 
 struct Experience {
-  std::vector<TaskExperience> of_tasks;  // by task
+  std::vector<TaskExperience> of_tasks;  // one for each task
   std::vector<costmodel::Sample> of_others;
 };
 

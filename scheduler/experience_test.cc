@@ -257,7 +257,7 @@ TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
   const std::string text = dag::PrintDag(*other.dag);
   add(task, text, "no steps");
   add(other, text, "no steps");
-  add(other, text, R"([["SP", 77, 0, 32, [1], 1]])");  // of a stage that does not exist
+  add(other, text, R"([["SP", 77, 0, 32, [1], 1]])");  // the stage does not exist
   add(MakeTask("16"), "", "[]");                       // imported
   add(MakeTask("8"), "no dag", "[]");
   // A loop is split into more loops than a stage may have, in records of both tasks.

@@ -35,7 +35,7 @@ class FinalistSelection {
   StatusOr<std::vector<Finalists>> Next();
 
  private:
-  using Best = std::vector<std::optional<store::Record>>;  // by task
+  using Best = std::vector<std::optional<store::Record>>;  // one for each task
 
   Finalists FinalistsOf(uint32_t task, std::span<const store::Record> records, const Best& best);
   // Tells whether the task's best trial is much slower than the best of its alternatives.
@@ -44,7 +44,7 @@ class FinalistSelection {
   const CheckedJob& job_;
   const std::string job_id_;
   store::Store& store_;
-  std::set<int64_t> raced_;  // by record id
+  std::set<int64_t> raced_;  // record ids
 };
 
 }  // namespace kiln::scheduler

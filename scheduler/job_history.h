@@ -18,7 +18,7 @@ namespace kiln::scheduler {
 // nothing here, and its candidates may be tried again.
 struct TaskHistory {
   std::vector<search::Observation> observations;  // in the order of the trials
-  std::optional<double> best_cost_s;              // of the trials that ran to their end
+  std::optional<double> best_cost_s;              // best of the trials that ran to their end
   // of the trials that ran to their end; without artifacts
   std::vector<Elite> elites;
 };

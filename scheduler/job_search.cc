@@ -36,10 +36,10 @@ constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one out of so man
 // records, and the next best one.
 constexpr int kHeuristicSchedules = 2;
 
-// Of one of several tasks: so many results come before the second of these.
+// A task of several gets so many results of its search before its second heuristic schedule.
 constexpr int kResultsBeforeSecond = 8;
 
-using FirstSchedules = std::vector<search::Candidate>;  // of one task
+using FirstSchedules = std::vector<search::Candidate>;  // schedules of one task
 
 std::optional<uint32_t> UnlessZero(uint32_t number) {
   return number == 0 ? std::nullopt : std::optional(number);

@@ -23,8 +23,8 @@ StatusOr<search::TemplatePtr> GivenTemplate(const v1::TuneOptions& options);
 
 struct CheckedTask {
   dag::DagPtr dag;
-  std::vector<dag::InputRange> ranges;  // of the inputs
-  target::Target target;  // as far as the user states it; the leased device completes it
+  std::vector<dag::InputRange> ranges;  // ranges of the inputs
+  target::Target target;                // the user's part of it; the leased device completes it
   std::string workload_id, workload_key;
   double flop_count = 0;
 

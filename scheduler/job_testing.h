@@ -37,7 +37,7 @@ inline v1::JobSpec TestJob(uint32_t trials) {
   *spec.add_tasks() = TestTask();
   spec.mutable_options()->set_trials(trials);
   spec.mutable_options()->set_seed(7);
-  spec.mutable_options()->set_policy("sketch.random");  // it is quick
+  spec.mutable_options()->set_policy("sketch.random");  // a quick policy
   return spec;
 }
 

@@ -113,7 +113,7 @@ class Jobs {
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   bool taking_in_ = false;
-  std::list<store::JobRow> queue_;  // by age; without the specs, which may be large
+  std::list<store::JobRow> queue_;  // the oldest first; without the specs, which may be large
   std::map<std::string, std::shared_ptr<JobRun>> running_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

@@ -83,7 +83,7 @@ StatusOr<std::vector<v1::KnownElements>> KnownOutputs(const dag::DagText& text, 
     sources.push_back(inputs.back().get());
   }
   KILN_ASSIGN_OR_RETURN(const std::vector<ir::NDArray> values, dag::EvaluateOn(some, sources));
-  std::vector<std::vector<int64_t>> shapes;  // of the outputs
+  std::vector<std::vector<int64_t>> shapes;  // shapes of the outputs
   for (const dag::Tensor argument : text.dag->arguments()) {
     if (text.dag->op(argument.op).is_placeholder()) continue;
     shapes.push_back(text.dag->shape(argument));

@@ -20,7 +20,7 @@ class NoiseMeter {
 
  private:
   mutable std::mutex mutex_;
-  int trials_ = 0;  // that ran to their end
+  int trials_ = 0;  // trials that ran to their end
   int noisy_ = 0;
   std::string notice_;
 };

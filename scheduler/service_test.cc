@@ -348,7 +348,7 @@ TEST_F(StandstillTest, SoManyStreamsAndNoMore) {
   for (int i = 0; i < 3; ++i) open.push_back(Begin());
   // The first handlers have begun when later calls are refused.
   EXPECT_TRUE(Eventually([&] {
-    const auto one_more = Open();  // it may be refused before it writes
+    const auto one_more = Open();  // the call may be refused before it writes
     one_more->stream->WritesDone();
     const grpc::Status status = one_more->stream->Finish();
     return status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&

@@ -150,7 +150,7 @@ std::optional<AnswerCheck> TaskReferences::CheckOf(int task, const std::string& 
 
 TaskReferences::Instead TaskReferences::GiveUp(int task) {
   Task& of = tasks_[task];
-  const auto dag = dag::ParseDagText(of.dag);  // of.dag does not change, so no lock is needed
+  const auto dag = dag::ParseDagText(of.dag);  // the text does not change, so no lock is needed
   StatusOr<TaskSample> sample =
       is_kernel_ ? StatusOr<TaskSample>(Unimplemented("a kernel computes all of its outputs"))
       : dag.ok() ? MakeTaskSample(*dag, seed_)

@@ -88,8 +88,9 @@ class TaskReferences {
   };
   struct Task {
     std::string dag;
-    bool runs = false;                   // whether programs of the task's target are run
-    std::vector<v1::ArgSpec> arguments;  // of the task's programs; empty: they are not checked
+    bool runs = false;  // whether programs of the task's target are run
+    // Arguments of the task's programs; empty: they are not checked.
+    std::vector<v1::ArgSpec> arguments;
     v1::Tolerance tolerance;
     std::string description;
     double plain_s = 0;
@@ -97,7 +98,7 @@ class TaskReferences {
     bool requested = false;
     bool unlimited = false;
     std::string notice;                 // "" if there is nothing to tell
-    std::vector<Reference> references;  // of different builders; the first is used by default
+    std::vector<Reference> references;  // from different builders; the first is used by default
     bool other_requested = false;
     std::shared_ptr<const std::vector<v1::KnownElements>> known;  // null until it is computed
     // Items that wait for the reference.

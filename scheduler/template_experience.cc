@@ -27,7 +27,7 @@ constexpr size_t kNamedWorkloads = 4;
 struct Searched {
   search::TemplatePtr schedule_template;
   std::vector<size_t> tasks;
-  std::set<std::string> workload_ids;  // of the tasks
+  std::set<std::string> workload_ids;  // ids of the tasks' workloads
 };
 
 // Returns the searched templates by name, without hand-written kernels: these have no loops that a

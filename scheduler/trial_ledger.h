@@ -96,10 +96,10 @@ class TrialLedger {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<uint64_t, InHand> in_hand_;  // by serial number
+  std::map<uint64_t, InHand> in_hand_;  // key: serial number
   uint64_t serials_ = 0;                // the last serial number that was given out
   std::set<int> begun_;                 // tasks that have a trial
-  std::map<int, uint64_t> first_;       // by task: serial of its first trial, if others wait for it
+  std::map<int, uint64_t> first_;       // serial of each task's first trial, if others wait for it
   std::vector<MeasuredTrial> held_back_;
   std::vector<MeasuredTrial> measured_;
   std::set<uint32_t> being_written_;  // numbers of trials

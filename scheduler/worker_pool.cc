@@ -103,7 +103,7 @@ bool WorkerPool::WaitForWork() {
   --resting_;
   if (stop_.stop_requested()) return false;
   ++seeking_;
-  changed_.notify_all();  // it decides what may be sent ahead
+  changed_.notify_all();  // may allow lanes to send items ahead
   return true;
 }
 

@@ -141,7 +141,7 @@ class WorkerPool {
   size_t resting_ = 0;                      // lanes that have no lease and ask for none
   uint64_t events_ = 0;                     // grows when there may be other work to do meanwhile
   std::map<std::string, int> usable_;       // worker id -> lanes that can work on it now
-  std::map<std::string, Trouble> trouble_;  // by worker id
+  std::map<std::string, Trouble> trouble_;  // key: worker id
   std::string problem_;                     // the last complaint or refusal; "" after a success
   std::vector<std::thread> lanes_;          // last: they use the other members
 };

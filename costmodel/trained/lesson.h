@@ -52,10 +52,10 @@ struct LeftOut {
 
 struct Lesson {
   std::vector<ModelTask> tasks;              // tasks with programs, the most programs first
-  std::vector<device::DeviceModel> devices;  // of each task, as far as it is known
-  std::vector<bool> gpu;                     // by task: whether its target is a GPU
+  std::vector<device::DeviceModel> devices;  // one for each task, as far as it is known
+  std::vector<bool> gpu;                     // one for each task: whether its target is a GPU
   std::vector<LessonProgram> programs;       // in the order of their records
-  std::map<std::string, LeftOut> left_out;   // by reason
+  std::map<std::string, LeftOut> left_out;   // key: the reason
   int64_t records = 0;                       // number of records that were read
 };
 
@@ -112,8 +112,8 @@ class LessonReader {
   store::Store& store_;
   const LessonOptions options_;
   RecordTasks tasks_;
-  std::map<std::string, Meaning> meanings_;  // by key
-  std::map<std::string, Group> groups_;      // by computation, target and device
+  std::map<std::string, Meaning> meanings_;  // key: the key of a log
+  std::map<std::string, Group> groups_;      // key: computation, target and device
   std::set<std::pair<int64_t, std::string>> by_size_;
   int64_t kept_ = 0;
   Lesson lesson_;

@@ -18,7 +18,7 @@ struct RowPrediction {
   std::string kernel;
   std::string stage;
   std::string buffer;  // the buffer that it writes
-  double score = 0;    // as from CostModel::PredictRows
+  double score = 0;    // score of CostModel::PredictRows
 
   friend bool operator==(const RowPrediction&, const RowPrediction&) = default;
 };

@@ -24,7 +24,7 @@ enum class Split {
 
 struct TrainOptions {
   uint64_t seed = 1;
-  std::map<std::string, double> parameters = {};  // of the model (costmodel/xgb_model.h)
+  std::map<std::string, double> parameters = {};  // parameters of the model (costmodel/xgb_model.h)
   // The trees correct the analytic model with these constants. None: the trees stand alone.
   std::optional<device::Calibration> estimates = device::Calibration();
   // The share that is held out from the model, in [0, 0.9]. The seed decides for each record or

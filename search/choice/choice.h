@@ -19,10 +19,11 @@ enum class ChoiceSource {
 
 struct Choice {
   ChoiceSource source = ChoiceSource::kNone;
-  std::string steps;                     // a JSON array (schedule/step.h); "" for kNone
-  std::string record;                    // its id; "" if nothing was measured
-  double cost_s = 0;                     // by the record, if that is of the same computation
-  target::HardwareParams hardware = {};  // of the device that measured it
+  std::string steps;   // a JSON array (schedule/step.h); "" for kNone
+  std::string record;  // its id; "" if nothing was measured
+  // The record's cost, if the record is of the same computation.
+  double cost_s = 0;
+  target::HardwareParams hardware = {};  // parameters of the device that measured it
   std::string device = {};               // its model; "" if the record does not say
   // For kCompatible: the computation and target of the record, and their distance
   // (workload_distance.h).

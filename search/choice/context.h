@@ -64,7 +64,7 @@ class Context {
   const std::shared_ptr<Context> outer_;
   std::mutex mutex_;
   std::map<std::string, std::vector<std::pair<std::string, std::string>>>
-      kept_;  // by computation: targets and steps
+      kept_;  // key: computation; value: targets and steps
 };
 
 struct HistoryOptions {

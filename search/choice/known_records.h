@@ -47,7 +47,7 @@ class ComputationsByHash {
 
  private:
   std::map<std::string, KnownComputation> by_id_;
-  std::multimap<std::string, std::string, std::less<>> ids_;  // by hash
+  std::multimap<std::string, std::string, std::less<>> ids_;  // key: hash
 };
 
 // The records of a store, which outlives this object. Reads the store's jobs once, at the first

@@ -19,7 +19,7 @@ inline constexpr uint64_t kUnmeasuredSeed = 1;
 struct UnmeasuredChoice {
   std::string steps;       // a JSON array
   std::string origin;      // "sketch 1, by rule": see search/policies/policy.h
-  double predicted_s = 0;  // by the analytic model; 0 if there was nothing to choose
+  double predicted_s = 0;  // time by the analytic model; 0 if there was nothing to choose
   int64_t looked_at = 0;   // number of schedules that were lowered and ranked
   double cpu_s = 0;        // the calling thread's time for the choice
 };

@@ -19,7 +19,7 @@ StatusOr<std::vector<StepPtr>> Cross(std::span<const StepPtr> a, std::span<const
   }
   if (differ.size() < 2) return NotFound("the parents differ in fewer than two choices");
   std::vector<StepPtr> child(a.begin(), a.end());
-  std::map<int, bool> from_b;  // by stage
+  std::map<int, bool> from_b;  // key: stage
   size_t taken = 0;
   for (size_t i : differ) {
     const auto [stage, inserted] = from_b.try_emplace(a[i]->stage(), false);

@@ -13,8 +13,8 @@ namespace kiln::search {
 
 // Returns the steps of `a` with choices of `b` where their steps correspond: most often all or none
 // of the choices of a stage. Places and annotations stay those of `a`. Ends with Rebuild
-// (rebuild.h). NotFound if the parents differ in no such choice. FailedPrecondition if the child
-// equals one of its parents; then try again.
+// (rebuild.h). NotFound if the parents differ in fewer than two such choices. FailedPrecondition if
+// the child equals one of its parents; then try again.
 StatusOr<std::vector<schedule::StepPtr>> Cross(std::span<const schedule::StepPtr> a,
                                                std::span<const schedule::StepPtr> b,
                                                const Parameters& parameters, Rng& rng);

@@ -21,7 +21,7 @@ struct Tiles {
   int64_t most_parts = 0;
   bool is_cluster = false;  // the parts are the blocks of a cluster: as many as one can have
   bool limit_innermost = true;
-  int64_t extent = 0;   // of the loop that is split
+  int64_t extent = 0;   // extent of the loop that is split
   bool uneven = false;  // may the tiles cover more than the extent (uneven_tiles.h)?
   size_t kept = 0;      // inner levels that keep their length when uneven tiles are cut
 

@@ -173,7 +173,7 @@ class Transfer {
   size_t next_ = 0;  // index into steps_
   Stages from_, to_;
   int last_ = -1;                   // stage of the steps that follow the sketch: the output
-  std::map<int, int> like_;         // by identity
+  std::map<int, int> like_;         // keys and values are identities of stages
   std::map<size_t, int> place_of_;  // index into steps_ -> index into result_
   std::vector<StepPtr> result_;
 };

@@ -34,7 +34,7 @@ class RandomPolicy final : public Policy {
   const Parameters parameters_;
   Rng rng_;
   std::vector<Sketch> sketches_;
-  std::vector<double> weights_;         // of the sketches
+  std::vector<double> weights_;         // weights of the sketches
   std::unordered_set<uint64_t> known_;  // proposed or observed
   RoundReport report_;
 };

@@ -54,7 +54,7 @@ Status Bench(const Case& c, int threads, int rounds) {
 }  // namespace kiln::search
 
 int main(int argc, char** argv) {
-  kiln::KeepFreedMemory();  // as the scheduler does
+  kiln::KeepFreedMemory();  // the scheduler does so, too
   const int threads = argc > 1 ? std::atoi(argv[1]) : 0;
   const int rounds = argc > 2 ? std::atoi(argv[2]) : 3;
   const std::string only = argc > 3 ? argv[3] : "";

@@ -106,7 +106,7 @@ class SketchPolicy final : public Policy {
   Hashes known_;                                        // proposed or observed
   std::unordered_map<uint64_t, Individual> in_flight_;  // proposed, not observed
   std::vector<Individual> measured_;                    // valid ones, the fastest first
-  std::unordered_map<uint64_t, int> measured_rows_;     // by RowsHash
+  std::unordered_map<uint64_t, int> measured_rows_;     // key: RowsHash
   std::vector<Individual> reserve_;                     // ranked in earlier rounds, not proposed
   std::vector<Transfer> transferred_;                   // from other tasks, not proposed
   // Hashes of other tasks' schedules that were suggested.

@@ -538,7 +538,7 @@ TEST(SketchPolicy, FeaturesThatAreEmptyAreNotProposed) {
 
 TEST(SketchPolicy, APriorModelRanksUntilTheOtherIsTrained) {
   const Task task = MakeTask("matmul", "256,256,256");
-  auto prior = std::make_shared<AdditiveModel>();  // it is trained for the task already
+  auto prior = std::make_shared<AdditiveModel>();  // is trained for the task already
   RandomPolicy random(task, SmallParameters(), 5);
   ASSERT_OK_AND_ASSIGN(const auto known, random.Propose(64));
   for (const Observation& o : Measure(known, 0)) {

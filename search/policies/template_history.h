@@ -23,7 +23,7 @@ namespace kiln::search {
 // A trial of an earlier job.
 struct EarlierTrial {
   const Task* task = nullptr;  // not owned; its target is like that of the search
-  std::string origin = {};     // of its candidate
+  std::string origin = {};     // origin of its candidate
   std::vector<schedule::StepPtr> steps = {};
   std::optional<double> cost_s = {};  // empty if the trial failed
   // Number of the trial's group. Costs are compared only within a group: one computation on one

@@ -99,7 +99,7 @@ TEST_F(TemplateHistoryTest, LearnsFromPointsOfTheTemplateAlone) {
   trials[1].origin = "sketch 0, random";
   trials[2].origin = "kernel tiles, config 3";
   trials[3].origin = "template tiles, config 99999999";
-  trials[4].steps = trials[5].steps;  // as if the template had changed since
+  trials[4].steps = trials[5].steps;  // the template has changed since this trial
   if (trials[4].origin == trials[5].origin) trials[4].steps.clear();
   for (const char* features : {"template_curve_features", "template_itervar_features"}) {
     ASSERT_OK_AND_ASSIGN(const TemplateHistory history,

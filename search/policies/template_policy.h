@@ -56,8 +56,8 @@ class TemplatePolicy final : public Policy {
   const ConfigSpace space_;
   const std::unique_ptr<ConfigTuner> tuner_;
   // Several configurations may have the same steps, and so the same hash.
-  std::unordered_map<uint64_t, std::vector<int64_t>> indices_;   // of proposed candidates
-  std::unordered_map<uint64_t, std::optional<double>> costs_s_;  // of observed candidates
+  std::unordered_map<uint64_t, std::vector<int64_t>> indices_;   // points of proposed candidates
+  std::unordered_map<uint64_t, std::optional<double>> costs_s_;  // costs of observed candidates
   std::unordered_set<uint64_t> avoided_;
   bool found_any_ = false;  // a configuration that can be run
   RoundReport report_;

@@ -32,7 +32,7 @@ constexpr double kSpilled = 0.4;
 
 // The way in which the operator reads an input.
 struct Read {
-  std::vector<bool> uses;  // by spatial axis
+  std::vector<bool> uses;  // one for each spatial axis
   int64_t stride = 0;      // along the last spatial axis; 0: not used; -1: not known
 };
 
@@ -191,7 +191,7 @@ std::vector<BlankStage> BlanksOf(const Sketch& sketch, const Parameters& paramet
 
 // ---- from a register tile to all levels
 
-using Lengths = std::vector<std::vector<int64_t>>;  // by split of a BlankStage
+using Lengths = std::vector<std::vector<int64_t>>;  // one for each split of a BlankStage
 
 int64_t LargestDivisor(int64_t extent, int64_t most) {
   int64_t largest = 1;

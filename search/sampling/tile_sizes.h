@@ -25,7 +25,7 @@ StatusOr<schedule::State> FillGpuTileSizes(const Sketch& sketch, const Task& tas
 // The use of the device by the spatial tiles of one stage. The lengths of each split are virtual
 // threads, threads and two inner tiles.
 struct TileUse {
-  int64_t threads = 1;  // of one group
+  int64_t threads = 1;  // threads of one group
   int64_t vthreads = 1;
   int64_t outputs = 1;  // per thread, for all its virtual threads together
   int64_t blocks = 1;

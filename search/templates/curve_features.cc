@@ -52,7 +52,7 @@ std::set<std::string> InnermostAccesses(const ir::Program& program, const LoopTo
     std::string name;
     int order = -1;
   };
-  std::map<std::string, Last> last;  // by tensor
+  std::map<std::string, Last> last;  // key: tensor
   for (const TouchedLoop& loop : found.loops) {
     if (loop.depth != depth) continue;
     for (const auto& [name, touch] : loop.touches) {

@@ -27,7 +27,7 @@ Numbers CurveOf(const Numbers& row, int tensor, int curve) {
 
 struct Step {
   int from;       // a sample
-  double begins;  // where the step begins: at `from` or a little before
+  double begins;  // begin of the step: at `from` or a little before
   double value;
 };
 

@@ -30,8 +30,8 @@ struct SplitOptions {
   SplitPolicy policy = SplitPolicy::kFactors;
   int num_outputs = 2;
   int64_t max_factor = int64_t{1} << 31;
-  // If true, only sizes are kept whose product divides the extent. If unset, that holds for kFactors
-  // only.
+  // If true, only sizes are kept whose product divides the extent. If unset, that holds only for
+  // kFactors.
   std::optional<bool> no_tail = {};
   std::vector<std::vector<int64_t>> candidates = {};  // for kCandidate
   // Leaves out the entities that it refuses. If unset, all stay.

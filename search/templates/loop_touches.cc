@@ -136,7 +136,7 @@ class Extractor {
   const ir::Program& program_;
   LoopTouches result_;
   std::vector<Open> stack_;
-  std::map<std::string, int> accesses_;  // by buffer: the number of accesses so far
+  std::map<std::string, int> accesses_;  // accesses of each buffer so far
   double topdown_ = 1;
 };
 

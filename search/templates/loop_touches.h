@@ -33,7 +33,7 @@ struct TouchedLoop {
   int depth = 0;
   ir::LoopKind kind = ir::LoopKind::kSerial;
   int adds = 0, multiplies = 0, divides = 0;  // directly in this loop
-  std::map<std::string, Touch> touches;       // by access
+  std::map<std::string, Touch> touches;       // key: access
 };
 
 struct BufferAccess {

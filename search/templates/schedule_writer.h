@@ -26,7 +26,7 @@ struct StageRef {
 struct LoopRef {
   StageRef stage;
   int32_t iter = -1;   // index into Stage::iters
-  int generation = 0;  // of the stage's loops: a step may replace them all
+  int generation = 0;  // generation of the stage's loops: a step may replace them all
 };
 
 class ScheduleWriter {

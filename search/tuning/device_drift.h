@@ -31,8 +31,8 @@ class DeviceDrift {
 
  private:
   mutable std::mutex mutex_;
-  std::vector<double> changes_;  // of the logarithm, from the trial to the final race
-  std::vector<double> noise_;    // of the logarithm, from the median to each value
+  std::vector<double> changes_;  // change of the logarithm from the trial to the final race
+  std::vector<double> noise_;    // difference of each value's logarithm from the median's
 };
 
 // Returns the half width of the interval of a cost that is known within confidence_s as long as the

@@ -149,7 +149,8 @@ SimulatedJob SimulateJob(uint64_t seed, bool idle_readings) {
   const auto block_of = [&](int candidate) {
     return std::vector{device.Read(truth[candidate]), device.Read(truth[candidate])};
   };
-  std::vector<std::optional<double>> first(kCandidates);  // of candidates that were trials by now
+  // Costs of candidates that were trials by now.
+  std::vector<std::optional<double>> first(kCandidates);
   InterleavedReadings readings;
   const auto elites = [&] {
     std::vector<int> known;

@@ -104,7 +104,7 @@ std::map<int, double> InterleavedReadings::Drift() const {
     }
   }
   for (int pass = 0; pass < kPasses; ++pass) {
-    std::map<int, std::vector<double>> off;  // by round: differences from the candidates' medians
+    std::map<int, std::vector<double>> off;  // key: round; differences from the candidates' medians
     for (const auto& [id, candidate] : candidates_) {
       std::vector<double> even;
       for (const Value& value : candidate.values) {

@@ -56,7 +56,7 @@ class InterleavedReadings {
   };
   static void AddValue(Candidate& candidate, int round, double cost_s);
   void Polish() const;
-  std::map<int, double> Drift() const;  // by round; 0 if it is not known
+  std::map<int, double> Drift() const;  // key: round; 0 if the drift is not known
 
   int round_ = 1;  // 0: the restored values
   std::map<int64_t, Candidate> candidates_;

@@ -90,8 +90,8 @@ class Combination {
   const ObjectiveKind kind_;
   const double target_s_;
   std::vector<Unit> units_;
-  std::vector<int> unit_of_;     // by group
-  std::vector<double> weights_;  // by group
+  std::vector<int> unit_of_;     // index: group
+  std::vector<double> weights_;  // index: group
   double shares_ = 0;
 };
 

@@ -81,7 +81,7 @@ enum class Ending {
 };
 
 struct ScheduledTask {
-  double weight = 1;  // of its group: the first alternative's weight counts
+  double weight = 1;  // weight of its group: the first alternative's weight counts
   double flop_count = 0;
   std::string similarity_tag = {};  // "": it has no peers
   // A key of its sums (search/evolution/transfer.h); "" if there are none, or they are not known.
@@ -106,7 +106,7 @@ struct TaskSchedulerOptions {
   double beta = 2;
   int backward_window = 3;   // in rounds
   int catch_up_rounds = 6;   // rounds that an alternative has to become the fastest
-  Objective objective = {};  // of groups, in their order; empty: the sum of weight * latency
+  Objective objective = {};  // takes groups in their order; empty: the sum of weight * latency
   uint32_t round_trials = 64;
   // Trials of a task's first rounds. Each later round has a quarter of the trials asked for before,
   // up to round_trials, so that it knows four fifths of all results. None: all rounds have
@@ -144,7 +144,7 @@ class TaskScheduler {
   // Returns the ending if further results are of no use, including those on their way. None: they
   // are of use.
   std::optional<Ending> Over() const;
-  uint32_t RoundTrials(int task) const;  // of its next round
+  uint32_t RoundTrials(int task) const;  // trials of its next round
 
   void BeginRound(int task);
   // Adds a result; none: failed. Returns true if it is the task's best so far.
@@ -226,8 +226,8 @@ class TaskScheduler {
   Objective objective_;
   Rng rng_;
   std::vector<TaskState> tasks_;
-  std::vector<double> latencies_s_;  // by group
-  uint32_t trials_ = 0;              // of all tasks
+  std::vector<double> latencies_s_;  // one for each group
+  uint32_t trials_ = 0;              // trials of all tasks
   uint32_t improved_trials_ = 0;     // value of trials_ when a task last improved
   double expected_trials_ = std::numeric_limits<double>::infinity();
 };

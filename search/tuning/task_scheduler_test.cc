@@ -322,7 +322,7 @@ TEST(TaskScheduler, TasksDie) {
 TEST(TaskScheduler, StopsWhenNothingImproves) {
   TaskScheduler s = Make({{}, {}}, {.early_stopping = 4});
   Rounds(s, 0, {1e-3, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3});
-  EXPECT_EQ(s.Next(), 1);  // it has no result yet
+  EXPECT_EQ(s.Next(), 1);  // task 1 has no result yet
   Rounds(s, 1, {5e-3, 4e-3});
   for (int i = 0; i < 4; ++i) {
     ASSERT_TRUE(s.Next().has_value()) << i;

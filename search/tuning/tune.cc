@@ -309,7 +309,7 @@ class TuneLoop {
   std::deque<uint32_t> missing_;
   uint32_t next_number_;
   std::deque<Ready> ready_;                        // proposed, not yet submitted
-  std::map<uint32_t, RoundPtr> in_flight_;         // by trial number
+  std::map<uint32_t, RoundPtr> in_flight_;         // key: trial number
   std::vector<std::vector<Observation>> events_;   // per task: not yet told
   std::vector<std::vector<Observation>> leaders_;  // per task, the fastest first
   int searched_ = 0;                               // the task of the order in hand

@@ -48,7 +48,7 @@ struct Outcome {
 struct Correction {
   int task = 0;
   uint32_t trial = 0;
-  uint64_t hash = 0;  // of the candidate
+  uint64_t hash = 0;  // hash of the candidate
   bool valid = false;
   double cost_s = 0;  // set if valid
 };
@@ -104,7 +104,7 @@ struct MeasuredRound {
 };
 
 struct TuneOptions {
-  uint32_t trials = 64;      // of the whole job, with earlier runs
+  uint32_t trials = 64;      // number for the whole job, with earlier runs
   uint32_t first_trial = 0;  // next trial number to give out after those of `missing`
   std::vector<uint32_t> missing =
       {};  // numbers below first_trial that have no result: given out first

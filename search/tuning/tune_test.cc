@@ -35,7 +35,7 @@ class FakePolicy final : public Policy {
   const RoundReport& last_round() const override { return report; }
   RoundReport report;
   std::vector<Observation> observed;
-  std::vector<std::vector<Observation>> suggested;  // by round
+  std::vector<std::vector<Observation>> suggested;  // one for each round
   std::vector<size_t> known_at_round;
   int batches = 0;
   int search_ms = 0;
