@@ -62,7 +62,7 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
-  Secret secret;          // the farm's secret; proves to its workers who calls
+  Secret secret;          // the farm's secret, which its workers ask for
   int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that the workers can have in hand

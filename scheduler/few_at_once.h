@@ -20,7 +20,7 @@ class FewAtOnce {
     std::string what;  // names the work in messages: "choice of a schedule"
     int at_work = 2;
     int in_line = 64;
-    // for one call's work, without its wait in line
+    // Longest time of one call's work, without its wait in line.
     absl::Duration longest = absl::InfiniteDuration();
   };
 

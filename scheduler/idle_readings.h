@@ -64,7 +64,7 @@ class IdleReadings {
   EliteSet elites_;
   mutable std::mutex mutex_;
   bool taken_;  // whether readings are taken
-  // keeps the order of writes: results that were taken first are written first
+  // Keeps the order of writes: results that were taken first are written first.
   std::mutex writing_;
 };
 

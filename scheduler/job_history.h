@@ -19,7 +19,7 @@ namespace kiln::scheduler {
 struct TaskHistory {
   std::vector<search::Observation> observations;  // in the order of the trials
   std::optional<double> best_cost_s;              // best of the trials that ran to their end
-  // of the trials that ran to their end; without artifacts
+  // Elites among the trials that ran to their end, without artifacts.
   std::vector<Elite> elites;
 };
 

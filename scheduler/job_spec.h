@@ -34,7 +34,7 @@ struct CheckedTask {
 struct CheckedJob {
   // Canonical: checking the spec again gives the same spec.
   v1::JobSpec spec;
-  // one for each of spec.tasks(), at least one; all have one target
+  // One for each of spec.tasks(), at least one. All have one target.
   std::vector<CheckedTask> tasks;
 };
 

@@ -34,8 +34,9 @@ TEST(PythonSetOrder, IsThatOfCPython) {
                      16, 18, 20, 24, 90, 30, 32, 36,  40, 360, 45, 180, 120, 60}));
 }
 
-// for n in range(1, 20001): for v in list(set(factors(n)) | set(pow2(n))): h = (h * 1000003 + v) %
-// 2**64
+// The sum is h after this Python code:
+//   for n in range(1, 20001):
+//     for v in list(set(factors(n)) | set(pow2(n))): h = (h * 1000003 + v) % 2**64
 TEST(PythonSetOrder, OfAllSmallExtents) {
   uint64_t sum = 0;
   for (int64_t n = 1; n <= 20'000; ++n) AddTo(sum, DivisorsAndPowers(n));
