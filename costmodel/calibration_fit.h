@@ -35,7 +35,8 @@ struct FitFigures {
 struct FitOptions {
   int steps = 1500;
   uint64_t seed = 1;
-  // Cost of a constant that has become e times as large. It is higher if there are few programs.
+  // Cost of a constant that has become e times as large. The cost is higher if there are few
+  // programs.
   double change_cost = 1e-4;
   // The loss on workloads left out has to fall by this share for a row to count as better
   // (FitLeavingOneOut).
@@ -59,7 +60,7 @@ struct CalibrationFit {
 
 // A row, judged by workloads that it was not fitted to: each workload is left out once. The cost of
 // moving a constant is chosen so that these estimates are best. The row is then fitted to all
-// workloads. It is `start` if the workloads left out are not estimated better, by loss and by
+// workloads. The row is `start` if the workloads left out are not estimated better, by loss and by
 // order.
 struct CrossFit {
   device::Calibration row;

@@ -1,5 +1,5 @@
-// A cost model ranks programs by their feature rows, as in Ansor (OSDI 2020, section 5.2). It sees
-// only floats.
+// A cost model ranks programs by their feature rows, as in Ansor (OSDI 2020, section 5.2). The
+// model sees only floats.
 //
 // A program is a matrix with one row for each store. Scores order the programs of one task; a
 // higher score is a faster program. There are two scales. A model that estimates times gives minus
@@ -33,8 +33,8 @@ struct Sample {
   // tasks are never compared: each task's throughputs are normalised by its best one.
   uint64_t task = 0;
   std::optional<double> cost_s = {};  // none: the program failed; it counts as infinitely slow
-  // Whether the sample was measured by an earlier job, for another task. It weighs the less the
-  // more other samples there are.
+  // Whether the sample was measured by an earlier job, for another task. Such a sample weighs the
+  // less the more other samples there are.
   bool prior = false;
   // Whether the sample corrects the cost of an earlier sample, the one with the same `rows`
   // pointer. Ignored if the model no longer has that sample.

@@ -17,9 +17,10 @@ namespace kiln::costmodel {
 
 struct XgbOptions {
   BoostOptions boost;
-  // The model that the trees correct. Its PredictRows gives minus the seconds of each row. It ranks
-  // well before there are results, and its errors are simpler to learn. Scores are then minus the
-  // seconds of a program. Needs Objective::kTime. Null: the trees stand alone.
+  // The model that the trees correct. Its PredictRows gives minus the seconds of each row. That
+  // model ranks well before there are results, and its errors are simpler to learn than whole
+  // times. Scores are then minus the seconds of a program. Needs Objective::kTime. Null: the trees
+  // stand alone.
   std::shared_ptr<const CostModel> estimate;
   int feature_version = 1;
   // The model does not train with fewer samples.

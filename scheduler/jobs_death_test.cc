@@ -113,7 +113,7 @@ TEST_F(DeathTest, AStopInOrderIsNoDeath) {
   }
 }
 
-// Either of two jobs may have killed the process. They run together again only when one has a
+// Either of two jobs may have killed the process. The two run together again only when one has a
 // result.
 TEST_F(DeathTest, SuspectsRunOneAtATime) {
   const std::vector<std::string> ids = Leave(3);

@@ -28,7 +28,7 @@ class RunStatus {
   // "" stands for the search.
   void SetPhase(std::string phase);
   // The expected objective while a task has no result (search/tuning/estimate_phase.h); "" if
-  // nothing is estimated. It is shown as the phase of a job that searches.
+  // nothing is estimated. The estimate is shown as the phase of a job that searches.
   void SetEstimate(std::string estimate);
   // A sentence that the user should know before the first trial.
   void AddNotice(std::string notice);

@@ -2,9 +2,9 @@
 // that wait for it, and the facts of the task in requests to runners.
 //
 // The reference is the unscheduled program of the computation with its large sums in float64
-// (compiler/dag/wide_sums.h). It is built once, and a second time by another builder if there is
-// one: a candidate is compared with a reference that another builder has made. Programs from
-// builders must have the arguments of the computation (program_interface.h) and agree with the
+// (compiler/dag/wide_sums.h). The reference is built once, and a second time by another builder if
+// there is one: a candidate is compared with a reference that another builder has made. Programs
+// from builders must have the arguments of the computation (program_interface.h) and agree with the
 // interpreter in a few elements (known_outputs.h). If a reference takes longer than the job allows,
 // a reference that computes a sample of the outputs replaces it (task_sample.h). If no such sample
 // exists, the reference may take as long as runners allow; so may a hand-written kernel that serves

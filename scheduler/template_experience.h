@@ -1,5 +1,5 @@
 // Results that earlier jobs measured with the templates that a job searches, for any computation.
-// They give the base models with which the job's searches begin
+// These results give the base models with which the job's searches begin
 // (search/policies/template_history.h).
 //
 // Each template has one base model, of the newest records of the job's target. The records are

@@ -1,6 +1,6 @@
 // Builders and runners in the test's own process that compile and run nothing, and leases on them.
-// They fail when the test says so. A fake ends its calls before it goes, so objects that its hook
-// refers to are declared before it.
+// The fakes fail when the test says so. A fake ends its calls before it goes, so objects that its
+// hook refers to are declared before it.
 #pragma once
 
 #include <algorithm>

@@ -65,7 +65,7 @@ std::vector<Sample> SamplesOf(const Lesson& lesson);
 // Used by one thread at a time.
 class LessonReader {
  public:
-  // The store tells the computation of an imported record. It outlives this object.
+  // The store tells the computation of an imported record. The store outlives this object.
   LessonReader(store::Store& store, LessonOptions options);
   LessonReader(const LessonReader&) = delete;
   LessonReader& operator=(const LessonReader&) = delete;

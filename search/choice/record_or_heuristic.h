@@ -1,5 +1,5 @@
 // The choice between a record's schedule and the heuristic schedule, which is chosen without
-// measuring. This is the one rule for all users of schedules that do not search. It keeps a
+// measuring. This is the one rule for all users of schedules that do not search. The rule keeps a
 // computation that was measured a little from getting a slower program than one that was never
 // measured.
 //
@@ -40,9 +40,9 @@ class RecordOrHeuristic {
   // records unless the first case holds. The choice is of a record, or kSample.
   StatusOr<Choice> Choose(const store::Record& best);
 
-  // `choice` is a compatible record of another computation or target. It is taken unless it is of
-  // the unscheduled loops, or the model finds it slower than the heuristic schedule (far slower if
-  // it was measured with the same extents).
+  // `choice` is a compatible record of another computation or target. The choice is taken unless it
+  // is of the unscheduled loops, or the model finds it slower than the heuristic schedule (far
+  // slower if it was measured with the same extents).
   StatusOr<Choice> ChooseCompatible(Choice choice);
 
  private:

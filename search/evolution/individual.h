@@ -67,8 +67,8 @@ uint64_t TilesHash(const Individual& individual);
 // same hash mostly differ only in the order of a GPU thread's unrolled loops.
 uint64_t TileShapesHash(const Individual& individual);
 // Equal for GPU schedules with the same blocks, threads and elements per thread along every axis,
-// and with reduction steps of the same length. They differ only in the order in which a thread
-// works, and in the compiler's code for it.
+// and with reduction steps of the same length. Schedules with equal hashes differ only in the order
+// in which a thread works, and in the compiler's code for it.
 uint64_t BlockShapesHash(const Individual& individual);
 uint64_t OuterTilesHash(const Individual& individual);
 // Hash of the rows: equal for programs that no model can tell apart.

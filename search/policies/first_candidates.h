@@ -3,8 +3,8 @@
 // proposes the other candidates, which may come before the second of these schedules.
 //
 // Answers are compared with those of the unscheduled loops, so the time of one run of them is
-// known. They become a candidate if that run is not far slower than the best known schedule, if no
-// heuristic schedule has worked, or if the other policy has no candidates left.
+// known. The loops become a candidate if that run is not far slower than the best known schedule,
+// if no heuristic schedule has worked, or if the other policy has no candidates left.
 #pragma once
 
 #include <optional>

@@ -19,9 +19,9 @@ namespace {
 // draw.
 constexpr int kRejectedPerDraw = 4;
 
-// The most stages of all states together that each way of making states gives on a CPU. It bounds
-// the pool of a computation of a hundred sums, which has hundreds of sketches. Computations of
-// networks have fewer stages without this bound.
+// The most stages of all states together that each way of making states gives on a CPU. The limit
+// bounds the pool of a computation of a hundred sums, which has hundreds of sketches. Computations
+// of networks have fewer stages without this bound.
 constexpr int64_t kMostStages = 60'000;
 // The most stages of states that are made and not lowered yet. A state takes some 30 KB for a
 // stage.

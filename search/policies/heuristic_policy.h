@@ -3,7 +3,7 @@
 // The pool has three parts: schedules whose tiles follow from the registers, vectors and caches
 // (sampling/register_tiles.h, on a CPU only); schedules that were drawn at random; and schedules
 // that a few changes make of these, if the model likes them. The best predicted ones are proposed
-// first. When the pool is used up, the policy has no more candidates. It learns nothing.
+// first. When the pool is used up, the policy has no more candidates. The policy learns nothing.
 //
 // Cost: see docs/heuristic-schedules.md; all of it falls on the first Propose.
 #pragma once

@@ -21,8 +21,9 @@ struct Models {
   // Ranks while `learned` is not trained, and always for sketch.analytic. If null, candidates are
   // random until `learned` is trained.
   std::shared_ptr<const costmodel::CostModel> prior = {};
-  // The mean of the two models. It ranks every other round while a task has few results: the
-  // learned model alone would reject schedules only because similar ones were slow. May be null.
+  // The mean of the two models. The blended model ranks every other round while a task has few
+  // results: the learned model alone would reject schedules only because similar ones were slow.
+  // May be null.
   std::shared_ptr<const costmodel::CostModel> blended = {};
 };
 
@@ -42,8 +43,8 @@ struct LearningOptions {
   // The model that the search begins with, and goes on to train. Null: the learned model begins
   // untrained. InvalidArgument if the policy does not learn with a model of this kind.
   const costmodel::ModelFile* trained = nullptr;
-  // Parameters of the learned model by name (costmodel/xgb_model.h). They are added to those that
-  // `trained` was trained with.
+  // Parameters of the learned model by name (costmodel/xgb_model.h). These are added to the
+  // parameters that `trained` was trained with.
   std::map<std::string, double> parameters = {};
 };
 

@@ -77,8 +77,8 @@ class Policy {
   // again.
   virtual void Observe(std::span<const Observation> observations) = 0;
 
-  // Never proposes candidates with these hashes. They are known already, and need not be learned
-  // from. Cheap for thousands.
+  // Never proposes candidates with these hashes. Such candidates are known already, and need not be
+  // learned from. Cheap for thousands.
   virtual void Avoid(std::span<const uint64_t> hashes) = 0;
 
   // Takes the fastest known results of another task that does the same sums (SumsKey), because a

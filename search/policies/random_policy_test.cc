@@ -63,8 +63,8 @@ TEST(RandomPolicy, ObservedCandidatesAreNotProposedAgain) {
   for (const Candidate& c : later) EXPECT_FALSE(known.contains(c.hash));
 }
 
-// The loop is longer than max_vectorize_size: code generation cuts it into vectors. It is not split
-// over the cores, because the rows are enough for them.
+// The loop is longer than max_vectorize_size: code generation cuts it into vectors. The loop is not
+// split over the cores, because the rows are enough for them.
 TEST(RandomPolicy, ALongInnermostLoopIsVectorizedAlone) {
   const Task task = MakeTask("relu", "4,200");
   RandomPolicy policy(task, Parameters(), 1);

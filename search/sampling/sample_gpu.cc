@@ -294,8 +294,8 @@ class ThreadBinder {
   }
 
   // Returns the tiled stage whose reduction groups of threads share
-  // (sketch_rules/reduction_split.cc), if there is one. It is computed at the tiles of a stage that
-  // is computed inside s.
+  // (sketch_rules/reduction_split.cc), if there is one. The tiled stage is computed at the tiles of
+  // a stage that is computed inside s.
   std::optional<int> GroupedStageIn(int s) const {
     for (const int root : roots_) {
       if (state_.attach(root).kind != Attach::kIter || state_.attach(root).stage != s) continue;

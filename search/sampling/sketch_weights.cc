@@ -10,8 +10,9 @@ namespace {
 // Results of a block: a tile of 64 x 64. With kBlocksEach blocks for each multiprocessor, none is
 // idle.
 constexpr double kResultsOfBlock = 4096, kBlocksEach = 2, kLeast = 0.1;
-// Share of all samples that an online softmax gets. It is one sketch beside a hundred sketches of
-// the single stages, whose choices multiply, and it is mostly better than these.
+// Share of all samples that an online softmax gets. An online softmax is one sketch beside a
+// hundred sketches of the single stages, whose choices multiply, and it is mostly better than
+// these.
 constexpr double kOnlineShare = 0.25;
 
 // Returns the number of results of the operator that adds up most.

@@ -383,7 +383,7 @@ class TileFiller {
     return tile;
   }
 
-  // Tiles of single warps suit few results. They are rarer if the results more than fill the
+  // Tiles of single warps suit few results. Such tiles are rarer if the results more than fill the
   // device.
   double WarpgroupShare(int64_t results) const {
     constexpr double kEnoughOfEach = 8192, kLeast = 0.2;

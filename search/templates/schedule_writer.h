@@ -58,8 +58,8 @@ class ScheduleWriter {
   // "fuse" fuses a loop with the next one of the list.
   void Annotate(std::span<const LoopRef> loops, const AnnotateEntity& entity);
   // Lets the threads of a block compute the stage together: fuses all its loops, makes the
-  // innermost `lanes` elements a vector, and shares the rest out over threadIdx.x, .y and .x, or
-  // .z, .y and .x.
+  // innermost `lanes` elements a vector, and shares the rest out over threadIdx.x, over .y and .x,
+  // or over .z, .y and .x.
   void FetchByThreads(StageRef stage, int64_t lanes, std::span<const int64_t> threads);
 
   // ---- places

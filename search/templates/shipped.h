@@ -1,4 +1,5 @@
-// The templates that Kiln ships, for operators of its library. They are texts as users write them.
+// The templates that Kiln ships, for operators of its library. The templates are texts as users
+// write them.
 //
 // Immutable; any thread.
 #pragma once

@@ -38,7 +38,7 @@ const Primitive* FindPrimitive(std::string_view word);
 std::vector<std::string> PrimitiveWords();
 
 // The words that find a stage of the computation: "reduction", "output", "input" of a stage, "op"
-// by its name. They have signatures like steps.
+// by its name. These words have signatures like steps.
 std::span<const Primitive> Places();
 
 }  // namespace kiln::search

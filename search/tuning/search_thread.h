@@ -1,4 +1,4 @@
-// The thread in which policies learn and search. It has one order at a time.
+// The thread in which policies learn and search. The thread has one order at a time.
 #pragma once
 
 #include <condition_variable>

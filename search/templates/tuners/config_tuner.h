@@ -18,7 +18,8 @@ namespace kiln::search {
 class ConfigTuner {
  public:
   virtual ~ConfigTuner() = default;
-  // Returns a valid point that was not returned or told before. Nothing: no point seems to be left.
+  // Returns a valid point that was not returned or told before. Returns nothing if no point seems
+  // to be left.
   virtual std::optional<int64_t> Next() = 0;
   // Takes the result of a point: programs a second, or 0 if it failed. A second result replaces the
   // first.

@@ -18,8 +18,8 @@ ConfigSpace Space() {
   return space;
 }
 
-// The highest throughput is 1, at the digits 5, 3, 7, 2. It falls with each knob's distance from
-// there.
+// The highest throughput is 1, at the digits 5, 3, 7, 2. The throughput falls with each knob's
+// distance from there.
 double Throughput(const ConfigSpace& space, int64_t index) {
   const std::vector<int> d = space.Digits(index);
   const double distance =
