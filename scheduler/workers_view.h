@@ -1,7 +1,7 @@
-// What a scheduler says of its tracker's workers to those who know the scheduler alone: the call
-// List of the tracker's service, passed on. All its other calls are refused, and so is a List that
-// another scheduler passes on: its tracker is named wrongly, and two that name each other would ask
-// forever.
+// Tells clients that know only the scheduler which workers its tracker has: passes on the call List
+// of the tracker's service. All other calls of that service are refused. A List that another
+// scheduler passes on is refused, too, because that scheduler's tracker is named wrongly, and two
+// schedulers that name each other would ask forever.
 //
 // Thread-safe.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace kiln::scheduler {
 
-// The key of the metadata of a List that a scheduler asks its tracker.
+// Key of the metadata of a List that a scheduler sends to its tracker.
 inline constexpr char kAskedBySchedulerKey[] = "kiln-asked-by-scheduler";
 
 class WorkersView final : public v1::Tracker::Service {

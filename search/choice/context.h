@@ -74,7 +74,8 @@ struct HistoryOptions {
   // program is correct, but its speed is unknown.
   bool include_compatible = false;
   // If set, the schedule that is chosen without measuring, with this seed, replaces records and
-  // compatible records where it is expected to be faster (record_or_heuristic.h).
+  // compatible records where it is expected to be faster (record_or_heuristic.h). Compatible
+  // records then have to be worth reusing (IsWorthReusing).
   std::optional<uint64_t> heuristic_seed = {};
 };
 

@@ -63,7 +63,7 @@ Choice ChoiceOf(const Task& task, UnmeasuredChoice unmeasured) {
 struct Others {
   std::optional<store::Record> heuristic;  // the best record of the heuristic schedule
   bool heuristic_failed = false;
-  bool scheduled_work = false;  // any schedule but the unscheduled loops works
+  bool scheduled_work = false;  // the best record of the first heuristic schedule
 };
 
 bool IsBeside(const store::Record& record, const store::Record& best) {
@@ -73,8 +73,8 @@ bool IsBeside(const store::Record& record, const store::Record& best) {
                                          best.target, HardwareParamsOf(best.hardware));
 }
 
-// The first one of a computation is what it gets without measuring, the next one is a guess that
-// was measured: a trial like others.
+// Orders records of heuristic schedules. The first schedule of a computation is the one that it
+// gets without measuring. Later ones are guesses that were measured, like other trials.
 bool IsBefore(const store::Record& record, const store::Record& other) {
   return record.steps == other.steps ? store::BetterThan(record, other) : record.id < other.id;
 }

@@ -25,9 +25,10 @@
 
 namespace kiln::search {
 
-// Does the record of another computation or target say more than the model does? Only where a
-// search has found its schedule and read it again, or where it comes from a log. What was chosen
-// there without measuring, the plain loops and first readings say nothing of this computation.
+// Tells whether the record of another computation or target says more than the model does. A record
+// does if a search has found its schedule and read it again, or if it comes from a log. Schedules
+// that were chosen without measuring, the unscheduled loops and first readings say nothing about
+// this computation.
 bool IsWorthReusing(const store::Record& record);
 
 class RecordOrHeuristic {

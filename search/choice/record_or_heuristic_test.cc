@@ -98,7 +98,8 @@ TEST_F(RecordOrHeuristicTest, AFirstReadingHasToBeFasterByMoreThanItsNoise) {
   ExpectRecord(AddTuned(0.9e-3));
 }
 
-// The second best guess was measured because it may be faster: by noise alone it is not taken.
+// The second best guess was measured because it may be faster. If it is faster only within the
+// noise, it is not taken.
 TEST_F(RecordOrHeuristicTest, ASecondHeuristicScheduleHasToBeFasterByMoreThanNoise) {
   const int64_t heuristic = AddHeuristic(1e-3);
   Add(RecordOf(kTuned, 0.99e-3, std::string(kHeuristicOrigin) + "the next one"));

@@ -65,7 +65,7 @@ TEST_F(FirstCandidatesTest, ARoundOfOneIsTheHeuristicSchedule) {
   EXPECT_EQ(policy.last_round().proposed, 1);
 }
 
-// Of one of several tasks.
+// The task is one of several.
 TEST_F(FirstCandidatesTest, TheSecondOneCanComeAfterResultsOfTheOthers) {
   FirstCandidates policy = Make({.results_before_second = 3});
   ASSERT_OK_AND_ASSIGN(const std::vector<Candidate> first, policy.Propose(4));

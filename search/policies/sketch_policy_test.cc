@@ -96,7 +96,8 @@ TEST(SketchPolicy, TriesFirstWhatWasFastForATaskWithTheSameSums) {
   }
 }
 
-// Its heuristic schedule was measured before: it still follows the others where they are faster.
+// The task's heuristic schedule was measured before. The task still follows the others if they are
+// faster.
 TEST(SketchPolicy, FollowsATaskWithTheSameSumsThoughItHasAResultOfItsOwn) {
   const auto dag = dag::BuildOp("conv2d_nhwc", "1,14,14,64,64,3,3,1,1", {.epilogue = {"relu"}});
   const Task task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
@@ -111,7 +112,7 @@ TEST(SketchPolicy, FollowsATaskWithTheSameSumsThoughItHasAResultOfItsOwn) {
     o.cost_s = 1e-3 * static_cast<double>(i + 1);
     o.trial = static_cast<uint32_t>(i);
   }
-  Observation own = told[4];  // as fast as the third
+  Observation own = told[4];  // as fast as the third one
   own.cost_s = 3e-3;
   follower.Observe({&own, 1});
   follower.Suggest(told);

@@ -283,7 +283,7 @@ class TuneLoop {
 
   Status FinishOne(Round& round) { return --round.left > 0 ? OkStatus() : EndRound(round); }
 
-  // A round that proposed nothing ends, too: why is in its report.
+  // A round without candidates ends, too: its report says why there are none.
   Status EndRound(const Round& round) {
     schedule_.EndRound(round.task);
     if (options_.on_measured == nullptr) return OkStatus();

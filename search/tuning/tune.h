@@ -94,7 +94,7 @@ struct ProposedRound {
   int in_hand = 0;      // trials that the measurer had left when the round came
 };
 
-// A round whose trials all have results; one that proposed none has them at once.
+// A round whose trials all have results, also a round that proposed no candidates.
 struct MeasuredRound {
   int task = 0;
   uint32_t trials = 0;  // results of all tasks so far, with earlier runs

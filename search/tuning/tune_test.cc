@@ -135,7 +135,7 @@ TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
   EXPECT_DOUBLE_EQ(best_s, 1.0 / 9);  // candidate 10 fails
 }
 
-// What it looked at and refused is said, too.
+// The candidates that the policy looked at and refused are reported, too.
 TEST(Tune, ARoundThatProposesNothingIsReported) {
   FakePolicy policy(3);
   policy.report.AddDrop(Drop::kIllegal, InvalidArgument("too many threads"));
