@@ -117,7 +117,8 @@ def main():
         print(f"{counts.get(folder, 0):5} of {comments[folder]:5} {folder}")
     print(f"{sum(counts.values()):5} of {sum(comments.values()):5} in all")
     wrong = list(problems(counts, limits))
-    print("\n".join(wrong))
+    for line in wrong:
+        print(line)
     return 1 if wrong else 0
 
 
