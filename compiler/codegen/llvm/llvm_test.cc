@@ -316,6 +316,25 @@ TEST(LlvmTest, TheMaximumOfARowIsComputedInVectors) {
   EXPECT_GE(Count(assembly, "vcmpunordps[^\n]*ymm"), 4u) << assembly;
 }
 
+// Gathers of a column take longer than its loads, one by one.
+TEST(LlvmTest, TheMinimumOfAColumnIsNotGathered) {
+  ProgramBuilder b;
+  const int X = b.Buffer("x", Scope::kInput, {512, 128});
+  const int Y = b.Buffer("y", Scope::kOutput, {1});
+  const Expr k = b.Var("k", 512);
+  const Expr zero = b.Int(0);
+  b.Kernel(
+      "column",
+      b.Seq({b.Store(Y, {zero}, b.pool().Float(INFINITY)),
+             b.For(k, LoopKind::kSerial,
+                   b.Store(Y, {zero}, b.pool().Min(b.Load(Y, {zero}), b.Load(X, {k, zero}))))}));
+  EXPECT_OK(CompareWithReference(b.program(), 1, 0));
+  ASSERT_OK_AND_ASSIGN(const std::string assembly,
+                       PrintAssembly(b.program(), Cpu("skylake-avx512")));
+  EXPECT_EQ(Count(assembly, "vgather"), 0u) << assembly;
+  EXPECT_GE(Count(assembly, "vminss"), 1u) << assembly;
+}
+
 TEST(LlvmTest, ReluIsAMaximumAndAnAnd) {
   ProgramBuilder b;
   const int X = b.Buffer("x", Scope::kInput, {64});

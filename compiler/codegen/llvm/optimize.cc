@@ -47,12 +47,15 @@ int CountAccesses(const llvm::BasicBlock& block) {
   }));
 }
 
-bool HasMinimumOrMaximum(const llvm::Loop& loop) {
-  for (const llvm::BasicBlock* block : loop.blocks()) {
-    for (const llvm::Instruction& instruction : *block) {
-      const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
-      if (call != nullptr && (call->getIntrinsicID() == llvm::Intrinsic::minimum ||
-                              call->getIntrinsicID() == llvm::Intrinsic::maximum))
+// Tells whether the loop reduces by minimum or maximum: one of its calls takes the value of the
+// iteration before.
+bool ReducesByMinimumOrMaximum(const llvm::Loop& loop) {
+  for (const llvm::PHINode& carried : loop.getHeader()->phis()) {
+    for (const llvm::User* user : carried.users()) {
+      const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
+      if (call != nullptr && loop.contains(call) &&
+          (call->getIntrinsicID() == llvm::Intrinsic::minimum ||
+           call->getIntrinsicID() == llvm::Intrinsic::maximum))
         return true;
     }
   }
@@ -85,7 +88,6 @@ bool HasStridedLoad(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
 // too: gathers take twice the time of its loads.
 struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
-    auto& evolution = analyses.getResult<llvm::ScalarEvolutionAnalysis>(function);
     for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
       if (!loop->isInnermost()) continue;
       bool is_vector = false;
@@ -95,7 +97,8 @@ struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
         accesses += CountAccesses(*block);
       }
       if (is_vector || accesses > kMostAccessesToVectorize ||
-          (HasMinimumOrMaximum(*loop) && HasStridedLoad(*loop, evolution))) {
+          (ReducesByMinimumOrMaximum(*loop) &&
+           HasStridedLoad(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))) {
         llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
       }
     }
