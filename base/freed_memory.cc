@@ -3,7 +3,9 @@
 #include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
+#include <thread>
 
 namespace kiln {
 namespace {
@@ -23,6 +25,7 @@ void KeepFreedMemory() {
   // Larger pieces go back to the system each time. Setting one limit alone would freeze the other
   // at its small default.
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
+  mallopt(M_ARENA_MAX, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
 }
 
 void GiveBackFreedMemory(int64_t keep_bytes) {

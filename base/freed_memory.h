@@ -8,11 +8,14 @@ namespace kiln {
 // Bytes that a program that searches keeps for its next allocations.
 inline constexpr int64_t kFreedBytesToKeep = int64_t{256} << 20;
 
-// Keeps up to 256 MiB of freed memory in each of the C library's heaps, of which there are as many
-// as eight for each core. By default the library gives free memory at the end of a heap back to the
+// Keeps up to 256 MiB of freed memory in each of the C library's heaps, and allows as many heaps as
+// the process has cores. By default the library gives free memory at the end of a heap back to the
 // system at once, and takes it again page by page. A search makes and drops thousands of programs a
-// second, and would spend a tenth of its time on that. Programs that search call this early in
-// main, and GiveBackFreedMemory from time to time, since the heaps are many and have holes.
+// second, and would spend a tenth of its time on that. By default there are also eight heaps for
+// each core. No call can give back the free ends of those that belong to threads, so a process that
+// starts threads for each job would grow with every job. Programs that search call this at the
+// start of main, before there are threads, and GiveBackFreedMemory from time to time, since heaps
+// have holes.
 void KeepFreedMemory();
 
 // Gives all freed memory back to the system if there are more than `keep_bytes`. That takes some

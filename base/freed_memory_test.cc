@@ -1,10 +1,16 @@
 #include "base/freed_memory.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <barrier>
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -58,6 +64,37 @@ TEST(FreedMemoryTest, WhatIsFreedGoesBack) {
   EXPECT_GT(ResidentMib() - before, 150) << "it is less than is to be kept";
   GiveBackFreedMemory();
   EXPECT_LT(ResidentMib() - before, 40);
+}
+
+// Threads that allocate at the same time, more of them than there are cores.
+TEST(FreedMemoryTest, ThereAreAsManyHeapsAsCores) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers have allocators of their own";
+#endif
+  KeepFreedMemory();
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  std::barrier all(4 * static_cast<std::ptrdiff_t>(cores) + 4);
+  {
+    std::vector<std::jthread> threads;
+    for (unsigned t = 0; t < 4 * cores + 4; ++t) {
+      threads.emplace_back([&] {
+        const auto some = std::make_unique<std::vector<char>>(1000, 'x');
+        all.arrive_and_wait();
+      });
+    }
+  }
+  char* text = nullptr;
+  size_t size = 0;
+  std::FILE* const stream = open_memstream(&text, &size);
+  ASSERT_NE(stream, nullptr);
+  malloc_info(0, stream);
+  std::fclose(stream);
+  const std::string report(text, size);
+  std::free(text);
+  unsigned heaps = 0;
+  for (size_t at = 0; (at = report.find("<heap nr=", at)) != std::string::npos; ++at) ++heaps;
+  EXPECT_GE(heaps, 1u);
+  EXPECT_LE(heaps, cores);
 }
 
 }  // namespace
