@@ -335,6 +335,42 @@ TEST(LlvmTest, TheMinimumOfAColumnIsNotGathered) {
   EXPECT_GE(Count(assembly, "vminss"), 1u) << assembly;
 }
 
+// The way to a value behind a step's conditions doubles with each step, and LLVM's vectorizer would
+// follow all of them for hours.
+TEST(LlvmTest, AnUnrolledArgmaxIsCompiled) {
+  constexpr int kSize = 5;
+  ProgramBuilder b;
+  const int X = b.Buffer("x", Scope::kInput, {kSize, kSize});
+  const int Y = b.Buffer("y", Scope::kOutput, {kSize}, ir::kInt64);
+  const int best = b.Buffer("best", Scope::kLocal, {kSize});
+  const int place = b.Buffer("place", Scope::kLocal, {kSize}, ir::kInt64);
+  ir::ExprPool& pool = b.pool();
+  const Expr j = b.Var("j", kSize), to = b.Var("to", kSize);
+  const Expr row = b.Var("row", kSize), column = b.Var("column", kSize);
+  const Expr at = b.Add(j, column);
+  const Expr inside = pool.And(pool.Ge(at, b.Int(2)), pool.Lt(at, b.Int(kSize + 2)));
+  const Expr x = pool.If(inside, b.Load(X, {row, pool.Sub(at, b.Int(2))}), pool.Float(-INFINITY));
+  const Expr here = b.Add(b.Mul(row, kSize), at);
+  const Expr old = b.Load(best, {j}), old_place = b.Load(place, {j});
+  const Expr is_no_worse = pool.Not(pool.Lt(x, old)), is_better = pool.Binary(ir::Op::kGt, x, old);
+  const Expr is_nan = pool.Binary(ir::Op::kNe, x, x);
+  const Expr takes_tie =
+      pool.And(pool.Or(pool.Eq(x, old), is_nan),
+               pool.Or(pool.Lt(here, old_place), pool.And(is_nan, pool.Eq(old, old))));
+  const Expr takes = pool.And(is_no_worse, pool.Or(is_better, takes_tie));
+  const Expr takes_value = pool.And(is_no_worse, pool.Or(is_better, is_nan));
+  const Stmt step = b.Seq({b.Store(place, {j}, pool.Select(takes, here, old_place)),
+                           b.Store(best, {j}, pool.Select(takes_value, x, old))});
+  const Stmt window = b.For(row, LoopKind::kUnrolled, b.For(column, LoopKind::kUnrolled, step));
+  const Stmt first =
+      b.Seq({b.Store(place, {j}, b.Int(kSize * kSize)), b.Store(best, {j}, pool.Float(-INFINITY))});
+  const Stmt body =
+      b.Seq({b.For(j, LoopKind::kSerial, b.Seq({first, window})),
+             b.For(to, LoopKind::kVectorized, b.Store(Y, {to}, b.Load(place, {to})))});
+  b.Kernel("argmax", b.Alloc(best, b.Alloc(place, body)));
+  EXPECT_OK(CompareWithReference(b.program(), 1, 0));
+}
+
 TEST(LlvmTest, ReluIsAMaximumAndAnAnd) {
   ProgramBuilder b;
   const int X = b.Buffer("x", Scope::kInput, {64});

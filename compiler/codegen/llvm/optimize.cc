@@ -25,6 +25,9 @@ namespace {
 // The dependence analysis behind LLVM's vectorizer looks at pairs of accesses. A loop with more
 // accesses than this is one that the schedule unrolled, and never a fast one.
 constexpr int kMostAccessesToVectorize = 128;
+// LLVM's vectorizer (19) follows all ways through the values that meet behind conditions. Their number
+// doubles with each such value, where one selects the next. The loop of 3 steps of an argmax has 6.
+constexpr int kMostMeetingsToVectorize = 12;
 // In modules with at least this many functions, equal functions are merged into one. Chains of
 // operators have thousands of functions of a few kinds, and each takes milliseconds to compile. In
 // smaller modules all functions keep their names, so that people can find them.
@@ -45,6 +48,16 @@ int CountAccesses(const llvm::BasicBlock& block) {
   return static_cast<int>(std::count_if(block.begin(), block.end(), [](const auto& instruction) {
     return llvm::getLoadStorePointerOperand(&instruction) != nullptr;
   }));
+}
+
+// Counts the values that meet behind conditions of the loop's body.
+int CountMeetings(const llvm::Loop& loop) {
+  int count = 0;
+  for (const llvm::BasicBlock* block : loop.blocks()) {
+    if (block == loop.getHeader()) continue;
+    count += static_cast<int>(std::ranges::distance(block->phis()));
+  }
+  return count;
 }
 
 // Tells whether the loop reduces by minimum or maximum: one of its calls takes the value of the
@@ -97,6 +110,7 @@ struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
         accesses += CountAccesses(*block);
       }
       if (is_vector || accesses > kMostAccessesToVectorize ||
+          CountMeetings(*loop) > kMostMeetingsToVectorize ||
           (ReducesByMinimumOrMaximum(*loop) &&
            HasStridedLoad(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))) {
         llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
