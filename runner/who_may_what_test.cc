@@ -13,50 +13,14 @@
 #include "base/file_access.h"
 #include "base/process_guard.h"
 #include "base/status_testing.h"
-#include "rpc/artifact_digest.h"
 #include "runner/containment.h"
 #include "runner/device_slot.h"
+#include "runner/device_slot_testing.h"
 
 namespace kiln::runner {
 namespace {
 
 constexpr uid_t kOrdinaryUser = 23456;
-
-void AddArg(v1::LaunchPlan& plan, const std::string& name, std::vector<int64_t> shape,
-            v1::ArgSpec::Role role) {
-  v1::ArgSpec& arg = *plan.add_args();
-  arg.set_name(name);
-  arg.set_dtype("float32");
-  arg.mutable_shape()->Assign(shape.begin(), shape.end());
-  arg.set_role(role);
-  arg.set_alignment_bytes(64);
-}
-
-v1::Artifact Program(const std::string& name) {
-  v1::Artifact artifact;
-  artifact.set_device("cpu");
-  auto binary = ReadFile("runner/testdata/" + name + ".so");
-  KILN_CHECK(binary.ok(), "{}", Message(binary.status()));
-  artifact.set_binary(*binary);
-  v1::LaunchPlan& plan = *artifact.mutable_plan();
-  AddArg(plan, "a", {4, 6}, v1::ArgSpec::INPUT);
-  AddArg(plan, "b", {4, 6}, v1::ArgSpec::INPUT);
-  AddArg(plan, "out", {4, 6}, v1::ArgSpec::OUTPUT);
-  AddArg(plan, "scratch", {16}, v1::ArgSpec::WORKSPACE);
-  plan.add_launches()->set_symbol("kiln_entry");
-  artifact.set_digest(DigestOf(artifact));
-  return artifact;
-}
-
-v1::MeasureRequest Request(const std::string& name) {
-  v1::MeasureRequest request;
-  *request.mutable_artifact() = Program(name);
-  *request.mutable_reference() = Program("correct");
-  request.set_reference_digest(request.reference().digest());
-  request.set_seed(42);
-  request.mutable_options()->set_timeout_ms(5000);
-  return request;
-}
 
 enum class User { kAsItIs, kKeepingItsUser, kOrdinary };
 
