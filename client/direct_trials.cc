@@ -13,7 +13,7 @@
 #include "compiler/dag/wide_sums.h"
 #include "compiler/target/target.h"
 #include "rpc/channel.h"
-#include "scheduler/answer_tolerance.h"
+#include "scheduler/values/answer_tolerance.h"
 
 namespace kiln::client {
 namespace {

@@ -4,8 +4,8 @@
 
 #include "absl/time/clock.h"
 #include "base/file.h"
-#include "costmodel/wire/model_calls.h"
 #include "store/sqlite_store.h"
+#include "training/wire/model_calls.h"
 
 namespace kiln::client {
 namespace {

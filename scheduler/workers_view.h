@@ -10,7 +10,7 @@
 
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/door.h"
-#include "scheduler/service.h"
+#include "scheduler/service/service.h"
 
 namespace kiln::scheduler {
 

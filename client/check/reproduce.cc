@@ -9,7 +9,7 @@
 #include "client/view/format.h"
 #include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
-#include "scheduler/answer_tolerance.h"
+#include "scheduler/values/answer_tolerance.h"
 
 namespace kiln::client {
 namespace {

@@ -11,7 +11,7 @@
 #include "compiler/dag/online_variant.h"
 #include "compiler/dag/text.h"
 #include "graph/evaluate.h"
-#include "scheduler/answer_tolerance.h"
+#include "scheduler/values/answer_tolerance.h"
 
 namespace kiln::client {
 namespace {

@@ -18,7 +18,7 @@
 #include "client/view/json.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
-#include "costmodel/wire/model_calls.h"
+#include "training/wire/model_calls.h"
 
 namespace kiln::client {
 namespace {

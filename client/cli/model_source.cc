@@ -16,7 +16,7 @@
 #include "client/local_archive.h"
 #include "client/log_lines.h"
 #include "client/view/printable.h"
-#include "scheduler/computations.h"
+#include "scheduler/values/computations.h"
 #include "store/sqlite_store.h"
 
 namespace kiln::client {

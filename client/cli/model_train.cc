@@ -14,7 +14,7 @@
 #include "client/cli/model_text.h"
 #include "client/view/json.h"
 #include "costmodel/model_file.h"
-#include "costmodel/wire/model_calls.h"
+#include "training/wire/model_calls.h"
 
 namespace kiln::client {
 namespace {

@@ -84,37 +84,60 @@ TABLE = {
         "search/templates",
     ] + _COMPILER,
     "search/tuning": ["base", "device", "search/space", "search/policies"],
-    # Models trained on records, as files.
-    "costmodel/trained": [
-        "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "store",
+    # What earlier records teach: cost models as files, and the warm start of a job.
+    "training": [
+        "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "search/templates", "store",
+        # Codes of errors.
+        "proto/trial.pb.h",
     ] + _COMPILER,
     # Choice of the schedule that a computation gets if nothing is searched.
     "search/choice": ["base", "device", "search/space", "search/policies", "store"] + _COMPILER,
     # Calls about models over a store, for folders that see messages.
-    "costmodel/wire": [
-        "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "search/space", "search/policies", "store",
+    "training/wire": [
+        "base", "device", "proto", "rpc", "costmodel", "training", "search/space", "search/policies", "store",
         "store/wire",
     ] + _COMPILER,
     # The services meet in proto/ and rpc/ and never include each other.
     "tracker": ["base", "proto", "rpc"],
     "builder": ["base", "proto", "rpc", "compiler"],
     "runner": ["base", "device", "proto", "rpc", "runtime"],
-    "scheduler": [
-        # Element types of outputs that the scheduler computes by itself, to check other processes.
+    # The scheduler is a pipeline of rooms: each sees those before it. These are the values that the rooms share.
+    "scheduler/values": [
+        # The types of elements that it computes by itself, to check what others compute.
         "runtime/dtype.h",
-        "base", "device", "proto", "rpc", "costmodel", "costmodel/trained", "costmodel/wire", "search", "store",
-        "store/wire", "compiler/features",
+        "base", "device", "proto", "rpc", "search", "store", "store/wire",
     ] + _COMPILER,
+    # Candidates that are measured again: elites while a job goes on, finalists at its end.
+    "scheduler/remeasure": ["base", "proto", "rpc", "search", "store", "scheduler/values"] + _COMPILER,
+    # Trials and where they go: builders and runners, their calls, answers and faults.
+    "scheduler/dispatch": [
+        "runtime/dtype.h",
+        "base", "device", "proto", "rpc", "search", "store", "store/wire", "scheduler/values", "scheduler/remeasure",
+    ] + _COMPILER,
+    # A job from its specification to its last record.
+    "scheduler/jobs": [
+        "base", "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
+        "compiler/features", "scheduler/values", "scheduler/remeasure", "scheduler/dispatch",
+    ] + _COMPILER,
+    # The RPCs.
+    "scheduler/service": [
+        "base", "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
+        "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/jobs",
+    ] + _COMPILER,
+    # The process.
+    "scheduler": [
+        "base", "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/jobs", "scheduler/service",
+    ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [
         "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         # Models and choices over a store, as a scheduler has them.
-        "costmodel/model_file.h", "costmodel/wire", "search/choice",
+        "costmodel/model_file.h", "training/wire", "search/choice",
         # The GPU of this machine.
         "runtime/cuda_driver.h", "runtime/cuda_gpus.h",
         # Meanings of a log's keys, the schedule that a computation gets, and the tolerance of
         # answers.
-        "scheduler/computations.h", "scheduler/choice_calls.h", "scheduler/answer_tolerance.h",
+        "scheduler/values/computations.h", "scheduler/service/choice_calls.h", "scheduler/values/answer_tolerance.h",
     ],
     # Networks with the best records of their tasks, as files that run.
     "client/compile": [
@@ -128,17 +151,17 @@ TABLE = {
         "base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
         "client", "client/view", "client/compile",
         # Networks are compared with their references as trials are.
-        "runner/arguments.h", "runner/compare.h", "scheduler/answer_tolerance.h",
+        "runner/arguments.h", "runner/compare.h", "scheduler/values/answer_tolerance.h",
     ],
     "client/cli": [
-        "base", "device", "proto", "rpc", "compiler", "costmodel", "costmodel/wire", "search", "store", "store/wire", "graph",
+        "base", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
         "frontend", "frontend/onnx", "client", "client/view", "client/check", "client/compile", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
         "runner/daemon.h", "runner/child.h",
-        "scheduler/daemon.h", "scheduler/computations.h",
+        "scheduler/daemon.h", "scheduler/values/computations.h",
     ],
     # Examples belong to users and include nothing of ours.
     "examples": [],
@@ -148,7 +171,10 @@ TABLE = {
 
 # Libraries that only some folders may include. All folders may include libraries that are not
 # listed.
-_SERVICES = ["rpc", "store/wire", "costmodel/wire", "tracker", "builder", "runner", "scheduler", "client", "client/check"]
+_SERVICES = [
+    "rpc", "store/wire", "training/wire", "tracker", "builder", "runner", "scheduler", "scheduler/values", "scheduler/remeasure",
+    "scheduler/dispatch", "scheduler/jobs", "scheduler/service", "client", "client/check",
+]
 LIBRARIES = {
     "grpc": ["base"] + _SERVICES,
     "grpcpp": ["base"] + _SERVICES,

@@ -54,11 +54,11 @@ class LayersTest(unittest.TestCase):
             ("client/client.cc", "client/view/json.h"),
             ("client/view/json.cc", "client/check/doctor.h"),
             ("client/check/doctor.cc", "client/cli/commands.h"),
-            ("tracker/registry.cc", "scheduler/jobs.h"),
+            ("tracker/registry.cc", "scheduler/jobs/jobs.h"),
             ("builder/pool.cc", "runner/child.h"),
             ("runner/child.cc", "compiler/ir/type.h"),
             ("runner/child.cc", "tracker/daemon.h"),
-            ("scheduler/jobs.cc", "compiler/codegen/emit.h"),
+            ("scheduler/jobs/jobs.cc", "compiler/codegen/emit.h"),
             ("client/cli/main.cc", "tracker/registry.h"),
             ("client/cli/main.cc", "scheduler/daemon_options.h"),
         ]:
@@ -76,8 +76,8 @@ class LayersTest(unittest.TestCase):
         for path, included in [
             ("search/policies/policy.cc", "grpcpp/grpcpp.h"),
             ("runner/child.cc", "llvm/IR/Module.h"),
-            ("scheduler/jobs.cc", "llvm-c/Core.h"),
-            ("scheduler/jobs.cc", "sqlite3.h"),
+            ("scheduler/jobs/jobs.cc", "llvm-c/Core.h"),
+            ("scheduler/jobs/jobs.cc", "sqlite3.h"),
             ("client/cli/main.cc", "spdlog/spdlog.h"),
             ("store/store.cc", "google/protobuf/message.h"),
         ]:

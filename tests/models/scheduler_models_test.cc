@@ -10,14 +10,14 @@
 #include "client/remote_models.h"
 #include "client/scheduler_context.h"
 #include "costmodel/model_file.h"
-#include "costmodel/trained/measured_testing.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "rpc/channel.h"
-#include "scheduler/job_testing.h"
-#include "scheduler/service.h"
-#include "scheduler/workers_testing.h"
+#include "scheduler/dispatch/workers_testing.h"
+#include "scheduler/service/service.h"
+#include "scheduler/values/job_testing.h"
 #include "search/choice/context_testing.h"
 #include "store/memory_store.h"
+#include "training/measured_testing.h"
 
 namespace kiln::scheduler {
 namespace {

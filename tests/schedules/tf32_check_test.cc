@@ -15,7 +15,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "runner/compare.h"
-#include "scheduler/answer_tolerance.h"
+#include "scheduler/values/answer_tolerance.h"
 #include "search/sampling/sample_gpu.h"
 #include "search/space/matrix_product.h"
 

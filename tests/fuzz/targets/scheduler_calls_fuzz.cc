@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "scheduler/service.h"
+#include "scheduler/service/service.h"
 #include "store/memory_store.h"
 #include "tests/fuzz/targets/calls.h"
 #include "tests/fuzz/targets/calls.pb.h"

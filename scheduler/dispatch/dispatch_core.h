@@ -1,0 +1,136 @@
+// The insides of the dispatcher (dispatch.h): this class joins the pools of workers with the parts
+// that keep the state. Each part has its own mutex and calls no other part while it holds the
+// mutex:
+//
+//   trial_ledger     where each trial is, from Submit to Next; what ends the job
+//   task_references  by task, the program that answers are compared with, and the items that wait
+//                    for it
+//   idle_readings    further readings of the best while a device is idle
+//   result_writer    the thread that takes results to the store
+//   worker_requests  the requests to workers
+//   worker_pool      the queues, the leases, and the lanes in which all of this is called
+//
+// The functions of this class stand in three files:
+//
+//   dispatch.cc         start and end of the job, its queues, calls that failed
+//   dispatch_trials.cc  building and measuring
+//   dispatch_again.cc   measuring the best again: elites while a device is idle, final race
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "proto/builder.pb.h"
+#include "proto/runner.pb.h"
+#include "scheduler/dispatch/dispatch.h"
+#include "scheduler/dispatch/dispatch_items.h"
+#include "scheduler/dispatch/idle_readings.h"
+#include "scheduler/dispatch/noise_meter.h"
+#include "scheduler/dispatch/result_writer.h"
+#include "scheduler/dispatch/task_references.h"
+#include "scheduler/dispatch/trial_ledger.h"
+#include "scheduler/dispatch/worker_pool.h"
+#include "scheduler/dispatch/worker_requests.h"
+#include "scheduler/values/worker_calls.h"
+
+namespace kiln::scheduler {
+
+class Dispatcher::Core {
+ public:
+  Core(Job job, const DispatchOptions& options, LeaseSource& builders, LeaseSource& runners,
+       LeasedWorker first_runner, store::Store& store, std::function<void()> committed);
+  ~Core();
+
+  int capacity() const { return builders_.usable() + runners_.usable() + options_.queued; }
+  void Submit(search::Trial trial);
+  TrialLedger& ledger() { return ledger_; }
+  IdleReadings& readings() { return readings_; }
+  std::vector<std::string> notices();
+  Status MeasureAgain(std::vector<Finalists> lists, double until_s);
+  void Stop();
+  BusyMeter::Reading busy() const;
+  Waiting waiting() const;
+
+ private:
+  // ---- dispatch.cc
+  // Returns an empty hold if no phases take turns, or after a stop.
+  ExclusivePhases::Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
+  WorkerPool::Options PoolOptions(std::string name, int lanes) const;
+  WorkerPool::Options RunnerOptions() const;
+  std::string WhyNot(const v1::WorkerState& runner) const;
+  void RequestReference(int task);
+  // `not_by` names a builder. Another one builds the reference if there is another one.
+  void BuildReference(int task, std::string not_by = {});
+  void ToBuilders(int task, std::string steps, FinalistBuild finalist);
+  // Queues the item for runners once the reference of its task is built.
+  void ToRunners(RunItemPtr item);
+  void NoteBusy(const LeasedWorker& runner, double run_s, BusyMeter::Use use);
+  // Handles a call that failed: the item goes back to its queue, or is given up.
+  template <typename Item>
+  Attempt Failed(std::unique_ptr<Item> item, const LeasedWorker& lease, const CallResult& result,
+                 const std::stop_token& stop);
+  void GiveUp(BuildItemPtr item, const std::string& cause);
+  void GiveUp(RunItemPtr item, const std::string& cause);
+
+  // ---- dispatch_trials.cc
+  Attempt Build(BuildItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
+  v1::BuildRequest RequestOf(const BuildItem& item) const;
+  // Handles a builder's refusal of the item: another builder is asked, if there is one.
+  Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
+  void Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply);
+  void TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
+                  v1::BuildReply reply);
+  void ReferenceBuilt(const BuildItem& item, const std::string& builder, v1::BuildReply reply);
+  Attempt Measure(RunItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
+  Attempt MeasureTrial(RunItemPtr item, const LeasedWorker& lease, const std::stop_token& stop);
+  CallResult CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
+                         const v1::Artifact& reference, const std::stop_token& stop,
+                         v1::MeasureReply* reply);
+  Attempt ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease, const CallResult& result,
+                               const std::stop_token& stop);
+  void NoteReferenceFailure(int task, const v1::Artifact& reference, const Status& status);
+  store::Record RecordOf(int task, const BuiltTrial& trial) const;
+  // `runner` is null if the trial failed before it reached a runner.
+  void Finish(int task, BuiltTrial trial, const LeasedWorker* runner, const v1::TrialResult& result,
+              std::optional<double> reference_cost_s);
+
+  // ---- dispatch_again.cc
+  CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
+                             Again why, const std::stop_token& stop, v1::MeasureReply* reply);
+  void BoundReading(int task, v1::TrialResult& result) const;
+  // Reads an elite while the runner would be idle.
+  std::optional<Attempt> ReadElite(const LeasedWorker& lease, const std::stop_token& stop);
+  std::shared_ptr<Race> RaceOf(Finalists list, double until_s) const;
+  void ToRace(int task, std::shared_ptr<Race> race);
+  // Notes that a finalist was built or failed to build.
+  void EntryBuilt(int task, FinalistBuild& finalist, v1::BuildReply reply);
+  Attempt RunRace(RunItemPtr item, const LeasedWorker& lease, const std::stop_token& stop);
+  void EndRace();
+
+  const Job job_;
+  const DispatchOptions options_;
+  store::Store& store_;
+  const std::function<void()> committed_;
+  WorkerCalls calls_;
+
+  TrialLedger ledger_;
+  TaskReferences references_;
+  NoiseMeter noise_;
+  std::mutex notices_mutex_;
+  std::vector<std::string> notices_;  // in the order in which they were first reported
+  IdleReadings readings_;
+  DeviceDrifts drifts_;
+  mutable std::mutex busy_mutex_;
+  BusyMeter busy_;
+
+  WorkerPool builders_;  // the lanes of the pools use the members above
+  WorkerPool runners_;
+  ResultWriter writer_;
+};
+
+}  // namespace kiln::scheduler

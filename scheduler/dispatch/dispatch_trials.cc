@@ -1,0 +1,313 @@
+#include <cmath>
+#include <ctime>
+#include <utility>
+
+#include "base/log.h"
+#include "rpc/device_message.h"
+#include "scheduler/dispatch/dispatch_core.h"
+#include "scheduler/dispatch/worker_replies.h"
+#include "scheduler/values/either_stop.h"
+#include "scheduler/values/messages.h"
+
+namespace kiln::scheduler {
+namespace {
+
+// Tells whether the builder would answer the same again. Another builder may not: one of the two is
+// mistaken.
+bool IsRefusal(const Status& status) {
+  return status.code() == StatusCode::kInvalidArgument ||
+         status.code() == StatusCode::kFailedPrecondition ||
+         status.code() == StatusCode::kPermissionDenied;
+}
+
+// Turns an implausible result into an error. Otherwise a runner that lies, or whose clock is
+// broken, would have the best record for ever. Costs of programs that are not run are made up.
+void RefuseImplausible(store::Record& record) {
+  const Status plausible = CheckCosts(record);
+  if (plausible.ok()) return;
+  record.error = v1::UNKNOWN_ERROR;
+  record.message = Message(plausible);
+  record.costs_s.clear();
+}
+
+void NoteRunner(const LeasedWorker& runner, store::Record& record) {
+  record.device = runner.worker().device();
+  record.runner = runner.worker().id();
+  const auto model = DeviceModelOf(runner.worker());
+  if (model.ok()) record.device_model = device::PrintDeviceModel(*model);
+}
+
+}  // namespace
+
+// ---- building -------------------------------------------------------------------------------
+
+Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
+                                std::stop_token pool_stop) {
+  const EitherStop either(std::move(pool_stop), AbandonedOf(*item));
+  const std::stop_token stop = either.token();
+  if (stop.stop_requested()) return {};
+  v1::BuildReply reply;
+  CallResult result = calls_.Build(lease.worker().address(), RequestOf(*item),
+                                   {.connect = options_.connect,
+                                    .deadline = BuildDeadline(job_, options_),
+                                    .lost = lease.lost_token(),
+                                    .stop = stop},
+                                   &reply);
+  if (result.status.ok() && reply.error() == v1::NO_ERROR && !reply.has_artifact()) {
+    result.status = Internal("the answer has neither an artifact nor an error");
+  }
+  if (result.status.ok() && reply.has_artifact()) {
+    const bool is_reference = std::holds_alternative<ReferenceBuild>(item->work);
+    const Status same = references_.CheckProgram(item->task, is_reference, reply.artifact());
+    if (!same.ok()) {
+      result.status = Internal("it made another program than {}: {}", NameOf(*item), Message(same));
+    }
+  }
+  if (result.status.ok()) {
+    if (!item->refused_by.empty()) {
+      LogWarn("job {}: builder {} refused {}, which builder {} has built", job_.id,
+              item->refused_by, NameOf(*item), lease.worker().id());
+    }
+    Built(*item, lease, std::move(reply));
+    return {};
+  }
+  if (result.reached && IsRefusal(result.status) && !stop.stop_requested()) {
+    return Refused(std::move(item), lease, result.status);
+  }
+  return Failed(std::move(item), lease, result, stop);
+}
+
+Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why) {
+  const std::string& builder = lease.worker().id();
+  if (item->refused_by.empty()) item->refused_by = builder;
+  const bool by_two = item->refused_by != builder;
+  const bool is_asked_again = ++item->refusals > 1;
+  if (!by_two && item->refusals < options_.max_attempts) {
+    Attempt attempt{.again = std::move(item), .complaint = ""};
+    // If nobody else took the item, this builder is left alone for a moment, because another one
+    // may be about to come.
+    if (is_asked_again || !builders_.HasOther(builder)) attempt.complaint = Message(why);
+    return attempt;
+  }
+  const bool is_of_the_item = why.code() == StatusCode::kInvalidArgument &&
+                              !std::holds_alternative<ReferenceBuild>(item->work);
+  if (!by_two || !is_of_the_item) {
+    ledger_.Fail(Annotate(why, fmt::format("builder {} at {} refuses {}", builder,
+                                           lease.worker().address(), NameOf(*item))));
+    return {};
+  }
+  v1::BuildReply reply;
+  reply.set_error(v1::INSTANTIATION_ERROR);
+  reply.set_message(
+      fmt::format("builders {} and {} refuse it: {}", item->refused_by, builder, Message(why)));
+  Built(*item, lease, std::move(reply));
+  return {};
+}
+
+v1::BuildRequest Dispatcher::Core::RequestOf(const BuildItem& item) const {
+  const bool reference = std::holds_alternative<ReferenceBuild>(item.work);
+  std::optional<uint32_t> number;
+  if (const auto* trial = std::get_if<TrialInHand>(&item.work)) number = trial->trial.number;
+  return BuildRequestOf(job_, item.task,
+                        reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag,
+                        item.steps, number);
+}
+
+void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply) {
+  if (auto* trial = std::get_if<TrialInHand>(&item.work)) {
+    TrialBuilt(item, std::move(*trial), lease.worker().id(), std::move(reply));
+  } else if (auto* finalist = std::get_if<FinalistBuild>(&item.work)) {
+    EntryBuilt(item.task, *finalist, std::move(reply));
+  } else {
+    ReferenceBuilt(item, lease.worker().id(), std::move(reply));
+  }
+}
+
+void Dispatcher::Core::TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
+                                  v1::BuildReply reply) {
+  BuiltTrial built;
+  built.in_hand = std::move(trial);
+  built.steps = std::move(item.steps);
+  BoundReply(BuildDeadline(job_, options_), reply);
+  built.build_s = reply.build_s();
+  built.build_times = reply.times();
+  built.builder = builder;
+  if (reply.error() != v1::NO_ERROR) {
+    v1::TrialResult result;
+    result.set_error(reply.error());
+    result.set_message(reply.message());
+    return Finish(item.task, std::move(built), nullptr, result, std::nullopt);
+  }
+  built.artifact = std::make_shared<const v1::Artifact>(std::move(*reply.mutable_artifact()));
+  auto run = std::make_unique<RunItem>();
+  run->task = item.task;
+  run->attempts = item.attempts;
+  run->work = std::move(built);
+  if (builders_.HasOther(builder) && references_.NeedsOther(item.task, builder)) {
+    BuildReference(item.task, builder);
+  }
+  ToRunners(std::move(run));
+}
+
+void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, const std::string& builder,
+                                      v1::BuildReply reply) {
+  if (reply.error() != v1::NO_ERROR) {
+    return ledger_.Fail(FailedPrecondition("{} does not build, so no answer can be checked: {}: {}",
+                                           NameOf(item), v1::ErrorKind_Name(reply.error()),
+                                           CutText(reply.message(), 512)));
+  }
+  for (RunItemPtr& ready :
+       references_.SetBuilt(item.task, std::move(*reply.mutable_artifact()), builder)) {
+    runners_.Push(std::move(ready));
+  }
+}
+
+// ---- measuring ------------------------------------------------------------------------------
+
+Attempt Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
+                                  std::stop_token pool_stop) {
+  const EitherStop either(std::move(pool_stop), AbandonedOf(*item));
+  if (either.token().stop_requested()) return {};
+  return std::holds_alternative<BuiltTrial>(item->work)
+             ? MeasureTrial(std::move(item), lease, either.token())
+             : RunRace(std::move(item), lease, either.token());
+}
+
+Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& lease,
+                                       const std::stop_token& stop) {
+  auto& trial = std::get<BuiltTrial>(item->work);
+  const std::optional<AnswerCheck> check = references_.CheckOf(item->task, trial.builder);
+  // The reference is being replaced, so the item waits for the new one.
+  if (!check.has_value()) {
+    ToRunners(std::move(item));
+    return {};
+  }
+  v1::MeasureRequest request = TrialRequest(job_, *check, *trial.artifact);
+  // Another job's trials wait for the runner, which the runner itself does not see.
+  if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
+  v1::MeasureReply reply;
+  CallResult result = CallMeasure(lease, request, *check->reference, stop, &reply);
+  if (result.status.ok() && !reply.has_result()) {
+    result.status = Unavailable("the answer has no result");
+  }
+  if (!result.status.ok()) {
+    // A runner answers INTERNAL if the reference fails, and OUT_OF_RANGE if it takes too long.
+    if (result.status.code() == StatusCode::kInternal) {
+      NoteReferenceFailure(item->task, *check->reference, result.status);
+    }
+    if (result.status.code() == StatusCode::kOutOfRange && check->samples.empty()) {
+      return ReferenceTookTooLong(std::move(item), lease, result, stop);
+    }
+    return Failed(std::move(item), lease, result, stop);
+  }
+  std::optional<double> reference_cost_s;
+  if (reply.reference_cost_s() > 0) reference_cost_s = reply.reference_cost_s();
+  Finish(item->task, std::move(trial), &lease, reply.result(), reference_cost_s);
+  return {};
+}
+
+// Sends the reference along if the runner does not have it.
+CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
+                                         const v1::Artifact& reference, const std::stop_token& stop,
+                                         v1::MeasureReply* reply) {
+  // A request that was sent ahead may have to wait until the runner has run another trial's
+  // reference.
+  const bool ahead = job_.options.measure().idle_ms() > 0;
+  CallLimits limits{.connect = options_.connect,
+                    .deadline = MeasureDeadline(job_, options_, ahead),
+                    .lost = lease.lost_token(),
+                    .stop = stop};
+  const std::string& address = lease.worker().address();
+  CallResult result = calls_.Measure(address, request, limits, reply);
+  if (result.status.code() == StatusCode::kFailedPrecondition) {
+    *request.mutable_reference() = reference;
+    limits.deadline = MeasureDeadline(job_, options_, /*with_reference=*/true);
+    reply->Clear();
+    result = calls_.Measure(address, request, limits, reply);
+  }
+  if (result.status.ok()) BoundReply(request, limits.deadline, *reply);
+  return result;
+}
+
+Attempt Dispatcher::Core::ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease,
+                                               const CallResult& result,
+                                               const std::stop_token& stop) {
+  if (stop.stop_requested()) return {};
+  const TaskReferences::Instead instead = references_.GiveUp(item->task);
+  if (instead == TaskReferences::Instead::kWait) {
+    return {.again = std::move(item), .complaint = ""};
+  }
+  LogInfo("job {}: {}: {}", job_.id, NameOf(*item), Message(result.status));
+  if (instead == TaskReferences::Instead::kBuildSample) BuildReference(item->task);
+  auto& trial = std::get<BuiltTrial>(item->work);
+  if (trial.steps != store::kNoSteps) {
+    ToRunners(std::move(item));
+    return {};
+  }
+  v1::TrialResult slow;
+  slow.set_error(v1::RUN_TIMEOUT_ERROR);
+  slow.set_message(fmt::format("the unscheduled loops take more than {:.4g} s (--reference-limit)",
+                               job_.options.reference_limit_s()));
+  Finish(item->task, std::move(trial), &lease, slow, std::nullopt);
+  return {};
+}
+
+void Dispatcher::Core::NoteReferenceFailure(int task, const v1::Artifact& reference,
+                                            const Status& status) {
+  LogInfo("job {}: reference of task {}: {}", job_.id, task, Message(status));
+  if (!references_.NoteFailure(task, reference)) return;
+  ledger_.Fail(
+      FailedPrecondition("the unscheduled program of task {} fails on the device, so no answer "
+                         "can be checked: {}",
+                         task, Message(status)));
+}
+
+// ---- results --------------------------------------------------------------------------------
+
+store::Record Dispatcher::Core::RecordOf(int task_index, const BuiltTrial& trial) const {
+  const DispatchTask& task = job_.tasks[task_index];
+  const search::Trial& tried = trial.in_hand.trial;
+  store::Record record;
+  record.job_id = job_.id;
+  record.task_index = static_cast<uint32_t>(task_index);
+  record.trial = tried.number;
+  record.workload_id = task.workload_id;
+  record.workload_key = task.workload_key;
+  record.dag = task.dag;
+  record.target = task.target;
+  record.hardware = task.hardware;
+  record.steps = trial.steps;
+  record.flop_count = task.flop_count;
+  record.build_s = trial.build_s;
+  record.builder = trial.builder;
+  record.timestamp_s = std::time(nullptr);
+  record.origin = tried.candidate.origin;
+  if (std::isfinite(tried.candidate.score)) record.score = tried.candidate.score;
+  return record;
+}
+
+void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* runner,
+                              const v1::TrialResult& result,
+                              std::optional<double> reference_cost_s) {
+  const uint64_t serial = trial.in_hand.serial;
+  if (!ledger_.IsInHand(serial)) return;  // the trial was abandoned
+  MeasuredTrial measured;
+  measured.record = RecordOf(task, trial);
+  if (runner != nullptr) NoteRunner(*runner, measured.record);
+  SetResult(result, measured.record);
+  RefuseImplausible(measured.record);
+  v1::TrialTimes times = trial.build_times;
+  times.MergeFrom(result.times());
+  measured.record.times = times.SerializeAsString();
+  measured.trial = std::move(trial.in_hand.trial);
+  measured.reference_cost_s = reference_cost_s;
+  if (runner != nullptr) {
+    references_.NoteResult(task, measured.record, reference_cost_s);
+    noise_.Add(measured.record);
+    NoteBusy(*runner, measured.record.run_s, BusyMeter::Use::kTrial);
+  }
+  if (readings_.MayBeElite(task, measured.record)) measured.artifact = std::move(trial.artifact);
+  ledger_.AddResult(serial, std::move(measured));
+}
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,294 @@
+#include "scheduler/dispatch/worker_pool.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace kiln::scheduler {
+namespace {
+
+// Time until a source that refused is asked again.
+constexpr std::chrono::milliseconds kAskAgain{500};
+
+}  // namespace
+
+WorkerPool::WorkerPool(Options options, LeaseSource& source, Work work,
+                       std::function<std::string(const v1::WorkerState&)> accept,
+                       std::optional<LeasedWorker> first, Meanwhile meanwhile)
+    : options_(std::move(options)),
+      source_(source),
+      work_(std::move(work)),
+      accept_(std::move(accept)),
+      meanwhile_(std::move(meanwhile)) {
+  for (int i = 0; i < options_.lanes; ++i) {
+    lanes_.emplace_back([this, lease = std::exchange(first, std::nullopt)]() mutable {
+      RunLane(std::exchange(lease, std::nullopt));
+    });
+  }
+}
+
+WorkerPool::~WorkerPool() {
+  Stop();
+  Join();
+}
+
+void WorkerPool::Push(WorkItemPtr item) {
+  std::lock_guard lock(mutex_);
+  queue_.push_back(std::move(item));
+  changed_.notify_all();
+}
+
+void WorkerPool::PushFirst(WorkItemPtr item) {
+  std::lock_guard lock(mutex_);
+  queue_.push_front(std::move(item));
+  changed_.notify_all();
+}
+
+void WorkerPool::Poke() {
+  std::lock_guard lock(mutex_);
+  ++events_;
+  changed_.notify_all();
+}
+
+void WorkerPool::Stop() {
+  stop_.request_stop();
+  std::lock_guard lock(mutex_);
+  changed_.notify_all();
+}
+
+void WorkerPool::Join() {
+  for (std::thread& lane : lanes_) {
+    if (lane.joinable()) lane.join();
+  }
+}
+
+int WorkerPool::usable() const {
+  std::lock_guard lock(mutex_);
+  int sum = 0;
+  for (const auto& [worker, lanes] : usable_) sum += lanes;
+  return sum;
+}
+
+bool WorkerPool::HasOther(const std::string& worker) const {
+  std::lock_guard lock(mutex_);
+  return std::ranges::any_of(usable_, [&](const auto& lanes) { return lanes.first != worker; });
+}
+
+std::optional<std::string> WorkerPool::BlockedReason() const {
+  std::lock_guard lock(mutex_);
+  if (queue_.empty() || !usable_.empty()) return std::nullopt;
+  return problem_;
+}
+
+// ---- lanes ----------------------------------------------------------------------------------
+
+void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
+  while (true) {
+    if (!lease.has_value()) {
+      if (!WaitForWork()) return;
+      lease = AcquireLease();
+      if (!lease.has_value()) continue;
+    }
+    Serve(*lease);
+    lease.reset();
+    if (stop_.stop_requested()) return;
+  }
+}
+
+bool WorkerPool::WaitForWork() {
+  std::unique_lock lock(mutex_);
+  ++resting_;
+  changed_.wait(lock, [this] { return stop_.stop_requested() || queue_.size() > seeking_; });
+  --resting_;
+  if (stop_.stop_requested()) return false;
+  ++seeking_;
+  changed_.notify_all();  // may allow lanes to send items ahead
+  return true;
+}
+
+std::optional<LeasedWorker> WorkerPool::AcquireLease() {
+  std::unique_lock lock(mutex_);
+  Clock::time_point until = Clock::time_point::max();
+  const std::vector<std::string> avoid = InTroubleNow(&until);
+  lock.unlock();
+  const absl::Duration patience =
+      avoid.empty() ? absl::InfiniteDuration() : absl::FromChrono(until - Clock::now());
+  StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
+  lock.lock();
+  --seeking_;
+  changed_.notify_all();
+  if (lease.ok()) return *std::move(lease);
+  if (stop_.stop_requested()) return std::nullopt;
+  if (lease.status().code() != StatusCode::kDeadlineExceeded) {
+    problem_ = Message(lease.status());
+    changed_.wait_for(lock, kAskAgain, [this] { return stop_.stop_requested(); });
+  }
+  return std::nullopt;
+}
+
+void WorkerPool::Serve(const LeasedWorker& lease) {
+  const std::stop_callback on_lost(lease.lost_token(), [this] {
+    std::lock_guard lock(mutex_);
+    changed_.notify_all();
+  });
+  const std::string& worker = lease.worker().id();
+  if (accept_ != nullptr) {
+    const std::string refusal = accept_(lease.worker());
+    if (!refusal.empty()) {
+      LogWarn("{} {} at {} is not used: {}", options_.name, worker, lease.worker().address(),
+              refusal);
+      Settle(lease, {.again = nullptr, .complaint = refusal});
+    }
+  }
+  Serving serving;
+  std::thread ahead;
+  if (options_.ahead) ahead = std::thread([&] { ServeAhead(lease, serving); });
+  ServeInTurn(lease, serving);
+  if (!ahead.joinable()) return;
+  {
+    std::lock_guard lock(mutex_);
+    serving.over = true;
+    changed_.notify_all();
+  }
+  ahead.join();
+}
+
+bool WorkerPool::MayGoAhead(const std::string& worker) {
+  return idle_ == 0 && (seeking_ > 0 || resting_ == 0) && usable_.contains(worker) &&
+         !InTrouble(worker) && FindTakeable(worker) != queue_.end();
+}
+
+void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
+  const std::string& worker = lease.worker().id();
+  std::unique_lock lock(mutex_);
+  const auto ends = [&] { return serving.over || stop_.stop_requested() || lease.lost(); };
+  while (true) {
+    changed_.wait(lock, [&] { return ends() || (!lease.wanted() && MayGoAhead(worker)); });
+    if (ends()) return;
+    const auto found = FindTakeable(worker);
+    WorkItemPtr item = std::move(*found);
+    queue_.erase(found);
+    serving.ahead_works = true;
+    lock.unlock();
+    Attempt attempt = work_(std::move(item), lease, stop_.get_token());
+    lock.lock();
+    serving.ahead_works = false;
+    lock.unlock();
+    Settle(lease, std::move(attempt));
+    lock.lock();
+  }
+}
+
+void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) {
+  const std::string& worker = lease.worker().id();
+  std::unique_lock lock(mutex_);
+  while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
+    if (InTrouble(worker)) return;
+    ++usable_[worker];
+    WorkItemPtr item = Take(lock, lease, serving);
+    Attempt attempt;
+    const bool idle = item == nullptr;
+    if (!idle) {
+      lock.unlock();
+      attempt = work_(std::move(item), lease, stop_.get_token());
+      lock.lock();
+    }
+    if (--usable_[worker] == 0) usable_.erase(worker);
+    if (idle) {
+      changed_.notify_all();  // others may take the items that were left to this lane
+      return;
+    }
+    lock.unlock();
+    Settle(lease, std::move(attempt));
+    lock.lock();
+  }
+}
+
+std::vector<std::string> WorkerPool::InTroubleNow(Clock::time_point* until) const {
+  std::vector<std::string> workers;
+  const auto now = Clock::now();
+  for (const auto& [worker, trouble] : trouble_) {
+    if (trouble.until <= now) continue;
+    workers.push_back(worker);
+    *until = std::min(*until, trouble.until);
+  }
+  return workers;
+}
+
+// Finds the first item for this worker. Items that failed on it are left to lanes on other workers,
+// if there are any.
+std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker) {
+  const bool alone = usable_.size() == 1;
+  return std::find_if(queue_.begin(), queue_.end(), [&](const WorkItemPtr& item) {
+    return alone || item->avoid_worker != worker;
+  });
+}
+
+bool WorkerPool::InTrouble(const std::string& worker) const {
+  const auto it = trouble_.find(worker);
+  return it != trouble_.end() && it->second.until > Clock::now();
+}
+
+// Returns null if the lease has to be let go.
+WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
+                             const Serving& serving) {
+  const std::string& worker = lease.worker().id();
+  const auto over = [&] { return stop_.stop_requested() || lease.lost() || InTrouble(worker); };
+  const auto found = [&] { return FindTakeable(worker) != queue_.end(); };
+  auto until = Clock::now() + options_.idle_release;
+  while (!over() && !found()) {
+    const uint64_t seen = events_;
+    if (meanwhile_ != nullptr && !serving.ahead_works && !lease.wanted()) {
+      lock.unlock();
+      std::optional<Attempt> attempt = meanwhile_(lease, stop_.get_token());
+      const bool did = attempt.has_value();
+      if (did) Settle(lease, *std::move(attempt));
+      lock.lock();
+      if (did && lease.wanted() && !found()) return nullptr;
+      if (did) until = Clock::now() + options_.idle_release;
+      if (did) continue;
+    }
+    const auto more = [&] {
+      return meanwhile_ != nullptr && events_ != seen && !serving.ahead_works && !lease.wanted();
+    };
+    ++seeking_;
+    ++idle_;
+    const bool woken =
+        changed_.wait_until(lock, until, [&] { return over() || found() || more(); });
+    --seeking_;
+    --idle_;
+    if (!woken) return nullptr;
+  }
+  if (over()) return nullptr;
+  const auto taken = FindTakeable(worker);
+  WorkItemPtr item = std::move(*taken);
+  queue_.erase(taken);
+  return item;
+}
+
+void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
+  const std::string& worker = lease.worker().id();
+  std::lock_guard lock(mutex_);
+  if (attempt.complaint.empty()) {
+    trouble_.erase(worker);
+    problem_.clear();
+  } else if (!stop_.stop_requested()) {
+    Trouble& trouble = trouble_[worker];
+    const int doublings = std::min(trouble.failures++, 20);
+    const auto pause =
+        std::min(options_.longest_backoff, options_.first_backoff * (int64_t{1} << doublings));
+    trouble.until = Clock::now() + pause;
+    problem_ = fmt::format("{} {} at {}: {}", options_.name, worker, lease.worker().address(),
+                           attempt.complaint);
+    LogWarn("{}; left alone for {} ms", problem_, pause.count());
+  }
+  if (attempt.again != nullptr) {
+    attempt.again->avoid_worker = worker;
+    queue_.push_front(std::move(attempt.again));
+  }
+  ++events_;
+  changed_.notify_all();
+}
+
+}  // namespace kiln::scheduler

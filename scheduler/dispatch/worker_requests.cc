@@ -1,0 +1,104 @@
+#include "scheduler/dispatch/worker_requests.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/rng.h"
+#include "rpc/hardware_message.h"
+#include "scheduler/remeasure/races.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;  // the builder's default
+constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's default
+
+// The best candidates are checked again with other inputs if the reference takes no longer than
+// this: it has to run once for these inputs. The limit is short while trials may come, because the
+// reference keeps the device from them.
+constexpr double kCheapReference_s = 0.05;
+constexpr double kFinalReference_s = 5;
+constexpr uint64_t kOtherInputs = 1;  // stream of the job's seed
+
+milliseconds ReferenceLimit(const Dispatcher::Job& job) {
+  return milliseconds(static_cast<int64_t>(1e3 * job.options.reference_limit_s()));
+}
+
+bool IsCheap(const AnswerCheck& check, Again why) {
+  const double longest_s = why == Again::kIdle ? kCheapReference_s : kFinalReference_s;
+  return check.reference_cost_s.has_value() && *check.reference_cost_s <= longest_s &&
+         !check.other_inputs_fail;
+}
+
+}  // namespace
+
+v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::string dag,
+                                const std::string& steps, std::optional<uint32_t> trial) {
+  v1::BuildRequest request;
+  request.set_dag(std::move(dag));
+  request.set_target(job.tasks[task].target);
+  request.set_steps(steps);
+  request.set_kernel(job.options.kernel());
+  *request.mutable_hardware() = HardwareMessage(HardwareParamsOf(job.tasks[task].hardware));
+  request.set_timeout_ms(job.options.build_timeout_ms());
+  if (!trial.has_value()) return request;
+  const auto fault = job.options.faults().find(*trial);
+  if (fault != job.options.faults().end()) {
+    request.set_fault(static_cast<v1::Fault>(fault->second));
+  }
+  return request;
+}
+
+milliseconds BuildDeadline(const Dispatcher::Job& job, const DispatchOptions& options) {
+  const uint32_t limit = job.options.build_timeout_ms();
+  return milliseconds(limit == 0 ? kDefaultBuildTimeoutMs : limit) + options.build_slack;
+}
+
+v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+                                const v1::Artifact& artifact) {
+  v1::MeasureRequest request;
+  *request.mutable_artifact() = artifact;
+  request.set_reference_digest(check.reference->digest());
+  request.set_seed(job.options.seed());
+  *request.mutable_tolerance() = check.tolerance;
+  if (!check.unlimited) {
+    request.set_reference_timeout_ms(static_cast<uint32_t>(ReferenceLimit(job).count()));
+  }
+  request.mutable_samples()->Add(check.samples.begin(), check.samples.end());
+  if (check.known != nullptr)
+    request.mutable_known()->Add(check.known->begin(), check.known->end());
+  v1::MeasureOptions& options = *request.mutable_options();
+  options = job.options.measure();
+  options.set_early_stop_ratio(std::max(0.0, options.early_stop_ratio()));
+  options.set_best_cost_s(check.best_cost_s.value_or(0));
+  return request;
+}
+
+v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+                                const v1::Artifact& artifact, Again why) {
+  v1::MeasureRequest request = TrialRequest(job, check, artifact);
+  if (IsCheap(check, why)) {
+    request.set_seed(SplitSeed(job.options.seed(), kOtherInputs));
+    request.clear_known();  // the known elements are for the trials' inputs
+  }
+  v1::MeasureOptions& options = *request.mutable_options();
+  SetRemeasurement(job.options.trials(), options);
+  if (why == Again::kIdle) {
+    options.set_repeat(1);
+    options.set_idle_ms(job.options.measure().idle_ms());
+  }
+  return request;
+}
+
+milliseconds MeasureDeadline(const Dispatcher::Job& job, const DispatchOptions& options,
+                             bool with_reference) {
+  const v1::MeasureOptions& measure = job.options.measure();
+  const uint32_t limit = measure.timeout_ms();
+  return milliseconds(limit == 0 ? kDefaultRunTimeoutMs : limit) +
+         milliseconds(measure.cooldown_ms()) * std::max(1u, measure.repeat()) +
+         (with_reference ? options.reference_slack + ReferenceLimit(job) : options.measure_slack);
+}
+
+}  // namespace kiln::scheduler

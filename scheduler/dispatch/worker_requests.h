@@ -1,0 +1,37 @@
+// Makes the dispatcher's requests to workers, and says how long it waits for each answer. Pure
+// functions of the job and its options.
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+
+#include "proto/builder.pb.h"
+#include "proto/runner.pb.h"
+#include "scheduler/dispatch/dispatch.h"
+#include "scheduler/dispatch/task_references.h"
+
+namespace kiln::scheduler {
+
+// `dag` is built with the steps. `trial` is the number of a trial, which built-in faults are chosen
+// by; empty if the program is not a trial.
+v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::string dag,
+                                const std::string& steps, std::optional<uint32_t> trial);
+std::chrono::milliseconds BuildDeadline(const Dispatcher::Job& job, const DispatchOptions& options);
+
+// The reason why one of the best is measured again.
+enum class Again {
+  kIdle,    // the device would be idle: the request is as short as possible
+  kFinals,  // for the final race, at length
+};
+
+v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+                                const v1::Artifact& artifact);
+// Uses other inputs than those of trials, if that is cheap.
+v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+                                const v1::Artifact& artifact, Again why);
+// `with_reference` is set if the reference may have to run first.
+std::chrono::milliseconds MeasureDeadline(const Dispatcher::Job& job,
+                                          const DispatchOptions& options, bool with_reference);
+
+}  // namespace kiln::scheduler

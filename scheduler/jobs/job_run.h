@@ -1,0 +1,108 @@
+// One run of one job: leases a device, completes the tasks with its facts, rebuilds from the
+// records what earlier runs learned, tunes until the trials are used up, and measures the best
+// candidates again. The phases stand in files of their own:
+//
+//   device_lease        the first lease, which says what the device is
+//   job_history         facts from the job's own records
+//   warm_start          facts from other jobs' records
+//   job_search          policies and options for the tuning loop (search/tuning/tune.h)
+//   dispatch_job        the job as the dispatcher takes it
+//   finalist_selection  the candidates that are measured again
+//   time_budget         how long all phases may take
+//   job_ending          why the job ended, and its remark
+//   run_status          what people see of the job meanwhile
+//
+// A run that is stopped, or whose process dies, leaves the job unfinished. Another run goes on from
+// the records: every trial number is used exactly once.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <stop_token>
+#include <string>
+
+#include "base/status.h"
+#include "scheduler/dispatch/dispatch.h"
+#include "scheduler/dispatch/lease_factory.h"
+#include "scheduler/jobs/device_lease.h"
+#include "scheduler/jobs/job_search.h"
+#include "scheduler/jobs/retrying_store.h"
+#include "scheduler/jobs/run_status.h"
+#include "scheduler/jobs/time_budget.h"
+#include "scheduler/values/job_spec.h"
+#include "scheduler/values/messages.h"
+#include "search/tuning/tune.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+// Outlives the runs.
+struct RunContext {
+  store::Store* store = nullptr;
+  std::chrono::milliseconds store_pause{
+      1'000};  // before a call that the medium refused is repeated
+  LeaseFactory leases;
+  DispatchOptions dispatch;
+  std::function<void(const std::string& job_id)> changed;  // called after each commit
+};
+
+class JobRun {
+ public:
+  // Ignores the spec in `job`: Run reads the spec from the store.
+  JobRun(const RunContext& context, store::JobRow job);
+
+  // Blocks until the job is done. Returns a remark: "", or why the job took fewer trials than
+  // asked. Cancelled after Stop. Any other error says why the job failed.
+  StatusOr<std::string> Run();
+
+  // Any thread may call Stop, any number of times, also before Run.
+  void Stop();
+  LiveStatus live() const;
+  // Tells whether the store has a result of this run.
+  bool has_result() const { return has_result_; }
+
+  const store::JobRow& job() const { return job_; }
+  // The store for this run: calls wait while the database is away, until Stop.
+  store::Store& store() { return store_; }
+
+ private:
+  StatusOr<CheckedJob> ReadJob();
+  // Returns false for a job that was done when its process died.
+  StatusOr<bool> NeedsDevice(const CheckedJob& job);
+  StatusOr<LeasedDevice> WaitForDevice(const CheckedJob& job);
+  StatusOr<std::string> Tune(const CheckedJob& job, LeasedDevice device);
+  StatusOr<WarmStart> StartWarm(const CheckedJob& job, const LeasedDevice& device,
+                                const search::Models& models);
+  // Runs the job from its first trial to the end of the final race.
+  Status Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job dispatch,
+                 LeasedWorker first_runner);
+  // Searches, unless an earlier run ended the search.
+  Status Search(const CheckedJob& job, JobSearch& search, Dispatcher& dispatcher);
+  // Measures the best candidates of each task at length, unless their order is known already.
+  Status MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher);
+  StatusOr<std::string> Remark(const CheckedJob& job);
+
+  // Notes that the job has fewer trials than it should have for its tasks.
+  void NoteFewTrials(const CheckedJob& job);
+  void ShowEstimate(const search::TaskScheduler& tasks);
+  Status KeepRound(const search::MeasuredRound& round);
+  Status KeepProgress();
+  void SetPhase(std::string phase);
+  LeaseSpec SpecOf(v1::WorkerKind kind, std::string key) const;
+
+  const RunContext& context_;
+  const store::JobRow job_;
+  const int64_t started_ms_;  // when the job's first run started
+  TimeBudget budget_;         // budget_ and ending_ belong to the thread that calls Run
+  store::JobEnding ending_;
+  std::stop_source stop_;
+  std::atomic<bool> stopped_{false};
+  std::atomic<bool> has_result_{false};
+  RetryingStore store_;
+  // status_ asks the leases why no worker comes, so they outlive it.
+  Leases first_, builders_, runners_;
+  RunStatus status_;
+};
+
+}  // namespace kiln::scheduler

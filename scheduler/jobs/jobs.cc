@@ -1,0 +1,367 @@
+#include "scheduler/jobs/jobs.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/digest.h"
+#include "base/freed_memory.h"
+#include "base/log.h"
+#include "base/unique_id.h"
+#include "scheduler/jobs/retrying_store.h"
+#include "scheduler/values/computations.h"
+#include "scheduler/values/either_stop.h"
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr int kIdDigits = 8;
+// A job that had so many runs in a row end with the death of the process is not run again by
+// itself.
+constexpr int kMostFruitlessRuns = 2;
+// A cancelled job may still be ending when it is resumed, so Resume waits for so long.
+constexpr std::chrono::seconds kRunEnds{10};
+
+std::string JobIdOf(const std::string& request_id, int attempt) {
+  return Sha256Hex(fmt::format("{} {}", request_id, attempt)).substr(0, kIdDigits);
+}
+
+std::string RequestIdOf(const store::JobRow& job) {
+  v1::JobSpec spec;
+  return spec.ParseFromString(job.spec) ? spec.request_id() : std::string();
+}
+
+store::JobRow WithoutSpec(store::JobRow job) {
+  job.spec = std::string();
+  return job;
+}
+
+bool IsSuspect(const store::JobRow& job) { return job.fruitless_runs > 0; }
+
+std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
+  std::vector<store::TaskRow> rows;
+  for (size_t i = 0; i < job.tasks.size(); ++i) {
+    const v1::TaskSpec& spec = job.spec.tasks(static_cast<int>(i));
+    store::TaskRow row;
+    row.index = static_cast<uint32_t>(i);
+    row.workload_id = job.tasks[i].workload_id;
+    row.workload_key = job.tasks[i].workload_key;
+    row.dag = spec.dag();
+    row.target = spec.target();
+    row.weight = spec.weight();
+    row.description = spec.description();
+    row.flop_count = job.tasks[i].flop_count;
+    if (spec.has_alternative_of()) row.alternative_of = spec.alternative_of();
+    row.variant = spec.variant();
+    row.preparation = spec.preparation();
+    row.network = spec.network();
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Lists the computations of the job under all keys, because logs may have older keys for them.
+std::vector<store::Computation> ComputationsOf(const CheckedJob& job) {
+  std::vector<store::Computation> all;
+  for (const CheckedTask& task : job.tasks) {
+    const std::vector<store::Computation> each = UnderAllKeys(*task.dag);
+    all.insert(all.end(), each.begin(), each.end());
+  }
+  return all;
+}
+
+}  // namespace
+
+Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Options& options,
+           Clock& clock)
+    : store_(store), events_(events), options_(options), clock_(clock) {
+  context_.store = &store_;
+  context_.leases = std::move(leases);
+  context_.store_pause = options_.store_pause;
+  context_.dispatch = options_.dispatch;
+  context_.changed = [this](const std::string& job_id) {
+    events_.Notify(job_id);
+    changed_.notify_all();  // a suspect may have a result now
+  };
+}
+
+Jobs::~Jobs() { Stop(); }
+
+int64_t Jobs::NowMs() const { return absl::ToUnixMillis(clock_.Now()); }
+
+Status Jobs::Start() {
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::JobRow> unfinished, store_.LoadUnfinishedJobs());
+  std::lock_guard lock(mutex_);
+  for (const store::JobRow& job : unfinished) {
+    if (job.fruitless_runs >= kMostFruitlessRuns) {
+      KILN_RETURN_IF_ERROR(SetAside(job));
+    } else if (options_.unfinished == "all" || options_.unfinished == job.id) {
+      queue_.push_back(WithoutSpec(job));
+    }
+  }
+  if (!queue_.empty()) LogInfo("{} unfinished jobs are resumed", queue_.size());
+  for (int i = 0; i < options_.max_running; ++i) threads_.emplace_back([this] { RunLoop(); });
+  return OkStatus();
+}
+
+Status Jobs::SetAside(const store::JobRow& job) {
+  const std::string why = fmt::format(
+      "set aside: the scheduler died {} times in a row while this job ran, without a result in "
+      "between; its records are kept, and it can be resumed by its id",
+      job.fruitless_runs);
+  LogError("job {} is {}", job.id, why);
+  return store_.UpdateJobState(job.id, store::JobState::kFailed, why, NowMs());
+}
+
+void Jobs::Stop() {
+  std::vector<std::thread> threads;
+  stop_.request_stop();
+  {
+    std::lock_guard lock(mutex_);
+    stopping_ = true;
+    for (const auto& [id, run] : running_) run->Stop();
+    changed_.notify_all();
+    threads.swap(threads_);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+// ---- requests -------------------------------------------------------------------------------
+
+// One request: who waits for its answer, for how long, and the store as the request sees it.
+struct Jobs::Request {
+  Request(Jobs& jobs, const std::string& what, const std::stop_token& gone)
+      : until(std::chrono::steady_clock::now() + jobs.options_.request_patience),
+        stop(jobs.stop_.get_token(), gone),
+        store(jobs.store_, what, stop.token(), jobs.options_.store_pause, until) {}
+
+  const std::chrono::steady_clock::time_point until;
+  EitherStop stop;
+  RetryingStore store;
+};
+
+Status Jobs::Stopping() const { return Unavailable("the scheduler is stopping; try again"); }
+
+bool Jobs::InHand(const std::string& job_id) const {
+  return running_.contains(job_id) ||
+         std::ranges::any_of(queue_, [&](const store::JobRow& job) { return job.id == job_id; });
+}
+
+void Jobs::Enqueue(store::JobRow job) {
+  queue_.push_back(WithoutSpec(std::move(job)));
+  changed_.notify_all();
+}
+
+Status Jobs::TakeIn(Request& request, const std::function<Status()>& work) {
+  {
+    std::unique_lock lock(mutex_);
+    const auto free = [this] { return stopping_ || !taking_in_; };
+    const bool in_time = changed_.wait_until(lock, request.stop.token(), request.until, free);
+    if (stopping_) return Stopping();
+    if (!in_time && request.stop.token().stop_requested()) return Cancelled("the caller has gone");
+    if (!in_time) return Unavailable("others wait for the database; try again");
+    taking_in_ = true;
+  }
+  Status status = work();
+  std::lock_guard lock(mutex_);
+  taking_in_ = false;
+  changed_.notify_all();
+  if (stopping_ && status.code() == StatusCode::kCancelled) return Stopping();
+  return status;
+}
+
+// Derives the id from the request, so that the same request finds its job again.
+StatusOr<store::JobRow> Jobs::AddJob(Request& request, const CheckedJob& checked) {
+  store::JobRow job;
+  job.name = checked.spec.name();
+  job.user = checked.spec.user();
+  job.priority = checked.spec.priority();
+  job.spec = checked.spec.SerializeAsString();
+  job.created_ms = NowMs();
+  const std::vector<store::TaskRow> tasks = TaskRows(checked);
+  KILN_RETURN_IF_ERROR(request.store.AddComputations(ComputationsOf(checked)));
+  for (int attempt = 0;; ++attempt) {
+    job.id = JobIdOf(checked.spec.request_id(), attempt);
+    const Status added = request.store.AddJob(job, tasks);
+    if (added.ok()) return job;
+    if (added.code() != StatusCode::kAlreadyExists) return added;
+    KILN_ASSIGN_OR_RETURN(store::JobRow there, request.store.GetJob(job.id));
+    if (RequestIdOf(there) == checked.spec.request_id()) return there;
+  }
+}
+
+StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec, const std::string& request_id,
+                                   const std::stop_token& gone) {
+  Request request(*this, "a job that is submitted", gone);
+  v1::JobSpec named = spec;
+  named.set_request_id(request_id.empty() ? UniqueId() : request_id);
+  KILN_ASSIGN_OR_RETURN(const CheckedJob checked,
+                        CheckJobSpec(std::move(named), request.stop.token()));
+  std::string id;
+  KILN_RETURN_IF_ERROR(TakeIn(request, [&]() -> Status {
+    {
+      std::lock_guard lock(mutex_);
+      KILN_RETURN_IF_ERROR(CheckRoom(checked.spec.user()));
+    }
+    KILN_ASSIGN_OR_RETURN(store::JobRow job, AddJob(request, checked));
+    id = job.id;
+    std::lock_guard lock(mutex_);
+    if (job.state != store::JobState::kQueued || InHand(id)) return OkStatus();
+    LogInfo("job {} '{}' of '{}': {} tasks, {} trials, priority {}", id, job.name, job.user,
+            checked.tasks.size(), checked.spec.options().trials(), job.priority);
+    Enqueue(std::move(job));
+    return OkStatus();
+  }));
+  return id;
+}
+
+Status Jobs::CheckRoom(const std::string& user) const {
+  const size_t jobs = queue_.size() + running_.size();
+  if (jobs >= options_.most_jobs) {
+    return ResourceExhausted("{} jobs are unfinished, no more are taken; try again later", jobs);
+  }
+  size_t own = 0;
+  for (const store::JobRow& job : queue_) own += job.user == user;
+  for (const auto& [id, run] : running_) own += run->job().user == user;
+  if (own < options_.most_of_a_user) return OkStatus();
+  return ResourceExhausted(
+      "{} jobs of '{}' are unfinished, no more are taken; cancel some, or try again later", own,
+      user);
+}
+
+Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
+  Request request(*this, "a request to cancel job " + job_id, gone);
+  // The store is changed first: a cancel that was answered survives a death of the scheduler.
+  const Status cancelled = request.store.UpdateJobState(job_id, store::JobState::kCancelled,
+                                                        "cancelled by request", NowMs());
+  if (cancelled.code() == StatusCode::kCancelled && stop_.stop_requested()) return Stopping();
+  KILN_RETURN_IF_ERROR(cancelled);
+  {
+    std::lock_guard lock(mutex_);
+    queue_.remove_if([&](const store::JobRow& job) { return job.id == job_id; });
+    const auto it = running_.find(job_id);
+    if (it != running_.end()) it->second->Stop();
+  }
+  LogInfo("job {} is cancelled", job_id);
+  events_.Notify(job_id);
+  return OkStatus();
+}
+
+Status Jobs::Resume(const std::string& job_id, const std::stop_token& gone) {
+  Request request(*this, "a request to resume job " + job_id, gone);
+  KILN_RETURN_IF_ERROR(TakeIn(request, [&] { return Reopen(request, job_id); }));
+  events_.Notify(job_id);
+  return OkStatus();
+}
+
+Status Jobs::Reopen(Request& request, const std::string& job_id) {
+  KILN_ASSIGN_OR_RETURN(const store::JobRow before, request.store.GetJob(job_id));
+  {
+    std::unique_lock lock(mutex_);
+    if (!store::IsFinal(before.state) && InHand(job_id)) return OkStatus();
+    const bool ended =
+        changed_.wait_for(lock, kRunEnds, [&] { return stopping_ || !running_.contains(job_id); });
+    if (stopping_) return Stopping();
+    if (!ended) return Unavailable("job {} has not ended yet; try again", job_id);
+    if (InHand(job_id)) return OkStatus();
+  }
+  KILN_RETURN_IF_ERROR(request.store.ReopenJob(job_id));
+  KILN_ASSIGN_OR_RETURN(store::JobRow job, request.store.GetJob(job_id));
+  LogInfo("job {} is resumed by request", job_id);
+  std::lock_guard lock(mutex_);
+  Enqueue(std::move(job));
+  return OkStatus();
+}
+
+StatusOr<v1::JobStatus> Jobs::StatusOf(const store::JobRow& job) const {
+  std::shared_ptr<const JobRun> run;
+  {
+    std::lock_guard lock(mutex_);
+    const auto it = running_.find(job.id);
+    if (it != running_.end()) run = it->second;
+  }
+  return StatusMessage(store_, job, run == nullptr ? LiveStatus() : run->live(), NowMs());
+}
+
+// ---- running --------------------------------------------------------------------------------
+
+bool Jobs::ASuspectRuns() const {
+  return std::any_of(running_.begin(), running_.end(), [](const auto& entry) {
+    return IsSuspect(entry.second->job()) && !entry.second->has_result();
+  });
+}
+
+std::list<store::JobRow>::iterator Jobs::MostUrgent() {
+  const bool occupied = ASuspectRuns();
+  auto most = queue_.end();
+  for (auto job = queue_.begin(); job != queue_.end(); ++job) {
+    if (occupied && IsSuspect(*job)) continue;
+    if (most == queue_.end() || most->priority < job->priority) most = job;
+  }
+  return most;
+}
+
+void Jobs::RunLoop() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stopping_ || MostUrgent() != queue_.end(); });
+    if (stopping_) return;
+    const auto job = MostUrgent();
+    auto run = std::make_shared<JobRun>(context_, *job);
+    queue_.erase(job);
+    const std::string id = run->job().id;
+    running_[id] = run;
+    lock.unlock();
+    RunJob(*run);
+    lock.lock();
+    running_.erase(id);
+    changed_.notify_all();
+    lock.unlock();
+    events_.Notify(id);
+    run.reset();
+    GiveBackFreedMemory();
+    lock.lock();
+  }
+}
+
+void Jobs::RunJob(JobRun& run) {
+  const store::JobRow& job = run.job();
+  const Status begun = run.store().UpdateJobState(job.id, store::JobState::kRunning, "", NowMs());
+  if (!begun.ok()) {
+    LogInfo("job {} does not begin: {}", job.id, Message(begun));
+    // The job was cancelled after it left the queue, or stopped before the database took its state.
+    const bool ended =
+        begun.code() == StatusCode::kFailedPrecondition || begun.code() == StatusCode::kCancelled;
+    if (!ended) SetState(run, store::JobState::kFailed, Message(begun));
+    return;
+  }
+  LogInfo("job {} '{}' runs", job.id, job.name);
+  events_.Notify(job.id);
+  const StatusOr<std::string> result = run.Run();
+  if (result.ok()) {
+    SetState(run, store::JobState::kSucceeded, *result);
+  } else if (result.status().code() != StatusCode::kCancelled) {
+    SetState(run, store::JobState::kFailed, Message(result.status()));
+  } else {
+    // The job was stopped in order. If it was cancelled, or the database is away, its state stays
+    // as it is.
+    store_.UpdateJobState(job.id, store::JobState::kQueued, "", NowMs()).IgnoreError();
+  }
+}
+
+// Writes the final state. A state that is not written because the scheduler stops is found again by
+// the next process.
+void Jobs::SetState(JobRun& run, store::JobState state, std::string_view message) {
+  const std::string& job_id = run.job().id;
+  const Status status = run.store().UpdateJobState(job_id, state, message, NowMs());
+  if (status.ok()) {
+    LogInfo("job {} {}{}{}", job_id, store::JobStateName(state), message.empty() ? "" : ": ",
+            message);
+    return;
+  }
+  // The job was cancelled meanwhile. The first final state wins.
+  if (status.code() == StatusCode::kFailedPrecondition) return;
+  LogError("job {} has {}, but the database does not take it: {}", job_id,
+           store::JobStateName(state), Message(status));
+}
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,122 @@
+// All jobs: takes them in, runs the most urgent ones, cancels them, and resumes the unfinished jobs
+// of an earlier process.
+//
+//   queued -> running -> succeeded | failed | cancelled        (each change is in the store first)
+//     ^          |                        |           |
+//     +- stopped-+                        +-- Resume -+
+//
+// A job that was running when two processes in a row died, without a result in between, is set
+// aside as failed, so that no job can keep a scheduler from starting. Jobs that were running when
+// one process died are suspects: only one suspect runs at a time until it has a result, so that the
+// next death shows which job caused it.
+//
+// Thread-safe. A fixed number of threads, each with one running job. The other jobs wait, ordered
+// by priority and then by age.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "scheduler/jobs/event_hub.h"
+#include "scheduler/jobs/job_run.h"
+#include "scheduler/values/job_spec.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+class Jobs {
+ public:
+  struct Options {
+    int max_running = 8;
+    // Which unfinished jobs of an earlier process go on by themselves: "all", "none", or the job of
+    // this id. The others wait for Resume.
+    std::string unfinished = "all";
+    // The most unfinished jobs that are taken, from one user and in all.
+    size_t most_of_a_user = 1'000;
+    size_t most_jobs = 10'000;
+    DispatchOptions dispatch;
+    std::chrono::milliseconds store_pause{1'000};  // see RunContext
+    // A request waits so long for a database that is away; then the database's error is the answer.
+    std::chrono::milliseconds request_patience{20'000};
+  };
+
+  // Store and hub outlive this object.
+  Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Options& options,
+       Clock& clock = Clock::Real());
+  // Stops like Stop().
+  ~Jobs();
+
+  // Loads the unfinished jobs and begins to run. Call once.
+  Status Start();
+  // Ends running jobs at once; they stay unfinished in the store. Blocks until they have ended.
+  // Final.
+  void Stop();
+
+  // Like jobs, requests wait for a database that is away, but only up to Options::request_patience.
+  // A request ends soon, with Cancelled, when `gone` says that nobody waits for the answer any
+  // more.
+
+  // Returns the id of the new job, or of the job that was made earlier for the same request ("":
+  // the request has no id). InvalidArgument as for CheckJobSpec, ResourceExhausted if there are too
+  // many jobs.
+  StatusOr<std::string> Submit(const v1::JobSpec& spec, const std::string& request_id = {},
+                               const std::stop_token& gone = {});
+  // OK also for a job that is cancelled already. FailedPrecondition if the job ended in another
+  // way.
+  Status Cancel(const std::string& job_id, const std::stop_token& gone = {});
+  // Queues a job again that was cancelled, that failed, or that an earlier process left unfinished;
+  // the job goes on with the results that it has. OK for a job that is queued or runs.
+  // FailedPrecondition if the job succeeded.
+  Status Resume(const std::string& job_id, const std::stop_token& gone = {});
+
+  // Returns the current status. `job` is a row of the store.
+  StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) const;
+
+ private:
+  struct Request;
+
+  Status SetAside(const store::JobRow& job);
+  void RunLoop();
+  // Returns the next job of the queue to run, or the queue's end if none may run. Lock held.
+  std::list<store::JobRow>::iterator MostUrgent();
+  bool ASuspectRuns() const;
+  Status CheckRoom(const std::string& user) const;
+  // Runs `work` while no other request takes jobs in, so that jobs are queued in the order of the
+  // store. A request that waits for the database holds up no running job.
+  Status TakeIn(Request& request, const std::function<Status()>& work);
+  StatusOr<store::JobRow> AddJob(Request& request, const CheckedJob& checked);
+  Status Reopen(Request& request, const std::string& job_id);
+  void Enqueue(store::JobRow job);
+  bool InHand(const std::string& job_id) const;
+  Status Stopping() const;
+  void RunJob(JobRun& run);
+  void SetState(JobRun& run, store::JobState state, std::string_view message);
+  int64_t NowMs() const;
+
+  store::Store& store_;
+  EventHub& events_;
+  const Options options_;
+  Clock& clock_;
+  RunContext context_;
+
+  std::stop_source stop_;
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  bool taking_in_ = false;
+  std::list<store::JobRow> queue_;  // the oldest first; without the specs, which may be large
+  std::map<std::string, std::shared_ptr<JobRun>> running_;
+  bool stopping_ = false;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,170 @@
+// The Scheduler gRPC service: gives access to Jobs and the store over the wire. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <stop_token>
+#include <string>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/grpc_status.h"
+#include "proto/scheduler.grpc.pb.h"
+#include "proto/tracker.pb.h"
+#include "rpc/door.h"
+#include "scheduler/jobs/event_hub.h"
+#include "scheduler/jobs/jobs.h"
+#include "scheduler/service/few_at_once.h"
+#include "scheduler/service/streams.h"
+#include "store/store.h"
+
+namespace kiln::scheduler {
+
+using WorkerList = std::function<StatusOr<v1::ListReply>()>;
+
+class SchedulerService : public v1::Scheduler::Service {
+ public:
+  struct Options {
+    Door door = {};
+    Streams::Options streams = {};
+    // Choosing a schedule for a new computation may take any time and memory, so calls are limited.
+    FewAtOnce::Options choices = {
+        .what = "choice of a schedule", .at_work = 2, .in_line = 16, .longest = absl::Seconds(20)};
+    FewAtOnce::Options models = {.what = "use of a cost model", .at_work = 2, .in_line = 16};
+    // Asks the tracker which device a job's device name stands for, and whether the device is
+    // there. Null: the device name is taken as a key without asking.
+    WorkerList list_workers = {};
+    Clock* clock = &Clock::Real();
+  };
+
+  // All references outlive this object.
+  SchedulerService(store::Store& store, Jobs& jobs, EventHub& events)
+      : SchedulerService(store, jobs, events, Options()) {}
+  SchedulerService(store::Store& store, Jobs& jobs, EventHub& events, const Options& options)
+      : store_(store),
+        jobs_(jobs),
+        events_(events),
+        clock_(*options.clock),
+        door_(options.door),
+        streams_(options.streams),
+        choices_(options.choices),
+        models_(options.models),
+        list_workers_(options.list_workers) {}
+
+  // Ends calls that wait with Unavailable, now and later. Call before the server's Shutdown.
+  void Stop();
+
+  grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitRequest* request,
+                      v1::SubmitReply* reply) override;
+  grpc::Status GetJob(grpc::ServerContext* context, const v1::GetJobRequest* request,
+                      v1::JobStatus* reply) override;
+  grpc::Status ListJobs(grpc::ServerContext* context, const v1::ListJobsRequest* request,
+                        v1::ListJobsReply* reply) override;
+  grpc::Status WatchJob(grpc::ServerContext* context, const v1::WatchJobRequest* request,
+                        grpc::ServerWriter<v1::JobEvent>* writer) override;
+  grpc::Status CancelJob(grpc::ServerContext* context, const v1::CancelJobRequest* request,
+                         v1::CancelJobReply* reply) override;
+  grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
+                         v1::ResumeJobReply* reply) override;
+  grpc::Status Best(grpc::ServerContext* context, const v1::BestRequest* request,
+                    v1::BestReply* reply) override;
+  grpc::Status GetRecord(grpc::ServerContext* context, const v1::GetRecordRequest* request,
+                         v1::Record* reply) override;
+  grpc::Status ListRecords(grpc::ServerContext* context, const v1::ListRecordsRequest* request,
+                           grpc::ServerWriter<v1::Record>* writer) override;
+  grpc::Status ListAutotvmRecords(grpc::ServerContext* context,
+                                  const v1::ListAutotvmRecordsRequest* request,
+                                  grpc::ServerWriter<v1::AutotvmLine>* writer) override;
+  grpc::Status DeleteRecords(grpc::ServerContext* context, const v1::DeleteRecordsRequest* request,
+                             v1::DeleteRecordsReply* reply) override;
+  grpc::Status DeleteAutotvmRecords(grpc::ServerContext* context,
+                                    const v1::DeleteAutotvmRecordsRequest* request,
+                                    v1::DeleteRecordsReply* reply) override;
+  grpc::Status ImportRecords(grpc::ServerContext* context,
+                             grpc::ServerReader<v1::ImportRecordsRequest>* reader,
+                             v1::ImportRecordsReply* reply) override;
+  grpc::Status BindKey(grpc::ServerContext* context, const v1::BindKeyRequest* request,
+                       v1::BindKeyReply* reply) override;
+
+  // ---- cost models: service_models.cc
+  grpc::Status TrainModel(grpc::ServerContext* context, const v1::TrainModelRequest* request,
+                          v1::TrainModelReply* reply) override;
+  grpc::Status ListModels(grpc::ServerContext* context, const v1::ListModelsRequest* request,
+                          v1::ListModelsReply* reply) override;
+  grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
+                        grpc::ServerWriter<v1::ModelPart>* writer) override;
+  grpc::Status PutModel(grpc::ServerContext* context, grpc::ServerReader<v1::ModelPart>* reader,
+                        v1::CostModel* reply) override;
+  grpc::Status DeleteModel(grpc::ServerContext* context, const v1::DeleteModelRequest* request,
+                           v1::DeleteModelReply* reply) override;
+  grpc::Status TestModel(grpc::ServerContext* context, const v1::TestModelRequest* request,
+                         v1::TestModelReply* reply) override;
+  grpc::Status Predict(grpc::ServerContext* context, const v1::PredictRequest* request,
+                       v1::PredictReply* reply) override;
+
+  // ---- choice of a schedule: service_choices.cc
+  grpc::Status QuerySchedule(grpc::ServerContext* context, const v1::QueryScheduleRequest* request,
+                             v1::QueryScheduleReply* reply) override;
+  grpc::Status SetSchedule(grpc::ServerContext* context, const v1::SetScheduleRequest* request,
+                           v1::SetScheduleReply* reply) override;
+  grpc::Status ListPinned(grpc::ServerContext* context, const v1::ListPinnedRequest* request,
+                          v1::ListPinnedReply* reply) override;
+  grpc::Status QueryConfig(grpc::ServerContext* context, const v1::QueryConfigRequest* request,
+                           v1::QueryConfigReply* reply) override;
+
+ private:
+  // Returns the status of `work` if the door admits the request, else the door's refusal.
+  template <typename Request, typename Work>
+  grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
+                      const Work& work) const {
+    Status status = door_.Admit(context, request);
+    if (status.ok()) status = work();
+    return ToGrpc(status);
+  }
+  Status WhileWaitedFor(const grpc::ServerContext& context,
+                        const std::function<Status(const std::stop_token&)>& work) const;
+  // Does the same, but as one of few calls at once.
+  Status InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
+                const std::function<Status(const std::stop_token&)>& work) const;
+  Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
+  Status Best(const v1::BestRequest& request, v1::BestReply& reply);
+  Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
+  Status List(const v1::ListRecordsRequest& request, grpc::ServerContext& context,
+              grpc::ServerWriter<v1::Record>& writer);
+  Status ListAutotvm(const v1::ListAutotvmRecordsRequest& request, grpc::ServerContext& context,
+                     grpc::ServerWriter<v1::AutotvmLine>& writer);
+  // Sends one message of a stream. The stream ends if this returns an error.
+  template <typename Message>
+  Status Send(const Message& message, grpc::ServerContext& context, Streams::Stream& stream,
+              grpc::ServerWriter<Message>& writer) {
+    if (stopping_) return Unavailable("the scheduler is stopping; try again");
+    if (context.IsCancelled() || !stream.Exchange([&] { return writer.Write(message); }))
+      return GoneStatus();
+    return OkStatus();
+  }
+  static Status GoneStatus() { return Cancelled("the caller has gone"); }
+  Status Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
+               grpc::ServerWriter<v1::JobEvent>& writer);
+  Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,
+                v1::ImportRecordsReply& reply);
+  Status Bind(const v1::BindKeyRequest& request, v1::BindKeyReply& reply);
+  Status SendModel(const v1::GetModelRequest& request, grpc::ServerContext& context,
+                   grpc::ServerWriter<v1::ModelPart>& writer);
+  Status TakeModel(grpc::ServerContext& context, grpc::ServerReader<v1::ModelPart>& reader,
+                   v1::CostModel& reply);
+  int64_t NowSeconds() const { return absl::ToUnixSeconds(clock_.Now()); }
+
+  store::Store& store_;
+  Jobs& jobs_;
+  EventHub& events_;
+  Clock& clock_;
+  const Door door_;
+  Streams streams_;
+  FewAtOnce choices_;
+  FewAtOnce models_;
+  const WorkerList list_workers_;
+  std::atomic<bool> stopping_{false};
+};
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,129 @@
+#include "scheduler/service/watch.h"
+
+#include <utility>
+
+#include "store/wire/job_message.h"
+#include "store/wire/record_message.h"
+
+namespace kiln::scheduler {
+namespace {
+
+// Longest time until a watcher's end, or a change that is not in the store, is noticed.
+constexpr absl::Duration kLook = absl::Milliseconds(250);
+
+class Watch {
+ public:
+  Watch(store::Store& store, const Jobs& jobs, const EventHub& events, const WatchOptions& options)
+      : store_(store), jobs_(jobs), events_(events), options_(options) {}
+
+  Status Run() {
+    while (true) {
+      const uint64_t seen = events_.version(options_.job_id);
+      // The state is read before the records: once it is final, no more records come.
+      KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
+      KILN_ASSIGN_OR_RETURN(v1::JobStatus status, jobs_.StatusOf(job));
+      KILN_RETURN_IF_ERROR(SendRecords(status));
+      KILN_RETURN_IF_ERROR(SendRounds(status));
+      const bool final = store::IsFinal(job.state);
+      if (final || Changed(status)) KILN_RETURN_IF_ERROR(Send(std::move(status), nullptr));
+      if (final) return OkStatus();
+      KILN_RETURN_IF_ERROR(Wait(seen));
+    }
+  }
+
+ private:
+  Status SendRecords(const v1::JobStatus& status) {
+    store::RecordFilter filter;
+    filter.job_id = options_.job_id;
+    filter.include_errors = true;
+    filter.after_id = last_id_;
+    return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
+      last_id_ = record.id;
+      if (record.trial < options_.from_trial) return CheckAlive();
+      return Send(status, &record);
+    });
+  }
+
+  Status SendRounds(const v1::JobStatus& status) {
+    KILN_ASSIGN_OR_RETURN(const std::vector<store::RoundRow> rounds,
+                          store_.RoundsOfJob(options_.job_id, next_round_));
+    for (const store::RoundRow& round : rounds) {
+      next_round_ = round.number + 1;
+      KILN_RETURN_IF_ERROR(Send(status, nullptr, &round));
+    }
+    return OkStatus();
+  }
+
+  // Tells whether the status has changed in a fact that no record tells.
+  bool Changed(const v1::JobStatus& status) const {
+    return !sent_any_ || status.state() != sent_.state() || status.message() != sent_.message() ||
+           status.device() != sent_.device() || status.phase() != sent_.phase() ||
+           status.notices_size() != sent_.notices_size() ||
+           status.next_task() != sent_.next_task() || KnownStates(status) != KnownStates(sent_) ||
+           BestRecords(status) != BestRecords(sent_) ||
+           status.waiting_for_workers() != sent_.waiting_for_workers();
+  }
+
+  // Returns the best candidates and their costs. The final race may change either.
+  static std::vector<std::pair<int64_t, double>> BestRecords(const v1::JobStatus& status) {
+    std::vector<std::pair<int64_t, double>> best;
+    for (const v1::TaskStatus& task : status.tasks()) {
+      best.emplace_back(task.best_record_id(), task.best_cost_s());
+    }
+    return best;
+  }
+
+  static uint64_t KnownStates(const v1::JobStatus& status) {
+    uint64_t states = 0;
+    for (const v1::TaskStatus& task : status.tasks()) states += task.known_states();
+    return states;
+  }
+
+  Status Send(v1::JobStatus status, const store::Record* record,
+              const store::RoundRow* round = nullptr) {
+    KILN_RETURN_IF_ERROR(CheckAlive());
+    v1::JobEvent event;
+    *event.mutable_status() = std::move(status);
+    if (sent_any_) DropDagTexts(*event.mutable_status());
+    if (record != nullptr) *event.mutable_record() = store::RecordMessage(*record);
+    if (round != nullptr) *event.mutable_round() = store::RoundMessage(*round);
+    if (!options_.write(event)) return Gone();
+    sent_any_ = true;
+    sent_ = std::move(*event.mutable_status());
+    return OkStatus();
+  }
+
+  Status Wait(uint64_t seen) {
+    const absl::Time start = absl::Now();
+    while (events_.Wait(options_.job_id, seen, kLook) == seen) {
+      KILN_RETURN_IF_ERROR(CheckAlive());
+      if (absl::Now() - start >= kLook * 2) break;
+    }
+    return CheckAlive();
+  }
+
+  Status CheckAlive() const {
+    if (options_.cancelled()) return Gone();
+    if (events_.closed()) return Unavailable("the scheduler is stopping; watch again");
+    return OkStatus();
+  }
+  static Status Gone() { return Cancelled("the watcher has gone"); }
+
+  store::Store& store_;
+  const Jobs& jobs_;
+  const EventHub& events_;
+  const WatchOptions& options_;
+  int64_t last_id_ = 0;
+  uint32_t next_round_ = 0;
+  bool sent_any_ = false;
+  v1::JobStatus sent_;  // the last status that was sent
+};
+
+}  // namespace
+
+Status WatchJob(store::Store& store, const Jobs& jobs, const EventHub& events,
+                const WatchOptions& options) {
+  return Watch(store, jobs, events, options).Run();
+}
+
+}  // namespace kiln::scheduler
