@@ -1,17 +1,100 @@
-"""Runs networks that Kiln compiled.
+"""Kiln from Python: tune computations on this machine or a farm, and run what was compiled.
 
     import kiln
+    with kiln.local() as client:                     # or kiln.connect("box:9290")
+        job = client.tune(kiln.op("matmul", 512, 512, 512), trials=64)
+        matmul = job.compile()
+    c = matmul(a, b)
+
+A network or kernel that is compiled already needs no client:
+
     net = kiln.load("net.kiln")
     y = net(x)            # or net(x, out=y)
 
 `x` is a numpy array, a PyTorch tensor, or anything else with __dlpack__; so is what comes back: of
-PyTorch where an input is, on its device, else of numpy (bfloat16 as uint16 and 8-bit floats as uint8,
-their bits). Nothing is copied that the network can use where it is.
+PyTorch where an input is, on its device, else of numpy (bfloat16 as uint16 and 8-bit floats as
+uint8, their bits). Nothing is copied that the network can use where it is.
 
-Only libkiln_runtime.so is needed, beside this file or where KILN_RUNTIME says.
+`load` needs libkiln_runtime.so alone, beside this file or where KILN_RUNTIME says. Tuning needs
+the packages grpcio and protobuf, and the program `kiln`, in bin/ beside this file or where
+KILN_PROGRAM says.
 """
-from kiln.errors import KilnError
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from kiln.errors import (
+    CancelledError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InvalidArgumentError,
+    KilnError,
+    NotFoundError,
+    ResourceExhaustedError,
+    UnauthenticatedError,
+    UnavailableError,
+)
 from kiln.library import version
 from kiln.network import Kernel, Network, Tensor, load
 
-__all__ = ["Kernel", "KilnError", "Network", "Tensor", "load", "version"]
+if TYPE_CHECKING:
+    from kiln.farm.client import Client
+    from kiln.farm.computation import Computation, computation, op, operators
+    from kiln.farm.job import Job
+    from kiln.farm.places import connect, local
+
+# Names that are imported at first use, because they need gRPC, with their modules. A program that
+# only runs compiled networks does without.
+_OF_FARM = {
+    "Client": "client",
+    "Computation": "computation",
+    "Job": "job",
+    "computation": "computation",
+    "connect": "places",
+    "local": "places",
+    "op": "computation",
+    "operators": "computation",
+}
+
+__all__ = [
+    "CancelledError",
+    "Client",
+    "Computation",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "InvalidArgumentError",
+    "Job",
+    "Kernel",
+    "KilnError",
+    "Network",
+    "NotFoundError",
+    "ResourceExhaustedError",
+    "Tensor",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "computation",
+    "connect",
+    "load",
+    "local",
+    "op",
+    "operators",
+    "version",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _OF_FARM:
+        raise AttributeError(f"module 'kiln' has no attribute '{name}'")
+    try:
+        module = importlib.import_module(f"kiln.farm.{_OF_FARM[name]}")
+    except ModuleNotFoundError as error:
+        raise KilnError(
+            f"kiln.{name} tunes, and needs {error.name}, which is not installed: pip install kiln"
+        ) from error
+    return getattr(module, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

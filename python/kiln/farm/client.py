@@ -1,0 +1,378 @@
+"""The client: what one asks of a farm. kiln.connect and kiln.local make one."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Union
+
+from kiln import program
+from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
+from kiln.farm import values
+from kiln.farm.computation import Computation, words_of
+from kiln.farm.connection import Connection
+from kiln.farm.job import Job, compiled
+from kiln.farm.options import TuneOptions
+from kiln.farm.values import Event, Imported, JobStatus, Model, Record, Records, Schedule, Worker
+from kiln.network import Network
+from kiln.proto import scheduler_pb2, tracker_pb2
+
+# A computation, several of them, or a network: "network:resnet-18", "model.onnx".
+Workload = Union[Computation, Sequence[Computation], str]
+
+_NETWORKS = (".onnx", ".graph")
+# While records are imported or a list of all jobs is made, the farm may be busy for so long.
+_LONG_S = 600.0
+_LARGEST_LINE = 16 << 20
+
+
+class Client:
+    """A farm, here or elsewhere. Any thread may call its methods."""
+
+    def __init__(self, connect: Callable[[], Connection], close: Callable[[], None], name: str):
+        self._connect = connect
+        self._close = close
+        self._name = name
+        self._connection: Connection | None = None
+
+    def __repr__(self) -> str:
+        return f"<kiln.Client of {self._name}>"
+
+    def __str__(self) -> str:
+        return self._name
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the connection, and the processes of a local farm. Jobs elsewhere go on."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+        self._close()
+
+    @property
+    def connection(self) -> Connection:
+        """The connection, which the first use makes."""
+        if self._connection is None:
+            self._connection = self._connect()
+        return self._connection
+
+    def environment(self) -> dict[str, str]:
+        """Variables that name the farm for the program `kiln`."""
+        return self.connection.environment()
+
+    # ---- jobs -------------------------------------------------------------------------------
+
+    def submit(self, workload: Workload, options: TuneOptions | None = None, **named: Any) -> Job:
+        """Hands in a job: submit(kiln.op("matmul", 64, 64, 64), trials=64).
+
+        `named` are fields of TuneOptions. InvalidArgumentError: the workload or an option does not
+        fit. FailedPreconditionError or KilnError: the farm has no device for it.
+        """
+        flags = _options(options, named).words()
+        with _words(workload) as words:
+            started = program.run_json(["submit", *words, *flags], self.environment())
+        job = Job(self, started[0]["job"])
+        self.connection.go_on_with(job.id)
+        return job
+
+    def tune(
+        self,
+        workload: Workload,
+        options: TuneOptions | None = None,
+        *,
+        callbacks: Sequence[Callable[[Event], None]] = (),
+        verbose: bool = True,
+        **named: Any,
+    ) -> Job:
+        """Submits, and returns the job when it has ended; prints a line a round if `verbose`.
+
+        Ctrl-C, and any error of a callback, cancels the job and goes on upwards; the records are
+        kept. KilnError: the job failed.
+        """
+        job = self.submit(workload, options, **named)
+        try:
+            for event in job.watch():
+                if verbose and event.round is not None:
+                    print(progress(event), file=sys.stderr)
+                for callback in callbacks:
+                    callback(event)
+        except BaseException:
+            self._cancel_quietly(job)
+            raise
+        job.wait()
+        return job
+
+    def _cancel_quietly(self, job: Job) -> None:
+        """Cancels, when an error is on its way already that must not be hidden by another."""
+        try:
+            job.cancel()
+        except KilnError:
+            pass
+
+    def job(self, id: str) -> Job:
+        """The job of this id. NotFoundError: there is none."""
+        self.status(id)
+        return Job(self, id)
+
+    def jobs(self, limit: int = 20) -> list[JobStatus]:
+        """The newest jobs, the newest first; 0 = all."""
+        request = scheduler_pb2.ListJobsRequest(limit=_natural("limit", limit))
+        reply = self.connection.call(self.connection.scheduler.ListJobs, request, _LONG_S)
+        return [values.status_of(each) for each in reply.jobs]
+
+    def status(self, id: str) -> JobStatus:
+        """The job now. NotFoundError: there is none of this id."""
+        request = scheduler_pb2.GetJobRequest(job_id=_text("id", id))
+        reply = self.connection.call(self.connection.scheduler.GetJob, request)
+        return values.status_of(reply)
+
+    def watch(self, job: Job | str) -> Iterator[Event]:
+        """The events of a job, as Job.watch."""
+        return Job(self, _id(job)).watch()
+
+    def cancel(self, job: Job | str) -> None:
+        """Ends a job; its records are kept."""
+        request = scheduler_pb2.CancelJobRequest(job_id=_id(job))
+        self.connection.call(self.connection.scheduler.CancelJob, request)
+
+    def resume(self, job: Job | str) -> None:
+        """Goes on with a job that was cancelled, failed or was left unfinished."""
+        request = scheduler_pb2.ResumeJobRequest(job_id=_id(job))
+        self.connection.call(self.connection.scheduler.ResumeJob, request)
+
+    # ---- records ----------------------------------------------------------------------------
+
+    def best(self, what: Computation | Job | str, target: str = "") -> Record | None:
+        """The best record of a computation (of any target, or this one), a job or a workload key.
+
+        None: there is no record. Of a job with several tasks it is the first task's.
+        """
+        if isinstance(what, Job):
+            return next(iter(self.best_of_job(what.id)), None)
+        key = what.workload_key if isinstance(what, Computation) else _text("what", what)
+        request = scheduler_pb2.BestRequest(workload_keys=[key], target=target)
+        found = self._best(request)
+        return min(found, key=lambda each: each.cost_s or 0.0, default=None)
+
+    def best_of_job(self, id: str) -> list[Record]:
+        """The best record of each task that has one, in the order of the tasks."""
+        found = self._best(scheduler_pb2.BestRequest(job_id=id))
+        return sorted(found, key=lambda each: each.task)
+
+    def _best(self, request: Any) -> list[Record]:
+        try:
+            reply = self.connection.call(self.connection.scheduler.Best, request)
+        except NotFoundError:
+            if request.job_id:
+                raise
+            return []
+        return [values.record_of(each) for each in reply.records]
+
+    def record(self, id: int) -> Record:
+        """The record of this number. NotFoundError: there is none."""
+        request = scheduler_pb2.GetRecordRequest(id=_natural("id", id))
+        reply = self.connection.call(self.connection.scheduler.GetRecord, request)
+        return values.record_of(reply)
+
+    def records(
+        self,
+        computation: Computation | None = None,
+        *,
+        job: str = "",
+        target: str = "",
+        device: str = "",
+        errors: bool = False,
+        since_s: int = 0,
+        until_s: int = 0,
+        top: int = 0,
+        key_prefix: str = "",
+    ) -> Records:
+        """Records, in the order of their ids; with `top` only so many, the best first.
+
+        `target` is the beginning of a target; `errors` adds failed trials; `since_s` and `until_s`
+        are Unix time.
+        """
+        request = scheduler_pb2.ListRecordsRequest(
+            job_id=job,
+            workload_keys=[computation.workload_key] if computation else [],
+            include_errors=errors,
+            target=target,
+            device=device,
+            since_s=since_s,
+            until_s=until_s,
+            top=_natural("top", top),
+            key_prefix=key_prefix,
+        )
+        stream = self.connection.stream(self.connection.scheduler.ListRecords, request)
+        return Records(values.record_of(each) for each in stream)
+
+    def delete_records(self, ids: Sequence[int]) -> int:
+        """Deletes records of jobs that have ended, all of them or none; returns how many."""
+        request = scheduler_pb2.DeleteRecordsRequest(ids=ids)
+        return self.connection.call(self.connection.scheduler.DeleteRecords, request).deleted
+
+    def import_records(self, path: str | os.PathLike[str]) -> Imported:
+        """Adds the lines of a log of TVM's auto_scheduler or autotvm."""
+        try:
+            file = open(path, "rb")
+        except OSError as error:
+            raise InvalidArgumentError(f"cannot read {os.fspath(path)}: {error}") from error
+        with file:
+            lines = iter(lambda: file.readline(_LARGEST_LINE), b"")
+            requests = (
+                scheduler_pb2.ImportRecordsRequest(line=line.rstrip(b"\n")) for line in lines
+            )
+            reply = self.connection.send(self.connection.scheduler.ImportRecords, requests)
+        return Imported(reply.imported, reply.duplicates, reply.refused, tuple(reply.errors))
+
+    def export_records(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        job: str = "",
+        computation: Computation | None = None,
+        errors: bool = False,
+        extended: bool = False,
+    ) -> None:
+        """Writes a log of TVM's auto_scheduler; `extended` adds records with steps TVM lacks."""
+        words = ["records", "export", *program.flag("output", os.fspath(path))]
+        words += program.flag("job", job or None)
+        words += program.flag("workload", computation.workload_key if computation else None)
+        words += program.flag("errors", errors) + program.flag("extended", extended)
+        program.run(words, self.environment())
+
+    # ---- programs ---------------------------------------------------------------------------
+
+    def compile(
+        self,
+        workload: Workload | Record,
+        output: str | os.PathLike[str] | None = None,
+        *,
+        target: str | None = None,
+        strict: bool = False,
+        **named: Any,
+    ) -> Network:
+        """A computation or a network, with the best records of its tasks, as a callable.
+
+        A task without a record gets a schedule that is chosen without measuring, unless `strict`.
+        `output` keeps the file that kiln.load reads. `named` are flags of `kiln compile`.
+        """
+        flags = [*program.flag("target", target), *program.flag("strict", strict)]
+        flags += [word for key, value in named.items() for word in program.flag(key, value)]
+        if isinstance(workload, Record):
+            return compiled([str(workload.id), *flags], self.environment(), output)
+        with _words(workload) as words:
+            return compiled([*words, *flags], self.environment(), output)
+
+    def show(self, record: Record | int, form: str = "schedule") -> str:
+        """A record as text: schedule, steps, tvm, loops, passes, program, llvm, asm, cuda, c."""
+        number = record.id if isinstance(record, Record) else _natural("record", record)
+        return program.run(["show", f"--record={number}", f"--as={form}"], self.environment())
+
+    def schedule(
+        self,
+        computation: Computation,
+        target: str,
+        *,
+        include_compatible: bool = False,
+        or_sample: bool = True,
+        seed: int = 1,
+    ) -> Schedule:
+        """The schedule that the computation gets where nothing is searched, on a full target."""
+        request = scheduler_pb2.QueryScheduleRequest(
+            dag=computation.text,
+            target=target,
+            include_compatible=include_compatible,
+            or_sample=or_sample,
+            seed=_natural("seed", seed),
+        )
+        reply = self.connection.call(self.connection.scheduler.QuerySchedule, request)
+        return values.schedule_of(reply)
+
+    # ---- the farm ---------------------------------------------------------------------------
+
+    def workers(self) -> list[Worker]:
+        """The builders and runners that are there now."""
+        reply = self.connection.call(self.connection.tracker.List, tracker_pb2.ListRequest())
+        return values.workers_of(reply)
+
+    def models(self) -> list[Model]:
+        """The cost models that the farm keeps, by name."""
+        request = scheduler_pb2.ListModelsRequest()
+        reply = self.connection.call(self.connection.scheduler.ListModels, request)
+        return [values.model_of(each) for each in reply.models]
+
+
+def progress(event: Event) -> str:
+    """A line about a round: trials, time, objective, failures."""
+    assert event.round is not None
+    latency = event.round.total_latency_s
+    best = "no program yet" if latency is None else f"{latency * 1e6:.2f} us"
+    failed = sum(event.status.errors.values())
+    return (
+        f"round {event.round.number + 1}  trials {event.round.trials}/{event.status.trials}  "
+        f"{event.round.elapsed_s:.1f} s  {best}" + (f"  failed {failed}" if failed else "")
+    )
+
+
+def _options(options: TuneOptions | None, named: dict[str, Any]) -> TuneOptions:
+    base = {} if options is None else dict(vars(options))
+    try:
+        return TuneOptions(**{**base, **named})
+    except TypeError as error:
+        unknown = ", ".join(key for key in named if key not in TuneOptions.__dataclass_fields__)
+        raise InvalidArgumentError(
+            f"no option is called {unknown}; kiln.farm.options.TuneOptions has those there are"
+        ) from error
+
+
+def _words(workload: Workload) -> Any:
+    """A block with the words that name the workload for the program."""
+    if isinstance(workload, Computation):
+        return words_of([workload])
+    if isinstance(workload, str):
+        if workload.startswith("network:") or workload.endswith(_NETWORKS):
+            return _Words([workload])
+        raise InvalidArgumentError(
+            f"'{workload}' is no network, expected network:NAME, *.onnx or *.graph; an operator is "
+            "kiln.op(name, ...), a text kiln.computation(text)"
+        )
+    if isinstance(workload, Sequence) and all(isinstance(each, Computation) for each in workload):
+        return words_of(workload)
+    raise InvalidArgumentError(
+        f"found a workload of type {type(workload).__name__}, expected a kiln.Computation "
+        "(kiln.op, kiln.computation, kiln.te.create), a list of them, or the name of a network"
+    )
+
+
+class _Words:
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+
+    def __enter__(self) -> list[str]:
+        return self._words
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def _id(job: Job | str) -> str:
+    return job.id if isinstance(job, Job) else _text("job", job)
+
+
+def _text(name: str, value: Any) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise InvalidArgumentError(f"{name} is {value!r}, expected a text that is not empty")
+
+
+def _natural(name: str, value: Any) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31:
+        return value
+    raise InvalidArgumentError(f"{name} is {value!r}, expected a whole number from 0 on")

@@ -1,0 +1,197 @@
+"""gRPC to a scheduler: the secret with each call, errors as those of kiln.errors."""
+
+from __future__ import annotations
+
+import os
+import stat
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import grpc
+
+from kiln import errors
+from kiln.proto import scheduler_pb2, scheduler_pb2_grpc, tracker_pb2_grpc
+
+_SECRET_KEY = "kiln-secret"
+_FIRST_CALL_S = 5.0
+# The same times and sizes as those of the C++ client (rpc/channel.cc).
+_OPTIONS = (
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.min_reconnect_backoff_ms", 5_000),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.keepalive_time_ms", 20_000),
+    ("grpc.keepalive_timeout_ms", 10_000),
+    ("grpc.http2.max_pings_without_data", 0),
+    ("grpc.enable_http_proxy", 0),
+    ("grpc.max_receive_message_length", 256 << 20),
+    ("grpc.max_send_message_length", 256 << 20),
+)
+_ERRORS = {
+    grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidArgumentError,
+    grpc.StatusCode.OUT_OF_RANGE: errors.InvalidArgumentError,
+    grpc.StatusCode.NOT_FOUND: errors.NotFoundError,
+    grpc.StatusCode.FAILED_PRECONDITION: errors.FailedPreconditionError,
+    grpc.StatusCode.UNAVAILABLE: errors.UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: errors.DeadlineExceededError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhaustedError,
+    grpc.StatusCode.UNAUTHENTICATED: errors.UnauthenticatedError,
+    grpc.StatusCode.CANCELLED: errors.CancelledError,
+}
+
+
+def read_secret(path: str) -> str:
+    """The first line of the file of a farm's secret.
+
+    FailedPreconditionError: the file's mode gives any right to its group or to others.
+    """
+    try:
+        with open(path, encoding="utf-8") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            text = file.readline(4096).strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise errors.KilnError(f"cannot read the secret in {path}: {error}") from error
+    if stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO):
+        raise errors.FailedPreconditionError(
+            f"the file of the secret, {path}, has mode {stat.S_IMODE(mode):04o}, expected one that "
+            f"gives nothing to its group and others: `chmod 600 {path}`"
+        )
+    if not 16 <= len(text) <= 1024 or not all(" " < c <= "~" for c in text):
+        raise errors.FailedPreconditionError(
+            f"the secret in {path} has {len(text)} characters, expected 16 to 1024 printable ones "
+            f"without spaces; make one with `(umask 77; openssl rand -hex 32 > {path})`"
+        )
+    return text
+
+
+def error_of(error: grpc.RpcError) -> errors.KilnError:
+    """The error of a call, with the sentence of the service."""
+    code = error.code() if isinstance(error, grpc.Call) else grpc.StatusCode.UNKNOWN
+    details = (error.details() if isinstance(error, grpc.Call) else None) or str(error)
+    return _ERRORS.get(code, errors.KilnError)(_reason(details))
+
+
+def _reason(details: str) -> str:
+    """The reason of a lost connection, without gRPC's words around it."""
+    for mark in ("remote host: ", "last error: "):
+        if mark in details:
+            return details[details.rindex(mark) + len(mark) :]
+    return details
+
+
+class Connection:
+    """A channel to one scheduler. Any thread may call it."""
+
+    def __init__(self, address: str, secret_file: str = "", needs: str = "") -> None:
+        """Does not connect yet.
+
+        `needs` is what to do if nobody answers: "start one with `kiln scheduler`".
+        """
+        self.address = address
+        self.secret_file = secret_file
+        self._needs = needs
+        # Raises if the farm will not come back by itself; what is told of a job that was submitted.
+        self.check: Callable[[], None] = lambda: None
+        self.go_on_with: Callable[[str], None] = lambda job_id: None
+        secret = read_secret(secret_file) if secret_file else ""
+        self._metadata = ((_SECRET_KEY, secret),) if secret else ()
+        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self.scheduler = scheduler_pb2_grpc.SchedulerStub(self._channel)
+        self.tracker = tracker_pb2_grpc.TrackerStub(self._channel)
+
+    def close(self) -> None:
+        """Ends the channel; calls that wait end with CancelledError."""
+        self._channel.close()
+
+    def environment(self) -> dict[str, str]:
+        """Variables that name this place for the program."""
+        found = {"KILN_SCHEDULER": self.address}
+        if self.secret_file:
+            found["KILN_SECRET_FILE"] = os.path.abspath(self.secret_file)
+        return found
+
+    def reach(self) -> None:
+        """Asks something at once. UnavailableError: "cannot reach a scheduler at ..."."""
+        request = scheduler_pb2.ListJobsRequest(limit=1)
+        try:
+            self.call(self.scheduler.ListJobs, request, timeout_s=_FIRST_CALL_S)
+        except (errors.UnavailableError, errors.DeadlineExceededError) as error:
+            is_lost = isinstance(error, errors.UnavailableError)
+            raise errors.UnavailableError(
+                f"cannot reach a scheduler at {self.address}: {error if is_lost else 'no answer'}; "
+                f"{self._needs}"
+            ) from error
+
+    def call(self, method: Callable[..., Any], request: Any, timeout_s: float = 60.0) -> Any:
+        """One call and its reply. Raises what error_of says."""
+        try:
+            return method(request, timeout=timeout_s, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise error_of(error) from error
+        # grpcio says so of a channel that is closed.
+        except ValueError as error:
+            raise errors.CancelledError(f"the client of {self.address} is closed") from error
+
+    def send(self, method: Callable[..., Any], requests: Iterator[Any]) -> Any:
+        """A stream of requests, and the one reply."""
+        try:
+            return method(requests, metadata=self._metadata)
+        except grpc.RpcError as error:
+            raise error_of(error) from error
+
+    def stream(self, method: Callable[..., Any], request: Any) -> Iterator[Any]:
+        """The replies of a stream. The call ends when the iterator is closed or forgotten."""
+        call = method(request, metadata=self._metadata)
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            raise error_of(error) from error
+        finally:
+            call.cancel()
+
+
+# How long a lost stream is asked for again, in seconds.
+PATIENCE_S = 30.0
+_PAUSE_S = 0.2
+
+
+def watch(connection: Connection, job_id: str) -> Iterator[Any]:
+    """The events of a job (JobEvent), each record once, until the job has ended.
+
+    A lost connection is made again. UnavailableError: it stays lost for PATIENCE_S.
+    """
+    seen: set[int] = set()
+    first_missing = 0
+    contact = time.monotonic()
+    while True:
+        while first_missing in seen:
+            seen.remove(first_missing)
+            first_missing += 1
+        request = scheduler_pb2.WatchJobRequest(job_id=job_id, from_trial=first_missing)
+        ended = False
+        lost: errors.KilnError | str = "the scheduler ended the stream"
+        try:
+            for event in connection.stream(connection.scheduler.WatchJob, request):
+                contact = time.monotonic()
+                ended = event.status.state in FINAL
+                if event.HasField("record"):
+                    trial = event.record.trial
+                    if trial < first_missing or trial in seen:
+                        event.ClearField("record")
+                    else:
+                        seen.add(trial)
+                yield event
+        except errors.UnavailableError as error:
+            ended, lost = False, error
+        if ended:
+            return
+        connection.check()
+        if time.monotonic() - contact > PATIENCE_S:
+            raise errors.UnavailableError(
+                f"lost the scheduler at {connection.address}: {lost}; job {job_id} goes on when it "
+                "is back"
+            )
+        time.sleep(_PAUSE_S)
+
+
+FINAL = (scheduler_pb2.SUCCEEDED, scheduler_pb2.FAILED, scheduler_pb2.CANCELLED)

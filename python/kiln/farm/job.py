@@ -1,0 +1,113 @@
+"""A job of a farm: watched, ended, and what came of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from typing import TYPE_CHECKING, Any
+
+from kiln import program
+from kiln.errors import KilnError, NotFoundError
+from kiln.farm import connection
+from kiln.farm.values import Event, JobStatus, Record, Records, event_of
+from kiln.network import Network, load
+
+if TYPE_CHECKING:
+    from kiln.farm.client import Client
+
+
+class Job:
+    """A job by its id. Its methods ask the farm, which keeps the job whatever becomes of Python."""
+
+    def __init__(self, client: Client, id: str) -> None:
+        self.client = client
+        self.id = id
+
+    def __repr__(self) -> str:
+        return f"<kiln.Job {self.id} of {self.client}>"
+
+    def status(self) -> JobStatus:
+        """The job now. NotFoundError: the farm has no such job."""
+        return self.client.status(self.id)
+
+    def watch(self) -> Iterator[Event]:
+        """An event for each record and round, those that are there first, until the job has ended.
+
+        UnavailableError: the farm is gone for 30 s; the job goes on when it is back.
+        """
+        for event in connection.watch(self.client.connection, self.id):
+            yield event_of(event)
+
+    def wait(self) -> JobStatus:
+        """The status once the job has ended. KilnError: it failed, with its sentence."""
+        last = None
+        for event in self.watch():
+            last = event.status
+        assert last is not None
+        if last.state == "FAILED":
+            raise KilnError(last.message or f"job {self.id} failed")
+        return last
+
+    def cancel(self) -> None:
+        """Ends the job; its records are kept."""
+        self.client.cancel(self.id)
+
+    def resume(self) -> None:
+        """Goes on with a job that was cancelled, failed or was left unfinished."""
+        self.client.resume(self.id)
+
+    def best(self, task: int = 0) -> Record:
+        """The best record of a task. NotFoundError: it has no program yet."""
+        for record in self.client.best_of_job(self.id):
+            if record.task == task:
+                return record
+        raise NotFoundError(f"task {task} of job {self.id} has no program")
+
+    def records(self, errors: bool = False) -> Records:
+        """The records in the order of their ids; with `errors` failed trials, too."""
+        return self.client.records(job=self.id, errors=errors)
+
+    def export(self, path: str | os.PathLike[str], errors: bool = False) -> None:
+        """Writes the records as a log that TVM's auto_scheduler reads."""
+        self.client.export_records(path, job=self.id, errors=errors)
+
+    def show(self, form: str = "schedule", task: int = 0) -> str:
+        """The best program as text: schedule, steps, tvm, loops, llvm, asm, cuda, c, ..."""
+        return self.client.show(self.best(task), form)
+
+    def compile(self, output: str | os.PathLike[str] | None = None, task: int = 0) -> Network:
+        """The best program of a task as a callable. `output` keeps its file, for kiln.load."""
+        return compiled([self.id, f"--task={task}"], self.client.environment(), output)
+
+    async def watch_async(self) -> AsyncIterator[Event]:
+        """As watch, for asyncio."""
+        events = self.watch()
+        try:
+            while (event := await asyncio.to_thread(next, events, None)) is not None:
+                yield event
+        finally:
+            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
+
+    async def wait_async(self) -> JobStatus:
+        """As wait, for asyncio."""
+        return await asyncio.to_thread(self.wait)
+
+
+def compiled(
+    words: list[str], environment: dict[str, str], output: str | os.PathLike[str] | None
+) -> Network:
+    """What `kiln compile` makes of the words, loaded."""
+    if output is not None:
+        _compile(words, environment, os.fspath(output))
+        return load(os.fspath(output))
+    # The library has what it needs of the file once it is loaded.
+    with tempfile.TemporaryDirectory(prefix="kiln-compile.") as folder:
+        path = os.path.join(folder, "net.kiln")
+        _compile(words, environment, path)
+        return load(path)
+
+
+def _compile(words: list[str], environment: dict[str, str], path: str) -> Any:
+    return program.run(["compile", *words, f"--output={path}"], environment)

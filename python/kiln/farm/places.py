@@ -1,0 +1,89 @@
+"""Where jobs run: a farm at an address, or this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from kiln.errors import DeadlineExceededError, InvalidArgumentError
+from kiln.farm.client import Client
+from kiln.farm.cluster import Cluster
+from kiln.farm.connection import Connection
+from kiln.proto import tracker_pb2
+
+_RUNNER_S = 60.0
+_PAUSE_S = 0.01
+_DEVICES = ("cpu", "cuda", "null")
+
+
+def connect(address: str | None = None, keys: str | os.PathLike[str] | None = None) -> Client:
+    """The farm whose scheduler listens at HOST:PORT, or where KILN_SCHEDULER says.
+
+    `keys` is the file of the farm's secret, or KILN_SECRET_FILE. UnavailableError: nobody answers
+    there. UnauthenticatedError: it is another farm's secret.
+    """
+    where = address or os.environ.get("KILN_SCHEDULER", "")
+    host, _, port = where.rpartition(":")
+    if not host or not port.isdecimal() or not 0 < int(port) < 65536:
+        found = f"'{where}'" if where else "no address"
+        raise InvalidArgumentError(f"found {found}, expected the scheduler's HOST:PORT")
+    secret_file = os.fspath(keys) if keys else os.environ.get("KILN_SECRET_FILE", "")
+    connection = Connection(where, secret_file, "start one with `kiln scheduler`")
+    connection.reach()
+    return Client(lambda: connection, lambda: None, f"the farm at {where}")
+
+
+def _wait_for_runner(connection: Connection) -> None:
+    """Returns once the runner is known to the tracker, so that jobs find a device."""
+    end = time.monotonic() + _RUNNER_S
+    while time.monotonic() < end:
+        workers = connection.call(connection.tracker.List, tracker_pb2.ListRequest()).workers
+        if any(worker.kind == tracker_pb2.RUNNER for worker in workers):
+            return
+        connection.check()
+        time.sleep(_PAUSE_S)
+    raise DeadlineExceededError(f"the runner was not ready within {_RUNNER_S:.0f} s")
+
+
+def local(
+    db: str | os.PathLike[str] = "kiln.db",
+    *,
+    device: str | None = None,
+    threads: int = 0,
+    build_jobs: int = 0,
+    log_folder: str | os.PathLike[str] = "",
+) -> Client:
+    """A farm on this machine, which starts at first use and ends with the client or with Python.
+
+    `db` keeps jobs and records. `device` is "cpu", "cuda" or "null" (measures nothing); without one
+    it is the GPU of this machine if there is one. `threads` are the cores to measure on, and
+    `build_jobs` the builds at once; 0 = all. `log_folder` keeps the logs of the processes.
+    KilnError at first use: a process ended, with its last sentence.
+    """
+    chosen = device or ("cuda" if os.path.exists("/dev/nvidiactl") else "cpu")
+    if chosen not in _DEVICES:
+        raise InvalidArgumentError(
+            f"found device '{chosen}', expected one of {', '.join(_DEVICES)}"
+        )
+    folder = os.fspath(log_folder)
+    database = os.path.abspath(os.fspath(db))
+    clusters: list[Cluster] = []
+
+    def start() -> Connection:
+        cluster = Cluster(
+            database, chosen, threads, build_jobs, os.path.abspath(folder) if folder else ""
+        )
+        cluster.start()
+        clusters.append(cluster)
+        connection = Connection(cluster.address, cluster.secret_file, "the local farm has ended")
+        connection.check = cluster.check
+        connection.go_on_with = cluster.go_on_with
+        connection.reach()
+        _wait_for_runner(connection)
+        return connection
+
+    def close() -> None:
+        while clusters:
+            clusters.pop().close()
+
+    return Client(start, close, f"this machine's {chosen}")

@@ -1,0 +1,105 @@
+"""The program `kiln`, which comes with the package: found, run, and its sentences as errors.
+
+It reads declarations, makes jobs and compiles, so that Python has no second reader of the text
+form and no second compiler. A run takes some 70 ms.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kiln.errors import InvalidArgumentError, KilnError
+
+# Variables that name a place.
+_OF_A_PLACE = ("KILN_SCHEDULER", "KILN_TRACKER", "KILN_DB", "KILN_SECRET_FILE")
+# Exit status of the program for flags that it does not take.
+_USAGE = 2
+
+
+def program_path() -> str:
+    """The file of the program: KILN_PROGRAM, or bin/kiln of the package. KilnError: none is there."""
+    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "kiln")
+    path = os.environ.get("KILN_PROGRAM") or bundled
+    if os.access(path, os.X_OK) and not os.path.isdir(path):
+        return os.path.abspath(path)
+    raise KilnError(
+        f"cannot run the program kiln: {path} is no program; pip install kiln brings one, and "
+        "KILN_PROGRAM=FILE names another"
+    )
+
+
+def flag(name: str, value: Any) -> list[str]:
+    """The words of a flag: trials=64 is --trials=64.
+
+    None and False say nothing, True is the bare flag. A mapping is one flag NAME=VALUE for each
+    entry, a list or tuple of numbers one flag with commas, of texts one flag for each.
+    """
+    word = "--" + name.rstrip("_").replace("_", "-")
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [word]
+    if isinstance(value, Mapping):
+        return [f"{word}={key}={text_of(name, each)}" for key, each in value.items()]
+    if isinstance(value, (list, tuple)):
+        if all(isinstance(each, str) for each in value):
+            return [f"{word}={each}" for each in value]
+        return [f"{word}={','.join(text_of(name, each) for each in value)}"]
+    return [f"{word}={text_of(name, value)}"]
+
+
+def text_of(name: str, value: Any) -> str:
+    """The value as a word; a list with commas. InvalidArgumentError: it is no number or text."""
+    if isinstance(value, (list, tuple)):
+        return ",".join(text_of(name, each) for each in value)
+    if isinstance(value, str) or hasattr(value, "__fspath__"):
+        return os.fspath(value)
+    if isinstance(value, float):
+        return repr(value)
+    try:
+        return str(int(value)) if int(value) == value else repr(float(value))
+    except (TypeError, ValueError, OverflowError) as error:
+        found = f"{name} is {value!r} of type {type(value).__name__}"
+        raise InvalidArgumentError(f"{found}, expected a number or a text") from error
+
+
+def run(words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+    """What the program prints. KilnError: its sentence.
+
+    `environment` are the variables of the place (KILN_SCHEDULER, KILN_SECRET_FILE, KILN_DB);
+    those of this process do not count.
+    """
+    variables = {k: v for k, v in os.environ.items() if k not in _OF_A_PLACE}
+    variables.update(environment or {})
+    command = [program_path(), *words]
+    if any("\0" in word for word in command):
+        raise InvalidArgumentError("a text for the program kiln has a NUL, expected none")
+    done = subprocess.run(
+        command, env=variables, stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    if done.returncode == 0:
+        return done.stdout.decode(errors="replace")
+    said = done.stderr.decode(errors="replace").strip().removeprefix("kiln: ")
+    if done.returncode < 0:
+        said = f"the program kiln {words[0]} ended by signal {-done.returncode}. {said}".rstrip()
+    error = InvalidArgumentError if done.returncode == _USAGE else KilnError
+    raise error(said or f"kiln {words[0]} ended with exit status {done.returncode}")
+
+
+def run_json(words: Sequence[str], environment: Mapping[str, str] | None = None) -> list[Any]:
+    """The values that the program prints with --json, one a line."""
+    return [json.loads(line) for line in run([*words, "--json"], environment).splitlines() if line]
+
+
+def main() -> None:
+    """The command `kiln` of an installed package: becomes the program."""
+    try:
+        path = program_path()
+    except KilnError as error:
+        sys.exit(f"kiln: {error}")
+    os.execv(path, [path, *sys.argv[1:]])

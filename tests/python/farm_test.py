@@ -1,0 +1,368 @@
+"""Jobs of a local farm, from Python: tuned, watched, asked about, compiled, called, and ended."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import kiln
+import numpy
+from kiln import te
+from kiln.farm.options import TuneOptions
+
+FOLDER = os.environ["KILN_TEST_FOLDER"]
+# A job that takes no more than it must.
+SHORT = {"trials": 6, "finalists": 0, "verbose": False}
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+def processes(mark):
+    """Ids of processes with these words in their command line."""
+    found = []
+    for each in os.listdir("/proc"):
+        try:
+            with open(f"/proc/{each}/cmdline", "rb") as file:
+                if each.isdecimal() and mark.encode() in file.read():
+                    found.append(int(each))
+        except OSError:
+            pass
+    return [pid for pid in found if pid != os.getpid()]
+
+
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+def run_python(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **environment}, check=False, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )
+
+
+class NullDeviceTest(unittest.TestCase):
+    """What jobs and records are, on a device that measures nothing and is fast."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(path("null.db"), device="null")
+        cls.matmul = kiln.op("matmul", 64, 64, 64)
+        cls.job = cls.client.tune(cls.matmul, target="null", **SHORT)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def test_a_job_that_has_ended(self):
+        status = self.job.status()
+        self.assertEqual((status.state, status.ending), ("SUCCEEDED", "TRIALS_USED_UP"))
+        self.assertEqual((status.trials_done, status.trials, status.errors), (6, 6, {}))
+        self.assertTrue(status.is_final)
+        task = status.tasks[0]
+        self.assertEqual(task.description, "matmul 64,64,64")
+        self.assertEqual(task.workload_key, self.matmul.workload_key)
+        self.assertEqual(task.best_record, self.job.best().id)
+        self.assertEqual(self.client.job(self.job.id).wait().state, "SUCCEEDED")
+        self.assertIn(self.job.id, [each.id for each in self.client.jobs()])
+
+    def test_watching_shows_each_record_once(self):
+        events = list(self.client.watch(self.job))
+        trials = [event.record.trial for event in events if event.record]
+        self.assertEqual(sorted(trials), list(range(6)))
+        rounds = [event.round for event in events if event.round]
+        self.assertEqual(rounds[-1].trials, 6)
+        self.assertEqual(rounds[-1].best_s[0], rounds[-1].total_latency_s)
+        self.assertTrue(events[-1].status.is_final)
+
+    def test_watching_may_be_left(self):
+        for event in self.job.watch():
+            self.assertEqual(event.status.id, self.job.id)
+            break
+
+    def test_watching_in_asyncio(self):
+        async def count():
+            return len([event async for event in self.job.watch_async() if event.record])
+
+        self.assertEqual(asyncio.run(count()), 6)
+        self.assertEqual(asyncio.run(self.job.wait_async()).state, "SUCCEEDED")
+
+    def test_records(self):
+        records = list(self.job.records())
+        self.assertEqual(len(records), 6)
+        best = self.job.best()
+        self.assertEqual(best.cost_s, min(record.cost_s for record in records))
+        self.assertEqual(self.client.record(best.id), best)
+        self.assertAlmostEqual(best.gflops, 2 * 64**3 / best.cost_s / 1e9)
+        self.assertEqual(best.workload_key, self.matmul.workload_key)
+        self.assertIsInstance(best.step_list, list)
+        self.assertEqual(self.client.best(self.job), best)
+        self.assertLessEqual(self.client.best(self.matmul).cost_s, best.cost_s)
+        self.assertEqual(len(list(self.client.records(self.matmul, job=self.job.id, top=2))), 2)
+        self.assertIsNone(self.client.best(kiln.op("matmul", 8, 8, 8)))
+        self.assertEqual(list(self.client.records(kiln.op("matmul", 8, 8, 8))), [])
+
+    def test_records_as_a_table(self):
+        try:
+            import pandas
+        except ImportError:
+            with self.assertRaisesRegex(kiln.KilnError, "pandas, which is not installed"):
+                self.job.records().to_pandas()
+            return
+        self.assertIsInstance(self.job.records().to_pandas(), pandas.DataFrame)
+
+    def test_logs_out_and_in(self):
+        log = path("log.json")
+        self.job.export(log)
+        with open(log, encoding="utf-8") as file:
+            lines = file.readlines()
+        self.assertTrue(lines)
+        done = self.client.import_records(log)
+        self.assertEqual((done.imported + done.duplicates, done.refused), (len(lines), 0))
+        with open(log, "w", encoding="utf-8") as file:
+            file.write("nonsense\n" + lines[0].replace("null", "llvm"))
+        done = self.client.import_records(log)
+        self.assertEqual((done.imported, done.refused), (1, 1))
+        self.assertRegex(done.errors[0], "line 1: ")
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "cannot read /nowhere/log"):
+            self.client.import_records("/nowhere/log")
+
+    def test_deleting_records(self):
+        job = self.client.tune(self.matmul, target="null", seed=5, no_warm_start=True, **SHORT)
+        ids = [record.id for record in job.records()]
+        self.assertEqual(self.client.delete_records(ids[:2]), 2)
+        self.assertEqual(len(list(job.records())), 4)
+
+    def test_programs_as_text(self):
+        for form, text in (("steps", '[["'), ("schedule", "s[T_matmul_NN]"), ("dag", "input p0")):
+            self.assertIn(text, self.job.show(form))
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "--as"):
+            self.job.show("poem")
+
+    def test_schedule_without_search(self):
+        schedule = self.client.schedule(self.matmul, "llvm -mcpu=x86-64-v3 -num-cores=2")
+        self.assertEqual(schedule.source, "SAMPLE")
+        self.assertGreater(schedule.predicted_s, 0)
+        self.assertIn("SP", schedule.steps)
+
+    def test_workers_and_models(self):
+        workers = self.client.workers()
+        self.assertEqual(sorted(each.kind for each in workers), ["BUILDER", "RUNNER"])
+        runner = next(each for each in workers if each.kind == "RUNNER")
+        self.assertIn("null", runner.keys)
+        self.assertEqual(self.client.models(), [])
+
+    def test_several_tasks_and_callbacks(self):
+        a = te.placeholder((32, 32), name="A")
+        double = te.compute((32, 32), lambda i, j: a[i, j] * 2.0, name="double")
+        seen = []
+        job = self.client.tune(
+            [self.matmul, te.create(double)], TuneOptions(target="null", weights=(2, 1)),
+            callbacks=[seen.append], **{**SHORT, "trials": 8},
+        )
+        tasks = job.status().tasks
+        self.assertEqual([task.weight for task in tasks], [2, 1])
+        self.assertEqual(len([event for event in seen if event.record]), job.status().trials_done)
+        self.assertEqual(job.best(1).task, 1)
+        with self.assertRaisesRegex(kiln.NotFoundError, "task 7 of job"):
+            job.best(7)
+
+    def test_a_callback_that_fails_cancels_the_job(self):
+        def fail(event):
+            if event.record:
+                raise ZeroDivisionError
+
+        with self.assertRaises(ZeroDivisionError):
+            self.client.tune(self.matmul, target="null", trials=100_000, callbacks=[fail],
+                             verbose=False)
+        newest = self.client.jobs(1)[0]
+        self.assertTrue(wait_until(lambda: self.client.status(newest.id).state == "CANCELLED"))
+        self.client.resume(newest.id)
+        self.client.cancel(newest.id)
+        self.assertTrue(wait_until(lambda: self.client.status(newest.id).state == "CANCELLED"))
+
+    def test_a_process_that_dies_is_started_again(self):
+        job = self.client.submit(self.matmul, target="null", trials=40, finalists=0)
+        events = job.watch()
+        next(events)
+        for mark in ("\0scheduler\0", "\0runner\0"):
+            pids = [pid for pid in processes("cluster-child") if pid in processes(mark)
+                    and pid in processes(os.path.dirname(self.client.connection.secret_file))]
+            self.assertEqual(len(pids), 1)
+            os.kill(pids[0], signal.SIGKILL)
+        last = [event.status for event in events][-1]
+        self.assertEqual((last.state, last.trials_done), ("SUCCEEDED", 40))
+
+    def test_what_does_not_fit_is_refused(self):
+        for error, why, function in (
+            (kiln.NotFoundError, "no job zz", lambda: self.client.status("zz")),
+            (kiln.NotFoundError, "no job zz", lambda: self.client.job("zz")),
+            (kiln.NotFoundError, "no job zz", lambda: list(self.client.watch("zz"))),
+            (kiln.NotFoundError, "no job zz", lambda: self.client.cancel("zz")),
+            (kiln.NotFoundError, "99999", lambda: self.client.record(99999)),
+            (kiln.InvalidArgumentError, "a whole number", lambda: self.client.record(-1)),
+            (kiln.InvalidArgumentError, "a text that is not empty", lambda: self.client.status("")),
+            (kiln.InvalidArgumentError, "no option is called trial",
+             lambda: self.client.submit(self.matmul, trial=3)),
+            (kiln.InvalidArgumentError, "--trials",
+             lambda: self.client.submit(self.matmul, trials=-3)),
+            (kiln.InvalidArgumentError, "trials is .* expected a number",
+             lambda: self.client.submit(self.matmul, trials=object())),
+            (kiln.KilnError, "unknown target 'x86'",
+             lambda: self.client.submit(self.matmul, target="x86")),
+            (kiln.KilnError, "policy", lambda: self.client.submit(self.matmul, policy="luck")),
+            (kiln.InvalidArgumentError, "'matmul' is no network",
+             lambda: self.client.submit("matmul")),
+            (kiln.InvalidArgumentError, "workload of type int", lambda: self.client.submit(3)),
+            (kiln.InvalidArgumentError, "no computation", lambda: self.client.submit([])),
+        ):
+            with self.subTest(why), self.assertRaisesRegex(error, why):
+                function()
+
+
+class CpuTest(unittest.TestCase):
+    """From a declaration to a call."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(path("cpu.db"), device="cpu")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def test_declare_tune_compile_call(self):
+        a = te.placeholder((32, 48), name="A")
+        b = te.placeholder((48, 16), name="B")
+        bias = te.placeholder((16,), name="bias")
+        k = te.reduce_axis((0, 48), name="k")
+        c = te.compute((32, 16), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+        d = te.compute((32, 16), lambda i, j: te.max(c[i, j] + bias[j], 0.0), name="D")
+        job = self.client.tune(te.create([a, b, bias, d], name="dense"), **SHORT)
+        self.assertEqual(job.status().tasks[0].description, "dense.te")
+        random = numpy.random.default_rng(1)
+        x, y, z = (random.standard_normal(shape, "float32") for shape in ((32, 48), (48, 16), 16))
+        want = numpy.maximum(x @ y + z, 0)
+        kept = path("dense.kiln")
+        for function in (job.compile(), job.compile(kept), kiln.load(kept),
+                         self.client.compile(job.best())):
+            numpy.testing.assert_allclose(function(A=x, B=y, bias=z), want, atol=1e-4)
+        self.assertEqual(function.kernels[0].source, "tuned")
+
+    def test_a_computation_that_was_never_tuned(self):
+        function = self.client.compile(kiln.op("matmul", 8, 8, 8))
+        x = numpy.eye(8, dtype="float32")
+        numpy.testing.assert_array_equal(function(x, x), x)
+        with self.assertRaises(kiln.KilnError):
+            self.client.compile(kiln.op("matmul", 8, 8, 9), strict=True)
+
+
+class PlaceTest(unittest.TestCase):
+    def test_a_farm_by_its_address_and_keys(self):
+        with kiln.local(path("place.db"), device="null") as here:
+            address, keys = here.connection.address, here.connection.secret_file
+            with kiln.connect(address, keys=keys) as client:
+                self.assertEqual(client.jobs(), [])
+                self.assertEqual(len(client.workers()), 2)
+            other = path("other.secret")
+            with open(os.open(other, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
+                file.write("0123456789abcdef\n")
+            with self.assertRaises(kiln.UnauthenticatedError):
+                kiln.connect(address, keys=other)
+            os.chmod(other, 0o644)
+            with self.assertRaisesRegex(kiln.FailedPreconditionError, "mode 0644.*chmod 600"):
+                kiln.connect(address, keys=other)
+            with self.assertRaises(kiln.UnauthenticatedError):
+                kiln.connect(address)
+
+    def test_no_farm(self):
+        with self.assertRaisesRegex(kiln.UnavailableError, "cannot reach a scheduler at 127.0.0.1:9"
+                                    ".*Connection refused; start one with `kiln scheduler`"):
+            kiln.connect("127.0.0.1:9")
+        for address in ("box", "box:", "box:0", "box:99999", ":9", ""):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, "expected the scheduler's HOST"):
+                kiln.connect(address)
+        with self.assertRaisesRegex(kiln.KilnError, "cannot read the secret in /nowhere/farm"):
+            kiln.connect("127.0.0.1:9", keys="/nowhere/farm")
+
+    def test_a_local_farm_that_cannot_start(self):
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "found device 'tpu'"):
+            kiln.local(device="tpu")
+        with self.assertRaisesRegex(kiln.KilnError, "the scheduler ended .*nowhere"):
+            kiln.local("/nowhere/kiln.db", device="null").workers()
+        self.assertTrue(wait_until(lambda: not processes("/nowhere/kiln.db")))
+
+    def test_a_closed_client_starts_again(self):
+        client = kiln.local(path("again.db"), device="null")
+        client.close()
+        self.assertEqual(len(client.workers()), 2)
+        client.close()
+        client.close()
+        self.assertEqual(processes(path("again.db")), [])
+
+    def test_nothing_is_left_when_python_ends(self):
+        for ending in ("", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)",
+                       "import os; os._exit(1)", "client.close()"):
+            db = path("left.db")
+            code = f"import kiln; client = kiln.local({db!r}, device='null'); client.jobs(); {ending}"
+            run_python(code)
+            self.assertTrue(wait_until(lambda: not processes(db)), ending)
+
+    def test_ctrl_c_cancels_and_keeps_records(self):
+        db = path("interrupted.db")
+        code = f"""
+import kiln, sys
+def told(event):
+    if event.record: print("record", flush=True)
+client = kiln.local({db!r}, device="null")
+client.tune(kiln.op("matmul", 64, 64, 64), target="null", trials=1000000, callbacks=[told])
+"""
+        python = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                                  stderr=subprocess.PIPE, text=True, start_new_session=True)
+        self.assertEqual(python.stdout.readline(), "record\n")
+        os.killpg(python.pid, signal.SIGINT)
+        _, said = python.communicate(timeout=30)
+        self.assertIn("KeyboardInterrupt", said)
+        self.assertTrue(wait_until(lambda: not processes(db)))
+        with kiln.local(db, device="null") as client:
+            job = client.jobs()[0]
+            self.assertEqual((job.state, job.ending), ("CANCELLED", "CANCELLED_BY_REQUEST"))
+            self.assertGreater(len(list(client.records(job=job.id))), 0)
+
+    def test_a_fork_leaves_the_farm_to_its_parent(self):
+        with kiln.local(path("fork.db"), device="null") as client:
+            client.jobs()
+            code = os.fork()
+            if code == 0:
+                os.environ.clear()
+                client._close()  # pylint: disable=protected-access
+                os._exit(0)
+            os.waitpid(code, 0)
+            self.assertEqual(len(client.workers()), 2)
+
+
+class PackageTest(unittest.TestCase):
+    def test_says_what_is_missing(self):
+        said = run_python("import sys; sys.modules['grpc'] = None\nimport kiln; kiln.local()").stdout
+        self.assertIn("KilnError: kiln.local tunes, and needs grpc, which is not installed", said)
+        said = run_python("import kiln; kiln.op('matmul', 1, 1, 1)", KILN_PROGRAM="/nowhere").stdout
+        self.assertIn("cannot run the program kiln: /nowhere is no program", said)
+        with self.assertRaisesRegex(AttributeError, "no attribute 'nothing'"):
+            kiln.nothing  # pylint: disable=pointless-statement
+
+    def test_the_command_line(self):
+        code = "import sys; sys.argv = ['kiln', 'ops', 'matmul']; from kiln.program import main; main()"
+        self.assertIn("summed extent", run_python(code).stdout)
+        self.assertIn("connect", dir(kiln))
+
+
+if __name__ == "__main__":
+    unittest.main()
