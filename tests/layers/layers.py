@@ -84,7 +84,7 @@ TABLE = {
         "search/templates",
     ] + _COMPILER,
     "search/tuning": ["base", "device", "search/space", "search/policies"],
-    # What earlier records teach: cost models as files, and the warm start of a job.
+    # Training on earlier records: cost models as files, and the warm start of a job.
     "training": [
         "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "search/templates", "store",
         # Codes of errors.
