@@ -22,7 +22,7 @@ _USAGE = 2
 
 
 def program_path() -> str:
-    """The file of the program: KILN_PROGRAM, or bin/kiln of the package. KilnError: none is there."""
+    """The program's file: KILN_PROGRAM, or bin/kiln of the package. KilnError: none is there."""
     bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "kiln")
     path = os.environ.get("KILN_PROGRAM") or bundled
     if os.access(path, os.X_OK) and not os.path.isdir(path):

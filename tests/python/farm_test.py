@@ -312,8 +312,8 @@ class PlaceTest(unittest.TestCase):
         for ending in ("", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)",
                        "import os; os._exit(1)", "client.close()"):
             db = path("left.db")
-            code = f"import kiln; client = kiln.local({db!r}, device='null'); client.jobs(); {ending}"
-            run_python(code)
+            start = f"import kiln; client = kiln.local({db!r}, device='null'); client.jobs(); "
+            run_python(start + ending)
             self.assertTrue(wait_until(lambda: not processes(db)), ending)
 
     def test_ctrl_c_cancels_and_keeps_records(self):
@@ -351,7 +351,7 @@ client.tune(kiln.op("matmul", 64, 64, 64), target="null", trials=1000000, callba
 
 class PackageTest(unittest.TestCase):
     def test_says_what_is_missing(self):
-        said = run_python("import sys; sys.modules['grpc'] = None\nimport kiln; kiln.local()").stdout
+        said = run_python("import kiln, sys; sys.modules['grpc'] = None; kiln.local()").stdout
         self.assertIn("KilnError: kiln.local tunes, and needs grpc, which is not installed", said)
         said = run_python("import kiln; kiln.op('matmul', 1, 1, 1)", KILN_PROGRAM="/nowhere").stdout
         self.assertIn("cannot run the program kiln: /nowhere is no program", said)
@@ -359,8 +359,8 @@ class PackageTest(unittest.TestCase):
             kiln.nothing  # pylint: disable=pointless-statement
 
     def test_the_command_line(self):
-        code = "import sys; sys.argv = ['kiln', 'ops', 'matmul']; from kiln.program import main; main()"
-        self.assertIn("summed extent", run_python(code).stdout)
+        code = "import sys, kiln.program; sys.argv = ['kiln', 'ops', 'matmul']; "
+        self.assertIn("summed extent", run_python(code + "kiln.program.main()").stdout)
         self.assertIn("connect", dir(kiln))
 
 

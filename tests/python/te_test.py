@@ -40,7 +40,9 @@ class ExamplesTest(unittest.TestCase):
         c, ry, rx = (te.reduce_axis((0, n), name) for n, name in ((8, "c"), (3, "ry"), (3, "rx")))
         b = te.compute(
             (1, 16, 10, 10),
-            lambda n, f, y, x: te.sum(pad[n, c, y + ry, x + rx] * w[f, c, ry, rx], axis=[c, ry, rx]),
+            lambda n, f, y, x: te.sum(
+                pad[n, c, y + ry, x + rx] * w[f, c, ry, rx], axis=[c, ry, rx]
+            ),
             name="B",
         )
         self.same([a, w, b], "conv2d.te")

@@ -244,7 +244,7 @@ class Round:
     best_s: tuple[float | None, ...]
     # Time for finding the candidates.
     search_s: float
-    # What was considered and dropped, for people.
+    # A text for people about which candidates were considered and dropped.
     report: str
 
 
@@ -284,7 +284,7 @@ class Worker:
     # "BUILDER" or "RUNNER".
     kind: str
     address: str
-    # What it serves: "llvm", "cuda/sm_90", "NVIDIA H200".
+    # The keys that it serves: "llvm", "cuda/sm_90", "NVIDIA H200".
     keys: tuple[str, ...]
     slots: int
     busy_slots: int
@@ -324,7 +324,7 @@ class Model:
     name: str
     created_s: int
     bytes: int
-    # What it was trained on and how well it ranks, as `kiln model show --json` has it.
+    # The training records and how well the model ranks, as `kiln model show --json` has it.
     info: dict[str, Any] = field(repr=False)
 
 
