@@ -9,7 +9,6 @@
 set -euo pipefail
 usage() { sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"; }
 
-readonly GLIBC_NEWEST=2.36
 readonly RUNNER_MAX_MB=8
 readonly KILN_MAX_MB=60
 readonly RUNTIME_MAX_MB=4
@@ -30,31 +29,7 @@ mkdir -p "$out"
 out=$(realpath "$out")
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/setup.sh
-
-build() {
-  set_up
-  local progress=()
-  [[ -t 2 ]] || progress=(--noshow_progress)
-  say "building with --config=static (several minutes the first time)"
-  # No links are made, so that bazel-bin still names the ordinary build.
-  "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
-    "$(commit_flag)" //client/cli:kiln //runner:kiln_runner //runtime:libkiln_runtime.so || stop "the build failed: see the first error above"
-  binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
-}
-
-# check_portable BINARY: checks that the binary needs glibc alone, and none that is too new.
-check_portable() {
-  local library newest
-  while read -r library; do
-    case $library in
-      libc.so.6 | libm.so.6 | ld-linux-x86-64.so.2) ;;
-      *) stop "$1 needs $library, so it was not built with --config=static" ;;
-    esac
-  done < <(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
-  newest=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -n 1)
-  [[ $(printf '%s\n' "$newest" $GLIBC_NEWEST | sort -V | tail -n 1) == "$GLIBC_NEWEST" ]] ||
-    stop "$1 needs glibc $newest, and $GLIBC_NEWEST is promised; build on Debian 12"
-}
+. deploy/portable.sh
 
 # add FOLDER BINARY: adds the binary without symbols, because it will run elsewhere.
 add() {
@@ -82,7 +57,7 @@ pack() {
 }
 
 command -v xz >/dev/null || stop "xz is not installed (apt-get install xz-utils)"
-[[ -n $binaries ]] || build
+[[ -n $binaries ]] || build_static //client/cli:kiln //runner:kiln_runner //runtime:libkiln_runtime.so
 stage=$(mktemp -d)
 trap 'rm -rf "$stage" "$out"/*.tar.*.part' EXIT
 
@@ -100,8 +75,9 @@ A GPU:      ./kiln selftest, then ./kiln tune matmul --args 1024,1024,1024 --tar
 A farm:     ./kiln tracker|scheduler|builder|runner --help
 README
 add kiln-runtime/kiln "$binaries/runtime/libkiln_runtime.so"
-install -m 644 python/kiln/*.py "$stage/kiln-runtime/kiln/"
-install -m 644 python/pyproject.toml runtime/kiln_runtime.h "$stage/kiln-runtime/"
+install -m 644 python/kiln/*.py python/kiln/py.typed "$stage/kiln-runtime/kiln/"
+install -m 644 runtime/kiln_runtime.h "$stage/kiln-runtime/"
+install -m 644 python/runtime.toml "$stage/kiln-runtime/pyproject.toml"
 ln -s kiln/libkiln_runtime.so "$stage/kiln-runtime/libkiln_runtime.so"
 pack kiln-runtime kiln-runtime.tar.gz $RUNTIME_MAX_MB gzip -9n <<'README'
 What runs networks that Kiln compiled (kiln compile ... -o net.kiln), for x86-64 Linux with glibc 2.36 or newer.

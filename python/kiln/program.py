@@ -6,6 +6,8 @@ form and no second compiler. A run takes some 70 ms.
 
 from __future__ import annotations
 
+import glob
+import importlib.util
 import json
 import os
 import subprocess
@@ -31,6 +33,20 @@ def program_path() -> str:
         f"cannot run the program kiln: {path} is no program; pip install kiln brings one, and "
         "KILN_PROGRAM=FILE names another"
     )
+
+
+def nvrtc() -> dict[str, str]:
+    """The variable that names PyPI's NVRTC, if it is installed (`pip install kiln[cuda]`)."""
+    if os.environ.get("KILN_NVRTC"):
+        return {}
+    packages = importlib.util.find_spec("nvidia")
+    for folder in (packages and packages.submodule_search_locations) or ():
+        # The packages of CUDA 12 have a folder each, those of CUDA 13 have one.
+        for inside in ("cuda_nvrtc", "cu13"):
+            found = sorted(glob.glob(os.path.join(folder, inside, "lib", "libnvrtc.so.*")))
+            if found:
+                return {"KILN_NVRTC": found[-1]}
+    return {}
 
 
 def flag(name: str, value: Any) -> list[str]:
@@ -75,7 +91,7 @@ def run(words: Sequence[str], environment: Mapping[str, str] | None = None) -> s
     those of this process do not count.
     """
     variables = {k: v for k, v in os.environ.items() if k not in _OF_A_PLACE}
-    variables.update(environment or {})
+    variables.update({**nvrtc(), **(environment or {})})
     command = [program_path(), *words]
     if any("\0" in word for word in command):
         raise InvalidArgumentError("a text for the program kiln has a NUL, expected none")

@@ -19,7 +19,7 @@ import threading
 import time
 
 from kiln.errors import CancelledError, DeadlineExceededError, KilnError
-from kiln.program import flag, program_path
+from kiln.program import flag, nvrtc, program_path
 
 _START_S = 60.0
 _POLL_S = 0.005
@@ -155,7 +155,10 @@ class Cluster:
                 return
             # Ctrl-C of a terminal is for Python alone, so the child has a session of its own.
             daemon.process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, start_new_session=True
+                command,
+                stdin=subprocess.DEVNULL,
+                start_new_session=True,
+                env={**os.environ, **nvrtc()},
             )
 
     def _wait_for_port(self, daemon: _Daemon) -> None:

@@ -1,0 +1,31 @@
+# Builds programs that run on other machines, and checks that they do. bundle.sh and wheel.sh source it, after setup.sh:
+#   . deploy/portable.sh
+# binaries is the folder of the programs; build_static sets it.
+
+readonly GLIBC_NEWEST=2.36
+
+# build_static TARGET...: builds with --config=static.
+build_static() {
+  set_up
+  local progress=()
+  [[ -t 2 ]] || progress=(--noshow_progress)
+  say "building with --config=static (several minutes the first time)"
+  # No links are made, so that bazel-bin still names the ordinary build.
+  "${bazel[@]}" build --config=static --symlink_prefix=/ "${progress[@]}" --ui_event_filters=-info --show_result=0 \
+    "$(commit_flag)" "$@" || stop "the build failed: see the first error above"
+  binaries=$("${bazel[@]}" info --config=static --ui_event_filters=-info bazel-bin 2>/dev/null)
+}
+
+# check_portable BINARY: checks that the binary needs glibc alone, and none that is too new.
+check_portable() {
+  local library newest
+  while read -r library; do
+    case $library in
+      libc.so.6 | libm.so.6 | ld-linux-x86-64.so.2) ;;
+      *) stop "$1 needs $library, so it was not built with --config=static" ;;
+    esac
+  done < <(readelf -d "$1" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p')
+  newest=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -n 1)
+  [[ $(printf '%s\n' "$newest" $GLIBC_NEWEST | sort -V | tail -n 1) == "$GLIBC_NEWEST" ]] ||
+    stop "$1 needs glibc $newest, and $GLIBC_NEWEST is promised; build on Debian 12"
+}
