@@ -15,6 +15,7 @@
 
 #include "builder/build_executor.h"
 #include "builder/child_process.h"
+#include "proto/job_defaults.h"
 
 namespace kiln::builder {
 
@@ -24,7 +25,7 @@ struct PoolOptions {
   // Number of builds at a time.
   int jobs = 1;
   // Defaults for requests that name no limit.
-  uint32_t timeout_ms = 15'000;
+  uint32_t timeout_ms = kDefaultBuildTimeoutMs;
   uint64_t memory_limit_bytes = uint64_t{4} << 30;
   // A child is replaced after this many builds, or when it keeps this much memory.
   int max_builds = 500;

@@ -12,6 +12,7 @@
 
 #include "client/local_cluster.h"
 #include "proto/builder.grpc.pb.h"
+#include "proto/job_defaults.h"
 #include "proto/runner.grpc.pb.h"
 #include "proto/tracker.pb.h"
 
@@ -24,7 +25,7 @@ struct DirectTrial {
   std::string steps = "[]";
   v1::Fault fault = v1::FAULT_NONE;
   v1::MeasureOptions options = {};
-  uint64_t seed = 1;
+  uint64_t seed = kDefaultSeed;
   // 0: the builder's default.
   uint32_t build_timeout_ms = 0;
 };

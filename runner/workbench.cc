@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "base/utf8.h"
 #include "device/noise_mark.h"
+#include "proto/job_defaults.h"
 #include "runner/known_elements.h"
 #include "runner/output_sample.h"
 #include "runner/private_bytes.h"
@@ -155,9 +156,9 @@ std::optional<double> HopelessSeconds(const v1::MeasureOptions& options) {
 }
 
 v1::MeasureOptions WithDefaults(v1::MeasureOptions options) {
-  if (options.number() == 0) options.set_number(3);
-  options.set_repeat(std::clamp<uint32_t>(options.repeat(), 1, kMaxRepeat));
-  if (options.timeout_ms() == 0) options.set_timeout_ms(10000);
+  if (options.number() == 0) options.set_number(kDefaultNumber);
+  options.set_repeat(std::clamp(options.repeat(), kDefaultRepeat, kMaxRepeat));
+  if (options.timeout_ms() == 0) options.set_timeout_ms(kDefaultRunTimeoutMs);
   return options;
 }
 

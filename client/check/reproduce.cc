@@ -9,6 +9,7 @@
 #include "client/view/format.h"
 #include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
+#include "proto/job_defaults.h"
 #include "scheduler/values/answer_tolerance.h"
 
 namespace kiln::client {
@@ -17,7 +18,6 @@ namespace {
 using google::protobuf::TextFormat;
 
 constexpr absl::Duration kRunTimeout = absl::Minutes(10);
-constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;
 
 std::string CommandText(const std::vector<std::string>& argv) {
   std::string text;

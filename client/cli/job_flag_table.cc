@@ -7,6 +7,7 @@
 #include "client/cli/compilation_target.h"
 #include "client/cli/flag_table.h"
 #include "client/view/format.h"
+#include "proto/job_defaults.h"
 
 namespace kiln::client {
 

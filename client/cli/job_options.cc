@@ -13,16 +13,12 @@
 namespace kiln::client {
 namespace {
 
-constexpr uint32_t kLongestMs = 3'600'000;
-constexpr uint32_t kMostCalls = 1'000'000;
-constexpr uint32_t kIdleMs = 50;
-constexpr int kFinalists = 8;
 constexpr char kGroup[] = "Measuring";
 
 // In messages 0 means "not given" and leaves the number to the scheduler.
 int FinalistsOnTheWire(int finalists) {
   if (finalists == 0) return -1;
-  return finalists == kFinalists ? 0 : finalists;
+  return finalists == kDefaultFinalists ? 0 : finalists;
 }
 
 // Returns "how candidates are found: sketch.xgb: ...; ...".
@@ -53,7 +49,7 @@ void MeasuringOptions::AddFinalists(CLI::App& command) {
   command
       .add_option("--finalists", finalists_,
                   "so many of each task's best are measured again at the end, at length; 0 = none")
-      ->check(CLI::Range(0, 1000))
+      ->check(CLI::Range(0, kMostFinalists))
       ->capture_default_str()
       ->group(kGroup);
 }
@@ -61,9 +57,11 @@ void MeasuringOptions::AddFinalists(CLI::App& command) {
 void MeasuringOptions::AddIdle(CLI::App& command) {
   command
       .add_option("--idle-ms", idle_ms_,
-                  "where no other trial waits for the device, more timings for up to so long; 50 "
-                  "on GPUs, 0 (none) elsewhere and with --number, --repeat or --lock-step")
-      ->check(CLI::Range(0, 10'000))
+                  fmt::format("where no other trial waits for the device, more timings for up to "
+                              "so long; {} on GPUs, 0 (none) elsewhere and with --number, "
+                              "--repeat or --lock-step",
+                              kDefaultIdleMs))
+      ->check(CLI::Range(0, static_cast<int>(kLongestIdleMs)))
       ->group(kGroup);
 }
 
@@ -100,7 +98,7 @@ uint32_t MeasuringOptions::IdleMs(bool may_idle) const {
   if (idle_ms_.has_value()) return *idle_ms_;
   const bool exact =
       std::ranges::any_of(exact_, [](const CLI::Option* option) { return option->count() > 0; });
-  return exact || !may_idle ? 0 : kIdleMs;
+  return exact || !may_idle ? 0 : kDefaultIdleMs;
 }
 
 void MeasuringOptions::Set(bool may_idle, v1::TuneOptions& options) const {
@@ -198,7 +196,7 @@ void JobOptions::AddReferenceLimit(CLI::App& command) {
       .add_option("--reference-limit", reference_limit_s_,
                   "seconds that the unscheduled loops may take; of those that take longer answers "
                   "are compared at a sample of the outputs")
-      ->check(CLI::Range(0.001, 86'400.0))
+      ->check(CLI::Range(0.001, kLongestReference_s))
       ->capture_default_str()
       ->group(kGroup);
 }
@@ -206,7 +204,8 @@ void JobOptions::AddReferenceLimit(CLI::App& command) {
 void JobOptions::AddRounds(CLI::App& command) {
   command
       .add_option("--trials-per-round", trials_per_round_,
-                  "candidates that are proposed at once; 0 = 64, fewer for many tasks")
+                  fmt::format("candidates that are proposed at once; 0 = {}, fewer for many tasks",
+                              kDefaultTrialsPerRound))
       ->capture_default_str();
   command.add_option("--task-strategy", task_strategy_, "which task is next")
       ->check(CLI::IsMember({"gradient", "round-robin"}))

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/cli/commands.h"
+#include "proto/job_defaults.h"
 #include "proto/scheduler.pb.h"
 #include "search/policies/policy.h"
 
@@ -37,9 +38,10 @@ class MeasuringOptions {
 
   // --number and --repeat of each command.
   std::vector<const CLI::Option*> exact_;
-  uint32_t number_ = 3, repeat_ = 1, min_repeat_ms_ = 30, cooldown_ms_ = 0;
-  uint32_t timeout_ms_ = 10'000, build_timeout_ms_ = 15'000;
-  int finalists_ = 8;
+  uint32_t number_ = kDefaultNumber, repeat_ = kDefaultRepeat;
+  uint32_t min_repeat_ms_ = kDefaultMinRepeatMs, cooldown_ms_ = 0;
+  uint32_t timeout_ms_ = kDefaultRunTimeoutMs, build_timeout_ms_ = kDefaultBuildTimeoutMs;
+  int finalists_ = kDefaultFinalists;
   std::optional<uint32_t> idle_ms_;
   // Relative, absolute.
   std::vector<double> tolerance_;
@@ -80,10 +82,10 @@ class JobOptions {
   std::vector<const CLI::Option*> policy_given_;
   // --target of each command.
   std::vector<const CLI::Option*> target_given_;
-  double minutes_ = 0, reference_limit_s_ = 10;
-  uint32_t trials_ = 64, trials_per_round_ = 0;
+  double minutes_ = 0, reference_limit_s_ = kDefaultReferenceLimit_s;
+  uint32_t trials_ = kDefaultTrials, trials_per_round_ = 0;
   uint32_t early_stopping_ = 0, total_early_stopping_ = 0;
-  uint64_t seed_ = 1;
+  uint64_t seed_ = kDefaultSeed;
   std::string policy_ = std::string(search::Policies().front()->name);
   std::string model_;
   std::string task_strategy_ = "gradient";

@@ -8,6 +8,7 @@
 #include "client/cli/compilation_target.h"
 #include "client/view/format.h"
 #include "client/view/render.h"
+#include "proto/job_defaults.h"
 
 namespace kiln::client {
 

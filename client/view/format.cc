@@ -13,6 +13,7 @@
 #include "base/counted.h"
 #include "base/units.h"
 #include "compiler/target/target.h"
+#include "proto/job_defaults.h"
 
 namespace kiln::client {
 

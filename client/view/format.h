@@ -11,9 +11,6 @@
 
 namespace kiln::client {
 
-// Most trials of a job that has no other limit.
-inline constexpr uint32_t kMostTrials = 10'000'000;
-
 // Returns "wrong answer", "run timeout", ...
 std::string_view ErrorName(uint32_t kind);
 // Returns "running", ...

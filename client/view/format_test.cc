@@ -5,6 +5,8 @@
 
 #include <set>
 
+#include "proto/job_defaults.h"
+
 namespace kiln::client {
 namespace {
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/rng.h"
+#include "proto/job_defaults.h"
 #include "rpc/hardware_message.h"
 #include "scheduler/remeasure/races.h"
 
@@ -11,9 +12,6 @@ namespace kiln::scheduler {
 namespace {
 
 using std::chrono::milliseconds;
-
-constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;  // the builder's default
-constexpr uint32_t kDefaultRunTimeoutMs = 10'000;    // the runner's default
 
 // The best candidates are checked again with other inputs if the reference takes no longer than
 // this: it has to run once for these inputs. The limit is short while trials may come, because the

@@ -15,6 +15,7 @@
 #include "compiler/schedule/state.h"
 #include "compiler/target/warp_size.h"
 #include "proto/builder.pb.h"
+#include "proto/job_defaults.h"
 #include "search/policies/policy.h"
 #include "search/policies/template_features.h"
 #include "search/space/parameters.h"
@@ -25,17 +26,7 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr uint32_t kDefaultTrials = 64;
-constexpr uint32_t kDefaultTrialsPerRound = 64;
-constexpr uint32_t kMostTrials = 10'000'000;
 constexpr int kMostTasks = 10'000;
-constexpr uint32_t kLongestMs = 3'600'000;
-constexpr uint32_t kLongestIdleMs = 10'000;  // other jobs wait for a fifth of it at most
-constexpr uint32_t kMostCalls = 1'000'000;   // limit of number and of repeat
-constexpr double kEarlyStopRatio = 10;
-constexpr double kReferenceLimit_s = 10, kLongestReference_s = 86'400;
-constexpr int kDefaultFinalists = 8;
-constexpr int kMostFinalists = 1000;
 
 Status CheckAtMost(std::string_view name, uint32_t value, uint32_t most) {
   if (value <= most) return OkStatus();
@@ -61,7 +52,7 @@ Status CheckMeasure(v1::MeasureOptions& measure) {
         "never",
         measure.early_stop_ratio());
   }
-  if (measure.early_stop_ratio() == 0) measure.set_early_stop_ratio(kEarlyStopRatio);
+  if (measure.early_stop_ratio() == 0) measure.set_early_stop_ratio(kDefaultEarlyStopRatio);
   measure.clear_best_cost_s();  // the scheduler fills it in
   return OkStatus();
 }
@@ -118,7 +109,7 @@ Status CheckStrategy(v1::TuneOptions& options) {
   KILN_RETURN_IF_ERROR(CheckNotNegative("latency_target_s", options.latency_target_s()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("time_budget_s", options.time_budget_s()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("reference_limit_s", options.reference_limit_s()));
-  if (options.reference_limit_s() == 0) options.set_reference_limit_s(kReferenceLimit_s);
+  if (options.reference_limit_s() == 0) options.set_reference_limit_s(kDefaultReferenceLimit_s);
   if (options.reference_limit_s() > kLongestReference_s) {
     return InvalidArgument("option reference_limit_s is {}, expected at most {}",
                            options.reference_limit_s(), kLongestReference_s);

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/status_testing.h"
+#include "proto/job_defaults.h"
 #include "rpc/field_limits.h"
 #include "scheduler/values/job_testing.h"
 #include "search/templates/shipped.h"
@@ -19,10 +20,10 @@ TEST(JobSpecTest, FillsInTheDefaults) {
   spec.mutable_options()->clear_trials();
   spec.mutable_options()->clear_policy();
   ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
-  EXPECT_EQ(job.spec.options().trials(), 64u);
+  EXPECT_EQ(job.spec.options().trials(), kDefaultTrials);
   EXPECT_EQ(job.spec.options().policy(), "sketch.xgb");
-  EXPECT_EQ(job.spec.options().trials_per_round(), 64u);
-  EXPECT_EQ(job.spec.options().measure().early_stop_ratio(), 10);
+  EXPECT_EQ(job.spec.options().trials_per_round(), kDefaultTrialsPerRound);
+  EXPECT_EQ(job.spec.options().measure().early_stop_ratio(), kDefaultEarlyStopRatio);
   EXPECT_EQ(job.spec.tasks(0).weight(), 1);
   EXPECT_EQ(job.spec.name(), "matmul");
   ASSERT_EQ(job.tasks.size(), 1u);
