@@ -59,9 +59,10 @@ std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts) {
   const std::string_view filter = facts.filters_calls ? "" : kNoFilter;
   const std::string_view files = facts.restricts_files ? "" : kNoFiles;
   std::string_view user;
-  if (facts.is_root && !facts.drops_privileges) user = "programs run as root, as it was told";
+  if (facts.is_root && !facts.drops_privileges)
+    user = "programs run as root, because --no-drop-privileges is given";
   if (facts.is_root && facts.drops_privileges && !facts.has_nobody) {
-    user = "no user to run programs as but root is there";
+    user = "there is no user but root to run programs as";
   }
   using enum Contained;
   return {
@@ -94,8 +95,8 @@ std::string LinesNotHeld(const ContainmentFacts& facts, const std::vector<Contai
   std::string lines;
   for (const ContainmentLine& line : ContainmentTable(facts)) {
     if (line.why_not.empty() || std::ranges::find(who, line.who) == who.end()) continue;
-    lines += fmt::format("{}that a {} {} is not limited ({})", lines.empty() ? "" : "; ",
-                         NameOf(line.who), line.what, line.why_not);
+    lines += fmt::format("{}not limited: a {} {} ({})", lines.empty() ? "" : "; ", NameOf(line.who),
+                         line.what, line.why_not);
   }
   return lines;
 }

@@ -76,7 +76,8 @@ Status BuildCache::WaitFor(const Flight& flight, const std::function<bool()>& ca
     lock.unlock();
     const bool stop = cancelled();
     lock.lock();
-    if (stop) return Cancelled("cancelled while waiting for another call's build of the same");
+    if (stop)
+      return Cancelled("cancelled while waiting for another call that builds the same program");
   }
   return OkStatus();
 }

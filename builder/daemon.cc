@@ -46,7 +46,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--jobs", flags.jobs, "builds at a time; 0 = one per core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
-  app.add_option("--cache-mib", flags.cache_mib, "memory for artifacts built before; 0 = none")
+  app.add_option("--cache-mib", flags.cache_mib, "memory of the cache of artifacts; 0 = no cache")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 30))
       ->capture_default_str();
   app.add_flag("--allow-faults", flags.allow_faults,
@@ -104,7 +104,7 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   const std::string open =
       LinesNotHeld(ContainmentFactsHere(), {Contained::kCCompiler, Contained::kNvrtc});
   if (!open.empty()) {
-    LogWarn("compilers of kernels are contained less than they can be (kiln doctor): {}", open);
+    LogWarn("the confinement of kernel compilers is incomplete (see kiln doctor): {}", open);
   }
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));

@@ -109,7 +109,7 @@ void Pool::KeepSpare() {
     starting_spare_ = true;
   }
   auto child = StartChild();
-  if (!child.ok()) LogWarn("cannot start a build process ahead: {}", Message(child.status()));
+  if (!child.ok()) LogWarn("cannot start a standby build process: {}", Message(child.status()));
   std::lock_guard lock(mutex_);
   starting_spare_ = false;
   if (child.ok()) idle_.insert(idle_.begin(), *std::move(child));

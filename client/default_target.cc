@@ -45,7 +45,7 @@ StatusOr<DefaultTarget> TargetOfWorkers(const v1::ListReply& workers) {
   const DevicesByKind devices = RunnersOf(workers);
   if (devices.empty()) {
     return FailedPrecondition(
-        "the scheduler has no device whose target could be meant: say it with --target (llvm, "
+        "the scheduler has no device to take the target from: give --target (llvm, "
         "cuda -arch=sm_90), or start a kiln runner");
   }
   if (devices.size() == 1) {
@@ -56,8 +56,7 @@ StatusOr<DefaultTarget> TargetOfWorkers(const v1::ListReply& workers) {
   for (const auto& [target, names] : devices)
     kinds += fmt::format("\n  --target {}  {}", target, Joined(names));
   return FailedPrecondition(
-      "the scheduler has devices of several kinds, expected a --target that says which is meant:{}",
-      kinds);
+      "the scheduler has devices of several kinds, choose one with --target:{}", kinds);
 }
 
 StatusOr<v1::ListReply> WorkersOf(const Session& session) {
@@ -100,7 +99,7 @@ StatusOr<DefaultTarget> FindDefaultTarget(const Session& session) {
         "target with --target (llvm, cuda -arch=sm_90)",
         session.scheduler);
   }
-  KILN_RETURN_IF_ERROR(Annotate(workers.status(), "no --target is said, and its default"));
+  KILN_RETURN_IF_ERROR(Annotate(workers.status(), "no --target is given, and its default"));
   return TargetOfWorkers(*workers);
 }
 

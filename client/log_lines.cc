@@ -85,8 +85,8 @@ StatusOr<bool> LogLines::Read(std::string& line) {
       return true;
     }
     if (length > kNoLogBytes) {
-      return InvalidArgument("{}, line {}: no end in {} GiB, expected a log", path_, number_,
-                             kNoLogBytes >> 30);
+      return InvalidArgument("{}, line {}: no end of the line within {} GiB, expected a log", path_,
+                             number_, kNoLogBytes >> 30);
     }
   }
 }

@@ -77,7 +77,7 @@ std::optional<std::vector<int64_t>> ParseShape(std::string_view text) {
 // Returns the header. Version 1 has its length in two bytes, later versions in four.
 StatusOr<std::string_view> HeaderOf(std::string_view content, size_t& data) {
   if (!content.starts_with(kMagic) || content.size() < 12)
-    return InvalidArgument("is no .npy file: it does not begin as one");
+    return InvalidArgument("is not a .npy file: its first bytes are not those of one");
   const int version = content[6];
   const size_t start = version == 1 ? 10 : 12;
   size_t length = 0;
@@ -93,7 +93,7 @@ StatusOr<NpyArray> Parse(std::string_view content) {
   KILN_ASSIGN_OR_RETURN(const std::string_view header, HeaderOf(content, data));
   const auto descr = ValueOf(header, "descr"), order = ValueOf(header, "fortran_order"),
              shape_text = ValueOf(header, "shape");
-  if (!descr || !order || !shape_text) return InvalidArgument("has a header that is none");
+  if (!descr || !order || !shape_text) return InvalidArgument("has a header that cannot be parsed");
   if (*order != "False")
     return InvalidArgument("is in Fortran order, expected C: numpy.ascontiguousarray changes it");
   const auto shape = ParseShape(*shape_text);

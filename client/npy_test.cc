@@ -103,12 +103,13 @@ TEST_F(NpyTest, Refusals) {
   refused("{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", 8,
           "has 8 bytes of elements, its shape [3] of float32 needs 12");
   refused("{'descr': '<f4', 'fortran_order': False, 'shape': (-3,), }", 8, "expected extents");
-  refused("{'descr': '<f4', 'shape': (3,), }", 8, "header that is none");
+  refused("{'descr': '<f4', 'shape': (3,), }", 8, "header that cannot be parsed");
   refused("{'descr': '<f8', 'fortran_order': False, 'shape': (4611686018427387904, 8), }", 8,
           "needs 9223372036854775807");
   const std::string path = folder_.Join("short.npy");
   ASSERT_OK(WriteFile(path, "\x93NUMPY"));
-  EXPECT_THAT(ReadNpy(path), StatusIs(StatusCode::kInvalidArgument, HasSubstr("is no .npy file")));
+  EXPECT_THAT(ReadNpy(path),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("is not a .npy file")));
 }
 
 }  // namespace

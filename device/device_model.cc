@@ -31,8 +31,8 @@ void ForEachNumber(Model& model, const Visit& visit) {
 Status CheckName(std::string_view name) {
   if (name.empty()) return InvalidArgument("device model: it has no name");
   if (name.size() > kMostNameBytes) {
-    return InvalidArgument("device model: its name has {} bytes, at most {} are taken", name.size(),
-                           kMostNameBytes);
+    return InvalidArgument("device model: its name has {} bytes, at most {} are accepted",
+                           name.size(), kMostNameBytes);
   }
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);

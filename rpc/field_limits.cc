@@ -112,8 +112,8 @@ size_t UnknownBytes(const google::protobuf::UnknownFieldSet& fields) {
 
 Status CheckText(const FieldDescriptor& field, const std::string& text, const Limit& limit) {
   if (text.size() > limit.bytes) {
-    return InvalidArgument("{} has {} bytes, at most {} are taken", ShortName(field), text.size(),
-                           limit.bytes);
+    return InvalidArgument("{} has {} bytes, at most {} are accepted", ShortName(field),
+                           text.size(), limit.bytes);
   }
   if (field.type() == FieldDescriptor::TYPE_STRING && !IsUtf8(text)) {
     return InvalidArgument("{} is not UTF-8 text", ShortName(field));
@@ -125,7 +125,7 @@ Status CheckList(const ProtoMessage& message, const FieldDescriptor& field, cons
   const Reflection& reflection = *message.GetReflection();
   const int items = reflection.FieldSize(message, &field);
   if (items > limit.items) {
-    return InvalidArgument("{} has {} entries, at most {} are taken", ShortName(field), items,
+    return InvalidArgument("{} has {} entries, at most {} are accepted", ShortName(field), items,
                            limit.items);
   }
   for (int i = 0; i < items; ++i) {
@@ -159,7 +159,7 @@ Status CheckFields(const ProtoMessage& message) {
   if (const size_t bytes = UnknownBytes(reflection.GetUnknownFields(message));
       bytes > kUnknownBytes) {
     return InvalidArgument(
-        "{} has {} bytes in fields that this Kiln does not know, at most {} are taken",
+        "{} has {} bytes in fields that this Kiln does not know, at most {} are accepted",
         message.GetDescriptor()->name(), bytes, kUnknownBytes);
   }
   std::vector<const FieldDescriptor*> fields;

@@ -8,7 +8,7 @@
 
 namespace kiln {
 
-// InvalidArgument "JobSpec.name has 67108864 bytes, at most 1024 are taken" for the first string,
+// InvalidArgument "JobSpec.name has 67108864 bytes, at most 1024 are accepted" for the first string,
 // list or map that is too long, or for text that is not UTF-8, in the message or in a message
 // within. The cost is a walk over the fields that are set.
 Status CheckFields(const google::protobuf::Message& message);

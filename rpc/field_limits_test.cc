@@ -35,33 +35,35 @@ TEST(FieldLimitsTest, WhatAFarmSendsIsTaken) {
 TEST(FieldLimitsTest, ATextThatIsTooLongIsNamed) {
   v1::SubmitRequest submit;
   submit.mutable_spec()->set_name(std::string(1025, 'x'));
-  EXPECT_THAT(CheckFields(submit), Refuses("JobSpec.name has 1025 bytes, at most 1024 are taken"));
+  EXPECT_THAT(CheckFields(submit),
+              Refuses("JobSpec.name has 1025 bytes, at most 1024 are accepted"));
   submit.mutable_spec()->set_name(std::string(1024, 'x'));
   EXPECT_OK(CheckFields(submit));
   v1::MeasureRequest measure;
   measure.set_reference_digest(std::string(48 << 20, 'a'));
-  EXPECT_THAT(CheckFields(measure),
-              Refuses("MeasureRequest.reference_digest has 50331648 bytes, at most 256 are taken"));
+  EXPECT_THAT(
+      CheckFields(measure),
+      Refuses("MeasureRequest.reference_digest has 50331648 bytes, at most 256 are accepted"));
   measure.Clear();
   measure.mutable_artifact()->set_digest(std::string(300, 'a'));
   EXPECT_THAT(CheckFields(measure),
-              Refuses("Artifact.digest has 300 bytes, at most 256 are taken"));
+              Refuses("Artifact.digest has 300 bytes, at most 256 are accepted"));
 }
 
 TEST(FieldLimitsTest, ListsMapsAndWhatIsInThem) {
   v1::AnnounceRequest announce;
   for (int i = 0; i < 65; ++i) announce.mutable_worker()->add_keys("llvm");
   EXPECT_THAT(CheckFields(announce),
-              Refuses("WorkerState.keys has 65 entries, at most 64 are taken"));
+              Refuses("WorkerState.keys has 65 entries, at most 64 are accepted"));
   announce.mutable_worker()->mutable_keys()->RemoveLast();
   announce.mutable_worker()->set_keys(7, std::string(257, 'k'));
   EXPECT_THAT(CheckFields(announce),
-              Refuses("WorkerState.keys has 257 bytes, at most 256 are taken"));
+              Refuses("WorkerState.keys has 257 bytes, at most 256 are accepted"));
   v1::RenewRequest renew;
   renew.add_leases();
   renew.add_leases()->mutable_worker()->set_device(std::string(300, 'd'));
   EXPECT_THAT(CheckFields(renew),
-              Refuses("WorkerState.device has 300 bytes, at most 256 are taken"));
+              Refuses("WorkerState.device has 300 bytes, at most 256 are accepted"));
   v1::SubmitRequest submit;
   // Each use fetches the map anew, because a map does not see changes by reflection.
   const auto parameters = [&]() -> auto& {
@@ -70,11 +72,11 @@ TEST(FieldLimitsTest, ListsMapsAndWhatIsInThem) {
   parameters()[std::string(1025, 'p')] = 1;
   EXPECT_THAT(CheckFields(submit),
               Refuses("TuneOptions.PolicyParametersEntry.key has 1025 bytes, at most 1024 are "
-                      "taken"));
+                      "accepted"));
   parameters().clear();
   for (int i = 0; i < 1025; ++i) parameters()[fmt::format("{}", i)] = 1;
   EXPECT_THAT(CheckFields(submit),
-              Refuses("TuneOptions.policy_parameters has 1025 entries, at most 1024 are taken"));
+              Refuses("TuneOptions.policy_parameters has 1025 entries, at most 1024 are accepted"));
 }
 
 TEST(FieldLimitsTest, FieldsOfANewerKiln) {

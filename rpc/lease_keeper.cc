@@ -241,7 +241,7 @@ Status LeaseKeeper::Core::Note(const grpc::Status& status) {
                          result.code() == StatusCode::kResourceExhausted;
   const std::string error(Message(result));
   if (error != snapshot_.tracker_error && !result.ok()) {
-    LogWarn("the tracker at {}: {}; trying on", options_.tracker, error);
+    LogWarn("the tracker at {}: {}; retrying", options_.tracker, error);
   } else if (reachable && !snapshot_.tracker_reachable && !snapshot_.tracker_error.empty()) {
     LogInfo("the tracker at {} answers again", options_.tracker);
   }
@@ -346,7 +346,7 @@ bool LeaseKeeper::Core::SendRenew() {
   const std::stop_callback cancel(stop_.get_token(), [&context] { context.TryCancel(); });
   v1::RenewReply reply;
   if (!Note(stub_->Renew(&context, request, &reply)).ok()) return false;
-  for (const std::string& id : reply.lost_lease_ids()) Lose(id, "the tracker took it back");
+  for (const std::string& id : reply.lost_lease_ids()) Lose(id, "the tracker revoked it");
   std::lock_guard lock(mutex_);
   for (const v1::Lease& lease : request.leases()) {
     const auto it = held_.find(lease.id());
@@ -370,7 +370,7 @@ void LeaseKeeper::Core::LoseAfterOutage() {
     }
   }
   for (const std::string& id : lost) {
-    Lose(id, fmt::format("no tracker for {} ms", options_.outage_ms));
+    Lose(id, fmt::format("the tracker has not answered for {} ms", options_.outage_ms));
   }
 }
 

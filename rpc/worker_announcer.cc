@@ -114,7 +114,7 @@ void WorkerAnnouncer::Note(const grpc::Status& status) {
     if (!connected_) LogInfo("announced to the tracker at {}", tracker_);
     last_error_.clear();
   } else if (connected_ || status.error_message() != last_error_) {
-    LogWarn("the tracker at {} does not take the announcement: {}; trying on", tracker_,
+    LogWarn("the tracker at {} does not accept the announcement: {}; retrying", tracker_,
             status.error_message());
     last_error_ = status.error_message();
   }

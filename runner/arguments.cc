@@ -35,7 +35,7 @@ Status CheckRange(const Argument& argument) {
 Status SetPacking(const v1::ArgSpec& spec, Argument& argument) {
   if (!spec.is_packed()) return OkStatus();
   if (argument.role != v1::ArgSpec::INPUT) {
-    return InvalidArgument("it is packed, expected that of inputs only");
+    return InvalidArgument("it is packed, and only inputs can be packed");
   }
   Packing packing{.shape = argument.shape, .dims = {}};
   for (const v1::PackedDim& dim : spec.packing()) {

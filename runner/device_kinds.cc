@@ -52,7 +52,7 @@ std::string CpuCaveat(const DeviceSettings& settings) {
   const std::string missing = MissingContainment(settings.containment);
   return missing.empty()
              ? ""
-             : fmt::format("programs are contained less than they can be (kiln doctor): {}",
+             : fmt::format("the confinement of programs is incomplete (see kiln doctor): {}",
                            missing);
 }
 

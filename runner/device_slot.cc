@@ -236,7 +236,7 @@ StatusOr<const Reference*> DeviceSlot::FindReference(const v1::MeasureRequest& r
                                                      const std::function<bool()>& cancelled) {
   if (request.reference_digest().empty()) {
     return InvalidArgument(
-        "reference_digest is empty: a result that nothing is compared with is none");
+        "reference_digest is empty, expected the digest of a reference to compare results with");
   }
   const std::string key = ReferenceStore::KeyOf(request.reference_digest(), request.seed());
   // A reference from a caller who knew none of its outputs runs again.

@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(
               false},
         Fault{"accumulates", v1::WRONG_ANSWER_ERROR, "24 of 24 elements differ", false},
         Fault{"changing", v1::WRONG_ANSWER_ERROR,
-              "right in the first run, not in the last one, which had other inputs: output out: "
+              "right in the first run, wrong in the last one, which had other inputs: output out: "
               "element [0, 0]",
               false},
         Fault{"forger", v1::RUNTIME_DEVICE_ERROR,

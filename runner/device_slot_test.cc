@@ -150,7 +150,7 @@ TEST_F(DeviceSlotTest, ALongProgramRunsTwice) {
   const v1::TrialResult result = Measure(request).result();
   EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR);
   EXPECT_THAT(result.message(),
-              HasSubstr("right in the first run, not in the last one, which had other inputs"));
+              HasSubstr("right in the first run, wrong in the last one, which had other inputs"));
   EXPECT_LT(result.times().last_run_s(), 1);
 }
 

@@ -128,7 +128,9 @@ StatusOr<device::DeviceModel> ReadGpuModel(const CudaDriver& driver, const CudaG
   } else if (driver.OccupancyMaxActiveClusters != nullptr) {
     const Status status = ReadClusters(driver, gpu, model);
     if (!status.ok())
-      LogWarn("{} is taken to hold as many clusters as is usual: {}", gpu.name, Message(status));
+      LogWarn(
+          "{} did not say how many clusters it runs at once, so the usual number is assumed: {}",
+          gpu.name, Message(status));
   }
   KILN_RETURN_IF_ERROR(device::CheckDeviceModel(model));
   return model;

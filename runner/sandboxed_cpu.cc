@@ -245,7 +245,8 @@ Status SandboxedCpu::CheckGuards(const Buffer& buffer) {
 StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> args,
                                     int64_t number) {
   SandboxedProgram& sandboxed = static_cast<SandboxedProgram&>(program);
-  KILN_CHECK(std::ranges::equal(args, sandboxed.args), "other arguments than it was loaded for");
+  KILN_CHECK(std::ranges::equal(args, sandboxed.args),
+             "the program was loaded for other arguments");
   published_.reset();
   return sandboxed.process->Time(number);
 }

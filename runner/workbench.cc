@@ -582,8 +582,8 @@ Status Workbench::RunPhases(const wire::TrialRun& trial, UniqueFd outputs, const
     if (!second_s.ok()) return fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
     fresh_s = *second_s;
   }
-  KILN_RETURN_IF_ERROR(
-      check("right in the first run, not in the last one, which had other inputs", Poison::kStale));
+  KILN_RETURN_IF_ERROR(check(
+      "right in the first run, wrong in the last one, which had other inputs", Poison::kStale));
   const double cost_s = *std::ranges::min_element(timing->costs_s);
   if (again && IsKept(fresh_s, cost_s)) {
     const auto shortest_s = FreshSeconds(job, other, fresh_s, cost_s);

@@ -19,7 +19,7 @@ void Check(const std::stop_token& stop, const std::string& tracker, const Secret
       return;
     }
     if (slices == kSlicesBeforeWarning) {
-      LogWarn("no connection to the tracker at {}; jobs wait until there is, trying on", tracker);
+      LogWarn("no connection to the tracker at {}; jobs wait; retrying", tracker);
     }
   }
 }

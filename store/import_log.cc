@@ -60,7 +60,7 @@ StatusOr<LogRecord> RecordOfLogLine(std::string_view line, const StepsCheck& che
           "it is of autotvm's pickle protocol, which holds Python objects; expected the JSON "
           "protocol");
   }
-  return Internal("a line of no kind");
+  return Internal("a line of an unknown kind");
 }
 
 StatusOr<LogImporter> LogImporter::Begin(Store& store, int64_t now_ms, LogChecks checks,

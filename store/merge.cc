@@ -79,8 +79,9 @@ class Merge {
 
   Status TakeRecord(const Record& record) {
     if (others_.contains(record.job_id)) {
-      Conflict(fmt::format("trial {}/{} is of a job that is another one there", record.job_id,
-                           record.trial));
+      Conflict(
+          fmt::format("trial {}/{} belongs to a job that differs from the one with its id there",
+                      record.job_id, record.trial));
       return OkStatus();
     }
     KILN_RETURN_IF_ERROR(TakeBinding(record));

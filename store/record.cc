@@ -88,7 +88,7 @@ bool HasRewrittenLayouts(const Record& record) {
 }
 
 Status CheckCalibration(const CalibrationRow& row) {
-  if (row.device.empty()) return InvalidArgument("a calibration of no device");
+  if (row.device.empty()) return InvalidArgument("a calibration needs a device, found none");
   if (row.constants.empty())
     return InvalidArgument("the calibration of '{}' has no constants", row.device);
   return OkStatus();
@@ -109,8 +109,9 @@ Status CheckModel(const ModelRow& row) {
 }
 
 Status CheckPinnedSchedule(const PinnedSchedule& pinned) {
-  if (pinned.workload_id.empty()) return InvalidArgument("a schedule of no computation");
-  if (pinned.target.empty()) return InvalidArgument("a schedule for no target");
+  if (pinned.workload_id.empty())
+    return InvalidArgument("a schedule needs a computation, found none");
+  if (pinned.target.empty()) return InvalidArgument("a schedule needs a target, found none");
   if (pinned.steps.empty()) return InvalidArgument("a schedule without steps, expected a list");
   return OkStatus();
 }

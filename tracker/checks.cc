@@ -35,7 +35,7 @@ Status CheckAddress(std::string_view address) {
 Status CheckId(std::string_view field, std::string_view value) {
   if (value.empty()) return InvalidArgument("{} is empty; expected a unique name", field);
   if (value.size() > kMaxIdBytes) {
-    return InvalidArgument("{} has {} bytes; at most {} are taken", field, value.size(),
+    return InvalidArgument("{} has {} bytes; at most {} are accepted", field, value.size(),
                            kMaxIdBytes);
   }
   return OkStatus();
@@ -47,7 +47,7 @@ Status CheckRequest(const v1::AcquireRequest& request) {
   KILN_RETURN_IF_ERROR(CheckKind(request.kind()));
   KILN_RETURN_IF_ERROR(CheckId("key", request.key()));
   if (request.user().size() > kMaxIdBytes) {
-    return InvalidArgument("user has {} bytes; at most {} are taken", request.user().size(),
+    return InvalidArgument("user has {} bytes; at most {} are accepted", request.user().size(),
                            kMaxIdBytes);
   }
   return OkStatus();

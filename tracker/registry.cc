@@ -136,7 +136,7 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
     KILN_RETURN_IF_ERROR(CheckAddressIsFree(state));
     EvictAddress(state);
     if (workers_.size() >= options_.max_workers) {
-      return ResourceExhausted("{} workers are registered, no more are taken", workers_.size());
+      return ResourceExhausted("{} workers are registered, no more are accepted", workers_.size());
     }
     it = workers_.try_emplace(state.id()).first;
   }

@@ -111,7 +111,7 @@ StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, 
   auto it = requests_.find(request.request_id());
   if (it == requests_.end()) {
     if (waiting_ >= options_.max_waiting) {
-      return ResourceExhausted("{} requests are waiting, no more are taken; try again later",
+      return ResourceExhausted("{} requests are waiting, no more are accepted; try again later",
                                waiting_);
     }
     it = requests_.try_emplace(request.request_id()).first;
@@ -154,7 +154,7 @@ void Registry::ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnat
   for (const std::string& id : leases) RemoveLease(id, /*released=*/true);
   if (requests.empty() && leases.empty()) return;
   events_.push_back(
-      fmt::format("scheduler {} has started again; {} leases of its earlier run go free",
+      fmt::format("scheduler {} has started again; {} leases of its earlier run are released",
                   scheduler_id, leases.size() + requests.size()));
 }
 

@@ -201,7 +201,7 @@ void TrackerService::Cancelled(Waiter* waiter) {
     ++version_;
   }
   changed_.notify_all();
-  waiter->Refuse(kiln::Cancelled("the client has gone"));
+  waiter->Refuse(kiln::Cancelled("the client has disconnected"));
 }
 
 std::optional<int64_t> TrackerService::NextEventMs() const {

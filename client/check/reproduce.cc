@@ -30,7 +30,7 @@ template <typename Message>
 StatusOr<Message> ParseReply(const std::string& output, std::string_view who) {
   Message reply;
   if (TextFormat::ParseFromString(output, &reply)) return reply;
-  return Internal("the {} printed something that is no reply: {}", who, FirstLine(output));
+  return Internal("the {} printed something that is not a reply: {}", who, FirstLine(output));
 }
 
 // Runs a Kiln command in a process that ends with this one.

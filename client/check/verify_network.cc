@@ -122,7 +122,7 @@ Status Verification::CheckOutputs() {
     const size_t i = entry.first;
     const NDArray& want = entry.second;
     if (want.type() != got[i].type() || want.shape() != got[i].shape()) {
-      return DataLoss("output {} is {}, what is expected of it {}", network().outputs[i].name,
+      return DataLoss("output {} is {}, expected {}", network().outputs[i].name,
                       graph::TypeText({got[i].type(), got[i].shape()}),
                       graph::TypeText({want.type(), want.shape()}));
     }

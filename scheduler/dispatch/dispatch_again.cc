@@ -137,7 +137,7 @@ Attempt Dispatcher::Core::RunRace(RunItemPtr item, const LeasedWorker& lease,
     return {.again = std::move(item), .complaint = ""};
   if (!call.status.ok()) return Failed(std::move(item), lease, call, stop);
   const Status kept = store_.SetRemeasurements(remeasured);
-  if (!kept.ok()) ledger_.Fail(Annotate(kept, "results cannot be kept"));
+  if (!kept.ok()) ledger_.Fail(Annotate(kept, "results cannot be stored"));
   EndRace();
   return {};
 }

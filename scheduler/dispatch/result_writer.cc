@@ -38,7 +38,7 @@ void ResultWriter::Run() {
     const bool with_readings = ends || readings_.has_failures() || now >= write_readings;
     if (batch.trials.empty() && !with_readings) continue;
     const Status written = Write(batch.trials, with_readings);
-    if (!written.ok()) return ledger_.Fail(Annotate(written, "results cannot be kept"));
+    if (!written.ok()) return ledger_.Fail(Annotate(written, "results cannot be stored"));
     if (ends) return;
     if (with_readings) write_readings = now + kWriteReadings;
     committed_();

@@ -62,9 +62,10 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
   for (const costmodel::MeasuredPrograms& of_task : programs) count += of_task.size();
   if (count < kLeastPrograms) {
     return FailedPrecondition(
-        "{} programs of job {} are right, expected {} at least to fit a device's constants to: "
-        "measure more",
-        count, job_id, kLeastPrograms);
+        "job {} has {} correct programs, expected at least {} to fit the device's constants: "
+        "measure "
+        "more",
+        job_id, count, kLeastPrograms);
   }
   const device::DeviceModel& model = tasks[0].device;
   KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known,

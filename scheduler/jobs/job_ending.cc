@@ -17,7 +17,7 @@ std::string WhyItEnded(store::JobEnding ending, const v1::TuneOptions& options) 
       return fmt::format("the latency asked for, {:.4g} ms, is reached",
                          1e3 * options.latency_target_s());
     case store::JobEnding::kNoImprovement:
-      return "stopped for want of improvement";
+      return "stopped because nothing improved";
     case store::JobEnding::kSpaceExhausted:
       return options.objective() == "max"
                  ? "no candidates are left that can make the largest latency smaller"

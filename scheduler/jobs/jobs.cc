@@ -105,10 +105,11 @@ Status Jobs::Start() {
 
 Status Jobs::SetAside(const store::JobRow& job) {
   const std::string why = fmt::format(
-      "set aside: the scheduler died {} times in a row while this job ran, without a result in "
-      "between; its records are kept, and it can be resumed by its id",
+      "the scheduler died {} times in a row while this job ran, without a result in between, so "
+      "the "
+      "job was stopped; its records are kept, and it can be resumed by its id",
       job.fruitless_runs);
-  LogError("job {} is {}", job.id, why);
+  LogError("job {} is not run again: {}", job.id, why);
   return store_.UpdateJobState(job.id, store::JobState::kFailed, why, NowMs());
 }
 
@@ -157,7 +158,8 @@ Status Jobs::TakeIn(Request& request, const std::function<Status()>& work) {
     const auto free = [this] { return stopping_ || !taking_in_; };
     const bool in_time = changed_.wait_until(lock, request.stop.token(), request.until, free);
     if (stopping_) return Stopping();
-    if (!in_time && request.stop.token().stop_requested()) return Cancelled("the caller has gone");
+    if (!in_time && request.stop.token().stop_requested())
+      return Cancelled("the caller has disconnected");
     if (!in_time) return Unavailable("others wait for the database; try again");
     taking_in_ = true;
   }
@@ -217,14 +219,14 @@ StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec, const std::string& r
 Status Jobs::CheckRoom(const std::string& user) const {
   const size_t jobs = queue_.size() + running_.size();
   if (jobs >= options_.most_jobs) {
-    return ResourceExhausted("{} jobs are unfinished, no more are taken; try again later", jobs);
+    return ResourceExhausted("{} jobs are unfinished, no more are accepted; try again later", jobs);
   }
   size_t own = 0;
   for (const store::JobRow& job : queue_) own += job.user == user;
   for (const auto& [id, run] : running_) own += run->job().user == user;
   if (own < options_.most_of_a_user) return OkStatus();
   return ResourceExhausted(
-      "{} jobs of '{}' are unfinished, no more are taken; cancel some, or try again later", own,
+      "{} jobs of '{}' are unfinished, no more are accepted; cancel some, or try again later", own,
       user);
 }
 
@@ -360,7 +362,7 @@ void Jobs::SetState(JobRun& run, store::JobState state, std::string_view message
   }
   // The job was cancelled meanwhile. The first final state wins.
   if (status.code() == StatusCode::kFailedPrecondition) return;
-  LogError("job {} has {}, but the database does not take it: {}", job_id,
+  LogError("job {} has {}, but the database does not accept it: {}", job_id,
            store::JobStateName(state), Message(status));
 }
 

@@ -72,9 +72,9 @@ TEST_F(DeathTest, AJobThatRanAtTwoDeathsInARowIsSetAside) {
   AddWorkers();
   Start();
   EXPECT_EQ(State(ids[0]), store::JobState::kFailed);
-  EXPECT_THAT(store_->GetJob(ids[0])->message,
-              AllOf(HasSubstr("set aside: the scheduler died 2 times in a row"),
-                    HasSubstr("resumed by its id")));
+  EXPECT_THAT(
+      store_->GetJob(ids[0])->message,
+      AllOf(HasSubstr("the scheduler died 2 times in a row"), HasSubstr("resumed by its id")));
   ASSERT_TRUE(Ends(ids[1]));
   ASSERT_TRUE(Ends(ids[2]));
   EXPECT_EQ(State(ids[1]), store::JobState::kSucceeded) << "one death is chance";

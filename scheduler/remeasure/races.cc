@@ -200,7 +200,7 @@ class Turns {
       store::Remeasurement said = SaidOf(i);
       if (!said.costs_s.empty()) race_.entries[i].finalist.known = std::move(said);
     }
-    return {Status(StatusCode::kAborted, "the runner is wanted by another job"), true};
+    return {Status(StatusCode::kAborted, "another job waits for the runner"), true};
   }
 
   Race& race_;

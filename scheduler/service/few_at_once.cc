@@ -20,7 +20,7 @@ Status FewAtOnce::Enter(const std::function<bool()>& gone) {
   if (at_work_ >= options_.at_work) {
     if (in_line_ >= options_.in_line) {
       return ResourceExhausted(
-          "{} calls for a {} are at work and {} wait, no more are taken; try again", at_work_,
+          "{} calls for a {} are running and {} wait, no more are accepted; try again", at_work_,
           options_.what, in_line_);
     }
     ++in_line_;
@@ -30,7 +30,7 @@ Status FewAtOnce::Enter(const std::function<bool()>& gone) {
       const bool is_gone = gone();
       if (!is_gone) std::this_thread::sleep_for(kLook);
       lock.lock();
-      if (is_gone) return Cancelled("the caller has gone");
+      if (is_gone) return Cancelled("the caller has disconnected");
     }
   }
   ++at_work_;
@@ -51,8 +51,8 @@ Status FewAtOnce::Do(std::function<bool()> gone,
   const Status status = work(caller.token());
   if (status.code() != StatusCode::kCancelled || absl::Now() < end) return status;
   return DeadlineExceeded(
-      "this {} took {} s, which is the limit, and was given up; its computation is "
-      "too large for it: tune it, or take it apart",
+      "this {} was stopped after {} s, which is the limit; the computation is too large for it: "
+      "tune the computation, or divide it",
       options_.what, absl::ToInt64Seconds(options_.longest));
 }
 

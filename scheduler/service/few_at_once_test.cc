@@ -40,10 +40,11 @@ TEST(FewAtOnceTest, OthersWaitForTheirTurn) {
 TEST(FewAtOnceTest, ALineThatIsFullIsSaid) {
   FewAtOnce calls({.what = "test of a line", .at_work = 1, .in_line = 0});
   EXPECT_OK(calls.Do(Never, [&](const std::stop_token&) {
-    EXPECT_THAT(calls.Do(Never, [](const std::stop_token&) { return OkStatus(); }),
-                StatusIs(StatusCode::kResourceExhausted,
-                         "1 calls for a test of a line are at work and 0 wait, no more are taken; "
-                         "try again"));
+    EXPECT_THAT(
+        calls.Do(Never, [](const std::stop_token&) { return OkStatus(); }),
+        StatusIs(StatusCode::kResourceExhausted,
+                 "1 calls for a test of a line are running and 0 wait, no more are accepted; "
+                 "try again"));
     return OkStatus();
   }));
 }

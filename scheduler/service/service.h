@@ -143,7 +143,7 @@ class SchedulerService : public v1::Scheduler::Service {
       return GoneStatus();
     return OkStatus();
   }
-  static Status GoneStatus() { return Cancelled("the caller has gone"); }
+  static Status GoneStatus() { return Cancelled("the caller has disconnected"); }
   Status Watch(const v1::WatchJobRequest& request, grpc::ServerContext& context,
                grpc::ServerWriter<v1::JobEvent>& writer);
   Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,

@@ -298,7 +298,7 @@ TEST_F(ServiceTest, LargeFieldsAreRefusedByName) {
   request.mutable_spec()->set_name(std::string(2 << 20, 'x'));
   EXPECT_THAT(Call(&v1::Scheduler::Stub::Submit, request),
               StatusIs(StatusCode::kInvalidArgument,
-                       "JobSpec.name has 2097152 bytes, at most 1024 are taken"));
+                       "JobSpec.name has 2097152 bytes, at most 1024 are accepted"));
 }
 
 // Streams whose client stands still.
@@ -395,7 +395,7 @@ TEST_F(SharesTest, OneCallerDoesNotTakeAllStreams) {
   for (int i = 0; i < 4; ++i) imports.push_back(Begin());
   EXPECT_TRUE(Eventually([&] {
     return EndOfOneMore() ==
-           "4 streams of the kind 'import' are open from ipv4:127.0.0.1, no more are taken from "
+           "4 streams of the kind 'import' are open from ipv4:127.0.0.1, no more are accepted from "
            "one "
            "host; close some, or try again";
   }));
@@ -412,7 +412,7 @@ TEST_F(SharesTest, OneCallerDoesNotTakeAllStreams) {
   }
   EXPECT_EQ(
       watches[2]->Finish().error_message(),
-      "6 streams are open from ipv4:127.0.0.1, no more are taken from one host; close some, or "
+      "6 streams are open from ipv4:127.0.0.1, no more are accepted from one host; close some, or "
       "try again");
   for (grpc::ClientContext& context : contexts) context.TryCancel();
   for (const auto& import : imports) import->context.TryCancel();

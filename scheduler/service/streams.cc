@@ -28,18 +28,18 @@ Status Streams::CheckRoom(std::string_view kind, std::string_view caller) const 
   }
   if (of_kind >= options_.most_of_kind) {
     return ResourceExhausted(
-        "{} streams of the kind '{}' are open from {}, no more are taken from one host; close "
+        "{} streams of the kind '{}' are open from {}, no more are accepted from one host; close "
         "some, "
         "or try again",
         of_kind, kind, caller);
   }
   if (of_caller >= options_.most_of_caller) {
     return ResourceExhausted(
-        "{} streams are open from {}, no more are taken from one host; close some, or try again",
+        "{} streams are open from {}, no more are accepted from one host; close some, or try again",
         of_caller, caller);
   }
   if (static_cast<int>(calls_.size()) >= options_.most) {
-    return ResourceExhausted("{} streams are open, no more are taken; close some, or try again",
+    return ResourceExhausted("{} streams are open, no more are accepted; close some, or try again",
                              calls_.size());
   }
   return OkStatus();

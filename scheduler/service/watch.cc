@@ -107,7 +107,7 @@ class Watch {
     if (events_.closed()) return Unavailable("the scheduler is stopping; watch again");
     return OkStatus();
   }
-  static Status Gone() { return Cancelled("the watcher has gone"); }
+  static Status Gone() { return Cancelled("the watcher has disconnected"); }
 
   store::Store& store_;
   const Jobs& jobs_;

@@ -69,11 +69,11 @@ Status CheckPolicy(v1::TuneOptions& options) {
   if (!options.schedule_template().empty() && has_kernel)
     return InvalidArgument("there are a template and a hand-written kernel, expected one of them");
   if (!kind->uses_template) {
-    return InvalidArgument("policy {} searches no {}, and one is given", kind->name,
+    return InvalidArgument("policy {} cannot search a {}, and the job gives one", kind->name,
                            has_kernel ? "hand-written kernel" : "template");
   }
   if (has_kernel && options.calibrate())
-    return InvalidArgument("a calibration measures loops, and a hand-written kernel is given");
+    return InvalidArgument("a calibration measures loops, and the job has a hand-written kernel");
   return Annotate(GivenTemplate(options).status(), has_kernel ? "the kernel" : "the template");
 }
 

@@ -51,7 +51,9 @@ CallResult WorkerCalls::Call(const std::string& address, const CallLimits& limit
   const std::stop_callback on_stop(limits.stop, cancel);
   const Status status = FromGrpc(invoke(channel, context));
   if (status.ok() || !limits.lost.stop_requested()) return {status, true};
-  return {Unavailable("its lease was lost, the worker is gone or was taken back"), true};
+  return {
+      Unavailable("its lease was lost: the worker is gone, or the tracker has revoked the lease"),
+      true};
 }
 
 CallResult WorkerCalls::Build(const std::string& address, const v1::BuildRequest& request,

@@ -115,7 +115,7 @@ class Transfer {
   // Takes a step that follows the sketch.
   Status TakeOther(const Step& step) {
     const StepPtr same = Renumber(step);
-    if (same == nullptr) return NotFound("step {} is of a stage that has no like", next_);
+    if (same == nullptr) return NotFound("step {} is of a stage without a counterpart", next_);
     Append(step, same);
     return OkStatus();
   }

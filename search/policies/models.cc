@@ -58,12 +58,12 @@ StatusOr<Models> MakeModels(std::string_view policy, uint64_t seed,
   const bool given = options.trained != nullptr || !options.parameters.empty();
   if (kind->learned_model.empty()) {
     if (!given) return models;
-    return InvalidArgument("policy {} learns with no cost model of schedules, and one is given",
-                           policy);
+    return InvalidArgument(
+        "policy {} learns with no cost model of schedules, and the job gives one", policy);
   }
   if (options.trained != nullptr) {
     if (options.trained->info.kind != kind->learned_model) {
-      return InvalidArgument("policy {} learns with a model {}, and one of kind {} is given",
+      return InvalidArgument("policy {} learns with a model {}, and the job gives one of kind {}",
                              policy, kind->learned_model, options.trained->info.kind);
     }
     KILN_ASSIGN_OR_RETURN(const TrainedModel trained,

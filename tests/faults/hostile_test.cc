@@ -213,7 +213,7 @@ TEST_F(HostileTest, AnnouncementsRenewalsAndReleases) {
         EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT)
             << status.error_message();
         EXPECT_EQ(status.error_message(),
-                  "WorkerState.keys has 1048576 bytes, at most 256 are taken");
+                  "WorkerState.keys has 1048576 bytes, at most 256 are accepted");
       }
     }
   });
@@ -244,7 +244,7 @@ TEST_F(HostileTest, LargeMessages) {
         v1::SubmitReply reply;
         const grpc::Status status = scheduler->Submit(&context, request, &reply);
         EXPECT_EQ(status.error_message(),
-                  "JobSpec.name has 50331648 bytes, at most 1024 are taken");
+                  "JobSpec.name has 50331648 bytes, at most 1024 are accepted");
         break;
       }
       default: {
@@ -253,7 +253,7 @@ TEST_F(HostileTest, LargeMessages) {
         v1::MeasureReply reply;
         const grpc::Status status = runner->Measure(&context, request, &reply);
         EXPECT_EQ(status.error_message(),
-                  "MeasureRequest.reference_digest has 50331648 bytes, at most 256 are taken");
+                  "MeasureRequest.reference_digest has 50331648 bytes, at most 256 are accepted");
       }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(100));

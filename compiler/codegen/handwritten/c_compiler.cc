@@ -75,7 +75,7 @@ std::string X86Level(const std::vector<std::string>& features) {
 StatusOr<CCompiler> CCompiler::Find() {
   if (const char* const named = std::getenv("KILN_CC"); named != nullptr && *named != '\0') {
     if (access(named, X_OK) == 0) return CCompiler(named);
-    return Unimplemented("KILN_CC names {}, which is no program that can be run", named);
+    return Unimplemented("KILN_CC names {}, which is not a program that can be run", named);
   }
   for (const char* const program : {"cc", "gcc", "clang"}) {
     std::string path = FindInPath(program);
