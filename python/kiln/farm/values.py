@@ -47,6 +47,8 @@ class Record:
     origin: str
     score: float | None
     max_error: float
+    # Time to build and run it.
+    all_cost_s: float
     timestamp_s: int
     hardware: dict[str, int] = field(repr=False)
 
@@ -98,6 +100,7 @@ def record_of(message: Any) -> Record:
         origin=message.origin,
         score=None if math.isnan(message.score) else message.score,
         max_error=result.max_error,
+        all_cost_s=result.build_s + result.run_s,
         timestamp_s=result.timestamp_s,
         hardware=fields_of(message.hardware),
     )

@@ -105,18 +105,19 @@ def compute(
     name: str = "compute",
     tag: str = "",
     attrs: Mapping[str, Any] | None = None,
+    axis_names: Sequence[str] | None = None,
 ) -> Any:
     """A tensor with one value for each point; a tuple of tensors if fcompute returns several.
 
     `attrs` are hints, by the names that TVM has for them: layout_free_placeholders,
     auto_scheduler_simplify_const_tensor_indices, auto_scheduler_always_unroll_inner,
-    auto_scheduler_no_split_at_inner, const_matrix, FLOP. Others, and `tag`, do nothing.
+    auto_scheduler_no_split_at_inner, const_matrix, FLOP. Others, and `tag`, do nothing. Axes have
+    the names of the function's parameters, or `axis_names`.
     """
     del tag
     extents = _extents(shape)
-    axes = [
-        Axis(extent, axis) for extent, axis in zip(extents, _axis_names(fcompute, len(extents)))
-    ]
+    named = axis_names or _axis_names(fcompute, len(extents))
+    axes = [Axis(extent, axis) for extent, axis in zip(extents, named)]
     made = fcompute(*axes)
     is_one = not isinstance(made, (tuple, list))
     values = [expression(each) for each in ([made] if is_one else made)]

@@ -436,5 +436,36 @@ class Tensor:
     def __call__(self, *indices: Any) -> Expression:
         return Read(self, indices)
 
+    def __add__(self, other: Any) -> Tensor:
+        return _topi().add(self, other)
+
+    def __radd__(self, other: Any) -> Tensor:
+        return _topi().add(other, self)
+
+    def __sub__(self, other: Any) -> Tensor:
+        return _topi().subtract(self, other)
+
+    def __rsub__(self, other: Any) -> Tensor:
+        return _topi().subtract(other, self)
+
+    def __mul__(self, other: Any) -> Tensor:
+        return _topi().multiply(self, other)
+
+    def __rmul__(self, other: Any) -> Tensor:
+        return _topi().multiply(other, self)
+
+    def __truediv__(self, other: Any) -> Tensor:
+        return _topi().divide(self, other)
+
+    def __rtruediv__(self, other: Any) -> Tensor:
+        return _topi().divide(other, self)
+
     def __iter__(self) -> Any:
         raise InvalidArgumentError(f"tensor {self.name} cannot be listed: it has no values yet")
+
+
+def _topi() -> Any:
+    """The operators of tensors, which are made of expressions."""
+    from kiln import topi
+
+    return topi

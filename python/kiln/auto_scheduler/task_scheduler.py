@@ -1,0 +1,139 @@
+"""Several tasks in one job, and the tasks of a network."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from kiln import program
+from kiln.auto_scheduler import place
+from kiln.auto_scheduler.refuse import refuse
+from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, RandomModel, XGBModel
+from kiln.auto_scheduler.search_task import Rounds, SearchTask, TuningOptions, preload
+from kiln.auto_scheduler.workload import ComputeDAG
+from kiln.errors import InvalidArgumentError
+from kiln.farm.computation import computation
+from kiln.farm.job import Job
+
+_POLICIES = {"default": XGBModel, "sketch.xgb": XGBModel, "sketch.random": RandomModel}
+_STRATEGIES = {"gradient": "gradient", "round-robin": "round-robin"}
+
+
+class TaskScheduler:
+    """Tunes tasks together, and gives the most trials to the ones that matter most."""
+
+    def __init__(
+        self,
+        tasks: Sequence[SearchTask],
+        task_weights: Sequence[float] | None = None,
+        objective_func: Any = None,
+        strategy: str = "gradient",
+        load_model_file: str | None = None,
+        load_log_file: str | None = None,
+        alpha: float = 0.2,
+        beta: float = 2,
+        gamma: float = 0.5,
+        backward_window_size: int = 3,
+        callbacks: Any = None,
+    ) -> None:
+        """`objective_func` is "weighted-sum", "geometric-mean" or "max"; None is the first.
+
+        alpha, beta, gamma and the window have the values that Kiln has fixed.
+        """
+        if not tasks:
+            raise InvalidArgumentError("TaskScheduler has no tasks, expected one at least")
+        if callable(objective_func):
+            raise InvalidArgumentError(
+                "TaskScheduler: objective_func is a function, expected the name of an objective: "
+                "weighted-sum, geometric-mean or max"
+            )
+        if strategy not in _STRATEGIES:
+            raise InvalidArgumentError(
+                f"strategy is '{strategy}', expected gradient or round-robin"
+            )
+        fixed = {"alpha": (alpha, 0.2), "beta": (beta, 2), "gamma": (gamma, 0.5)}
+        fixed["backward_window_size"] = (backward_window_size, 3)
+        refuse(
+            "TaskScheduler",
+            {
+                **dict.fromkeys(fixed, "its value is fixed"),
+                "callbacks": "tune(callbacks=) of a client " "sees each round",
+            },
+            {
+                **{key: value if value != usual else None for key, (value, usual) in fixed.items()},
+                "callbacks": callbacks,
+            },
+        )
+        self.tasks = list(tasks)
+        self.task_weights = list(task_weights) if task_weights is not None else None
+        if self.task_weights is not None and len(self.task_weights) != len(self.tasks):
+            raise InvalidArgumentError(
+                f"{len(self.task_weights)} weights are given, expected {len(self.tasks)}"
+            )
+        self.objective = objective_func
+        self.strategy = strategy
+        self.load_model_file = load_model_file
+        self.load_log_file = load_log_file
+
+    def tune(
+        self,
+        tune_option: TuningOptions,
+        search_policy: str = "default",
+        search_policy_params: dict[str, float] | None = None,
+        adaptive_training: bool = False,
+        per_task_early_stopping: int | None = None,
+    ) -> Job:
+        """Tunes all tasks in one job, and returns it when it has ended."""
+        del adaptive_training
+        if search_policy not in _POLICIES:
+            raise InvalidArgumentError(
+                f"search_policy is '{search_policy}', expected one of {', '.join(_POLICIES)}"
+            )
+        if self.load_log_file:
+            preload(self.tasks, [PreloadMeasuredStates(self.load_log_file)])
+        targets = {task.target for task in self.tasks}
+        if len(targets) > 1:
+            raise InvalidArgumentError(f"the tasks have targets {sorted(targets)}, expected one")
+        rounds = Rounds(self.tasks, tune_option.measure_callbacks or (), None)
+        with rounds:
+            return place.client().tune(
+                [task.compute_dag.computation for task in self.tasks],
+                target=self.tasks[0].target,
+                weights=self.task_weights,
+                objective=self.objective,
+                task_strategy=self.strategy,
+                policy=_POLICIES[search_policy].policy,
+                parameter=search_policy_params or None,
+                model=self.load_model_file,
+                early_stopping=per_task_early_stopping,
+                total_early_stopping=tune_option.early_stopping,
+                callbacks=[rounds],
+                verbose=tune_option.verbose > 0,
+                **tune_option.options(len(self.tasks)),
+            )
+
+
+def extract_tasks(
+    mod: str,
+    params: Any = None,
+    target: Any = None,
+    include_simple_tasks: bool = False,
+    **named: Any,
+) -> tuple[list[SearchTask], list[float]]:
+    """The tasks of a network, and the number of uses of each.
+
+    `mod` is "network:resnet-18" or the path of an ONNX file; `params` are in the file. `named` are
+    flags of `kiln tasks`, batch=8 for one. Convolutions are taken as they stand.
+    """
+    refuse("extract_tasks", {"params": "the file holds them"}, {"params": params or None})
+    if target is None:
+        raise InvalidArgumentError("extract_tasks has no target, expected 'llvm' or 'cuda'")
+    words = ["tasks", mod, "--dag", "--variants=direct", f"--target={target}"]
+    words += program.flag("include_simple_tasks", include_simple_tasks)
+    words += [word for key, value in named.items() for word in program.flag(key, value)]
+    tasks, weights = [], []
+    for found in program.run_json(words):
+        dag = ComputeDAG(computation(found["variants"][0]["dag"], found["task"]))
+        tasks.append(SearchTask(compute_dag=dag, target=target, desc=found["task"]))
+        weights.append(float(found["weight"]))
+    return tasks, weights

@@ -1,0 +1,299 @@
+"""The calls of TVM's auto_scheduler, on this machine's CPU and on the null device."""
+
+import json
+import os
+import unittest
+
+import kiln
+import numpy
+from kiln import auto_scheduler, te, topi
+
+FOLDER = os.environ["KILN_TEST_FOLDER"]
+
+
+def path(name):
+    return os.path.join(FOLDER, name)
+
+
+@auto_scheduler.register_workload
+def matmul_add(n, l, m, dtype):
+    a = te.placeholder((n, l), name="A", dtype=dtype)
+    b = te.placeholder((l, m), name="B", dtype=dtype)
+    c = te.placeholder((n, m), name="C", dtype=dtype)
+    k = te.reduce_axis((0, l), name="k")
+    product = te.compute((n, m), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="matmul")
+    out = te.compute((n, m), lambda i, j: product[i, j] + c[i, j], name="out")
+    # The order of the arguments is not that in which the computation reads them.
+    return [c, a, b, out]
+
+
+ARGS = (16, 24, 8, "float32")
+
+
+def options(trials=4, **named):
+    return auto_scheduler.TuningOptions(num_measure_trials=trials, verbose=0, **named)
+
+
+class Seen(auto_scheduler.PythonBasedMeasureCallback):
+    def __init__(self):
+        self.inputs, self.results = [], []
+
+    def callback(self, policy, inputs, results):
+        self.inputs += inputs
+        self.results += results
+
+
+class CpuTest(unittest.TestCase):
+    """A task from its declaration to its calls, on a CPU."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(path("cpu.db"), device="cpu")
+        auto_scheduler.use(cls.client)
+        cls.task = auto_scheduler.SearchTask(func=matmul_add, args=ARGS, target="llvm")
+        cls.log = path("logs/matmul.json")
+        cls.seen = Seen()
+        record = auto_scheduler.RecordToFile(cls.log)
+        runner = auto_scheduler.LocalRunner(min_repeat_ms=10)
+        cls.job = cls.task.tune(options(measure_callbacks=[record, cls.seen], runner=runner))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def test_calls_of_the_best_program(self):
+        function = self.task.apply_best(self.log)
+        random = numpy.random.default_rng(1)
+        shapes = ((16, 8), (16, 24), (24, 8))
+        c, a, b = (random.standard_normal(shape, "float32") for shape in shapes)
+        want = a @ b + c
+        numpy.testing.assert_allclose(function(c, a, b), want, atol=1e-4)
+        out = numpy.empty((16, 8), "float32")
+        function(c, a, b, out)
+        numpy.testing.assert_allclose(out, want, atol=1e-4)
+        timed = function.time_evaluator(function.entry_name, repeat=3, number=2)(c, a, b, out)
+        self.assertEqual(len(timed.results), 3)
+        self.assertTrue(0 < timed.min <= timed.median <= timed.max and timed.std >= 0)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "2 arrays are given, expected 3"):
+            function(c, a)
+
+    def test_the_log_is_one_of_tvm(self):
+        with open(self.log, encoding="utf-8") as file:
+            lines = [json.loads(line) for line in file]
+        self.assertEqual(len(lines), 4)
+        key, target, hardware, host, layout, inputs = lines[0]["i"][0]
+        self.assertEqual(json.loads(key), ["matmul_add", *ARGS])
+        self.assertTrue(target.startswith("llvm -"))
+        self.assertEqual((len(hardware), host, layout, inputs), (8, "", 0, []))
+        self.assertEqual(lines[0]["v"], "v0.6")
+
+    def test_reading_logs(self):
+        inputs, results = auto_scheduler.RecordReader(self.log).read_lines()
+        self.assertEqual(inputs[0].steps, self.seen.inputs[0].steps)
+        costs = [each.costs for each in self.seen.results]
+        self.assertEqual([each.costs for each in results], costs)
+        self.assertEqual(len(auto_scheduler.RecordReader(self.log).read_lines(2, 1)[0]), 2)
+        self.assertEqual(len(list(auto_scheduler.load_records(self.log))), 4)
+        given, result = auto_scheduler.load_best_record(self.log, self.task.workload_key, "llvm")
+        self.assertEqual(min(result.costs), min(min(each.costs) for each in results))
+        self.assertEqual(given.workload_key, self.task.workload_key)
+        none = (None, None)
+        self.assertEqual(auto_scheduler.load_best_record(self.log, "other", "llvm"), none)
+        self.assertEqual(auto_scheduler.load_best_record(self.log, target="cuda"), none)
+        copy = path("copy.json")
+        auto_scheduler.save_records(copy, inputs, results)
+        with open(copy, encoding="utf-8") as one, open(self.log, encoding="utf-8") as other:
+            self.assertEqual(one.read(), other.read())
+
+    def test_the_best_program_as_text(self):
+        self.assertIn("s[matmul]", self.task.print_best(self.log))
+        self.assertIn("define", self.task.print_best(self.log, "llvm"))
+
+    def test_a_log_without_a_program(self):
+        args = (16, 24, 4, "float32")
+        other = auto_scheduler.SearchTask(func=matmul_add, args=args, target="llvm")
+        with self.assertRaisesRegex(kiln.NotFoundError, "has no program for .*matmul_add"):
+            other.apply_best(self.log)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "cannot read /nowhere/log"):
+            self.task.apply_best("/nowhere/log")
+        bad = path("bad.json")
+        with open(bad, "w", encoding="utf-8") as file:
+            file.write("# a comment\n{}\n")
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "bad.json:2: no line of a log"):
+            self.task.apply_best(bad)
+        other.apply_best(self.log, include_compatible=True)
+
+
+class NullTest(unittest.TestCase):
+    """Policies, options and several tasks, on a device that measures nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(path("null.db"), device="null")
+        auto_scheduler.use(cls.client)
+        cls.task = auto_scheduler.SearchTask(func=matmul_add, args=ARGS, target="null")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def spec(self, job):
+        request = kiln.farm.client.scheduler_pb2.GetJobRequest(job_id=job.id)
+        connection = self.client.connection
+        return connection.call(connection.scheduler.GetJob, request).spec
+
+    def test_options_reach_the_job(self):
+        job = self.task.tune(
+            options(
+                early_stopping=3,
+                builder=auto_scheduler.LocalBuilder(timeout=7),
+                runner=auto_scheduler.LocalRunner(
+                    timeout=2.5, number=2, repeat=3, min_repeat_ms=4, cooldown_interval=0.001,
+                    enable_cpu_cache_flush=True,
+                ),
+            ),
+            auto_scheduler.SketchPolicy(
+                self.task, auto_scheduler.RandomModel(), {"max_innermost_split_factor": 16}, seed=5
+            ),
+        )
+        found = self.spec(job).options
+        self.assertEqual((found.trials, found.early_stopping, found.seed), (4, 3, 5))
+        self.assertEqual((found.policy, found.build_timeout_ms), ("sketch.random", 7000))
+        self.assertEqual(dict(found.policy_parameters), {"max_innermost_split_factor": 16})
+        measure = found.measure
+        self.assertEqual((measure.timeout_ms, measure.number, measure.repeat), (2500, 2, 3))
+        self.assertEqual((measure.min_repeat_ms, measure.cooldown_ms), (4, 1))
+        self.assertTrue(measure.flush_cache)
+
+    def test_the_empty_policy(self):
+        job = self.task.tune(options(), auto_scheduler.EmptyPolicy(self.task))
+        self.assertEqual(job.status().trials_done, 1)
+
+    def test_measured_states_of_a_log(self):
+        log = path("null.json")
+        record = auto_scheduler.RecordToFile(log)
+        self.task.tune(options(measure_callbacks=[record]))
+        policy = auto_scheduler.SketchPolicy(
+            self.task, init_search_callbacks=[auto_scheduler.PreloadMeasuredStates(log)]
+        )
+        self.assertEqual(self.task.tune(options(), policy).status().state, "SUCCEEDED")
+
+    def test_several_tasks(self):
+        other = auto_scheduler.SearchTask(func=matmul_add, args=(8, 8, 8, "float32"), target="null")
+        seen = Seen()
+        scheduler = auto_scheduler.TaskScheduler([self.task, other], [3, 1], strategy="round-robin")
+        job = scheduler.tune(options(8, measure_callbacks=[seen]), "sketch.random")
+        spec = self.spec(job)
+        self.assertEqual([task.weight for task in spec.tasks], [3, 1])
+        found = (spec.options.task_strategy, spec.options.trials_per_round)
+        self.assertEqual(found, ("round-robin", 4))
+        keys = {given.workload_key for given in seen.inputs}
+        self.assertEqual(keys, {self.task.workload_key, other.workload_key})
+        self.assertEqual({given.task for given in seen.inputs}, {self.task, other})
+
+    def test_tasks_of_a_network(self):
+        tasks, weights = auto_scheduler.extract_tasks("network:mlp", target="llvm")
+        self.assertEqual(weights, [1, 1, 1, 1])
+        self.assertIn("matmul", tasks[0].desc)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "weights that its network packs"):
+            tasks[0].apply_best(path("null.json"))
+
+    def test_sketches(self):
+        task = auto_scheduler.SearchTask(func=matmul_add, args=ARGS, target="llvm")
+        sketches = auto_scheduler.SketchPolicy(task).generate_sketches()
+        self.assertEqual(len(sketches), 3)
+        self.assertEqual(sketches[0].blanks[0]["extent"], 16)
+        self.assertGreater(sketches[0].tile_sizes, 1)
+
+    def test_what_has_no_meaning_is_refused_by_name(self):
+        def refuses(why, function, *given, **named):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                function(*given, **named)
+
+        a = auto_scheduler
+        refuses("hardware_params is", a.SearchTask, matmul_add, ARGS, target="null",
+                hardware_params=object())
+        refuses("task_inputs is", a.SearchTask, matmul_add, ARGS, target="null",
+                task_inputs={"A": 1})
+        refuses("no target", a.SearchTask, matmul_add, ARGS)
+        refuses("no computation", a.SearchTask, target="null")
+        refuses("build_func is", a.LocalBuilder, build_func="ndk")
+        refuses("n_parallel is", a.LocalBuilder, n_parallel=3)
+        refuses("device is", a.LocalRunner, device=2)
+        refuses("host is 'box'", a.RPCRunner, "key", "box", 9190)
+        refuses("objective_func is a function", a.TaskScheduler, [self.task], objective_func=sum)
+        refuses("alpha is 0.3", a.TaskScheduler, [self.task], alpha=0.3)
+        refuses("1 weights|2 weights", a.TaskScheduler, [self.task], [1, 2])
+        refuses("program_cost_model is a str", a.SketchPolicy, self.task, "xgb")
+        refuses("num_measure_trials is 0", self.task.tune, a.TuningOptions())
+        refuses("measure_callbacks has a int", self.task.tune, options(measure_callbacks=[3]))
+        refuses("search_policy is 'luck'", a.TaskScheduler([self.task]).tune, options(), "luck")
+
+
+class WorkloadTest(unittest.TestCase):
+    def test_keys(self):
+        key = auto_scheduler.make_workload_key("matmul_add", ARGS)
+        self.assertEqual(key, '["matmul_add", 16, 24, 8, "float32"]')
+        dag = auto_scheduler.ComputeDAG(key)
+        self.assertEqual(dag.flop_ct, 2 * 16 * 24 * 8 + 16 * 8)
+        self.assertEqual([each.name for each in dag.tensors], ["C", "A", "B", "out"])
+        self.assertRegex(dag.workload_key(), r'^\["[0-9a-f]{32}", \[16, 24\]')
+        self.assertIn("matmul[i: 16, j: 8]", str(dag))
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "other is not registered"):
+            auto_scheduler.make_workload_key("other", ())
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "is registered already"):
+            auto_scheduler.register_workload("matmul_add", lambda: [])
+
+    def test_tensors_are_arguments(self):
+        @auto_scheduler.register_workload("twice")
+        def function(x):
+            return [x, te.compute(x.shape, lambda *i: x(*i) * 2.0, name="twice")]
+
+        x = te.placeholder((3, 4), "float16")
+        key = auto_scheduler.make_workload_key(function, (x,))
+        self.assertEqual(key, '["twice", ["TENSOR", [3, 4], "float16"]]')
+        self.assertIn("float16[3, 4]", str(auto_scheduler.ComputeDAG(key)))
+
+
+class TopiTest(unittest.TestCase):
+    """Operators of topi have the keys that Kiln's operators have."""
+
+    def same(self, declared, operator):
+        self.assertEqual(te.create(declared).workload_key, operator.workload_key)
+
+    def test_convolutions(self):
+        data = te.placeholder((1, 32, 14, 14), name="p0")
+        kernel = te.placeholder((16, 32, 3, 3), name="p1")
+        conv = topi.nn.conv2d_nchw(data, kernel, 2, 1)
+        self.same(conv, kiln.op("conv2d_nchw", 1, 14, 14, 16, 32, 3, 3, 2, 1))
+        data = te.placeholder((1, 14, 14, 32), name="p0")
+        kernel = te.placeholder((3, 3, 32, 16), name="p1")
+        conv = topi.nn.conv2d_nhwc(data, kernel, (1, 1), (1, 1))
+        self.same(conv, kiln.op("conv2d_nhwc", 1, 14, 14, 16, 32, 3, 3, 1, 1))
+
+    def test_products(self):
+        a, b = te.placeholder((8, 16), name="p0"), te.placeholder((4, 16), name="p1")
+        self.same(topi.nn.dense(a, b), kiln.op("dense", 8, 4, 16))
+        b = te.placeholder((16, 4), name="p1")
+        self.same(topi.nn.matmul(a, b), kiln.op("matmul", 8, 4, 16))
+
+    def test_operators_of_tensors(self):
+        a, row = te.placeholder((8, 16), name="a"), te.placeholder((16,), name="row")
+        text = te.text(topi.nn.relu((a + row) * 2.0 - row / a))
+        self.assertIn("T_add[ax0: 8, ax1: 16] = a[ax0, ax1] + row[ax1]", text)
+        self.assertIn("T_multiply[ax0: 8, ax1: 16] = T_add[ax0, ax1] * 2.0", text)
+        self.assertIn("max(T_subtract[i0, i1], float32(0.0))", text)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "shapes .* do not fit"):
+            a + te.placeholder((8,), name="b")  # pylint: disable=expression-not-assigned
+
+    def test_shapes_that_do_not_fit(self):
+        data = te.placeholder((1, 32, 2, 2), name="p0")
+        kernel = te.placeholder((16, 32, 3, 3), name="p1")
+        for why, given in (("no room for a kernel", (1, 0)), ("stride and dilation", (0, 1)),
+                           ("padding is", (1, (1, 2, 3)))):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                topi.nn.conv2d_nchw(data, kernel, *given)
+
+
+if __name__ == "__main__":
+    unittest.main()
