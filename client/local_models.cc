@@ -22,8 +22,8 @@ class LocalModels final : public Models {
   StatusOr<Trained> Train(const v1::TrainModelRequest& request) override {
     Trained trained;
     if (request.name().empty()) {
-      KILN_ASSIGN_OR_RETURN(costmodel::TrainedFile made,
-                            costmodel::TrainFile(*store_, request, {path_}, NowSeconds(), {}));
+      KILN_ASSIGN_OR_RETURN(training::TrainedFile made,
+                            training::TrainFile(*store_, request, {path_}, NowSeconds(), {}));
       trained.file = costmodel::PrintModelFile(made.file);
       trained.reply = std::move(made.reply);
       trained.reply.mutable_model()->set_bytes(trained.file.size());
@@ -31,7 +31,7 @@ class LocalModels final : public Models {
       return trained;
     }
     KILN_ASSIGN_OR_RETURN(trained.reply,
-                          costmodel::TrainModel(*store_, request, {path_}, NowSeconds(), {}));
+                          training::TrainModel(*store_, request, {path_}, NowSeconds(), {}));
     KILN_ASSIGN_OR_RETURN(trained.file, Get(request.name()));
     return trained;
   }
@@ -39,7 +39,7 @@ class LocalModels final : public Models {
   StatusOr<std::vector<v1::CostModel>> List() override {
     KILN_ASSIGN_OR_RETURN(const std::vector<store::ModelRow> rows, store_->Models());
     std::vector<v1::CostModel> models;
-    for (const store::ModelRow& row : rows) models.push_back(costmodel::ModelMessage(row));
+    for (const store::ModelRow& row : rows) models.push_back(training::ModelMessage(row));
     return models;
   }
 
@@ -51,9 +51,9 @@ class LocalModels final : public Models {
   StatusOr<v1::CostModel> Put(const std::string& name, const std::string& file,
                               bool replace) override {
     KILN_ASSIGN_OR_RETURN(const store::ModelRow row,
-                          costmodel::ModelRowOf(name, file, NowSeconds()));
+                          training::ModelRowOf(name, file, NowSeconds()));
     KILN_RETURN_IF_ERROR(store_->AddModel(row, replace));
-    return costmodel::ModelMessage(row);
+    return training::ModelMessage(row);
   }
 
   Status Delete(const std::string& name) override { return InDatabase(store_->DeleteModel(name)); }
@@ -61,19 +61,19 @@ class LocalModels final : public Models {
   StatusOr<v1::TestModelReply> Test(const NamedOrFile& model,
                                     v1::TestModelRequest request) override {
     KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, FileOf(model));
-    return costmodel::TestFile(*store_, file, request, {});
+    return training::TestFile(*store_, file, request, {});
   }
 
   StatusOr<v1::PredictReply> Predict(const NamedOrFile& model,
                                      v1::PredictRequest request) override {
     KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, FileOf(model));
-    return costmodel::PredictWith(file, request, {});
+    return training::PredictWith(file, request, {});
   }
 
  private:
   StatusOr<costmodel::ModelFile> FileOf(const NamedOrFile& model) {
     if (!model.bytes.empty()) return costmodel::ParseModelFile(model.bytes);
-    return InDatabase(costmodel::ReadModel(*store_, model.name));
+    return InDatabase(training::ReadModel(*store_, model.name));
   }
 
   // Adds the database to a NotFound: "no cost model 'x' in kiln.db".

@@ -143,7 +143,7 @@ Status CheckSame(const Forest& forest, std::span<const float* const> rows,
 
 }  // namespace
 
-Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest) {
+Status Boost(const BoostInput& set, const BoostOptions& options, Forest& forest) {
   // All rows are equal, so there is nothing to learn.
   if (set.columns().empty()) return OkStatus();
   KILN_RETURN_IF_ERROR(SetUpLog());

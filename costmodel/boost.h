@@ -10,8 +10,8 @@
 #include <string>
 
 #include "base/status.h"
+#include "costmodel/boost_input.h"
 #include "costmodel/forest.h"
-#include "costmodel/training_set.h"
 
 namespace kiln::costmodel {
 
@@ -38,7 +38,7 @@ struct BoostOptions {
 
 // Adds to `forest` the trees that bring its outputs closer to the targets. On error the forest is
 // as before.
-Status Boost(const TrainingSet& set, const BoostOptions& options, Forest& forest);
+Status Boost(const BoostInput& set, const BoostOptions& options, Forest& forest);
 
 std::string XgboostVersion();  // "1.7.4", of the loaded library
 

@@ -174,7 +174,7 @@ Status XgbModel::Train(bool full) {
     next = *current;
     boost.max_rounds = options_.step_rounds;
   }
-  const TrainingSet set(packs, boost.objective);
+  const BoostInput set(packs, boost.objective);
   KILN_RETURN_IF_ERROR(Boost(set, boost, next));
   KILN_DEBUG_LOG("costmodel", 1, "{} training: {} programs, {} distinct rows, {} columns, {} trees",
                  full ? "full" : "further", packs.size(), set.rows().rows(), set.columns().size(),

@@ -1,6 +1,6 @@
 // The learned cost model: boosted trees over feature rows. The trees either predict a program's
 // throughput relative to the best of its task as the sum of its rows (Ansor, OSDI 2020), or they
-// correct the estimates of another model, which does not learn. training_set.h has both losses.
+// correct the estimates of another model, which does not learn. boost_input.h has both losses.
 //
 // The model keeps its samples. When their number has grown by much, it trains anew; in between it
 // adds a few trees to those that it has: see XgbOptions.

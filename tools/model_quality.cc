@@ -100,9 +100,9 @@ StatusOr<std::map<std::string, double>> Parameters(const Options& o) {
   return parameters;
 }
 
-enum Lesson { kOwn, kOthers, kBoth };
-constexpr const char* kLessonNames[] = {"own", "others", "both"};
-using ByLesson = std::array<Figures, std::size(kLessonNames)>;
+enum TrainingSet { kOwn, kOthers, kBoth };
+constexpr const char* kSetNames[] = {"own", "others", "both"};
+using BySet = std::array<Figures, std::size(kSetNames)>;
 
 Samples OthersThan(const MeasuredWorkload& workload, std::span<const MeasuredWorkload> all) {
   Samples others;
@@ -114,11 +114,11 @@ Samples OthersThan(const MeasuredWorkload& workload, std::span<const MeasuredWor
   return others;
 }
 
-StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
-                         const std::map<std::string, double>& parameters,
-                         const MeasuredWorkload& workload, const Samples& others,
-                         const device::Calibration& constants) {
-  ByLesson figures;
+StatusOr<BySet> Learn(const Options& o, const std::string& name,
+                      const std::map<std::string, double>& parameters,
+                      const MeasuredWorkload& workload, const Samples& others,
+                      const device::Calibration& constants) {
+  BySet figures;
   for (int draw = 0; draw < o.draws; ++draw) {
     Rng rng(static_cast<uint64_t>(draw));
     Samples own = workload.samples;
@@ -127,21 +127,21 @@ StatusOr<ByLesson> Learn(const Options& o, const std::string& name,
     own.resize(static_cast<size_t>(o.train));
     Samples both = others;
     both.insert(both.end(), own.begin(), own.end());
-    const Samples* const kLessons[] = {&own, &others, &both};
-    for (const Lesson lesson : {kOwn, kOthers, kBoth}) {
+    const Samples* const kSets[] = {&own, &others, &both};
+    for (const TrainingSet set : {kOwn, kOthers, kBoth}) {
       // Learning from other workloads is slow, and hardly differs from draw to draw.
-      if (lesson != kOwn && (draw > 0 || others.empty())) continue;
+      if (set != kOwn && (draw > 0 || others.empty())) continue;
       KILN_ASSIGN_OR_RETURN(const auto model, MakeModel(name, parameters, constants));
-      KILN_RETURN_IF_ERROR(model->Update(*kLessons[lesson]));
-      figures[lesson].Add(Judge(*model, rest));
+      KILN_RETURN_IF_ERROR(model->Update(*kSets[set]));
+      figures[set].Add(Judge(*model, rest));
     }
   }
   return figures;
 }
 
-void Print(std::string_view model, std::string_view lesson, const Figures& figures) {
+void Print(std::string_view model, std::string_view set, const Figures& figures) {
   if (figures.count == 0) return;
-  fmt::print("  {:10} {:7} {}\n", model, lesson, figures.sum.DividedBy(figures.count).Print());
+  fmt::print("  {:10} {:7} {}\n", model, set, figures.sum.DividedBy(figures.count).Print());
   std::fflush(stdout);
 }
 
@@ -150,7 +150,7 @@ Status Run(const Options& o) {
   // Some programs must be left to test with.
   const size_t least = std::max(o.at_least, static_cast<size_t>(o.train) + 20);
   KILN_ASSIGN_OR_RETURN(const auto workloads, ReadMeasuredWorkloads(o.dbs, least));
-  std::map<std::string, ByLesson> sums;
+  std::map<std::string, BySet> sums;
   for (const MeasuredWorkload& workload : workloads) {
     fmt::print("{} on {}: {} programs\n", workload.key, workload.task->target.kind->name,
                workload.samples.size());
@@ -158,7 +158,7 @@ Status Run(const Options& o) {
     KILN_ASSIGN_OR_RETURN(const device::Calibration constants,
                           ConstantsOf(o, workload.task->device));
     for (const std::string& name : o.models) {
-      ByLesson figures;
+      BySet figures;
       if (Learns(name)) {
         KILN_ASSIGN_OR_RETURN(figures, Learn(o, name, parameters, workload, others, constants));
       } else {
@@ -166,7 +166,7 @@ Status Run(const Options& o) {
         figures[kOwn].Add(Judge(*model, workload.samples));
       }
       for (size_t i = 0; i < figures.size(); ++i) {
-        Print(name, Learns(name) ? kLessonNames[i] : "", figures[i]);
+        Print(name, Learns(name) ? kSetNames[i] : "", figures[i]);
         sums[name][i].AddMean(figures[i]);
       }
     }
@@ -174,7 +174,7 @@ Status Run(const Options& o) {
   fmt::print("mean of {} workloads\n", workloads.size());
   for (const std::string& name : o.models) {
     for (size_t i = 0; i < sums[name].size(); ++i)
-      Print(name, Learns(name) ? kLessonNames[i] : "", sums[name][i]);
+      Print(name, Learns(name) ? kSetNames[i] : "", sums[name][i]);
   }
   return OkStatus();
 }

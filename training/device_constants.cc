@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 StatusOr<device::KnownCalibration> FindCalibration(store::Store& store,
                                                    const device::DeviceModel& model) {
@@ -20,4 +20,4 @@ StatusOr<device::KnownCalibration> FindCalibration(store::Store& store,
   return device::CalibrationOf(model);
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

@@ -7,11 +7,11 @@
 #include "device/device_model.h"
 #include "store/store.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 // Finds the row for a kind of device, by its name and capability. A row of the store that does not
 // parse is ignored, and logged.
 StatusOr<device::KnownCalibration> FindCalibration(store::Store& store,
                                                    const device::DeviceModel& model);
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

@@ -5,16 +5,10 @@
 
 #include "base/log.h"
 #include "base/rng.h"
-#include "compiler/handwritten/kernel_point.h"
-#include "proto/trial.pb.h"
 
 namespace kiln::training {
 
 bool SameDevice(std::string_view a, std::string_view b) { return a.empty() || b.empty() || a == b; }
-
-bool SaysSomething(const store::Record& record) {
-  return record.error != v1::UNKNOWN_ERROR && !handwritten::IsKernelPoint(record.steps);
-}
 
 std::optional<double> CostOf(const store::Record& record) {
   return record.error == store::kNoError ? std::optional(store::Cost(record)) : std::nullopt;

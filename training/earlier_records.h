@@ -19,10 +19,6 @@ namespace kiln::training {
 // Compares device names as records have them. "" is the same as any device.
 bool SameDevice(std::string_view a, std::string_view b);
 
-// Tells whether the record says something about its candidate: the candidate itself succeeded or
-// failed, and it is a schedule. Kernels that people wrote have no schedule.
-bool SaysSomething(const store::Record& record);
-
 // Returns nothing if the trial failed.
 std::optional<double> CostOf(const store::Record& record);
 

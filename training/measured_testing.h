@@ -21,7 +21,7 @@
 #include "search/space/task.h"
 #include "store/store.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 inline search::Task TestTask(const std::string& op, const std::string& args,
                              std::string_view target = "llvm") {
@@ -38,7 +38,7 @@ inline double MadeUpSeconds(const search::Task& task, std::span<const schedule::
   constants.line_cycles_l2 = 30;
   constants.line_cycles_memory = 400;
   constants.fork_s = 1e-7;
-  static const auto model = AnalyticModel::Make(features::FeatureNames(), constants);
+  static const auto model = costmodel::AnalyticModel::Make(features::FeatureNames(), constants);
   KILN_CHECK(model.ok());
   const auto rows = search::FeatureRows(task, steps);
   KILN_CHECK(rows.ok(), "{}", Message(rows.status()));
@@ -82,4 +82,4 @@ inline void AddMeasured(store::Store& store, const std::string& job, const searc
   ASSERT_OK(store.AddRecords(records).status());
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

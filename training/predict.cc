@@ -7,7 +7,7 @@
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 StatusOr<Prediction> Predict(const search::TrainedModel& model, const search::Task& task,
                              std::span<const schedule::StepPtr> steps) {
@@ -44,4 +44,4 @@ StatusOr<Prediction> Predict(const search::TrainedModel& model, const search::Ta
   return prediction;
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

@@ -11,7 +11,7 @@
 #include "search/policies/models.h"
 #include "search/space/task.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 // A store of the program, which has a row of features.
 struct RowPrediction {
@@ -45,4 +45,4 @@ struct Prediction {
 StatusOr<Prediction> Predict(const search::TrainedModel& model, const search::Task& task,
                              std::span<const schedule::StepPtr> steps);
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

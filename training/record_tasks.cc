@@ -7,7 +7,7 @@
 #include "compiler/target/target.h"
 #include "device/device_model.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 namespace {
 
 // Returns the model of the device that measured the record, or an empty one if it is not known.
@@ -32,4 +32,4 @@ const search::Task* RecordTasks::Find(const store::Record& record) {
   return at->second.get();
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

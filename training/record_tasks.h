@@ -13,7 +13,7 @@
 #include "search/space/task.h"
 #include "store/record.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 class RecordTasks {
  public:
@@ -32,4 +32,4 @@ class RecordTasks {
       tasks_;
 };
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

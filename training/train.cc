@@ -13,7 +13,7 @@
 #include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 namespace {
 
 constexpr std::string_view kKind = "xgb";
@@ -29,28 +29,28 @@ double DrawOf(uint64_t seed, uint64_t thing) {
 }
 
 struct Parts {
-  Lesson learned, held_out;
+  TrainingSet learned, held_out;
 };
 
-// Returns a lesson of these programs, and of their tasks.
-Lesson With(const Lesson& lesson, const std::vector<LessonProgram>& programs) {
-  std::vector<int> place(lesson.tasks.size(), -1);
-  Lesson part;
-  for (size_t t = 0; t < lesson.tasks.size(); ++t) {
+// Returns a training set of these programs, and of their tasks.
+TrainingSet With(const TrainingSet& set, const std::vector<TrainingProgram>& programs) {
+  std::vector<int> place(set.tasks.size(), -1);
+  TrainingSet part;
+  for (size_t t = 0; t < set.tasks.size(); ++t) {
     const bool has = std::ranges::any_of(
-        programs, [&](const LessonProgram& p) { return p.task == static_cast<int>(t); });
+        programs, [&](const TrainingProgram& p) { return p.task == static_cast<int>(t); });
     if (!has) continue;
     place[t] = static_cast<int>(part.tasks.size());
-    ModelTask& task = part.tasks.emplace_back(lesson.tasks[t]);
+    costmodel::ModelTask& task = part.tasks.emplace_back(set.tasks[t]);
     task.programs = task.failed = 0;
     task.best_s = 0;
-    part.devices.push_back(lesson.devices[t]);
-    part.gpu.push_back(lesson.gpu[t]);
+    part.devices.push_back(set.devices[t]);
+    part.gpu.push_back(set.gpu[t]);
   }
-  for (const LessonProgram& program : programs) {
-    LessonProgram& taken = part.programs.emplace_back(program);
+  for (const TrainingProgram& program : programs) {
+    TrainingProgram& taken = part.programs.emplace_back(program);
     taken.task = place[static_cast<size_t>(program.task)];
-    ModelTask& task = part.tasks[static_cast<size_t>(taken.task)];
+    costmodel::ModelTask& task = part.tasks[static_cast<size_t>(taken.task)];
     ++task.programs;
     if (!taken.cost_s.has_value()) {
       ++task.failed;
@@ -61,36 +61,36 @@ Lesson With(const Lesson& lesson, const std::vector<LessonProgram>& programs) {
   return part;
 }
 
-Parts SplitLesson(const Lesson& lesson, const TrainOptions& options) {
-  std::vector<LessonProgram> learned, held_out;
-  for (const LessonProgram& program : lesson.programs) {
-    const ModelTask& task = lesson.tasks[static_cast<size_t>(program.task)];
+Parts SplitTrainingSet(const TrainingSet& set, const TrainOptions& options) {
+  std::vector<TrainingProgram> learned, held_out;
+  for (const TrainingProgram& program : set.programs) {
+    const costmodel::ModelTask& task = set.tasks[static_cast<size_t>(program.task)];
     const uint64_t thing = options.split == Split::kComputations
                                ? Xxh3(task.workload_id)
                                : static_cast<uint64_t>(program.record);
     const bool is_held_out = DrawOf(options.seed, thing) < options.held_out;
     (is_held_out ? held_out : learned).push_back(program);
   }
-  return {With(lesson, learned), With(lesson, held_out)};
+  return {With(set, learned), With(set, held_out)};
 }
 
-Status CheckLesson(const Lesson& lesson) {
-  if (lesson.programs.empty())
-    return InvalidArgument("no record is one to learn from: {} were looked at", lesson.records);
-  const auto gpu = std::ranges::count(lesson.gpu, true);
-  if (gpu != 0 && gpu != std::ssize(lesson.gpu)) {
+Status CheckTrainingSet(const TrainingSet& set) {
+  if (set.programs.empty())
+    return InvalidArgument("no record is one to learn from: {} were looked at", set.records);
+  const auto gpu = std::ranges::count(set.gpu, true);
+  if (gpu != 0 && gpu != std::ssize(set.gpu)) {
     return InvalidArgument(
         "the records are of CPUs and of GPUs ({} of {} tasks): a model learns of one of them, "
         "choose "
         "by the target",
-        gpu, lesson.gpu.size());
+        gpu, set.gpu.size());
   }
   return OkStatus();
 }
 
-bool AreFew(const Lesson& lesson, const TrainOptions& options) {
+bool AreFew(const TrainingSet& set, const TrainOptions& options) {
   return options.held_out > 0 && options.split == Split::kRecords &&
-         std::ssize(lesson.programs) < kFewPrograms;
+         std::ssize(set.programs) < kFewPrograms;
 }
 
 Status CheckParts(const Parts& parts, const TrainOptions& options) {
@@ -98,8 +98,8 @@ Status CheckParts(const Parts& parts, const TrainOptions& options) {
   const bool by_computation = options.split == Split::kComputations;
   if (parts.held_out.programs.empty() || parts.learned.programs.empty()) {
     std::set<std::string> computations;
-    for (const Lesson* part : {&parts.held_out, &parts.learned}) {
-      for (const ModelTask& task : part->tasks) computations.insert(task.workload_id);
+    for (const TrainingSet* part : {&parts.held_out, &parts.learned}) {
+      for (const costmodel::ModelTask& task : part->tasks) computations.insert(task.workload_id);
     }
     return FailedPrecondition(
         "of {} {} a share of {} held out leaves {} to {}: take another share or seed, or 0 to hold "
@@ -112,20 +112,23 @@ Status CheckParts(const Parts& parts, const TrainOptions& options) {
   return OkStatus();
 }
 
-StatusOr<std::unique_ptr<CostModel>> TrainedOn(const Lesson& lesson, const TrainOptions& options) {
-  const auto programs = static_cast<int>(lesson.programs.size());
-  CostModelOptions model_options = {
+StatusOr<std::unique_ptr<costmodel::CostModel>> TrainedOn(const TrainingSet& set,
+                                                          const TrainOptions& options) {
+  const auto programs = static_cast<int>(set.programs.size());
+  costmodel::CostModelOptions model_options = {
       .seed = options.seed,
       .feature_version = features::kFeatureVersion,
       .min_samples = std::clamp(programs, kFewestPrograms, kEnoughPrograms),
       .parameters = options.parameters,
       .stop = options.stop};
   if (options.estimates.has_value()) {
-    KILN_ASSIGN_OR_RETURN(model_options.estimate,
-                          AnalyticModel::Make(features::FeatureNames(), *options.estimates));
+    KILN_ASSIGN_OR_RETURN(
+        model_options.estimate,
+        costmodel::AnalyticModel::Make(features::FeatureNames(), *options.estimates));
   }
-  KILN_ASSIGN_OR_RETURN(std::unique_ptr<CostModel> model, MakeCostModel(kKind, model_options));
-  KILN_RETURN_IF_ERROR(model->Update(SamplesOf(lesson)));
+  KILN_ASSIGN_OR_RETURN(std::unique_ptr<costmodel::CostModel> model,
+                        costmodel::MakeCostModel(kKind, model_options));
+  KILN_RETURN_IF_ERROR(model->Update(SamplesOf(set)));
   if (model->trained()) return model;
   return FailedPrecondition(
       "{} programs are too few to learn from, expected {} at least: measure more, or take more "
@@ -135,102 +138,105 @@ StatusOr<std::unique_ptr<CostModel>> TrainedOn(const Lesson& lesson, const Train
 
 // Tests each program by a model of the programs of the other turns. The turns take the programs in
 // the order of numbers that the seed draws for their records.
-StatusOr<std::vector<TaskQuality>> TestInTurns(const Lesson& lesson, const TrainOptions& options,
-                                               int& k) {
-  std::vector<size_t> order(lesson.programs.size());
+StatusOr<std::vector<costmodel::TaskQuality>> TestInTurns(const TrainingSet& set,
+                                                          const TrainOptions& options, int& k) {
+  std::vector<size_t> order(set.programs.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::stable_sort(order, {}, [&](size_t i) {
-    return DrawOf(options.seed, static_cast<uint64_t>(lesson.programs[i].record));
+    return DrawOf(options.seed, static_cast<uint64_t>(set.programs[i].record));
   });
-  std::vector<double> scores(lesson.programs.size());
+  std::vector<double> scores(set.programs.size());
   for (size_t turn = 0; turn < kTurns; ++turn) {
-    std::vector<LessonProgram> learned;
+    std::vector<TrainingProgram> learned;
     std::vector<size_t> tested;
     for (size_t i = 0; i < order.size(); ++i) {
       if (i % kTurns == turn) {
         tested.push_back(order[i]);
       } else {
-        learned.push_back(lesson.programs[order[i]]);
+        learned.push_back(set.programs[order[i]]);
       }
     }
-    KILN_ASSIGN_OR_RETURN(const auto model, TrainedOn(With(lesson, learned), options));
+    KILN_ASSIGN_OR_RETURN(const auto model, TrainedOn(With(set, learned), options));
     std::vector<const FloatMatrix*> programs;
-    for (const size_t i : tested) programs.push_back(lesson.programs[i].rows.get());
+    for (const size_t i : tested) programs.push_back(set.programs[i].rows.get());
     const std::vector<double> predicted = model->Predict(programs);
     for (size_t i = 0; i < tested.size(); ++i) scores[tested[i]] = predicted[i];
   }
-  std::vector<TaskQuality> qualities;
-  for (size_t t = 0; t < lesson.tasks.size(); ++t) {
+  std::vector<costmodel::TaskQuality> qualities;
+  for (size_t t = 0; t < set.tasks.size(); ++t) {
     std::vector<double> of_task, throughputs;
-    for (size_t i = 0; i < lesson.programs.size(); ++i) {
-      const LessonProgram& program = lesson.programs[i];
+    for (size_t i = 0; i < set.programs.size(); ++i) {
+      const TrainingProgram& program = set.programs[i];
       if (program.task != static_cast<int>(t) || !program.cost_s.has_value()) continue;
       of_task.push_back(scores[i]);
       throughputs.push_back(1 / *program.cost_s);
     }
-    if (std::ssize(of_task) < kFewestRanked) continue;
+    if (std::ssize(of_task) < costmodel::kFewestRanked) continue;
     // k is at most a third of the programs, because all programs together are no choice.
     k = std::min(k, static_cast<int>((of_task.size() + 2) / 3));
-    qualities.push_back({lesson.tasks[t], QualityOf(of_task, throughputs, k)});
+    qualities.push_back({set.tasks[t], costmodel::QualityOf(of_task, throughputs, k)});
   }
   return qualities;
 }
 
 }  // namespace
 
-StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options) {
+StatusOr<costmodel::ModelFile> Train(const TrainingSet& set, const TrainOptions& options) {
   if (!(options.held_out >= 0 && options.held_out <= 0.9))
     return InvalidArgument("a share of {} held out, expected 0 to 0.9", options.held_out);
   if (options.k < 1) return InvalidArgument("k is {}, expected 1 at least", options.k);
-  KILN_RETURN_IF_ERROR(CheckLesson(lesson));
-  const bool in_turns = AreFew(lesson, options);
+  KILN_RETURN_IF_ERROR(CheckTrainingSet(set));
+  const bool in_turns = AreFew(set, options);
   const Parts parts =
-      in_turns ? Parts{With(lesson, lesson.programs), {}} : SplitLesson(lesson, options);
+      in_turns ? Parts{With(set, set.programs), {}} : SplitTrainingSet(set, options);
   if (!in_turns) KILN_RETURN_IF_ERROR(CheckParts(parts, options));
-  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<CostModel> model, TrainedOn(parts.learned, options));
-  ModelFile file;
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<costmodel::CostModel> model,
+                        TrainedOn(parts.learned, options));
+  costmodel::ModelFile file;
   file.info = {.kind = std::string(kKind),
                .calibration = options.estimates.has_value()
                                   ? device::PrintCalibration(*options.estimates)
                                   : std::string(),
                .feature_version = features::kFeatureVersion,
-               .columns = ColumnsDigest(features::FeatureNames()),
+               .columns = costmodel::ColumnsDigest(features::FeatureNames()),
                .parameters = options.parameters,
                .seed = options.seed,
-               .records = lesson.records,
+               .records = set.records,
                .tasks = parts.learned.tasks,
                .sources = options.sources,
                .trained_s = options.now_s};
-  std::ranges::stable_sort(file.info.tasks, std::ranges::greater(), &ModelTask::programs);
+  std::ranges::stable_sort(file.info.tasks, std::ranges::greater(),
+                           &costmodel::ModelTask::programs);
   if (in_turns) {
-    HeldOut& held_out = file.info.held_out.emplace();
+    costmodel::HeldOut& held_out = file.info.held_out.emplace();
     held_out = {.share = 1.0 / kTurns, .turns = kTurns, .k = options.k};
-    KILN_ASSIGN_OR_RETURN(held_out.tasks, TestInTurns(lesson, options, held_out.k));
+    KILN_ASSIGN_OR_RETURN(held_out.tasks, TestInTurns(set, options, held_out.k));
   } else if (options.held_out > 0) {
-    file.info.held_out = HeldOut{.by_computation = options.split == Split::kComputations,
-                                 .share = options.held_out,
-                                 .k = options.k,
-                                 .tasks = QualityOf(*model, parts.held_out, options.k)};
+    file.info.held_out = costmodel::HeldOut{.by_computation = options.split == Split::kComputations,
+                                            .share = options.held_out,
+                                            .k = options.k,
+                                            .tasks = QualityOf(*model, parts.held_out, options.k)};
   }
   KILN_ASSIGN_OR_RETURN(file.model, model->Save());
   return file;
 }
 
-std::vector<TaskQuality> QualityOf(const CostModel& model, const Lesson& lesson, int k) {
-  std::vector<TaskQuality> tested;
-  for (size_t t = 0; t < lesson.tasks.size(); ++t) {
+std::vector<costmodel::TaskQuality> QualityOf(const costmodel::CostModel& model,
+                                              const TrainingSet& set, int k) {
+  std::vector<costmodel::TaskQuality> tested;
+  for (size_t t = 0; t < set.tasks.size(); ++t) {
     std::vector<const FloatMatrix*> programs;
     std::vector<double> throughputs;
-    for (const LessonProgram& program : lesson.programs) {
+    for (const TrainingProgram& program : set.programs) {
       if (program.task != static_cast<int>(t) || !program.cost_s.has_value()) continue;
       programs.push_back(program.rows.get());
       throughputs.push_back(1 / *program.cost_s);
     }
-    if (std::ssize(programs) < kFewestRanked) continue;
+    if (std::ssize(programs) < costmodel::kFewestRanked) continue;
     const std::vector<double> scores = model.Predict(programs);
-    tested.push_back({lesson.tasks[t], QualityOf(scores, throughputs, k)});
+    tested.push_back({set.tasks[t], costmodel::QualityOf(scores, throughputs, k)});
   }
   return tested;
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

@@ -1,5 +1,5 @@
 // Trains a cost model on records and makes a file of it. The model is trained on a part of a
-// lesson, and tested on the part that was held out.
+// training set, and tested on the part that was held out.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@
 #include "costmodel/cost_model.h"
 #include "costmodel/model_file.h"
 #include "device/calibration.h"
-#include "training/lesson.h"
+#include "training/training_set.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 enum class Split {
   kRecords,       // some records of each computation
@@ -42,10 +42,11 @@ struct TrainOptions {
 // InvalidArgument: there are no programs; the programs are for CPUs and GPUs at once; or the model
 // does not have a parameter. FailedPrecondition: there are fewer than 4 programs, or none is held
 // out or left to learn from. Cost: seconds for some thousand programs (docs/cost-models.md).
-StatusOr<ModelFile> Train(const Lesson& lesson, const TrainOptions& options);
+StatusOr<costmodel::ModelFile> Train(const TrainingSet& set, const TrainOptions& options);
 
 // Returns how well a model ranks the programs of each task that worked, for tasks with at least
 // kFewestRanked such programs.
-std::vector<TaskQuality> QualityOf(const CostModel& model, const Lesson& lesson, int k);
+std::vector<costmodel::TaskQuality> QualityOf(const costmodel::CostModel& model,
+                                              const TrainingSet& set, int k);
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

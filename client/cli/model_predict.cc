@@ -122,7 +122,7 @@ Status PredictCommand(const PredictFlags& flags, const Session& session) {
   *request.add_programs() = subject.program;
   v1::PredictReply reply;
   if (session.scheduler.empty()) {
-    KILN_ASSIGN_OR_RETURN(reply, costmodel::PredictWith(file, request, {}));
+    KILN_ASSIGN_OR_RETURN(reply, training::PredictWith(file, request, {}));
   } else {
     KILN_ASSIGN_OR_RETURN(const NamedOrFile model, ParseModelSource(flags.model));
     KILN_ASSIGN_OR_RETURN(const auto models, session.OpenModels());

@@ -47,7 +47,7 @@ StatusOr<std::optional<costmodel::ModelFile>> StillGood(const TrainModelFlags& f
     ++count;
     return OkStatus();
   }));
-  if (costmodel::HasGrown(file.info, count, *flags.if_grown)) return std::nullopt;
+  if (training::HasGrown(file.info, count, *flags.if_grown)) return std::nullopt;
   return file;
 }
 

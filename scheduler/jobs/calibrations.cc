@@ -69,7 +69,7 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
   }
   const device::DeviceModel& model = tasks[0].device;
   KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known,
-                        costmodel::FindCalibration(store, model));
+                        training::FindCalibration(store, model));
   KILN_ASSIGN_OR_RETURN(
       const costmodel::CrossFit fit,
       costmodel::FitLeavingOneOut(features::FeatureNames(), programs, model.is_gpu(), known.row,

@@ -62,26 +62,25 @@ class CalibrationsTest : public testing::Test {
 TEST_F(CalibrationsTest, TheStoresRowIsBeforeTheBuiltInAndTheDerivedOne) {
   device::DeviceModel h200 = device::UsualGpu(90);
   h200.name = "NVIDIA H200";
-  EXPECT_EQ(costmodel::FindCalibration(*store_, h200)->source, device::CalibrationSource::kBuiltIn);
-  EXPECT_EQ(costmodel::FindCalibration(*store_, SmallGpu())->source,
+  EXPECT_EQ(training::FindCalibration(*store_, h200)->source, device::CalibrationSource::kBuiltIn);
+  EXPECT_EQ(training::FindCalibration(*store_, SmallGpu())->source,
             device::CalibrationSource::kDerived);
-  EXPECT_THAT(DescribeCalibration(SmallGpu(), *costmodel::FindCalibration(*store_, SmallGpu())),
+  EXPECT_THAT(DescribeCalibration(SmallGpu(), *training::FindCalibration(*store_, SmallGpu())),
               AllOf(HasSubstr("Small GPU (capability 7.5, 20 multiprocessors"),
                     HasSubstr("derived"), HasSubstr("kiln calibrate")));
   ASSERT_OK(store_->SetCalibration(
       {.device = "Small GPU", .compute_capability = 75, .constants = "launch_s=1e-3"}));
   ASSERT_OK_AND_ASSIGN(const device::KnownCalibration known,
-                       costmodel::FindCalibration(*store_, SmallGpu()));
+                       training::FindCalibration(*store_, SmallGpu()));
   EXPECT_EQ(known.source, device::CalibrationSource::kMeasured);
   EXPECT_EQ(known.row.launch_s, 1e-3);
   // A device of another capability is another device; a damaged row counts as no row.
   device::DeviceModel other = SmallGpu();
   other.compute_capability = 80;
-  EXPECT_EQ(costmodel::FindCalibration(*store_, other)->source,
-            device::CalibrationSource::kDerived);
+  EXPECT_EQ(training::FindCalibration(*store_, other)->source, device::CalibrationSource::kDerived);
   ASSERT_OK(store_->SetCalibration(
       {.device = "Small GPU", .compute_capability = 75, .constants = "launch_s=soon"}));
-  EXPECT_EQ(costmodel::FindCalibration(*store_, SmallGpu())->source,
+  EXPECT_EQ(training::FindCalibration(*store_, SmallGpu())->source,
             device::CalibrationSource::kDerived);
 }
 

@@ -54,7 +54,7 @@ StatusOr<LeasedDevice> LeaseDevice(const CheckedJob& job, const std::string& job
     }
     for (search::Task& task : *tasks) task.stop = stop;
     KILN_ASSIGN_OR_RETURN(device::KnownCalibration calibration,
-                          costmodel::FindCalibration(store, tasks->front().device));
+                          training::FindCalibration(store, tasks->front().device));
     return LeasedDevice{*std::move(lease), *std::move(tasks), std::move(calibration)};
   }
 }

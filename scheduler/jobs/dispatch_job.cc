@@ -15,11 +15,10 @@ std::string DescriptionOf(const CheckedJob& job, size_t task) {
 }
 
 // Returns the lowest cost in this job and earlier ones.
-std::optional<double> BestCost(const TaskHistory& history,
-                               const training::TaskExperience& experience) {
+std::optional<double> BestCost(const TaskHistory& history, const training::TaskResults& earlier) {
   std::optional<double> best_s = history.best_cost_s;
-  if (experience.best.has_value() && (!best_s.has_value() || experience.best->cost_s < *best_s)) {
-    best_s = experience.best->cost_s;
+  if (earlier.best.has_value() && (!best_s.has_value() || earlier.best->cost_s < *best_s)) {
+    best_s = earlier.best->cost_s;
   }
   return best_s;
 }

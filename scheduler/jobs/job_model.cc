@@ -13,7 +13,7 @@ StatusOr<std::optional<costmodel::ModelFile>> ModelOfJob(store::Store& store,
                                                          const v1::TuneOptions& options) {
   if (options.cost_model().empty()) return std::nullopt;
   KILN_ASSIGN_OR_RETURN(costmodel::ModelFile file,
-                        costmodel::ReadModel(store, options.cost_model()));
+                        training::ReadModel(store, options.cost_model()));
   return file;
 }
 
@@ -30,7 +30,7 @@ Status CheckCostModel(store::Store& store, const v1::JobSpec& spec) {
                            .status());
   if (!file.has_value()) return OkStatus();
   for (const v1::TaskSpec& task : spec.tasks())
-    KILN_RETURN_IF_ERROR(costmodel::CheckKindOfTarget(file->info, task.target()));
+    KILN_RETURN_IF_ERROR(training::CheckKindOfTarget(file->info, task.target()));
   return OkStatus();
 }
 

@@ -176,7 +176,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
   JobSearch search;
   search.options = OptionsOf(job.spec, history);
   for (size_t i = 0; i < device.tasks.size(); ++i) {
-    const training::TaskExperience& known = start.of_tasks[i];
+    const training::TaskResults& known = start.of_tasks[i];
     // Each run has another seed: with the same seed the policy would draw the same candidates
     // again, and take the repeats for the end of the space.
     const uint64_t seed =

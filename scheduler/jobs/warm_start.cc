@@ -12,7 +12,7 @@
 namespace kiln::scheduler {
 namespace {
 
-size_t StatesOf(const training::TaskExperience& task) {
+size_t StatesOf(const training::TaskResults& task) {
   return task.observations.size() + task.avoid.size();
 }
 
@@ -26,8 +26,8 @@ Status KnowKernelPoints(const std::string& job_id, const LeasedDevice& device, s
   return OkStatus();
 }
 
-training::TaskExperience OnlyHashes(const training::TaskExperience& task) {
-  training::TaskExperience only;
+training::TaskResults OnlyHashes(const training::TaskResults& task) {
+  training::TaskResults only;
   only.measured = task.avoid;
   for (const search::Observation& o : task.observations) only.measured.push_back(o.candidate.hash);
   return only;
@@ -40,7 +40,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
                                   store::Store& store, const std::stop_token& stop) {
   const v1::TuneOptions& tune = job.spec.options();
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const policy, search::FindPolicy(tune.policy()));
-  WarmStart start{.of_tasks = std::vector<training::TaskExperience>(device.tasks.size())};
+  WarmStart start{.of_tasks = std::vector<training::TaskResults>(device.tasks.size())};
   start.of_templates.of_tasks.resize(device.tasks.size());
   if (tune.no_warm_start()) return start;
   if (!tune.kernel().empty()) {
@@ -51,7 +51,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
   const bool has_model = models.prior != nullptr || policy->learns_from_points;
   const double start_s = Clock::Real().MonotonicSeconds();
   ThreadPool pool(0);
-  training::ExperienceOptions options;
+  training::EarlierResultsOptions options;
   options.stop = stop;
   if (policy->learns_from_points) {
     KILN_ASSIGN_OR_RETURN(const search::TemplatePtr given, GivenTemplate(tune));
@@ -59,29 +59,30 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
         const search::Parameters parameters,
         search::MakeParameters({tune.policy_parameters().begin(), tune.policy_parameters().end()}));
     KILN_ASSIGN_OR_RETURN(start.of_templates,
-                          training::GatherTemplateExperience(store, job_id, given, parameters,
-                                                             device.tasks, pool, options));
+                          training::LearnTemplateModels(store, job_id, given, parameters,
+                                                        device.tasks, pool, options));
   }
   if (!tune.kernel().empty()) return start;
   if (models.learned == nullptr) options.samples = 0;
-  KILN_ASSIGN_OR_RETURN(training::Experience experience,
-                        training::GatherExperience(store, job_id, device.tasks,
-                                                   device.lease.worker().device(), pool, options));
-  start.knows_others = training::TeachesOthers(experience);
-  const size_t samples = experience.of_others.size();
+  KILN_ASSIGN_OR_RETURN(
+      training::EarlierResults earlier,
+      training::GatherEarlierResults(store, job_id, device.tasks, device.lease.worker().device(),
+                                     pool, options));
+  start.knows_others = training::CanRankNewTasks(earlier);
+  const size_t samples = earlier.of_others.size();
   if (samples > 0) {
-    const Status trained = models.learned->Update(std::move(experience.of_others));
+    const Status trained = models.learned->Update(std::move(earlier.of_others));
     if (stop.stop_requested()) return Cancelled("stopped");
     // The model then learns from this job alone.
     if (!trained.ok()) LogWarn("job {}: no warm start: {}", job_id, Message(trained));
   }
-  start.of_tasks = std::move(experience.of_tasks);
+  start.of_tasks = std::move(earlier.of_tasks);
   if (!has_model) {
-    for (training::TaskExperience& task : start.of_tasks) task = OnlyHashes(task);
+    for (training::TaskResults& task : start.of_tasks) task = OnlyHashes(task);
     return start;
   }
   size_t states = 0;
-  for (const training::TaskExperience& task : start.of_tasks) states += StatesOf(task);
+  for (const training::TaskResults& task : start.of_tasks) states += StatesOf(task);
   if (states + samples > 0) {
     LogInfo("job {}: knows {} states of earlier jobs, model begins with {} samples; took {:.2f} s",
             job_id, states, samples, Clock::Real().MonotonicSeconds() - start_s);
@@ -91,7 +92,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
 
 std::vector<LiveStatus::Known> KnownStatesOf(const WarmStart& start) {
   std::vector<LiveStatus::Known> known;
-  for (const training::TaskExperience& task : start.of_tasks) {
+  for (const training::TaskResults& task : start.of_tasks) {
     LiveStatus::Known& of_task = known.emplace_back();
     of_task.states = static_cast<uint32_t>(StatesOf(task));
     if (task.best.has_value()) of_task.best = {task.best->record_id, task.best->cost_s};

@@ -1,4 +1,4 @@
-// The warm start of a job: the results of earlier jobs (experience.h) train the model before the
+// The warm start of a job: the results of earlier jobs (earlier_results.h) train the model before the
 // first trial, and are kept for the job's policies.
 #pragma once
 
@@ -12,15 +12,15 @@
 #include "scheduler/values/messages.h"
 #include "search/policies/models.h"
 #include "store/store.h"
-#include "training/experience.h"
-#include "training/template_experience.h"
+#include "training/earlier_results.h"
+#include "training/template_models.h"
 
 namespace kiln::scheduler {
 
 struct WarmStart {
-  std::vector<training::TaskExperience> of_tasks;  // one for each task of the device
-  bool knows_others = false;                       // whether TeachesOthers held
-  training::TemplateExperience of_templates =
+  std::vector<training::TaskResults> of_tasks;  // one for each task of the device
+  bool knows_others = false;                    // whether CanRankNewTasks held
+  training::TemplateModels of_templates =
       {};  // for a policy that searches templates and has a model
 };
 

@@ -18,7 +18,7 @@ grpc::Status SchedulerService::TrainModel(grpc::ServerContext* context,
   return Answer(*context, *request, [&] {
     return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply,
-                            costmodel::TrainModel(store_, *request, {kSource}, NowSeconds(), gone));
+                            training::TrainModel(store_, *request, {kSource}, NowSeconds(), gone));
       return OkStatus();
     });
   });
@@ -29,7 +29,7 @@ grpc::Status SchedulerService::ListModels(grpc::ServerContext* context,
                                           v1::ListModelsReply* reply) {
   return Answer(*context, *request, [&]() -> Status {
     KILN_ASSIGN_OR_RETURN(const std::vector<store::ModelRow> rows, store_.Models());
-    for (const store::ModelRow& row : rows) *reply->add_models() = costmodel::ModelMessage(row);
+    for (const store::ModelRow& row : rows) *reply->add_models() = training::ModelMessage(row);
     return OkStatus();
   });
 }
@@ -84,9 +84,9 @@ Status SchedulerService::TakeModel(grpc::ServerContext& context,
   if (stopping_) return Unavailable("the scheduler is stopping; try again");
   if (context.IsCancelled()) return GoneStatus();
   KILN_ASSIGN_OR_RETURN(const store::ModelRow row,
-                        costmodel::ModelRowOf(name, std::move(file), NowSeconds()));
+                        training::ModelRowOf(name, std::move(file), NowSeconds()));
   KILN_RETURN_IF_ERROR(store_.AddModel(row, replace));
-  reply = costmodel::ModelMessage(row);
+  reply = training::ModelMessage(row);
   return OkStatus();
 }
 
@@ -102,8 +102,8 @@ grpc::Status SchedulerService::TestModel(grpc::ServerContext* context,
   return Answer(*context, *request, [&] {
     return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file,
-                            costmodel::ReadModel(store_, request->model()));
-      KILN_ASSIGN_OR_RETURN(*reply, costmodel::TestFile(store_, file, *request, gone));
+                            training::ReadModel(store_, request->model()));
+      KILN_ASSIGN_OR_RETURN(*reply, training::TestFile(store_, file, *request, gone));
       return OkStatus();
     });
   });
@@ -114,8 +114,8 @@ grpc::Status SchedulerService::Predict(grpc::ServerContext* context,
   return Answer(*context, *request, [&] {
     return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file,
-                            costmodel::ReadModel(store_, request->model()));
-      KILN_ASSIGN_OR_RETURN(*reply, costmodel::PredictWith(file, *request, gone));
+                            training::ReadModel(store_, request->model()));
+      KILN_ASSIGN_OR_RETURN(*reply, training::PredictWith(file, *request, gone));
       return OkStatus();
     });
   });

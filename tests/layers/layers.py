@@ -87,8 +87,6 @@ TABLE = {
     # Training on earlier records: cost models as files, and the warm start of a job.
     "training": [
         "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "search/templates", "store",
-        # Codes of errors.
-        "proto/trial.pb.h",
     ] + _COMPILER,
     # Choice of the schedule that a computation gets if nothing is searched.
     "search/choice": ["base", "device", "search/space", "search/policies", "store"] + _COMPILER,

@@ -65,8 +65,8 @@ class ServiceModelsTest : public testing::Test {
  protected:
   ServiceModelsTest() {
     KILN_CHECK(service_.store().AddJob({.id = "measured"}).ok());
-    costmodel::AddMeasured(service_.store(), "measured", costmodel::TestTask("matmul", "64,64,64"),
-                           64);
+    training::AddMeasured(service_.store(), "measured", training::TestTask("matmul", "64,64,64"),
+                          64);
   }
 
   v1::TrainModelRequest Request(const std::string& name) {
@@ -120,7 +120,7 @@ TEST_F(ServiceModelsTest, AFileIsTestedAndAskedAsWellAsAKeptModel) {
   ASSERT_OK_AND_ASSIGN(const auto trained, models_->Train(Request("m")));
   v1::PredictRequest predict;
   v1::ScheduledProgram& program = *predict.add_programs();
-  program.set_dag(dag::PrintDag(*costmodel::TestTask("matmul", "64,64,64").dag));
+  program.set_dag(dag::PrintDag(*training::TestTask("matmul", "64,64,64").dag));
   program.set_target("llvm");
   program.set_steps("[]");
   ASSERT_OK_AND_ASSIGN(const auto kept, models_->Test({.name = "m", .bytes = {}}, {}));
@@ -230,8 +230,8 @@ TEST(ServiceChoicesTest, WhatOneClientSetsAllAreAnswered) {
 TEST(ServiceChoicesTest, ARecordIsFoundWithWhatMeasuredIt) {
   Service service;
   ASSERT_OK(service.store().AddJob({.id = "j"}));
-  const search::Task task = costmodel::TestTask("matmul", "16,16,16");
-  store::Record record = costmodel::RecordOf(task, {}, 2e-6);
+  const search::Task task = training::TestTask("matmul", "16,16,16");
+  store::Record record = training::RecordOf(task, {}, 2e-6);
   record.job_id = "j";
   ASSERT_OK(service.store().AddRecord(record).status());
   client::SchedulerContext context(service.client(), {});

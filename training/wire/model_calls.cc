@@ -14,19 +14,19 @@
 #include "search/policies/models.h"
 #include "store/wire/record_message.h"
 #include "training/device_constants.h"
-#include "training/lesson.h"
 #include "training/predict.h"
 #include "training/train.h"
+#include "training/training_set.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 namespace {
 
 constexpr uint64_t kPrograms = 10'000, kMostPrograms = 1'000'000;
 constexpr int kTop = 10, kMostTop = 1'000'000;
 constexpr double kHeldOut = 0.2;
 
-// Gives the tasks of the lesson the descriptions that jobs have for them.
-Status Describe(store::Store& store, Lesson& lesson) {
+// Gives the tasks of the training set the descriptions that jobs have for them.
+Status Describe(store::Store& store, TrainingSet& set) {
   std::map<std::string, std::string> descriptions;
   KILN_ASSIGN_OR_RETURN(const auto jobs, store.ListJobs(std::nullopt));
   for (const store::JobRow& job : jobs) {
@@ -34,7 +34,7 @@ Status Describe(store::Store& store, Lesson& lesson) {
     for (const store::TaskRow& task : tasks)
       descriptions.try_emplace(task.workload_id, task.description);
   }
-  for (ModelTask& task : lesson.tasks) {
+  for (costmodel::ModelTask& task : set.tasks) {
     const auto found = descriptions.find(task.workload_id);
     if (found != descriptions.end()) task.description = found->second;
   }
@@ -42,23 +42,23 @@ Status Describe(store::Store& store, Lesson& lesson) {
 }
 
 // Stops early on request. The token is looked at for each record, and by Finish.
-StatusOr<Lesson> ReadLesson(store::Store& store, const v1::ListRecordsRequest& records,
-                            uint64_t programs, uint64_t seed, ThreadPool& pool,
-                            const std::stop_token& stop) {
+StatusOr<TrainingSet> ReadTrainingSet(store::Store& store, const v1::ListRecordsRequest& records,
+                                      uint64_t programs, uint64_t seed, ThreadPool& pool,
+                                      const std::stop_token& stop) {
   if (programs > kMostPrograms)
     return InvalidArgument("{} programs, expected at most {}", programs, kMostPrograms);
-  LessonReader reader(store,
-                      {.seed = seed,
-                       .programs = static_cast<int64_t>(programs == 0 ? kPrograms : programs),
-                       .stop = stop});
+  TrainingSetReader reader(store,
+                           {.seed = seed,
+                            .programs = static_cast<int64_t>(programs == 0 ? kPrograms : programs),
+                            .stop = stop});
   KILN_RETURN_IF_ERROR(
       store.ForEachRecord(store::FilterOf(records), [&](const store::Record& record) -> Status {
         if (stop.stop_requested()) return Cancelled("stopped");
         return reader.Add(record);
       }));
-  KILN_ASSIGN_OR_RETURN(Lesson lesson, reader.Finish(pool));
-  KILN_RETURN_IF_ERROR(Describe(store, lesson));
-  return lesson;
+  KILN_ASSIGN_OR_RETURN(TrainingSet set, reader.Finish(pool));
+  KILN_RETURN_IF_ERROR(Describe(store, set));
+  return set;
 }
 
 StatusOr<int> TopOf(uint32_t k) {
@@ -67,9 +67,9 @@ StatusOr<int> TopOf(uint32_t k) {
 }
 
 template <typename Reply>
-void AddLeftOut(const Lesson& lesson, Reply& reply) {
-  reply.set_records(static_cast<uint64_t>(lesson.records));
-  for (const auto& [reason, left_out] : lesson.left_out) {
+void AddLeftOut(const TrainingSet& set, Reply& reply) {
+  reply.set_records(static_cast<uint64_t>(set.records));
+  for (const auto& [reason, left_out] : set.left_out) {
     v1::LeftOutRecords& message = *reply.add_left_out();
     message.set_reason(reason);
     message.set_records(static_cast<uint64_t>(left_out.records));
@@ -78,11 +78,11 @@ void AddLeftOut(const Lesson& lesson, Reply& reply) {
 }
 
 // Finds the constants of the device that most programs were measured on.
-StatusOr<std::optional<device::Calibration>> EstimatesOf(store::Store& store, const Lesson& lesson,
-                                                         bool without) {
+StatusOr<std::optional<device::Calibration>> EstimatesOf(store::Store& store,
+                                                         const TrainingSet& set, bool without) {
   if (without) return std::nullopt;
   const device::DeviceModel device =
-      lesson.devices.empty() ? device::DeviceModel() : lesson.devices.front();
+      set.devices.empty() ? device::DeviceModel() : set.devices.front();
   KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known, FindCalibration(store, device));
   return known.row;
 }
@@ -126,12 +126,12 @@ StatusOr<TrainedFile> TrainFile(store::Store& store, const v1::TrainModelRequest
                                 const std::stop_token& stop) {
   ThreadPool pool(0);
   KILN_ASSIGN_OR_RETURN(
-      const Lesson lesson,
-      ReadLesson(store, request.records(), request.programs(), request.seed(), pool, stop));
+      const TrainingSet set,
+      ReadTrainingSet(store, request.records(), request.programs(), request.seed(), pool, stop));
   TrainOptions options;
   options.seed = request.seed();
   options.parameters = {request.parameters().begin(), request.parameters().end()};
-  KILN_ASSIGN_OR_RETURN(options.estimates, EstimatesOf(store, lesson, request.without_estimates()));
+  KILN_ASSIGN_OR_RETURN(options.estimates, EstimatesOf(store, set, request.without_estimates()));
   options.held_out = request.has_held_out() ? request.held_out() : kHeldOut;
   options.split = request.by_computation() ? Split::kComputations : Split::kRecords;
   KILN_ASSIGN_OR_RETURN(options.k, TopOf(request.k()));
@@ -139,8 +139,8 @@ StatusOr<TrainedFile> TrainFile(store::Store& store, const v1::TrainModelRequest
   options.now_s = now_s;
   options.stop = stop;
   TrainedFile trained;
-  KILN_ASSIGN_OR_RETURN(trained.file, Train(lesson, options));
-  AddLeftOut(lesson, trained.reply);
+  KILN_ASSIGN_OR_RETURN(trained.file, Train(set, options));
+  AddLeftOut(set, trained.reply);
   return trained;
 }
 
@@ -155,7 +155,7 @@ StatusOr<int64_t> CountRecords(store::Store& store, const v1::ListRecordsRequest
   return count;
 }
 
-bool HasGrown(const ModelInfo& since, int64_t records, double share) {
+bool HasGrown(const costmodel::ModelInfo& since, int64_t records, double share) {
   return static_cast<double>(records) >= static_cast<double>(since.records) * (1 + share) &&
          records > since.records;
 }
@@ -168,7 +168,7 @@ StatusOr<v1::TrainModelReply> TrainModel(store::Store& store, const v1::TrainMod
   const StatusOr<store::ModelRow> there = store.GetModel(request.name());
   if (!there.ok() && there.status().code() != StatusCode::kNotFound) return there.status();
   if (there.ok() && request.has_if_grown()) {
-    const auto file = ParseModelFile(there->file);
+    const auto file = costmodel::ParseModelFile(there->file);
     KILN_ASSIGN_OR_RETURN(const int64_t records, CountRecords(store, request.records(), stop));
     if (file.ok() && !HasGrown(file->info, records, request.if_grown())) {
       v1::TrainModelReply reply;
@@ -186,13 +186,13 @@ StatusOr<v1::TrainModelReply> TrainModel(store::Store& store, const v1::TrainMod
   KILN_ASSIGN_OR_RETURN(TrainedFile trained,
                         TrainFile(store, request, std::move(sources), now_s, stop));
   KILN_ASSIGN_OR_RETURN(const store::ModelRow row,
-                        ModelRowOf(request.name(), PrintModelFile(trained.file), now_s));
+                        ModelRowOf(request.name(), costmodel::PrintModelFile(trained.file), now_s));
   KILN_RETURN_IF_ERROR(store.AddModel(row, replace));
   *trained.reply.mutable_model() = ModelMessage(row);
   return std::move(trained.reply);
 }
 
-StatusOr<v1::TestModelReply> TestFile(store::Store& store, const ModelFile& file,
+StatusOr<v1::TestModelReply> TestFile(store::Store& store, const costmodel::ModelFile& file,
                                       const v1::TestModelRequest& request,
                                       const std::stop_token& stop) {
   KILN_ASSIGN_OR_RETURN(const search::TrainedModel model,
@@ -200,16 +200,17 @@ StatusOr<v1::TestModelReply> TestFile(store::Store& store, const ModelFile& file
   KILN_ASSIGN_OR_RETURN(const int k, TopOf(request.k()));
   ThreadPool pool(0);
   KILN_ASSIGN_OR_RETURN(
-      const Lesson lesson,
-      ReadLesson(store, request.records(), request.programs(), request.seed(), pool, stop));
+      const TrainingSet set,
+      ReadTrainingSet(store, request.records(), request.programs(), request.seed(), pool, stop));
   v1::TestModelReply reply;
-  for (const TaskQuality& tested : QualityOf(*model.model, lesson, k))
+  for (const costmodel::TaskQuality& tested : QualityOf(*model.model, set, k))
     *reply.add_tasks() = QualityMessage(tested);
-  AddLeftOut(lesson, reply);
+  AddLeftOut(set, reply);
   return reply;
 }
 
-StatusOr<v1::PredictReply> PredictWith(const ModelFile& file, const v1::PredictRequest& request,
+StatusOr<v1::PredictReply> PredictWith(const costmodel::ModelFile& file,
+                                       const v1::PredictRequest& request,
                                        const std::stop_token& stop) {
   KILN_ASSIGN_OR_RETURN(const search::TrainedModel model,
                         search::OpenTrainedModel(file, /*seed=*/0, stop));
@@ -226,20 +227,20 @@ StatusOr<v1::PredictReply> PredictWith(const ModelFile& file, const v1::PredictR
   return reply;
 }
 
-StatusOr<ModelFile> ReadModel(store::Store& store, const std::string& name) {
+StatusOr<costmodel::ModelFile> ReadModel(store::Store& store, const std::string& name) {
   KILN_ASSIGN_OR_RETURN(const store::ModelRow row, store.GetModel(name));
-  auto file = ParseModelFile(row.file);
+  auto file = costmodel::ParseModelFile(row.file);
   if (!file.ok()) return Annotate(file.status(), name);
   return file;
 }
 
 StatusOr<store::ModelRow> ModelRowOf(const std::string& name, std::string file, int64_t now_s) {
-  KILN_ASSIGN_OR_RETURN(const ModelFile parsed, ParseModelFile(file));
+  KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile parsed, costmodel::ParseModelFile(file));
   KILN_RETURN_IF_ERROR(search::OpenTrainedModel(parsed).status());
   store::ModelRow row = {.name = name,
                          .created_s = now_s,
                          .bytes = static_cast<int64_t>(file.size()),
-                         .info = PrintModelInfo(parsed.info),
+                         .info = costmodel::PrintModelInfo(parsed.info),
                          .file = std::move(file)};
   KILN_RETURN_IF_ERROR(store::CheckModel(row));
   return row;
@@ -254,7 +255,7 @@ v1::CostModel ModelMessage(const store::ModelRow& row) {
   return message;
 }
 
-v1::ModelQuality QualityMessage(const TaskQuality& tested) {
+v1::ModelQuality QualityMessage(const costmodel::TaskQuality& tested) {
   v1::ModelQuality message;
   message.set_workload_id(tested.task.workload_id);
   message.set_workload_key(tested.task.workload_key);
@@ -271,9 +272,9 @@ v1::ModelQuality QualityMessage(const TaskQuality& tested) {
   return message;
 }
 
-Status CheckKindOfTarget(const ModelInfo& info, const std::string& target) {
+Status CheckKindOfTarget(const costmodel::ModelInfo& info, const std::string& target) {
   KILN_ASSIGN_OR_RETURN(const target::Target wanted, target::ParseTarget(target));
-  for (const ModelTask& task : info.tasks) {
+  for (const costmodel::ModelTask& task : info.tasks) {
     const auto learned = target::ParseTarget(task.target);
     if (!learned.ok() || learned->is_gpu() == wanted.is_gpu()) continue;
     return InvalidArgument("the cost model was trained on {}, and the target is {}", task.target,
@@ -282,4 +283,4 @@ Status CheckKindOfTarget(const ModelInfo& info, const std::string& target) {
   return OkStatus();
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

@@ -16,10 +16,10 @@
 #include "proto/scheduler.pb.h"
 #include "store/store.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
 struct TrainedFile {
-  ModelFile file;
+  costmodel::ModelFile file;
   v1::TrainModelReply reply;  // without its model
 };
 
@@ -33,7 +33,7 @@ StatusOr<TrainedFile> TrainFile(store::Store& store, const v1::TrainModelRequest
 StatusOr<int64_t> CountRecords(store::Store& store, const v1::ListRecordsRequest& records,
                                const std::stop_token& stop);
 // Tells whether the number of records has grown by the share since the model was trained.
-bool HasGrown(const ModelInfo& since, int64_t records, double share);
+bool HasGrown(const costmodel::ModelInfo& since, int64_t records, double share);
 
 // Answers the RPC TrainModel.
 StatusOr<v1::TrainModelReply> TrainModel(store::Store& store, const v1::TrainModelRequest& request,
@@ -41,25 +41,26 @@ StatusOr<v1::TrainModelReply> TrainModel(store::Store& store, const v1::TrainMod
                                          const std::stop_token& stop);
 
 // Tests how well the model ranks the store's records. Ignores the name in the request.
-StatusOr<v1::TestModelReply> TestFile(store::Store& store, const ModelFile& file,
+StatusOr<v1::TestModelReply> TestFile(store::Store& store, const costmodel::ModelFile& file,
                                       const v1::TestModelRequest& request,
                                       const std::stop_token& stop);
 
 // Predicts each program of the request. Ignores the name in the request. A program that does not
 // parse, replay or lower has its error in its place.
-StatusOr<v1::PredictReply> PredictWith(const ModelFile& file, const v1::PredictRequest& request,
+StatusOr<v1::PredictReply> PredictWith(const costmodel::ModelFile& file,
+                                       const v1::PredictRequest& request,
                                        const std::stop_token& stop);
 
 // Returns the kept model with this name.
-StatusOr<ModelFile> ReadModel(store::Store& store, const std::string& name);
+StatusOr<costmodel::ModelFile> ReadModel(store::Store& store, const std::string& name);
 
 // Makes the row to keep a file. Refuses a file that is no model, or that this Kiln cannot use.
 StatusOr<store::ModelRow> ModelRowOf(const std::string& name, std::string file, int64_t now_s);
 v1::CostModel ModelMessage(const store::ModelRow& row);
 
-v1::ModelQuality QualityMessage(const TaskQuality& quality);
+v1::ModelQuality QualityMessage(const costmodel::TaskQuality& quality);
 
 // InvalidArgument if the model was trained on another kind of target than this one (target.h).
-Status CheckKindOfTarget(const ModelInfo& info, const std::string& target);
+Status CheckKindOfTarget(const costmodel::ModelInfo& info, const std::string& target);
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

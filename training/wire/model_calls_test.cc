@@ -7,7 +7,7 @@
 #include "store/memory_store.h"
 #include "training/measured_testing.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 namespace {
 
 using testing::HasSubstr;
@@ -40,12 +40,13 @@ TEST_F(ModelCallsTest, ATrainedModelIsKeptUnderItsName) {
   EXPECT_EQ(reply.model().name(), "m");
   EXPECT_EQ(reply.model().created_s(), 5);
   EXPECT_EQ(reply.records(), 64);
-  ASSERT_OK_AND_ASSIGN(const ModelInfo info, ParseModelInfo(reply.model().info()));
+  ASSERT_OK_AND_ASSIGN(const costmodel::ModelInfo info,
+                       costmodel::ParseModelInfo(reply.model().info()));
   EXPECT_EQ(info.sources, std::vector<std::string>{"a store"});
   EXPECT_EQ(info.records, 64);
   EXPECT_GT(info.programs(), 40);
   ASSERT_TRUE(info.held_out.has_value());
-  ASSERT_OK_AND_ASSIGN(const ModelFile kept, ReadModel(*store_, "m"));
+  ASSERT_OK_AND_ASSIGN(const costmodel::ModelFile kept, ReadModel(*store_, "m"));
   EXPECT_EQ(kept.info, info);
 }
 
@@ -78,7 +79,7 @@ TEST_F(ModelCallsTest, TrainsAgainOnceThereAreSoManyMoreRecords) {
 
 TEST_F(ModelCallsTest, TestsAModelOnTheRecordsThatAreAskedFor) {
   ASSERT_OK(Train(Request()).status());
-  ASSERT_OK_AND_ASSIGN(const ModelFile file, ReadModel(*store_, "m"));
+  ASSERT_OK_AND_ASSIGN(const costmodel::ModelFile file, ReadModel(*store_, "m"));
   v1::TestModelRequest request;
   ASSERT_OK_AND_ASSIGN(const v1::TestModelReply reply, TestFile(*store_, file, request, {}));
   ASSERT_THAT(reply.tasks(), SizeIs(1));
@@ -91,7 +92,7 @@ TEST_F(ModelCallsTest, TestsAModelOnTheRecordsThatAreAskedFor) {
 
 TEST_F(ModelCallsTest, PredictsEachProgramOrSaysWhyNot) {
   ASSERT_OK(Train(Request()).status());
-  ASSERT_OK_AND_ASSIGN(const ModelFile file, ReadModel(*store_, "m"));
+  ASSERT_OK_AND_ASSIGN(const costmodel::ModelFile file, ReadModel(*store_, "m"));
   const search::Task task = TestTask("matmul", "64,64,64");
   v1::PredictRequest request;
   v1::ScheduledProgram& program = *request.add_programs();
@@ -116,21 +117,21 @@ TEST_F(ModelCallsTest, AFileThatIsNoModelIsNotKept) {
   EXPECT_THAT(ModelRowOf("m", "bytes", 1),
               StatusIs(StatusCode::kDataLoss, HasSubstr("no cost model")));
   ASSERT_OK(Train(Request()).status());
-  ASSERT_OK_AND_ASSIGN(ModelFile file, ReadModel(*store_, "m"));
-  EXPECT_OK(ModelRowOf("n", PrintModelFile(file), 1).status());
-  EXPECT_FALSE(ModelRowOf("n n", PrintModelFile(file), 1).ok());
+  ASSERT_OK_AND_ASSIGN(costmodel::ModelFile file, ReadModel(*store_, "m"));
+  EXPECT_OK(ModelRowOf("n", costmodel::PrintModelFile(file), 1).status());
+  EXPECT_FALSE(ModelRowOf("n n", costmodel::PrintModelFile(file), 1).ok());
   file.info.feature_version = 1;
-  EXPECT_THAT(ModelRowOf("n", PrintModelFile(file), 1),
+  EXPECT_THAT(ModelRowOf("n", costmodel::PrintModelFile(file), 1),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("version 1")));
 }
 
 TEST_F(ModelCallsTest, AModelOfCpusIsNotForAGpu) {
   ASSERT_OK(Train(Request()).status());
-  ASSERT_OK_AND_ASSIGN(const ModelFile file, ReadModel(*store_, "m"));
+  ASSERT_OK_AND_ASSIGN(const costmodel::ModelFile file, ReadModel(*store_, "m"));
   EXPECT_OK(CheckKindOfTarget(file.info, "llvm -mcpu=znver4"));
   EXPECT_THAT(CheckKindOfTarget(file.info, "cuda -arch=sm_90"),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("was trained on llvm")));
 }
 
 }  // namespace
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

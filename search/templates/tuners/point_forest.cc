@@ -39,7 +39,7 @@ StatusOr<costmodel::Forest> LearnPoints(const FloatMatrix& rows, std::span<const
                      .estimates = estimates.empty() ? estimates : estimates.subspan(i, 1)});
   }
   const costmodel::BoostOptions boosting = BoostingOf(learning);
-  const costmodel::TrainingSet set(packs, boosting.objective);
+  const costmodel::BoostInput set(packs, boosting.objective);
   costmodel::Forest forest(rows.columns());
   KILN_RETURN_IF_ERROR(costmodel::Boost(set, boosting, forest));
   return forest;

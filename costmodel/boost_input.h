@@ -44,9 +44,9 @@ struct Pack {
 // rows with estimates added.
 double Score(Objective objective, std::span<const float> outputs);
 
-class TrainingSet {
+class BoostInput {
  public:
-  TrainingSet(std::span<const Pack> packs, Objective objective);
+  BoostInput(std::span<const Pack> packs, Objective objective);
 
   // The distinct rows, with only the columns that change.
   const FloatMatrix& rows() const { return rows_; }

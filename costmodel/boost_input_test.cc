@@ -1,4 +1,4 @@
-#include "costmodel/training_set.h"
+#include "costmodel/boost_input.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ FloatMatrix Rows(const std::vector<std::vector<float>>& rows) {
 TEST(TrainingSetTest, KeepsDistinctRowsAndChangingColumns) {
   const FloatMatrix a = Rows({{1, 7, 0, 2}, {1, 8, 0, 2}}), b = Rows({{1, 7, 0, 2}, {1, 7, 0, 3}});
   const Pack packs[] = {{.rows = &a}, {.rows = &b}};
-  const TrainingSet set(packs, Objective::kThroughput);
+  const BoostInput set(packs, Objective::kThroughput);
   EXPECT_THAT(set.columns(), ElementsAre(1, 3));
   EXPECT_EQ(set.rows(), Rows({{7, 2}, {8, 2}, {7, 3}}));
   EXPECT_EQ(set.packs(), 2);
@@ -29,14 +29,14 @@ TEST(TrainingSetTest, KeepsDistinctRowsAndChangingColumns) {
 TEST(TrainingSetTest, RowsThatAreAllEqualLeaveNoColumn) {
   const FloatMatrix a = Rows({{1, 2}});
   const Pack packs[] = {{.rows = &a}, {.rows = &a}};
-  EXPECT_TRUE(TrainingSet(packs, Objective::kTime).columns().empty());
+  EXPECT_TRUE(BoostInput(packs, Objective::kTime).columns().empty());
 }
 
 TEST(TrainingSetTest, LossAndDerivatives) {
   const FloatMatrix a = Rows({{1}, {2}}), b = Rows({{2}, {2}, {3}});
   const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1},
                         {.rows = &b, .throughput = 0.5, .weight = 3}};
-  const TrainingSet set(packs, Objective::kThroughput);
+  const BoostInput set(packs, Objective::kThroughput);
   const std::vector<float> outputs = {0.25, 0.5, 0.125};  // outputs of the rows 1, 2, 3
   // The sums are 0.75 and 1.125, which are off by -0.25 and 0.625.
   EXPECT_NEAR(set.Loss(outputs), 0.5 * (0.0625 + 3 * 0.390625) / 4, 1e-6);
@@ -60,7 +60,7 @@ TEST(TrainingSetTest, TimesAddUpAndAreComparedByTheirLogarithms) {
   const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1},
                         {.rows = &b, .throughput = 0.5, .weight = 3},
                         {.rows = &c, .throughput = 0, .weight = 1}};
-  const TrainingSet set(packs, Objective::kTime);
+  const BoostInput set(packs, Objective::kTime);
   const auto log = [](double x) { return static_cast<float>(std::log(x)); };
   // The times 0.5 + 0.5 = 1 and 0.5 + 0.5 + 1 = 2 are right. A failure may take any longer time.
   const std::vector<float> right = {log(0.5), log(0.5), log(1), log(1000)};
@@ -95,7 +95,7 @@ TEST(TrainingSetTest, ANewtonStepNeverOvershoots) {
   FloatMatrix many(1);
   for (int i = 0; i < 40; ++i) many.AddRow()[0] = static_cast<float>(i);
   const Pack packs[] = {{.rows = &many, .throughput = 1}};
-  const TrainingSet set(packs, Objective::kThroughput);
+  const BoostInput set(packs, Objective::kThroughput);
   std::vector<float> outputs(40), gradient(40), hessian(40);
   set.Derive(outputs, gradient, hessian);
   for (size_t i = 0; i < 40; ++i) outputs[i] -= gradient[i] / hessian[i];
@@ -108,7 +108,7 @@ TEST(TrainingSetTest, RanksComparePairs) {
                         {.rows = &b, .throughput = 1},
                         {.rows = &c, .throughput = 0},
                         {.rows = &d, .throughput = 0.5}};
-  const TrainingSet set(packs, Objective::kRank);
+  const BoostInput set(packs, Objective::kRank);
   EXPECT_EQ(set.base(), 0);
   const std::vector<float> outputs = {0.3F, 0.1F, -0.2F, 0.7F};
   // All pairs count but those of equal throughput: b before a, c, d; a and d before c.
@@ -139,7 +139,7 @@ TEST(TrainingSetTest, RanksOfManyProgramsAreLearnedFromSome) {
   for (int i = 0; i < 500; ++i)
     packs.push_back({.rows = &rows[static_cast<size_t>(i)],
                      .throughput = static_cast<float>(1 + (i * 7919) % 500) / 500});
-  const TrainingSet set(packs, Objective::kRank);
+  const BoostInput set(packs, Objective::kRank);
   std::vector<float> right, wrong;
   for (const Pack& pack : packs) {
     right.push_back(1000 * pack.throughput);
@@ -160,14 +160,14 @@ TEST(TrainingSetTest, EstimatesOfThroughputsAreCorrected) {
   const std::vector<float> of_a = {0.75F}, of_b = {1};
   const Pack packs[] = {{.rows = &a, .throughput = 1, .estimates = of_a},
                         {.rows = &b, .throughput = 0.5, .estimates = of_b}};
-  const TrainingSet set(packs, Objective::kThroughput);
+  const BoostInput set(packs, Objective::kThroughput);
   std::vector<float> gradient(2), hessian(2);
   set.Derive(std::vector<float>{0, 0}, gradient, hessian);
   EXPECT_EQ(gradient, (std::vector<float>{-0.25F, 0.5F}));
   EXPECT_EQ(set.Loss(std::vector<float>{0.25F, -0.5F}), 0);
   EXPECT_GT(set.Loss(std::vector<float>{0, 0}), 0);
   // For kRank only the order counts, and the estimates have it wrong.
-  const TrainingSet pairs(packs, Objective::kRank);
+  const BoostInput pairs(packs, Objective::kRank);
   EXPECT_NEAR(pairs.Loss(std::vector<float>{0, 0}), std::log1p(std::exp(0.25)), 1e-6);
   EXPECT_NEAR(pairs.Loss(std::vector<float>{1, 0}), std::log1p(std::exp(-0.75)), 1e-6);
 }
@@ -179,7 +179,7 @@ TEST(TrainingSetTest, OutputsAreWhatEstimatesAreOffBy) {
   const std::vector<float> of_a = {log(0.3), log(0.2)}, of_b = {log(0.5)};
   const Pack packs[] = {{.rows = &a, .throughput = 1, .weight = 1, .estimates = of_a},
                         {.rows = &b, .throughput = 0.5, .weight = 2, .estimates = of_b}};
-  const TrainingSet set(packs, Objective::kTime);
+  const BoostInput set(packs, Objective::kTime);
   // The estimates are 0.5 for 1 and 0.5 for 2: too short by factors of 2 and 4.
   EXPECT_NEAR(set.base(), 0.5 * (std::log(2) + std::log(4)), 1e-6);
   EXPECT_NEAR(set.Loss(std::vector<float>{log(2), log(2)}), 0.5 * 2 * std::pow(log(2), 2) / 3,

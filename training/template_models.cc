@@ -1,4 +1,4 @@
-#include "training/template_experience.h"
+#include "training/template_models.h"
 
 #include <fmt/ranges.h>
 
@@ -15,6 +15,7 @@
 #include "search/templates/point_origin.h"
 #include "search/templates/shipped.h"
 #include "training/earlier_records.h"
+#include "training/left_out.h"
 #include "training/record_tasks.h"
 
 namespace kiln::training {
@@ -52,8 +53,7 @@ std::map<std::string, RecordGroups> GroupsOf(std::span<const store::Record> reco
                                              const std::map<std::string, Searched>& templates) {
   std::map<std::string, RecordGroups> groups;
   for (const store::Record& record : records) {
-    if (record.job_id == job_id || record.workload_id.empty() || !SaysSomething(record) ||
-        store::HasRewrittenLayouts(record))
+    if (record.job_id == job_id || record.workload_id.empty() || !WhyLeftOut(record).empty())
       continue;
     const auto origin = search::ParsePointOrigin(record.origin);
     if (!origin || origin->kind != "template" || !templates.contains(origin->name)) continue;
@@ -101,17 +101,17 @@ StatusOr<std::string> WorkloadsText(store::Store& store, const RecordGroups& gro
 class Gathering {
  public:
   Gathering(store::Store& store, std::string_view job_id, const search::Parameters& parameters,
-            ThreadPool& pool, const ExperienceOptions& options)
+            ThreadPool& pool, const EarlierResultsOptions& options)
       : store_(store), job_id_(job_id), parameters_(parameters), pool_(pool), options_(options) {}
 
   Status Learn(const std::string& name, const Searched& searched, const RecordGroups& groups,
-               TemplateExperience& experience) {
+               TemplateModels& results) {
     if (!search::FeaturesOf(parameters_).carries_over()) {
-      SayKnobsTeachNothing(name, searched, groups, experience);
+      SayKnobsTeachNothing(name, searched, groups, results);
       return OkStatus();
     }
     const RecordList chosen = ChooseOfEach(groups, options_.samples);
-    costmodel::RecordTasks table(options_.stop);
+    RecordTasks table(options_.stop);
     const std::vector<search::EarlierTrial> trials = TrialsOf(chosen, groups, table);
     const StatusOr<search::TemplateHistory> history = search::LearnHistory(
         *searched.schedule_template, parameters_, trials, groups.size(), pool_, options_.stop);
@@ -120,11 +120,11 @@ class Gathering {
       LogWarn("job {}: no model of template {}: {}", job_id_, name, Message(history.status()));
       return OkStatus();
     }
-    for (const size_t task : searched.tasks) experience.of_tasks[task] = history->model;
+    for (const size_t task : searched.tasks) results.of_tasks[task] = history->model;
     if (history->total() == 0) return OkStatus();
     KILN_ASSIGN_OR_RETURN(const std::string workloads,
                           WorkloadsText(store_, groups, history->points));
-    experience.notices.push_back(
+    results.notices.push_back(
         history->model != nullptr
             ? fmt::format("template {}: the search begins with a model of {} earlier results: {}",
                           name, history->total(), workloads)
@@ -136,12 +136,12 @@ class Gathering {
 
  private:
   static void SayKnobsTeachNothing(const std::string& name, const Searched& searched,
-                                   const RecordGroups& groups, TemplateExperience& experience) {
+                                   const RecordGroups& groups, TemplateModels& results) {
     size_t others = 0;
     for (const auto& [key, records] : groups)
       others += searched.workload_ids.contains(std::string(key.first)) ? 0 : records.size();
     if (others == 0) return;
-    experience.notices.push_back(fmt::format(
+    results.notices.push_back(fmt::format(
         "template {}: {} earlier results of other computations are not learned from, as knob "
         "values alone say nothing of another one; with --parameter template_curve_features=1 they "
         "are",
@@ -149,7 +149,7 @@ class Gathering {
   }
 
   std::vector<search::EarlierTrial> TrialsOf(const RecordList& chosen, const RecordGroups& groups,
-                                             costmodel::RecordTasks& table) {
+                                             RecordTasks& table) {
     std::map<RecordGroups::key_type, size_t> numbers;
     for (const auto& [key, records] : groups) numbers.emplace(key, numbers.size());
     std::vector<std::optional<Steps>> steps = ParseAll(job_id_, chosen, options_.stop, pool_);
@@ -172,22 +172,21 @@ class Gathering {
   const std::string_view job_id_;
   const search::Parameters& parameters_;
   ThreadPool& pool_;
-  const ExperienceOptions& options_;
+  const EarlierResultsOptions& options_;
 };
 
 }  // namespace
 
-StatusOr<TemplateExperience> GatherTemplateExperience(store::Store& store, std::string_view job_id,
-                                                      const search::TemplatePtr& given,
-                                                      const search::Parameters& parameters,
-                                                      std::span<const search::Task> tasks,
-                                                      ThreadPool& pool,
-                                                      const ExperienceOptions& gather) {
-  TemplateExperience experience;
-  experience.of_tasks.resize(tasks.size());
-  if (!parameters.template_history) return experience;
+StatusOr<TemplateModels> LearnTemplateModels(store::Store& store, std::string_view job_id,
+                                             const search::TemplatePtr& given,
+                                             const search::Parameters& parameters,
+                                             std::span<const search::Task> tasks, ThreadPool& pool,
+                                             const EarlierResultsOptions& gather) {
+  TemplateModels results;
+  results.of_tasks.resize(tasks.size());
+  if (!parameters.template_history) return results;
   KILN_ASSIGN_OR_RETURN(const auto templates, TemplatesOf(given, tasks));
-  if (templates.empty()) return experience;
+  if (templates.empty()) return results;
   std::set<std::string> targets;
   for (const search::Task& task : tasks) targets.insert(target::PrintTarget(task.target));
   std::vector<store::Record> records;
@@ -198,9 +197,9 @@ StatusOr<TemplateExperience> GatherTemplateExperience(store::Store& store, std::
   }
   Gathering gathering(store, job_id, parameters, pool, gather);
   for (const auto& [name, groups] : GroupsOf(records, job_id, templates))
-    KILN_RETURN_IF_ERROR(gathering.Learn(name, templates.at(name), groups, experience));
-  for (const std::string& notice : experience.notices) LogInfo("job {}: {}", job_id, notice);
-  return experience;
+    KILN_RETURN_IF_ERROR(gathering.Learn(name, templates.at(name), groups, results));
+  for (const std::string& notice : results.notices) LogInfo("job {}: {}", job_id, notice);
+  return results;
 }
 
 }  // namespace kiln::training

@@ -1,4 +1,4 @@
-#include "training/lesson.h"
+#include "training/training_set.h"
 
 #include <fmt/format.h>
 
@@ -9,44 +9,37 @@
 #include "base/rng.h"
 #include "compiler/schedule/step.h"
 #include "search/policies/samples.h"
-#include "store/plausible.h"
+#include "training/left_out.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 namespace {
 
-constexpr std::string_view kNoComputation = "of a computation that is not known",
-                           kRewritten = "with layouts rewritten by their programs",
-                           kImplausible = "with costs that no device can have",
-                           kWorkers = "that the workers failed",
-                           kNoTask = "whose computation or target does not parse",
-                           kNoSchedule = "that do not replay or lower";
-
-std::string NameOf(const ModelTask& task) {
+std::string NameOf(const costmodel::ModelTask& task) {
   return fmt::format("{}\n{}\n{}", task.workload_id, task.target, task.device);
 }
 
 }  // namespace
 
-std::vector<Sample> SamplesOf(const Lesson& lesson) {
-  std::vector<Sample> samples;
-  for (const LessonProgram& program : lesson.programs) {
+std::vector<costmodel::Sample> SamplesOf(const TrainingSet& set) {
+  std::vector<costmodel::Sample> samples;
+  for (const TrainingProgram& program : set.programs) {
     samples.push_back({.rows = program.rows,
-                       .task = Xxh3(NameOf(lesson.tasks[static_cast<size_t>(program.task)])),
+                       .task = Xxh3(NameOf(set.tasks[static_cast<size_t>(program.task)])),
                        .cost_s = program.cost_s});
   }
   return samples;
 }
 
-LessonReader::LessonReader(store::Store& store, LessonOptions options)
+TrainingSetReader::TrainingSetReader(store::Store& store, TrainingSetOptions options)
     : store_(store), options_(std::move(options)), tasks_(options_.stop) {}
 
-void LessonReader::LeaveOut(std::string_view reason, int64_t record, std::string_view detail) {
-  LeftOut& left_out = lesson_.left_out[std::string(reason)];
+void TrainingSetReader::LeaveOut(std::string_view reason, int64_t record, std::string_view detail) {
+  LeftOut& left_out = set_.left_out[std::string(reason)];
   if (++left_out.records > 1) return;
   left_out.first = fmt::format("record {}{}{}", record, detail.empty() ? "" : ": ", detail);
 }
 
-StatusOr<const store::Computation*> LessonReader::ComputationOf(const store::Record& record) {
+StatusOr<const store::Computation*> TrainingSetReader::ComputationOf(const store::Record& record) {
   const auto [at, is_new] = meanings_.try_emplace(record.workload_key);
   Meaning& meaning = at->second;
   if (is_new) {
@@ -68,12 +61,10 @@ StatusOr<const store::Computation*> LessonReader::ComputationOf(const store::Rec
   return bearer == meaning.bearers.end() ? nullptr : &*bearer;
 }
 
-Status LessonReader::Add(const store::Record& record) {
-  ++lesson_.records;
-  if (record.error == store::kUnknownError) {
-    LeaveOut(kWorkers, record.id, record.message);
-  } else if (store::HasRewrittenLayouts(record)) {
-    LeaveOut(kRewritten, record.id, "");
+Status TrainingSetReader::Add(const store::Record& record) {
+  ++set_.records;
+  if (const std::string_view reason = WhyLeftOut(record); !reason.empty()) {
+    LeaveOut(reason, record.id, record.message);
   } else if (!record.dag.empty()) {
     AddKnown(record);
   } else {
@@ -90,17 +81,15 @@ Status LessonReader::Add(const store::Record& record) {
   return OkStatus();
 }
 
-void LessonReader::AddKnown(const store::Record& record) {
+void TrainingSetReader::AddKnown(const store::Record& record) {
   const search::Task* const task = tasks_.Find(record);
   if (task == nullptr) return LeaveOut(kNoTask, record.id, record.target);
-  if (task->target.kind->runs_programs) {
-    const Status plausible = store::CheckPlausible(record, task->dag->flop_count());
-    if (!plausible.ok()) return LeaveOut(kImplausible, record.id, Message(plausible));
-  }
-  ModelTask about = {.workload_id = store::WorkloadName(record),
-                     .workload_key = record.workload_key,
-                     .target = record.target,
-                     .device = record.device};
+  const Status costs = CheckCosts(record, *task);
+  if (!costs.ok()) return LeaveOut(kImplausible, record.id, Message(costs));
+  costmodel::ModelTask about = {.workload_id = store::WorkloadName(record),
+                                .workload_key = record.workload_key,
+                                .target = record.target,
+                                .device = record.device};
   const auto [at, is_new] = groups_.try_emplace(NameOf(about));
   Group& group = at->second;
   if (is_new) {
@@ -118,7 +107,7 @@ void LessonReader::AddKnown(const store::Record& record) {
   if (++kept_ > options_.programs) DropOne();
 }
 
-void LessonReader::Keep(Group& group, Kept kept) {
+void TrainingSetReader::Keep(Group& group, Kept kept) {
   const auto before = [](const Kept& a, const Kept& b) {
     return std::pair(*a.cost_s, a.record) < std::pair(*b.cost_s, b.record);
   };
@@ -135,7 +124,7 @@ void LessonReader::Keep(Group& group, Kept kept) {
 
 // Drops the record of the largest task that comes last in the random order, but never the task's
 // fastest one while there are others.
-void LessonReader::DropOne() {
+void TrainingSetReader::DropOne() {
   const auto largest = std::prev(by_size_.end());
   const auto at = groups_.find(largest->second);
   Group& group = at->second;
@@ -149,7 +138,7 @@ void LessonReader::DropOne() {
   by_size_.insert({group.size(), at->first});
 }
 
-StatusOr<Lesson> LessonReader::Finish(ThreadPool& pool) {
+StatusOr<TrainingSet> TrainingSetReader::Finish(ThreadPool& pool) {
   struct Candidate {
     const Group* group;
     const Kept* kept;
@@ -169,7 +158,7 @@ StatusOr<Lesson> LessonReader::Finish(ThreadPool& pool) {
                                 : StatusOr<FloatMatrix>(steps.status());
   });
   if (options_.stop.stop_requested()) return Cancelled("stopped");
-  std::map<const Group*, std::vector<LessonProgram>> by_group;
+  std::map<const Group*, std::vector<TrainingProgram>> by_group;
   for (Candidate& candidate : candidates) {
     if (!candidate.rows.ok()) {
       LeaveOut(kNoSchedule, candidate.kept->record, Message(candidate.rows.status()));
@@ -180,27 +169,27 @@ StatusOr<Lesson> LessonReader::Finish(ThreadPool& pool) {
          .rows = std::make_shared<const FloatMatrix>(*std::move(candidate.rows)),
          .cost_s = candidate.kept->cost_s});
   }
-  std::vector<std::pair<const Group*, std::vector<LessonProgram>>> groups(
+  std::vector<std::pair<const Group*, std::vector<TrainingProgram>>> groups(
       std::make_move_iterator(by_group.begin()), std::make_move_iterator(by_group.end()));
   std::ranges::sort(groups, [](const auto& a, const auto& b) {
     return a.second.size() != b.second.size() ? a.second.size() > b.second.size()
                                               : NameOf(a.first->about) < NameOf(b.first->about);
   });
   for (auto& [group, programs] : groups) {
-    ModelTask& task = lesson_.tasks.emplace_back(group->about);
-    lesson_.devices.push_back(group->device);
-    lesson_.gpu.push_back(group->gpu);
-    for (LessonProgram& program : programs) {
-      program.task = static_cast<int>(lesson_.tasks.size() - 1);
+    costmodel::ModelTask& task = set_.tasks.emplace_back(group->about);
+    set_.devices.push_back(group->device);
+    set_.gpu.push_back(group->gpu);
+    for (TrainingProgram& program : programs) {
+      program.task = static_cast<int>(set_.tasks.size() - 1);
       ++task.programs;
       if (!program.cost_s.has_value()) ++task.failed;
       if (program.cost_s.has_value() && (task.best_s == 0 || *program.cost_s < task.best_s))
         task.best_s = *program.cost_s;
-      lesson_.programs.push_back(std::move(program));
+      set_.programs.push_back(std::move(program));
     }
   }
-  std::ranges::sort(lesson_.programs, {}, &LessonProgram::record);
-  return std::move(lesson_);
+  std::ranges::sort(set_.programs, {}, &TrainingProgram::record);
+  return std::move(set_);
 }
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

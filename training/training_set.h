@@ -30,16 +30,16 @@
 #include "store/store.h"
 #include "training/record_tasks.h"
 
-namespace kiln::costmodel {
+namespace kiln::training {
 
-struct LessonOptions {
+struct TrainingSetOptions {
   uint64_t seed = 1;
   int64_t programs = 10'000;  // the most programs, at least 1
   std::stop_token stop = {};  // requested: Finish ends soon, with Cancelled
 };
 
-struct LessonProgram {
-  int task = 0;        // index into Lesson::tasks
+struct TrainingProgram {
+  int task = 0;        // index into TrainingSet::tasks
   int64_t record = 0;  // number of the record
   std::shared_ptr<const FloatMatrix> rows;
   std::optional<double> cost_s;  // none: the program failed
@@ -50,32 +50,32 @@ struct LeftOut {
   std::string first;  // "record 17: ..."
 };
 
-struct Lesson {
-  std::vector<ModelTask> tasks;              // tasks with programs, the most programs first
+struct TrainingSet {
+  std::vector<costmodel::ModelTask> tasks;   // tasks with programs, the most programs first
   std::vector<device::DeviceModel> devices;  // one for each task, as far as it is known
   std::vector<bool> gpu;                     // one for each task: whether its target is a GPU
-  std::vector<LessonProgram> programs;       // in the order of their records
+  std::vector<TrainingProgram> programs;     // in the order of their records
   std::map<std::string, LeftOut> left_out;   // key: the reason
   int64_t records = 0;                       // number of records that were read
 };
 
 // Returns the samples that the model is given.
-std::vector<Sample> SamplesOf(const Lesson& lesson);
+std::vector<costmodel::Sample> SamplesOf(const TrainingSet& set);
 
 // Used by one thread at a time.
-class LessonReader {
+class TrainingSetReader {
  public:
   // The store tells the computation of an imported record. The store outlives this object.
-  LessonReader(store::Store& store, LessonOptions options);
-  LessonReader(const LessonReader&) = delete;
-  LessonReader& operator=(const LessonReader&) = delete;
+  TrainingSetReader(store::Store& store, TrainingSetOptions options);
+  TrainingSetReader(const TrainingSetReader&) = delete;
+  TrainingSetReader& operator=(const TrainingSetReader&) = delete;
 
   // Returns only errors of the store.
   Status Add(const store::Record& record);
 
   // Nothing may be added after this. Cost: lowering and features of the programs, spread over the
   // pool.
-  StatusOr<Lesson> Finish(ThreadPool& pool);
+  StatusOr<TrainingSet> Finish(ThreadPool& pool);
 
  private:
   struct Kept {
@@ -86,7 +86,7 @@ class LessonReader {
   };
   // The records of one computation on one device.
   struct Group {
-    ModelTask about;
+    costmodel::ModelTask about;
     device::DeviceModel device;
     bool gpu = false;
     std::optional<Kept> fastest;
@@ -110,13 +110,13 @@ class LessonReader {
   void DropOne();
 
   store::Store& store_;
-  const LessonOptions options_;
+  const TrainingSetOptions options_;
   RecordTasks tasks_;
   std::map<std::string, Meaning> meanings_;  // key: the key of a log
   std::map<std::string, Group> groups_;      // key: computation, target and device
   std::set<std::pair<int64_t, std::string>> by_size_;
   int64_t kept_ = 0;
-  Lesson lesson_;
+  TrainingSet set_;
 };
 
-}  // namespace kiln::costmodel
+}  // namespace kiln::training

@@ -30,7 +30,7 @@
 
 namespace kiln::training {
 
-struct ExperienceOptions {
+struct EarlierResultsOptions {
   // At most so many records of a task of the job are observed. Only the hashes of its other records
   // are kept.
   uint32_t observed = 1000;
@@ -43,7 +43,7 @@ struct ExperienceOptions {
   std::stop_token stop = {};
 };
 
-struct TaskExperience {
+struct TaskResults {
   std::vector<search::Observation> observations;  // in the order in which they were measured
   std::vector<uint64_t> avoid;                    // hashes of further candidates that were measured
   // Hashes of all measured candidates. Filled in place of the two lists above if the policy has to
@@ -58,27 +58,28 @@ struct TaskExperience {
   std::optional<Best> best;
 };
 
-struct Experience {
-  std::vector<TaskExperience> of_tasks;  // one for each task
+struct EarlierResults {
+  std::vector<TaskResults> of_tasks;  // one for each task
   std::vector<costmodel::Sample> of_others;
 };
 
 // Returns the measured points of a hand-written kernel from earlier jobs, for the task's policy to
 // observe. The points belong to the same kernel (the task's computation bears its digest), whatever
 // lists of values the kernel had at that time.
-StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_view job_id,
-                                            const search::Task& task, std::string_view device);
+StatusOr<TaskResults> GatherKernelPoints(store::Store& store, std::string_view job_id,
+                                         const search::Task& task, std::string_view device);
 
 // Tells whether the other tasks teach a model enough to rank a task that it has no results of. A
 // model of few workloads ranks worse than a model that has learned nothing.
-bool TeachesOthers(const Experience& experience);
+bool CanRankNewTasks(const EarlierResults& results);
 
 // Leaves out the records of `job_id` itself. `device` is a name as records have it; "" is the same
 // as any. Leaves out records that no longer parse, replay or lower, instead of failing: the
 // database may be old, or have schedules beyond what is allowed. The log says once how many do not
 // parse. Also leaves out trials that failed because of the workers and not of the candidate.
-StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_id,
-                                      std::span<const search::Task> tasks, std::string_view device,
-                                      ThreadPool& pool, const ExperienceOptions& options = {});
+StatusOr<EarlierResults> GatherEarlierResults(store::Store& store, std::string_view job_id,
+                                              std::span<const search::Task> tasks,
+                                              std::string_view device, ThreadPool& pool,
+                                              const EarlierResultsOptions& options = {});
 
 }  // namespace kiln::training

@@ -1,6 +1,6 @@
 // Measures how long the warm start of a job takes, and how much each part takes: for each workload
 // of a database, as if a new job of that workload began.
-//   bazel run //training:experience_bench -- DB [WORKLOADS]
+//   bazel run //training:earlier_results_bench -- DB [WORKLOADS]
 #include <fmt/format.h>
 
 #include <cstdlib>
@@ -9,7 +9,7 @@
 #include "compiler/dag/text.h"
 #include "search/policies/models.h"
 #include "store/sqlite_store.h"
-#include "training/experience.h"
+#include "training/earlier_results.h"
 
 namespace kiln::training {
 namespace {
@@ -22,23 +22,24 @@ Status Bench(store::Store& store, const store::Record& record) {
   KILN_ASSIGN_OR_RETURN(const search::Models models, search::MakeModels("sketch.xgb", 1));
   const double start_s = now_s();
   ThreadPool pool(0);
-  KILN_ASSIGN_OR_RETURN(Experience experience,
-                        GatherExperience(store, "new", std::span(&task, 1), record.device, pool));
+  KILN_ASSIGN_OR_RETURN(
+      EarlierResults results,
+      GatherEarlierResults(store, "new", std::span(&task, 1), record.device, pool));
   const double gathered_s = now_s();
-  const size_t samples = experience.of_others.size();
-  KILN_RETURN_IF_ERROR(models.learned->Update(std::move(experience.of_others)));
+  const size_t samples = results.of_others.size();
+  KILN_RETURN_IF_ERROR(models.learned->Update(std::move(results.of_others)));
   const double trained_s = now_s();
   KILN_ASSIGN_OR_RETURN(const auto policy,
                         search::MakePolicy("sketch.xgb", task, 1, {.models = models}));
-  policy->Avoid(experience.of_tasks[0].avoid);
-  policy->Observe(experience.of_tasks[0].observations);
+  policy->Avoid(results.of_tasks[0].avoid);
+  policy->Observe(results.of_tasks[0].observations);
   const double observed_s = now_s();
   KILN_RETURN_IF_ERROR(policy->Propose(16).status());
   const search::RoundReport& round = policy->last_round();
   fmt::print(
       "{} states and {} samples: {:.2f} s gathering, {:.2f} s training, {:.2f} s observing; first "
       "round {:.2f} s, {:.2f} s of it training\n",
-      experience.of_tasks[0].observations.size() + experience.of_tasks[0].avoid.size(), samples,
+      results.of_tasks[0].observations.size() + results.of_tasks[0].avoid.size(), samples,
       gathered_s - start_s, trained_s - gathered_s, observed_s - trained_s, round.wall_s,
       round.part_s[static_cast<int>(search::Part::kTrain)]);
   return OkStatus();
@@ -66,7 +67,7 @@ Status BenchAll(const std::string& path, int most) {
 
 int main(int argc, char** argv) {
   if (argc < 2) {
-    fmt::print(stderr, "usage: experience_bench DB [WORKLOADS]\n");
+    fmt::print(stderr, "usage: earlier_results_bench DB [WORKLOADS]\n");
     return 1;
   }
   const kiln::Status status = kiln::training::BenchAll(argv[1], argc > 2 ? std::atoi(argv[2]) : 5);

@@ -1,4 +1,4 @@
-#include "training/template_experience.h"
+#include "training/template_models.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -28,9 +28,9 @@ constexpr std::string_view kTiles =
     "knob tile_i = split(i, outputs=2)\nknob tile_j = split(j, outputs=3)\n"
     "a, b = split(i, tile_i)\nc, d, e = split(j, tile_j)\n";
 
-class TemplateExperienceTest : public testing::Test {
+class TemplateModelsTest : public testing::Test {
  protected:
-  TemplateExperienceTest() {
+  TemplateModelsTest() {
     Give(std::string(kTiles));
     Set("template_curve_features", 1);
     Set("template_least_history", 30);
@@ -79,10 +79,10 @@ class TemplateExperienceTest : public testing::Test {
     }
   }
 
-  TemplateExperience Gather(std::string_view job, std::span<const search::Task> tasks) {
+  TemplateModels Gather(std::string_view job, std::span<const search::Task> tasks) {
     const auto parameters = search::MakeParameters(overrides_);
     EXPECT_OK(parameters.status());
-    auto found = GatherTemplateExperience(*store_, job, given_, *parameters, tasks, pool_);
+    auto found = LearnTemplateModels(*store_, job, given_, *parameters, tasks, pool_);
     EXPECT_OK(found.status());
     return *std::move(found);
   }
@@ -93,11 +93,11 @@ class TemplateExperienceTest : public testing::Test {
   ThreadPool pool_{2};
 };
 
-TEST_F(TemplateExperienceTest, LearnsFromOtherComputationsAndSaysSo) {
+TEST_F(TemplateModelsTest, LearnsFromOtherComputationsAndSaysSo) {
   Measure("small", MakeTask("32"), 24);
   Measure("large", MakeTask("64"), 40);
   const search::Task tasks[] = {MakeTask("48"), MakeTask("16")};
-  const TemplateExperience found = Gather("new", tasks);
+  const TemplateModels found = Gather("new", tasks);
   ASSERT_EQ(found.of_tasks.size(), 2u);
   EXPECT_NE(found.of_tasks[0], nullptr);
   EXPECT_EQ(found.of_tasks[0], found.of_tasks[1]);
@@ -106,11 +106,11 @@ TEST_F(TemplateExperienceTest, LearnsFromOtherComputationsAndSaysSo) {
                           "matmul large (40), matmul small (24)"));
 }
 
-TEST_F(TemplateExperienceTest, TheJobItselfOthersTargetsAndOtherTemplatesTeachNothing) {
+TEST_F(TemplateModelsTest, TheJobItselfOthersTargetsAndOtherTemplatesTeachNothing) {
   const search::Task task = MakeTask("48");
   Measure("mine", MakeTask("32"), 40);
   Measure("elsewhere", MakeTask("64", "llvm -num-cores=1"), 40);
-  const TemplateExperience none = Gather("mine", {&task, 1});
+  const TemplateModels none = Gather("mine", {&task, 1});
   EXPECT_THAT(none.of_tasks, ElementsAre(IsNull()));
   EXPECT_THAT(none.notices, IsEmpty());
 
@@ -122,15 +122,15 @@ TEST_F(TemplateExperienceTest, TheJobItselfOthersTargetsAndOtherTemplatesTeachNo
   std::string changed(kTiles);
   changed += "unroll(e)\n";
   Give(changed);
-  const TemplateExperience apart = Gather("new", {&task, 1});
+  const TemplateModels apart = Gather("new", {&task, 1});
   EXPECT_THAT(apart.of_tasks, ElementsAre(IsNull()));
   EXPECT_THAT(apart.notices, IsEmpty());
 }
 
-TEST_F(TemplateExperienceTest, WhatIsNotLearnedFromIsSaid) {
+TEST_F(TemplateModelsTest, WhatIsNotLearnedFromIsSaid) {
   const search::Task task = MakeTask("48");
   Measure("small", MakeTask("32"), 12);
-  const TemplateExperience few = Gather("new", {&task, 1});
+  const TemplateModels few = Gather("new", {&task, 1});
   EXPECT_THAT(few.of_tasks, ElementsAre(IsNull()));
   EXPECT_THAT(few.notices,
               ElementsAre(HasSubstr("12 earlier results are too few for a model to begin with "
@@ -145,11 +145,11 @@ TEST_F(TemplateExperienceTest, WhatIsNotLearnedFromIsSaid) {
   EXPECT_THAT(Gather("new", {&task, 1}).notices, IsEmpty());
 }
 
-TEST_F(TemplateExperienceTest, DevicesAreComparedWithThemselvesAlone) {
+TEST_F(TemplateModelsTest, DevicesAreComparedWithThemselvesAlone) {
   const search::Task other = MakeTask("64"), task = MakeTask("48");
   Measure("here", other, 20, "cpu a");
   Measure("there", other, 20, "cpu b");
-  const TemplateExperience found = Gather("new", {&task, 1});
+  const TemplateModels found = Gather("new", {&task, 1});
   EXPECT_NE(found.of_tasks[0], nullptr);
   EXPECT_THAT(found.notices, ElementsAre(HasSubstr("of 40 earlier results: matmul here (40)")));
 }

@@ -1,4 +1,4 @@
-#include "training/experience.h"
+#include "training/earlier_results.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ namespace {
 using testing::IsEmpty;
 using testing::SizeIs;
 
-class ExperienceTest : public testing::Test {
+class EarlierResultsTest : public testing::Test {
  protected:
   static search::Task MakeTask(const std::string& size, std::string_view target = "llvm") {
     const auto parsed = target::ParseTarget(target);
@@ -58,9 +58,10 @@ class ExperienceTest : public testing::Test {
     }
   }
 
-  Experience Gather(std::string_view job, std::span<const search::Task> tasks,
-                    std::string_view device = "cpu", uint32_t latest = 1000) {
-    auto found = GatherExperience(*store_, job, tasks, device, pool_, {.latest_records = latest});
+  EarlierResults Gather(std::string_view job, std::span<const search::Task> tasks,
+                        std::string_view device = "cpu", uint32_t latest = 1000) {
+    auto found =
+        GatherEarlierResults(*store_, job, tasks, device, pool_, {.latest_records = latest});
     EXPECT_OK(found.status());
     return *std::move(found);
   }
@@ -69,39 +70,39 @@ class ExperienceTest : public testing::Test {
   ThreadPool pool_{2};
 };
 
-TEST_F(ExperienceTest, TheSameTaskIsObservedAndOthersAreSamples) {
+TEST_F(EarlierResultsTest, TheSameTaskIsObservedAndOthersAreSamples) {
   const search::Task same = MakeTask("64"), other = MakeTask("32");
   Measure("a", same, 12);
   Measure("b", other, 8);
-  const Experience experience = Gather("new", std::span(&same, 1));
-  ASSERT_THAT(experience.of_tasks, SizeIs(1));
-  ASSERT_THAT(experience.of_tasks[0].observations, SizeIs(12));
-  EXPECT_THAT(experience.of_tasks[0].avoid, IsEmpty());
-  ASSERT_TRUE(experience.of_tasks[0].best.has_value());
-  EXPECT_DOUBLE_EQ(experience.of_tasks[0].best->cost_s, 1e-3);
-  EXPECT_EQ(experience.of_tasks[0].best->record_id, 1);
+  const EarlierResults results = Gather("new", std::span(&same, 1));
+  ASSERT_THAT(results.of_tasks, SizeIs(1));
+  ASSERT_THAT(results.of_tasks[0].observations, SizeIs(12));
+  EXPECT_THAT(results.of_tasks[0].avoid, IsEmpty());
+  ASSERT_TRUE(results.of_tasks[0].best.has_value());
+  EXPECT_DOUBLE_EQ(results.of_tasks[0].best->cost_s, 1e-3);
+  EXPECT_EQ(results.of_tasks[0].best->record_id, 1);
   for (int i = 0; i < 12; ++i) {
-    const search::Observation& o = experience.of_tasks[0].observations[i];
+    const search::Observation& o = results.of_tasks[0].observations[i];
     EXPECT_EQ(o.valid, i % 4 != 3);
     EXPECT_DOUBLE_EQ(o.cost_s, o.valid ? 1e-3 * (i + 1) : 0);
     EXPECT_EQ(o.candidate.hash, schedule::HashSteps(o.candidate.steps));
   }
-  ASSERT_THAT(experience.of_others, SizeIs(8));
-  EXPECT_EQ(experience.of_others[0].task, search::SampleTask(other, "cpu"));
-  EXPECT_DOUBLE_EQ(experience.of_others[2].cost_s.value(), 3e-3);
-  EXPECT_EQ(experience.of_others[3].cost_s, std::nullopt);
-  EXPECT_GT(experience.of_others[0].rows->rows(), 0);
+  ASSERT_THAT(results.of_others, SizeIs(8));
+  EXPECT_EQ(results.of_others[0].task, search::SampleTask(other, "cpu"));
+  EXPECT_DOUBLE_EQ(results.of_others[2].cost_s.value(), 3e-3);
+  EXPECT_EQ(results.of_others[3].cost_s, std::nullopt);
+  EXPECT_GT(results.of_others[0].rows->rows(), 0);
 }
 
-TEST_F(ExperienceTest, NothingIsProposedThatWasMeasuredBefore) {
+TEST_F(EarlierResultsTest, NothingIsProposedThatWasMeasuredBefore) {
   const search::Task task = MakeTask("64");
   Measure("a", task, 12);
-  const Experience experience = Gather("new", std::span(&task, 1));
+  const EarlierResults results = Gather("new", std::span(&task, 1));
   ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 3));
-  policy->Observe(experience.of_tasks[0].observations);
+  policy->Observe(results.of_tasks[0].observations);
   ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(12));
   for (const search::Candidate& candidate : candidates) {
-    for (const search::Observation& o : experience.of_tasks[0].observations) {
+    for (const search::Observation& o : results.of_tasks[0].observations) {
       EXPECT_NE(candidate.hash, o.candidate.hash);
     }
   }
@@ -114,7 +115,7 @@ search::Task TaskOf(const dag::DagPtr& dag) {
 
 // If it were the same task, its records would stop all trials of the other one early, and count as
 // known states of it.
-TEST_F(ExperienceTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
+TEST_F(EarlierResultsTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
   const auto sum = [](int extent) {
     const auto dag = dag::ParseDag(
         fmt::format("input A: float32[64, 8]\nS[i: 64] = sum(k: {}) A[i, k % 8] * 0.5\n", extent));
@@ -124,16 +125,16 @@ TEST_F(ExperienceTest, AnotherComputationOfTheSameKeyIsNotTheSameTask) {
   const search::Task quick = sum(10), slow = sum(20'000);
   ASSERT_EQ(dag::WorkloadKey(*quick.dag), dag::WorkloadKey(*slow.dag));
   Measure("a", quick, 4);
-  const Experience experience = Gather("new", std::span(&slow, 1));
-  EXPECT_FALSE(experience.of_tasks[0].best.has_value());
-  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
-  EXPECT_THAT(experience.of_tasks[0].avoid, IsEmpty());
-  ASSERT_THAT(experience.of_others, SizeIs(4)) << "it teaches like any other task";
-  EXPECT_NE(experience.of_others[0].task, search::SampleTask(slow, "cpu"));
+  const EarlierResults results = Gather("new", std::span(&slow, 1));
+  EXPECT_FALSE(results.of_tasks[0].best.has_value());
+  EXPECT_THAT(results.of_tasks[0].observations, IsEmpty());
+  EXPECT_THAT(results.of_tasks[0].avoid, IsEmpty());
+  ASSERT_THAT(results.of_others, SizeIs(4)) << "it teaches like any other task";
+  EXPECT_NE(results.of_others[0].task, search::SampleTask(slow, "cpu"));
 }
 
 // The cost in an imported line is a hint for the search, and decides nothing.
-TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
+TEST_F(EarlierResultsTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   const search::Task task = MakeTask("64");
   Measure("a", task, 4);
   ASSERT_OK(store_->AddJob({.id = "import"}));
@@ -147,14 +148,14 @@ TEST_F(ExperienceTest, ImportedRecordsAreKnownButTheirCostsDecideNothing) {
   record.trial = 1;
   record.costs_s = {1e-15};  // such a cost is no hint at all
   ASSERT_OK(store_->AddRecord(record).status());
-  const Experience experience = Gather("new", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(5));
-  ASSERT_TRUE(experience.of_tasks[0].best.has_value());
-  EXPECT_EQ(experience.of_tasks[0].best->cost_s, 1e-3);
-  EXPECT_EQ(experience.of_tasks[0].best->record_id, 1);
+  const EarlierResults results = Gather("new", std::span(&task, 1));
+  EXPECT_THAT(results.of_tasks[0].observations, SizeIs(5));
+  ASSERT_TRUE(results.of_tasks[0].best.has_value());
+  EXPECT_EQ(results.of_tasks[0].best->cost_s, 1e-3);
+  EXPECT_EQ(results.of_tasks[0].best->record_id, 1);
 }
 
-TEST_F(ExperienceTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
+TEST_F(EarlierResultsTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
   const search::Task task = MakeTask("64", "llvm -mattr=-pku -mcpu=znver4 -num-cores=2");
   ASSERT_OK(store_->AddJob({.id = "import"}));
   store::Record record;
@@ -176,46 +177,47 @@ TEST_F(ExperienceTest, TargetsAndKeysOfLogsAreTakenForWhatTheyMean) {
   add("llvm -keys=cpu -mcpu=znver4", 64, 0);
   add("llvm -keys=cpu -mcpu=sapphirerapids", 2, 0);
   add("llvm -keys=cpu -mcpu=znver4", 2, 2);  // the cost of an imported record says nothing
-  const Experience experience = Gather("new", std::span(&task, 1));
-  ASSERT_THAT(experience.of_tasks[0].observations, SizeIs(2));
-  EXPECT_EQ(experience.of_tasks[0].observations[1].record, 2);
+  const EarlierResults results = Gather("new", std::span(&task, 1));
+  ASSERT_THAT(results.of_tasks[0].observations, SizeIs(2));
+  EXPECT_EQ(results.of_tasks[0].observations[1].record, 2);
 }
 
-TEST_F(ExperienceTest, LeavesOutTheJobItselfAndOtherTargets) {
+TEST_F(EarlierResultsTest, LeavesOutTheJobItselfAndOtherTargets) {
   const search::Task task = MakeTask("64"), elsewhere = MakeTask("64", "llvm -num-cores=1");
   Measure("mine", task, 8);
   Measure("b", elsewhere, 8);
-  const Experience experience = Gather("mine", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
-  EXPECT_THAT(experience.of_others, IsEmpty());
+  const EarlierResults results = Gather("mine", std::span(&task, 1));
+  EXPECT_THAT(results.of_tasks[0].observations, IsEmpty());
+  EXPECT_THAT(results.of_others, IsEmpty());
 }
 
-TEST_F(ExperienceTest, CostsOfAnotherDeviceTrainButAreNotTaken) {
+TEST_F(EarlierResultsTest, CostsOfAnotherDeviceTrainButAreNotTaken) {
   const search::Task task = MakeTask("64");
   Measure("a", task, 8, "an older cpu");
-  const Experience experience = Gather("new", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
-  ASSERT_THAT(experience.of_others, SizeIs(8));
-  EXPECT_NE(experience.of_others[0].task, search::SampleTask(task, "cpu"));
+  const EarlierResults results = Gather("new", std::span(&task, 1));
+  EXPECT_THAT(results.of_tasks[0].observations, IsEmpty());
+  ASSERT_THAT(results.of_others, SizeIs(8));
+  EXPECT_NE(results.of_others[0].task, search::SampleTask(task, "cpu"));
 }
 
-TEST_F(ExperienceTest, TakesTheNewestOfMany) {
+TEST_F(EarlierResultsTest, TakesTheNewestOfMany) {
   const search::Task task = MakeTask("64"), other = MakeTask("32");
   Measure("a", other, 20);
-  const Experience experience = Gather("new", std::span(&task, 1), "cpu", 5);
-  ASSERT_THAT(experience.of_others, SizeIs(5));
-  EXPECT_DOUBLE_EQ(experience.of_others[1].cost_s.value(), 1e-3 * 17);
+  const EarlierResults results = Gather("new", std::span(&task, 1), "cpu", 5);
+  ASSERT_THAT(results.of_others, SizeIs(5));
+  EXPECT_DOUBLE_EQ(results.of_others[1].cost_s.value(), 1e-3 * 17);
 }
 
-TEST_F(ExperienceTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {
+TEST_F(EarlierResultsTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {
   const search::Task task = MakeTask("64"), other = MakeTask("32"), third = MakeTask("16");
   Measure("a", task, 40);
   Measure("b", other, 40);
   Measure("c", third, 6);
-  ASSERT_OK_AND_ASSIGN(const Experience experience,
-                       GatherExperience(*store_, "new", std::span(&task, 1), "cpu", pool_,
-                                        {.observed = 10, .latest_records = 1000, .samples = 20}));
-  const TaskExperience& own = experience.of_tasks[0];
+  ASSERT_OK_AND_ASSIGN(
+      const EarlierResults results,
+      GatherEarlierResults(*store_, "new", std::span(&task, 1), "cpu", pool_,
+                           {.observed = 10, .latest_records = 1000, .samples = 20}));
+  const TaskResults& own = results.of_tasks[0];
   EXPECT_THAT(own.observations, SizeIs(10));
   EXPECT_THAT(own.avoid, SizeIs(30));
   std::set<uint64_t> all(own.avoid.begin(), own.avoid.end());
@@ -228,7 +230,7 @@ TEST_F(ExperienceTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {
   EXPECT_EQ(best, 5);
   // The small task leaves the rest of its share to the other task.
   std::map<uint64_t, int> samples;
-  for (const costmodel::Sample& sample : experience.of_others) ++samples[sample.task];
+  for (const costmodel::Sample& sample : results.of_others) ++samples[sample.task];
   EXPECT_EQ(samples[search::SampleTask(third, "cpu")], 6);
   EXPECT_EQ(samples[search::SampleTask(other, "cpu")], 14);
   ASSERT_OK_AND_ASSIGN(const auto policy, search::MakePolicy("sketch.random", task, 3));
@@ -239,7 +241,7 @@ TEST_F(ExperienceTest, OfManyTheBestAreLearnedFromAndAllAreAvoided) {
   }
 }
 
-TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
+TEST_F(EarlierResultsTest, RecordsThatMakeNoSenseAreLeftOut) {
   const search::Task task = MakeTask("64"), other = MakeTask("32");
   ASSERT_OK(store_->AddJob({.id = "old"}));
   store::Record record;
@@ -266,31 +268,31 @@ TEST_F(ExperienceTest, RecordsThatMakeNoSenseAreLeftOut) {
   const std::string deep = fmt::format(R"([["SP", 2, 0, 64, [{}], 1]])", lengths);
   add(task, dag::PrintDag(*task.dag), deep);
   add(other, text, deep);
-  const Experience experience = Gather("new", std::span(&task, 1));
-  EXPECT_THAT(experience.of_tasks[0].observations, IsEmpty());
-  EXPECT_THAT(experience.of_others, IsEmpty());
+  const EarlierResults results = Gather("new", std::span(&task, 1));
+  EXPECT_THAT(results.of_tasks[0].observations, IsEmpty());
+  EXPECT_THAT(results.of_others, IsEmpty());
 }
 
-TEST_F(ExperienceTest, ATaskThatAJobHoldsTwiceIsLearnedOnce) {
+TEST_F(EarlierResultsTest, ATaskThatAJobHoldsTwiceIsLearnedOnce) {
   const search::Task tasks[] = {MakeTask("64"), MakeTask("64")};
   Measure("a", tasks[0], 8);
-  const Experience experience = Gather("new", tasks);
-  EXPECT_THAT(experience.of_tasks[0].observations, SizeIs(8));
-  EXPECT_THAT(experience.of_tasks[1].observations, IsEmpty());
+  const EarlierResults results = Gather("new", tasks);
+  EXPECT_THAT(results.of_tasks[0].observations, SizeIs(8));
+  EXPECT_THAT(results.of_tasks[1].observations, IsEmpty());
 }
 
-TEST_F(ExperienceTest, FewWorkloadsTeachLittleAboutOthers) {
+TEST_F(EarlierResultsTest, FewWorkloadsTeachLittleAboutOthers) {
   const search::Task task = MakeTask("64");
   Measure("a", MakeTask("32"), 150);
   Measure("b", MakeTask("16"), 50);
-  EXPECT_FALSE(TeachesOthers(Gather("new", std::span(&task, 1))));
+  EXPECT_FALSE(CanRankNewTasks(Gather("new", std::span(&task, 1))));
   Measure("c", MakeTask("128"), 50);
-  EXPECT_FALSE(TeachesOthers(Gather("new", std::span(&task, 1))));
+  EXPECT_FALSE(CanRankNewTasks(Gather("new", std::span(&task, 1))));
   Measure("d", MakeTask("96"), 50);
-  EXPECT_TRUE(TeachesOthers(Gather("new", std::span(&task, 1))));
+  EXPECT_TRUE(CanRankNewTasks(Gather("new", std::span(&task, 1))));
 }
 
-TEST_F(ExperienceTest, TrainsAModel) {
+TEST_F(EarlierResultsTest, TrainsAModel) {
   const search::Task task = MakeTask("64"), other = MakeTask("32");
   Measure("a", other, 60);
   ASSERT_OK_AND_ASSIGN(const auto model,

@@ -1,4 +1,4 @@
-#include "training/experience.h"
+#include "training/earlier_results.h"
 
 #include <algorithm>
 #include <map>
@@ -13,8 +13,8 @@
 #include "compiler/schedule/step.h"
 #include "compiler/target/meaning.h"
 #include "search/policies/samples.h"
-#include "store/plausible.h"
 #include "training/earlier_records.h"
+#include "training/left_out.h"
 #include "training/record_tasks.h"
 
 namespace kiln::training {
@@ -42,9 +42,22 @@ class TargetsLike {
   std::map<std::pair<std::string, HardwareRow>, bool> known_;
 };
 
+// Counts the record for the task's best. Returns what it says, without its candidate.
+search::Observation Observe(const store::Record& record, TaskResults& own) {
+  search::Observation o;
+  o.valid = record.error == store::kNoError;
+  o.cost_s = CostOf(record).value_or(0);
+  o.record = record.id;
+  const bool decides = o.valid && !record.stopped_early && !store::IsImported(record);
+  if (decides && (!own.best.has_value() || o.cost_s < own.best->cost_s)) {
+    own.best = {record.id, o.cost_s};
+  }
+  return o;
+}
+
 Status GatherOwn(store::Store& store, std::string_view job_id, const search::Task& task,
-                 std::string_view device, const ExperienceOptions& options, ThreadPool& pool,
-                 TaskExperience& own) {
+                 std::string_view device, const EarlierResultsOptions& options, ThreadPool& pool,
+                 TaskResults& own) {
   KILN_ASSIGN_OR_RETURN(
       const std::vector<store::Record> found,
       store.RecordsOfWorkload(
@@ -53,12 +66,9 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
   RecordList records;
   for (const store::Record& record : found) {
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
-    if (!same_target.Has(record) || store::HasRewrittenLayouts(record)) continue;
-    // Older databases hold costs that no device can have. Costs of programs that are not run are
-    // made up, so they are not checked.
-    const bool plausible = !task.target.kind->runs_programs ||
-                           store::CheckPlausible(record, task.dag->flop_count()).ok();
-    if (SaysSomething(record) && plausible) records.push_back(&record);
+    if (!same_target.Has(record) || !WhyLeftOut(record).empty()) continue;
+    // Older databases hold costs that no device can have.
+    if (CheckCosts(record, task).ok()) records.push_back(&record);
   }
   const RecordList chosen = Choose(records, options.observed);
   const std::set<const store::Record*> observed(chosen.begin(), chosen.end());
@@ -67,13 +77,7 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
   for (size_t i = 0; i < records.size(); ++i) {
     const store::Record& record = *records[i];
     if (!steps[i].has_value()) continue;
-    search::Observation o;
-    o.valid = record.error == store::kNoError;
-    o.cost_s = CostOf(record).value_or(0);
-    const bool decides = o.valid && !record.stopped_early && !store::IsImported(record);
-    if (decides && (!own.best.has_value() || o.cost_s < own.best->cost_s)) {
-      own.best = {record.id, o.cost_s};
-    }
+    search::Observation o = Observe(record, own);
     o.candidate.hash = schedule::HashSteps(*steps[i]);
     if (!known.insert(o.candidate.hash).second) continue;
     if (!observed.contains(&record)) {
@@ -82,7 +86,6 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
     }
     o.candidate.steps = *std::move(steps[i]);
     o.candidate.origin = record.origin;
-    o.record = record.id;
     own.observations.push_back(std::move(o));
   }
   return OkStatus();
@@ -90,11 +93,11 @@ Status GatherOwn(store::Store& store, std::string_view job_id, const search::Tas
 
 }  // namespace
 
-StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_view job_id,
-                                            const search::Task& task, std::string_view device) {
+StatusOr<TaskResults> GatherKernelPoints(store::Store& store, std::string_view job_id,
+                                         const search::Task& task, std::string_view device) {
   KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> found,
                         store.RecordsOfWorkload({.id = dag::WorkloadId(*task.dag)}, ""));
-  TaskExperience own;
+  TaskResults own;
   TargetsLike same_target(task);
   std::set<uint64_t> known;
   for (const store::Record& record : found) {
@@ -103,13 +106,7 @@ StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_vie
     if (!same_target.Has(record)) continue;
     auto candidate = search::ParseCandidate(record.steps);
     if (!candidate.ok()) continue;
-    search::Observation o;
-    o.valid = record.error == store::kNoError;
-    o.cost_s = CostOf(record).value_or(0);
-    o.record = record.id;
-    const bool decides = o.valid && !record.stopped_early;
-    if (decides && (!own.best.has_value() || o.cost_s < own.best->cost_s))
-      own.best = {record.id, o.cost_s};
+    search::Observation o = Observe(record, own);
     if (!known.insert(candidate->hash).second) continue;
     o.candidate = *std::move(candidate);
     o.candidate.origin = record.origin;
@@ -118,18 +115,19 @@ StatusOr<TaskExperience> GatherKernelPoints(store::Store& store, std::string_vie
   return own;
 }
 
-bool TeachesOthers(const Experience& experience) {
+bool CanRankNewTasks(const EarlierResults& results) {
   constexpr size_t kSamples = 256, kTasks = 3;
   std::set<uint64_t> tasks;
-  for (const costmodel::Sample& sample : experience.of_others) tasks.insert(sample.task);
-  return experience.of_others.size() >= kSamples && tasks.size() >= kTasks;
+  for (const costmodel::Sample& sample : results.of_others) tasks.insert(sample.task);
+  return results.of_others.size() >= kSamples && tasks.size() >= kTasks;
 }
 
-StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_id,
-                                      std::span<const search::Task> tasks, std::string_view device,
-                                      ThreadPool& pool, const ExperienceOptions& options) {
-  Experience experience;
-  experience.of_tasks.resize(tasks.size());
+StatusOr<EarlierResults> GatherEarlierResults(store::Store& store, std::string_view job_id,
+                                              std::span<const search::Task> tasks,
+                                              std::string_view device, ThreadPool& pool,
+                                              const EarlierResultsOptions& options) {
+  EarlierResults results;
+  results.of_tasks.resize(tasks.size());
   std::set<std::string> targets;
   std::set<std::pair<std::string, std::string>> own;
   for (size_t i = 0; i < tasks.size(); ++i) {
@@ -139,9 +137,9 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
     // would learn them twice.
     if (!own.insert({dag::WorkloadId(*tasks[i].dag), target}).second) continue;
     KILN_RETURN_IF_ERROR(
-        GatherOwn(store, job_id, tasks[i], device, options, pool, experience.of_tasks[i]));
+        GatherOwn(store, job_id, tasks[i], device, options, pool, results.of_tasks[i]));
   }
-  if (options.samples == 0) return experience;
+  if (options.samples == 0) return results;
 
   std::vector<store::Record> found;
   for (const std::string& target : targets) {
@@ -151,7 +149,7 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
   }
   RecordGroups groups;
   for (const store::Record& record : found) {
-    if (record.job_id == job_id || !SaysSomething(record)) continue;
+    if (record.job_id == job_id || !WhyLeftOut(record).empty()) continue;
     // Without its DAG a record does not say which task it is for.
     if (record.workload_id.empty()) continue;
     const bool is_own = own.contains({record.workload_id, record.target});
@@ -160,7 +158,7 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
   }
   const RecordList chosen = ChooseOfEach(groups, options.samples);
   std::vector<std::optional<Steps>> steps = ParseAll(job_id, chosen, options.stop, pool);
-  costmodel::RecordTasks table(options.stop);
+  RecordTasks table(options.stop);
   std::vector<search::Measured> measured;
   for (size_t i = 0; i < chosen.size(); ++i) {
     const store::Record& record = *chosen[i];
@@ -172,11 +170,11 @@ StatusOr<Experience> GatherExperience(store::Store& store, std::string_view job_
                         .cost_s = CostOf(record),
                         .sample_task = search::SampleTask(*task, record.device)});
   }
-  experience.of_others = search::MakeSamples(measured, pool);
-  for (costmodel::Sample& sample : experience.of_others) sample.prior = true;
+  results.of_others = search::MakeSamples(measured, pool);
+  for (costmodel::Sample& sample : results.of_others) sample.prior = true;
   KILN_DEBUG_LOG("costmodel", 1, "{} records of other tasks, {} of them are samples",
-                 measured.size(), experience.of_others.size());
-  return experience;
+                 measured.size(), results.of_others.size());
+  return results;
 }
 
 }  // namespace kiln::training

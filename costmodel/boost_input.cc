@@ -1,4 +1,4 @@
-#include "costmodel/training_set.h"
+#include "costmodel/boost_input.h"
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@ constexpr float kSlowest = 0.01F;
 
 }  // namespace
 
-TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : objective_(objective) {
+BoostInput::BoostInput(std::span<const Pack> packs, Objective objective) : objective_(objective) {
   absl::flat_hash_map<std::pair<uint64_t, uint64_t>, int32_t> known;
   starts_.push_back(0);
   for (const Pack& pack : packs) {
@@ -60,29 +60,29 @@ TrainingSet::TrainingSet(std::span<const Pack> packs, Objective objective) : obj
   }
 }
 
-std::span<const int32_t> TrainingSet::Members(int pack) const {
+std::span<const int32_t> BoostInput::Members(int pack) const {
   return std::span(members_).subspan(static_cast<size_t>(starts_[pack]),
                                      static_cast<size_t>(starts_[pack + 1] - starts_[pack]));
 }
 
-double TrainingSet::RowTime(int member, std::span<const float> outputs) const {
+double BoostInput::RowTime(int member, std::span<const float> outputs) const {
   return std::exp(outputs[members_[member]] + estimates_[member]);
 }
 
-double TrainingSet::Time(int pack, std::span<const float> outputs) const {
+double BoostInput::Time(int pack, std::span<const float> outputs) const {
   double sum = 0;
   for (int m = starts_[pack]; m < starts_[pack + 1]; ++m) sum += RowTime(m, outputs);
   return sum;
 }
 
-double TrainingSet::Sum(int pack, std::span<const float> outputs) const {
+double BoostInput::Sum(int pack, std::span<const float> outputs) const {
   double sum = 0;
   for (int m = starts_[pack]; m < starts_[pack + 1]; ++m)
     sum += outputs[members_[m]] + estimates_[m];
   return sum;
 }
 
-void TrainingSet::PairUp() {
+void BoostInput::PairUp() {
   constexpr size_t kPartners = 64;
   std::vector<int32_t> order(targets_.size());
   std::iota(order.begin(), order.end(), 0);
@@ -101,7 +101,7 @@ void TrainingSet::PairUp() {
   }
 }
 
-double TrainingSet::PairLoss(std::span<const float> outputs) const {
+double BoostInput::PairLoss(std::span<const float> outputs) const {
   double loss = 0;
   for (const auto& [fast, slow] : pairs_)
     loss += std::log1p(std::exp(Sum(slow, outputs) - Sum(fast, outputs)));
@@ -109,8 +109,8 @@ double TrainingSet::PairLoss(std::span<const float> outputs) const {
 }
 
 // Uses the logistic function of the difference, and a bound of its slope.
-void TrainingSet::DerivePairs(std::span<const float> outputs, std::span<float> gradient,
-                              std::span<float> hessian) const {
+void BoostInput::DerivePairs(std::span<const float> outputs, std::span<float> gradient,
+                             std::span<float> hessian) const {
   for (const auto& [fast, slow] : pairs_) {
     const double wrong = 1 / (1 + std::exp(Sum(fast, outputs) - Sum(slow, outputs)));
     const auto slope = static_cast<float>(wrong);
@@ -126,13 +126,13 @@ void TrainingSet::DerivePairs(std::span<const float> outputs, std::span<float> g
   }
 }
 
-double TrainingSet::Miss(int pack, std::span<const float> outputs) const {
+double BoostInput::Miss(int pack, std::span<const float> outputs) const {
   if (objective_ == Objective::kThroughput) return Sum(pack, outputs) - targets_[pack];
   const double miss = std::log(Time(pack, outputs)) - targets_[pack];
   return failed_[pack] ? std::min(miss, 0.0) : miss;
 }
 
-double TrainingSet::Loss(std::span<const float> outputs) const {
+double BoostInput::Loss(std::span<const float> outputs) const {
   if (objective_ == Objective::kRank) return PairLoss(outputs);
   double loss = 0;
   for (int p = 0; p < packs(); ++p) {
@@ -142,8 +142,8 @@ double TrainingSet::Loss(std::span<const float> outputs) const {
   return total_weight_ > 0 ? loss / total_weight_ : 0;
 }
 
-void TrainingSet::Derive(std::span<const float> outputs, std::span<float> gradient,
-                         std::span<float> hessian) const {
+void BoostInput::Derive(std::span<const float> outputs, std::span<float> gradient,
+                        std::span<float> hessian) const {
   std::fill(gradient.begin(), gradient.end(), 0.0F);
   std::fill(hessian.begin(), hessian.end(), 0.0F);
   if (objective_ == Objective::kRank) return DerivePairs(outputs, gradient, hessian);
