@@ -12,6 +12,10 @@
 
 namespace kiln {
 
+void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help) {
+  app.add_option("--listen", flags.listen, std::string(help))->capture_default_str();
+}
+
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags, std::string_view port_file_help) {
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
@@ -32,15 +36,15 @@ Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports) {
   return WriteFileAtomically(flags.port_file, lines);
 }
 
-StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen) {
+StatusOr<Secret> ReadSecret(const DaemonFlags& flags) {
   if (!flags.secret_file.empty()) return Secret::Read(flags.secret_file);
-  KILN_ASSIGN_OR_RETURN(const HostPort address, ParseListenAddress(listen));
+  KILN_ASSIGN_OR_RETURN(const HostPort address, ParseListenAddress(flags.listen));
   if (flags.insecure || IsLoopback(address)) return Secret();
   return FailedPrecondition(
       "other machines can reach {}, and whoever does could run programs here; give the farm a "
       "secret, `(umask 77; openssl rand -hex 32 > farm.secret)` and --secret-file farm.secret, or "
       "say --insecure where the network can be trusted",
-      listen);
+      flags.listen);
 }
 
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,

@@ -19,6 +19,8 @@ class App;
 namespace kiln {
 
 struct DaemonFlags {
+  // HOST:PORT to serve on; port 0 = any free port. A daemon sets its usual address.
+  std::string listen;
   std::string log_level = "info";
   std::string port_file;
   std::string secret_file;
@@ -27,6 +29,12 @@ struct DaemonFlags {
 
 inline constexpr std::string_view kPortFileHelp =
     "write the port here, as a number and a newline, once it is bound";
+
+inline constexpr std::string_view kListenHelp = "HOST:PORT to serve on; port 0 = any free one";
+
+// Adds --listen, with `flags.listen` as its default. It is apart from AddDaemonFlags, because it
+// is the first flag of a daemon's help and the others are among the last.
+void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help = kListenHelp);
 
 // Adds --log-level, --port-file, --secret-file (also set by the environment, KILN_SECRET_FILE) and
 // --insecure.
@@ -38,8 +46,9 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 
 // Returns the secret of --secret-file, or none without that flag. FailedPrecondition if there is no
-// secret and `listen` can be reached from other machines, unless --insecure is given.
-StatusOr<Secret> ReadSecret(const DaemonFlags& flags, const std::string& listen);
+// secret and the address of --listen can be reached from other machines, unless --insecure is
+// given.
+StatusOr<Secret> ReadSecret(const DaemonFlags& flags);
 
 // Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
 // level of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit

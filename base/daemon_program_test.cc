@@ -77,22 +77,25 @@ TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
 
 TEST(DaemonProgramTest, WithoutASecretListensOnThisMachineOnly) {
   DaemonFlags flags;
-  ASSERT_OK_AND_ASSIGN(const Secret none, ReadSecret(flags, "127.0.0.1:0"));
+  flags.listen = "127.0.0.1:0";
+  ASSERT_OK_AND_ASSIGN(const Secret none, ReadSecret(flags));
   EXPECT_TRUE(none.empty());
-  EXPECT_THAT(ReadSecret(flags, "0.0.0.0:9190"),
+  flags.listen = "0.0.0.0:9190";
+  EXPECT_THAT(ReadSecret(flags),
               StatusIs(StatusCode::kFailedPrecondition,
                        testing::AllOf(HasSubstr("0.0.0.0:9190"), HasSubstr("--secret-file"),
                                       HasSubstr("--insecure"))));
-  EXPECT_THAT(ReadSecret(flags, "nonsense"), StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
+  flags.listen = "nonsense";
+  EXPECT_THAT(ReadSecret(flags), StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
+  flags.listen = "0.0.0.0:9190";
   flags.insecure = true;
-  EXPECT_OK(ReadSecret(flags, "0.0.0.0:9190"));
+  EXPECT_OK(ReadSecret(flags));
   flags.insecure = false;
   ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
   flags.secret_file = folder.Join("secret");
-  EXPECT_THAT(ReadSecret(flags, "127.0.0.1:0"),
-              StatusIs(StatusCode::kNotFound, HasSubstr(flags.secret_file)));
+  EXPECT_THAT(ReadSecret(flags), StatusIs(StatusCode::kNotFound, HasSubstr(flags.secret_file)));
   ASSERT_OK(WriteFileAtomically(flags.secret_file, "0123456789abcdef", 0600));
-  ASSERT_OK_AND_ASSIGN(const Secret secret, ReadSecret(flags, "0.0.0.0:9190"));
+  ASSERT_OK_AND_ASSIGN(const Secret secret, ReadSecret(flags));
   EXPECT_EQ(secret.text(), "0123456789abcdef");
 }
 

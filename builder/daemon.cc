@@ -6,7 +6,6 @@
 #include "base/containment_table.h"
 #include "base/daemon_program.h"
 #include "base/log.h"
-#include "base/net.h"
 #include "base/stop_signal.h"
 #include "base/subprocess.h"
 #include "base/thread_pool.h"
@@ -16,6 +15,7 @@
 #include "builder/pool.h"
 #include "builder/service.h"
 #include "compiler/codegen/backends/backends.h"
+#include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"
 
 namespace kiln::builder {
@@ -25,10 +25,7 @@ constexpr std::string_view kVersion = "1";
 // Room for the texts of a computation and of its schedule.
 constexpr int kRequestBytes = 40 << 20;
 
-struct Flags : DaemonFlags {
-  std::string listen = "127.0.0.1:0";
-  std::string advertise;
-  std::string tracker;
+struct Flags : WorkerFlags {
   int jobs = 0;
   int64_t cache_mib = 512;
   bool allow_faults = false;
@@ -37,12 +34,7 @@ struct Flags : DaemonFlags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--listen", flags.listen, "HOST:PORT to serve on; port 0 = any free one")
-      ->capture_default_str();
-  app.add_option("--advertise", flags.advertise,
-                 "HOST:PORT at which schedulers reach this builder; default: the address it serves "
-                 "on, with this machine's name when that is all addresses");
-  app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
+  AddWorkerFlags(app, flags, "builder");
   app.add_option("--jobs", flags.jobs, "builds at a time; 0 = one per core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -91,8 +83,8 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
 }
 
 Status Serve(const Flags& flags, PoolOptions pool_options) {
-  if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
+  KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags));
   StopSignal stop;
   WorkerServer::Options options;
   options.secret = secret;

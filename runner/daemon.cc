@@ -10,6 +10,7 @@
 #include "base/subprocess.h"
 #include "base/unique_id.h"
 #include "rpc/device_message.h"
+#include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"
 #include "runner/cpu_calls.h"
 #include "runner/device_kinds.h"
@@ -23,10 +24,7 @@ constexpr std::string_view kVersion = "1";
 // Room for an artifact and its reference.
 constexpr int kRequestBytes = 160 << 20;
 
-struct Flags : DaemonFlags {
-  std::string listen = "127.0.0.1:0";
-  std::string advertise;
-  std::string tracker;
+struct Flags : WorkerFlags {
   std::string device = "cpu";
   int threads = 0;
   int64_t reference_timeout_ms = 180'000;
@@ -51,13 +49,8 @@ std::string DeviceHelp() {
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--listen", flags.listen,
-                 "HOST:PORT to serve on; port 0 = any free one; each further GPU has the next port")
-      ->capture_default_str();
-  app.add_option("--advertise", flags.advertise,
-                 "HOST:PORT at which schedulers reach this runner; default: the address it serves "
-                 "on, with this machine's name when that is all addresses");
-  app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
+  AddWorkerFlags(app, flags, "runner",
+                 fmt::format("{}; each further GPU has the next port", kListenHelp));
   app.add_option("--device", flags.device, DeviceHelp())->check(CheckDevice)->capture_default_str();
   app.add_option("--threads", flags.threads, "cores to run programs on; 0 = all")
       ->check(CLI::Range(0, 4096))
@@ -184,8 +177,8 @@ class Worker {
 
 Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
              const std::vector<std::string>& child_args) {
-  if (!flags.tracker.empty()) KILN_RETURN_IF_ERROR(ParseHostPort(flags.tracker).status());
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
+  KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags));
   StopSignal stop;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> ports;

@@ -28,7 +28,8 @@ constexpr absl::Duration kStopGrace = absl::Seconds(2);
 constexpr std::chrono::seconds kListTimeout{5};
 
 struct Flags : DaemonFlags {
-  std::string listen = "127.0.0.1:9290";
+  Flags() { listen = "127.0.0.1:9290"; }
+
   std::string tracker = "127.0.0.1:9190";
   std::string db = "kiln.db";
   int max_jobs = Jobs::Options().max_running;
@@ -37,8 +38,7 @@ struct Flags : DaemonFlags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--listen", flags.listen, "HOST:PORT to serve on; port 0 = any free one")
-      ->capture_default_str();
+  AddListenFlag(app, flags);
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to lease workers from")
       ->capture_default_str();
   app.add_option("--db", flags.db, "the database of jobs and records; made if it is not there")
@@ -84,7 +84,7 @@ WorkerList WorkersOf(const std::string& tracker, const Secret& secret) {
 
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags, flags.listen));
+  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags));
   StopSignal stop;
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));

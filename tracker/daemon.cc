@@ -17,13 +17,13 @@ constexpr absl::Duration kStopGrace = absl::Seconds(2);
 constexpr int kRequestBytes = 4 << 20;
 
 struct Flags : DaemonFlags {
-  std::string listen = "127.0.0.1:9190";
+  Flags() { listen = "127.0.0.1:9190"; }
+
   int64_t deadline_ms = RegistryOptions().deadline_ms;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
-  app.add_option("--listen", flags.listen, "HOST:PORT to serve on; port 0 = any free one")
-      ->capture_default_str();
+  AddListenFlag(app, flags);
   app.add_option("--deadline-ms", flags.deadline_ms,
                  "a worker that is silent for so long is removed")
       ->check(CLI::Range(int64_t{100}, int64_t{3'600'000}))
@@ -33,7 +33,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 Status Serve(const Flags& flags) {
   StopSignal stop;
-  KILN_ASSIGN_OR_RETURN(Secret secret, ReadSecret(flags, flags.listen));
+  KILN_ASSIGN_OR_RETURN(Secret secret, ReadSecret(flags));
   TrackerService::Options options;
   options.registry.deadline_ms = flags.deadline_ms;
   options.registry.seal = [key = "kiln lease " + secret.text()](std::string_view text) {

@@ -1,0 +1,25 @@
+#include "rpc/worker_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/net.h"
+
+namespace kiln {
+
+void AddWorkerFlags(CLI::App& app, WorkerFlags& flags, std::string_view worker,
+                    std::string_view listen_help) {
+  AddListenFlag(app, flags, listen_help);
+  app.add_option("--advertise", flags.advertise,
+                 fmt::format("HOST:PORT at which schedulers reach this {}; default: the address it "
+                             "serves on, with this machine's name when that is all addresses",
+                             worker));
+  app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
+}
+
+Status CheckWorkerFlags(const WorkerFlags& flags) {
+  return flags.tracker.empty() ? OkStatus() : ParseHostPort(flags.tracker).status();
+}
+
+}  // namespace kiln

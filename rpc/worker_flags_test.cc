@@ -1,0 +1,34 @@
+#include "rpc/worker_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "base/status_testing.h"
+
+namespace kiln {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(WorkerFlags, AreReadFromTheCommandLine) {
+  CLI::App app;
+  WorkerFlags flags;
+  AddWorkerFlags(app, flags, "builder");
+  EXPECT_EQ(flags.listen, "127.0.0.1:0");
+  EXPECT_THAT(app.help(), HasSubstr("reach this builder"));
+  app.parse("--listen 0.0.0.0:9391 --advertise farm:9391 --tracker farm:9190");
+  EXPECT_EQ(flags.listen, "0.0.0.0:9391");
+  EXPECT_EQ(flags.advertise, "farm:9391");
+  EXPECT_EQ(flags.tracker, "farm:9190");
+}
+
+TEST(WorkerFlags, TheTrackerIsAnAddressOrNone) {
+  WorkerFlags flags;
+  EXPECT_OK(CheckWorkerFlags(flags));
+  flags.tracker = "farm:9190";
+  EXPECT_OK(CheckWorkerFlags(flags));
+  flags.tracker = "farm";
+  EXPECT_THAT(CheckWorkerFlags(flags), StatusIs(StatusCode::kInvalidArgument, HasSubstr("farm")));
+}
+
+}  // namespace
+}  // namespace kiln
