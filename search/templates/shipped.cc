@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/closest_names.h"
-#include "search/templates/shipped/texts.h"
+#include "search/templates/shipped/operators.h"
 
 namespace kiln::search {
 namespace {
@@ -26,28 +26,13 @@ std::string AxesOfReduction(const dag::Dag& dag) {
 // The order is that of the documentation. The first template that can schedule a computation is
 // taken.
 std::span<const ShippedTemplate> ShippedTemplates() {
-  static const ShippedTemplate kTemplates[] = {
-      {"conv2d_nchw_direct", true, "autotvm's tutorial: tiles in shared memory and registers",
-       "conv2d_nchw", "nn ff yy xx", kConv2dNchwDirectGpu},
-      {"conv2d_nchw_direct", false, "tiles in registers, vectors along the rows of the image",
-       "conv2d_nchw", "nn ff yy xx", kConv2dNchwDirectCpu},
-      {"conv2d_nhwc", true, "tiles in shared memory, threads along channels", "conv2d_nhwc",
-       "nn yy xx ff", kConv2dNhwcGpu},
-      {"conv2d_nhwc", false, "tiles in registers, vectors along channels", "conv2d_nhwc",
-       "nn yy xx ff", kConv2dNhwcCpu},
-      {"depthwise_conv2d_nchw", true, "image tiles, in shared memory or not",
-       "depthwise_conv2d_nchw", "b c i j", kDepthwiseNchwGpu},
-      {"depthwise_conv2d_nchw", false, "vectors along the rows of the image",
-       "depthwise_conv2d_nchw", "b c i j", kDepthwiseNchwCpu},
-      {"depthwise_conv2d_nhwc", true, "threads along channels", "depthwise_conv2d_nhwc", "b i j c",
-       kDepthwiseNhwcGpu},
-      {"depthwise_conv2d_nhwc", false, "vectors along channels", "depthwise_conv2d_nhwc", "b i j c",
-       kDepthwiseNhwcCpu},
-      {"dense", true, "tiles in shared memory, of matmul too", "dense", "i j", kDenseGpu},
-      {"dense", false, "tiles in registers, of matmul too", "dense", "i j", kDenseCpu},
-      {"batch_matmul", true, "tiles in shared memory", "batch_matmul", "b i j", kBatchMatmulGpu},
-      {"batch_matmul", false, "tiles in registers", "batch_matmul", "b i j", kBatchMatmulCpu},
-  };
+  static const std::vector<ShippedTemplate> kTemplates = [] {
+    std::vector<ShippedTemplate> all;
+    for (const auto& templates : {Conv2dTemplates(), DepthwiseTemplates(), MatmulTemplates()}) {
+      all.insert(all.end(), templates.begin(), templates.end());
+    }
+    return all;
+  }();
   return kTemplates;
 }
 

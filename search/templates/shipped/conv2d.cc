@@ -1,12 +1,13 @@
-#include "search/templates/shipped/texts.h"
+#include "search/templates/shipped/operators.h"
 
 namespace kiln::search {
+namespace {
 
 // The schedule of TVM's tutorial "Tuning High Performance Convolution on NVIDIA GPUs"
 // (gallery/how_to/tune_with_autotvm/tune_conv2d_cuda.py, v0.8). unroll_explicit has no effect in
 // Kiln, whose CUDA text always leaves unrolling to the compiler, but it makes the space equal to
 // the tutorial's.
-const std::string_view kConv2dNchwDirectGpu = R"(template conv2d_nchw_direct for gpu
+constexpr std::string_view kConv2dNchwDirectGpu = R"(template conv2d_nchw_direct for gpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -80,7 +81,7 @@ bind(tx, threadIdx.x)
 hint(out, auto_unroll_max_step, auto_unroll_max_step)
 )";
 
-const std::string_view kConv2dNchwDirectCpu = R"(template conv2d_nchw_direct for cpu
+constexpr std::string_view kConv2dNchwDirectCpu = R"(template conv2d_nchw_direct for cpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -123,7 +124,7 @@ unroll(f, y)
 vectorize(x)
 )";
 
-const std::string_view kConv2dNhwcGpu = R"(template conv2d_nhwc for gpu
+constexpr std::string_view kConv2dNhwcGpu = R"(template conv2d_nhwc for gpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -174,7 +175,7 @@ fetch_by_threads(weight_shared, vector, tile_y[1], tile_x[1], tile_f[2])
 hint(out, auto_unroll_max_step, auto_unroll_max_step)
 )";
 
-const std::string_view kConv2dNhwcCpu = R"(template conv2d_nhwc for cpu
+constexpr std::string_view kConv2dNhwcCpu = R"(template conv2d_nhwc for cpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -212,5 +213,20 @@ reorder(ry, rx, rco) if window_outside
 unroll(x)
 vectorize(f)
 )";
+
+constexpr ShippedTemplate kTemplates[] = {
+    {"conv2d_nchw_direct", true, "autotvm's tutorial: tiles in shared memory and registers",
+     "conv2d_nchw", "nn ff yy xx", kConv2dNchwDirectGpu},
+    {"conv2d_nchw_direct", false, "tiles in registers, vectors along the rows of the image",
+     "conv2d_nchw", "nn ff yy xx", kConv2dNchwDirectCpu},
+    {"conv2d_nhwc", true, "tiles in shared memory, threads along channels", "conv2d_nhwc",
+     "nn yy xx ff", kConv2dNhwcGpu},
+    {"conv2d_nhwc", false, "tiles in registers, vectors along channels", "conv2d_nhwc",
+     "nn yy xx ff", kConv2dNhwcCpu},
+};
+
+}  // namespace
+
+std::span<const ShippedTemplate> Conv2dTemplates() { return kTemplates; }
 
 }  // namespace kiln::search

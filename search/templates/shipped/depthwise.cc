@@ -1,8 +1,9 @@
-#include "search/templates/shipped/texts.h"
+#include "search/templates/shipped/operators.h"
 
 namespace kiln::search {
+namespace {
 
-const std::string_view kDepthwiseNchwGpu = R"(template depthwise_conv2d_nchw for gpu
+constexpr std::string_view kDepthwiseNchwGpu = R"(template depthwise_conv2d_nchw for gpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -53,7 +54,7 @@ fetch_by_threads(weight_shared, 1, tile_c[2], tile_y[2], tile_x[2]) if in_shared
 hint(out, auto_unroll_max_step, auto_unroll_max_step)
 )";
 
-const std::string_view kDepthwiseNchwCpu = R"(template depthwise_conv2d_nchw for cpu
+constexpr std::string_view kDepthwiseNchwCpu = R"(template depthwise_conv2d_nchw for cpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -89,7 +90,7 @@ unroll(y)
 vectorize(x)
 )";
 
-const std::string_view kDepthwiseNhwcGpu = R"(template depthwise_conv2d_nhwc for gpu
+constexpr std::string_view kDepthwiseNhwcGpu = R"(template depthwise_conv2d_nhwc for gpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -130,7 +131,7 @@ vectorize(c) if vector
 hint(out, auto_unroll_max_step, auto_unroll_max_step)
 )";
 
-const std::string_view kDepthwiseNhwcCpu = R"(template depthwise_conv2d_nhwc for cpu
+constexpr std::string_view kDepthwiseNhwcCpu = R"(template depthwise_conv2d_nhwc for cpu
 
 stage conv = reduction()
 stage data = input(conv, 0)
@@ -165,5 +166,20 @@ unroll(ry, rx) if unroll_window
 unroll(x)
 vectorize(c)
 )";
+
+constexpr ShippedTemplate kTemplates[] = {
+    {"depthwise_conv2d_nchw", true, "image tiles, in shared memory or not", "depthwise_conv2d_nchw",
+     "b c i j", kDepthwiseNchwGpu},
+    {"depthwise_conv2d_nchw", false, "vectors along the rows of the image", "depthwise_conv2d_nchw",
+     "b c i j", kDepthwiseNchwCpu},
+    {"depthwise_conv2d_nhwc", true, "threads along channels", "depthwise_conv2d_nhwc", "b i j c",
+     kDepthwiseNhwcGpu},
+    {"depthwise_conv2d_nhwc", false, "vectors along channels", "depthwise_conv2d_nhwc", "b i j c",
+     kDepthwiseNhwcCpu},
+};
+
+}  // namespace
+
+std::span<const ShippedTemplate> DepthwiseTemplates() { return kTemplates; }
 
 }  // namespace kiln::search

@@ -1,8 +1,9 @@
-#include "search/templates/shipped/texts.h"
+#include "search/templates/shipped/operators.h"
 
 namespace kiln::search {
+namespace {
 
-const std::string_view kDenseGpu = R"(template dense for gpu
+constexpr std::string_view kDenseGpu = R"(template dense for gpu
 
 stage product = reduction()
 stage left = input(product, 0)
@@ -50,7 +51,7 @@ buffering(sums, ahead) if ahead > 1
 hint(out, auto_unroll_max_step, auto_unroll_max_step)
 )";
 
-const std::string_view kDenseCpu = R"(template dense for cpu
+constexpr std::string_view kDenseCpu = R"(template dense for cpu
 
 stage product = reduction()
 i, j = axes(product)
@@ -85,7 +86,7 @@ unroll(i)
 vectorize(j)
 )";
 
-const std::string_view kBatchMatmulGpu = R"(template batch_matmul for gpu
+constexpr std::string_view kBatchMatmulGpu = R"(template batch_matmul for gpu
 
 stage product = reduction()
 stage left = input(product, 0)
@@ -131,7 +132,7 @@ fetch_by_threads(right_shared, vector, tile_i[2], tile_j[2])
 hint(out, auto_unroll_max_step, auto_unroll_max_step)
 )";
 
-const std::string_view kBatchMatmulCpu = R"(template batch_matmul for cpu
+constexpr std::string_view kBatchMatmulCpu = R"(template batch_matmul for cpu
 
 stage product = reduction()
 b, i, j = axes(product)
@@ -162,5 +163,16 @@ reorder(b, ko, ki, i, j)
 unroll(i)
 vectorize(j)
 )";
+
+constexpr ShippedTemplate kTemplates[] = {
+    {"dense", true, "tiles in shared memory, of matmul too", "dense", "i j", kDenseGpu},
+    {"dense", false, "tiles in registers, of matmul too", "dense", "i j", kDenseCpu},
+    {"batch_matmul", true, "tiles in shared memory", "batch_matmul", "b i j", kBatchMatmulGpu},
+    {"batch_matmul", false, "tiles in registers", "batch_matmul", "b i j", kBatchMatmulCpu},
+};
+
+}  // namespace
+
+std::span<const ShippedTemplate> MatmulTemplates() { return kTemplates; }
 
 }  // namespace kiln::search
