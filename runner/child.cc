@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -13,10 +14,12 @@
 #include "base/process_guard.h"
 #include "base/subprocess.h"
 #include "base/utf8.h"
+#include "runner/bench.h"
 #include "runner/device_kinds.h"
 #include "runner/fault_report.h"
+#include "runner/reference_run.h"
+#include "runner/trial_run.h"
 #include "runner/wanted_flag.h"
-#include "runner/workbench.h"
 
 namespace kiln::runner {
 namespace {
@@ -37,14 +40,15 @@ StatusOr<std::unique_ptr<Device>> OpenDevice(const Flags& flags) {
   return kind->open(flags.device, flags.settings);
 }
 
-wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request, UniqueFd outputs,
-                      const Workbench::OnPhase& on_phase) {
+wire::ChildDone Serve(const Bench& bench, const wire::ChildRequest& request, UniqueFd outputs,
+                      const std::function<bool()>& is_wanted, const OnPhase& on_phase) {
   wire::ChildDone done;
   if (request.has_trial()) {
-    *done.mutable_result() = bench.RunTrial(request.trial(), std::move(outputs), on_phase);
+    *done.mutable_result() =
+        RunTrial(bench, request.trial(), std::move(outputs), is_wanted, on_phase);
     return done;
   }
-  const auto reference = bench.RunReference(request.reference(), outputs, on_phase);
+  const auto reference = RunReference(bench, request.reference(), outputs, on_phase);
   if (reference.ok()) {
     done.set_reference_cost_s(reference->cost_s);
     done.set_reference_unchecked(ValidUtf8(reference->unchecked));
@@ -55,7 +59,7 @@ wire::ChildDone Serve(Workbench& bench, const wire::ChildRequest& request, Uniqu
 }
 
 // Serves requests until the daemon closes the pipe, or the device is lost.
-Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
+Status ServeAll(MessagePipe& pipe, const Bench& bench, const std::function<bool()>& is_wanted) {
   while (true) {
     // File for the outputs of a reference.
     UniqueFd outputs;
@@ -74,8 +78,8 @@ Status ServeAll(MessagePipe& pipe, Device& device, Workbench& bench) {
       (void)send(event);
     };
     wire::ChildEvent event;
-    *event.mutable_done() = Serve(bench, request, std::move(outputs), on_phase);
-    const bool lost = !device.Usable();
+    *event.mutable_done() = Serve(bench, request, std::move(outputs), is_wanted, on_phase);
+    const bool lost = !bench.device.Usable();
     event.mutable_done()->set_device_lost(lost);
     KILN_RETURN_IF_ERROR(send(event));
     if (lost) return OkStatus();
@@ -106,9 +110,8 @@ int RunnerChildMain(int argc, char** argv) {
   auto device = OpenDevice(flags);
   Status status = device.ok() ? wanted.status() : device.status();
   if (status.ok()) {
-    Workbench bench(**device, (*device)->FreeMemoryBytes() / kCacheShare,
-                    [&] { return (*wanted)->wanted(); });
-    status = ServeAll(pipe, **device, bench);
+    BufferCache cache((*device)->FreeMemoryBytes() / kCacheShare);
+    status = ServeAll(pipe, {**device, cache}, [&] { return (*wanted)->wanted(); });
   }
   if (!status.ok()) LogError("{}", Message(status));
   // The child does not end through exit(), because the driver's destructors may hang on a lost

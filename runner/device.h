@@ -1,5 +1,5 @@
 // A device to measure on: the interface behind which CPUs and GPUs look the same to a trial
-// (workbench.h).
+// (trial_run.h).
 //
 // A device lives in a runner's child process and is used by one thread. Programs and buffers must
 // be gone before their device, and a program before its arguments. A fault may end the process

@@ -9,8 +9,9 @@
 #include "device/gpu_load.h"
 #include "device/noise_mark.h"
 #include "rpc/artifact_digest.h"
+#include "runner/arguments.h"
+#include "runner/measure_options.h"
 #include "runner/null_program.h"
-#include "runner/workbench.h"
 
 namespace kiln::runner {
 namespace {

@@ -1,0 +1,46 @@
+#include "runner/measure_options.h"
+
+#include <gtest/gtest.h>
+
+namespace kiln::runner {
+namespace {
+
+TEST(MeasureOptions, ZerosAreReplacedByDefaults) {
+  const v1::MeasureOptions options = WithDefaults({});
+  EXPECT_EQ(options.number(), 3u);
+  EXPECT_EQ(options.repeat(), 1u);
+  EXPECT_EQ(options.timeout_ms(), 10000u);
+  v1::MeasureOptions asked;
+  asked.set_number(7);
+  asked.set_repeat(1u << 31);
+  asked.set_timeout_ms(5);
+  EXPECT_EQ(WithDefaults(asked).number(), 7u);
+  EXPECT_EQ(WithDefaults(asked).repeat(), 100000u);
+  EXPECT_EQ(WithDefaults(asked).timeout_ms(), 5u);
+}
+
+TEST(MeasureOptions, ProgramsStopEarlyOnlyBesideABestCost) {
+  v1::MeasureOptions options;
+  options.set_early_stop_ratio(4);
+  EXPECT_EQ(HopelessSeconds(options), std::nullopt);
+  EXPECT_EQ(TimingFrom(options).clearly_slower_s, std::nullopt);
+  options.set_best_cost_s(0.5);
+  EXPECT_EQ(HopelessSeconds(options), 2);
+  EXPECT_EQ(TimingFrom(options).early_stop_s, 2);
+  EXPECT_EQ(TimingFrom(options).clearly_slower_s, 0.625);
+}
+
+TEST(MeasureOptions, OneRunOfALongProgramMayBeEnough) {
+  v1::MeasureOptions options;
+  options.set_timeout_ms(10000);
+  EXPECT_FALSE(IsEnough(options, 0.9, 9.9));
+  EXPECT_FALSE(IsEnough(options, 2, 3));
+  // Another run would end after the limit.
+  EXPECT_TRUE(IsEnough(options, 5, 5));
+  options.set_early_stop_ratio(4);
+  options.set_best_cost_s(0.25);
+  EXPECT_TRUE(IsEnough(options, 1.5, 1.6));
+}
+
+}  // namespace
+}  // namespace kiln::runner

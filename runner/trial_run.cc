@@ -1,0 +1,309 @@
+#include "runner/trial_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/status.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "device/noise_mark.h"
+#include "runner/arguments.h"
+#include "runner/expected_outputs.h"
+#include "runner/measure_options.h"
+#include "runner/other_inputs.h"
+#include "runner/output_sample.h"
+#include "runner/run_checks.h"
+#include "runner/timing.h"
+
+namespace kiln::runner {
+namespace {
+
+// Part of the trial's time limit that is reserved for the second check, in units of the first run.
+constexpr double kRecheckRuns = 2;
+// Programs that take this long are not run a third time. They are timed on the other inputs, and
+// the outputs of the timed calls are checked.
+constexpr double kLongProgramS = 0.1;
+// Copies of the outputs beside the arguments: the expected outputs for both contents of the inputs;
+// in the memory of the host also those of the program's own process.
+constexpr int kCopiesToCheck = 2, kHostCopiesToCheck = 3;
+// Ratio and slack for the time of calls on inputs that the program has not seen, compared with the
+// timed calls.
+constexpr double kFreshRatio = 8;
+constexpr double kFreshSlackS = 100e-6;
+// The shortest of these calls counts.
+constexpr int kFreshCalls = 3;
+
+// Measures wall time from one Lap to the next.
+class Stopwatch {
+ public:
+  double Lap() {
+    const double now_s = Clock::Real().MonotonicSeconds();
+    return now_s - std::exchange(last_s_, now_s);
+  }
+
+ private:
+  double last_s_ = Clock::Real().MonotonicSeconds();
+};
+
+// Returns whether calls on new inputs take so much longer than the readings that the program did
+// not compute in the timed calls. A program computes anew for inputs that it has not seen; caches
+// and a wait for a core explain smaller differences.
+bool IsKept(double fresh_s, double cost_s) { return fresh_s > kFreshRatio * cost_s + kFreshSlackS; }
+
+// The phases of one trial, each with its time and its failures in the result. An error of a phase
+// ends the trial; the result has it already.
+class TrialPhases {
+ public:
+  // All arguments outlive the object.
+  TrialPhases(const Bench& bench, const wire::TrialRun& trial,
+              const std::function<bool()>& is_wanted, const OnPhase& on_phase,
+              v1::TrialResult& result)
+      : bench_(bench),
+        device_(bench.device),
+        trial_(trial),
+        is_wanted_(is_wanted),
+        on_phase_(on_phase),
+        result_(result),
+        times_(*result.mutable_times()) {}
+
+  Status Run(UniqueFd outputs) {
+    on_phase_(wire::PREPARING);
+    KILN_RETURN_IF_ERROR(Prepare(std::move(outputs)));
+    on_phase_(wire::LOADING);
+    KILN_RETURN_IF_ERROR(Load());
+    on_phase_(wire::RUNNING);
+    KILN_RETURN_IF_ERROR(RunFirst());
+    if (IsEnough(trial_.options(), first_s_, used_s_)) {
+      SetStoppedEarly(first_s_);
+      return OkStatus();
+    }
+    OtherInputs other(bench_, checked_);
+    // The timed calls of a long program are its second run.
+    const bool again = first_s_ < kLongProgramS;
+    on_phase_(wire::TIMING);
+    KILN_RETURN_IF_ERROR(Time(other, again));
+    on_phase_(wire::RECHECKING);
+    KILN_RETURN_IF_ERROR(Recheck(other, again));
+    Conclude();
+    return OkStatus();
+  }
+
+ private:
+  // Sets the failure as the trial's result, and returns it as the status that ends the phases.
+  Status Fail(v1::ErrorKind kind, const Status& cause) {
+    result_.set_error(kind);
+    result_.set_message(ValidUtf8(Message(cause)));
+    return cause;
+  }
+
+  void SetStoppedEarly(double cost_s) {
+    result_.add_costs_s(cost_s);
+    result_.set_stopped_early(true);
+  }
+
+  Status CheckInterface(const std::vector<Argument>& arguments,
+                        const std::vector<Argument>& expected);
+  Status Prepare(UniqueFd outputs);
+  Status Load();
+  Status RunFirst();
+  Status Check(std::string_view when, Poison poison);
+  Status ShowOther(OtherInputs& other);
+  TimingDevice DeviceToTime();
+  // `again`: the program is run once more after the timing.
+  Status Time(OtherInputs& other, bool again);
+  Status Recheck(OtherInputs& other, bool again);
+  StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s, double cost_s);
+  double CostSeconds() const { return *std::ranges::min_element(timing_.costs_s); }
+  void Conclude();
+
+  const Bench& bench_;
+  Device& device_;
+  const wire::TrialRun& trial_;
+  const std::function<bool()>& is_wanted_;
+  const OnPhase& on_phase_;
+  v1::TrialResult& result_;
+  v1::TrialTimes& times_;
+  Clock& clock_ = Clock::Real();
+  Stopwatch watch_;
+  CheckedProgram checked_;
+  double max_error_ = 0;
+  // Seconds of the first run, and of the first run with its check.
+  double first_s_ = 0, used_s_ = 0;
+  Timing timing_;
+  // Seconds of a call on inputs that the program had not seen.
+  double fresh_s_ = 0;
+};
+
+// Checks that the program can be compared with its reference. Sets the places of the samples.
+Status TrialPhases::CheckInterface(const std::vector<Argument>& arguments,
+                                   const std::vector<Argument>& expected) {
+  if (trial_.samples().empty()) return CheckSameInterface(arguments, expected);
+  KILN_ASSIGN_OR_RETURN(checked_.samples, ParseSamples(trial_.samples(), arguments, expected));
+  return OkStatus();
+}
+
+Status TrialPhases::Prepare(UniqueFd outputs) {
+  const auto arguments = ParseArguments(trial_.artifact().plan());
+  if (!arguments.ok()) return Fail(v1::COMPILE_DEVICE_ERROR, arguments.status());
+  const auto expected = ParseArguments(trial_.reference_plan());
+  if (!expected.ok()) return Fail(v1::UNKNOWN_ERROR, expected.status());
+  Status status = CheckInterface(*arguments, *expected);
+  if (!status.ok()) return Fail(v1::WRONG_ANSWER_ERROR, status);
+  result_.set_sampled_outputs(static_cast<uint64_t>(ElementsOf(checked_.samples)));
+  status = PrepareArguments(bench_, *arguments, trial_.seed(),
+                            device_.is_host() ? kHostCopiesToCheck : kCopiesToCheck, checked_);
+  if (!status.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, status);
+  status = LoadExpected(bench_, trial_, outputs, checked_);
+  outputs.Reset();
+  if (!status.ok()) return Fail(v1::UNKNOWN_ERROR, status);
+  if (trial_.options().flush_cache()) device_.ExpectFlushes();
+  times_.set_prepare_s(watch_.Lap());
+  return OkStatus();
+}
+
+Status TrialPhases::Load() {
+  auto program = device_.LoadFor(trial_.artifact(), checked_.args);
+  if (!program.ok()) return Fail(v1::COMPILE_DEVICE_ERROR, program.status());
+  checked_.program = *std::move(program);
+  times_.set_load_s(watch_.Lap());
+  return OkStatus();
+}
+
+Status TrialPhases::RunFirst() {
+  const double start_s = clock_.MonotonicSeconds();
+  const auto first_s = RunOnce(device_, checked_, Poison::kNaN);
+  times_.set_first_run_s(watch_.Lap());
+  if (!first_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, first_s.status());
+  first_s_ = *first_s;
+  KILN_RETURN_IF_ERROR(Check("", Poison::kNaN));
+  used_s_ = clock_.MonotonicSeconds() - start_s;
+  return OkStatus();
+}
+
+// Checks the last run. `when` goes before the message of a wrong answer.
+Status TrialPhases::Check(std::string_view when, Poison poison) {
+  const auto findings = InspectRun(device_, checked_, trial_.tolerance());
+  if (!findings.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, findings.status());
+  // Stray writes are reported before wrong answers, which they may have caused.
+  const Status memory = CheckMemory(bench_, checked_, *findings);
+  if (!memory.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, memory);
+  Status outputs = CheckOutputs(bench_, checked_, *findings, max_error_);
+  if (outputs.ok() && !checked_.samples.empty()) {
+    outputs = CheckSamples(device_, checked_, trial_.tolerance(), poison, max_error_);
+  }
+  result_.set_max_error(std::min(max_error_, std::numeric_limits<double>::max()));
+  times_.set_check_s(times_.check_s() + watch_.Lap());
+  if (outputs.ok()) return OkStatus();
+  return Fail(v1::WRONG_ANSWER_ERROR, when.empty() ? outputs : Annotate(outputs, when));
+}
+
+Status TrialPhases::ShowOther(OtherInputs& other) {
+  const Status shown = other.Show();
+  if (!shown.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, shown);
+  std::swap(checked_.expected, checked_.other_expected);
+  return OkStatus();
+}
+
+TimingDevice TrialPhases::DeviceToTime() {
+  TimingDevice timed;
+  timed.time_batch = [this](int64_t number) {
+    auto batch_s = device_.Time(*checked_.program, checked_.args, number);
+    if (batch_s.ok()) times_.set_timed_runs_s(times_.timed_runs_s() + *batch_s);
+    return batch_s;
+  };
+  timed.flush_cache = [this] { device_.FlushCaches(); };
+  timed.sleep = [this](double seconds) { clock_.SleepFor(absl::Seconds(seconds)); };
+  timed.now_s = [this] { return clock_.MonotonicSeconds(); };
+  timed.calls_per_reading = [this](int64_t wanted, double call_s) {
+    return device_.CallsPerReading(wanted, call_s);
+  };
+  timed.is_wanted = is_wanted_;
+  return timed;
+}
+
+Status TrialPhases::Time(OtherInputs& other, bool again) {
+  if (!again) {
+    KILN_RETURN_IF_ERROR(ShowOther(other));
+    const Status poisoned = PoisonAll(device_, checked_, Poison::kStale);
+    if (!poisoned.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, poisoned);
+  }
+  TimingOptions options = TimingFrom(trial_.options());
+  options.earlier_call_s = first_s_;
+  const double last_s = again ? kRecheckRuns * first_s_ : 0;
+  options.budget_s = std::max(1e-3, 1e-3 * trial_.options().timeout_ms() - used_s_ - last_s);
+  auto timing = TimeProgram(options, DeviceToTime());
+  times_.set_timing_s(watch_.Lap());
+  if (!timing.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, timing.status());
+  timing_ = *std::move(timing);
+  return OkStatus();
+}
+
+Status TrialPhases::Recheck(OtherInputs& other, bool again) {
+  fresh_s_ = first_s_;
+  if (again) {
+    KILN_RETURN_IF_ERROR(ShowOther(other));
+    const auto second_s = RunOnce(device_, checked_, Poison::kStale);
+    times_.set_last_run_s(watch_.Lap());
+    if (!second_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
+    fresh_s_ = *second_s;
+  }
+  KILN_RETURN_IF_ERROR(Check(
+      "right in the first run, wrong in the last one, which had other inputs", Poison::kStale));
+  if (again && IsKept(fresh_s_, CostSeconds())) {
+    const auto shortest_s = FreshSeconds(other, fresh_s_, CostSeconds());
+    times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
+    if (!shortest_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, shortest_s.status());
+    fresh_s_ = *shortest_s;
+  }
+  return OkStatus();
+}
+
+// Returns the shortest of a few calls, each on inputs that the call before did not have. One of the
+// calls took fresh_s. No more calls are made than needed to show that the program also computed
+// when it was timed.
+StatusOr<double> TrialPhases::FreshSeconds(OtherInputs& other, double fresh_s, double cost_s) {
+  for (int i = 1; i < kFreshCalls && IsKept(fresh_s, cost_s); ++i) {
+    KILN_RETURN_IF_ERROR(i % 2 == 1 ? other.Hide() : other.Show());
+    KILN_ASSIGN_OR_RETURN(const double call_s, RunOnce(device_, checked_, Poison::kStale));
+    fresh_s = std::min(fresh_s, call_s);
+  }
+  return fresh_s;
+}
+
+// Sets the costs of a program that passed all checks.
+void TrialPhases::Conclude() {
+  if (IsKept(fresh_s_, CostSeconds())) {
+    SetStoppedEarly(fresh_s_);
+    result_.set_message(fmt::format(
+        "a call on new inputs takes {}, calls on inputs that it has seen {}: the former counts",
+        FormatSeconds(fresh_s_), FormatSeconds(CostSeconds())));
+    return;
+  }
+  result_.mutable_costs_s()->Assign(timing_.costs_s.begin(), timing_.costs_s.end());
+  result_.set_stopped_early(timing_.stopped_early);
+  result_.set_message(device::PrintNoiseMark(timing_.spread));
+}
+
+}  // namespace
+
+v1::TrialResult RunTrial(const Bench& bench, const wire::TrialRun& trial, UniqueFd outputs,
+                         const std::function<bool()>& is_wanted, const OnPhase& on_phase) {
+  v1::TrialResult result;
+  const double start_s = Clock::Real().MonotonicSeconds();
+  const Status status =
+      TrialPhases(bench, trial, is_wanted, on_phase, result).Run(std::move(outputs));
+  v1::TrialTimes& times = *result.mutable_times();
+  const double named_s = times.load_s() + times.prepare_s() + times.first_run_s() +
+                         times.check_s() + times.timing_s() + times.last_run_s();
+  // The rest of the time of a trial that went through all phases is their end.
+  if (status.ok()) times.set_release_s(Clock::Real().MonotonicSeconds() - start_s - named_s);
+  KILN_CHECK(status.ok() == (result.error() == v1::NO_ERROR), "{}", Message(status));
+  return result;
+}
+
+}  // namespace kiln::runner
