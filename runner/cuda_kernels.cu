@@ -2,32 +2,17 @@
 //
 // They are shipped as PTX (cuda_kernels.ptx, made by generate_ptx.sh), which the driver compiles
 // when a child starts, so neither the build nor the GPU machine needs a toolkit. They include no
-// headers, so that the PTX depends on the compiler alone. All kernels are grid-stride loops: any
-// launch size is right. cuda_device.cc knows their parameters; cuda_driver_testing.cc does the same
-// on the host.
+// headers of a toolkit, so that the PTX depends on the compiler alone. All kernels are grid-stride
+// loops: any launch size is right. cuda_device.cc knows their parameters; cuda_kernels_testing.cc
+// does the same on the host.
+#include "runtime/dtype_values.h"
+
+using kiln::runtime::DType;
 
 using u8 = unsigned char;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
-
-// The values have the order of runner::DType.
-enum {
-  kFloat64,
-  kFloat32,
-  kFloat16,
-  kBFloat16,
-  kFloat8E4M3,
-  kFloat8E5M2,
-  kInt64,
-  kInt32,
-  kInt16,
-  kInt8,
-  kUInt8,
-  kUInt16,
-  kUInt32,
-  kBool
-};
 
 // The same struct as CompareState of cuda_kernels.h.
 struct CompareState {
@@ -61,40 +46,40 @@ __device__ double FromE4M3(u8 bits) {
   return 256 * FromHalf(static_cast<unsigned short>((bits & 0x80) << 8 | (bits & 0x7f) << 7));
 }
 
-__device__ bool IsExact(int dtype) { return dtype >= kInt64; }
+__device__ bool IsExact(DType dtype) { return dtype >= DType::kInt64; }
 
-__device__ i64 LoadInteger(const void* data, i64 i, int dtype) {
+__device__ i64 LoadInteger(const void* data, i64 i, DType dtype) {
   switch (dtype) {
-    case kInt64:
+    case DType::kInt64:
       return static_cast<const i64*>(data)[i];
-    case kInt32:
+    case DType::kInt32:
       return static_cast<const int*>(data)[i];
-    case kInt16:
+    case DType::kInt16:
       return static_cast<const short*>(data)[i];
-    case kUInt16:
+    case DType::kUInt16:
       return static_cast<const unsigned short*>(data)[i];
-    case kUInt32:
+    case DType::kUInt32:
       return static_cast<const u32*>(data)[i];
-    case kInt8:
+    case DType::kInt8:
       return static_cast<const signed char*>(data)[i];
     default:
       return static_cast<const u8*>(data)[i];
   }
 }
 
-__device__ double LoadDouble(const void* data, i64 i, int dtype) {
+__device__ double LoadDouble(const void* data, i64 i, DType dtype) {
   switch (dtype) {
-    case kFloat64:
+    case DType::kFloat64:
       return static_cast<const double*>(data)[i];
-    case kFloat32:
+    case DType::kFloat32:
       return static_cast<const float*>(data)[i];
-    case kFloat16:
+    case DType::kFloat16:
       return FromHalf(static_cast<const unsigned short*>(data)[i]);
-    case kBFloat16:
+    case DType::kBFloat16:
       return __uint_as_float(static_cast<u32>(static_cast<const unsigned short*>(data)[i]) << 16);
-    case kFloat8E4M3:
+    case DType::kFloat8E4M3:
       return FromE4M3(static_cast<const u8*>(data)[i]);
-    case kFloat8E5M2:
+    case DType::kFloat8E5M2:
       return FromE5M2(static_cast<const u8*>(data)[i]);
     default:
       return static_cast<double>(LoadInteger(data, i, dtype));
@@ -115,7 +100,7 @@ __device__ u64 WarpMax(u64 value) {
 }
 
 // Writes the largest finite |want| into state->largest.
-extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtype,
+extern "C" __global__ void kiln_largest(const void* want, i64 elements, DType dtype,
                                         CompareState* state) {
   u64 largest = 0;
   for (i64 i = First(); i < elements; i += Step()) {
@@ -128,7 +113,7 @@ extern "C" __global__ void kiln_largest(const void* want, i64 elements, int dtyp
 
 // Compares by the rule of compare.h. Runs after kiln_largest.
 extern "C" __global__ void kiln_compare(const void* got_data, const void* want_data, i64 elements,
-                                        int dtype, double least, double absolute, double relative,
+                                        DType dtype, double least, double absolute, double relative,
                                         CompareState* state) {
   const double allowed = least + absolute * __longlong_as_double(static_cast<i64>(state->largest));
   u64 worst = 0;
