@@ -48,9 +48,11 @@ __device__ double FromE4M3(u8 bits) {
 
 __device__ bool IsExact(DType dtype) { return dtype >= DType::kInt64; }
 
+// Returns the element. The bits of a uint64 are those of the result.
 __device__ i64 LoadInteger(const void* data, i64 i, DType dtype) {
   switch (dtype) {
     case DType::kInt64:
+    case DType::kUInt64:
       return static_cast<const i64*>(data)[i];
     case DType::kInt32:
       return static_cast<const int*>(data)[i];
@@ -81,6 +83,8 @@ __device__ double LoadDouble(const void* data, i64 i, DType dtype) {
       return FromE4M3(static_cast<const u8*>(data)[i]);
     case DType::kFloat8E5M2:
       return FromE5M2(static_cast<const u8*>(data)[i]);
+    case DType::kUInt64:
+      return static_cast<double>(static_cast<const u64*>(data)[i]);
     default:
       return static_cast<double>(LoadInteger(data, i, dtype));
   }
