@@ -18,7 +18,9 @@ int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_
   const int64_t most_blocks =
       std::max<int64_t>(1, device.threads_per_multiprocessor / (warps * kWarp));
   const int64_t blocks = std::clamp<int64_t>(min_blocks, 1, most_blocks);
-  const int64_t limit = device.registers_per_multiprocessor / (blocks * warps * kWarp) / 8 * 8;
+  const int64_t of_block =
+      std::min<int64_t>(device.registers_per_multiprocessor / blocks, device.registers_per_block);
+  const int64_t limit = of_block / (warps * kWarp) / 8 * 8;
   return std::min(limit, kMostRegisters);
 }
 

@@ -9,7 +9,7 @@
 namespace kiln::features {
 
 // Returns the registers that the compiler may give a thread, so that `min_blocks` blocks of this
-// size (0: one) are resident at once.
+// size (0: one) are resident at once. A block has at most the device's registers_per_block.
 int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_t min_blocks);
 
 // Registers are allocated to warps in units of 256. The result is at least 1: a block that cannot

@@ -10,6 +10,7 @@ using ir::LoopKind;
 using ir::Scope;
 
 constexpr double kCacheBytes[] = {32 << 10, 1 << 20, 32 << 20};
+constexpr double kSectorBytes = 32, kWarpThreads = 32;
 
 // Products of loops around a store.
 struct Trips {
@@ -149,8 +150,11 @@ void WriteTraffic(KernelFeatures& record, const StoreFeatures& store, Row row) {
   double worst_wavefronts = 0, wavefronts = 0, shared_reads = 0;
   const bool into_shared = record.program.buffers[store.store->slot].scope == Scope::kShared;
   for (const Access& access : store.accesses) {
-    const double bytes = access.accesses * store.work * record.Threads() * record.Blocks() *
-                         (record.gpu ? access.sectors * 32 / 32 : access.vector_bytes);
+    // On a GPU a request of a warp moves whole sectors, which its threads share.
+    const double request_bytes =
+        record.gpu ? access.sectors * kSectorBytes / kWarpThreads : access.vector_bytes;
+    const double bytes =
+        access.accesses * store.work * record.Threads() * record.Blocks() * request_bytes;
     if (record.IsGlobal(access)) {
       (access.writes ? written : read) += bytes;
       totals.global_requests += access.accesses * store.work;
