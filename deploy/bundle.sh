@@ -1,13 +1,15 @@
 #!/bin/bash
 # usage: deploy/bundle.sh [--out DIR] [--binaries DIR]
-# Builds with --config=static and packs into DIR (default: dist), for any x86-64 Linux with glibc 2.36 or newer:
+# Builds with --config=static and packs into DIR (default: dist), for any x86-64 Linux with glibc
+# 2.36 or newer:
 #   kiln-runner.tar.gz   the runner alone, for a box that only measures
 #   kiln.tar.xz          the one binary: command line, tracker, scheduler, builder, runner
 #   kiln-runtime.tar.gz  what runs compiled networks: library, C header, Python package
-# --binaries DIR packs client/cli/kiln, runner/kiln_runner and runtime/libkiln_runtime.so of DIR instead of building them.
-# Nothing is packed that would not run elsewhere: another library than glibc's or a newer glibc is an error.
+# --binaries DIR packs client/cli/kiln, runner/kiln_runner and runtime/libkiln_runtime.so of DIR
+# instead of building them. Nothing is packed that would not run elsewhere: another library than
+# glibc's or a newer glibc is an error.
 set -euo pipefail
-usage() { sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"; }
+usage() { sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}"; }
 
 readonly RUNNER_MAX_MB=8
 readonly KILN_MAX_MB=60

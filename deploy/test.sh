@@ -1,8 +1,8 @@
 #!/bin/bash
-# usage: deploy/test.sh [BAZEL TEST OPTIONS] [TARGETS]      all tests (//...) when no target is given
-# Installs what is missing, then builds and runs the tests. The last line is "N passed, N failed, N skipped", test
-# cases being counted; a target that does not build, crashes or times out counts as failed. Exit status 0 when tests
-# have passed and none has failed.
+# usage: deploy/test.sh [BAZEL TEST OPTIONS] [TARGETS]      all tests (//...) without a target
+# Installs what is missing, then builds and runs the tests. The last line is "N passed, N failed,
+# N skipped", test cases being counted; a target that does not build, crashes or times out counts as
+# failed. Exit status 0 when tests have passed and none has failed.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/setup.sh

@@ -1,9 +1,10 @@
 #!/bin/bash
 # usage: deploy/wheel.sh [--out DIR] [--binaries DIR] [--any-libraries]
-# Builds with --config=static and packs the Python package into DIR (default: dist), one wheel for Python 3.10 and newer
-# on x86-64 Linux with glibc 2.36 or newer: Python code, messages, libkiln_runtime.so and the program `kiln`.
-# --binaries DIR packs client/cli/kiln and runtime/libkiln_runtime.so of DIR instead of building them.
-# --any-libraries allows a program that needs this machine's libraries; such a wheel is for this machine alone.
+# Builds with --config=static and packs the Python package into DIR (default: dist), one wheel for
+# Python 3.10 and newer on x86-64 Linux with glibc 2.36 or newer: Python code, messages,
+# libkiln_runtime.so and the program `kiln`. --binaries DIR packs client/cli/kiln and
+# runtime/libkiln_runtime.so of DIR instead of building them. --any-libraries allows a program that
+# needs this machine's libraries; such a wheel is for this machine alone.
 set -euo pipefail
 
 readonly MAX_MIB=60
@@ -16,7 +17,7 @@ while (($#)); do
       if [[ $1 == --out ]]; then out=$2; else binaries=$(realpath -e "$2"); fi
       shift 2 ;;
     --any-libraries) any_libraries=1; shift ;;
-    --help | -h) sed -n '2,6s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
+    --help | -h) sed -n '2,7s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
     *) echo "error: unknown argument $1; see deploy/wheel.sh --help" >&2; exit 2 ;;
   esac
 done

@@ -1,15 +1,18 @@
 #!/bin/bash
 # Finding: LLVM 19's maximum and minimum of half lose a NaN that is compared with zero.
 #
-# llvm.maximum and llvm.minimum give NaN if an operand is NaN. For vectors of half on x86-64 without AVX512-FP16, the
-# code of LLVM 19.1.7 gives maximum(nan, 0) = 0 and minimum(nan, -0) = -0, in either order of the operands. Every
-# other pair of values that is tried here is right, and so are single halves and vectors of float.
-# The same fault appears if the maximum is one of floats: for a float maximum of extended halves that is rounded to
-# half again, LLVM makes the maximum of halves. LLVM 20 gives NaN.
+# llvm.maximum and llvm.minimum give NaN if an operand is NaN. For vectors of half on x86-64 without
+# AVX512-FP16, the code of LLVM 19.1.7 gives maximum(nan, 0) = 0 and minimum(nan, -0) = -0, in
+# either order of the operands. Every other pair of values that is tried here is right, and so are
+# single halves and vectors of float. The same fault appears if the maximum is one of floats: for a
+# float maximum of extended halves that is rounded to half again, LLVM makes the maximum of halves.
+# LLVM 20 gives NaN.
 #
-# The script compiles LLVM IR by the clang of the package ziglang, which bundles LLVM 19.1.7 (0.14.1) and 20.1.2 (0.15.2).
+# The script compiles LLVM IR by the clang of the package ziglang, which bundles LLVM 19.1.7
+# (0.14.1) and 20.1.2 (0.15.2).
 #
-# Needs: x86-64 with F16C, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave as stated.
+# Needs: x86-64 with F16C, python3 with venv, and PyPI. No GPU. Ends with status 0 while the
+# packages behave as stated.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

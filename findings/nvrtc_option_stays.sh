@@ -1,19 +1,21 @@
 #!/bin/bash
 # Finding: an option of one compilation by NVRTC stays in force for all later ones of the process.
 #
-# NVRTC hands -Xnvvm=-disable-nvvm-remat to its optimizer. A program that is compiled with the option in NVRTC 13.0 is another
-# one, as expected. From then on the process compiles every program so, also without the option: the cubin of before does
-# not come back. Other options behave: after -Xnvvm=-opt=0 the next compilation without it gives the cubin of before.
-# NVRTC 13.5 refuses the same option at its first use, as "defined more than once".
-# A process that compiles for several users, or tries options, needs a child process for each set of options of that kind.
+# NVRTC hands -Xnvvm=-disable-nvvm-remat to its optimizer. A program that is compiled with the
+# option in NVRTC 13.0 is another one, as expected. From then on the process compiles every program
+# so, also without the option: the cubin of before does not come back. Other options behave: after
+# -Xnvvm=-opt=0 the next compilation without it gives the cubin of before. NVRTC 13.5 refuses the
+# same option at its first use, as "defined more than once". A process that compiles for several
+# users, or tries options, needs a child process for each set of options of that kind.
 #
-# Needs: x86-64, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave as stated.
+# Needs: x86-64, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave
+# as stated.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 cat >"$folder/product.cu" <<'CUDA'
-// c = a * b, tiles of 32 x 32 by 64 threads; operands of the next step are read ahead into registers.
+// c = a * b, tiles of 32 x 32 by 64 threads; registers hold the operands of the next step.
 extern "C" __global__ void __launch_bounds__(64) product(const float4* __restrict__ a, const float4* __restrict__ b, float4* __restrict__ c) {
   __shared__ __align__(16) float as[32 * 32], bs[32 * 32];
   float sums[16] = {}, a_ahead[4], b_ahead[16];

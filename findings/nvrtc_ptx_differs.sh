@@ -1,20 +1,22 @@
 #!/bin/bash
 # Finding: NVRTC compiles one source with one list of options to several texts of PTX.
 #
-# A process that compiles the same CUDA source again and again, with the same options, gets other PTX now and then: two to
-# five texts in ten compilations of the kernel below, a product of matrices whose operands are read one step ahead into
-# registers. The texts differ in the numbers and the number of registers and in moves between them, even in length. The
-# cubins of the same calls are mostly the same byte for byte; in some runs there were two of them. The compiler's cache is
-# off (--no-cache). A cache whose key is the PTX, or a test that compares PTX with a kept text, therefore misses by chance,
-# and a time that was measured belongs to one cubin, not to its source.
+# A process that compiles the same CUDA source again and again, with the same options, gets other
+# PTX now and then: two to five texts in ten compilations of the kernel below, a product of matrices
+# whose operands are read one step ahead into registers. The texts differ in the numbers and the
+# number of registers and in moves between them, even in length. The cubins of the same calls are
+# mostly the same byte for byte; in some runs there were two of them. The compiler's cache is off
+# (--no-cache). A cache whose key is the PTX, or a test that compares PTX with a kept text,
+# therefore misses by chance, and a time that was measured belongs to one cubin, not to its source.
 #
-# Needs: x86-64, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave as stated.
+# Needs: x86-64, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave
+# as stated.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 cat >"$folder/product.cu" <<'CUDA'
-// c = a * b, tiles of 32 x 32 by 64 threads; operands of the next step are read ahead into registers.
+// c = a * b, tiles of 32 x 32 by 64 threads; registers hold the operands of the next step.
 extern "C" __global__ void __launch_bounds__(64) product(const float4* __restrict__ a, const float4* __restrict__ b, float4* __restrict__ c) {
   __shared__ __align__(16) float as[32 * 32], bs[32 * 32];
   float sums[16] = {}, a_ahead[4], b_ahead[16];

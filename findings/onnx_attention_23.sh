@@ -1,14 +1,17 @@
 #!/bin/bash
 # Finding: the meaning of ONNX's Attention changed within operator set 23.
 #
-# onnx 1.21.0 and onnx 1.22.0 both call the operator "Attention, since version 23". The first adds the mask and then
-# applies softcap; the second applies softcap and then adds the mask. The same model file so computes other numbers:
-#   * With softcap, 1.21.0 turns the -inf of a masked key into -softcap, so a causal query reads keys of the future.
+# onnx 1.21.0 and onnx 1.22.0 both call the operator "Attention, since version 23". The first adds
+# the mask and then applies softcap; the second applies softcap and then adds the mask. The same
+# model file so computes other numbers:
+#   * With softcap, 1.21.0 turns the -inf of a masked key into -softcap, so a causal query reads
+#     keys of the future.
 #   * The values 1 and 2 of qk_matmul_output_mode have changed places.
-# From 1.23.1 on, a query whose keys are all masked gives 0 in the reference evaluator; 1.22.0 gives NaN.
-# A reader of such files can't tell from the operator set which meaning the writer had.
+# From 1.23.1 on, a query whose keys are all masked gives 0 in the reference evaluator; 1.22.0 gives
+# NaN. A reader of such files can't tell from the operator set which meaning the writer had.
 #
-# Needs: python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave as stated.
+# Needs: python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave as
+# stated.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -1,22 +1,27 @@
 #!/bin/bash
 # Finding: ptxas rounds the sums of wgmma in front of the wait for them.
 #
-# wgmma.mma_async computes beside the threads, and its sums may be read after wgmma.wait_group (PTX ISA, "wgmma.wait_group").
-# The kernel below waits until no group is under way and then rounds each sum to 16 bits by cvt.rn.f16.f32. For sm_90a
-# ptxas 12.9, 13.0 and 13.5 round two sums by one instruction, F2FP. They put it at the end of the loop that makes the
-# sums, in front of the wait for the last products (WARPGROUP.DEPBAR.LE gsb0, 0x0): the kernel rounds sums that are not yet
-# there. An asm volatile between wait and rounding, with the sums as its operands, does not prevent it.
-# A branch behind the wait, whose condition ptxas can't know, ends the basic block. All roundings then stand behind the wait.
+# wgmma.mma_async computes beside the threads, and its sums may be read after wgmma.wait_group (PTX
+# ISA, "wgmma.wait_group"). The kernel below waits until no group is under way and then rounds each
+# sum to 16 bits by cvt.rn.f16.f32. For sm_90a ptxas 12.9, 13.0 and 13.5 round two sums by one
+# instruction, F2FP. They put it at the end of the loop that makes the sums, in front of the wait
+# for the last products (WARPGROUP.DEPBAR.LE gsb0, 0x0): the kernel rounds sums that are not yet
+# there. An asm volatile between wait and rounding, with the sums as its operands, does not prevent
+# it. A branch behind the wait, whose condition ptxas can't know, ends the basic block. All
+# roundings then stand behind the wait.
 #
-# The script compiles the kernel by NVRTC, which contains ptxas, and reads the machine code by nvdisasm.
+# The script compiles the kernel by NVRTC, which contains ptxas, and reads the machine code by
+# nvdisasm.
 #
-# Needs: x86-64, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave as stated.
+# Needs: x86-64, python3 with venv, and PyPI. No GPU. Ends with status 0 while the packages behave
+# as stated.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
 cat >"$folder/sums.cu" <<'CUDA'
-// A tile of 64 x 48 sums by 128 threads. Each sum is rounded to 16 bits, a bias is added, and the result is rounded again.
+// A tile of 64 x 48 sums by 128 threads. Each sum is rounded to 16 bits, a bias is added, and the
+// result is rounded again.
 __device__ void settle(float (&sums)[24]) {
 #pragma unroll
   for (int i = 0; i < 24; ++i) asm volatile("" : "+f"(sums[i])::"memory");

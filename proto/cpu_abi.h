@@ -1,8 +1,8 @@
 /* The contract between a compiled CPU program (a shared object) and the process that loads it.
  *
- * The shared object exports one function, KilnEntry, under the name KILN_CPU_ENTRY. The function needs
- * nothing from the loader but this context (and libm and libc, which every process has). It allocates
- * nothing, and may be called again and again by one thread at a time. */
+ * The shared object exports one function, KilnEntry, under the name KILN_CPU_ENTRY. The function
+ * needs nothing from the loader but this context (and libm and libc, which every process has). It
+ * allocates nothing, and may be called again and again by one thread at a time. */
 #ifndef KILN_PROTO_CPU_ABI_H_
 #define KILN_PROTO_CPU_ABI_H_
 

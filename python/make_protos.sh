@@ -1,8 +1,8 @@
 #!/bin/bash
 # usage: python/make_protos.sh FOLDER
-# Makes FOLDER/kiln/proto, the Python code of the messages and services in proto/*.proto, by Debian's protoc and
-# grpc_python_plugin. The package has them under its own name, because other packages are called `proto` too; the names
-# on the wire stay.
+# Makes FOLDER/kiln/proto, the Python code of the messages and services in proto/*.proto, by
+# Debian's protoc and grpc_python_plugin. The package has them under its own name, because other
+# packages are called `proto` too; the names on the wire stay.
 set -euo pipefail
 (($# == 1)) || { sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"; exit 2; }
 out=$(realpath -m "$1")/kiln/proto

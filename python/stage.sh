@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: python/stage.sh FOLDER PROGRAM LIBRARY
-# Makes FOLDER/kiln, the whole package as a wheel holds it: the Python code, the messages, the program `kiln` (PROGRAM)
-# and libkiln_runtime.so (LIBRARY). PYTHONPATH=FOLDER then imports it.
+# Makes FOLDER/kiln, the whole package as a wheel holds it: the Python code, the messages, the
+# program `kiln` (PROGRAM) and libkiln_runtime.so (LIBRARY). PYTHONPATH=FOLDER then imports it.
 set -euo pipefail
 (($# == 3)) || { sed -n '2,5s/^# //p' "${BASH_SOURCE[0]}"; exit 2; }
 out=$1 program=$2 library=$3

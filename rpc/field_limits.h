@@ -8,9 +8,9 @@
 
 namespace kiln {
 
-// InvalidArgument "JobSpec.name has 67108864 bytes, at most 1024 are accepted" for the first string,
-// list or map that is too long, or for text that is not UTF-8, in the message or in a message
-// within. The cost is a walk over the fields that are set.
+// InvalidArgument "JobSpec.name has 67108864 bytes, at most 1024 are accepted" for the first
+// string, list or map that is too long, or for text that is not UTF-8, in the message or in a
+// message within. The cost is a walk over the fields that are set.
 Status CheckFields(const google::protobuf::Message& message);
 
 }  // namespace kiln

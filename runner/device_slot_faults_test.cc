@@ -1,5 +1,5 @@
-// Runs whole trials in real child processes, with each fault and with hostile programs. A fault costs
-// its own trial, and a program that hangs also costs a child; the next trial never suffers.
+// Runs whole trials in real child processes, with each fault and with hostile programs. A fault
+// costs its own trial, and a program that hangs also costs a child; the next trial never suffers.
 #include <signal.h>
 #include <unistd.h>
 

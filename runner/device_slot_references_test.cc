@@ -1,5 +1,5 @@
-// Runs whole trials in real child processes: the references that programs are compared with, and the
-// samples of outputs.
+// Runs whole trials in real child processes: the references that programs are compared with, and
+// the samples of outputs.
 #include "base/status_testing.h"
 #include "runner/compare.h"
 #include "runner/device_slot.h"

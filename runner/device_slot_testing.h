@@ -1,5 +1,5 @@
-// Trials of the programs in runner/testdata, for tests of a device slot. The tests need the runner and
-// these programs as data, and run where their runfiles are.
+// Trials of the programs in runner/testdata, for tests of a device slot. The tests need the runner
+// and these programs as data, and run where their runfiles are.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -20,8 +20,8 @@ inline bool NotCancelled() { return false; }
 // Options of a slot whose child runs programs on the CPU with two threads.
 DeviceSlotOptions TestOptions();
 
-// Returns the program of runner/testdata of this name. All programs have the arguments a and b, which
-// are inputs of 4 x 6 floats, an output alike, and a workspace of 16 floats.
+// Returns the program of runner/testdata of this name. All programs have the arguments a and b,
+// which are inputs of 4 x 6 floats, an output alike, and a workspace of 16 floats.
 v1::Artifact Program(const std::string& name);
 
 // Returns the request to measure the program, with "correct" as its reference.

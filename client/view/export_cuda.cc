@@ -273,8 +273,8 @@ SHORT_LOAD    default: std::abort();
   }
 }
 
-// Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit), or [low, high). The
-// same in every run.
+// Uniform: floats in [-1, 1), integers in [-8, 8), unsigned ones in [0, 16), or [0, index_limit),
+// or [low, high). The same in every run.
 void fill(std::vector<char>& bytes, const Buffer& buffer) {
   static unsigned long long state = 1;
   const bool is_float = buffer.type <= kE5m2;

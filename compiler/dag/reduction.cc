@@ -129,8 +129,8 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
 }
 
 // Takes the source if its value is better, or if the values tie and its index is smaller. A NaN is
-// better than all numbers and ties with a NaN; -0 ties with 0, and the value is one of the two. Most
-// elements of a long reduction are worse than the best so far. The conditions of both results
+// better than all numbers and ties with a NaN; -0 ties with 0, and the value is one of the two.
+// Most elements of a long reduction are worse than the best so far. The conditions of both results
 // therefore ask that first, and evaluate the rest only if the element is no worse: a CPU takes one
 // branch for such an element.
 std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,

@@ -1,6 +1,6 @@
 // A 2D convolution of one image with one filter: output[y][x] is the sum of filter[i][j] times
-// image[y + i][x + j]. A thread computes tile_size_y x tile_size_x elements of the output, which lie a
-// block apart; the part of the image that a block reads may go through shared memory.
+// image[y + i][x + j]. A thread computes tile_size_y x tile_size_x elements of the output, which
+// lie a block apart; the part of the image that a block reads may go through shared memory.
 //
 // Every tile has to be a whole one: conv2d.toml says so among its restrictions.
 

@@ -1,6 +1,6 @@
-// C = A B of row-major matrices, A of M x K and B of K x N. A block of threads computes a tile of C and
-// goes along K in steps of tile_size_k, whose parts of A and B it keeps in shared memory; each thread
-// has tile_size_y x tile_size_x sums in registers.
+// C = A B of row-major matrices, A of M x K and B of K x N. A block of threads computes a tile of C
+// and goes along K in steps of tile_size_k, whose parts of A and B it keeps in shared memory; each
+// thread has tile_size_y x tile_size_x sums in registers.
 //
 // Every tile has to be a whole one: matmul.toml says so among its restrictions.
 

@@ -43,8 +43,8 @@ struct CheckedJob {
 //
 // Numbers at 0 get the defaults of proto/job_defaults.h; trials_per_round is at most trials per
 // task, and target null gets no finalists and has lock_step set. The other defaults: policy
-// "sketch.xgb", weight 1, task_strategy "gradient", objective "weighted-sum", name: the first task's
-// description.
+// "sketch.xgb", weight 1, task_strategy "gradient", objective "weighted-sum", name: the first
+// task's description.
 //
 // Cost: parses and lowers each task, which takes a millisecond for each, and seconds for tens of
 // thousands of operators. Cancelled soon after `stop` is requested.

@@ -1,5 +1,5 @@
-// Checks how much memory a choice without measuring takes at most. The peak is that of the process, so
-// this test has a program of its own.
+// Checks how much memory a choice without measuring takes at most. The peak is that of the process,
+// so this test has a program of its own.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

@@ -88,8 +88,8 @@ class SketchPolicy final : public Policy {
   // result is known.
   std::optional<Individual> Transferred(const Observation& of_another) const;
   bool IsFasterThanOwn(double cost_s) const;
-  // Proposes carried-over schedules that were faster than the best measured one, up to a share of n.
-  // The others join the schedules that are ranked.
+  // Proposes carried-over schedules that were faster than the best measured one, up to a share of
+  // n. The others join the schedules that are ranked.
   void ProposeTransferred(int n, const Workers& workers, Hashes& chosen,
                           std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);

@@ -1,18 +1,21 @@
 #!/bin/bash
-# Runs the jobs that tests/bench/time_to_quality.py reports on: five tasks, each by random sampling, under the analytic
-# model, under the learned one, and under the learned one that begins with what the other four tasks' jobs measured.
+# Runs the jobs that tests/bench/time_to_quality.py reports on: five tasks, each by random sampling,
+# under the analytic model, under the learned one, and under the learned one that begins with what
+# the other four tasks' jobs measured.
 #
 #   tests/bench/time_to_quality.sh KILN TARGET FOLDER [TUNE-OPTION...]
 #
-# KILN: the binary. TARGET: cuda, llvm or null. FOLDER gets a database and a log for each job, the table and the plots;
-# jobs whose database is there already are not run again. Further words go to each `kiln tune`.
+# KILN: the binary. TARGET: cuda, llvm or null. FOLDER gets a database and a log for each job, the
+# table and the plots; jobs whose database is there already are not run again. Further words go to
+# each `kiln tune`.
 #
 #   RANDOM_TRIALS=1000 TRIALS=300 SEEDS="1 2" BUDGET_S=530 TASKS="1 2 3 4 5"
 #
-# BUDGET_S: after so many seconds no further job is begun; all jobs of one seed come before those of the next.
+# BUDGET_S: after so many seconds no further job is begun; all jobs of one seed come before those of
+# the next.
 set -euo pipefail
 if (($# < 3)); then
-  sed -n '2,14s/^# \{0,1\}//p' "$0" >&2
+  sed -n '2,15s/^# \{0,1\}//p' "$0" >&2
   exit 2
 fi
 kiln=$1 target=$2 folder=$3

@@ -99,7 +99,8 @@ TABLE = {
     "tracker": ["base", "proto", "rpc"],
     "builder": ["base", "proto", "rpc", "compiler"],
     "runner": ["base", "device", "proto", "rpc", "runtime"],
-    # The scheduler is a pipeline of rooms: each sees those before it. These are the values that the rooms share.
+    # The scheduler is a pipeline of rooms: each sees those before it. These are the values that the
+    # rooms share.
     "scheduler/values": [
         # The types of elements that it computes by itself, to check what others compute.
         "runtime/dtype.h",

@@ -2,7 +2,8 @@
 # usage: staged.sh TEST.py [ARGUMENTS]
 # Runs the test with the whole package on its path, by Debian's Python. With another one:
 #   bazel test //tests/python:all --test_env=KILN_PYTHON=/some/venv/bin/python
-# Outside of Bazel KILN_BINARIES=DIR names the folder of client/cli/kiln and runtime/libkiln_runtime.so: bazel-bin.
+# Outside of Bazel KILN_BINARIES=DIR names the folder of client/cli/kiln and
+# runtime/libkiln_runtime.so: bazel-bin.
 set -euo pipefail
 folder=$(mktemp -d "${TEST_TMPDIR:-/tmp}/python.XXXXXX")
 trap 'rm -rf "$folder"' EXIT

@@ -25,8 +25,9 @@ namespace {
 // The dependence analysis behind LLVM's vectorizer looks at pairs of accesses. A loop with more
 // accesses than this is one that the schedule unrolled, and never a fast one.
 constexpr int kMostAccessesToVectorize = 128;
-// LLVM's vectorizer (19) follows all ways through the values that meet behind conditions. Their number
-// doubles with each such value, where one selects the next. The loop of 3 steps of an argmax has 6.
+// LLVM's vectorizer (19) follows all ways through the values that meet behind conditions. Their
+// number doubles with each such value, where one selects the next. The loop of 3 steps of an argmax
+// has 6.
 constexpr int kMostMeetingsToVectorize = 12;
 // In modules with at least this many functions, equal functions are merged into one. Chains of
 // operators have thousands of functions of a few kinds, and each takes milliseconds to compile. In
@@ -75,8 +76,8 @@ bool ReducesByMinimumOrMaximum(const llvm::Loop& loop) {
   return false;
 }
 
-// Tells whether a load of the loop reads elements that are not neighbours in memory from one iteration
-// to the next. A vector load of such elements would be a gather.
+// Tells whether a load of the loop reads elements that are not neighbours in memory from one
+// iteration to the next. A vector load of such elements would be a gather.
 bool HasStridedLoad(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
   const llvm::DataLayout& layout = loop.getHeader()->getModule()->getDataLayout();
   for (const llvm::BasicBlock* block : loop.blocks()) {
@@ -97,8 +98,8 @@ bool HasStridedLoad(const llvm::Loop& loop, llvm::ScalarEvolution& evolution) {
 }
 
 // Keeps LLVM's vectorizer away from loops that are vector code already, or are too long: it takes
-// long to find that it can do nothing. A reduction by minimum or maximum with a stride stays scalar,
-// too: gathers take twice the time of its loads.
+// long to find that it can do nothing. A reduction by minimum or maximum with a stride stays
+// scalar, too: gathers take twice the time of its loads.
 struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
   llvm::PreservedAnalyses run(llvm::Function& function, llvm::FunctionAnalysisManager& analyses) {
     for (llvm::Loop* loop : analyses.getResult<llvm::LoopAnalysis>(function).getLoopsInPreorder()) {
