@@ -22,6 +22,7 @@ TEST(Parameters, DefaultsAreWithinTheirRanges) {
     EXPECT_LE(info.least, info.value) << info.name;
     EXPECT_GE(info.most, info.value) << info.name;
     EXPECT_NE(info.what, "") << info.name;
+    EXPECT_NE(info.source, "") << info.name;
   }
 }
 

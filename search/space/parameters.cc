@@ -23,7 +23,7 @@ struct Named {
 
 std::vector<Named> AllParameters(Parameters& p) {
   std::vector<Named> all = {
-#define KILN_ROW(type, name, value, least, most, what, measured) {#name, &p.name, least, most},
+#define KILN_ROW(type, name, value, least, most, what, source) {#name, &p.name, least, most},
       KILN_SEARCH_PARAMETERS(KILN_ROW)
 #undef KILN_ROW
   };
@@ -62,27 +62,30 @@ Status UnknownName(std::string_view name) {
 
 std::vector<ParameterInfo> ParameterInfos() {
   std::vector<ParameterInfo> all = {
-#define KILN_INFO(type, name, value, least, most, what, measured) \
-  {#name, static_cast<double>(value), least, most, what, measured},
+#define KILN_INFO(type, name, value, least, most, what, source) \
+  {#name, static_cast<double>(value), least, most, what, source},
       KILN_SEARCH_PARAMETERS(KILN_INFO)
 #undef KILN_INFO
   };
   all.push_back({kFixedLocations, 0, 0, 1, "CPU: stages stay where the sketch computes them",
-                 "as in TVM's auto_scheduler"});
+                 "as in TVM v0.14 (auto_scheduler/search_policy.py)"});
   for (const HintChoice& choice : HintChoices()) {
     if (choice.parameter.empty()) continue;
     all.push_back({choice.parameter, 1, 0, 1,
-                   fmt::format("GPU: the stage hint {} is drawn", choice.parameter), ""});
+                   fmt::format("GPU: the stage hint {} is drawn", choice.parameter),
+                   "chosen by Kiln; docs/matrix-units.md and "
+                   "docs/experiments/code-generation-cuda.md measure "
+                   "some hints"});
   }
   return all;
 }
 
 std::string ParameterTable() {
   std::string table =
-      "| name | default | range | what it means | measured |\n| --- | --- | --- | --- | --- |\n";
+      "| name | default | range | what it means | source |\n| --- | --- | --- | --- | --- |\n";
   for (const ParameterInfo& info : ParameterInfos()) {
     table += fmt::format("| `{}` | {} | {} to {} | {} | {} |\n", info.name, info.value, info.least,
-                         info.most, info.what, info.measured);
+                         info.most, info.what, info.source);
   }
   return table;
 }
