@@ -3,8 +3,8 @@
 // (search/policies/template_history.h).
 //
 // Each template has one base model, of the newest records of the job's target. The records are
-// chosen as the earlier results of schedules are (earlier_results.h), and as many. Only records of other jobs
-// count, so a scheduler that starts again learns the same.
+// chosen as the earlier results of schedules are (earlier_results.h), and as many. Only records of
+// other jobs count, so a scheduler that starts again learns the same.
 #pragma once
 
 #include <memory>
@@ -32,9 +32,9 @@ struct TemplateModels {
   std::vector<std::string> notices;
 };
 
-// `given` and `parameters` are those of a checked job whose policy learns from points. Gathers nothing if
-// template_history is 0. Returns errors of the store, and Cancelled after `gather.stop`. Cost: a
-// second or two with thousands of records.
+// `given` and `parameters` are those of a checked job whose policy learns from points. Gathers
+// nothing if template_history is 0. Returns errors of the store, and Cancelled after `gather.stop`.
+// Cost: a second or two with thousands of records.
 StatusOr<TemplateModels> LearnTemplateModels(store::Store& store, std::string_view job_id,
                                              const search::TemplatePtr& given,
                                              const search::Parameters& parameters,

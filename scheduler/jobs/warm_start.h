@@ -1,5 +1,5 @@
-// The warm start of a job: the results of earlier jobs (earlier_results.h) train the model before the
-// first trial, and are kept for the job's policies.
+// The warm start of a job: the results of earlier jobs (earlier_results.h) train the model before
+// the first trial, and are kept for the job's policies.
 #pragma once
 
 #include <stop_token>
