@@ -47,6 +47,14 @@ v1::BuildRequest Request(const std::string& steps) {
 
 bool Never() { return false; }
 
+// Never cancels. Sets `asked` once the call builds, or waits for another call's build.
+std::function<bool()> AskedWhetherItIsCancelled(std::atomic<bool>& asked) {
+  return [&asked] {
+    asked = true;
+    return false;
+  };
+}
+
 void WaitUntil(const std::function<bool()>& done) {
   for (int i = 0; i < 10'000 && !done(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -154,21 +162,21 @@ TEST(CacheTest, ConcurrentCallsForTheSameBuildOnce) {
   fake.repeatable = false;
   BuildCache cache(fake, 1 << 20, "1");
   std::atomic<int> cached{0};
+  std::vector<std::atomic<bool>> waits(8);
   std::vector<std::thread> callers;
-  for (int i = 0; i < 8; ++i) {
+  for (std::atomic<bool>& waiting : waits) {
     callers.emplace_back([&] {
-      const auto outcome = cache.Build(Request("a"), Never);
+      const auto outcome = cache.Build(Request("a"), AskedWhetherItIsCancelled(waiting));
       ASSERT_OK(outcome);
       cached += outcome->reply.cached();
     });
   }
-  WaitUntil([&] { return fake.builds == 1; });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (const std::atomic<bool>& waiting : waits) WaitUntil([&] { return waiting.load(); });
   fake.held = false;
   for (auto& caller : callers) caller.join();
-  EXPECT_EQ(cached + fake.builds, 8);
-  // A second build is possible for a caller that came after the landing.
-  EXPECT_LE(fake.builds, 2);
+  EXPECT_EQ(fake.builds, 1);
+  EXPECT_EQ(cached, 7);
+  EXPECT_EQ(cache.stats().joined, 7);
 }
 
 TEST(CacheTest, WaitingCallTakesOverWhenTheFirstIsCancelled) {
@@ -181,8 +189,11 @@ TEST(CacheTest, WaitingCallTakesOverWhenTheFirstIsCancelled) {
                 StatusIs(StatusCode::kCancelled, _));
   });
   WaitUntil([&] { return fake.builds == 1; });
-  std::thread second([&] { EXPECT_OK(cache.Build(Request("a"), Never)); });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::atomic<bool> waits{false};
+  std::thread second(
+      [&] { EXPECT_OK(cache.Build(Request("a"), AskedWhetherItIsCancelled(waits))); });
+  WaitUntil([&] { return waits.load(); });
+  EXPECT_EQ(fake.builds, 1);
   stop = true;
   first.join();
   WaitUntil([&] { return fake.builds == 2; });

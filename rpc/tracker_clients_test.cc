@@ -20,6 +20,7 @@ class ScriptedTracker : public v1::Tracker::Service {
   std::atomic<bool> lose = false;
   std::atomic<bool> want = false;
   std::atomic<int> announced = 0, rejoining = 0, left = 0, acquires = 0, released = 0;
+  std::atomic<int> hanging = 0;
 
   grpc::Status Announce(grpc::ServerContext* context, const v1::AnnounceRequest* request,
                         v1::AnnounceReply* reply) override {
@@ -58,8 +59,10 @@ class ScriptedTracker : public v1::Tracker::Service {
   }
 
  private:
-  void Hang(grpc::ServerContext* context) const {
+  void Hang(grpc::ServerContext* context) {
+    ++hanging;
     while (hang && !context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    --hanging;
   }
 };
 
@@ -120,7 +123,7 @@ TEST_F(TrackerClientsTest, AHangingTrackerDoesNotHoldUpTheStop) {
       EXPECT_THAT(keeper.Acquire(absl::InfiniteDuration(), stop.get_token()),
                   StatusIs(StatusCode::kCancelled, testing::_));
     });
-    absl::SleepFor(absl::Milliseconds(100));
+    EXPECT_TRUE(Eventually([&] { return tracker_.hanging >= 2; })) << "one call of each";
     stop.request_stop();
     waiter.join();
   }

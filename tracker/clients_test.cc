@@ -1,10 +1,12 @@
 // Tests WorkerAnnouncer and LeaseKeeper against a real tracker, its restarts and outages.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "rpc/lease_keeper.h"
 #include "rpc/worker_announcer.h"
 #include "tracker/tracker_testing.h"
@@ -60,14 +62,66 @@ class ClientsTest : public testing::Test {
   TestTracker tracker_{Fast()};
 };
 
-TEST_F(ClientsTest, AWorkerJoinsStaysAndLeaves) {
+// The tracker's time passes only by Advance; that of its clients passes as usual. Times are short, so
+// that the clients call often.
+class FakeTimeTest : public testing::Test {
+ protected:
+  static constexpr int64_t kSilenceMs = 100;
+
+  static TrackerService::Options OptionsOf(FakeClock& clock) {
+    TrackerService::Options options = Fast();
+    options.registry.deadline_ms = options.registry.default_lease_ms = kSilenceMs;
+    options.clock = &clock;
+    return options;
+  }
+
+  std::unique_ptr<WorkerAnnouncer> Announce(std::string_view id, uint32_t slots) {
+    auto announcer =
+        std::make_unique<WorkerAnnouncer>(tracker_.address(), [this, state = Worker(id, slots)] {
+          ++announced_;
+          return state;
+        });
+    EXPECT_TRUE(announcer->WaitConnected(absl::Seconds(10)));
+    return announcer;
+  }
+
+  // Lets half of the longest silence pass, until the worker, and the keeper if there is one, have
+  // been heard after it. A call begins when the one before it has been answered.
+  void AdvanceUntilHeard(bool is_kept) {
+    clock_.Advance(absl::Milliseconds(kSilenceMs / 2));
+    const int announced = announced_, renewals = tracker_.renewals();
+    EXPECT_TRUE(Eventually([&] {
+      return announced_ >= announced + 2 && (!is_kept || tracker_.renewals() >= renewals + 2);
+    }));
+  }
+
+  FakeClock clock_;
+  std::atomic<int> announced_ = 0;
+  TestTracker tracker_{OptionsOf(clock_)};
+};
+
+TEST_F(FakeTimeTest, AWorkerJoinsStaysAndLeaves) {
   auto worker = Announce("w", 2);
-  // Longer than the deadline.
-  absl::SleepFor(absl::Milliseconds(1'500));
+  for (int i = 0; i < 4; ++i) AdvanceUntilHeard(/*is_kept=*/false);
   EXPECT_EQ(tracker_.List().workers_size(), 1);
   EXPECT_TRUE(worker->connected());
   worker.reset();
   EXPECT_EQ(tracker_.List().workers_size(), 0) << "left at once, not by silence";
+}
+
+TEST_F(FakeTimeTest, AKeeperKeepsItsLeaseAndGivesItBack) {
+  const auto worker = Announce("w", 1);
+  LeaseKeeper keeper(KeeperOptions(tracker_, "ann", 1));
+  {
+    ASSERT_OK_AND_ASSIGN(const LeasedWorker lease, keeper.Acquire(absl::Seconds(10), {}));
+    EXPECT_EQ(lease.worker().id(), "w");
+    EXPECT_EQ(keeper.snapshot().held, 1);
+    for (int i = 0; i < 4; ++i) AdvanceUntilHeard(/*is_kept=*/true);
+    EXPECT_FALSE(lease.lost());
+    EXPECT_EQ(tracker_.BusySlots(), 1u);
+  }
+  EXPECT_TRUE(Eventually([&] { return tracker_.BusySlots() == 0; }));
+  EXPECT_OK(keeper.Acquire(absl::Seconds(10), {}));
 }
 
 TEST_F(ClientsTest, AChangedStateIsAnnouncedAtOnce) {
@@ -99,22 +153,6 @@ TEST_F(ClientsTest, AnAnnouncerWaitsForItsTracker) {
 TEST_F(ClientsTest, ARefusedWorkerIsNotConnected) {
   WorkerAnnouncer announcer(tracker_.address(), [] { return Worker("w", 0); });
   EXPECT_FALSE(announcer.WaitConnected(absl::Milliseconds(200)));
-}
-
-TEST_F(ClientsTest, AKeeperKeepsItsLeaseAndGivesItBack) {
-  const auto worker = Announce("w", 1);
-  LeaseKeeper keeper(KeeperOptions(tracker_, "ann", 1));
-  {
-    ASSERT_OK_AND_ASSIGN(const LeasedWorker lease, keeper.Acquire(absl::Seconds(10), {}));
-    EXPECT_EQ(lease.worker().id(), "w");
-    EXPECT_EQ(keeper.snapshot().held, 1);
-    // Longer than the lease.
-    absl::SleepFor(absl::Milliseconds(1'500));
-    EXPECT_FALSE(lease.lost());
-    EXPECT_EQ(tracker_.BusySlots(), 1u);
-  }
-  EXPECT_TRUE(Eventually([&] { return tracker_.BusySlots() == 0; }));
-  EXPECT_OK(keeper.Acquire(absl::Seconds(10), {}));
 }
 
 TEST_F(ClientsTest, AcquireSaysWhyItFailed) {
@@ -207,7 +245,8 @@ TEST_F(ClientsTest, ARestartedTrackerIsRefilledAndNobodyLosesALease) {
   });
   for (int i = 0; i < 2; ++i) {
     tracker_.Stop();
-    absl::SleepFor(absl::Milliseconds(300));
+    ASSERT_TRUE(Eventually(
+        [&] { return !ann.snapshot().tracker_reachable && !bob.snapshot().tracker_reachable; }));
     tracker_.Restart();
     ASSERT_TRUE(Eventually([&] {
       const v1::ListReply list = tracker_.List();
@@ -215,7 +254,8 @@ TEST_F(ClientsTest, ARestartedTrackerIsRefilledAndNobodyLosesALease) {
     }));
     EXPECT_TRUE(Eventually([&] { return tracker_.List().keys(0).pending() == 1; }));
   }
-  absl::SleepFor(absl::Milliseconds(500));
+  const int before = tracker_.renewals();
+  EXPECT_TRUE(Eventually([&] { return tracker_.renewals() >= before + 20; }));
   EXPECT_FALSE(a.lost());
   EXPECT_FALSE(b.lost());
   EXPECT_FALSE(granted);
@@ -276,14 +316,16 @@ TEST_F(ClientsTest, ManyWorkersTwoSchedulers) {
       }
     });
   }
-  absl::SleepFor(absl::Seconds(1));
+  const auto both_have_done = [&](int trials) {
+    return Eventually([&] { return done[0] > trials && done[1] > trials; });
+  };
+  EXPECT_TRUE(both_have_done(100));
   for (int i = 0; i < 3; ++i) workers[i].reset();
-  absl::SleepFor(absl::Seconds(1));
+  const int by_then = std::max(done[0], done[1]);
+  EXPECT_TRUE(both_have_done(by_then + 100));
   stop.request_stop();
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(overlaps, 0);
-  EXPECT_GT(done[0], 200);
-  EXPECT_GT(done[1], 200);
   keepers.clear();
   EXPECT_EQ(tracker_.BusySlots(), 0u);
 }

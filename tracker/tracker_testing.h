@@ -1,6 +1,7 @@
 // A tracker in the test's own process, on a port of its own that it keeps over restarts.
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -10,6 +11,22 @@
 #include "tracker/service.h"
 
 namespace kiln::tracker {
+
+// Counts the calls that renew leases.
+class CountingService final : public TrackerService {
+ public:
+  CountingService(const Options& options, std::atomic<int>& renewals)
+      : TrackerService(options), renewals_(renewals) {}
+
+  grpc::ServerUnaryReactor* Renew(grpc::CallbackServerContext* context,
+                                  const v1::RenewRequest* request, v1::RenewReply* reply) override {
+    ++renewals_;
+    return TrackerService::Renew(context, request, reply);
+  }
+
+ private:
+  std::atomic<int>& renewals_;
+};
 
 class TestTracker {
  public:
@@ -29,6 +46,8 @@ class TestTracker {
   void Restart() { Start(address_); }
 
   const std::string& address() const { return address_; }
+  // Returns the number of calls that renewed leases so far.
+  int renewals() const { return renewals_; }
 
   std::unique_ptr<v1::Tracker::Stub> NewStub() const {
     return v1::Tracker::NewStub(MakeChannel(address_));
@@ -50,7 +69,7 @@ class TestTracker {
 
  private:
   void Start(const std::string& listen) {
-    service_ = std::make_unique<TrackerService>(options_);
+    service_ = std::make_unique<CountingService>(options_, renewals_);
     auto server = GrpcServer::Start({.listen = listen, .services = {service_.get()}});
     KILN_CHECK(server.ok(), "{}", server.status().ToString());
     server_ = *std::move(server);
@@ -59,6 +78,7 @@ class TestTracker {
 
   const TrackerService::Options options_;
   std::string address_;
+  std::atomic<int> renewals_ = 0;
   std::unique_ptr<TrackerService> service_;
   std::unique_ptr<GrpcServer> server_;
 };

@@ -1,16 +1,15 @@
 #include "client/cli/heartbeat.h"
 
-#include <chrono>
 #include <utility>
 
 namespace kiln::client {
 
-Heartbeat::Heartbeat(absl::Duration period, std::function<void(absl::Duration)> say)
-    : thread_([this, period, say = std::move(say)] {
+Heartbeat::Heartbeat(absl::Duration period, std::function<void(absl::Duration)> say, Clock& clock)
+    : thread_([this, period, say = std::move(say), &clock] {
         std::unique_lock lock(mutex_);
         for (int beats = 1;; ++beats) {
           const auto over = [this] { return over_; };
-          if (ended_.wait_for(lock, absl::ToChronoNanoseconds(period), over)) return;
+          if (clock.WaitFor(lock, ended_, period, over)) return;
           lock.unlock();
           say(beats * period);
           lock.lock();

@@ -7,14 +7,16 @@
 #include <thread>
 
 #include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace kiln::client {
 
-// While it lives it calls `say` every `period`, with the time since its construction, in a thread
-// of its own. The destructor waits only for a call that is in progress.
+// While it lives it calls `say` every `period` of the clock, with the time since its construction,
+// in a thread of its own. The destructor waits only for a call that is in progress.
 class Heartbeat {
  public:
-  Heartbeat(absl::Duration period, std::function<void(absl::Duration)> say);
+  Heartbeat(absl::Duration period, std::function<void(absl::Duration)> say,
+            Clock& clock = Clock::Real());
   ~Heartbeat();
   Heartbeat(const Heartbeat&) = delete;
   Heartbeat& operator=(const Heartbeat&) = delete;

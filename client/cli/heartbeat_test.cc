@@ -2,35 +2,46 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
+#include <semaphore>
+#include <vector>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "base/clock.h"
 
 namespace kiln::client {
 namespace {
 
 TEST(Heartbeat, BeatsUntilItsEnd) {
-  std::atomic<int> beats{0};
+  FakeClock clock;
+  std::vector<absl::Duration> beats;
+  std::binary_semaphore said(0);
   {
-    const Heartbeat heartbeat(absl::Milliseconds(5), [&](absl::Duration since) {
-      const int beat = ++beats;
-      EXPECT_EQ(since, beat * absl::Milliseconds(5));
-    });
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    while (beats.load() < 3 && absl::Now() < deadline) absl::SleepFor(absl::Milliseconds(1));
+    const Heartbeat heartbeat(
+        absl::Minutes(1),
+        [&](absl::Duration since) {
+          beats.push_back(since);
+          said.release();
+        },
+        clock);
+    for (int beat = 0; beat < 3; ++beat) {
+      clock.WaitForSleepers(1);
+      clock.Advance(absl::Minutes(1));
+      said.acquire();
+    }
+    clock.WaitForSleepers(1);
+    clock.Advance(absl::Seconds(59));
   }
-  const int at_the_end = beats.load();
-  EXPECT_GE(at_the_end, 3);
-  absl::SleepFor(absl::Milliseconds(20));
-  EXPECT_EQ(beats.load(), at_the_end);
+  EXPECT_EQ(beats,
+            (std::vector<absl::Duration>{absl::Minutes(1), absl::Minutes(2), absl::Minutes(3)}));
 }
 
 TEST(Heartbeat, EndsBeforeItsFirstBeat) {
-  const absl::Time start = absl::Now();
+  FakeClock clock;
   {
-    const Heartbeat heartbeat(absl::Hours(1), [](absl::Duration) { FAIL(); });
+    const Heartbeat heartbeat(absl::Hours(1), [](absl::Duration) { FAIL(); }, clock);
+    clock.WaitForSleepers(1);
   }
-  EXPECT_LT(absl::Now() - start, absl::Minutes(1));
+  EXPECT_EQ(clock.MonotonicNanos(), FakeClock().MonotonicNanos()) << "no time has passed";
 }
 
 }  // namespace

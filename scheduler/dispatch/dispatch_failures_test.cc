@@ -219,7 +219,9 @@ TEST_F(DispatchTest, AnUnreachableWorkerCostsNoTrial) {
   EXPECT_TRUE(Eventually([&] {
     return dispatcher_->waiting().problem.find("no connection to") != std::string::npos;
   }));
-  absl::SleepFor(absl::Milliseconds(1500));  // more tries than a trial has attempts
+  // There are more tries than a trial has attempts.
+  const int tries = cluster_.runners.acquired();
+  EXPECT_TRUE(Eventually([&] { return cluster_.runners.acquired() >= tries + 4; }));
   runner.workers[0]->ListenAgain();
   ASSERT_OK_AND_ASSIGN(const search::Outcome outcome, NextOutcome());
   EXPECT_TRUE(outcome.valid);

@@ -1,7 +1,9 @@
 // Building and measuring take turns if both happen on one machine.
 #include <atomic>
 
+#include "base/clock.h"
 #include "base/status_testing.h"
+#include "device/exclusive_phases.h"
 #include "scheduler/dispatch/dispatch_testing.h"
 #include "scheduler/dispatch/workers_testing.h"
 
@@ -65,13 +67,14 @@ TEST_F(ExclusivePhasesTest, StopsWhileItWaitsForItsTurn) {
   FakeRunner runner;
   AddBuilder(builder, "b1");
   AddRunner(runner, "r1");
-  ExclusivePhases phases;
+  FakeClock clock;
+  ExclusivePhases phases({}, clock);
   const ExclusivePhases::Hold measurement = phases.Enter(ExclusivePhases::Kind::kMeasurement);
   DispatchOptions options = QuickDispatch();
   options.phases = &phases;
   Start(options);
   dispatcher_->Submit(MakeTrial(0));
-  absl::SleepFor(absl::Milliseconds(50));
+  clock.WaitForSleepers(1);  // the build
   EXPECT_EQ(builder.calls, 0);
   dispatcher_.reset();
   EXPECT_TRUE(Records().empty());

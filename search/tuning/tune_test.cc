@@ -4,6 +4,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <functional>
 #include <set>
 #include <thread>
 
@@ -18,7 +19,7 @@ class FakePolicy final : public Policy {
  public:
   explicit FakePolicy(int limit) : limit_(limit) {}
   StatusOr<std::vector<Candidate>> Propose(int n) override {
-    if (search_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(search_ms));
+    if (while_searching != nullptr) while_searching();
     known_at_round.push_back(observed.size());
     std::vector<Candidate> out;
     for (; n > 0 && next_ < limit_; --n) out.push_back({{}, static_cast<uint64_t>(++next_)});
@@ -38,7 +39,7 @@ class FakePolicy final : public Policy {
   std::vector<std::vector<Observation>> suggested;  // one for each round
   std::vector<size_t> known_at_round;
   int batches = 0;
-  int search_ms = 0;
+  std::function<void()> while_searching;
 
  private:
   int limit_, next_ = 0;
@@ -59,15 +60,13 @@ class FakeMeasurer final : public Measurer {
     if (fail_after-- == 0) return Internal("the store is gone");
     if (queue_.empty() || hangs) {
       std::unique_lock lock(mutex_);
-      const auto start = std::chrono::steady_clock::now();
+      idle_ = true;
+      changed_.notify_all();
       const double left_s = std::min(60.0, until_s - Clock::Real().MonotonicSeconds());
       changed_.wait_for(lock, std::chrono::duration<double>(left_s), [this] { return woken_; });
-      idle_ms += std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start)
-                     .count();
-      woken_ = false;
+      woken_ = idle_ = false;
       return std::optional<Outcome>();
     }
-    if (trial_ms > 0) std::this_thread::sleep_for(std::chrono::milliseconds(trial_ms));
     Outcome outcome{std::move(queue_.back()), true, 0};
     queue_.pop_back();
     outcome.valid = !all_fail && outcome.trial.candidate.hash % 5 != 0;
@@ -91,13 +90,17 @@ class FakeMeasurer final : public Measurer {
     changed_.notify_all();
   }
 
+  // Waits until all trials have an outcome and Next waits for more. False after ten seconds.
+  bool WaitUntilIdle() {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(10), [this] { return idle_; });
+  }
+
   std::vector<uint32_t> numbers;   // numbers of submitted trials
   std::vector<uint32_t> recorded;  // trials with an outcome
   std::vector<int> tasks;
   size_t most_in_flight = 0;
   int fail_after = -1;
-  int trial_ms = 0;
-  double idle_ms = 0;
   bool all_fail = false;
   bool hangs = false;  // no trial ever ends
   std::vector<Correction> corrections;
@@ -108,6 +111,7 @@ class FakeMeasurer final : public Measurer {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool woken_ = false;
+  bool idle_ = false;
 };
 
 TEST(Tune, RunsExactlyTheTrialsAskedForAndFeedsAllBack) {
@@ -329,23 +333,26 @@ TEST(Tune, AnErrorOfTheMeasurerEndsTheJob) {
               StatusIs(StatusCode::kInternal, "the store is gone"));
 }
 
-// There are 8 rounds of 16 trials of 2 ms, each found in 15 ms, which would be 120 ms of waiting
-// one after the other. Only the first round is waited for.
+// Each search of 8 rounds of 16 trials begins before the last trials are measured, and takes until
+// they are.
 TEST(Tune, TheMeasurerDoesNotWaitForTheSearch) {
   FakePolicy policy(1000);
-  policy.search_ms = 15;
-  const TuneTask tasks[] = {{.policy = &policy}};
   FakeMeasurer measurer;
-  measurer.trial_ms = 2;
+  policy.while_searching = [&] { EXPECT_TRUE(measurer.WaitUntilIdle()); };
+  const TuneTask tasks[] = {{.policy = &policy}};
   const std::atomic<bool> stop = false;
   TuneOptions options{.trials = 128};
   options.schedule.round_trials = 16;
   ASSERT_OK(Tune(tasks, options, measurer, stop));
   EXPECT_EQ(measurer.numbers.size(), 128u);
-  EXPECT_LT(measurer.idle_ms, 60) << "of 120 ms of search";
-  EXPECT_GE(policy.known_at_round.size(), 8u);
+  ASSERT_EQ(policy.known_at_round.size(), 8u);
   EXPECT_LE(policy.batches, static_cast<int>(policy.known_at_round.size()) + 1);
-  EXPECT_GT(policy.known_at_round[3], 0u);  // the policy learns during the run
+  EXPECT_EQ(policy.known_at_round[0], 0u);
+  for (size_t round = 1; round < 8; ++round) {
+    EXPECT_LT(policy.known_at_round[round], 16 * round) << "the search began early";
+    EXPECT_GT(policy.known_at_round[round], policy.known_at_round[round - 1])
+        << "the policy learns during the run";
+  }
 }
 
 TEST(Tune, SearchesInTurnsWithMeasuring) {
@@ -353,7 +360,8 @@ TEST(Tune, SearchesInTurnsWithMeasuring) {
   const TuneTask tasks[] = {{.policy = &policy}};
   FakeMeasurer measurer;
   const std::atomic<bool> stop = false;
-  ExclusivePhases phases;
+  FakeClock clock;
+  ExclusivePhases phases({}, clock);
   std::optional<ExclusivePhases::Hold> measurement =
       phases.Enter(ExclusivePhases::Kind::kMeasurement);
   std::atomic<bool> done = false;
@@ -361,9 +369,11 @@ TEST(Tune, SearchesInTurnsWithMeasuring) {
     EXPECT_OK(Tune(tasks, {.trials = 10, .phases = &phases}, measurer, stop));
     done = true;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  clock.WaitForSleepers(1);  // the search
   EXPECT_FALSE(done);
+  EXPECT_TRUE(policy.known_at_round.empty());
   measurement.reset();
+  clock.Advance(ExclusivePhases::Options().linger);
   tuning.join();
   EXPECT_EQ(measurer.numbers.size(), 10u);
 }
