@@ -48,10 +48,17 @@ TEST_F(DeviceSlotTest, MeasuresARightProgram) {
 TEST_F(DeviceSlotTest, MeasuresWithFlushedCaches) {
   v1::MeasureRequest request = Request("correct");
   request.mutable_options()->set_repeat(3);
+  request.mutable_options()->set_min_repeat_ms(1'000);
   request.mutable_options()->set_flush_cache(true);
   // Flushing a large cache on a busy machine takes long.
   request.mutable_options()->set_timeout_ms(60'000);
-  EXPECT_THAT(Measure(request).result().costs_s(), SizeIs(3));
+  const v1::TrialResult result = Measure(request).result();
+  EXPECT_THAT(result.costs_s(), SizeIs(3));
+  const v1::TrialTimes& times = result.times();
+  EXPECT_LT(times.timed_runs_s(), 1) << "each reading is one call, because a second is warm";
+  // A flush writes to each line of 32 MiB or more, and no two cores do so in a third of a
+  // millisecond.
+  EXPECT_GT(times.timing_s() - times.timed_runs_s(), 3 * 0.33e-3) << "a flush before each reading";
 }
 
 TEST_F(DeviceSlotTest, StopsSlowProgramsEarly) {
@@ -205,14 +212,18 @@ TEST_F(DeviceSlotTest, CancelledCallDoesNotHoldTheDevice) {
 
 TEST_F(DeviceSlotTest, ConcurrentCallsWaitTheirTurn) {
   ExpectRight();
-  std::atomic<bool> cancel{false};
+  std::atomic<bool> runs{false}, cancel{false};
   std::thread hog([&] {
     v1::MeasureRequest request = Request("infinite_loop");
     request.mutable_options()->set_timeout_ms(600'000);
-    EXPECT_THAT(slot_.Measure(request, [&] { return cancel.load(); }),
+    const auto cancelled = [&] {
+      runs = true;
+      return cancel.load();
+    };
+    EXPECT_THAT(slot_.Measure(request, cancelled),
                 StatusIs(StatusCode::kCancelled, HasSubstr("cancelled")));
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  while (!runs) std::this_thread::yield();
   // This call gives up while it waits; the others get the device afterwards.
   EXPECT_THAT(slot_.Measure(Request("correct"), [] { return true; }),
               StatusIs(StatusCode::kCancelled, HasSubstr("waiting for the device")));

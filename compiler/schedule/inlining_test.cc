@@ -105,6 +105,7 @@ TEST(Inlining, EachReaderMayHoldACopy) {
   }
   State state(*b.Build());
   EXPECT_OK(state.Apply(std::make_shared<ComputeInlineStep>(1)));
+  EXPECT_EQ(state.attach(1).kind, Attach::kInlined);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/lower/lower.h"
+#include "search/space/gpu_validity.h"
 #include "search/templates/point_origin.h"
 #include "search/templates/shipped.h"
 
@@ -164,6 +165,11 @@ TEST(TemplatePolicy, KernelsThatADeviceCannotRunAreNotProposed) {
   ASSERT_OK_AND_ASSIGN(const auto policy, MakePolicy("template.random", task, 1));
   ASSERT_OK_AND_ASSIGN(const auto candidates, policy->Propose(100));
   EXPECT_EQ(candidates.size(), 100u);
+  for (const Candidate& candidate : candidates) {
+    ASSERT_OK_AND_ASSIGN(const schedule::State state, schedule::Replay(task.dag, candidate.steps));
+    SCOPED_TRACE(candidate.origin);
+    EXPECT_OK(CheckGpuLimits(state, task.hardware, task.device.max_cluster_blocks));
+  }
   RoundReport report = policy->last_round();
   EXPECT_GT(report.count(Drop::kSharedMemory) + report.count(Drop::kThreads), 0);
 }

@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
@@ -22,16 +25,18 @@ Task MakeTask(dag::DagPtr dag) {
   return Task(std::move(dag), target::Target{}, hardware, "[]");
 }
 
-size_t CountSketches(const dag::DagPtr& dag) {
+std::vector<Sketch> CpuSketches(const dag::DagPtr& dag) {
   const Task task = MakeTask(dag);
   const Parameters parameters;
-  const auto sketches = GenerateSketches({task, parameters}, CpuSketchRules());
+  auto sketches = GenerateSketches({task, parameters}, CpuSketchRules());
   for (const Sketch& sketch : sketches) {
     // Each sketch consists of legal steps.
     EXPECT_TRUE(schedule::Replay(dag, sketch.state.steps()).ok());
   }
-  return sketches.size();
+  return sketches;
 }
+
+size_t CountSketches(const dag::DagPtr& dag) { return CpuSketches(dag).size(); }
 
 size_t CountSketches(std::string_view op, std::string_view args, std::string_view epilogue = "") {
   auto dag = dag::BuildOp(op, args, {.epilogue = dag::SplitEpilogue(epilogue)});
@@ -190,6 +195,37 @@ z[i: 64, j: 64] = (x[i] * y[j], x[i] + y[j])
   EXPECT_FALSE(GpuSketches(parsed->dag).empty());
 }
 
+using Names = std::set<std::string>;
+
+// Returns the stages that are computed inside the loops of stage `reader`.
+Names FusedInto(std::string_view reader, const Sketch& sketch) {
+  Names fused;
+  const schedule::State& state = sketch.state;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    const schedule::Attach& place = state.attach(s);
+    if (place.kind == schedule::Attach::kIter && state.stage(place.stage).op->name() == reader)
+      fused.insert(state.stage(s).op->name());
+  }
+  return fused;
+}
+
+bool IsFused(std::string_view name, const Sketch& sketch) {
+  const schedule::State& state = sketch.state;
+  for (int s = 0; s < state.num_stages(); ++s) {
+    if (state.stage(s).op->name() == name && state.attach(s).kind == schedule::Attach::kIter)
+      return true;
+  }
+  return false;
+}
+
+// Returns the number of loops of the stage, 0 if there is no such stage.
+size_t LoopsOf(const Sketch& sketch, std::string_view name) {
+  for (int s = 0; s < sketch.state.num_stages(); ++s) {
+    if (sketch.state.stage(s).op->name() == name) return sketch.state.stage(s).loops.size();
+  }
+  return 0;
+}
+
 // A stage that broadcasts two vectors is tiled on its own.
 TEST(Sketch, ProductsDoNotFuseIntoTiledReaders) {
   dag::DagBuilder b;
@@ -200,8 +236,16 @@ TEST(Sketch, ProductsDoNotFuseIntoTiledReaders) {
   b.Compute("y", {{"i", n}, {"j", n}},
             [&](dag::Vars v) { return product(v[0], v[1]) + rows(v[0]) + columns(v[1]); });
   const dag::DagPtr dag = *b.Build();
-  EXPECT_GT(CountSketches(dag), 0u);
-  EXPECT_FALSE(GpuSketches(dag).empty());
+  int fused = 0, tiled = 0;
+  for (const Sketch& sketch : CpuSketches(dag)) {
+    const bool is_tiled = LoopsOf(sketch, "y") == 4u * 2;
+    tiled += is_tiled;
+    fused += FusedInto("y", sketch) == Names{"P"};
+    EXPECT_TRUE(!is_tiled || FusedInto("y", sketch).empty()) << schedule::PrintLoops(sketch.state);
+  }
+  EXPECT_EQ(tiled, 1);
+  EXPECT_EQ(fused, 2) << "at two levels, where the loops of y follow those of P";
+  for (const Sketch& sketch : GpuSketches(dag)) EXPECT_EQ(FusedInto("y", sketch), Names{"P"});
 }
 
 TEST(Sketch, OneOfTwoProductsFusesIntoTheirSum) {
@@ -210,8 +254,10 @@ TEST(Sketch, OneOfTwoProductsFusesIntoTheirSum) {
   const auto p = Product(b, "P", n), q = Product(b, "Q", n);
   b.Compute("y", {{"i", n}, {"j", n}}, [&](dag::Vars v) { return p(v[0], v[1]) + q(v[0], v[1]); });
   const dag::DagPtr dag = *b.Build();
-  EXPECT_GT(CountSketches(dag), 0u);
-  EXPECT_FALSE(GpuSketches(dag).empty());
+  std::map<Names, int> counts;
+  for (const Sketch& sketch : CpuSketches(dag)) ++counts[FusedInto("y", sketch)];
+  EXPECT_EQ(counts, (std::map<Names, int>{{{"P"}, 2}, {{"Q"}, 2}, {{}, 1}})) << "at two levels";
+  for (const Sketch& sketch : GpuSketches(dag)) EXPECT_EQ(FusedInto("y", sketch), Names{"Q"});
 }
 
 // The rows broadcast two vectors; a reduction sums them.
@@ -226,8 +272,15 @@ TEST(Sketch, TiledStagesDoNotFuseIntoReductions) {
   b.Reduce("y", {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
            [&](dag::Vars v) { return outer(v[0], v[1]) * w(v[2]); });
   const dag::DagPtr dag = *b.Build();
-  EXPECT_GT(CountSketches(dag), 0u);
-  EXPECT_FALSE(GpuSketches(dag).empty());
+  const std::vector<Sketch> cpu = CpuSketches(dag), gpu = GpuSketches(dag);
+  ASSERT_FALSE(cpu.empty());
+  ASSERT_FALSE(gpu.empty());
+  for (const Sketch& sketch : cpu) {
+    EXPECT_EQ(LoopsOf(sketch, "outer"), 4u * 2) << schedule::PrintLoops(sketch.state);
+    EXPECT_FALSE(IsFused("outer", sketch)) << schedule::PrintLoops(sketch.state);
+  }
+  for (const Sketch& sketch : gpu)
+    EXPECT_FALSE(IsFused("outer", sketch)) << schedule::PrintLoops(sketch.state);
 }
 
 TEST(GpuSketch, CountsOfTvm) {
