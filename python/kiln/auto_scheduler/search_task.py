@@ -131,7 +131,7 @@ class SearchTask:
 
     def _best(self, log_file: str | os.PathLike[str]) -> tuple[Any, Any]:
         found = [load_best_record(log_file, key, self.target) for key in self.keys()]
-        pairs = [pair for pair in found if pair[0] is not None]
+        pairs: list[Any] = [pair for pair in found if pair[0] is not None]
         if not pairs:
             raise NotFoundError(f"{os.fspath(log_file)} has no program for {self.workload_key}")
         return min(pairs, key=lambda pair: sum(pair[1].costs) / len(pair[1].costs))

@@ -226,7 +226,7 @@ class Literal(Expression):
             else int
         )
         try:
-            self.value = kind(value)
+            self.value: int | float = kind(value)  # type: ignore[arg-type]
         except (TypeError, ValueError, OverflowError) as error:
             raise InvalidArgumentError(f"found {value!r}, expected a real number") from error
         if isinstance(self.value, float) and math.isnan(self.value):
