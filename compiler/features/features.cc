@@ -4,7 +4,7 @@
 
 #include "compiler/features/buffer_columns.h"
 #include "compiler/features/collect.h"
-#include "compiler/features/columns.h"
+#include "compiler/features/feature_columns.h"
 #include "compiler/features/index_values.h"
 #include "compiler/features/kernel_columns.h"
 #include "compiler/features/kernel_features.h"

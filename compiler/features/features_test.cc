@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/status_testing.h"
-#include "compiler/features/columns.h"
+#include "compiler/features/feature_columns.h"
 #include "compiler/features/row_stages.h"
 #include "compiler/ir/program_text.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "compiler/features/columns.h"
+#include "compiler/features/feature_columns.h"
 
 namespace kiln::features {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include "compiler/features/columns.h"
+#include "compiler/features/feature_columns.h"
 
 namespace kiln::features {
 

@@ -4,8 +4,8 @@
 #pragma once
 
 #include "base/status.h"
-#include "compiler/schedule/source/call.h"
 #include "compiler/schedule/source/printer.h"
+#include "compiler/schedule/source/source_call.h"
 #include "compiler/schedule/steps/steps.h"
 
 namespace kiln::schedule {

@@ -8,9 +8,9 @@
 #include "base/closest_names.h"
 #include "compiler/dag/check_limits.h"
 #include "compiler/dag/limits.h"
-#include "compiler/schedule/source/call.h"
 #include "compiler/schedule/source/kinds.h"
 #include "compiler/schedule/source/scope.h"
+#include "compiler/schedule/source/source_call.h"
 #include "compiler/schedule/source/syntax.h"
 
 namespace kiln::schedule {

@@ -1,5 +1,5 @@
 // The syntax of a schedule that is source: lines of Python that assign the results of calls. The
-// meanings of names and calls are not known here (source/scope.h, source/call.h).
+// meanings of names and calls are not known here (source/scope.h, source/source_call.h).
 //
 //   statement  [names "="] "s[" name "]." word ["(" arguments ")"]
 //              [names "="] "s." word "(" arguments ")"

@@ -1,4 +1,4 @@
-#include "compiler/features/columns.h"
+#include "compiler/features/feature_columns.h"
 
 #include <fmt/format.h>
 

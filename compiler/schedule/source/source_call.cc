@@ -1,4 +1,4 @@
-#include "compiler/schedule/source/call.h"
+#include "compiler/schedule/source/source_call.h"
 
 namespace kiln::schedule {
 namespace {
