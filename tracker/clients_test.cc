@@ -62,8 +62,8 @@ class ClientsTest : public testing::Test {
   TestTracker tracker_{Fast()};
 };
 
-// The tracker's time passes only by Advance; that of its clients passes as usual. Times are short, so
-// that the clients call often.
+// The tracker's time passes only by Advance; that of its clients passes as usual. Times are short,
+// so that the clients call often.
 class FakeTimeTest : public testing::Test {
  protected:
   static constexpr int64_t kSilenceMs = 100;
