@@ -116,7 +116,8 @@ TEST_F(LocalArchiveTest, ImportRefusesStepsThatThereAreNot) {
   EXPECT_EQ(reply.imported(), 1u);
   ASSERT_EQ(reply.errors_size(), 2);
   EXPECT_THAT(reply.errors(0), HasSubstr("line 2: its steps: step #0: unknown step tag \"XX\""));
-  EXPECT_THAT(reply.errors(1), HasSubstr("line 3: its steps: step #0: found 'null], 1]]' at byte"));
+  EXPECT_THAT(reply.errors(1),
+              HasSubstr("line 3: its steps: step #0: column 19: expected lengths as an integer"));
 }
 
 TEST_F(LocalArchiveTest, CancelsAJobUnlessASchedulerIsAtWork) {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "store/json_cursor.h"
+#include "base/json_cursor.h"
 #include "store/record.h"
 
 namespace kiln::store {
@@ -26,29 +26,8 @@ std::string PythonFloat(double value) {
   return text;
 }
 
-bool TakesNull(JsonCursor& json) {
-  JsonCursor ahead = json;
-  const StatusOr<std::string> value = ahead.Value("null");
-  if (!value.ok() || *value != "null") return false;
-  json = ahead;
-  return true;
-}
-
-// Calls `item` for each item of an array.
-template <typename Item>
-Status ParseArray(JsonCursor& json, std::string_view what, const Item& item) {
-  KILN_RETURN_IF_ERROR(json.Expect('[', what));
-  bool more = !json.Take(']');
-  while (more) {
-    KILN_RETURN_IF_ERROR(item());
-    KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
-  }
-  return OkStatus();
-}
-
 StatusOr<std::string> ParseValueOf(JsonCursor& json, char open, std::string_view what) {
-  JsonCursor ahead = json;
-  KILN_RETURN_IF_ERROR(ahead.Expect(open, what));
+  if (json.Peek() != open) return json.Error(fmt::format("'{}' ({})", open, what));
   return json.Value(what);
 }
 
@@ -70,7 +49,7 @@ Status ParseConfigField(JsonCursor& json, std::string_view key, AutotvmRecord& r
     return OkStatus();
   }
   if (key == "code_hash") {
-    if (TakesNull(json)) return OkStatus();
+    if (json.TakeWord("null")) return OkStatus();
     KILN_ASSIGN_OR_RETURN(record.code_hash, json.String("the hash of the code, or null"));
     return OkStatus();
   }
@@ -113,7 +92,7 @@ Status ParseConfig(JsonCursor& json, AutotvmRecord& record) {
 
 Status ParseResult(JsonCursor& json, AutotvmRecord& record) {
   KILN_RETURN_IF_ERROR(json.Expect('[', "the result array"));
-  KILN_RETURN_IF_ERROR(ParseArray(json, "the costs", [&]() -> Status {
+  KILN_RETURN_IF_ERROR(json.Array("the costs", [&]() -> Status {
     KILN_ASSIGN_OR_RETURN(record.costs_s.emplace_back(), json.Double("a cost in seconds"));
     return OkStatus();
   }));
@@ -155,15 +134,14 @@ Status ParseEntityValue(JsonCursor& json, AutotvmEntity& entity) {
   switch (entity.kind) {
     case AutotvmEntity::Kind::kSplit:
     case AutotvmEntity::Kind::kReorder:
-      return ParseArray(json, "the numbers of a knob", [&]() -> Status {
+      return json.Array("the numbers of a knob", [&]() -> Status {
         KILN_ASSIGN_OR_RETURN(entity.numbers.emplace_back(), json.Int("a number of a knob"));
         return OkStatus();
       });
     case AutotvmEntity::Kind::kAnnotate:
-      return ParseArray(json, "the annotations of a knob", [&]() -> Status {
+      return json.Array("the annotations of a knob", [&]() -> Status {
         // Positions of caches are numbers, other annotations are texts.
-        JsonCursor ahead = json;
-        const bool is_text = ahead.Take('"');
+        const bool is_text = json.Peek() == '"';
         KILN_ASSIGN_OR_RETURN(entity.annotations.emplace_back(),
                               is_text ? json.String("an annotation") : json.Value("an annotation"));
         return OkStatus();
@@ -259,7 +237,7 @@ std::string PrintAutotvmLine(const AutotvmRecord& record) {
 StatusOr<std::vector<AutotvmEntity>> ParseAutotvmEntities(std::string_view text) {
   JsonCursor json(text);
   std::vector<AutotvmEntity> entities;
-  KILN_RETURN_IF_ERROR(ParseArray(json, "the entities", [&]() -> Status {
+  KILN_RETURN_IF_ERROR(json.Array("the entities", [&]() -> Status {
     AutotvmEntity& entity = entities.emplace_back();
     KILN_RETURN_IF_ERROR(json.Expect('[', "a knob"));
     KILN_ASSIGN_OR_RETURN(entity.knob, json.String("the knob's name in quotes"));

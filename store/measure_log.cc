@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/json_cursor.h"
 #include "base/packed_key.h"
-#include "store/json_cursor.h"
 
 namespace kiln::store {
 namespace {
@@ -27,15 +27,10 @@ Status ParseHardware(JsonCursor& json, MeasureLogLine& line) {
 
 Status ParseInputNames(JsonCursor& json, MeasureLogLine& line) {
   std::vector<std::string>& names = line.task_input_names.emplace();
-  KILN_RETURN_IF_ERROR(json.Expect('[', "the task input names"));
-  if (json.Take(']')) return OkStatus();
-  bool more = true;
-  while (more) {
-    KILN_ASSIGN_OR_RETURN(std::string name, json.String("a task input name in quotes"));
-    names.push_back(std::move(name));
-    KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
-  }
-  return OkStatus();
+  return json.Array("the task input names", [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(names.emplace_back(), json.String("a task input name in quotes"));
+    return OkStatus();
+  });
 }
 
 // Parses the fields after the target. Fields that are missing at the end stay unset.
@@ -74,8 +69,7 @@ Status ParseTask(JsonCursor& json, MeasureLogLine& line) {
 // Checks only that a step has the form of a step. The meaning of its fields is not known here.
 Status AppendStep(JsonCursor& json, std::string& steps) {
   KILN_RETURN_IF_ERROR(json.Expect('[', "a step"));
-  JsonCursor ahead = json;
-  if (!ahead.Take('"')) return json.Error("the tag of the step in quotes");
+  if (json.Peek() != '"') return json.Error("the tag of the step in quotes");
   steps += '[';
   KILN_RETURN_IF_ERROR(json.AppendValue("the tag of the step in quotes", steps));
   KILN_ASSIGN_OR_RETURN(bool field, json.Next(']'));
@@ -120,15 +114,10 @@ Status ParseInput(JsonCursor& json, MeasureLogLine& line) {
 }
 
 Status ParseCosts(JsonCursor& json, MeasureLogLine& line) {
-  KILN_RETURN_IF_ERROR(json.Expect('[', "the costs"));
-  if (json.Take(']')) return OkStatus();
-  bool more = true;
-  while (more) {
-    KILN_ASSIGN_OR_RETURN(const double cost_s, json.Double("a cost in seconds"));
-    line.costs_s.push_back(cost_s);
-    KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
-  }
-  return OkStatus();
+  return json.Array("the costs", [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(line.costs_s.emplace_back(), json.Double("a cost in seconds"));
+    return OkStatus();
+  });
 }
 
 Status ParseResult(JsonCursor& json, MeasureLogLine& line) {

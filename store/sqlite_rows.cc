@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/json_cursor.h"
 #include "base/utf8.h"
-#include "store/json_cursor.h"
 
 namespace kiln::store {
 namespace {
@@ -37,16 +37,11 @@ StatusOr<std::vector<Number>> ParseNumbers(std::string_view text, std::string_vi
 StatusOr<std::vector<std::string>> ParseTexts(std::string_view text, std::string_view column) {
   std::vector<std::string> texts;
   JsonCursor json(text);
-  const auto parse = [&]() -> Status {
-    KILN_RETURN_IF_ERROR(json.Expect('[', "a list of texts"));
-    bool more = !json.Take(']');
-    while (more) {
-      KILN_ASSIGN_OR_RETURN(texts.emplace_back(), json.String("a text"));
-      KILN_ASSIGN_OR_RETURN(more, json.Next(']'));
-    }
-    return json.ExpectEnd();
-  };
-  if (parse().ok()) return texts;
+  const Status list = json.Array("a list of texts", [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(texts.emplace_back(), json.String("a text"));
+    return OkStatus();
+  });
+  if (list.ok() && json.ExpectEnd().ok()) return texts;
   return DataLoss("column {} holds '{}', expected a list of texts", column, text);
 }
 

@@ -388,17 +388,37 @@ TEST(Entities, ReadsWithAndWithoutBlanks) {
   EXPECT_EQ(PrintEntity(OptionEntity{true}), "True");
 }
 
+// Words of other programs' records may have any character.
+TEST(Entities, WordsHaveTheEscapesOfJson) {
+  const std::string text = "a\n\t\"\\/\u00e9\x01";
+  ASSERT_OK_AND_ASSIGN(const auto entities,
+                       ParseEntities(R"([["s","ot","a\n\t\"\\\/\u00e9\u0001"]])"
+                                     "\r\n"));
+  ASSERT_EQ(entities.size(), 1u);
+  EXPECT_EQ(entities[0], NamedEntity("s", OptionEntity{text}));
+  ASSERT_OK_AND_ASSIGN(const auto again, ParseEntities(PrintEntities(entities)));
+  EXPECT_EQ(again, entities);
+}
+
 TEST(Entities, MistakesAreNamedByColumn) {
   const std::pair<const char*, const char*> cases[] = {
-      {"", "column 1: expected a list of knobs, found the end"},
+      {"", "column 1: expected '[' (a list of knobs), found the end"},
       {R"([["t", "sq", [1]]])", "column 8: expected a kind of knob"},
-      {R"([["t", "sp", [1.5]]])", "column 15: expected a whole number, found '1.5"},
+      {R"([["t", "sp", [1.5]]])",
+       "column 15: expected a whole number, an integer of 64 bits, found '1.5]]]'"},
+      {R"([["t", "sp", [01]]])",
+       "column 15: expected a whole number, an integer of 64 bits, found '01]]]'"},
+      {R"([["t", "sp", [1 2]]])", "column 17: expected ',' or ']', found '2]]]'"},
+      {R"([["t", "an", ["a", 1]]])", "column 20: expected an annotation, found '1]]]'"},
+      {R"([["t", "an", [1, "a"]]])", "column 18: expected a whole number, found '\"a\"]]]'"},
+      {"[[\"a\tb\", \"ot\", 1]]", "column 5: expected no control character inside a string"},
       {R"([["t", "sp", [99999999999999999999]]])", "expected a whole number"},
       {R"([["t", "ot", 1e999]])", "expected a value"},
-      {R"([["t, "ot", 1]])", "expected ',' after the name"},
-      {R"([["t)", "with a closing quote"},
-      {R"([["t", "sp", [1]], ])", "expected a knob"},
-      {R"([["t", "sp", [1]]] x)", "expected nothing after"},
+      {R"([["t, "ot", 1]])",
+       "column 8: expected ',' (after the name of the knob), found 'ot\", 1]]'"},
+      {R"([["t)", "column 5: expected the closing '\"' of a string"},
+      {R"([["t", "sp", [1]], ])", "column 20: expected '[' (a knob: [name, kind, value])"},
+      {R"([["t", "sp", [1]]] x)", "column 20: expected the end of the line, found 'x'"},
   };
   for (const auto& [text, message] : cases) {
     EXPECT_THAT(ParseEntities(text), StatusIs(StatusCode::kInvalidArgument, HasSubstr(message)))

@@ -2,26 +2,14 @@
 
 #include <fmt/ranges.h>
 
-#include <charconv>
-#include <cmath>
+#include <algorithm>
+
+#include "base/json_cursor.h"
 
 namespace kiln::search {
 namespace {
 
 // ---- printing
-
-std::string JsonString(std::string_view text) {
-  std::string json = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') json += '\\';
-    if (static_cast<unsigned char>(c) < 0x20) {
-      json += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      json += c;
-    }
-  }
-  return json + "\"";
-}
 
 // Returns the shortest digits that read back as the number, with a point or an exponent.
 std::string NumberText(double number) {
@@ -39,7 +27,7 @@ struct OptionText {
   std::string operator()(int64_t value) const { return fmt::format("{}", value); }
   std::string operator()(double value) const { return NumberText(value); }
   std::string operator()(const std::string& value) const {
-    return is_json ? JsonString(value) : value;
+    return is_json ? JsonQuote(value) : value;
   }
 };
 constexpr OptionText kPython{"None", "True", "False", false};
@@ -49,7 +37,7 @@ std::string Words(const std::vector<std::string>& words, bool is_json) {
   std::string text;
   for (const std::string& word : words) {
     text += text.empty() ? "" : ", ";
-    text += is_json ? JsonString(word) : fmt::format("'{}'", word);
+    text += is_json ? JsonQuote(word) : fmt::format("'{}'", word);
   }
   return fmt::format("[{}]", text);
 }
@@ -66,190 +54,84 @@ std::string Values(const Entity& entity, const OptionText& form) {
   return std::visit(form, std::get<OptionEntity>(entity).value);
 }
 
-constexpr const char* kTags[] = {"sp", "re", "an", "ot"};
+constexpr std::string_view kTags[] = {"sp", "re", "an", "ot"};
 
 // ---- parsing
 
-class EntityReader {
- public:
-  explicit EntityReader(std::string_view text) : text_(text) {}
+StatusOr<std::vector<int64_t>> ParseIntegers(JsonCursor& json) {
+  std::vector<int64_t> numbers;
+  KILN_RETURN_IF_ERROR(json.Array("a list of whole numbers", [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(numbers.emplace_back(), json.Int("a whole number"));
+    return OkStatus();
+  }));
+  return numbers;
+}
 
-  StatusOr<std::vector<NamedEntity>> Read() {
-    std::vector<NamedEntity> entities;
-    KILN_RETURN_IF_ERROR(Expect('[', "a list of knobs"));
-    if (!Take(']')) {
-      do {
-        KILN_ASSIGN_OR_RETURN(NamedEntity entity, ReadKnob());
-        entities.push_back(std::move(entity));
-      } while (Take(','));
-      KILN_RETURN_IF_ERROR(Expect(']', "',' or the end of the list of knobs"));
-    }
-    SkipBlanks();
-    if (at_ < text_.size()) return Error("nothing after the list of knobs");
-    return entities;
-  }
-
- private:
-  StatusOr<NamedEntity> ReadKnob() {
-    KILN_RETURN_IF_ERROR(Expect('[', "a knob: [name, kind, value]"));
-    KILN_ASSIGN_OR_RETURN(std::string name, String("the name of a knob"));
-    KILN_RETURN_IF_ERROR(Expect(',', "',' after the name of the knob"));
-    const size_t tag_at = at_;
-    KILN_ASSIGN_OR_RETURN(const std::string tag, String("the kind of the knob"));
-    KILN_RETURN_IF_ERROR(Expect(',', "',' after the kind of the knob"));
-    Entity entity;
-    if (tag == "sp") {
-      KILN_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, Integers());
-      entity = SplitEntity{std::move(sizes)};
-    } else if (tag == "re") {
-      KILN_ASSIGN_OR_RETURN(std::vector<int64_t> order, Integers());
-      entity = ReorderEntity{std::move(order)};
-    } else if (tag == "an") {
-      KILN_ASSIGN_OR_RETURN(entity, Annotations());
-    } else if (tag == "ot") {
-      KILN_ASSIGN_OR_RETURN(entity, Option());
+// Reads words, or places of caches, which are numbers.
+StatusOr<Entity> ParseAnnotations(JsonCursor& json) {
+  AnnotateEntity entity;
+  KILN_RETURN_IF_ERROR(json.Array("a list of annotations", [&]() -> Status {
+    // The first annotation says what the others must be.
+    if (!entity.words.empty() || (entity.places.empty() && json.Peek() == '"')) {
+      KILN_ASSIGN_OR_RETURN(entity.words.emplace_back(), json.String("an annotation"));
     } else {
-      at_ = tag_at;
-      return Error("a kind of knob, one of \"sp\", \"re\", \"an\", \"ot\"");
+      KILN_ASSIGN_OR_RETURN(entity.places.emplace_back(), json.Int("a whole number"));
     }
-    KILN_RETURN_IF_ERROR(Expect(']', "the end of the knob"));
-    return NamedEntity(std::move(name), std::move(entity));
-  }
+    return OkStatus();
+  }));
+  return entity;
+}
 
-  StatusOr<std::vector<int64_t>> Integers() {
-    std::vector<int64_t> numbers;
-    KILN_RETURN_IF_ERROR(Expect('[', "a list of whole numbers"));
-    if (Take(']')) return numbers;
-    do {
-      KILN_ASSIGN_OR_RETURN(const int64_t number, Integer());
-      numbers.push_back(number);
-    } while (Take(','));
-    KILN_RETURN_IF_ERROR(Expect(']', "',' or the end of the list"));
-    return numbers;
+StatusOr<Entity> ParseOption(JsonCursor& json) {
+  if (json.TakeWord("null")) return OptionEntity{};
+  if (json.TakeWord("true")) return OptionEntity{true};
+  if (json.TakeWord("false")) return OptionEntity{false};
+  if (json.Peek() == '"') {
+    KILN_ASSIGN_OR_RETURN(std::string word, json.String("a word"));
+    return OptionEntity{std::move(word)};
   }
-
-  StatusOr<Entity> Annotations() {
-    const size_t start = at_;
-    KILN_RETURN_IF_ERROR(Expect('[', "a list of annotations"));
-    AnnotateEntity entity;
-    if (Take(']')) return entity;
-    SkipBlanks();
-    if (Peek() != '"') {
-      at_ = start;
-      KILN_ASSIGN_OR_RETURN(entity.places, Integers());
-      return entity;
-    }
-    do {
-      KILN_ASSIGN_OR_RETURN(std::string word, String("an annotation"));
-      entity.words.push_back(std::move(word));
-    } while (Take(','));
-    KILN_RETURN_IF_ERROR(Expect(']', "',' or the end of the list"));
-    return entity;
-  }
-
-  StatusOr<Entity> Option() {
-    SkipBlanks();
-    if (TakeWord("null")) return OptionEntity{};
-    if (TakeWord("true")) return OptionEntity{true};
-    if (TakeWord("false")) return OptionEntity{false};
-    if (Peek() == '"') {
-      KILN_ASSIGN_OR_RETURN(std::string word, String("a word"));
-      return OptionEntity{std::move(word)};
-    }
-    const std::string_view digits = NumberToken();
-    if (digits.find_first_of(".eE") == std::string_view::npos) {
-      KILN_ASSIGN_OR_RETURN(const int64_t number, Integer());
-      return OptionEntity{number};
-    }
-    double number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(number))
-      return Error("a value: null, true, false, a number or a word");
-    at_ += digits.size();
+  constexpr std::string_view kValue = "a value: null, true, false, a number or a word";
+  if (json.IsIntNext()) {
+    KILN_ASSIGN_OR_RETURN(const int64_t number, json.Int(kValue));
     return OptionEntity{number};
   }
+  KILN_ASSIGN_OR_RETURN(const double number, json.Double(kValue));
+  return OptionEntity{number};
+}
 
-  StatusOr<int64_t> Integer() {
-    SkipBlanks();
-    const std::string_view digits = NumberToken();
-    int64_t number = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    if (digits.empty() || error != std::errc() || end != digits.data() + digits.size())
-      return Error("a whole number");
-    at_ += digits.size();
-    return number;
+StatusOr<Entity> ParseValue(std::string_view tag, JsonCursor& json) {
+  if (tag == "sp") {
+    KILN_ASSIGN_OR_RETURN(std::vector<int64_t> sizes, ParseIntegers(json));
+    return SplitEntity{std::move(sizes)};
   }
+  if (tag == "re") {
+    KILN_ASSIGN_OR_RETURN(std::vector<int64_t> order, ParseIntegers(json));
+    return ReorderEntity{std::move(order)};
+  }
+  if (tag == "an") return ParseAnnotations(json);
+  return ParseOption(json);
+}
 
-  // Returns the characters from here on that a number could consist of, without taking them.
-  std::string_view NumberToken() const {
-    size_t end = at_;
-    while (end < text_.size() &&
-           std::string_view("+-.0123456789eE").find(text_[end]) != std::string_view::npos)
-      ++end;
-    return text_.substr(at_, end - at_);
+StatusOr<std::string> ParseTag(JsonCursor& json) {
+  JsonCursor ahead = json;
+  KILN_ASSIGN_OR_RETURN(std::string tag, ahead.String("the kind of the knob"));
+  if (std::ranges::find(kTags, tag) == std::end(kTags)) {
+    return json.Error("a kind of knob, one of \"sp\", \"re\", \"an\", \"ot\"");
   }
+  json = ahead;
+  return tag;
+}
 
-  // Only the escapes of ASCII characters are read: names and words have no others.
-  StatusOr<std::string> String(std::string_view what) {
-    SkipBlanks();
-    if (Peek() != '"') return Error(what);
-    const size_t start = at_++;
-    std::string value;
-    while (at_ < text_.size() && text_[at_] != '"') {
-      if (text_[at_] != '\\') {
-        value += text_[at_++];
-        continue;
-      }
-      const std::string_view rest = text_.substr(at_ + 1);
-      unsigned code = 0;
-      if (rest.starts_with('"') || rest.starts_with('\\') || rest.starts_with('/')) {
-        value += rest[0];
-        at_ += 2;
-      } else if (rest.size() >= 5 && rest[0] == 'u' &&
-                 std::from_chars(rest.data() + 1, rest.data() + 5, code, 16).ptr ==
-                     rest.data() + 5 &&
-                 code < 0x80) {
-        value += static_cast<char>(code);
-        at_ += 6;
-      } else {
-        return Error("a known escape in the text");
-      }
-    }
-    if (at_ == text_.size()) {
-      at_ = start;
-      return Error(fmt::format("{} with a closing quote", what));
-    }
-    ++at_;
-    return value;
-  }
-
-  void SkipBlanks() {
-    while (at_ < text_.size() && (text_[at_] == ' ' || text_[at_] == '\t' || text_[at_] == '\n'))
-      ++at_;
-  }
-  char Peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
-  bool Take(char c) {
-    SkipBlanks();
-    if (Peek() != c) return false;
-    ++at_;
-    return true;
-  }
-  bool TakeWord(std::string_view word) {
-    if (!text_.substr(at_).starts_with(word)) return false;
-    at_ += word.size();
-    return true;
-  }
-  Status Expect(char c, std::string_view what) { return Take(c) ? OkStatus() : Error(what); }
-  Status Error(std::string_view what) {
-    SkipBlanks();
-    const std::string found = at_ < text_.size() ? fmt::format("'{}'", text_.substr(at_, 16))
-                                                 : std::string("the end of the text");
-    return InvalidArgument("column {}: expected {}, found {}", at_ + 1, what, found);
-  }
-
-  const std::string_view text_;
-  size_t at_ = 0;
-};
+StatusOr<NamedEntity> ParseKnob(JsonCursor& json) {
+  KILN_RETURN_IF_ERROR(json.Expect('[', "a knob: [name, kind, value]"));
+  KILN_ASSIGN_OR_RETURN(std::string name, json.String("the name of a knob"));
+  KILN_RETURN_IF_ERROR(json.Expect(',', "after the name of the knob"));
+  KILN_ASSIGN_OR_RETURN(const std::string tag, ParseTag(json));
+  KILN_RETURN_IF_ERROR(json.Expect(',', "after the kind of the knob"));
+  KILN_ASSIGN_OR_RETURN(Entity entity, ParseValue(tag, json));
+  KILN_RETURN_IF_ERROR(json.Expect(']', "the end of the knob"));
+  return NamedEntity(std::move(name), std::move(entity));
+}
 
 }  // namespace
 
@@ -258,7 +140,7 @@ std::string PrintEntity(const Entity& entity) { return Values(entity, kPython); 
 std::string PrintEntities(std::span<const NamedEntity> entities) {
   std::string json;
   for (const auto& [name, entity] : entities) {
-    json += fmt::format("{}[{}, \"{}\", {}]", json.empty() ? "" : ", ", JsonString(name),
+    json += fmt::format("{}[{}, \"{}\", {}]", json.empty() ? "" : ", ", JsonQuote(name),
                         kTags[entity.index()], Values(entity, kJson));
   }
   return fmt::format("[{}]", json);
@@ -274,8 +156,16 @@ std::string PrintValues(std::span<const NamedEntity> entities) {
   return text;
 }
 
-StatusOr<std::vector<NamedEntity>> ParseEntities(std::string_view json) {
-  return EntityReader(json).Read();
+StatusOr<std::vector<NamedEntity>> ParseEntities(std::string_view text) {
+  JsonCursor json(text);
+  std::vector<NamedEntity> entities;
+  KILN_RETURN_IF_ERROR(json.Array("a list of knobs", [&]() -> Status {
+    KILN_ASSIGN_OR_RETURN(NamedEntity entity, ParseKnob(json));
+    entities.push_back(std::move(entity));
+    return OkStatus();
+  }));
+  KILN_RETURN_IF_ERROR(json.ExpectEnd());
+  return entities;
 }
 
 }  // namespace kiln::search

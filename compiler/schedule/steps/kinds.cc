@@ -34,9 +34,9 @@ constexpr bool AreUnique(std::span<const std::string_view> tags) {
 }
 static_assert(AreUnique(kTags), "two kinds of steps have one tag");
 
-StatusOr<StepPtr> ParseStep(StepReader& reader) {
-  if (!reader.TryTake('[')) return reader.Fail("'[' of a step or ']' of the list");
-  reader.BeginStep();
+StatusOr<StepPtr> ParseStep(JsonCursor& json) {
+  if (!json.Take('[')) return json.Error("'[' of a step or ']' of the list");
+  StepReader reader(json);
   const std::string_view tag = reader.Text("the tag");
   KILN_RETURN_IF_ERROR(reader.status());
   for (size_t i = 0; i < kTags.size(); ++i) {
@@ -49,29 +49,30 @@ StatusOr<StepPtr> ParseStep(StepReader& reader) {
 
 std::span<const std::string_view> StepTags() { return kTags; }
 
-StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view json) {
-  KILN_RETURN_IF_ERROR(dag::CheckTextBytes("the list of steps", json));
+StatusOr<std::vector<StepPtr>> ParseSteps(std::string_view text) {
+  KILN_RETURN_IF_ERROR(dag::CheckTextBytes("the list of steps", text));
   // Records have kernel points in place of steps (compiler/handwritten/kernel_point.h).
-  if (json.starts_with("{\"kernel\":")) {
+  if (text.starts_with("{\"kernel\":")) {
     return InvalidArgument(
         "list of steps: found the parameters of a hand-written kernel, which has no schedule; kiln "
         "show prints its source");
   }
-  StepReader reader(json);
+  constexpr std::string_view kList = "list of steps";
+  JsonCursor json(text);
   std::vector<StepPtr> steps;
-  if (!reader.TryTake('[')) return Annotate(reader.Fail("'['"), "list of steps");
-  if (!reader.TryTake(']')) {
+  if (!json.Take('[')) return Annotate(json.Error("'['"), kList);
+  if (!json.Take(']')) {
     steps.reserve(64);
     do {
-      StatusOr<StepPtr> step = ParseStep(reader);
+      StatusOr<StepPtr> step = ParseStep(json);
       if (!step.ok()) return Annotate(step.status(), fmt::format("step #{}", steps.size()));
       steps.push_back(*std::move(step));
       if (steps.size() > static_cast<size_t>(dag::kMaxSteps))
         return InvalidArgument("list of steps: more than {} steps, expected fewer", dag::kMaxSteps);
-    } while (reader.TryTake(','));
-    if (!reader.TryTake(']')) return Annotate(reader.Fail("',' or ']'"), "list of steps");
+    } while (json.Take(','));
+    if (!json.Take(']')) return Annotate(json.Error("',' or ']'"), kList);
   }
-  if (!reader.AtEnd()) return Annotate(reader.Fail("the end of the text"), "list of steps");
+  KILN_RETURN_IF_ERROR(Annotate(json.ExpectEnd(), kList));
   return steps;
 }
 

@@ -1,8 +1,8 @@
-// Reads the JSON of steps, item by item, straight from the text, because records are replayed by
-// the thousands.
+// Reads the items of one step from a list of steps, straight from the text, because records are
+// replayed by the thousands.
 //
 // The first mistake sticks: later reads return zeros, and Make reports it. The reader only knows
-// the parts of steps: arrays of integers, strings without escapes, and lists of integers.
+// the parts of steps: integers, strings without escapes, and lists of integers.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/json_cursor.h"
 #include "base/status.h"
 #include "compiler/schedule/step.h"
 
@@ -19,9 +20,11 @@ namespace kiln::schedule {
 
 class StepReader {
  public:
-  explicit StepReader(std::string_view text) : text_(text) {}
+  // `json` stands behind the '[' of the step, and must outlive the reader. Make leaves it behind
+  // the ']'.
+  explicit StepReader(JsonCursor& json) : json_(json) {}
 
-  // ---- one step, after Open and Tag: its items in order. `what` names them in errors.
+  // Items are read in order. `what` names them in errors. A text lives as long as the text of json.
   int Int(std::string_view what);
   int64_t Int64(std::string_view what);
   // Reads 0 or 1.
@@ -37,30 +40,24 @@ class StepReader {
   // Makes the step. Fails if an item was wrong or the array does not end here.
   template <typename StepT, typename... Args>
   StatusOr<StepPtr> Make(Args&&... args) {
-    if (status_.ok() && !TryTake(']')) Fail("the end of the step");
+    if (status_.ok() && !json_.Take(']')) status_ = json_.Error("the end of the step");
     if (!status_.ok()) return status_;
     return StepPtr(std::make_shared<const StepT>(std::forward<Args>(args)...));
   }
 
-  // ---- the text around the step
-  // Skips blanks, and takes c if it comes next.
-  bool TryTake(char c);
-  // True if only blanks are left.
-  bool AtEnd();
-  void BeginStep() { item_ = 0; }
-  // Reports that `expected` is not at this place. Keeps the first error.
-  const Status& Fail(std::string_view expected);
+  // Returns the first mistake.
   const Status& status() const { return status_; }
 
  private:
+  // Moves to the next item. False after a mistake.
   bool NextItem(std::string_view what);
-  int64_t Integer(std::string_view what, int64_t lowest, int64_t highest);
+  // Returns the value; or a value of zeros, and keeps the error.
+  template <typename T>
+  T Keep(StatusOr<T> value);
   template <typename T>
   std::vector<T> List(std::string_view what, int64_t lowest, int64_t highest, int most);
-  void SkipBlanks();
 
-  const std::string_view text_;
-  size_t at_ = 0;
+  JsonCursor& json_;
   int item_ = 0;
   Status status_;
 };

@@ -1,10 +1,10 @@
-#include "store/json_cursor.h"
+#include "base/json_cursor.h"
 
 #include <random>
 
 #include "base/status_testing.h"
 
-namespace kiln::store {
+namespace kiln {
 namespace {
 
 using testing::HasSubstr;
@@ -67,6 +67,11 @@ TEST(JsonCursor, RefusalsNameColumnAndFinding) {
       {R"(["\ud800"])", "an escape"},
       {R"(["\udc00"])", "an escape"},
       {"[1] x", "column 5: expected the end of the line, found 'x'"},
+      {"[1, \x1b]", "column 5: expected a value, found ']'"},
+      {"[1, \xff]", "column 5: expected a value, found '?]'"},
+      {"é1234567890123456789012345678", "found 'é1234567890123456789012...'"},
+      {"12345678901234567890123é", "column 24: expected the end of the line, found 'é'"},
+      {"x1234567890123456789012é45", "found 'x1234567890123456789012...'"},
   };
   for (const auto& [text, message] : cases) {
     EXPECT_THAT(Value(text), StatusIs(StatusCode::kInvalidArgument, HasSubstr(message))) << text;
@@ -103,6 +108,63 @@ TEST(JsonCursor, NumbersAreCheckedForRange) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("within the range of a double")));
 }
 
+TEST(JsonCursor, IntegersAreCheckedForTheirInterval) {
+  auto integer = [](std::string_view text) { return JsonCursor(text).Int("a stage", -1, 12); };
+  EXPECT_EQ(*integer(" -1"), -1);
+  EXPECT_EQ(*integer("12"), 12);
+  for (const char* text :
+       {"13", "-2", "9223372036854775808", "1.0", "1e0", "01", "-00", "-", "x", ""}) {
+    EXPECT_THAT(integer(text), StatusIs(StatusCode::kInvalidArgument,
+                                        HasSubstr("column 1: expected a stage as an integer from "
+                                                  "-1 to 12, found ")))
+        << text;
+  }
+}
+
+TEST(JsonCursor, LooksAhead) {
+  JsonCursor json(R"( null [1, 2.5, "a\"b", "c"] )");
+  EXPECT_EQ(json.Peek(), 'n');
+  EXPECT_FALSE(json.TakeWord("true"));
+  EXPECT_TRUE(json.TakeWord("null"));
+  std::vector<bool> integers;
+  ASSERT_OK(json.Array("a list", [&]() -> Status {
+    integers.push_back(json.IsIntNext());
+    return json.Value("a value").status();
+  }));
+  EXPECT_EQ(integers, (std::vector<bool>{true, false, false, false}));
+  EXPECT_EQ(json.Peek(), '\0');
+  EXPECT_OK(json.ExpectEnd());
+}
+
+TEST(JsonCursor, PlainStringsHaveNoEscapes) {
+  const std::string text = R"( "shared")";
+  ASSERT_OK_AND_ASSIGN(const std::string_view plain, JsonCursor(text).PlainString("a scope"));
+  EXPECT_EQ(plain.data(), text.data() + 2);
+  EXPECT_EQ(plain, "shared");
+  EXPECT_THAT(JsonCursor(R"( "ab\u0041")").PlainString("a scope"),
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("column 5: expected a scope without escapes, found '\\u0041")));
+}
+
+TEST(JsonCursor, ArraysEndWhereTheirFirstMistakeIs) {
+  const auto sum = [](std::string_view text) -> StatusOr<int64_t> {
+    JsonCursor json(text);
+    int64_t total = 0;
+    KILN_RETURN_IF_ERROR(json.Array("a list", [&]() -> Status {
+      KILN_ASSIGN_OR_RETURN(const int64_t item, json.Int("an item"));
+      total += item;
+      return OkStatus();
+    }));
+    return total;
+  };
+  EXPECT_EQ(*sum("[]"), 0);
+  EXPECT_EQ(*sum("[ 1,2 , 3]"), 6);
+  EXPECT_THAT(sum("1"), StatusIs(StatusCode::kInvalidArgument,
+                                 HasSubstr("column 1: expected '[' (a list), found '1'")));
+  EXPECT_THAT(sum("[1,]"), StatusIs(StatusCode::kInvalidArgument,
+                                    HasSubstr("column 4: expected an item, found ']'")));
+}
+
 TEST(JsonCursor, QuotedTextDecodesToItself) {
   std::mt19937_64 rng(7);
   for (int i = 0; i < 2000; ++i) {
@@ -114,4 +176,4 @@ TEST(JsonCursor, QuotedTextDecodesToItself) {
 }
 
 }  // namespace
-}  // namespace kiln::store
+}  // namespace kiln

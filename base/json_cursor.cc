@@ -1,9 +1,11 @@
-#include "store/json_cursor.h"
+#include "base/json_cursor.h"
 
 #include <charconv>
-#include <cmath>
+#include <optional>
 
-namespace kiln::store {
+#include "base/utf8.h"
+
+namespace kiln {
 namespace {
 
 constexpr int kMaxDepth = 32;
@@ -65,10 +67,44 @@ bool AppendEscape(std::string_view token, size_t& at, std::string& out) {
   return true;
 }
 
+struct Integer {
+  int64_t value;
+  // Bytes of its text.
+  size_t length;
+};
+
+// Returns the integer of 64 bits that the text begins with, in one pass, because lists of steps are
+// mostly integers.
+std::optional<Integer> IntegerOf(std::string_view text) {
+  const char* const end = text.data() + text.size();
+  int64_t value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc()) return std::nullopt;
+  const char* const digits = text[0] == '-' ? text.data() + 1 : text.data();
+  if (*digits == '0' && stop - digits > 1) return std::nullopt;
+  if (stop != end && (*stop == '.' || *stop == 'e' || *stop == 'E')) return std::nullopt;
+  return Integer{value, static_cast<size_t>(stop - text.data())};
+}
+
+// Returns the start of the text, fit for a message: a few whole characters, on one line.
+std::string Shown(std::string_view text) {
+  constexpr size_t kShownBytes = 24;
+  if (text.size() <= kShownBytes) return OneLine(text);
+  size_t length = kShownBytes;
+  const auto continues = [&] { return (static_cast<unsigned char>(text[length]) & 0xc0) == 0x80; };
+  while (length > kShownBytes - 3 && continues()) --length;
+  return OneLine(text.substr(0, length)) + "...";
+}
+
 }  // namespace
 
 void JsonCursor::SkipSpace() {
   while (position_ < text_.size() && IsSpace(text_[position_])) ++position_;
+}
+
+char JsonCursor::Peek() {
+  SkipSpace();
+  return position_ < text_.size() ? text_[position_] : '\0';
 }
 
 bool JsonCursor::Take(char c) {
@@ -78,15 +114,20 @@ bool JsonCursor::Take(char c) {
   return true;
 }
 
+bool JsonCursor::TakeWord(std::string_view word) {
+  SkipSpace();
+  if (!text_.substr(position_).starts_with(word)) return false;
+  position_ += word.size();
+  return true;
+}
+
 Status JsonCursor::ErrorAt(size_t position, std::string_view what) const {
-  constexpr size_t kShown = 24;
   if (position >= text_.size()) {
     return InvalidArgument("column {}: expected {}, found the end of the line", text_.size() + 1,
                            what);
   }
-  const std::string_view rest = text_.substr(position);
-  return InvalidArgument("column {}: expected {}, found '{}{}'", position + 1, what,
-                         rest.substr(0, kShown), rest.size() > kShown ? "..." : "");
+  return InvalidArgument("column {}: expected {}, found '{}'", position + 1, what,
+                         Shown(text_.substr(position)));
 }
 
 Status JsonCursor::Error(std::string_view what) {
@@ -125,6 +166,16 @@ StatusOr<std::string_view> JsonCursor::StringToken(std::string_view what) {
   return text_.substr(begin, position_ - begin);
 }
 
+StatusOr<std::string_view> JsonCursor::PlainString(std::string_view what) {
+  SkipSpace();
+  const size_t begin = position_;
+  KILN_ASSIGN_OR_RETURN(const std::string_view token, StringToken(what));
+  if (const size_t escape = token.find('\\'); escape != std::string_view::npos) {
+    return ErrorAt(begin + escape, fmt::format("{} without escapes", what));
+  }
+  return token.substr(1, token.size() - 2);
+}
+
 StatusOr<std::string> JsonCursor::String(std::string_view what) {
   SkipSpace();
   const size_t begin = position_;
@@ -143,10 +194,9 @@ StatusOr<std::string> JsonCursor::String(std::string_view what) {
   return decoded;
 }
 
-StatusOr<std::string_view> JsonCursor::NumberToken(std::string_view what) {
-  SkipSpace();
-  const size_t begin = position_;
-  size_t at = begin;
+// Returns the number that stands here, or "" if none does.
+std::string_view JsonCursor::NumberAhead() const {
+  size_t at = position_;
   const auto now = [&] { return at < text_.size() ? text_[at] : '\0'; };
   const auto digits = [&] {
     const size_t first = at;
@@ -157,31 +207,54 @@ StatusOr<std::string_view> JsonCursor::NumberToken(std::string_view what) {
   if (now() == '0') {
     ++at;
   } else if (!digits()) {
-    return ErrorAt(begin, what);
+    return {};
   }
   if (now() == '.') {
     ++at;
-    if (!digits()) return ErrorAt(begin, what);
+    if (!digits()) return {};
   }
   if (now() == 'e' || now() == 'E') {
     ++at;
     if (now() == '+' || now() == '-') ++at;
-    if (!digits()) return ErrorAt(begin, what);
+    if (!digits()) return {};
   }
-  position_ = at;
-  return text_.substr(begin, at - begin);
+  return text_.substr(position_, at - position_);
+}
+
+StatusOr<std::string_view> JsonCursor::NumberToken(std::string_view what) {
+  SkipSpace();
+  const std::string_view number = NumberAhead();
+  if (number.empty()) return Error(what);
+  position_ += number.size();
+  return number;
+}
+
+bool JsonCursor::IsIntNext() const {
+  JsonCursor ahead = *this;
+  ahead.SkipSpace();
+  const std::string_view number = ahead.NumberAhead();
+  return !number.empty() && number.find_first_of(".eE") == std::string_view::npos;
 }
 
 StatusOr<int64_t> JsonCursor::Int(std::string_view what) {
   SkipSpace();
-  const size_t begin = position_;
-  KILN_ASSIGN_OR_RETURN(const std::string_view token, NumberToken(what));
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(token.data(), token.data() + token.size(), value);
-  if (error != std::errc() || end != token.data() + token.size()) {
-    return ErrorAt(begin, fmt::format("{}, an integer of 64 bits", what));
+  const std::optional<Integer> integer = IntegerOf(text_.substr(position_));
+  if (integer.has_value()) {
+    position_ += integer->length;
+    return integer->value;
   }
-  return value;
+  if (NumberAhead().empty()) return Error(what);
+  return Error(fmt::format("{}, an integer of 64 bits", what));
+}
+
+StatusOr<int64_t> JsonCursor::Int(std::string_view what, int64_t low, int64_t high) {
+  SkipSpace();
+  const std::optional<Integer> integer = IntegerOf(text_.substr(position_));
+  if (!integer.has_value() || integer->value < low || integer->value > high) {
+    return Error(fmt::format("{} as an integer from {} to {}", what, low, high));
+  }
+  position_ += integer->length;
+  return integer->value;
 }
 
 StatusOr<double> JsonCursor::Double(std::string_view what) {
@@ -262,13 +335,10 @@ Status JsonCursor::AppendNested(std::string_view what, int depth, std::string& o
     out += token;
     return OkStatus();
   }
-  if (c != '-' && !IsDigit(c)) {
-    for (const std::string_view word : {"null", "true", "false"}) {
-      if (!text_.substr(begin).starts_with(word)) continue;
-      position_ += word.size();
-      out += word;
-      return OkStatus();
-    }
+  for (const std::string_view word : {"null", "true", "false"}) {
+    if (c != word[0] || !TakeWord(word)) continue;
+    out += word;
+    return OkStatus();
   }
   KILN_ASSIGN_OR_RETURN(const std::string_view number, NumberToken(what));
   out += number;
@@ -315,4 +385,4 @@ std::string JsonQuote(std::string_view text) {
   return quoted += '"';
 }
 
-}  // namespace kiln::store
+}  // namespace kiln
