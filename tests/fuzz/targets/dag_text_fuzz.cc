@@ -1,5 +1,7 @@
 // Parses computations in text form. A computation that parses prints as a text that parses to the
 // same, has keys and an identity, can be sampled, and its plain loops compute what it says.
+#include <string>
+
 #include "compiler/dag/input_facts.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"
@@ -7,6 +9,7 @@
 #include "compiler/dag/workload_key.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -15,14 +18,13 @@ constexpr double kMostWork = 2000;
 // Sampling computations of more operators takes a while.
 constexpr int kMostSampledOperators = 4;
 
-void CheckText(const dag::DagText& text) {
-  const std::string printed = dag::PrintDag(*text.dag, text.ranges);
-  const StatusOr<dag::DagText> parsed = dag::ParseDagText(printed);
-  KILN_CHECK(parsed.ok(), "{}\n{}", Message(parsed.status()), printed);
-  KILN_CHECK(dag::PrintDag(*parsed->dag, parsed->ranges) == printed, "{}\nas\n{}", printed,
-             dag::PrintDag(*parsed->dag, parsed->ranges));
-  KILN_CHECK(dag::WorkloadId(*parsed->dag) == dag::WorkloadId(*text.dag), "{}", printed);
-  KILN_CHECK(dag::WorkloadKeys(*parsed->dag) == dag::WorkloadKeys(*text.dag), "{}", printed);
+std::string Print(const dag::DagText& text) { return dag::PrintDag(*text.dag, text.ranges); }
+
+StatusOr<dag::DagText> Parse(const std::string& text) { return dag::ParseDagText(text); }
+
+bool HaveSameNames(const dag::DagText& a, const dag::DagText& b) {
+  return dag::WorkloadId(*a.dag) == dag::WorkloadId(*b.dag) &&
+         dag::WorkloadKeys(*a.dag) == dag::WorkloadKeys(*b.dag);
 }
 
 void CheckKeys(const dag::Dag& dag) {
@@ -37,11 +39,9 @@ void CheckSample(const dag::DagText& text) {
   if (text.dag->size() > kMostSampledOperators) return;
   const auto sampled = dag::SampleOutputs(text, {.grid_elements = 16});
   if (!sampled.ok()) return CheckRefusal(sampled.status());
-  const std::string printed = dag::PrintDag(*sampled->text.dag, sampled->text.ranges);
-  const auto parsed = dag::ParseDagText(printed);
-  KILN_CHECK(parsed.ok(), "{}\n{}", Message(parsed.status()), printed);
-  const Status same = dag::CheckSameInputs(text, *parsed);
-  KILN_CHECK(same.ok(), "{}\n{}", Message(same), printed);
+  const dag::DagText parsed = CheckRoundTrip(sampled->text, Print, Parse, HaveSameNames);
+  const Status same = dag::CheckSameInputs(text, parsed);
+  KILN_CHECK(same.ok(), "{}\n{}", Message(same), Print(parsed));
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     fuzz::CheckRefusal(text.status());
     return 0;
   }
-  fuzz::CheckText(*text);
+  fuzz::CheckRoundTrip(*text, fuzz::Print, fuzz::Parse, fuzz::HaveSameNames);
   fuzz::CheckKeys(*text->dag);
   fuzz::CheckSample(*text);
   fuzz::CheckLowered(schedule::State(text->dag), /*gpu=*/false, fuzz::kMostWork);

@@ -8,6 +8,7 @@
 #include "device/device_model.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -16,17 +17,12 @@ namespace {
 constexpr size_t kMostBytes = 1024;
 
 void CheckCalibration(const device::Calibration& row) {
-  const std::string printed = device::PrintCalibration(row);
-  const auto parsed = device::ParseCalibration(printed);
-  KILN_CHECK(parsed.ok(), "{}: {}", printed, Message(parsed.status()));
-  KILN_CHECK(*parsed == row, "{}", printed);
+  CheckRoundTrip(row, device::PrintCalibration, device::ParseCalibration);
 }
 
 void CheckModel(const device::DeviceModel& model) {
+  CheckRoundTrip(model, device::PrintDeviceModel, device::ParseDeviceModel);
   const std::string printed = device::PrintDeviceModel(model);
-  const auto parsed = device::ParseDeviceModel(printed);
-  KILN_CHECK(parsed.ok(), "{}: {}", printed, Message(parsed.status()));
-  KILN_CHECK(*parsed == model, "{}", printed);
   KILN_CHECK(device::CheckDeviceModel(model).ok(), "{}", printed);
   device::DeviceSummary(model);
   device::MatrixUnits(model);

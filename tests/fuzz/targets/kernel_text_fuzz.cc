@@ -11,6 +11,7 @@
 #include "search/templates/kernel_template.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -22,10 +23,10 @@ void CheckPoint(const search::KernelTemplate& made, const dag::DagPtr& dag,
                 const search::Config& config) {
   const auto instance = made.Instantiate(dag, config);
   if (!instance.ok()) return CheckRefusal(instance.status());
-  const std::string printed = handwritten::PrintKernelPoint(*instance->kernel);
-  const auto again = handwritten::ParseKernelPoint(printed);
-  KILN_CHECK(again.ok() && *again == *instance->kernel, "{}", printed);
-  const auto kernel = handwritten::Specialize(made.text(), *dag, again->values);
+  const handwritten::KernelPoint again = CheckRoundTrip(
+      *instance->kernel, handwritten::PrintKernelPoint, handwritten::ParseKernelPoint);
+  const std::string printed = handwritten::PrintKernelPoint(again);
+  const auto kernel = handwritten::Specialize(made.text(), *dag, again.values);
   KILN_CHECK(kernel.ok(), "{}: {}", printed, Message(kernel.status()));
   for (size_t i = 0; i < 3; ++i)
     KILN_CHECK(kernel->grid[i] >= 1 && kernel->block[i] >= 1, "{}", printed);
@@ -43,12 +44,10 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     KILN_CHECK(Message(parsed.status()).starts_with("line "), "{}", Message(parsed.status()));
     return 0;
   }
-  const std::string printed = handwritten::PrintKernelText(*parsed);
-  const auto again = handwritten::ParseKernelText(printed);
-  KILN_CHECK(again.ok(), "{}\n{}", Message(again.status()), printed);
-  KILN_CHECK(*again == *parsed, "{}", printed);
-  KILN_CHECK(handwritten::KernelDigest(*again) == handwritten::KernelDigest(*parsed), "{}",
-             printed);
+  const handwritten::KernelText again =
+      fuzz::CheckRoundTrip(*parsed, handwritten::PrintKernelText, handwritten::ParseKernelText);
+  const std::string printed = handwritten::PrintKernelText(again);
+  KILN_CHECK(handwritten::KernelDigest(again) == handwritten::KernelDigest(*parsed), "{}", printed);
   dag::DagPtr dag = *dag::BuildOp("matmul", "12,18,24");
   if (parsed->reference) {
     const auto declared = handwritten::DeclaredComputation(*parsed);

@@ -13,6 +13,7 @@
 #include "store/memory_store.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -21,14 +22,10 @@ constexpr int64_t kNow_ms = 1'700'000'000'000;
 
 // Numbers lose digits in the first print, but none in later ones.
 void CheckLine(const store::MeasureLogLine& line) {
-  const std::string printed = store::PrintMeasureLogLine(line);
-  const auto parsed = store::ParseMeasureLogLine(printed);
-  KILN_CHECK(parsed.ok(), "{}\n{}", Message(parsed.status()), printed);
-  KILN_CHECK(store::PrintMeasureLogLine(*parsed) == printed, "{}\nas\n{}", printed,
-             store::PrintMeasureLogLine(*parsed));
+  CheckRoundTrip(line, store::PrintMeasureLogLine, store::ParseMeasureLogLine, SameText());
   const auto record = store::RecordOfLine(line, "job", 0);
   if (!record.ok()) return CheckRefusal(record.status());
-  KILN_CHECK(store::ValidateRecord(*record).ok(), "{}", printed);
+  KILN_CHECK(store::ValidateRecord(*record).ok(), "{}", store::PrintMeasureLogLine(line));
   const auto again = store::LineOfRecord(*record);
   if (!again.ok()) return CheckRefusal(again.status());
   const std::string of_record = store::PrintMeasureLogLine(*again);

@@ -10,6 +10,7 @@
 #include "runtime/place_buffers.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -29,10 +30,7 @@ void CheckStreams(const runtime::Network& network) {
 }
 
 void CheckAccepted(const runtime::NetworkFile& file) {
-  const std::string text = runtime::PrintManifest(file.manifest());
-  const auto again = runtime::ParseManifest(text);
-  KILN_CHECK(again.ok(), "{}", Message(again.status()));
-  KILN_CHECK(runtime::PrintManifest(*again) == text);
+  CheckRoundTrip(file.manifest(), runtime::PrintManifest, runtime::ParseManifest, SameText());
   KILN_CHECK(static_cast<int64_t>(file.constants().size()) == file.network().constants_bytes);
   CheckStreams(file.network());
   runtime::Network placed = file.network();

@@ -1,9 +1,12 @@
 // Reads ONNX models. A model that is read is a graph whose text form parses to the same; a model
 // that is not read is refused with a reason.
+#include <string>
+
 #include "frontend/onnx/import.h"
 #include "graph/text.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -11,10 +14,13 @@ namespace {
 constexpr size_t kMostBytes = 1 << 13;
 
 void CheckText(const graph::Graph& graph) {
-  const std::string printed = graph::PrintGraph(graph);
-  const auto parsed = graph::ParseGraph(printed, graph::NamedConstants(graph));
-  KILN_CHECK(parsed.ok(), "{}\n{}", Message(parsed.status()), printed);
-  KILN_CHECK(graph::Equal(graph, *parsed), "{}\nas\n{}", printed, graph::PrintGraph(*parsed));
+  const auto parse = [&](const std::string& text) {
+    return graph::ParseGraph(text, graph::NamedConstants(graph));
+  };
+  const auto equal = [](const graph::Graph& a, const graph::Graph& b) {
+    return graph::Equal(a, b);
+  };
+  CheckRoundTrip(graph, graph::PrintGraph, parse, equal);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -92,11 +93,8 @@ double WorkIn(const dag::Dag& dag) {
 }
 
 void CheckPrintsAndParses(const ir::Program& program) {
-  const std::string text = ir::ProgramText(program);
-  const StatusOr<ir::Program> parsed = ir::ParseProgram(text);
-  KILN_CHECK(parsed.ok(), "{}\n{}", Message(parsed.status()), text);
-  KILN_CHECK(ir::Equal(program, *parsed), "{}", text);
-  KILN_CHECK(ir::ProgramText(*parsed) == text, "{}\nas\n{}", text, ir::ProgramText(*parsed));
+  const auto equal = [](const ir::Program& a, const ir::Program& b) { return ir::Equal(a, b); };
+  CheckRoundTrip(program, ir::ProgramText, ir::ParseProgram, equal);
 }
 
 void CheckFeatures(const ir::Program& program, bool gpu) {

@@ -2,6 +2,7 @@
 // saves as bytes that load to the same. An input is taken as a whole model, as the body of a model
 // with a right envelope, and as a model's file, its head, and the model in a file.
 #include <cmath>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "costmodel/saved_model.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -18,16 +20,14 @@ namespace {
 constexpr int kMostColumns = 1 << 10, kFeatures = 4;
 
 void CheckForest(const costmodel::Forest& forest) {
-  const std::string saved = forest.Save();
-  const auto loaded = costmodel::Forest::Load(saved);
-  KILN_CHECK(loaded.ok(), "{}", Message(loaded.status()));
-  KILN_CHECK(loaded->Save() == saved);
+  const costmodel::Forest loaded = CheckRoundTrip(forest, std::mem_fn(&costmodel::Forest::Save),
+                                                  costmodel::Forest::Load, SameText());
   if (forest.columns() > kMostColumns) return;
   const std::vector<float> low(static_cast<size_t>(forest.columns()), -1e30F);
   const std::vector<float> high(static_cast<size_t>(forest.columns()), 1e30F);
   const std::vector<const float*> rows = {low.data(), high.data(), low.data()};
   const std::vector<float> scores = forest.Predict(rows);
-  KILN_CHECK(scores == loaded->Predict(rows));
+  KILN_CHECK(scores == loaded.Predict(rows));
   KILN_CHECK(scores.size() == 3 && scores[0] == scores[2]);
   for (const float score : scores) KILN_CHECK(!std::isnan(score));
 }
@@ -54,17 +54,13 @@ void CheckEnvelope(std::string_view body) {
 void CheckFile(std::string_view bytes) {
   const auto file = costmodel::ParseModelFile(bytes);
   if (!file.ok()) return CheckRefusal(file.status());
-  const auto again = costmodel::ParseModelFile(costmodel::PrintModelFile(*file));
-  KILN_CHECK(again.ok() && *again == *file);
+  CheckRoundTrip(*file, costmodel::PrintModelFile, costmodel::ParseModelFile);
 }
 
 void CheckHead(std::string_view text) {
   const auto info = costmodel::ParseModelInfo(text);
   if (!info.ok()) return CheckRefusal(info.status());
-  const std::string printed = costmodel::PrintModelInfo(*info);
-  const auto again = costmodel::ParseModelInfo(printed);
-  KILN_CHECK(again.ok(), "{}", Message(again.status()));
-  KILN_CHECK(costmodel::PrintModelInfo(*again) == printed, "{}", printed);
+  CheckRoundTrip(*info, costmodel::PrintModelInfo, costmodel::ParseModelInfo, SameText());
 }
 
 }  // namespace

@@ -2,39 +2,20 @@
 // (dag/ops/op_cases_testing), the rest is a schedule of it as people write it. A schedule that is
 // read prints as a text that reads back as the same, and as a program of TVM or a refusal. A
 // refusal names a line and a column.
-#include <map>
-#include <string>
-
-#include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/schedule/source/parse.h"
-#include "compiler/schedule/source/print.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/tvm/program.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/scheduled_case.h"
 
 namespace kiln::fuzz {
 namespace {
 
-std::map<std::string, dag::DagPtr, std::less<>> MakeCases() {
-  std::map<std::string, dag::DagPtr, std::less<>> cases;
-  for (const dag::OpCase& one : dag::SmallOpCases()) cases.emplace(one.Name(), one.Build());
-  return cases;
-}
-
-dag::DagPtr CaseOf(std::string_view name) {
-  static const auto* const cases = new auto(MakeCases());
-  const auto found = cases->find(name);
-  return found == cases->end() ? nullptr : found->second;
-}
-
 void CheckState(const schedule::State& state) {
-  const std::string printed = schedule::PrintPrimitives(state);
-  const auto read = schedule::ParsePrimitives(state.initial_dag(), printed);
-  KILN_CHECK(read.ok(), "{}\n{}", Message(read.status()), printed);
-  KILN_CHECK(schedule::PrintSteps(read->steps()) == schedule::PrintSteps(state.steps()), "{}",
-             printed);
-  KILN_CHECK(schedule::PrintLoops(*read) == schedule::PrintLoops(state), "{}", printed);
+  const schedule::State read = CheckSource(state);
+  KILN_CHECK(schedule::PrintSteps(read.steps()) == schedule::PrintSteps(state.steps()), "{}",
+             schedule::PrintSteps(state.steps()));
   const auto program = schedule::TvmProgram(state, "llvm");
   if (!program.ok()) CheckRefusal(program.status());
 }
@@ -46,7 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
   const std::string_view text = fuzz::InputText(data, size);
   const std::string_view name = text.substr(0, text.find('\n'));
-  const dag::DagPtr dag = fuzz::CaseOf(name);
+  const dag::DagPtr dag = fuzz::OpCaseOf(name);
   if (dag == nullptr) return -1;
   const auto state = schedule::ParsePrimitives(dag, text.substr(name.size()));
   if (state.ok()) {

@@ -6,6 +6,7 @@
 #include "compiler/dag/text.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -15,10 +16,12 @@ constexpr char kNoFolder[] = "/nonexistent";
 constexpr size_t kMostBytes = 200;
 
 void CheckWorkload(const client::Workload& workload) {
-  const std::string printed = dag::PrintDag(*workload.dag, workload.ranges);
-  const auto parsed = dag::ParseDag(printed);
-  KILN_CHECK(parsed.ok(), "{}: {}\n{}", workload.description, Message(parsed.status()), printed);
-  KILN_CHECK(dag::Equal(**parsed, *workload.dag), "{}", printed);
+  const auto print = [](const dag::DagText& text) { return dag::PrintDag(*text.dag, text.ranges); };
+  const auto parse = [](const std::string& text) { return dag::ParseDagText(text); };
+  const auto equal = [](const dag::DagText& a, const dag::DagText& b) {
+    return dag::Equal(*a.dag, *b.dag);
+  };
+  CheckRoundTrip(dag::DagText{.dag = workload.dag, .ranges = workload.ranges}, print, parse, equal);
   KILN_CHECK(!workload.description.empty());
 }
 

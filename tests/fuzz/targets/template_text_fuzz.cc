@@ -9,6 +9,7 @@
 #include "search/templates/template.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
+#include "tests/fuzz/targets/round_trip.h"
 
 namespace kiln::fuzz {
 namespace {
@@ -49,10 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     KILN_CHECK(Message(parsed.status()).starts_with("line "), "{}", Message(parsed.status()));
     return 0;
   }
-  const std::string printed = search::PrintTemplate(*parsed);
-  const auto again = search::ParseTemplate(printed);
-  KILN_CHECK(again.ok(), "{}\n{}", Message(again.status()), printed);
-  KILN_CHECK(*again == *parsed, "{}", printed);
+  fuzz::CheckRoundTrip(*parsed, search::PrintTemplate, search::ParseTemplate);
   const search::TextTemplate made(*parsed);
   const dag::DagPtr& dag = fuzz::Computation(size);
   const auto space = made.Space(dag);
