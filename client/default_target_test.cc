@@ -41,7 +41,7 @@ TEST(DefaultTarget, IsAskedForWhereThereIsNoDevice) {
   v1::ListReply workers;
   Add(workers, v1::BUILDER, "", "");
   EXPECT_THAT(TargetOfWorkers(workers),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("say it with --target")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("give --target")));
 }
 
 constexpr char kZen[] = "llvm -mattr=-pku -mcpu=znver4 -num-cores=2";

@@ -27,7 +27,7 @@ TEST_F(DeviceSlotTest, AKeptAnswerIsWrong) {
        {"keeps_answer", "keeps_by_first", "keeps_by_address", "leaves_outputs"}) {
     const v1::TrialResult result = Measure(Request(program)).result();
     EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR) << program;
-    EXPECT_THAT(result.message(), HasSubstr("not in the last one, which had other inputs"));
+    EXPECT_THAT(result.message(), HasSubstr("wrong in the last one, which had other inputs"));
     EXPECT_THAT(result.costs_s(), SizeIs(0));
   }
   // Other trials find their own inputs again.
