@@ -19,7 +19,7 @@ KILN_PACKAGES=(
   nlohmann-json3-dev libtomlplusplus-dev libfmt-dev libspdlog-dev libcli11-dev libxxhash-dev libssl-dev libzstd-dev
   libdnnl-dev libopenblas-dev
   libonnx-dev libonnx-testdata
-  python3 python3-numpy python3-grpcio python3-protobuf
+  python3 python3-dev python3-numpy python3-grpcio python3-protobuf
 )
 # Free space that the build and the packages need. A first build takes 3 GB, the packages 1.5 GB.
 KILN_BUILD_MB=5000

@@ -34,7 +34,7 @@ trap 'rm -rf "$stage" "$out"/*.whl.part' EXIT
 bash python/stage.sh "$stage" "$binaries/client/cli/kiln" "$binaries/runtime/libkiln_runtime.so"
 platform=manylinux_${GLIBC_NEWEST/./_}_x86_64
 [[ -z $any_libraries ]] || platform=linux_x86_64
-for binary in "$stage/kiln/bin/kiln" "$stage/kiln/libkiln_runtime.so"; do
+for binary in "$stage/kiln/bin/kiln" "$stage/kiln/libkiln_runtime.so" "$stage/kiln/_caller.abi3.so"; do
   strip "$binary"
   [[ -n $any_libraries ]] || check_portable "$binary"
 done

@@ -34,6 +34,7 @@ _FORMATS.update(l="int64", L="uint64")
 
 # Alignment that the kernels want. Memory with less is copied.
 _ALIGNMENT = 64
+_SMALL_BYTES = 4096
 
 
 class Held:
@@ -167,9 +168,18 @@ def _is_torch_float8(array):
     return is_torch(array) and _BITS.get(_torch_dtype(array)) == "uint8"
 
 
+def buffer_type(dtype):
+    """Code and bits of DLPack, and the formats of buffers that have the type."""
+    code, bits, format_ = _DTYPES[dtype]
+    return code, bits, {"q": "ql", "Q": "QL"}.get(format_, format_)
+
+
 def _new_numpy(numpy, dtype, shape):
     dtype = numpy.dtype(_BITS.get(dtype, dtype))
     bytes_ = math.prod(shape) * dtype.itemsize
+    # So few bytes are copied faster than memory is aligned.
+    if bytes_ <= _SMALL_BYTES:
+        return numpy.empty(shape, dtype)
     memory = numpy.empty(bytes_ + _ALIGNMENT, numpy.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
     return memory[begin : begin + bytes_].view(dtype).reshape(shape)

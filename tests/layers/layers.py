@@ -31,6 +31,7 @@ TABLE = {
     "proto": [],
     # Runs compiled networks and nothing else; ships to users.
     "runtime": ["base", "proto/cpu_abi.h"],
+    "python/native": ["runtime/kiln_runtime.h"],
     # Communication of processes: channels, leases, limits of fields, a worker at its tracker.
     "rpc": ["base", "device", "proto", "runtime/dtype.h"],
     # The compiler is a pipeline of folders: each sees the folders before it.

@@ -70,8 +70,9 @@ class WheelTest(unittest.TestCase):
     def test_the_package_has_all_that_it_needs(self):
         with zipfile.ZipFile(WHEEL) as archive:
             names = set(archive.namelist())
-        for name in ("py.typed", "bin/kiln", "libkiln_runtime.so", "te/__init__.py",
-                     "farm/client.py", "proto/scheduler_pb2.py", "proto/scheduler_pb2.pyi"):
+        for name in ("py.typed", "bin/kiln", "libkiln_runtime.so", "_caller.abi3.so",
+                     "te/__init__.py", "farm/client.py", "proto/scheduler_pb2.py",
+                     "proto/scheduler_pb2.pyi"):
             self.assertIn(f"kiln/{name}", names)
         self.assertFalse([name for name in names if "__pycache__" in name or "BUILD" in name])
 
