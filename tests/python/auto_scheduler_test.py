@@ -124,6 +124,32 @@ class CpuTest(unittest.TestCase):
         other.apply_best(self.log, include_compatible=True)
 
 
+class HistoryTest(unittest.TestCase):
+    """A network with the programs of a log."""
+
+    def test_a_network_is_built_of_a_log(self):
+        log = path("mlp.json")
+        with kiln.local(path("mlp.db"), device="cpu") as client:
+            auto_scheduler.use(client)
+            tasks, weights = auto_scheduler.extract_tasks("network:mlp", target="llvm")
+            runner = auto_scheduler.LocalRunner(min_repeat_ms=1, number=1)
+            record = auto_scheduler.RecordToFile(log)
+            tuner = auto_scheduler.TaskScheduler(tasks, weights)
+            tuner.tune(options(8, measure_callbacks=[record], runner=runner))
+            auto_scheduler.build("network:mlp", "llvm")
+        with auto_scheduler.ApplyHistoryBest(log) as history:
+            net = auto_scheduler.build("network:mlp", "llvm")
+            self.assertEqual({kernel.source for kernel in net.kernels}, {"tuned"})
+            self.assertEqual(net(numpy.zeros((1, 784), "float32")).shape, (1, 10))
+            self.assertIsInstance(history.query("llvm", tasks[0].workload_key), list)
+            self.assertIsNone(history.query("cuda", tasks[0].workload_key))
+            with auto_scheduler.ApplyHistoryBest(history.pairs, n_lines=1):
+                with self.assertRaisesRegex(kiln.KilnError, "never tuned"):
+                    auto_scheduler.build("network:mlp", "llvm")
+            with auto_scheduler.ApplyHistoryBest([], include_compatible=True):
+                auto_scheduler.build("network:mlp", "llvm")
+
+
 class NullTest(unittest.TestCase):
     """Policies, options and several tasks, on a device that measures nothing."""
 

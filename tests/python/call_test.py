@@ -117,8 +117,8 @@ class CallTest(unittest.TestCase):
         chance = random.Random(1)
         pool = [None, 1, 1.5, "text", b"bytes", bytearray(32), [], (), {}, object(), self.a, self.b,
                 self.a.T, self.b[::2], self.a[:0], numpy.float32(1), numpy.array("x"),
-                numpy.zeros(8), numpy.zeros((4, 8), "complex64"), numpy.zeros(8, [("x", "f4")]), type,
-                self.net,
+                numpy.zeros(8), numpy.zeros((4, 8), "complex64"), numpy.zeros(8, [("x", "f4")]),
+                type, self.net,
                 memoryview(bytes(32)), memoryview(b"").cast("B"), numpy.zeros((1,) * 30, "float32")]
         refused = 0
         for _ in range(3000):

@@ -95,6 +95,53 @@ class NullDeviceTest(unittest.TestCase):
         self.assertEqual(asyncio.run(count()), 6)
         self.assertEqual(asyncio.run(self.job.wait_async()).state, "SUCCEEDED")
 
+    def test_asyncio_cancels_a_job(self):
+        async def tune():
+            task = asyncio.create_task(
+                self.client.tune_async(self.matmul, target="null", trials=1_000_000)
+            )
+            await asyncio.sleep(1)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+            job = await self.client.tune_async(self.matmul, target="null", trials=2, finalists=0)
+            return self.client.jobs(2)[1], job.status()
+
+        cancelled, done = asyncio.run(tune())
+        self.assertTrue(wait_until(lambda: self.client.status(cancelled.id).state == "CANCELLED"))
+        self.assertEqual((done.state, done.trials_done), ("SUCCEEDED", 2))
+
+    def test_curves_and_tables(self):
+        points = self.job.curve()
+        self.assertEqual(points[-1].trials, 6)
+        self.assertEqual(points[-1].total_latency_s, self.job.best().cost_s)
+        for shown in (self.job._repr_html_(), self.job.status()._repr_html_()):
+            self.assertIn("<td>matmul 64,64,64</td><td>1.0</td><td>6</td>", shown)
+            self.assertIn("6 of 6 trials", shown)
+        try:
+            import matplotlib
+        except ImportError:
+            with self.assertRaisesRegex(kiln.KilnError, "matplotlib, which is not installed"):
+                self.job.plot()
+            return
+        matplotlib.use("Agg")
+        self.assertEqual(self.job.plot().get_xlabel(), "trials")
+
+    def test_cost_models(self):
+        records = {"trials": 40, "finalists": 0, "verbose": False, "seed": 3}
+        self.client.tune(self.matmul, target="null", **records)
+        model = self.client.train_model("mine", target="null", computation=self.matmul)
+        self.assertEqual([each.name for each in self.client.models()], ["mine"])
+        self.assertGreater(model.bytes, 0)
+        self.assertIsInstance(model.info, dict)
+        with self.assertRaisesRegex(kiln.KilnError, "mine"):
+            self.client.train_model("mine", target="null")
+        self.client.tune(self.matmul, target="null", model="mine", **SHORT)
+        self.client.delete_model("mine")
+        self.assertEqual(self.client.models(), [])
+        with self.assertRaises(kiln.NotFoundError):
+            self.client.delete_model("mine")
+
     def test_records(self):
         records = list(self.job.records())
         self.assertEqual(len(records), 6)
@@ -153,12 +200,11 @@ class NullDeviceTest(unittest.TestCase):
         self.assertGreater(schedule.predicted_s, 0)
         self.assertIn("SP", schedule.steps)
 
-    def test_workers_and_models(self):
+    def test_workers(self):
         workers = self.client.workers()
         self.assertEqual(sorted(each.kind for each in workers), ["BUILDER", "RUNNER"])
         runner = next(each for each in workers if each.kind == "RUNNER")
         self.assertIn("null", runner.keys)
-        self.assertEqual(self.client.models(), [])
 
     def test_several_tasks_and_callbacks(self):
         a = te.placeholder((32, 32), name="A")

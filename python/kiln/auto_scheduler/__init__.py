@@ -21,6 +21,7 @@ Jobs run on this machine's farm (kiln.local), or on the one that `use` names. Ta
 argument that Kiln has no meaning for is refused by its name; docs/python.md has the table.
 """
 
+from kiln.auto_scheduler.dispatch import ApplyHistoryBest, build
 from kiln.auto_scheduler.measure import (
     LocalBuilder,
     LocalRPCMeasureContext,
@@ -52,6 +53,7 @@ from kiln.auto_scheduler.task_scheduler import TaskScheduler, extract_tasks
 from kiln.auto_scheduler.workload import ComputeDAG, make_workload_key, register_workload
 
 __all__ = [
+    "ApplyHistoryBest",
     "ComputeDAG",
     "EmptyPolicy",
     "LocalBuilder",
@@ -72,6 +74,7 @@ __all__ = [
     "TaskScheduler",
     "TuningOptions",
     "XGBModel",
+    "build",
     "client",
     "extract_tasks",
     "load_best_record",

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
 from kiln import program
@@ -106,6 +107,20 @@ class Client:
             self._cancel_quietly(job)
             raise
         job.wait()
+        return job
+
+    async def tune_async(
+        self, workload: Workload, options: TuneOptions | None = None, **named: Any
+    ) -> Job:
+        """As tune, for asyncio. A task that is cancelled cancels the job; its records are kept."""
+        job = await asyncio.to_thread(self.submit, workload, options, **named)
+        try:
+            async for _ in job.watch_async():
+                pass
+        except BaseException:
+            self._cancel_quietly(job)
+            raise
+        await job.wait_async()
         return job
 
     def _cancel_quietly(self, job: Job) -> None:
@@ -295,18 +310,54 @@ class Client:
         reply = self.connection.call(self.connection.scheduler.QuerySchedule, request)
         return values.schedule_of(reply)
 
-    # ---- the farm ---------------------------------------------------------------------------
-
-    def workers(self) -> list[Worker]:
-        """The builders and runners that are there now."""
-        reply = self.connection.call(self.connection.tracker.List, tracker_pb2.ListRequest())
-        return values.workers_of(reply)
+    # ---- cost models ------------------------------------------------------------------------
 
     def models(self) -> list[Model]:
         """The cost models that the farm keeps, by name."""
         request = scheduler_pb2.ListModelsRequest()
         reply = self.connection.call(self.connection.scheduler.ListModels, request)
         return [values.model_of(each) for each in reply.models]
+
+    def train_model(
+        self,
+        name: str,
+        *,
+        target: str,
+        computation: Computation | None = None,
+        replace: bool = False,
+        seed: int = 1,
+        parameters: Mapping[str, float] | None = None,
+    ) -> Model:
+        """Trains a model on the farm's records of a kind of target, and keeps it under a name.
+
+        Jobs begin with it by TuneOptions(model=name). FailedPreconditionError or
+        InvalidArgumentError: there are too few records, or another model has the name.
+        """
+        records = scheduler_pb2.ListRecordsRequest(
+            target=_text("target", target),
+            workload_keys=[computation.workload_key] if computation else [],
+        )
+        request = scheduler_pb2.TrainModelRequest(
+            name=_text("name", name),
+            replace=replace,
+            records=records,
+            seed=_natural("seed", seed),
+            parameters=parameters,
+        )
+        reply = self.connection.call(self.connection.scheduler.TrainModel, request, _LONG_S)
+        return values.model_of(reply.model)
+
+    def delete_model(self, name: str) -> None:
+        """Forgets a model. NotFoundError: there is none of this name."""
+        request = scheduler_pb2.DeleteModelRequest(name=_text("name", name))
+        self.connection.call(self.connection.scheduler.DeleteModel, request)
+
+    # ---- the farm ---------------------------------------------------------------------------
+
+    def workers(self) -> list[Worker]:
+        """The builders and runners that are there now."""
+        reply = self.connection.call(self.connection.tracker.List, tracker_pb2.ListRequest())
+        return values.workers_of(reply)
 
 
 def progress(event: Event) -> str:

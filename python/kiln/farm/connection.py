@@ -79,6 +79,26 @@ def _reason(details: str) -> str:
     return details
 
 
+class Stop:
+    """Ends a stream from another thread than the one that reads it."""
+
+    def __init__(self) -> None:
+        self.is_requested = False
+        self._call: Any = None
+
+    def request(self) -> None:
+        """The stream ends within a moment, or as soon as it begins."""
+        self.is_requested = True
+        if self._call is not None:
+            self._call.cancel()
+
+    def watch_over(self, call: Any) -> None:
+        """Names the call that is ended."""
+        self._call = call
+        if self.is_requested:
+            call.cancel()
+
+
 class Connection:
     """A channel to one scheduler. Any thread may call it."""
 
@@ -139,9 +159,13 @@ class Connection:
         except grpc.RpcError as error:
             raise error_of(error) from error
 
-    def stream(self, method: Callable[..., Any], request: Any) -> Iterator[Any]:
+    def stream(
+        self, method: Callable[..., Any], request: Any, stop: Stop | None = None
+    ) -> Iterator[Any]:
         """The replies of a stream. The call ends when the iterator is closed or forgotten."""
         call = method(request, metadata=self._metadata)
+        if stop is not None:
+            stop.watch_over(call)
         try:
             yield from call
         except grpc.RpcError as error:
@@ -155,7 +179,7 @@ PATIENCE_S = 30.0
 _PAUSE_S = 0.2
 
 
-def watch(connection: Connection, job_id: str) -> Iterator[Any]:
+def watch(connection: Connection, job_id: str, stop: Stop | None = None) -> Iterator[Any]:
     """The events of a job (JobEvent), each record once, until the job has ended.
 
     A lost connection is made again. UnavailableError: it stays lost for PATIENCE_S.
@@ -171,7 +195,7 @@ def watch(connection: Connection, job_id: str) -> Iterator[Any]:
         ended = False
         lost: errors.KilnError | str = "the scheduler ended the stream"
         try:
-            for event in connection.stream(connection.scheduler.WatchJob, request):
+            for event in connection.stream(connection.scheduler.WatchJob, request, stop):
                 contact = time.monotonic()
                 ended = event.status.state in FINAL
                 if event.HasField("record"):
@@ -183,6 +207,10 @@ def watch(connection: Connection, job_id: str) -> Iterator[Any]:
                 yield event
         except errors.UnavailableError as error:
             ended, lost = False, error
+        except errors.CancelledError:
+            if stop is None or not stop.is_requested:
+                raise
+            return
         if ended:
             return
         connection.check()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kiln import program
 from kiln.errors import KilnError, NotFoundError
 from kiln.farm import connection
+from kiln.farm.curve import Point, curve_of, plot
 from kiln.farm.values import Event, JobStatus, Record, Records, event_of
 from kiln.network import Network, load
 
@@ -50,6 +51,19 @@ class Job:
             raise KilnError(last.message or f"job {self.id} failed")
         return last
 
+    def curve(self) -> list[Point]:
+        """The latencies after each round, of a job that has ended; else those until it ends."""
+        return curve_of(self.watch())
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draws the curve on axes of matplotlib, new ones if none are given, and returns them."""
+        tasks = [task.description for task in self.status().tasks]
+        return plot(self.curve(), tasks, axes)
+
+    def _repr_html_(self) -> str:
+        """The job's tasks, for notebooks."""
+        return self.status()._repr_html_()  # pylint: disable=protected-access
+
     def cancel(self) -> None:
         """Ends the job; its records are kept."""
         self.client.cancel(self.id)
@@ -83,12 +97,14 @@ class Job:
 
     async def watch_async(self) -> AsyncIterator[Event]:
         """As watch, for asyncio."""
-        events = self.watch()
+        stop = connection.Stop()
+        events = connection.watch(self.client.connection, self.id, stop)
         try:
             while (event := await asyncio.to_thread(next, events, None)) is not None:
-                yield event
+                yield event_of(event)
         finally:
-            await asyncio.to_thread(events.close)  # type: ignore[attr-defined]
+            # A thread may still wait for the next event.
+            stop.request()
 
     async def wait_async(self) -> JobStatus:
         """As wait, for asyncio."""

@@ -11,7 +11,7 @@ from kiln.farm.cluster import Cluster
 from kiln.farm.connection import Connection
 from kiln.proto import tracker_pb2
 
-_RUNNER_S = 60.0
+_WORKERS_S = 60.0
 _PAUSE_S = 0.01
 _DEVICES = ("cpu", "cuda", "null")
 
@@ -33,16 +33,16 @@ def connect(address: str | None = None, keys: str | os.PathLike[str] | None = No
     return Client(lambda: connection, lambda: None, f"the farm at {where}")
 
 
-def _wait_for_runner(connection: Connection) -> None:
-    """Returns once the runner is known to the tracker, so that jobs find a device."""
-    end = time.monotonic() + _RUNNER_S
+def _wait_for_workers(connection: Connection) -> None:
+    """Returns once the tracker knows the builder and the runner, so that jobs find a device."""
+    end = time.monotonic() + _WORKERS_S
     while time.monotonic() < end:
         workers = connection.call(connection.tracker.List, tracker_pb2.ListRequest()).workers
-        if any(worker.kind == tracker_pb2.RUNNER for worker in workers):
+        if {worker.kind for worker in workers} == {tracker_pb2.BUILDER, tracker_pb2.RUNNER}:
             return
         connection.check()
         time.sleep(_PAUSE_S)
-    raise DeadlineExceededError(f"the runner was not ready within {_RUNNER_S:.0f} s")
+    raise DeadlineExceededError(f"the workers were not ready within {_WORKERS_S:.0f} s")
 
 
 def local(
@@ -79,7 +79,7 @@ def local(
         connection.check = cluster.check
         connection.go_on_with = cluster.go_on_with
         connection.reach()
-        _wait_for_runner(connection)
+        _wait_for_workers(connection)
         return connection
 
     def close() -> None:

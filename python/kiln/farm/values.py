@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kiln.errors import KilnError
+from kiln.farm.tables import duration, table
 from kiln.proto import scheduler_pb2, tracker_pb2, trial_pb2
 
 
@@ -201,6 +202,17 @@ class JobStatus:
     def is_final(self) -> bool:
         """True once the job has ended."""
         return self.state in ("SUCCEEDED", "FAILED", "CANCELLED")
+
+    def _repr_html_(self) -> str:
+        """The tasks, for notebooks."""
+        rows = []
+        for task in self.tasks:
+            best, flops = task.best_cost_s, task.flop_count
+            speed = f"{flops / best / 1e9:.1f}" if best and flops else None
+            rows.append([task.description, task.weight, task.trials, duration(best), speed])
+        title = f"job {self.id}: {self.state.lower()}, {self.trials_done} of {self.trials} trials"
+        head = ["task", "uses", "trials", "best", "GFLOP/s"]
+        return f"<p>{title}, {self.elapsed_s:.0f} s</p>{table(head, rows)}"
 
 
 def status_of(message: Any) -> JobStatus:
