@@ -105,6 +105,11 @@ class CpuTest(unittest.TestCase):
         with open(copy, encoding="utf-8") as one, open(self.log, encoding="utf-8") as other:
             self.assertEqual(one.read(), other.read())
 
+    def test_distilling_a_log(self):
+        auto_scheduler.distill_record_file(self.log)
+        best = list(auto_scheduler.load_records(self.log + ".best.json"))
+        self.assertEqual(best, [auto_scheduler.load_best_record(self.log)])
+
     def test_the_best_program_as_text(self):
         self.assertIn("s[matmul]", self.task.print_best(self.log))
         self.assertIn("define", self.task.print_best(self.log, "llvm"))
@@ -207,12 +212,18 @@ class NullTest(unittest.TestCase):
     def test_several_tasks(self):
         other = auto_scheduler.SearchTask(func=matmul_add, args=(8, 8, 8, "float32"), target="null")
         seen = Seen()
-        scheduler = auto_scheduler.TaskScheduler([self.task, other], [3, 1], strategy="round-robin")
+        latency = path("total_latency.tsv")
+        scheduler = auto_scheduler.TaskScheduler(
+            [self.task, other], [3, 1], strategy="round-robin",
+            callbacks=[auto_scheduler.LogEstimatedLatency(latency)],
+        )
         job = scheduler.tune(options(8, measure_callbacks=[seen]), "sketch.random")
         spec = self.spec(job)
         self.assertEqual([task.weight for task in spec.tasks], [3, 1])
         found = (spec.options.task_strategy, spec.options.trials_per_round)
         self.assertEqual(found, ("round-robin", 4))
+        with open(latency, encoding="utf-8") as file:
+            self.assertRegex(file.readlines()[-1], r"^ElapsedTime\(s\)\t\d+\tEst.*\tTrials\t8\n$")
         keys = {given.workload_key for given in seen.inputs}
         self.assertEqual(keys, {self.task.workload_key, other.workload_key})
         self.assertEqual({given.task for given in seen.inputs}, {self.task, other})
@@ -238,7 +249,7 @@ class NullTest(unittest.TestCase):
 
         a = auto_scheduler
         refuses("hardware_params is", a.SearchTask, matmul_add, ARGS, target="null",
-                hardware_params=object())
+                hardware_params=a.HardwareParams(num_cores=4))
         refuses("task_inputs is", a.SearchTask, matmul_add, ARGS, target="null",
                 task_inputs={"A": 1})
         refuses("no target", a.SearchTask, matmul_add, ARGS)
@@ -249,6 +260,7 @@ class NullTest(unittest.TestCase):
         refuses("host is 'box'", a.RPCRunner, "key", "box", 9190)
         refuses("objective_func is a function", a.TaskScheduler, [self.task], objective_func=sum)
         refuses("alpha is 0.3", a.TaskScheduler, [self.task], alpha=0.3)
+        refuses("callbacks has a int", a.TaskScheduler, [self.task], callbacks=[3])
         refuses("1 weights|2 weights", a.TaskScheduler, [self.task], [1, 2])
         refuses("program_cost_model is a str", a.SketchPolicy, self.task, "xgb")
         refuses("num_measure_trials is 0", self.task.tune, a.TuningOptions())

@@ -10,7 +10,8 @@ import unittest
 
 import kiln
 import numpy
-from kiln import network, program
+from kiln import network
+from kiln.farm import program
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 

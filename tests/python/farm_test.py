@@ -1,7 +1,10 @@
 """Jobs of a local farm, from Python: tuned, watched, asked about, compiled, called, and ended."""
 
 import asyncio
+import contextlib
+import io
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -94,6 +97,14 @@ class NullDeviceTest(unittest.TestCase):
 
         self.assertEqual(asyncio.run(count()), 6)
         self.assertEqual(asyncio.run(self.job.wait_async()).state, "SUCCEEDED")
+
+    def test_lines_of_trials_and_rounds(self):
+        said = io.StringIO()
+        with contextlib.redirect_stderr(said):
+            self.client.tune(self.matmul, target="null", **{**SHORT, "verbose": 2})
+        lines = re.findall(r"trial +\d+  task 0  .* GFLOP/s, best", said.getvalue())
+        self.assertEqual(len(lines), 6)
+        self.assertRegex(said.getvalue(), r"round \d+  trials 6/6  \d")
 
     def test_asyncio_cancels_a_job(self):
         async def tune():
@@ -405,8 +416,8 @@ class PackageTest(unittest.TestCase):
             kiln.nothing  # pylint: disable=pointless-statement
 
     def test_the_command_line(self):
-        code = "import sys, kiln.program; sys.argv = ['kiln', 'ops', 'matmul']; "
-        self.assertIn("summed extent", run_python(code + "kiln.program.main()").stdout)
+        code = "import sys, kiln.farm.program; sys.argv = ['kiln', 'ops', 'matmul']; "
+        self.assertIn("summed extent", run_python(code + "kiln.farm.program.main()").stdout)
         self.assertIn("connect", dir(kiln))
 
 

@@ -36,6 +36,7 @@ from kiln.auto_scheduler.program import Program
 from kiln.auto_scheduler.records import (
     RecordReader,
     RecordToFile,
+    distill_record_file,
     load_best_record,
     load_records,
     save_records,
@@ -48,17 +49,19 @@ from kiln.auto_scheduler.search_policy import (
     SketchPolicy,
     XGBModel,
 )
-from kiln.auto_scheduler.search_task import SearchTask, TuningOptions
-from kiln.auto_scheduler.task_scheduler import TaskScheduler, extract_tasks
+from kiln.auto_scheduler.search_task import HardwareParams, SearchTask, TuningOptions
+from kiln.auto_scheduler.task_scheduler import LogEstimatedLatency, TaskScheduler, extract_tasks
 from kiln.auto_scheduler.workload import ComputeDAG, make_workload_key, register_workload
 
 __all__ = [
     "ApplyHistoryBest",
     "ComputeDAG",
     "EmptyPolicy",
+    "HardwareParams",
     "LocalBuilder",
     "LocalRPCMeasureContext",
     "LocalRunner",
+    "LogEstimatedLatency",
     "MeasureInput",
     "MeasureResult",
     "PreloadMeasuredStates",
@@ -76,6 +79,7 @@ __all__ = [
     "XGBModel",
     "build",
     "client",
+    "distill_record_file",
     "extract_tasks",
     "load_best_record",
     "load_records",

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import ExitStack
 from typing import Any
 
-from kiln import program
+from kiln.farm import program
 from kiln.auto_scheduler import place
 from kiln.auto_scheduler.measure import MeasureInput, MeasureResult
 from kiln.auto_scheduler.records import load_records, save_records

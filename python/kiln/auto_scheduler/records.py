@@ -90,6 +90,22 @@ def load_records(filename: str | os.PathLike[str]) -> Iterator[tuple[MeasureInpu
     return iter(RecordReader(filename))
 
 
+def distill_record_file(
+    in_file: str | os.PathLike[str], out_file: str | os.PathLike[str] | None = None
+) -> None:
+    """Writes the best record of each workload and target; `out_file` is else in_file.best.json."""
+    out = os.fspath(out_file or f"{os.fspath(in_file)}.best.json")
+    best: dict[tuple[str, str], tuple[float, MeasureInput, MeasureResult]] = {}
+    for given, result in load_records(in_file):
+        if result.error_no != 0:
+            continue
+        key, cost = (given.workload_key, given.target), sum(result.costs) / len(result.costs)
+        if key not in best or cost < best[key][0]:
+            best[key] = (cost, given, result)
+    with open(out, "w", encoding="utf-8") as file:
+        file.writelines(line_of(given, result) + "\n" for _, given, result in best.values())
+
+
 def load_best_record(
     filename: str | os.PathLike[str],
     workload_key: str | None = None,

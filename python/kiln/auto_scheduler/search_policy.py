@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kiln import program
+from kiln.farm import program
 from kiln.auto_scheduler.refuse import refuse
 from kiln.errors import InvalidArgumentError
 from kiln.farm.computation import words_of

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kiln import program
+from kiln.farm import program
 from kiln.auto_scheduler import place
 from kiln.auto_scheduler.measure import LocalBuilder, LocalRunner, measured
 from kiln.auto_scheduler.program import Program
@@ -33,6 +33,22 @@ _NOT_TAKEN = {
 
 
 @dataclass
+class HardwareParams:
+    """Facts of a device. Kiln takes those of the device that measures, so no task takes these."""
+
+    num_cores: int | None = None
+    vector_unit_bytes: int | None = None
+    cache_line_bytes: int | None = None
+    max_shared_memory_per_block: int | None = None
+    max_local_memory_per_block: int | None = None
+    max_threads_per_block: int | None = None
+    max_vthread_extent: int | None = None
+    warp_size: int | None = None
+    target: str | None = None
+    target_host: str | None = None
+
+
+@dataclass
 class TuningOptions:
     """How a task is tuned."""
 
@@ -40,7 +56,7 @@ class TuningOptions:
     # A task ends after so many trials without improvement.
     early_stopping: int | None = None
     num_measures_per_round: int = 64
-    # 0 = silent, 1 = a line a round.
+    # 0 = silent, 1 = a line a round, 2 = a line a trial as well.
     verbose: int = 1
     builder: Any = "local"
     runner: Any = "local"
@@ -121,7 +137,7 @@ class SearchTask:
                 target=self.target,
                 early_stopping=tuning_options.early_stopping,
                 callbacks=[rounds],
-                verbose=tuning_options.verbose > 0,
+                verbose=tuning_options.verbose,
                 **{**tuning_options.options(), **policy.options()},
             )
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
-from kiln import program
+from kiln.farm import program
 from kiln.auto_scheduler import place
 from kiln.auto_scheduler.refuse import refuse
 from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, RandomModel, XGBModel
@@ -14,9 +15,32 @@ from kiln.auto_scheduler.workload import ComputeDAG
 from kiln.errors import InvalidArgumentError
 from kiln.farm.computation import computation
 from kiln.farm.job import Job
+from kiln.farm.values import Event
 
 _POLICIES = {"default": XGBModel, "sketch.xgb": XGBModel, "sketch.random": RandomModel}
 _STRATEGIES = {"gradient": "gradient", "round-robin": "round-robin"}
+
+
+class LogEstimatedLatency:
+    """Writes a line for each round into a file: time, estimated latency of all tasks, trials."""
+
+    def __init__(self, log_file: str | os.PathLike[str]) -> None:
+        """Empties the file."""
+        self.log_file = os.fspath(log_file)
+        with open(self.log_file, "w", encoding="utf-8"):
+            pass
+
+    def __call__(self, event: Event) -> None:
+        """Writes the line if the event is the end of a round."""
+        if event.round is None:
+            return
+        latency = event.round.total_latency_s
+        shown = "N/A" if latency is None else f"{latency * 1e3:.3f}"
+        with open(self.log_file, "a", encoding="utf-8") as file:
+            file.write(
+                f"ElapsedTime(s)\t{event.round.elapsed_s:.0f}\tEstimatedLatency(ms)\t{shown}\t"
+                f"Trials\t{event.round.trials}\n"
+            )
 
 
 class TaskScheduler:
@@ -38,7 +62,8 @@ class TaskScheduler:
     ) -> None:
         """`objective_func` is "weighted-sum", "geometric-mean" or "max"; None is the first.
 
-        alpha, beta, gamma and the window have the values that Kiln has fixed.
+        alpha, beta, gamma and the window have the values that Kiln has fixed. `callbacks` are
+        LogEstimatedLatency.
         """
         if not tasks:
             raise InvalidArgumentError("TaskScheduler has no tasks, expected one at least")
@@ -55,15 +80,15 @@ class TaskScheduler:
         fixed["backward_window_size"] = (backward_window_size, 3)
         refuse(
             "TaskScheduler",
-            {
-                **dict.fromkeys(fixed, "its value is fixed"),
-                "callbacks": "tune(callbacks=) of a client " "sees each round",
-            },
-            {
-                **{key: value if value != usual else None for key, (value, usual) in fixed.items()},
-                "callbacks": callbacks,
-            },
+            dict.fromkeys(fixed, "its value is fixed"),
+            {key: value if value != usual else None for key, (value, usual) in fixed.items()},
         )
+        for each in callbacks or ():
+            if not isinstance(each, LogEstimatedLatency):
+                raise InvalidArgumentError(
+                    f"callbacks has a {type(each).__name__}, expected LogEstimatedLatency"
+                )
+        self.callbacks = list(callbacks or ())
         self.tasks = list(tasks)
         self.task_weights = list(task_weights) if task_weights is not None else None
         if self.task_weights is not None and len(self.task_weights) != len(self.tasks):
@@ -107,8 +132,8 @@ class TaskScheduler:
                 model=self.load_model_file,
                 early_stopping=per_task_early_stopping,
                 total_early_stopping=tune_option.early_stopping,
-                callbacks=[rounds],
-                verbose=tune_option.verbose > 0,
+                callbacks=[rounds, *self.callbacks],
+                verbose=tune_option.verbose,
                 **tune_option.options(len(self.tasks)),
             )
 

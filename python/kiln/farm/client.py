@@ -8,13 +8,14 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
-from kiln import program
+from kiln.farm import program
 from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
 from kiln.farm import values
 from kiln.farm.computation import Computation, words_of
 from kiln.farm.connection import Connection
 from kiln.farm.job import Job, compiled
 from kiln.farm.options import TuneOptions
+from kiln.farm.tables import duration
 from kiln.farm.values import Event, Imported, JobStatus, Model, Record, Records, Schedule, Worker
 from kiln.network import Network
 from kiln.proto import scheduler_pb2, tracker_pb2
@@ -88,10 +89,12 @@ class Client:
         options: TuneOptions | None = None,
         *,
         callbacks: Sequence[Callable[[Event], None]] = (),
-        verbose: bool = True,
+        verbose: int = 1,
         **named: Any,
     ) -> Job:
-        """Submits, and returns the job when it has ended; prints a line a round if `verbose`.
+        """Submits, and returns the job when it has ended.
+
+        `verbose` = 1 prints a line for each round, 2 also one for each trial, 0 nothing.
 
         Ctrl-C, and any error of a callback, cancels the job and goes on upwards; the records are
         kept. KilnError: the job failed.
@@ -99,6 +102,8 @@ class Client:
         job = self.submit(workload, options, **named)
         try:
             for event in job.watch():
+                if verbose > 1 and event.record is not None:
+                    print(trial_line(event), file=sys.stderr)
                 if verbose and event.round is not None:
                     print(progress(event), file=sys.stderr)
                 for callback in callbacks:
@@ -358,6 +363,21 @@ class Client:
         """The builders and runners that are there now."""
         reply = self.connection.call(self.connection.tracker.List, tracker_pb2.ListRequest())
         return values.workers_of(reply)
+
+
+def trial_line(event: Event) -> str:
+    """A line about a trial: its speed and the best one of its task, or why it failed."""
+    record = event.record
+    assert record is not None
+    head = f"trial {record.trial:5}  task {record.task}"
+    if record.cost_s is None:
+        return f"{head}  {record.error}: {record.message}"
+    best = event.status.tasks[record.task].best_cost_s or record.cost_s
+    speed = record.flop_count / 1e9
+    return (
+        f"{head}  {duration(record.cost_s)}  {speed / record.cost_s:.2f} GFLOP/s, "
+        f"best {speed / min(best, record.cost_s):.2f}  {record.origin}"
+    )
 
 
 def progress(event: Event) -> str:

@@ -19,7 +19,7 @@ import threading
 import time
 
 from kiln.errors import CancelledError, DeadlineExceededError, KilnError
-from kiln.program import flag, nvrtc, program_path
+from kiln.farm.program import flag, nvrtc, program_path
 
 _START_S = 60.0
 _POLL_S = 0.005

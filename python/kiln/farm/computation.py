@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from kiln import program
+from kiln.farm import program
 from kiln.errors import InvalidArgumentError, KilnError
 
 

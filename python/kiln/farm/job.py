@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING, Any
 
-from kiln import program
+from kiln.farm import program
 from kiln.errors import KilnError, NotFoundError
 from kiln.farm import connection
 from kiln.farm.curve import Point, curve_of, plot

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from kiln import program
+from kiln.farm import program
 
 
 @dataclass

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import kiln
 from kiln.errors import InvalidArgumentError, KilnError
 
 # Variables that name a place.
@@ -24,8 +25,8 @@ _USAGE = 2
 
 
 def program_path() -> str:
-    """The program's file: KILN_PROGRAM, or bin/kiln of the package. KilnError: none is there."""
-    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bin", "kiln")
+    """The program's file: KILN_PROGRAM, or kiln/bin/kiln. KilnError: none is there."""
+    bundled = os.path.join(os.path.dirname(os.path.abspath(kiln.__file__)), "bin", "kiln")
     path = os.environ.get("KILN_PROGRAM") or bundled
     if os.access(path, os.X_OK) and not os.path.isdir(path):
         return os.path.abspath(path)
