@@ -103,10 +103,13 @@ def _from_dlpack(array, wanted):
         handed = array.view(sys.modules["torch"].uint8) if as_bits else array
         capsule = handed.__dlpack__(stream=1) if on_gpu else handed.__dlpack__()
     # The array requires gradients, is sparse, ...
-    except (BufferError, RuntimeError) as error:
+    except (AttributeError, BufferError, RuntimeError, TypeError, ValueError) as error:
         raise _refusal(wanted, str(error)) from error
     # If a consumer does not take a capsule over, the capsule frees the tensor.
-    address = _capsule.PyCapsule_GetPointer(capsule, b"dltensor")
+    try:
+        address = _capsule.PyCapsule_GetPointer(capsule, b"dltensor")
+    except (ValueError, ctypes.ArgumentError) as error:
+        raise _refusal(wanted, f"its __dlpack__ gives no tensor of DLPack: {error}") from error
     tensor = DLTensor.from_address(address)
     if as_bits:
         tensor = DLTensor.from_buffer_copy(tensor)

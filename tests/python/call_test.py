@@ -114,6 +114,21 @@ class CallTest(unittest.TestCase):
             with self.assertRaises((TypeError, ValueError)):
                 network.Caller(*given)
 
+    def test_dlpack_that_is_none(self):
+        class Liar:
+            def __init__(self, device, capsule):
+                self.device, self.capsule = device, capsule
+
+            def __dlpack_device__(self):
+                return self.device
+
+            def __dlpack__(self, stream=None):
+                return self.capsule
+
+        for device, capsule in ((1, 0), None), ((1, 0), 3), (None, None), ((1,), self.a), (3, ""):
+            with self.assertRaisesRegex(kiln.KilnError, "tensor 'A': "):
+                self.net(Liar(device, capsule), self.b)
+
     def test_whatever_is_given_is_no_crash(self):
         chance = random.Random(1)
         pool = [None, 1, 1.5, "text", b"bytes", bytearray(32), [], (), {}, object(), self.a, self.b,

@@ -15,6 +15,7 @@ import kiln
 import numpy
 from kiln import te
 from kiln.farm.options import TuneOptions
+from kiln.farm.progress import Progress
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 # A job that takes no more than it must.
@@ -105,6 +106,18 @@ class NullDeviceTest(unittest.TestCase):
         lines = re.findall(r"trial +\d+  task 0  .* GFLOP/s, best", said.getvalue())
         self.assertEqual(len(lines), 6)
         self.assertRegex(said.getvalue(), r"round \d+  trials 6/6  \d")
+
+    def test_a_terminal_shows_one_line(self):
+        class Terminal(io.StringIO):
+            def isatty(self):
+                return True
+
+        shown = Terminal()
+        with Progress(1, shown) as progress:
+            for event in self.job.watch():
+                progress(event)
+        self.assertEqual(shown.getvalue().count("\n"), 1)
+        self.assertRegex(shown.getvalue(), r"^\rround 1  .*\rround \d+  trials 6/6  [^\r]*\n$")
 
     def test_asyncio_cancels_a_job(self):
         async def tune():
@@ -329,6 +342,11 @@ class PlaceTest(unittest.TestCase):
             with kiln.connect(address, keys=keys) as client:
                 self.assertEqual(client.jobs(), [])
                 self.assertEqual(len(client.workers()), 2)
+            for call in client.jobs, lambda: list(client.records()), lambda: client.import_records(
+                __file__
+            ):
+                with self.assertRaisesRegex(kiln.CancelledError, "the client of .* is closed"):
+                    call()
             other = path("other.secret")
             with open(os.open(other, os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
                 file.write("0123456789abcdef\n")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Union
 
@@ -15,7 +14,7 @@ from kiln.farm.computation import Computation, words_of
 from kiln.farm.connection import Connection
 from kiln.farm.job import Job, compiled
 from kiln.farm.options import TuneOptions
-from kiln.farm.tables import duration
+from kiln.farm.progress import Progress
 from kiln.farm.values import Event, Imported, JobStatus, Model, Record, Records, Schedule, Worker
 from kiln.network import Network
 from kiln.proto import scheduler_pb2, tracker_pb2
@@ -94,20 +93,19 @@ class Client:
     ) -> Job:
         """Submits, and returns the job when it has ended.
 
-        `verbose` = 1 prints a line for each round, 2 also one for each trial, 0 nothing.
+        `verbose` = 1 shows the newest round, in a line that is redrawn on a terminal and in a table
+        in notebooks; 2 prints a line for each trial as well, 0 nothing.
 
         Ctrl-C, and any error of a callback, cancels the job and goes on upwards; the records are
         kept. KilnError: the job failed.
         """
         job = self.submit(workload, options, **named)
         try:
-            for event in job.watch():
-                if verbose > 1 and event.record is not None:
-                    print(trial_line(event), file=sys.stderr)
-                if verbose and event.round is not None:
-                    print(progress(event), file=sys.stderr)
-                for callback in callbacks:
-                    callback(event)
+            with Progress(verbose) as progress:
+                for event in job.watch():
+                    progress(event)
+                    for callback in callbacks:
+                        callback(event)
         except BaseException:
             self._cancel_quietly(job)
             raise
@@ -363,33 +361,6 @@ class Client:
         """The builders and runners that are there now."""
         reply = self.connection.call(self.connection.tracker.List, tracker_pb2.ListRequest())
         return values.workers_of(reply)
-
-
-def trial_line(event: Event) -> str:
-    """A line about a trial: its speed and the best one of its task, or why it failed."""
-    record = event.record
-    assert record is not None
-    head = f"trial {record.trial:5}  task {record.task}"
-    if record.cost_s is None:
-        return f"{head}  {record.error}: {record.message}"
-    best = event.status.tasks[record.task].best_cost_s or record.cost_s
-    speed = record.flop_count / 1e9
-    return (
-        f"{head}  {duration(record.cost_s)}  {speed / record.cost_s:.2f} GFLOP/s, "
-        f"best {speed / min(best, record.cost_s):.2f}  {record.origin}"
-    )
-
-
-def progress(event: Event) -> str:
-    """A line about a round: trials, time, objective, failures."""
-    assert event.round is not None
-    latency = event.round.total_latency_s
-    best = "no program yet" if latency is None else f"{latency * 1e6:.2f} us"
-    failed = sum(event.status.errors.values())
-    return (
-        f"round {event.round.number + 1}  trials {event.round.trials}/{event.status.trials}  "
-        f"{event.round.elapsed_s:.1f} s  {best}" + (f"  failed {failed}" if failed else "")
-    )
 
 
 def _options(options: TuneOptions | None, named: dict[str, Any]) -> TuneOptions:

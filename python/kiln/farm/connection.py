@@ -148,9 +148,8 @@ class Connection:
             return method(request, timeout=timeout_s, metadata=self._metadata)
         except grpc.RpcError as error:
             raise error_of(error) from error
-        # grpcio says so of a channel that is closed.
         except ValueError as error:
-            raise errors.CancelledError(f"the client of {self.address} is closed") from error
+            raise self._closed() from error
 
     def send(self, method: Callable[..., Any], requests: Iterator[Any]) -> Any:
         """A stream of requests, and the one reply."""
@@ -158,12 +157,21 @@ class Connection:
             return method(requests, metadata=self._metadata)
         except grpc.RpcError as error:
             raise error_of(error) from error
+        except ValueError as error:
+            raise self._closed() from error
+
+    def _closed(self) -> errors.KilnError:
+        """The error for grpcio's ValueError, which says that the channel is closed."""
+        return errors.CancelledError(f"the client of {self.address} is closed")
 
     def stream(
         self, method: Callable[..., Any], request: Any, stop: Stop | None = None
     ) -> Iterator[Any]:
         """The replies of a stream. The call ends when the iterator is closed or forgotten."""
-        call = method(request, metadata=self._metadata)
+        try:
+            call = method(request, metadata=self._metadata)
+        except ValueError as error:
+            raise self._closed() from error
         if stop is not None:
             stop.watch_over(call)
         try:
