@@ -34,7 +34,6 @@ _FORMATS.update(l="int64", L="uint64")
 
 # Alignment that the kernels want. Memory with less is copied.
 _ALIGNMENT = 64
-_SMALL_BYTES = 4096
 
 
 class Held:
@@ -180,9 +179,6 @@ def buffer_type(dtype):
 def _new_numpy(numpy, dtype, shape):
     dtype = numpy.dtype(_BITS.get(dtype, dtype))
     bytes_ = math.prod(shape) * dtype.itemsize
-    # So few bytes are copied faster than memory is aligned.
-    if bytes_ <= _SMALL_BYTES:
-        return numpy.empty(shape, dtype)
     memory = numpy.empty(bytes_ + _ALIGNMENT, numpy.uint8)
     begin = -memory.ctypes.data % _ALIGNMENT
     return memory[begin : begin + bytes_].view(dtype).reshape(shape)
