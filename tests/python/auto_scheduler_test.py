@@ -114,6 +114,25 @@ class CpuTest(unittest.TestCase):
         self.assertIn("s[matmul]", self.task.print_best(self.log))
         self.assertIn("define", self.task.print_best(self.log, "llvm"))
 
+    def test_schedules_of_an_outside_search(self):
+        sketch = auto_scheduler.SketchPolicy(self.task).generate_sketches()[0]
+        steps = sketch.fill([[2, 2, 2], [1, 1, 8], [4]])
+        logged = self.seen.inputs[0].steps
+        wrong = [["SP", 2, 0, 16, [2], 1], ["AN", 9, 0, 3]]
+        inputs, results = auto_scheduler.measure(self.task, [steps, wrong, logged])
+        self.assertEqual([each.steps for each in inputs], [steps, wrong, logged])
+        self.assertEqual([each.error_no for each in results], [0, 1, 0])
+        self.assertLess(results[0].costs[0], 0.1)
+        self.assertIn("of stage 9: the state has", results[1].error_msg)
+        log = path("own.json")
+        auto_scheduler.save_records(log, inputs, results)
+        self.task.apply_best(log)
+        for why, lengths in (("1 lists", [[1]]), ("expected 3 of", [[2, 2], [1, 1, 1], [4]]),
+                             ("expected 3 of", [[2, 2, 3], [1, 1, 1], [4]]),
+                             ("does not divide 16", [[8, 4, 1], [1, 1, 1], [4]])):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                sketch.fill(lengths)
+
     def test_a_log_without_a_program(self):
         args = (16, 24, 4, "float32")
         other = auto_scheduler.SearchTask(func=matmul_add, args=args, target="llvm")

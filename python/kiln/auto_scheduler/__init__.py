@@ -49,7 +49,7 @@ from kiln.auto_scheduler.search_policy import (
     SketchPolicy,
     XGBModel,
 )
-from kiln.auto_scheduler.search_task import HardwareParams, SearchTask, TuningOptions
+from kiln.auto_scheduler.search_task import HardwareParams, SearchTask, TuningOptions, measure
 from kiln.auto_scheduler.task_scheduler import LogEstimatedLatency, TaskScheduler, extract_tasks
 from kiln.auto_scheduler.workload import ComputeDAG, make_workload_key, register_workload
 
@@ -84,6 +84,7 @@ __all__ = [
     "load_best_record",
     "load_records",
     "make_workload_key",
+    "measure",
     "register_workload",
     "save_records",
     "use",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -77,6 +79,33 @@ class Sketch:
     blanks: tuple[dict[str, Any], ...]
     # Ways to fill the blanks.
     tile_sizes: int
+
+    def fill(self, lengths: Sequence[Sequence[int]]) -> list[Any]:
+        """Steps of a schedule, with a list of lengths for each blank, for measure().
+
+        InvalidArgumentError: a list has not the blank's number of lengths, or values other than
+        those of the blank, or a product that does not divide its extent.
+        """
+        if len(lengths) != len(self.blanks):
+            raise InvalidArgumentError(
+                f"{len(lengths)} lists of lengths are given, expected {len(self.blanks)}"
+            )
+        steps = json.loads(self.steps)
+        splits = [step for step in steps if step[0] == "SP" and 0 in step[4]]
+        for step, blank, given in zip(splits, self.blanks, lengths):
+            values = [int(each) for each in given]
+            is_known = all(each in blank["values"] for each in values)
+            if len(values) != blank["lengths"] or not is_known:
+                raise InvalidArgumentError(
+                    f"{blank['axis']}: lengths {values}, expected {blank['lengths']} of "
+                    f"{blank['values']}"
+                )
+            if blank["extent"] % math.prod(values):
+                raise InvalidArgumentError(
+                    f"{blank['axis']}: the product of {values} does not divide {blank['extent']}"
+                )
+            step[4] = values
+        return steps
 
 
 class EmptyPolicy:
