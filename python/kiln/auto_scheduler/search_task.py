@@ -251,7 +251,7 @@ def _measured_alone(task: SearchTask, steps: list[Any]) -> tuple[MeasureInput, M
                 shown = ["show", path, f"--steps={written}.json", "--as=schedule"]
                 schedule = program.run(shown)
             except KilnError as error:
-                given = MeasureInput(task, task.workload_key, task.target, steps, [])
+                given = MeasureInput(task, task.workload_key, task.target, steps, [0] * 8)
                 return given, MeasureResult([1e10], 1, str(error), 0.0, int(time.time()))
             with open(written, "w", encoding="utf-8") as file:
                 file.write(schedule)
