@@ -22,7 +22,7 @@ argument that Kiln has no meaning for is refused by its name; docs/python.md has
 """
 
 from kiln.auto_scheduler.dispatch import ApplyHistoryBest, build
-from kiln.auto_scheduler.measure import (
+from kiln.auto_scheduler.measuring import (
     LocalBuilder,
     LocalRPCMeasureContext,
     LocalRunner,

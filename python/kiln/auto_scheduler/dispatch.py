@@ -10,7 +10,7 @@ from typing import Any
 
 from kiln.farm import program
 from kiln.auto_scheduler import place
-from kiln.auto_scheduler.measure import MeasureInput, MeasureResult
+from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult
 from kiln.auto_scheduler.records import load_records, save_records
 from kiln.errors import InvalidArgumentError
 from kiln.farm.computation import text_file

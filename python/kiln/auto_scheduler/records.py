@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kiln.auto_scheduler.measure import MeasureInput, MeasureResult, PythonBasedMeasureCallback
+from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, PythonBasedMeasureCallback
 from kiln.errors import InvalidArgumentError
 
 _VERSION = "v0.6"

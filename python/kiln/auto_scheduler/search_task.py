@@ -13,7 +13,7 @@ from typing import Any
 from google.protobuf import json_format
 from kiln.farm import program
 from kiln.auto_scheduler import place
-from kiln.auto_scheduler.measure import (
+from kiln.auto_scheduler.measuring import (
     LocalBuilder,
     LocalRunner,
     MeasureInput,
