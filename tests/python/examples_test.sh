@@ -6,7 +6,7 @@ trap 'rm -rf "$folder"' EXIT
 binaries=${KILN_BINARIES:-.}
 bash python/stage.sh "$folder/package" "$binaries/client/cli/kiln" "$binaries/runtime/libkiln_runtime.so"
 unset KILN_SCHEDULER KILN_TRACKER KILN_DB KILN_SECRET_FILE KILN_RUNTIME KILN_PROGRAM
-export PYTHONPATH=$folder/package PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH=$folder/package PYTHONDONTWRITEBYTECODE=1 TMPDIR=$folder
 cd "$folder"
 
 # expect TEXT SCRIPT ARGUMENTS...: runs a script of the examples and checks that it prints the text.
