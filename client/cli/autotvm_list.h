@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "client/archive.h"
-#include "client/cli/record_list.h"
+#include "client/cli/record_filter.h"
 #include "client/session.h"
 #include "store/autotvm_record.h"
 

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <CLI/CLI.hpp>
 #include <sstream>
 
 #include "base/counted.h"
 #include "base/units.h"
 #include "base/utf8.h"
-#include "client/view/json.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 
@@ -74,16 +74,12 @@ StatusOr<v1::BindKeyReply> Bind(const Binding& binding, Archive& archive) {
   return reply;
 }
 
-Status BindCommand(const BindFlags& flags, const Session& session) {
-  WorkloadArguments arguments = flags.arguments;
-  if (arguments.op.empty()) arguments.op = flags.what;
-  Binding binding;
-  binding.key = dag::NormalizedKey(flags.key);
-  KILN_ASSIGN_OR_RETURN(binding.workload, LoadWorkload(arguments));
-  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/true));
-  KILN_ASSIGN_OR_RETURN(const v1::BindKeyReply reply, Bind(binding, *archive));
-  if (session.json) fmt::print("{}\n", JsonOf(reply));
-  return OkStatus();
+void AddBindings(CLI::App& command, std::vector<std::string>& bind) {
+  command
+      .add_option("--bind", bind,
+                  "KEY=FILE, or KEY=OPERATOR ARGUMENTS: what a workload key of the log stands for "
+                  "where it does not say; kept, as records bind does (may be repeated)")
+      ->allow_extra_args(false);
 }
 
 }  // namespace kiln::client

@@ -1,5 +1,5 @@
-// kiln records bind, and --bind of other commands: say for which operator or text file a workload
-// key of a log stands, if the key does not say so.
+// Bindings say for which operator or text file a workload key of a log stands, if the key does not
+// say so.
 #pragma once
 
 #include <string>
@@ -7,8 +7,12 @@
 
 #include "base/status.h"
 #include "client/archive.h"
-#include "client/cli/workload_source.h"
-#include "client/session.h"
+#include "client/jobs/workload_source.h"
+#include "proto/scheduler.pb.h"
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace kiln::client {
 
@@ -25,11 +29,7 @@ StatusOr<std::vector<Binding>> ParseBindings(const std::vector<std::string>& tex
 // Keeps the binding, binds existing records, and reports the result on stderr.
 StatusOr<v1::BindKeyReply> Bind(const Binding& binding, Archive& archive);
 
-struct BindFlags {
-  // `what` is an operator or a text file; "": the operator of `arguments`.
-  std::string key, what;
-  WorkloadArguments arguments;
-};
-Status BindCommand(const BindFlags& flags, const Session& session);
+// Adds --bind: bindings that are made before a log is read.
+void AddBindings(CLI::App& command, std::vector<std::string>& bind);
 
 }  // namespace kiln::client

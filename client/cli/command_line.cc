@@ -1,10 +1,13 @@
 #include "client/cli/command_line.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <map>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -13,13 +16,16 @@
 #include "base/log.h"
 #include "base/usage.h"
 #include "base/utf8.h"
-#include "client/cli/choice_flag_table.h"
-#include "client/cli/flag_table.h"
-#include "client/cli/job_flag_table.h"
-#include "client/cli/model_flag_table.h"
-#include "client/cli/record_flag_table.h"
-#include "client/cli/tool_flag_table.h"
+#include "client/cli/command.h"
+#include "client/cli/jobs/commands.h"
+#include "client/cli/machine/commands.h"
+#include "client/cli/models/commands.h"
+#include "client/cli/networks/commands.h"
+#include "client/cli/records/commands.h"
+#include "client/cli/schedules/commands.h"
+#include "client/cli/session_flags.h"
 #include "client/cli/version.h"
+#include "client/cli/workloads/commands.h"
 
 namespace kiln::client {
 namespace {
@@ -30,18 +36,77 @@ constexpr char kFooter[] =
     "Environment: KILN_SCHEDULER, KILN_TRACKER (HOST:PORT), KILN_DB,\n"
     "             KILN_SECRET_FILE stand for the flags.";
 
+struct Entry {
+  // "tune"; in a group "records list".
+  std::string_view name;
+  Registration add;
+};
+
+// All commands, in the order of the help.
+constexpr Entry kCommands[] = {
+    {"tune", AddTune},
+    {"submit", AddSubmit},
+    {"jobs", AddJobs},
+    {"watch", AddWatch},
+    {"cancel", AddCancel},
+    {"calibrate", AddCalibrate},
+    {"workers", AddWorkers},
+    {"best", AddBest},
+    {"show", AddShow},
+    {"export-kernel", AddExportKernel},
+    {"trial", AddTrial},
+    {"records export", AddRecordsExport},
+    {"records import", AddRecordsImport},
+    {"records bind", AddRecordsBind},
+    {"records distill", AddRecordsDistill},
+    {"records measure", AddRecordsMeasure},
+    {"records stats", AddRecordsStats},
+    {"records list", AddRecordsList},
+    {"records curve", AddRecordsCurve},
+    {"records delete", AddRecordsDelete},
+    {"records prune", AddRecordsPrune},
+    {"choice query", AddChoiceQuery},
+    {"choice pin", AddChoicePin},
+    {"choice unpin", AddChoiceUnpin},
+    {"choice list", AddChoiceList},
+    {"model train", AddModelTrain},
+    {"model show", AddModelShow},
+    {"model test", AddModelTest},
+    {"model predict", AddModelPredict},
+    {"model list", AddModelList},
+    {"model get", AddModelGet},
+    {"model put", AddModelPut},
+    {"model delete", AddModelDelete},
+    {"ops", AddOps},
+    {"templates", AddTemplates},
+    {"check", AddCheck},
+    {"tasks", AddTasks},
+    {"schedule", AddSchedule},
+    {"compile", AddCompile},
+    {"run", AddRun},
+    {"verify", AddVerify},
+    {"bench", AddBench},
+    {"doctor", AddDoctor},
+    {"selftest", AddSelfTest},
+    {"conformance", AddConformance},
+    {"version", AddVersion},
+};
+
+// Groups of commands, and what they are for.
+constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
+    {"records", "records of measurements: logs in and out, lists, curves, what stays"},
+    {"choice", "which schedule a computation gets where nothing is searched; setting one"},
+    {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
+};
+
 class CommandLine {
  public:
-  explicit CommandLine(std::string program) : flag_table_(std::move(program)) {
+  explicit CommandLine(std::string program) : session_flags_(std::move(program)) {
     PlainHelp(app_);
     app_.require_subcommand(1);
     app_.footer(kFooter);
     app_.set_version_flag("--version", VersionText, "print the version and those of libraries");
-    jobs_.AddTo(app_);
-    records_.AddTo(app_);
-    choices_.AddTo(app_);
-    models_.AddTo(app_);
-    tools_.AddTo(app_);
+    for (const Entry& entry : kCommands) Add(entry);
     AddDaemons();
   }
 
@@ -64,6 +129,31 @@ class CommandLine {
   }
 
  private:
+  void Add(const Entry& entry) {
+    const size_t space = entry.name.find(' ');
+    const bool in_group = space != std::string_view::npos;
+    CLI::App& parent = in_group ? Group(entry.name.substr(0, space)) : app_;
+    const std::string name(in_group ? entry.name.substr(space + 1) : entry.name);
+    CLI::App* const command = parent.add_subcommand(name);
+    command->callback([this, run = entry.add(*command, session_flags_)] { run_ = run; });
+  }
+
+  CLI::App& Group(std::string_view name) {
+    CLI::App*& group = groups_[name];
+    if (group != nullptr) return *group;
+    const auto* const row =
+        std::ranges::find(kGroups, name, &std::pair<std::string_view, std::string_view>::first);
+    group = app_.add_subcommand(std::string(name), std::string(row->second));
+    group->require_subcommand(1);
+    return *group;
+  }
+
+  StatusOr<int> RunNamed() {
+    KILN_ASSIGN_OR_RETURN(const Session session, session_flags_.Complete());
+    if (run_ == nullptr) return InvalidArgument("incomplete command; see kiln --help");
+    return run_(session);
+  }
+
   // `kiln` alone, or `kiln records`, prints the help.
   int Refuse(const CLI::ParseError& error) {
     if (BareCommand(app_, error) != nullptr) {
@@ -81,7 +171,7 @@ class CommandLine {
     constexpr int kBrokenPipeExit = 128 + SIGPIPE;
     int error = 0;
     try {
-      StatusOr<int> exit_status = flag_table_.RunNamed();
+      StatusOr<int> exit_status = RunNamed();
       if (std::fflush(stdout) == 0 || !exit_status.ok()) return exit_status;
       error = errno;
     } catch (const std::system_error& thrown) {
@@ -107,12 +197,11 @@ class CommandLine {
       "Kiln tunes tensor operators: it searches the schedules of a computation for the fastest "
       "correct program and keeps every measurement.",
       "kiln"};
-  FlagTable flag_table_;
-  JobFlagTable jobs_{flag_table_};
-  RecordFlagTable records_{flag_table_};
-  ChoiceFlagTable choices_{flag_table_};
-  ModelFlagTable models_{flag_table_};
-  ToolFlagTable tools_{flag_table_};
+  // Groups of commands that were added, by name. `app_` owns them.
+  std::map<std::string_view, CLI::App*> groups_;
+  SessionFlags session_flags_;
+  // Runs the command that was named.
+  Run run_;
 };
 
 }  // namespace

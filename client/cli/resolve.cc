@@ -7,8 +7,8 @@
 
 #include "base/counted.h"
 #include "base/file.h"
-#include "client/cli/kernel_source.h"
-#include "client/cli/operator_name.h"
+#include "client/jobs/kernel_source.h"
+#include "client/jobs/operator_name.h"
 #include "client/network.h"
 #include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"

@@ -5,8 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "client/cli/commands.h"
+#include "client/archive.h"
 #include "client/cli/computations.h"
+#include "client/cli/subject_flags.h"
+#include "client/jobs/workload_source.h"
 #include "client/view/format.h"
 
 namespace kiln::client {

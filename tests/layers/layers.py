@@ -139,6 +139,11 @@ TABLE = {
         # answers.
         "scheduler/values/computations.h", "scheduler/service/choice_calls.h", "scheduler/values/answer_tolerance.h",
     ],
+    # Jobs as a user describes them become what a scheduler takes, for every front end.
+    "client/jobs": [
+        "base", "proto", "compiler", "graph", "frontend", "client", "costmodel/model_file.h", "search/policies",
+        "search/templates",
+    ],
     # Networks with the best records of their tasks, as files that run.
     "client/compile": [
         "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
@@ -155,7 +160,7 @@ TABLE = {
     ],
     "client/cli": [
         "base", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
-        "frontend", "frontend/onnx", "client", "client/view", "client/check", "client/compile", "runtime",
+        "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
         "tracker/daemon.h",
@@ -176,6 +181,10 @@ _SERVICES = [
     "scheduler/dispatch", "scheduler/jobs", "scheduler/service", "client", "client/check",
 ]
 LIBRARIES = {
+    # Command lines.
+    "CLI": [
+        "base", "rpc", "builder", "runner", "scheduler", "tracker", "client/cli", "tools",
+    ],
     "grpc": ["base"] + _SERVICES,
     "grpcpp": ["base"] + _SERVICES,
     "google/protobuf": ["base", "frontend/onnx", "client/view", "client/cli"] + _SERVICES,

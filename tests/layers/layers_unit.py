@@ -53,7 +53,9 @@ class LayersTest(unittest.TestCase):
             ("search/policies/policy.cc", "search/tuning/tune.h"),
             ("client/client.cc", "client/view/json.h"),
             ("client/view/json.cc", "client/check/doctor.h"),
-            ("client/check/doctor.cc", "client/cli/commands.h"),
+            ("client/check/doctor.cc", "client/cli/command.h"),
+            ("client/jobs/job_spec.cc", "client/cli/command.h"),
+            ("client/jobs/job_spec.cc", "client/view/json.h"),
             ("tracker/registry.cc", "scheduler/jobs/jobs.h"),
             ("builder/pool.cc", "runner/child.h"),
             ("runner/child.cc", "compiler/ir/type.h"),
@@ -79,6 +81,7 @@ class LayersTest(unittest.TestCase):
             ("scheduler/jobs/jobs.cc", "llvm-c/Core.h"),
             ("scheduler/jobs/jobs.cc", "sqlite3.h"),
             ("client/cli/main.cc", "spdlog/spdlog.h"),
+            ("client/jobs/job_spec.cc", "CLI/CLI.hpp"),
             ("store/store.cc", "google/protobuf/message.h"),
         ]:
             with self.subTest(path=path, included=included):

@@ -2,7 +2,7 @@
 // same. A refusal names its line.
 #include <string>
 
-#include "client/cli/task_list.h"
+#include "client/jobs/task_list.h"
 #include "compiler/dag/text.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"

@@ -1,0 +1,252 @@
+// kiln jobs lists the jobs, or shows one.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/counted.h"
+#include "base/shell_word.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "client/archive.h"
+#include "client/cli/jobs/commands.h"
+#include "client/cli/session_flags.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/kernel_values.h"
+#include "client/view/printable.h"
+#include "client/view/summary.h"
+#include "client/view/timing_table.h"
+#include "client/view/variant_groups.h"
+
+namespace kiln::client {
+namespace {
+
+struct JobsFlags {
+  // "": all jobs.
+  std::string job_id;
+  // 0: no limit.
+  uint32_t limit = 20;
+  // True: all failed trials of the job are shown.
+  bool all = false;
+  // True: how the time of the job's trials was spent is shown.
+  bool timing = false;
+};
+
+constexpr size_t kShownFailures = 20;
+// Least columns of a cell that may be cut.
+constexpr int kLeastColumns = 8;
+// Least columns of a state: "succeeded,".
+constexpr int kLeastOfState = 10;
+constexpr int kMostLines = 4;
+
+std::string NameOf(const v1::JobStatus& job) {
+  if (!job.spec().name().empty()) return job.spec().name();
+  return job.tasks().empty() ? "-" : job.tasks(0).spec().description();
+}
+
+std::string StateText(const v1::JobStatus& job) {
+  if (job.state() == v1::RUNNING && job.waiting_for_workers() != 0) return "waiting for workers";
+  return std::string(JobStateName(job.state()));
+}
+
+void PrintField(std::string_view name, const std::string& text) {
+  if (!text.empty()) fmt::print("{:<10}{}\n", name, text);
+}
+
+// `best` has the best records of the tasks that have one.
+std::string TaskTable(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
+  Table table({{"ID", Table::kRight},
+               {"Task", Table::kLeft, kLeastColumns},
+               {"Trials", Table::kRight},
+               {"Best", Table::kRight},
+               {"Speed", Table::kRight},
+               {"Speed-up", Table::kRight},
+               {"Best trial", Table::kRight}});
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    const v1::TaskStatus& task = job.tasks(i);
+    const auto record = std::find_if(best.begin(), best.end(), [&](const v1::Record& one) {
+      return one.task_index() == static_cast<uint32_t>(i);
+    });
+    table.AddRow({fmt::format("{}", i), TaskCell(task), fmt::format("{}", task.trials()),
+                  LatencyCell(task.best_cost_s()), SpeedCell(task.flop_count(), task.best_cost_s()),
+                  SpeedUp(task.reference_cost_s(), task.best_cost_s()),
+                  record == best.end() ? "-" : fmt::format("{}", record->trial())});
+  }
+  return table.ToString(OutputColumns(STDOUT_FILENO));
+}
+
+StatusOr<std::vector<v1::Record>> FailedTrials(Archive& archive, const std::string& job_id) {
+  v1::ListRecordsRequest request;
+  request.set_job_id(job_id);
+  request.set_include_errors(true);
+  std::vector<v1::Record> failed;
+  KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
+    if (record.result().error() != v1::NO_ERROR) failed.push_back(record);
+    return OkStatus();
+  }));
+  return failed;
+}
+
+// Returns the parameters of a kernel or the knobs of a template, "TILE_I=8 TILE_J=32: "; "" for
+// other records.
+std::string OfPoint(const v1::Record& record) {
+  const std::string configuration = ConfigurationOf(record);
+  return configuration.empty() ? configuration : configuration + ": ";
+}
+
+void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Session& session) {
+  if (failed.empty()) return;
+  fmt::print("\nfailed trials\n");
+  const int columns = OutputColumns(STDOUT_FILENO);
+  const size_t shown = all ? failed.size() : std::min(failed.size(), kShownFailures);
+  for (size_t i = 0; i < shown; ++i) {
+    const v1::Record& record = failed[i];
+    const std::string line =
+        fmt::format("  {}  {}: {}{}", TrialName(record), ErrorName(record.result().error()),
+                    OfPoint(record), FirstLine(record.result().message()));
+    fmt::print("{}\n    again: {}\n", columns > 0 ? Elide(line, columns) : line,
+               session.Command("trial " + TrialName(record)));
+  }
+  if (shown == failed.size()) return;
+  fmt::print("  and {} more: {}\n", failed.size() - shown,
+             session.Command(fmt::format("jobs {} --all", failed[0].job_id())));
+}
+
+void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
+  PrintField("job", job.id());
+  PrintField("name", NameOf(job));
+  PrintField("state", StateText(job) + (job.message().empty() ? "" : ": " + job.message()));
+  PrintField("user", job.spec().user());
+  if (!job.tasks().empty()) PrintField("target", ShortTarget(job.tasks(0).spec().target()));
+  PrintField("device", job.device());
+  PrintField("submitted", TimeText(job.created_s()));
+  PrintField("time", FormatElapsed(job.elapsed_s()));
+  PrintField("trials", TrialsText(job));
+  PrintField("ended", EndingText(job));
+  if (job.spec().tasks_size() > 0) {
+    PrintField("policy", fmt::format("{}, seed {}", job.spec().options().policy(),
+                                     job.spec().options().seed()));
+  }
+  PrintField("errors", ErrorCounts(job));
+  PrintField("pace", PaceText(job));
+  PrintField("phase", job.phase());
+  if (const auto objective_s = ObjectiveOf(job); objective_s.has_value()) {
+    PrintField("objective", fmt::format("{} {}", ObjectiveWord(job), FormatSeconds(*objective_s)));
+  }
+  if (job.tasks().empty()) return;
+  fmt::print("\n{}", TaskTable(job, best));
+  for (const v1::Record& record : best) {
+    const std::string configuration = ConfigurationOf(record);
+    if (!configuration.empty())
+      fmt::print("best of task {}: {}\n", record.task_index(), configuration);
+  }
+  for (const std::vector<int>& variants : VariantGroupsOf(job)) {
+    const std::string variant = VariantText(job, variants);
+    if (!variant.empty()) fmt::print("task {}: {}\n", variants[0], variant);
+  }
+  for (int i = 0; i < job.tasks_size(); ++i) {
+    const std::string& preparation = job.tasks(i).spec().preparation();
+    if (!preparation.empty()) fmt::print("task {} takes prepared inputs: {}\n", i, preparation);
+  }
+}
+
+Status ListJobs(std::optional<uint32_t> limit, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(auto jobs, archive->Jobs(limit));
+  if (session.json) {
+    for (const v1::JobStatus& job : jobs) fmt::print("{}\n", JsonOf(job));
+    return OkStatus();
+  }
+  for (v1::JobStatus& job : jobs) MakePrintable(job);
+  if (jobs.empty()) {
+    fmt::print("no jobs in {}\n", archive->Name());
+    return OkStatus();
+  }
+  // The table fits 80 columns, in a pipe too. kiln jobs JOB prints the rest.
+  Table table({{"Job"},
+               {"Name", Table::kLeft, kLeastColumns, kMostLines},
+               {"State", Table::kLeft, kLeastOfState, kMostLines},
+               {"Trials", Table::kRight},
+               {"Best", Table::kRight},
+               {"Time", Table::kRight},
+               {"Submitted", Table::kLeft, kLeastColumns, 2}});
+  for (const v1::JobStatus& job : jobs) {
+    const auto groups = VariantGroupsOf(job);
+    const double best_s = groups.size() == 1 ? job.tasks(Fastest(job, groups[0])).best_cost_s() : 0;
+    const int64_t errors = NumErrors(job);
+    table.AddRow({job.id(), NameOf(job),
+                  StateText(job) + (errors == 0 ? "" : ", " + Counted(errors, "error")),
+                  TrialsText(job), LatencyCell(best_s), FormatElapsed(job.elapsed_s()),
+                  ShortTimeText(job.created_s())});
+  }
+  fmt::print("{}", table.ToString(TerminalColumns(STDOUT_FILENO)));
+  return OkStatus();
+}
+
+Status ShowJob(const std::string& job_id, bool all_failures, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(v1::JobStatus job, archive->Job(job_id));
+  KILN_ASSIGN_OR_RETURN(auto failed, FailedTrials(*archive, job_id));
+  if (session.json) {
+    fmt::print("{{\"job\":{},\"failed_trials\":{}}}\n", JsonOf(job), JsonOfAll(failed));
+    return OkStatus();
+  }
+  v1::BestRequest request;
+  request.set_job_id(job_id);
+  KILN_ASSIGN_OR_RETURN(auto best, archive->Best(request));
+  MakePrintable(job);
+  for (v1::Record& record : failed) MakePrintable(record);
+  for (v1::Record& record : best) MakePrintable(record);
+  PrintJob(job, best);
+  fmt::print("{}", UncheckedLines(best));
+  PrintFailures(failed, all_failures, session);
+  return OkStatus();
+}
+
+Status ShowTiming(const std::string& job_id, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, archive->Job(job_id));
+  v1::ListRecordsRequest request;
+  request.set_job_id(job_id);
+  request.set_include_errors(true);
+  TimingTable table;
+  KILN_RETURN_IF_ERROR(archive->VisitRecords(request, [&](const v1::Record& record) {
+    table.Add(record.result());
+    return OkStatus();
+  }));
+  if (session.json) {
+    fmt::print("{}\n", table.ToJson());
+  } else {
+    fmt::print("{}", table.ToString(job.elapsed_s()));
+  }
+  return OkStatus();
+}
+
+Status ShowJobs(const JobsFlags& flags, const Session& session) {
+  if (flags.job_id.empty())
+    return ListJobs(flags.limit == 0 ? std::nullopt : std::optional(flags.limit), session);
+  return flags.timing ? ShowTiming(flags.job_id, session)
+                      : ShowJob(flags.job_id, flags.all, session);
+}
+
+}  // namespace
+
+Run AddJobs(CLI::App& jobs, SessionFlags& session) {
+  const auto flags = std::make_shared<JobsFlags>();
+  jobs.description("list the jobs, or show one with its failed trials");
+  jobs.add_option("job", flags->job_id, "id of one job");
+  jobs.add_option("--limit", flags->limit, "the newest so many; 0 = all")->capture_default_str();
+  jobs.add_flag("--all", flags->all, "all failed trials of the job, not the first ones");
+  jobs.add_flag("--timing", flags->timing, "of one job: where the time of its trials went");
+  session.AddPlace(jobs);
+  return Plain([flags](const Session& session) { return ShowJobs(*flags, session); });
+}
+
+}  // namespace kiln::client

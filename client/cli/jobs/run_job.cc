@@ -1,0 +1,223 @@
+#include "client/cli/jobs/run_job.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "base/counted.h"
+#include "base/utf8.h"
+#include "client/cli/command.h"
+#include "client/jobs/model_source.h"
+#include "client/local_archive.h"
+#include "client/local_cluster.h"
+#include "client/local_devices.h"
+#include "client/this_machine.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/printable.h"
+#include "client/view/summary.h"
+#include "client/view/variant_groups.h"
+
+namespace kiln::client {
+namespace {
+
+Status NothingFound(const v1::JobStatus& job, const Session& session) {
+  return FailedPrecondition("no trial of job {} succeeded: {}; see {}", job.id(), ErrorCounts(job),
+                            session.Command("jobs " + job.id()));
+}
+
+// Prints the end of a job, whatever it is. Returns the exit status.
+StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session,
+                       bool quiet) {
+  const v1::JobStatus& job = followed.job;
+  v1::BestRequest request;
+  request.set_job_id(job.id());
+  KILN_ASSIGN_OR_RETURN(auto best, client.Best(request));
+  if (session.json) {
+    fmt::print("{}\n", EndEvent(job, best));
+  } else {
+    for (v1::Record& record : best) MakePrintable(record);
+    fmt::print("{}{}", quiet ? "" : "\n", Summary(job, best, session, /*with_loops=*/!quiet));
+    // The user of a calibration wants its fit.
+    if (job.spec().options().calibrate() && job.state() == v1::SUCCEEDED)
+      fmt::print("\n{}\n", Printable(job.message()));
+  }
+  std::fflush(stdout);
+  if (job.state() == v1::FAILED) return Internal("job {} failed: {}", job.id(), job.message());
+  if (followed.interrupted || job.state() == v1::CANCELLED) {
+    fmt::print(
+        stderr,
+        "kiln: job {} was cancelled after {}; what was measured is kept, {} goes on with it\n",
+        job.id(), Counted(job.trials_done(), "trial"),
+        session.Command("tune --resume " + job.id()));
+    return kInterruptedExit;
+  }
+  const bool known = std::any_of(job.tasks().begin(), job.tasks().end(),
+                                 [](const auto& task) { return task.known_record_id() != 0; });
+  // No candidate was left that earlier jobs had not tried.
+  if (best.empty() && known && job.trials_done() == 0) return 0;
+  if (best.empty()) return NothingFound(job, session);
+  return 0;
+}
+
+// `followed` was interrupted and keeps running, since it does not belong to this process.
+int LeftRunning(const Followed& followed, const std::string& job_id, const Session& session) {
+  fmt::print(stderr, "kiln: job {} goes on ({} done); {} shows it, {} ends it\n", job_id,
+             Counted(followed.job.trials_done(), "trial"), session.Command("watch " + job_id),
+             session.Command("cancel " + job_id));
+  return kInterruptedExit;
+}
+
+void PrintStart(const std::string& job_id, const v1::JobSpec& spec, const Session& session,
+                const FollowOptions& follow, const std::string& place) {
+  if (follow.quiet) return;
+  if (session.json) {
+    fmt::print("{}\n", StartEvent(job_id, spec, place));
+  } else {
+    int groups = 0;
+    for (const v1::TaskSpec& task : spec.tasks()) groups += task.has_alternative_of() ? 0 : 1;
+    std::string more = groups > 1 ? fmt::format(" and {}", Counted(groups - 1, "more task")) : "";
+    if (groups > 1 && spec.tasks_size() > groups)
+      more += fmt::format(" ({})", RowsText(groups, spec.tasks_size()));
+    if (groups == 1) {
+      for (int i = 1; i < spec.tasks_size(); ++i) more += " or " + spec.tasks(i).variant();
+    }
+    fmt::print("job {}: {}{}, {}, target {}, records in {}\n", job_id, spec.tasks(0).description(),
+               more, LimitsText(spec.options()), ShortTarget(spec.tasks(0).target()), place);
+  }
+  std::fflush(stdout);
+}
+
+// Chooses the device of this machine that the job means.
+Status ChooseDeviceHere(v1::JobSpec& spec) {
+  if (spec.device().empty()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const std::string device, DeviceOfTarget(spec.tasks(0).target()));
+  KILN_ASSIGN_OR_RETURN(const v1::ListReply there, LocalDevices(device));
+  const std::string& target = spec.tasks(0).target();
+  KILN_ASSIGN_OR_RETURN(
+      *spec.mutable_device(),
+      ChooseLocalDevice(spec.device(), target.substr(0, target.find(' ')), there));
+  return OkStatus();
+}
+
+// The cluster serves one target, whose device its runner has.
+LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags& flags,
+                                     const Session& session) {
+  LocalCluster::Options options;
+  options.db = session.db;
+  options.device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
+  // A job for one GPU gets a cluster with that GPU alone.
+  if (spec.device().starts_with("GPU-")) options.device += ":" + spec.device();
+  options.runner_threads = flags.threads;
+  options.builder_jobs = flags.build_jobs;
+  options.allow_faults = !spec.options().faults().empty();
+  options.log_folder = flags.log_folder;
+  return options;
+}
+
+// Prints the unfinished jobs of earlier runs. They are resumed only if the user asks for it.
+void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const Session& session) {
+  const auto jobs = client.Jobs(std::nullopt);
+  if (!jobs.ok()) return;
+  for (const v1::JobStatus& job : *jobs) {
+    if (IsFinal(job.state()) || job.id() == own) continue;
+    fmt::print(
+        stderr,
+        "kiln: job {} of an earlier run is unfinished ({} of {}) and is left alone; {} goes on "
+        "with it, {} drops it\n",
+        job.id(), job.trials_done(), Counted(job.spec().options().trials(), "trial"),
+        session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
+  }
+}
+
+// Returns the id of the job: a new one, or the resumed one.
+StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
+                            const std::string& resumed_id) {
+  if (resumed_id.empty()) {
+    v1::JobSpec settled = spec;
+    KILN_RETURN_IF_ERROR(KeepModelOf(client, settled));
+    return client.Submit(settled);
+  }
+  KILN_RETURN_IF_ERROR(client.Resume(resumed_id));
+  return resumed_id;
+}
+
+StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
+                          const std::string& resumed_id, const FollowOptions& follow,
+                          const Session& session, StopSignal& stop) {
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(client, spec, resumed_id));
+  PrintStart(job_id, spec, session, follow, client.Name());
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(client, job_id, session, stop, nullptr, follow));
+  if (followed.interrupted) return LeftRunning(followed, job_id, session);
+  return Conclude(followed, client, session, follow.quiet);
+}
+
+StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const ClusterFlags& flags,
+                       const FollowOptions& follow, const Session& session, StopSignal& stop) {
+  KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
+  bool interrupted = false;
+  auto cluster = LocalCluster::Start(ClusterOptions(spec, flags, session), [&] {
+    return interrupted = interrupted || stop.WaitFor(absl::ZeroDuration()).has_value();
+  });
+  if (interrupted) return kInterruptedExit;
+  KILN_RETURN_IF_ERROR(cluster.status());
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect((*cluster)->scheduler_address(),
+                                                                    (*cluster)->secret()));
+  KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(*client, spec, resumed_id));
+  (*cluster)->GoOnWith(job_id);
+  SayWhatIsLeftAlone(job_id, *client, session);
+  PrintStart(job_id, spec, session, follow, session.db);
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(*client, job_id, session, stop, cluster->get(), follow));
+  return Conclude(followed, *client, session, follow.quiet);
+}
+
+}  // namespace
+
+void AddCluster(CLI::App& command, ClusterFlags& cluster) {
+  constexpr char kGroup[] = "Without a scheduler";
+  command
+      .add_option("--log-dir", cluster.log_folder,
+                  "keep the logs of the processes started here [in a temporary folder]")
+      ->group(kGroup);
+  command.add_option("--threads", cluster.threads, "cores to measure on; 0 = all")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group(kGroup);
+  command.add_option("--build-jobs", cluster.build_jobs, "builds at once; 0 = one per core")
+      ->check(CLI::Range(0, 4096))
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+StatusOr<int> RunJob(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
+                     const Session& session, StopSignal& stop) {
+  if (session.scheduler.empty()) {
+    KILN_RETURN_IF_ERROR(NameThisCpu(spec));
+    KILN_RETURN_IF_ERROR(ChooseDeviceHere(spec));
+    return TuneHere(std::move(spec), "", cluster, follow, session, stop);
+  }
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return TuneThrough(*client, spec, "", follow, session, stop);
+}
+
+StatusOr<int> ResumeJob(const v1::JobStatus& job, const ClusterFlags& cluster,
+                        const FollowOptions& follow, const Session& session, StopSignal& stop) {
+  if (session.scheduler.empty())
+    return TuneHere(job.spec(), job.id(), cluster, follow, session, stop);
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return TuneThrough(*client, job.spec(), job.id(), follow, session, stop);
+}
+
+StatusOr<int> WatchJob(const std::string& job_id, SchedulerClient& client,
+                       const FollowOptions& follow, const Session& session, StopSignal& stop) {
+  KILN_RETURN_IF_ERROR(client.Job(job_id).status());
+  KILN_ASSIGN_OR_RETURN(const Followed followed,
+                        Follow(client, job_id, session, stop, nullptr, follow));
+  if (followed.interrupted) return LeftRunning(followed, job_id, session);
+  return Conclude(followed, client, session, follow.quiet);
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,115 @@
+// kiln workers lists a tracker's workers and its queue.
+#include <fmt/ranges.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/terminal.h"
+#include "client/cli/machine/commands.h"
+#include "client/cli/session_flags.h"
+#include "client/client.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/printable.h"
+#include "device/calibration.h"
+#include "rpc/device_message.h"
+
+namespace kiln::client {
+namespace {
+
+// Least columns of a cell that may be cut.
+constexpr int kLeastColumns = 8;
+constexpr int kMostLines = 4;
+
+struct WorkersFlags {
+  // The address given on the command line.
+  std::optional<std::string> tracker;
+};
+
+// Returns a line for each kind of device that runners announce.
+std::string DevicesText(const v1::ListReply& reply) {
+  std::set<std::string> lines;
+  for (const v1::WorkerState& worker : reply.workers()) {
+    if (worker.kind() != v1::RUNNER) continue;
+    const auto model = DeviceModelOf(worker);
+    if (!model.ok()) continue;
+    const std::string summary = device::DeviceSummary(*model);
+    // The device of target null has no summary.
+    if (summary.empty()) continue;
+    lines.insert(fmt::format("{}: {}; unless the scheduler keeps a row of it, {}\n", model->name,
+                             summary,
+                             device::CalibrationNote(device::CalibrationOf(*model).source)));
+  }
+  return fmt::format("{}", fmt::join(lines, ""));
+}
+
+Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
+  std::string tracker = "127.0.0.1:9190";
+  ReadVariable("KILN_TRACKER", tracker);
+  tracker = flags.tracker.value_or(tracker);
+  KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
+  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, secret));
+  if (session.json) {
+    fmt::print("{}\n", JsonOf(reply));
+    return OkStatus();
+  }
+  MakePrintable(reply);
+  Table workers({{"Address"},
+                 {"Kind"},
+                 {"Device", Table::kLeft, kLeastColumns, kMostLines},
+                 {"Keys", Table::kLeft, kLeastColumns, kMostLines},
+                 {"Busy", Table::kRight},
+                 {"Slots", Table::kRight},
+                 {"Trials", Table::kRight}});
+  for (int i = 0; i < reply.workers_size(); ++i) {
+    const v1::WorkerState& worker = reply.workers(i);
+    std::string keys;
+    for (const std::string& key : worker.keys()) keys += (keys.empty() ? "" : ", ") + key;
+    const uint32_t busy = i < reply.busy_slots_size() ? reply.busy_slots(i) : 0;
+    workers.AddRow({worker.address(), std::string(WorkerKindName(worker.kind())), worker.device(),
+                    keys, fmt::format("{}", busy), fmt::format("{}", worker.slots()),
+                    fmt::format("{}", worker.trials_done())});
+  }
+  Table queue({{"Key", Table::kLeft, kLeastColumns, kMostLines},
+               {"Kind"},
+               {"Total", Table::kRight},
+               {"Free", Table::kRight},
+               {"Pending", Table::kRight}});
+  for (const v1::KeyState& key : reply.keys()) {
+    queue.AddRow({key.key(), std::string(WorkerKindName(key.kind())),
+                  fmt::format("{}", key.total()), fmt::format("{}", key.free()),
+                  fmt::format("{}", key.pending())});
+  }
+  const int columns = TerminalColumns(STDOUT_FILENO);
+  const std::string devices = DevicesText(reply);
+  if (workers.rows() == 0) {
+    fmt::print("tracker {}\n\nno workers: start kiln builder and kiln runner with --tracker {}\n",
+               tracker, tracker);
+  } else {
+    fmt::print("tracker {}\n\nservers\n{}", tracker, workers.ToString(columns));
+  }
+  if (queue.rows() > 0) fmt::print("\nqueue\n{}", queue.ToString(columns));
+  if (!devices.empty()) fmt::print("\ndevices\n{}", devices);
+  return OkStatus();
+}
+
+}  // namespace
+
+Run AddWorkers(CLI::App& workers, SessionFlags& session) {
+  const auto flags = std::make_shared<WorkersFlags>();
+  workers.description("list a tracker's workers and its queue");
+  workers
+      .add_option_function<std::string>(
+          "--tracker", [flags = flags.get()](const std::string& value) { flags->tracker = value; },
+          "address of the tracker [127.0.0.1:9190]")
+      ->type_name("HOST:PORT");
+  session.AddSecret(workers);
+  session.AddJson(workers);
+  return Plain([flags](const Session& session) { return PrintWorkers(*flags, session); });
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,241 @@
+// kiln best prints the best records of a subject.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/file.h"
+#include "base/terminal.h"
+#include "base/units.h"
+#include "base/utf8.h"
+#include "client/cli/autotvm_list.h"
+#include "client/cli/computations.h"
+#include "client/cli/records/commands.h"
+#include "client/cli/resolve.h"
+#include "client/cli/session_flags.h"
+#include "client/cli/subject_flags.h"
+#include "client/view/format.h"
+#include "client/view/json.h"
+#include "client/view/kernel_values.h"
+#include "client/view/printable.h"
+#include "client/view/render_kernel.h"
+#include "client/view/summary.h"
+#include "client/view/variant_groups.h"
+#include "compiler/dag/ops/registry.h"
+#include "compiler/handwritten/kernel_point.h"
+#include "compiler/target/target.h"
+
+namespace kiln::client {
+namespace {
+
+// Least columns of tasks and targets in tables.
+constexpr int kLeastColumns = 10;
+
+// A record of another variant of the same computation, on the same target.
+struct FasterVariant {
+  // The record that it beats.
+  v1::Record than;
+  std::string variant, preparation;
+  v1::Record record;
+};
+
+bool FasterThan(const v1::Record& a, const v1::Record& b) {
+  return CostOf(a.result()) < CostOf(b.result());
+}
+
+// Returns faster variants of the records' workload, which jobs have tuned as its alternatives.
+StatusOr<std::vector<FasterVariant>> FasterVariants(const std::vector<v1::Record>& records,
+                                                    const std::vector<v1::JobStatus>& jobs,
+                                                    Archive& archive) {
+  // Variants by computation.
+  std::map<std::string, v1::TaskSpec> variants;
+  for (const v1::JobStatus& job : jobs) {
+    for (int i = 0; i < job.tasks_size(); ++i) {
+      const v1::TaskStatus& task = job.tasks(i);
+      const v1::TaskStatus& of = job.tasks(VariantsOf(job, i)[0]);
+      if (&of == &task || of.workload_id() != records[0].workload_id()) continue;
+      variants.emplace(task.workload_id(), task.spec());
+    }
+  }
+  std::vector<FasterVariant> faster;
+  for (const v1::Record& record : records) {
+    for (const auto& [id, spec] : variants) {
+      v1::BestRequest request;
+      request.set_workload_id(id);
+      request.set_target(record.target());
+      KILN_ASSIGN_OR_RETURN(const auto best, archive.Best(request));
+      const auto first = std::min_element(best.begin(), best.end(), FasterThan);
+      if (first == best.end() || !FasterThan(*first, record)) continue;
+      faster.push_back({record, spec.variant(), spec.preparation(), *first});
+    }
+  }
+  return faster;
+}
+
+std::string FasterVariantJson(const FasterVariant& variant) {
+  return fmt::format(
+      "{{\"faster_than\":{},\"variant\":{},\"preparation\":{},\"record\":{},\"cost_s\":{}}}",
+      variant.than.id(), JsonString(variant.variant), JsonString(variant.preparation),
+      variant.record.id(), CostOf(variant.record.result()));
+}
+
+// Returns a line for each configuration, and how to get the source of a kernel with these values.
+std::string ConfigurationLines(const std::vector<v1::Record>& records, const Session& session) {
+  std::string lines;
+  for (const v1::Record& record : records) {
+    const std::string configuration = ConfigurationOf(record);
+    if (configuration.empty()) continue;
+    const std::string trial = TrialName(record);
+    lines += fmt::format("trial {}: {}\n", trial, configuration);
+    if (!handwritten::IsKernelPoint(record.steps())) continue;
+    const auto target = target::ParseTarget(record.target());
+    const bool is_gpu = target.ok() && target->is_gpu();
+    lines += fmt::format("  its source, with these values: {}\n",
+                         session.Command(fmt::format("show {} --as {}", trial,
+                                                     is_gpu ? "cuda" : std::string(kCForm))));
+  }
+  return lines;
+}
+
+bool IsOfSeveral(const std::vector<v1::Record>& records,
+                 const std::function<std::string(const v1::Record&)>& what) {
+  std::set<std::string> all;
+  for (const v1::Record& record : records) all.insert(what(record));
+  return all.size() > 1;
+}
+
+// Returns a table that fits 80 columns, in a pipe too. It has the devices if there are several.
+// kiln show prints the whole target and the number of the record.
+std::string BestTable(const std::vector<v1::Record>& records, const Names& names) {
+  constexpr int kMostLines = 3;
+  const auto device = [](const v1::Record& record) { return OneLine(record.result().device()); };
+  const bool with_devices = IsOfSeveral(records, device);
+  std::vector<Table::Column> columns = {{"Trial"},
+                                        {"Task", Table::kLeft, kLeastColumns, kMostLines},
+                                        {"Latency", Table::kRight},
+                                        {"Speed", Table::kRight},
+                                        {"Target", Table::kLeft, kLeastColumns, kMostLines},
+                                        {"Error", Table::kRight}};
+  if (with_devices) columns.insert(columns.begin() + 5, {"Device", Table::kLeft, 6, kMostLines});
+  Table table(std::move(columns));
+  for (const v1::Record& record : records) {
+    const double cost_s = CostOf(record.result());
+    std::vector<std::string> cells = {TrialName(record),
+                                      NameOf(record, names),
+                                      LatencyCell(cost_s),
+                                      SpeedCell(record.flop_count(), cost_s),
+                                      OneLine(BriefTarget(record.target())),
+                                      ErrorCell(record.result())};
+    if (with_devices) cells.insert(cells.begin() + 5, device(record));
+    table.AddRow(std::move(cells));
+  }
+  return table.ToString(TerminalColumns(STDOUT_FILENO));
+}
+
+// Returns whether the subject is an operator without arguments: "matmul".
+bool IsOperatorAlone(const SubjectFlags& flags) {
+  return flags.arguments.op.empty() && flags.arguments.args.empty() && flags.record == 0 &&
+         !FileExists(flags.what) && dag::FindOp(flags.what).ok();
+}
+
+// Prints the best records of all computations of an operator, found by the jobs' names.
+Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive& archive) {
+  KILN_ASSIGN_OR_RETURN(const dag::OpInfo* const op, dag::FindOp(flags.what));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
+  std::set<std::string> ids;
+  for (const v1::JobStatus& job : jobs) {
+    for (const v1::TaskStatus& task : job.tasks()) {
+      const std::string& description = task.spec().description();
+      const auto names = {flags.what, std::string(op->name)};
+      const bool is_one = std::ranges::any_of(
+          names, [&](const std::string& name) { return description.starts_with(name + " "); });
+      if (is_one && !task.workload_id().empty()) ids.insert(task.workload_id());
+    }
+  }
+  std::vector<v1::Record> records;
+  for (const std::string& id : ids) {
+    Subject subject;
+    subject.workload_id = id;
+    const StatusOr<std::vector<v1::Record>> best = BestOf(subject, flags, archive);
+    if (best.status().code() == StatusCode::kNotFound) continue;
+    KILN_RETURN_IF_ERROR(best.status());
+    records.insert(records.end(), best->begin(), best->end());
+  }
+  if (records.empty()) {
+    return NotFound("{} has no record of {}{}; {}", archive.Name(), flags.what,
+                    flags.target.empty() ? "" : " for target " + flags.target, dag::Signature(*op));
+  }
+  if (session.json) {
+    for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
+    return OkStatus();
+  }
+  for (v1::Record& record : records) MakePrintable(record);
+  fmt::print("{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)),
+             UncheckedLines(records), RewrittenLines(records),
+             session.Command(fmt::format("best {} --args ...", flags.what)));
+  return OkStatus();
+}
+
+Status PrintBest(const SubjectFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  if (IsOperatorAlone(flags)) return BestOfOperator(flags, session, *archive);
+  const StatusOr<Subject> resolved = Resolve(flags, *archive);
+  if (resolved.status().code() == StatusCode::kNotFound && !flags.what.empty()) {
+    // The word may be a template of autotvm's logs.
+    KILN_ASSIGN_OR_RETURN(const int64_t printed,
+                          PrintBestOfTemplate(flags.what, flags.target, session, *archive));
+    if (printed > 0) return OkStatus();
+  }
+  KILN_RETURN_IF_ERROR(resolved.status());
+  const Subject& subject = *resolved;
+  KILN_ASSIGN_OR_RETURN(auto records, BestOf(subject, flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
+  KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, *archive));
+  const bool several = subject.is_workload() && computations.size() > 1;
+  std::vector<FasterVariant> faster;
+  if (subject.is_workload() && !several) {
+    KILN_ASSIGN_OR_RETURN(faster, FasterVariants(records, jobs, *archive));
+  }
+  if (session.json) {
+    for (const v1::Record& record : records) fmt::print("{}\n", JsonOf(record));
+    for (const FasterVariant& variant : faster) fmt::print("{}\n", FasterVariantJson(variant));
+    return OkStatus();
+  }
+  for (v1::Record& record : records) MakePrintable(record);
+  const Names names = NamesOf(jobs);
+  fmt::print("{}{}{}{}", BestTable(records, names), ConfigurationLines(records, session),
+             UncheckedLines(records), RewrittenLines(records));
+  if (several) {
+    fmt::print("{} computations have this key:\n", computations.size());
+    for (const NamedComputation& computation : computations) {
+      fmt::print("  {}\n", ComputationText(computation));
+    }
+  }
+  for (const FasterVariant& variant : faster) {
+    fmt::print("faster than trial {}: {}, {}, trial {}\n  takes prepared inputs: {}\n",
+               TrialName(variant.than), OneLine(variant.variant),
+               LatencyCell(CostOf(variant.record.result())), TrialName(variant.record),
+               OneLine(variant.preparation));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Run AddBest(CLI::App& best, SessionFlags& session) {
+  const auto flags = std::make_shared<SubjectFlags>();
+  best.description("the best record of a workload, a job, a kernel or a template of autotvm");
+  AddSubject(best, session, *flags);
+  AddKernelSpace(best, *flags);
+  return Plain([flags](const Session& session) { return PrintBest(*flags, session); });
+}
+
+}  // namespace kiln::client

@@ -1,0 +1,39 @@
+#include "client/cli/records/deletion.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "base/counted.h"
+#include "base/terminal.h"
+#include "base/units.h"
+
+namespace kiln::client {
+
+Status ConfirmDeletion(const DeletionCounts& planned, const std::string& place) {
+  const std::string of_autotvm =
+      planned.autotvm == 0 ? "" : fmt::format(" ({} of autotvm)", FormatCount(planned.autotvm));
+  if (!IsTerminal(STDIN_FILENO)) {
+    return InvalidArgument("{} of {}{} would be deleted: say --yes",
+                           Counted(planned.records, "record"), place, of_autotvm);
+  }
+  fmt::print("delete {} of {}{}? [y/N] ", Counted(planned.records, "record"), place, of_autotvm);
+  std::fflush(stdout);
+  char answer[16] = {};
+  const bool answered = std::fgets(answer, sizeof(answer), stdin) != nullptr;
+  if (answered && (answer[0] == 'y' || answer[0] == 'Y')) return OkStatus();
+  return Cancelled("nothing was deleted");
+}
+
+void PrintDeleted(const DeletionCounts& deleted, const Archive& archive, const Session& session) {
+  if (session.json) {
+    fmt::print("{{\"deleted\":{},\"autotvm\":{}}}\n", deleted.records, deleted.autotvm);
+    return;
+  }
+  fmt::print("{} deleted from {}\n", Counted(deleted.records, "record"), archive.Name());
+  if (deleted.autotvm == 0) return;
+  fmt::print("{} of them {} of autotvm\n", FormatCount(deleted.autotvm), IsOrAre(deleted.autotvm));
+}
+
+}  // namespace kiln::client

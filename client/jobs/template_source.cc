@@ -1,0 +1,41 @@
+#include "client/jobs/template_source.h"
+
+#include <cstdio>
+
+#include "base/file.h"
+#include "search/templates/shipped.h"
+
+namespace kiln::client {
+namespace {
+
+bool IsPath(std::string_view word) {
+  return word.ends_with(".tmpl") || word.find('/') != std::string_view::npos;
+}
+
+// Changes "line 3, column 14: expected ..." into "mine.tmpl:3:14: expected ...", which editors can
+// jump to.
+Status AtPlace(const std::string& path, const Status& status) {
+  const std::string message(Message(status));
+  int line = 0, column = 0, end = 0;
+  if (std::sscanf(message.c_str(), "line %d, column %d: %n", &line, &column, &end) == 2 && end > 0)
+    return InvalidArgument("{}:{}:{}: {}", path, line, column, message.substr(end));
+  return InvalidArgument("{}: {}", path, message);
+}
+
+}  // namespace
+
+StatusOr<TemplateSource> LoadTemplate(const std::string& name_or_path, bool gpu) {
+  if (!IsPath(name_or_path)) {
+    KILN_ASSIGN_OR_RETURN(const search::ShippedTemplate* const shipped,
+                          search::FindShippedTemplate(name_or_path, gpu));
+    return TemplateSource{std::string(shipped->name), std::string(shipped->text),
+                          std::string(shipped->op)};
+  }
+  TemplateSource source{.name = name_or_path, .text = {}, .op = {}};
+  KILN_ASSIGN_OR_RETURN(source.text, ReadFile(name_or_path, search::kMaxTemplateBytes));
+  const Status parsed = search::ParseTemplate(source.text).status();
+  if (!parsed.ok()) return AtPlace(name_or_path, parsed);
+  return source;
+}
+
+}  // namespace kiln::client
