@@ -18,20 +18,9 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class ChoiceTest : public testing::Test {
+class ChoiceTest : public KilnTest {
  protected:
-  std::string Kiln(Words words) const {
-    words.insert(words.end(), {"--db", db_});
-    return KilnPrints(words);
-  }
-  std::string Error(Words words) const {
-    words.insert(words.end(), {"--db", db_});
-    const RunResult result = RunKiln(words);
-    EXPECT_EQ(result.exit.code, 1) << result.output;
-    return result.error;
-  }
   // Tunes a product. Returns the job's id.
   std::string Tune() const {
     return JsonLines(Kiln({"tune", "matmul", "--args", "32,32,32", "--target", "null", "--trials",
@@ -52,9 +41,6 @@ class ChoiceTest : public testing::Test {
     while (text.starts_with('#')) text.erase(0, text.find('\n') + 1);
     return text;
   }
-
-  TempDir folder_ = *TempDir::Make("choice-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 TEST_F(ChoiceTest, SaysWhatAComputationGetsAndWhy) {

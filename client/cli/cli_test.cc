@@ -19,25 +19,9 @@ using testing::MatchesRegex;
 using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class CliTest : public testing::Test {
+class CliTest : public KilnTest {
  protected:
-  std::string File(const std::string& name, const std::string& text) {
-    const std::string path = folder_.Join(name);
-    KILN_CHECK(WriteFile(path, text).ok());
-    return path;
-  }
-  // Expects one sentence on stderr that starts with "kiln: ", and an exit status that is not 0.
-  std::string Refused(const Words& words) {
-    const RunResult result = RunKiln(words);
-    EXPECT_EQ(result.exit.signal, 0);
-    EXPECT_THAT(result.exit.code, testing::AnyOf(1, 2)) << result.error;
-    EXPECT_THAT(result.error, testing::StartsWith("kiln: "));
-    EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1) << result.error;
-    EXPECT_EQ(result.output, "");
-    return result.error;
-  }
   std::string RefusedTune(Words words) {
     words.insert(words.begin(), "tune");
     words.insert(words.end(), {"--db", folder_.Join("none.db")});
@@ -45,7 +29,6 @@ class CliTest : public testing::Test {
     EXPECT_FALSE(FileExists(folder_.Join("none.db"))) << "nothing is left behind";
     return error;
   }
-  TempDir folder_ = *TempDir::Make("cli-test");
 };
 
 TEST_F(CliTest, HelpListsEveryCommand) {

@@ -13,10 +13,9 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 // Has a job of the four tasks of a network, each tried twice.
-class CompiledRecordsTest : public testing::Test {
+class CompiledRecordsTest : public KilnTest {
  protected:
   CompiledRecordsTest() {
     const auto events = JsonLines(
@@ -40,8 +39,7 @@ class CompiledRecordsTest : public testing::Test {
                       HasSubstr(" " + record["id"].get<std::string>() + " ")));
   }
 
-  TempDir folder_ = *TempDir::Make("compiled-records-test");
-  const std::string db_ = folder_.Join("kiln.db"), file_ = folder_.Join("one.kiln");
+  const std::string file_ = folder_.Join("one.kiln");
   std::string job_;
 };
 

@@ -15,17 +15,12 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using Words = std::vector<std::string>;
 
 constexpr char kLongTarget[] =
     "llvm -mattr=+adx,+aes,+avx,+avx2,+bmi,+bmi2,+f16c,+fma -mcpu=sapphirerapids";
 
-class EightyColumnsTest : public testing::Test {
+class EightyColumnsTest : public KilnTest {
  protected:
-  std::string Kiln(Words words) const {
-    words.insert(words.end(), {"--db", db_});
-    return KilnPrints(words);
-  }
   // Imports a record of a log, whose name is its key.
   void ImportLongNames() const {
     const std::string key =
@@ -37,9 +32,6 @@ class EightyColumnsTest : public testing::Test {
                    .ok());
     Kiln({"records", "import", log});
   }
-
-  TempDir folder_ = *TempDir::Make("eighty-columns-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 void ExpectFits(const std::string& text, const std::string& header) {

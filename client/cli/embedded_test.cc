@@ -32,7 +32,6 @@ using testing::Not;
 using testing::SizeIs;
 using testing::StartsWith;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 std::vector<Json> WithoutRounds(std::vector<Json> events) {
   std::erase_if(events, [](const Json& event) { return event["event"] == "round"; });
@@ -91,7 +90,7 @@ std::string ReadUntil(Subprocess& process, const std::string& text) {
   return printed;
 }
 
-class EmbeddedTest : public testing::Test {
+class EmbeddedTest : public KilnTest {
  protected:
   Words TuneWords(const Words& more, const std::string& args = "64,64,64") const {
     Words words = {"tune", "matmul", "--args", args,        "--target",
@@ -122,8 +121,7 @@ class EmbeddedTest : public testing::Test {
     return Json::parse(KilnPrints({"jobs", id, "--db", db_, "--json"}))["job"];
   }
 
-  TempDir folder_ = *TempDir::Make("embedded-test");
-  const std::string db_ = folder_.Join("kiln.db"), logs_ = folder_.Join("logs");
+  const std::string logs_ = folder_.Join("logs");
   std::list<std::jthread> readers_;
 };
 

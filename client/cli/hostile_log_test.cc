@@ -75,15 +75,12 @@ class PipedImport {
   std::optional<Subprocess> kiln_;
 };
 
-class HostileLogTest : public testing::Test {
+class HostileLogTest : public KilnTest {
  protected:
-  std::vector<std::string> Import() const { return {"records", "import", "-", "--db", db_}; }
+  Words Import() const { return {"records", "import", "-", "--db", db_}; }
   size_t Records() const {
     return JsonLines(KilnPrints({"records", "list", "--json", "--db", db_})).size();
   }
-
-  TempDir folder_ = *TempDir::Make("hostile-log-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 TEST_F(HostileLogTest, ALineOfAGigabyteIsRefusedAndTheRestIsTaken) {

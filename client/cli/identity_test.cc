@@ -16,14 +16,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class IdentityTest : public testing::Test {
+class IdentityTest : public KilnTest {
  protected:
   std::string Kiln(Words words, const Words& of) const {
     words.insert(words.end(), of.begin(), of.end());
-    words.insert(words.end(), {"--db", db_});
-    return KilnPrints(words);
+    return KilnTest::Kiln(std::move(words));
   }
   // Tunes a computation. Returns the job's id.
   std::string Tune(const Words& of) const {
@@ -34,15 +32,6 @@ class IdentityTest : public testing::Test {
     return Json::parse(first)["job"];
   }
   Json Best(const Words& of) const { return Json::parse(Kiln({"best", "--json"}, of)); }
-  std::string Error(Words words) const {
-    words.insert(words.end(), {"--db", db_});
-    const RunResult result = RunKiln(words);
-    EXPECT_EQ(result.exit.code, 1);
-    return result.error;
-  }
-
-  TempDir folder_ = *TempDir::Make("identity-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 TEST_F(IdentityTest, PoolsOfTwoSizes) {

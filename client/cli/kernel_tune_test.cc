@@ -17,7 +17,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 // A small matrix product in C. One parameter selects the way in which it goes wrong.
 constexpr char kSource[] = R"toml(#include <stdint.h>
@@ -60,7 +59,7 @@ KIND = [0, 1, 2, 3, 4]
 ROWS = [1, 4, 5, 8]
 )toml";
 
-class KernelTuneTest : public testing::Test {
+class KernelTuneTest : public KilnTest {
  protected:
   void SetUp() override {
     ASSERT_OK(WriteFile(source_, kSource));
@@ -71,19 +70,13 @@ class KernelTuneTest : public testing::Test {
     words.insert(words.end(), more.begin(), more.end());
     return words;
   }
-  std::string Prints(Words words) const {
-    words.insert(words.end(), {"--db", db_});
-    return KilnPrints(words);
-  }
   std::string Refusal(const Words& words) const {
     const RunResult result = RunKiln(words);
     EXPECT_FALSE(result.exit.ok()) << result.output;
     return result.error;
   }
 
-  TempDir folder_ = *TempDir::Make("kernel-tune-test");
-  const std::string db_ = folder_.Join("kiln.db"), source_ = folder_.Join("product.c"),
-                    space_ = folder_.Join("product.toml");
+  const std::string source_ = folder_.Join("product.c"), space_ = folder_.Join("product.toml");
 };
 
 TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKind) {
@@ -113,7 +106,7 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
 
   // ---- the results
   const std::string job = events.front()["job"];
-  EXPECT_THAT(Prints({"best"}), AllOf(HasSubstr(job + "/"), HasSubstr("product.c product,")));
+  EXPECT_THAT(Kiln({"best"}), AllOf(HasSubstr(job + "/"), HasSubstr("product.c product,")));
   const std::vector<Json>& worked = trials["NO_ERROR"];
   const auto right = std::find_if(worked.begin(), worked.end(),
                                   [](const Json& event) { return event.contains("parameters"); });
@@ -122,33 +115,33 @@ TEST_F(KernelTuneTest, EveryConfigurationIsCheckedAndMistakesAreTrialsOfTheirKin
   // The files find the records, even if the lists of values have changed.
   ASSERT_OK(WriteFile(space_, std::string(kSpace).replace(std::string(kSpace).find("[1, 4, 5, 8]"),
                                                           12, "[1, 2, 4, 5, 8]")));
-  const std::string best = Prints({"best", source_, "--space", space_});
+  const std::string best = Kiln({"best", source_, "--space", space_});
   EXPECT_THAT(best,
               AllOf(HasSubstr("product.c product,"), HasSubstr(": KIND=0 ROWS="),
                     HasSubstr("  its source, with these values: "), HasSubstr(" --as c --db ")));
-  EXPECT_THAT(Prints({"show", source_, "--space", space_, "--as", "c"}),
+  EXPECT_THAT(Kiln({"show", source_, "--space", space_, "--as", "c"}),
               AllOf(HasSubstr("#define KIND 0\n"), HasSubstr("void product(")));
   EXPECT_THAT(Refusal({"best", source_, "--db", db_}), HasSubstr("--space FILE.toml"));
   EXPECT_THAT(Refusal({"best", "matmul", "--args", "32,32,32", "--space", space_, "--db", db_}),
               HasSubstr("--space is of a kernel of yours"));
   EXPECT_THAT(Refusal({"choice", "pin", trial, "--db", db_}),
               HasSubstr("of a hand-written kernel, which has parameters and no schedule"));
-  EXPECT_THAT(Prints({"records", "list", "--job", job}),
+  EXPECT_THAT(Kiln({"records", "list", "--job", job}),
               AllOf(HasSubstr("\nrecord "), HasSubstr(": KIND=0 ROWS=")));
-  EXPECT_THAT(Prints({"show", trial}),
+  EXPECT_THAT(Kiln({"show", trial}),
               AllOf(HasSubstr("# kernel product\nKIND = 0\nROWS = "), HasSubstr("# called for ")));
   const std::string wrong = fmt::format("{}/{}", job, wrong_ones[0]["trial"].get<int>());
-  EXPECT_THAT(Prints({"show", wrong, "--as", "c"}),
+  EXPECT_THAT(Kiln({"show", wrong, "--as", "c"}),
               AllOf(HasSubstr("// product, compiled with -ffp-contract=fast"),
                     HasSubstr("#define N 32\n"), HasSubstr("#define KIND 1\n"),
                     HasSubstr("#define ROWS 4\n"), HasSubstr("void product(")));
-  EXPECT_THAT(Prints({"show", wrong, "--as", "steps"}),
+  EXPECT_THAT(Kiln({"show", wrong, "--as", "steps"}),
               HasSubstr("\"parameters\":{\"KIND\":1,\"ROWS\":4}"));
   EXPECT_THAT(Refusal({"show", wrong, "--as", "llvm", "--db", db_}), HasSubstr("has no llvm form"));
-  EXPECT_THAT(Prints({"jobs", job}), HasSubstr("1 compile error"));
+  EXPECT_THAT(Kiln({"jobs", job}), HasSubstr("1 compile error"));
 
   // ---- once more, alone
-  const std::string again = Prints({"trial", wrong});
+  const std::string again = Kiln({"trial", wrong});
   EXPECT_THAT(again,
               AllOf(HasSubstr("then      wrong answer"), HasSubstr("now       wrong answer")));
 
@@ -205,7 +198,7 @@ void product(const float* restrict A, const float* restrict B, float* restrict C
     EXPECT_THAT(event["message"].get<std::string>(), HasSubstr("which had other inputs"));
   }
   EXPECT_EQ(wrong, 3);
-  EXPECT_THAT(Prints({"best", source_, "--space", space_}), HasSubstr("KEEP=0"));
+  EXPECT_THAT(Kiln({"best", source_, "--space", space_}), HasSubstr("KEEP=0"));
 }
 
 TEST_F(KernelTuneTest, AReferenceKernelSaysWhatIsRight) {

@@ -16,7 +16,6 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 // Has a database with the trials of two products, measured for no device.
 class ModelsTest : public testing::Test {

@@ -18,20 +18,9 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class RecordsTest : public testing::Test {
+class RecordsTest : public KilnTest {
  protected:
-  Words WithDb(Words words) const {
-    words.insert(words.end(), {"--db", db_});
-    return words;
-  }
-  std::string Kiln(Words words) const { return KilnPrints(WithDb(std::move(words))); }
-  std::string Error(Words words) const {
-    const RunResult result = RunKiln(WithDb(std::move(words)));
-    EXPECT_EQ(result.exit.code, 1);
-    return result.error;
-  }
   std::vector<Json> List(Words more) const {
     Words words = {"records", "list", "--json"};
     words.insert(words.end(), more.begin(), more.end());
@@ -57,9 +46,6 @@ class RecordsTest : public testing::Test {
     line["v"] = "v0.6";
     return line.dump() + "\n";
   }
-
-  TempDir folder_ = *TempDir::Make("records-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 TEST_F(RecordsTest, AreListedByWhatTheyAreOf) {

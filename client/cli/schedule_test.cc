@@ -16,19 +16,8 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class ScheduleTest : public testing::Test {
- protected:
-  std::string Refused(const Words& words) {
-    const RunResult result = RunKiln(words);
-    EXPECT_THAT(result.exit.code, testing::AnyOf(1, 2)) << result.error;
-    EXPECT_THAT(result.error, StartsWith("kiln: "));
-    EXPECT_EQ(result.output, "");
-    return result.error;
-  }
-  TempDir folder_ = *TempDir::Make("schedule-test");
-};
+using ScheduleTest = KilnTest;
 
 TEST_F(ScheduleTest, SaysWhatWasChosenAndHowSureItIs) {
   const std::string text =

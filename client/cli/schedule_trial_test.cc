@@ -14,27 +14,12 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
-class ScheduleTrialTest : public testing::Test {
+class ScheduleTrialTest : public KilnTest {
  protected:
   RunResult Run(Words words, std::string_view input = {}) const {
-    words.insert(words.end(), {"--db", db_});
-    return RunKiln(words, input);
+    return RunKiln(WithDb(std::move(words)), input);
   }
-  std::string Prints(Words words, std::string_view input = {}) const {
-    const RunResult result = Run(std::move(words), input);
-    EXPECT_TRUE(result.exit.ok()) << result.exit.ToString() << "\n" << result.error;
-    return result.output;
-  }
-  std::string File(const std::string& text) const {
-    const std::string path = folder_.Join("mine.sched");
-    EXPECT_OK(WriteFile(path, text));
-    return path;
-  }
-
-  TempDir folder_ = *TempDir::Make("schedule-trial-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 constexpr char kRows[] =
@@ -45,9 +30,10 @@ constexpr char kRows[] =
 // The option for sums comes from the user's target and not from the device.
 TEST_F(ScheduleTrialTest, KeepsTheMathOfItsTarget) {
   for (const std::string math : {"", " -math=tf32"}) {
-    const Json kept = JsonLines(Prints({"trial", "matmul", "--args", "32,16,24", "--target",
-                                        "null" + math, "--schedule", File(kRows), "--json"}))
-                          .at(0);
+    const Json kept =
+        JsonLines(Kiln({"trial", "matmul", "--args", "32,16,24", "--target", "null" + math,
+                        "--schedule", File("mine.sched", kRows), "--json"}))
+            .at(0);
     EXPECT_EQ(kept["target"].get<std::string>().find("-math=tf32") != std::string::npos,
               !math.empty())
         << kept["target"];
@@ -56,47 +42,48 @@ TEST_F(ScheduleTrialTest, KeepsTheMathOfItsTarget) {
 
 TEST_F(ScheduleTrialTest, IsMeasuredCheckedAndKept) {
   const Words matmul = {"trial",    "matmul", "--args",     "32,16,24",
-                        "--target", "llvm",   "--schedule", File(kRows)};
-  EXPECT_THAT(Prints(matmul), AllOf(HasSubstr("now       "), HasSubstr("checked   "),
-                                    HasSubstr("kept as   trial schedules/0, record 1\n")));
+                        "--target", "llvm",   "--schedule", File("mine.sched", kRows)};
+  EXPECT_THAT(Kiln(matmul), AllOf(HasSubstr("now       "), HasSubstr("checked   "),
+                                  HasSubstr("kept as   trial schedules/0, record 1\n")));
   // Takes the record's schedule as Kiln prints it, and changes a factor.
-  std::string text = Prints({"show", "schedules/0", "--as", "schedule"});
+  std::string text = Kiln({"show", "schedules/0", "--as", "schedule"});
   const std::string split =
       "T_matmul_NN_i_0, T_matmul_NN_i_1 = s[T_matmul_NN].split(T_matmul_NN_i, factor=8)\n";
   ASSERT_THAT(text, HasSubstr(split));
   text.replace(text.find("factor=8"), 8, "factor=4");
   const Json kept =
-      JsonLines(Prints({"trial", "schedules/0", "--schedule", "-", "--json"}, text)).at(0);
+      JsonLines(Kiln({"trial", "schedules/0", "--schedule", "-", "--json"}, text)).at(0);
   EXPECT_EQ(kept["trial"], 1);
   EXPECT_THAT(kept["steps"].get<std::string>(), HasSubstr("[\"SP\", 2, 0, 32, [4], 1]"));
-  const auto records = JsonLines(Prints({"records", "list", "--job", "schedules", "--json"}));
+  const auto records = JsonLines(Kiln({"records", "list", "--job", "schedules", "--json"}));
   ASSERT_THAT(records, SizeIs(2));
   for (const Json& record : records) {
     EXPECT_THAT(record["result"]["costs_s"], SizeIs(1));
     EXPECT_EQ(record["workload_id"], records[0]["workload_id"]);
     EXPECT_NE(record["result"]["device"], "");
   }
-  EXPECT_THAT(Prints({"best", "matmul", "--args", "32,16,24"}), HasSubstr("schedules/"));
-  EXPECT_THAT(Prints({"show", "1", "--as", "tvm"}), HasSubstr("te.compute((32, 16), lambda i, j"));
-  EXPECT_THAT(Prints({"trial", "schedules/1"}), HasSubstr("checked   "));
+  EXPECT_THAT(Kiln({"best", "matmul", "--args", "32,16,24"}), HasSubstr("schedules/"));
+  EXPECT_THAT(Kiln({"show", "1", "--as", "tvm"}), HasSubstr("te.compute((32, 16), lambda i, j"));
+  EXPECT_THAT(Kiln({"trial", "schedules/1"}), HasSubstr("checked   "));
 }
 
 TEST_F(ScheduleTrialTest, FailedTrialsAreKeptToo) {
   const RunResult result =
       Run({"trial", "matmul", "--args", "32,16,24", "--target", "llvm", "--schedule",
-           File("i, j, k = s[T_matmul_NN].axes\ns[T_matmul_NN].bind(i, \"blockIdx.x\")\n")});
+           File("mine.sched",
+                "i, j, k = s[T_matmul_NN].axes\ns[T_matmul_NN].bind(i, \"blockIdx.x\")\n")});
   EXPECT_EQ(result.exit.code, 1);
   EXPECT_THAT(
       result.output,
       AllOf(HasSubstr("failed    bad schedule: stage 2 (T_matmul_NN), loop 0 (i): blockIdx.x"),
             HasSubstr("kept as   trial schedules/0")));
-  EXPECT_THAT(JsonLines(Prints({"records", "list", "--errors", "--json"})), SizeIs(1));
+  EXPECT_THAT(JsonLines(Kiln({"records", "list", "--errors", "--json"})), SizeIs(1));
 }
 
 TEST_F(ScheduleTrialTest, RefusalsNameFileLineAndColumn) {
   const auto error = [&](const std::string& text) {
     const RunResult result =
-        Run({"trial", "matmul", "--args", "32,16,24", "--schedule", File(text)});
+        Run({"trial", "matmul", "--args", "32,16,24", "--schedule", File("mine.sched", text)});
     EXPECT_EQ(result.exit.code, 1) << result.output;
     return result.error;
   };
@@ -105,11 +92,11 @@ TEST_F(ScheduleTrialTest, RefusalsNameFileLineAndColumn) {
                         "C_i_0, C_i_1, C_j, C_k, found 'C_i', which was split"));
   EXPECT_THAT(error("a, b, c = s[T_matmul_NN].axes\nd, e = s[T_matmul_NN].split(a, factor=0)\n"),
               HasSubstr("a factor is 0, a blank of a sketch"));
-  EXPECT_THAT(RunKiln({"trial", "matmul", "--args", "8,8,8", "--schedule", File(kRows),
-                       "--scheduler", "localhost:1"})
+  EXPECT_THAT(RunKiln({"trial", "matmul", "--args", "8,8,8", "--schedule",
+                       File("mine.sched", kRows), "--scheduler", "localhost:1"})
                   .error,
               HasSubstr("leave out --scheduler"));
-  EXPECT_THAT(Run({"trial", "x/1", "--schedule", File(kRows), "--keep", "x"}).error,
+  EXPECT_THAT(Run({"trial", "x/1", "--schedule", File("mine.sched", kRows), "--keep", "x"}).error,
               HasSubstr("--keep"));
   EXPECT_THAT(Run({"trial"}).error, HasSubstr("expected a trial, JOB/N, or a schedule"));
   EXPECT_THAT(Run({"trial", "matmul", "--args", "8,8,8", "--schedule", "nowhere"}).error,

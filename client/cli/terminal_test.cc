@@ -27,7 +27,6 @@ using testing::IsEmpty;
 using testing::Le;
 using testing::Not;
 using testing::SizeIs;
-using Words = std::vector<std::string>;
 
 // A program on a pseudo-terminal of its own.
 class Terminal {
@@ -106,7 +105,7 @@ auto NoWiderThan(size_t columns) {
   return Each(testing::ResultOf([](const std::string& row) { return row.size(); }, Le(columns)));
 }
 
-class TerminalTest : public testing::Test {
+class TerminalTest : public KilnTest {
  protected:
   Words Tune(const Words& more) const {
     Words words = {"tune",     "--target",      "null",          "--db", db_,
@@ -122,8 +121,6 @@ class TerminalTest : public testing::Test {
     KILN_CHECK(WriteFile(path, list).ok());
     return Tune({"--tasks", path, "--trials", "1000000"});
   }
-  TempDir folder_ = *TempDir::Make("terminal-test");
-  const std::string db_ = folder_.Join("kiln.db");
 };
 
 TEST_F(TerminalTest, ManyTasksFitAnyTerminalAndLeaveNothingButTheEnd) {

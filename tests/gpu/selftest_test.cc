@@ -17,7 +17,6 @@ using testing::Contains;
 using testing::Each;
 using testing::HasSubstr;
 using Json = nlohmann::json;
-using Words = std::vector<std::string>;
 
 // Runs a command with more time, because these commands take longer than others.
 RunResult RunLong(const Words& words) {
