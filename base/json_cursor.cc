@@ -10,7 +10,6 @@ namespace {
 
 constexpr int kMaxDepth = 32;
 
-bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 void AppendUtf8(uint32_t code, std::string& out) {
@@ -97,22 +96,6 @@ std::string Shown(std::string_view text) {
 }
 
 }  // namespace
-
-void JsonCursor::SkipSpace() {
-  while (position_ < text_.size() && IsSpace(text_[position_])) ++position_;
-}
-
-char JsonCursor::Peek() {
-  SkipSpace();
-  return position_ < text_.size() ? text_[position_] : '\0';
-}
-
-bool JsonCursor::Take(char c) {
-  SkipSpace();
-  if (position_ == text_.size() || text_[position_] != c) return false;
-  ++position_;
-  return true;
-}
 
 bool JsonCursor::TakeWord(std::string_view word) {
   SkipSpace();

@@ -20,9 +20,17 @@ class JsonCursor {
   explicit JsonCursor(std::string_view text) : text_(text) {}
 
   // Returns the next character after white space; '\0' at the end of the text.
-  char Peek();
+  char Peek() {
+    SkipSpace();
+    return position_ < text_.size() ? text_[position_] : '\0';
+  }
   // Consumes `c` if it comes next after white space.
-  bool Take(char c);
+  bool Take(char c) {
+    SkipSpace();
+    if (position_ == text_.size() || text_[position_] != c) return false;
+    ++position_;
+    return true;
+  }
   // Consumes the word (null, true, false) if it comes next after white space.
   bool TakeWord(std::string_view word);
   // Like Take(), but refuses anything else. `what` names what was expected: "the result array".
@@ -65,7 +73,11 @@ class JsonCursor {
   Status Error(std::string_view what);
 
  private:
-  void SkipSpace();
+  static bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+  // Readers of steps spend most of their time here, so these few lines are inlined.
+  void SkipSpace() {
+    while (position_ < text_.size() && IsSpace(text_[position_])) ++position_;
+  }
   Status ErrorAt(size_t position, std::string_view what) const;
   StatusOr<std::string_view> StringToken(std::string_view what);
   std::string_view NumberAhead() const;
