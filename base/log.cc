@@ -13,7 +13,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace kiln {
 namespace {

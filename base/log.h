@@ -32,8 +32,8 @@ LogLevel GetLogLevel();
 bool LogEnabled(LogLevel level);
 
 // Sends lines, without the newline, to `sink` instead of stderr; nullptr = stderr again. For tests,
-// and for a program that owns the terminal (base/terminal.h). `sink` is called by one thread at a
-// time and must not log.
+// and for a program that owns the terminal (base/console/terminal.h). `sink` is called by one
+// thread at a time and must not log.
 void SetLogSink(std::function<void(std::string_view line)> sink);
 
 // Writes the message whatever the level is.

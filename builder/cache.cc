@@ -3,7 +3,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "rpc/hardware_message.h"
 
 namespace kiln::builder {

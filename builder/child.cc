@@ -6,12 +6,12 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/freed_memory.h"
 #include "base/log.h"
-#include "base/message_child.h"
-#include "base/process_guard.h"
-#include "base/subprocess.h"
-#include "base/utf8.h"
+#include "base/process/freed_memory.h"
+#include "base/process/message_child.h"
+#include "base/process/process_guard.h"
+#include "base/process/subprocess.h"
+#include "base/text/utf8.h"
 #include "builder/build.h"
 #include "builder/child.pb.h"
 #include "builder/memory_limit.h"

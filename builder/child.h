@@ -4,8 +4,8 @@
 
 namespace kiln::builder {
 
-// Serves its parent (base/message_child.h) as child.proto says. Takes no flags. Returns the exit
-// status. For a daemon (child_process.h) to start, not for people.
+// Serves its parent (base/process/message_child.h) as child.proto says. Takes no flags. Returns the
+// exit status. For a daemon (child_process.h) to start, not for people.
 int BuilderChildMain(int argc, char** argv);
 
 }  // namespace kiln::builder

@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
-#include "base/message_child.h"
+#include "base/file/file.h"
+#include "base/process/message_child.h"
 #include "builder/child.pb.h"
 
 namespace kiln::builder {
@@ -26,7 +26,7 @@ struct ChildOutcome {
     kTimedOut,
     // The child was killed.
     kCancelled,
-    // The child stood still for some reason (base/message_child.h), and was killed. Unlike
+    // The child stood still for some reason (base/process/message_child.h), and was killed. Unlike
     // kNotStarted, it may have begun.
     kStopped,
   };

@@ -3,13 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "base/containment_table.h"
-#include "base/daemon_program.h"
+#include "base/hash/unique_id.h"
 #include "base/log.h"
-#include "base/stop_signal.h"
-#include "base/subprocess.h"
+#include "base/process/containment_table.h"
+#include "base/process/stop_signal.h"
+#include "base/process/subprocess.h"
+#include "base/server/daemon_program.h"
 #include "base/thread_pool.h"
-#include "base/unique_id.h"
 #include "builder/cache.h"
 #include "builder/once.h"
 #include "builder/pool.h"

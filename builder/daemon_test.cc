@@ -4,10 +4,10 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/daemon_testing.h"
-#include "base/file.h"
-#include "base/grpc_status.h"
-#include "base/process_tree.h"
+#include "base/file/file.h"
+#include "base/process/process_tree.h"
+#include "base/server/daemon_testing.h"
+#include "base/server/grpc_status.h"
 #include "base/status_testing.h"
 #include "builder/requests_testing.h"
 #include "proto/builder.grpc.pb.h"

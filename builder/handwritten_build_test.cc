@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "builder/build.h"
 #include "compiler/handwritten/kernel_point.h"

@@ -14,7 +14,7 @@
 namespace kiln::builder {
 namespace {
 
-// The heap's free end may be as large as base/freed_memory.h lets it be.
+// The heap's free end may be as large as base/process/freed_memory.h lets it be.
 constexpr size_t kMostFreeBytes = 256 << 20;
 
 void SetSoftLimit(uint64_t bytes) {

@@ -1,6 +1,6 @@
 #include "builder/message_text.h"
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace kiln::builder {
 namespace {

@@ -1,7 +1,7 @@
 #include "builder/once.h"
 
-#include "base/file.h"
-#include "base/message_file.h"
+#include "base/file/file.h"
+#include "base/file/message_file.h"
 #include "builder/build.h"
 
 namespace kiln::builder {

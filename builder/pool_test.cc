@@ -12,8 +12,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/process_tree.h"
+#include "base/file/file.h"
+#include "base/process/process_tree.h"
 #include "base/status_testing.h"
 #include "builder/memory_limit.h"
 #include "builder/requests_testing.h"

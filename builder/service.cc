@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "base/grpc_status.h"
 #include "base/log.h"
+#include "base/server/grpc_status.h"
 
 namespace kiln::builder {
 

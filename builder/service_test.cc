@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "base/grpc_server.h"
-#include "base/grpc_status.h"
+#include "base/server/grpc_server.h"
+#include "base/server/grpc_status.h"
 #include "base/status_testing.h"
 #include "builder/cache.h"
 #include "builder/pool.h"

@@ -5,7 +5,7 @@
 
 #include <chrono>
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "base/status.h"
 
 namespace kiln::client {

@@ -8,9 +8,9 @@
 
 #include "absl/time/clock.h"
 #include "base/clock.h"
-#include "base/grpc_status.h"
-#include "base/net.h"
-#include "base/unique_id.h"
+#include "base/hash/unique_id.h"
+#include "base/server/grpc_status.h"
+#include "base/server/net.h"
 #include "client/call.h"
 #include "client/reach.h"
 #include "proto/tracker.grpc.pb.h"

@@ -4,7 +4,7 @@
 //   KILN_ASSIGN_OR_RETURN(const std::string job, client->Submit(spec));
 //   KILN_RETURN_IF_ERROR(client->Watch(job, [](const v1::JobEvent& event) { ... }, stop));
 //
-// Thread-safe. Call InitGrpc (base/grpc_server.h) at the start of main.
+// Thread-safe. Call InitGrpc (base/server/grpc_server.h) at the start of main.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "client/archive.h"
 #include "proto/scheduler.grpc.pb.h"
 

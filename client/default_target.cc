@@ -7,7 +7,7 @@
 #include <optional>
 #include <set>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/call.h"
 #include "client/client.h"
 #include "proto/tracker.grpc.pb.h"

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/time/clock.h"
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "client/client.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/dag/text.h"

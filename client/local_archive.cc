@@ -8,8 +8,8 @@
 #include <optional>
 
 #include "absl/time/clock.h"
-#include "base/fd.h"
-#include "base/file.h"
+#include "base/file/fd.h"
+#include "base/file/file.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"

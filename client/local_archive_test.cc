@@ -3,8 +3,8 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
-#include "base/fd.h"
-#include "base/file.h"
+#include "base/file/fd.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "client/log_lines.h"
 #include "store/sqlite_store.h"

@@ -9,7 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "base/errno_status.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 namespace kiln::client {
 namespace {

@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/file.h"
-#include "base/secret.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
+#include "base/server/secret.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 
 namespace kiln::client {
 

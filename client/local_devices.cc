@@ -3,8 +3,8 @@
 #include <charconv>
 #include <sstream>
 
-#include "base/shell_word.h"
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
+#include "base/text/shell_word.h"
 #include "rpc/device_choice.h"
 #include "rpc/device_message.h"
 

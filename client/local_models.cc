@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/time/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "store/sqlite_store.h"
 #include "training/wire/model_calls.h"
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "base/counted.h"
 #include "base/errno_status.h"
+#include "base/text/counted.h"
 #include "store/import_log.h"
 #include "store/log_version.h"
 

@@ -5,7 +5,7 @@
 
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "store/import_log.h"
 

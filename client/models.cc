@@ -1,6 +1,6 @@
 #include "client/models.h"
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln::client {
 

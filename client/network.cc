@@ -8,7 +8,7 @@
 #include <map>
 #include <utility>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "compiler/dag/text.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/target/math.h"

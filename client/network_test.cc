@@ -1,6 +1,6 @@
 #include "client/network.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"

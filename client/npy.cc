@@ -9,8 +9,8 @@
 #include <optional>
 #include <string_view>
 
-#include "base/file.h"
-#include "base/integers.h"
+#include "base/file/file.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::client {
 namespace {

@@ -5,7 +5,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 
 namespace kiln::client {

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "client/call.h"
 #include "costmodel/model_file.h"
 

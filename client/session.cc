@@ -2,7 +2,7 @@
 
 #include <cstdlib>
 
-#include "base/shell_word.h"
+#include "base/text/shell_word.h"
 #include "client/client.h"
 #include "client/local_archive.h"
 #include "client/local_models.h"

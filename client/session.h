@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "base/status.h"
 #include "client/archive.h"
 #include "client/models.h"

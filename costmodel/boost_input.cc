@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln::costmodel {
 namespace {

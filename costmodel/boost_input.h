@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 
 namespace kiln::costmodel {
 

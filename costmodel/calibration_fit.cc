@@ -5,7 +5,7 @@
 #include <limits>
 #include <memory>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "costmodel/analytic_model.h"
 #include "costmodel/rank_correlation.h"
 

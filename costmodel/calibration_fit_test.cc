@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <memory>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "costmodel/analytic_model.h"
 

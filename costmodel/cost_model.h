@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "base/status.h"
 #include "costmodel/column_importance.h"
 

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "costmodel/random_model.h"
 #include "costmodel/xgb_kind.h"
 

@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln::costmodel {
 namespace {

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "costmodel/saved_model.h"
 
 namespace kiln::costmodel {

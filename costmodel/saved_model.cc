@@ -4,7 +4,7 @@
 #include <charconv>
 #include <vector>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln::costmodel {
 namespace {

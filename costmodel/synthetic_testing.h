@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "costmodel/cost_model.h"
 #include "costmodel/rank_correlation.h"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "base/log.h"
 #include "costmodel/saved_model.h"
 

@@ -8,7 +8,7 @@
 #include <charconv>
 #include <limits>
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace kiln::device {
 namespace {

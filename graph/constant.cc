@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/digest.h"
-#include "base/rng.h"
+#include "base/hash/digest.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::graph {
 namespace {

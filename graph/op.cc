@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "compiler/dag/ops/registry.h"
 
 namespace kiln::graph {

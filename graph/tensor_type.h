@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "base/status.h"
 #include "compiler/ir/type.h"
 

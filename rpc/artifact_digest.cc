@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln {
 namespace {

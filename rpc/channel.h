@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 
 namespace kiln {
 

@@ -10,9 +10,9 @@
 #include <chrono>
 #include <thread>
 
-#include "base/fd.h"
-#include "base/grpc_server.h"
-#include "base/net.h"
+#include "base/file/fd.h"
+#include "base/server/grpc_server.h"
+#include "base/server/net.h"
 #include "base/status_testing.h"
 #include "proto/tracker.grpc.pb.h"
 

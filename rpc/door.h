@@ -12,8 +12,8 @@
 #include <string>
 #include <string_view>
 
-#include "base/caller_check.h"
-#include "base/secret.h"
+#include "base/server/caller_check.h"
+#include "base/server/secret.h"
 #include "base/status.h"
 
 namespace kiln {
@@ -36,7 +36,8 @@ class Door {
   // Checks the caller of a call that streams requests; each request is then checked by itself.
   Status AdmitCaller(const grpc::ServerContextBase& context) const;
 
-  // Returns the check that the server makes (base/grpc_server.h); null if no secret is asked for.
+  // Returns the check that the server makes (base/server/grpc_server.h); null if no secret is asked
+  // for.
   CallerCheck CheckOfCallers() const;
 
  private:

@@ -7,7 +7,7 @@
 
 #include <chrono>
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "base/status_testing.h"
 #include "rpc/channel.h"
 

@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "base/status.h"
 
 namespace kiln {

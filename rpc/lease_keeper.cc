@@ -9,9 +9,9 @@
 #include <span>
 #include <vector>
 
-#include "base/grpc_status.h"
+#include "base/hash/unique_id.h"
 #include "base/log.h"
-#include "base/unique_id.h"
+#include "base/server/grpc_status.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
 

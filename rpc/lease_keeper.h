@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "rpc/lease_source.h"
 
 namespace kiln {

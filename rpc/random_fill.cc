@@ -5,8 +5,8 @@
 
 #include <cstring>
 
-#include "base/float16.h"
-#include "base/float8.h"
+#include "base/numbers/float16.h"
+#include "base/numbers/float8.h"
 
 namespace kiln {
 namespace {

@@ -6,7 +6,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "base/status_testing.h"
 #include "rpc/lease_keeper.h"
 #include "rpc/worker_announcer.h"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "proto/tracker.grpc.pb.h"
 
 namespace kiln {

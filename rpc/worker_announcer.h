@@ -16,7 +16,7 @@
 #include <thread>
 
 #include "absl/time/time.h"
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "proto/tracker.grpc.pb.h"
 
 namespace kiln {

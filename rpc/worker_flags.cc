@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/net.h"
+#include "base/server/net.h"
 
 namespace kiln {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/daemon_program.h"
+#include "base/server/daemon_program.h"
 #include "base/status.h"
 
 namespace kiln {

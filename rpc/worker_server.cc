@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "base/net.h"
+#include "base/server/net.h"
 
 namespace kiln {
 namespace {

@@ -3,7 +3,7 @@
 //
 // The owner calls Start, then Announce, Leave and Shutdown; the destructor does what was left out.
 // The server runs gRPC's threads and the announcer's. Errors are errors of addresses
-// (base/grpc_server.h). A tracker that is away is no error.
+// (base/server/grpc_server.h). A tracker that is away is no error.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
-#include "base/grpc_server.h"
-#include "base/secret.h"
+#include "base/server/grpc_server.h"
+#include "base/server/secret.h"
 #include "base/status.h"
 #include "rpc/door.h"
 #include "rpc/worker_announcer.h"

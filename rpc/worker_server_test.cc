@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "base/net.h"
+#include "base/server/net.h"
 #include "base/status_testing.h"
 #include "rpc/tracker_testing.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
 #include "base/status.h"
 #include "proto/trial.pb.h"
 #include "rpc/random_fill.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace kiln::runner {
 namespace {

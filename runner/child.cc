@@ -8,12 +8,12 @@
 #include <string>
 #include <utility>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/log.h"
-#include "base/message_child.h"
-#include "base/process_guard.h"
-#include "base/subprocess.h"
-#include "base/utf8.h"
+#include "base/process/message_child.h"
+#include "base/process/process_guard.h"
+#include "base/process/subprocess.h"
+#include "base/text/utf8.h"
 #include "runner/bench.h"
 #include "runner/device_kinds.h"
 #include "runner/fault_report.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/fd.h"
-#include "base/message_child.h"
+#include "base/file/fd.h"
+#include "base/process/message_child.h"
 #include "runner/child.pb.h"
 #include "runner/wanted_flag.h"
 
@@ -36,7 +36,7 @@ struct ChildOutcome {
     kTimedOut,
     // The child was killed.
     kCancelled,
-    // The child stood still for some reason (base/message_child.h), and was killed. Unlike
+    // The child stood still for some reason (base/process/message_child.h), and was killed. Unlike
     // kNotStarted, it may have begun.
     kStopped,
   };

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "base/float16.h"
-#include "base/float8.h"
+#include "base/numbers/float16.h"
+#include "base/numbers/float8.h"
 
 namespace kiln::runner {
 namespace {

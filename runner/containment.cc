@@ -18,13 +18,13 @@
 #include <string_view>
 #include <vector>
 
-#include "base/containment_table.h"
 #include "base/errno_status.h"
-#include "base/file.h"
-#include "base/file_access.h"
-#include "base/process_guard.h"
-#include "base/process_tree.h"
-#include "base/system_call_filter.h"
+#include "base/file/file.h"
+#include "base/process/containment_table.h"
+#include "base/process/file_access.h"
+#include "base/process/process_guard.h"
+#include "base/process/process_tree.h"
+#include "base/process/system_call_filter.h"
 
 namespace kiln::runner {
 namespace {

@@ -25,15 +25,15 @@ struct ContainmentOptions {
   int64_t output_bytes = 16 << 20;
 };
 
-// Returns the lines of the table (base/containment_table.h) that this machine and user do not offer
-// for CPU programs, and why, for people. Empty: nothing is missing.
+// Returns the lines of the table (base/process/containment_table.h) that this machine and user do
+// not offer for CPU programs, and why, for people. Empty: nothing is missing.
 std::string MissingContainment(const ContainmentOptions& options);
 
 // The first step, in a process of one thread. The process keeps no descriptors but 0, 1, 2 and
 // `kept`. It gets no new privileges and no core file, and the limits apply. It becomes another user
 // and has no capabilities. It can read no files but the libraries of the system
-// (base/file_access.h). It ends with its parent, the thread that forked it. `extra_bytes` is its
-// address space beside what it has now. On an error the process must not run foreign code.
+// (base/process/file_access.h). It ends with its parent, the thread that forked it. `extra_bytes`
+// is its address space beside what it has now. On an error the process must not run foreign code.
 Status Confine(const ContainmentOptions& options, std::span<const int> kept, int64_t extra_bytes);
 
 // The second step, for all threads at once. The process can start no processes or threads, open

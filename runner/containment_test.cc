@@ -13,8 +13,8 @@
 #include <cstdlib>
 #include <functional>
 
-#include "base/fd.h"
-#include "base/file_access.h"
+#include "base/file/fd.h"
+#include "base/process/file_access.h"
 #include "base/status_testing.h"
 
 namespace kiln::runner {

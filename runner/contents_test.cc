@@ -6,8 +6,8 @@
 #include <limits>
 #include <set>
 
-#include "base/float16.h"
-#include "base/float8.h"
+#include "base/numbers/float16.h"
+#include "base/numbers/float8.h"
 #include "rpc/random_fill.h"
 #include "runner/compare.h"
 #include "runner/fill.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "runner/cpu_speed.h"
 
 namespace kiln::runner {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "runner/cpu_description.h"
 #include "runner/free_memory.h"
 #include "runner/guarded_memory.h"

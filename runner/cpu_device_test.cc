@@ -1,6 +1,6 @@
 #include "runner/cpu_device.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "rpc/fields_testing.h"
 #include "runner/buffer_cache.h"

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/clock.h"
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
 #include "runner/pieces.h"

@@ -5,7 +5,7 @@
 #include <random>
 
 #include "base/clock.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "rpc/artifact_digest.h"
 #include "runner/cuda_device.h"

@@ -38,8 +38,8 @@ __device__ double FromHalf(unsigned short bits) {
   return value;
 }
 
-// Conversions of base/float8.h, by way of a half: its exponent has 5 bits, as many as that of e5m2
-// and one more than that of e4m3.
+// Conversions of base/numbers/float8.h, by way of a half: its exponent has 5 bits, as many as that
+// of e5m2 and one more than that of e4m3.
 __device__ double FromE5M2(u8 bits) { return FromHalf(static_cast<unsigned short>(bits << 8)); }
 __device__ double FromE4M3(u8 bits) {
   if ((bits & 0x7f) == 0x7f) return __longlong_as_double(0x7ff8000000000000ll);

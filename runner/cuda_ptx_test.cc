@@ -1,9 +1,9 @@
 // Tests that cuda_kernels.cu compiles to cuda_kernels.ptx.
 #include <gtest/gtest.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
 #include "base/status_testing.h"
-#include "base/subprocess.h"
 
 namespace kiln::runner {
 namespace {

@@ -3,12 +3,12 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "base/daemon_program.h"
+#include "base/hash/unique_id.h"
 #include "base/log.h"
-#include "base/net.h"
-#include "base/stop_signal.h"
-#include "base/subprocess.h"
-#include "base/unique_id.h"
+#include "base/process/stop_signal.h"
+#include "base/process/subprocess.h"
+#include "base/server/daemon_program.h"
+#include "base/server/net.h"
 #include "rpc/device_message.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/machine_load.h"
+#include "base/process/machine_load.h"
 #include "device/gpu_load.h"
 #include "device/noise_mark.h"
 #include "rpc/artifact_digest.h"

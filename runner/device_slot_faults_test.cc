@@ -8,7 +8,7 @@
 #include <set>
 #include <thread>
 
-#include "base/process_tree.h"
+#include "base/process/process_tree.h"
 #include "base/status_testing.h"
 #include "runner/containment.h"
 #include "runner/device_slot.h"

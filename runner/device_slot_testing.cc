@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status.h"
 #include "base/status_testing.h"
 #include "rpc/artifact_digest.h"

@@ -1,7 +1,7 @@
 // Loads the outputs that a reference computed, to compare those of a program with them.
 #pragma once
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 #include "runner/checked_program.h"
 #include "runner/child.pb.h"

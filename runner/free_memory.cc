@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 namespace kiln::runner {
 namespace {

@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
 #include "rpc/random_fill.h"
 
 namespace kiln::runner {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln::runner {
 

@@ -1,6 +1,6 @@
 #include "runner/once.h"
 
-#include "base/message_file.h"
+#include "base/file/message_file.h"
 #include "rpc/artifact_digest.h"
 
 namespace kiln::runner {

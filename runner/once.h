@@ -8,8 +8,8 @@
 
 namespace kiln::runner {
 
-// Measures the MeasureRequest at `path` (base/message_file.h) in a child of its own, as the daemon
-// does, and prints the reply's text form on stdout.
+// Measures the MeasureRequest at `path` (base/file/message_file.h) in a child of its own, as the
+// daemon does, and prints the reply's text form on stdout.
 Status MeasureOnce(const std::string& path, DeviceSlot& slot);
 
 }  // namespace kiln::runner

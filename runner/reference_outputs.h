@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <span>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 #include "runner/input_values.h"
 

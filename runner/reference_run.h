@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 #include "runner/checked_program.h"
 #include "runner/child.pb.h"

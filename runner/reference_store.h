@@ -1,13 +1,13 @@
 // The daemon's copies of reference outputs, so that a new child needs no new run of the reference.
 // They are in memory files whose descriptors the children get. The only paths to them are in /proc,
-// which a hidden process (base/process_guard.h) opens to nobody. The store is bounded by bytes; the
-// least recently used go first. Not thread-safe.
+// which a hidden process (base/process/process_guard.h) opens to nobody. The store is bounded by
+// bytes; the least recently used go first. Not thread-safe.
 #pragma once
 
 #include <list>
 #include <string>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 #include "proto/trial.pb.h"
 

@@ -18,11 +18,11 @@
 #include <cstring>
 
 #include "base/clock.h"
-#include "base/digest.h"
 #include "base/errno_status.h"
-#include "base/process_guard.h"
-#include "base/subprocess.h"
-#include "base/utf8.h"
+#include "base/hash/digest.h"
+#include "base/process/process_guard.h"
+#include "base/process/subprocess.h"
+#include "base/text/utf8.h"
 #include "runner/fault_report.h"
 
 namespace kiln::runner {

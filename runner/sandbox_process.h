@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 #include "proto/trial.pb.h"
 #include "runner/arguments.h"

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/digest.h"
 #include "base/errno_status.h"
+#include "base/hash/digest.h"
 #include "runner/cpu_description.h"
 #include "runner/free_memory.h"
 #include "runner/guarded_memory.h"

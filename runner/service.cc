@@ -1,7 +1,7 @@
 #include "runner/service.h"
 
-#include "base/grpc_status.h"
 #include "base/log.h"
+#include "base/server/grpc_status.h"
 
 namespace kiln::runner {
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/median.h"
+#include "base/numbers/median.h"
 
 namespace kiln::runner {
 namespace {

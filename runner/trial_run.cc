@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/status.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "device/noise_mark.h"
 #include "runner/arguments.h"
 #include "runner/expected_outputs.h"

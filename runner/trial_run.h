@@ -12,7 +12,7 @@
 
 #include <functional>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "runner/checked_program.h"
 #include "runner/child.pb.h"
 #include "runner/on_phase.h"

@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 
 namespace kiln::runner {

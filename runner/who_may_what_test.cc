@@ -8,10 +8,10 @@
 
 #include <functional>
 
-#include "base/fd.h"
-#include "base/file.h"
-#include "base/file_access.h"
-#include "base/process_guard.h"
+#include "base/file/fd.h"
+#include "base/file/file.h"
+#include "base/process/file_access.h"
+#include "base/process/process_guard.h"
 #include "base/status_testing.h"
 #include "runner/containment.h"
 #include "runner/device_slot.h"

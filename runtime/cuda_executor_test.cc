@@ -8,7 +8,7 @@
 #include <deque>
 #include <numeric>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "runtime/cuda_driver_testing.h"
 #include "runtime/network_testing.h"

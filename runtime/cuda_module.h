@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/arrays/tensor_map.h"
 #include "base/status.h"
-#include "base/tensor_map.h"
 #include "runtime/cuda_driver.h"
 #include "runtime/cuda_gpus.h"
 

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::runtime {
 namespace {

@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/hash/xxh3.h"
 #include "base/status.h"
-#include "base/xxh3.h"
 #include "runtime/network.h"
 
 namespace kiln::runtime {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <queue>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "base/status.h"
 
 namespace kiln::runtime {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::runtime {
 namespace {

@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "runtime/dtype.h"
 #include "runtime/live_ranges.h"
 #include "runtime/memory_plan.h"

@@ -22,9 +22,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
+#include "base/arrays/tensor_map.h"
 #include "base/status.h"
-#include "base/tensor_map.h"
 
 namespace kiln::runtime {
 

@@ -9,7 +9,7 @@
 #include <cstring>
 
 #include "base/errno_status.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "runtime/network_header.h"
 
 namespace kiln::runtime {

@@ -3,8 +3,8 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
-#include "base/rng.h"
+#include "base/file/file.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "runtime/network_header.h"
 #include "runtime/network_testing.h"

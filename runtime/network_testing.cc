@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "runtime/network_header.h"
 
 namespace kiln::runtime {

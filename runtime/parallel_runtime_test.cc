@@ -10,7 +10,7 @@
 #include <set>
 #include <thread>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::runtime {
 namespace {

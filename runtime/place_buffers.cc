@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "runtime/live_ranges.h"
 #include "runtime/memory_plan.h"
 

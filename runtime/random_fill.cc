@@ -4,9 +4,9 @@
 #include <bit>
 #include <cstring>
 
-#include "base/float16.h"
-#include "base/float8.h"
-#include "base/rng.h"
+#include "base/numbers/float16.h"
+#include "base/numbers/float8.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::runtime {
 namespace {

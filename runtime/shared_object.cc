@@ -10,7 +10,7 @@
 #include <string>
 
 #include "base/errno_status.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 namespace kiln::runtime {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <string_view>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 
 namespace kiln::runtime {

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 
 namespace kiln::runtime {

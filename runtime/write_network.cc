@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/file.h"
-#include "base/integers.h"
+#include "base/file/file.h"
+#include "base/numbers/integers.h"
 #include "runtime/network_file.h"
 #include "runtime/network_header.h"
 

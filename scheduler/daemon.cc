@@ -4,13 +4,13 @@
 #include <chrono>
 #include <filesystem>
 
-#include "base/daemon_program.h"
-#include "base/digest.h"
-#include "base/freed_memory.h"
-#include "base/grpc_server.h"
+#include "base/hash/digest.h"
 #include "base/log.h"
-#include "base/net.h"
-#include "base/stop_signal.h"
+#include "base/process/freed_memory.h"
+#include "base/process/stop_signal.h"
+#include "base/server/daemon_program.h"
+#include "base/server/grpc_server.h"
+#include "base/server/net.h"
 #include "device/exclusive_phases.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "base/fd.h"
+#include "base/file/fd.h"
 #include "base/status.h"
 
 namespace kiln::scheduler {

@@ -5,7 +5,7 @@
 #include <string>
 #include <thread>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 
 namespace kiln::scheduler {
 

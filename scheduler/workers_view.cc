@@ -1,6 +1,6 @@
 #include "scheduler/workers_view.h"
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 
 namespace kiln::scheduler {
 

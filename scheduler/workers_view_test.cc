@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "base/status_testing.h"
 #include "rpc/channel.h"
 

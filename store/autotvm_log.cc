@@ -6,7 +6,7 @@
 #include <span>
 #include <utility>
 
-#include "base/json_cursor.h"
+#include "base/json/json_cursor.h"
 #include "store/record.h"
 
 namespace kiln::store {

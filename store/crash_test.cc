@@ -7,8 +7,8 @@
 #include <sstream>
 
 #include "absl/time/clock.h"
+#include "base/process/subprocess.h"
 #include "base/status_testing.h"
-#include "base/subprocess.h"
 #include "store/folder_testing.h"
 #include "store/record_testing.h"
 #include "store/sqlite_store.h"

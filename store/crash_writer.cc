@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "base/subprocess.h"
+#include "base/process/subprocess.h"
 #include "store/record_testing.h"
 #include "store/sqlite_store.h"
 

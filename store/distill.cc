@@ -11,7 +11,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/json_cursor.h"
+#include "base/json/json_cursor.h"
 
 namespace kiln::store {
 namespace {

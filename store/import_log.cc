@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "store/autotvm_log.h"
 #include "store/measure_log.h"
 #include "store/plausible.h"

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
-#include "base/json_cursor.h"
-#include "base/packed_key.h"
+#include "base/arrays/packed_key.h"
+#include "base/json/json_cursor.h"
 
 namespace kiln::store {
 namespace {

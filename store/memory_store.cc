@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/unique_id.h"
+#include "base/hash/unique_id.h"
 
 namespace kiln::store {
 namespace {

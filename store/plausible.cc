@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/json_cursor.h"
+#include "base/json/json_cursor.h"
 
 namespace kiln::store {
 namespace {

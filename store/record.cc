@@ -7,7 +7,7 @@
 #include <tuple>
 #include <utility>
 
-#include "base/packed_key.h"
+#include "base/arrays/packed_key.h"
 
 namespace kiln::store {
 namespace {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "base/json_cursor.h"
-#include "base/utf8.h"
+#include "base/json/json_cursor.h"
+#include "base/text/utf8.h"
 
 namespace kiln::store {
 namespace {

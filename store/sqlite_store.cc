@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-#include "base/unique_id.h"
+#include "base/hash/unique_id.h"
 #include "store/connection_pool.h"
 #include "store/schema.h"
 #include "store/sqlite_rows.h"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <thread>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "base/status_testing.h"
 #include "store/folder_testing.h"
 #include "store/record_testing.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "store/sqlite_rows.h"
 
 namespace kiln::store {

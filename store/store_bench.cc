@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "store/sqlite_store.h"
 
 namespace kiln::store {

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/features/features.h"
 #include "costmodel/analytic_model.h"

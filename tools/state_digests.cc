@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "absl/strings/str_split.h"
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "base/status.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/codegen/llvm/llvm.h"

@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/daemon_program.h"
-#include "base/grpc_server.h"
+#include "base/hash/mac.h"
 #include "base/log.h"
-#include "base/mac.h"
-#include "base/stop_signal.h"
+#include "base/process/stop_signal.h"
+#include "base/server/daemon_program.h"
+#include "base/server/grpc_server.h"
 #include "tracker/service.h"
 
 namespace kiln::tracker {

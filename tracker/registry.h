@@ -43,8 +43,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/hash/unique_id.h"
 #include "base/status.h"
-#include "base/unique_id.h"
 #include "proto/tracker.pb.h"
 
 namespace kiln::tracker {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/grpc_status.h"
 #include "base/log.h"
+#include "base/server/grpc_status.h"
 
 namespace kiln::tracker {
 namespace {

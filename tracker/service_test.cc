@@ -4,7 +4,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "tracker/tracker_testing.h"
 
 namespace kiln::tracker {

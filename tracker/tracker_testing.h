@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "base/status_testing.h"
 #include "rpc/channel.h"
 #include "tracker/service.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "base/log.h"
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::training {
 

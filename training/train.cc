@@ -7,8 +7,8 @@
 #include <span>
 #include <utility>
 
-#include "base/digest.h"
-#include "base/rng.h"
+#include "base/hash/digest.h"
+#include "base/numbers/rng.h"
 #include "compiler/features/features.h"
 #include "costmodel/analytic_model.h"
 #include "costmodel/make_cost_model.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/digest.h"
-#include "base/rng.h"
+#include "base/hash/digest.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/step.h"
 #include "search/policies/samples.h"
 #include "training/left_out.h"

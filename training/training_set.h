@@ -21,7 +21,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "costmodel/cost_model.h"

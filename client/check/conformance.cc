@@ -10,10 +10,10 @@
 #include <optional>
 
 #include "base/clock.h"
-#include "base/counted.h"
-#include "base/shell_word.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/shell_word.h"
+#include "base/text/units.h"
 #include "client/check/large_workloads.h"
 #include "client/client.h"
 #include "client/local_archive.h"

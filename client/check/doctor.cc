@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "base/containment_table.h"
-#include "base/counted.h"
-#include "base/file.h"
-#include "base/listen.h"
+#include "base/file/file.h"
+#include "base/process/containment_table.h"
+#include "base/server/listen.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "base/thread_pool.h"
-#include "base/units.h"
 #include "client/check/quiet.h"
 #include "client/client.h"
 #include "client/local_archive.h"

@@ -6,9 +6,9 @@
 
 #include <set>
 
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
 #include "base/status_testing.h"
-#include "base/subprocess.h"
 #include "client/check/samples.h"
 #include "client/check/selftest_programs.h"
 

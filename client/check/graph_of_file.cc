@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "base/packing.h"
-#include "base/unpack.h"
+#include "base/arrays/packing.h"
+#include "base/arrays/unpack.h"
 #include "client/compile/network_arrays.h"
 #include "graph/text.h"
 

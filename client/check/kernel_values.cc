@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <limits>
 
-#include "base/integers.h"
-#include "base/unpack.h"
+#include "base/arrays/unpack.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::client {

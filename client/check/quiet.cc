@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/machine_load.h"
+#include "base/process/machine_load.h"
 #include "device/gpu_load.h"
 
 namespace kiln::client {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/ir/ndarray.h"

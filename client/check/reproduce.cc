@@ -2,9 +2,9 @@
 
 #include <google/protobuf/text_format.h>
 
-#include "base/file.h"
-#include "base/shell_word.h"
-#include "base/subprocess.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
+#include "base/text/shell_word.h"
 #include "client/local_cluster.h"
 #include "client/view/format.h"
 #include "compiler/dag/wide_sums.h"

@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "base/file.h"
-#include "base/packing.h"
+#include "base/arrays/packing.h"
+#include "base/file/file.h"
 #include "client/compile/network_arrays.h"
 #include "runtime/place_buffers.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/check/samples.h"
 #include "client/compile/assembly.h"
 #include "client/compile/compiled_network.h"

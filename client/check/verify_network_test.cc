@@ -1,6 +1,6 @@
 #include "client/check/verify_network.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "client/compile/compile_network.h"
 #include "client/compile/compile_operator.h"

@@ -10,9 +10,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/cli/computations.h"
 #include "client/view/format.h"
 #include "client/view/json.h"

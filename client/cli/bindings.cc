@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <sstream>
 
-#include "base/counted.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 

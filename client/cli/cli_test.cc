@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/file.h"
-#include "base/shell_word.h"
+#include "base/file/file.h"
+#include "base/text/shell_word.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 
 namespace kiln::client {
 

@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/console/usage.h"
 #include "base/errno_status.h"
 #include "base/log.h"
-#include "base/usage.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/cli/command.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/machine/commands.h"

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "client/default_target.h"
 #include "client/this_machine.h"
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
 

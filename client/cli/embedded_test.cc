@@ -16,9 +16,9 @@
 #include <thread>
 
 #include "absl/time/clock.h"
-#include "base/daemon_testing.h"
-#include "base/fd.h"
-#include "base/file.h"
+#include "base/file/fd.h"
+#include "base/file/file.h"
+#include "base/server/daemon_testing.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

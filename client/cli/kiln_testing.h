@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
 #include "base/status_testing.h"
-#include "base/subprocess.h"
 
 namespace kiln::client {
 

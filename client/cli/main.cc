@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/process_guard.h"
+#include "base/process/process_guard.h"
 #include "builder/child.h"
 #include "builder/daemon.h"
 #include "client/cli/command_line.h"

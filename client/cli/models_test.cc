@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/daemon_testing.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/server/daemon_testing.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

@@ -5,8 +5,8 @@
 #include <map>
 #include <utility>
 
-#include "base/counted.h"
-#include "base/file.h"
+#include "base/file/file.h"
+#include "base/text/counted.h"
 #include "client/jobs/kernel_source.h"
 #include "client/jobs/operator_name.h"
 #include "client/network.h"

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "compiler/dag/limits.h"
 #include "compiler/schedule/source/parse.h"
 

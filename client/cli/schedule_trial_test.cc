@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

@@ -11,9 +11,9 @@
 #include <functional>
 
 #include "absl/time/clock.h"
-#include "base/fd.h"
-#include "base/file.h"
-#include "base/screen_testing.h"
+#include "base/console/screen_testing.h"
+#include "base/file/fd.h"
+#include "base/file/file.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

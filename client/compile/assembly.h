@@ -3,7 +3,7 @@
 // Call it in the order of execution: inputs, then kernels, then outputs; constants and views before
 // their readers. Not thread-safe.
 //
-// A constant has a buffer for each element order that kernels want (base/packing.h), and an
+// A constant has a buffer for each element order that kernels want (base/arrays/packing.h), and an
 // unpacked buffer only if somebody reads it unpacked.
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
 #include "base/status.h"
 #include "client/compile/compiled_network.h"
 #include "client/compile/task_programs.h"

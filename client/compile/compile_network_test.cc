@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "base/thread_pool.h"
 #include "client/compile/compile_operator.h"

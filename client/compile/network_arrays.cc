@@ -6,7 +6,7 @@
 #include <cmath>
 #include <optional>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/dag/index_limit.h"
 #include "compiler/dag/text.h"
 

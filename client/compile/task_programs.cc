@@ -6,7 +6,7 @@
 #include <mutex>
 #include <utility>
 
-#include "base/counted.h"
+#include "base/text/counted.h"
 #include "base/thread_pool.h"
 #include "client/compile/archive_records.h"
 #include "client/compile/kernel_program.h"

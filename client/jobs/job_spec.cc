@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/counted.h"
+#include "base/text/counted.h"
 #include "client/jobs/faults.h"
 #include "client/jobs/kernel_source.h"
 #include "client/jobs/parameters.h"
@@ -179,8 +179,8 @@ StatusOr<std::vector<JobTask>> KernelJobTasks(const JobDescription& job,
   return std::vector<JobTask>{std::move(task)};
 }
 
-// Returns the tasks of the job. Inputs have the ranges of the description. The content of the user's
-// files goes into the options.
+// Returns the tasks of the job. Inputs have the ranges of the description. The content of the
+// user's files goes into the options.
 StatusOr<std::vector<JobTask>> LoadJobTasks(const JobDescription& job, const target::Target& target,
                                             v1::TuneOptions& options) {
   const bool is_kernel = handwritten::IsKernelFile(job.arguments.op);

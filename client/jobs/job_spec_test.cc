@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "proto/builder.pb.h"
 

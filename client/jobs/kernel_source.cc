@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "compiler/handwritten/computation.h"
 
 namespace kiln::client {

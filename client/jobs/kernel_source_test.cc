@@ -1,6 +1,6 @@
 #include "client/jobs/kernel_source.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "search/templates/kernel_template.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/remote_models.h"
 
 namespace kiln::client {

@@ -7,7 +7,7 @@
 #include <cctype>
 #include <vector>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "compiler/dag/ops/registry.h"
 #include "frontend/zoo/zoo.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 namespace kiln::client {
 namespace {

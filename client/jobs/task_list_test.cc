@@ -1,6 +1,6 @@
 #include "client/jobs/task_list.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 
 namespace kiln::client {

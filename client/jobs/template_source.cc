@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "search/templates/shipped.h"
 
 namespace kiln::client {

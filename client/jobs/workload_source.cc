@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/jobs/operator_name.h"
 #include "client/network.h"
 #include "compiler/dag/ops/registry.h"

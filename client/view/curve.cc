@@ -7,8 +7,8 @@
 #include <cmath>
 #include <span>
 
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/units.h"
 #include "client/view/format.h"
 #include "client/view/variant_groups.h"
 

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
-#include "base/counted.h"
-#include "base/units.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/view/format.h"
 #include "client/view/kernel_values.h"
 #include "client/view/variant_groups.h"

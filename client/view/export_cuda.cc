@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/dag/input_facts.h"
 #include "compiler/dag/matrix_unit_bound.h"

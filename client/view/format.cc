@@ -10,8 +10,8 @@
 #include "absl/time/civil_time.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/counted.h"
-#include "base/units.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "compiler/target/target.h"
 #include "proto/job_defaults.h"
 

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "base/shell_word.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/shell_word.h"
+#include "base/text/units.h"
 #include "client/view/format.h"
 #include "client/view/kernel_values.h"
 #include "client/view/task_window.h"

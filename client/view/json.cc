@@ -5,7 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/view/format.h"
 #include "client/view/variant_groups.h"
 #include "compiler/handwritten/kernel_point.h"

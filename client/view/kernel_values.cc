@@ -1,6 +1,6 @@
 #include "client/view/kernel_values.h"
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/handwritten/kernel_text.h"
 

@@ -6,7 +6,7 @@
 
 namespace kiln::client {
 
-// Applies Printable (base/utf8.h) to each string of the message, at any depth.
+// Applies Printable (base/text/utf8.h) to each string of the message, at any depth.
 void MakePrintable(google::protobuf::Message& message);
 
 template <typename Message>

@@ -10,9 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/counted.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "base/thread_pool.h"
-#include "base/units.h"
 #include "client/view/json.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/schedule/source/print.h"

@@ -5,10 +5,10 @@
 
 #include <span>
 
-#include "base/counted.h"
-#include "base/packed_key.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/arrays/packed_key.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/view/format.h"
 #include "client/view/kernel_values.h"
 #include "client/view/render.h"

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/units.h"
 
 namespace kiln::client {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/counted.h"
+#include "base/text/counted.h"
 #include "client/view/format.h"
 #include "search/tuning/objective.h"
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/integer_ops.h"
 
 namespace kiln::arith {

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/arith/range.h"
 #include "compiler/ir/integer_ops.h"
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/packing.h"
-#include "base/tensor_map.h"
+#include "base/arrays/packing.h"
+#include "base/arrays/tensor_map.h"
 #include "compiler/ir/program.h"
 
 namespace kiln::codegen {

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/scalar.h"
 #include "compiler/ir/text.h"

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/float8.h"
-#include "base/rng.h"
+#include "base/numbers/float8.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 

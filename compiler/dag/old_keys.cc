@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <string_view>
 
-#include "base/digest.h"
-#include "base/packed_key.h"
+#include "base/arrays/packed_key.h"
+#include "base/hash/digest.h"
 #include "compiler/dag/hash_text.h"
 #include "compiler/dag/key_forms.h"
 #include "compiler/dag/packed_inputs.h"

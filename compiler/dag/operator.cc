@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/body_properties.h"
 #include "compiler/dag/check_body.h"
 #include "compiler/dag/dag.h"

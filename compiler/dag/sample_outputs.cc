@@ -10,7 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/dag/input_facts.h"
 #include "compiler/ir/substitution.h"
 #include "compiler/ir/traverse.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/dag/evaluate.h"
 #include "compiler/dag/online_variant.h"
 #include "compiler/ir/traverse.h"

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/input_facts.h"
 
 namespace kiln::dag {

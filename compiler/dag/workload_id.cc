@@ -1,6 +1,6 @@
 #include "compiler/dag/workload_id.h"
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::dag {

@@ -7,8 +7,8 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "base/digest.h"
-#include "base/packed_key.h"
+#include "base/arrays/packed_key.h"
+#include "base/hash/digest.h"
 #include "compiler/dag/hash_text.h"
 #include "compiler/dag/key_forms.h"
 #include "compiler/dag/packed_inputs.h"

@@ -1,7 +1,7 @@
 // The key of a workload: ["<md5 of the hash text>", [shape of argument], ...] as JSON text. Types
-// are not part of it. A mark at its end tells that programs take inputs packed (base/packed_key.h).
-// Keys of other makers are read too: flattened shapes, and ["function name", arguments...]. Pure
-// functions.
+// are not part of it. A mark at its end tells that programs take inputs packed
+// (base/arrays/packed_key.h). Keys of other makers are read too: flattened shapes, and ["function
+// name", arguments...]. Pure functions.
 #pragma once
 
 #include <cstdint>

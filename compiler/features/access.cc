@@ -6,7 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::features {

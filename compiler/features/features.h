@@ -9,7 +9,7 @@
 #include <span>
 #include <string_view>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "base/status.h"
 #include "compiler/ir/program.h"
 #include "compiler/target/target.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/integer_ops.h"
 #include "compiler/ir/traverse.h"
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 
 namespace kiln::handwritten {
 namespace {

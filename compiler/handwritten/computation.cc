@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "compiler/dag/text.h"
 
 namespace kiln::handwritten {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "base/xxh3.h"
+#include "base/hash/xxh3.h"
 
 namespace kiln::handwritten {
 namespace {

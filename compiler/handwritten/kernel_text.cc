@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 
 namespace kiln::handwritten {
 namespace {

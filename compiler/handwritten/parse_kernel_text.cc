@@ -6,8 +6,8 @@
 #include <set>
 #include <span>
 
-#include "base/closest_names.h"
-#include "base/utf8.h"
+#include "base/text/closest_names.h"
+#include "base/text/utf8.h"
 #include "compiler/handwritten/compiler_options.h"
 #include "compiler/handwritten/kernel_text.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/ir/integer_ops.h"
 #include "compiler/ir/random_expr_testing.h"

@@ -4,7 +4,7 @@
 #include <deque>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/evaluate.h"
 #include "compiler/ir/race_detector.h"
 

@@ -12,7 +12,7 @@
 #include <string_view>
 
 #include "absl/functional/function_ref.h"
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "base/status.h"
 #include "compiler/ir/program.h"
 

@@ -18,7 +18,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
 #include "compiler/ir/expr.h"
 #include "compiler/ir/hints.h"
 

@@ -3,8 +3,8 @@
 //   program(
 //     data: input float32[16, 64],
 //     rows: input int32[16] below 100,         # an index: its values lie in [0, 100)
-//     w: input float32[4, 64, 16] packed of [64, 64] by [1: 16, 0: 1, 1: 1],   # base/packing.h
-//     relu: output float32[16, 64],
+//     w: input float32[4, 64, 16] packed of [64, 64] by [1: 16, 0: 1, 1: 1],   #
+//     base/arrays/packing.h relu: output float32[16, 64],
 //   ) {
 //     stage dense auto_unroll 64
 //     stage relu

@@ -1,6 +1,6 @@
 #include "compiler/ir/program_text.h"
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/ir/random_expr_testing.h"
 #include "compiler/ir/substitution.h"

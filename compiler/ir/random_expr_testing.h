@@ -6,7 +6,7 @@
 #include <limits>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/expr.h"
 
 namespace kiln::ir {

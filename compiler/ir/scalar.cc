@@ -8,7 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "base/float16.h"
+#include "base/numbers/float16.h"
 
 namespace kiln::ir {
 namespace {

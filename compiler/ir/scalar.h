@@ -6,7 +6,7 @@
 
 #include <cstdint>
 
-#include "base/float8.h"
+#include "base/numbers/float8.h"
 #include "compiler/ir/type.h"
 
 namespace kiln::ir {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/float16.h"
+#include "base/numbers/float16.h"
 
 namespace kiln::ir {
 namespace {

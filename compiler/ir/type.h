@@ -39,7 +39,7 @@ inline constexpr Type kUInt32{TypeCode::kUInt, 32};
 inline constexpr Type kUInt64{TypeCode::kUInt, 64};
 inline constexpr Type kFloat16{TypeCode::kFloat, 16};
 inline constexpr Type kBFloat16{TypeCode::kBFloat, 16};
-// base/float8.h defines their numbers.
+// base/numbers/float8.h defines their numbers.
 inline constexpr Type kFloat8E4M3{TypeCode::kFloatE4M3, 8};
 inline constexpr Type kFloat8E5M2{TypeCode::kFloatE5M2, 8};
 inline constexpr Type kFloat32{TypeCode::kFloat, 32};

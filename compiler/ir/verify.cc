@@ -1,7 +1,7 @@
 #include <set>
 #include <string_view>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/program.h"
 #include "compiler/ir/traverse.h"
 

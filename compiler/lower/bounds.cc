@@ -4,7 +4,7 @@
 #include <numeric>
 #include <span>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/limits.h"
 #include "compiler/ir/integer_ops.h"
 #include "compiler/lower/body.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "absl/functional/function_ref.h"
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "base/status.h"
 #include "compiler/dag/softmax_chain.h"
 #include "compiler/ir/program.h"

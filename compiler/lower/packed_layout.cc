@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/lower/body.h"

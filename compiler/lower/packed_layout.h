@@ -25,7 +25,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
 #include "compiler/ir/expr.h"
 #include "compiler/lower/bounds.h"
 #include "compiler/schedule/state.h"

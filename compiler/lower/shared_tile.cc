@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/arith/linear.h"
 #include "compiler/ir/traverse.h"
 

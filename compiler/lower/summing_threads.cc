@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/traverse.h"
 
 namespace kiln::lower {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::schedule {
 namespace {

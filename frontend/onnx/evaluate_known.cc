@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "graph/evaluate.h"
 
 namespace kiln::frontend {

@@ -8,7 +8,7 @@
 #include <filesystem>
 
 #include "base/errno_status.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 namespace kiln::frontend {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/empty_tensors.h"
 #include "frontend/onnx/evaluate_known.h"
 

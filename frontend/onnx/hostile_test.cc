@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <limits>
 
-#include "base/file.h"
-#include "base/rng.h"
+#include "base/file/file.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/model_testing.h"

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/input_types.h"
 #include "frontend/onnx/node_order.h"

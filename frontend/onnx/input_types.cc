@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "frontend/onnx/element_type.h"
 
 namespace kiln::frontend {

@@ -6,7 +6,7 @@
 
 #include <fstream>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/model_testing.h"

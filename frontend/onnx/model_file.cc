@@ -11,7 +11,7 @@
 #include <functional>
 
 #include "base/errno_status.h"
-#include "base/fd.h"
+#include "base/file/fd.h"
 
 namespace kiln::frontend {
 namespace {

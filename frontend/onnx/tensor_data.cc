@@ -6,7 +6,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/element_type.h"
 
 namespace kiln::frontend {

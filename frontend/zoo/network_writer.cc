@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/ndarray.h"
 
 namespace kiln::frontend {

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_split.h"
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "base/status_testing.h"
 #include "compiler/ir/ndarray.h"
 #include "graph/evaluate.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "graph/op.h"
 #include "graph/ops/inputs.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/limits.h"
 #include "compiler/dag/ops/rearrange.h"
 #include "graph/op.h"

@@ -1,7 +1,7 @@
 // Sums and the like over axes, positions of extrema, running sums.
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "graph/op.h"
 #include "graph/ops/inputs.h"
 

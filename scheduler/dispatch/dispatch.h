@@ -29,7 +29,7 @@
 #include <string>
 #include <vector>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "device/exclusive_phases.h"
 #include "proto/scheduler.pb.h"
 #include "rpc/lease_source.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "rpc/lease_source.h"
 
 namespace kiln::scheduler {

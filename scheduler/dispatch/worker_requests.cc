@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "proto/job_defaults.h"
 #include "rpc/hardware_message.h"
 #include "scheduler/remeasure/races.h"

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "base/digest.h"
-#include "base/grpc_server.h"
+#include "base/hash/digest.h"
+#include "base/server/grpc_server.h"
 #include "compiler/dag/text.h"
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"

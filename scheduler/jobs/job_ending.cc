@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/counted.h"
+#include "base/text/counted.h"
 #include "proto/trial.pb.h"
 
 namespace kiln::scheduler {

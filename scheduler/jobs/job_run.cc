@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "base/freed_memory.h"
 #include "base/log.h"
+#include "base/process/freed_memory.h"
 #include "scheduler/jobs/calibrations.h"
 #include "scheduler/jobs/dispatch_job.h"
 #include "scheduler/jobs/job_ending.h"

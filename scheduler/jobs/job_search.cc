@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/thread_pool.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/handwritten/kernel_text.h"

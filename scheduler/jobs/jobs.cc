@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/digest.h"
-#include "base/freed_memory.h"
+#include "base/hash/digest.h"
+#include "base/hash/unique_id.h"
 #include "base/log.h"
-#include "base/unique_id.h"
+#include "base/process/freed_memory.h"
 #include "scheduler/jobs/retrying_store.h"
 #include "scheduler/values/computations.h"
 #include "scheduler/values/either_stop.h"

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "scheduler/jobs/jobs_testing.h"
 
 namespace kiln::scheduler {

@@ -2,9 +2,9 @@
 
 #include <thread>
 
-#include "base/freed_memory.h"
-#include "base/grpc_status.h"
 #include "base/log.h"
+#include "base/process/freed_memory.h"
+#include "base/server/grpc_status.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"

@@ -9,7 +9,7 @@
 
 #include "absl/time/time.h"
 #include "base/clock.h"
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/tracker.pb.h"
 #include "rpc/door.h"

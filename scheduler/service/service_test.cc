@@ -2,7 +2,7 @@
 
 #include <thread>
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "base/status_testing.h"
 #include "rpc/channel.h"
 #include "scheduler/dispatch/workers_testing.h"

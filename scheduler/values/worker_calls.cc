@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/grpc_status.h"
+#include "base/server/grpc_status.h"
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"
 #include "rpc/channel.h"

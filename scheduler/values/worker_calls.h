@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "base/secret.h"
+#include "base/server/secret.h"
 #include "base/status.h"
 
 namespace grpc {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "compiler/schedule/step.h"
 #include "search/policies/first_candidates.h"
 #include "search/policies/models.h"

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "base/packed_key.h"
+#include "base/arrays/packed_key.h"
 
 namespace kiln::search {
 namespace {

@@ -12,8 +12,8 @@ namespace kiln::search {
 // Compares two workload keys (dag/workload_key.h). Returns the product of wanted/found over the
 // numbers of the keys, which is 1 for equal keys. Returns nothing if the hash, the number of
 // arguments or a word differs, or if an extent is no multiple of the found one. Packed inputs
-// (base/packed_key.h) make no difference, because the stages are the same. The cost of `found`
-// times this distance is about the cost of `wanted` with the same tiles.
+// (base/arrays/packed_key.h) make no difference, because the stages are the same. The cost of
+// `found` times this distance is about the cost of `wanted` with the same tiles.
 std::optional<double> WorkloadDistance(std::string_view wanted, std::string_view found);
 
 // Returns the hash at the begin of a key, which is equal for all tasks at a finite distance, or ""

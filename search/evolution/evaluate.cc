@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "compiler/lower/lower.h"
 
 namespace kiln::search {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "base/thread_pool.h"
 #include "compiler/ir/program.h"
 #include "costmodel/cost_model.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "search/evolution/crossover.h"
 #include "search/evolution/mutation.h"
 #include "search/evolution/rebuild.h"

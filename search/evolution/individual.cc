@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "base/digest.h"
-#include "base/rng.h"
+#include "base/hash/digest.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/evolution/rebuild.h"
 #include "search/evolution/tile_moves.h"

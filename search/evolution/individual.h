@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "compiler/schedule/state.h"
 #include "search/evolution/mutation.h"
 #include "search/space/score.h"

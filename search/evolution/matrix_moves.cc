@@ -5,7 +5,7 @@
 #include <bit>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::search {
 namespace {

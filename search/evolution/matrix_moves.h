@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/state.h"
 #include "search/space/matrix_product.h"
 #include "search/space/matrix_tile.h"

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/hints.h"
 #include "compiler/schedule/state.h"
 #include "search/space/parameters.h"

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "search/sampling/sample.h"
 #include "search/sampling/sketch_weights.h"
 

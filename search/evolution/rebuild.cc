@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/sampling/sample_gpu.h"

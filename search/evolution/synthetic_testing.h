@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "compiler/ir/program.h"
 #include "compiler/schedule/steps/steps.h"
 #include "costmodel/cost_model.h"

@@ -4,7 +4,7 @@
 #include <bit>
 #include <functional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/evolution/rebuild.h"
 #include "search/space/factorization.h"

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/step.h"
 #include "search/space/parameters.h"
 

@@ -12,7 +12,7 @@
 #include <cmath>
 #include <string>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "search/policies/policy.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/clock.h"
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "compiler/features/features.h"
 #include "search/evolution/evolution.h"
 #include "search/evolution/population.h"

@@ -1,6 +1,6 @@
 #include <fmt/ranges.h>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "search/policies/empty_policy.h"
 #include "search/policies/heuristic_policy.h"
 #include "search/policies/policy.h"

@@ -4,7 +4,7 @@
 
 #include <unordered_set>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/policies/policy.h"
 #include "search/space/parameters.h"
 #include "search/space/sketch.h"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/digest.h"
+#include "base/hash/digest.h"
 #include "compiler/features/features.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/state.h"

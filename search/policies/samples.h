@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "base/status.h"
 #include "base/thread_pool.h"
 #include "compiler/schedule/step.h"

@@ -6,7 +6,7 @@
 
 #include <cstdlib>
 
-#include "base/freed_memory.h"
+#include "base/process/freed_memory.h"
 #include "compiler/dag/ops/registry.h"
 #include "search/evolution/synthetic_testing.h"
 #include "search/policies/models.h"

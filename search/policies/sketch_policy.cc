@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/clock.h"
-#include "base/cpu_time.h"
-#include "base/integers.h"
 #include "base/log.h"
+#include "base/numbers/integers.h"
+#include "base/process/cpu_time.h"
 #include "compiler/features/features.h"
 #include "search/evolution/choose.h"
 #include "search/evolution/evolution.h"

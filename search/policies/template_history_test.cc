@@ -4,7 +4,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "search/policies/policy.h"

@@ -9,7 +9,7 @@
 #include <span>
 #include <utility>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/hints.h"
 #include "compiler/schedule/state.h"
 #include "search/space/parameters.h"

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/state.h"
 
 namespace kiln::search {

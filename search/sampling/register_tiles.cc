@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/arith/linear.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"

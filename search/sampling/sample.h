@@ -4,7 +4,7 @@
 
 #include <stop_token>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/state.h"
 #include "search/space/parameters.h"
 #include "search/space/sketch.h"

@@ -4,7 +4,7 @@
 #include <numeric>
 #include <set>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/access_analysis.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/steps/steps.h"

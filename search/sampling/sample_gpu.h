@@ -3,7 +3,7 @@
 // draws widths of vectorized fetches and unroll depths.
 #pragma once
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/state.h"
 #include "search/space/parameters.h"
 #include "search/space/sketch.h"

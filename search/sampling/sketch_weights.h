@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/space/sketch.h"
 #include "search/space/task.h"
 

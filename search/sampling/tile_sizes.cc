@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/factorization.h"
 #include "search/space/matrix_product.h"

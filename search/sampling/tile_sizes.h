@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/schedule/state.h"
 #include "search/space/parameters.h"

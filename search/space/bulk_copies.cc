@@ -4,7 +4,7 @@
 #include <set>
 #include <span>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/arith/linear.h"
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/ir/bulk_copies.h"

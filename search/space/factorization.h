@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::search {
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <vector>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/bulk_copies.h"
 #include "compiler/schedule/async_copy.h"
 #include "compiler/schedule/buffer_shape.h"

@@ -5,7 +5,7 @@
 #include <bit>
 #include <set>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"
 #include "compiler/target/math.h"

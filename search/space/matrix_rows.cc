@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::search {
 namespace {

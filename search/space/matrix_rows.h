@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/space/matrix_product.h"
 
 namespace kiln::search {

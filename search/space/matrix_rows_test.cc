@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::search {
 namespace {

@@ -7,7 +7,7 @@
 #include <bit>
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/matrix_rows.h"
 #include "search/space/stage_view.h"

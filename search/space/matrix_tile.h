@@ -26,7 +26,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/ir/matrix_unit_scope.h"
 #include "compiler/schedule/state.h"

@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/softmax_chain.h"
 #include "compiler/ir/matrix_unit.h"
 #include "compiler/lower/lower.h"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/schedule/state.h"

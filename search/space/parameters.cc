@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "search/space/stage_hints.h"
 
 namespace kiln::search {

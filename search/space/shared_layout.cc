@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/buffer_shape.h"
 #include "compiler/schedule/steps/steps.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/ir/hints.h"
 #include "compiler/schedule/state.h"
 #include "compiler/schedule/step.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/traverse.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/tiling.h"

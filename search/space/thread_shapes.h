@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/state.h"
 #include "compiler/target/target.h"
 

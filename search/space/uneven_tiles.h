@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/steps/steps.h"
 #include "search/space/parameters.h"

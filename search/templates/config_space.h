@@ -16,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "search/templates/entity.h"
 #include "search/templates/knob.h"

@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "search/space/factorization.h"
 #include "search/templates/python_set_order.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "search/templates/knob.h"
 
 namespace kiln::search {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "search/templates/shipped/operators.h"
 
 namespace kiln::search {

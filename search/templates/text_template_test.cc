@@ -1,7 +1,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/median.h"
+#include "base/numbers/median.h"
 
 namespace kiln::search {
 namespace {

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <map>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/tuning/final_race.h"
 
 namespace kiln::search {

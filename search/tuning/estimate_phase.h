@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/units.h"
+#include "base/text/units.h"
 
 namespace kiln {
 

@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "base/median.h"
+#include "base/numbers/median.h"
 #include "search/tuning/interleaved_readings.h"
 
 namespace kiln::search {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::search {
 namespace {

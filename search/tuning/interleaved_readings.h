@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "base/median.h"
+#include "base/numbers/median.h"
 
 namespace kiln::search {
 

@@ -64,7 +64,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/tuning/objective.h"
 
 namespace kiln::search {

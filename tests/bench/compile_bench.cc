@@ -21,7 +21,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/codegen/llvm/llvm.h"
 #include "compiler/codegen/llvm/loaded_program_testing.h"

@@ -26,9 +26,9 @@
 #include <optional>
 #include <thread>
 
+#include "base/arrays/packing.h"
 #include "base/clock.h"
-#include "base/packing.h"
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "builder/build.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/packed_inputs.h"

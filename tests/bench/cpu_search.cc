@@ -17,7 +17,7 @@
 #include <iterator>
 #include <map>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/codegen/llvm/llvm.h"
 #include "compiler/codegen/llvm/loaded_program_testing.h"

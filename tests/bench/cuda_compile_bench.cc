@@ -28,7 +28,7 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/freed_memory.h"
+#include "base/process/freed_memory.h"
 #include "base/status.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"

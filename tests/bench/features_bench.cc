@@ -10,7 +10,7 @@
 #include <ctime>
 #include <functional>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/features/features.h"

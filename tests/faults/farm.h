@@ -5,9 +5,9 @@
 #include <memory>
 #include <string>
 
-#include "base/daemon_testing.h"
-#include "base/file.h"
-#include "base/secret.h"
+#include "base/file/file.h"
+#include "base/server/daemon_testing.h"
+#include "base/server/secret.h"
 #include "base/status.h"
 #include "proto/scheduler.grpc.pb.h"
 

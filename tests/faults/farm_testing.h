@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"

@@ -12,10 +12,10 @@
 #include <filesystem>
 #include <fstream>
 
-#include "base/descriptor_limit.h"
-#include "base/fd.h"
-#include "base/net.h"
-#include "base/rng.h"
+#include "base/file/fd.h"
+#include "base/numbers/rng.h"
+#include "base/process/descriptor_limit.h"
+#include "base/server/net.h"
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"
 #include "proto/tracker.grpc.pb.h"

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <thread>
 
-#include "base/process_tree.h"
-#include "base/rng.h"
+#include "base/numbers/rng.h"
+#include "base/process/process_tree.h"
 #include "tests/faults/farm_testing.h"
 
 namespace kiln {

@@ -4,7 +4,7 @@
 
 #include <functional>
 
-#include "base/process_tree.h"
+#include "base/process/process_tree.h"
 #include "tests/faults/farm_testing.h"
 
 namespace kiln {

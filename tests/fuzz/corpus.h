@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::fuzz {
 

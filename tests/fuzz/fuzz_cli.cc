@@ -7,8 +7,8 @@
 #include <span>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/subprocess.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/spoil_database.h"
 

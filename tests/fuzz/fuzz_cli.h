@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/report.h"

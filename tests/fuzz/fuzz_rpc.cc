@@ -14,8 +14,8 @@
 #include <cstdlib>
 
 #include "base/clock.h"
-#include "base/fd.h"
-#include "base/file.h"
+#include "base/file/fd.h"
+#include "base/file/file.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
 #include "tests/fuzz/mutate.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"

@@ -13,8 +13,8 @@
 #include <filesystem>
 
 #include "base/clock.h"
-#include "base/file.h"
-#include "base/rng.h"
+#include "base/file/file.h"
+#include "base/numbers/rng.h"
 #include "tests/fuzz/corpus.h"
 #include "tests/fuzz/fuzz_cli.h"
 #include "tests/fuzz/fuzz_rpc.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 
 namespace kiln::fuzz {
 

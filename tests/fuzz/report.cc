@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "base/file.h"
+#include "base/file/file.h"
 
 namespace kiln::fuzz {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 
 namespace kiln::fuzz {

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/cli/kiln_testing.h"
 
 namespace kiln::client {

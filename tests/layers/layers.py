@@ -22,115 +22,133 @@ _COMPILER = [
 ]
 
 # The folders or single headers that a folder may include besides itself.
+_BASE = [
+    "base", "base/text", "base/numbers", "base/hash", "base/file", "base/json", "base/arrays", "base/console", "base/process",
+    "base/server",
+]
+
 TABLE = {
-    "base": [],
+    # The ground of everything: errors, the log, clocks, threads.
+    "base": ["base/text"],
+    "base/text": [],
+    "base/numbers": ["base"],
+    "base/hash": ["base", "base/numbers"],
+    "base/file": ["base", "base/text", "base/hash"],
+    "base/json": ["base", "base/text"],
+    # Arrays in memory, in the order in which programs read them.
+    "base/arrays": ["base", "base/numbers"],
+    # Command lines and terminals.
+    "base/console": ["base", "base/text", "base/file"],
+    "base/process": ["base", "base/text", "base/numbers", "base/file"],
+    # A daemon and its port.
+    "base/server": ["base", "base/text", "base/hash", "base/file", "base/console", "base/process"],
     # Descriptions of devices, for every part that measures on a device, chooses by one or keeps a
     # device's measurements.
-    "device": ["base"],
+    "device": [*_BASE],
     # Messages and services alone.
     "proto": [],
     # Runs compiled networks and nothing else; ships to users.
-    "runtime": ["base", "proto/cpu_abi.h"],
+    "runtime": [*_BASE, "proto/cpu_abi.h"],
     "python/native": ["runtime/kiln_runtime.h"],
     # Communication of processes: channels, leases, limits of fields, a worker at its tracker.
-    "rpc": ["base", "device", "proto", "runtime/dtype.h"],
+    "rpc": [*_BASE, "device", "proto", "runtime/dtype.h"],
     # The compiler is a pipeline of folders: each sees the folders before it.
-    "compiler/target": ["base", "device"],
-    "compiler/ir": ["base"],
-    "compiler/arith": ["base", "compiler/ir"],
+    "compiler/target": [*_BASE, "device"],
+    "compiler/ir": [*_BASE],
+    "compiler/arith": [*_BASE, "compiler/ir"],
     # Formulas in texts that people write.
-    "compiler/formula": ["base", "compiler/ir"],
-    "compiler/dag": ["base", "compiler/ir", "compiler/arith"],
-    "compiler/schedule": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
+    "compiler/formula": [*_BASE, "compiler/ir"],
+    "compiler/dag": [*_BASE, "compiler/ir", "compiler/arith"],
+    "compiler/schedule": [*_BASE, "compiler/ir", "compiler/arith", "compiler/dag"],
     "compiler/lower": [
-        "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
+        *_BASE, "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/schedule",
     ],
     # Kernels that people wrote: their spaces, and the meaning of a point of a space.
     "compiler/handwritten": [
-        "base", "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/formula",
+        *_BASE, "compiler/target", "compiler/ir", "compiler/arith", "compiler/dag", "compiler/formula",
     ],
-    "compiler/features": ["base", "device"] + _COMPILER,
+    "compiler/features": [*_BASE, "device"] + _COMPILER,
     # Networks: graphs of operators that are written as compute DAGs.
-    "graph": ["base", "compiler/ir", "compiler/arith", "compiler/dag"],
+    "graph": [*_BASE, "compiler/ir", "compiler/arith", "compiler/dag"],
     # Sources of graphs: files of other programs, networks by name.
-    "frontend": ["base", "compiler/ir", "compiler/dag", "graph"],
-    "frontend/onnx": ["base", "compiler/ir", "compiler/dag", "graph"],
+    "frontend": [*_BASE, "compiler/ir", "compiler/dag", "graph"],
+    "frontend/onnx": [*_BASE, "compiler/ir", "compiler/dag", "graph"],
     # A compiled program and its loader agree on cpu_abi.h, a plain C header.
-    "compiler/codegen": ["base", "proto/cpu_abi.h"] + _COMPILER,
+    "compiler/codegen": [*_BASE, "proto/cpu_abi.h"] + _COMPILER,
     # One folder per language. Neither knows the other.
-    "compiler/codegen/cuda": ["base", "compiler/codegen"] + _COMPILER,
-    "compiler/codegen/llvm": ["base", "proto/cpu_abi.h", "compiler/codegen"] + _COMPILER,
+    "compiler/codegen/cuda": [*_BASE, "compiler/codegen"] + _COMPILER,
+    "compiler/codegen/llvm": [*_BASE, "proto/cpu_abi.h", "compiler/codegen"] + _COMPILER,
     # The table of code generators.
-    "compiler/codegen/backends": ["base", "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
+    "compiler/codegen/backends": [*_BASE, "compiler/codegen", "compiler/codegen/cuda", "compiler/codegen/llvm"] + _COMPILER,
     # Sources that people wrote, for which Kiln has no program.
     "compiler/codegen/handwritten": [
-        "base", "proto/cpu_abi.h", "compiler/codegen", "compiler/codegen/cuda",
+        *_BASE, "proto/cpu_abi.h", "compiler/codegen", "compiler/codegen/cuda",
         # For tests, which load the compiled code.
         "compiler/codegen/backends/backends.h", "compiler/codegen/llvm/loaded_program_testing.h",
     ] + _COMPILER,
     # These two know nothing of programs: costmodel sees floats, store sees strings.
-    "costmodel": ["base", "device"],
-    "store": ["base", "device"],
+    "costmodel": [*_BASE, "device"],
+    "store": [*_BASE, "device"],
     # Rows of the store as messages, for folders that see both.
-    "store/wire": ["base", "device", "proto", "rpc", "store"],
+    "store/wire": [*_BASE, "device", "proto", "rpc", "store"],
     # The search, in this order: spaces of schedules; drawing a schedule; breeding drawn schedules;
     # proposing candidates; deciding what is tuned next.
-    "search/space": ["base", "device"] + _COMPILER,
-    "search/sampling": ["base", "device", "search/space"] + _COMPILER,
-    "search/evolution": ["base", "device", "costmodel", "compiler/features", "search/space", "search/sampling"] + _COMPILER,
+    "search/space": [*_BASE, "device"] + _COMPILER,
+    "search/sampling": [*_BASE, "device", "search/space"] + _COMPILER,
+    "search/evolution": [*_BASE, "device", "costmodel", "compiler/features", "search/space", "search/sampling"] + _COMPILER,
     # Schedules that people wrote, with knobs.
-    "search/templates": ["base", "costmodel", "search/space"] + _COMPILER,
+    "search/templates": [*_BASE, "costmodel", "search/space"] + _COMPILER,
     "search/policies": [
-        "base", "device", "costmodel", "compiler/features", "search/space", "search/sampling", "search/evolution",
+        *_BASE, "device", "costmodel", "compiler/features", "search/space", "search/sampling", "search/evolution",
         "search/templates",
     ] + _COMPILER,
-    "search/tuning": ["base", "device", "search/space", "search/policies"],
+    "search/tuning": [*_BASE, "device", "search/space", "search/policies"],
     # Training on earlier records: cost models as files, and the warm start of a job.
     "training": [
-        "base", "device", "costmodel", "compiler/features", "search/space", "search/policies", "search/templates", "store",
+        *_BASE, "device", "costmodel", "compiler/features", "search/space", "search/policies", "search/templates", "store",
     ] + _COMPILER,
     # Choice of the schedule that a computation gets if nothing is searched.
-    "search/choice": ["base", "device", "search/space", "search/policies", "store"] + _COMPILER,
+    "search/choice": [*_BASE, "device", "search/space", "search/policies", "store"] + _COMPILER,
     # Calls about models over a store, for folders that see messages.
     "training/wire": [
-        "base", "device", "proto", "rpc", "costmodel", "training", "search/space", "search/policies", "store",
+        *_BASE, "device", "proto", "rpc", "costmodel", "training", "search/space", "search/policies", "store",
         "store/wire",
     ] + _COMPILER,
     # The services meet in proto/ and rpc/ and never include each other.
-    "tracker": ["base", "proto", "rpc"],
-    "builder": ["base", "proto", "rpc", "compiler"],
-    "runner": ["base", "device", "proto", "rpc", "runtime"],
+    "tracker": [*_BASE, "proto", "rpc"],
+    "builder": [*_BASE, "proto", "rpc", "compiler"],
+    "runner": [*_BASE, "device", "proto", "rpc", "runtime"],
     # The scheduler is a pipeline of rooms: each sees those before it. These are the values that the
     # rooms share.
     "scheduler/values": [
         # The types of elements that it computes by itself, to check what others compute.
         "runtime/dtype.h",
-        "base", "device", "proto", "rpc", "search", "store", "store/wire",
+        *_BASE, "device", "proto", "rpc", "search", "store", "store/wire",
     ] + _COMPILER,
     # Candidates that are measured again: elites while a job goes on, finalists at its end.
-    "scheduler/remeasure": ["base", "proto", "rpc", "search", "store", "scheduler/values"] + _COMPILER,
+    "scheduler/remeasure": [*_BASE, "proto", "rpc", "search", "store", "scheduler/values"] + _COMPILER,
     # Trials and where they go: builders and runners, their calls, answers and faults.
     "scheduler/dispatch": [
         "runtime/dtype.h",
-        "base", "device", "proto", "rpc", "search", "store", "store/wire", "scheduler/values", "scheduler/remeasure",
+        *_BASE, "device", "proto", "rpc", "search", "store", "store/wire", "scheduler/values", "scheduler/remeasure",
     ] + _COMPILER,
     # A job from its specification to its last record.
     "scheduler/jobs": [
-        "base", "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
+        *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
         "compiler/features", "scheduler/values", "scheduler/remeasure", "scheduler/dispatch",
     ] + _COMPILER,
     # The RPCs.
     "scheduler/service": [
-        "base", "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
+        *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
         "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/jobs",
     ] + _COMPILER,
     # The process.
     "scheduler": [
-        "base", "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/jobs", "scheduler/service",
+        *_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/jobs", "scheduler/service",
     ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [
-        "base", "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
+        *_BASE, "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
         # Models and choices over a store, as a scheduler has them.
         "costmodel/model_file.h", "training/wire", "search/choice",
         # The GPU of this machine.
@@ -141,25 +159,25 @@ TABLE = {
     ],
     # Jobs as a user describes them become what a scheduler takes, for every front end.
     "client/jobs": [
-        "base", "proto", "compiler", "graph", "frontend", "client", "costmodel/model_file.h", "search/policies",
+        *_BASE, "proto", "compiler", "graph", "frontend", "client", "costmodel/model_file.h", "search/policies",
         "search/templates",
     ],
     # Networks with the best records of their tasks, as files that run.
     "client/compile": [
-        "base", "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
+        *_BASE, "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
         "search/choice", "store", "store/wire", "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
     # Text for the answers of services, and for the compiler's output.
-    "client/view": ["base", "device", "proto", "compiler", "search/space", "search/tuning", "client"],
+    "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # Checks of a machine, a device or a trial.
     "client/check": [
-        "base", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
+        *_BASE, "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
         "client", "client/view", "client/compile",
         # Networks are compared with their references as trials are.
         "runner/arguments.h", "runner/compare.h", "scheduler/values/answer_tolerance.h",
     ],
     "client/cli": [
-        "base", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
+        *_BASE, "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
         "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
@@ -170,24 +188,24 @@ TABLE = {
     ],
     # Examples belong to users and include nothing of ours.
     "examples": [],
-    "tools": ["base", "device", "costmodel", "search", "store", "compiler"],
+    "tools": [*_BASE, "device", "costmodel", "search", "store", "compiler"],
     "tests": ["*"],
 }
 
 # Libraries that only some folders may include. All folders may include libraries that are not
 # listed.
 _SERVICES = [
-    "rpc", "store/wire", "training/wire", "tracker", "builder", "runner", "scheduler", "scheduler/values", "scheduler/remeasure",
+    "base/server", "rpc", "store/wire", "training/wire", "tracker", "builder", "runner", "scheduler", "scheduler/values", "scheduler/remeasure",
     "scheduler/dispatch", "scheduler/jobs", "scheduler/service", "client", "client/check",
 ]
 LIBRARIES = {
     # Command lines.
     "CLI": [
-        "base", "rpc", "builder", "runner", "scheduler", "tracker", "client/cli", "tools",
+        "base/console", "base/server", "rpc", "builder", "runner", "scheduler", "tracker", "client/cli", "tools",
     ],
-    "grpc": ["base"] + _SERVICES,
-    "grpcpp": ["base"] + _SERVICES,
-    "google/protobuf": ["base", "frontend/onnx", "client/view", "client/cli"] + _SERVICES,
+    "grpc": _SERVICES,
+    "grpcpp": _SERVICES,
+    "google/protobuf": ["base/file", "base/process", "frontend/onnx", "client/view", "client/cli"] + _SERVICES,
     "llvm": ["compiler/codegen/llvm"],
     "llvm-c": ["compiler/codegen/llvm"],
     "lld": ["compiler/codegen/llvm"],

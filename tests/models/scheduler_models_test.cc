@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/grpc_server.h"
-#include "base/grpc_status.h"
+#include "base/server/grpc_server.h"
+#include "base/server/grpc_status.h"
 #include "base/status_testing.h"
 #include "client/client.h"
 #include "client/remote_models.h"

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <set>
 
-#include "base/file.h"
-#include "base/xxh3.h"
+#include "base/file/file.h"
+#include "base/hash/xxh3.h"
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/model_file.h"
 #include "frontend/onnx/tensor_data.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/compile/compile_network.h"
 #include "compiler/target/target.h"
 #include "runtime/executor.h"

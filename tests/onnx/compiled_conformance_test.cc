@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/onnx/case.h"
 #include "tests/onnx/compiled.h"
 

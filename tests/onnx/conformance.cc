@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/onnx/case.h"
 #include "tests/onnx/compiled.h"
 

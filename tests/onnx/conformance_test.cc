@@ -6,7 +6,7 @@
 
 #include <filesystem>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "tests/onnx/case.h"
 
 namespace kiln {

@@ -60,7 +60,7 @@ class CallTest(unittest.TestCase):
         numpy.testing.assert_array_equal(out, self.a + 1)
         net(self.a, self.b, out=[out])
         self.assertEqual(done, [True, True, True])
-        # By name, and with arrays that do not fit, a call goes the other way.
+        # A call by name, or with arrays that do not fit, goes the other way.
         net(A=self.a, B=self.b)
         net(self.a, memoryview(self.b))
         with self.assertRaisesRegex(kiln.KilnError, "'A': its dtype is float64"):

@@ -2,7 +2,7 @@
 #include <cstring>
 #include <thread>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status_testing.h"
 #include "runtime/kiln_runtime.h"
 #include "tests/runtime/made_network.h"

@@ -1,6 +1,6 @@
 #include "tests/runtime/made_network.h"
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "compiler/codegen/llvm/llvm.h"
 #include "compiler/dag/evaluate.h"
 #include "compiler/dag/text.h"

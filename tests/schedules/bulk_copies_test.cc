@@ -12,7 +12,7 @@
 #include <set>
 #include <span>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "base/packing.h"
+#include "base/arrays/packing.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/ir/ndarray.h"

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
-#include "base/rng.h"
+#include "base/file/file.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/dag/evaluate.h"

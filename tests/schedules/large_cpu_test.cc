@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "base/status_testing.h"
 #include "compiler/codegen/llvm/llvm.h"
 #include "compiler/codegen/llvm/loaded_program_testing.h"

@@ -4,7 +4,7 @@
 // KILN_SEED (default 1) and KILN_SCHEDULES (default 400) choose which and how many.
 #include <gtest/gtest.h>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/pack_constants.h"

@@ -5,7 +5,7 @@
 // prints operator, seed and steps.
 #include <gtest/gtest.h>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/schedule/random_schedule_testing.h"
 #include "tests/schedules/check_llvm.h"

@@ -7,7 +7,7 @@
 
 #include <cstdlib>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/ir/program_text.h"

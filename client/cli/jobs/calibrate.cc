@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
-#include "base/grpc_server.h"
-#include "base/stop_signal.h"
+#include "base/process/stop_signal.h"
+#include "base/server/grpc_server.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/jobs/follow.h"

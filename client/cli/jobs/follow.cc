@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "base/file.h"
-#include "base/terminal.h"
+#include "base/console/terminal.h"
+#include "base/file/file.h"
 #include "client/view/explain.h"
 #include "client/view/job_view.h"
 #include "client/view/json.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "base/stop_signal.h"
+#include "base/process/stop_signal.h"
 #include "client/client.h"
 #include "client/local_cluster.h"
 #include "client/session.h"

@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <vector>
 
-#include "base/usage.h"
+#include "base/console/usage.h"
 #include "client/cli/command.h"
 #include "client/cli/measuring_flags.h"
 #include "client/cli/network_flags.h"

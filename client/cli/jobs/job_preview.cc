@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "base/counted.h"
-#include "base/terminal.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "base/thread_pool.h"
-#include "base/units.h"
 #include "client/cli/space_text.h"
 #include "client/view/format.h"
 #include "client/view/json.h"

@@ -9,11 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "base/counted.h"
-#include "base/shell_word.h"
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/shell_word.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/session_flags.h"

@@ -5,8 +5,8 @@
 #include <cstdio>
 #include <utility>
 
-#include "base/counted.h"
-#include "base/utf8.h"
+#include "base/text/counted.h"
+#include "base/text/utf8.h"
 #include "client/cli/command.h"
 #include "client/jobs/model_source.h"
 #include "client/local_archive.h"

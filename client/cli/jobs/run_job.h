@@ -1,11 +1,11 @@
-// Runs a job to its end, through the scheduler of the session or on a cluster of its own, and prints
-// its course and its result. Each function returns the exit status of its command.
+// Runs a job to its end, through the scheduler of the session or on a cluster of its own, and
+// prints its course and its result. Each function returns the exit status of its command.
 #pragma once
 
 #include <string>
 
+#include "base/process/stop_signal.h"
 #include "base/status.h"
-#include "base/stop_signal.h"
 #include "client/cli/jobs/follow.h"
 #include "client/client.h"
 #include "client/session.h"

@@ -4,9 +4,9 @@
 #include <string>
 #include <utility>
 
-#include "base/grpc_server.h"
-#include "base/stop_signal.h"
-#include "base/utf8.h"
+#include "base/process/stop_signal.h"
+#include "base/server/grpc_server.h"
+#include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/jobs/follow.h"

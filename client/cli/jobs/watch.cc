@@ -3,8 +3,8 @@
 #include <memory>
 #include <string>
 
-#include "base/grpc_server.h"
-#include "base/stop_signal.h"
+#include "base/process/stop_signal.h"
+#include "base/server/grpc_server.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/jobs/follow.h"
 #include "client/cli/jobs/run_job.h"

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "client/check/special_values.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/jobs/job_flags.h"

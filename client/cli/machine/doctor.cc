@@ -7,7 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "base/terminal.h"
+#include "base/console/terminal.h"
 #include "client/cli/machine/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/view/json.h"

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "base/grpc_server.h"
+#include "base/server/grpc_server.h"
 #include "client/cli/machine/commands.h"
 #include "client/cli/session_flags.h"
 #include "proto/job_defaults.h"

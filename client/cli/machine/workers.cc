@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "base/terminal.h"
+#include "base/console/terminal.h"
 #include "client/cli/machine/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/client.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
-#include "base/units.h"
+#include "base/file/file.h"
+#include "base/text/units.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/models.h"

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/models.h"

@@ -9,9 +9,9 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/counted.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/bindings.h"
 #include "client/cli/command.h"

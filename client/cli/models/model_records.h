@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status.h"
 #include "client/cli/record_filter.h"
 #include "client/session.h"

@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <map>
 
-#include "base/counted.h"
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/features/features.h"

@@ -7,11 +7,11 @@
 #include <optional>
 #include <string>
 
-#include "base/counted.h"
-#include "base/file.h"
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/file/file.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/models/model_records.h"

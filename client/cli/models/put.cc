@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/models.h"

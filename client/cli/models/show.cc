@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "base/terminal.h"
+#include "base/console/terminal.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/models/model_records.h"
 #include "client/cli/models/model_text.h"

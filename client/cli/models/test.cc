@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "base/counted.h"
-#include "base/terminal.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/models/model_records.h"
 #include "client/cli/models/model_text.h"

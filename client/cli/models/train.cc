@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
-#include "base/counted.h"
-#include "base/file.h"
-#include "base/units.h"
+#include "base/file/file.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/archive.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/models/heartbeat.h"

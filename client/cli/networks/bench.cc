@@ -10,10 +10,10 @@
 #include <string>
 #include <vector>
 
-#include "base/counted.h"
-#include "base/median.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/numbers/median.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/cli/network_flags.h"
 #include "client/cli/networks/commands.h"
 #include "client/cli/session_flags.h"

@@ -9,9 +9,9 @@
 #include <string>
 #include <string_view>
 
-#include "base/counted.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/cli/command.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/network_flags.h"

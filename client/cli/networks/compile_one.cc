@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/resolve.h"
 #include "client/compile/compile_operator.h"

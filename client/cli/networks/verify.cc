@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "base/counted.h"
-#include "base/terminal.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
 #include "client/check/verify_network.h"
 #include "client/cli/measuring_flags.h"
 #include "client/cli/network_flags.h"

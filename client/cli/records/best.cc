@@ -12,10 +12,10 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/file/file.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/cli/autotvm_list.h"
 #include "client/cli/computations.h"
 #include "client/cli/records/commands.h"

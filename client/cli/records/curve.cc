@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
-#include "base/terminal.h"
+#include "base/console/terminal.h"
+#include "base/file/file.h"
 #include "client/archive.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/session_flags.h"

@@ -5,9 +5,9 @@
 
 #include <cstdio>
 
-#include "base/counted.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 
 namespace kiln::client {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
-#include "base/shell_word.h"
+#include "base/file/file.h"
+#include "base/text/shell_word.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/resolve.h"
 #include "client/cli/session_flags.h"

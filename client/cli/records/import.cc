@@ -10,10 +10,10 @@
 #include <system_error>
 #include <vector>
 
-#include "base/counted.h"
-#include "base/file.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/file/file.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/bindings.h"
 #include "client/cli/records/commands.h"

@@ -14,8 +14,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/terminal.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/autotvm_list.h"
 #include "client/cli/computations.h"

@@ -5,8 +5,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "base/counted.h"
-#include "base/utf8.h"
+#include "base/text/counted.h"
+#include "base/text/utf8.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/extensions.h"
 #include "store/import_log.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "base/status.h"
 #include "store/record.h"
 

@@ -13,12 +13,12 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/file.h"
-#include "base/grpc_server.h"
-#include "base/packed_key.h"
-#include "base/shell_word.h"
-#include "base/terminal.h"
-#include "base/utf8.h"
+#include "base/arrays/packed_key.h"
+#include "base/console/terminal.h"
+#include "base/file/file.h"
+#include "base/server/grpc_server.h"
+#include "base/text/shell_word.h"
+#include "base/text/utf8.h"
 #include "client/cli/bindings.h"
 #include "client/cli/computations.h"
 #include "client/cli/measuring_flags.h"
@@ -108,7 +108,7 @@ StatusOr<WorkloadsByKey> BoundWorkloads(const MeasureFlags& flags, const Session
   return workloads;
 }
 
-// Returns the key of the line's computation (base/packed_key.h).
+// Returns the key of the line's computation (base/arrays/packed_key.h).
 std::string ComputationKey(const store::MeasureLogLine& line) {
   return line.layout_rewrite_option == kPreTransformed ? PackedKey(line.workload_key)
                                                        : line.workload_key;

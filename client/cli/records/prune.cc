@@ -13,9 +13,9 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/cli/autotvm_list.h"
 #include "client/cli/computations.h"
 #include "client/cli/record_filter.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "base/packed_key.h"
+#include "base/arrays/packed_key.h"
 #include "client/view/format.h"
 #include "store/record.h"
 

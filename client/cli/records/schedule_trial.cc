@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/resolve.h"
 #include "client/cli/schedule_source.h"

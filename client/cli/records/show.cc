@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "base/file.h"
-#include "base/utf8.h"
+#include "base/file/file.h"
+#include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/resolve.h"

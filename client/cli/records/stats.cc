@@ -10,11 +10,11 @@
 #include <set>
 #include <string>
 
-#include "base/counted.h"
-#include "base/packed_key.h"
-#include "base/terminal.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/arrays/packed_key.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/cli/computations.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/session_flags.h"

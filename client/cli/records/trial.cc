@@ -5,11 +5,11 @@
 #include <memory>
 #include <string>
 
-#include "base/file.h"
-#include "base/grpc_server.h"
-#include "base/shell_word.h"
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/file/file.h"
+#include "base/server/grpc_server.h"
+#include "base/text/shell_word.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/check/reproduce.h"
 #include "client/cli/measuring_flags.h"
 #include "client/cli/records/commands.h"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
 #include "client/view/format.h"
 #include "compiler/handwritten/kernel_point.h"

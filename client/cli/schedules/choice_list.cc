@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
-#include "base/terminal.h"
-#include "base/utf8.h"
+#include "base/console/terminal.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/computations.h"
 #include "client/cli/schedules/commands.h"

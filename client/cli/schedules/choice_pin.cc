@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "base/utf8.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/resolve.h"
 #include "client/cli/schedule_source.h"

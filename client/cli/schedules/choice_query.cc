@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "base/thread_pool.h"
-#include "base/units.h"
-#include "base/utf8.h"
 #include "client/archive.h"
 #include "client/cli/autotvm_list.h"
 #include "client/cli/schedules/asked.h"

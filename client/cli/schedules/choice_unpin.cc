@@ -7,8 +7,8 @@
 #include <memory>
 #include <string>
 
-#include "base/units.h"
-#include "base/utf8.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/resolve.h"
 #include "client/cli/schedules/commands.h"

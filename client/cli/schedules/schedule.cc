@@ -6,11 +6,11 @@
 #include <memory>
 #include <string>
 
-#include "base/counted.h"
-#include "base/shell_word.h"
+#include "base/text/counted.h"
+#include "base/text/shell_word.h"
+#include "base/text/units.h"
+#include "base/text/utf8.h"
 #include "base/thread_pool.h"
-#include "base/units.h"
-#include "base/utf8.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/schedules/commands.h"
 #include "client/cli/session_flags.h"

@@ -1,5 +1,5 @@
-// kiln templates prints the templates that Kiln ships, the space of a template (or of a hand-written
-// kernel) for a computation, and a point of a space.
+// kiln templates prints the templates that Kiln ships, the space of a template (or of a
+// hand-written kernel) for a computation, and a point of a space.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include "base/terminal.h"
+#include "base/console/terminal.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/schedules/commands.h"
 #include "client/cli/session_flags.h"

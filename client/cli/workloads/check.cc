@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/units.h"
+#include "base/text/units.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/workload_flags.h"
 #include "client/cli/workloads/commands.h"

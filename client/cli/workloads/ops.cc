@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/terminal.h"
+#include "base/console/terminal.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/workloads/commands.h"
 #include "client/jobs/operator_name.h"

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "base/counted.h"
-#include "base/terminal.h"
-#include "base/units.h"
+#include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/network_flags.h"
 #include "client/cli/session_flags.h"

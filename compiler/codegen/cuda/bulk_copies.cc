@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/codegen/cuda/matrix_tile.h"
 #include "compiler/codegen/cuda/warp_reduce.h"
 #include "compiler/ir/bulk_copies.h"

@@ -54,8 +54,8 @@
 #include <string>
 #include <vector>
 
+#include "base/arrays/tensor_map.h"
 #include "base/status.h"
-#include "base/tensor_map.h"
 #include "compiler/arith/linear.h"
 #include "compiler/codegen/cuda/block_order.h"
 #include "compiler/codegen/cuda/blocks.h"

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "base/tensor_map.h"
+#include "base/arrays/tensor_map.h"
 
 namespace kiln::codegen {
 

@@ -108,7 +108,7 @@ __host__ __device__ __forceinline__ bfloat16 double_to_bf16(double x) { return f
 )cuda";
 
 // Of 8 bits. $T: the type, $N its short name, $E and $M bits of exponent and mantissa, $D those of a float's
-// mantissa that have no place. The other constants are those of base/float8.h.
+// mantissa that have no place. The other constants are those of base/numbers/float8.h.
 constexpr std::string_view kFloat8 =
     R"cuda(// A sign, $E bits of the exponent, $M of the mantissa.
 struct $T {

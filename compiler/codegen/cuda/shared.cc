@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <functional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/codegen/cuda/swizzle.h"
 #include "compiler/ir/bulk_copies.h"
 #include "compiler/lower/warp_registers.h"

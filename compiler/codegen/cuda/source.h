@@ -13,8 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/arrays/tensor_map.h"
 #include "base/status.h"
-#include "base/tensor_map.h"
 #include "compiler/codegen/compiled.h"
 #include "compiler/ir/pass.h"
 #include "compiler/ir/program.h"

@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/file.h"
-#include "base/subprocess.h"
+#include "base/file/file.h"
+#include "base/process/subprocess.h"
 #include "compiler/codegen/handwritten/compiler_confinement.h"
 
 namespace kiln::codegen {

@@ -8,7 +8,7 @@
 #include <memory>
 
 #include "base/clock.h"
-#include "base/file_access.h"
+#include "base/process/file_access.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/handwritten/c_compiler.h"
 #include "compiler/codegen/handwritten/compiler_confinement.h"

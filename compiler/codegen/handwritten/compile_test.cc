@@ -3,10 +3,10 @@
 #include <array>
 #include <vector>
 
-#include "base/file.h"
-#include "base/file_access.h"
+#include "base/file/file.h"
+#include "base/process/file_access.h"
+#include "base/process/subprocess.h"
 #include "base/status_testing.h"
-#include "base/subprocess.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/handwritten/c_compiler.h"

@@ -13,8 +13,8 @@
 #include <utility>
 
 #include "base/errno_status.h"
-#include "base/file.h"
-#include "base/system_call_filter.h"
+#include "base/file/file.h"
+#include "base/process/system_call_filter.h"
 
 namespace kiln::codegen {
 namespace {

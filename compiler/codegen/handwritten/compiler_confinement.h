@@ -6,9 +6,9 @@
 #include <string_view>
 #include <vector>
 
-#include "base/file_access.h"
+#include "base/process/file_access.h"
+#include "base/process/subprocess.h"
 #include "base/status.h"
-#include "base/subprocess.h"
 
 namespace kiln::codegen {
 

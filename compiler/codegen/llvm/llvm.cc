@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "base/cpu_time.h"
+#include "base/process/cpu_time.h"
 #include "compiler/codegen/llvm/check.h"
 #include "compiler/codegen/llvm/emit.h"
 #include "compiler/codegen/llvm/link.h"

@@ -113,7 +113,7 @@ Value* NumberFormats::FloatToBFloat(Value* v) {
                               Like(v, builder_.getInt16Ty()));
 }
 
-// Computes the same as base/float8.cc.
+// Computes the same as base/numbers/float8.cc.
 Value* NumberFormats::Float8ToFloat(Value* v, const Float8Format& format) {
   llvm::Type* type = Like(v, builder_.getInt32Ty());
   llvm::Type* float_type = Like(v, builder_.getFloatTy());

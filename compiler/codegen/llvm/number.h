@@ -9,7 +9,7 @@
 
 #include <llvm/IR/IRBuilder.h>
 
-#include "base/float8.h"
+#include "base/numbers/float8.h"
 #include "compiler/ir/type.h"
 
 namespace kiln::codegen {

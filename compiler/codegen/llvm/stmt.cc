@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/codegen/llvm/emit.h"
 #include "compiler/ir/traverse.h"
 

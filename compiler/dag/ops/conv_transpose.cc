@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/ops/conv.h"
 
 namespace kiln::dag {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "compiler/dag/ops/registry.h"
 
 namespace kiln::dag {

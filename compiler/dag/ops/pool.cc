@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/scalar.h"
 
 namespace kiln::dag {

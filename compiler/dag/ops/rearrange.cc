@@ -3,7 +3,7 @@
 
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/ops/op.h"
 
 namespace kiln::dag {

@@ -4,7 +4,7 @@
 #include <charconv>
 #include <optional>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "compiler/dag/ops/epilogue.h"
 
 namespace kiln::dag {

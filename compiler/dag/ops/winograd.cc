@@ -12,7 +12,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::dag {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "compiler/dag/check_limits.h"
 #include "compiler/dag/limits.h"
 #include "compiler/schedule/source/kinds.h"

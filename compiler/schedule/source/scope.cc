@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "base/closest_names.h"
+#include "base/text/closest_names.h"
 #include "compiler/schedule/source/names.h"
 
 namespace kiln::schedule {

@@ -1,6 +1,6 @@
 #include <fmt/ranges.h>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/schedule/steps/hash.h"
 #include "compiler/schedule/steps/legality.h"
 #include "compiler/schedule/steps/reader.h"

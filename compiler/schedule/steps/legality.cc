@@ -1,6 +1,6 @@
 #include "compiler/schedule/steps/legality.h"
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/limits.h"
 
 namespace kiln::schedule {

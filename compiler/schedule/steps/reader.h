@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/json_cursor.h"
+#include "base/json/json_cursor.h"
 #include "base/status.h"
 #include "compiler/schedule/step.h"
 

@@ -1,6 +1,6 @@
 #include "compiler/schedule/steps/split_loop.h"
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 
 namespace kiln::schedule {
 

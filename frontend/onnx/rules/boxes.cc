@@ -4,7 +4,7 @@
 #include <numeric>
 #include <vector>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rules/families.h"
 
 namespace kiln::frontend {

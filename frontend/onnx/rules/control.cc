@@ -2,7 +2,7 @@
 // taken, and a loop with a known count is unrolled.
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {

@@ -1,7 +1,7 @@
 // Determinants by elimination with the largest pivot of each column.
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rules/families.h"
 
 namespace kiln::frontend {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/evaluate_known.h"
 #include "frontend/onnx/rule.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/evaluate_known.h"
 #include "frontend/onnx/rules/families.h"
 

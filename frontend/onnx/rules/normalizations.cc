@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {

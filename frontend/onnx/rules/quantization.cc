@@ -6,7 +6,7 @@
 #include <numeric>
 #include <optional>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/ir/scalar.h"
 #include "frontend/onnx/element_type.h"
 #include "frontend/onnx/rule.h"

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/evaluate_known.h"
 #include "frontend/onnx/rules/families.h"
 #include "frontend/onnx/rules/window.h"

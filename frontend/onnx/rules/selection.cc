@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {

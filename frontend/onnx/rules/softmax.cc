@@ -1,7 +1,7 @@
 // Softmax and its relatives.
 #include <algorithm>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "frontend/onnx/rule.h"
 
 namespace kiln::frontend {

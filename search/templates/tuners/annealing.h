@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/templates/config_space.h"
 
 namespace kiln::search {

@@ -10,7 +10,7 @@
 #include <optional>
 #include <unordered_set>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "search/templates/config_space.h"
 
 namespace kiln::search {

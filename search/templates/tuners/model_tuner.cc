@@ -4,8 +4,8 @@
 #include <set>
 #include <utility>
 
+#include "base/hash/xxh3.h"
 #include "base/log.h"
-#include "base/xxh3.h"
 #include "search/templates/tuners/point_forest.h"
 
 namespace kiln::search {

@@ -12,7 +12,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "costmodel/forest.h"
 #include "search/templates/tuners/annealing.h"
 #include "search/templates/tuners/base_model.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <stop_token>
 
-#include "base/float_matrix.h"
+#include "base/numbers/float_matrix.h"
 #include "base/status.h"
 #include "costmodel/forest.h"
 

@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "base/grpc_server.h"
 #include "base/log.h"
+#include "base/server/grpc_server.h"
 #include "base/status.h"
 
 namespace kiln::fuzz {

@@ -4,7 +4,7 @@
 // and prints and parses as records keep it.
 #include <string>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/handwritten/computation.h"
 #include "compiler/handwritten/specialization.h"

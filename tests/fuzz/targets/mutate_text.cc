@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 

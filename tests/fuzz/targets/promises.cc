@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "base/integers.h"
+#include "base/numbers/integers.h"
 #include "compiler/dag/evaluate.h"
 #include "compiler/features/features.h"
 #include "compiler/ir/interpreter.h"

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "base/file.h"
-#include "base/rng.h"
+#include "base/file/file.h"
+#include "base/numbers/rng.h"
 #include "base/status.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/targets/fuzz_target.h"

@@ -3,7 +3,7 @@
 // replays, or is refused.
 #include <string>
 
-#include "base/rng.h"
+#include "base/numbers/rng.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/schedule/step.h"
 #include "search/templates/template.h"

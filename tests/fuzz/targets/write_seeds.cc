@@ -11,7 +11,7 @@
 #include <set>
 #include <string>
 
-#include "base/file.h"
+#include "base/file/file.h"
 #include "compiler/dag/ops/op_cases_testing.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/ir/program_text.h"

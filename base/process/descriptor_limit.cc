@@ -1,0 +1,23 @@
+#include "base/process/descriptor_limit.h"
+
+#include <sys/resource.h>
+
+#include <algorithm>
+
+namespace kiln {
+
+void RaiseDescriptorLimit() {
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int64_t DescriptorLimit() {
+  constexpr rlim_t kMost = 1'000'000;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kMost));
+}
+
+}  // namespace kiln

@@ -1,0 +1,217 @@
+#include "base/server/acceptor.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "base/clock.h"
+#include "base/errno_status.h"
+#include "base/log.h"
+
+namespace kiln {
+namespace {
+
+// Interval of the looks for strangers that are overdue.
+constexpr int kLookMs = 1'000;
+constexpr absl::Duration kNoRoomPause = absl::Milliseconds(50);
+
+struct Peer {
+  std::string host;
+  // "ipv4:127.0.0.1:4711", "ipv6:[::1]:4711".
+  std::string peer;
+};
+
+Peer PeerV4(in_addr address, uint16_t port) {
+  char text[INET_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET, &address, text, sizeof(text));
+  return {text, fmt::format("ipv4:{}:{}", text, ntohs(port))};
+}
+
+Peer PeerOf(const sockaddr_storage& address) {
+  if (address.ss_family == AF_INET) {
+    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
+    return PeerV4(v4.sin_addr, v4.sin_port);
+  }
+  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
+  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
+    in_addr v4{};
+    std::copy_n(v6.sin6_addr.s6_addr + 12, 4, reinterpret_cast<uint8_t*>(&v4.s_addr));
+    return PeerV4(v4, v6.sin6_port);
+  }
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
+  std::string host = text;
+  if (v6.sin6_scope_id != 0) host += fmt::format("%{}", v6.sin6_scope_id);
+  return {host, fmt::format("ipv6:[{}]:{}", host, ntohs(v6.sin6_port))};
+}
+
+int HexDigit(char c) {
+  if (c >= '0' && c <= '9') return c - '0';
+  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
+  return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+// Returns "ipv6:[::1]:4711" for "ipv6:%5B::1%5D:4711".
+std::string WithoutPercents(std::string_view text) {
+  std::string plain;
+  for (size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%' && i + 2 < text.size() && HexDigit(text[i + 1]) >= 0 &&
+        HexDigit(text[i + 2]) >= 0) {
+      plain += static_cast<char>(HexDigit(text[i + 1]) * 16 + HexDigit(text[i + 2]));
+      i += 2;
+    } else {
+      plain += text[i];
+    }
+  }
+  return plain;
+}
+
+}  // namespace
+
+Acceptor::Acceptor(ListeningSockets listening, const ConnectionList::Limits& limits)
+    : listening_(std::move(listening)), list_(limits) {}
+
+Acceptor::~Acceptor() { Stop(); }
+
+Status Acceptor::Start(HandOver hand_over) {
+  hand_over_ = std::move(hand_over);
+  events_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
+  stop_ = UniqueFd(eventfd(0, EFD_CLOEXEC));
+  if (!events_.valid() || !stop_.valid()) return ErrnoStatus(errno, "cannot wait for connections");
+  KILN_RETURN_IF_ERROR(Watch(stop_.get(), EPOLLIN));
+  for (const UniqueFd& socket : listening_.sockets) {
+    KILN_RETURN_IF_ERROR(Watch(socket.get(), EPOLLIN));
+  }
+  thread_ = std::thread([this] { Run(); });
+  return OkStatus();
+}
+
+void Acceptor::Stop() {
+  if (thread_.joinable()) {
+    const uint64_t one = 1;
+    while (write(stop_.get(), &one, sizeof(one)) < 0 && errno == EINTR) {
+    }
+    thread_.join();
+  }
+  listening_.sockets.clear();
+}
+
+void Acceptor::MakeKnown(std::string_view peer) {
+  std::lock_guard lock(mutex_);
+  list_.MakeKnown(peer.find('%') == std::string_view::npos ? std::string(peer)
+                                                           : WithoutPercents(peer));
+}
+
+Status Acceptor::Watch(int fd, uint32_t events) {
+  epoll_event event{};
+  event.events = events;
+  event.data.fd = fd;
+  if (epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) == 0) return OkStatus();
+  return ErrnoStatus(errno, "cannot wait for a connection");
+}
+
+void Acceptor::Run() {
+  std::array<epoll_event, 64> happened;
+  while (true) {
+    const int count =
+        epoll_wait(events_.get(), happened.data(), static_cast<int>(happened.size()), kLookMs);
+    // Ended connections come first, because new connections may get their numbers.
+    for (int i = 0; i < count; ++i) {
+      if (happened[i].data.fd == stop_.get()) return;
+      Forget(happened[i].data.fd);
+    }
+    for (int i = 0; i < count; ++i) {
+      for (const UniqueFd& socket : listening_.sockets) {
+        if (happened[i].data.fd == socket.get()) AcceptAll(socket.get());
+      }
+    }
+    CloseOverdue();
+  }
+}
+
+// Accepts at most as many connections as one turn has events, so that ended connections are seen in
+// between.
+void Acceptor::AcceptAll(int listening) {
+  constexpr int kOfOneTurn = 64;
+  for (int i = 0; i < kOfOneTurn; ++i) {
+    UniqueFd connection(accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (connection.valid()) {
+      AddConnection(std::move(connection));
+      continue;
+    }
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) NoRoom();
+    if (errno != EINTR && errno != ECONNABORTED) return;
+  }
+}
+
+void Acceptor::AddConnection(UniqueFd connection) {
+  sockaddr_storage address{};
+  socklen_t size = sizeof(address);
+  if (getpeername(connection.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return;
+  UniqueFd kept(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
+  if (!kept.valid()) return NoRoom();
+  const int id = kept.get();
+  if (!Watch(id, EPOLLHUP).ok()) return;
+  Peer peer = PeerOf(address);
+  std::vector<int> gone;
+  {
+    std::lock_guard lock(mutex_);
+    gone = list_.Add(id, std::move(peer.peer), std::move(peer.host), absl::Now());
+  }
+  kept_[id] = std::move(kept);
+  const bool refused = !gone.empty() && gone[0] == id;
+  for (const int one : gone) Close(one);
+  if (!refused) hand_over_(std::move(connection));
+}
+
+// Handles the lack of a descriptor: closes the oldest stranger's connection, and waits a little.
+void Acceptor::NoRoom() {
+  int gone = -1;
+  {
+    std::lock_guard lock(mutex_);
+    gone = list_.OldestStranger();
+  }
+  LogDebug("no descriptor is left for a connection");
+  if (gone >= 0) Close(gone);
+  Clock::Real().SleepFor(kNoRoomPause);
+}
+
+// Shuts the connection down. The owner that it was handed to sees the end and closes the other
+// descriptor.
+void Acceptor::Close(int id) {
+  const auto it = kept_.find(id);
+  if (it != kept_.end()) shutdown(it->second.get(), SHUT_RDWR);
+}
+
+void Acceptor::Forget(int id) {
+  const auto it = kept_.find(id);
+  if (it == kept_.end()) return;
+  {
+    std::lock_guard lock(mutex_);
+    list_.Remove(id);
+  }
+  epoll_ctl(events_.get(), EPOLL_CTL_DEL, id, nullptr);
+  kept_.erase(it);
+}
+
+void Acceptor::CloseOverdue() {
+  std::vector<int> overdue;
+  {
+    std::lock_guard lock(mutex_);
+    overdue = list_.Overdue(absl::Now());
+  }
+  for (const int id : overdue) Close(id);
+}
+
+}  // namespace kiln

@@ -1,0 +1,63 @@
+// A daemon of ours as a program: the flags that each daemon has, its log, its exit status.
+//
+// All functions belong to main's thread. RunDaemon comes before any other thread runs, since the
+// work may block signals.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/server/secret.h"
+#include "base/status.h"
+
+namespace CLI {
+class App;
+}
+
+namespace kiln {
+
+struct DaemonFlags {
+  // HOST:PORT to serve on; port 0 = any free port. A daemon sets its usual address.
+  std::string listen;
+  std::string log_level = "info";
+  std::string port_file;
+  std::string secret_file;
+  bool insecure = false;
+};
+
+inline constexpr std::string_view kPortFileHelp =
+    "write the port here, as a number and a newline, once it is bound";
+
+inline constexpr std::string_view kListenHelp = "HOST:PORT to serve on; port 0 = any free one";
+
+// Adds --listen, with `flags.listen` as its default. It is apart from AddDaemonFlags, because it
+// is the first flag of a daemon's help and the others are among the last.
+void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help = kListenHelp);
+
+// Adds --log-level, --port-file, --secret-file (also set by the environment, KILN_SECRET_FILE) and
+// --insecure.
+void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
+                    std::string_view port_file_help = kPortFileHelp);
+
+// Writes one line per port, all at once, for the program that has started the daemon and waits
+// until it serves. Does nothing without --port-file.
+Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
+
+// Returns the secret of --secret-file, or none without that flag. FailedPrecondition if there is no
+// secret and the address of --listen can be reached from other machines, unless --insecure is
+// given.
+StatusOr<Secret> ReadSecret(const DaemonFlags& flags);
+
+// Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
+// level of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit
+// (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
+//
+// The process is hidden (process_guard.h), because it reads the secret and its children run
+// strangers' code. The log has `name` from the start. The process can have as many descriptors open
+// as its user may. If argv[0] is `name`, messages call the program `kiln NAME`.
+int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,
+              const std::function<Status()>& work);
+
+}  // namespace kiln

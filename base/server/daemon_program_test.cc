@@ -1,0 +1,132 @@
+#include "base/server/daemon_program.h"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+
+#include "base/file/file.h"
+#include "base/log.h"
+#include "base/status_testing.h"
+
+namespace kiln {
+namespace {
+
+using testing::HasSubstr;
+
+// Facts about a run of a daemon whose work only notes how it was started.
+struct Outcome {
+  int exit_status = 0;
+  bool worked = false;
+  LogLevel level = LogLevel::kInfo;
+  std::string output, error;
+};
+Outcome RunWith(std::vector<std::string> words, const Status& result = OkStatus()) {
+  words.insert(words.begin(), "kiln_test");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  CLI::App app("Does nothing.", "kiln_test");
+  DaemonFlags flags;
+  AddDaemonFlags(app, flags);
+  Outcome run;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  run.exit_status = RunDaemon("test", app, flags, static_cast<int>(argv.size()), argv.data(), [&] {
+    run.worked = true;
+    run.level = GetLogLevel();
+    return result;
+  });
+  run.output = testing::internal::GetCapturedStdout();
+  run.error = testing::internal::GetCapturedStderr();
+  SetLogLevel(LogLevel::kInfo);
+  return run;
+}
+
+TEST(DaemonProgramTest, WorksAtTheLogLevelAskedFor) {
+  EXPECT_EQ(RunWith({}).level, LogLevel::kInfo);
+  const Outcome run = RunWith({"--log-level", "error"});
+  EXPECT_TRUE(run.worked);
+  EXPECT_EQ(run.exit_status, 0);
+  EXPECT_EQ(run.level, LogLevel::kError);
+  EXPECT_EQ(run.output + run.error, "");
+}
+
+TEST(DaemonProgramTest, AnErrorIsToldUnderItsName) {
+  const Outcome run = RunWith({}, NotFound("no such device"));
+  EXPECT_EQ(run.exit_status, 1);
+  EXPECT_EQ(run.error, "test: no such device\n");
+}
+
+TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
+  const Outcome loud = RunWith({"--log-level", "loud"});
+  EXPECT_FALSE(loud.worked);
+  EXPECT_EQ(loud.exit_status, 1);
+  EXPECT_THAT(loud.error, HasSubstr("loud"));
+  const Outcome unknown = RunWith({"--no-such-flag"});
+  EXPECT_FALSE(unknown.worked);
+  EXPECT_EQ(unknown.exit_status, 2);
+  EXPECT_EQ(unknown.error, "test: there is no flag --no-such-flag; see kiln_test --help\n");
+  EXPECT_EQ(RunWith({"--prot-file", "x"}).error,
+            "test: there is no flag --prot-file, did you mean --port-file? See kiln_test --help\n");
+  const Outcome help = RunWith({"--help"});
+  EXPECT_FALSE(help.worked);
+  EXPECT_EQ(help.exit_status, 0);
+  EXPECT_THAT(help.output, HasSubstr("--port-file"));
+}
+
+TEST(DaemonProgramTest, WithoutASecretListensOnThisMachineOnly) {
+  DaemonFlags flags;
+  flags.listen = "127.0.0.1:0";
+  ASSERT_OK_AND_ASSIGN(const Secret none, ReadSecret(flags));
+  EXPECT_TRUE(none.empty());
+  flags.listen = "0.0.0.0:9190";
+  EXPECT_THAT(ReadSecret(flags),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       testing::AllOf(HasSubstr("0.0.0.0:9190"), HasSubstr("--secret-file"),
+                                      HasSubstr("--insecure"))));
+  flags.listen = "nonsense";
+  EXPECT_THAT(ReadSecret(flags), StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
+  flags.listen = "0.0.0.0:9190";
+  flags.insecure = true;
+  EXPECT_OK(ReadSecret(flags));
+  flags.insecure = false;
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
+  flags.secret_file = folder.Join("secret");
+  EXPECT_THAT(ReadSecret(flags), StatusIs(StatusCode::kNotFound, HasSubstr(flags.secret_file)));
+  ASSERT_OK(WriteFileAtomically(flags.secret_file, "0123456789abcdef", 0600));
+  ASSERT_OK_AND_ASSIGN(const Secret secret, ReadSecret(flags));
+  EXPECT_EQ(secret.text(), "0123456789abcdef");
+}
+
+TEST(DaemonProgramTest, IsHiddenBeforeItReadsASecret) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    DaemonFlags flags;
+    CLI::App app;
+    std::string name = "test";
+    char* argv[] = {name.data(), nullptr};
+    _exit(RunDaemon("test", app, flags, 1, argv, [] {
+      return prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 0 ? OkStatus() : Internal("it is not");
+    }));
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+TEST(DaemonProgramTest, WritesOneLinePerPort) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
+  DaemonFlags flags;
+  ASSERT_OK(WritePortFile(flags, {9190}));
+  flags.port_file = folder.Join("port");
+  ASSERT_OK(WritePortFile(flags, {9190, 9191}));
+  ASSERT_OK_AND_ASSIGN(const std::string written, ReadFile(flags.port_file));
+  EXPECT_EQ(written, "9190\n9191\n");
+  flags.port_file = folder.Join("none/port");
+  EXPECT_THAT(WritePortFile(flags, {1}), StatusIs(StatusCode::kNotFound, HasSubstr("none/port")));
+}
+
+}  // namespace
+}  // namespace kiln
