@@ -102,7 +102,7 @@ TEST(CacheTest, KeyHasEverythingThatMattersAndNoLimits) {
   EXPECT_EQ(RequestKey(other, "1"), key);
 }
 
-TEST(CacheTest, FailedCandidatesAreKeptButNotWhatMayEndOtherwise) {
+TEST(CacheTest, FailuresAreCachedUnlessTheyMayBeTransient) {
   FakeExecutor fake;
   BuildCache cache(fake, 1 << 20, "1");
   fake.error = v1::INSTANTIATION_ERROR;

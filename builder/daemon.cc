@@ -88,19 +88,19 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   StopSignal stop;
   WorkerServer::Options options;
   options.secret = secret;
-  options.door = Door("builder", secret);
+  options.admission = AdmissionControl("builder", secret);
   options.max_request_bytes = kRequestBytes;
   options.listen = flags.listen;
   options.advertise = flags.advertise;
   options.state = DescribeWorker(flags);
   const std::string open =
-      LinesNotHeld(ContainmentFactsHere(), {Contained::kCCompiler, Contained::kNvrtc});
+      BrokenContainmentLines(ContainmentFactsHere(), {Contained::kCCompiler, Contained::kNvrtc});
   if (!open.empty()) {
     LogWarn("the confinement of kernel compilers is incomplete (see kiln doctor): {}", open);
   }
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
-  BuilderService service(cache, flags.allow_faults, options.door);
+  BuilderService service(cache, flags.allow_faults, options.admission);
   options.service = &service;
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));

@@ -15,7 +15,7 @@ namespace kiln::builder {
 namespace {
 
 // The heap's free end may be as large as base/process/freed_memory.h lets it be.
-constexpr size_t kMostFreeBytes = 256 << 20;
+constexpr size_t kMaxFreeBytes = 256 << 20;
 
 void SetSoftLimit(uint64_t bytes) {
   rlimit limit;
@@ -54,7 +54,7 @@ MemoryLimit::~MemoryLimit() {
 }
 
 int64_t OwnMemoryBytes() {
-  if (mallinfo2().fordblks > kMostFreeBytes) GiveBackFreeMemory();
+  if (mallinfo2().fordblks > kMaxFreeBytes) GiveBackFreeMemory();
   // The columns of statm, in pages: size, resident, shared, text, 0, data and stack.
   long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re"); file != nullptr) {

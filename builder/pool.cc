@@ -187,8 +187,8 @@ StatusOr<BuildOutcome> Pool::Build(const v1::BuildRequest& request,
   if (limited.memory_limit_bytes() == 0) {
     limited.set_memory_limit_bytes(options_.memory_limit_bytes);
   }
-  constexpr uint64_t kMost = std::numeric_limits<int64_t>::max();
-  limited.set_memory_limit_bytes(std::min<uint64_t>(limited.memory_limit_bytes(), kMost));
+  constexpr uint64_t kMax = std::numeric_limits<int64_t>::max();
+  limited.set_memory_limit_bytes(std::min<uint64_t>(limited.memory_limit_bytes(), kMax));
 
   const double asked_s = Clock::Real().MonotonicSeconds();
   Place place(*this);

@@ -9,7 +9,7 @@ namespace kiln::builder {
 
 grpc::Status BuilderService::Build(grpc::ServerContext* context, const v1::BuildRequest* request,
                                    v1::BuildReply* reply) {
-  if (const Status admitted = door_.Admit(*context, *request); !admitted.ok()) {
+  if (const Status admitted = admission_.Admit(*context, *request); !admitted.ok()) {
     return ToGrpc(admitted);
   }
   if (request->fault() != v1::FAULT_NONE && !allow_faults_) {

@@ -6,15 +6,15 @@
 
 #include "builder/build_executor.h"
 #include "proto/builder.grpc.pb.h"
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 
 namespace kiln::builder {
 
 class BuilderService : public v1::Builder::Service {
  public:
   // `executor` outlives the service.
-  BuilderService(BuildExecutor& executor, bool allow_faults, Door door = {})
-      : executor_(executor), allow_faults_(allow_faults), door_(std::move(door)) {}
+  BuilderService(BuildExecutor& executor, bool allow_faults, AdmissionControl admission = {})
+      : executor_(executor), allow_faults_(allow_faults), admission_(std::move(admission)) {}
 
   // Makes calls that wait or build end with Cancelled from now on. Called before the server's
   // Shutdown.
@@ -29,7 +29,7 @@ class BuilderService : public v1::Builder::Service {
  private:
   BuildExecutor& executor_;
   const bool allow_faults_;
-  const Door door_;
+  const AdmissionControl admission_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> builds_done_{0};
 };

@@ -46,8 +46,8 @@ std::string HolderOf(const std::string& path) {
 // Returns the --listen address in the process's command line. Returns "" if there is none, as for
 // the scheduler of kiln tune, whose secret nobody else has, or if the command line cannot be read.
 std::string ListensAt(const std::string& pid) {
-  constexpr size_t kMostBytes = 1 << 16;
-  const auto text = ReadFile("/proc/" + pid + "/cmdline", kMostBytes);
+  constexpr size_t kMaxBytes = 1 << 16;
+  const auto text = ReadFile("/proc/" + pid + "/cmdline", kMaxBytes);
   if (!text.ok()) return {};
   std::vector<std::string_view> words;
   for (std::string_view rest = *text; !rest.empty();) {

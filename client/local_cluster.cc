@@ -77,7 +77,7 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   return cluster;
 }
 
-void LocalCluster::GoOnWith(const std::string& job_id) {
+void LocalCluster::SetJobToResume(const std::string& job_id) {
   std::vector<std::string>& flags = scheduler_.flags;
   *std::next(std::find(flags.begin(), flags.end(), "--unfinished")) = job_id;
 }

@@ -59,7 +59,7 @@ class LocalCluster {
 
   // Names the job that the scheduler resumes when it is started again. No other unfinished job of
   // the database is resumed.
-  void GoOnWith(const std::string& job_id);
+  void SetJobToResume(const std::string& job_id);
 
   // Call it a few times a second. Restarts a process that has died, and reports that through
   // `notice`. An error means that a process keeps dying.

@@ -75,7 +75,7 @@ StatusOr<bool> LogLines::Read(std::string& line) {
     }
     const size_t end = buffer_.find('\n', at_);
     const size_t count = std::min(end, buffer_.size()) - at_;
-    const size_t room = store::kMostLineBytes + 1 - line.size();
+    const size_t room = store::kMaxLineBytes + 1 - line.size();
     line.append(buffer_, at_, std::min(count, room));
     length += count;
     at_ += count;
@@ -103,8 +103,8 @@ Status VisitLog(const std::string& path, const std::function<Status(store::Measu
     }
     if (store::IsMeasureLogComment(text)) continue;
     const std::string where = fmt::format("{}: line {}", path, number);
-    if (text.size() > store::kMostLineBytes) {
-      return InvalidArgument("{}: has more than {} MiB", where, store::kMostLineBytes >> 20);
+    if (text.size() > store::kMaxLineBytes) {
+      return InvalidArgument("{}: has more than {} MiB", where, store::kMaxLineBytes >> 20);
     }
     auto line = store::ParseMeasureLogLine(text);
     KILN_RETURN_IF_ERROR(Annotate(line.status(), where));

@@ -54,9 +54,9 @@ TEST_F(LogLinesTest, LinesAreThoseBetweenLineFeeds) {
 }
 
 TEST_F(LogLinesTest, ALineThatIsTooLongIsCut) {
-  const auto lines = Lines("a\n" + std::string(store::kMostLineBytes + 5'000, 'x') + "\nb\n");
+  const auto lines = Lines("a\n" + std::string(store::kMaxLineBytes + 5'000, 'x') + "\nb\n");
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_EQ(lines[1].size(), store::kMostLineBytes + 1);
+  EXPECT_EQ(lines[1].size(), store::kMaxLineBytes + 1);
   EXPECT_EQ(lines[2], "b");
 }
 
@@ -106,7 +106,7 @@ TEST_F(LogLinesTest, RecordsAreVisitedInTurn) {
   ASSERT_OK(WriteFile(path, "{}\n"));
   EXPECT_THAT(VisitLog(path, visit),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("log: line 1: ")));
-  ASSERT_OK(WriteFile(path, std::string(store::kMostLineBytes + 1, '[')));
+  ASSERT_OK(WriteFile(path, std::string(store::kMaxLineBytes + 1, '[')));
   EXPECT_THAT(VisitLog(path, visit),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("line 1: has more than 16 MiB")));
   EXPECT_THAT(VisitLog("/dev/zero", visit),

@@ -47,11 +47,11 @@ class RemoteModels final : public Models {
     std::string file;
     v1::ModelPart part;
     while (stream->Read(&part)) {
-      if (file.size() + part.part().size() > costmodel::kMostModelFileBytes) {
+      if (file.size() + part.part().size() > costmodel::kMaxModelFileBytes) {
         context.TryCancel();
         (void)stream->Finish();
         return ResourceExhausted("the cost model '{}' has more than {} MiB", name,
-                                 costmodel::kMostModelFileBytes >> 20);
+                                 costmodel::kMaxModelFileBytes >> 20);
       }
       file += part.part();
     }

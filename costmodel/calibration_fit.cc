@@ -12,7 +12,7 @@
 namespace kiln::costmodel {
 namespace {
 
-constexpr double kLeastWeight = 0.03, kBiasCost = 0.05;
+constexpr double kMinWeight = 0.03, kBiasCost = 0.05;
 
 std::vector<const FloatMatrix*> RowsOf(const MeasuredPrograms& programs) {
   std::vector<const FloatMatrix*> rows;
@@ -32,7 +32,7 @@ FitFigures FiguresOf(const MeasuredPrograms& programs, const std::vector<double>
   double all = 0, sum = 0;
   for (size_t i = 0; i < n; ++i) {
     const double fast = std::max(best_s / *programs[i].cost_s, best_score / scores[i]);
-    weights[i] = std::max(kLeastWeight, fast * fast);
+    weights[i] = std::max(kMinWeight, fast * fast);
     ratios[i] = std::log(-scores[i] / *programs[i].cost_s);
     all += weights[i];
     sum += weights[i] * ratios[i];
@@ -94,10 +94,10 @@ FitFigures MeanOf(const std::vector<FitFigures>& all) {
 }
 
 // Judges each workload by a row that was fitted to the other workloads.
-StatusOr<std::vector<FitFigures>> JudgeLeftOut(std::span<const std::string_view> columns,
-                                               const std::vector<MeasuredPrograms>& workloads,
-                                               bool gpu, const device::Calibration& start,
-                                               const FitOptions& options) {
+StatusOr<std::vector<FitFigures>> CrossValidate(std::span<const std::string_view> columns,
+                                                const std::vector<MeasuredPrograms>& workloads,
+                                                bool gpu, const device::Calibration& start,
+                                                const FitOptions& options) {
   std::vector<FitFigures> all;
   for (size_t out = 0; out < workloads.size(); ++out) {
     std::vector<MeasuredPrograms> others = workloads;
@@ -124,7 +124,7 @@ StatusOr<device::Calibration> CalibrationFit::Search(std::span<const std::string
                                                      std::span<const MeasuredPrograms> workloads,
                                                      bool gpu, const device::Calibration& start,
                                                      const FitOptions& options) {
-  constexpr double kFirstWidth = 0.5, kLeastWidth = 0.03, kGrowth = 1.3, kDecay = 0.99;
+  constexpr double kFirstWidth = 0.5, kMinWidth = 0.03, kGrowth = 1.3, kDecay = 0.99;
   const std::span<const device::CalibrationField> fields = device::FittedFields(gpu);
   KILN_ASSIGN_OR_RETURN(const auto first, Estimate(columns, workloads, start, /*ranks=*/false));
   device::Calibration best = start;
@@ -138,7 +138,7 @@ StatusOr<device::Calibration> CalibrationFit::Search(std::span<const std::string
     }
     KILN_ASSIGN_OR_RETURN(const auto figures, Estimate(columns, workloads, row, /*ranks=*/false));
     const double found = LossOf(figures) + CostOfChange(row, start, fields, options.change_cost);
-    width = found < loss ? std::min(1.0, width * kGrowth) : std::max(kLeastWidth, width * kDecay);
+    width = found < loss ? std::min(1.0, width * kGrowth) : std::max(kMinWidth, width * kDecay);
     if (!(found < loss)) continue;
     loss = found;
     best = row;
@@ -169,7 +169,7 @@ StatusOr<CrossFit> FitLeavingOneOut(std::span<const std::string_view> columns,
   for (const double change_cost : kChangeCosts) {
     FitOptions tried = options;
     tried.change_cost = change_cost;
-    KILN_ASSIGN_OR_RETURN(const auto after, JudgeLeftOut(columns, all, gpu, start, tried));
+    KILN_ASSIGN_OR_RETURN(const auto after, CrossValidate(columns, all, gpu, start, tried));
     if (LossOf(after) >= least) continue;
     least = LossOf(after);
     fit.after = MeanOf(after);

@@ -17,7 +17,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kMagic = "kiln-cost-model";
 constexpr int kVersion = 1;
-constexpr size_t kMostFirstLine = 128;
+constexpr size_t kMaxFirstLineBytes = 128;
 
 std::string DigestOf(std::string_view header, std::string_view model) {
   return fmt::format("{:016x}", Xxh3(model, Xxh3(header)));
@@ -125,7 +125,7 @@ StatusOr<ModelTask> TaskOf(const Json& json) {
   return task;
 }
 
-StatusOr<TaskQuality> TestedOf(const Json& json) {
+StatusOr<TaskQuality> ParseTaskQuality(const Json& json) {
   Fields fields(json);
   TaskQuality tested;
   if (const Json* task = fields.Find("task"); task != nullptr) {
@@ -150,7 +150,7 @@ StatusOr<HeldOut> HeldOutOf(const Json& json) {
     held_out.turns = static_cast<int>(std::min<int64_t>(fields.Count("turns"), INT32_MAX));
   held_out.k = static_cast<int>(std::min<int64_t>(fields.Count("k"), INT32_MAX));
   for (const Json& one : fields.List("tasks")) {
-    KILN_ASSIGN_OR_RETURN(held_out.tasks.emplace_back(), TestedOf(one));
+    KILN_ASSIGN_OR_RETURN(held_out.tasks.emplace_back(), ParseTaskQuality(one));
   }
   KILN_RETURN_IF_ERROR(fields.status());
   return held_out;
@@ -267,7 +267,7 @@ std::string PrintModelFile(const ModelFile& file) {
 }
 
 StatusOr<ModelFile> ParseModelFile(std::string_view bytes) {
-  const size_t line = bytes.substr(0, kMostFirstLine).find('\n');
+  const size_t line = bytes.substr(0, kMaxFirstLineBytes).find('\n');
   const std::vector<std::string_view> words =
       WordsOf(bytes.substr(0, line == std::string_view::npos ? 0 : line));
   if (words.size() < 2 || words[0] != kMagic) {

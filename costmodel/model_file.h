@@ -24,7 +24,7 @@
 
 namespace kiln::costmodel {
 
-inline constexpr size_t kMostModelFileBytes = size_t{64} << 20;
+inline constexpr size_t kMaxModelFileBytes = size_t{64} << 20;
 
 // A computation on a device, with the programs that a model learned from or was tested on.
 struct ModelTask {
@@ -59,12 +59,12 @@ struct HeldOut {
   // records. 0: the records that were held out were tested.
   int turns = 0;
   int k = 0;                            // for recall and peak
-  std::vector<TaskQuality> tasks = {};  // tasks with at least kFewestRanked programs that worked
+  std::vector<TaskQuality> tasks = {};  // tasks with at least kMinRanked programs that worked
 
   friend bool operator==(const HeldOut&, const HeldOut&) = default;
 };
 // An order of fewer programs says nothing.
-inline constexpr int64_t kFewestRanked = 5;
+inline constexpr int64_t kMinRanked = 5;
 
 RankQuality MeanOf(std::span<const TaskQuality> tasks);
 

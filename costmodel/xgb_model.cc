@@ -15,7 +15,7 @@ namespace {
 
 // Estimates give a row at least this share of its program's time, and at least this time: no
 // row takes no time.
-constexpr double kLeastShare = 1e-3, kLeastTime_s = 1e-12;
+constexpr double kMinShare = 1e-3, kMinTime_s = 1e-12;
 constexpr double kAnyTime_s = 1e-5;
 
 // Walks equal rows through the trees once. Programs of one task share many rows.
@@ -53,7 +53,7 @@ std::vector<float> XgbModel::Estimates(const FloatMatrix& program) const {
   for (double& s : seconds) sum += s = -s;
   std::vector<float> logs;
   for (const double s : seconds)
-    logs.push_back(static_cast<float>(std::log(std::max({s, kLeastShare * sum, kLeastTime_s}))));
+    logs.push_back(static_cast<float>(std::log(std::max({s, kMinShare * sum, kMinTime_s}))));
   return logs;
 }
 

@@ -13,7 +13,7 @@
 namespace kiln::device {
 namespace {
 
-constexpr size_t kMostNameBytes = 256;
+constexpr size_t kMaxNameBytes = 256;
 constexpr std::string_view kNameKey = "name=";
 
 // Calls visit(name, number, largest) for each number of the table.
@@ -30,9 +30,9 @@ void ForEachNumber(Model& model, const Visit& visit) {
 
 Status CheckName(std::string_view name) {
   if (name.empty()) return InvalidArgument("device model: it has no name");
-  if (name.size() > kMostNameBytes) {
+  if (name.size() > kMaxNameBytes) {
     return InvalidArgument("device model: its name has {} bytes, at most {} are accepted",
-                           name.size(), kMostNameBytes);
+                           name.size(), kMaxNameBytes);
   }
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
@@ -187,7 +187,7 @@ StatusOr<DeviceModel> ParseDeviceModel(std::string_view text) {
     const size_t space = text.find(' ');
     if (space == std::string_view::npos) {
       return InvalidArgument("device model: expected name=... at its end, found '{}'",
-                             text.substr(0, kMostNameBytes));
+                             text.substr(0, kMaxNameBytes));
     }
     KILN_RETURN_IF_ERROR(TakeWord(text.substr(0, space), model));
     text.remove_prefix(space + 1);

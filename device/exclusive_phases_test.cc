@@ -115,7 +115,7 @@ TEST(ExclusivePhases, NewcomersJoinUntilTheOtherKindHasWaitedLong) {
   EXPECT_TRUE(late.Entered());
 }
 
-TEST(ExclusivePhases, WhoIsStoppedStandsInNobodysWay) {
+TEST(ExclusivePhases, AStoppedWaiterBlocksNobody) {
   FakeClock clock;
   ExclusivePhases phases(kOptions, clock);
   const ExclusivePhases::Hold build = phases.Enter(Kind::kWork);

@@ -15,7 +15,7 @@ namespace {
 
 // Rows and their offsets are multiples of this many elements, so that a chain can read pieces of 16
 // bytes of any float type.
-constexpr int64_t kLeastRow = 16;
+constexpr int64_t kMinRowElements = 16;
 
 using Nodes = std::vector<int>;
 
@@ -36,9 +36,9 @@ bool IsRowAlong(const dag::SoftmaxChain& chain, ir::Expr load, int32_t var) {
   const arith::Linear offset = arith::Linearize(load->args().back());
   if (offset.overflow || offset.Coefficient(chain.pool->Var(var)) != 1) return false;
   if (offset.terms.size() == 1 && offset.constant == 0) return true;
-  return chain.extent(var) % kLeastRow == 0 && offset.constant % kLeastRow == 0 &&
+  return chain.extent(var) % kMinRowElements == 0 && offset.constant % kMinRowElements == 0 &&
          std::ranges::all_of(offset.terms, [&](const arith::Term& t) {
-           return t.coefficient % kLeastRow == 0 || t.atom == chain.pool->Var(var);
+           return t.coefficient % kMinRowElements == 0 || t.atom == chain.pool->Var(var);
          });
 }
 

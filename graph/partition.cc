@@ -13,12 +13,12 @@ namespace {
 
 // Largest ratio of the bytes that a prologue reads to the bytes that it makes. It suffices for one
 // tensor, and numbers for its channels.
-constexpr double kMostPrologueReads = 1.25;
+constexpr double kMaxPrologueReads = 1.25;
 // Operations for an element: scale, shift, clip.
-constexpr double kMostCheapFlops = 8;
+constexpr double kMaxCheapFlops = 8;
 // Least number of elements that a rearrangement must leave side by side if its reader is to take it
 // in: a vector or a memory transaction of them.
-constexpr int64_t kLeastRow = 16;
+constexpr int64_t kMinRowElements = 16;
 
 // Returns whether the operator calls exp, tanh or the like.
 bool CallsMath(const dag::Operator& op) {
@@ -272,7 +272,7 @@ class Partition {
   bool MovesRows(const std::vector<int>& nodes) const {
     const auto is_view = [&](int node) { return graph_.node(node).op->is_view; };
     return !std::ranges::all_of(nodes, is_view) && std::ranges::all_of(nodes, [&](int node) {
-      return RowOf(graph_, graph_.node(node)) >= kLeastRow;
+      return RowOf(graph_, graph_.node(node)) >= kMinRowElements;
     });
   }
 
@@ -301,7 +301,7 @@ class Partition {
       if (CallsMath(*node.op) || body.flops_per_element < 0) return false;
       flops += body.flops_per_element;
     }
-    return flops <= kMostCheapFlops;
+    return flops <= kMaxCheapFlops;
   }
 
   bool IsCheapBehind(const std::vector<int>& nodes) const {
@@ -318,7 +318,7 @@ class Partition {
     int64_t read = 0;
     for (ValueId input : dag->inputs) read += graph_.value(input).type.bytes();
     return static_cast<double>(read) <=
-           kMostPrologueReads * static_cast<double>(graph_.value(made).type.bytes());
+           kMaxPrologueReads * static_cast<double>(graph_.value(made).type.bytes());
   }
 
   // Returns whether both nodes have the same shape.

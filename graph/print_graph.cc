@@ -15,7 +15,7 @@ namespace {
 
 // Returns whether the element reads back from its text. The text "nan" does not give the bits of a
 // NaN, and a bool may be any byte that is not 0.
-bool IsSaidByText(const std::byte* element, ir::Type type) {
+bool IsExactInText(const std::byte* element, ir::Type type) {
   ir::Value value = ir::ReadElement(element, type);
   if (type.is_float() && std::isnan(value.f)) value.f = std::numeric_limits<double>::quiet_NaN();
   std::array<std::byte, 8> read;
@@ -29,7 +29,7 @@ bool IsNamedByDigest(const Constant& constant) {
   if (elements > kMaxPrintedElements) return true;
   const ir::Type type = constant.type().type;
   for (int64_t i = 0; i < elements; ++i) {
-    if (!IsSaidByText(constant.bytes().data() + i * type.bytes(), type)) return true;
+    if (!IsExactInText(constant.bytes().data() + i * type.bytes(), type)) return true;
   }
   return false;
 }

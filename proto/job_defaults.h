@@ -36,10 +36,10 @@ inline constexpr uint32_t kDefaultIdleMs = 50;
 // ---- limits. A scheduler refuses a larger value.
 
 // A job without a limit of trials has this many.
-inline constexpr uint32_t kMostTrials = 10'000'000;
-inline constexpr int32_t kMostFinalists = 1000;
+inline constexpr uint32_t kMaxTrials = 10'000'000;
+inline constexpr int32_t kMaxFinalists = 1000;
 // Calls in a reading, and readings of a trial.
-inline constexpr uint32_t kMostCalls = 1'000'000;
+inline constexpr uint32_t kMaxCalls = 1'000'000;
 // Milliseconds of a build, of a run, of a reading, and of the pause after a trial.
 inline constexpr uint32_t kLongestMs = 3'600'000;
 // Milliseconds. Other jobs wait for a fifth of it at most.

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 
 namespace kiln {
 namespace {

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kMostListed = 20;
+constexpr size_t kMaxListed = 20;
 
 std::string Lower(std::string_view text) {
   std::string lower(text);
@@ -51,7 +51,7 @@ std::string Listing(std::string_view kind, const v1::ListReply& there) {
   std::string text = "there are: ";
   size_t listed = 0;
   for (const std::string& device : devices) {
-    if (listed == kMostListed) break;
+    if (listed == kMaxListed) break;
     text += (listed++ > 0 ? "; " : "") + device;
   }
   if (listed < devices.size()) text += fmt::format("; and {} more", devices.size() - listed);

@@ -45,7 +45,7 @@ TEST(DeviceChoiceTest, ByNameKeyAndUuid) {
   EXPECT_EQ(chosen("cpu", "llvm"), "cpu");
 }
 
-TEST(DeviceChoiceTest, WhatIsNotThereIsRefusedWithWhatIs) {
+TEST(DeviceChoiceTest, UnknownDevicesAreRefusedWithAListOfTheDevices) {
   EXPECT_THAT(ChooseDevice("H300", "cuda", Farm()),
               StatusIs(StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("device 'H300' is not there for target cuda; there are: "),

@@ -13,7 +13,7 @@ namespace {
 
 auto Refuses(const std::string& why) { return StatusIs(StatusCode::kInvalidArgument, why); }
 
-TEST(FieldLimitsTest, WhatAFarmSendsIsTaken) {
+TEST(FieldLimitsTest, MessagesOfAFarmAreAccepted) {
   EXPECT_OK(CheckFields(v1::SubmitRequest()));
   v1::SubmitRequest submit;
   v1::TaskSpec& task = *submit.mutable_spec()->add_tasks();

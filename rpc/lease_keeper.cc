@@ -32,7 +32,7 @@ constexpr milliseconds kPollGrace{5'000};
 constexpr milliseconds kRenewInterval{2'000};
 constexpr milliseconds kBusyPause{20};
 // Most releases in one call.
-constexpr size_t kMostReleases = 1'000;
+constexpr size_t kMaxReleases = 1'000;
 constexpr std::chrono::hours kForEver{24 * 365};
 
 milliseconds ToMilliseconds(absl::Duration duration) {
@@ -70,7 +70,7 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
   Status Poll(const v1::AcquireRequest& request, const std::stop_token& stop,
               v1::AcquireReply* reply);
   LeasedWorker Keep(v1::Lease lease);
-  void LetGo(const std::string& lease_id);
+  void ReleaseLease(const std::string& lease_id);
   void Drop(const std::string& request_id);
   Status Waited() const;
   Status Note(const grpc::Status& status);
@@ -78,10 +78,10 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
 
   bool SendReleases(milliseconds deadline);
   bool SendRenew();
-  void LoseAfterOutage();
+  void MarkLostAfterOutage();
   // The caller holds the lock.
   milliseconds RenewInterval() const;
-  void Lose(const std::string& lease_id, std::string_view why);
+  void MarkLost(const std::string& lease_id, std::string_view why);
 
   const Options options_;
   const std::unique_ptr<v1::Tracker::Stub> stub_;
@@ -195,12 +195,12 @@ LeasedWorker LeaseKeeper::Core::Keep(v1::Lease lease) {
   held_[lease.id()] = {lease, signals, SteadyClock::now()};
   changed_.notify_all();
   auto let_go = [core = weak_from_this(), id = lease.id()] {
-    if (const auto alive = core.lock()) alive->LetGo(id);
+    if (const auto alive = core.lock()) alive->ReleaseLease(id);
   };
   return LeasedWorker(std::move(lease), std::move(signals), std::move(let_go));
 }
 
-void LeaseKeeper::Core::LetGo(const std::string& lease_id) {
+void LeaseKeeper::Core::ReleaseLease(const std::string& lease_id) {
   std::lock_guard lock(mutex_);
   --slots_in_use_;
   held_.erase(lease_id);
@@ -286,7 +286,7 @@ void LeaseKeeper::Core::Run() {
     } else if (renewing && now >= next_renew) {
       lock.unlock();
       const bool ok = SendRenew();
-      if (!ok) LoseAfterOutage();
+      if (!ok) MarkLostAfterOutage();
       lock.lock();
       next_renew = SteadyClock::now() + (ok ? RenewInterval() : retry);
       retry = ok ? kFirstRetry : std::min(retry * 2, kSlowestRetry);
@@ -316,7 +316,7 @@ bool LeaseKeeper::Core::SendReleases(milliseconds deadline) {
   {
     std::lock_guard lock(mutex_);
     const auto part = [](const std::vector<std::string>& ids) {
-      return std::span(ids).first(std::min(ids.size(), kMostReleases));
+      return std::span(ids).first(std::min(ids.size(), kMaxReleases));
     };
     for (const std::string& id : part(release_ids_)) request.add_lease_ids(id);
     for (const std::string& id : part(drop_ids_)) request.add_request_ids(id);
@@ -346,7 +346,7 @@ bool LeaseKeeper::Core::SendRenew() {
   const std::stop_callback cancel(stop_.get_token(), [&context] { context.TryCancel(); });
   v1::RenewReply reply;
   if (!Note(stub_->Renew(&context, request, &reply)).ok()) return false;
-  for (const std::string& id : reply.lost_lease_ids()) Lose(id, "the tracker revoked it");
+  for (const std::string& id : reply.lost_lease_ids()) MarkLost(id, "the tracker revoked it");
   std::lock_guard lock(mutex_);
   for (const v1::Lease& lease : request.leases()) {
     const auto it = held_.find(lease.id());
@@ -360,7 +360,7 @@ bool LeaseKeeper::Core::SendRenew() {
   return true;
 }
 
-void LeaseKeeper::Core::LoseAfterOutage() {
+void LeaseKeeper::Core::MarkLostAfterOutage() {
   std::vector<std::string> lost;
   {
     std::lock_guard lock(mutex_);
@@ -370,13 +370,13 @@ void LeaseKeeper::Core::LoseAfterOutage() {
     }
   }
   for (const std::string& id : lost) {
-    Lose(id, fmt::format("the tracker has not answered for {} ms", options_.outage_ms));
+    MarkLost(id, fmt::format("the tracker has not answered for {} ms", options_.outage_ms));
   }
 }
 
 // The handle stays with its owner, who learns of the loss by the signal. The signal runs the
 // owner's callbacks, so no lock is held.
-void LeaseKeeper::Core::Lose(const std::string& lease_id, std::string_view why) {
+void LeaseKeeper::Core::MarkLost(const std::string& lease_id, std::string_view why) {
   std::shared_ptr<LeasedWorker::Signals> signals;
   {
     std::lock_guard lock(mutex_);
@@ -404,7 +404,7 @@ void LeaseKeeper::Core::ReleaseAll() {
     release_ids_.insert(release_ids_.end(), ids.begin(), ids.end());
     if (release_ids_.empty() && drop_ids_.empty()) return;
   }
-  for (const std::string& id : ids) Lose(id, "the scheduler stops");
+  for (const std::string& id : ids) MarkLost(id, "the scheduler stops");
   SendReleases(kLastCallDeadline);
 }
 

@@ -28,7 +28,7 @@ StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
   server_options.listen = options.listen;
   server_options.services = {options.service};
   server_options.max_request_bytes = options.max_request_bytes;
-  server_options.check_caller = options.door.CheckOfCallers();
+  server_options.check_caller = options.admission.MakeCallerCheck();
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server, GrpcServer::Start(server_options));
   KILN_ASSIGN_OR_RETURN(*options.state.mutable_address(),
                         ReachableAddress(options.advertise, *server));

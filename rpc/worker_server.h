@@ -14,7 +14,7 @@
 #include "base/server/grpc_server.h"
 #include "base/server/secret.h"
 #include "base/status.h"
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 #include "rpc/worker_announcer.h"
 
 namespace kiln {
@@ -32,8 +32,8 @@ class WorkerServer {
     int max_request_bytes = 64 << 20;
     // Secret for the tracker.
     Secret secret;
-    // Door of the service.
-    Door door;
+    // AdmissionControl of the service.
+    AdmissionControl admission;
     // The state that does not change. The server fills in the address.
     v1::WorkerState state;
   };

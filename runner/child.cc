@@ -19,12 +19,12 @@
 #include "runner/fault_report.h"
 #include "runner/reference_run.h"
 #include "runner/trial_run.h"
-#include "runner/wanted_flag.h"
+#include "runner/yield_flag.h"
 
 namespace kiln::runner {
 namespace {
 
-constexpr int kWantedFd = 5;
+constexpr int kYieldFd = 5;
 // The cache gets this part (1 / kCacheShare) of the device's free memory at the start.
 constexpr int kCacheShare = 4;
 
@@ -106,7 +106,7 @@ int RunnerChildMain(int argc, char** argv) {
   InstallFaultReport();
   const SignalStack signal_stack;
 
-  const auto wanted = WantedFlag::Open(UniqueFd(kWantedFd));
+  const auto wanted = YieldFlag::Open(UniqueFd(kYieldFd));
   auto device = OpenDevice(flags);
   Status status = device.ok() ? wanted.status() : device.status();
   if (status.ok()) {

@@ -32,7 +32,7 @@ std::string_view PhaseName(wire::Phase phase) {
 }  // namespace
 
 StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const std::vector<std::string>& command,
-                                                            const WantedFlag& wanted) {
+                                                            const YieldFlag& wanted) {
   KILN_ASSIGN_OR_RETURN(MessageChild child, MessageChild::Start(command, {wanted.fd()}));
   return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(child)));
 }

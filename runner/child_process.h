@@ -12,7 +12,7 @@
 #include "base/file/fd.h"
 #include "base/process/message_child.h"
 #include "runner/child.pb.h"
-#include "runner/wanted_flag.h"
+#include "runner/yield_flag.h"
 
 namespace kiln::runner {
 
@@ -56,7 +56,7 @@ class ChildProcess {
   // Starts a child, and does not wait until it is ready. `command` is the child's argv. The child
   // can read `wanted`.
   static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command,
-                                                       const WantedFlag& wanted);
+                                                       const YieldFlag& wanted);
 
   // Runs a request. After any outcome but kDone the child is gone. `outputs` is the file of the
   // request (child.proto). `cancelled` is asked about 20 times a second. A cancelled program has

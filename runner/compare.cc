@@ -75,7 +75,7 @@ Comparison CompareFloats(const Argument& argument, std::span<const std::byte> go
     const double want = std::fabs(ToDouble(Load<T>(want_bytes, i)));
     if (std::isfinite(want)) largest = std::max(largest, want);
   }
-  const double absolute = tolerance.absolute() * largest + LeastAllowed(argument.dtype);
+  const double absolute = tolerance.absolute() * largest + MinTolerance(argument.dtype);
   Comparison result;
   int64_t first = -1;
   double worst = 0;
@@ -145,7 +145,7 @@ v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked) {
   return tolerance;
 }
 
-double LeastAllowed(DType dtype) {
+double MinTolerance(DType dtype) {
   if (dtype == DType::kFloat8E4M3) return kE4M3.least();
   return dtype == DType::kFloat8E5M2 ? kE5M2.least() : 0;
 }

@@ -38,7 +38,7 @@ v1::Tolerance EffectiveTolerance(DType dtype, const v1::Tolerance& asked);
 // Returns the difference that is allowed whatever the tolerance says. For 8-bit floats it is the
 // distance of the smallest numbers: if all outputs are near zero, two right kernels may round to
 // neighbours. For other types it is 0.
-double LeastAllowed(DType dtype);
+double MinTolerance(DType dtype);
 
 // Returns an element as a number; for an int64 the nearest double.
 double ElementValue(DType dtype, std::span<const std::byte> bytes, int64_t index);
@@ -57,7 +57,7 @@ std::string DescribeDifference(const Argument& argument, int64_t index,
                                int64_t different, const v1::Tolerance& asked);
 
 // Compares an output. Elements are equal if |got - want| <= least + absolute * max|want| + relative
-// * |want|. The maximum is over the finite elements of `want`; `least` is LeastAllowed of the type.
+// * |want|. The maximum is over the finite elements of `want`; `least` is MinTolerance of the type.
 // NaN equals NaN only, and an infinity equals the same infinity only. Both spans hold
 // argument.bytes.
 Comparison Compare(const Argument& argument, std::span<const std::byte> got,

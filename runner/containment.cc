@@ -100,7 +100,7 @@ Status InstallFilter() {
   filter.AllowIfArgumentAndNone(SYS_tgkill, 0, self, 2, kStops);
   filter.AllowIfArgumentAndNone(SYS_kill, 0, self, 1, kStops);
   filter.AllowIfArgument(SYS_prlimit64, 0, UINT32_MAX, 0);
-  return filter.Install(SystemCallFilter::Others::kFail, SystemCallFilter::Threads::kAll);
+  return filter.Install(SystemCallFilter::OtherCalls::kFail, SystemCallFilter::Threads::kAll);
 }
 
 // ---- descriptors and limits -----------------------------------------------------------------
@@ -154,7 +154,7 @@ Status SetLimits(const ContainmentOptions& options, int64_t extra_bytes) {
 std::string MissingContainment(const ContainmentOptions& options) {
   ContainmentFacts facts = ContainmentFactsHere();
   facts.drops_privileges = options.drop_privileges;
-  return LinesNotHeld(facts, {Contained::kCpuProgram, Contained::kAll});
+  return BrokenContainmentLines(facts, {Contained::kCpuProgram, Contained::kAll});
 }
 
 Status Confine(const ContainmentOptions& options, std::span<const int> kept, int64_t extra_bytes) {

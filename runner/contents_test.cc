@@ -214,8 +214,8 @@ TEST(CompareTest, NeighboursAmongFloat8sAreEqual) {
     EXPECT_EQ(CompareValues<uint8_t>(dtype, {0x7f, 0xff}, {0xff, 0x7f}).different, 0) << "NaN";
     EXPECT_EQ(CompareValues<uint8_t>(dtype, {0x7f}, {one}).different, 1);
   }
-  EXPECT_EQ(LeastAllowed(DType::kFloat8E4M3), 0x1p-9);
-  EXPECT_EQ(LeastAllowed(DType::kFloat16), 0);
+  EXPECT_EQ(MinTolerance(DType::kFloat8E4M3), 0x1p-9);
+  EXPECT_EQ(MinTolerance(DType::kFloat16), 0);
 }
 
 // Compares a sum of 1,024 products of random fill with a sum that leaves out 32 of them.

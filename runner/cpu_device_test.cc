@@ -64,7 +64,7 @@ TEST_F(CpuDeviceTest, RunsAProgramOnItsBuffers) {
   for (Buffer* arg : args) EXPECT_OK(device_->CheckGuards(*arg));
 }
 
-TEST_F(CpuDeviceTest, RefusesWhatIsNoProgram) {
+TEST_F(CpuDeviceTest, RefusesArtifactsThatAreNoProgram) {
   v1::Artifact cubin;
   cubin.set_device("cuda");
   EXPECT_THAT(device_->Load(cubin), StatusIs(StatusCode::kInvalidArgument,

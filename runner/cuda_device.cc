@@ -350,7 +350,7 @@ Status CudaDevice::AskDifference(const Inspection::Pair& pair, const v1::Toleran
   const CuPointer want = AsCuda(*pair.want).data();
   KILN_RETURN_IF_ERROR(Launch(kernels_.largest, strides, want, elements, dtype, state));
   return Launch(kernels_.compare, strides, AsCuda(*pair.got).data(), want, elements, dtype,
-                LeastAllowed(argument.dtype), tolerance.absolute(), tolerance.relative(), state);
+                MinTolerance(argument.dtype), tolerance.absolute(), tolerance.relative(), state);
 }
 
 StatusOr<Comparison> CudaDevice::ComparisonOf(const Inspection::Pair& pair,

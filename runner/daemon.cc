@@ -136,7 +136,7 @@ class Worker {
                                                  DeviceSlotOptions slot_options) {
     WorkerServer::Options options;
     options.secret = secret;
-    options.door = Door("runner", secret);
+    options.admission = AdmissionControl("runner", secret);
     options.max_request_bytes = kRequestBytes;
     KILN_ASSIGN_OR_RETURN(const HostPort listen, ParseListenAddress(flags.listen));
     KILN_ASSIGN_OR_RETURN(options.listen, NthAddress(listen, index));
@@ -146,7 +146,7 @@ class Worker {
     }
     options.state = std::move(device.state);
     std::unique_ptr<Worker> worker(
-        new Worker(options.state.id(), options.door, std::move(slot_options)));
+        new Worker(options.state.id(), options.admission, std::move(slot_options)));
     options.service = &worker->service_;
     const std::string described =
         fmt::format("{} ({})", options.state.device(), options.state.target());
@@ -167,8 +167,8 @@ class Worker {
   void Shutdown() { server_->Shutdown(); }
 
  private:
-  Worker(const std::string& id, const Door& door, DeviceSlotOptions slot_options)
-      : slot_(std::move(slot_options)), service_(slot_, id, door) {}
+  Worker(const std::string& id, const AdmissionControl& admission, DeviceSlotOptions slot_options)
+      : slot_(std::move(slot_options)), service_(slot_, id, admission) {}
 
   DeviceSlot slot_;
   RunnerService service_;

@@ -64,7 +64,7 @@ v1::TrialResult ReadingOf(const Reference& reference) {
 }
 
 absl::Duration FirstRunLimit(const v1::MeasureOptions& options) {
-  const std::optional<double> early_stop_s = HopelessSeconds(options);
+  const std::optional<double> early_stop_s = EarlyStopSeconds(options);
   return early_stop_s ? absl::Seconds(*early_stop_s) + kFirstRunSlack : absl::InfiniteDuration();
 }
 
@@ -85,7 +85,7 @@ v1::TrialResult ResultOf(const ChildOutcome& outcome) {
 }
 
 // Returns text to follow a noise mark: the machine's and the GPU's load.
-std::string WhatElseRuns() {
+std::string MachineLoadText() {
   std::string text;
   for (const std::string& more : {LoadText(), device::GpuLoadText()}) {
     if (!more.empty()) text += ", " + more;
@@ -131,7 +131,7 @@ class DeviceSlot::Turn {
 
 DeviceSlot::DeviceSlot(DeviceSlotOptions options)
     : options_(std::move(options)),
-      wanted_(WantedFlag::Make()),
+      wanted_(YieldFlag::Make()),
       references_(options_.reference_bytes) {
   if (options_.device == kNullDevice) return;
   const Status status = WarmUp();
@@ -278,7 +278,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   *reply.mutable_result() = ResultOf(outcome);
   if (reply.result().error() == v1::NO_ERROR) {
     if (device::ParseNoiseMark(reply.result().message()).has_value())
-      reply.mutable_result()->mutable_message()->append(WhatElseRuns());
+      reply.mutable_result()->mutable_message()->append(MachineLoadText());
     reply.mutable_result()->set_unchecked(reference->unchecked);
   }
   if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);

@@ -18,7 +18,7 @@
 #include "proto/runner.pb.h"
 #include "runner/child_process.h"
 #include "runner/reference_store.h"
-#include "runner/wanted_flag.h"
+#include "runner/yield_flag.h"
 
 namespace kiln::runner {
 
@@ -86,7 +86,7 @@ class DeviceSlot {
   const DeviceSlotOptions options_;
 
   // Set while a trial waits behind the front of the queue.
-  const StatusOr<std::unique_ptr<WantedFlag>> wanted_;
+  const StatusOr<std::unique_ptr<YieldFlag>> wanted_;
   // Guards the queue. The front of the queue owns the other members.
   std::mutex mutex_;
   std::condition_variable turn_changed_;

@@ -45,7 +45,7 @@ TEST_F(DeviceSlotTest, AKeptAnswerToASampleIsWrong) {
 }
 
 // The program is right for all inputs, and computes for 20 ms if it does not know the inputs.
-TEST_F(DeviceSlotTest, WhatACallOnNewInputsTakesCounts) {
+TEST_F(DeviceSlotTest, TheTimeOnNewInputsCounts) {
   v1::MeasureRequest request = Request("keeps_by_all");
   request.mutable_options()->set_repeat(5);
   const v1::TrialResult result = Measure(request).result();

@@ -23,7 +23,7 @@ void AddArg(v1::LaunchPlan& plan, const std::string& name, std::vector<int64_t> 
 
 }  // namespace
 
-testing::Matcher<std::string> NothingButNoise() {
+testing::Matcher<std::string> IsEmptyOrNoiseMark() {
   return testing::AnyOf(testing::IsEmpty(), testing::StartsWith("busy machine: "));
 }
 

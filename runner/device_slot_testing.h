@@ -13,7 +13,7 @@
 namespace kiln::runner {
 
 // Matches the message of a right program on a machine that may be busy.
-testing::Matcher<std::string> NothingButNoise();
+testing::Matcher<std::string> IsEmptyOrNoiseMark();
 
 inline bool NotCancelled() { return false; }
 

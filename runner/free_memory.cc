@@ -12,7 +12,7 @@ namespace kiln::runner {
 namespace {
 
 // Limit on the size of the files that are read here.
-constexpr int64_t kMostBytes = 1 << 20;
+constexpr int64_t kMaxBytes = 1 << 20;
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
 
 // Returns the number at the start of the text; none: the text begins with no number ("max").
@@ -25,13 +25,13 @@ std::optional<int64_t> Number(std::string_view text) {
 }
 
 std::optional<int64_t> NumberIn(const std::string& path) {
-  const auto text = ReadFile(path, kMostBytes);
+  const auto text = ReadFile(path, kMaxBytes);
   return text.ok() ? Number(*text) : std::nullopt;
 }
 
 // Returns the number behind a word.
 std::optional<int64_t> NumberAfter(const std::string& path, std::string_view word) {
-  const auto text = ReadFile(path, kMostBytes);
+  const auto text = ReadFile(path, kMaxBytes);
   if (!text.ok()) return std::nullopt;
   const size_t at = text->find(word);
   if (at == std::string::npos) return std::nullopt;

@@ -13,7 +13,7 @@ namespace kiln::runner {
 namespace {
 
 constexpr int64_t kSharedPart = 8;
-constexpr int64_t kMostShared = 4096;
+constexpr int64_t kMaxShared = 4096;
 
 std::string FillKey(const Argument& input, int ordinal, uint64_t seed, Content content) {
   const std::string key = InputKey(input, ordinal, seed);
@@ -29,7 +29,7 @@ void Fill(std::span<std::byte> bytes, const Argument& input, const std::string& 
 }  // namespace
 
 int64_t SharedElements(const Argument& input) {
-  return std::min(input.elements / kSharedPart, kMostShared);
+  return std::min(input.elements / kSharedPart, kMaxShared);
 }
 
 std::string ContentKey(const Argument& input, int ordinal, uint64_t seed, Content content) {

@@ -9,7 +9,7 @@ namespace kiln::runner {
 namespace {
 
 // Share of the known elements that may differ.
-constexpr double kMostDifferent = 0.05;
+constexpr double kMaxDifferentShare = 0.05;
 
 Status CheckOutput(const v1::KnownElements& known, const Argument& output,
                    std::span<const std::byte> bytes, const v1::Tolerance& asked) {
@@ -19,7 +19,7 @@ Status CheckOutput(const v1::KnownElements& known, const Argument& output,
     if (std::isfinite(want)) largest = std::max(largest, std::fabs(want));
   }
   const bool exact = !IsFloat(output.dtype);
-  const double absolute = exact ? 0 : tolerance.absolute() * largest + LeastAllowed(output.dtype);
+  const double absolute = exact ? 0 : tolerance.absolute() * largest + MinTolerance(output.dtype);
   const double relative = exact ? 0 : tolerance.relative();
   int different = 0;
   std::string first;
@@ -35,7 +35,7 @@ Status CheckOutput(const v1::KnownElements& known, const Argument& output,
     first = fmt::format("output {}: element {} of {} is {:.7g}, expected {:.7g}", output.name,
                         element, output.elements, got, known.value(i));
   }
-  if (different <= kMostDifferent * known.element_size()) return OkStatus();
+  if (different <= kMaxDifferentShare * known.element_size()) return OkStatus();
   return InvalidArgument("{}: {} of {} elements differ", first, different, known.element_size());
 }
 

@@ -26,7 +26,7 @@ v1::MeasureOptions WithDefaults(v1::MeasureOptions options) {
   return options;
 }
 
-std::optional<double> HopelessSeconds(const v1::MeasureOptions& options) {
+std::optional<double> EarlyStopSeconds(const v1::MeasureOptions& options) {
   const double limit_s = options.early_stop_ratio() * options.best_cost_s();
   return limit_s > 0 ? std::optional(limit_s) : std::nullopt;
 }
@@ -38,7 +38,7 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
   timing.min_repeat_s = 1e-3 * options.min_repeat_ms();
   timing.cooldown_s = 1e-3 * options.cooldown_ms();
   timing.flush_cache = options.flush_cache();
-  timing.early_stop_s = HopelessSeconds(options);
+  timing.early_stop_s = EarlyStopSeconds(options);
   if (timing.early_stop_s) timing.clearly_slower_s = kClearlySlower * options.best_cost_s();
   timing.idle_s = 1e-3 * options.idle_ms();
   return timing;
@@ -46,7 +46,7 @@ TimingOptions TimingFrom(const v1::MeasureOptions& options) {
 
 bool IsEnough(const v1::MeasureOptions& options, double first_s, double used_s) {
   if (first_s < kSlowProgramS) return false;
-  const std::optional<double> early_stop_s = HopelessSeconds(options);
+  const std::optional<double> early_stop_s = EarlyStopSeconds(options);
   const bool stops_early = early_stop_s.has_value() && first_s > *early_stop_s;
   return stops_early || used_s + kSlowerRun * first_s > 1e-3 * options.timeout_ms();
 }

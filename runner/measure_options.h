@@ -15,7 +15,7 @@ v1::MeasureOptions WithDefaults(v1::MeasureOptions options);
 
 // Returns the time from which a program need not be timed well; none if no cost is known to compare
 // with, or nothing may be stopped early.
-std::optional<double> HopelessSeconds(const v1::MeasureOptions& options);
+std::optional<double> EarlyStopSeconds(const v1::MeasureOptions& options);
 
 // Returns the options of the timing, without its budget and the time of an earlier call, which the
 // trial knows.

@@ -22,10 +22,10 @@ TEST(MeasureOptions, ZerosAreReplacedByDefaults) {
 TEST(MeasureOptions, ProgramsStopEarlyOnlyBesideABestCost) {
   v1::MeasureOptions options;
   options.set_early_stop_ratio(4);
-  EXPECT_EQ(HopelessSeconds(options), std::nullopt);
+  EXPECT_EQ(EarlyStopSeconds(options), std::nullopt);
   EXPECT_EQ(TimingFrom(options).clearly_slower_s, std::nullopt);
   options.set_best_cost_s(0.5);
-  EXPECT_EQ(HopelessSeconds(options), 2);
+  EXPECT_EQ(EarlyStopSeconds(options), 2);
   EXPECT_EQ(TimingFrom(options).early_stop_s, 2);
   EXPECT_EQ(TimingFrom(options).clearly_slower_s, 0.625);
 }

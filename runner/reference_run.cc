@@ -22,7 +22,7 @@ constexpr double kLongReferenceS = 0.05;
 // twice, on their way to the file and to compare with, and those of the program's own process.
 constexpr int kCopiesOfReference = 2, kHostCopiesOfReference = 5;
 // Outputs of fewer elements may be equal for two inputs by chance.
-constexpr int64_t kFewestEqual = 8;
+constexpr int64_t kMinEqual = 8;
 
 // Appends the outputs for the other content to the file. `first` are the outputs for the usual
 // content.
@@ -43,8 +43,7 @@ Status RunOnOtherInputs(const Bench& bench, CheckedProgram& checked, const OnPha
   for (size_t i = 0; i < checked.outputs.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(const PrivateBytes bytes, bench.device.Fetch(*checked.outputs[i]));
     KILN_RETURN_IF_ERROR(AppendOutput(outputs, bytes));
-    differs =
-        differs || bytes != first[i] || checked.outputs[i]->argument().elements < kFewestEqual;
+    differs = differs || bytes != first[i] || checked.outputs[i]->argument().elements < kMinEqual;
   }
   if (!differs && result.unchecked.empty()) {
     result.unchecked = "the reference gives the same answer to different inputs";

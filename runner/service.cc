@@ -7,7 +7,7 @@ namespace kiln::runner {
 
 grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::MeasureRequest* request,
                                     v1::MeasureReply* reply) {
-  if (const Status admitted = door_.Admit(*context, *request); !admitted.ok()) {
+  if (const Status admitted = admission_.Admit(*context, *request); !admitted.ok()) {
     return ToGrpc(admitted);
   }
   auto measured = slot_.Measure(*request, [&] { return stopping_ || context->IsCancelled(); });

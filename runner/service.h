@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "proto/runner.grpc.pb.h"
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 #include "runner/device_slot.h"
 
 namespace kiln::runner {
@@ -14,8 +14,8 @@ namespace kiln::runner {
 class RunnerService : public v1::Runner::Service {
  public:
   // `slot` outlives the service. Results bear worker_id.
-  RunnerService(DeviceSlot& slot, std::string worker_id, Door door = {})
-      : slot_(slot), worker_id_(std::move(worker_id)), door_(std::move(door)) {}
+  RunnerService(DeviceSlot& slot, std::string worker_id, AdmissionControl admission = {})
+      : slot_(slot), worker_id_(std::move(worker_id)), admission_(std::move(admission)) {}
 
   // Makes calls that wait or run end with Cancelled from now on. Called before the server's
   // Shutdown.
@@ -27,7 +27,7 @@ class RunnerService : public v1::Runner::Service {
  private:
   DeviceSlot& slot_;
   const std::string worker_id_;
-  const Door door_;
+  const AdmissionControl admission_;
   std::atomic<bool> stopping_{false};
 };
 

@@ -22,13 +22,13 @@ constexpr double kAffordableCallS = 0.5;
 // Length of the pilot as a part of a batch's minimum time, and the fewest calls that make a pilot
 // worthwhile.
 constexpr double kPilotPart = 1.0 / 16;
-constexpr double kFewestPilotCalls = 8;
+constexpr double kMinPilotCalls = 8;
 // The first batch is this much longer, because a batch that is barely too short has to be run
 // again.
 constexpr double kSurplus = 1.03;
 // Numbers of readings in idle time. A median of fewer readings looks better than it is.
-constexpr size_t kFewestReadings = 5;
-constexpr size_t kMostReadings = 100;
+constexpr size_t kMinReadings = 5;
+constexpr size_t kMaxReadings = 100;
 constexpr double kWellKnown = 0.005;
 // Longest reading as a part of the idle time, because another trial may have to wait for it.
 constexpr double kLongestPart = 0.2;
@@ -85,14 +85,14 @@ class Timer {
 
   bool IsWellKnown() const {
     const MedianCost median = MedianOf(timing_.costs_s);
-    return timing_.costs_s.size() >= kFewestReadings &&
+    return timing_.costs_s.size() >= kMinReadings &&
            median.confidence_s <= kWellKnown * median.cost_s;
   }
 
   Status UseIdleTime() {
     if (options_.idle_s <= 0 || device_.is_wanted == nullptr) return OkStatus();
     const double end_s = device_.now_s() + options_.idle_s;
-    while (timing_.costs_s.size() < kMostReadings && !IsWellKnown()) {
+    while (timing_.costs_s.size() < kMaxReadings && !IsWellKnown()) {
       const double next_s = options_.cooldown_s + call_s_ * static_cast<double>(number_);
       if (next_s > kLongestPart * options_.idle_s || device_.now_s() + next_s > end_s) break;
       if (!Fits(next_s) || device_.is_wanted()) break;
@@ -131,7 +131,7 @@ class Timer {
   // that the short batch is enough.
   StatusOr<bool> RunPilot() {
     const double pilot_s = kPilotPart * options_.min_repeat_s;
-    if (call_s_ <= 0 || call_s_ * kFewestPilotCalls > pilot_s || !Fits(2 * pilot_s)) return false;
+    if (call_s_ <= 0 || call_s_ * kMinPilotCalls > pilot_s || !Fits(2 * pilot_s)) return false;
     const int64_t number = Enough(static_cast<int64_t>(pilot_s / call_s_), call_s_);
     KILN_ASSIGN_OR_RETURN(const double batch_s, device_.time_batch(number));
     if (batch_s <= 0) return false;

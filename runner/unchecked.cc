@@ -11,9 +11,9 @@ namespace {
 
 // Share of elements that may be infinite or NaN. A few infinities are ordinary answers, as in a
 // masked softmax.
-constexpr double kMostNotFinite = 0.01;
+constexpr double kMaxNotFiniteShare = 0.01;
 // Fewer elements may be equal by chance.
-constexpr int64_t kFewestEqual = 8;
+constexpr int64_t kMinEqual = 8;
 
 // Counts elements in which all bits of the exponent are set.
 template <typename Bits>
@@ -56,12 +56,13 @@ bool AllEqual(std::span<const std::byte> bytes, size_t element_bytes) {
 
 std::string WhyUnchecked(const Argument& argument, std::span<const std::byte> want) {
   const int64_t not_finite = NotFinite(argument.dtype, want);
-  if (static_cast<double>(not_finite) > kMostNotFinite * static_cast<double>(argument.elements)) {
+  if (static_cast<double>(not_finite) >
+      kMaxNotFiniteShare * static_cast<double>(argument.elements)) {
     return fmt::format("output {} of the reference is not finite in {} of {} elements",
                        argument.name, not_finite, argument.elements);
   }
   const auto element_bytes = static_cast<size_t>(DTypeBytes(argument.dtype));
-  if (argument.elements < kFewestEqual || !AllEqual(want, element_bytes)) return "";
+  if (argument.elements < kMinEqual || !AllEqual(want, element_bytes)) return "";
   return fmt::format("output {} of the reference is {} in all {} elements", argument.name,
                      ElementText(argument.dtype, want.first(element_bytes)), argument.elements);
 }

@@ -14,9 +14,9 @@ namespace kiln::runtime {
 namespace {
 
 // Number of sets of pointers whose graphs are kept, because callers alternate between a few sets.
-constexpr size_t kMostGraphs = 8;
+constexpr size_t kMaxGraphs = 8;
 // Limits of the trial that decides whether branches run beside each other.
-constexpr int kMostStreams = 4;
+constexpr int kMaxStreams = 4;
 constexpr int kPlanReadings = 3;
 constexpr double kPlanReadingS = 2e-3;
 // Alignment of the memory that the driver gives.
@@ -340,7 +340,7 @@ StatusOr<double> CudaExecutor::TimePlan() {
 
 // Times both plans and chooses the faster one. Inputs are zeros meanwhile, which are valid indices.
 Status CudaExecutor::ChoosePlan() {
-  KILN_RETURN_IF_ERROR(UsePlan(kMostStreams));
+  KILN_RETURN_IF_ERROR(UsePlan(kMaxStreams));
   if (plan_.streams == 1) return OkStatus();
   for (const NetworkTensor& input : inputs()) {
     const auto bytes =
@@ -354,7 +354,7 @@ Status CudaExecutor::ChoosePlan() {
   KILN_ASSIGN_OR_RETURN(const double branches_s, TimePlan());
   KILN_RETURN_IF_ERROR(UsePlan(1));
   KILN_ASSIGN_OR_RETURN(const double one_by_one_s, TimePlan());
-  if (branches_s < one_by_one_s) KILN_RETURN_IF_ERROR(UsePlan(kMostStreams));
+  if (branches_s < one_by_one_s) KILN_RETURN_IF_ERROR(UsePlan(kMaxStreams));
   staged_.clear();
   staged_bytes_ = 0;
   std::ranges::fill(addresses_, CuPointer{0});
@@ -565,7 +565,7 @@ StatusOr<CuGraphExec> CudaExecutor::CurrentGraph() {
     graphs_.splice(graphs_.begin(), graphs_, found);
   } else {
     KILN_ASSIGN_OR_RETURN(GraphExec exec, Record([&] { return RecordAll(); }));
-    if (graphs_.size() == kMostGraphs) graphs_.pop_back();
+    if (graphs_.size() == kMaxGraphs) graphs_.pop_back();
     graphs_.push_front({addresses_, std::move(exec)});
   }
   return graphs_.front().exec.get();

@@ -197,13 +197,13 @@ TEST_F(CudaExecutorTest, RunsWithHostMemory) {
 }
 
 // Makes all kernels wait by themselves for the kernel before them.
-void LetKernelsWait(MixNetwork& mix) {
+void DelayKernels(MixNetwork& mix) {
   for (NetworkKernel& kernel : mix.net().kernels) kernel.launches[0].waits_for_previous = true;
 }
 
 TEST_F(CudaExecutorTest, KernelsThatWaitByThemselvesAreLaunchedEarlyBehindAnother) {
   MixNetwork mix = Diamond();
-  LetKernelsWait(mix);
+  DelayKernels(mix);
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, 1));
   ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
@@ -212,7 +212,7 @@ TEST_F(CudaExecutorTest, KernelsThatWaitByThemselvesAreLaunchedEarlyBehindAnothe
 
 TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
   MixNetwork mix = Diamond();
-  LetKernelsWait(mix);
+  DelayKernels(mix);
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, 2));
   ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
@@ -223,7 +223,7 @@ TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
 // that are launched early shows which plan was chosen.
 TEST_F(CudaExecutorTest, BranchesRunBesideEachOtherWhereThatIsFaster) {
   MixNetwork mix = Diamond();
-  LetKernelsWait(mix);
+  DelayKernels(mix);
   const auto early = [&](std::deque<float> elapsed_ms) {
     cuda_.elapsed_ms = std::move(elapsed_ms);
     auto executor = Load(mix, 0);
@@ -264,7 +264,7 @@ TEST_F(CudaExecutorTest, ConstantsThatDoNotFitTheCacheAreStreamed) {
 
 TEST_F(CudaExecutorTest, DriversThatLaunchNothingEarlyLaunchItAll) {
   MixNetwork mix = Diamond();
-  LetKernelsWait(mix);
+  DelayKernels(mix);
   CudaDriver driver = FakeCuda::Driver();
   driver.LaunchKernelEx = nullptr;
   ASSERT_OK_AND_ASSIGN(auto executor,

@@ -8,7 +8,7 @@ namespace {
 
 // Networks with more kernels run them one after another, because the order needs a bit for each
 // pair.
-constexpr size_t kMostForStreams = 8192;
+constexpr size_t kMaxKernelsForStreams = 8192;
 
 struct Access {
   int64_t begin;
@@ -148,7 +148,7 @@ std::vector<std::vector<int32_t>> DependenciesOf(const Network& network) {
 StreamPlan PlanStreams(const Network& network, int most_streams) {
   StreamPlan plan;
   plan.steps.resize(network.kernels.size());
-  if (most_streams <= 1 || plan.steps.size() > kMostForStreams) return plan;
+  if (most_streams <= 1 || plan.steps.size() > kMaxKernelsForStreams) return plan;
   const Order order = OrderOf(network);
   Streams streams(order, most_streams);
   for (size_t k = 0; k < plan.steps.size(); ++k) {

@@ -9,7 +9,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kMostDepth = 8;
+constexpr int kMaxDepth = 8;
 
 std::string HashText(const Hash128& hash) {
   return fmt::format("{:016x}{:016x}", hash.high, hash.low);
@@ -146,8 +146,8 @@ class Members {
   std::vector<T> Ints(const char* key) {
     std::vector<T> ints;
     ForEach(key, [&](const Json& json, const std::string& where) {
-      constexpr T kMost = std::numeric_limits<T>::max();
-      ints.push_back(static_cast<T>(AsInt(json, where, 0, static_cast<int64_t>(kMost))));
+      constexpr T kMax = std::numeric_limits<T>::max();
+      ints.push_back(static_cast<T>(AsInt(json, where, 0, static_cast<int64_t>(kMax))));
     });
     return ints;
   }
@@ -351,12 +351,12 @@ std::string PrintManifest(const Manifest& manifest) {
 }
 
 StatusOr<Manifest> ParseManifest(std::string_view text) {
-  if (static_cast<int64_t>(text.size()) > kMostManifestBytes) {
+  if (static_cast<int64_t>(text.size()) > kMaxManifestBytes) {
     return InvalidArgument("the manifest has {} bytes, at most {} are allowed", text.size(),
-                           kMostManifestBytes);
+                           kMaxManifestBytes);
   }
   // Values that are nested deeper are left out as they are parsed.
-  const auto keep = [](int depth, Json::parse_event_t, Json&) { return depth <= kMostDepth; };
+  const auto keep = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
   const Json json = Json::parse(text.begin(), text.end(), keep, /*allow_exceptions=*/false);
   if (json.is_discarded()) return InvalidArgument("the manifest is no JSON");
   Status status;

@@ -16,7 +16,7 @@
 
 namespace kiln::runtime {
 
-inline constexpr int64_t kMostManifestBytes = 16 << 20;
+inline constexpr int64_t kMaxManifestBytes = 16 << 20;
 
 // A part of the file.
 struct Section {

@@ -13,7 +13,7 @@ namespace kiln::runtime {
 namespace {
 
 // All orders of so few buffers are tried: 5040 at most.
-constexpr size_t kMostForAllOrders = 7;
+constexpr size_t kMaxBuffersForAllOrders = 7;
 
 bool LiveTogether(const MemoryNeed& a, const MemoryNeed& b) {
   return a.first <= b.last && b.first <= a.last;
@@ -104,7 +104,7 @@ MemoryPlan PlanMemory(std::span<const MemoryNeed> needs) {
   MemoryPlan lowest = PlaceInOrder(needs, order, Placement::Fit::kLowest);
   if (lowest.bytes < plan.bytes) plan = std::move(lowest);
   const int64_t peak = PeakBytes(needs);
-  if (plan.bytes == peak || needs.size() > kMostForAllOrders) return plan;
+  if (plan.bytes == peak || needs.size() > kMaxBuffersForAllOrders) return plan;
   return TryAllOrders(needs, std::move(plan), peak);
 }
 

@@ -15,14 +15,14 @@ namespace kiln::runtime {
 namespace {
 
 // Limit of inputs, outputs, constants, buffers, kernels and binaries.
-constexpr size_t kMostItems = 1 << 20;
+constexpr size_t kMaxItems = 1 << 20;
 // Limit of arguments and launches.
-constexpr size_t kMostPerKernel = 1 << 12;
-constexpr size_t kMostNameBytes = 1 << 14;
-constexpr size_t kMostDimensions = 32;
-constexpr size_t kMostPackedDimensions = 256;
+constexpr size_t kMaxPerKernel = 1 << 12;
+constexpr size_t kMaxNameBytes = 1 << 14;
+constexpr size_t kMaxDimensions = 32;
+constexpr size_t kMaxPackedDimensions = 256;
 // Limit of any size.
-constexpr int64_t kMostBytes = int64_t{1} << 46;
+constexpr int64_t kMaxBytes = int64_t{1} << 46;
 
 Status CheckCount(std::string_view what, size_t count, size_t most) {
   if (count <= most) return OkStatus();
@@ -30,9 +30,9 @@ Status CheckCount(std::string_view what, size_t count, size_t most) {
 }
 
 Status CheckName(std::string_view what, std::string_view name) {
-  if (name.size() <= kMostNameBytes) return OkStatus();
+  if (name.size() <= kMaxNameBytes) return OkStatus();
   return InvalidArgument("its {} has {} bytes, at most {} are allowed", what, name.size(),
-                         kMostNameBytes);
+                         kMaxNameBytes);
 }
 
 Status CheckNumber(std::string_view what, int64_t number, size_t count) {
@@ -50,7 +50,7 @@ Status CheckTarget(const NetworkTarget& target) {
   KILN_RETURN_IF_ERROR(CheckName("architecture", target.arch));
   KILN_RETURN_IF_ERROR(CheckName("device", target.device));
   KILN_RETURN_IF_ERROR(CheckName("target", target.text));
-  KILN_RETURN_IF_ERROR(CheckCount("features of a CPU", target.features.size(), kMostPerKernel));
+  KILN_RETURN_IF_ERROR(CheckCount("features of a CPU", target.features.size(), kMaxPerKernel));
   for (const std::string& feature : target.features) {
     KILN_RETURN_IF_ERROR(CheckName("feature", feature));
   }
@@ -83,16 +83,16 @@ Status CheckBuffer(const Network& network, size_t number) {
   // Inputs and constants may have no elements.
   const bool may_be_empty = buffer.place == Place::kInput || buffer.place == Place::kConstant;
   const int64_t least = may_be_empty ? 0 : 1;
-  if (buffer.bytes < least || buffer.bytes > kMostBytes) {
+  if (buffer.bytes < least || buffer.bytes > kMaxBytes) {
     return InvalidArgument("its size is {} bytes, expected {} to 2^46", buffer.bytes, least);
   }
   const int64_t alignment = buffer.alignment_bytes;
-  if (alignment < 1 || alignment > kMostAlignmentBytes ||
+  if (alignment < 1 || alignment > kMaxAlignmentBytes ||
       !std::has_single_bit(static_cast<uint64_t>(alignment))) {
     return InvalidArgument("its alignment is {}, expected a power of two, at most {}", alignment,
-                           kMostAlignmentBytes);
+                           kMaxAlignmentBytes);
   }
-  if (std::abs(buffer.offset) > kMostBytes || buffer.offset % alignment != 0) {
+  if (std::abs(buffer.offset) > kMaxBytes || buffer.offset % alignment != 0) {
     return InvalidArgument("its offset {} is no multiple of its alignment {}", buffer.offset,
                            alignment);
   }
@@ -119,7 +119,7 @@ Status CheckBuffers(const Network& network) {
 Status CheckTensorPacking(const NetworkTensor& tensor) {
   if (!tensor.packing) return OkStatus();
   KILN_RETURN_IF_ERROR(
-      CheckCount("packed dimensions", tensor.packing->dims.size(), kMostPackedDimensions));
+      CheckCount("packed dimensions", tensor.packing->dims.size(), kMaxPackedDimensions));
   if (tensor.packing->shape != tensor.shape)
     return InvalidArgument("what it is packed of has another shape than it");
   return CheckPacking(*tensor.packing);
@@ -128,7 +128,7 @@ Status CheckTensorPacking(const NetworkTensor& tensor) {
 Status CheckTensor(const Network& network, const NetworkTensor& tensor) {
   KILN_RETURN_IF_ERROR(CheckName("name", tensor.name));
   KILN_ASSIGN_OR_RETURN(const DType dtype, ParseDType(tensor.dtype));
-  KILN_RETURN_IF_ERROR(CheckCount("dimensions", tensor.shape.size(), kMostDimensions));
+  KILN_RETURN_IF_ERROR(CheckCount("dimensions", tensor.shape.size(), kMaxDimensions));
   for (int64_t extent : tensor.shape) {
     if (extent < 0) return InvalidArgument("an extent of its shape is {}", extent);
   }
@@ -197,7 +197,7 @@ Status CheckTensors(const Network& network) {
 
 Status CheckTensorMaps(const Network& network, const NetworkKernel& kernel,
                        const NetworkLaunch& launch) {
-  KILN_RETURN_IF_ERROR(CheckCount("tensor maps", launch.tensor_maps.size(), kMostPerKernel));
+  KILN_RETURN_IF_ERROR(CheckCount("tensor maps", launch.tensor_maps.size(), kMaxPerKernel));
   for (const TensorMap& map : launch.tensor_maps) {
     KILN_RETURN_IF_ERROR(CheckTensorMap(map));
     KILN_RETURN_IF_ERROR(CheckNumber("argument", map.arg, kernel.args.size()));
@@ -214,7 +214,7 @@ Status CheckGpuLaunch(const NetworkLaunch& launch, size_t num_args) {
     if (launch.grid[axis] >= 1 && launch.block[axis] >= 1) continue;
     return InvalidArgument("a launch of '{}' has a grid or block of extent 0", launch.symbol);
   }
-  KILN_RETURN_IF_ERROR(CheckCount("arguments of a launch", launch.args.size(), kMostPerKernel));
+  KILN_RETURN_IF_ERROR(CheckCount("arguments of a launch", launch.args.size(), kMaxPerKernel));
   for (uint32_t arg : launch.args) {
     KILN_RETURN_IF_ERROR(CheckNumber("argument", arg, num_args));
   }
@@ -233,7 +233,7 @@ Status CheckCpuLaunches(const NetworkKernel& kernel) {
 }
 
 Status CheckLaunches(const Network& network, const NetworkKernel& kernel) {
-  KILN_RETURN_IF_ERROR(CheckCount("launches", kernel.launches.size(), kMostPerKernel));
+  KILN_RETURN_IF_ERROR(CheckCount("launches", kernel.launches.size(), kMaxPerKernel));
   for (const NetworkLaunch& launch : kernel.launches) {
     KILN_RETURN_IF_ERROR(CheckName("symbol", launch.symbol));
     if (launch.symbol.empty() || launch.symbol.find('\0') != std::string::npos) {
@@ -254,7 +254,7 @@ Status CheckKernel(const Network& network, const NetworkKernel& kernel) {
   KILN_RETURN_IF_ERROR(CheckName("workload key", kernel.workload_key));
   KILN_RETURN_IF_ERROR(CheckName("record", kernel.record));
   KILN_RETURN_IF_ERROR(CheckNumber("binary", kernel.binary, network.binaries.size()));
-  KILN_RETURN_IF_ERROR(CheckCount("arguments", kernel.args.size(), kMostPerKernel));
+  KILN_RETURN_IF_ERROR(CheckCount("arguments", kernel.args.size(), kMaxPerKernel));
   for (const KernelArgument& arg : kernel.args) {
     KILN_RETURN_IF_ERROR(CheckNumber("buffer", arg.buffer, network.buffers.size()));
   }
@@ -338,14 +338,14 @@ Status CheckConstants(const Network& network) {
 }
 
 Status CheckCounts(const Network& network) {
-  KILN_RETURN_IF_ERROR(CheckCount("inputs", network.inputs.size(), kMostItems));
-  KILN_RETURN_IF_ERROR(CheckCount("outputs", network.outputs.size(), kMostItems));
-  KILN_RETURN_IF_ERROR(CheckCount("constants", network.constants.size(), kMostItems));
-  KILN_RETURN_IF_ERROR(CheckCount("buffers", network.buffers.size(), kMostItems));
-  KILN_RETURN_IF_ERROR(CheckCount("kernels", network.kernels.size(), kMostItems));
-  KILN_RETURN_IF_ERROR(CheckCount("binaries", network.binaries.size(), kMostItems));
+  KILN_RETURN_IF_ERROR(CheckCount("inputs", network.inputs.size(), kMaxItems));
+  KILN_RETURN_IF_ERROR(CheckCount("outputs", network.outputs.size(), kMaxItems));
+  KILN_RETURN_IF_ERROR(CheckCount("constants", network.constants.size(), kMaxItems));
+  KILN_RETURN_IF_ERROR(CheckCount("buffers", network.buffers.size(), kMaxItems));
+  KILN_RETURN_IF_ERROR(CheckCount("kernels", network.kernels.size(), kMaxItems));
+  KILN_RETURN_IF_ERROR(CheckCount("binaries", network.binaries.size(), kMaxItems));
   for (int64_t bytes : {network.arena_bytes, network.constants_bytes}) {
-    if (bytes >= 0 && bytes <= kMostBytes) continue;
+    if (bytes >= 0 && bytes <= kMaxBytes) continue;
     return InvalidArgument("the arena or the constants have {} bytes, expected 0 to 2^46", bytes);
   }
   return OkStatus();

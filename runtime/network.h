@@ -28,7 +28,7 @@
 
 namespace kiln::runtime {
 
-inline constexpr int64_t kMostAlignmentBytes = 4096;
+inline constexpr int64_t kMaxAlignmentBytes = 4096;
 
 // The device that the kernels were compiled for.
 struct NetworkTarget {

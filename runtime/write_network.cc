@@ -123,7 +123,7 @@ StatusOr<int64_t> WriteNetwork(const std::string& path, const Network& network,
   KILN_ASSIGN_OR_RETURN(manifest.options_text, Append(file, network.options_text));
   KILN_ASSIGN_OR_RETURN(manifest.constants, AppendConstants(file, network, constants));
   const std::string text = PrintManifest(manifest);
-  if (static_cast<int64_t>(text.size()) > kMostManifestBytes) {
+  if (static_cast<int64_t>(text.size()) > kMaxManifestBytes) {
     return InvalidArgument("the network has {} kernels and {} buffers: that is too many for a file",
                            network.kernels.size(), network.buffers.size());
   }

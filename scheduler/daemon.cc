@@ -102,14 +102,15 @@ Status Serve(const Flags& flags) {
             events, options);
   // Sets jobs aside before any request can ask for them.
   KILN_RETURN_IF_ERROR(jobs.Start());
-  const Door door("scheduler", secret);
-  SchedulerService service(*store, jobs, events,
-                           {.door = door, .list_workers = WorkersOf(flags.tracker, secret)});
+  const AdmissionControl admission("scheduler", secret);
+  SchedulerService service(
+      *store, jobs, events,
+      {.admission = admission, .list_workers = WorkersOf(flags.tracker, secret)});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
-  WorkersView workers(door, WorkersOf(flags.tracker, secret));
+  WorkersView workers(admission, WorkersOf(flags.tracker, secret));
   server_options.services = {&service, &workers};
-  server_options.check_caller = door.CheckOfCallers();
+  server_options.check_caller = admission.MakeCallerCheck();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));

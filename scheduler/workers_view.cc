@@ -6,7 +6,7 @@ namespace kiln::scheduler {
 
 grpc::Status WorkersView::List(grpc::ServerContext* context, const v1::ListRequest* request,
                                v1::ListReply* reply) {
-  if (const Status admitted = door_.Admit(*context, *request); !admitted.ok())
+  if (const Status admitted = admission_.Admit(*context, *request); !admitted.ok())
     return ToGrpc(admitted);
   if (context->client_metadata().contains(kAskedBySchedulerKey)) {
     return ToGrpc(FailedPrecondition(

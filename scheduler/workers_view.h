@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "proto/tracker.grpc.pb.h"
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 #include "scheduler/service/service.h"
 
 namespace kiln::scheduler {
@@ -19,14 +19,14 @@ inline constexpr char kAskedBySchedulerKey[] = "kiln-asked-by-scheduler";
 
 class WorkersView final : public v1::Tracker::Service {
  public:
-  WorkersView(Door door, WorkerList list_workers)
-      : door_(std::move(door)), list_workers_(std::move(list_workers)) {}
+  WorkersView(AdmissionControl admission, WorkerList list_workers)
+      : admission_(std::move(admission)), list_workers_(std::move(list_workers)) {}
 
   grpc::Status List(grpc::ServerContext* context, const v1::ListRequest* request,
                     v1::ListReply* reply) override;
 
  private:
-  const Door door_;
+  const AdmissionControl admission_;
   const WorkerList list_workers_;
 };
 

@@ -133,7 +133,7 @@ TEST(AutotvmLog, LinesAreToldApartByTheirKeys) {
   }
 }
 
-TEST(AutotvmLog, WhatNoStoreKeepsIsSaid) {
+TEST(AutotvmLog, FieldsThatNoStoreKeepsAreReported) {
   AutotvmRecord record{.target = "llvm", .task = "t", .costs_s = {1}};
   EXPECT_OK(ValidateAutotvmRecord(record));
   record.costs_s = {-1};

@@ -223,8 +223,8 @@ Status RecordDistiller::Add(const Record& record) {
   if (!is_new) state_->bytes -= BytesOf(kept.record);
   kept.record = record;
   state_->bytes += BytesOf(record);
-  constexpr size_t kMost = LogDistiller::kMostBytes;
-  return state_->bytes <= kMost ? OkStatus() : TooManyBest(kMost);
+  constexpr size_t kMax = LogDistiller::kMaxBytes;
+  return state_->bytes <= kMax ? OkStatus() : TooManyBest(kMax);
 }
 
 std::vector<Record> RecordDistiller::Finish() {
@@ -270,8 +270,8 @@ Status AutotvmDistiller::Add(const AutotvmRecord& record) {
     if (best == nullptr) state_->bytes += bytes;
     best = kept;
   }
-  constexpr size_t kMost = LogDistiller::kMostBytes;
-  return state_->bytes <= kMost ? OkStatus() : TooManyBest(kMost);
+  constexpr size_t kMax = LogDistiller::kMaxBytes;
+  return state_->bytes <= kMax ? OkStatus() : TooManyBest(kMax);
 }
 
 std::vector<AutotvmRecord> AutotvmDistiller::Finish() {

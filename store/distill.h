@@ -33,7 +33,7 @@ class RecordDistiller {
   RecordDistiller();
   ~RecordDistiller();
 
-  // ResourceExhausted if the best records together take more than LogDistiller::kMostBytes.
+  // ResourceExhausted if the best records together take more than LogDistiller::kMaxBytes.
   Status Add(const Record& record);
   // Returns the best records. Call it once.
   std::vector<Record> Finish();
@@ -51,11 +51,11 @@ class LogDistiller {
   ~LogDistiller();
 
   // ResourceExhausted if the best lines together take more than `most_bytes`.
-  Status Add(MeasureLogLine line, size_t most_bytes = kMostBytes);
+  Status Add(MeasureLogLine line, size_t most_bytes = kMaxBytes);
   // Returns the best lines. Call it once.
   std::vector<MeasureLogLine> Finish();
 
-  static constexpr size_t kMostBytes = size_t{512} << 20;
+  static constexpr size_t kMaxBytes = size_t{512} << 20;
 
  private:
   struct State;
@@ -71,7 +71,7 @@ class AutotvmDistiller {
   AutotvmDistiller();
   ~AutotvmDistiller();
 
-  // ResourceExhausted if the best records together take more than LogDistiller::kMostBytes.
+  // ResourceExhausted if the best records together take more than LogDistiller::kMaxBytes.
   Status Add(const AutotvmRecord& record);
   // Returns the best records. Call it once.
   std::vector<AutotvmRecord> Finish();

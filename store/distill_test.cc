@@ -137,7 +137,7 @@ TEST(Distill, ALogOfBestRecordsStaysAsItIs) {
 }
 
 TEST(Distill, HoldsTheBestLinesAndBoundsThem) {
-  constexpr size_t kMostBytes = 100'000;
+  constexpr size_t kMaxBytes = 100'000;
   LogDistiller distiller;
   MeasureLogLine line;
   line.target = "llvm";
@@ -146,12 +146,12 @@ TEST(Distill, HoldsTheBestLinesAndBoundsThem) {
   // One workload may have any number of lines.
   for (int i = 0; i < 1000; ++i) {
     line.costs_s = {1.0 / (i + 1)};
-    ASSERT_OK(distiller.Add(line, kMostBytes));
+    ASSERT_OK(distiller.Add(line, kMaxBytes));
   }
   Status status;
   for (int i = 0; i < 20 && status.ok(); ++i) {
     line.workload_key = std::string(1, static_cast<char>('a' + i));
-    status = distiller.Add(line, kMostBytes);
+    status = distiller.Add(line, kMaxBytes);
   }
   EXPECT_THAT(status, StatusIs(StatusCode::kResourceExhausted, HasSubstr("in parts")));
 }

@@ -15,11 +15,11 @@ namespace {
 constexpr int64_t kBatchRecords = 4096;
 constexpr size_t kBatchBytes = size_t{8} << 20;
 // Most bytes of the reason that a refusal quotes.
-constexpr size_t kMostWhyBytes = 512;
+constexpr size_t kMaxWhyBytes = 512;
 
 Status CheckText(std::string_view line) {
-  if (line.size() > kMostLineBytes) {
-    return InvalidArgument("it has more than {} bytes", kMostLineBytes);
+  if (line.size() > kMaxLineBytes) {
+    return InvalidArgument("it has more than {} bytes", kMaxLineBytes);
   }
   if (line.starts_with("\xff\xfe") || line.starts_with("\xfe\xff")) {
     return InvalidArgument("it is UTF-16, expected UTF-8; `iconv -f UTF-16 -t UTF-8` converts it");
@@ -107,10 +107,10 @@ Status LogImporter::Take(std::string_view line) {
 
 void LogImporter::Refuse(std::string_view why) {
   ++result_.refused;
-  if (result_.errors.size() >= ImportResult::kMostErrors) return;
-  const bool whole = why.size() <= kMostWhyBytes;
-  result_.errors.push_back(fmt::format(
-      "line {}: {}{}", line_number_, ValidUtf8(why.substr(0, kMostWhyBytes)), whole ? "" : "..."));
+  if (result_.errors.size() >= ImportResult::kMaxErrors) return;
+  const bool whole = why.size() <= kMaxWhyBytes;
+  result_.errors.push_back(fmt::format("line {}: {}{}", line_number_,
+                                       ValidUtf8(why.substr(0, kMaxWhyBytes)), whole ? "" : "..."));
 }
 
 // Checks the record, and binds it, by the facts that are known about its key.
@@ -135,7 +135,7 @@ void LogImporter::Bind(const Computation& computation, Record& record) {
 }
 
 StatusOr<const LogImporter::Key*> LogImporter::Find(const std::string& workload_key) {
-  constexpr size_t kMostKept = 10'000, kMostKeyBytes = 4'096;
+  constexpr size_t kMaxKept = 10'000, kMaxKeyBytes = 4'096;
   if (const auto known = keys_.find(workload_key); known != keys_.end()) return &known->second;
   Key key;
   KILN_ASSIGN_OR_RETURN(key.bound, store_->BoundTo(workload_key));
@@ -145,7 +145,7 @@ StatusOr<const LogImporter::Key*> LogImporter::Find(const std::string& workload_
     const double flops = std::max(0.0, computation.flop_count);
     key.flops = &computation == &computations.front() ? flops : std::min(key.flops, flops);
   }
-  const bool keep = keys_.size() < kMostKept && workload_key.size() <= kMostKeyBytes;
+  const bool keep = keys_.size() < kMaxKept && workload_key.size() <= kMaxKeyBytes;
   if (keep) return &keys_.emplace(workload_key, std::move(key)).first->second;
   last_key_ = std::move(key);
   return &last_key_;

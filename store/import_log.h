@@ -32,7 +32,7 @@ struct LogChecks {
 };
 
 // Longest line that is accepted: no schedule is longer.
-inline constexpr size_t kMostLineBytes = size_t{16} << 20;
+inline constexpr size_t kMaxLineBytes = size_t{16} << 20;
 
 struct ImportResult {
   int64_t imported = 0;
@@ -44,9 +44,9 @@ struct ImportResult {
   int64_t ignored = 0;
   // Bad lines. All other lines are imported.
   int64_t refused = 0;
-  // "line 12: ...", of the first kMostErrors refused lines.
+  // "line 12: ...", of the first kMaxErrors refused lines.
   std::vector<std::string> errors;
-  static constexpr size_t kMostErrors = 1'000;
+  static constexpr size_t kMaxErrors = 1'000;
   // Lines whose key is bound to a computation (bind.h): those of `fitting` belong to the
   // computation, those of `unfit` are imported as records of no computation.
   int64_t fitting = 0;

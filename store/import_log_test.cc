@@ -286,15 +286,15 @@ TEST(ImportLog, ALineThatIsNoUtf8IsRefused) {
 TEST(ImportLog, ErrorsAreCountedAndTheFirstOnesKept) {
   const auto store = NewMemoryStore();
   std::string log;
-  for (size_t i = 0; i < ImportResult::kMostErrors + 500; ++i) log += "x\n";
+  for (size_t i = 0; i < ImportResult::kMaxErrors + 500; ++i) log += "x\n";
   ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kNone));
   EXPECT_EQ(result.refused, 1'500);
-  EXPECT_EQ(result.errors.size(), ImportResult::kMostErrors);
+  EXPECT_EQ(result.errors.size(), ImportResult::kMaxErrors);
 }
 
 TEST(ImportLog, ALineThatIsTooLongIsRefusedAndTheOthersTaken) {
   const auto store = NewMemoryStore();
-  const std::string log = std::string(kMostLineBytes + 1, 'x') + "\n" + LineWithCost("k", 1e-3, 1);
+  const std::string log = std::string(kMaxLineBytes + 1, 'x') + "\n" + LineWithCost("k", 1e-3, 1);
   ASSERT_OK_AND_ASSIGN(const ImportResult result, ImportLog(*store, log, 1, kNone));
   EXPECT_EQ(result.imported, 1);
   EXPECT_THAT(result.errors, testing::ElementsAre("line 1: it has more than 16777216 bytes"));

@@ -33,13 +33,13 @@ bool IsKnown(std::string_view value) {
 }  // namespace
 
 std::string UnknownLogVersion(std::string_view line) {
-  constexpr size_t kMostBytes = 32;
+  constexpr size_t kMaxBytes = 32;
   for (const std::string_view key : {"\"v\"", "\"version\""}) {
     std::string_view value = ValueOf(line, key);
     if (value.empty() || IsKnown(value)) continue;
     if (value.size() >= 2 && value.front() == '"' && value.back() == '"')
       value = value.substr(1, value.size() - 2);
-    return ValidUtf8(value.substr(0, kMostBytes));
+    return ValidUtf8(value.substr(0, kMaxBytes));
   }
   return {};
 }

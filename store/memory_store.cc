@@ -454,8 +454,8 @@ class MemoryStore final : public Store {
       });
     }
 
-    StatusOr<Bearers> BearersOf(std::string_view key) override {
-      Bearers bearers;
+    StatusOr<KeyBinding> KeyBindingOf(std::string_view key) override {
+      KeyBinding bearers;
       for (const auto& [of, computation] : store_.computations_) {
         if (of.first == key) bearers.ids.push_back(of.second);
       }

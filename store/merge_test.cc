@@ -119,7 +119,7 @@ TEST(Merge, AJobThatBothHaveIsCompleted) {
   EXPECT_EQ(result.duplicates, 2);
 }
 
-TEST(Merge, WhatDiffersStaysAsItIsAndIsCounted) {
+TEST(Merge, DifferingEntriesStayAndAreCounted) {
   const auto from = NewMemoryStore(), into = NewMemoryStore();
   ASSERT_OK(AddJobWith(*from, "a", 5));
   ASSERT_OK(AddJobWith(*into, "a", 0));

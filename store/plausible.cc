@@ -42,16 +42,16 @@ Status CheckPlausible(const Record& record, double flop_count) {
     return InvalidArgument("cost {:g} s is not plausible: {}", cost_s, why);
   };
   KILN_RETURN_IF_ERROR(CheckNotTooShort(record));
-  if (flop_count / cost_s > kMostFlops) {
+  if (flop_count / cost_s > kMaxFlops) {
     return implausible(
         fmt::format("{:g} operations would be {:.1e} a second, expected at most {:.0e}", flop_count,
-                    flop_count / cost_s, kMostFlops));
+                    flop_count / cost_s, kMaxFlops));
   }
   const double bytes = OutputElements(record.workload_key);
-  if (bytes / cost_s > kMostOutputBytes) {
+  if (bytes / cost_s > kMaxOutputBytes) {
     return implausible(fmt::format(
         "{:g} elements of its output would be {:.1e} bytes a second, expected at most {:.0e}",
-        bytes, bytes / cost_s, kMostOutputBytes));
+        bytes, bytes / cost_s, kMaxOutputBytes));
   }
   return OkStatus();
 }

@@ -12,9 +12,9 @@ namespace kiln::store {
 
 inline constexpr double kShortestCost_s = 1e-9;
 // Floating-point operations a second.
-inline constexpr double kMostFlops = 1e16;
+inline constexpr double kMaxFlops = 1e16;
 // Bytes a second.
-inline constexpr double kMostOutputBytes = 1e15;
+inline constexpr double kMaxOutputBytes = 1e15;
 
 // InvalidArgument: a cost is below kShortestCost_s. This is the only check for made-up costs.
 Status CheckNotTooShort(const Record& record);

@@ -22,7 +22,7 @@ Status Statement::BindOne(int index, std::string_view text) {
                                               SQLITE_TRANSIENT, SQLITE_UTF8));
 }
 
-Status Statement::BindOne(int index, Borrowed borrowed) {
+Status Statement::BindOne(int index, BorrowedText borrowed) {
   const char* data = borrowed.text.data() == nullptr ? "" : borrowed.text.data();
   return database_->Error(sqlite3_bind_text64(statement_.get(), index, data, borrowed.text.size(),
                                               SQLITE_STATIC, SQLITE_UTF8));
@@ -270,9 +270,9 @@ StatusOr<Statement> Database::Prepare(std::string_view sql) {
 
 // The statement is reset: otherwise it would hold its snapshot, and its bindings would hold memory.
 void Database::Keep(sqlite3_stmt* statement) {
-  constexpr size_t kMostKept = 128;
+  constexpr size_t kMaxKept = 128;
   std::unique_ptr<sqlite3_stmt, Finalize> owned(statement);
-  if (kept_.size() >= kMostKept) return;
+  if (kept_.size() >= kMaxKept) return;
   sqlite3_reset(statement);
   sqlite3_clear_bindings(statement);
   kept_.try_emplace(sqlite3_sql(statement), std::move(owned));
@@ -366,14 +366,14 @@ namespace {
 
 // Turns checks off while it lives. SQLite looks at all rows when a column with a check is added,
 // and a row that somebody else has spoiled is no reason to refuse the file.
-class WithoutChecks {
+class DisabledChecks {
  public:
-  explicit WithoutChecks(Database& database) : database_(database) {
+  explicit DisabledChecks(Database& database) : database_(database) {
     database_.Execute("PRAGMA ignore_check_constraints=ON").IgnoreError();
   }
-  WithoutChecks(const WithoutChecks&) = delete;
-  WithoutChecks& operator=(const WithoutChecks&) = delete;
-  ~WithoutChecks() { database_.Execute("PRAGMA ignore_check_constraints=OFF").IgnoreError(); }
+  DisabledChecks(const DisabledChecks&) = delete;
+  DisabledChecks& operator=(const DisabledChecks&) = delete;
+  ~DisabledChecks() { database_.Execute("PRAGMA ignore_check_constraints=OFF").IgnoreError(); }
 
  private:
   Database& database_;
@@ -390,7 +390,7 @@ Status Migrate(Database& database, std::span<const char* const> migrations, bool
         "{} was made by an older Kiln (schema {}, this one needs {}); open it once for writing",
         database.path(), version, known);
   }
-  const WithoutChecks without_checks(database);
+  const DisabledChecks without_checks(database);
   KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(database));
   // Another process may have migrated the file while this process waited for the lock.
   KILN_ASSIGN_OR_RETURN(version, CheckVersion(database, known));

@@ -39,7 +39,7 @@ namespace kiln::store::sqlite {
 std::string Version();
 
 // A text that is bound without a copy: it must live until the statement has run to its end.
-struct Borrowed {
+struct BorrowedText {
   std::string_view text;
 };
 
@@ -50,8 +50,8 @@ struct Blob {
 
 class Statement {
  public:
-  // Binds all parameters, from the first on. Values are copied, but for Borrowed. NaN is bound as
-  // NULL (SQLite has no NaN), and a column gives -0.0 back as 0.0.
+  // Binds all parameters, from the first on. Values are copied, but for BorrowedText. NaN is bound
+  // as NULL (SQLite has no NaN), and a column gives -0.0 back as 0.0.
   template <typename... Values>
   Status Bind(const Values&... values) {
     int index = 0;
@@ -86,7 +86,7 @@ class Statement {
       : database_(database), statement_(statement, Release{database}) {}
 
   Status BindOne(int index, std::string_view text);
-  Status BindOne(int index, Borrowed borrowed);
+  Status BindOne(int index, BorrowedText borrowed);
   Status BindOne(int index, Blob blob);
   Status BindOne(int index, double value);
   Status BindOne(int index, std::nullptr_t);

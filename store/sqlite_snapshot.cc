@@ -8,7 +8,7 @@
 namespace kiln::store {
 namespace {
 
-using sqlite::Borrowed;
+using sqlite::BorrowedText;
 using sqlite::Statement;
 
 // `names` is an SQL parameter that holds a JsonOf.
@@ -91,13 +91,13 @@ StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const 
       Statement query,
       database_.Prepare("SELECT 1 FROM records WHERE workload = ? AND timestamp_s = ? "
                         "AND +error = ? AND target = ? AND +steps = ? LIMIT 1"));
-  KILN_RETURN_IF_ERROR(query.Bind(Borrowed{name}, record.timestamp_s, record.error,
-                                  Borrowed{record.target}, Borrowed{record.steps}));
+  KILN_RETURN_IF_ERROR(query.Bind(BorrowedText{name}, record.timestamp_s, record.error,
+                                  BorrowedText{record.target}, BorrowedText{record.steps}));
   return query.Step();
 }
 
-StatusOr<Store::Bearers> SqliteSnapshot::BearersOf(std::string_view key) {
-  Bearers bearers;
+StatusOr<Store::KeyBinding> SqliteSnapshot::KeyBindingOf(std::string_view key) {
+  KeyBinding bearers;
   KILN_ASSIGN_OR_RETURN(
       bearers.ids,
       Select<std::string>(

@@ -15,7 +15,7 @@ namespace kiln::store {
 class SqliteSnapshot final : public Store::Snapshot {
  public:
   using Names = Store::Names;
-  using Bearers = Store::Bearers;
+  using KeyBinding = Store::KeyBinding;
 
   explicit SqliteSnapshot(sqlite::Database& database) : database_(database) {}
 
@@ -25,7 +25,7 @@ class SqliteSnapshot final : public Store::Snapshot {
   StatusOr<std::vector<Record>> RecordsNamed(const Names& names, std::string_view target) override;
   StatusOr<std::vector<Record>> BestNamed(std::string_view name, std::string_view target) override;
   StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) override;
-  StatusOr<Bearers> BearersOf(std::string_view key) override;
+  StatusOr<KeyBinding> KeyBindingOf(std::string_view key) override;
   StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) override;
   StatusOr<std::vector<AutotvmRecord>> AutotvmRecords(const AutotvmFilter& filter, int64_t after_id,
                                                       uint32_t limit) override;

@@ -23,7 +23,7 @@ using sqlite::Statement;
 using sqlite::Transaction;
 
 // Most threads that read at a time; others wait. Each connection has a page cache of its own.
-constexpr size_t kMostReaders = 8;
+constexpr size_t kMaxReaders = 8;
 
 // Page cache of the writer. A batch of an import changes some thousands of pages: if they do not
 // fit, they are written several times. Memory is taken as pages are used.
@@ -72,7 +72,7 @@ class SqliteStore final : public Store {
   SqliteStore(std::unique_ptr<Database> writer, const sqlite::OpenOptions& options)
       : database_(std::move(writer)),
         writes_(*database_),
-        readers_(database_->path(), kApplicationId, options, kMostReaders) {}
+        readers_(database_->path(), kApplicationId, options, kMaxReaders) {}
 
   Status AddJob(const JobRow& job, std::span<const TaskRow> tasks) override {
     std::lock_guard lock(mutex_);

@@ -8,7 +8,7 @@
 namespace kiln::store {
 
 using sqlite::Blob;
-using sqlite::Borrowed;
+using sqlite::BorrowedText;
 using sqlite::Statement;
 
 StatusOr<SqliteWrites::RowId> SqliteWrites::FindOrInsert(std::string_view find,
@@ -225,16 +225,17 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_v
                     remeasured_costs_s = PrintNumbers(record.remeasured_costs_s),
                     input_names = JsonOf(record.input_names);
   KILN_RETURN_IF_ERROR(insert.Bind(
-      Borrowed{job_id}, record.task_index, trial, Borrowed{record.workload_key}, dag_id,
-      Borrowed{record.target}, Borrowed{hardware}, Borrowed{record.steps}, Borrowed{costs_s},
-      Cost(record), record.error, Borrowed{record.message}, record.build_s, record.run_s,
-      record.timestamp_s, Borrowed{record.device}, Borrowed{record.builder},
-      Borrowed{record.runner}, record.stopped_early, record.max_error, record.flop_count,
-      Borrowed{record.origin}, record.score, Borrowed{remeasured_costs_s}, record.confidence_s,
-      Blob{record.times}, record.remeasurements, record.remeasured_run_s,
-      Borrowed{record.remeasured_device}, Borrowed{record.workload_id}, Borrowed{record.unchecked},
-      record.sampled_outputs.value_or(0), Borrowed{record.target_host},
-      record.layout_rewrite_option, Borrowed{input_names}, model_id));
+      BorrowedText{job_id}, record.task_index, trial, BorrowedText{record.workload_key}, dag_id,
+      BorrowedText{record.target}, BorrowedText{hardware}, BorrowedText{record.steps},
+      BorrowedText{costs_s}, Cost(record), record.error, BorrowedText{record.message},
+      record.build_s, record.run_s, record.timestamp_s, BorrowedText{record.device},
+      BorrowedText{record.builder}, BorrowedText{record.runner}, record.stopped_early,
+      record.max_error, record.flop_count, BorrowedText{record.origin}, record.score,
+      BorrowedText{remeasured_costs_s}, record.confidence_s, Blob{record.times},
+      record.remeasurements, record.remeasured_run_s, BorrowedText{record.remeasured_device},
+      BorrowedText{record.workload_id}, BorrowedText{record.unchecked},
+      record.sampled_outputs.value_or(0), BorrowedText{record.target_host},
+      record.layout_rewrite_option, BorrowedText{input_names}, model_id));
   if (Status status = insert.Run(); !status.ok()) {
     if (status.code() != StatusCode::kAlreadyExists) return status;
     return AlreadyExists("job {} has a record of trial {} already", job_id, trial);

@@ -38,7 +38,7 @@ StatusOr<Store::Names> Store::NamesOfComputation(Snapshot& snapshot, const Workl
   Names names = {workload.id};
   bool shared = false;
   for (size_t i = 0; i < keys.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot.BearersOf(keys[i]));
+    KILN_ASSIGN_OR_RETURN(const KeyBinding bearers, snapshot.KeyBindingOf(keys[i]));
     const bool alone = std::all_of(bearers.ids.begin(), bearers.ids.end(),
                                    [&](const std::string& id) { return id == workload.id; });
     shared = shared || !alone;
@@ -60,7 +60,7 @@ StatusOr<std::vector<Store::Names>> Store::NamesOfEach(Snapshot& snapshot,
   std::set<std::string> ids;
   Names unbound;
   for (const std::string& key : workload.keys) {
-    KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot.BearersOf(key));
+    KILN_ASSIGN_OR_RETURN(const KeyBinding bearers, snapshot.KeyBindingOf(key));
     ids.insert(bearers.ids.begin(), bearers.ids.end());
     if (bearers.ids.size() != 1 || bearers.bound) unbound.push_back(UnboundName(key));
   }
@@ -115,7 +115,7 @@ StatusOr<std::vector<Record>> Store::RecordsOfWorkload(const WorkloadRef& worklo
 
 StatusOr<const Store::Names*> Store::Measurements::NamesOfKey(const std::string& key) {
   if (const auto known = names_.find(key); known != names_.end()) return &known->second;
-  KILN_ASSIGN_OR_RETURN(const Bearers bearers, snapshot_.BearersOf(key));
+  KILN_ASSIGN_OR_RETURN(const KeyBinding bearers, snapshot_.KeyBindingOf(key));
   Names names = {UnboundName(key)};
   names.insert(names.end(), bearers.ids.begin(), bearers.ids.end());
   return &names_.emplace(key, std::move(names)).first->second;
@@ -170,14 +170,14 @@ bool SameTrial(const Record& a, const Record& b) {
 
 Status Store::ForEachRecord(const RecordFilter& filter,
                             const std::function<Status(const Record&)>& visit) {
-  constexpr uint32_t kMostIds = 65'536;
+  constexpr uint32_t kMaxIds = 65'536;
   constexpr size_t kPageSize = 256;
   RecordFilter rest = filter;
   while (true) {
     std::vector<int64_t> ids;
     KILN_RETURN_IF_ERROR(Read([&](Snapshot& snapshot) -> Status {
       KILN_ASSIGN_OR_RETURN(const Names names, NamesOfAll(snapshot, filter.workload));
-      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, filter.top.value_or(kMostIds)));
+      KILN_ASSIGN_OR_RETURN(ids, snapshot.Ids(rest, names, filter.top.value_or(kMaxIds)));
       return OkStatus();
     }));
     for (size_t i = 0; i < ids.size(); i += kPageSize) {
@@ -189,7 +189,7 @@ Status Store::ForEachRecord(const RecordFilter& filter,
       }));
       for (const Record& record : records) KILN_RETURN_IF_ERROR(visit(record));
     }
-    if (filter.top.has_value() || ids.size() < kMostIds) return OkStatus();
+    if (filter.top.has_value() || ids.size() < kMaxIds) return OkStatus();
     rest.after_id = ids.back();
   }
 }

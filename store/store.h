@@ -265,7 +265,7 @@ class Store {
   // WorkloadName of the records that a query wants; no names: the query does not ask for them.
   using Names = std::vector<std::string>;
   // The computations that have a key, ordered by id.
-  struct Bearers {
+  struct KeyBinding {
     std::vector<std::string> ids;
     // True: BindKey has bound the key.
     bool bound = false;
@@ -289,7 +289,7 @@ class Store {
     virtual StatusOr<std::vector<Record>> BestNamed(std::string_view name,
                                                     std::string_view target) = 0;
     virtual StatusOr<bool> HasMeasurementNamed(std::string_view name, const Record& record) = 0;
-    virtual StatusOr<Bearers> BearersOf(std::string_view key) = 0;
+    virtual StatusOr<KeyBinding> KeyBindingOf(std::string_view key) = 0;
     virtual StatusOr<std::vector<std::string>> KeysOfId(std::string_view workload_id) = 0;
     // Returns the first `limit` matching records with a larger id, ordered by id.
     virtual StatusOr<std::vector<AutotvmRecord>> AutotvmRecords(const AutotvmFilter& filter,

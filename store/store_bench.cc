@@ -94,11 +94,11 @@ int64_t Write(Store& store, uint32_t next, const std::atomic<bool>& stop) {
 
 // Returns the workloads to query: the keys of the first records, each as often as they have it.
 StatusOr<std::vector<WorkloadRef>> KeysOf(Store& store) {
-  constexpr size_t kMost = 10'000;
+  constexpr size_t kMax = 10'000;
   std::vector<WorkloadRef> workloads;
   const Status status = store.ForEachRecord({}, [&](const Record& record) {
     workloads.push_back({.id = {}, .keys = {record.workload_key}});
-    return workloads.size() < kMost ? OkStatus() : Cancelled("enough");
+    return workloads.size() < kMax ? OkStatus() : Cancelled("enough");
   });
   if (!workloads.empty()) return workloads;
   return status.ok() ? NotFound("the database has no records") : status;

@@ -39,13 +39,13 @@ Status Serve(const Flags& flags) {
   options.registry.seal = [key = "kiln lease " + secret.text()](std::string_view text) {
     return MacHex(key, text);
   };
-  options.door = Door("tracker", std::move(secret));
+  options.admission = AdmissionControl("tracker", std::move(secret));
   TrackerService service(options);
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   server_options.services = {&service};
   server_options.max_request_bytes = kRequestBytes;
-  server_options.check_caller = options.door.CheckOfCallers();
+  server_options.check_caller = options.admission.MakeCallerCheck();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));

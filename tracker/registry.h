@@ -180,7 +180,7 @@ class Registry {
   std::string NewLeaseName() const;
   std::string SealedId(std::string_view name, const v1::Lease& lease,
                        std::string_view scheduler_id) const;
-  bool BearsOurSeal(const v1::Lease& lease, std::string_view scheduler_id) const;
+  bool HasValidSeal(const v1::Lease& lease, std::string_view scheduler_id) const;
   void Grant(Request& request, Worker& worker);
   Worker* PickWorker(const v1::AcquireRequest& request);
 

@@ -63,7 +63,7 @@ std::string Registry::SealedId(std::string_view name, const v1::Lease& lease,
   return fmt::format("{}.{}", name, options_.seal(text).substr(0, kSealDigits));
 }
 
-bool Registry::BearsOurSeal(const v1::Lease& lease, std::string_view scheduler_id) const {
+bool Registry::HasValidSeal(const v1::Lease& lease, std::string_view scheduler_id) const {
   if (!options_.seal) return true;
   const std::string_view id = lease.id();
   const size_t dot = id.rfind('.');
@@ -75,7 +75,7 @@ bool Registry::BearsOurSeal(const v1::Lease& lease, std::string_view scheduler_i
 
 bool Registry::Recreate(const v1::Lease& lease, const v1::RenewRequest& by) {
   if (!CheckId("lease id", lease.id()).ok() || released_.count(lease.id()) > 0) return false;
-  if (!BearsOurSeal(lease, by.scheduler_id())) return false;
+  if (!HasValidSeal(lease, by.scheduler_id())) return false;
   Worker* worker = WorkerOfUnknownLease(lease.worker());
   if (worker == nullptr || worker->leases.size() >= worker->state.slots()) return false;
   LeaseEntry entry;

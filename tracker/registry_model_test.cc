@@ -216,7 +216,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     ASSERT_FALSE(model_.Due(now_).has_value()) << "a free slot and a request that fits it";
   }
 
-  void CheckBooks() {
+  void CheckInvariants() {
     const v1::ListReply list = registry_->List(now_);
     ASSERT_EQ(static_cast<size_t>(list.workers_size()), model_.workers.size());
     for (int i = 0; i < list.workers_size(); ++i) {
@@ -267,7 +267,7 @@ TEST_P(RegistryRandomTest, AgreesWithTheModel) {
     // The registry forgets released leases after a minute; so do schedulers here.
     if (step % 200 == 0) given_.clear();
     CheckGrants();
-    CheckBooks();
+    CheckInvariants();
     if (HasFatalFailure()) return;
   }
   EXPECT_GT(grants_, 200) << "the run exercised nothing";

@@ -46,7 +46,7 @@ class TrackerService::Waiter : public grpc::ServerUnaryReactor {
 };
 
 TrackerService::TrackerService(Options options)
-    : clock_(options.clock), door_(options.door), registry_(options.registry, NowMs()) {
+    : clock_(options.clock), admission_(options.admission), registry_(options.registry, NowMs()) {
   thread_ = std::thread([this] { LetTimePass(); });
 }
 
@@ -71,7 +71,7 @@ int64_t TrackerService::NowMs() const { return clock_->MonotonicNanos() / 1'000'
 template <typename Request, typename Call>
 grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* context,
                                                  const Request& request, const Call& call) {
-  Status status = door_.Admit(*context, request);
+  Status status = admission_.Admit(*context, request);
   if (!status.ok()) return Finished(context, status);
   {
     std::lock_guard lock(mutex_);
@@ -127,7 +127,7 @@ grpc::ServerUnaryReactor* TrackerService::List(grpc::CallbackServerContext* cont
 grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* context,
                                                   const v1::AcquireRequest* request,
                                                   v1::AcquireReply* reply) {
-  if (const Status admitted = door_.Admit(*context, *request); !admitted.ok()) {
+  if (const Status admitted = admission_.Admit(*context, *request); !admitted.ok()) {
     return Finished(context, admitted);
   }
   Waiter* older = nullptr;

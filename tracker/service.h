@@ -15,7 +15,7 @@
 
 #include "base/clock.h"
 #include "proto/tracker.grpc.pb.h"
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 #include "tracker/registry.h"
 
 namespace kiln::tracker {
@@ -24,7 +24,7 @@ class TrackerService : public v1::Tracker::CallbackService {
  public:
   struct Options {
     RegistryOptions registry;
-    Door door;
+    AdmissionControl admission;
     Clock* clock = &Clock::Real();
   };
 
@@ -55,8 +55,8 @@ class TrackerService : public v1::Tracker::CallbackService {
   class Waiter;
 
   int64_t NowMs() const;
-  // Runs `call` on the registry under the lock if the door admits the request. Answers the request,
-  // and all requests whose turn came by the call.
+  // Runs `call` on the registry under the lock if the admission admits the request. Answers the
+  // request, and all requests whose turn came by the call.
   template <typename Request, typename Call>
   grpc::ServerUnaryReactor* Answer(grpc::CallbackServerContext* context, const Request& request,
                                    const Call& call);
@@ -70,7 +70,7 @@ class TrackerService : public v1::Tracker::CallbackService {
   void LetTimePass();
 
   Clock* const clock_;
-  const Door door_;
+  const AdmissionControl admission_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

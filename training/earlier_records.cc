@@ -37,7 +37,7 @@ RecordList Choose(RecordList records, size_t most) {
   return chosen;
 }
 
-RecordList ChooseOfEach(const RecordGroups& groups, size_t most) {
+RecordList ChooseFromEachGroup(const RecordGroups& groups, size_t most) {
   std::vector<size_t> sizes;
   for (const auto& [key, records] : groups) sizes.push_back(records.size());
   std::sort(sizes.begin(), sizes.end());

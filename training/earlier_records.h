@@ -33,7 +33,7 @@ using RecordGroups = std::map<std::pair<std::string_view, std::string_view>, Rec
 
 // Chooses up to `most` records in all, shared out evenly among the groups. The result is ordered by
 // group.
-RecordList ChooseOfEach(const RecordGroups& groups, size_t most);
+RecordList ChooseFromEachGroup(const RecordGroups& groups, size_t most);
 
 using Steps = std::vector<schedule::StepPtr>;
 

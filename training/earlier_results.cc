@@ -55,9 +55,9 @@ search::Observation Observe(const store::Record& record, TaskResults& own) {
   return o;
 }
 
-Status GatherOwn(store::Store& store, std::string_view job_id, const search::Task& task,
-                 std::string_view device, const EarlierResultsOptions& options, ThreadPool& pool,
-                 TaskResults& own) {
+Status GatherOwnRecords(store::Store& store, std::string_view job_id, const search::Task& task,
+                        std::string_view device, const EarlierResultsOptions& options,
+                        ThreadPool& pool, TaskResults& own) {
   KILN_ASSIGN_OR_RETURN(
       const std::vector<store::Record> found,
       store.RecordsOfWorkload(
@@ -137,7 +137,7 @@ StatusOr<EarlierResults> GatherEarlierResults(store::Store& store, std::string_v
     // would learn them twice.
     if (!own.insert({dag::WorkloadId(*tasks[i].dag), target}).second) continue;
     KILN_RETURN_IF_ERROR(
-        GatherOwn(store, job_id, tasks[i], device, options, pool, results.of_tasks[i]));
+        GatherOwnRecords(store, job_id, tasks[i], device, options, pool, results.of_tasks[i]));
   }
   if (options.samples == 0) return results;
 
@@ -156,7 +156,7 @@ StatusOr<EarlierResults> GatherEarlierResults(store::Store& store, std::string_v
     if (is_own && SameDevice(record.device, device)) continue;
     groups[{record.workload_id, record.device}].push_back(&record);
   }
-  const RecordList chosen = ChooseOfEach(groups, options.samples);
+  const RecordList chosen = ChooseFromEachGroup(groups, options.samples);
   std::vector<std::optional<Steps>> steps = ParseAll(job_id, chosen, options.stop, pool);
   RecordTasks table(options.stop);
   std::vector<search::Measured> measured;

@@ -107,10 +107,10 @@ class Gathering {
   Status Learn(const std::string& name, const Searched& searched, const RecordGroups& groups,
                TemplateModels& results) {
     if (!search::FeaturesOf(parameters_).carries_over()) {
-      SayKnobsTeachNothing(name, searched, groups, results);
+      AddNoticeOfUnusedKnobs(name, searched, groups, results);
       return OkStatus();
     }
-    const RecordList chosen = ChooseOfEach(groups, options_.samples);
+    const RecordList chosen = ChooseFromEachGroup(groups, options_.samples);
     RecordTasks table(options_.stop);
     const std::vector<search::EarlierTrial> trials = TrialsOf(chosen, groups, table);
     const StatusOr<search::TemplateHistory> history = search::LearnHistory(
@@ -135,8 +135,8 @@ class Gathering {
   }
 
  private:
-  static void SayKnobsTeachNothing(const std::string& name, const Searched& searched,
-                                   const RecordGroups& groups, TemplateModels& results) {
+  static void AddNoticeOfUnusedKnobs(const std::string& name, const Searched& searched,
+                                     const RecordGroups& groups, TemplateModels& results) {
     size_t others = 0;
     for (const auto& [key, records] : groups)
       others += searched.workload_ids.contains(std::string(key.first)) ? 0 : records.size();

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kKind = "xgb";
 // A model that corrects estimates learns from few programs.
-constexpr int kEnoughPrograms = 16, kFewestPrograms = 4;
+constexpr int kEnoughPrograms = 16, kMinPrograms = 4;
 // A share of so few programs says nothing, so all of them are tested in turns.
 constexpr int64_t kFewPrograms = 64;
 constexpr int kTurns = 5;
@@ -118,7 +118,7 @@ StatusOr<std::unique_ptr<costmodel::CostModel>> TrainedOn(const TrainingSet& set
   costmodel::CostModelOptions model_options = {
       .seed = options.seed,
       .feature_version = features::kFeatureVersion,
-      .min_samples = std::clamp(programs, kFewestPrograms, kEnoughPrograms),
+      .min_samples = std::clamp(programs, kMinPrograms, kEnoughPrograms),
       .parameters = options.parameters,
       .stop = options.stop};
   if (options.estimates.has_value()) {
@@ -133,7 +133,7 @@ StatusOr<std::unique_ptr<costmodel::CostModel>> TrainedOn(const TrainingSet& set
   return FailedPrecondition(
       "{} programs are too few to learn from, expected {} at least: measure more, or take more "
       "records",
-      programs, kFewestPrograms);
+      programs, kMinPrograms);
 }
 
 // Tests each program by a model of the programs of the other turns. The turns take the programs in
@@ -171,7 +171,7 @@ StatusOr<std::vector<costmodel::TaskQuality>> TestInTurns(const TrainingSet& set
       of_task.push_back(scores[i]);
       throughputs.push_back(1 / *program.cost_s);
     }
-    if (std::ssize(of_task) < costmodel::kFewestRanked) continue;
+    if (std::ssize(of_task) < costmodel::kMinRanked) continue;
     // k is at most a third of the programs, because all programs together are no choice.
     k = std::min(k, static_cast<int>((of_task.size() + 2) / 3));
     qualities.push_back({set.tasks[t], costmodel::QualityOf(of_task, throughputs, k)});
@@ -232,7 +232,7 @@ std::vector<costmodel::TaskQuality> QualityOf(const costmodel::CostModel& model,
       programs.push_back(program.rows.get());
       throughputs.push_back(1 / *program.cost_s);
     }
-    if (std::ssize(programs) < costmodel::kFewestRanked) continue;
+    if (std::ssize(programs) < costmodel::kMinRanked) continue;
     const std::vector<double> scores = model.Predict(programs);
     tested.push_back({set.tasks[t], costmodel::QualityOf(scores, throughputs, k)});
   }

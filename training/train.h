@@ -45,7 +45,7 @@ struct TrainOptions {
 StatusOr<costmodel::ModelFile> Train(const TrainingSet& set, const TrainOptions& options);
 
 // Returns how well a model ranks the programs of each task that worked, for tasks with at least
-// kFewestRanked such programs.
+// kMinRanked such programs.
 std::vector<costmodel::TaskQuality> QualityOf(const costmodel::CostModel& model,
                                               const TrainingSet& set, int k);
 

@@ -9,13 +9,13 @@
 namespace kiln {
 namespace {
 
-constexpr int64_t kMostElements = int64_t{1} << 60;
+constexpr int64_t kMaxElements = int64_t{1} << 60;
 
-// Returns the product, or -1 if it is more than kMostElements.
+// Returns the product, or -1 if it is more than kMaxElements.
 int64_t Elements(const std::vector<int64_t>& shape) {
   int64_t elements = 1;
   for (const int64_t extent : shape) {
-    if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMostElements) return -1;
+    if (__builtin_mul_overflow(elements, extent, &elements) || elements > kMaxElements) return -1;
   }
   return elements;
 }

@@ -11,7 +11,7 @@ namespace kiln {
 namespace {
 
 // Packs and unpacks elements of this size.
-std::vector<std::byte> ThereAndBack(const Packing& packing, size_t element_bytes) {
+std::vector<std::byte> PackAndUnpack(const Packing& packing, size_t element_bytes) {
   EXPECT_OK(CheckPacking(packing));
   size_t elements = 1;
   for (const int64_t extent : packing.shape) elements *= static_cast<size_t>(extent);
@@ -27,17 +27,17 @@ std::vector<std::byte> ThereAndBack(const Packing& packing, size_t element_bytes
 
 TEST(UnpackTest, TakesPackingBack) {
   for (const size_t element_bytes : {1, 2, 4, 8}) {
-    ThereAndBack({.shape = {2, 4}, .dims = {{1, 2, 2}, {0, 2, 1}, {1, 2, 1}}}, element_bytes);
-    ThereAndBack({.shape = {5, 8}, .dims = {{0, 3, 2}, {1, 8, 1}, {0, 2, 1}}}, element_bytes);
-    ThereAndBack({.shape = {3, 1}, .dims = {{0, 2, 1}, {0, 2, 2}}}, element_bytes);
-    ThereAndBack({.shape = {4}, .dims = {{0, 2, 2}, {0, 3, 1}}}, element_bytes);
-    ThereAndBack({.shape = {1, 1}, .dims = {}}, element_bytes);
+    PackAndUnpack({.shape = {2, 4}, .dims = {{1, 2, 2}, {0, 2, 1}, {1, 2, 1}}}, element_bytes);
+    PackAndUnpack({.shape = {5, 8}, .dims = {{0, 3, 2}, {1, 8, 1}, {0, 2, 1}}}, element_bytes);
+    PackAndUnpack({.shape = {3, 1}, .dims = {{0, 2, 1}, {0, 2, 2}}}, element_bytes);
+    PackAndUnpack({.shape = {4}, .dims = {{0, 2, 2}, {0, 3, 1}}}, element_bytes);
+    PackAndUnpack({.shape = {1, 1}, .dims = {}}, element_bytes);
   }
 }
 
 TEST(UnpackTest, PaddingIsNotLookedAt) {
   const Packing packing{.shape = {3}, .dims = {{0, 2, 2}, {0, 2, 1}}};
-  std::vector<std::byte> packed = ThereAndBack(packing, 1);
+  std::vector<std::byte> packed = PackAndUnpack(packing, 1);
   packed[3] = std::byte{99};
   std::vector<std::byte> plain(3);
   Unpack(packing, 1, packed, plain);

@@ -135,7 +135,7 @@ class PlainFormatter : public CLI::Formatter {
 
 // Returns the command that found a word that it does not know; otherwise the command that was
 // named.
-const CLI::App& WhereItWentWrong(const CLI::App& app) {
+const CLI::App& FailingCommand(const CLI::App& app) {
   const CLI::App* at = &app;
   while (at->remaining().empty() && !at->get_subcommands().empty()) at = at->get_subcommands()[0];
   return *at;
@@ -202,14 +202,14 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
 void PlainHelp(CLI::App& app) { app.formatter(std::make_shared<PlainFormatter>()); }
 
 std::string UsageError(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& at = WhereItWentWrong(app);
+  const CLI::App& at = FailingCommand(app);
   std::string text = Problem(at, error);
   while (text.ends_with('.')) text.pop_back();
   return fmt::format("{}{} {} --help", text, text.ends_with('?') ? " See" : "; see", FullName(at));
 }
 
 const CLI::App* BareCommand(const CLI::App& app, const CLI::ParseError& error) {
-  const CLI::App& at = WhereItWentWrong(app);
+  const CLI::App& at = FailingCommand(app);
   const bool is_bare = error.get_name() == "RequiredError" && at.remaining().empty() &&
                        at.get_subcommands().empty() && !CommandsOf(at).empty();
   return is_bare ? &at : nullptr;

@@ -91,7 +91,8 @@ std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts) {
   };
 }
 
-std::string LinesNotHeld(const ContainmentFacts& facts, const std::vector<Contained>& who) {
+std::string BrokenContainmentLines(const ContainmentFacts& facts,
+                                   const std::vector<Contained>& who) {
   std::string lines;
   for (const ContainmentLine& line : ContainmentTable(facts)) {
     if (line.why_not.empty() || std::ranges::find(who, line.who) == who.end()) continue;

@@ -43,6 +43,7 @@ std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts);
 
 // Returns the lines of `who` that do not hold, as "a CPU program opens files while it is loaded:
 // this kernel has no Landlock; ..."; "": all hold.
-std::string LinesNotHeld(const ContainmentFacts& facts, const std::vector<Contained>& who);
+std::string BrokenContainmentLines(const ContainmentFacts& facts,
+                                   const std::vector<Contained>& who);
 
 }  // namespace kiln

@@ -20,31 +20,31 @@ TEST(ContainmentTableTest, AllHoldsForRootAndForOthers) {
   ContainmentFacts facts = kAllMeans;
   for (const bool is_root : {false, true}) {
     facts.is_root = is_root;
-    EXPECT_EQ(LinesNotHeld(facts, kEverybody), "");
+    EXPECT_EQ(BrokenContainmentLines(facts, kEverybody), "");
   }
 }
 
 TEST(ContainmentTableTest, SaysWhichLinesDoNotHoldAndWhy) {
   ContainmentFacts facts = kAllMeans;
   facts.restricts_files = false;
-  const std::string files = LinesNotHeld(facts, {Contained::kCpuProgram});
+  const std::string files = BrokenContainmentLines(facts, {Contained::kCpuProgram});
   EXPECT_EQ(
       files,
       "not limited: a CPU program opens files while it is loaded (this kernel has no Landlock)");
-  EXPECT_THAT(LinesNotHeld(facts, {Contained::kCCompiler, Contained::kNvrtc}),
+  EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCCompiler, Contained::kNvrtc}),
               AllOf(HasSubstr("a C compiler reads files"), HasSubstr("a NVRTC writes files"),
                     Not(HasSubstr("CPU program"))));
   facts = kAllMeans;
   facts.filters_calls = false;
-  EXPECT_THAT(LinesNotHeld(facts, {Contained::kCpuProgram}),
+  EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
               AllOf(HasSubstr("signals"), HasSubstr("no seccomp")));
   facts = kAllMeans;
   facts.is_root = true;
   facts.has_nobody = false;
-  EXPECT_THAT(LinesNotHeld(facts, {Contained::kCpuProgram}),
+  EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
               AllOf(HasSubstr("is root"), HasSubstr("no user but root to run programs as")));
   facts.drops_privileges = false;
-  EXPECT_THAT(LinesNotHeld(facts, {Contained::kCpuProgram}),
+  EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
               HasSubstr("because --no-drop-privileges is given"));
 }
 

@@ -14,10 +14,10 @@ void RaiseDescriptorLimit() {
 }
 
 int64_t DescriptorLimit() {
-  constexpr rlim_t kMost = 1'000'000;
+  constexpr rlim_t kMax = 1'000'000;
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
-  return static_cast<int64_t>(std::min(limit.rlim_cur, kMost));
+  return static_cast<int64_t>(std::min(limit.rlim_cur, kMax));
 }
 
 }  // namespace kiln

@@ -58,7 +58,7 @@ TEST_F(FileAccessTest, OnlyWhatIsNamedCanBeOpened) {
   EXPECT_OK(ReadFile(folder_.Join("file")));
 }
 
-TEST_F(FileAccessTest, AChildBeginsWithWhatItsThreadHasLeft) {
+TEST_F(FileAccessTest, AChildInheritsTheRestrictionsOfItsThread) {
   SubprocessOptions options;
   options.argv = {"/bin/sh", "-c", "cat read/file file; echo done"};
   options.argv[2] = fmt::format("cat {0}/read/file {0}/file; echo done", folder_.path());
@@ -81,7 +81,7 @@ TEST(SystemCallFilterTest, RefusesInAChildWhatItsThreadHasGivenUp) {
     prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
     SystemCallFilter filter;
     filter.Refuse(SYS_kill);
-    return filter.Install(SystemCallFilter::Others::kAllowed, SystemCallFilter::Threads::kThis);
+    return filter.Install(SystemCallFilter::OtherCalls::kAllowed, SystemCallFilter::Threads::kThis);
   };
   ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(options));
   EXPECT_EQ(result.output, "written\nrefused\n");

@@ -55,11 +55,11 @@ std::vector<std::string> KeptEnvironment(const std::vector<std::string>& variabl
 
 // Looks once a second whether a child stands still. A child that continues within kStoppedFor is
 // left alone.
-class StopWatch {
+class StandstillWatch {
  public:
-  explicit StopWatch(pid_t child) : child_(child) {}
+  explicit StandstillWatch(pid_t child) : child_(child) {}
 
-  bool HasStopped(absl::Duration now) {
+  bool HasStoodStill(absl::Duration now) {
     if (now < next_look_) return false;
     next_look_ = now + kLookInterval;
     if (FindStopped(child_) == 0) {
@@ -135,7 +135,7 @@ MessageChild::End MessageChild::Ask(std::string_view request, const Call& call,
     return end;
   };
   absl::Duration deadline = Now() + call.limit;
-  StopWatch stop_watch(process_.pid());
+  StandstillWatch standstill_watch(process_.pid());
   const Status sent = pipe_.Write(request, call.limit, call.descriptor);
   if (sent.code() == StatusCode::kDeadlineExceeded && FindStopped(process_.pid()) != 0) {
     return kill(End::kStopped);
@@ -161,7 +161,7 @@ MessageChild::End MessageChild::Ask(std::string_view request, const Call& call,
     if (Now() >= deadline) {
       return kill(FindStopped(process_.pid()) != 0 ? End::kStopped : End::kTimedOut);
     }
-    if (stop_watch.HasStopped(Now())) return kill(End::kStopped);
+    if (standstill_watch.HasStoodStill(Now())) return kill(End::kStopped);
     if (kill_at == absl::InfiniteDuration() && call.cancelled()) {
       kill_at = Now() + call.cancel_grace;
     }

@@ -296,7 +296,7 @@ TEST(SubprocessTest, ManyAtOnceFromManyThreads) {
   }
 }
 
-int SayOnFourAndList() {
+int WriteToFourAndListDescriptors() {
   if (write(4, "four\n", 5) != 5) return 1;
   for (int fd = 0; fd < 1024; ++fd) {
     if (fcntl(fd, F_GETFD) >= 0) dprintf(1, "%d ", fd);
@@ -345,7 +345,7 @@ int Parent() {
 }  // namespace
 
 int RunChild(std::string_view mode) {
-  if (mode == "--say-on-4-and-list") return SayOnFourAndList();
+  if (mode == "--say-on-4-and-list") return WriteToFourAndListDescriptors();
   if (mode == "--allocate") return Allocate();
   if (mode == "--spin") return Spin();
   if (mode == "--die-with-parent") return DieWithParentChild();

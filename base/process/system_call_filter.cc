@@ -98,8 +98,8 @@ void SystemCallFilter::AllowIfArgumentAndNone(uint32_t call, int index, uint32_t
   AllowIf(call, test);
 }
 
-Status SystemCallFilter::Install(Others others, Threads threads) {
-  Add(Return(others == Others::kAllowed ? SECCOMP_RET_ALLOW : kFails));
+Status SystemCallFilter::Install(OtherCalls others, Threads threads) {
+  Add(Return(others == OtherCalls::kAllowed ? SECCOMP_RET_ALLOW : kFails));
   sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
   // Without the second flag some kernels slow down all code behind a filter, to protect it against
   // leaks that such a process could not suffer from.

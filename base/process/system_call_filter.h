@@ -35,11 +35,11 @@ class SystemCallFilter {
                               std::initializer_list<uint32_t> others);
   void Refuse(uint32_t call);
 
-  enum class Others { kFail, kAllowed };
+  enum class OtherCalls { kFail, kAllowed };
   enum class Threads { kThis, kAll };
   // Installs the filter for good. Calls that it refuses fail with EPERM. The process must have
   // given up new privileges (PR_SET_NO_NEW_PRIVS).
-  Status Install(Others others, Threads threads);
+  Status Install(OtherCalls others, Threads threads);
 
  private:
   void Add(sock_filter instruction) { code_.push_back(instruction); }

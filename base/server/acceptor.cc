@@ -22,9 +22,9 @@
 namespace kiln {
 namespace {
 
-// Interval of the looks for strangers that are overdue.
+// Interval of the search for overdue unverified connections.
 constexpr int kLookMs = 1'000;
-constexpr absl::Duration kNoRoomPause = absl::Milliseconds(50);
+constexpr absl::Duration kDescriptorShortagePause = absl::Milliseconds(50);
 
 struct Peer {
   std::string host;
@@ -107,10 +107,10 @@ void Acceptor::Stop() {
   listening_.sockets.clear();
 }
 
-void Acceptor::MakeKnown(std::string_view peer) {
+void Acceptor::MarkVerified(std::string_view peer) {
   std::lock_guard lock(mutex_);
-  list_.MakeKnown(peer.find('%') == std::string_view::npos ? std::string(peer)
-                                                           : WithoutPercents(peer));
+  list_.MarkVerified(peer.find('%') == std::string_view::npos ? std::string(peer)
+                                                              : WithoutPercents(peer));
 }
 
 Status Acceptor::Watch(int fd, uint32_t events) {
@@ -150,7 +150,8 @@ void Acceptor::AcceptAll(int listening) {
       AddConnection(std::move(connection));
       continue;
     }
-    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) NoRoom();
+    if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+      HandleDescriptorShortage();
     if (errno != EINTR && errno != ECONNABORTED) return;
   }
 }
@@ -160,7 +161,7 @@ void Acceptor::AddConnection(UniqueFd connection) {
   socklen_t size = sizeof(address);
   if (getpeername(connection.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return;
   UniqueFd kept(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
-  if (!kept.valid()) return NoRoom();
+  if (!kept.valid()) return HandleDescriptorShortage();
   const int id = kept.get();
   if (!Watch(id, EPOLLHUP).ok()) return;
   Peer peer = PeerOf(address);
@@ -175,16 +176,16 @@ void Acceptor::AddConnection(UniqueFd connection) {
   if (!refused) hand_over_(std::move(connection));
 }
 
-// Handles the lack of a descriptor: closes the oldest stranger's connection, and waits a little.
-void Acceptor::NoRoom() {
+// Handles the lack of a descriptor: closes the oldest unverified connection, and waits a little.
+void Acceptor::HandleDescriptorShortage() {
   int gone = -1;
   {
     std::lock_guard lock(mutex_);
-    gone = list_.OldestStranger();
+    gone = list_.TakeOldestUnverified();
   }
   LogDebug("no descriptor is left for a connection");
   if (gone >= 0) Close(gone);
-  Clock::Real().SleepFor(kNoRoomPause);
+  Clock::Real().SleepFor(kDescriptorShortagePause);
 }
 
 // Shuts the connection down. The owner that it was handed to sees the end and closes the other

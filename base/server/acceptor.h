@@ -1,6 +1,7 @@
 // Accepts the connections of a server and hands each of them on, within limits.
 //
-// An acceptor has one thread of its own. Any thread may call MakeKnown; the owner calls the rest.
+// An acceptor has one thread of its own. Any thread may call MarkVerified; the owner calls the
+// rest.
 #pragma once
 
 #include <atomic>
@@ -32,16 +33,16 @@ class Acceptor {
   // Closes the listening sockets. Connections that were handed over are left as they are.
   void Stop();
 
-  // Says that a call from `peer` was let in: its connection is no stranger's any more. `peer` is
-  // named as gRPC does ("ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711").
-  void MakeKnown(std::string_view peer);
+  // Marks the connection of `peer` as verified: one of its calls was admitted. `peer` is named as
+  // gRPC does ("ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711").
+  void MarkVerified(std::string_view peer);
 
  private:
   void Run();
   Status Watch(int fd, uint32_t events);
   void AcceptAll(int listening);
   void AddConnection(UniqueFd connection);
-  void NoRoom();
+  void HandleDescriptorShortage();
   void Close(int id);
   void Forget(int id);
   void CloseOverdue();

@@ -1,10 +1,10 @@
 // The open connections of a server, and the choice of those that have to go.
 //
-// A connection is a stranger's until one of its calls has been let in. Strangers can have only a
-// limited number of connections, in all and from each host, and only for a limited time. A new
-// stranger takes the place of the oldest, so that a caller who identifies itself at once gets in,
-// however many others stand there. Connections of known callers stay; beyond the limit of all
-// connections, new ones are turned away.
+// A connection is unverified until one of its calls has been admitted. The number of unverified
+// connections is limited, in all and from each host, and so is their time. A new connection
+// replaces the oldest unverified one, so that a caller who identifies itself at once gets in,
+// however many others are open. Verified connections stay. Beyond the limit of all connections,
+// new ones are refused.
 //
 // Pure: no sockets, no clock. Not thread-safe.
 #pragma once
@@ -24,9 +24,9 @@ class ConnectionList {
   struct Limits {
     // Limit of all connections together.
     size_t most = 4'000;
-    size_t most_strangers = 1'024;
-    size_t most_strangers_of_host = 256;
-    absl::Duration longest_stranger = absl::Minutes(5);
+    size_t max_unverified = 1'024;
+    size_t max_unverified_of_host = 256;
+    absl::Duration longest_unverified = absl::Minutes(5);
   };
 
   explicit ConnectionList(const Limits& limits) : limits_(limits) {}
@@ -37,17 +37,18 @@ class ConnectionList {
   std::vector<int> Add(int id, std::string peer, std::string host, absl::Time now);
   void Remove(int id);
 
-  // Says that a call of the connection whose other end is `peer` was let in.
-  void MakeKnown(std::string_view peer);
+  // Marks the connection whose other end is `peer`: one of its calls was admitted.
+  void MarkVerified(std::string_view peer);
 
-  // Returns the connections to close because they have been strangers for too long.
+  // Returns the connections to close because they have been unverified for too long.
   std::vector<int> Overdue(absl::Time now);
 
-  // Returns the stranger's connection that is to be closed to make room; -1: there is none.
-  int OldestStranger();
+  // Returns the oldest unverified connection, which is to be closed to make room; -1 if there is
+  // none.
+  int TakeOldestUnverified();
 
   size_t size() const { return connections_.size(); }
-  size_t strangers() const { return strangers_.size(); }
+  size_t unverified() const { return unverified_.size(); }
 
  private:
   struct Connection {
@@ -59,15 +60,15 @@ class ConnectionList {
   using Connections = std::map<int, Connection>;
 
   int TakeOldest(const std::map<uint64_t, int>& of);
-  void NoStranger(const Connection& connection);
+  void RemoveUnverified(const Connection& connection);
 
   const Limits limits_;
   uint64_t serial_ = 0;
   Connections connections_;
   std::map<std::string, int, std::less<>> by_peer_;
   // Ordered by age, oldest first.
-  std::map<uint64_t, int> strangers_;
-  std::map<std::string, std::map<uint64_t, int>> strangers_of_;
+  std::map<uint64_t, int> unverified_;
+  std::map<std::string, std::map<uint64_t, int>> unverified_of_;
 };
 
 }  // namespace kiln

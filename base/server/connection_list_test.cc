@@ -10,27 +10,27 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 constexpr ConnectionList::Limits kFew = {.most = 6,
-                                         .most_strangers = 4,
-                                         .most_strangers_of_host = 2,
-                                         .longest_stranger = absl::Seconds(10)};
+                                         .max_unverified = 4,
+                                         .max_unverified_of_host = 2,
+                                         .longest_unverified = absl::Seconds(10)};
 
 absl::Time At(int seconds) { return absl::UnixEpoch() + absl::Seconds(seconds); }
 
 std::string Peer(int id) { return "h:" + std::to_string(id); }
 
-TEST(ConnectionListTest, ANewStrangerTakesThePlaceOfTheOldestOfItsHost) {
+TEST(ConnectionListTest, ANewConnectionReplacesTheOldestUnverifiedOneOfItsHost) {
   ConnectionList list(kFew);
   EXPECT_THAT(list.Add(1, Peer(1), "a", At(0)), IsEmpty());
   EXPECT_THAT(list.Add(2, Peer(2), "a", At(0)), IsEmpty());
   EXPECT_THAT(list.Add(3, Peer(3), "b", At(0)), IsEmpty());
   EXPECT_THAT(list.Add(4, Peer(4), "a", At(0)), ElementsAre(1));
   EXPECT_THAT(list.Add(5, Peer(5), "a", At(0)), ElementsAre(2));
-  EXPECT_EQ(list.strangers(), 3u);
+  EXPECT_EQ(list.unverified(), 3u);
   // The connections that were told to go are not gone yet.
   EXPECT_EQ(list.size(), 5u);
 }
 
-TEST(ConnectionListTest, ANewStrangerTakesThePlaceOfTheOldestOfAll) {
+TEST(ConnectionListTest, ANewConnectionReplacesTheOldestUnverifiedOneOfAll) {
   ConnectionList list(kFew);
   for (int id = 1; id <= 4; ++id) list.Add(id, Peer(id), "h" + std::to_string(id), At(0));
   EXPECT_THAT(list.Add(5, Peer(5), "h5", At(0)), ElementsAre(1));
@@ -40,23 +40,23 @@ TEST(ConnectionListTest, KnownCallersStay) {
   ConnectionList list(kFew);
   for (int id = 1; id <= 6; ++id) {
     EXPECT_THAT(list.Add(id, Peer(id), "a", At(0)), IsEmpty());
-    list.MakeKnown(Peer(id));
+    list.MarkVerified(Peer(id));
   }
-  EXPECT_EQ(list.strangers(), 0u);
+  EXPECT_EQ(list.unverified(), 0u);
   EXPECT_THAT(list.Overdue(At(1'000'000)), IsEmpty());
-  // There is no room, and no stranger that could go.
+  // There is no room, and no unverified connection to close.
   EXPECT_THAT(list.Add(7, Peer(7), "b", At(0)), ElementsAre(7));
   list.Remove(7);
   list.Remove(3);
   EXPECT_THAT(list.Add(8, Peer(8), "b", At(0)), IsEmpty());
 }
 
-TEST(ConnectionListTest, StrangersGoAfterAWhile) {
+TEST(ConnectionListTest, UnverifiedConnectionsAreClosedAfterAWhile) {
   ConnectionList list(kFew);
   list.Add(1, Peer(1), "a", At(0));
   list.Add(2, Peer(2), "b", At(5));
   list.Add(3, Peer(3), "c", At(0));
-  list.MakeKnown(Peer(3));
+  list.MarkVerified(Peer(3));
   EXPECT_THAT(list.Overdue(At(9)), IsEmpty());
   EXPECT_THAT(list.Overdue(At(10)), ElementsAre(1));
   // An overdue connection is reported once.
@@ -71,7 +71,7 @@ TEST(ConnectionListTest, ANumberMayBeUsedAgain) {
     list.Remove(1);
   }
   EXPECT_EQ(list.size(), 0u);
-  EXPECT_EQ(list.strangers(), 0u);
+  EXPECT_EQ(list.unverified(), 0u);
 }
 
 }  // namespace

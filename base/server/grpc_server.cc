@@ -23,7 +23,7 @@ constexpr absl::Duration kDestructorGrace = absl::Milliseconds(100);
 constexpr int kPingMs = 30'000;
 constexpr int kPingTimeoutMs = 20'000;
 // Clients may send pings this often.
-constexpr int kMostFrequentPingMs = 5'000;
+constexpr int kMinPingIntervalMs = 5'000;
 constexpr int kSmallRequestBytes = 8 << 20;
 constexpr int kReadBytes = 64 << 10;
 // Memory for requests, in requests of the largest size. Calls beyond it are slowed down or refused.
@@ -32,7 +32,7 @@ constexpr size_t kRequestsInMemory = 8;
 constexpr int kHandshakeMs = 10'000;
 // A scheduler's connection to the tracker may have as many calls as requests may wait there.
 constexpr int kCallsOfConnection = 12'000;
-constexpr size_t kMostConnections = 20'000;
+constexpr size_t kMaxConnections = 20'000;
 // A connection has two descriptors, and half of all descriptors are for other uses.
 constexpr int64_t kDescriptorsForConnection = 4;
 
@@ -61,17 +61,17 @@ void SetLimits(const GrpcServer::Options& options, grpc::ServerBuilder& builder)
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-                             kMostFrequentPingMs);
+                             kMinPingIntervalMs);
 }
 
 ConnectionList::Limits ConnectionLimits(const GrpcServer::Options& options) {
   ConnectionList::Limits limits;
   const auto room =
       static_cast<size_t>(std::max<int64_t>(DescriptorLimit() / kDescriptorsForConnection, 1));
-  limits.most = std::min(kMostConnections, room);
+  limits.most = std::min(kMaxConnections, room);
   if (options.max_connections > 0) limits.most = std::min(limits.most, options.max_connections);
   // Most of the room is for known callers.
-  limits.most_strangers = std::min(limits.most_strangers, std::max<size_t>(limits.most / 2, 1));
+  limits.max_unverified = std::min(limits.max_unverified, std::max<size_t>(limits.most / 2, 1));
   return limits;
 }
 
@@ -92,7 +92,7 @@ class CallerWatch : public hooks::Interceptor {
     if (methods->QueryInterceptionHookPoint(
             hooks::InterceptionHookPoints::POST_RECV_INITIAL_METADATA) &&
         call_->method() != kHealthCheckMethod) {
-      acceptor_.MakeKnown(call_->server_context()->peer());
+      acceptor_.MarkVerified(call_->server_context()->peer());
     }
     methods->Proceed();
   }

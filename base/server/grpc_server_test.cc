@@ -364,7 +364,7 @@ TEST_F(GuardedServerTest, CallersAreCheckedByTheirMetadata) {
 }
 
 // The answer comes although the request has not been sent, because nobody waits for the request.
-TEST_F(GuardedServerTest, NothingOfAStrangersRequestIsWaitedFor) {
+TEST_F(GuardedServerTest, TheRequestOfAnUnauthenticatedCallerIsNotRead) {
   Start({});
   const auto channel = OwnConnection(address());
   for (const char* method :
@@ -426,7 +426,7 @@ TEST_F(GrpcServerTest, KnownCallersHaveAllConnectionsThereAre) {
   EXPECT_OK(last);
 }
 
-TEST_F(GrpcServerTest, WhoWatchesHealthIsToldOfChanges) {
+TEST_F(GrpcServerTest, WatchersOfHealthSeeChanges) {
   RawCall call(channel_, "/grpc.health.v1.Health/Watch");
   EXPECT_EQ(call.ReadHealth(), 1);
   server_->SetServing(false);

@@ -17,8 +17,8 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kFewestBytes = 16;
-constexpr size_t kMostBytes = 1024;
+constexpr size_t kMinBytes = 16;
+constexpr size_t kMaxBytes = 1024;
 constexpr size_t kFileBytes = 4096;
 constexpr int kRandomDigits = 64;
 
@@ -84,9 +84,9 @@ StatusOr<Secret> Secret::Read(const std::string& path) {
   std::string text = *std::move(read);
   text.resize(std::min(text.size(), text.find('\n')));
   if (text.ends_with('\r')) text.pop_back();
-  if (text.size() < kFewestBytes || text.size() > kMostBytes) {
-    return Advise(path, fmt::format("has {} characters, expected {} to {}", text.size(),
-                                    kFewestBytes, kMostBytes));
+  if (text.size() < kMinBytes || text.size() > kMaxBytes) {
+    return Advise(path, fmt::format("has {} characters, expected {} to {}", text.size(), kMinBytes,
+                                    kMaxBytes));
   }
   if (!std::all_of(text.begin(), text.end(), IsPrintable)) {
     return Advise(path, "has a space or a character that does not print");

@@ -9,7 +9,7 @@ namespace kiln {
 namespace {
 
 constexpr size_t kLongestName = 64;
-constexpr size_t kMostNames = 3;
+constexpr size_t kMaxNames = 3;
 
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
@@ -38,7 +38,7 @@ std::vector<std::string> ClosestNames(std::string_view name,
   std::stable_sort(ranked.begin(), ranked.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> closest;
-  for (size_t i = 0; i < std::min(kMostNames, ranked.size()); ++i) {
+  for (size_t i = 0; i < std::min(kMaxNames, ranked.size()); ++i) {
     closest.push_back(ranked[i].second);
   }
   return closest;

@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 using store::AutotvmRecord;
 
 // Least columns of templates, arguments and targets in tables.
-constexpr int kLeastColumns = 10;
+constexpr int kMinColumns = 10;
 
 // Returns "float32[1, 768]" for ["TENSOR", [1, 768], "float32"].
 std::string ArgumentText(const Json& argument) {
@@ -70,10 +70,10 @@ std::string KnobsText(const AutotvmRecord& record) {
 }
 
 Table MakeTable() {
-  constexpr int kMostLines = 4;
-  return Table({{"Template", Table::kLeft, 24, kMostLines},
-                {"Arguments", Table::kLeft, kLeastColumns, kMostLines},
-                {"Target", Table::kLeft, kLeastColumns, kMostLines},
+  constexpr int kMaxLines = 4;
+  return Table({{"Template", Table::kLeft, 24, kMaxLines},
+                {"Arguments", Table::kLeft, kMinColumns, kMaxLines},
+                {"Target", Table::kLeft, kMinColumns, kMaxLines},
                 {"Result", Table::kRight},
                 {"Config", Table::kRight},
                 {"Measured"}});
@@ -118,7 +118,7 @@ class AutotvmPrinter {
   int64_t count_ = 0;
 };
 
-bool AsksForNoneOfThem(const RecordFilterFlags& flags) {
+bool ExcludesAutotvmRecords(const RecordFilterFlags& flags) {
   return !flags.job.empty() || !flags.arguments.op.empty() || !flags.device.empty() ||
          flags.distance.has_value() || IsWorkloadId(flags.workload) ||
          flags.workload.starts_with('[');
@@ -157,7 +157,7 @@ std::string AutotvmArguments(std::string_view json) {
 
 Status VisitAutotvmRecords(const RecordFilterFlags& flags, int64_t now_s, Archive& archive,
                            const std::function<Status(const AutotvmRecord&)>& visit) {
-  if (AsksForNoneOfThem(flags)) return OkStatus();
+  if (ExcludesAutotvmRecords(flags)) return OkStatus();
   KILN_ASSIGN_OR_RETURN(const Times times, TimesOf(flags, now_s));
   v1::ListAutotvmRecordsRequest request;
   request.set_task(flags.workload);

@@ -73,7 +73,7 @@ TEST_F(ChoiceTest, SaysWhatAComputationGetsAndWhy) {
               HasSubstr("schedule  none: the loops as they are declared"));
 }
 
-TEST_F(ChoiceTest, WhatIsSetGoesBeforeRecordsUntilItIsEnded) {
+TEST_F(ChoiceTest, APinnedScheduleComesBeforeRecordsUntilItIsUnpinned) {
   const std::string job = Tune();
   EXPECT_THAT(Kiln({"choice", "list", "--json"}), IsEmpty());
   EXPECT_THAT(

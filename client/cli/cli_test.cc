@@ -668,7 +668,7 @@ TEST_F(CliTest, VersionAndDoctor) {
 }
 
 // The names and keys hold commands to the terminal.
-TEST_F(CliTest, WhatOthersWroteIsNoCommandToTheTerminal) {
+TEST_F(CliTest, ForeignTextCannotControlTheTerminal) {
   const std::string db = folder_.Join("kiln.db");
   const std::string evil = "\x1b[2J\x1b]0;evil\x07\r\x7f\xc2\x9b";
   const std::string log =

@@ -121,7 +121,7 @@ class CommandLine {
     } catch (const CLI::ParseError& error) {
       return Refuse(error);
     }
-    const StatusOr<int> exit_status = GoUnlessOutputEnds();
+    const StatusOr<int> exit_status = RunUntilOutputCloses();
     if (exit_status.ok()) return *exit_status;
     std::fflush(stdout);
     fmt::print(stderr, "kiln: {}\n", Printable(Message(exit_status.status())));
@@ -167,7 +167,7 @@ class CommandLine {
   // Runs the command. fmt throws when output cannot be written. If the reader has read enough
   // (`kiln ...
   //  head`), that is no error for the user, and unwinding has stopped what was started here.
-  StatusOr<int> GoUnlessOutputEnds() {
+  StatusOr<int> RunUntilOutputCloses() {
     constexpr int kBrokenPipeExit = 128 + SIGPIPE;
     int error = 0;
     try {

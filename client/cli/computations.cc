@@ -78,7 +78,8 @@ std::string ComputationText(const NamedComputation& computation) {
                      fmt::join(types, " and "), computation.id);
 }
 
-Status SeveralFit(std::string_view what, const std::vector<NamedComputation>& computations) {
+Status AmbiguousComputation(std::string_view what,
+                            const std::vector<NamedComputation>& computations) {
   std::string lines;
   for (const NamedComputation& computation : computations) {
     lines += "\n  " + ComputationText(computation);

@@ -29,7 +29,8 @@ StatusOr<std::vector<NamedComputation>> ComputationsOf(const std::string& key, A
 std::string ComputationText(const NamedComputation& computation);
 
 // Returns InvalidArgument with a line for each computation: `what` may mean any of them.
-Status SeveralFit(std::string_view what, const std::vector<NamedComputation>& computations);
+Status AmbiguousComputation(std::string_view what,
+                            const std::vector<NamedComputation>& computations);
 
 // Names that jobs give to their tasks, printable. The names stand by identity, and by key if the
 // jobs know only one computation with the key.

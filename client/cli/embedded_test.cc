@@ -476,7 +476,7 @@ TEST_F(EmbeddedTest, ADatabaseInUseIsSaidInASentence) {
   ASSERT_OK(kiln->Wait(absl::Seconds(30)));
 }
 
-TEST_F(EmbeddedTest, WhereNobodyReadsOnItEndsAsWithCtrlC) {
+TEST_F(EmbeddedTest, AClosedOutputEndsTheCommandAsCtrlCDoes) {
   std::string job;
   const auto kiln = StartLongJob(&job);
   kiln->output().Reset();

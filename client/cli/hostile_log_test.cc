@@ -21,7 +21,7 @@ constexpr int64_t kMiB = int64_t{1} << 20;
 
 // The program with its libraries takes some 60 MiB, the database's pages take 64 MiB, and several
 // copies of a line of 16 MiB exist while it is read and written.
-constexpr int64_t kMostBytes = 320 * kMiB;
+constexpr int64_t kMaxBytes = 320 * kMiB;
 
 std::string GoodLine(int64_t timestamp_s) {
   return fmt::format(
@@ -95,7 +95,7 @@ TEST_F(HostileLogTest, ALineOfAGigabyteIsRefusedAndTheRestIsTaken) {
   EXPECT_THAT(result.output, AllOf(HasSubstr("2 imported"), HasSubstr("2 refused")));
   EXPECT_THAT(result.error, AllOf(HasSubstr("line 2: it has more than 16777216 bytes"),
                                   HasSubstr("line 4: "), HasSubstr("found the end of the line")));
-  EXPECT_LT(result.exit.max_rss_bytes, kMostBytes);
+  EXPECT_LT(result.exit.max_rss_bytes, kMaxBytes);
   EXPECT_EQ(Records(), 2u);
 }
 
@@ -115,7 +115,7 @@ TEST_F(HostileLogTest, LongLinesAreNotGatheredInMemory) {
   const RunResult result = import.Finish();
   EXPECT_TRUE(result.exit.ok()) << result.error;
   EXPECT_THAT(result.output, HasSubstr(fmt::format("{} imported", kLines)));
-  EXPECT_LT(result.exit.max_rss_bytes, kMostBytes);
+  EXPECT_LT(result.exit.max_rss_bytes, kMaxBytes);
 }
 
 TEST_F(HostileLogTest, WhatIsNoLogIsRefusedLineByLine) {
@@ -132,7 +132,7 @@ TEST_F(HostileLogTest, WhatIsNoLogIsRefusedLineByLine) {
   EXPECT_EQ(result.exit.code, 1);
   EXPECT_THAT(result.output, HasSubstr("1 imported"));
   EXPECT_THAT(result.error, AllOf(HasSubstr("line 1: it is no valid UTF-8"), HasSubstr(" more")));
-  EXPECT_LT(result.exit.max_rss_bytes, kMostBytes);
+  EXPECT_LT(result.exit.max_rss_bytes, kMaxBytes);
 }
 
 TEST_F(HostileLogTest, OtherEncodingsAreSaidToBeThat) {

@@ -72,7 +72,7 @@ TEST_F(IdentityTest, MatmulsOfFourTypes) {
 }
 
 // A log has no more than the key.
-TEST_F(IdentityTest, ALogWhoseKeyFitsSeveralIsOfNoneOfThem) {
+TEST_F(IdentityTest, ALogWhoseKeyFitsSeveralComputationsIsBoundToNone) {
   const auto file = [&](const std::string& name, int extent) {
     const std::string path = folder_.Join(name);
     EXPECT_OK(WriteFile(path, fmt::format("input A: float32[64, 8]\n"

@@ -245,7 +245,7 @@ TEST_F(KernelTuneTest, WhatWasMeasuredIsNotMeasuredAgain) {
   }
 }
 
-TEST_F(KernelTuneTest, WhereAllFailThereIsNoBest) {
+TEST_F(KernelTuneTest, NothingIsBestIfAllTrialsFail) {
   ASSERT_OK(WriteFile(
       space_, std::string(kSpace).replace(std::string(kSpace).find("[1, 4, 5, 8]"), 12, "[5]")));
   const RunResult job = RunKiln(Tune({"--policy", "template.grid", "--trials", "4"}));

@@ -27,7 +27,7 @@ void MeasuringFlags::AddFinalists(CLI::App& command) {
   command
       .add_option("--finalists", finalists_,
                   "so many of each task's best are measured again at the end, at length; 0 = none")
-      ->check(CLI::Range(0, kMostFinalists))
+      ->check(CLI::Range(0, kMaxFinalists))
       ->capture_default_str()
       ->group(kMeasuringGroup);
 }
@@ -54,9 +54,9 @@ void MeasuringFlags::AddFault(CLI::App& command) {
 }
 
 void MeasuringFlags::AddTo(CLI::App& command) {
-  number_option_ = AddNumber(command, "--number", number_, 1, kMostCalls,
+  number_option_ = AddNumber(command, "--number", number_, 1, kMaxCalls,
                              "calls of the program that are timed at once");
-  repeat_option_ = AddNumber(command, "--repeat", repeat_, 1, kMostCalls,
+  repeat_option_ = AddNumber(command, "--repeat", repeat_, 1, kMaxCalls,
                              "timings of each candidate; their mean counts");
   AddNumber(command, "--min-repeat-ms", min_repeat_ms_, 0, kLongestMs,
             "least time of one timing: more calls if it is shorter");

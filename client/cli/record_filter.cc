@@ -66,8 +66,8 @@ int64_t UnitSeconds(char unit) {
 StatusOr<int64_t> ParseTime(const std::string& text, int64_t now_s) {
   if (!text.empty() && UnitSeconds(text.back()) > 0) {
     const auto count = WholeNumber(std::string_view(text).substr(0, text.size() - 1));
-    constexpr int64_t kMost = 1'000'000'000;
-    if (count.has_value() && *count < kMost) return now_s - *count * UnitSeconds(text.back());
+    constexpr int64_t kMax = 1'000'000'000;
+    if (count.has_value() && *count < kMax) return now_s - *count * UnitSeconds(text.back());
   }
   for (const char* format : {"%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%d %H:%M:%S"}) {
     absl::Time time;

@@ -139,7 +139,7 @@ bool IsAmbiguous(const v1::Record& record, const std::vector<v1::Record>& all) {
 }
 
 // Returns the best of the records that are alike, in their order. An ambiguous record stays apart.
-std::vector<v1::Record> BestOfEachMeaning(const std::vector<v1::Record>& records) {
+std::vector<v1::Record> BestOfEachGroup(const std::vector<v1::Record>& records) {
   std::vector<v1::Record> best, apart;
   for (const v1::Record& record : records) {
     if (IsAmbiguous(record, records)) {
@@ -292,7 +292,7 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
     return !IsFor(flags.target, record) ||
            (flags.task.has_value() && record.task_index() != static_cast<uint32_t>(*flags.task));
   });
-  if (subject.is_workload()) records = BestOfEachMeaning(records);
+  if (subject.is_workload()) records = BestOfEachGroup(records);
   if (handwritten::IsKernelFile(flags.what)) {
     KILN_ASSIGN_OR_RETURN(records, BestConfigurations(records, archive));
   }
@@ -327,7 +327,7 @@ StatusOr<v1::Record> OneBestOf(const Subject& subject, const SubjectFlags& flags
   });
   if (one || !subject.is_workload()) return records[0];
   KILN_ASSIGN_OR_RETURN(const auto computations, ComputationsOfRecords(records, archive));
-  return SeveralFit(Describe(subject), computations);
+  return AmbiguousComputation(Describe(subject), computations);
 }
 
 StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subject,
@@ -348,7 +348,7 @@ StatusOr<dag::DagPtr> DagOfRecord(const v1::Record& record, const Subject& subje
     return dag::ParseDag(computations[0].dag);
   }
   if (computations.size() > 1) {
-    return SeveralFit(
+    return AmbiguousComputation(
         fmt::format("record {} came from a log and has a key alone, which", record.id()),
         computations);
   }

@@ -14,7 +14,7 @@
 #include "graph/prepare.h"
 #include "graph/text.h"
 #include "search/choice/context.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/space/task.h"
 
 namespace kiln::client {
@@ -38,8 +38,7 @@ using CostsByName = std::map<std::string, std::optional<double>>;
 // Returns the predicted cost of a kernel without a record, whose schedule is chosen without
 // measuring.
 std::optional<double> PredictedOf(const search::Task& task, uint64_t seed) {
-  const auto chosen =
-      search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, seed);
+  const auto chosen = search::ChooseHeuristic(task, device::CalibrationOf(task.device).row, seed);
   return chosen.ok() && chosen->predicted_s > 0 ? std::optional(chosen->predicted_s) : std::nullopt;
 }
 

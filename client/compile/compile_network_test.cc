@@ -15,7 +15,7 @@
 #include "graph/text_testing.h"
 #include "runtime/cpu_features.h"
 #include "runtime/executor.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 
 namespace kiln::client {
 namespace {
@@ -218,7 +218,7 @@ TEST_F(PackedNetworkTest, KernelsOfOtherOrdersHaveTheirOwn) {
   ExpectSame(OneWeightThrice(), CpuPacked(), &archive_);
 }
 
-TEST_F(PackedNetworkTest, AConstantIsThereAsItIsForWhoTakesItSo) {
+TEST_F(PackedNetworkTest, AConstantStaysPlainForKernelsThatReadItPlain) {
   AddRecord(0, 1e-9, kSplitColumns);
   AddRecord(1, 2e-9, kSplitColumns);
   AddRecord(1, 1e-9, "[]");
@@ -278,8 +278,7 @@ std::string ChosenSteps(const target::Target& target) {
       "y[i: 4, j: 8] = sum(k: 8) x[i, k]*w[k, j]\n");
   KILN_CHECK(plain.ok(), "{}", Message(plain.status()));
   const search::Task task(*plain, target, target::DefaultHardware(target, AvailableCpus()), "");
-  const auto choice =
-      search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, 1);
+  const auto choice = search::ChooseHeuristic(task, device::CalibrationOf(task.device).row, 1);
   KILN_CHECK(choice.ok(), "{}", Message(choice.status()));
   return choice->steps;
 }

@@ -12,7 +12,7 @@
 #include "client/compile/kernel_program.h"
 #include "device/calibration.h"
 #include "search/choice/context.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/space/task.h"
 
 namespace kiln::client {
@@ -67,9 +67,9 @@ StatusOr<TaskProgram> TaskCompiler::Compile(const NetworkTask& task, ScheduledDa
   const search::Task untuned(task.dag, options_.target, hardware_, task.workload_key);
   made.dag = task.dag;
   made.choice = {};
-  KILN_ASSIGN_OR_RETURN(search::UnmeasuredChoice unmeasured,
-                        search::ChooseWithoutMeasuring(
-                            untuned, device::CalibrationOf(untuned.device).row, options_.seed));
+  KILN_ASSIGN_OR_RETURN(
+      search::HeuristicChoice unmeasured,
+      search::ChooseHeuristic(untuned, device::CalibrationOf(untuned.device).row, options_.seed));
   made.choice.source = ChoiceSource::kSample;
   made.choice.steps = std::move(unmeasured.steps);
   KILN_ASSIGN_OR_RETURN(made.compiled, CompileSteps(made.dag, made.choice.steps, hardware_));

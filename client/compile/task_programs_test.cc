@@ -7,7 +7,7 @@
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/packed_inputs.h"
 #include "device/calibration.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 
 namespace kiln::client {
 namespace {
@@ -35,7 +35,7 @@ std::string HeuristicOf(const std::string& extents) {
   const graph::NetworkTask product = Matmul(extents);
   const search::Task task(product.dag, kZen4, target::DefaultHardware(kZen4, AvailableCpus()),
                           product.workload_key);
-  return search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, 1)->steps;
+  return search::ChooseHeuristic(task, device::CalibrationOf(task.device).row, 1)->steps;
 }
 
 TEST(CompileTasksTest, ComputesWhatTheFasterRecordIsOf) {

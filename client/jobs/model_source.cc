@@ -9,7 +9,7 @@ namespace kiln::client {
 
 StatusOr<NamedOrFile> ParseModelSource(const std::string& model) {
   if (!FileExists(model)) return NamedOrFile{.name = model, .bytes = {}};
-  KILN_ASSIGN_OR_RETURN(std::string bytes, ReadFile(model, costmodel::kMostModelFileBytes));
+  KILN_ASSIGN_OR_RETURN(std::string bytes, ReadFile(model, costmodel::kMaxModelFileBytes));
   if (bytes.empty()) return DataLoss("{} is empty, expected a cost model", model);
   return NamedOrFile{.name = {}, .bytes = std::move(bytes)};
 }

@@ -39,7 +39,7 @@ std::string_view LayoutOf(std::string_view op) {
 
 // Returns the layouts of all operators that differ from this one only in the layout, itself
 // included.
-std::vector<std::string_view> LayoutsBeside(std::string_view op) {
+std::vector<std::string_view> OtherLayoutsOf(std::string_view op) {
   const std::string_view stem = op.substr(0, op.size() - LayoutOf(op).size());
   std::vector<std::string_view> layouts;
   for (const dag::OpInfo& other : dag::AllOps()) {
@@ -66,7 +66,7 @@ std::string Guess(const std::vector<std::string>& near) {
 }
 
 Status WrongLayout(const dag::OpInfo& op, std::string_view layout) {
-  const std::vector<std::string_view> there = LayoutsBeside(op.name);
+  const std::vector<std::string_view> there = OtherLayoutsOf(op.name);
   if (there.empty())
     return InvalidArgument("--layout {}: {} has no layouts, leave it out", Upper(layout), op.name);
   std::vector<std::string> names;

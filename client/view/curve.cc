@@ -29,7 +29,7 @@ struct Range {
   double y_low = 0, y_high = 0;
 };
 
-constexpr double kMostOverBest = 16;
+constexpr double kMaxTimesBest = 16;
 
 Range RangeOf(const std::vector<Curve>& curves, CurveAxis axis) {
   Range range;
@@ -41,7 +41,7 @@ Range RangeOf(const std::vector<Curve>& curves, CurveAxis axis) {
       worst = std::max(worst, point.best_s);
     }
   }
-  range.y_high = std::max(std::min(worst, kMostOverBest * range.y_low), 1.2 * range.y_low);
+  range.y_high = std::max(std::min(worst, kMaxTimesBest * range.y_low), 1.2 * range.y_low);
   return range;
 }
 
@@ -66,8 +66,8 @@ std::vector<double> Ticks(const Range& range) {
         if (tick >= range.y_low && tick <= range.y_high) ticks.push_back(tick);
       }
     }
-    constexpr size_t kMostTicks = 6;
-    if (ticks.size() <= kMostTicks) break;
+    constexpr size_t kMaxTicks = 6;
+    if (ticks.size() <= kMaxTicks) break;
   }
   return ticks;
 }
@@ -79,9 +79,9 @@ constexpr int kRows = 14;
 constexpr int kLabelColumns = 10;
 
 std::string TextPlot(const std::vector<Curve>& curves, CurveAxis axis, int columns) {
-  constexpr int kLeast = 20;
+  constexpr int kMin = 20;
   const Range range = RangeOf(curves, axis);
-  const auto width = static_cast<size_t>(std::max(kLeast, columns - kLabelColumns - 2));
+  const auto width = static_cast<size_t>(std::max(kMin, columns - kLabelColumns - 2));
   std::vector<std::string> rows(kRows, std::string(width, ' '));
   for (size_t c = 0; c < curves.size(); ++c) {
     const std::vector<CurvePoint>& points = curves[c].points;

@@ -88,12 +88,12 @@ std::string LimitsText(const v1::TuneOptions& options) {
   if (options.time_budget_s() <= 0) return trials;
   const std::string time = fmt::format("{:.4g} minute{}", options.time_budget_s() / 60,
                                        options.time_budget_s() == 60 ? "" : "s");
-  return options.trials() >= kMostTrials ? time : trials + " or " + time;
+  return options.trials() >= kMaxTrials ? time : trials + " or " + time;
 }
 
 std::string TrialsText(const v1::JobStatus& job) {
   const uint32_t wanted = job.spec().options().trials();
-  if (wanted == 0 || wanted >= kMostTrials) return fmt::format("{}", job.trials_done());
+  if (wanted == 0 || wanted >= kMaxTrials) return fmt::format("{}", job.trials_done());
   return fmt::format("{}/{}", job.trials_done(), wanted);
 }
 

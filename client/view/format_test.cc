@@ -104,7 +104,7 @@ TEST(FormatTest, WhatAJobMayTake) {
   options.set_time_budget_s(600);
   EXPECT_EQ(LimitsText(options), "64 trials or 10 minutes");
   EXPECT_EQ(ProgressOf(job), 0.5);
-  options.set_trials(kMostTrials);
+  options.set_trials(kMaxTrials);
   EXPECT_EQ(LimitsText(options), "10 minutes");
   EXPECT_EQ(TrialsText(job), "16");
   EXPECT_EQ(ProgressOf(job), 0.5);

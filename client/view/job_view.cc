@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kSpinner[] = {"|", "/", "-", "\\"};
 // Least columns of a task in the table.
-constexpr int kLeastColumns = 12;
+constexpr int kMinColumns = 12;
 // Lines of the table's header and rule.
 constexpr int kTableHead = 2;
 constexpr double kLongWait_s = 1;
@@ -29,7 +29,7 @@ bool Waits(const v1::JobStatus& job) {
   return job.state() == v1::RUNNING && job.waiting_for_workers() != 0;
 }
 
-std::string WhatItDoes(const v1::JobStatus& job) {
+std::string ActivityText(const v1::JobStatus& job) {
   if (!Waits(job)) {
     const bool remeasured =
         job.state() == v1::RUNNING && !job.phase().empty() && !IsEstimatePhase(job.phase());
@@ -79,25 +79,25 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
   KeepKnown(event.status(), lines);
   seen_ = true;
   // A short wait is not news: every job waits for a moment at its start.
-  if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && WhatItDoes(status_) != last_wait_) {
-    last_wait_ = WhatItDoes(status_);
+  if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && ActivityText(status_) != last_wait_) {
+    last_wait_ = ActivityText(status_);
     lines.push_back(last_wait_);
   }
   for (; seen_notices_ < status_.notices_size(); ++seen_notices_) {
     notices_.push_back(status_.notices(seen_notices_));
     lines.push_back(notices_.back());
   }
-  if (!said_estimate_ && IsEstimatePhase(status_.phase())) {
-    said_estimate_ = true;
+  if (!printed_estimate_ && IsEstimatePhase(status_.phase())) {
+    printed_estimate_ = true;
     lines.push_back(Totals(status_.elapsed_s()));
   }
   if (event.has_record()) ObserveRecord(event.record(), lines);
   const double progress = ProgressOf(status_);
   const uint32_t done = status_.trials_done();
-  const bool more = done > said_trials_;
-  if (more && (progress >= said_progress_ + kStep || status_.state() >= v1::SUCCEEDED)) {
-    said_trials_ = done;
-    said_progress_ = progress;
+  const bool more = done > printed_trials_;
+  if (more && (progress >= printed_progress_ + kStep || status_.state() >= v1::SUCCEEDED)) {
+    printed_trials_ = done;
+    printed_progress_ = progress;
     lines.push_back(Totals(status_.elapsed_s()));
   }
   return lines;
@@ -180,7 +180,7 @@ std::string JobView::Totals(double elapsed_s) const {
 
 std::vector<std::string> JobView::TaskLines(const Frame& frame, int rows) const {
   Table table({{"ID", Table::kRight},
-               {"Task", Table::kLeft, kLeastColumns},
+               {"Task", Table::kLeft, kMinColumns},
                {"Latency", Table::kRight},
                {"Speed", Table::kRight},
                {"Speed-up", Table::kRight},
@@ -214,9 +214,10 @@ std::vector<std::string> JobView::LastLines(const Frame& frame) const {
   const std::string_view spinner =
       running ? kSpinner[static_cast<size_t>(frame.number) % std::size(kSpinner)] : " ";
   if (running && !last_trial_.empty()) lines.push_back(Elide(last_trial_, frame.columns));
-  lines.push_back(Colored(fmt::format("{} job {} {}{}", spinner, status_.id(), WhatItDoes(status_),
-                                      status_.device().empty() ? "" : " on " + status_.device()),
-                          Color::kDim, frame.color));
+  lines.push_back(
+      Colored(fmt::format("{} job {} {}{}", spinner, status_.id(), ActivityText(status_),
+                          status_.device().empty() ? "" : " on " + status_.device()),
+              Color::kDim, frame.color));
   return lines;
 }
 

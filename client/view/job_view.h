@@ -63,9 +63,9 @@ class JobView {
   // Notices that were not taken yet.
   std::vector<std::string> notices_;
   // State at the last line of progress.
-  uint32_t said_trials_ = 0;
-  bool said_estimate_ = false;
-  double said_progress_ = 0;
+  uint32_t printed_trials_ = 0;
+  bool printed_estimate_ = false;
+  double printed_progress_ = 0;
   std::string last_wait_;
   // Last trial of a job that turns knobs.
   std::string last_trial_;

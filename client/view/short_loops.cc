@@ -51,7 +51,7 @@ std::string_view Computed(std::string_view text) {
 }
 
 // Returns whether loop i holds only line i + 1.
-bool HoldsOnlyTheNext(const std::vector<Line>& lines, size_t i) {
+bool HasSingleLineBody(const std::vector<Line>& lines, size_t i) {
   if (i + 1 >= lines.size() || lines[i + 1].indent <= lines[i].indent) return false;
   for (size_t k = i + 2; k < lines.size() && lines[k].indent > lines[i].indent; ++k) {
     if (lines[k].indent <= lines[i + 1].indent) return false;
@@ -76,9 +76,9 @@ std::string ShortLoops(std::string_view loops, int columns, int lines) {
       continue;
     }
     text += LoopText(all[i].text);
-    while (HoldsOnlyTheNext(all, i) && all[i + 1].is_loop) text += ", " + LoopText(all[++i].text);
+    while (HasSingleLineBody(all, i) && all[i + 1].is_loop) text += ", " + LoopText(all[++i].text);
     std::string computed;
-    if (HoldsOnlyTheNext(all, i)) {
+    if (HasSingleLineBody(all, i)) {
       computed = fmt::format(": {}", Computed(all[++i].text));
     } else {
       outside.emplace_back(all[i].indent, indent);

@@ -113,9 +113,9 @@ double CountPoints(const search::Sketch& sketch, std::span<const Blank> blanks,
 
 // Returns "49,392", or "4.54e+09".
 std::string PointsText(double points) {
-  constexpr double kMostInFull = 1e7;
-  return points < kMostInFull ? FormatCount(static_cast<int64_t>(points))
-                              : fmt::format("{:.3g}", points);
+  constexpr double kMaxInFull = 1e7;
+  return points < kMaxInFull ? FormatCount(static_cast<int64_t>(points))
+                             : fmt::format("{:.3g}", points);
 }
 
 // Returns "1, 2, 4, ..., 64".

@@ -26,8 +26,8 @@ namespace kiln::client {
 namespace {
 
 // Least columns of a task in the table.
-constexpr int kLeastColumns = 10;
-constexpr int kLoopColumns = 78, kMostLoopLines = 12;
+constexpr int kMinColumns = 10;
+constexpr int kLoopColumns = 78, kMaxLoopLines = 12;
 
 std::string Line(std::string_view name, const std::string& text) {
   return fmt::format("  {:<11}{}\n", name, text);
@@ -86,7 +86,7 @@ std::string LoopsText(const v1::JobStatus& job, const v1::Record& record, const 
   }
   const std::string loops = Rendering(job, record, "loops");
   return fmt::format("\nloops of trial {}:\n{}\nits schedule: {}", trial,
-                     Indented(ShortLoops(loops, kLoopColumns, kMostLoopLines)),
+                     Indented(ShortLoops(loops, kLoopColumns, kMaxLoopLines)),
                      session.Command("show " + trial));
 }
 
@@ -153,7 +153,7 @@ std::string OneGroup(const v1::JobStatus& job, std::span<const int> variants,
 std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& best,
                       const Session& session) {
   Table table({{"ID", Table::kRight},
-               {"Task", Table::kLeft, kLeastColumns},
+               {"Task", Table::kLeft, kMinColumns},
                {"Best", Table::kRight},
                {"Speed", Table::kRight},
                {"Speed-up", Table::kRight},

@@ -25,7 +25,7 @@ std::vector<size_t> Sorted(const v1::JobStatus& job, const Groups& groups,
 }
 
 // Returns every group at least once.
-std::vector<size_t> MostTellingFirst(const v1::JobStatus& job, const Groups& groups) {
+std::vector<size_t> SortedByInterest(const v1::JobStatus& job, const Groups& groups) {
   const auto slowest = Sorted(job, groups, [](const v1::TaskStatus& task) {
     return task.spec().weight() * task.best_cost_s();
   });
@@ -56,7 +56,7 @@ std::vector<int> TaskWindow(const v1::JobStatus& job, int rows) {
   }
   const Groups groups = VariantGroupsOf(job);
   std::vector<bool> taken(groups.size());
-  for (const size_t i : MostTellingFirst(job, groups)) {
+  for (const size_t i : SortedByInterest(job, groups)) {
     if (taken[i] || static_cast<int>(shown.size() + groups[i].size()) > rows) continue;
     taken[i] = true;
     shown.insert(shown.end(), groups[i].begin(), groups[i].end());

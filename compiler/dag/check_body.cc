@@ -28,7 +28,7 @@ bool IsIndexSum(Expr e) { return IsIndex(e) && (e->op == Op::kAdd || e->op == Op
 
 // Limit of the ranges that are computed for all parts of a body. Conditions inside conditions ask
 // for each part again and again. Bodies that people write take a few hundred.
-constexpr int64_t kMostRanges = 1'000'000;
+constexpr int64_t kMaxRanges = 1'000'000;
 constexpr std::string_view kEntangled =
     "its index expressions are too entangled to be checked: conditions stand inside of conditions; "
     "give parts of them operators of their own";
@@ -120,7 +120,7 @@ class Checker {
   std::vector<Expr> checked_;
   // Holds the same nodes if there are many.
   std::unordered_set<Expr> checked_set_;
-  int64_t ranges_left_ = kMostRanges;
+  int64_t ranges_left_ = kMaxRanges;
   // The conditions contradict each other, so nothing at this place is ever evaluated.
   bool dead_ = false;
   std::optional<BodyError> error_;

@@ -123,7 +123,7 @@ TEST_F(CheckBodyTest, LargeUnsignedNumbers) {
       "");
 }
 
-TEST_F(CheckBodyTest, WhatIsNeverEvaluatedMayBeWrong) {
+TEST_F(CheckBodyTest, ExpressionsThatAreNeverEvaluatedMayBeWrong) {
   Expr never = pool_.And(pool_.Lt(i_, Int(3)), pool_.Binary(ir::Op::kGt, i_, Int(5)));
   EXPECT_EQ(Check(pool_.If(never, Load({Int(99)}), zero_), {{4}}), "");
 }

@@ -9,7 +9,7 @@
 namespace kiln::dag {
 namespace {
 
-constexpr double kMostVisited = 1 << 18;
+constexpr double kMaxVisited = 1 << 18;
 
 class Counter {
  public:
@@ -29,7 +29,7 @@ class Counter {
     double visited = 1;
     for (size_t i = 0; i < extents_.size(); ++i)
       if (is_read_[i]) visited *= static_cast<double>(extents_[i]);
-    is_exact_ = visited <= kMostVisited;
+    is_exact_ = visited <= kMaxVisited;
   }
 
   // Counts the points of the axes from `axis` on, at the current point of the earlier axes.

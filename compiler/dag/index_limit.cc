@@ -16,7 +16,7 @@ int ElementOf(const OpNode& reader, ir::Expr e) {
   return reader.inputs[static_cast<size_t>(e->id)].op;
 }
 
-void Tighten(int64_t limit, int64_t& of) {
+void LowerLimit(int64_t limit, int64_t& of) {
   of = limit == 0 || of == 0 ? limit + of : std::min(limit, of);
 }
 
@@ -32,13 +32,13 @@ std::vector<int64_t> IndexLimits(const Dag& dag) {
       for (int d = 0; d < access.load->num_args; ++d) {
         const int op = ElementOf(reader, access.load->arg(d));
         if (op >= 0)
-          Tighten(reader.op->input_shape(access.slot)[static_cast<size_t>(d)], limits[op]);
+          LowerLimit(reader.op->input_shape(access.slot)[static_cast<size_t>(d)], limits[op]);
       }
     }
     if (reader.op->is_reduction()) continue;
     for (ir::Expr body : reader.op->bodies()) {
       const int copied = ElementOf(reader, body);
-      if (copied >= 0) Tighten(limits[i], limits[copied]);
+      if (copied >= 0) LowerLimit(limits[i], limits[copied]);
     }
   }
   return limits;

@@ -109,12 +109,12 @@ std::vector<OpForm> FormsOfAverage(const Dag& dag, const OpNode& average) {
 // The other forms of an operator and its kind. All operators of one kind have the same form in one
 // computation.
 enum Kind { kProduct, kRelu, kAverage, kNumKinds };
-struct Others {
+struct OtherForms {
   Kind kind;
   std::vector<OpForm> forms;
 };
 
-Others FormsOf(const Dag& dag, const OpNode& node) {
+OtherForms FormsOf(const Dag& dag, const OpNode& node) {
   const std::string& name = node.op->name();
   if (name == "T_matmul_NT" && HasAxes(*node.op, "i", "j")) return {kProduct, {{.axes = "i"}}};
   if (name == "T_matmul_NN" && HasAxes(*node.op, "i", "j")) {
@@ -128,7 +128,7 @@ Others FormsOf(const Dag& dag, const OpNode& node) {
 }  // namespace
 
 std::vector<std::vector<OpForm>> OtherKeyForms(const Dag& dag) {
-  std::vector<Others> of_ops;
+  std::vector<OtherForms> of_ops;
   // Numbers of forms, including the form in this DAG.
   size_t numbers[kNumKinds] = {1, 1, 1};
   for (int i = 0; i < dag.size(); ++i) {
@@ -143,7 +143,7 @@ std::vector<std::vector<OpForm>> OtherKeyForms(const Dag& dag) {
     const size_t chosen[kNumKinds] = {c % numbers[kProduct], c / numbers[kProduct] % numbers[kRelu],
                                       c / numbers[kProduct] / numbers[kRelu]};
     std::vector<OpForm>& forms = all.emplace_back();
-    for (const Others& others : of_ops) {
+    for (const OtherForms& others : of_ops) {
       const size_t choice = others.forms.empty() ? 0 : chosen[others.kind];
       forms.push_back(choice == 0 ? OpForm()
                                   : others.forms[std::min(choice, others.forms.size()) - 1]);

@@ -9,7 +9,7 @@ namespace {
 
 // Nodes of the DAGs that one DAG keeps together; at least one DAG is kept. Each DAG that is kept
 // keeps others, so the DAGs of a long computation, which takes many steps, would be thousands.
-constexpr size_t kMostNodes = 256;
+constexpr size_t kMaxNodes = 256;
 
 }  // namespace
 
@@ -26,7 +26,7 @@ std::shared_ptr<const Dag> KnownEdits::Find(const EditKey& key) const {
 }
 
 std::shared_ptr<const Dag> KnownEdits::Add(EditKey key, std::shared_ptr<const Dag> dag) {
-  const size_t most = std::clamp<size_t>(kMostNodes / std::max(1, dag->size()), 1, kMost);
+  const size_t most = std::clamp<size_t>(kMaxNodes / std::max(1, dag->size()), 1, kMax);
   std::pair<EditKey, std::shared_ptr<const Dag>> edit(std::move(key), std::move(dag));
   const std::lock_guard lock(mutex_);
   if (auto known = FindLocked(edit.first)) return known;

@@ -26,7 +26,7 @@ class KnownEdits {
  private:
   // Further edits replace the oldest ones, so that a long search does not keep all edits that it
   // has seen. A large DAG keeps fewer: Add bounds the nodes of all together.
-  static constexpr size_t kMost = 16;
+  static constexpr size_t kMax = 16;
 
   std::shared_ptr<const Dag> FindLocked(const EditKey& key) const;
 

@@ -26,7 +26,7 @@ constexpr std::string_view kProduct =
     "input x: float32[4, 4]\ninput w: float32[4, 4]\n"
     "y[i: 4, j: 4] = sum(k: 4) x[i, k] * w[k, j]\n";
 
-TEST(PackConstantsTest, ThoseThatAreAskedFor) {
+TEST(PackConstantsTest, PacksTheRequestedConstants) {
   const DagPtr dag = Text(kProduct);
   EXPECT_EQ(PackConstants(dag, [](int) { return false; }), dag);
   EXPECT_THAT(PackedInputs(*PackConstants(dag, [](int op) { return op == 0; })), ElementsAre(0));
@@ -35,7 +35,7 @@ TEST(PackConstantsTest, ThoseThatAreAskedFor) {
   EXPECT_EQ(WorkloadId(*PlainInputs(PackConstants(dag, Any))), WorkloadId(*dag));
 }
 
-TEST(PackConstantsTest, WhatOneReductionAloneReads) {
+TEST(PackConstantsTest, PacksConstantsThatOneReductionAloneReads) {
   const DagPtr twice = Text(std::string(kProduct) + "z[i: 4, j: 4] = y[i, j] + w[i, j]\n");
   EXPECT_THAT(PackedInputs(*PackConstants(twice, Any)), ElementsAre(0));
   const DagPtr no_sum = Text("input x: float32[4]\ninput w: float32[4]\ny[i: 4] = x[i] + w[i]\n");

@@ -29,7 +29,7 @@ using ir::TokenStream;
 // An extent may be this large by itself. Products are checked where operators are made.
 constexpr int64_t kMaxParsedExtent = kMaxElements;
 // Limit of the reductions inside of the expressions of one operator.
-constexpr size_t kMostInner = 64;
+constexpr size_t kMaxInner = 64;
 
 class Parser {
  public:
@@ -377,11 +377,11 @@ class Parser {
   StatusOr<Expr> InnerReduction(Scope& outer, const Token& name) {
     KILN_ASSIGN_OR_RETURN(const std::optional<Reduction> reduction, ReductionNamed(name, 0));
     if (!reduction) return Expr{nullptr};
-    if (inner_.size() >= kMostInner) {
+    if (inner_.size() >= kMaxInner) {
       return TokenStream::ErrorAt(
           name, fmt::format("more than {} reductions inside of one operator: give some of them "
                             "operators of their own",
-                            kMostInner));
+                            kMaxInner));
     }
     tokens_.Next();
     Scope inner{.name = outer.name, .axes = outer.axes, .vars = outer.vars};

@@ -19,12 +19,12 @@ namespace kiln::dag {
 namespace {
 
 // With more operators than this, parts of the computation would be repeated too often.
-constexpr size_t kMostOperators = 256;
+constexpr size_t kMaxSampledOperators = 256;
 // Nodes of expressions.
-constexpr size_t kMostNodes = 200'000;
+constexpr size_t kMaxNodes = 200'000;
 // Limit of the elements of an intermediate operator. A larger one is inlined into its reader.
-constexpr int64_t kMostBetween = int64_t{1} << 24;
-constexpr int64_t kFewestElements = 16;
+constexpr int64_t kMaxIntermediateElements = int64_t{1} << 24;
+constexpr int64_t kMinElements = 16;
 constexpr double kMuchCheaper = 0.25;
 // Grids of ends have so many times fewer elements.
 constexpr int64_t kEndsShare = 4;
@@ -159,7 +159,7 @@ class Sampler {
   }
 
   Status CheckSize() const {
-    if (nodes_.size() <= kMostOperators && pool_->num_nodes() <= kMostNodes) return OkStatus();
+    if (nodes_.size() <= kMaxSampledOperators && pool_->num_nodes() <= kMaxNodes) return OkStatus();
     return InvalidArgument("parts of it would be computed again and again");
   }
 
@@ -222,7 +222,8 @@ class Sampler {
   StatusOr<ir::Expr> Read(Tensor tensor, const std::vector<ir::Expr>& indices, Draft& draft) {
     const Operator& from = whole_.op(tensor.op);
     if (from.is_placeholder()) return LoadOf(draft, {made_.at(tensor.op), 0}, indices);
-    if (std::ranges::any_of(indices, ir::HasLoad) && from.num_elements() <= kMostBetween) {
+    if (std::ranges::any_of(indices, ir::HasLoad) &&
+        from.num_elements() <= kMaxIntermediateElements) {
       return ReadFromWhole(tensor, indices, draft);
     }
     if (GoesIntoReader(from, indices, draft)) {
@@ -285,7 +286,7 @@ class Sampler {
     for (const int32_t var : UsedVars(indices, draft)) {
       elements *= static_cast<double>(draft.extents[var]);
     }
-    return elements > static_cast<double>(kMostBetween);
+    return elements > static_cast<double>(kMaxIntermediateElements);
   }
 
   const Dag& whole_;
@@ -352,7 +353,7 @@ StatusOr<SampledDag> SampleOutputs(const DagText& whole, const SampleOptions& op
     KILN_RETURN_IF_ERROR(CheckOutputs(sampled));
     const double flops = sampled.text.dag->flop_count();
     if (flops <= options.most_flops) return sampled;
-    if (elements / 2 >= kFewestElements) continue;
+    if (elements / 2 >= kMinElements) continue;
     if (flops <= kMuchCheaper * dag.flop_count()) return sampled;
     return InvalidArgument("a few of its elements take {:.3g} operations, all of them {:.3g}",
                            flops, dag.flop_count());

@@ -14,9 +14,9 @@ namespace {
 using ir::Expr;
 using ir::Op;
 
-constexpr int kMostOperators = 64;
+constexpr int kMaxChainOperators = 64;
 // Limit of the nodes that are written out.
-constexpr int kMostNodes = 4096;
+constexpr int kMaxNodes = 4096;
 // A logit up to this value masks its key: its exponential is 0 beside that of any score of numbers
 // that have not overflowed or come near it.
 constexpr double kMasked = -1e30;
@@ -52,7 +52,7 @@ class Finder {
  private:
   // Checks the conditions that most DAGs fail.
   Status CheckShape() {
-    if (dag_.size() > kMostOperators) return NotOne("there are too many operators");
+    if (dag_.size() > kMaxChainOperators) return NotOne("there are too many operators");
     int sums = 0, maxima = 0, outputs = 0;
     for (int i = 0; i < dag_.size(); ++i) {
       const Operator& op = dag_.op(i);
@@ -355,7 +355,7 @@ class Finder {
   // Simplifies over the chain's variables.
   arith::Simplifier simplifier_;
   SoftmaxChain chain_;
-  int budget_ = kMostNodes;
+  int budget_ = kMaxNodes;
   // Sums that the output reads.
   std::vector<Expr> sums_;
   // Loads.

@@ -26,7 +26,7 @@ constexpr std::array<SpecialValue, 6> kValues = {{
 }};
 
 // A rounding may turn smaller numbers into zero.
-constexpr double kLeastKept = 0x1p-140;
+constexpr double kMinKept = 0x1p-140;
 
 bool IsExact(ir::Op op) {
   switch (op) {
@@ -146,7 +146,7 @@ Status SpecialJudge::CompareZeros(const ir::NDArray& found, const ir::NDArray& e
     const bool is_other_zero =
         keeps_signs_ && want == 0 && got == 0 && std::signbit(want) != std::signbit(got);
     const bool is_flushed =
-        keeps_denormals_ && got == 0 && IsFloat32Denormal(want) && std::abs(want) >= kLeastKept;
+        keeps_denormals_ && got == 0 && IsFloat32Denormal(want) && std::abs(want) >= kMinKept;
     if (is_other_zero || is_flushed) return Internal("element {} is {}, expected {}", i, got, want);
   }
   return OkStatus();

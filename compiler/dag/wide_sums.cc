@@ -21,7 +21,7 @@ int64_t TermsOf(const Operator& op) {
 
 bool IsLargeSum(const Operator& op) {
   return op.combiner() == Combiner::kSum && op.num_outputs() == 1 && op.type() == ir::kFloat32 &&
-         TermsOf(op) >= kFewestWideTerms && op.num_elements() <= kMostWideResults;
+         TermsOf(op) >= kMinWideTerms && op.num_elements() <= kMaxWideResults;
 }
 
 // Returns a term in float64, in which additions and products are in float64 as well.

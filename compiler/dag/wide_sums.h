@@ -20,9 +20,9 @@
 
 namespace kiln::dag {
 
-inline constexpr int64_t kFewestWideTerms = 64;
+inline constexpr int64_t kMinWideTerms = 64;
 // 2 GiB of float64.
-inline constexpr int64_t kMostWideResults = int64_t{1} << 28;
+inline constexpr int64_t kMaxWideResults = int64_t{1} << 28;
 
 // Returns the number of sums that WithWideSums would make wide.
 int CountWideSums(const Dag& dag);

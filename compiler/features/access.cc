@@ -218,7 +218,7 @@ class Finder {
       if (nest_.loops[d].kind != LoopKind::kVectorized) continue;
       const int64_t stride = tuple.flat[values_.step(d)] - tuple.flat[values_.base()];
       if (stride == 1) width = nest_.loops[d].extent;
-      if (!gpu_ && stride > 1 && stride <= kMostShuffledStride)
+      if (!gpu_ && stride > 1 && stride <= kMaxShuffledStride)
         width = std::max<int64_t>(1, nest_.loops[d].extent / stride);
     }
     if (!gpu_ || width == 1) return width;

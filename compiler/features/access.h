@@ -53,7 +53,7 @@ struct Access {
 
 // The lanes of a CPU's vector with a stride up to this are read as whole vectors and shuffles
 // (codegen/llvm).
-inline constexpr int64_t kMostShuffledStride = 4;
+inline constexpr int64_t kMaxShuffledStride = 4;
 
 // Returns the innermost loop around the store in which another statement writes the buffer. An
 // element read inside that loop cannot be kept in a register from one iteration to the next. -1:

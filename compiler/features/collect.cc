@@ -19,7 +19,7 @@ using ir::StmtKind;
 constexpr int64_t kCompilerUnroll = 16;
 // The code generator keeps LLVM's loop vectorizer away from loops with more accesses
 // (codegen/llvm/optimize.cc).
-constexpr double kMostVectorizedAccesses = 128;
+constexpr double kMaxVectorizedAccesses = 128;
 
 class Collector {
  public:
@@ -201,11 +201,11 @@ class Collector {
       if (loop.kind == LoopKind::kVectorized) return std::nullopt;
     }
     const double body = Product(nest_, nest_.first_of_body, nest_.depth());
-    if (body * static_cast<double>(store.accesses.size()) > kMostVectorizedAccesses)
+    if (body * static_cast<double>(store.accesses.size()) > kMaxVectorizedAccesses)
       return std::nullopt;
     for (const Access& access : store.accesses) {
       const int64_t stride = access.strides[static_cast<size_t>(d)];
-      if (access.writes ? stride != 1 : stride > kMostShuffledStride) return std::nullopt;
+      if (access.writes ? stride != 1 : stride > kMaxShuffledStride) return std::nullopt;
     }
     return d;
   }
@@ -274,7 +274,7 @@ class Collector {
   double GuardedShare(uint64_t guarding_loops) {
     values_.BeginSamples(guarding_loops);
     const int samples = values_.num_samples();
-    std::array<bool, IndexValues::kMostSamples> runs;
+    std::array<bool, IndexValues::kMaxSamples> runs;
     std::fill_n(runs.begin(), samples, true);
     for (ir::Expr guard : guards_) {
       const int64_t* value = values_.Of(guard).at + values_.sample(0);

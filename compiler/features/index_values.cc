@@ -73,11 +73,11 @@ void IndexValues::BeginSamples(uint64_t sampled_loops) {
   for (size_t d = loops_.size(); d-- > 0;) {
     if ((sampled_loops >> std::min<size_t>(d, 63) & 1) == 0) continue;
     period_[d] = iterations;
-    iterations *= std::min<int64_t>(loops_[d].extent, kMostSamples + 1);
-    iterations = std::min<int64_t>(iterations, kMostSamples + 1);
+    iterations *= std::min<int64_t>(loops_[d].extent, kMaxSamples + 1);
+    iterations = std::min<int64_t>(iterations, kMaxSamples + 1);
   }
-  samples_are_all_ = iterations <= kMostSamples;
-  num_samples_ = static_cast<int>(std::clamp<int64_t>(iterations, 1, kMostSamples));
+  samples_are_all_ = iterations <= kMaxSamples;
+  num_samples_ = static_cast<int>(std::clamp<int64_t>(iterations, 1, kMaxSamples));
   num_lanes_ = 0;
   Restart();
 }

@@ -37,7 +37,7 @@ struct IndexValue {
 
 class IndexValues {
  public:
-  static constexpr int kMostSamples = 512;
+  static constexpr int kMaxSamples = 512;
 
   explicit IndexValues(const ir::Program& program);
 
@@ -46,7 +46,7 @@ class IndexValues {
   void Begin(std::span<const EnclosingLoop> loops, const std::array<int64_t, 3>& block);
   // Begins again with the same loops, without lanes. Samples the iterations of the loops whose bit
   // is set in `sampled_loops`, with the others fixed: all iterations if they are few, else
-  // kMostSamples of them.
+  // kMaxSamples of them.
   void BeginSamples(uint64_t sampled_loops);
 
   // Evaluates an integer or bool expression.

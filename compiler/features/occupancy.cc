@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 // The most registers that an instruction can name.
-constexpr int64_t kMostRegisters = 255;
+constexpr int64_t kMaxRegisters = 255;
 
 }  // namespace
 
@@ -21,7 +21,7 @@ int64_t RegisterLimit(const device::DeviceModel& device, int64_t threads, int64_
   const int64_t of_block =
       std::min<int64_t>(device.registers_per_multiprocessor / blocks, device.registers_per_block);
   const int64_t limit = of_block / (warps * kWarp) / 8 * 8;
-  return std::min(limit, kMostRegisters);
+  return std::min(limit, kMaxRegisters);
 }
 
 int64_t ResidentBlocks(const device::DeviceModel& device, int64_t threads,

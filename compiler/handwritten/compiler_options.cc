@@ -9,7 +9,7 @@
 namespace kiln::handwritten {
 namespace {
 
-constexpr size_t kMostBytes = 256;
+constexpr size_t kMaxBytes = 256;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -234,11 +234,11 @@ bool IsOfCuda(std::string_view option) {
 
 Status CheckCompilerOption(Language language, std::string_view option) {
   const bool is_c = language == Language::kC;
-  if (option.size() <= kMostBytes && (is_c ? IsOfC(option) : IsOfCuda(option))) return OkStatus();
+  if (option.size() <= kMaxBytes && (is_c ? IsOfC(option) : IsOfCuda(option))) return OkStatus();
   return InvalidArgument(
       "'{}' is no option that a {} kernel may have, expected a word like {} (each stands in "
       "docs/howto/tune-a-kernel.md; none names a file)",
-      OneLine(option.substr(0, kMostBytes)), LanguageName(language),
+      OneLine(option.substr(0, kMaxBytes)), LanguageName(language),
       is_c ? "-O2, -ffast-math, -mprefer-vector-width=512, -march=x86-64-v3 or -DNAME=1"
            : "--use_fast_math, --maxrregcount=64 or -DNAME=1");
 }

@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kMostPointBytes = 1 << 20;
+constexpr size_t kMaxPointBytes = 1 << 20;
 
 Status Wrong(std::string_view what) {
   return InvalidArgument(
@@ -44,7 +44,7 @@ std::string PrintKernelPoint(const KernelPoint& point) {
 }
 
 StatusOr<KernelPoint> ParseKernelPoint(std::string_view json) {
-  if (json.size() > kMostPointBytes) return Wrong("more than a million bytes");
+  if (json.size() > kMaxPointBytes) return Wrong("more than a million bytes");
   const Json parsed = Json::parse(json.begin(), json.end(), nullptr, /*allow_exceptions=*/false);
   if (parsed.is_discarded() || !parsed.is_object()) return Wrong("this is no JSON object");
   KernelPoint point;

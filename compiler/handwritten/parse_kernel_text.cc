@@ -16,9 +16,9 @@ namespace {
 
 using formula::TextPosition;
 
-constexpr size_t kMostWordBytes = 256;
+constexpr size_t kMaxWordBytes = 256;
 // Limit of the items of a list.
-constexpr size_t kMostItems = 4096;
+constexpr size_t kMaxItems = 4096;
 
 template <typename... Args>
 Status ErrorAt(const toml::source_region& where, fmt::format_string<Args...> format,
@@ -47,7 +47,7 @@ std::string_view KindOf(const toml::node& node) {
 }
 
 bool IsIdentifier(std::string_view name) {
-  if (name.empty() || name.size() > kMostWordBytes) return false;
+  if (name.empty() || name.size() > kMaxWordBytes) return false;
   if (name[0] >= '0' && name[0] <= '9') return false;
   return std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
@@ -100,9 +100,8 @@ StatusOr<const toml::array*> ListOf(const toml::node& node, std::string_view wha
   const toml::array* const list = node.as_array();
   if (list == nullptr)
     return ErrorAt(node.source(), "{}: expected a list, found {}", what, KindOf(node));
-  if (list->size() <= kMostItems) return list;
-  return ErrorAt(node.source(), "{}: {} items, expected at most {}", what, list->size(),
-                 kMostItems);
+  if (list->size() <= kMaxItems) return list;
+  return ErrorAt(node.source(), "{}: {} items, expected at most {}", what, list->size(), kMaxItems);
 }
 
 StatusOr<const toml::table*> TableOf(const toml::node& node, std::string_view what) {
@@ -156,10 +155,10 @@ StatusOr<ParameterValue> ValueOf(const toml::node& node, std::string_view what) 
   const std::string& text = word->get();
   const bool printable =
       std::ranges::all_of(text, [](unsigned char c) { return c >= 0x20 && c < 0x7f && c != '\\'; });
-  if (!printable || text.empty() || text.size() > kMostWordBytes) {
+  if (!printable || text.empty() || text.size() > kMaxWordBytes) {
     return ErrorAt(node.source(),
                    "{}: expected a word of 1 to {} printable characters, which becomes a macro",
-                   what, kMostWordBytes);
+                   what, kMaxWordBytes);
   }
   return text;
 }

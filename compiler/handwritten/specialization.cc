@@ -13,9 +13,9 @@ namespace kiln::handwritten {
 namespace {
 
 // Limits of all CUDA devices (CUDA C++ Programming Guide, Compute Capabilities).
-constexpr std::array<int64_t, 3> kMostBlocks = {0x7fffffff, 65535, 65535};
-constexpr std::array<int64_t, 3> kMostThreads = {1024, 1024, 64};
-constexpr int64_t kMostSharedBytes = int64_t{1} << 30;
+constexpr std::array<int64_t, 3> kMaxBlocks = {0x7fffffff, 65535, 65535};
+constexpr std::array<int64_t, 3> kMaxThreads = {1024, 1024, 64};
+constexpr int64_t kMaxSharedBytes = int64_t{1} << 30;
 
 // Finds the computation's argument that a name means.
 class Tensors {
@@ -231,7 +231,7 @@ StatusOr<Specialization> SpecializeCode(const KernelText& text, const Code& code
   if (code.shared_bytes) {
     const StatusOr<int64_t> bytes = numbers.Of(*code.shared_bytes);
     if (!bytes.ok()) return Annotate(WithoutPosition(bytes.status()), "shared_bytes");
-    if (*bytes < 0 || *bytes > kMostSharedBytes)
+    if (*bytes < 0 || *bytes > kMaxSharedBytes)
       return InvalidArgument("shared_bytes is {}, expected 0 to 2^30", *bytes);
     made.shared_bytes = *bytes;
   }
@@ -280,13 +280,13 @@ bool Restrictions::Hold(std::span<const NamedValue> values) const {
 Status CheckLaunch(const Specialization& kernel, const target::HardwareParams& hardware) {
   if (kernel.language != Language::kCuda) return OkStatus();
   for (size_t i = 0; i < 3; ++i) {
-    if (kernel.grid[i] > kMostBlocks[i]) {
+    if (kernel.grid[i] > kMaxBlocks[i]) {
       return FailedPrecondition("{} blocks along {}, a GPU takes at most {}", kernel.grid[i],
-                                "xyz"[i], kMostBlocks[i]);
+                                "xyz"[i], kMaxBlocks[i]);
     }
-    if (kernel.block[i] > kMostThreads[i]) {
+    if (kernel.block[i] > kMaxThreads[i]) {
       return FailedPrecondition("{} threads along {}, a GPU takes at most {}", kernel.block[i],
-                                "xyz"[i], kMostThreads[i]);
+                                "xyz"[i], kMaxThreads[i]);
     }
   }
   const int64_t most = hardware.max_threads_per_block;

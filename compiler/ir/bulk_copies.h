@@ -10,6 +10,6 @@ namespace kiln::ir {
 inline constexpr int64_t kCopyingThreads = 32;
 // Bytes of shared memory for the barriers of a ring: two barriers of 8 bytes for each of up to 8
 // buffers.
-inline constexpr int64_t kMostBulkBuffers = 8, kBulkBarrierBytes = 16 * kMostBulkBuffers;
+inline constexpr int64_t kMaxBulkBuffers = 8, kBulkBarrierBytes = 16 * kMaxBulkBuffers;
 
 }  // namespace kiln::ir

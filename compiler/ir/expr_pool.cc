@@ -33,15 +33,14 @@ class SpareBlocks {
   static void Give([[maybe_unused]] std::unique_ptr<char[]> block) {
 // With a spare block the sanitizer would no longer see uses of the nodes of a destroyed pool.
 #ifndef __SANITIZE_ADDRESS__
-    if (!ended_ && OfThread().blocks_.size() < kMost)
-      OfThread().blocks_.push_back(std::move(block));
+    if (!ended_ && OfThread().blocks_.size() < kMax) OfThread().blocks_.push_back(std::move(block));
 #endif
   }
 
   ~SpareBlocks() { ended_ = true; }
 
  private:
-  static constexpr size_t kMost = 32;
+  static constexpr size_t kMax = 32;
 
   static SpareBlocks& OfThread() {
     thread_local SpareBlocks blocks;

@@ -34,9 +34,7 @@ void MakeParallel(Program& program) {
 }
 
 // Leaves a variable that no loop binds.
-void TakeTheLoopAway(Program& program) {
-  program.kernels[0].body = program.kernels[0].body->body();
-}
+void RemoveLoop(Program& program) { program.kernels[0].body = program.kernels[0].body->body(); }
 
 class PassTest : public testing::Test {
  protected:
@@ -80,7 +78,7 @@ TEST_F(PassTest, OneIsLeftOut) {
 TEST_F(PassTest, ABrokenProgramIsTheFaultOfItsPass) {
   PassRunner passes(&instruments_);
   EXPECT_OK(passes.Run("nothing", program_, Nothing));
-  EXPECT_THAT(passes.Run("take-the-loop-away", program_, TakeTheLoopAway),
+  EXPECT_THAT(passes.Run("take-the-loop-away", program_, RemoveLoop),
               StatusIs(StatusCode::kInternal, HasSubstr("broken after take-the-loop-away")));
 }
 

@@ -26,7 +26,7 @@ int PrecedenceOf(Expr e) {
 
 // Returns true if a parser finds the type without being told. False for expressions of number
 // literals only.
-bool SaysItsType(Expr e) {
+bool HasImpliedType(Expr e) {
   switch (e->op) {
     case Op::kInt:
       return e->type.is_bool();
@@ -39,13 +39,13 @@ bool SaysItsType(Expr e) {
       return true;
     case Op::kSelect:
     case Op::kIf:
-      return SaysItsType(e->arg(1)) || SaysItsType(e->arg(2));
+      return HasImpliedType(e->arg(1)) || HasImpliedType(e->arg(2));
     default:
       break;
   }
   if (e->type.is_bool()) return true;
   for (Expr a : e->args()) {
-    if (SaysItsType(a)) return true;
+    if (HasImpliedType(a)) return true;
   }
   return false;
 }
@@ -127,7 +127,7 @@ class Printer {
     const Type type = args[0]->type;
     if (context == type) return type;
     for (Expr a : args) {
-      if (SaysItsType(a)) return type;
+      if (HasImpliedType(a)) return type;
     }
     return {};
   }
@@ -146,7 +146,7 @@ class Printer {
     if (IsComparison(e->op)) context = {};
     const int level = PrecedenceOf(e);
     const std::optional<Type> shared = SharedContext(e->args(), context);
-    const bool apart = level == kCompareLevel || MisreadsWithout(e->op, e->arg(0)->op);
+    const bool apart = level == kCompareLevel || NeedsParentheses(e->op, e->arg(0)->op);
     const int apart_level = IsBits(e->op) ? kUnaryLevel : level + 1;
     PrintOperand(e->arg(0), apart ? apart_level : level, shared);
     AppendSymbol(e->op);
@@ -166,7 +166,7 @@ class Printer {
   // A parser takes "a // 2*16" for (a // 2)*16, and a reader takes it for a // (2*16). Brackets
   // therefore separate // and % from other products. They also separate different operators on
   // bits, and operators whose relative levels are little known.
-  static bool MisreadsWithout(Op op, Op left) {
+  static bool NeedsParentheses(Op op, Op left) {
     if (IsBits(op)) return op != left;
     auto rounds = [](Op o) { return o == Op::kFloorDiv || o == Op::kFloorMod; };
     return op != left && IsProduct(op) && IsProduct(left) && (rounds(op) || rounds(left));

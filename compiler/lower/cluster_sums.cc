@@ -17,7 +17,7 @@ using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
 
-constexpr int64_t kMostWords = 64;
+constexpr int64_t kMaxWords = 64;
 
 class Splitter {
  public:
@@ -45,7 +45,7 @@ class Splitter {
     }
     ir::Buffer& sums = program_.buffers[static_cast<size_t>(alloc->slot)];
     if (sums.scope != ir::Scope::kLocal || alloc->body()->kind != StmtKind::kSeq ||
-        loop->extent * ((sums.bytes() + 3) / 4) > kMostWords)
+        loop->extent * ((sums.bytes() + 3) / 4) > kMaxWords)
       return nullptr;
     const auto statements = alloc->body()->children();
     size_t first = 0;

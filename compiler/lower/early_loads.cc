@@ -24,7 +24,7 @@ using ir::Program;
 using ir::Stmt;
 using ir::StmtKind;
 
-constexpr int64_t kMostWords = 16, kWordBytes = 4, kVectorBytes = 16, kMostIterations = 1024;
+constexpr int64_t kMaxWords = 16, kWordBytes = 4, kVectorBytes = 16, kMaxIterations = 1024;
 
 bool IsOfWarpgroups(const ir::ProgramStage& stage) {
   return ir::MatrixUnitScopeOf(stage.hints) == ir::MatrixUnitScope::kWarpgroup;
@@ -118,7 +118,7 @@ class Hoister {
     const std::vector<Stmt> loops = LoopsOf(load, input.type);
     const int64_t bytes = DistinctElements(load, input, loops) * input.type.bytes(),
                   words = (bytes + kWordBytes - 1) / kWordBytes;
-    if (words_ + words > kMostWords) return load;
+    if (words_ + words > kMaxWords) return load;
     words_ += words;
     ir::Buffer early{
         .name = input.name + "_early", .type = input.type, .shape = {}, .scope = ir::Scope::kLocal};
@@ -165,10 +165,10 @@ class Hoister {
   int64_t DistinctElements(Expr load, const ir::Buffer& input, std::span<const Stmt> loops) {
     int64_t iterations = 1;
     for (const Stmt loop : loops) iterations *= loop->extent;
-    if (iterations > kMostIterations) return iterations;
+    if (iterations > kMaxIterations) return iterations;
     std::vector<std::optional<int64_t>> known(program_.vars.size());
     std::vector<arith::Linear> found;
-    for (int64_t i = 0; i < iterations && std::ssize(found) <= kMostWords * kWordBytes; ++i) {
+    for (int64_t i = 0; i < iterations && std::ssize(found) <= kMaxWords * kWordBytes; ++i) {
       int64_t rest = i;
       for (const Stmt loop : loops) {
         known[static_cast<size_t>(loop->var)] = rest % loop->extent;

@@ -171,7 +171,7 @@ class LoadVectorizer final : public NestVectorizer {
 
  private:
   // Longer loops over elements that may turn out not to be consecutive only make the code longer.
-  static constexpr int64_t kMostUnproven = 16;
+  static constexpr int64_t kMaxUnproven = 16;
 
   bool Allows(Stmt loop, Stmt body, bool is_innermost) const override {
     const Stores stores = UniformStores(loop, body);
@@ -198,7 +198,7 @@ class LoadVectorizer final : public NestVectorizer {
     for (int d = 0; d < static_cast<int>(load->num_args); ++d) {
       const int64_t wanted = d + 1 == static_cast<int>(load->num_args) ? 1 : 0;
       const std::optional<int64_t> stride = Coefficient(load->arg(d), loop->var);
-      if (stride ? *stride != wanted : loop->extent > kMostUnproven) return false;
+      if (stride ? *stride != wanted : loop->extent > kMaxUnproven) return false;
     }
     return true;
   }

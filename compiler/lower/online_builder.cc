@@ -140,7 +140,7 @@ bool OnlineBuilder::HasUnit(Expr term) {
 
 // The weights are a first factor in registers, which must have 16 bits.
 Status OnlineBuilder::CheckWarpgroups() {
-  constexpr int64_t kMostColumns = 256;
+  constexpr int64_t kMaxColumns = 256;
   const auto refuse = [&](std::string_view why) {
     return FailedPrecondition(
         "stage {} ({}): the units of four warps can't compute its online softmax: {}",
@@ -149,8 +149,8 @@ Status OnlineBuilder::CheckWarpgroups() {
   if (!HasUnit(chain_.score_term) || !HasUnit(chain_.value_term))
     return refuse("expected two products of 16-bit floats, summed in float32");
   const int64_t columns = value_groups() * kColumns;
-  if (columns > kMostColumns)
-    return refuse(fmt::format("{} columns, expected at most {}", columns, kMostColumns));
+  if (columns > kMaxColumns)
+    return refuse(fmt::format("{} columns, expected at most {}", columns, kMaxColumns));
   return OkStatus();
 }
 

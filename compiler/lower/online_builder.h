@@ -107,20 +107,20 @@ class OnlineBuilder {
   ir::Stmt CopyGroup(ir::Expr key_tile);
   ir::Stmt InRing(ir::Stmt stmt, const SharedTile& tile, ir::Expr key_tile);
   void SetKeyTile(ir::Expr tile) { first_key_ = write_.Mul(tile, tile_.keys); }
-  ir::Stmt WithoutUnseen(ir::Stmt visit, ir::Expr seen);
+  ir::Stmt SkipUnseenTile(ir::Stmt visit, ir::Expr seen);
   ir::Stmt ComputeScores();
   ir::Stmt ScoresToExponentials();
   ir::Stmt ComputeLogits();
   ir::Stmt LogitsOfTile(bool is_whole);
   ir::Stmt LogitsOfWholeTile();
-  ir::Stmt NewHighest();
+  ir::Stmt UpdateMaximum();
   ir::Stmt ComputeExponentials();
   ir::Stmt StoreWeights();
   ir::Stmt RescaleSums();
   ir::Stmt AddValues();
   ir::Stmt Results();
   ir::Stmt StoreResults();
-  ir::Stmt TellParts();
+  ir::Stmt StorePartialResults();
   ir::Stmt CombineParts();
   // Calls body(i, group, neighbour) for all elements of a thread.
   ir::Stmt ForTile(int64_t groups, ir::LoopKind innermost,

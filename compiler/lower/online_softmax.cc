@@ -32,7 +32,7 @@ Stmt OnlineBuilder::ComputeScores() {
 }
 
 Stmt OnlineBuilder::ScoresToExponentials() {
-  return write_.Seq({ComputeLogits(), NewHighest(), ComputeExponentials()});
+  return write_.Seq({ComputeLogits(), UpdateMaximum(), ComputeExponentials()});
 }
 
 // Uses the stage of the maximum, because that stage has no products for matrix units.
@@ -73,7 +73,7 @@ Stmt OnlineBuilder::ComputeLogits() {
                      write_.If(pool().Not(whole), LogitsOfTile(/*is_whole=*/false))});
 }
 
-Stmt OnlineBuilder::NewHighest() {
+Stmt OnlineBuilder::UpdateMaximum() {
   const int32_t stage = chain_.maximum;
   const Stmt own =
       write_.Seq({ForRows([&](Expr i) { return Set(new_highest_, stage, {i}, At(highest_, {i})); }),
@@ -188,7 +188,7 @@ Stmt OnlineBuilder::VisitAhead() {
   const Stmt visit = FetchAhead(program_, {{key_tile_, key_tiles()}}, slots,
                                 {.depth = tile_.depth, .asynchronous = true},
                                 write_.If(seen, fetch), write_.If(seen, work), copy_var);
-  return seen == nullptr ? visit : WithoutUnseen(visit, seen);
+  return seen == nullptr ? visit : SkipUnseenTile(visit, seen);
 }
 
 Stmt OnlineBuilder::InRing(Stmt stmt, const SharedTile& tile, Expr key_tile) {
@@ -246,7 +246,7 @@ Stmt OnlineBuilder::VisitOverlapped() {
 }
 
 // Leaves only tests in the iterations behind the last tile that is seen.
-Stmt OnlineBuilder::WithoutUnseen(Stmt visit, Expr seen) {
+Stmt OnlineBuilder::SkipUnseenTile(Stmt visit, Expr seen) {
   std::vector<Stmt> parts(visit->children().begin(), visit->children().end());
   Stmt& loop = parts.back();
   if (loop->kind != ir::StmtKind::kFor) return visit;
@@ -284,7 +284,7 @@ Stmt OnlineBuilder::StoreResults() {
 }
 
 // Stores the values that the warps of each part have for their rows.
-Stmt OnlineBuilder::TellParts() {
+Stmt OnlineBuilder::StorePartialResults() {
   const int32_t stage = chain_.total;
   // Only one of the threads of a row stores these.
   const Stmt of_rows = write_.If(
@@ -343,7 +343,7 @@ Stmt OnlineBuilder::Results() {
     return Set(factor_, chain_.total, {i}, pool().Div(Float(1), At(total_, {i})));
   });
   if (tile_.parts == 1) return write_.Seq({total, invert, StoreResults()});
-  return write_.Seq({total, TellParts(), CombineParts(), invert, StoreResults()});
+  return write_.Seq({total, StorePartialResults(), CombineParts(), invert, StoreResults()});
 }
 
 Stmt OnlineBuilder::BodyOfThread() {

@@ -19,7 +19,7 @@ using schedule::Attach;
 using schedule::State;
 
 // Padding at most doubles an input.
-constexpr int64_t kMostGrowth = 2;
+constexpr int64_t kMaxGrowth = 2;
 
 // One dimension of a packed buffer.
 struct Part {
@@ -149,7 +149,7 @@ class LayoutFinder {
     if (!CheckPacking(packing).ok()) return false;
     int64_t elements = 1;
     for (const int64_t extent : packing.shape) elements *= extent;
-    return PackedElements(packing) <= MultiplyCounts(kMostGrowth, elements);
+    return PackedElements(packing) <= MultiplyCounts(kMaxGrowth, elements);
   }
 
   const State& state_;

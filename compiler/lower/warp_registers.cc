@@ -19,7 +19,7 @@ using ir::Stmt;
 using ir::StmtKind;
 
 constexpr int64_t kWarp = 32, kThreadColumns = 4, kPair = 2, kHalf = 8;
-constexpr int64_t kMostRegisters = 256;
+constexpr int64_t kMaxRegisters = 256;
 
 bool IsBound(Stmt loop) { return loop->loop_kind >= ir::LoopKind::kBlockX; }
 
@@ -141,7 +141,7 @@ class Finder {
 
   static int64_t CountOf(const std::vector<Stmt>& loops) {
     int64_t count = 1;
-    for (Stmt loop : loops) count = std::min(count * loop->extent, kMostRegisters + 1);
+    for (Stmt loop : loops) count = std::min(count * loop->extent, kMaxRegisters + 1);
     return count;
   }
 
@@ -206,7 +206,7 @@ class Finder {
     held.pair_var = pair->var;
     const std::vector<Stmt> loops = LoopsIn(store.store->indices(), store, pair->var);
     const int64_t registers = CountOf(loops);
-    if (registers > kMostRegisters) return std::nullopt;
+    if (registers > kMaxRegisters) return std::nullopt;
     held.number = NumberBy(loops);
     for (int64_t n = 0; n < registers; ++n) {
       SetIteration(loops, n);
@@ -319,7 +319,7 @@ class Finder {
                             .read = NumberBy(read_by),
                             .combine = read.store->value()->op};
     registers = CountOf(stored);
-    if (registers > kMostRegisters || CountOf(read_by) != registers) return std::nullopt;
+    if (registers > kMaxRegisters || CountOf(read_by) != registers) return std::nullopt;
     bool fits = true;
     for (int64_t n = 0; n < registers && fits; ++n) {
       SetIteration(stored, n);

@@ -46,7 +46,7 @@ TEST(Meaning, ALevelIsEachProcessorThatHasNoHigherOne) {
   EXPECT_FALSE(Same("llvm -mcpu=x86-64-v4 -mattr=+avx512vnni", kHere)) << "both say features";
 }
 
-TEST(Meaning, WhatCodeDependsOnIs) {
+TEST(Meaning, OptionsThatChangeCodeAreADifference) {
   EXPECT_FALSE(Same("llvm -keys=cpu -mcpu=sapphirerapids", kHere));
   EXPECT_FALSE(Same("llvm -keys=cpu", kHere)) << "for any processor";
   EXPECT_FALSE(Same("llvm -mcpu=znver4 -mattr=+avx512vnni", kHere));

@@ -13,7 +13,7 @@ inline constexpr std::string_view kRegistersPerBlock = "registers_per_block";
 // Registers per block of every CUDA device since sm_70.
 inline constexpr int64_t kUsualRegistersPerBlock = 65536;
 // A compiled thread needs at least this many.
-inline constexpr int64_t kLeastRegistersPerThread = 24;
+inline constexpr int64_t kMinRegistersPerThread = 24;
 
 // Returns 0 if the target does not say.
 int64_t RegistersPerBlock(const Target& target);

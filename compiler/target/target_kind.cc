@@ -13,7 +13,7 @@ namespace {
 
 constexpr int32_t kWarpThreads = 32;
 // Registers of a block, and the fewest registers that a compiled thread needs.
-constexpr int32_t kUsualRegisters = 65536, kLeastRegistersPerThread = 24;
+constexpr int32_t kUsualRegisters = 65536, kMinRegistersPerThread = 24;
 
 // Returns a positive number of 32 bits, and 0 for any other text.
 int32_t PositiveNumber(std::string_view text) {
@@ -36,7 +36,7 @@ bool IsMath(std::string_view text) { return text == "tf32"; }
 
 // The block must have enough registers for at least one warp.
 bool IsRegisters(std::string_view text) {
-  return PositiveNumber(text) >= kWarpThreads * kLeastRegistersPerThread;
+  return PositiveNumber(text) >= kWarpThreads * kMinRegistersPerThread;
 }
 
 // Registers that processors have, in bits.
@@ -131,7 +131,7 @@ HardwareParams CudaHardware(const Target& target, int) {
       NumberOption(target, "max_threads_per_block", NumberOption(target, "max_num_threads", 1024));
   // A block may not have so many threads that they would get too few registers.
   const int32_t registers = NumberOption(target, "registers_per_block", kUsualRegisters);
-  const int32_t with_registers = registers / kLeastRegistersPerThread / kWarpThreads * kWarpThreads;
+  const int32_t with_registers = registers / kMinRegistersPerThread / kWarpThreads * kWarpThreads;
   hardware.max_threads_per_block = std::min(hardware.max_threads_per_block, with_registers);
   hardware.warp_size = NumberOption(target, "thread_warp_size", 32);
   hardware.max_vthread_extent = std::max(hardware.warp_size / 4, 1);

@@ -20,7 +20,7 @@ using ::onnx::AttributeProto;
 // The newest operator set of ai.onnx whose operators Kiln understands.
 constexpr int kLastVersion = 28;
 // No operator set has a higher number, so a higher one in a file is nonsense.
-constexpr int kMostVersion = 1000;
+constexpr int kMaxVersion = 1000;
 constexpr int kMaxDepth = 64;
 // Steps off the budget (GraphWriter::Spend) for each node that is looked at, since functions that
 // call functions and loops in loops multiply the nodes.
@@ -74,9 +74,9 @@ Status Importer::ReadVersions(const RepeatedPtrField<::onnx::OperatorSetIdProto>
                               Versions& versions) {
   for (const auto& set : sets) {
     const std::string domain = DomainOf(set.domain());
-    if (set.version() < 1 || set.version() > kMostVersion) {
+    if (set.version() < 1 || set.version() > kMaxVersion) {
       return InvalidArgument("the model has version {} of the operator set {}, expected 1 to {}",
-                             set.version(), domain.empty() ? "ai.onnx" : domain, kMostVersion);
+                             set.version(), domain.empty() ? "ai.onnx" : domain, kMaxVersion);
     }
     versions[domain] = static_cast<int>(set.version());
   }

@@ -56,7 +56,7 @@ class Conversion {
 
   StatusOr<Graph> Run() {
     for (int i = 0; i < graph_.num_nodes(); ++i) KILN_RETURN_IF_ERROR(Visit(i));
-    for (ValueId id : graph_.outputs()) KILN_RETURN_IF_ERROR(AsItWas(id).status());
+    for (ValueId id : graph_.outputs()) KILN_RETURN_IF_ERROR(InOriginalLayout(id).status());
     return r_.Finish();
   }
 
@@ -70,7 +70,7 @@ class Conversion {
     if (FollowsItsInputs(node)) return Elementwise(node);
     if (const auto moved = MovedAttributes(node)) return Moved(node, *moved);
     for (ValueId id : node.inputs) {
-      if (id != kAbsent) KILN_RETURN_IF_ERROR(AsItWas(id).status());
+      if (id != kAbsent) KILN_RETURN_IF_ERROR(InOriginalLayout(id).status());
     }
     return r_.Copy(i);
   }
@@ -129,7 +129,7 @@ class Conversion {
     return r_.builder().AddOne("transpose", {x}, {{"axes", std::move(order)}}, name);
   }
 
-  StatusOr<ValueId> AsItWas(ValueId id) {
+  StatusOr<ValueId> InOriginalLayout(ValueId id) {
     if (!last_.contains(id) || as_it_was_.contains(id)) return r_.at(id);
     KILN_ASSIGN_OR_RETURN(const ValueId now, Transposed(last_.at(id), FromLast(RankOf(id))));
     as_it_was_[id] = now;
@@ -170,7 +170,7 @@ class Conversion {
   Status Product(const Node& node) {
     const int rank = RankOf(node.inputs[0]);
     KILN_ASSIGN_OR_RETURN(const ValueId data, Last(node.inputs[0]));
-    KILN_ASSIGN_OR_RETURN(const ValueId old_weights, AsItWas(node.inputs[1]));
+    KILN_ASSIGN_OR_RETURN(const ValueId old_weights, InOriginalLayout(node.inputs[1]));
     std::vector<int64_t> order = KernelFirst(rank);
     // [CO, CI] becomes [CI, CO].
     const bool swaps = node.op->name == "conv";
@@ -186,7 +186,7 @@ class Conversion {
     std::vector<ValueId> inputs = {kAbsent};
     KILN_ASSIGN_OR_RETURN(inputs[0], Last(node.inputs[0]));
     for (size_t i = 1; i < node.inputs.size(); ++i) {
-      KILN_ASSIGN_OR_RETURN(const ValueId vector, AsItWas(node.inputs[i]));
+      KILN_ASSIGN_OR_RETURN(const ValueId vector, InOriginalLayout(node.inputs[i]));
       inputs.push_back(vector);
     }
     Attributes attributes = node.attributes;
@@ -210,7 +210,7 @@ class Conversion {
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const bool is_vector = node.op->name == "batch_norm" && i > 0;
       KILN_ASSIGN_OR_RETURN(const ValueId input,
-                            is_vector ? AsItWas(node.inputs[i]) : Last(node.inputs[i]));
+                            is_vector ? InOriginalLayout(node.inputs[i]) : Last(node.inputs[i]));
       inputs.push_back(input);
     }
     return Finish(node, std::move(inputs), std::move(attributes));

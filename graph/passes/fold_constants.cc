@@ -13,8 +13,8 @@
 namespace kiln::graph {
 namespace {
 
-constexpr int64_t kMostGrowthBytes = int64_t{64} << 20;
-constexpr int64_t kMostBytesAtOnce = int64_t{64} << 10;
+constexpr int64_t kMaxGrowthBytes = int64_t{64} << 20;
+constexpr int64_t kMaxBytesAtOnce = int64_t{64} << 10;
 
 // These operators read elements at places that do not depend on any element, so they cannot fail.
 constexpr std::array kDeferred = {
@@ -80,7 +80,7 @@ class Folding {
       read += TypeOf(id).bytes();
     }
     for (ValueId id : node.outputs) made += TypeOf(id).bytes();
-    return made <= read || made <= kMostGrowthBytes;
+    return made <= read || made <= kMaxGrowthBytes;
   }
 
   Status Fold(int i) {
@@ -106,7 +106,7 @@ class Folding {
            TypeOf(node.outputs[0]).type == TypeOf(node.inputs[0]).type;
   }
   bool IsDeferred(const Node& node) const {
-    return node.outputs.size() == 1 && TypeOf(node.outputs[0]).bytes() > kMostBytesAtOnce &&
+    return node.outputs.size() == 1 && TypeOf(node.outputs[0]).bytes() > kMaxBytesAtOnce &&
            std::ranges::find(kDeferred, node.op->name) != kDeferred.end();
   }
 

@@ -13,7 +13,7 @@
 
 #include "runtime/kiln_runtime.h"
 
-enum { kMostArrays = 64, kMostDimensions = 32, kMostFormats = 4 };
+enum { kMaxArrays = 64, kMostDimensions = 32, kMaxFormats = 4 };
 
 typedef int (*RunTensors)(KilnNetwork*, const KilnDLTensor* const*, int32_t,
                           const KilnDLTensor* const*, int32_t);
@@ -21,7 +21,7 @@ typedef int (*RunTensors)(KilnNetwork*, const KilnDLTensor* const*, int32_t,
 typedef struct {
   KilnDLDataType dtype;
   // Characters of buffer formats that have the type.
-  char formats[kMostFormats + 1];
+  char formats[kMaxFormats + 1];
   int32_t ndim;
   int64_t shape[kMostDimensions];
 } Wanted;
@@ -42,7 +42,7 @@ static int ReadWanted(PyObject* from, Wanted* wanted) {
   PyObject* shape;
   if (!PyArg_ParseTuple(from, "iisO!", &code, &bits, &formats, &PyTuple_Type, &shape)) return -1;
   const Py_ssize_t ndim = PyTuple_Size(shape);
-  if (strlen(formats) > kMostFormats || ndim > kMostDimensions) {
+  if (strlen(formats) > kMaxFormats || ndim > kMostDimensions) {
     PyErr_SetString(PyExc_ValueError, "too many formats or dimensions");
     return -1;
   }
@@ -68,7 +68,7 @@ static PyObject* CallerNew(PyTypeObject* type, PyObject* args, PyObject* named) 
   if (!PyArg_ParseTuple(args, "KKO!i", &network, &run, &PyList_Type, &wanted, &num_inputs))
     return NULL;
   const Py_ssize_t count = PyList_Size(wanted);
-  if (count > kMostArrays || num_inputs < 0 || num_inputs > count) {
+  if (count > kMaxArrays || num_inputs < 0 || num_inputs > count) {
     PyErr_SetString(PyExc_ValueError, "too many arrays");
     return NULL;
   }
@@ -117,9 +117,9 @@ static int Fits(const Py_buffer* view, const Wanted* wanted) {
 static PyObject* CallerRun(PyObject* object, PyObject* const* arrays, Py_ssize_t count) {
   Caller* self = (Caller*)object;
   if (count != self->num_inputs + self->num_outputs) Py_RETURN_FALSE;
-  Py_buffer views[kMostArrays];
-  KilnDLTensor tensors[kMostArrays];
-  const KilnDLTensor* pointers[kMostArrays];
+  Py_buffer views[kMaxArrays];
+  KilnDLTensor tensors[kMaxArrays];
+  const KilnDLTensor* pointers[kMaxArrays];
   Py_ssize_t held = 0;
   int fits = 1;
   for (; fits && held < count; ++held) {

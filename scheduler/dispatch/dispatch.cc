@@ -52,7 +52,8 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
                 EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
             return Measure(As<RunItem>(std::move(item)), lease, std::move(stop));
           },
-          [this](const v1::WorkerState& runner) { return WhyNot(runner); }, std::move(first_runner),
+          [this](const v1::WorkerState& runner) { return ReasonUnusable(runner); },
+          std::move(first_runner),
           [this](const LeasedWorker& lease, const std::stop_token& stop) {
             const ExclusivePhases::Hold turn =
                 EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
@@ -91,7 +92,7 @@ WorkerPool::Options Dispatcher::Core::RunnerOptions() const {
   return options;
 }
 
-std::string Dispatcher::Core::WhyNot(const v1::WorkerState& runner) const {
+std::string Dispatcher::Core::ReasonUnusable(const v1::WorkerState& runner) const {
   if (job_.runner_target.empty() || runner.target() == job_.runner_target) return "";
   return fmt::format("its target is '{}', the job runs on '{}'", runner.target(),
                      job_.runner_target);
@@ -203,7 +204,7 @@ template Attempt Dispatcher::Core::Failed(RunItemPtr, const LeasedWorker&, const
 
 namespace {
 
-v1::TrialResult GivenUp(const std::string& cause) {
+v1::TrialResult AbandonedResult(const std::string& cause) {
   v1::TrialResult result;
   result.set_error(v1::UNKNOWN_ERROR);
   result.set_message(cause);
@@ -213,9 +214,9 @@ v1::TrialResult GivenUp(const std::string& cause) {
 }  // namespace
 
 void Dispatcher::Core::GiveUp(BuildItemPtr item, const std::string& cause) {
-  if (auto* trial = std::get_if<TrialInHand>(&item->work)) {
+  if (auto* trial = std::get_if<InFlightTrial>(&item->work)) {
     Finish(item->task, {.in_hand = std::move(*trial), .steps = std::move(item->steps)}, nullptr,
-           GivenUp(cause), std::nullopt);
+           AbandonedResult(cause), std::nullopt);
   } else if (auto* finalist = std::get_if<FinalistBuild>(&item->work)) {
     // The finalist is not at fault: it keeps its first reading, and the others race without it.
     EntryBuilt(item->task, *finalist, v1::BuildReply());
@@ -226,7 +227,7 @@ void Dispatcher::Core::GiveUp(BuildItemPtr item, const std::string& cause) {
 
 void Dispatcher::Core::GiveUp(RunItemPtr item, const std::string& cause) {
   if (auto* trial = std::get_if<BuiltTrial>(&item->work)) {
-    return Finish(item->task, std::move(*trial), nullptr, GivenUp(cause), std::nullopt);
+    return Finish(item->task, std::move(*trial), nullptr, AbandonedResult(cause), std::nullopt);
   }
   LogWarn("job {}: {} stay as they are: {}", job_.id, NameOf(*item), cause);
   EndRace();

@@ -9,7 +9,7 @@
 // trial waits for ever.
 //
 // If the reference of a task takes longer than the job allows (reference_limit_s), the task gives
-// it up once, for a reference that computes a sample of the outputs (task_sample.h).
+// it up once, for a reference that computes a sample of the outputs (sampled_reference.h).
 //
 // Finalists take the same way. All finalists of a task go to one runner, which measures them in
 // turns (races.h). If the job uses idle time, a runner without a trial reads the elites meanwhile
@@ -36,7 +36,7 @@
 #include "scheduler/remeasure/elites.h"
 #include "scheduler/remeasure/races.h"
 #include "scheduler/values/busy_meter.h"
-#include "scheduler/values/task_sample.h"
+#include "scheduler/values/sampled_reference.h"
 #include "search/tuning/tune.h"
 #include "store/store.h"
 
@@ -54,7 +54,7 @@ struct DispatchTask {
   std::string description = {};                 // for people
   double plain_s = 0;                           // estimated time of the unscheduled loops
   // The elements of the outputs that are compared. Empty: all elements are.
-  std::optional<TaskSample> sample = {};
+  std::optional<SampledReference> sample = {};
   int group = 0;  // the same number for all tasks that are alternatives of each other
   // Trials and elites of earlier runs of the job.
   int trials = 0;

@@ -4,18 +4,18 @@
 #include "scheduler/dispatch/dispatch_core.h"
 #include "scheduler/dispatch/worker_replies.h"
 #include "scheduler/dispatch/yield_watch.h"
+#include "scheduler/values/combined_stop.h"
 #include "scheduler/values/device_keys.h"
-#include "scheduler/values/either_stop.h"
 
 namespace kiln::scheduler {
 
 CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task,
-                                             const v1::Artifact& artifact, Again why,
+                                             const v1::Artifact& artifact, RemeasureReason why,
                                              const std::stop_token& stop, v1::MeasureReply* reply) {
   while (true) {
     const std::optional<AnswerCheck> check = references_.CheckOf(task, "");
     if (!check.has_value()) return {Unavailable("its reference is being made again"), false};
-    v1::MeasureRequest request = AgainRequest(job_, *check, artifact, why);
+    v1::MeasureRequest request = RemeasureRequest(job_, *check, artifact, why);
     CallResult result = CallMeasure(lease, request, *check->reference, stop, reply);
     if (result.status.ok() && !reply->has_result()) {
       result.status = Unavailable("the answer has no result");
@@ -60,7 +60,7 @@ std::optional<Attempt> Dispatcher::Core::ReadElite(const LeasedWorker& lease,
   if (!turn.has_value()) return std::nullopt;
   v1::MeasureReply reply;
   const CallResult call =
-      MeasureOneAgain(lease, turn->task, *turn->artifact, Again::kIdle, stop, &reply);
+      MeasureOneAgain(lease, turn->task, *turn->artifact, RemeasureReason::kIdle, stop, &reply);
   Attempt attempt;
   if (call.status.ok()) {
     readings_.Note(*turn, device, reply.result());
@@ -125,9 +125,10 @@ Attempt Dispatcher::Core::RunRace(RunItemPtr item, const LeasedWorker& lease,
     if (!own.costs_s.empty()) known = std::move(own);
   }
   const YieldWatch watch(lease);
-  const EitherStop call_stop(stop, watch.token());
+  const CombinedStop call_stop(stop, watch.token());
   const MeasureOnce measure = [&](const v1::Artifact& artifact, v1::MeasureReply* reply) {
-    return MeasureOneAgain(lease, item->task, artifact, Again::kFinals, call_stop.token(), reply);
+    return MeasureOneAgain(lease, item->task, artifact, RemeasureReason::kFinals, call_stop.token(),
+                           reply);
   };
   std::vector<store::Remeasurement> remeasured;
   const CallResult call = scheduler::RunRace(

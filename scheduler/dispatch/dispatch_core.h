@@ -62,7 +62,7 @@ class Dispatcher::Core {
   ExclusivePhases::Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;
   WorkerPool::Options RunnerOptions() const;
-  std::string WhyNot(const v1::WorkerState& runner) const;
+  std::string ReasonUnusable(const v1::WorkerState& runner) const;
   void RequestReference(int task);
   // `not_by` names a builder. Another one builds the reference if there is another one.
   void BuildReference(int task, std::string not_by = {});
@@ -83,7 +83,7 @@ class Dispatcher::Core {
   // Handles a builder's refusal of the item: another builder is asked, if there is one.
   Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
   void Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply);
-  void TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
+  void TrialBuilt(BuildItem& item, InFlightTrial trial, const std::string& builder,
                   v1::BuildReply reply);
   void ReferenceBuilt(const BuildItem& item, const std::string& builder, v1::BuildReply reply);
   Attempt Measure(RunItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
@@ -101,7 +101,8 @@ class Dispatcher::Core {
 
   // ---- dispatch_again.cc
   CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
-                             Again why, const std::stop_token& stop, v1::MeasureReply* reply);
+                             RemeasureReason why, const std::stop_token& stop,
+                             v1::MeasureReply* reply);
   void BoundReading(int task, v1::TrialResult& result) const;
   // Reads an elite while the runner would be idle.
   std::optional<Attempt> ReadElite(const LeasedWorker& lease, const std::stop_token& stop);

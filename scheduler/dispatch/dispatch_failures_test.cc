@@ -74,7 +74,7 @@ TEST_F(DispatchTest, FailuresOfTheCandidateAreResults) {
   EXPECT_EQ(builder.calls, 9);  // no candidate was built twice
 }
 
-TEST_F(DispatchTest, WhatOneBuilderRefusesAnotherOneIsAsked) {
+TEST_F(DispatchTest, ARefusedCandidateGoesToAnotherBuilder) {
   FakeBuilder strict([](auto&, const auto&, auto&) {
     return grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "an operator that I do not know");
   });
@@ -91,7 +91,7 @@ TEST_F(DispatchTest, WhatOneBuilderRefusesAnotherOneIsAsked) {
   }
 }
 
-TEST_F(DispatchTest, WhatTwoBuildersRefuseIsTheCandidates) {
+TEST_F(DispatchTest, ARefusalByTwoBuildersIsTheCandidatesFailure) {
   const auto hook = [](auto&, const v1::BuildRequest& request, auto&) {
     const bool is_candidate = request.steps() != store::kNoSteps;
     return is_candidate ? grpc::Status(grpc::StatusCode::INVALID_ARGUMENT, "no such step")

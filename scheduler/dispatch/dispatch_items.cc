@@ -5,7 +5,7 @@
 namespace kiln::scheduler {
 
 std::string NameOf(const BuildItem& item) {
-  if (const auto* trial = std::get_if<TrialInHand>(&item.work)) {
+  if (const auto* trial = std::get_if<InFlightTrial>(&item.work)) {
     return fmt::format("trial {}", trial->trial.number);
   }
   return std::holds_alternative<ReferenceBuild>(item.work)
@@ -21,7 +21,7 @@ std::string NameOf(const RunItem& item) {
 }
 
 std::stop_token AbandonedOf(const BuildItem& item) {
-  const auto* trial = std::get_if<TrialInHand>(&item.work);
+  const auto* trial = std::get_if<InFlightTrial>(&item.work);
   return trial == nullptr ? std::stop_token() : trial->abandoned;
 }
 

@@ -18,7 +18,7 @@
 namespace kiln::scheduler {
 
 // A trial from Submit to its result.
-struct TrialInHand {
+struct InFlightTrial {
   search::Trial trial;
   uint64_t serial = 0;        // unique; a trial's number may be given out again
   std::stop_token abandoned;  // requested when the trial's result is no longer wanted
@@ -39,11 +39,11 @@ struct BuildItem : WorkItem {
   int attempts = 0;             // attempts that failed
   std::string refused_by = {};  // the first builder that refused it
   int refusals = 0;
-  std::variant<TrialInHand, ReferenceBuild, FinalistBuild> work;
+  std::variant<InFlightTrial, ReferenceBuild, FinalistBuild> work;
 };
 
 struct BuiltTrial {
-  TrialInHand in_hand;
+  InFlightTrial in_hand;
   std::string steps;
   std::shared_ptr<const v1::Artifact> artifact = nullptr;  // null: the candidate did not build
   double build_s = 0;

@@ -70,7 +70,7 @@ TEST_F(DispatchTest, SeveralBuildersAndRunnersShareTheTrials) {
   EXPECT_EQ(Records().size(), 60u);
 }
 
-TEST_F(DispatchTest, WhatIsAbandonedIsCancelledAndNotRecorded) {
+TEST_F(DispatchTest, AbandonedTrialsAreCancelledAndNotRecorded) {
   FakeBuilder builder;
   std::atomic<int> begun{0}, cancelled{0};
   std::atomic<bool> hang{true};

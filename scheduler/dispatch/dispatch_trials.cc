@@ -6,7 +6,7 @@
 #include "rpc/device_message.h"
 #include "scheduler/dispatch/dispatch_core.h"
 #include "scheduler/dispatch/worker_replies.h"
-#include "scheduler/values/either_stop.h"
+#include "scheduler/values/combined_stop.h"
 #include "scheduler/values/messages.h"
 
 namespace kiln::scheduler {
@@ -43,7 +43,7 @@ void NoteRunner(const LeasedWorker& runner, store::Record& record) {
 
 Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
                                 std::stop_token pool_stop) {
-  const EitherStop either(std::move(pool_stop), AbandonedOf(*item));
+  const CombinedStop either(std::move(pool_stop), AbandonedOf(*item));
   const std::stop_token stop = either.token();
   if (stop.stop_requested()) return {};
   v1::BuildReply reply;
@@ -107,14 +107,14 @@ Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, 
 v1::BuildRequest Dispatcher::Core::RequestOf(const BuildItem& item) const {
   const bool reference = std::holds_alternative<ReferenceBuild>(item.work);
   std::optional<uint32_t> number;
-  if (const auto* trial = std::get_if<TrialInHand>(&item.work)) number = trial->trial.number;
+  if (const auto* trial = std::get_if<InFlightTrial>(&item.work)) number = trial->trial.number;
   return BuildRequestOf(job_, item.task,
                         reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag,
                         item.steps, number);
 }
 
 void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply) {
-  if (auto* trial = std::get_if<TrialInHand>(&item.work)) {
+  if (auto* trial = std::get_if<InFlightTrial>(&item.work)) {
     TrialBuilt(item, std::move(*trial), lease.worker().id(), std::move(reply));
   } else if (auto* finalist = std::get_if<FinalistBuild>(&item.work)) {
     EntryBuilt(item.task, *finalist, std::move(reply));
@@ -123,7 +123,7 @@ void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::Bui
   }
 }
 
-void Dispatcher::Core::TrialBuilt(BuildItem& item, TrialInHand trial, const std::string& builder,
+void Dispatcher::Core::TrialBuilt(BuildItem& item, InFlightTrial trial, const std::string& builder,
                                   v1::BuildReply reply) {
   BuiltTrial built;
   built.in_hand = std::move(trial);
@@ -166,7 +166,7 @@ void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, const std::string& 
 
 Attempt Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
                                   std::stop_token pool_stop) {
-  const EitherStop either(std::move(pool_stop), AbandonedOf(*item));
+  const CombinedStop either(std::move(pool_stop), AbandonedOf(*item));
   if (either.token().stop_requested()) return {};
   return std::holds_alternative<BuiltTrial>(item->work)
              ? MeasureTrial(std::move(item), lease, either.token())
@@ -233,12 +233,12 @@ Attempt Dispatcher::Core::ReferenceTookTooLong(RunItemPtr item, const LeasedWork
                                                const CallResult& result,
                                                const std::stop_token& stop) {
   if (stop.stop_requested()) return {};
-  const TaskReferences::Instead instead = references_.GiveUp(item->task);
-  if (instead == TaskReferences::Instead::kWait) {
+  const TaskReferences::SlowReferenceAction instead = references_.GiveUp(item->task);
+  if (instead == TaskReferences::SlowReferenceAction::kWait) {
     return {.again = std::move(item), .complaint = ""};
   }
   LogInfo("job {}: {}: {}", job_.id, NameOf(*item), Message(result.status));
-  if (instead == TaskReferences::Instead::kBuildSample) BuildReference(item->task);
+  if (instead == TaskReferences::SlowReferenceAction::kBuildSample) BuildReference(item->task);
   auto& trial = std::get<BuiltTrial>(item->work);
   if (trial.steps != store::kNoSteps) {
     ToRunners(std::move(item));
@@ -290,7 +290,7 @@ void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* ru
                               const v1::TrialResult& result,
                               std::optional<double> reference_cost_s) {
   const uint64_t serial = trial.in_hand.serial;
-  if (!ledger_.IsInHand(serial)) return;  // the trial was abandoned
+  if (!ledger_.IsInFlight(serial)) return;  // the trial was abandoned
   MeasuredTrial measured;
   measured.record = RecordOf(task, trial);
   if (runner != nullptr) NoteRunner(*runner, measured.record);

@@ -26,7 +26,7 @@ std::vector<int> VariantGroupsOf(const std::vector<DispatchTask>& tasks) {
   return groups;
 }
 
-bool RanToItsEnd(const store::Record& record) {
+bool IsFullyMeasured(const store::Record& record) {
   return record.error == store::kNoError && !record.stopped_early;
 }
 
@@ -49,7 +49,7 @@ bool IdleReadings::taken() const {
 }
 
 bool IdleReadings::MayBeElite(int task, const store::Record& record) const {
-  return taken() && RanToItsEnd(record) && elites_.MayBeElite(task, store::MeanCost(record));
+  return taken() && IsFullyMeasured(record) && elites_.MayBeElite(task, store::MeanCost(record));
 }
 
 void IdleReadings::Add(MeasuredTrial& measured) {

@@ -15,7 +15,7 @@ namespace {
 // The interpreter takes about a tenth of a second for the wanted operations, and a second for the
 // most.
 constexpr double kWantedFlops = 3e5;
-constexpr double kMostFlops = 3e6;
+constexpr double kMaxFlops = 3e6;
 constexpr int64_t kGridElements = 64;
 
 // An input that makes its elements when they are read.
@@ -71,9 +71,9 @@ StatusOr<std::vector<v1::KnownElements>> KnownOutputs(const dag::DagText& text, 
       dag::SampleOutputs(
           text, {.grid_elements = kGridElements, .most_flops = kWantedFlops, .seed = seed}));
   const dag::Dag& some = *sampled.text.dag;
-  if (some.flop_count() > kMostFlops) {
+  if (some.flop_count() > kMaxFlops) {
     return OutOfRange("{} elements take {:.3g} operations, expected at most {:.3g}",
-                      sampled.elements(), some.flop_count(), kMostFlops);
+                      sampled.elements(), some.flop_count(), kMaxFlops);
   }
   std::vector<std::unique_ptr<RandomElements>> inputs;
   std::vector<const dag::ElementSource*> sources;

@@ -8,7 +8,7 @@ namespace kiln::scheduler {
 namespace {
 
 // A few noisy trials may be chance. If there are many trials, a share of them counts.
-constexpr int kFewest = 3;
+constexpr int kMin = 3;
 constexpr double kShare = 0.2;
 
 }  // namespace
@@ -19,7 +19,7 @@ void NoiseMeter::Add(const store::Record& record) {
   ++trials_;
   if (!device::ParseNoiseMark(record.message).has_value()) return;
   ++noisy_;
-  if (!notice_.empty() || noisy_ < kFewest || noisy_ < kShare * trials_) return;
+  if (!notice_.empty() || noisy_ < kMin || noisy_ < kShare * trials_) return;
   notice_ = fmt::format(
       "the measurements are noisy: of {} trials {} were timed on a {}; results are better on a "
       "quiet "

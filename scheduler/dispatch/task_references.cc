@@ -16,7 +16,7 @@ namespace kiln::scheduler {
 namespace {
 
 // A reference that has failed so often, and has never succeeded, ends the job.
-constexpr int kMostFailures = 3;
+constexpr int kMaxFailures = 3;
 
 bool RunsPrograms(const std::string& target) {
   const auto parsed = target::ParseTarget(target);
@@ -148,17 +148,17 @@ std::optional<AnswerCheck> TaskReferences::CheckOf(int task, const std::string& 
   return check;
 }
 
-TaskReferences::Instead TaskReferences::GiveUp(int task) {
+TaskReferences::SlowReferenceAction TaskReferences::GiveUp(int task) {
   Task& of = tasks_[task];
   const auto dag = dag::ParseDagText(of.dag);  // the text does not change, so no lock is needed
-  StatusOr<TaskSample> sample =
-      is_kernel_ ? StatusOr<TaskSample>(Unimplemented("a kernel computes all of its outputs"))
-      : dag.ok() ? MakeTaskSample(*dag, seed_)
-                 : StatusOr<TaskSample>(dag.status());
+  StatusOr<SampledReference> sample =
+      is_kernel_ ? StatusOr<SampledReference>(Unimplemented("a kernel computes all of its outputs"))
+      : dag.ok() ? MakeSampledReference(*dag, seed_)
+                 : StatusOr<SampledReference>(dag.status());
   std::lock_guard lock(mutex_);
   // Another item of the task may have given the reference up before.
-  if (of.unlimited) return Instead::kWait;
-  if (of.sample.has_value()) return Instead::kUseSample;
+  if (of.unlimited) return SlowReferenceAction::kWait;
+  if (of.sample.has_value()) return SlowReferenceAction::kUseSample;
   if (sample.ok()) {
     of.sample = *std::move(sample);
     of.references.clear();
@@ -168,7 +168,7 @@ TaskReferences::Instead TaskReferences::GiveUp(int task) {
     of.unlimited = true;
   }
   of.notice = NoticeOf(of, true);
-  return of.unlimited ? Instead::kWait : Instead::kBuildSample;
+  return of.unlimited ? SlowReferenceAction::kWait : SlowReferenceAction::kBuildSample;
 }
 
 bool TaskReferences::NoteFailure(int task, const v1::Artifact& reference) {
@@ -180,7 +180,7 @@ bool TaskReferences::NoteFailure(int task, const v1::Artifact& reference) {
     });
     return false;
   }
-  return !of.ran && ++of.failures >= kMostFailures;
+  return !of.ran && ++of.failures >= kMaxFailures;
 }
 
 void TaskReferences::AvoidOtherInputs(int task) {

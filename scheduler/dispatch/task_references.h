@@ -6,9 +6,9 @@
 // there is one: a candidate is compared with a reference that another builder has made. Programs
 // from builders must have the arguments of the computation (program_interface.h) and agree with the
 // interpreter in a few elements (known_outputs.h). If a reference takes longer than the job allows,
-// a reference that computes a sample of the outputs replaces it (task_sample.h). If no such sample
-// exists, the reference may take as long as runners allow; so may a hand-written kernel that serves
-// as the reference.
+// a reference that computes a sample of the outputs replaces it (sampled_reference.h). If no such
+// sample exists, the reference may take as long as runners allow; so may a hand-written kernel that
+// serves as the reference.
 //
 // Thread-safe: one mutex, under which nothing else is called.
 #pragma once
@@ -64,12 +64,12 @@ class TaskReferences {
   // Returns the check for a candidate of this builder, or nothing while there is no reference.
   std::optional<AnswerCheck> CheckOf(int task, const std::string& builder) const;
   // The caller's next step after a reference took longer than the job allows:
-  enum class Instead {
+  enum class SlowReferenceAction {
     kBuildSample,  // build the reference anew, which now computes a sample
     kUseSample,    // use the sample that another call has asked for
     kWait,         // measure again: no sample can be made
   };
-  Instead GiveUp(int task);
+  SlowReferenceAction GiveUp(int task);
   // Notes that this reference fails on a device. Returns true if nothing can be checked: there is
   // no reference of another builder, none ever ran, and this one has failed too often.
   bool NoteFailure(int task, const v1::Artifact& reference);
@@ -94,7 +94,7 @@ class TaskReferences {
     v1::Tolerance tolerance;
     std::string description;
     double plain_s = 0;
-    std::optional<TaskSample> sample;
+    std::optional<SampledReference> sample;
     bool requested = false;
     bool unlimited = false;
     std::string notice;                 // "" if there is nothing to tell

@@ -6,7 +6,7 @@
 namespace kiln::scheduler {
 namespace {
 
-using Instead = TaskReferences::Instead;
+using SlowReferenceAction = TaskReferences::SlowReferenceAction;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -74,7 +74,7 @@ TEST_F(TaskReferencesTest, ASampleHasTheRangesOfTheInputs) {
               testing::AllOf(HasSubstr("@range(0.5, 2.0)\ninput x"), HasSubstr("float64")));
   references.SetBuilt(0, {}, "b1");
   EXPECT_FALSE(references.CheckOf(0, "b1")->known->empty());
-  EXPECT_EQ(references.GiveUp(0), Instead::kBuildSample);
+  EXPECT_EQ(references.GiveUp(0), SlowReferenceAction::kBuildSample);
   EXPECT_THAT(references.DagOf(0),
               testing::AllOf(HasSubstr("@range(0.5, 2.0)\ninput x"), HasSubstr("float64")));
 }
@@ -107,8 +107,8 @@ TEST_F(TaskReferencesTest, OneThatTakesTooLongGivesWayToASampleOnce) {
   TaskReferences references(options_, tasks_);
   references.SetBuilt(0, {}, "b1");
   EXPECT_EQ(references.DagOf(0), tasks_[0].dag);
-  EXPECT_EQ(references.GiveUp(0), Instead::kBuildSample);
-  EXPECT_EQ(references.GiveUp(0), Instead::kUseSample);
+  EXPECT_EQ(references.GiveUp(0), SlowReferenceAction::kBuildSample);
+  EXPECT_EQ(references.GiveUp(0), SlowReferenceAction::kUseSample);
   EXPECT_NE(references.DagOf(0), tasks_[0].dag);
   EXPECT_EQ(references.Await(ItemOf(0)), nullptr) << "the sample's is not built";
   EXPECT_THAT(references.SetBuilt(0, {}, "b1"), SizeIs(1));
@@ -121,8 +121,8 @@ TEST_F(TaskReferencesTest, OneThatTakesTooLongGivesWayToASampleOnce) {
 TEST_F(TaskReferencesTest, WithoutASampleItIsWaitedFor) {
   TaskReferences references(options_, tasks_);
   references.SetBuilt(1, {}, "b1");
-  EXPECT_EQ(references.GiveUp(1), Instead::kWait);
-  EXPECT_EQ(references.GiveUp(1), Instead::kWait);
+  EXPECT_EQ(references.GiveUp(1), SlowReferenceAction::kWait);
+  EXPECT_EQ(references.GiveUp(1), SlowReferenceAction::kWait);
   EXPECT_TRUE(references.CheckOf(1, "b1")->unlimited);
   EXPECT_THAT(references.notices(), testing::ElementsAre(HasSubstr("they are waited for")));
 }

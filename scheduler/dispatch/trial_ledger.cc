@@ -29,17 +29,17 @@ search::Outcome OutcomeOf(MeasuredTrial& measured) {
 
 }  // namespace
 
-Status TrialLedger::WhyEnded() const {
+Status TrialLedger::EndCause() const {
   if (!failure_.ok()) return failure_;
   return stopping_ ? Cancelled("stopped") : OkStatus();
 }
 
 // ---- the thread of the search ---------------------------------------------------------------
 
-TrialInHand TrialLedger::Begin(search::Trial trial) {
+InFlightTrial TrialLedger::Begin(search::Trial trial) {
   std::lock_guard lock(mutex_);
   const uint64_t serial = ++serials_;
-  InHand& entry = in_hand_[serial];
+  InFlight& entry = in_hand_[serial];
   entry.task = trial.task;
   entry.number = trial.number;
   const bool is_first = begun_.insert(trial.task).second;
@@ -51,7 +51,7 @@ TrialInHand TrialLedger::Begin(search::Trial trial) {
 StatusOr<std::optional<search::Outcome>> TrialLedger::Next(double until_s) {
   std::unique_lock lock(mutex_);
   WaitUntil(until_s, lock, changed_, [this] { return HasEnded() || !finished_.empty() || woken_; });
-  KILN_RETURN_IF_ERROR(WhyEnded());
+  KILN_RETURN_IF_ERROR(EndCause());
   if (finished_.empty()) {
     woken_ = false;
     return std::optional<search::Outcome>();
@@ -115,13 +115,13 @@ void TrialLedger::BeginRaces(size_t count) {
 Status TrialLedger::WaitForRaces() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return HasEnded() || open_races_ == 0; });
-  if (!failure_.ok() || open_races_ > 0) return WhyEnded();
+  if (!failure_.ok() || open_races_ > 0) return EndCause();
   return OkStatus();
 }
 
 // ---- the lanes of workers -------------------------------------------------------------------
 
-bool TrialLedger::IsInHand(uint64_t serial) const {
+bool TrialLedger::IsInFlight(uint64_t serial) const {
   std::lock_guard lock(mutex_);
   return in_hand_.contains(serial);
 }

@@ -37,7 +37,7 @@ namespace kiln::scheduler {
 class TrialLedger {
  public:
   // ---- the thread of the search
-  TrialInHand Begin(search::Trial trial);
+  InFlightTrial Begin(search::Trial trial);
   // Behaves like Measurer::Next: returns an error when the job can't go on, Cancelled after Stop.
   StatusOr<std::optional<search::Outcome>> Next(double until_s);
   // Behaves like Measurer::Abandon.
@@ -51,7 +51,7 @@ class TrialLedger {
 
   // ---- the lanes of workers
   // Tells whether the trial's result is wanted.
-  bool IsInHand(uint64_t serial) const;
+  bool IsInFlight(uint64_t serial) const;
   // Does nothing if the trial was abandoned.
   void AddResult(uint64_t serial, MeasuredTrial measured);
   void EndRace();
@@ -81,7 +81,7 @@ class TrialLedger {
   void Close();
 
  private:
-  struct InHand {
+  struct InFlight {
     int task = 0;
     uint32_t number = 0;
     std::stop_source abandoned;
@@ -91,15 +91,15 @@ class TrialLedger {
   bool IsHeldBack(int task, uint64_t serial) const;
 
   bool HasEnded() const { return stopping_ || !failure_.ok(); }  // lock held
-  Status WhyEnded() const;                                       // lock held
+  Status EndCause() const;                                       // lock held
   bool IsReturned(uint32_t number) const;                        // lock held
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  std::map<uint64_t, InHand> in_hand_;  // key: serial number
-  uint64_t serials_ = 0;                // the last serial number that was given out
-  std::set<int> begun_;                 // tasks that have a trial
-  std::map<int, uint64_t> first_;       // serial of each task's first trial, if others wait for it
+  std::map<uint64_t, InFlight> in_hand_;  // key: serial number
+  uint64_t serials_ = 0;                  // the last serial number that was given out
+  std::set<int> begun_;                   // tasks that have a trial
+  std::map<int, uint64_t> first_;  // serial of each task's first trial, if others wait for it
   std::vector<MeasuredTrial> held_back_;
   std::vector<MeasuredTrial> measured_;
   std::set<uint32_t> being_written_;  // numbers of trials

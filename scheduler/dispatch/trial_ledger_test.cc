@@ -27,7 +27,7 @@ search::Trial MakeTrial(uint32_t number, int task = 0) {
 
 class TrialLedgerTest : public testing::Test {
  protected:
-  void Measure(TrialInHand trial, double cost_s = 1e-3) {
+  void Measure(InFlightTrial trial, double cost_s = 1e-3) {
     MeasuredTrial measured;
     measured.record.trial = trial.trial.number;
     measured.record.costs_s = {cost_s};
@@ -69,7 +69,7 @@ TEST_F(TrialLedgerTest, AnOutcomeComesWhenTheResultIsWritten) {
 TEST_F(TrialLedgerTest, ResultsWaitForThatOfTheHeuristicSchedule) {
   search::Trial heuristic = MakeTrial(0);
   heuristic.candidate.origin = std::string(search::kHeuristicOrigin) + "sketch 1, by rule";
-  const TrialInHand first = ledger_.Begin(std::move(heuristic));
+  const InFlightTrial first = ledger_.Begin(std::move(heuristic));
   Measure(ledger_.Begin(MakeTrial(1)));
   Measure(ledger_.Begin(MakeTrial(2, /*task=*/1)));
   std::vector<MeasuredTrial> batch = Take();
@@ -89,7 +89,7 @@ TEST_F(TrialLedgerTest, ResultsWaitForThatOfTheHeuristicSchedule) {
 TEST_F(TrialLedgerTest, WhatIsHeldBackIsAbandonedWithItsTask) {
   search::Trial heuristic = MakeTrial(0);
   heuristic.candidate.origin = std::string(search::kHeuristicOrigin);
-  const TrialInHand first = ledger_.Begin(std::move(heuristic));
+  const InFlightTrial first = ledger_.Begin(std::move(heuristic));
   Measure(ledger_.Begin(MakeTrial(1)));
   EXPECT_THAT(ledger_.Abandon(0), ElementsAre(0, 1));
   Measure(first);
@@ -97,11 +97,11 @@ TEST_F(TrialLedgerTest, WhatIsHeldBackIsAbandonedWithItsTask) {
 }
 
 TEST_F(TrialLedgerTest, AbandonHasWhatIsInHandOrMeasuredAndNextTheRest) {
-  const TrialInHand in_hand = ledger_.Begin(MakeTrial(1));
+  const InFlightTrial in_hand = ledger_.Begin(MakeTrial(1));
   Measure(ledger_.Begin(MakeTrial(2)));
   std::vector<MeasuredTrial> written = Take();
   Measure(ledger_.Begin(MakeTrial(0)));
-  const TrialInHand other = ledger_.Begin(MakeTrial(3, /*task=*/1));
+  const InFlightTrial other = ledger_.Begin(MakeTrial(3, /*task=*/1));
   EXPECT_THAT(ledger_.Abandon(0), ElementsAre(0, 1));
   EXPECT_TRUE(in_hand.abandoned.stop_requested());
   EXPECT_FALSE(other.abandoned.stop_requested());
@@ -113,11 +113,11 @@ TEST_F(TrialLedgerTest, AbandonHasWhatIsInHandOrMeasuredAndNextTheRest) {
 }
 
 TEST_F(TrialLedgerTest, ANumberThatIsGivenOutAgainIsAnotherTrial) {
-  const TrialInHand first = ledger_.Begin(MakeTrial(5));
+  const InFlightTrial first = ledger_.Begin(MakeTrial(5));
   ledger_.Abandon(0);
-  const TrialInHand second = ledger_.Begin(MakeTrial(5));
-  EXPECT_FALSE(ledger_.IsInHand(first.serial));
-  EXPECT_TRUE(ledger_.IsInHand(second.serial));
+  const InFlightTrial second = ledger_.Begin(MakeTrial(5));
+  EXPECT_FALSE(ledger_.IsInFlight(first.serial));
+  EXPECT_TRUE(ledger_.IsInFlight(second.serial));
   Measure(first);
   EXPECT_THAT(Take(), IsEmpty());
   Measure(second);

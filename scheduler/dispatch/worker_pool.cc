@@ -110,7 +110,7 @@ bool WorkerPool::WaitForWork() {
 std::optional<LeasedWorker> WorkerPool::AcquireLease() {
   std::unique_lock lock(mutex_);
   Clock::time_point until = Clock::time_point::max();
-  const std::vector<std::string> avoid = InTroubleNow(&until);
+  const std::vector<std::string> avoid = BackedOffWorkers(&until);
   lock.unlock();
   const absl::Duration patience =
       avoid.empty() ? absl::InfiniteDuration() : absl::FromChrono(until - Clock::now());
@@ -156,7 +156,7 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
 
 bool WorkerPool::MayGoAhead(const std::string& worker) {
   return idle_ == 0 && (seeking_ > 0 || resting_ == 0) && usable_.contains(worker) &&
-         !InTrouble(worker) && FindTakeable(worker) != queue_.end();
+         !IsBackedOff(worker) && FindTakeable(worker) != queue_.end();
 }
 
 void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
@@ -184,7 +184,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
   const std::string& worker = lease.worker().id();
   std::unique_lock lock(mutex_);
   while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
-    if (InTrouble(worker)) return;
+    if (IsBackedOff(worker)) return;
     ++usable_[worker];
     WorkItemPtr item = Take(lock, lease, serving);
     Attempt attempt;
@@ -205,7 +205,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
   }
 }
 
-std::vector<std::string> WorkerPool::InTroubleNow(Clock::time_point* until) const {
+std::vector<std::string> WorkerPool::BackedOffWorkers(Clock::time_point* until) const {
   std::vector<std::string> workers;
   const auto now = Clock::now();
   for (const auto& [worker, trouble] : trouble_) {
@@ -225,7 +225,7 @@ std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& wo
   });
 }
 
-bool WorkerPool::InTrouble(const std::string& worker) const {
+bool WorkerPool::IsBackedOff(const std::string& worker) const {
   const auto it = trouble_.find(worker);
   return it != trouble_.end() && it->second.until > Clock::now();
 }
@@ -234,7 +234,7 @@ bool WorkerPool::InTrouble(const std::string& worker) const {
 WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
                              const Serving& serving) {
   const std::string& worker = lease.worker().id();
-  const auto over = [&] { return stop_.stop_requested() || lease.lost() || InTrouble(worker); };
+  const auto over = [&] { return stop_.stop_requested() || lease.lost() || IsBackedOff(worker); };
   const auto found = [&] { return FindTakeable(worker) != queue_.end(); };
   auto until = Clock::now() + options_.idle_release;
   while (!over() && !found()) {
@@ -274,7 +274,7 @@ void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
     trouble_.erase(worker);
     problem_.clear();
   } else if (!stop_.stop_requested()) {
-    Trouble& trouble = trouble_[worker];
+    Backoff& trouble = trouble_[worker];
     const int doublings = std::min(trouble.failures++, 20);
     const auto pause =
         std::min(options_.longest_backoff, options_.first_backoff * (int64_t{1} << doublings));

@@ -95,7 +95,7 @@ class WorkerPool {
 
  private:
   using Clock = std::chrono::steady_clock;
-  struct Trouble {
+  struct Backoff {
     int failures = 0;
     Clock::time_point until;
   };
@@ -118,8 +118,8 @@ class WorkerPool {
   bool MayGoAhead(const std::string& worker);
   // Returns the workers to leave alone now, and the time when the first of them may be tried again.
   // Lock held.
-  std::vector<std::string> InTroubleNow(Clock::time_point* until) const;
-  bool InTrouble(const std::string& worker) const;
+  std::vector<std::string> BackedOffWorkers(Clock::time_point* until) const;
+  bool IsBackedOff(const std::string& worker) const;
   WorkItemPtr Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
                    const Serving& serving);
   std::deque<WorkItemPtr>::iterator FindTakeable(const std::string& worker);
@@ -141,7 +141,7 @@ class WorkerPool {
   size_t resting_ = 0;                      // lanes that have no lease and ask for none
   uint64_t events_ = 0;                     // grows when there may be other work to do meanwhile
   std::map<std::string, int> usable_;       // worker id -> lanes that can work on it now
-  std::map<std::string, Trouble> trouble_;  // key: worker id
+  std::map<std::string, Backoff> trouble_;  // key: worker id
   std::string problem_;                     // the last complaint or refusal; "" after a success
   std::vector<std::thread> lanes_;          // last: they use the other members
 };

@@ -14,13 +14,13 @@ namespace kiln::scheduler {
 namespace {
 
 // A runner may take more readings than `repeat` while the device would be idle (runner/timing.h).
-constexpr int kMostIdleReadings = 100;
-constexpr size_t kMostTextBytes = 4096;
-constexpr size_t kMostNameBytes = 256;
+constexpr int kMaxIdleReadings = 100;
+constexpr size_t kMaxTextBytes = 4096;
+constexpr size_t kMaxNameBytes = 256;
 
-int MostReadings(const v1::MeasureOptions& options) {
+int MaxReadings(const v1::MeasureOptions& options) {
   const int asked = static_cast<int>(std::clamp<uint32_t>(options.repeat(), 1, 1 << 20));
-  return options.idle_ms() > 0 ? std::max(asked, kMostIdleReadings) : asked;
+  return options.idle_ms() > 0 ? std::max(asked, kMaxIdleReadings) : asked;
 }
 
 bool IsTime(double seconds, double limit_s) {
@@ -43,7 +43,7 @@ std::string BadTime(const v1::TrialTimes& times, double limit_s) {
 std::string Defect(const v1::MeasureRequest& request, double limit_s,
                    const v1::MeasureReply& reply) {
   const v1::TrialResult& result = reply.result();
-  const int most = MostReadings(request.options());
+  const int most = MaxReadings(request.options());
   if (result.costs_s_size() > most) {
     return fmt::format("{} costs, expected at most {}", result.costs_s_size(), most);
   }
@@ -87,11 +87,11 @@ void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds lim
     reply.clear_reference_cost_s();
     return;
   }
-  result.set_message(CutText(result.message(), kMostTextBytes));
-  result.set_unchecked(CutText(result.unchecked(), kMostTextBytes));
-  result.set_device(CutText(result.device(), kMostNameBytes));
-  result.set_runner(CutText(result.runner(), kMostNameBytes));
-  result.set_builder(CutText(result.builder(), kMostNameBytes));
+  result.set_message(CutText(result.message(), kMaxTextBytes));
+  result.set_unchecked(CutText(result.unchecked(), kMaxTextBytes));
+  result.set_device(CutText(result.device(), kMaxNameBytes));
+  result.set_runner(CutText(result.runner(), kMaxNameBytes));
+  result.set_builder(CutText(result.builder(), kMaxNameBytes));
   // Only the scheduler sets these fields.
   result.clear_remeasured_costs_s();
   result.clear_remeasured_device();
@@ -109,7 +109,7 @@ void BoundReply(std::chrono::milliseconds limit, v1::BuildReply& reply) {
   reply.DiscardUnknownFields();
   if (!IsTime(reply.build_s(), limit_s)) reply.clear_build_s();
   if (!BadTime(reply.times(), limit_s).empty()) reply.clear_times();
-  reply.set_message(CutText(reply.message(), kMostTextBytes));
+  reply.set_message(CutText(reply.message(), kMaxTextBytes));
 }
 
 }  // namespace kiln::scheduler

@@ -24,8 +24,8 @@ milliseconds ReferenceLimit(const Dispatcher::Job& job) {
   return milliseconds(static_cast<int64_t>(1e3 * job.options.reference_limit_s()));
 }
 
-bool IsCheap(const AnswerCheck& check, Again why) {
-  const double longest_s = why == Again::kIdle ? kCheapReference_s : kFinalReference_s;
+bool IsCheap(const AnswerCheck& check, RemeasureReason why) {
+  const double longest_s = why == RemeasureReason::kIdle ? kCheapReference_s : kFinalReference_s;
   return check.reference_cost_s.has_value() && *check.reference_cost_s <= longest_s &&
          !check.other_inputs_fail;
 }
@@ -74,8 +74,8 @@ v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& c
   return request;
 }
 
-v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& check,
-                                const v1::Artifact& artifact, Again why) {
+v1::MeasureRequest RemeasureRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+                                    const v1::Artifact& artifact, RemeasureReason why) {
   v1::MeasureRequest request = TrialRequest(job, check, artifact);
   if (IsCheap(check, why)) {
     request.set_seed(SplitSeed(job.options.seed(), kOtherInputs));
@@ -83,7 +83,7 @@ v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& c
   }
   v1::MeasureOptions& options = *request.mutable_options();
   SetRemeasurement(job.options.trials(), options);
-  if (why == Again::kIdle) {
+  if (why == RemeasureReason::kIdle) {
     options.set_repeat(1);
     options.set_idle_ms(job.options.measure().idle_ms());
   }

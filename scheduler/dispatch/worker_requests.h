@@ -20,7 +20,7 @@ v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::strin
 std::chrono::milliseconds BuildDeadline(const Dispatcher::Job& job, const DispatchOptions& options);
 
 // The reason why one of the best is measured again.
-enum class Again {
+enum class RemeasureReason {
   kIdle,    // the device would be idle: the request is as short as possible
   kFinals,  // for the final race, at length
 };
@@ -28,8 +28,8 @@ enum class Again {
 v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& check,
                                 const v1::Artifact& artifact);
 // Uses other inputs than those of trials, if that is cheap.
-v1::MeasureRequest AgainRequest(const Dispatcher::Job& job, const AnswerCheck& check,
-                                const v1::Artifact& artifact, Again why);
+v1::MeasureRequest RemeasureRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+                                    const v1::Artifact& artifact, RemeasureReason why);
 // `with_reference` is set if the reference may have to run first.
 std::chrono::milliseconds MeasureDeadline(const Dispatcher::Job& job,
                                           const DispatchOptions& options, bool with_reference);

@@ -14,9 +14,9 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr size_t kLeastPrograms = 60;
+constexpr size_t kMinPrograms = 60;
 // A built-in row was fitted to far more programs than a job has, so only a large gain replaces it.
-double LeastGain(device::CalibrationSource source) {
+double MinGain(device::CalibrationSource source) {
   return source == device::CalibrationSource::kBuiltIn ? 0.2 : 0;
 }
 
@@ -60,12 +60,12 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
   KILN_ASSIGN_OR_RETURN(const auto programs, ProgramsOf(store, job_id, tasks));
   size_t count = 0;
   for (const costmodel::MeasuredPrograms& of_task : programs) count += of_task.size();
-  if (count < kLeastPrograms) {
+  if (count < kMinPrograms) {
     return FailedPrecondition(
         "job {} has {} correct programs, expected at least {} to fit the device's constants: "
         "measure "
         "more",
-        job_id, count, kLeastPrograms);
+        job_id, count, kMinPrograms);
   }
   const device::DeviceModel& model = tasks[0].device;
   KILN_ASSIGN_OR_RETURN(const device::KnownCalibration known,
@@ -73,7 +73,7 @@ StatusOr<std::string> Calibrate(store::Store& store, const std::string& job_id,
   KILN_ASSIGN_OR_RETURN(
       const costmodel::CrossFit fit,
       costmodel::FitLeavingOneOut(features::FeatureNames(), programs, model.is_gpu(), known.row,
-                                  {.least_gain = LeastGain(known.source), .stop = stop}));
+                                  {.least_gain = MinGain(known.source), .stop = stop}));
   if (stop.stop_requested()) return Cancelled("stopped");
   const std::string figures = fmt::format(
       "{} programs; of workloads left out of the fit: rank correlation {:.3f} before, {:.3f} "

@@ -28,7 +28,7 @@ std::optional<double> BestCost(const TaskHistory& history, const training::TaskR
 Dispatcher::Job DispatchJobOf(const std::string& job_id, const CheckedJob& job,
                               const LeasedDevice& device, JobHistory history,
                               const WarmStart& start,
-                              std::vector<std::optional<TaskSample>> samples,
+                              std::vector<std::optional<SampledReference>> samples,
                               const std::vector<store::TaskRow>& rows) {
   Dispatcher::Job dispatch;
   dispatch.id = job_id;

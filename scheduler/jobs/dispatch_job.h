@@ -18,7 +18,7 @@ namespace kiln::scheduler {
 Dispatcher::Job DispatchJobOf(const std::string& job_id, const CheckedJob& job,
                               const LeasedDevice& device, JobHistory history,
                               const WarmStart& start,
-                              std::vector<std::optional<TaskSample>> samples,
+                              std::vector<std::optional<SampledReference>> samples,
                               const std::vector<store::TaskRow>& rows);
 
 }  // namespace kiln::scheduler

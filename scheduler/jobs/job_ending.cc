@@ -8,7 +8,7 @@
 namespace kiln::scheduler {
 namespace {
 
-std::string WhyItEnded(store::JobEnding ending, const v1::TuneOptions& options) {
+std::string EndingMessage(store::JobEnding ending, const v1::TuneOptions& options) {
   switch (ending) {
     case store::JobEnding::kNone:
     case store::JobEnding::kTrialsUsedUp:
@@ -63,7 +63,7 @@ StatusOr<std::string> RemarkOn(store::JobEnding ending, const v1::TuneOptions& o
   }
   if (ending == store::JobEnding::kTrialsUsedUp) return std::string();
   return fmt::format("{} of {}: {}", counts.total, Counted(options.trials(), "trial"),
-                     WhyItEnded(ending, options));
+                     EndingMessage(ending, options));
 }
 
 }  // namespace kiln::scheduler

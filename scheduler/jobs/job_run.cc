@@ -153,7 +153,7 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
            .parameters = {options.model_parameters().begin(), options.model_parameters().end()}}));
   NoteFewTrials(job);
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
-  std::vector<std::optional<TaskSample>> samples = SamplesOf(job);
+  std::vector<std::optional<SampledReference>> samples = SamplesOf(job);
   KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
   KILN_ASSIGN_OR_RETURN(JobSearch search,
                         MakeJobSearch(job, device, history, start, models, samples, rows));

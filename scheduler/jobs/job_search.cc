@@ -11,7 +11,7 @@
 #include "base/thread_pool.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/handwritten/kernel_text.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/evolution/transfer.h"
 #include "search/policies/empty_policy.h"
 #include "search/policies/first_candidates.h"
@@ -97,11 +97,11 @@ search::ScheduledTask FactsOf(const v1::TaskSpec& spec, const CheckedTask& task,
 }
 
 // Samples the outputs of loops that run for too long. A reference kernel has no sample.
-std::optional<TaskSample> SampleOf(const CheckedTask& task, const v1::TuneOptions& options) {
+std::optional<SampledReference> SampleOf(const CheckedTask& task, const v1::TuneOptions& options) {
   const bool is_loops =
       task.target.kind->runs_programs && !handwritten::HasReferenceKernel(options.kernel());
   if (!is_loops || PlainSecondsOf(task) <= options.reference_limit_s()) return std::nullopt;
-  auto sample = MakeTaskSample(task.text(), options.seed());
+  auto sample = MakeSampledReference(task.text(), options.seed());
   // Without a sample the loops are waited for.
   if (!sample.ok()) LogWarn("no sample of the outputs: {}", Message(sample.status()));
   return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
@@ -126,7 +126,7 @@ StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
   ThreadPool pool(0);
   pool.ParallelFor(static_cast<int64_t>(all.size()), [&](int64_t i) {
     const auto at = static_cast<size_t>(i);
-    auto chosen = search::SchedulesWithoutMeasuring(device.tasks[at], kHeuristicSchedules);
+    auto chosen = search::HeuristicSchedules(device.tasks[at], kHeuristicSchedules);
     failed[at] = chosen.status();
     if (chosen.ok()) all[at] = *std::move(chosen);
   });
@@ -150,8 +150,8 @@ std::vector<std::optional<double>> CostsOf(const TaskHistory& history) {
 
 }  // namespace
 
-std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job) {
-  std::vector<std::optional<TaskSample>> samples;
+std::vector<std::optional<SampledReference>> SamplesOf(const CheckedJob& job) {
+  std::vector<std::optional<SampledReference>> samples;
   for (const CheckedTask& task : job.tasks) {
     samples.push_back(SampleOf(task, job.spec.options()));
   }
@@ -161,7 +161,7 @@ std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job) {
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
                                   const search::Models& models,
-                                  const std::vector<std::optional<TaskSample>>& samples,
+                                  const std::vector<std::optional<SampledReference>>& samples,
                                   const std::vector<store::TaskRow>& rows) {
   const v1::TuneOptions& options = job.spec.options();
   const std::map<std::string, double> parameters(options.policy_parameters().begin(),

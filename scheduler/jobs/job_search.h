@@ -11,7 +11,7 @@
 #include "scheduler/jobs/job_history.h"
 #include "scheduler/jobs/warm_start.h"
 #include "scheduler/values/job_spec.h"
-#include "scheduler/values/task_sample.h"
+#include "scheduler/values/sampled_reference.h"
 #include "search/policies/models.h"
 #include "search/tuning/tune.h"
 #include "store/store.h"
@@ -26,7 +26,7 @@ struct JobSearch {
 
 // Returns a sample of the outputs for each task whose unscheduled loops surely take longer than a
 // reference may. Tasks without a sample have all elements compared.
-std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job);
+std::vector<std::optional<SampledReference>> SamplesOf(const CheckedJob& job);
 
 // The device's tasks outlive the result. `rows` are the job's tasks in the store. Chooses the
 // schedules that are measured first, which takes tens of milliseconds of a core for each task.
@@ -34,7 +34,7 @@ std::vector<std::optional<TaskSample>> SamplesOf(const CheckedJob& job);
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
                                   const search::Models& models,
-                                  const std::vector<std::optional<TaskSample>>& samples,
+                                  const std::vector<std::optional<SampledReference>>& samples,
                                   const std::vector<store::TaskRow>& rows);
 
 }  // namespace kiln::scheduler

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/process/freed_memory.h"
 #include "scheduler/jobs/retrying_store.h"
+#include "scheduler/values/combined_stop.h"
 #include "scheduler/values/computations.h"
-#include "scheduler/values/either_stop.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr int kIdDigits = 8;
 // A job that had so many runs in a row end with the death of the process is not run again by
 // itself.
-constexpr int kMostFruitlessRuns = 2;
+constexpr int kMaxFruitlessRuns = 2;
 // A cancelled job may still be ending when it is resumed, so Resume waits for so long.
 constexpr std::chrono::seconds kRunEnds{10};
 
@@ -92,7 +92,7 @@ Status Jobs::Start() {
   KILN_ASSIGN_OR_RETURN(const std::vector<store::JobRow> unfinished, store_.LoadUnfinishedJobs());
   std::lock_guard lock(mutex_);
   for (const store::JobRow& job : unfinished) {
-    if (job.fruitless_runs >= kMostFruitlessRuns) {
+    if (job.fruitless_runs >= kMaxFruitlessRuns) {
       KILN_RETURN_IF_ERROR(SetAside(job));
     } else if (options_.unfinished == "all" || options_.unfinished == job.id) {
       queue_.push_back(WithoutSpec(job));
@@ -136,7 +136,7 @@ struct Jobs::Request {
         store(jobs.store_, what, stop.token(), jobs.options_.store_pause, until) {}
 
   const std::chrono::steady_clock::time_point until;
-  EitherStop stop;
+  CombinedStop stop;
   RetryingStore store;
 };
 
@@ -286,14 +286,14 @@ StatusOr<v1::JobStatus> Jobs::StatusOf(const store::JobRow& job) const {
 
 // ---- running --------------------------------------------------------------------------------
 
-bool Jobs::ASuspectRuns() const {
+bool Jobs::IsSuspectJobRunning() const {
   return std::any_of(running_.begin(), running_.end(), [](const auto& entry) {
     return IsSuspect(entry.second->job()) && !entry.second->has_result();
   });
 }
 
-std::list<store::JobRow>::iterator Jobs::MostUrgent() {
-  const bool occupied = ASuspectRuns();
+std::list<store::JobRow>::iterator Jobs::NextJobToRun() {
+  const bool occupied = IsSuspectJobRunning();
   auto most = queue_.end();
   for (auto job = queue_.begin(); job != queue_.end(); ++job) {
     if (occupied && IsSuspect(*job)) continue;
@@ -305,9 +305,9 @@ std::list<store::JobRow>::iterator Jobs::MostUrgent() {
 void Jobs::RunLoop() {
   std::unique_lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [this] { return stopping_ || MostUrgent() != queue_.end(); });
+    changed_.wait(lock, [this] { return stopping_ || NextJobToRun() != queue_.end(); });
     if (stopping_) return;
-    const auto job = MostUrgent();
+    const auto job = NextJobToRun();
     auto run = std::make_shared<JobRun>(context_, *job);
     queue_.erase(job);
     const std::string id = run->job().id;

@@ -88,8 +88,8 @@ class Jobs {
   Status SetAside(const store::JobRow& job);
   void RunLoop();
   // Returns the next job of the queue to run, or the queue's end if none may run. Lock held.
-  std::list<store::JobRow>::iterator MostUrgent();
-  bool ASuspectRuns() const;
+  std::list<store::JobRow>::iterator NextJobToRun();
+  bool IsSuspectJobRunning() const;
   Status CheckRoom(const std::string& user) const;
   // Runs `work` while no other request takes jobs in, so that jobs are queued in the order of the
   // store. A request that waits for the database holds up no running job.

@@ -64,7 +64,7 @@ class DeathTest : public testing::Test {
   std::unique_ptr<Jobs> jobs_;
 };
 
-TEST_F(DeathTest, AJobThatRanAtTwoDeathsInARowIsSetAside) {
+TEST_F(DeathTest, AJobThatRanAtTwoSchedulerDeathsInARowFails) {
   const std::vector<std::string> ids = Leave(3);
   DieWhileRunning(*store_, ids[0]);
   DieWhileRunning(*store_, ids[0]);

@@ -81,7 +81,7 @@ constexpr uint32_t kTrials = 12;
 
 // Returns the number of writes of the job. The number varies with how results come together; a
 // failure after the last write happens to nobody.
-int MostWrites() {
+int MaxWrites() {
   OutageRun run;
   ExpectWhole(run.store(), run.Run(kTrials), kTrials);
   const int writes = run.faulty().writes();
@@ -91,7 +91,7 @@ int MostWrites() {
 
 TEST(OutageTest, AtEachWriteOfAJobIsWaitedOut) {
   int outages = 0;
-  const int most = MostWrites();
+  const int most = MaxWrites();
   for (int write = 1; write < most; ++write) {
     for (const Status& error : {ResourceExhausted("no space left"), Unavailable("locked")}) {
       SCOPED_TRACE(fmt::format("write {}: {}", write, Message(error)));
@@ -108,7 +108,7 @@ TEST(OutageTest, AtEachWriteOfAJobIsWaitedOut) {
 
 // The write succeeds, but its answer is an error. The repeated write must not count twice.
 TEST(OutageTest, AWriteWhoseAnswerIsLostCountsOnce) {
-  const int most = MostWrites();
+  const int most = MaxWrites();
   for (int write = 1; write < most; ++write) {
     SCOPED_TRACE(fmt::format("write {}", write));
     OutageRun run;

@@ -11,7 +11,7 @@ namespace {
 // Estimates the time that the final race may take from a time budget, at most a fifth of it. The
 // race ends in time in any case.
 double FinalRaceTime(const v1::JobSpec& spec) {
-  constexpr double kMostOfBudget = 0.2;
+  constexpr double kMaxShareOfBudget = 0.2;
   constexpr double kOverhead_s = 0.05;  // for each turn: calls, checks
   constexpr int kTurns = 5;
   constexpr int kTurnsAfterIdleReadings = 1;  // most is known by then
@@ -24,7 +24,7 @@ double FinalRaceTime(const v1::JobSpec& spec) {
   const auto tasks = std::ranges::count_if(
       spec.tasks(), [](const v1::TaskSpec& task) { return !task.has_alternative_of(); });
   const double finalists = std::max(0, options.finalists()) * static_cast<double>(tasks);
-  return std::min(kMostOfBudget * options.time_budget_s(),
+  return std::min(kMaxShareOfBudget * options.time_budget_s(),
                   turn_s * finalists * (idle_readings ? kTurnsAfterIdleReadings : kTurns));
 }
 

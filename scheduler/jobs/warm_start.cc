@@ -16,8 +16,8 @@ size_t StatesOf(const training::TaskResults& task) {
   return task.observations.size() + task.avoid.size();
 }
 
-Status KnowKernelPoints(const std::string& job_id, const LeasedDevice& device, store::Store& store,
-                        WarmStart& start) {
+Status AddKnownKernelPoints(const std::string& job_id, const LeasedDevice& device,
+                            store::Store& store, WarmStart& start) {
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(start.of_tasks[i],
                           training::GatherKernelPoints(store, job_id, device.tasks[i],
@@ -44,7 +44,7 @@ StatusOr<WarmStart> MakeWarmStart(const std::string& job_id, const CheckedJob& j
   start.of_templates.of_tasks.resize(device.tasks.size());
   if (tune.no_warm_start()) return start;
   if (!tune.kernel().empty()) {
-    KILN_RETURN_IF_ERROR(KnowKernelPoints(job_id, device, store, start));
+    KILN_RETURN_IF_ERROR(AddKnownKernelPoints(job_id, device, store, start));
     if (!policy->learns_from_points) return start;
   }
   // Without a model the records are not used, and chance alone should decide.

@@ -12,8 +12,8 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr int kReserve = 2;      // candidates kept for each elite
-constexpr int kMostBlocks = 50;  // enough to know a candidate well
+constexpr int kReserve = 2;     // candidates kept for each elite
+constexpr int kMaxBlocks = 50;  // enough to know a candidate well
 // Another device's readings count from now on if it has more than so many times as many.
 constexpr int64_t kManyMore = 2;
 // The search is told of a cost that has changed by more than this share.
@@ -28,8 +28,8 @@ EliteSet::EliteSet(const Options& options, std::vector<int> group_of_task)
 
 // ---- who leads ------------------------------------------------------------------------------
 
-int EliteSet::MostElites(const Task& task) const {
-  return search::MostFinalists(options_.finalists, task.trials);
+int EliteSet::MaxElites(const Task& task) const {
+  return search::MaxFinalists(options_.finalists, task.trials);
 }
 
 double EliteSet::CostOf(const Task& task, const Entry& entry) const {
@@ -61,7 +61,7 @@ double EliteSet::BestOfGroup(int group) const {
 std::vector<EliteSet::Entry*> EliteSet::ElitesOf(Task& task) {
   const double limit_s = search::kFinalistMargin * BestOfGroup(task.group);
   std::vector<Entry*> elites = ByCost(task);
-  const auto most = static_cast<size_t>(MostElites(task));
+  const auto most = static_cast<size_t>(MaxElites(task));
   if (elites.size() > most) elites.resize(most);
   while (!elites.empty() && CostOf(task, *elites.back()) > limit_s) elites.pop_back();
   return elites;
@@ -99,7 +99,7 @@ void EliteSet::Add(Elite elite) {
 
 void EliteSet::Crop(Task& task) {
   const std::vector<Entry*> sorted = ByCost(task);
-  for (size_t i = static_cast<size_t>(kReserve * MostElites(task)); i < sorted.size(); ++i) {
+  for (size_t i = static_cast<size_t>(kReserve * MaxElites(task)); i < sorted.size(); ++i) {
     const int64_t id = sorted[i]->elite.record_id;
     if (sorted[i]->unwritten) unwritten_.push_back(RemeasurementOf(task, *sorted[i], task.home));
     for (auto& [name, device] : task.devices) device.readings.Forget(id);
@@ -135,7 +135,7 @@ std::vector<EliteSet::Entry*> EliteSet::Readable(Task& task, const std::string& 
   std::vector<Entry*> elites = ElitesOf(task);
   std::erase_if(elites, [&](const Entry* entry) {
     return entry->elite.artifact == nullptr || CostOf(task, *entry) > options_.slowest_s ||
-           readings.blocks(entry->elite.record_id) >= kMostBlocks;
+           readings.blocks(entry->elite.record_id) >= kMaxBlocks;
   });
   return elites;
 }
@@ -151,7 +151,7 @@ std::optional<EliteSet::Turn> EliteSet::Next(const std::string& device) {
     std::vector<Entry*> readable = Readable(task, device);
     if (readable.empty()) continue;
     const Device& own = task.devices[device];
-    int fewest = kMostBlocks;
+    int fewest = kMaxBlocks;
     for (const Entry* entry : readable) {
       fewest = std::min(fewest, own.readings.blocks(entry->elite.record_id));
     }

@@ -110,7 +110,7 @@ class EliteSet {
     std::string home;  // the device whose readings count
   };
 
-  int MostElites(const Task& task) const;
+  int MaxElites(const Task& task) const;
   double CostOf(const Task& task, const Entry& entry) const;
   std::vector<Entry*> ByCost(Task& task) const;
   std::vector<Entry*> ElitesOf(Task& task);

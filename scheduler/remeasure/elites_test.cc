@@ -167,7 +167,7 @@ TEST_F(ElitesTest, OnlyTheFastestAlternativesLead) {
   EXPECT_EQ(read, (std::set<int64_t>{1, 3}));
 }
 
-TEST_F(ElitesTest, WhatIsKnownWellIsReadNoMore) {
+TEST_F(ElitesTest, WellMeasuredElitesAreNotReadAgain) {
   board_.Add(MakeElite(1, 1e-3));
   int turns = 0;
   while (ReadNext(1e-3) > 0) ASSERT_LT(++turns, 1000);

@@ -101,7 +101,7 @@ Finalists FinalistSelection::FinalistsOf(uint32_t task, std::span<const store::R
                                          const Best& best) {
   Field field = FieldOf(task, best[task]->target, records);
   const store::Record* winner = WinnerOf(field, raced_);
-  int most = search::MostFinalists(job_.spec.options().finalists(), field.trials);
+  int most = search::MaxFinalists(job_.spec.options().finalists(), field.trials);
   if (winner != nullptr) {
     // After a race only its winner remains, and trials whose first reading is better than the
     // winner.

@@ -110,7 +110,7 @@ TEST_F(FinalistSelectionTest, AfterARaceTheWinnerMeetsThoseWithALuckyReading) {
   EXPECT_THAT(Next(), IsEmpty()) << "the winner has no rival that was not measured";
 }
 
-TEST_F(FinalistSelectionTest, WhatIsKnownWellIsNotMeasuredAgain) {
+TEST_F(FinalistSelectionTest, WellMeasuredFinalistsAreNotMeasuredAgain) {
   Begin(1);
   const int64_t first = Add(1e-3), second = Add(1.05e-3);
   AddSlow(200);

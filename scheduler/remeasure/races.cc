@@ -19,7 +19,7 @@ constexpr uint32_t kTrialsForLongReadings = 32;
 // A reading takes at most this part of the idle time, because a trial may have to wait for it.
 constexpr uint32_t kPartOfIdleTime = 5;
 
-bool IsOut(const Race::Entry& entry) {
+bool IsDisqualified(const Race::Entry& entry) {
   return entry.artifact == nullptr || entry.failure.error() != v1::NO_ERROR;
 }
 
@@ -30,10 +30,10 @@ bool IsOf(const store::Remeasurement& known, const std::string& device) {
 
 bool IsOver(const Race& race) { return Clock::Real().MonotonicSeconds() >= race.until_s; }
 
-CallResult MeasureTwiceIfItFails(const v1::Artifact& artifact, const MeasureOnce& measure,
-                                 v1::MeasureReply* reply) {
+CallResult MeasureWithRetry(const v1::Artifact& artifact, const MeasureOnce& measure,
+                            v1::MeasureReply* reply) {
   CallResult call = measure(artifact, reply);
-  if (!call.status.ok() || !MayBeChance(reply->result().error())) return call;
+  if (!call.status.ok() || !MayBeTransient(reply->result().error())) return call;
   reply->Clear();
   return measure(artifact, reply);
 }
@@ -96,7 +96,7 @@ void SetRemeasurement(uint32_t trials, v1::MeasureOptions& options) {
   options.set_idle_ms(0);  // all turns have the same length
 }
 
-bool MayBeChance(v1::ErrorKind error) {
+bool MayBeTransient(v1::ErrorKind error) {
   return error != v1::NO_ERROR && error != v1::WRONG_ANSWER_ERROR;
 }
 
@@ -118,7 +118,7 @@ class Turns {
       if (IsOf(known, device)) {
         result_.Restore(number, known.costs_s, static_cast<int>(known.readings));
       }
-      if (IsOut(entry)) result_.Disqualify(number);
+      if (IsDisqualified(entry)) result_.Disqualify(number);
     }
   }
 
@@ -140,11 +140,12 @@ class Turns {
     for (size_t i = 0; i < race_.entries.size(); ++i) {
       const Race::Entry& entry = race_.entries[i];
       const std::optional<double> first_s = entry.finalist.first_s;
-      if (first_s && !IsOut(entry)) drift.Add(*first_s, result_.values_s(static_cast<int>(i)));
+      if (first_s && !IsDisqualified(entry))
+        drift.Add(*first_s, result_.values_s(static_cast<int>(i)));
     }
   }
 
-  std::vector<store::Remeasurement> Said(const search::DeviceDrift& drift) const {
+  std::vector<store::Remeasurement> CollectRemeasurements(const search::DeviceDrift& drift) const {
     const double drift_share = std::max(drift.Share(), result_.drift_share());
     std::vector<store::Remeasurement> all;
     for (size_t i = 0; i < race_.entries.size(); ++i) {
@@ -156,7 +157,7 @@ class Turns {
                        .message = "when it was measured again: " + entry.failure.message()});
         continue;
       }
-      store::Remeasurement said = SaidOf(i);
+      store::Remeasurement said = RemeasurementOfEntry(i);
       if (said.costs_s.empty()) continue;
       const MedianCost median = result_.median(static_cast<int>(i));
       const double confidence_s =
@@ -171,7 +172,7 @@ class Turns {
   CallResult Take(int i, const MeasureOnce& measure) {
     Race::Entry& entry = race_.entries[i];
     v1::MeasureReply reply;
-    CallResult call = MeasureTwiceIfItFails(*entry.artifact, measure, &reply);
+    CallResult call = MeasureWithRetry(*entry.artifact, measure, &reply);
     if (!call.status.ok()) return call;
     store::Record reading;
     SetResult(reply.result(), reading);
@@ -186,7 +187,7 @@ class Turns {
     return call;
   }
 
-  store::Remeasurement SaidOf(size_t i) const {
+  store::Remeasurement RemeasurementOfEntry(size_t i) const {
     const int number = static_cast<int>(i);
     return {.id = race_.entries[i].finalist.record_id,
             .costs_s = result_.values_s(number),
@@ -197,7 +198,7 @@ class Turns {
 
   CallResult Yield() {
     for (size_t i = 0; i < race_.entries.size(); ++i) {
-      store::Remeasurement said = SaidOf(i);
+      store::Remeasurement said = RemeasurementOfEntry(i);
       if (!said.costs_s.empty()) race_.entries[i].finalist.known = std::move(said);
     }
     return {Status(StatusCode::kAborted, "another job waits for the runner"), true};
@@ -218,7 +219,7 @@ CallResult RunRace(Race& race, const std::string& device, const MeasureOnce& mea
   const CallResult call = turns.Run(measure, is_wanted);
   if (!call.status.ok()) return call;
   turns.Teach(drift);
-  *remeasured = turns.Said(drift);
+  *remeasured = turns.CollectRemeasurements(drift);
   return call;
 }
 

@@ -78,7 +78,7 @@ class DeviceDrifts {
 void SetRemeasurement(uint32_t trials, v1::MeasureOptions& options);
 
 // Tells whether another program may have caused the failure. If so, only a second failure counts.
-bool MayBeChance(v1::ErrorKind error);
+bool MayBeTransient(v1::ErrorKind error);
 
 // Measures an artifact once on the race's runner.
 using MeasureOnce =

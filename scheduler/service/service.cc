@@ -29,7 +29,7 @@ std::optional<uint32_t> LimitOf(const v1::ListJobsRequest& request) {
 }
 
 constexpr std::chrono::milliseconds kLook{250};
-constexpr int kMostLooks = 30;  // tries to see a first runner
+constexpr int kMaxLooks = 30;  // tries to see a first runner
 
 }  // namespace
 
@@ -39,7 +39,7 @@ void SchedulerService::Stop() {
 }
 
 // Ends long work when its caller goes, and when the service stops.
-Status SchedulerService::WhileWaitedFor(
+Status SchedulerService::RunWhileCallerWaits(
     const grpc::ServerContext& context,
     const std::function<Status(const std::stop_token&)>& work) const {
   const CallerWatch caller([&] { return stopping_ || context.IsCancelled(); });
@@ -48,8 +48,9 @@ Status SchedulerService::WhileWaitedFor(
   return Unavailable("the scheduler is stopping; try again");
 }
 
-Status SchedulerService::InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
-                                const std::function<Status(const std::stop_token&)>& work) const {
+Status SchedulerService::RunLimited(
+    const grpc::ServerContext& context, ConcurrencyLimiter& calls,
+    const std::function<Status(const std::stop_token&)>& work) const {
   Status status = calls.Do([&] { return stopping_ || context.IsCancelled(); }, work);
   GiveBackFreedMemory(kFreedBytesToKeep);
   if (status.code() != StatusCode::kCancelled || !stopping_) return status;
@@ -67,7 +68,7 @@ Status SchedulerService::SettleDevice(const grpc::ServerContext& context, v1::Jo
   KILN_RETURN_IF_ERROR(Annotate(target::ParseTarget(target).status(), "task 0"));
   const std::string kind = target.substr(0, target.find(' '));
   v1::ListReply there;
-  for (int looks = 0; looks < kMostLooks && !stopping_ && !context.IsCancelled(); ++looks) {
+  for (int looks = 0; looks < kMaxLooks && !stopping_ && !context.IsCancelled(); ++looks) {
     KILN_ASSIGN_OR_RETURN(there, list_workers_());
     if (HasRunnerFor(kind, there)) break;
     std::this_thread::sleep_for(kLook);
@@ -82,7 +83,7 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
     v1::JobSpec spec = request->spec();
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
     KILN_RETURN_IF_ERROR(CheckCostModel(store_, spec));
-    return WhileWaitedFor(*context, [&](const std::stop_token& gone) -> Status {
+    return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(),
                             jobs_.Submit(spec, request->request_id(), gone));
       return OkStatus();
@@ -134,7 +135,7 @@ Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerC
 grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
                                          const v1::CancelJobRequest* request, v1::CancelJobReply*) {
   return Answer(*context, *request, [&] {
-    return WhileWaitedFor(*context, [&](const std::stop_token& gone) {
+    return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) {
       return jobs_.Cancel(request->job_id(), gone);
     });
   });
@@ -143,7 +144,7 @@ grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
 grpc::Status SchedulerService::ResumeJob(grpc::ServerContext* context,
                                          const v1::ResumeJobRequest* request, v1::ResumeJobReply*) {
   return Answer(*context, *request, [&] {
-    return WhileWaitedFor(*context, [&](const std::stop_token& gone) {
+    return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) {
       return jobs_.Resume(request->job_id(), gone);
     });
   });
@@ -258,7 +259,7 @@ grpc::Status SchedulerService::ImportRecords(grpc::ServerContext* context,
 Status SchedulerService::Import(grpc::ServerContext& context,
                                 grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                                 v1::ImportRecordsReply& reply) {
-  KILN_RETURN_IF_ERROR(door_.AdmitCaller(context));
+  KILN_RETURN_IF_ERROR(admission_.AdmitStream(context));
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "import"));
   KILN_RETURN_IF_ERROR(store_.AddComputations(LibraryComputations()));
   KILN_ASSIGN_OR_RETURN(

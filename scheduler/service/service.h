@@ -12,10 +12,10 @@
 #include "base/server/grpc_status.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/tracker.pb.h"
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 #include "scheduler/jobs/event_hub.h"
 #include "scheduler/jobs/jobs.h"
-#include "scheduler/service/few_at_once.h"
+#include "scheduler/service/concurrency_limiter.h"
 #include "scheduler/service/streams.h"
 #include "store/store.h"
 
@@ -26,12 +26,13 @@ using WorkerList = std::function<StatusOr<v1::ListReply>()>;
 class SchedulerService : public v1::Scheduler::Service {
  public:
   struct Options {
-    Door door = {};
+    AdmissionControl admission = {};
     Streams::Options streams = {};
     // Choosing a schedule for a new computation may take any time and memory, so calls are limited.
-    FewAtOnce::Options choices = {
+    ConcurrencyLimiter::Options choices = {
         .what = "choice of a schedule", .at_work = 2, .in_line = 16, .longest = absl::Seconds(20)};
-    FewAtOnce::Options models = {.what = "use of a cost model", .at_work = 2, .in_line = 16};
+    ConcurrencyLimiter::Options models = {
+        .what = "use of a cost model", .at_work = 2, .in_line = 16};
     // Asks the tracker which device a job's device name stands for, and whether the device is
     // there. Null: the device name is taken as a key without asking.
     WorkerList list_workers = {};
@@ -46,7 +47,7 @@ class SchedulerService : public v1::Scheduler::Service {
         jobs_(jobs),
         events_(events),
         clock_(*options.clock),
-        door_(options.door),
+        admission_(options.admission),
         streams_(options.streams),
         choices_(options.choices),
         models_(options.models),
@@ -114,19 +115,19 @@ class SchedulerService : public v1::Scheduler::Service {
                            v1::QueryConfigReply* reply) override;
 
  private:
-  // Returns the status of `work` if the door admits the request, else the door's refusal.
+  // Returns the status of `work` if the admission admits the request, else the admission's refusal.
   template <typename Request, typename Work>
   grpc::Status Answer(const grpc::ServerContext& context, const Request& request,
                       const Work& work) const {
-    Status status = door_.Admit(context, request);
+    Status status = admission_.Admit(context, request);
     if (status.ok()) status = work();
     return ToGrpc(status);
   }
-  Status WhileWaitedFor(const grpc::ServerContext& context,
-                        const std::function<Status(const std::stop_token&)>& work) const;
+  Status RunWhileCallerWaits(const grpc::ServerContext& context,
+                             const std::function<Status(const std::stop_token&)>& work) const;
   // Does the same, but as one of few calls at once.
-  Status InTurn(const grpc::ServerContext& context, FewAtOnce& calls,
-                const std::function<Status(const std::stop_token&)>& work) const;
+  Status RunLimited(const grpc::ServerContext& context, ConcurrencyLimiter& calls,
+                    const std::function<Status(const std::stop_token&)>& work) const;
   Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
   Status Best(const v1::BestRequest& request, v1::BestReply& reply);
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
@@ -159,10 +160,10 @@ class SchedulerService : public v1::Scheduler::Service {
   Jobs& jobs_;
   EventHub& events_;
   Clock& clock_;
-  const Door door_;
+  const AdmissionControl admission_;
   Streams streams_;
-  FewAtOnce choices_;
-  FewAtOnce models_;
+  ConcurrencyLimiter choices_;
+  ConcurrencyLimiter models_;
   const WorkerList list_workers_;
   std::atomic<bool> stopping_{false};
 };

@@ -8,7 +8,7 @@ grpc::Status SchedulerService::QuerySchedule(grpc::ServerContext* context,
                                              const v1::QueryScheduleRequest* request,
                                              v1::QueryScheduleReply* reply) {
   return Answer(*context, *request, [&] {
-    return InTurn(*context, choices_, [&](const std::stop_token& gone) -> Status {
+    return RunLimited(*context, choices_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply, scheduler::QuerySchedule(store_, *request, gone));
       return OkStatus();
     });
@@ -19,7 +19,7 @@ grpc::Status SchedulerService::SetSchedule(grpc::ServerContext* context,
                                            const v1::SetScheduleRequest* request,
                                            v1::SetScheduleReply* reply) {
   return Answer(*context, *request, [&] {
-    return InTurn(*context, choices_, [&](const std::stop_token& gone) -> Status {
+    return RunLimited(*context, choices_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply, scheduler::SetSchedule(store_, *request, NowSeconds(), gone));
       return OkStatus();
     });

@@ -16,7 +16,7 @@ grpc::Status SchedulerService::TrainModel(grpc::ServerContext* context,
                                           const v1::TrainModelRequest* request,
                                           v1::TrainModelReply* reply) {
   return Answer(*context, *request, [&] {
-    return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
+    return RunLimited(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply,
                             training::TrainModel(store_, *request, {kSource}, NowSeconds(), gone));
       return OkStatus();
@@ -63,7 +63,7 @@ grpc::Status SchedulerService::PutModel(grpc::ServerContext* context,
 Status SchedulerService::TakeModel(grpc::ServerContext& context,
                                    grpc::ServerReader<v1::ModelPart>& reader,
                                    v1::CostModel& reply) {
-  KILN_RETURN_IF_ERROR(door_.AdmitCaller(context));
+  KILN_RETURN_IF_ERROR(admission_.AdmitStream(context));
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "cost model"));
   std::string name, file;
   bool replace = false, is_first = true;
@@ -75,9 +75,9 @@ Status SchedulerService::TakeModel(grpc::ServerContext& context,
       replace = part.replace();
       is_first = false;
     }
-    if (file.size() + part.part().size() > costmodel::kMostModelFileBytes) {
+    if (file.size() + part.part().size() > costmodel::kMaxModelFileBytes) {
       return InvalidArgument("the cost model '{}' has more than {} MiB", name,
-                             costmodel::kMostModelFileBytes >> 20);
+                             costmodel::kMaxModelFileBytes >> 20);
     }
     file += part.part();
   }
@@ -100,7 +100,7 @@ grpc::Status SchedulerService::TestModel(grpc::ServerContext* context,
                                          const v1::TestModelRequest* request,
                                          v1::TestModelReply* reply) {
   return Answer(*context, *request, [&] {
-    return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
+    return RunLimited(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file,
                             training::ReadModel(store_, request->model()));
       KILN_ASSIGN_OR_RETURN(*reply, training::TestFile(store_, file, *request, gone));
@@ -112,7 +112,7 @@ grpc::Status SchedulerService::TestModel(grpc::ServerContext* context,
 grpc::Status SchedulerService::Predict(grpc::ServerContext* context,
                                        const v1::PredictRequest* request, v1::PredictReply* reply) {
   return Answer(*context, *request, [&] {
-    return InTurn(*context, models_, [&](const std::stop_token& gone) -> Status {
+    return RunLimited(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file,
                             training::ReadModel(store_, request->model()));
       KILN_ASSIGN_OR_RETURN(*reply, training::PredictWith(file, *request, gone));

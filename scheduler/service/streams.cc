@@ -69,11 +69,11 @@ void Streams::Look(const std::stop_token& stop) {
   // A call that begins to wait after this look is looked at again before its time is over.
   while (!stopped_.wait_for(lock, stop, absl::ToChronoMilliseconds(pause),
                             [&] { return stop.stop_requested(); })) {
-    pause = EndThoseThatStandStill();
+    pause = CancelStalledStreams();
   }
 }
 
-absl::Duration Streams::EndThoseThatStandStill() {
+absl::Duration Streams::CancelStalledStreams() {
   const std::string why =
       fmt::format("the client neither sent nor took anything for {} s, which is the limit",
                   absl::ToInt64Seconds(options_.standstill));

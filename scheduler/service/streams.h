@@ -54,7 +54,7 @@ class Streams {
   void Look(const std::stop_token& stop);
   Status CheckRoom(std::string_view kind, std::string_view caller) const;  // lock held
   // Returns the time until the next call can have stood still for too long. Lock held.
-  absl::Duration EndThoseThatStandStill();
+  absl::Duration CancelStalledStreams();
   void Close(std::list<Call>::iterator call);
   void NoteWait(std::list<Call>::iterator call, absl::Time since);
 

@@ -26,7 +26,7 @@
 namespace kiln::scheduler {
 namespace {
 
-constexpr int kMostTasks = 10'000;
+constexpr int kMaxTasks = 10'000;
 
 Status CheckAtMost(std::string_view name, uint32_t value, uint32_t most) {
   if (value <= most) return OkStatus();
@@ -40,8 +40,8 @@ Status CheckNotNegative(std::string_view name, double value) {
 }
 
 Status CheckMeasure(v1::MeasureOptions& measure) {
-  KILN_RETURN_IF_ERROR(CheckAtMost("number", measure.number(), kMostCalls));
-  KILN_RETURN_IF_ERROR(CheckAtMost("repeat", measure.repeat(), kMostCalls));
+  KILN_RETURN_IF_ERROR(CheckAtMost("number", measure.number(), kMaxCalls));
+  KILN_RETURN_IF_ERROR(CheckAtMost("repeat", measure.repeat(), kMaxCalls));
   KILN_RETURN_IF_ERROR(CheckAtMost("min_repeat_ms", measure.min_repeat_ms(), kLongestMs));
   KILN_RETURN_IF_ERROR(CheckAtMost("cooldown_ms", measure.cooldown_ms(), kLongestMs));
   KILN_RETURN_IF_ERROR(CheckAtMost("timeout_ms", measure.timeout_ms(), kLongestMs));
@@ -114,9 +114,9 @@ Status CheckStrategy(v1::TuneOptions& options) {
     return InvalidArgument("option reference_limit_s is {}, expected at most {}",
                            options.reference_limit_s(), kLongestReference_s);
   }
-  if (options.finalists() > kMostFinalists) {
+  if (options.finalists() > kMaxFinalists) {
     return InvalidArgument("option finalists is {}, expected at most {}", options.finalists(),
-                           kMostFinalists);
+                           kMaxFinalists);
   }
   return OkStatus();
 }
@@ -145,7 +145,7 @@ Status CheckFaults(const v1::TuneOptions& options) {
 
 Status CheckOptions(v1::TuneOptions& options, int tasks) {
   if (options.trials() == 0) options.set_trials(kDefaultTrials);
-  KILN_RETURN_IF_ERROR(CheckAtMost("trials", options.trials(), kMostTrials));
+  KILN_RETURN_IF_ERROR(CheckAtMost("trials", options.trials(), kMaxTrials));
   KILN_RETURN_IF_ERROR(CheckPolicy(options));
   KILN_RETURN_IF_ERROR(CheckStrategy(options));
   KILN_RETURN_IF_ERROR(CheckMeasure(*options.mutable_measure()));
@@ -161,14 +161,14 @@ Status CheckOptions(v1::TuneOptions& options, int tasks) {
 // Checks the size of all arguments. No device holds more than the limit; a device that holds less
 // says so in its first trial.
 Status CheckSize(const dag::Dag& dag) {
-  constexpr double kMostBytes = 1024.0 * 1024 * 1024 * 1024;
+  constexpr double kMaxBytes = 1024.0 * 1024 * 1024 * 1024;
   double bytes = 0;
   for (const dag::Tensor argument : dag.arguments()) {
     bytes += static_cast<double>(dag.op(argument.op).num_elements()) * dag.type(argument).bytes();
   }
-  if (bytes <= kMostBytes) return OkStatus();
+  if (bytes <= kMaxBytes) return OkStatus();
   return InvalidArgument("its arguments take {:.1f} TiB together, expected at most 1 TiB",
-                         bytes / kMostBytes);
+                         bytes / kMaxBytes);
 }
 
 // Shows an error early that every trial of the task would have.
@@ -258,9 +258,9 @@ StatusOr<search::TemplatePtr> GivenTemplate(const v1::TuneOptions& options) {
 StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop) {
   CheckedJob job;
   if (spec.tasks().empty()) return InvalidArgument("the job has no task, expected at least one");
-  if (spec.tasks_size() > kMostTasks) {
+  if (spec.tasks_size() > kMaxTasks) {
     return InvalidArgument("the job has {} tasks, expected at most {}", spec.tasks_size(),
-                           kMostTasks);
+                           kMaxTasks);
   }
   KILN_RETURN_IF_ERROR(CheckOptions(*spec.mutable_options(), spec.tasks_size()));
   for (int i = 0; i < spec.tasks_size(); ++i) {

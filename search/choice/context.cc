@@ -15,8 +15,8 @@
 #include "compiler/target/meaning.h"
 #include "compiler/target/recorded.h"
 #include "device/calibration.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/choice/record_or_heuristic.h"
-#include "search/choice/unmeasured.h"
 #include "search/choice/workload_distance.h"
 
 namespace kiln::search {
@@ -151,9 +151,8 @@ StatusOr<Choice> FixedSchedule::Find(const Task& task) {
 }
 
 StatusOr<Choice> SampledSchedule::Find(const Task& task) {
-  KILN_ASSIGN_OR_RETURN(
-      UnmeasuredChoice sampled,
-      ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, seed_));
+  KILN_ASSIGN_OR_RETURN(HeuristicChoice sampled,
+                        ChooseHeuristic(task, device::CalibrationOf(task.device).row, seed_));
   return Choice{.source = ChoiceSource::kSample,
                 .steps = std::move(sampled.steps),
                 .record = {},
@@ -164,7 +163,7 @@ StatusOr<Choice> SampledSchedule::Find(const Task& task) {
 
 StatusOr<Choice> Fallback::Find(const Task& task) {
   std::lock_guard lock(mutex_);
-  if (said_.insert(dag::WorkloadId(*task.dag)).second) {
+  if (warned_workloads_.insert(dag::WorkloadId(*task.dag)).second) {
     LogWarn("no schedule is known of {} for {}: tune it, or it runs as it is declared",
             dag::WorkloadKey(*task.dag), target::PrintTarget(task.target));
   }

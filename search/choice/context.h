@@ -134,7 +134,7 @@ class Fallback final : public Context {
 
  private:
   std::mutex mutex_;
-  std::set<std::string> said_;
+  std::set<std::string> warned_workloads_;
 };
 
 // Checks that the steps make a program of the task. InvalidArgument says why they do not.

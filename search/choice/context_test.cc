@@ -94,7 +94,7 @@ TEST_F(HistoryTest, IsTheBestRecordForATargetThatMeansTheSame) {
   EXPECT_EQ(choice.device, "a device");
 }
 
-TEST_F(HistoryTest, WhatSomebodyHasSetComesBeforeRecords) {
+TEST_F(HistoryTest, PinnedSchedulesComeBeforeRecords) {
   Add(MatmulTask("16,16,16"), 3e-6);
   const std::string id = dag::WorkloadId(*MatmulTask("16,16,16").dag);
   ASSERT_OK(

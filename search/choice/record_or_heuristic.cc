@@ -28,12 +28,12 @@ constexpr double kFarSlower = 4;
 // The model may order two schedules wrongly if their times differ by less than this factor.
 constexpr double kModelNoise = 1.1;
 
-bool WasReadAgain(const store::Record& record) { return !record.remeasured_costs_s.empty(); }
+bool WasRemeasured(const store::Record& record) { return !record.remeasured_costs_s.empty(); }
 
 bool IsUnscheduled(const store::Record& record) { return record.steps == store::kNoSteps; }
 
-bool IsSurelyTuned(const store::Record& record) {
-  return WasReadAgain(record) && !IsUnscheduled(record) && record.trial >= kFewTrials;
+bool IsReliablyTuned(const store::Record& record) {
+  return WasRemeasured(record) && !IsUnscheduled(record) && record.trial >= kFewTrials;
 }
 
 // Returns the spread of the readings of the record's trial, as a share of its cost.
@@ -45,12 +45,12 @@ double SpreadOf(const store::Record& record) {
 }
 
 bool IsFaster(const store::Record& best, const store::Record& heuristic) {
-  if (best.id == heuristic.id || WasReadAgain(best)) return true;
+  if (best.id == heuristic.id || WasRemeasured(best)) return true;
   const double noise = std::max({kReadingNoise, SpreadOf(best), SpreadOf(heuristic)});
   return store::Cost(best) * (1 + noise) < store::Cost(heuristic);
 }
 
-Choice ChoiceOf(const Task& task, UnmeasuredChoice unmeasured) {
+Choice ChoiceOf(const Task& task, HeuristicChoice unmeasured) {
   return {.source = ChoiceSource::kSample,
           .steps = std::move(unmeasured.steps),
           .record = {},
@@ -60,13 +60,13 @@ Choice ChoiceOf(const Task& task, UnmeasuredChoice unmeasured) {
 }
 
 // Facts from other records on the same device and for the same target.
-struct Others {
+struct HeuristicHistory {
   std::optional<store::Record> heuristic;  // the best record of the heuristic schedule
   bool heuristic_failed = false;
   bool scheduled_work = false;  // the best record of the first heuristic schedule
 };
 
-bool IsBeside(const store::Record& record, const store::Record& best) {
+bool IsComparable(const store::Record& record, const store::Record& best) {
   const bool same_device =
       record.device.empty() || best.device.empty() || record.device == best.device;
   return same_device && target::MeanSame(record.target, HardwareParamsOf(record.hardware),
@@ -79,7 +79,7 @@ bool IsBefore(const store::Record& record, const store::Record& other) {
   return record.steps == other.steps ? store::BetterThan(record, other) : record.id < other.id;
 }
 
-void Note(const store::Record& record, Others& others) {
+void Note(const store::Record& record, HeuristicHistory& others) {
   if (record.error == store::kUnknownError || store::HasRewrittenLayouts(record)) return;
   const bool works = record.error == store::kNoError;
   others.scheduled_work |= works && !IsUnscheduled(record);
@@ -93,16 +93,16 @@ void Note(const store::Record& record, Others& others) {
 
 bool IsWorthReusing(const store::Record& record) {
   if (IsUnscheduled(record) || record.origin.starts_with(kHeuristicOrigin)) return false;
-  return record.origin.empty() || WasReadAgain(record);
+  return record.origin.empty() || WasRemeasured(record);
 }
 
 StatusOr<Choice> RecordOrHeuristic::Choose(const store::Record& best) {
   const bool has_schedules =
       task_.target.kind->runs_programs && !handwritten::IsKernelPoint(best.steps);
-  if (!has_schedules || IsSurelyTuned(best)) return search::ChoiceOf(best);
-  Others others;
+  if (!has_schedules || IsReliablyTuned(best)) return search::ChoiceOf(best);
+  HeuristicHistory others;
   KILN_RETURN_IF_ERROR(records_.Visit(best.workload_id, [&](const store::Record& record) {
-    if (IsBeside(record, best)) Note(record, others);
+    if (IsComparable(record, best)) Note(record, others);
     return OkStatus();
   }));
   if (others.heuristic)
@@ -112,7 +112,7 @@ StatusOr<Choice> RecordOrHeuristic::Choose(const store::Record& best) {
 }
 
 StatusOr<Choice> RecordOrHeuristic::WithoutOther(const store::Record& best, bool others_work) {
-  KILN_ASSIGN_OR_RETURN(UnmeasuredChoice heuristic, Heuristic());
+  KILN_ASSIGN_OR_RETURN(HeuristicChoice heuristic, Heuristic());
   if (heuristic.predicted_s <= 0) return search::ChoiceOf(best);  // there was nothing to choose
   const bool loops_alone = IsUnscheduled(best) && !others_work;
   const double far_s = kFarSlower * heuristic.predicted_s;
@@ -123,7 +123,7 @@ StatusOr<Choice> RecordOrHeuristic::WithoutOther(const store::Record& best, bool
 
 StatusOr<Choice> RecordOrHeuristic::ChooseCompatible(Choice choice) {
   if (!task_.target.kind->runs_programs) return choice;
-  KILN_ASSIGN_OR_RETURN(UnmeasuredChoice heuristic, Heuristic());
+  KILN_ASSIGN_OR_RETURN(HeuristicChoice heuristic, Heuristic());
   if (heuristic.predicted_s <= 0) return choice;
   const bool is_loops = choice.steps == store::kNoSteps;
   // At distance 1 the record was measured with these extents, but on another device or with its
@@ -134,8 +134,8 @@ StatusOr<Choice> RecordOrHeuristic::ChooseCompatible(Choice choice) {
   return choice;
 }
 
-StatusOr<UnmeasuredChoice> RecordOrHeuristic::Heuristic() const {
-  return ChooseWithoutMeasuring(task_, device::CalibrationOf(task_.device).row, seed_);
+StatusOr<HeuristicChoice> RecordOrHeuristic::Heuristic() const {
+  return ChooseHeuristic(task_, device::CalibrationOf(task_.device).row, seed_);
 }
 
 double RecordOrHeuristic::PredictedSeconds(const std::string& steps) const {

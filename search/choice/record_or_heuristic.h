@@ -18,8 +18,8 @@
 
 #include "base/status.h"
 #include "search/choice/choice.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/choice/known_records.h"
-#include "search/choice/unmeasured.h"
 #include "search/space/task.h"
 #include "store/record.h"
 
@@ -48,7 +48,7 @@ class RecordOrHeuristic {
 
  private:
   StatusOr<Choice> WithoutOther(const store::Record& best, bool others_work);
-  StatusOr<UnmeasuredChoice> Heuristic() const;
+  StatusOr<HeuristicChoice> Heuristic() const;
   // Returns the analytic model's time, or infinity if the steps do not apply.
   double PredictedSeconds(const std::string& steps) const;
 

@@ -17,14 +17,14 @@
 namespace kiln::search {
 namespace {
 
-constexpr uint64_t kSeed = kUnmeasuredSeed;
+constexpr uint64_t kSeed = kHeuristicSeed;
 
 // A matrix product whose unscheduled loops take some 50 times as long as the heuristic schedule.
 class RecordOrHeuristicTest : public testing::Test {
  protected:
   RecordOrHeuristicTest() {
     KILN_CHECK(store_->AddJob({.id = "j"}).ok(), "a new job");
-    heuristic_ = *ChooseWithoutMeasuring(task_, device::CalibrationOf(task_.device).row, kSeed);
+    heuristic_ = *ChooseHeuristic(task_, device::CalibrationOf(task_.device).row, kSeed);
   }
 
   store::Record RecordOf(const std::string& steps, double cost_s, const std::string& origin = "") {
@@ -58,7 +58,7 @@ class RecordOrHeuristicTest : public testing::Test {
     EXPECT_EQ(choice.source, ChoiceSource::kRecord);
     EXPECT_EQ(choice.record, std::to_string(id));
   }
-  void ExpectUnmeasured() {
+  void ExpectHeuristic() {
     const Choice choice = Query();
     EXPECT_EQ(choice.source, ChoiceSource::kSample);
     EXPECT_EQ(choice.steps, heuristic_.steps);
@@ -72,13 +72,13 @@ class RecordOrHeuristicTest : public testing::Test {
                    {.num_cores = 2},
                    "[\"matmul\"]"};
   std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
-  UnmeasuredChoice heuristic_;
+  HeuristicChoice heuristic_;
   uint32_t trials_ = 0;
 };
 
 TEST_F(RecordOrHeuristicTest, TheUnscheduledLoopsAloneAreNoChoice) {
   AddLoops(0.7);
-  ExpectUnmeasured();
+  ExpectHeuristic();
 }
 
 TEST_F(RecordOrHeuristicTest, LoopsThatWereFasterThanTheHeuristicScheduleAre) {
@@ -136,7 +136,7 @@ TEST_F(RecordOrHeuristicTest, WhatWasReadAgainBesideItsRivalsIsTaken) {
 
 TEST_F(RecordOrHeuristicTest, ARecordThatIsFarSlowerThanPredictedGivesWay) {
   AddTuned(100 * heuristic_.predicted_s);
-  ExpectUnmeasured();
+  ExpectHeuristic();
 }
 
 TEST_F(RecordOrHeuristicTest, OneThatTheModelFindsSlowAndTheDeviceFastIsTaken) {
@@ -150,7 +150,7 @@ TEST_F(RecordOrHeuristicTest, ReadingsOfAnotherDeviceSayNothing) {
   store::Record here = RecordOf("[]", 0.9e-3);
   here.device = "this";
   Add(here);
-  ExpectUnmeasured();
+  ExpectHeuristic();
 }
 
 TEST_F(RecordOrHeuristicTest, RecordsAloneAreWhatIsAskedForWithoutASeed) {

@@ -9,7 +9,7 @@
 #include "base/status_testing.h"
 #include "compiler/dag/text.h"
 #include "device/calibration.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 
 namespace kiln::search {
 namespace {
@@ -34,7 +34,7 @@ TEST(UnmeasuredMemory, ALargeComputationTakesSomeHundredMiB) {
   ASSERT_OK_AND_ASSIGN(const auto dag, dag::ParseDag(text));
   const target::Target target = *target::ParseTarget("llvm");
   const Task task(dag, target, target::DefaultHardware(target, /*host_cores=*/4), "[]");
-  ASSERT_OK(ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, kUnmeasuredSeed));
+  ASSERT_OK(ChooseHeuristic(task, device::CalibrationOf(task.device).row, kHeuristicSeed));
   EXPECT_GT(PeakMiB(), 0);
   EXPECT_LT(PeakMiB(), 600);
 }

@@ -12,8 +12,8 @@ using Json = nlohmann::json;
 
 // Lists all values in order, ignoring how lists nest. Empty if the text is no key.
 std::vector<Json> ValuesOf(std::string_view key) {
-  constexpr int kMostDepth = 16;
-  const auto keep = [](int depth, Json::parse_event_t, Json&) { return depth <= kMostDepth; };
+  constexpr int kMaxDepth = 16;
+  const auto keep = [](int depth, Json::parse_event_t, Json&) { return depth <= kMaxDepth; };
   const Json json = Json::parse(key.begin(), key.end(), keep, /*allow_exceptions=*/false);
   std::vector<Json> values;
   if (!json.is_array()) return values;

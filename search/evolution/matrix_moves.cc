@@ -12,7 +12,7 @@ namespace {
 
 // Levels of a spatial axis.
 constexpr size_t kVThreads = 0, kThreads = 1;
-constexpr int64_t kMostDepth = 256;
+constexpr int64_t kMaxDepth = 256;
 
 class Mover {
  public:
@@ -70,7 +70,7 @@ class Mover {
     if (!Chance(rng_, 0.5))
       return depth % (2 * tiles_.product.unit->depth()) == 0 && Set(depth, depth / 2);
     if (tiles_.product.is_part && split.extent % (2 * depth) != 0) return false;
-    return depth < split.extent && depth < kMostDepth && Set(depth, depth * 2);
+    return depth < split.extent && depth < kMaxDepth && Set(depth, depth * 2);
   }
 
   bool Fits() const {

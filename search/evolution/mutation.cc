@@ -299,11 +299,11 @@ Status ChangeCount(std::map<int, int>& counts, int least, int most, Rng& rng) {
 StatusOr<Mutation> MutateAnnotation(MutationKind kind, const Task& task,
                                     const Parameters& parameters, const Genome& genome, Rng& rng) {
   // A number beyond the loops of a stage is cut to that of its loops.
-  constexpr int kMostLoops = 6;
+  constexpr int kMaxLoops = 6;
   KILN_ASSIGN_OR_RETURN(const CpuParts parts, PartsOf(genome));
   CpuChoices choices = ReadCpuChoices(parts.annotations);
   KILN_RETURN_IF_ERROR(kind.of == MutationKind::kParallel
-                           ? ChangeCount(choices.parallel_loops, 1, kMostLoops, rng)
+                           ? ChangeCount(choices.parallel_loops, 1, kMaxLoops, rng)
                            : ChangeCount(choices.vector_loops, 1, 4, rng));
   KILN_ASSIGN_OR_RETURN(
       State state,

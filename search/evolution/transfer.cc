@@ -19,7 +19,7 @@ using schedule::StepPtr;
 
 // Largest distance from a stage that the sketch does not touch to one that it touches.
 constexpr int kFarthest = 8;
-constexpr int kMostStages = 4096;
+constexpr int kMaxStages = 4096;
 
 // The stages of a schedule while its steps are read. Each stage has an identity, which stays when
 // later steps add stages and change its number. The number of stages at the end is not known, and
@@ -55,9 +55,9 @@ std::vector<int> StagesOf(const Step& step) {
 }
 
 // Tells whether all stage numbers are small. Stages with absurd numbers are not counted up to.
-bool NamesFew(const Step& step) {
+bool HasPlausibleStages(const Step& step) {
   return std::ranges::all_of(StagesOf(step),
-                             [](int stage) { return 0 <= stage && stage < kMostStages; });
+                             [](int stage) { return 0 <= stage && stage < kMaxStages; });
 }
 
 std::optional<int> InsertionOf(const Step& step) {
@@ -181,7 +181,7 @@ class Transfer {
 }  // namespace
 
 StatusOr<std::vector<StepPtr>> TransferSteps(std::span<const StepPtr> steps, const Sketch& sketch) {
-  if (!std::ranges::all_of(steps, [](const StepPtr& step) { return NamesFew(*step); }))
+  if (!std::ranges::all_of(steps, [](const StepPtr& step) { return HasPlausibleStages(*step); }))
     return NotFound("it names stages that no sketch has");
   return Transfer(steps, sketch).Run();
 }

@@ -27,14 +27,14 @@ bool FirstCandidates::IsHeuristic(uint64_t hash) const {
                              [hash](const Candidate& candidate) { return candidate.hash == hash; });
 }
 
-bool FirstCandidates::IsUnscheduledPossible() const {
+bool FirstCandidates::CanTryUnscheduled() const {
   const bool is_near =
       !best_s_ || (reference_s_ && *reference_s_ <= kReferenceMargin * *best_s_ + kReferenceCall_s);
   return options_.with_unscheduled && is_near;
 }
 
-bool FirstCandidates::IsUnscheduledWorthATrial() const {
-  if (!IsUnscheduledPossible()) return false;
+bool FirstCandidates::ShouldTryUnscheduled() const {
+  if (!CanTryUnscheduled()) return false;
   if (best_s_) return true;
   return failed_ > 0 && failed_ >= options_.heuristic.size();
 }
@@ -63,7 +63,7 @@ void FirstCandidates::AddHeuristic(int n, std::vector<Candidate>& candidates) {
 StatusOr<std::vector<Candidate>> FirstCandidates::Propose(int n) {
   std::vector<Candidate> candidates;
   AddHeuristic(n, candidates);
-  if (std::ssize(candidates) < n && IsUnscheduledWorthATrial())
+  if (std::ssize(candidates) < n && ShouldTryUnscheduled())
     KILN_RETURN_IF_ERROR(AddUnscheduled(candidates));
   const auto first = static_cast<int>(candidates.size());
   if (first == n && n > 0) {
@@ -77,7 +77,7 @@ StatusOr<std::vector<Candidate>> FirstCandidates::Propose(int n) {
     others_are_done_ = true;
     AddHeuristic(n, candidates);
   }
-  if (candidates.empty() && n > 0 && IsUnscheduledPossible())
+  if (candidates.empty() && n > 0 && CanTryUnscheduled())
     KILN_RETURN_IF_ERROR(AddUnscheduled(candidates));
   report_.proposed = static_cast<int>(candidates.size());
   return candidates;

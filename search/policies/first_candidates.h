@@ -57,8 +57,8 @@ class FirstCandidates final : public Policy {
  private:
   bool IsHeuristic(uint64_t hash) const;
   // Tells whether the unscheduled loops may be the fastest, by the results so far.
-  bool IsUnscheduledWorthATrial() const;
-  bool IsUnscheduledPossible() const;
+  bool ShouldTryUnscheduled() const;
+  bool CanTryUnscheduled() const;
   Status AddUnscheduled(std::vector<Candidate>& candidates);
   bool IsTimeFor(size_t heuristic) const;
   void AddHeuristic(int n, std::vector<Candidate>& candidates);

@@ -22,7 +22,7 @@ constexpr int kRejectedPerDraw = 4;
 // The most stages of all states together that each way of making states gives on a CPU. The limit
 // bounds the pool of a computation of a hundred sums, which has hundreds of sketches. Computations
 // of networks have fewer stages without this bound.
-constexpr int64_t kMostStages = 60'000;
+constexpr int64_t kMaxStages = 60'000;
 // The most stages of states that are made and not lowered yet. A state takes some 30 KB for a
 // stage.
 constexpr int64_t kStagesAtOnce = 5'000;
@@ -57,7 +57,7 @@ double ShareOfStates(const Parameters& p, std::span<const Sketch> sketches) {
 double ShareOfMostStages(int64_t states, std::span<const Sketch> sketches) {
   const double all = static_cast<double>(states) * static_cast<double>(StagesOf(sketches)) /
                      static_cast<double>(sketches.size());
-  return std::min(1.0, static_cast<double>(kMostStages) / all);
+  return std::min(1.0, static_cast<double>(kMaxStages) / all);
 }
 
 PoolSize PoolSizeOf(const Parameters& p, bool gpu, std::span<const Sketch> sketches) {
@@ -108,11 +108,11 @@ std::vector<Individual> HeuristicPolicy::ByRule(const Workers& workers,
                                                 std::span<const Sketch> sketches, Hashes& seen) {
   std::vector<Individual> made, fresh;
   double start = ThreadCpuSeconds();
-  const int fillings = static_cast<int>(std::clamp<int64_t>(kMostStages / StagesOf(sketches),
+  const int fillings = static_cast<int>(std::clamp<int64_t>(kMaxStages / StagesOf(sketches),
                                                             std::min(1, parameters_.rule_fillings),
                                                             parameters_.rule_fillings));
   int64_t stages = 0, fresh_stages = 0;
-  for (size_t i = 0; i < sketches.size() && stages < kMostStages; ++i) {
+  for (size_t i = 0; i < sketches.size() && stages < kMaxStages; ++i) {
     stages += int64_t{sketches[i].state.num_stages()} * fillings;
     Rng rng(SplitSeed(seed_, i));
     for (const auto& steps : FillByRule(sketches[i], task_, parameters_, fillings)) {

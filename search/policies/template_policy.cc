@@ -117,12 +117,12 @@ PointOrigin TemplatePolicy::OriginOf(int64_t index, bool is_kernel) const {
 }
 
 void TemplatePolicy::Refuse(int64_t index, Drop drop, const Status& why) {
-  constexpr int64_t kMostSaid = 20;  // in one round, for each reason
+  constexpr int64_t kMaxLoggedRefusals = 20;  // in one round, for each reason
   const std::string text = fmt::format("config {}: {}: {}", index,
                                        PrintValues(space_.Get(index).entities), Message(why));
   report_.AddDrop(drop, InvalidArgument("{}", text));
   std::string& said = report_.drop_examples[static_cast<size_t>(drop)];
-  if (report_.count(drop) > 1 && report_.count(drop) <= kMostSaid) said += "\n    " + text;
+  if (report_.count(drop) > 1 && report_.count(drop) <= kMaxLoggedRefusals) said += "\n    " + text;
   Tell(index, std::nullopt);
 }
 

@@ -26,7 +26,7 @@ using schedule::StepPtr;
 // The figures are those of cores since Haswell and Zen 2, as in device/calibration.h.
 constexpr double kSumsPerCycle = 2, kLoadsPerCycle = 1.5, kSumLatency = 4;
 // For reads with a stride of up to this, the codegen reads whole vectors and shuffles.
-constexpr int64_t kMostShuffledStride = 4;
+constexpr int64_t kMaxShuffledStride = 4;
 // Value of a tile that does not fit into registers, relative to one that does.
 constexpr double kSpilled = 0.4;
 
@@ -93,7 +93,7 @@ class TileJudge {
       if (read.uses[axis]) loads *= static_cast<double>(tile[axis]);
     }
     if (read.stride == 0 || tile.back() == 1) return loads;
-    const bool shuffled = read.stride > 0 && read.stride <= kMostShuffledStride;
+    const bool shuffled = read.stride > 0 && read.stride <= kMaxShuffledStride;
     const int64_t each = shuffled ? read.stride : core_.lanes;
     return loads * static_cast<double>(vectors * each);
   }
@@ -105,14 +105,14 @@ class TileJudge {
 
 // ---- possible lengths
 
-constexpr int64_t kMostRows = 32;
+constexpr int64_t kMaxRows = 32;
 
 // Returns the lengths for an axis whose elements are rows of the tile.
 std::vector<int64_t> RowLengths(int64_t extent, bool uneven) {
   std::set<int64_t> lengths;
   for (const int64_t covered : uneven ? TileExtents(extent) : std::vector<int64_t>{extent}) {
     for (const int64_t d : Divisors(covered)) {
-      if (d <= std::min(extent, kMostRows)) lengths.insert(d);
+      if (d <= std::min(extent, kMaxRows)) lengths.insert(d);
     }
   }
   return {lengths.begin(), lengths.end()};
@@ -230,13 +230,13 @@ class StageFiller {
           if (static_cast<int>(filled.size()) == most) return filled;
         }
       }
-      if (!any && sum > tiles.size() + reductions.size() + kMostBlocks) break;
+      if (!any && sum > tiles.size() + reductions.size() + kMaxBlocks) break;
     }
     return filled;
   }
 
  private:
-  static constexpr size_t kMostBlocks = 16;
+  static constexpr size_t kMaxBlocks = 16;
   static constexpr int64_t kShortReduction = 8;
 
   const BlankSplit* SplitOf(size_t axis) const {

@@ -9,7 +9,7 @@ namespace {
 
 // Results of a block: a tile of 64 x 64. With kBlocksEach blocks for each multiprocessor, none is
 // idle.
-constexpr double kResultsOfBlock = 4096, kBlocksEach = 2, kLeast = 0.1;
+constexpr double kResultsOfBlock = 4096, kBlocksEach = 2, kMin = 0.1;
 // Share of all samples that an online softmax gets. An online softmax is one sketch beside a
 // hundred sketches of the single stages, whose choices multiply, and it is mostly better than
 // these.
@@ -41,7 +41,7 @@ bool SplitsSums(const Sketch& sketch) {
 double SplitWeight(const Task& task) {
   const double results = ResultsOf(*task.dag),
                enough = kBlocksEach * kResultsOfBlock * task.device.multiprocessors;
-  return enough <= 0 || results <= enough ? 1 : std::max(kLeast, enough / results);
+  return enough <= 0 || results <= enough ? 1 : std::max(kMin, enough / results);
 }
 
 }  // namespace

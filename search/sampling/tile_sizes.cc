@@ -37,9 +37,9 @@ class Factorizer {
     const std::tuple key(extent, n, max_innermost);
     auto found = known_.find(key);
     if (found == known_.end()) {
-      if (known_.size() >= kMostKnown) known_.clear();
+      if (known_.size() >= kMaxKnown) known_.clear();
       found = known_.emplace(key, Ways{.counted = {extent, n, max_innermost}, .list = {}}).first;
-      if (found->second.counted.count() <= kMostListed)
+      if (found->second.counted.count() <= kMaxListed)
         found->second.list = Factorizations(extent, n, max_innermost);
     }
     const Ways& ways = found->second;
@@ -51,8 +51,8 @@ class Factorizer {
   }
 
  private:
-  static constexpr int64_t kMostListed = 5000;
-  static constexpr size_t kMostKnown = 200;
+  static constexpr int64_t kMaxListed = 5000;
+  static constexpr size_t kMaxKnown = 200;
   struct Ways {
     RandomFactorizations counted;
     std::vector<std::vector<int64_t>> list;  // empty: there are too many
@@ -386,10 +386,10 @@ class TileFiller {
   // Tiles of single warps suit few results. Such tiles are rarer if the results more than fill the
   // device.
   double WarpgroupShare(int64_t results) const {
-    constexpr double kEnoughOfEach = 8192, kLeast = 0.2;
+    constexpr double kEnoughOfEach = 8192, kMin = 0.2;
     const double enough = kEnoughOfEach * device_.multiprocessors,
                  of_single = std::clamp(enough / static_cast<double>(std::max<int64_t>(1, results)),
-                                        kLeast, 1.0);
+                                        kMin, 1.0);
     const double share = parameters_.warpgroup_prob;
     return enough <= 0 ? share : 1 - (1 - share) * of_single;
   }

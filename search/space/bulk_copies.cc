@@ -197,7 +197,7 @@ std::vector<int> RootsOfMatrixUnits(const State& state) {
 bool CanCopyInBulk(const State& state, int s) {
   const schedule::Stage& stage = state.stage(s);
   if (ir::MatrixUnitScopeOf(stage.hints) != ir::MatrixUnitScope::kWarpgroup ||
-      !stage.asynchronous || stage.buffering < 2 || stage.buffering > ir::kMostBulkBuffers)
+      !stage.asynchronous || stage.buffering < 2 || stage.buffering > ir::kMaxBulkBuffers)
     return false;
   const std::optional<MatrixProduct> product = TiledProductOf(state, s);
   if (!product) return false;

@@ -7,9 +7,9 @@
 namespace kiln::search {
 namespace {
 
-constexpr size_t kMostKnobs = 64;
-constexpr int64_t kMostPoints = int64_t{1} << 62;
-constexpr int64_t kMostCounted = int64_t{1} << 25;
+constexpr size_t kMaxKnobs = 64;
+constexpr int64_t kMaxPoints = int64_t{1} << 62;
+constexpr int64_t kMaxCounted = int64_t{1} << 25;
 constexpr int64_t kSampledForEstimate = 1 << 18;
 constexpr int kMaxRejectedDraws = 10'000;
 
@@ -24,15 +24,15 @@ const Entity* Config::Find(std::string_view knob) const {
 
 Status ConfigSpace::Add(Knob knob) {
   if (Find(knob.name()) >= 0) return InvalidArgument("knob {} is defined twice", knob.name());
-  if (knobs_.size() == kMostKnobs)
-    return InvalidArgument("knob {} is one of more than {}", knob.name(), kMostKnobs);
+  if (knobs_.size() == kMaxKnobs)
+    return InvalidArgument("knob {} is one of more than {}", knob.name(), kMaxKnobs);
   int64_t values = knob.size();
   for (const Knob& other : knobs_) values += other.size();
   if (values > kMaxKnobEntities)
     return InvalidArgument("with knob {} the knobs have {} values, expected at most {}",
                            knob.name(), values, kMaxKnobEntities);
   const int64_t range = MultiplyCounts(range_, knob.size());
-  if (range > kMostPoints)
+  if (range > kMaxPoints)
     return InvalidArgument("with knob {} the space has more than 2^62 points", knob.name());
   range_ = range;
   knobs_.push_back(std::move(knob));
@@ -51,7 +51,7 @@ int ConfigSpace::Find(std::string_view knob) const {
 ValidCount ConfigSpace::CountValid() const {
   if (filters_.empty()) return {range_, true};
   ValidCount valid;
-  if (range_ <= kMostCounted) {
+  if (range_ <= kMaxCounted) {
     for (int64_t index = 0; index < range_; ++index) valid.count += IsValid(index) ? 1 : 0;
     return valid;
   }

@@ -144,10 +144,10 @@ Order Identity(int loops) {
 StatusOr<std::vector<Entity>> Permutations(int loops, int begin, int end) {
   if (begin < 0 || end > loops || begin > end)
     return InvalidArgument("the interval [{}, {}) is not one of {} loops", begin, end, loops);
-  constexpr int kMost = 9;  // 9! is below kMaxKnobEntities
-  if (end - begin > kMost)
+  constexpr int kMax = 9;  // 9! is below kMaxKnobEntities
+  if (end - begin > kMax)
     return InvalidArgument("all orders of {} loops are too many, expected at most {} loops",
-                           end - begin, kMost);
+                           end - begin, kMax);
   Order order = Identity(loops);
   std::vector<Entity> entities;
   do {
@@ -299,9 +299,9 @@ StatusOr<std::vector<Entity>> WordChoices(int loops, const std::vector<std::stri
 }
 
 Status CheckLoopCount(int loops) {
-  constexpr int kMost = 64;
-  if (loops >= 1 && loops <= kMost) return OkStatus();
-  return InvalidArgument("{} loops, expected 1 to {}", loops, kMost);
+  constexpr int kMax = 64;
+  if (loops >= 1 && loops <= kMax) return OkStatus();
+  return InvalidArgument("{} loops, expected 1 to {}", loops, kMax);
 }
 
 }  // namespace
@@ -322,10 +322,10 @@ StatusOr<Knob> Knob::Make(std::string name, std::string what, std::vector<Entity
 }
 
 StatusOr<Knob> Knob::Split(std::string name, int64_t extent, const SplitOptions& options) {
-  constexpr int kMostOutputs = 16;
-  if (options.num_outputs < 2 || options.num_outputs > kMostOutputs)
+  constexpr int kMaxOutputs = 16;
+  if (options.num_outputs < 2 || options.num_outputs > kMaxOutputs)
     return InvalidArgument("knob {} splits into {} loops, expected 2 to {}", name,
-                           options.num_outputs, kMostOutputs);
+                           options.num_outputs, kMaxOutputs);
   if (extent < 1) return InvalidArgument("knob {} splits a loop of extent {}", name, extent);
   StatusOr<std::vector<Entity>> entities = options.policy == SplitPolicy::kCandidate
                                                ? CandidateSplits(options)

@@ -345,11 +345,11 @@ class Interpreter {
     return nodes;
   }
   static Status CheckSize(const Expression& e) {
-    constexpr size_t kMost = 10'000;
-    if (NodesOf(e) <= kMost) return OkStatus();
+    constexpr size_t kMax = 10'000;
+    if (NodesOf(e) <= kMax) return OkStatus();
     return AtPosition(e.at, InvalidArgument("with what its names stand for the expression has more "
                                             "than {} operations",
-                                            kMost));
+                                            kMax));
   }
 
   // Returns the expression with everything but knobs replaced by numbers.

@@ -13,8 +13,8 @@ namespace {
 constexpr double kTrialsVariance = 3;
 // All changes of one race share the time of the final race, and some belong to trials that were
 // close to each other, so half of them count as independent. Two or three changes do not measure
-// their spread, so at least kFewestDegrees degrees of freedom are assumed.
-constexpr double kIndependent = 0.5, kFewestDegrees = 3;
+// their spread, so at least kMinDegreesOfFreedom degrees of freedom are assumed.
+constexpr double kIndependent = 0.5, kMinDegreesOfFreedom = 3;
 
 }  // namespace
 
@@ -33,7 +33,7 @@ double DeviceDrift::Share() const {
   const double change = ScaleOf(changes_, 0), noise = ScaleOf(noise_, 0);
   const double variance = std::max(0.0, change * change - kTrialsVariance * noise * noise);
   const double degrees =
-      std::max(kFewestDegrees, kIndependent * static_cast<double>(changes_.size()));
+      std::max(kMinDegreesOfFreedom, kIndependent * static_cast<double>(changes_.size()));
   return StudentT95(degrees) * std::sqrt(variance);
 }
 

@@ -11,7 +11,7 @@ constexpr int kTrialsPerFinalist = 8;
 
 }  // namespace
 
-int MostFinalists(int asked, int trials) {
+int MaxFinalists(int asked, int trials) {
   return std::min(asked, std::max(2, trials / kTrialsPerFinalist));
 }
 

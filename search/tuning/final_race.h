@@ -20,7 +20,7 @@ inline constexpr double kFinalistMargin = 1.25;
 
 // Returns how many of a task's candidates are finalists if so many are asked for. A task of few
 // trials has fewer, because the finalists' measurement takes a part of the job's time.
-int MostFinalists(int asked, int trials);
+int MaxFinalists(int asked, int trials);
 
 // Chooses the costs (of one correct trial each) that deserve a second look: at most `most` of them,
 // the best first, and none that is much slower than the best.

@@ -267,7 +267,7 @@ TEST(FinalRace, DriftIsToldFromCost) {
   EXPECT_NEAR(restored.median(4).cost_s / restored.median(1).cost_s, 0.8, 5e-3);
 }
 
-TEST(FinalRace, WhatWasReadBeforeCounts) {
+TEST(FinalRace, EarlierReadingsCount) {
   const std::vector<double> first = {1.00, 1.01, 1.02, 1.01}, second = {1.01, 1.00, 1.02, 1.03};
   // Both have enough readings: the final race is over before it begins.
   FinalRace over(2, {.rounds = 2, .rounds_for_all = 2});

@@ -8,7 +8,7 @@ namespace kiln::search {
 namespace {
 
 constexpr int kPasses = 6;
-constexpr size_t kFewestRounds = 3;  // fewest rounds that tell how the device drifts
+constexpr size_t kMinRounds = 3;  // fewest rounds that tell how the device drifts
 
 double Median(std::span<const double> values) { return MedianOf(values).cost_s; }
 
@@ -77,7 +77,7 @@ double InterleavedReadings::DriftShare() const {
     // Restored values come from many rounds.
     if (round != 0 && read_in[round].size() >= 2) drifts.push_back(drift);
   }
-  if (drifts.size() < kFewestRounds) return 0;
+  if (drifts.size() < kMinRounds) return 0;
   return StudentT95(static_cast<double>(drifts.size() - 1)) * ScaleOf(drifts, Median(drifts));
 }
 

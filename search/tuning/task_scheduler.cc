@@ -16,8 +16,8 @@ constexpr double kFarSlower = 1.4;
 // A round has one trial for each so many that were asked for before.
 constexpr uint32_t kShareOfKnown = 4;
 // If time is short, first rounds are cut: to one of kShareOfExpected trials of each task, but not
-// below kLeastRound.
-constexpr uint32_t kLeastRound = 4;
+// below kMinRound.
+constexpr uint32_t kMinRound = 4;
 constexpr double kShareOfExpected = 2;
 // The round after the opening is short, so that many tasks gain early.
 constexpr uint32_t kSecondRound = 8;
@@ -92,7 +92,7 @@ uint32_t TaskScheduler::RoundTrials(int task) const {
   if (options_.opening_trials && tasks_[task].begun == 1)
     first = std::min(first, IsFollower(task) ? kFollowingRound : kSecondRound);
   const double each = expected_trials_ / (kShareOfExpected * num_tasks());
-  if (each < first) first = std::min(first, std::max(kLeastRound, static_cast<uint32_t>(each)));
+  if (each < first) first = std::min(first, std::max(kMinRound, static_cast<uint32_t>(each)));
   const uint32_t known = std::max(first, tasks_[task].asked / kShareOfKnown);
   return std::clamp(options_.round_trials, 1u, known);
 }
@@ -118,7 +118,7 @@ bool TaskScheduler::AddResult(int task, std::optional<double> cost_s) {
 
 void TaskScheduler::EndRound(int task) {
   tasks_[task].history_s.push_back(tasks_[task].best_s);
-  LeaveGroupIfFarBehind(task);
+  LeaveGroupIfMuchSlower(task);
 }
 
 void TaskScheduler::MarkExhausted(int task) { tasks_[task].exhausted = true; }
@@ -252,7 +252,7 @@ TaskScheduler::Gradient TaskScheduler::GradientOf(int task) const {
   return g;
 }
 
-void TaskScheduler::LeaveGroupIfFarBehind(int task) {
+void TaskScheduler::LeaveGroupIfMuchSlower(int task) {
   TaskState& state = tasks_[task];
   const std::vector<int> peers = Peers(task);
   if (peers.size() < 2) return;
@@ -269,7 +269,7 @@ void TaskScheduler::LeaveGroupIfFarBehind(int task) {
 // ---- the choice -----------------------------------------------------------------------------
 
 // Tells whether the alternative was far slower in another task with the same sums.
-bool TaskScheduler::IsHopeless(int task) const {
+bool TaskScheduler::IsPruned(int task) const {
   const ScheduledTask& facts = tasks_[task].facts;
   if (options_.strategy != TaskStrategy::kGradient) return false;
   if (!facts.alternative_of.has_value() || facts.sums.empty()) return false;
@@ -333,23 +333,23 @@ bool TaskScheduler::IsFollower(int task) const {
 }
 
 // Tells whether the task is far slower than its rivals by its opening alone.
-bool TaskScheduler::IsFarSlowerAtFirst(int task) const {
+bool TaskScheduler::IsFarSlowerInOpening(int task) const {
   const TaskState& state = tasks_[task];
   return options_.opening_trials.has_value() && state.begun == 1 && state.best_s < kNoResult_s &&
          state.best_s > kFarSlower * RivalLatency(state);
 }
 
-bool TaskScheduler::IsRivalWellKnown(int task) const {
+bool TaskScheduler::IsRivalWellMeasured(int task) const {
   const int rival = fastest(task);
   return tasks_[rival].trials >= kRivalTrials || dead(rival);
 }
 
 // Returns a task that is far slower by its opening alone and whose rival is well known. The
 // gradient of such a task may be 0.
-std::optional<int> TaskScheduler::DueInAnyCase() const {
+std::optional<int> TaskScheduler::NextMandatoryTask() const {
   for (int i = 0; i < num_tasks(); ++i) {
-    if (dead(i) || Chain(i) <= 0 || !IsFarSlowerAtFirst(i) || IsHopeless(i)) continue;
-    if (IsRivalWellKnown(i) && !WaitsForEqualSums(i)) return i;
+    if (dead(i) || Chain(i) <= 0 || !IsFarSlowerInOpening(i) || IsPruned(i)) continue;
+    if (IsRivalWellMeasured(i) && !WaitsForEqualSums(i)) return i;
   }
   return std::nullopt;
 }
@@ -373,7 +373,7 @@ std::optional<int> TaskScheduler::HeaviestUnopened() const {
     return std::pair(!tasks_[task].facts.alternative_of.has_value(), EstimateOf(task));
   };
   for (int i = 0; i < num_tasks(); ++i) {
-    if (tasks_[i].begun > 0 || dead(i) || IsHopeless(i) || IsRepresented(i)) continue;
+    if (tasks_[i].begun > 0 || dead(i) || IsPruned(i) || IsRepresented(i)) continue;
     if (!heaviest.has_value() || rank(i) > rank(*heaviest)) heaviest = i;
   }
   return heaviest;
@@ -386,10 +386,10 @@ std::optional<int> TaskScheduler::Next() {
     if (unopened.has_value()) return unopened;
   }
   for (int i = 0; i < num_tasks(); ++i) {
-    if (tasks_[i].begun == 0 && !dead(i) && !IsHopeless(i) && !IsRepresented(i)) return i;
+    if (tasks_[i].begun == 0 && !dead(i) && !IsPruned(i) && !IsRepresented(i)) return i;
   }
   if (options_.strategy == TaskStrategy::kGradient) {
-    if (const std::optional<int> due = DueInAnyCase()) return due;
+    if (const std::optional<int> due = NextMandatoryTask()) return due;
   }
   return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
 }
@@ -410,8 +410,8 @@ std::optional<int> TaskScheduler::ByGradient() {
     if (dead(i) || Chain(i) <= 0) continue;
     const bool is_alternative = tasks_[i].facts.alternative_of.has_value();
     const bool waits = Awaited(tasks_[i]) || WaitsForEqualSums(i) || IsRepresented(i) ||
-                       (!IsOpened(i) && IsHopeless(i)) ||
-                       (is_alternative && IsFarSlowerAtFirst(i) && !IsRivalWellKnown(i));
+                       (!IsOpened(i) && IsPruned(i)) ||
+                       (is_alternative && IsFarSlowerInOpening(i) && !IsRivalWellMeasured(i));
     (waits ? awaited : alive).push_back(i);
   }
   if (alive.empty()) alive = std::move(awaited);

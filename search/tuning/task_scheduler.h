@@ -46,7 +46,7 @@
 //   * The second round finds most of the possible gain, so it counts as three (t). Light tasks have
 //     theirs before heavy tasks have many rounds.
 //   * One of the alternatives with the same sums is opened. The others wait until eight trials of
-//     it say whether they are hopeless.
+//     it say whether they are pruned.
 //   * If an alternative is far slower by its opening alone than its rival, or than tasks with the
 //     rival's sums, it waits until the rival has had some rounds. Then it has a second round in any
 //     case. So has a task that is far slower than its alternative.
@@ -201,14 +201,14 @@ class TaskScheduler {
 
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
-  bool IsHopeless(int task) const;
+  bool IsPruned(int task) const;
   bool IsRepresented(int task) const;
   bool WaitsForEqualSums(int task) const;
   double RivalLatency(const TaskState& task) const;
   bool IsFollower(int task) const;
-  bool IsFarSlowerAtFirst(int task) const;
-  bool IsRivalWellKnown(int task) const;
-  std::optional<int> DueInAnyCase() const;
+  bool IsFarSlowerInOpening(int task) const;
+  bool IsRivalWellMeasured(int task) const;
+  std::optional<int> NextMandatoryTask() const;
   bool IsOpened(int task) const;
   std::optional<int> HeaviestUnopened() const;
   double EstimateOf(int task) const;  // weighted
@@ -220,7 +220,7 @@ class TaskScheduler {
   double ExpectedGain(int task, const Gradient& of) const;
   std::optional<int> ByGradient();
   std::optional<int> InTurn() const;
-  void LeaveGroupIfFarBehind(int task);
+  void LeaveGroupIfMuchSlower(int task);
 
   const TaskSchedulerOptions options_;
   Objective objective_;

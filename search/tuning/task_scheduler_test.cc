@@ -71,8 +71,8 @@ const std::vector<ScheduledTask> kTwoWithAlternatives = {{.sums = "a"},
                                                          {.sums = "a"},
                                                          {.sums = "b", .alternative_of = 2}};
 
-// A single trial does not make an alternative hopeless. Alternative 1 stands for alternative 3.
-TEST(TaskScheduler, AnAlternativeIsHopelessAfterMoreThanItsOpening) {
+// A single trial does not prune an alternative. Alternative 1 stands for alternative 3.
+TEST(TaskScheduler, AnAlternativeIsPrunedAfterMoreThanItsOpening) {
   TaskScheduler s = Make(kTwoWithAlternatives, kOpened);
   for (int i = 0; i < 40; ++i)
     EXPECT_NE(NextRound(s, [](int task) { return task % 2 == 1 ? 1.5e-3 : 1e-3; }), 3);

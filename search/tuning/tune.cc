@@ -57,7 +57,7 @@ class TuneLoop {
       for (auto& [policy, observations] : TakeEvents()) policy->Observe(observations);
     }
     if (stop_) return Cancelled("stopped");
-    return ending_.value_or(HowItEnded());
+    return ending_.value_or(EndingOfSearch());
   }
 
  private:
@@ -110,7 +110,7 @@ class TuneLoop {
   }
 
   // Returns the ending if the search was not cut short.
-  Ending HowItEnded() const {
+  Ending EndingOfSearch() const {
     if (NumbersLeft() == 0) return Ending::kTrialsUsedUp;
     for (int task = 0; task < schedule_.num_tasks(); ++task) {
       if (schedule_.stopped(task)) return Ending::kNoImprovement;

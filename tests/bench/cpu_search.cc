@@ -157,13 +157,13 @@ class Bench {
   // Returns the shortest of several calls in a row, because other processes only ever make a call
   // longer. Slow programs get few calls.
   double BestSeconds(const codegen::LoadedProgram& program, const std::vector<void*>& args) const {
-    constexpr int kFewest = 3, kFewestOfFast = 10;
+    constexpr int kMin = 3, kMinOfFast = 10;
     program.SecondsOn(args, o_.cores);
     double best = 1e30;
     const double end = Now() + o_.budget_s;
-    for (int i = 0; i < (best < 1.3 * best_s_ ? kFewestOfFast : kFewest) || Now() < end; ++i) {
+    for (int i = 0; i < (best < 1.3 * best_s_ ? kMinOfFast : kMin) || Now() < end; ++i) {
       best = std::min(best, program.SecondsOn(args, o_.cores));
-      if (i >= kFewest && best > 3 * best_s_) break;
+      if (i >= kMin && best > 3 * best_s_) break;
     }
     return best;
   }

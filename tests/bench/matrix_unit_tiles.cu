@@ -23,8 +23,8 @@
 
 namespace {
 
-constexpr int kExtent = 1536, kDepth = 64, kLineBytes = 128, kElementBytes = 2, kMostBlocks = 132;
-constexpr int kIterations = 480, kMostStages = 6, kSharedBytes = 220 * 1024, kAlignment = 1024;
+constexpr int kExtent = 1536, kDepth = 64, kLineBytes = 128, kElementBytes = 2, kMaxBlocks = 132;
+constexpr int kIterations = 480, kMaxStages = 6, kSharedBytes = 220 * 1024, kAlignment = 1024;
 
 void Check(int error, const char* what) {
   if (error == 0) return;
@@ -129,13 +129,13 @@ struct Tile {
                        kPanels = (kColumns + kPanelColumns - 1) / kPanelColumns,
                        kPanelSize = kDepth * kPanelBytes;
   static constexpr int kFirst = kRows * kLineBytes, kStage = kFirst + kPanels * kPanelSize,
-                       kStages = std::min(kMostStages, kSharedBytes / kStage);
+                       kStages = std::min(kMaxStages, kSharedBytes / kStage);
   static constexpr int kCopied = kFirst + (kPanels - 1) * kPanelSize + kDepth * kLastBytes;
   // Bytes that the units read.
   static constexpr int kRead = kGroups * (64 * kLineBytes + kDepth * kColumns * kElementBytes);
   static constexpr int kTileColumns = (kExtent + kColumns - 1) / kColumns,
                        kTileRows = (kExtent + kRows - 1) / kRows,
-                       kBlocks = std::min(kMostBlocks, kTileRows* kTileColumns);
+                       kBlocks = std::min(kMaxBlocks, kTileRows* kTileColumns);
 };
 
 template <typename T>
@@ -251,7 +251,7 @@ int main() {
   const size_t bytes = size_t{kExtent} * kExtent * kElementBytes;
   Check(cudaMalloc(&a, bytes), "cudaMalloc");
   Check(cudaMalloc(&b, bytes), "cudaMalloc");
-  Check(cudaMalloc(&cycles, kMostBlocks * sizeof(long long)), "cudaMalloc");
+  Check(cudaMalloc(&cycles, kMaxBlocks * sizeof(long long)), "cudaMalloc");
   Check(cudaMalloc(&out, sizeof(float)), "cudaMalloc");
   Check(cudaMemset(a, 0, bytes), "cudaMemset");
   Check(cudaMemset(b, 0, bytes), "cudaMemset");

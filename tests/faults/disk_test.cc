@@ -35,7 +35,7 @@ class DiskTest : public FarmTest {
   }
 
   // Waits until the job's message contains the text. False if the job ends without it.
-  bool WaitsUnlessItEnds(const std::string& job, const std::string& text) {
+  bool IsWaitingWith(const std::string& job, const std::string& text) {
     v1::JobStatus status;
     for (int i = 0; i < 400; ++i) {
       const bool known = Get(job, &status);
@@ -46,8 +46,8 @@ class DiskTest : public FarmTest {
     ADD_FAILURE() << status.ShortDebugString() << farm_->Logs();
     return false;
   }
-  void SaysEventually(const std::string& job, const std::string& text) {
-    EXPECT_TRUE(WaitsUnlessItEnds(job, text)) << "it ended without";
+  void ExpectMessageEventually(const std::string& job, const std::string& text) {
+    EXPECT_TRUE(IsWaitingWith(job, text)) << "it ended without";
   }
 };
 
@@ -61,7 +61,7 @@ TEST_F(DiskTest, AFullDiskIsWaitedOutWhereverTheJobIs) {
     for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
     SetDiskFull(true);
     // The last write of a job may be done by then.
-    outages += WaitsUnlessItEnds(job, "waits for the database: cannot read or write");
+    outages += IsWaitingWith(job, "waits for the database: cannot read or write");
     SetDiskFull(false);
   }
   EXPECT_GE(outages, 4);
@@ -74,7 +74,7 @@ TEST_F(DiskTest, ADatabaseThatIsMovedAwayIsNoticed) {
   WaitFor(job, 10);
   const std::map<uint32_t, v1::Record> seen = Records(job);
   std::filesystem::rename(farm_->db(), farm_->db() + ".away");
-  SaysEventually(job, "was deleted or replaced while it is in use");
+  ExpectMessageEventually(job, "was deleted or replaced while it is in use");
   // Another job waits with the first one.
   std::string other;
   std::thread client([&] { other = Submit(Job()); });
@@ -99,7 +99,7 @@ TEST_F(DiskTest, ATinyDisk) {
   const std::map<uint32_t, v1::Record> seen = Records(job);
   // Another program takes all free space.
   std::ofstream(folder.Join("filler"), std::ios::binary) << std::string(8 << 20, 'x');
-  SaysEventually(job, "waits for the database: no space left");
+  ExpectMessageEventually(job, "waits for the database: no space left");
   std::filesystem::remove(folder.Join("filler"));
   // These are more records than the disk would hold if the log of the database kept all of them.
   ExpectWholeAtEnd(job, kManyTrials, seen);
@@ -108,7 +108,7 @@ TEST_F(DiskTest, ATinyDisk) {
 }
 
 // Each start runs the job, whose device never answers. The process dies before there is a result.
-TEST_F(DiskTest, AJobThatIsThereAtTwoDeathsIsSetAside) {
+TEST_F(DiskTest, AJobThatRunsAtTwoSchedulerDeathsFails) {
   StartFarm("null");
   farm_->runner().Kill();
   const std::string job = Submit(Job());

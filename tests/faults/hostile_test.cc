@@ -19,8 +19,8 @@
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/admission_control_testing.h"
 #include "rpc/channel.h"
-#include "rpc/door_testing.h"
 #include "tests/faults/farm_testing.h"
 
 namespace kiln {
@@ -28,8 +28,8 @@ namespace {
 
 constexpr uint64_t kSeed = 20261122;
 constexpr uint32_t kTrials = 600;
-constexpr int64_t kMostGrowthMib = 300;
-constexpr int64_t kMostTrackerGrowthMib = 64;
+constexpr int64_t kMaxGrowthMib = 300;
+constexpr int64_t kMaxTrackerGrowthMib = 64;
 
 int64_t ResidentMib(pid_t pid) {
   std::ifstream statm(fmt::format("/proc/{}/statm", pid));
@@ -112,7 +112,7 @@ class HostileTest : public FarmTest {
     hostile.join();
     EXPECT_GE(shots, times);
     for (size_t i = 0; i < pids.size(); ++i) {
-      EXPECT_LT(ResidentMib(pids[i]) - before_mib[i], kMostGrowthMib);
+      EXPECT_LT(ResidentMib(pids[i]) - before_mib[i], kMaxGrowthMib);
     }
     for (DaemonProcess* daemon :
          {&farm_->tracker(), &farm_->scheduler(), &farm_->builder(), &farm_->runner()}) {
@@ -127,16 +127,16 @@ class HostileTest : public FarmTest {
 
 TEST_F(HostileTest, GarbageToEveryMethod) {
   StartFarm("null");
-  struct Door {
+  struct Endpoint {
     std::shared_ptr<grpc::Channel> channel;
     std::string method;
   };
-  std::vector<Door> doors;
+  std::vector<Endpoint> endpoints;
   const auto add = [&](DaemonProcess& daemon, const google::protobuf::Descriptor& message) {
     const auto& service = *message.file()->service(0);
     for (int i = 0; i < service.method_count(); ++i) {
-      doors.push_back({ChannelTo(daemon),
-                       fmt::format("/{}/{}", service.full_name(), service.method(i)->name())});
+      endpoints.push_back({ChannelTo(daemon),
+                           fmt::format("/{}/{}", service.full_name(), service.method(i)->name())});
     }
   };
   add(farm_->tracker(), *v1::AnnounceRequest::descriptor());
@@ -144,8 +144,9 @@ TEST_F(HostileTest, GarbageToEveryMethod) {
   add(farm_->builder(), *v1::BuildRequest::descriptor());
   add(farm_->runner(), *v1::MeasureRequest::descriptor());
   RunBeside([&](Rng& rng) {
-    const Door& door = PickFrom(rng, doors);
-    CallWith(door.channel, door.method, Noise(rng, static_cast<size_t>(UniformInt(rng, 200))));
+    const Endpoint& endpoint = PickFrom(rng, endpoints);
+    CallWith(endpoint.channel, endpoint.method,
+             Noise(rng, static_cast<size_t>(UniformInt(rng, 200))));
   });
 }
 
@@ -259,7 +260,7 @@ TEST_F(HostileTest, LargeMessages) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
   });
   // Requests that are refused for their size are not all in memory at once.
-  EXPECT_LT(PeakMib(farm_->tracker().pid()) - before_mib, kMostTrackerGrowthMib);
+  EXPECT_LT(PeakMib(farm_->tracker().pid()) - before_mib, kMaxTrackerGrowthMib);
 }
 
 // Opens streams and leaves them, as clients do that neither send nor read.
@@ -351,7 +352,7 @@ TEST_F(HostileTest, EveryMethodOfEveryServiceAsksForTheSecret) {
   const Secret secret = Secret::Random();
   StartFarm(Farm::Options{.device = "null", .secret = secret});
   const auto expect_door = [&](DaemonProcess& daemon, const google::protobuf::Descriptor& message) {
-    ExpectDoorAtAllMethods(daemon.address(), *message.file()->service(0), secret);
+    ExpectAdmissionAtAllMethods(daemon.address(), *message.file()->service(0), secret);
   };
   expect_door(farm_->tracker(), *v1::AnnounceRequest::descriptor());
   expect_door(farm_->scheduler(), *v1::SubmitRequest::descriptor());
@@ -388,7 +389,7 @@ TEST_F(HostileTest, WithoutTheSecret) {
 }
 
 // Attacks of strangers on the runner of a farm with a secret, and an honest call beside them.
-class StrangerTest : public HostileTest {
+class UnauthenticatedCallerTest : public HostileTest {
  protected:
   void SetUp() override {
     RaiseDescriptorLimit();
@@ -396,7 +397,7 @@ class StrangerTest : public HostileTest {
   }
 
   // Opens a connection of its own, with a wrong secret.
-  std::shared_ptr<grpc::Channel> StrangersChannel() {
+  std::shared_ptr<grpc::Channel> UnauthenticatedChannel() {
     return MakeChannel(farm_->runner().address(), Secret::Random());
   }
 
@@ -418,9 +419,9 @@ class StrangerTest : public HostileTest {
   const Secret secret_ = Secret::Random();
 };
 
-TEST_F(StrangerTest, LargeRequestsTakeNoMemory) {
+TEST_F(UnauthenticatedCallerTest, LargeRequestsTakeNoMemory) {
   constexpr int kCallers = 16;
-  constexpr int64_t kMostMib = 64;
+  constexpr int64_t kMaxMib = 64;
   const grpc::Slice large(std::string(100 << 20, 'x'));
   const int64_t before_mib = PeakMib(farm_->runner().pid());
   std::vector<std::jthread> callers;
@@ -428,18 +429,18 @@ TEST_F(StrangerTest, LargeRequestsTakeNoMemory) {
     callers.emplace_back([&] {
       for (int j = 0; j < 3; ++j) {
         const grpc::Status status =
-            CallWith(StrangersChannel(), "/kiln.v1.Runner/Measure", large, absl::Seconds(20));
+            CallWith(UnauthenticatedChannel(), "/kiln.v1.Runner/Measure", large, absl::Seconds(20));
         EXPECT_EQ(status.error_code(), grpc::StatusCode::UNAUTHENTICATED) << status.error_message();
       }
     });
   }
   for (int i = 0; i < 10; ++i) ExpectAnswer();
   callers.clear();
-  EXPECT_LT(PeakMib(farm_->runner().pid()) - before_mib, kMostMib);
+  EXPECT_LT(PeakMib(farm_->runner().pid()) - before_mib, kMaxMib);
   ExpectAnswer();
 }
 
-TEST_F(StrangerTest, SilentConnectionsTakeFewDescriptors) {
+TEST_F(UnauthenticatedCallerTest, SilentConnectionsTakeFewDescriptors) {
   constexpr int kConnections = 1'500;
   ASSERT_GT(DescriptorLimit(), kConnections + 200);
   ASSERT_OK_AND_ASSIGN(const HostPort runner, ParseHostPort(farm_->runner().address()));
@@ -459,7 +460,7 @@ TEST_F(StrangerTest, SilentConnectionsTakeFewDescriptors) {
   EXPECT_LT(Descriptors() - before, 700);
 }
 
-TEST_F(StrangerTest, SilentStreamsTakeNoThreads) {
+TEST_F(UnauthenticatedCallerTest, SilentStreamsTakeNoThreads) {
   constexpr int kStreams = 2'500;
   constexpr char kReflection[] = "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
   const auto channel =

@@ -94,7 +94,7 @@ SubprocessOptions Options(const std::string& kiln, const Words& words, const std
                  "KILN_SCHEDULER=", "KILN_TRACKER=", "KILN_SECRET_FILE=", "NO_COLOR=1"};
   options.output = options.error = SubprocessOptions::Stream::kPipe;
   // The limit stops a program that grows without end before the machine suffers.
-  options.limits.data_bytes = 4 * kMostBytes;
+  options.limits.data_bytes = 4 * kMaxBytes;
   return options;
 }
 
@@ -330,10 +330,10 @@ void CliFuzzer::Run(uint64_t seed, Report& report) const {
   if (result->exit.code != 0 && result->error.empty() && result->output.empty()) {
     return find("silence", result->exit.ToString());
   }
-  if (result->exit.cpu_s > kMostCpu_s) {
+  if (result->exit.cpu_s > kMaxCpu_s) {
     return find("hang", fmt::format("{:.1f} s of CPU time", result->exit.cpu_s));
   }
-  if (result->exit.max_rss_bytes > kMostBytes) {
+  if (result->exit.max_rss_bytes > kMaxBytes) {
     find("growth", fmt::format("{} MiB", result->exit.max_rss_bytes >> 20));
   }
 }

@@ -16,7 +16,7 @@ namespace kiln::fuzz {
 class CliFuzzer {
  public:
   // `kiln` is the program. Files are made in `folder`. A run hangs if it takes `most_s`, or
-  // kMostCpu_s of CPU time. The corpus outlives this object.
+  // kMaxCpu_s of CPU time. The corpus outlives this object.
   static StatusOr<CliFuzzer> Make(std::string kiln, std::string folder, double most_s,
                                   const Corpus& corpus);
 

@@ -26,7 +26,7 @@ namespace {
 using google::protobuf::Message;
 using google::protobuf::MethodDescriptor;
 
-constexpr int kMostAsked_ms = 1'000;
+constexpr int kMaxAsked_ms = 1'000;
 
 // Text of a valid request of a type. $JOB stands for a job that has ended, $ANY for any job. Types
 // that are not here begin empty.
@@ -105,7 +105,7 @@ void BoundWaits(Message& message) {
     } else if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32 &&
                !field->is_repeated() && field->name().ends_with("_ms")) {
       const uint32_t value = reflection.GetUInt32(message, field);
-      if (value > kMostAsked_ms) reflection.SetUInt32(&message, field, kMostAsked_ms);
+      if (value > kMaxAsked_ms) reflection.SetUInt32(&message, field, kMaxAsked_ms);
     }
   }
 }
@@ -166,8 +166,8 @@ Answer CallMethod(const std::shared_ptr<grpc::Channel>& channel, const std::stri
     call->WritesDone(nullptr);
     done();
   }
-  constexpr size_t kMostRead = 100'000;
-  for (grpc::ByteBuffer message; answer.messages.size() < kMostRead;) {
+  constexpr size_t kMaxRead = 100'000;
+  for (grpc::ByteBuffer message; answer.messages.size() < kMaxRead;) {
     call->Read(&message, nullptr);
     if (!done()) break;
     answer.messages.push_back(BytesOf(message));
@@ -256,7 +256,7 @@ Status RpcFuzzer::Prepare() {
     KILN_ASSIGN_OR_RETURN(*request.mutable_reference(), Build(seed.text, "[]"));
     request.set_reference_digest(request.reference().digest());
     request.mutable_options()->set_number(1);
-    request.mutable_options()->set_timeout_ms(kMostAsked_ms);
+    request.mutable_options()->set_timeout_ms(kMaxAsked_ms);
   }
   Rng rng(1);
   const auto submit = ExampleOf(*v1::SubmitRequest::descriptor(), rng);
@@ -296,7 +296,7 @@ std::unique_ptr<Message> RpcFuzzer::ExampleOf(const google::protobuf::Descriptor
     message->set_dag(seed.text);
     message->set_steps(seed.steps);
     message->set_target(Chance(rng, 0.7) ? "llvm" : "null");
-    message->set_timeout_ms(kMostAsked_ms);
+    message->set_timeout_ms(kMaxAsked_ms);
     return message;
   }
   if (&type == v1::MeasureRequest::descriptor())
@@ -352,7 +352,7 @@ void RpcFuzzer::Run(uint64_t seed, Report& report) {
 void RpcFuzzer::CheckMemory(Daemon& daemon, Report& report) {
   const int64_t before = daemon.peak_bytes;
   daemon.peak_bytes = std::max(before, PeakOf(daemon.process->pid()));
-  const int64_t most = daemon.bytes + kMostBytes;
+  const int64_t most = daemon.bytes + kMaxBytes;
   if (before > most || daemon.peak_bytes <= most) return;
   report.Find("growth", fmt::format("{} takes {} MiB", daemon.service, daemon.peak_bytes >> 20),
               "");

@@ -52,7 +52,7 @@ constexpr std::string_view kBytes[] = {"\xff",
                                        "(",
                                        "`",
                                        "\t"};
-constexpr size_t kMostRepeats = 3000;
+constexpr size_t kMaxRepeats = 3000;
 
 // Groups of words that may replace each other.
 const std::vector<std::vector<std::string_view>> kAlike = {
@@ -101,7 +101,7 @@ void ChangeText(std::string& text, std::string_view other,
     }
     case 4: {
       const std::string piece = text.substr(at, length);
-      const int64_t most = Chance(rng, 0.1) ? static_cast<int64_t>(kMostRepeats) : 4;
+      const int64_t most = Chance(rng, 0.1) ? static_cast<int64_t>(kMaxRepeats) : 4;
       const int64_t times = UniformInt(rng, most);
       std::string repeated;
       for (int64_t i = 0; i < times; ++i) repeated += piece;

@@ -12,9 +12,9 @@
 namespace kiln::fuzz {
 
 // Most bytes of memory that one input may cost.
-inline constexpr int64_t kMostBytes = int64_t{1} << 30;
+inline constexpr int64_t kMaxBytes = int64_t{1} << 30;
 // Most CPU time of one program run.
-inline constexpr double kMostCpu_s = 10;
+inline constexpr double kMaxCpu_s = 10;
 
 class Report {
  public:

@@ -110,7 +110,9 @@ void ExpectRight(std::span<const dag::OpCase> cases, int32_t value, std::string_
 
 TEST(BulkCopies, CandidatesComputeWhatTheProgramSays) { ExpectRight(kCases, 1, "copy_box("); }
 
-TEST(BulkCopies, SoDoPairsOfBlocks) { ExpectRight(kPairCases, 2, "copy_box_to_pair("); }
+TEST(BulkCopies, PairsOfBlocksComputeWhatTheProgramSays) {
+  ExpectRight(kPairCases, 2, "copy_box_to_pair(");
+}
 
 // Two blocks compute all tiles.
 TEST(BulkCopies, PersistentBlocksGoFromTileToTile) {

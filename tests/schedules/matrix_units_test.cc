@@ -133,7 +133,7 @@ TEST(MatrixUnits, CandidatesComputeWhatTheProgramSays) {
   ExpectRight(kCases, MatrixUnitScope::kWarp, "multiply_tiles_");
 }
 
-TEST(MatrixUnits, SoDoThoseOfFourWarps) {
+TEST(MatrixUnits, TilesOfFourWarpsComputeWhatTheProgramSays) {
   ExpectRight(kWarpgroupCases, MatrixUnitScope::kWarpgroup, "multiply_warpgroup_");
 }
 
@@ -193,7 +193,8 @@ bool IsStoredWhole(const std::string& text) {
 // Returns how many of the samples, up to two, have a text with the property. Checks that those
 // compute the right outputs.
 template <typename Fn>
-int RightWhoseText(Fn&& fulfils, const dag::OpCase& c, MatrixUnitScope scope, size_t samples) {
+int CountCorrectWithText(Fn&& fulfils, const dag::OpCase& c, MatrixUnitScope scope,
+                         size_t samples) {
   const Task task = MatrixTask(c);
   int found = 0;
   for (const State& state : MatrixStates(task, scope, EnvironmentOr("KILN_SEED", 1), samples)) {
@@ -244,7 +245,7 @@ TEST(MatrixUnits, SmallResultsAreStoredWhole) {
         {dag::OpCase{"matmul", "64,66,64", "", ir::kFloat32}, false}}) {
     for (const MatrixUnitScope scope : {MatrixUnitScope::kWarp, MatrixUnitScope::kWarpgroup}) {
       SCOPED_TRACE(c.Name());
-      EXPECT_EQ(RightWhoseText(IsStoredWhole, c, scope, 40) > 0, is_whole);
+      EXPECT_EQ(CountCorrectWithText(IsStoredWhole, c, scope, 40) > 0, is_whole);
     }
   }
 }
@@ -261,7 +262,7 @@ TEST(MatrixUnits, GroupsOfResultsEndWithTheirRow) {
         dag::OpCase{"conv2d_nhwc", "1,9,9,80,32,3,3,1,1", "bias,residual,relu", ir::kFloat16},
         dag::OpCase{"dense", "128,144,64", "add", ir::kFloat8E4M3}}) {
     SCOPED_TRACE(c.Name());
-    EXPECT_EQ(RightWhoseText(has_rows, c, MatrixUnitScope::kWarpgroup, 200), 2);
+    EXPECT_EQ(CountCorrectWithText(has_rows, c, MatrixUnitScope::kWarpgroup, 200), 2);
   }
 }
 

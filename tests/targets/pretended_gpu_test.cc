@@ -23,7 +23,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr int kMostThreads = 256;
+constexpr int kMaxThreads = 256;
 
 target::HardwareParams PretendedHardware(const target::Target&, int) {
   target::HardwareParams hardware;
@@ -31,7 +31,7 @@ target::HardwareParams PretendedHardware(const target::Target&, int) {
   hardware.vector_unit_bytes = 16;
   hardware.max_shared_memory_per_block_bytes = 16384;
   hardware.max_local_memory_per_block_bytes = 1 << 20;
-  hardware.max_threads_per_block = kMostThreads;
+  hardware.max_threads_per_block = kMaxThreads;
   hardware.max_vthread_extent = 8;
   hardware.warp_size = 16;
   return hardware;

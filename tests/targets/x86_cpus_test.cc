@@ -146,7 +146,7 @@ std::string DifferencesByLlvm(const LlvmAnswer& answer) {
   return text;
 }
 
-void ExpectLlvmSaysSo(const Cpuid& cpuid, const std::string& what) {
+void ExpectLlvmAgrees(const Cpuid& cpuid, const std::string& what) {
   const LlvmAnswer answer = AskLlvm(cpuid);
   const device::X86Cpu cpu = device::ReadX86Cpu(cpuid);
   EXPECT_EQ(cpu.name, answer.name) << what;
@@ -191,7 +191,7 @@ TEST(X86Cpus, FlagsAreReadAsLlvmReadsThem) {
   for (uint32_t seed = 0; seed < 9; ++seed) {
     const bool is_amd = seed % 2 == 0;
     const uint32_t model = is_amd ? 0x11 : seed % 4 == 1 ? 0x8f : 0xfe;
-    ExpectLlvmSaysSo(MakeCpuid(is_amd, is_amd ? 0x19 : 6, model, seed),
+    ExpectLlvmAgrees(MakeCpuid(is_amd, is_amd ? 0x19 : 6, model, seed),
                      "seed " + std::to_string(seed));
   }
 }

@@ -21,8 +21,8 @@
 namespace kiln::training {
 namespace {
 
-constexpr uint64_t kPrograms = 10'000, kMostPrograms = 1'000'000;
-constexpr int kTop = 10, kMostTop = 1'000'000;
+constexpr uint64_t kPrograms = 10'000, kMaxPrograms = 1'000'000;
+constexpr int kTop = 10, kMaxTop = 1'000'000;
 constexpr double kHeldOut = 0.2;
 
 // Gives the tasks of the training set the descriptions that jobs have for them.
@@ -45,8 +45,8 @@ Status Describe(store::Store& store, TrainingSet& set) {
 StatusOr<TrainingSet> ReadTrainingSet(store::Store& store, const v1::ListRecordsRequest& records,
                                       uint64_t programs, uint64_t seed, ThreadPool& pool,
                                       const std::stop_token& stop) {
-  if (programs > kMostPrograms)
-    return InvalidArgument("{} programs, expected at most {}", programs, kMostPrograms);
+  if (programs > kMaxPrograms)
+    return InvalidArgument("{} programs, expected at most {}", programs, kMaxPrograms);
   TrainingSetReader reader(store,
                            {.seed = seed,
                             .programs = static_cast<int64_t>(programs == 0 ? kPrograms : programs),
@@ -61,8 +61,8 @@ StatusOr<TrainingSet> ReadTrainingSet(store::Store& store, const v1::ListRecords
   return set;
 }
 
-StatusOr<int> TopOf(uint32_t k) {
-  if (k > kMostTop) return InvalidArgument("k is {}, expected at most {}", k, kMostTop);
+StatusOr<int> CheckedTop(uint32_t k) {
+  if (k > kMaxTop) return InvalidArgument("k is {}, expected at most {}", k, kMaxTop);
   return k == 0 ? kTop : static_cast<int>(k);
 }
 
@@ -134,7 +134,7 @@ StatusOr<TrainedFile> TrainFile(store::Store& store, const v1::TrainModelRequest
   KILN_ASSIGN_OR_RETURN(options.estimates, EstimatesOf(store, set, request.without_estimates()));
   options.held_out = request.has_held_out() ? request.held_out() : kHeldOut;
   options.split = request.by_computation() ? Split::kComputations : Split::kRecords;
-  KILN_ASSIGN_OR_RETURN(options.k, TopOf(request.k()));
+  KILN_ASSIGN_OR_RETURN(options.k, CheckedTop(request.k()));
   options.sources = std::move(sources);
   options.now_s = now_s;
   options.stop = stop;
@@ -197,7 +197,7 @@ StatusOr<v1::TestModelReply> TestFile(store::Store& store, const costmodel::Mode
                                       const std::stop_token& stop) {
   KILN_ASSIGN_OR_RETURN(const search::TrainedModel model,
                         search::OpenTrainedModel(file, request.seed(), stop));
-  KILN_ASSIGN_OR_RETURN(const int k, TopOf(request.k()));
+  KILN_ASSIGN_OR_RETURN(const int k, CheckedTop(request.k()));
   ThreadPool pool(0);
   KILN_ASSIGN_OR_RETURN(
       const TrainingSet set,

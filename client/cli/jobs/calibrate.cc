@@ -45,7 +45,7 @@ Run AddCalibrate(CLI::App& calibrate, SessionFlags& session) {
   calibrate.add_option("--device", calibration.device,
                        "which of several devices, as for kiln tune [any]");
   calibrate.add_option("--trials", calibration.trials, "candidates to measure and fit to")
-      ->check(CLI::Range(90u, kMostTrials))
+      ->check(CLI::Range(90u, kMaxTrials))
       ->capture_default_str();
   calibrate.add_option("--seed", calibration.seed, "of everything random")
       ->check(NotNegative())

@@ -100,7 +100,7 @@ void JobFlags::AddTasks(CLI::App& command) {
 
 void JobFlags::AddTrials(CLI::App& command, const std::string& what, uint32_t least) {
   values_->trials_option = command.add_option("--trials", values_->trials, what)
-                               ->check(CLI::Range(least, kMostTrials))
+                               ->check(CLI::Range(least, kMaxTrials))
                                ->capture_default_str();
 }
 
@@ -211,7 +211,7 @@ void JobFlags::SetLimits(v1::TuneOptions& options) const {
   const bool given = IsGiven(values_->trials_option);
   options.set_time_budget_s(60 * values_->minutes);
   options.set_reference_limit_s(values_->reference_limit_s);
-  options.set_trials(values_->minutes > 0 && !given ? kMostTrials : values_->trials);
+  options.set_trials(values_->minutes > 0 && !given ? kMaxTrials : values_->trials);
 }
 
 std::string JobFlags::Target() const {

@@ -16,7 +16,7 @@
 #include "compiler/dag/workload_key.h"
 #include "compiler/target/target.h"
 #include "device/calibration.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/space/task.h"
 #include "search/templates/kernel_template.h"
 
@@ -27,7 +27,7 @@ struct TaskFacts {
   double flop_count = 0;
   int64_t argument_bytes = 0;
   int sketches = 0;
-  search::UnmeasuredChoice untuned;
+  search::HeuristicChoice untuned;
 };
 
 StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
@@ -43,7 +43,7 @@ StatusOr<TaskFacts> FactsOf(const v1::TaskSpec& task, uint64_t seed) {
                               dag::WorkloadKey(*dag));
   KILN_ASSIGN_OR_RETURN(
       facts.untuned,
-      search::ChooseWithoutMeasuring(searched, device::CalibrationOf(searched.device).row, seed));
+      search::ChooseHeuristic(searched, device::CalibrationOf(searched.device).row, seed));
   return facts;
 }
 
@@ -74,9 +74,9 @@ StatusOr<std::string> PreviewKernel(const v1::JobSpec& spec, bool json) {
 
 StatusOr<std::string> PreviewJob(const v1::JobSpec& spec, bool json) {
   if (!spec.options().kernel().empty()) return PreviewKernel(spec, json);
-  constexpr int kMostLines = 4;
+  constexpr int kMaxLines = 4;
   Table table({{"ID", Table::kRight},
-               {"Task", Table::kLeft, 16, kMostLines},
+               {"Task", Table::kLeft, 16, kMaxLines},
                {"Weight", Table::kRight},
                {"GFLOP", Table::kRight},
                {"Arguments", Table::kRight},

@@ -41,10 +41,10 @@ struct JobsFlags {
 
 constexpr size_t kShownFailures = 20;
 // Least columns of a cell that may be cut.
-constexpr int kLeastColumns = 8;
+constexpr int kMinColumns = 8;
 // Least columns of a state: "succeeded,".
-constexpr int kLeastOfState = 10;
-constexpr int kMostLines = 4;
+constexpr int kMinStateColumns = 10;
+constexpr int kMaxLines = 4;
 
 std::string NameOf(const v1::JobStatus& job) {
   if (!job.spec().name().empty()) return job.spec().name();
@@ -63,7 +63,7 @@ void PrintField(std::string_view name, const std::string& text) {
 // `best` has the best records of the tasks that have one.
 std::string TaskTable(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
   Table table({{"ID", Table::kRight},
-               {"Task", Table::kLeft, kLeastColumns},
+               {"Task", Table::kLeft, kMinColumns},
                {"Trials", Table::kRight},
                {"Best", Table::kRight},
                {"Speed", Table::kRight},
@@ -171,12 +171,12 @@ Status ListJobs(std::optional<uint32_t> limit, const Session& session) {
   }
   // The table fits 80 columns, in a pipe too. kiln jobs JOB prints the rest.
   Table table({{"Job"},
-               {"Name", Table::kLeft, kLeastColumns, kMostLines},
-               {"State", Table::kLeft, kLeastOfState, kMostLines},
+               {"Name", Table::kLeft, kMinColumns, kMaxLines},
+               {"State", Table::kLeft, kMinStateColumns, kMaxLines},
                {"Trials", Table::kRight},
                {"Best", Table::kRight},
                {"Time", Table::kRight},
-               {"Submitted", Table::kLeft, kLeastColumns, 2}});
+               {"Submitted", Table::kLeft, kMinColumns, 2}});
   for (const v1::JobStatus& job : jobs) {
     const auto groups = VariantGroupsOf(job);
     const double best_s = groups.size() == 1 ? job.tasks(Fastest(job, groups[0])).best_cost_s() : 0;

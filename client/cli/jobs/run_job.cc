@@ -22,14 +22,14 @@
 namespace kiln::client {
 namespace {
 
-Status NothingFound(const v1::JobStatus& job, const Session& session) {
+Status NoTrialSucceeded(const v1::JobStatus& job, const Session& session) {
   return FailedPrecondition("no trial of job {} succeeded: {}; see {}", job.id(), ErrorCounts(job),
                             session.Command("jobs " + job.id()));
 }
 
 // Prints the end of a job, whatever it is. Returns the exit status.
-StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const Session& session,
-                       bool quiet) {
+StatusOr<int> ReportOutcome(const Followed& followed, SchedulerClient& client,
+                            const Session& session, bool quiet) {
   const v1::JobStatus& job = followed.job;
   v1::BestRequest request;
   request.set_job_id(job.id());
@@ -57,12 +57,13 @@ StatusOr<int> Conclude(const Followed& followed, SchedulerClient& client, const 
                                  [](const auto& task) { return task.known_record_id() != 0; });
   // No candidate was left that earlier jobs had not tried.
   if (best.empty() && known && job.trials_done() == 0) return 0;
-  if (best.empty()) return NothingFound(job, session);
+  if (best.empty()) return NoTrialSucceeded(job, session);
   return 0;
 }
 
 // `followed` was interrupted and keeps running, since it does not belong to this process.
-int LeftRunning(const Followed& followed, const std::string& job_id, const Session& session) {
+int ReportStillRunning(const Followed& followed, const std::string& job_id,
+                       const Session& session) {
   fmt::print(stderr, "kiln: job {} goes on ({} done); {} shows it, {} ends it\n", job_id,
              Counted(followed.job.trials_done(), "trial"), session.Command("watch " + job_id),
              session.Command("cancel " + job_id));
@@ -117,7 +118,7 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
 }
 
 // Prints the unfinished jobs of earlier runs. They are resumed only if the user asks for it.
-void SayWhatIsLeftAlone(const std::string& own, SchedulerClient& client, const Session& session) {
+void PrintUnfinishedJobs(const std::string& own, SchedulerClient& client, const Session& session) {
   const auto jobs = client.Jobs(std::nullopt);
   if (!jobs.ok()) return;
   for (const v1::JobStatus& job : *jobs) {
@@ -150,12 +151,13 @@ StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
   PrintStart(job_id, spec, session, follow, client.Name());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(client, job_id, session, stop, nullptr, follow));
-  if (followed.interrupted) return LeftRunning(followed, job_id, session);
-  return Conclude(followed, client, session, follow.quiet);
+  if (followed.interrupted) return ReportStillRunning(followed, job_id, session);
+  return ReportOutcome(followed, client, session, follow.quiet);
 }
 
-StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const ClusterFlags& flags,
-                       const FollowOptions& follow, const Session& session, StopSignal& stop) {
+StatusOr<int> TuneOnThisMachine(v1::JobSpec spec, const std::string& resumed_id,
+                                const ClusterFlags& flags, const FollowOptions& follow,
+                                const Session& session, StopSignal& stop) {
   KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
   bool interrupted = false;
   auto cluster = LocalCluster::Start(ClusterOptions(spec, flags, session), [&] {
@@ -166,12 +168,12 @@ StatusOr<int> TuneHere(v1::JobSpec spec, const std::string& resumed_id, const Cl
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect((*cluster)->scheduler_address(),
                                                                     (*cluster)->secret()));
   KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(*client, spec, resumed_id));
-  (*cluster)->GoOnWith(job_id);
-  SayWhatIsLeftAlone(job_id, *client, session);
+  (*cluster)->SetJobToResume(job_id);
+  PrintUnfinishedJobs(job_id, *client, session);
   PrintStart(job_id, spec, session, follow, session.db);
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, cluster->get(), follow));
-  return Conclude(followed, *client, session, follow.quiet);
+  return ReportOutcome(followed, *client, session, follow.quiet);
 }
 
 }  // namespace
@@ -197,7 +199,7 @@ StatusOr<int> RunJob(v1::JobSpec spec, const ClusterFlags& cluster, const Follow
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
     KILN_RETURN_IF_ERROR(ChooseDeviceHere(spec));
-    return TuneHere(std::move(spec), "", cluster, follow, session, stop);
+    return TuneOnThisMachine(std::move(spec), "", cluster, follow, session, stop);
   }
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   return TuneThrough(*client, spec, "", follow, session, stop);
@@ -206,7 +208,7 @@ StatusOr<int> RunJob(v1::JobSpec spec, const ClusterFlags& cluster, const Follow
 StatusOr<int> ResumeJob(const v1::JobStatus& job, const ClusterFlags& cluster,
                         const FollowOptions& follow, const Session& session, StopSignal& stop) {
   if (session.scheduler.empty())
-    return TuneHere(job.spec(), job.id(), cluster, follow, session, stop);
+    return TuneOnThisMachine(job.spec(), job.id(), cluster, follow, session, stop);
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
   return TuneThrough(*client, job.spec(), job.id(), follow, session, stop);
 }
@@ -216,8 +218,8 @@ StatusOr<int> WatchJob(const std::string& job_id, SchedulerClient& client,
   KILN_RETURN_IF_ERROR(client.Job(job_id).status());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(client, job_id, session, stop, nullptr, follow));
-  if (followed.interrupted) return LeftRunning(followed, job_id, session);
-  return Conclude(followed, client, session, follow.quiet);
+  if (followed.interrupted) return ReportStillRunning(followed, job_id, session);
+  return ReportOutcome(followed, client, session, follow.quiet);
 }
 
 }  // namespace kiln::client

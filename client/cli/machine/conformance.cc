@@ -36,12 +36,12 @@ StatusOr<int> TestConformance(const Flags& given, const Session& session) {
   flags.options.set_policy(std::string(search::Policies().front()->name));
   KILN_RETURN_IF_ERROR(AddFaults(job.faults, flags.options));
   if (flags.set == "special-values") {
-    constexpr uint32_t kMostCandidates = 4;
+    constexpr uint32_t kMaxCandidates = 4;
     return CheckSpecialValues(
         {.target = flags.target,
          .only = flags.only,
          .seed = flags.options.seed(),
-         .candidates = static_cast<int>(std::clamp(flags.options.trials(), 1U, kMostCandidates))},
+         .candidates = static_cast<int>(std::clamp(flags.options.trials(), 1U, kMaxCandidates))},
         session.json);
   }
   return ConformanceCommand(flags, session);

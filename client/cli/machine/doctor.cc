@@ -17,10 +17,10 @@ namespace {
 
 Status PrintDiagnosis(const Session& session) {
   bool all_ok = true;
-  constexpr int kLeastColumns = 12;
+  constexpr int kMinColumns = 12;
   // Enough for all of a finding.
-  constexpr int kMostLines = 40;
-  Table table({{""}, {"What"}, {"Finding", Table::kLeft, kLeastColumns, kMostLines}});
+  constexpr int kMaxLines = 40;
+  Table table({{""}, {"What"}, {"Finding", Table::kLeft, kMinColumns, kMaxLines}});
   const auto findings = Diagnose(session);
   for (const Finding& finding : findings) {
     all_ok &= finding.ok;

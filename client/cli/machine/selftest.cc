@@ -26,7 +26,7 @@ Run AddSelfTest(CLI::App& selftest, SessionFlags& session) {
   selftest.add_option("--device", flags->device, "cuda, cuda:0, cuda:GPU-... or cpu")
       ->capture_default_str();
   selftest.add_option("--trials", flags->trials, "of the job with faults")
-      ->check(CLI::Range(24u, kMostTrials))
+      ->check(CLI::Range(24u, kMaxTrials))
       ->capture_default_str();
   selftest.add_option("--seed", flags->seed, "of everything random")
       ->check(NotNegative())

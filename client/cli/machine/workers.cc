@@ -22,8 +22,8 @@ namespace kiln::client {
 namespace {
 
 // Least columns of a cell that may be cut.
-constexpr int kLeastColumns = 8;
-constexpr int kMostLines = 4;
+constexpr int kMinColumns = 8;
+constexpr int kMaxLines = 4;
 
 struct WorkersFlags {
   // The address given on the command line.
@@ -60,8 +60,8 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
   MakePrintable(reply);
   Table workers({{"Address"},
                  {"Kind"},
-                 {"Device", Table::kLeft, kLeastColumns, kMostLines},
-                 {"Keys", Table::kLeft, kLeastColumns, kMostLines},
+                 {"Device", Table::kLeft, kMinColumns, kMaxLines},
+                 {"Keys", Table::kLeft, kMinColumns, kMaxLines},
                  {"Busy", Table::kRight},
                  {"Slots", Table::kRight},
                  {"Trials", Table::kRight}});
@@ -74,7 +74,7 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
                     keys, fmt::format("{}", busy), fmt::format("{}", worker.slots()),
                     fmt::format("{}", worker.trials_done())});
   }
-  Table queue({{"Key", Table::kLeft, kLeastColumns, kMostLines},
+  Table queue({{"Key", Table::kLeft, kMinColumns, kMaxLines},
                {"Kind"},
                {"Total", Table::kRight},
                {"Free", Table::kRight},

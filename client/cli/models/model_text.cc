@@ -18,7 +18,7 @@ namespace kiln::client {
 namespace {
 
 // Least columns of tasks and targets in tables.
-constexpr int kLeastColumns = 10;
+constexpr int kMinColumns = 10;
 
 std::string NameOf(const std::string& description, const std::string& key) {
   return OneLine(description.empty() ? key : description);
@@ -76,9 +76,9 @@ std::string QualityText(const costmodel::RankQuality& mean, int k) {
 }
 
 std::string QualityTable(const std::vector<v1::ModelQuality>& tasks, int k, int columns) {
-  std::vector<Table::Column> all = {{"Task", Table::kLeft, kLeastColumns},
-                                    {"Target", Table::kLeft, kLeastColumns},
-                                    {"Device", Table::kLeft, kLeastColumns},
+  std::vector<Table::Column> all = {{"Task", Table::kLeft, kMinColumns},
+                                    {"Target", Table::kLeft, kMinColumns},
+                                    {"Device", Table::kLeft, kMinColumns},
                                     {"Programs", Table::kRight},
                                     {"Best", Table::kRight}};
   for (Table::Column& column : QualityColumns(k)) all.push_back(std::move(column));
@@ -137,12 +137,10 @@ std::string ModelText(const std::string& label, const costmodel::ModelFile& file
 }
 
 std::string TasksTable(const costmodel::ModelInfo& info, int columns) {
-  std::vector<Table::Column> all = {{"Task", Table::kLeft, kLeastColumns},
-                                    {"Target", Table::kLeft, kLeastColumns},
-                                    {"Device", Table::kLeft, kLeastColumns},
-                                    {"Learned", Table::kRight},
-                                    {"Held out", Table::kRight},
-                                    {"Best", Table::kRight}};
+  std::vector<Table::Column> all = {
+      {"Task", Table::kLeft, kMinColumns},   {"Target", Table::kLeft, kMinColumns},
+      {"Device", Table::kLeft, kMinColumns}, {"Learned", Table::kRight},
+      {"Held out", Table::kRight},           {"Best", Table::kRight}};
   const int k = info.held_out.has_value() ? info.held_out->k : 0;
   if (k > 0) {
     for (Table::Column& column : QualityColumns(k)) all.push_back(std::move(column));

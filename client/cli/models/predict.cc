@@ -41,7 +41,7 @@ struct PredictFlags {
 };
 
 // A schedule, with its record if it has one.
-struct Subjected {
+struct ScheduledSubject {
   v1::ScheduledProgram program;
   std::optional<v1::Record> record;
 };
@@ -55,11 +55,11 @@ StatusOr<std::optional<std::string>> GivenSteps(const PredictFlags& flags, const
   return schedule::PrintSteps(state.steps());
 }
 
-StatusOr<Subjected> SubjectOf(const PredictFlags& flags, const costmodel::ModelInfo& info,
-                              const Session& session) {
+StatusOr<ScheduledSubject> SubjectOf(const PredictFlags& flags, const costmodel::ModelInfo& info,
+                                     const Session& session) {
   const bool given = !flags.steps_path.empty() || !flags.schedule_path.empty();
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags.subject));
-  Subjected subject;
+  ScheduledSubject subject;
   if (given && workload.has_value()) {
     const bool learned = flags.subject.target.empty() && !info.tasks.empty();
     KILN_ASSIGN_OR_RETURN(
@@ -91,7 +91,7 @@ std::string ScoreText(const v1::Prediction& prediction) {
   return fmt::format("{:.3f} of the best speed of its task", prediction.score());
 }
 
-void Print(const v1::Prediction& prediction, const Subjected& subject,
+void Print(const v1::Prediction& prediction, const ScheduledSubject& subject,
            const costmodel::ModelInfo& info) {
   fmt::print("predicted  {}, by {} of {}\n", ScoreText(prediction), KindText(info),
              Counted(info.programs(), "program"));
@@ -113,7 +113,7 @@ void Print(const v1::Prediction& prediction, const Subjected& subject,
   fmt::print("{}", table.ToString(OutputColumns(STDOUT_FILENO)));
 }
 
-std::string ToJson(const v1::Prediction& prediction, const Subjected& subject) {
+std::string ToJson(const v1::Prediction& prediction, const ScheduledSubject& subject) {
   std::string stages;
   for (const v1::StagePrediction& stage : prediction.stages()) {
     stages += fmt::format("{}{{\"kernel\":{},\"stage\":{},\"score\":{},\"share\":{}}}",
@@ -132,7 +132,7 @@ std::string ToJson(const v1::Prediction& prediction, const Subjected& subject) {
 
 Status Predict(const PredictFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, ReadModelSource(flags.model, session));
-  KILN_ASSIGN_OR_RETURN(const Subjected subject, SubjectOf(flags, file.info, session));
+  KILN_ASSIGN_OR_RETURN(const ScheduledSubject subject, SubjectOf(flags, file.info, session));
   v1::PredictRequest request;
   *request.add_programs() = subject.program;
   v1::PredictReply reply;

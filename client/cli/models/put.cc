@@ -25,7 +25,7 @@ struct PutModelFlags {
 
 Status PutModel(const PutModelFlags& flags, const Session& session) {
   const std::string& path = flags.path;
-  KILN_ASSIGN_OR_RETURN(const std::string file, ReadFile(path, costmodel::kMostModelFileBytes));
+  KILN_ASSIGN_OR_RETURN(const std::string file, ReadFile(path, costmodel::kMaxModelFileBytes));
   const std::string kept =
       flags.name.empty() ? std::filesystem::path(path).stem().string() : flags.name;
   KILN_RETURN_IF_ERROR(Annotate(costmodel::ParseModelFile(file).status(), path));

@@ -47,7 +47,7 @@ Status TestModel(const TestModelFlags& flags, const Session& session) {
   if (tasks.empty()) {
     return NotFound("of {} no task has {} programs that worked: nothing can be ranked",
                     Counted(static_cast<int64_t>(reply.records()), "record"),
-                    costmodel::kFewestRanked);
+                    costmodel::kMinRanked);
   }
   if (session.json) {
     for (const v1::ModelQuality& task : tasks) fmt::print("{}\n", QualityJson(task));

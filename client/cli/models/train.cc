@@ -60,8 +60,8 @@ StatusOr<v1::TrainModelRequest> RequestOf(const TrainModelFlags& flags) {
 }
 
 // Returns the model of a file if, by the flags, it need not be trained anew; none: train it.
-StatusOr<std::optional<costmodel::ModelFile>> StillGood(const TrainModelFlags& flags,
-                                                        const RecordsToLearn& records) {
+StatusOr<std::optional<costmodel::ModelFile>> ReusableModel(const TrainModelFlags& flags,
+                                                            const RecordsToLearn& records) {
   if (!flags.if_grown.has_value() || !flags.name.empty() || !FileExists(flags.output))
     return std::nullopt;
   KILN_ASSIGN_OR_RETURN(costmodel::ModelFile file, ReadModelSource(flags.output, records.session));
@@ -89,8 +89,8 @@ void PrintKept(const std::string& label, const costmodel::ModelInfo& info, uint6
 
 // Trains, and prints progress on stderr, beside the result. A minute of silence would look like a
 // hang.
-StatusOr<Models::Trained> TrainAloud(const v1::TrainModelRequest& request, std::string_view source,
-                                     Models& models) {
+StatusOr<Models::Trained> TrainWithProgress(const v1::TrainModelRequest& request,
+                                            std::string_view source, Models& models) {
   constexpr absl::Duration kPeriod = absl::Seconds(5);
   fmt::print(stderr, "kiln: learning from {}\n", source);
   const Heartbeat heartbeat(kPeriod, [](absl::Duration since) {
@@ -114,7 +114,7 @@ Status TrainModel(const TrainModelFlags& flags, const Session& session) {
   }
   *request.mutable_records() = records.request;
   const std::string label = flags.output.empty() ? flags.name : flags.output;
-  KILN_ASSIGN_OR_RETURN(const auto still_good, StillGood(flags, records));
+  KILN_ASSIGN_OR_RETURN(const auto still_good, ReusableModel(flags, records));
   if (still_good.has_value()) {
     PrintKept(label, still_good->info, static_cast<uint64_t>(still_good->info.records),
               *flags.if_grown, session.json);
@@ -122,11 +122,12 @@ Status TrainModel(const TrainModelFlags& flags, const Session& session) {
   }
   KILN_ASSIGN_OR_RETURN(const auto models,
                         records.session.OpenModels(/*write=*/!flags.name.empty()));
-  KILN_ASSIGN_OR_RETURN(const Models::Trained trained,
-                        TrainAloud(request,
-                                   records.folder.has_value() ? std::string("the logs")
-                                                              : "the records of " + models->Name(),
-                                   *models));
+  KILN_ASSIGN_OR_RETURN(
+      const Models::Trained trained,
+      TrainWithProgress(
+          request,
+          records.folder.has_value() ? std::string("the logs") : "the records of " + models->Name(),
+          *models));
   if (!flags.output.empty()) KILN_RETURN_IF_ERROR(WriteFileAtomically(flags.output, trained.file));
   KILN_ASSIGN_OR_RETURN(const costmodel::ModelFile file, costmodel::ParseModelFile(trained.file));
   if (trained.reply.kept()) {

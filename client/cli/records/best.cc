@@ -37,7 +37,7 @@ namespace kiln::client {
 namespace {
 
 // Least columns of tasks and targets in tables.
-constexpr int kLeastColumns = 10;
+constexpr int kMinColumns = 10;
 
 // A record of another variant of the same computation, on the same target.
 struct FasterVariant {
@@ -115,16 +115,16 @@ bool IsOfSeveral(const std::vector<v1::Record>& records,
 // Returns a table that fits 80 columns, in a pipe too. It has the devices if there are several.
 // kiln show prints the whole target and the number of the record.
 std::string BestTable(const std::vector<v1::Record>& records, const Names& names) {
-  constexpr int kMostLines = 3;
+  constexpr int kMaxLines = 3;
   const auto device = [](const v1::Record& record) { return OneLine(record.result().device()); };
   const bool with_devices = IsOfSeveral(records, device);
   std::vector<Table::Column> columns = {{"Trial"},
-                                        {"Task", Table::kLeft, kLeastColumns, kMostLines},
+                                        {"Task", Table::kLeft, kMinColumns, kMaxLines},
                                         {"Latency", Table::kRight},
                                         {"Speed", Table::kRight},
-                                        {"Target", Table::kLeft, kLeastColumns, kMostLines},
+                                        {"Target", Table::kLeft, kMinColumns, kMaxLines},
                                         {"Error", Table::kRight}};
-  if (with_devices) columns.insert(columns.begin() + 5, {"Device", Table::kLeft, 6, kMostLines});
+  if (with_devices) columns.insert(columns.begin() + 5, {"Device", Table::kLeft, 6, kMaxLines});
   Table table(std::move(columns));
   for (const v1::Record& record : records) {
     const double cost_s = CostOf(record.result());

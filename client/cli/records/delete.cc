@@ -66,7 +66,7 @@ struct Chosen {
   size_t size() const { return ids.size() + autotvm_ids.size(); }
 };
 
-StatusOr<Chosen> WhatToDelete(const DeleteFlags& flags, Archive& archive) {
+StatusOr<Chosen> SelectRecordsToDelete(const DeleteFlags& flags, Archive& archive) {
   std::set<int64_t> all;
   for (const std::string& word : flags.what) {
     KILN_ASSIGN_OR_RETURN(const auto ids, IdsOfWord(word, archive));
@@ -95,7 +95,7 @@ Status DeleteRecords(const DeleteFlags& flags, const Session& session) {
         "say which records: their numbers, jobs, or a filter as for records list");
   }
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  KILN_ASSIGN_OR_RETURN(const Chosen chosen, WhatToDelete(flags, *archive));
+  KILN_ASSIGN_OR_RETURN(const Chosen chosen, SelectRecordsToDelete(flags, *archive));
   if (chosen.size() == 0) return NotFound("{} has no such record", archive->Name());
   const auto of_autotvm = static_cast<int64_t>(chosen.autotvm_ids.size());
   const DeletionCounts planned = {static_cast<int64_t>(chosen.size()), of_autotvm};

@@ -31,7 +31,7 @@ struct DistillFlags {
   bool extended = false;
 };
 
-Status DistillLog(const std::string& path, ForTvm& for_tvm, LogOutput& output) {
+Status DistillLog(const std::string& path, TvmExportFilter& for_tvm, LogOutput& output) {
   store::LogDistiller distiller;
   std::string remark;
   KILN_RETURN_IF_ERROR(VisitLog(
@@ -49,7 +49,7 @@ Status DistillLog(const std::string& path, ForTvm& for_tvm, LogOutput& output) {
   return OkStatus();
 }
 
-Status DistillRecords(Archive& archive, ForTvm& for_tvm, LogOutput& output) {
+Status DistillRecords(Archive& archive, TvmExportFilter& for_tvm, LogOutput& output) {
   store::RecordDistiller distiller;
   KILN_RETURN_IF_ERROR(archive.VisitRecords({}, [&](const v1::Record& record) -> Status {
     KILN_ASSIGN_OR_RETURN(const bool takes, for_tvm.Takes(record.steps()));
@@ -105,7 +105,7 @@ StatusOr<bool> IsAutotvmLog(const std::string& path) {
 // A log has the format of its first line.
 Status Distill(const DistillFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(LogOutput output, LogOutput::Open(flags.output));
-  ForTvm for_tvm(flags.extended);
+  TvmExportFilter for_tvm(flags.extended);
   if (flags.path.empty()) {
     KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
     KILN_RETURN_IF_ERROR(flags.format == kAutotvmFormat

@@ -53,7 +53,7 @@ Status ExportAutotvm(const ExportFlags& flags, Archive& archive, LogOutput& outp
   });
 }
 
-Status ExportSchedules(const ExportFlags& flags, Archive& archive, ForTvm& for_tvm,
+Status ExportSchedules(const ExportFlags& flags, Archive& archive, TvmExportFilter& for_tvm,
                        LogOutput& output) {
   if (!flags.job.empty()) KILN_RETURN_IF_ERROR(archive.Job(flags.job).status());
   v1::ListRecordsRequest request;
@@ -81,7 +81,7 @@ Status ExportSchedules(const ExportFlags& flags, Archive& archive, ForTvm& for_t
 Status Export(const ExportFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(LogOutput output, LogOutput::Open(flags.output));
-  ForTvm for_tvm(flags.extended);
+  TvmExportFilter for_tvm(flags.extended);
   KILN_RETURN_IF_ERROR(flags.format == kAutotvmFormat
                            ? ExportAutotvm(flags, *archive, output)
                            : ExportSchedules(flags, *archive, for_tvm, output));

@@ -86,11 +86,11 @@ class ListPrinter {
 
  private:
   void Flush() {
-    constexpr int kMostLines = 3;
+    constexpr int kMaxLines = 3;
     std::vector<Table::Column> columns = {{"Record", Table::kRight},
-                                          {"Task", Table::kLeft, 12, kMostLines},
-                                          {"Target", Table::kLeft, 10, kMostLines},
-                                          {"Result", Table::kRight, 9, kMostLines},
+                                          {"Task", Table::kLeft, 12, kMaxLines},
+                                          {"Target", Table::kLeft, 10, kMaxLines},
+                                          {"Result", Table::kRight, 9, kMaxLines},
                                           {"Trial"},
                                           {"Measured"}};
     if (with_distance_) columns.insert(columns.begin() + 3, {"Distance", Table::kRight});

@@ -53,7 +53,7 @@ Status LogOutput::Finish() {
   return OkStatus();
 }
 
-StatusOr<bool> ForTvm::Takes(std::string_view steps_json) {
+StatusOr<bool> TvmExportFilter::Takes(std::string_view steps_json) {
   // No log has a place for the parameters of kernels.
   if (handwritten::IsKernelPoint(steps_json)) {
     ++kernels_;
@@ -65,7 +65,7 @@ StatusOr<bool> ForTvm::Takes(std::string_view steps_json) {
   return !extension;
 }
 
-void ForTvm::Report() const {
+void TvmExportFilter::Report() const {
   if (kernels_ > 0) {
     fmt::print(
         stderr,

@@ -44,9 +44,9 @@ class LogOutput {
 
 // TVM refuses a whole log because of one step that it does not have. Records with such steps are
 // left out, unless the user asks for them.
-class ForTvm {
+class TvmExportFilter {
  public:
-  explicit ForTvm(bool extended) : extended_(extended) {}
+  explicit TvmExportFilter(bool extended) : extended_(extended) {}
 
   // Returns whether the record is written. Counts the records that are not.
   StatusOr<bool> Takes(std::string_view steps_json);

@@ -59,7 +59,7 @@ struct MeasureFlags {
 };
 
 // Most bytes of the lines of a log. So many lines take days to measure.
-constexpr size_t kMostLogBytes = size_t{256} << 20;
+constexpr size_t kMaxLogBytes = size_t{256} << 20;
 // Number of a database's records if the user gives none.
 constexpr uint32_t kDefaultTop = 8;
 
@@ -83,7 +83,7 @@ StatusOr<NamedComputation> WorkloadOf(const std::string& key, Archive* archive) 
     computations = KnownComputationsOf(key);
   }
   if (computations.size() == 1) return computations[0];
-  if (computations.size() > 1) return SeveralFit("this key", computations);
+  if (computations.size() > 1) return AmbiguousComputation("this key", computations);
   return NotFound(
       "no DAG is known for this key, neither by name nor in the database; --bind says what it "
       "stands "
@@ -143,9 +143,9 @@ class Items {
     bytes_ += sizeof(item) + item.line.workload_key.size() + item.line.target.size() +
               item.line.steps_json.size();
     items_.push_back(std::move(item));
-    if (bytes_ <= kMostLogBytes) return OkStatus();
+    if (bytes_ <= kMaxLogBytes) return OkStatus();
     return ResourceExhausted("there are more than {} MiB up to here; measure them in parts",
-                             kMostLogBytes >> 20);
+                             kMaxLogBytes >> 20);
   }
   std::vector<Item> Take() { return std::move(items_); }
 
@@ -224,13 +224,14 @@ class RowPrinter {
     for (const std::string& workload : workloads) {
       width_ = std::max(width_, DisplayWidth(workload));
     }
-    if (columns_ > 0) width_ = std::clamp(columns_ - kOthers - kCheck, kLeast, width_);
+    if (columns_ > 0) width_ = std::clamp(columns_ - kOthers - kCheck, kMin, width_);
     Print(number, "Workload", "Logged us", "Here us", "Check");
     fmt::print("{}\n", Fitting(std::string(static_cast<size_t>(width_ + kOthers + 5), '-')));
   }
 
   void Print(int64_t number, const Row& row) const {
-    Print(std::to_string(number), row.workload, Us(row.logged_s), Us(row.here_s), row.check);
+    Print(std::to_string(number), row.workload, MicrosecondsText(row.logged_s),
+          MicrosecondsText(row.here_s), row.check);
   }
 
  private:
@@ -239,9 +240,9 @@ class RowPrinter {
   // Columns that a narrow terminal leaves for the check.
   static constexpr int kCheck = 20;
   // Columns that a narrow terminal leaves for the workload.
-  static constexpr int kLeast = 8;
+  static constexpr int kMin = 8;
 
-  static std::string Us(double cost_s) {
+  static std::string MicrosecondsText(double cost_s) {
     return cost_s > 0 ? fmt::format("{:.2f}", 1e6 * cost_s) : std::string("-");
   }
   std::string Fitting(const std::string& line) const {
@@ -256,7 +257,7 @@ class RowPrinter {
 
   // 0: any number.
   const int columns_;
-  int width_ = kLeast;
+  int width_ = kMin;
 };
 
 void PrintJson(std::string_view numbered, int64_t number, const Row& row) {

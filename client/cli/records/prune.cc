@@ -58,7 +58,7 @@ StatusOr<PruneRule> RuleOf(const PruneFlags& flags, const std::vector<v1::JobSta
 }
 
 // Least columns of templates, arguments and targets in tables.
-constexpr int kLeastColumns = 10;
+constexpr int kMinColumns = 10;
 
 // `columns` describe the group of a row.
 void PrintPlan(const Pruner& pruner, std::vector<Table::Column> columns) {
@@ -144,9 +144,9 @@ void PrintPlans(const Pruners& pruners) {
     if (of_autotvm) fmt::print("\n");
   }
   if (!of_autotvm) return;
-  PrintPlan(pruners.autotvm, {{"Template of autotvm", Table::kLeft, kLeastColumns},
-                              {"Arguments", Table::kLeft, kLeastColumns},
-                              {"Target", Table::kLeft, kLeastColumns}});
+  PrintPlan(pruners.autotvm, {{"Template of autotvm", Table::kLeft, kMinColumns},
+                              {"Arguments", Table::kLeft, kMinColumns},
+                              {"Target", Table::kLeft, kMinColumns}});
 }
 
 // Deletes the given records, some thousands at a time.

@@ -82,8 +82,8 @@ struct Shown {
   std::string heading;
 };
 
-StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
-                           const std::string& steps_path, const Session& session) {
+StatusOr<Shown> SelectRecordToShow(const SubjectFlags& flags, const std::string& form,
+                                   const std::string& steps_path, const Session& session) {
   if (!steps_path.empty()) {
     KILN_ASSIGN_OR_RETURN(const Rendered what, FromSteps(flags, form, steps_path, session));
     return Shown{what, ""};
@@ -103,7 +103,8 @@ StatusOr<Shown> WhatToShow(const SubjectFlags& flags, const std::string& form,
 
 Status ShowSchedule(const ShowFlags& flags, const Session& session) {
   const std::string& form = flags.form;
-  KILN_ASSIGN_OR_RETURN(Shown shown, WhatToShow(flags.subject, form, flags.steps_path, session));
+  KILN_ASSIGN_OR_RETURN(Shown shown,
+                        SelectRecordToShow(flags.subject, form, flags.steps_path, session));
   shown.what.leave_out = flags.leave_out;
   KILN_ASSIGN_OR_RETURN(const std::string text, Render(shown.what, form));
   if (session.json) {
@@ -121,7 +122,7 @@ Status ShowSketches(const SubjectFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   Rendered of{.dag = workload.has_value() ? workload->dag : nullptr, .target = flags.target};
   if (of.dag == nullptr) {
-    KILN_ASSIGN_OR_RETURN(const Shown shown, WhatToShow(flags, "schedule", "", session));
+    KILN_ASSIGN_OR_RETURN(const Shown shown, SelectRecordToShow(flags, "schedule", "", session));
     of = shown.what;
   } else {
     KILN_ASSIGN_OR_RETURN(of.target, TargetOrDefault(flags.target, session));

@@ -27,7 +27,7 @@ namespace kiln::client {
 namespace {
 
 // Least columns of tasks and targets in tables.
-constexpr int kLeastColumns = 10;
+constexpr int kMinColumns = 10;
 
 void KeepBest(double cost_s, std::optional<double>& best_s) {
   if (!best_s.has_value() || cost_s < *best_s) best_s = cost_s;
@@ -77,8 +77,8 @@ void PrintJson(const ScheduleStats& stats) {
 }
 
 void PrintTable(const ScheduleStats& stats) {
-  Table table({{"Task", Table::kLeft, kLeastColumns},
-               {"Target", Table::kLeft, kLeastColumns},
+  Table table({{"Task", Table::kLeft, kMinColumns},
+               {"Target", Table::kLeft, kMinColumns},
                {"Jobs", Table::kRight},
                {"Records", Table::kRight},
                {"Failed", Table::kRight},
@@ -141,12 +141,12 @@ std::string ErrorsCell(const AutotvmRow& row) {
 }
 
 void PrintTable(const AutotvmStats& stats) {
-  Table table({{"Template of autotvm", Table::kLeft, kLeastColumns},
-               {"Target", Table::kLeft, kLeastColumns},
+  Table table({{"Template of autotvm", Table::kLeft, kMinColumns},
+               {"Target", Table::kLeft, kMinColumns},
                {"Workloads", Table::kRight},
                {"Tuned", Table::kRight},
                {"Records", Table::kRight},
-               {"Errors", Table::kLeft, kLeastColumns}});
+               {"Errors", Table::kLeft, kMinColumns}});
   for (const auto& [key, row] : stats) {
     int64_t tuned = 0;
     for (const auto& [args, best_s] : row.best_s) tuned += best_s.has_value();

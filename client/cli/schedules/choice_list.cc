@@ -20,7 +20,7 @@ namespace kiln::client {
 namespace {
 
 // Least columns of tasks and targets in tables.
-constexpr int kLeastColumns = 10;
+constexpr int kMinColumns = 10;
 
 std::string NameOfPinned(const store::PinnedSchedule& pinned, const Names& names) {
   const auto found = names.by_id.find(pinned.workload_id);
@@ -37,11 +37,11 @@ Status ListPinned(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto all, archive->PinnedSchedules(""));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
   const Names names = NamesOf(jobs);
-  Table table({{"Task", Table::kLeft, kLeastColumns},
-               {"Target", Table::kLeft, kLeastColumns},
+  Table table({{"Task", Table::kLeft, kMinColumns},
+               {"Target", Table::kLeft, kMinColumns},
                {"Steps", Table::kRight},
                {"Set"},
-               {"Computation", Table::kLeft, kLeastColumns}});
+               {"Computation", Table::kLeft, kMinColumns}});
   for (const store::PinnedSchedule& pinned : all) {
     if (session.json) {
       fmt::print("{{\"workload_id\":{},\"name\":{},\"target\":{},\"set_s\":{},\"steps\":{}}}\n",

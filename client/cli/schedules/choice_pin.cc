@@ -9,8 +9,8 @@
 #include "client/archive.h"
 #include "client/cli/resolve.h"
 #include "client/cli/schedule_source.h"
-#include "client/cli/schedules/asked.h"
 #include "client/cli/schedules/commands.h"
+#include "client/cli/schedules/requested_computation.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
 #include "client/view/format.h"
@@ -29,7 +29,7 @@ struct PinFlags {
   std::string schedule;
 };
 
-Status Pin(const Asked& asked, const std::string& steps, const std::string& what,
+Status Pin(const RequestedComputation& asked, const std::string& steps, const std::string& what,
            const Session& session, Archive& archive) {
   v1::SetScheduleRequest request;
   request.set_dag(dag::PrintDag(*asked.dag));
@@ -54,7 +54,8 @@ Status PinRecords(const SubjectFlags& flags, const Session& session, Archive& ar
   const Names names = NamesOf(jobs);
   for (const v1::Record& record : records) KILN_RETURN_IF_ERROR(CheckHasSchedules(record));
   for (const v1::Record& record : records) {
-    KILN_ASSIGN_OR_RETURN(const Asked asked, AskedOfRecord(record, subject, names, archive));
+    KILN_ASSIGN_OR_RETURN(const RequestedComputation asked,
+                          RequestedComputationOfRecord(record, subject, names, archive));
     KILN_RETURN_IF_ERROR(Pin(asked, record.steps(),
                              fmt::format("the schedule of trial {}, {}", TrialName(record),
                                          LatencyCell(CostOf(record.result()))),
@@ -71,7 +72,8 @@ Status PinSchedule(const PinFlags& flags, const Session& session) {
   // The schedule of a file may be the first entry of a new database.
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive(/*write=*/!path.empty()));
   if (path.empty()) return PinRecords(subject, session, *archive);
-  KILN_ASSIGN_OR_RETURN(const Asked asked, AskedOf(subject, session, *archive));
+  KILN_ASSIGN_OR_RETURN(const RequestedComputation asked,
+                        RequestedComputationOf(subject, session, *archive));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, ReadSchedule(path, asked.dag));
   return Pin(asked, schedule::PrintSteps(state.steps()),
              fmt::format("the schedule of {}", path == "-" ? "stdin" : OneLine(path)), session,

@@ -13,8 +13,8 @@
 #include "base/thread_pool.h"
 #include "client/archive.h"
 #include "client/cli/autotvm_list.h"
-#include "client/cli/schedules/asked.h"
 #include "client/cli/schedules/commands.h"
+#include "client/cli/schedules/requested_computation.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
 #include "client/view/format.h"
@@ -53,7 +53,7 @@ struct Answer {
 
 constexpr char kNoneIsSet[] = "no schedule is set for it";
 
-std::string NothingIsKnown(const ChoiceFlags& flags) {
+std::string NoRecordMessage(const ChoiceFlags& flags) {
   return fmt::format("{}, and it has no record for this target{}", kNoneIsSet,
                      flags.without_compatible
                          ? ""
@@ -97,17 +97,17 @@ StatusOr<Answer> AnswerOf(const v1::QueryScheduleReply& reply, const ChoiceFlags
               flags.without_compatible ? "" : ", nor one of a computation with the same stages,"),
           ""};
     default:
-      return Answer{"none: the loops as they are declared", NothingIsKnown(flags), ""};
+      return Answer{"none: the loops as they are declared", NoRecordMessage(flags), ""};
   }
 }
 
-std::string QueryJson(const Asked& asked, const v1::QueryScheduleReply& reply) {
+std::string QueryJson(const RequestedComputation& asked, const v1::QueryScheduleReply& reply) {
   return fmt::format("{{\"workload_id\":{},\"name\":{},\"target\":{},\"choice\":{}}}",
                      JsonString(dag::WorkloadId(*asked.dag)), JsonString(asked.name),
                      JsonString(target::PrintTarget(asked.target)), JsonOf(reply));
 }
 
-Status PrintAnswer(const Asked& asked, const v1::QueryScheduleReply& reply,
+Status PrintAnswer(const RequestedComputation& asked, const v1::QueryScheduleReply& reply,
                    const ChoiceFlags& flags, const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const Answer answer, AnswerOf(reply, flags, session, archive));
   // Lines above a schedule become comments of its text.
@@ -156,7 +156,8 @@ Status QueryConfig(const ChoiceFlags& flags, const Session& session, Archive& ar
 Status QueryChoice(const ChoiceFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   if (!flags.template_args.empty()) return QueryConfig(flags, session, *archive);
-  KILN_ASSIGN_OR_RETURN(const Asked asked, AskedOf(flags.subject, session, *archive));
+  KILN_ASSIGN_OR_RETURN(const RequestedComputation asked,
+                        RequestedComputationOf(flags.subject, session, *archive));
   v1::QueryScheduleRequest request;
   request.set_dag(dag::PrintDag(*asked.dag));
   request.set_target(target::PrintTarget(asked.target));

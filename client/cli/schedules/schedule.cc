@@ -25,7 +25,7 @@
 #include "compiler/dag/workload_key.h"
 #include "device/calibration.h"
 #include "search/choice/choice.h"
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 #include "search/policies/expected_speed.h"
 #include "search/space/operator_class.h"
 
@@ -45,18 +45,18 @@ struct ScheduleFlags {
 // Share of the speed after tuning.
 constexpr double kHardlySlower = 0.95;
 
-struct Unmeasured {
+struct HeuristicResult {
   Workload workload;
   target::Target target;
-  search::UnmeasuredChoice choice;
+  search::HeuristicChoice choice;
   std::string_view operator_class;
   std::optional<search::ExpectedSpeed> expected;
   // Blanks of the sketch with their values.
   std::string blanks;
 };
 
-StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) {
-  Unmeasured chosen;
+StatusOr<HeuristicResult> Choose(const ScheduleFlags& flags, const Session& session) {
+  HeuristicResult chosen;
   if (IsNetwork(flags.arguments.op)) {
     return InvalidArgument(
         "{} is a network, and kiln schedule is of one computation: kiln compile {} makes a file of "
@@ -73,7 +73,7 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
                           dag::WorkloadKey(*dag));
   KILN_ASSIGN_OR_RETURN(
       chosen.choice,
-      search::ChooseWithoutMeasuring(task, device::CalibrationOf(task.device).row, flags.seed));
+      search::ChooseHeuristic(task, device::CalibrationOf(task.device).row, flags.seed));
   const search::OperatorClass kind = search::ClassOf(*dag);
   chosen.operator_class = search::OperatorClassName(kind);
   chosen.expected = search::ExpectedSpeedOf(chosen.target, kind);
@@ -82,7 +82,7 @@ StatusOr<Unmeasured> Choose(const ScheduleFlags& flags, const Session& session) 
   return chosen;
 }
 
-std::string ExpectedLine(const Unmeasured& chosen) {
+std::string ExpectedLine(const HeuristicResult& chosen) {
   if (!chosen.expected) return "How much faster tuning makes it was not measured on such devices.";
   const search::ExpectedSpeed& e = *chosen.expected;
   return fmt::format(
@@ -95,8 +95,8 @@ std::string ExpectedLine(const Unmeasured& chosen) {
       1 / e.low, Counted(e.workloads, "workload"), e.device);
 }
 
-std::string Heading(const Unmeasured& chosen) {
-  const search::UnmeasuredChoice& choice = chosen.choice;
+std::string Heading(const HeuristicResult& chosen) {
+  const search::HeuristicChoice& choice = chosen.choice;
   return fmt::format(
       "{}, {}, for {}\n"
       "Nothing was measured: of {} this one is the fastest by the analytic model, {} predicted "
@@ -107,8 +107,9 @@ std::string Heading(const Unmeasured& chosen) {
       chosen.blanks);
 }
 
-std::string ToJson(const Unmeasured& chosen, const std::string& form, const std::string& text) {
-  const search::UnmeasuredChoice& choice = chosen.choice;
+std::string ToJson(const HeuristicResult& chosen, const std::string& form,
+                   const std::string& text) {
+  const search::HeuristicChoice& choice = chosen.choice;
   std::string expected = "null";
   if (chosen.expected) {
     expected =
@@ -126,7 +127,7 @@ std::string ToJson(const Unmeasured& chosen, const std::string& form, const std:
 }
 
 // Writes a network of one kernel, like kiln compile.
-StatusOr<int64_t> WriteProgram(const Unmeasured& chosen, const ScheduleFlags& flags) {
+StatusOr<int64_t> WriteProgram(const HeuristicResult& chosen, const ScheduleFlags& flags) {
   const OperatorToCompile what{.dag = chosen.workload.dag,
                                .description = OneLine(chosen.workload.description),
                                .ranges = chosen.workload.ranges};
@@ -140,7 +141,7 @@ StatusOr<int64_t> WriteProgram(const Unmeasured& chosen, const ScheduleFlags& fl
 }
 
 Status PrintSchedule(const ScheduleFlags& flags, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const Unmeasured chosen, Choose(flags, session));
+  KILN_ASSIGN_OR_RETURN(const HeuristicResult chosen, Choose(flags, session));
   KILN_ASSIGN_OR_RETURN(const std::string text,
                         Render({.dag = chosen.workload.dag,
                                 .steps = chosen.choice.steps,

@@ -65,10 +65,10 @@ std::string MegaflopText(const dag::Dag& dag) {
 
 // Prints the rows of a job with these tasks, with its numbers. A pipe gets the width of a terminal.
 void PrintTable(const std::vector<NetworkTuneTask>& tasks) {
-  constexpr int kMostLines = 4;
+  constexpr int kMaxLines = 4;
   Table table({{"ID", Table::kRight},
                {"Weight", Table::kRight},
-               {"Task", Table::kLeft, 24, kMostLines},
+               {"Task", Table::kLeft, 24, kMaxLines},
                {"MFLOP", Table::kRight}});
   double flops = 0;
   int rows = 0;

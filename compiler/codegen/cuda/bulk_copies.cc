@@ -139,9 +139,8 @@ Status CudaBulkCopies::FindTiles() {
   }
   if (std::ranges::count_if(tiles_, [](const Tile& tile) { return tile.pieces.has_value(); }) > 1)
     return InvalidArgument("the last rows of several tiles come in pieces, expected one");
-  if (depth_ > ir::kMostBulkBuffers)
-    return InvalidArgument("a ring has {} buffers, at most {} can be", depth_,
-                           ir::kMostBulkBuffers);
+  if (depth_ > ir::kMaxBulkBuffers)
+    return InvalidArgument("a ring has {} buffers, at most {} can be", depth_, ir::kMaxBulkBuffers);
   return OkStatus();
 }
 

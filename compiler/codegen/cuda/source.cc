@@ -124,13 +124,13 @@ class Generator {
       return blocks > 0 ? fmt::format("__launch_bounds__({}, {})", threads, blocks)
                         : fmt::format("__launch_bounds__({})", threads);
     }
-    if (wanted < target::kLeastRegistersPerThread) {
+    if (wanted < target::kMinRegistersPerThread) {
       return InvalidArgument(
           "kernel '{}' has blocks of {} threads, which have {} registers each where a block has "
           "-registers_per_block={}, expected {} or more: bind fewer threads or leave the option "
           "out",
           kernel.name, threads, wanted, options_.registers_per_block,
-          target::kLeastRegistersPerThread);
+          target::kMinRegistersPerThread);
     }
     return fmt::format("__maxnreg__({})", wanted);
   }

@@ -14,7 +14,7 @@
 namespace kiln::codegen {
 namespace {
 
-constexpr size_t kMostMessageBytes = 64 << 10;
+constexpr size_t kMaxMessageBytes = 64 << 10;
 
 constexpr std::string_view kFeatures[] = {"sse4.2", "popcnt",   "avx2",     "bmi2",
                                           "fma",    "avx512bw", "avx512dq", "avx512vl"};
@@ -108,7 +108,7 @@ StatusOr<std::string> CCompiler::CompileSharedObject(std::string_view source,
   process.own_process_group = false;
   process.limits = CCompilerLimits();
   KILN_ASSIGN_OR_RETURN(const RunResult result,
-                        RunToEnd(process, {}, absl::InfiniteDuration(), kMostMessageBytes));
+                        RunToEnd(process, {}, absl::InfiniteDuration(), kMaxMessageBytes));
   if (!result.exit.ok()) {
     if (result.error.empty()) return InvalidArgument("{}: {}", path_, result.exit.ToString());
     return InvalidArgument("{}{}", ErrorFirst(result.error), WhyRefused(result.error));

@@ -91,7 +91,7 @@ constexpr uint32_t kRefused[] = {
 Status RefuseSystemCalls() {
   SystemCallFilter filter;
   for (const uint32_t call : kRefused) filter.Refuse(call);
-  return filter.Install(SystemCallFilter::Others::kAllowed, SystemCallFilter::Threads::kThis);
+  return filter.Install(SystemCallFilter::OtherCalls::kAllowed, SystemCallFilter::Threads::kThis);
 }
 
 }  // namespace

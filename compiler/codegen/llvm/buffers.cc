@@ -9,7 +9,7 @@
 namespace kiln::codegen {
 namespace {
 // Kernels with more buffers get no such metadata, because the lists grow with the square.
-constexpr size_t kMostDisjointBuffers = 512;
+constexpr size_t kMaxDisjointBuffers = 512;
 }  // namespace
 
 BufferAliases::BufferAliases(const ir::Program& program, llvm::Module& module)
@@ -26,7 +26,7 @@ BufferAliases::BufferAliases(const ir::Program& program, llvm::Module& module)
 }
 
 void BufferAliases::Enter(std::span<const int32_t> slots) {
-  const bool is_told = slots.size() > 1 && slots.size() <= kMostDisjointBuffers;
+  const bool is_told = slots.size() > 1 && slots.size() <= kMaxDisjointBuffers;
   std::vector<llvm::Metadata*> scopes;
   for (const int32_t slot : slots)
     scopes.push_back(scopes_[static_cast<size_t>(slot)]->getOperand(0));

@@ -24,17 +24,17 @@ namespace kiln::codegen {
 namespace {
 // The dependence analysis behind LLVM's vectorizer looks at pairs of accesses. A loop with more
 // accesses than this is one that the schedule unrolled, and never a fast one.
-constexpr int kMostAccessesToVectorize = 128;
+constexpr int kMaxAccessesToVectorize = 128;
 // LLVM's vectorizer (19) follows all ways through the values that meet behind conditions. Their
 // number doubles with each such value, where one selects the next. The loop of 3 steps of an argmax
 // has 6.
-constexpr int kMostMeetingsToVectorize = 12;
+constexpr int kMaxAccessPairsToVectorize = 12;
 // In modules with at least this many functions, equal functions are merged into one. Chains of
 // operators have thousands of functions of a few kinds, and each takes milliseconds to compile. In
 // smaller modules all functions keep their names, so that people can find them.
-constexpr int kFewestToMerge = 128;
+constexpr int kMinAccessesToMerge = 128;
 // Passes that look for memory dependences across blocks skip larger functions.
-constexpr unsigned kMostInstructionsToSearch = 3000;
+constexpr unsigned kMaxInstructionsToSearch = 3000;
 
 bool IsVectorAccess(const llvm::Instruction& instruction) {
   return llvm::getLoadStorePointerOperand(&instruction) != nullptr &&
@@ -110,8 +110,8 @@ struct MarkVectorLoopsPass : llvm::PassInfoMixin<MarkVectorLoopsPass> {
         is_vector = is_vector || HasVectorAccess(*block);
         accesses += CountAccesses(*block);
       }
-      if (is_vector || accesses > kMostAccessesToVectorize ||
-          CountMeetings(*loop) > kMostMeetingsToVectorize ||
+      if (is_vector || accesses > kMaxAccessesToVectorize ||
+          CountMeetings(*loop) > kMaxAccessPairsToVectorize ||
           (ReducesByMinimumOrMaximum(*loop) &&
            HasStridedLoad(*loop, analyses.getResult<llvm::ScalarEvolutionAnalysis>(function)))) {
         llvm::addStringMetadataToLoop(loop, "llvm.loop.isvectorized", 1);
@@ -131,7 +131,7 @@ bool IsWorthRunning(llvm::StringRef pass, const llvm::Any& unit) {
     return std::none_of((*function)->begin(), (*function)->end(), HasVectorAccess);
   }
   const bool searches = pass == "GVNPass" || pass == "DSEPass" || pass == "JumpThreadingPass";
-  return !searches || (*function)->getInstructionCount() <= kMostInstructionsToSearch;
+  return !searches || (*function)->getInstructionCount() <= kMaxInstructionsToSearch;
 }
 
 // Sets an option of LLVM's command line, which is the only way to set it. Sets the initial value,
@@ -161,7 +161,7 @@ void SetLimitsOnce() {
 void MergeEqualFunctions(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
   const auto defined = std::ranges::count_if(
       module, [](const llvm::Function& function) { return !function.isDeclaration(); });
-  if (defined < kFewestToMerge) return;
+  if (defined < kMinAccessesToMerge) return;
   for (llvm::Function& function : module) {
     if (function.hasLocalLinkage()) function.setUnnamedAddr(llvm::GlobalValue::UnnamedAddr::Global);
   }

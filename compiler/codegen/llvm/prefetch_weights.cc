@@ -38,7 +38,7 @@ void AddPrefetches(llvm::LoadInst& load) {
 }  // namespace
 
 bool IsPrefetched(const ir::Buffer& buffer) {
-  return buffer.packing && buffer.bytes() >= kLeastPrefetchedBytes;
+  return buffer.packing && buffer.bytes() >= kMinPrefetchedBytes;
 }
 
 llvm::PreservedAnalyses PrefetchWeightsPass::run(llvm::Function& function,

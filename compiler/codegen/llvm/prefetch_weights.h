@@ -22,7 +22,7 @@ namespace kiln::codegen {
 inline constexpr int64_t kPrefetchBytes = 8192;
 
 // Smaller inputs come from memory in no time.
-inline constexpr int64_t kLeastPrefetchedBytes = 128 << 10;
+inline constexpr int64_t kMinPrefetchedBytes = 128 << 10;
 
 bool IsPrefetched(const ir::Buffer& buffer);
 

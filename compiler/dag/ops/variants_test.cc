@@ -110,7 +110,7 @@ TEST(AlgorithmVariants, SoIsThatOfStride2) {
   }
 }
 
-TEST(AlgorithmVariants, WhatStride2HasNoTransformForIsRefused) {
+TEST(AlgorithmVariants, KernelsWithoutAStride2TransformAreRefused) {
   for (const char* args : {"1,8,8,4,4,stride=2", "1,8,8,4,4,tile=4,by_rows=1,stride=2"}) {
     EXPECT_THAT(
         BuildOp("conv2d_winograd_nhwc", args),

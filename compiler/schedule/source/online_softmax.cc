@@ -17,8 +17,9 @@ StatusOr<StepPtr> ReadOnlineSoftmax(SourceCall& call) {
   tile.keys = static_cast<int32_t>(call.IntOf("keys", 0, Step::kMaxKeys));
   tile.warps = static_cast<int32_t>(call.IntOf("warps", 0, Step::kMaxWarps));
   tile.depth = static_cast<int32_t>(call.IntOf("depth", 0, Step::kMaxDepth));
-  constexpr auto kMostWarps = static_cast<int64_t>(ir::MatrixUnitScope::kWarpgroup);
-  tile.matrix_unit = static_cast<ir::MatrixUnitScope>(call.IntOf("matrix_unit", 0, kMostWarps));
+  constexpr auto kMaxWarpsOfUnit = static_cast<int64_t>(ir::MatrixUnitScope::kWarpgroup);
+  tile.matrix_unit =
+      static_cast<ir::MatrixUnitScope>(call.IntOf("matrix_unit", 0, kMaxWarpsOfUnit));
   if (call.Has("parts")) tile.parts = static_cast<int32_t>(call.IntOf("parts", 0, Step::kMaxParts));
   return call.Make<Step>(call.stage(), tile);
 }

@@ -27,8 +27,8 @@ StatusOr<StepPtr> ReadPragma(SourceCall& call) {
     call.Fail(fmt::format("one of {}\"{}\", found \"{}\"", names, kWithoutValue, name));
   }
   if (name == kWithoutValue) return call.Make<PragmaStep>(call.stage(), loop, std::string(name));
-  constexpr int kMost = std::numeric_limits<int32_t>::max();
-  const int64_t value = call.Int("its value", 0, kMost);
+  constexpr int kMax = std::numeric_limits<int32_t>::max();
+  const int64_t value = call.Int("its value", 0, kMax);
   return call.Make<PragmaStep>(call.stage(), loop, fmt::format("{}${}", name, value));
 }
 

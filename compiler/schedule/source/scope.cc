@@ -20,10 +20,10 @@ StatusOr<SourceScope::Thing> SourceScope::Find(const SourceToken& name,
                                                std::string_view what) const {
   const auto found = things_.find(std::string(name.text));
   if (found != things_.end()) return found->second;
-  constexpr size_t kMostCompared = 2000;
+  constexpr size_t kMaxCompared = 2000;
   std::vector<std::string> known;
   for (const auto& [other, thing] : things_) {
-    if (known.size() < kMostCompared) known.push_back(other);
+    if (known.size() < kMaxCompared) known.push_back(other);
   }
   std::ranges::sort(known);
   return SourceErrorAt(name, fmt::format("expected {}, found '{}', which is no name here{}", what,

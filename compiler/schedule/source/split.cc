@@ -51,10 +51,10 @@ StatusOr<StepPtr> ReadSplit(SourceCall& call) {
   for (const std::string_view word : {kFollowFactor, kFollowNparts}) {
     if (call.Has(word)) return ReadFollowFusedSplit(call, loop, word);
   }
-  constexpr int64_t kMost = int64_t{1} << 40;
+  constexpr int64_t kMax = int64_t{1} << 40;
   for (const std::string_view word : {"factors", "factor", "nparts"}) {
     if (!call.Has(word)) continue;
-    std::vector<int64_t> lengths = call.IntsOf(word, 0, kMost);
+    std::vector<int64_t> lengths = call.IntsOf(word, 0, kMax);
     if (lengths.size() > dag::kMaxStageLoops)
       call.Fail(fmt::format("at most {} lengths, found {}", dag::kMaxStageLoops, lengths.size()));
     call.ResultsAre(PiecesOf(call, loop, lengths.size()));

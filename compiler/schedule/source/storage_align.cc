@@ -10,10 +10,10 @@ void PrintSource(const StorageAlignStep& step, SourcePrinter& out) {
 }
 
 StatusOr<StepPtr> ReadStorageAlign(SourceCall& call) {
-  constexpr int kMost = std::numeric_limits<int>::max();
+  constexpr int kMax = std::numeric_limits<int>::max();
   const int loop = call.Loop("the loop of an axis");
-  const auto factor = static_cast<int>(call.Int("the factor", 1, kMost));
-  const auto offset = static_cast<int>(call.Int("the offset", 0, kMost));
+  const auto factor = static_cast<int>(call.Int("the factor", 1, kMax));
+  const auto offset = static_cast<int>(call.Int("the offset", 0, kMax));
   return call.Make<StorageAlignStep>(call.stage(), loop, factor, offset);
 }
 

@@ -6,7 +6,7 @@
 namespace kiln::schedule {
 namespace {
 
-constexpr size_t kMostWordBytes = 4096;
+constexpr size_t kMaxWordBytes = 4096;
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool StartsName(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
@@ -18,8 +18,8 @@ std::string CharText(char c) {
 }
 
 std::string TokenText(const SourceToken& token) {
-  constexpr size_t kMost = 60;
-  const std::string_view text = token.text.substr(0, kMost);
+  constexpr size_t kMax = 60;
+  const std::string_view text = token.text.substr(0, kMax);
   switch (token.kind) {
     case SourceToken::kEnd:
       return "the end";
@@ -74,9 +74,9 @@ class Lexer {
       }
       ++length;
     }
-    if (length > kMostWordBytes) {
+    if (length > kMaxWordBytes) {
       return SourceErrorAt(
-          Here(), fmt::format("a word of {} bytes, expected at most {}", length, kMostWordBytes));
+          Here(), fmt::format("a word of {} bytes, expected at most {}", length, kMaxWordBytes));
     }
     Add(is_name ? SourceToken::kName : SourceToken::kInt, length);
     return OkStatus();
@@ -86,9 +86,9 @@ class Lexer {
     const size_t end = text_.find_first_of(quote == '"' ? "\"\n" : "'\n", at_ + 1);
     if (end == std::string_view::npos || text_[end] == '\n')
       return SourceErrorAt(Here(), "this text does not end on its line: expected a closing quote");
-    if (end - at_ > kMostWordBytes) {
+    if (end - at_ > kMaxWordBytes) {
       return SourceErrorAt(Here(), fmt::format("a text of {} bytes, expected at most {}",
-                                               end - at_ - 1, kMostWordBytes));
+                                               end - at_ - 1, kMaxWordBytes));
     }
     SourceToken token = Here();
     token.kind = SourceToken::kText;

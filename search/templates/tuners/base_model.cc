@@ -8,7 +8,7 @@ namespace {
 
 // The constants are autotvm's.
 constexpr double kHalving = 64;
-constexpr double kLeastWeight = 0.05;
+constexpr double kMinWeight = 0.05;
 
 }  // namespace
 
@@ -28,7 +28,7 @@ StatusOr<std::shared_ptr<const BaseModel>> BaseModel::Learn(std::span<const Earl
 
 double BaseModel::Weight(int64_t results) {
   const double weight = std::exp2(-static_cast<double>(results) / kHalving);
-  return weight < kLeastWeight ? 0 : weight;
+  return weight < kMinWeight ? 0 : weight;
 }
 
 }  // namespace kiln::search

@@ -6,7 +6,7 @@ namespace kiln::search {
 namespace {
 
 constexpr int kDraws = 1000;
-constexpr int64_t kMostScanned = 1 << 20;
+constexpr int64_t kMaxScanned = 1 << 20;
 
 }  // namespace
 
@@ -23,7 +23,7 @@ std::optional<int64_t> VisitedPoints::RandomOther(Rng& rng) const {
     const int64_t index = UniformInt(rng, space_.range());
     if (!Contains(index) && space_.IsValid(index)) return index;
   }
-  return NextOther(UniformInt(rng, space_.range()), kMostScanned);
+  return NextOther(UniformInt(rng, space_.range()), kMaxScanned);
 }
 
 std::optional<int64_t> RandomTuner::Next() {
@@ -33,7 +33,7 @@ std::optional<int64_t> RandomTuner::Next() {
 }
 
 std::optional<int64_t> GridTuner::Next() {
-  for (int64_t scanned = 0; next_ < space_.range() && scanned < kMostScanned; ++scanned) {
+  for (int64_t scanned = 0; next_ < space_.range() && scanned < kMaxScanned; ++scanned) {
     const int64_t index = next_++;
     if (space_.IsValid(index) && visited_.Insert(index)) return index;
   }

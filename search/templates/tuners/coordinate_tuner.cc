@@ -7,13 +7,13 @@ namespace kiln::search {
 namespace {
 
 // With more knobs, only patterns of one and two of them are tried.
-constexpr size_t kMostPatternKnobs = 8;
+constexpr size_t kMaxPatternKnobs = 8;
 
 // Lists the sets of knobs in which a neighbour differs, with a bit for each knob: single knobs come
 // first, all knobs together last.
 std::vector<uint64_t> Patterns(size_t knobs) {
   std::vector<uint64_t> patterns;
-  if (knobs <= kMostPatternKnobs) {
+  if (knobs <= kMaxPatternKnobs) {
     for (uint64_t pattern = 1; pattern < uint64_t{1} << knobs; ++pattern)
       patterns.push_back(pattern);
     std::ranges::stable_sort(patterns, {}, [](uint64_t p) { return std::popcount(p); });

@@ -5,7 +5,7 @@
 namespace kiln::search {
 namespace {
 
-constexpr double kLeastWeight = 1e-8;  // relative to the best; lets failed points be parents, too
+constexpr double kMinWeight = 1e-8;    // relative to the best; lets failed points be parents, too
 constexpr int kMutationsOfOne = 1000;  // until a child is new
 
 }  // namespace
@@ -70,7 +70,7 @@ void GeneticTuner::Breed() {
   for (const Measured& parent : parents) best = std::max(best, parent.throughput);
   std::vector<double> weights;
   for (const Measured& parent : parents)
-    weights.push_back((best > 0 ? parent.throughput / best : 0) + kLeastWeight);
+    weights.push_back((best > 0 ? parent.throughput / best : 0) + kMinWeight);
   for (int i = 0; i < options_.population; ++i) {
     const std::optional<int64_t> child = Child(parents, weights);
     if (!child) break;

@@ -13,7 +13,7 @@ namespace {
 
 // Share of a plan's points that are replaced by random ones, at its end.
 constexpr double kChanceShare = 0.05;
-constexpr size_t kMostCached = 100'000;
+constexpr size_t kMaxCached = 100'000;
 
 // Returns the place of an annotation's word among its 11 places.
 int PlaceOf(std::string_view word) {
@@ -86,7 +86,7 @@ const std::vector<float>& ModelTuner::FeaturesOf(int64_t index) {
 }
 
 FloatMatrix ModelTuner::Rows(std::span<const int64_t> indices) {
-  if (cache_.size() > kMostCached) cache_.clear();
+  if (cache_.size() > kMaxCached) cache_.clear();
   for (const int64_t index : indices) FeaturesOf(index);
   FloatMatrix rows(static_cast<int>(indices.size()), std::max(1, width_));
   for (size_t i = 0; i < indices.size(); ++i)

@@ -23,7 +23,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr int kMostCalls = 8;
+constexpr int kMaxCalls = 8;
 constexpr int64_t kCacheBytes = 1 << 20;
 
 StatusOr<ir::Program> Instantiate(const dag::DagPtr& dag, const v1::BuildRequest& request,
@@ -74,7 +74,7 @@ void MakeAll(const BuilderCalls& calls) {
   InProcess in_process;
   builder::BuildCache cache(in_process, kCacheBytes, "fuzz");
   builder::BuilderService service(cache, /*allow_faults=*/false);
-  for (int i = 0; i < std::min(calls.calls_size(), kMostCalls); ++i) {
+  for (int i = 0; i < std::min(calls.calls_size(), kMaxCalls); ++i) {
     const Answer first = Build(service, calls.calls(i));
     const Answer second = Build(service, calls.calls(i));
     KILN_CHECK(first.status.error_code() == second.status.error_code());

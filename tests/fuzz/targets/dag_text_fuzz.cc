@@ -14,9 +14,9 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr double kMostWork = 2000;
+constexpr double kMaxWork = 2000;
 // Sampling computations of more operators takes a while.
-constexpr int kMostSampledOperators = 4;
+constexpr int kMaxSampledOperators = 4;
 
 std::string Print(const dag::DagText& text) { return dag::PrintDag(*text.dag, text.ranges); }
 
@@ -36,7 +36,7 @@ void CheckKeys(const dag::Dag& dag) {
 }
 
 void CheckSample(const dag::DagText& text) {
-  if (text.dag->size() > kMostSampledOperators) return;
+  if (text.dag->size() > kMaxSampledOperators) return;
   const auto sampled = dag::SampleOutputs(text, {.grid_elements = 16});
   if (!sampled.ok()) return CheckRefusal(sampled.status());
   const dag::DagText parsed = CheckRoundTrip(sampled->text, Print, Parse, HaveSameNames);
@@ -57,6 +57,6 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   fuzz::CheckRoundTrip(*text, fuzz::Print, fuzz::Parse, fuzz::HaveSameNames);
   fuzz::CheckKeys(*text->dag);
   fuzz::CheckSample(*text);
-  fuzz::CheckLowered(schedule::State(text->dag), /*gpu=*/false, fuzz::kMostWork);
+  fuzz::CheckLowered(schedule::State(text->dag), /*gpu=*/false, fuzz::kMaxWork);
   return 0;
 }

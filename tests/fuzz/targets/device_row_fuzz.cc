@@ -14,7 +14,7 @@ namespace kiln::fuzz {
 namespace {
 
 // Rows of devices are shorter.
-constexpr size_t kMostBytes = 1024;
+constexpr size_t kMaxBytes = 1024;
 
 void CheckCalibration(const device::Calibration& row) {
   CheckRoundTrip(row, device::PrintCalibration, device::ParseCalibration);
@@ -50,7 +50,7 @@ void CheckKey(std::string_view text) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
-  if (size > fuzz::kMostBytes) return -1;
+  if (size > fuzz::kMaxBytes) return -1;
   const std::string_view text = fuzz::InputText(data, size);
   const auto model = device::ParseDeviceModel(text);
   if (model.ok()) {

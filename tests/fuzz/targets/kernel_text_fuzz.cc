@@ -16,7 +16,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMaxBytes = 4096;
 constexpr int kPoints = 3;
 
 void CheckPoint(const search::KernelTemplate& made, const dag::DagPtr& dag,
@@ -37,7 +37,7 @@ void CheckPoint(const search::KernelTemplate& made, const dag::DagPtr& dag,
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
-  if (size > fuzz::kMostBytes) return -1;
+  if (size > fuzz::kMaxBytes) return -1;
   const auto parsed = handwritten::ParseKernelText(fuzz::InputText(data, size));
   if (!parsed.ok()) {
     fuzz::CheckRefusal(parsed.status());

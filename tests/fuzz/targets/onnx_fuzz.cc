@@ -11,7 +11,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 13;
+constexpr size_t kMaxBytes = 1 << 13;
 
 void CheckText(const graph::Graph& graph) {
   const auto parse = [&](const std::string& text) {
@@ -28,7 +28,7 @@ void CheckText(const graph::Graph& graph) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
-  if (size > fuzz::kMostBytes) return -1;
+  if (size > fuzz::kMaxBytes) return -1;
   // The folder has no files of weights.
   const auto graph = frontend::ImportOnnxModel(fuzz::InputText(data, size), "/nonexistent");
   if (!graph.ok()) {

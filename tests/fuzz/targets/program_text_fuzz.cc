@@ -13,7 +13,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr int64_t kMostBytes = 1 << 14, kMostSteps = 2000;
+constexpr int64_t kMaxBytes = 1 << 14, kMaxSteps = 2000;
 
 double ArgumentBytes(const ir::Program& program) {
   double bytes = 0;
@@ -26,7 +26,7 @@ double ArgumentBytes(const ir::Program& program) {
 }
 
 void Run(const ir::Program& program) {
-  if (ArgumentBytes(program) > kMostBytes) return;
+  if (ArgumentBytes(program) > kMaxBytes) return;
   std::vector<ir::NDArray> arrays;
   for (const ir::Buffer& buffer : program.buffers) {
     if (buffer.scope != ir::Scope::kInput && buffer.scope != ir::Scope::kOutput) continue;
@@ -36,7 +36,7 @@ void Run(const ir::Program& program) {
   std::vector<ir::NDArray*> arguments;
   for (ir::NDArray& array : arrays) arguments.push_back(&array);
   const Status status =
-      ir::Interpret(program, arguments, {.max_steps = kMostSteps, .max_bytes = kMostBytes});
+      ir::Interpret(program, arguments, {.max_steps = kMaxSteps, .max_bytes = kMaxBytes});
   if (!status.ok()) CheckRefusal(status);
 }
 

@@ -16,7 +16,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr int64_t kMostBytes = 1 << 20;
+constexpr int64_t kMaxBytes = 1 << 20;
 
 // The results of plain loops, and the inputs that they get.
 struct Oracle {
@@ -55,7 +55,7 @@ void CheckComputes(const ir::Program& program, const schedule::State& state, boo
   const Status run = ir::Interpret(program, arguments,
                                    {.allow_equal_writes = gpu,
                                     .max_steps = static_cast<int64_t>(most_work) * 4,
-                                    .max_bytes = kMostBytes});
+                                    .max_bytes = kMaxBytes});
   if (run.code() == StatusCode::kResourceExhausted) return;
   KILN_CHECK(run.ok(), "{}\n{}", Message(run), ir::ProgramText(program));
   for (size_t i = 0; i < outputs.size(); ++i) {

@@ -30,7 +30,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 1 << 16;
+constexpr size_t kMaxBytes = 1 << 16;
 
 // Used by LLVMFuzzerMutate.
 Rng rng;
@@ -79,26 +79,25 @@ StatusOr<std::vector<std::string>> ReadCorpus(const std::vector<std::string>& pa
   }
   std::ranges::sort(files);
   for (const std::string& file : files) {
-    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), ReadFile(file, kMostBytes));
+    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), ReadFile(file, kMaxBytes));
   }
   if (inputs.empty()) return InvalidArgument("no input is there");
   return inputs;
 }
 
 std::string Changed(const std::string& input, const std::string& other) {
-  std::string bytes(kMostBytes, '\0');
+  std::string bytes(kMaxBytes, '\0');
   auto* data = reinterpret_cast<uint8_t*>(bytes.data());
   const auto seed = static_cast<unsigned int>(rng());
   size_t size = input.size();
   if (LLVMFuzzerCustomCrossOver != nullptr && Chance(rng, 0.2)) {
     size = LLVMFuzzerCustomCrossOver(reinterpret_cast<const uint8_t*>(input.data()), input.size(),
                                      reinterpret_cast<const uint8_t*>(other.data()), other.size(),
-                                     data, kMostBytes, seed);
+                                     data, kMaxBytes, seed);
   } else {
     std::ranges::copy(input, bytes.begin());
-    size = LLVMFuzzerCustomMutator != nullptr
-               ? LLVMFuzzerCustomMutator(data, size, kMostBytes, seed)
-               : LLVMFuzzerMutate(data, size, kMostBytes);
+    size = LLVMFuzzerCustomMutator != nullptr ? LLVMFuzzerCustomMutator(data, size, kMaxBytes, seed)
+                                              : LLVMFuzzerMutate(data, size, kMaxBytes);
   }
   bytes.resize(size);
   return bytes;

@@ -15,8 +15,8 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr int kMostCalls = 8;
-constexpr int64_t kMostBytes = 1 << 16;
+constexpr int kMaxCalls = 8;
+constexpr int64_t kMaxBytes = 1 << 16;
 
 void FillDigests(v1::MeasureRequest& request) {
   if (request.has_artifact() && request.artifact().digest().empty()) {
@@ -34,7 +34,7 @@ void CheckSamples(const v1::MeasureRequest& request, const std::vector<runner::A
   const auto outputs = runner::OfRole(program, v1::ArgSpec::OUTPUT);
   for (const runner::SampledOutput& sample : *samples) {
     const runner::Argument& output = *outputs[static_cast<size_t>(sample.output)];
-    if (output.bytes > kMostBytes) continue;
+    if (output.bytes > kMaxBytes) continue;
     const std::vector<std::byte> bytes(static_cast<size_t>(output.bytes));
     const runner::PrivateBytes gathered = runner::Gather(sample, output, bytes);
     KILN_CHECK(static_cast<int64_t>(gathered.size()) == sample.argument.bytes);
@@ -64,7 +64,7 @@ void MakeAll(RunnerCalls& calls) {
   runner::DeviceSlot slot(options);
   runner::RunnerService service(slot, "runner");
   uint64_t answered = 0;
-  for (int i = 0; i < std::min(calls.calls_size(), kMostCalls); ++i) {
+  for (int i = 0; i < std::min(calls.calls_size(), kMaxCalls); ++i) {
     v1::MeasureRequest& request = *calls.mutable_calls(i);
     FillDigests(request);
     CheckPlans(request);

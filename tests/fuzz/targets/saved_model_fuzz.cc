@@ -17,12 +17,12 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr int kMostColumns = 1 << 10, kFeatures = 4;
+constexpr int kMaxColumns = 1 << 10, kFeatures = 4;
 
 void CheckForest(const costmodel::Forest& forest) {
   const costmodel::Forest loaded = CheckRoundTrip(forest, std::mem_fn(&costmodel::Forest::Save),
                                                   costmodel::Forest::Load, SameText());
-  if (forest.columns() > kMostColumns) return;
+  if (forest.columns() > kMaxColumns) return;
   const std::vector<float> low(static_cast<size_t>(forest.columns()), -1e30F);
   const std::vector<float> high(static_cast<size_t>(forest.columns()), 1e30F);
   const std::vector<const float*> rows = {low.data(), high.data(), low.data()};

@@ -18,7 +18,7 @@ namespace {
 
 using scheduler::SchedulerService;
 
-constexpr int kMostCalls = 8;
+constexpr int kMaxCalls = 8;
 
 // Passes streaming calls on to the scheduler of an input. Only those calls need a server.
 class Relay : public v1::Scheduler::Service {
@@ -316,7 +316,7 @@ int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   SchedulerCalls calls;
   if (!ParseCalls(InputText(data, size), calls)) return -1;
   Session session;
-  for (int i = 0; i < std::min(calls.calls_size(), kMostCalls); ++i) {
+  for (int i = 0; i < std::min(calls.calls_size(), kMaxCalls); ++i) {
     session.Make(*calls.mutable_calls(i));
   }
   session.CheckRestart();

@@ -14,7 +14,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr double kMostWork = 2000;
+constexpr double kMaxWork = 2000;
 
 using Steps = std::vector<schedule::StepPtr>;
 
@@ -27,7 +27,7 @@ void CheckState(const schedule::State& state) {
   CheckSource(state);
   const Status sound = schedule::CheckSound(state);
   if (!sound.ok()) CheckRefusal(sound);
-  for (const bool gpu : {false, true}) CheckLowered(state, gpu, kMostWork);
+  for (const bool gpu : {false, true}) CheckLowered(state, gpu, kMaxWork);
 }
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace kiln::fuzz {
 namespace {
 
 // Room for a few targets.
-constexpr size_t kMostBytes = 256;
+constexpr size_t kMaxBytes = 256;
 
 void CheckTarget(const target::Target& target) {
   const auto parse = [](const std::string& text) { return target::ParseTarget(text); };
@@ -34,7 +34,7 @@ void CheckPair(std::string_view a, std::string_view b) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
-  if (size > fuzz::kMostBytes) return -1;
+  if (size > fuzz::kMaxBytes) return -1;
   std::string_view text = fuzz::InputText(data, size), before;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));

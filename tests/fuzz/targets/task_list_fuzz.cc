@@ -13,7 +13,7 @@ namespace {
 
 constexpr char kNoFolder[] = "/nonexistent";
 // Room for a few tasks, because an operator takes a while to make.
-constexpr size_t kMostBytes = 200;
+constexpr size_t kMaxBytes = 200;
 
 void CheckWorkload(const client::Workload& workload) {
   const auto print = [](const dag::DagText& text) { return dag::PrintDag(*text.dag, text.ranges); };
@@ -42,7 +42,7 @@ void CheckTask(const client::TaskListEntry& task) {
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
-  if (size > fuzz::kMostBytes) return -1;
+  if (size > fuzz::kMaxBytes) return -1;
   const auto tasks = client::ParseTaskList(fuzz::InputText(data, size), "list", fuzz::kNoFolder);
   if (!tasks.ok()) {
     fuzz::CheckRefusal(tasks.status());

@@ -14,7 +14,7 @@
 namespace kiln::fuzz {
 namespace {
 
-constexpr size_t kMostBytes = 4096;
+constexpr size_t kMaxBytes = 4096;
 constexpr int kPoints = 3;
 
 const dag::DagPtr& Computation(size_t number) {
@@ -43,7 +43,7 @@ void CheckPoint(const search::Template& made, const dag::DagPtr& dag,
 
 int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace kiln;
-  if (size > fuzz::kMostBytes) return -1;
+  if (size > fuzz::kMaxBytes) return -1;
   const auto parsed = search::ParseTemplate(fuzz::InputText(data, size));
   if (!parsed.ok()) {
     fuzz::CheckRefusal(parsed.status());

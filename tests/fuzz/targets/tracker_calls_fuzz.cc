@@ -18,7 +18,7 @@ namespace {
 
 using Async = v1::Tracker::StubInterface::async_interface;
 
-constexpr int kMostCalls = 12;
+constexpr int kMaxCalls = 12;
 
 // Passes calls on to the tracker of an input, and reports when its handler has seen a call.
 class Relay : public v1::Tracker::CallbackService {
@@ -163,7 +163,7 @@ void MakeAll(const TrackerCalls& calls) {
   };
   tracker::TrackerService tracker(options);
   Session session(*channel.stub, channel.relay, tracker);
-  for (int i = 0; i < std::min(calls.calls_size(), kMostCalls); ++i) {
+  for (int i = 0; i < std::min(calls.calls_size(), kMaxCalls); ++i) {
     Make(calls.calls(i), session, clock);
   }
   CheckList(session);

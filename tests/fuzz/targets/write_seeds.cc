@@ -32,7 +32,7 @@ namespace kiln::fuzz {
 namespace {
 
 // Most bytes of a seed, because small seeds find more.
-constexpr size_t kMostBytes = 3000;
+constexpr size_t kMaxBytes = 3000;
 // The same number as in saved_model_fuzz.cc.
 constexpr int kFeatures = 4;
 
@@ -41,7 +41,7 @@ class Seeds {
   explicit Seeds(std::string folder) : folder_(std::move(folder)) {}
 
   void Add(const std::string& corpus, const std::string& content) {
-    if (content.size() > kMostBytes || !seen_.insert(corpus + content).second) return;
+    if (content.size() > kMaxBytes || !seen_.insert(corpus + content).second) return;
     const std::string folder = fmt::format("{}/{}", folder_, corpus);
     Check(MakeDirs(folder));
     Check(WriteFile(fmt::format("{}/seed{:02}", folder, ++counts_[corpus]), content));

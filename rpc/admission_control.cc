@@ -1,10 +1,10 @@
-#include "rpc/door.h"
+#include "rpc/admission_control.h"
 
 #include "rpc/field_limits.h"
 
 namespace kiln {
 
-Status Door::CheckSecret(std::optional<std::string_view> told) const {
+Status AdmissionControl::CheckSecret(std::optional<std::string_view> told) const {
   if (secret_.empty()) return OkStatus();
   if (!told.has_value()) {
     return MakeStatus(StatusCode::kUnauthenticated,
@@ -19,21 +19,23 @@ Status Door::CheckSecret(std::optional<std::string_view> told) const {
                     service_);
 }
 
-Status Door::AdmitCaller(const grpc::ServerContextBase& context) const {
+Status AdmissionControl::AdmitStream(const grpc::ServerContextBase& context) const {
   const auto& metadata = context.client_metadata();
   const auto told = metadata.find(kSecretKey);
   if (told == metadata.end()) return CheckSecret(std::nullopt);
   return CheckSecret(std::string_view(told->second.data(), told->second.size()));
 }
 
-CallerCheck Door::CheckOfCallers() const {
+CallerCheck AdmissionControl::MakeCallerCheck() const {
   if (secret_.empty()) return nullptr;
-  return [door = *this](const CallHead& head) { return door.CheckSecret(head.Find(kSecretKey)); };
+  return [admission = *this](const CallHead& head) {
+    return admission.CheckSecret(head.Find(kSecretKey));
+  };
 }
 
-Status Door::Admit(const grpc::ServerContextBase& context,
-                   const google::protobuf::Message& request) const {
-  KILN_RETURN_IF_ERROR(AdmitCaller(context));
+Status AdmissionControl::Admit(const grpc::ServerContextBase& context,
+                               const google::protobuf::Message& request) const {
+  KILN_RETURN_IF_ERROR(AdmitStream(context));
   return CheckFields(request);
 }
 

@@ -1,4 +1,4 @@
-#include "client/cli/schedules/asked.h"
+#include "client/cli/schedules/requested_computation.h"
 
 #include <utility>
 
@@ -18,10 +18,11 @@ Status CheckHasSchedules(const v1::Record& record) {
       TrialName(record));
 }
 
-StatusOr<Asked> AskedOfRecord(const v1::Record& record, const Subject& subject, const Names& names,
-                              Archive& archive) {
+StatusOr<RequestedComputation> RequestedComputationOfRecord(const v1::Record& record,
+                                                            const Subject& subject,
+                                                            const Names& names, Archive& archive) {
   KILN_RETURN_IF_ERROR(CheckHasSchedules(record));
-  Asked asked;
+  RequestedComputation asked;
   KILN_ASSIGN_OR_RETURN(asked.dag, DagOfRecord(record, subject, archive));
   KILN_ASSIGN_OR_RETURN(target::RecordedTarget recorded,
                         target::ParseRecordedTarget(record.target()));
@@ -30,10 +31,11 @@ StatusOr<Asked> AskedOfRecord(const v1::Record& record, const Subject& subject, 
   return asked;
 }
 
-StatusOr<Asked> AskedOf(const SubjectFlags& flags, const Session& session, Archive& archive) {
+StatusOr<RequestedComputation> RequestedComputationOf(const SubjectFlags& flags,
+                                                      const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   if (workload.has_value()) {
-    Asked asked;
+    RequestedComputation asked;
     KILN_ASSIGN_OR_RETURN(const std::string target, TargetOrDefault(flags.target, session));
     KILN_ASSIGN_OR_RETURN(asked.target, CompilationTarget(target, session));
     asked.dag = workload->dag;
@@ -43,7 +45,7 @@ StatusOr<Asked> AskedOf(const SubjectFlags& flags, const Session& session, Archi
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, archive));
   KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, flags, archive));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
-  return AskedOfRecord(record, subject, NamesOf(jobs), archive);
+  return RequestedComputationOfRecord(record, subject, NamesOf(jobs), archive);
 }
 
 }  // namespace kiln::client

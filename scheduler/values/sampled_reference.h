@@ -12,7 +12,7 @@
 
 namespace kiln::scheduler {
 
-struct TaskSample {
+struct SampledReference {
   std::string dag;  // text of the reference's computation, which runs without a schedule
   std::vector<v1::OutputSample> outputs;
   int64_t elements = 0;  // number of elements in the sample
@@ -20,6 +20,6 @@ struct TaskSample {
 };
 
 // Fails as SampleOutputs does.
-StatusOr<TaskSample> MakeTaskSample(const dag::DagText& whole, uint64_t seed);
+StatusOr<SampledReference> MakeSampledReference(const dag::DagText& whole, uint64_t seed);
 
 }  // namespace kiln::scheduler

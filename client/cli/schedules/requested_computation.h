@@ -14,7 +14,7 @@
 
 namespace kiln::client {
 
-struct Asked {
+struct RequestedComputation {
   dag::DagPtr dag;
   // Name for people.
   std::string name;
@@ -25,10 +25,12 @@ struct Asked {
 Status CheckHasSchedules(const v1::Record& record);
 
 // Returns the record's computation and target.
-StatusOr<Asked> AskedOfRecord(const v1::Record& record, const Subject& subject, const Names& names,
-                              Archive& archive);
+StatusOr<RequestedComputation> RequestedComputationOfRecord(const v1::Record& record,
+                                                            const Subject& subject,
+                                                            const Names& names, Archive& archive);
 
 // Returns the named computation for the target of the flags, or those of the subject's best record.
-StatusOr<Asked> AskedOf(const SubjectFlags& flags, const Session& session, Archive& archive);
+StatusOr<RequestedComputation> RequestedComputationOf(const SubjectFlags& flags,
+                                                      const Session& session, Archive& archive);
 
 }  // namespace kiln::client

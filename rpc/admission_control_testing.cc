@@ -1,4 +1,4 @@
-#include "rpc/door_testing.h"
+#include "rpc/admission_control_testing.h"
 
 #include <grpcpp/channel.h>
 #include <grpcpp/client_context.h>
@@ -57,9 +57,9 @@ std::map<std::string, Status> CallAllMethods(const std::string& address,
   return ends;
 }
 
-void ExpectDoorAtAllMethods(const std::string& address,
-                            const google::protobuf::ServiceDescriptor& service,
-                            const Secret& secret) {
+void ExpectAdmissionAtAllMethods(const std::string& address,
+                                 const google::protobuf::ServiceDescriptor& service,
+                                 const Secret& secret) {
   for (const auto& [method, status] : CallAllMethods(address, service, {})) {
     EXPECT_THAT(status, StatusIs(StatusCode::kUnauthenticated,
                                  HasSubstr("asks for the secret of its farm")))

@@ -1,5 +1,5 @@
-// Limits calls that take much of the machine: few work at once, a few more wait in line, none works
-// for long.
+// Limits the concurrency of expensive calls: few run at once, a few more wait in line, and the time
+// of each is limited.
 //
 // Thread-safe.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace kiln::scheduler {
 
-class FewAtOnce {
+class ConcurrencyLimiter {
  public:
   struct Options {
     std::string what;  // names the work in messages: "choice of a schedule"
@@ -24,7 +24,7 @@ class FewAtOnce {
     absl::Duration longest = absl::InfiniteDuration();
   };
 
-  explicit FewAtOnce(Options options) : options_(std::move(options)) {}
+  explicit ConcurrencyLimiter(Options options) : options_(std::move(options)) {}
 
   // Runs `work` when its turn comes, and returns its status. The stop token of `work` is requested
   // when `gone` says that the caller has gone, which another thread asks ten times a second, and

@@ -1,4 +1,4 @@
-#include "scheduler/service/few_at_once.h"
+#include "scheduler/service/concurrency_limiter.h"
 
 #include <atomic>
 #include <thread>
@@ -14,8 +14,8 @@ using testing::HasSubstr;
 
 bool Never() { return false; }
 
-TEST(FewAtOnceTest, OthersWaitForTheirTurn) {
-  FewAtOnce calls({.what = "test", .at_work = 2, .in_line = 100});
+TEST(ConcurrencyLimiterTest, OthersWaitForTheirTurn) {
+  ConcurrencyLimiter calls({.what = "test", .at_work = 2, .in_line = 100});
   std::atomic<int> at_work{0}, most{0}, done{0};
   {
     std::vector<std::jthread> callers;
@@ -37,8 +37,8 @@ TEST(FewAtOnceTest, OthersWaitForTheirTurn) {
   EXPECT_EQ(most, 2);
 }
 
-TEST(FewAtOnceTest, ALineThatIsFullIsSaid) {
-  FewAtOnce calls({.what = "test of a line", .at_work = 1, .in_line = 0});
+TEST(ConcurrencyLimiterTest, ALineThatIsFullIsSaid) {
+  ConcurrencyLimiter calls({.what = "test of a line", .at_work = 1, .in_line = 0});
   EXPECT_OK(calls.Do(Never, [&](const std::stop_token&) {
     EXPECT_THAT(
         calls.Do(Never, [](const std::stop_token&) { return OkStatus(); }),
@@ -49,8 +49,8 @@ TEST(FewAtOnceTest, ALineThatIsFullIsSaid) {
   }));
 }
 
-TEST(FewAtOnceTest, WhoGoesLeavesTheLine) {
-  FewAtOnce calls({.what = "test", .at_work = 1, .in_line = 1});
+TEST(ConcurrencyLimiterTest, ACallerThatDisconnectsLeavesTheLine) {
+  ConcurrencyLimiter calls({.what = "test", .at_work = 1, .in_line = 1});
   EXPECT_OK(calls.Do(Never, [&](const std::stop_token&) {
     for (int i = 0; i < 3; ++i) {
       EXPECT_THAT(calls.Do([] { return true; }, [](const std::stop_token&) { return OkStatus(); }),
@@ -60,8 +60,8 @@ TEST(FewAtOnceTest, WhoGoesLeavesTheLine) {
   }));
 }
 
-TEST(FewAtOnceTest, WorkEndsAtItsLimitAndSaysSo) {
-  FewAtOnce calls({.what = "choice", .longest = absl::Milliseconds(200)});
+TEST(ConcurrencyLimiterTest, WorkEndsAtItsLimitAndSaysSo) {
+  ConcurrencyLimiter calls({.what = "choice", .longest = absl::Milliseconds(200)});
   EXPECT_THAT(calls.Do(Never,
                        [](const std::stop_token& stop) {
                          while (!stop.stop_requested()) absl::SleepFor(absl::Milliseconds(5));

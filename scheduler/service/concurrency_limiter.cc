@@ -1,4 +1,4 @@
-#include "scheduler/service/few_at_once.h"
+#include "scheduler/service/concurrency_limiter.h"
 
 #include <chrono>
 #include <thread>
@@ -15,7 +15,7 @@ constexpr std::chrono::milliseconds kLook{20};
 
 }  // namespace
 
-Status FewAtOnce::Enter(const std::function<bool()>& gone) {
+Status ConcurrencyLimiter::Enter(const std::function<bool()>& gone) {
   std::unique_lock lock(mutex_);
   if (at_work_ >= options_.at_work) {
     if (in_line_ >= options_.in_line) {
@@ -37,13 +37,13 @@ Status FewAtOnce::Enter(const std::function<bool()>& gone) {
   return OkStatus();
 }
 
-void FewAtOnce::Leave() {
+void ConcurrencyLimiter::Leave() {
   std::lock_guard lock(mutex_);
   --at_work_;
 }
 
-Status FewAtOnce::Do(std::function<bool()> gone,
-                     const std::function<Status(const std::stop_token&)>& work) {
+Status ConcurrencyLimiter::Do(std::function<bool()> gone,
+                              const std::function<Status(const std::stop_token&)>& work) {
   KILN_RETURN_IF_ERROR(Enter(gone));
   const absl::Cleanup leave = [&] { Leave(); };
   const absl::Time end = absl::Now() + options_.longest;

@@ -24,7 +24,7 @@ constexpr uid_t kOrdinaryUser = 23456;
 
 enum class User { kAsItIs, kKeepingItsUser, kOrdinary };
 
-class WhoMayWhatTest : public testing::TestWithParam<User> {
+class ContainmentLimitsTest : public testing::TestWithParam<User> {
  protected:
   void SetUp() override {
     const std::string missing = MissingContainment({});
@@ -87,20 +87,20 @@ class WhoMayWhatTest : public testing::TestWithParam<User> {
   const std::string runner_ = folder_.Join("kiln_runner");
 };
 
-TEST_P(WhoMayWhatTest, AProgramLearnsNothingOnceItIsLoaded) {
+TEST_P(ContainmentLimitsTest, AProgramLearnsNothingOnceItIsLoaded) {
   const std::string said = Measure(Request("spy"));
   if (said == "no other user") GTEST_SKIP() << "this container has no other user";
   EXPECT_EQ(said, "right");
 }
 
-TEST_P(WhoMayWhatTest, AProgramLearnsNothingWhileItIsLoaded) {
+TEST_P(ContainmentLimitsTest, AProgramLearnsNothingWhileItIsLoaded) {
   if (!CanRestrictFiles()) GTEST_SKIP() << "this kernel has no Landlock";
   const std::string said = Measure(Request("early_spy"));
   if (said == "no other user") GTEST_SKIP() << "this container has no other user";
   EXPECT_EQ(said, "right");
 }
 
-TEST_P(WhoMayWhatTest, AProgramChangesNothing) {
+TEST_P(ContainmentLimitsTest, AProgramChangesNothing) {
   const std::string said = Measure(Request("hostile"));
   if (said == "no other user") GTEST_SKIP() << "this container has no other user";
   const bool stays_root = GetParam() == User::kKeepingItsUser || !MissingContainment({}).empty();
@@ -113,7 +113,7 @@ std::string NameOfUser(const testing::TestParamInfo<User>& info) {
   return names[static_cast<int>(info.param)];
 }
 
-INSTANTIATE_TEST_SUITE_P(All, WhoMayWhatTest,
+INSTANTIATE_TEST_SUITE_P(All, ContainmentLimitsTest,
                          testing::Values(User::kAsItIs, User::kKeepingItsUser, User::kOrdinary),
                          NameOfUser);
 

@@ -1,4 +1,4 @@
-// Calls every method of a service as a stranger would.
+// Calls every method of a service without the secret.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -19,8 +19,8 @@ std::map<std::string, Status> CallAllMethods(const std::string& address,
 
 // Fails the test unless all methods of the service, which asks for `secret`, let in callers that
 // have the secret, and refuse callers that have none or another one.
-void ExpectDoorAtAllMethods(const std::string& address,
-                            const google::protobuf::ServiceDescriptor& service,
-                            const Secret& secret);
+void ExpectAdmissionAtAllMethods(const std::string& address,
+                                 const google::protobuf::ServiceDescriptor& service,
+                                 const Secret& secret);
 
 }  // namespace kiln

@@ -1,4 +1,4 @@
-#include "scheduler/values/task_sample.h"
+#include "scheduler/values/sampled_reference.h"
 
 #include <utility>
 
@@ -6,10 +6,10 @@
 
 namespace kiln::scheduler {
 
-StatusOr<TaskSample> MakeTaskSample(const dag::DagText& whole, uint64_t seed) {
+StatusOr<SampledReference> MakeSampledReference(const dag::DagText& whole, uint64_t seed) {
   KILN_ASSIGN_OR_RETURN(const dag::SampledDag sampled, dag::SampleOutputs(whole, {.seed = seed}));
   const dag::Dag& dag = *whole.dag;
-  TaskSample sample;
+  SampledReference sample;
   sample.dag = dag::PrintDag(*sampled.text.dag, sampled.text.ranges);
   sample.elements = sampled.elements();
   for (const dag::OutputGrid& grid : sampled.grids) {

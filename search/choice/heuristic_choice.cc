@@ -1,4 +1,4 @@
-#include "search/choice/unmeasured.h"
+#include "search/choice/heuristic_choice.h"
 
 #include <fmt/format.h>
 
@@ -36,12 +36,11 @@ StatusOr<Pool> BestOfPool(const Task& task, const device::Calibration& calibrati
 
 }  // namespace
 
-StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const Task& task,
-                                                  const device::Calibration& calibration,
-                                                  uint64_t seed) {
+StatusOr<HeuristicChoice> ChooseHeuristic(const Task& task, const device::Calibration& calibration,
+                                          uint64_t seed) {
   const double start = ThreadCpuSeconds();
   KILN_ASSIGN_OR_RETURN(const Pool pool, BestOfPool(task, calibration, seed, 1));
-  UnmeasuredChoice choice{.steps = "[]", .origin = "as it is declared"};
+  HeuristicChoice choice{.steps = "[]", .origin = "as it is declared"};
   if (!pool.best.empty()) {
     choice.steps = schedule::PrintSteps(pool.best[0].steps);
     choice.origin = pool.best[0].origin;
@@ -52,13 +51,13 @@ StatusOr<UnmeasuredChoice> ChooseWithoutMeasuring(const Task& task,
   return choice;
 }
 
-StatusOr<std::vector<Candidate>> SchedulesWithoutMeasuring(const Task& task, int n) {
+StatusOr<std::vector<Candidate>> HeuristicSchedules(const Task& task, int n) {
   const int cores = std::max(1, task.hardware.num_cores);
   Task unknown(task.dag, task.target, target::DefaultHardware(task.target, cores),
                task.workload_key);
   unknown.stop = task.stop;
   StatusOr<Pool> pool =
-      BestOfPool(unknown, device::CalibrationOf(unknown.device).row, kUnmeasuredSeed, n);
+      BestOfPool(unknown, device::CalibrationOf(unknown.device).row, kHeuristicSeed, n);
   if (task.stop.stop_requested()) return Cancelled("stopped");
   if (!pool.ok()) return std::vector<Candidate>();
   for (Candidate& candidate : pool->best) {

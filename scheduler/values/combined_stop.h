@@ -7,13 +7,13 @@
 
 namespace kiln::scheduler {
 
-class EitherStop {
+class CombinedStop {
  public:
-  EitherStop(std::stop_token one, std::stop_token other)
+  CombinedStop(std::stop_token one, std::stop_token other)
       : on_one_(std::move(one), [this] { either_.request_stop(); }),
         on_other_(std::move(other), [this] { either_.request_stop(); }) {}
-  EitherStop(const EitherStop&) = delete;
-  EitherStop& operator=(const EitherStop&) = delete;
+  CombinedStop(const CombinedStop&) = delete;
+  CombinedStop& operator=(const CombinedStop&) = delete;
 
   // The token is valid as long as this object.
   std::stop_token token() const { return either_.get_token(); }
