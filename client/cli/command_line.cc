@@ -95,7 +95,7 @@ constexpr Entry kCommands[] = {
 // Groups of commands, and what they are for.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"records", "records of measurements: logs in and out, lists, curves, what stays"},
-    {"choice", "which schedule a computation gets where nothing is searched; setting one"},
+    {"choice", "show or pin the schedule that a computation gets without a search"},
     {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
 };
 

@@ -26,7 +26,8 @@ CLI::Option* MeasuringFlags::AddNumber(CLI::App& command, const char* name, uint
 void MeasuringFlags::AddFinalists(CLI::App& command) {
   command
       .add_option("--finalists", finalists_,
-                  "so many of each task's best are measured again at the end, at length; 0 = none")
+                  "number of each task's best candidates that are measured again at the end, at "
+                  "length; 0 = none")
       ->check(CLI::Range(0, kMaxFinalists))
       ->capture_default_str()
       ->group(kMeasuringGroup);

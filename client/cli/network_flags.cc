@@ -7,7 +7,8 @@ namespace kiln::client {
 
 void AddNetworkArguments(CLI::App& command, NetworkArguments& arguments) {
   constexpr char kGroup[] = "Networks";
-  command.add_option("--batch", arguments.batch, "of network:NAME: images or texts at once")
+  command
+      .add_option("--batch", arguments.batch, "of network:NAME: number of images or texts at once")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str()
       ->group(kGroup);

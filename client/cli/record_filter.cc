@@ -32,7 +32,7 @@ void AddTop(CLI::App& command, RecordFilterFlags& filter) {
 void AddRecordFilter(CLI::App& command, SessionFlags& session, RecordFilterFlags& filter) {
   AddRecordSelection(command, filter);
   AddTop(command, filter);
-  command.add_option("--target", filter.target, "only targets that start so");
+  command.add_option("--target", filter.target, "only targets that begin with this text");
   command.add_flag("--errors", filter.errors, "failed trials too");
   session.AddPlace(command);
 }

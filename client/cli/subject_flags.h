@@ -32,7 +32,7 @@ struct SubjectFlags {
 
 // Adds the subject and where it is. `target` is the help of --target.
 void AddSubject(CLI::App& command, SessionFlags& session, SubjectFlags& subject,
-                const std::string& target = "only targets that start so");
+                const std::string& target = "only targets that begin with this text");
 // Adds the number of a record.
 void AddRecord(CLI::App& command, SubjectFlags& subject);
 // Adds the file that describes the space of the subject's kernel.

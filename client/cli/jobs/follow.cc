@@ -216,13 +216,12 @@ class Follower {
 
 void AddFollow(CLI::App& command, FollowOptions& follow) {
   command
-      .add_flag("--quiet", follow.quiet,
-                "print only what came of it; with --json only the end event")
+      .add_flag("--quiet", follow.quiet, "print only the result; with --json only the end event")
       ->group("Output");
   command
       .add_flag("--explain", follow.explain,
-                "say of each candidate where it came from and how it scored, and of each round "
-                "what was dropped and why; lines, also on a terminal")
+                "explain each candidate (origin, score) and each round (what was dropped, and "
+                "why); lines, also on a terminal")
       ->group("Output");
   command
       .add_option("--log-file", follow.latency_log,

@@ -120,7 +120,8 @@ void JobFlags::AddStops(CLI::App& command) {
                   "stop after so many trials that improved no task; 0 = never")
       ->capture_default_str();
   command
-      .add_option("--objective", values_->objective, "of the tasks' latencies, what is to be small")
+      .add_option("--objective", values_->objective,
+                  "the figure of the tasks' latencies that the job makes small")
       ->check(CLI::IsMember(search::ObjectiveNames()))
       ->capture_default_str();
   command
@@ -146,7 +147,7 @@ void JobFlags::AddRounds(CLI::App& command) {
                   fmt::format("candidates that are proposed at once; 0 = {}, fewer for many tasks",
                               kDefaultTrialsPerRound))
       ->capture_default_str();
-  command.add_option("--task-strategy", values_->task_strategy, "which task is next")
+  command.add_option("--task-strategy", values_->task_strategy, "how the next task is chosen")
       ->check(CLI::IsMember({"gradient", "round-robin"}))
       ->capture_default_str();
   command.add_flag(

@@ -242,9 +242,10 @@ Run AddJobs(CLI::App& jobs, SessionFlags& session) {
   const auto flags = std::make_shared<JobsFlags>();
   jobs.description("list the jobs, or show one with its failed trials");
   jobs.add_option("job", flags->job_id, "id of one job");
-  jobs.add_option("--limit", flags->limit, "the newest so many; 0 = all")->capture_default_str();
+  jobs.add_option("--limit", flags->limit, "show this many of the newest jobs; 0 = all")
+      ->capture_default_str();
   jobs.add_flag("--all", flags->all, "all failed trials of the job, not the first ones");
-  jobs.add_flag("--timing", flags->timing, "of one job: where the time of its trials went");
+  jobs.add_flag("--timing", flags->timing, "with a job: the time of each part of its trials");
   session.AddPlace(jobs);
   return Plain([flags](const Session& session) { return ShowJobs(*flags, session); });
 }

@@ -78,7 +78,8 @@ void AddModelRecords(CLI::App& command, SessionFlags& session, ModelRecordsFlags
                   "KEY=FILE, or KEY=OPERATOR ARGUMENTS: what a workload key of the logs stands for "
                   "(may be repeated)")
       ->allow_extra_args(false);
-  command.add_option("--target", filter.target, "only targets that start so: llvm, cuda");
+  command.add_option("--target", filter.target,
+                     "only targets that begin with this text: llvm, cuda");
   AddRecordSelection(command, filter);
   command
       .add_option("--programs", records.programs,

@@ -157,7 +157,7 @@ Status Predict(const PredictFlags& flags, const Session& session) {
 
 Run AddModelPredict(CLI::App& predict, SessionFlags& session) {
   const auto flags = std::make_shared<PredictFlags>();
-  predict.description("what a model says of a schedule: its time, and that of each stage");
+  predict.description("predict the time of a schedule, and of each of its stages");
   AddModel(predict, flags->model);
   SubjectFlags& subject = flags->subject;
   predict.add_option("what", subject.what,
@@ -166,8 +166,8 @@ Run AddModelPredict(CLI::App& predict, SessionFlags& session) {
   predict.add_option("--op", subject.arguments.op, "an operator or text file");
   AddWorkloadArguments(predict, subject.arguments);
   predict.add_option("--target", subject.target,
-                     "of --steps and --schedule what it is for [what the model learned of]; of "
-                     "records only targets that start so");
+                     "of --steps and --schedule, the target [that of the model]; of "
+                     "records, only targets that begin with this text");
   predict.add_option("--task", subject.task, "only this task of a job");
   CLI::Option* steps = predict.add_option("--steps", flags->steps_path,
                                           "a file with steps as JSON; none: the unscheduled loops");

@@ -154,14 +154,15 @@ Run AddModelTrain(CLI::App& train, SessionFlags& session) {
   train.add_option("--name", flags->name, "keep it in the database or scheduler under this name");
   train.add_flag("--replace", flags->replace, "with --name: in place of the one that is there");
   train
-      .add_option("--held-out", flags->held_out,
-                  "the share that it does not learn from and is tested on; 0: none")
+      .add_option(
+          "--held-out", flags->held_out,
+          "share of the records that the model is tested on and does not learn from; 0: none")
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
   train.add_flag("--by-computation", flags->by_computation,
                  "hold out whole computations [some records of each]");
   train.add_flag("--without-estimates", flags->without_estimates,
-                 "trees alone [they correct the analytic model]");
+                 "train trees that do not correct the analytic model");
   train
       .add_option("--parameter", flags->parameters,
                   "of the model: NAME=NUMBER, any number of them (docs/cost-models.md)")

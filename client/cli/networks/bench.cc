@@ -175,7 +175,7 @@ Status Bench(const BenchFlags& flags, bool json) {
 Run AddBench(CLI::App& bench, SessionFlags& session) {
   const auto flags = std::make_shared<BenchFlags>();
   bench.description("how fast a compiled network runs here");
-  bench.add_option("file", flags->path, "what kiln compile wrote (*.kiln)")->required();
+  bench.add_option("file", flags->path, "a compiled network (*.kiln)")->required();
   bench.add_option("--repeat", flags->repeat, "readings")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();

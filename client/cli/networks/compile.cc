@@ -240,7 +240,7 @@ Run AddCompile(CLI::App& compile, SessionFlags& session) {
       ->capture_default_str();
   compile.add_option(
       "--target", flags->target,
-      "what it is for: cuda -arch=sm_90, llvm -mcpu=... [as for kiln tune; of a record its own]");
+      "the target: cuda -arch=sm_90, llvm -mcpu=... [as for kiln tune; of a record its own]");
   AddMath(compile, flags->target);
   compile.add_option("--device-name", flags->device,
                      "the model of the device, for people [that of the records]");

@@ -58,7 +58,7 @@ Status RunNetwork(const RunFlags& flags, bool json) {
 Run AddRun(CLI::App& run, SessionFlags& session) {
   const auto flags = std::make_shared<RunFlags>();
   run.description("a compiled network on arrays of numpy's files");
-  run.add_option("file", flags->path, "what kiln compile wrote (*.kiln)")->required();
+  run.add_option("file", flags->path, "a compiled network (*.kiln)")->required();
   run.add_option("--input", flags->inputs, "an input's array, NAME= where there are several")
       ->type_name("NAME=FILE.npy")
       ->allow_extra_args(false);

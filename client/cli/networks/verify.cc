@@ -108,9 +108,9 @@ StatusOr<int> Verify(const VerifyFlags& flags, bool json) {
 Run AddVerify(CLI::App& verify, SessionFlags& session) {
   const auto flags = std::make_shared<VerifyFlags>();
   verify.description(
-      "does a compiled network compute what it should: its outputs against a reference on this "
+      "compare the outputs of a compiled network with a reference on this "
       "machine's CPU");
-  verify.add_option("file", flags->path, "what kiln compile wrote (*.kiln)")->required();
+  verify.add_option("file", flags->path, "a compiled network (*.kiln)")->required();
   verify.add_flag("--kernels", flags->kernels, "each kernel by itself, too");
   verify
       .add_option("--input", flags->inputs,

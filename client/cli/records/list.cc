@@ -191,8 +191,8 @@ Run AddRecordsList(CLI::App& list, SessionFlags& session) {
   list.description("records, one a line");
   AddRecordFilter(list, session, *flags);
   list.add_option("--distance", flags->distance,
-                  "also of workloads with other extents that are at most so far away, as TVM's "
-                  "auto_scheduler has it (1: none); with --top ranked by cost x distance")
+                  "also workloads with other extents, up to this distance, as TVM's "
+                  "auto_scheduler measures it (1: none); with --top ranked by cost x distance")
       ->check(CLI::Range(1.0, 1e18));
   return Plain([flags](const Session& session) { return ListRecords(*flags, session); });
 }

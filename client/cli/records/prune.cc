@@ -230,7 +230,7 @@ Run AddRecordsPrune(CLI::App& prune, SessionFlags& session) {
   const auto flags = std::make_shared<PruneFlags>();
   prune.description("delete all records but the best ones of each computation and target");
   prune.add_option("--keep", flags->keep,
-                   "so many stay of each computation and target, the best ones [1]");
+                   "keep this many of the best of each computation and target [1]");
   prune.add_option("--older-than", flags->older_than,
                    "only records from before this time go: 90d ago, or 2026-11-21");
   prune.add_flag("--yes", flags->yes, "do not ask");

@@ -189,7 +189,7 @@ Status PrintStats(const Session& session) {
 }  // namespace
 
 Run AddRecordsStats(CLI::App& stats, SessionFlags& session) {
-  stats.description("how many records there are of what");
+  stats.description("count the records of each task and target, with the best");
   session.AddPlace(stats);
   return Plain(PrintStats);
 }

@@ -88,7 +88,7 @@ Run AddChoicePin(CLI::App& pin, SessionFlags& session) {
       "set a schedule for a computation and target: it goes before all records, for all who use "
       "the database or scheduler");
   AddSubject(pin, session, flags->subject,
-             "with --schedule: what it is for [llvm; of a record its own]; else only targets that "
+             "with --schedule: the target [llvm; of a record its own]; else only targets that "
              "start so");
   pin.add_option("--schedule", flags->schedule,
                  "this schedule, as `kiln show --as schedule` prints it; - = stdin [the best "

@@ -177,13 +177,13 @@ Status QueryChoice(const ChoiceFlags& flags, const Session& session) {
 Run AddChoiceQuery(CLI::App& query, SessionFlags& session) {
   const auto flags = std::make_shared<ChoiceFlags>();
   query.description("the schedule that kiln compile would take, and why that one");
-  AddSubject(query, session, flags->subject, "what it is for [llvm; of a record its own]");
+  AddSubject(query, session, flags->subject, "the target [llvm; of a record its own]");
   query.add_option("--as", flags->form, "print the schedule as well, in a form of kiln show")
       ->check(CLI::IsMember(RenderForms()));
   query.add_flag("--without-compatible", flags->without_compatible,
-                 "no record of another computation or another target");
+                 "ignore records of other computations and targets");
   query.add_flag("--without-sample", flags->without_sample,
-                 "none that is chosen without measuring");
+                 "refuse a schedule that is chosen without measuring");
   query.add_option("--seed", flags->seed, "of a schedule that is chosen without measuring")
       ->check(NotNegative())
       ->capture_default_str();

@@ -89,7 +89,7 @@ Status Unpin(const SubjectFlags& subject, const Session& session) {
 
 Run AddChoiceUnpin(CLI::App& unpin, SessionFlags& session) {
   const auto flags = std::make_shared<SubjectFlags>();
-  unpin.description("records count again for the computation");
+  unpin.description("remove the pinned schedule of a computation, so that records count again");
   AddSubject(unpin, session, *flags);
   return Plain([flags](const Session& session) { return Unpin(*flags, session); });
 }

@@ -171,7 +171,7 @@ Run AddSchedule(CLI::App& schedule, SessionFlags& session) {
       ->required();
   AddWorkloadArguments(schedule, flags->arguments);
   schedule.add_option("--target", flags->target,
-                      "what it is for: llvm, llvm -mcpu=..., cuda -arch=sm_90 [as for kiln tune]");
+                      "the target: llvm, llvm -mcpu=..., cuda -arch=sm_90 [as for kiln tune]");
   AddMath(schedule, flags->target);
   schedule.add_option("--as", flags->form, "the form to print, as those of kiln show")
       ->check(CLI::IsMember(RenderForms()))

@@ -140,7 +140,7 @@ Run AddTasks(CLI::App& tasks, SessionFlags& session) {
   AddLayout(tasks, flags->network.layout);
   tasks.add_option("--dtype", flags->network.dtype, "of network:NAME: type of its floats")
       ->capture_default_str();
-  tasks.add_option("--target", flags->target, "what it is for: cuda or llvm [as for kiln tune]");
+  tasks.add_option("--target", flags->target, "the target: cuda or llvm [as for kiln tune]");
   tasks
       .add_option("--variants", flags->variants,
                   "convolutions as they stand, by Winograd's method where it can be, or both")
