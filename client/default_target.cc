@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/text/utf8.h"
-#include "client/call.h"
 #include "client/client.h"
+#include "client/service_call.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
 #include "runtime/cuda_driver.h"

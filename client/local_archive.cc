@@ -18,7 +18,7 @@
 #include "store/import_log.h"
 #include "store/lock_path.h"
 #include "store/merge.h"
-#include "store/plausible.h"
+#include "store/plausible_cost.h"
 #include "store/sqlite_store.h"
 #include "store/wire/import_message.h"
 #include "store/wire/job_message.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/server/grpc_status.h"
-#include "client/call.h"
+#include "client/service_call.h"
 #include "costmodel/model_file.h"
 
 namespace kiln::client {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "client/call.h"
+#include "client/service_call.h"
 #include "compiler/dag/text.h"
 #include "rpc/hardware_message.h"
 

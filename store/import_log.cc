@@ -6,7 +6,7 @@
 #include "base/text/utf8.h"
 #include "store/autotvm_log.h"
 #include "store/measure_log.h"
-#include "store/plausible.h"
+#include "store/plausible_cost.h"
 
 namespace kiln::store {
 namespace {

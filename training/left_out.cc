@@ -1,7 +1,7 @@
 #include "training/left_out.h"
 
 #include "compiler/handwritten/kernel_point.h"
-#include "store/plausible.h"
+#include "store/plausible_cost.h"
 
 namespace kiln::training {
 

@@ -8,7 +8,7 @@
 
 #include "compiler/target/target.h"
 #include "scheduler/values/messages.h"
-#include "store/plausible.h"
+#include "store/plausible_cost.h"
 
 namespace kiln::scheduler {
 namespace {

@@ -1,4 +1,4 @@
-#include "store/plausible.h"
+#include "store/plausible_cost.h"
 
 #include <algorithm>
 

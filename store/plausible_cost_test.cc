@@ -1,4 +1,4 @@
-#include "store/plausible.h"
+#include "store/plausible_cost.h"
 
 #include "base/status_testing.h"
 #include "store/record_testing.h"
