@@ -9,6 +9,7 @@
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
 #include "compiler/codegen/cuda/programs_testing.h"
+#include "compiler/codegen/cuda/right_program_testing.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/program_text.h"
@@ -27,18 +28,8 @@ std::string Generate(std::string_view text, const CudaOptions& options = {}) {
   return source.ok() ? source->text : "REFUSED: " + std::string(Message(source.status()));
 }
 
-// Means what the interpreter says it means; NVRTC, where there is one, compiles it without a
-// warning and keeps every local buffer in registers.
 void ExpectRight(std::string_view text, double tolerance = 1e-5, bool may_use_stack = false) {
-  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(text));
-  ASSERT_OK(CompareEmulated(program, 17, tolerance));
-  if (!FindNvrtc().ok()) return;
-  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
-  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, "sm_90"));
-  EXPECT_EQ(cubin.kernels.size(), source.kernels.size());
-  for (const KernelResources& kernel : cubin.kernels)
-    EXPECT_TRUE(kernel.stack_bytes == 0 || may_use_stack) << kernel.name << "\n" << source.text;
-  EXPECT_EQ(cubin.log, "");
+  ExpectRightProgram(text, {.tolerance = tolerance, .may_use_stack = may_use_stack});
 }
 
 // One kernel of 8 threads around one vectorized or other loop.

@@ -7,6 +7,7 @@
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/emulation_testing.h"
+#include "compiler/codegen/cuda/right_program_testing.h"
 #include "compiler/codegen/cuda/source.h"
 #include "compiler/ir/program_text.h"
 
@@ -99,14 +100,9 @@ std::string Generate(const Product& product) {
 
 void ExpectRight(const Product& product, double tolerance = 1e-5) {
   SCOPED_TRACE(product.Text());
-  ASSERT_OK_AND_ASSIGN(const ir::Program program, ir::ParseProgram(product.Text()));
-  ASSERT_OK(CompareEmulated(program, 17, tolerance));
-  if (!FindNvrtc().ok()) return;
-  ASSERT_OK_AND_ASSIGN(const CudaSource source, GenerateCuda(program));
   const bool is_float8 = product.type.starts_with("float8");
-  ASSERT_OK_AND_ASSIGN(const Cubin cubin, CompileCubin(source.text, is_float8 ? "sm_89" : "sm_80"));
-  for (const KernelResources& kernel : cubin.kernels) EXPECT_EQ(kernel.stack_bytes, 0);
-  EXPECT_EQ(cubin.log, "");
+  ExpectRightProgram(product.Text(),
+                     {.tolerance = tolerance, .arch = is_float8 ? "sm_89" : "sm_80"});
 }
 
 TEST(MatrixTile, OperandsOfEveryLayout) {
