@@ -276,7 +276,7 @@ TEST_F(KernelTuneTest, WhatIsWrongIsSaidBeforeAJobIsMade) {
   EXPECT_THAT(Refusal({"tune", "matmul", "--args", "8,8,8", "--space", space_}),
               HasSubstr("--space is of a kernel of yours"));
   EXPECT_THAT(Refusal(Tune({"--policy", "sketch.random"})),
-              HasSubstr("policy sketch.random searches no hand-written kernel"));
+              HasSubstr("policy sketch.random cannot search a hand-written kernel"));
   EXPECT_THAT(Refusal(Tune({"--target", "cuda -arch=sm_90"})),
               HasSubstr("product.c is for a CPU, the target is cuda"));
 }

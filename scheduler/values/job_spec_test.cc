@@ -197,7 +197,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](v1::JobSpec& s) {
                   s.mutable_options()->set_schedule_template("template t for cpu");
                 },
-                {"policy", "searches no template"}},
+                {"policy", "cannot search a template"}},
         Refusal{"TemplateThatIsNone",
                 [](v1::JobSpec& s) {
                   s.mutable_options()->set_policy("template.random");
@@ -213,7 +213,7 @@ INSTANTIATE_TEST_SUITE_P(
                 {"task 0 (matmul): template t: line 3, column 11: axes gives 2 loops, found 3"}},
         Refusal{"KernelOfAnotherPolicy",
                 [](v1::JobSpec& s) { s.mutable_options()->set_kernel(KernelText()); },
-                {"searches no hand-written kernel"}},
+                {"cannot search a hand-written kernel"}},
         Refusal{"KernelThatIsNone",
                 [](v1::JobSpec& s) {
                   s.mutable_options()->set_policy("template.random");

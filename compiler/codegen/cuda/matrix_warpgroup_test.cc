@@ -139,7 +139,9 @@ void ExpectRight(const Product& product) {
   std::optional<Cubin> cubin;
   ExpectRightProgram(product.Text(), {.tolerance = tolerance}, &cubin);
   // Only code for sm_90a can have products of warpgroups.
-  if (cubin.has_value()) EXPECT_EQ(cubin->arch, product.unit == 2 ? "sm_90a" : "sm_90");
+  if (cubin.has_value()) {
+    EXPECT_EQ(cubin->arch, product.unit == 2 ? "sm_90a" : "sm_90");
+  }
 }
 
 TEST(MatrixWarpgroup, OperandsOfEveryLayout) {
