@@ -252,7 +252,7 @@ TEST_F(RecordsTest, RecordsOfPackedWeightsHaveAKeyOfTheirOwn) {
 TEST_F(RecordsTest, AFileWithoutLinesEndsWithOneSentence) {
   const RunResult result = RunKiln(WithDb({"records", "import", "/dev/zero"}));
   EXPECT_EQ(result.exit.code, 1);
-  EXPECT_THAT(result.error, HasSubstr("/dev/zero, line 1: no end in 4 GiB"));
+  EXPECT_THAT(result.error, HasSubstr("/dev/zero, line 1: no end of the line within 4 GiB"));
   EXPECT_EQ(std::count(result.error.begin(), result.error.end(), '\n'), 1);
 }
 
