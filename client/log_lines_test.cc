@@ -64,7 +64,8 @@ TEST_F(LogLinesTest, WhatHasNoLinesIsRefused) {
   ASSERT_OK_AND_ASSIGN(LogLines zeros, LogLines::Open("/dev/zero"));
   std::string line;
   EXPECT_THAT(zeros.Next(line).status(),
-              StatusIs(StatusCode::kInvalidArgument, HasSubstr("/dev/zero, line 1: no end of the line within")));
+              StatusIs(StatusCode::kInvalidArgument,
+                       HasSubstr("/dev/zero, line 1: no end of the line within")));
   EXPECT_THAT(LogLines::Open(folder_.Join("none")).status(),
               StatusIs(StatusCode::kNotFound, HasSubstr("none")));
   ASSERT_OK_AND_ASSIGN(LogLines folder, LogLines::Open(folder_.path()));
