@@ -28,9 +28,10 @@ _BASE = [
 ]
 
 TABLE = {
-    # The ground of everything: errors, the log, clocks, threads.
-    "base": ["base/text"],
+    # Words, numbers and lists as people read them.
     "base/text": [],
+    # Errors, the log, clocks, threads.
+    "base": ["base/text"],
     "base/numbers": ["base"],
     "base/hash": ["base", "base/numbers"],
     "base/file": ["base", "base/text", "base/hash"],
