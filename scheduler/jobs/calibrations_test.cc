@@ -103,7 +103,7 @@ TEST_F(CalibrationsTest, FitsToTheJobsRecordsAndKeepsTheRow) {
 TEST_F(CalibrationsTest, RefusesTooFewRecords) {
   Measure(5);
   EXPECT_THAT(Calibrate(*store_, "j", tasks_, 0, {}).status(),
-              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("expected 60 at least")));
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("expected at least 60")));
   EXPECT_EQ(store_->Calibrations()->size(), 0u);
 }
 
