@@ -25,7 +25,8 @@ void KeepFreedMemory() {
   // Larger pieces go back to the system each time. Setting one limit alone would freeze the other
   // at its small default.
   mallopt(M_MMAP_THRESHOLD, 16 << 20);
-  mallopt(M_ARENA_MAX, static_cast<int>(std::max(1u, std::thread::hardware_concurrency())));
+  const unsigned cores = std::max(1u, std::thread::hardware_concurrency());
+  mallopt(M_ARENA_MAX, kHeapsPerCore * static_cast<int>(cores));
 }
 
 void GiveBackFreedMemory(int64_t keep_bytes) {
