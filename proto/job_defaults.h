@@ -17,6 +17,8 @@ inline constexpr int32_t kDefaultFinalists = 8;
 inline constexpr double kDefaultReferenceLimit_s = 10;
 // Factor over the best cost.
 inline constexpr double kDefaultEarlyStopRatio = 10;
+// Seconds for the answer of the user's process to one call.
+inline constexpr double kDefaultCallbackTimeout_s = 300;
 // Milliseconds of one build.
 inline constexpr uint32_t kDefaultBuildTimeoutMs = 15'000;
 // Milliseconds of the whole run of one trial.
@@ -45,5 +47,6 @@ inline constexpr uint32_t kLongestMs = 3'600'000;
 // Milliseconds. Other jobs wait for a fifth of it at most.
 inline constexpr uint32_t kLongestIdleMs = 10'000;
 inline constexpr double kLongestReference_s = 86'400;
+inline constexpr double kLongestCallback_s = 86'400;
 
 }  // namespace kiln

@@ -32,6 +32,21 @@ TEST(FieldLimitsTest, MessagesOfAFarmAreAccepted) {
   EXPECT_OK(CheckFields(measure));
 }
 
+TEST(FieldLimitsTest, AnswersOfServedCode) {
+  v1::CallbackReply reply;
+  for (int i = 0; i < 5'000; ++i) reply.add_values(1);
+  reply.add_applied()->add_made()->set_steps(std::string(1 << 20, ' '));
+  reply.set_error(std::string(64 << 10, 'e'));
+  EXPECT_OK(CheckFields(reply));
+  reply.mutable_error()->push_back('e');
+  EXPECT_THAT(CheckFields(reply),
+              Refuses("CallbackReply.error has 65537 bytes, at most 65536 are accepted"));
+  reply.clear_error();
+  reply.set_user(std::string(257, 'u'));
+  EXPECT_THAT(CheckFields(reply),
+              Refuses("CallbackReply.user has 257 bytes, at most 256 are accepted"));
+}
+
 TEST(FieldLimitsTest, ATextThatIsTooLongIsNamed) {
   v1::SubmitRequest submit;
   submit.mutable_spec()->set_name(std::string(1025, 'x'));
