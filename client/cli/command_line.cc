@@ -24,6 +24,7 @@
 #include "client/cli/records/commands.h"
 #include "client/cli/schedules/commands.h"
 #include "client/cli/session_flags.h"
+#include "client/cli/states/commands.h"
 #include "client/cli/version.h"
 #include "client/cli/workloads/commands.h"
 
@@ -82,6 +83,7 @@ constexpr Entry kCommands[] = {
     {"check", AddCheck},
     {"tasks", AddTasks},
     {"schedule", AddSchedule},
+    {"states", AddStates},
     {"compile", AddCompile},
     {"run", AddRun},
     {"verify", AddVerify},

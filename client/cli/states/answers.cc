@@ -1,0 +1,148 @@
+#include "client/cli/states/answers.h"
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "client/cli/space_text.h"
+#include "client/cli/states/fields.h"
+#include "client/cli/states/population.h"
+#include "client/cli/states/state_json.h"
+#include "client/view/render.h"
+#include "compiler/dag/text.h"
+#include "compiler/dag/workload_key.h"
+#include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
+#include "compiler/target/target.h"
+#include "search/templates/shipped.h"
+
+namespace kiln::client {
+namespace {
+
+using Json = nlohmann::json;
+
+// The most computations that are open at once. One takes some kilobytes.
+constexpr size_t kMaxTasks = 100'000;
+
+Json HardwareJson(const target::HardwareParams& hardware) {
+  Json json = Json::object();
+#define KILN_MEMBER(type, name, value) json[#name] = hardware.name;
+  KILN_HARDWARE_PARAMS(KILN_MEMBER)
+#undef KILN_MEMBER
+  return json;
+}
+
+StatusOr<Json> Compatible(const Json& question) {
+  KILN_ASSIGN_OR_RETURN(const std::string key, TextField(question, "key"));
+  KILN_ASSIGN_OR_RETURN(const std::string other, TextField(question, "other"));
+  const dag::DecodedKey a = dag::DecodeWorkloadKey(key), b = dag::DecodeWorkloadKey(other);
+  const double distance = a.name == b.name ? dag::WorkloadDistance(a, b) : INFINITY;
+  return Json{{"distance", std::isfinite(distance) ? Json(distance) : Json()}};
+}
+
+}  // namespace
+
+std::string StateAnswers::Answer(std::string_view question) {
+  // Texts in an answer come from parsed ones, and what is no UTF-8 is replaced all the same.
+  constexpr auto kReplace = Json::error_handler_t::replace;
+  const Json parsed = Json::parse(question, nullptr, /*allow_exceptions=*/false);
+  const StatusOr<Json> answer = parsed.is_object()
+                                    ? AnswerTo(parsed)
+                                    : InvalidArgument("found no JSON object, expected a question");
+  const Json said = answer.ok() ? *answer : Json{{"error", std::string(Message(answer.status()))}};
+  return said.dump(-1, ' ', /*ensure_ascii=*/true, kReplace);
+}
+
+StatusOr<Json> StateAnswers::AnswerTo(const Json& question) {
+  KILN_ASSIGN_OR_RETURN(const std::string what, TextField(question, "do"));
+  if (what == "open") return Open(question);
+  if (what == "compatible") return Compatible(question);
+  KILN_ASSIGN_OR_RETURN(const search::Task* const task, TaskOf(question));
+  if (what == "state") return Show(question, *task);
+  if (what == "print") return Print(question, *task);
+  if (what == "sample") return SampleStates(question, *task);
+  if (what == "evolve") return EvolveStates(question, *task);
+  if (what == "predict") return PredictStates(question, *task);
+  if (what == "features") return FeaturesOfStates(question, *task);
+  if (what == "space" || what == "config") return Space(question, *task);
+  return InvalidArgument(
+      "\"do\" is '{}', expected open, state, print, sample, evolve, predict, features, space, "
+      "config or compatible",
+      what);
+}
+
+StatusOr<Json> StateAnswers::Open(const Json& question) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, TextField(question, "dag"));
+  KILN_ASSIGN_OR_RETURN(const std::string target_text, TextField(question, "target"));
+  const auto known = numbers_.find(target_text + "\n" + text);
+  if (known == numbers_.end() && tasks_.size() == kMaxTasks)
+    return ResourceExhausted("{} computations are open, expected at most as many", kMaxTasks);
+  if (known == numbers_.end()) {
+    KILN_ASSIGN_OR_RETURN(const dag::DagPtr dag, dag::ParseDag(text));
+    KILN_ASSIGN_OR_RETURN(const target::Target target, target::ParseTarget(target_text));
+    tasks_.emplace_back(dag, target, target::DefaultHardware(target, AvailableCpus()),
+                        dag::WorkloadKey(*dag));
+    numbers_[target_text + "\n" + text] = tasks_.size() - 1;
+  }
+  const size_t number = known == numbers_.end() ? tasks_.size() - 1 : known->second;
+  const search::Task& task = tasks_[number];
+  return Json{{"task", number},
+              {"target", target::PrintTarget(task.target)},
+              {"hardware", HardwareJson(task.hardware)}};
+}
+
+StatusOr<const search::Task*> StateAnswers::TaskOf(const Json& question) const {
+  if (tasks_.empty()) return FailedPrecondition("no computation is open, expected one");
+  KILN_ASSIGN_OR_RETURN(const int64_t number,
+                        NumberField(question, "task", 0, static_cast<int64_t>(tasks_.size()) - 1));
+  return &tasks_[static_cast<size_t>(number)];
+}
+
+StatusOr<Json> StateAnswers::Show(const Json& question, const search::Task& task) const {
+  KILN_ASSIGN_OR_RETURN(schedule::State state,
+                        StateOf(task.dag, question.value("steps", Json::array())));
+  const auto bounds = question.find("bounds");
+  if (bounds != question.end() && *bounds == Json(true)) {
+    KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state)));
+  }
+  return StateJson(state);
+}
+
+StatusOr<Json> StateAnswers::Print(const Json& question, const search::Task& task) const {
+  KILN_ASSIGN_OR_RETURN(const std::string form, TextField(question, "form"));
+  KILN_ASSIGN_OR_RETURN(const std::string text,
+                        Render({.dag = task.dag,
+                                .steps = question.value("steps", Json::array()).dump(),
+                                .target = target::PrintTarget(task.target)},
+                               form));
+  return Json{{"text", text}};
+}
+
+StatusOr<search::TemplatePtr> StateAnswers::TemplateOf(const Json& question,
+                                                       const search::Task& task) {
+  KILN_ASSIGN_OR_RETURN(const std::string text, TextField(question, "template"));
+  if (template_ == nullptr || text != template_text_) {
+    KILN_ASSIGN_OR_RETURN(template_, search::TextTemplate::Parse(text));
+    template_text_ = text;
+  }
+  return search::TemplateFor(template_, task.dag, task.target.is_gpu());
+}
+
+StatusOr<Json> StateAnswers::Space(const Json& question, const search::Task& task) {
+  KILN_ASSIGN_OR_RETURN(const search::TemplatePtr of, TemplateOf(question, task));
+  KILN_ASSIGN_OR_RETURN(const search::ConfigSpace space, of->Space(task.dag));
+  const bool has_index = question.contains("index");
+  if (!has_index) {
+    Json json = Json::parse(SpaceText(space, /*json=*/true), nullptr, false);
+    json["text"] = SpaceText(space, /*json=*/false);
+    return json;
+  }
+  KILN_ASSIGN_OR_RETURN(const int64_t index,
+                        NumberField(question, "index", 0, std::max<int64_t>(0, space.range() - 1)));
+  KILN_ASSIGN_OR_RETURN(const std::string text,
+                        ConfigText(*of, task.dag, space, index, /*json=*/true));
+  return Json::parse(text, nullptr, false);
+}
+
+}  // namespace kiln::client
