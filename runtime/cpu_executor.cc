@@ -7,10 +7,13 @@
 #include <chrono>
 #include <cstring>
 #include <map>
+#include <optional>
 
 #include "base/errno_status.h"
 #include "proto/cpu_abi.h"
+#include "runtime/call_stack.h"
 #include "runtime/cpu_features.h"
+#include "runtime/float_environment.h"
 #include "runtime/parallel_runtime.h"
 #include "runtime/shared_object.h"
 
@@ -69,12 +72,30 @@ Status CheckThisCpu(const NetworkTarget& target) {
       target.text, HostCpuName(), fmt::join(missing, ", "));
 }
 
+// Returns the operations of all kernels plus the bytes of their arguments.
+double WorkOf(const Network& network) {
+  double work = 0;
+  for (const NetworkKernel& kernel : network.kernels) {
+    work += kernel.flops;
+    for (const KernelArgument& arg : kernel.args)
+      work += static_cast<double>(network.buffers[static_cast<size_t>(arg.buffer)].bytes);
+  }
+  return work;
+}
+
+int AllThreads() { return std::max<int>(1, static_cast<int>(AllowedCores().size())); }
+
+int ThreadsFor(double work, int wanted) {
+  if (work <= kHardlyAnyWork) return 1;
+  return wanted > 0 ? wanted : AllThreads();
+}
+
 class CpuExecutor : public Executor {
  public:
   CpuExecutor(std::shared_ptr<const NetworkFile> file, const ExecutorOptions& options)
       : Executor(std::move(file)),
-        runtime_({.threads = options.threads > 0 ? options.threads : AllThreads(),
-                  .pin = options.pin}) {}
+        work_(WorkOf(network())),
+        runtime_({.threads = ThreadsFor(work_, options.threads), .pin = options.pin}) {}
 
   Status Start();
   MemoryUse memory_use() const override;
@@ -91,8 +112,6 @@ class CpuExecutor : public Executor {
     int64_t offset;
   };
 
-  static int AllThreads() { return std::max<int>(1, static_cast<int>(AllowedCores().size())); }
-
   Status LoadBinaries();
   Status LoadConstants();
   std::byte* BaseOf(int32_t root) const;
@@ -105,12 +124,18 @@ class CpuExecutor : public Executor {
   void CopyOutputs(std::span<void* const> outputs);
 
   Status DoRun(std::span<const void* const> inputs, std::span<void* const> outputs) override;
+  Status DoQueue(std::span<const void* const>, std::span<void* const>, CuStream) override {
+    return FailedPrecondition("the network runs on the CPU, which has no streams");
+  }
   Status StartTiming(std::span<const void* const> inputs) override;
   StatusOr<double> TimeRuns(int64_t number) override;
   StatusOr<std::vector<double>> TimeKernels(int64_t number) override;
   StatusOr<std::vector<double>> TimeKernelsInRuns(int64_t number) override;
 
-  // Runs on the pool's main thread.
+  // Runs the kernels on the thread of this call if they are little work, else on the pool's main
+  // thread.
+  int32_t RunSomewhere();
+  // Runs on a thread with the stack and the floating-point environment of programs.
   int32_t RunSteps() {
     int32_t code = 0;
     for (const Step& step : steps_) code |= step.entry(runtime_.context(), step.args.data());
@@ -120,6 +145,9 @@ class CpuExecutor : public Executor {
     runtime_.ParallelFor([](void*, int64_t, int64_t) {}, nullptr, runtime_.threads());
   }
 
+  const double work_;
+  // The stack of runs on the caller's thread; none if there are no such runs.
+  std::optional<CallStack> call_stack_;
   std::map<std::pair<int32_t, std::string>, KilnEntry> entries_;
   std::vector<std::unique_ptr<SharedObject>> objects_;
   HostBlock constants_;
@@ -130,6 +158,8 @@ class CpuExecutor : public Executor {
   // Address of each such buffer in the current run.
   std::vector<void*> pointers_;
   std::map<int32_t, HostBlock> staged_;
+  // Whether each output is written in place.
+  std::vector<bool> in_place_;
   // The last member, so that its threads end first.
   ParallelRuntime runtime_;
 };
@@ -189,6 +219,10 @@ Status CpuExecutor::Start() {
   patches_.resize(network().buffers.size());
   pointers_.resize(network().buffers.size());
   for (const NetworkKernel& kernel : network().kernels) AddStep(kernel);
+  for (size_t i = 0; i < outputs().size(); ++i) in_place_.push_back(IsWrittenInPlace(network(), i));
+  if (work_ <= kLittleWork && CallStack::IsSupported()) {
+    KILN_ASSIGN_OR_RETURN(call_stack_, CallStack::Allocate(KILN_CPU_STACK_BYTES));
+  }
   return OkStatus();
 }
 
@@ -250,10 +284,28 @@ Status CpuExecutor::CheckCode(int32_t code) const {
   return Internal("a kernel returned {}, expected 0", code);
 }
 
+int32_t CpuExecutor::RunSomewhere() {
+  struct Run {
+    CpuExecutor* executor;
+    int32_t code;
+  } run{this, 0};
+  const auto body = [](void* closure) {
+    Run& run = *static_cast<Run*>(closure);
+    run.code = run.executor->RunSteps();
+  };
+  if (call_stack_) {
+    const FloatEnvironment floats;
+    call_stack_->Call(body, &run);
+  } else {
+    runtime_.Call([&] { body(&run); });
+  }
+  return run.code;
+}
+
 Status CpuExecutor::DoRun(std::span<const void* const> in, std::span<void* const> out) {
   KILN_RETURN_IF_ERROR(SetInputs(in));
   for (size_t i = 0; i < out.size(); ++i) {
-    if (!IsWrittenInPlace(network(), i)) continue;
+    if (!in_place_[i]) continue;
     const int32_t buffer = outputs()[i].buffer;
     void* pointer = out[i];
     if (!IsAligned(buffer, pointer)) {
@@ -261,9 +313,7 @@ Status CpuExecutor::DoRun(std::span<const void* const> in, std::span<void* const
     }
     SetPointer(buffer, pointer);
   }
-  int32_t code = 0;
-  runtime_.Call([&] { code = RunSteps(); });
-  KILN_RETURN_IF_ERROR(CheckCode(code));
+  KILN_RETURN_IF_ERROR(CheckCode(RunSomewhere()));
   CopyOutputs(out);
   return OkStatus();
 }
@@ -271,7 +321,7 @@ Status CpuExecutor::DoRun(std::span<const void* const> in, std::span<void* const
 Status CpuExecutor::StartTiming(std::span<const void* const> in) {
   KILN_RETURN_IF_ERROR(SetInputs(in));
   for (size_t i = 0; i < outputs().size(); ++i) {
-    if (!IsWrittenInPlace(network(), i)) continue;
+    if (!in_place_[i]) continue;
     KILN_ASSIGN_OR_RETURN(void* staged, Staged(outputs()[i].buffer));
     SetPointer(outputs()[i].buffer, staged);
   }

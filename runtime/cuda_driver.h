@@ -125,6 +125,8 @@ constexpr int kCuPointerMemoryType = 2;
 constexpr int kCuPointerDeviceOrdinal = 9;
 constexpr unsigned kCuMemoryTypeDevice = 2;
 constexpr int kCuCaptureThreadLocal = 1;
+// CUstreamCaptureStatus
+constexpr int kCuCaptureNone = 0;
 
 // Arguments of X: member, symbol, parameters.
 #define KILN_CUDA_FUNCTIONS(X)                                                                    \
@@ -167,6 +169,7 @@ constexpr int kCuCaptureThreadLocal = 1;
   X(StreamWaitEvent, "cuStreamWaitEvent", (CuStream, CuEvent, unsigned flags))                    \
   X(StreamBeginCapture, "cuStreamBeginCapture_v2", (CuStream, int mode))                          \
   X(StreamEndCapture, "cuStreamEndCapture", (CuStream, CuGraph*))                                 \
+  X(StreamIsCapturing, "cuStreamIsCapturing", (CuStream, int* status))                            \
   X(GraphInstantiate, "cuGraphInstantiateWithFlags", (CuGraphExec*, CuGraph, uint64_t flags))     \
   X(GraphLaunch, "cuGraphLaunch", (CuGraphExec, CuStream))                                        \
   X(GraphExecDestroy, "cuGraphExecDestroy", (CuGraphExec))                                        \

@@ -75,6 +75,8 @@ void RunLastFirst(const Recorded& graph) {
 
 constexpr CuResult kCuInvalidValue = 1;
 constexpr CuResult kCuCaptureUnjoined = 904;
+constexpr CuResult kCuCaptureIsolation = 905;
+constexpr CuResult kCuCaptureUnsupported = 900;
 
 void Execute(const std::string& name, FakeLaunch launch) {
   if (Fake().sticky != 0) return;
@@ -226,7 +228,7 @@ void AddContexts(CudaDriver& d) {
   d.CtxSetCurrent = [](CuContext) { return 0; };
   d.CtxPushCurrent = [](CuContext) { return ++Fake().pushed_contexts, 0; };
   d.CtxPopCurrent = [](CuContext*) { return --Fake().pushed_contexts, 0; };
-  d.CtxSynchronize = [] { return Fake().sticky; };
+  d.CtxSynchronize = [] { return ++Fake().context_waits, Fake().sticky; };
 }
 
 void AddKernels(CudaDriver& d) {
@@ -276,6 +278,7 @@ void AddMemory(CudaDriver& d) {
     if (bytes > Fake().free_bytes) return kCuOutOfMemory;
     *pointer = reinterpret_cast<CuPointer>(std::aligned_alloc(256, (bytes + 255) / 256 * 256));
     Fake().memory[*pointer] = bytes;
+    ++Fake().allocations;
     return 0;
   };
   d.MemFree = [](CuPointer pointer) {
@@ -295,7 +298,11 @@ void AddMemory(CudaDriver& d) {
     if (Fake().sticky == 0) std::memcpy(to, Pointer<void>(from), bytes);
     return Fake().sticky;
   };
-  d.MemcpyDtoDAsync = [](CuPointer to, CuPointer from, size_t bytes, CuStream) {
+  d.MemcpyDtoDAsync = [](CuPointer to, CuPointer from, size_t bytes, CuStream stream) {
+    if (IsRecorded(stream)) {
+      Record(stream, [=] { std::memcpy(Pointer<void>(to), Pointer<void>(from), bytes); });
+      return 0;
+    }
     if (Fake().sticky == 0) std::memcpy(Pointer<void>(to), Pointer<void>(from), bytes);
     return Fake().sticky;
   };
@@ -324,7 +331,9 @@ void AddStreams(CudaDriver& d) {
   };
   d.StreamDestroy = [](CuStream) { return --Fake().streams, 0; };
   d.StreamWaitEvent = [](CuStream stream, CuEvent event, unsigned) {
-    if (recording == nullptr || !recording->events.contains(event)) return 0;
+    // A stream that is recorded cannot wait for what is outside of its recording.
+    if (IsRecorded(stream) && !recording->events.contains(event)) return kCuCaptureIsolation;
+    if (recording == nullptr || !recording->events.contains(event)) return ++Fake().event_waits, 0;
     const Frontier& after = recording->events[event];
     Frontier& frontier = recording->streams[stream];
     frontier.insert(frontier.end(), after.begin(), after.end());
@@ -353,12 +362,16 @@ void AddGraphs(CudaDriver& d) {
     return 0;
   };
   d.StreamEndCapture = EndCapture;
+  d.StreamIsCapturing = [](CuStream stream, int* status) {
+    return *status = IsRecorded(stream) ? 1 : kCuCaptureNone, 0;
+  };
   d.GraphInstantiate = [](CuGraphExec* exec, CuGraph graph, uint64_t) {
     ++Fake().graphs;
     *exec = reinterpret_cast<CuGraphExec>(new Recorded(*reinterpret_cast<Recorded*>(graph)));
     return 0;
   };
-  d.GraphLaunch = [](CuGraphExec exec, CuStream) {
+  d.GraphLaunch = [](CuGraphExec exec, CuStream stream) {
+    if (IsRecorded(stream)) return kCuCaptureUnsupported;
     ++Fake().graph_launches;
     RunLastFirst(*reinterpret_cast<Recorded*>(exec));
     return Fake().sticky;
@@ -373,7 +386,11 @@ void AddEvents(CudaDriver& d) {
   };
   d.EventDestroy = [](CuEvent) { return --Fake().events, 0; };
   d.EventRecord = [](CuEvent event, CuStream stream) {
-    if (IsRecorded(stream)) recording->events[event] = recording->streams[stream];
+    if (IsRecorded(stream)) {
+      recording->events[event] = recording->streams[stream];
+    } else {
+      ++Fake().event_records;
+    }
     return Fake().sticky;
   };
   d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) {

@@ -76,6 +76,13 @@ struct FakeCuda {
   int modules = 0;
   // Waits for the stream.
   int waits = 0;
+  // Waits of the whole context.
+  int context_waits = 0;
+  // Blocks of GPU memory that were ever allocated.
+  int allocations = 0;
+  // Events that streams waited for outside of recordings, and those that were recorded there.
+  int event_waits = 0;
+  int event_records = 0;
   // Launches of kernels that may start before the kernels before them have ended.
   int early_launches = 0;
   // Blocks of pinned memory that exist now.

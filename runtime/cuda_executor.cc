@@ -15,6 +15,9 @@ namespace {
 
 // Number of sets of pointers whose graphs are kept, because callers alternate between a few sets.
 constexpr size_t kMaxGraphs = 8;
+// Most kernels that are launched one by one into a caller's stream. More kernels are a graph, whose
+// launch takes 5 us, and whose recording takes some 50 us for each new set of pointers.
+constexpr size_t kMaxLaunched = 3;
 // Limits of the trial that decides whether branches run beside each other.
 constexpr int kMaxStreams = 4;
 constexpr int kPlanReadings = 3;
@@ -151,20 +154,30 @@ class CudaExecutor : public Executor {
   CuPointer AddressOf(const Region& region) const;
   StatusOr<bool> IsOnGpu(const void* pointer, std::string_view name) const;
   StatusOr<CuPointer> Staged(int32_t root);
-  Status SetInputs(std::span<const void* const> inputs);
+  // Copies go into `stream`.
+  Status SetInputs(std::span<const void* const> inputs, CuStream stream);
   Status SetOutputs(std::span<void* const> outputs);
-  Status CopyOutputs(std::span<void* const> outputs);
+  Status CopyOutputs(std::span<void* const> outputs, CuStream stream);
 
   // `follows_kernel` says that the last work in the stream is a kernel, and that this kernel waits
   // for nothing else.
   Status LaunchKernel(const Kernel& kernel, CuStream stream, bool follows_kernel) const;
   Status RecordAll();
+  Status LaunchOneByOne(CuStream stream) const;
+  // Makes work in `stream` wait for the runs before it that were queued.
+  Status WaitForQueued(CuStream stream);
+  // Tells WaitForQueued that a run was queued in `stream`.
+  Status NoteQueued(CuStream stream);
+  // Returns whether runs share memory, which is the executor's own.
+  bool SharesMemory() const { return !arena_.empty() || !staged_.empty(); }
   StatusOr<GraphExec> Record(const std::function<Status()>& queue) const;
   StatusOr<CuGraphExec> CurrentGraph();
   Status Wait(std::string_view what) const;
   StatusOr<double> TimeGraph(CuGraphExec graph, int64_t number);
 
   Status DoRun(std::span<const void* const> inputs, std::span<void* const> outputs) override;
+  Status DoQueue(std::span<const void* const> inputs, std::span<void* const> outputs,
+                 CuStream stream) override;
   Status StartTiming(std::span<const void* const> inputs) override;
   StatusOr<double> TimeRuns(int64_t number) override;
   StatusOr<std::vector<double>> TimeKernels(int64_t number) override;
@@ -190,6 +203,10 @@ class CudaExecutor : public Executor {
   std::vector<Event> fork_;
   // Start and end.
   std::vector<Event> clock_;
+  // One event, the end of the last run that was queued; none before the first one.
+  std::vector<Event> queued_;
+  // True: a run was queued in a stream of a caller's.
+  bool was_queued_ = false;
   // One block, if there are any constants.
   std::vector<Memory> constants_;
   // One block, if there is an arena.
@@ -205,11 +222,14 @@ class CudaExecutor : public Executor {
 CudaExecutor::~CudaExecutor() {
   if (context_ == nullptr) return;
   const GpuContext::Use use(*context_);
+  // Kernels may still be running in streams of callers.
+  if (was_queued_) driver_.CtxSynchronize();
   graphs_.clear();
   staged_.clear();
   arena_.clear();
   constants_.clear();
   clock_.clear();
+  queued_.clear();
   fork_.clear();
   kernel_events_.clear();
   record_streams_.clear();
@@ -423,7 +443,7 @@ StatusOr<CuPointer> CudaExecutor::Staged(int32_t root) {
   return staged_.emplace(root, std::move(block)).first->second.get();
 }
 
-Status CudaExecutor::SetInputs(std::span<const void* const> pointers) {
+Status CudaExecutor::SetInputs(std::span<const void* const> pointers, CuStream stream) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const NetworkTensor& input = inputs()[i];
     const NetworkBuffer& buffer = network().buffers[static_cast<size_t>(input.buffer)];
@@ -434,7 +454,6 @@ Status CudaExecutor::SetInputs(std::span<const void* const> pointers) {
     if (!on_gpu || address % static_cast<CuPointer>(buffer.alignment_bytes) != 0) {
       KILN_ASSIGN_OR_RETURN(address, Staged(input.buffer));
       const auto bytes = static_cast<size_t>(buffer.bytes);
-      const CuStream stream = run_stream_[0].get();
       const CuResult copied =
           on_gpu ? driver_.MemcpyDtoDAsync(address, reinterpret_cast<CuPointer>(pointers[i]), bytes,
                                            stream)
@@ -469,7 +488,7 @@ Status CudaExecutor::SetOutputs(std::span<void* const> pointers) {
   return OkStatus();
 }
 
-Status CudaExecutor::CopyOutputs(std::span<void* const> pointers) {
+Status CudaExecutor::CopyOutputs(std::span<void* const> pointers, CuStream stream) {
   for (size_t i = 0; i < pointers.size(); ++i) {
     const NetworkTensor& output = outputs()[i];
     const Region region = RegionOf(network(), output.buffer);
@@ -478,7 +497,6 @@ Status CudaExecutor::CopyOutputs(std::span<void* const> pointers) {
     if (from == to || region.bytes == 0) continue;
     KILN_ASSIGN_OR_RETURN(const bool on_gpu, IsOnGpu(pointers[i], output.name));
     const auto bytes = static_cast<size_t>(region.bytes);
-    const CuStream stream = run_stream_[0].get();
     const CuResult copied = on_gpu ? driver_.MemcpyDtoDAsync(to, from, bytes, stream)
                                    : driver_.MemcpyDtoHAsync(pointers[i], from, bytes, stream);
     KILN_RETURN_IF_ERROR(Check(copied, fmt::format("copy output '{}'", output.name)));
@@ -539,6 +557,15 @@ Status CudaExecutor::RecordAll() {
   return OkStatus();
 }
 
+Status CudaExecutor::LaunchOneByOne(CuStream stream) const {
+  bool follows_kernel = false;
+  for (const Kernel& kernel : kernels_) {
+    KILN_RETURN_IF_ERROR(LaunchKernel(kernel, stream, follows_kernel));
+    follows_kernel = true;
+  }
+  return OkStatus();
+}
+
 StatusOr<GraphExec> CudaExecutor::Record(const std::function<Status()>& queue) const {
   const CuStream origin = record_streams_[0].get();
   KILN_RETURN_IF_ERROR(
@@ -575,17 +602,55 @@ Status CudaExecutor::Wait(std::string_view what) const {
   return Check(driver_.StreamSynchronize(run_stream_[0].get()), what);
 }
 
+Status CudaExecutor::WaitForQueued(CuStream stream) {
+  if (queued_.empty()) return OkStatus();
+  return Check(driver_.StreamWaitEvent(stream, queued_[0].get(), 0), "wait for the last run");
+}
+
+Status CudaExecutor::NoteQueued(CuStream stream) {
+  if (!SharesMemory()) return OkStatus();
+  if (queued_.empty()) {
+    KILN_ASSIGN_OR_RETURN(Event event, MakeEvent(kCuEventDisableTiming));
+    queued_.push_back(std::move(event));
+  }
+  return Check(driver_.EventRecord(queued_[0].get(), stream), "record the end of a run");
+}
+
+// A stream that is being recorded can neither wait for work outside of the recording nor launch a
+// graph.
+Status CudaExecutor::DoQueue(std::span<const void* const> in, std::span<void* const> out,
+                             CuStream stream) {
+  const GpuContext::Use use(*context_);
+  int capture = kCuCaptureNone;
+  KILN_RETURN_IF_ERROR(
+      Check(driver_.StreamIsCapturing(stream, &capture), "look at the caller's stream"));
+  const bool is_recorded = capture != kCuCaptureNone;
+  was_queued_ = true;
+  if (!is_recorded) KILN_RETURN_IF_ERROR(WaitForQueued(stream));
+  KILN_RETURN_IF_ERROR(SetInputs(in, stream));
+  KILN_RETURN_IF_ERROR(SetOutputs(out));
+  if (is_recorded || kernels_.size() <= kMaxLaunched) {
+    KILN_RETURN_IF_ERROR(LaunchOneByOne(stream));
+  } else {
+    KILN_ASSIGN_OR_RETURN(CuGraphExec graph, CurrentGraph());
+    KILN_RETURN_IF_ERROR(Check(driver_.GraphLaunch(graph, stream), "launch the network"));
+  }
+  KILN_RETURN_IF_ERROR(CopyOutputs(out, stream));
+  return is_recorded ? OkStatus() : NoteQueued(stream);
+}
+
 Status CudaExecutor::DoRun(std::span<const void* const> in, std::span<void* const> out) {
   const GpuContext::Use use(*context_);
+  const CuStream stream = run_stream_[0].get();
   const auto queue = [&]() -> Status {
-    KILN_RETURN_IF_ERROR(SetInputs(in));
+    KILN_RETURN_IF_ERROR(WaitForQueued(stream));
+    KILN_RETURN_IF_ERROR(SetInputs(in, stream));
     KILN_RETURN_IF_ERROR(SetOutputs(out));
     if (!kernels_.empty()) {
       KILN_ASSIGN_OR_RETURN(CuGraphExec graph, CurrentGraph());
-      KILN_RETURN_IF_ERROR(
-          Check(driver_.GraphLaunch(graph, run_stream_[0].get()), "launch the network"));
+      KILN_RETURN_IF_ERROR(Check(driver_.GraphLaunch(graph, stream), "launch the network"));
     }
-    return CopyOutputs(out);
+    return CopyOutputs(out, stream);
   };
   const Status queued = queue();
   // The wait happens also after an error, because nothing may still read or write the caller's
@@ -596,7 +661,9 @@ Status CudaExecutor::DoRun(std::span<const void* const> in, std::span<void* cons
 
 Status CudaExecutor::StartTiming(std::span<const void* const> in) {
   const GpuContext::Use use(*context_);
-  KILN_RETURN_IF_ERROR(SetInputs(in));
+  const CuStream stream = run_stream_[0].get();
+  KILN_RETURN_IF_ERROR(WaitForQueued(stream));
+  KILN_RETURN_IF_ERROR(SetInputs(in, stream));
   KILN_RETURN_IF_ERROR(SetOutputs({}));
   return Wait("copy the inputs");
 }

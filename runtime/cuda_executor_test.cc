@@ -319,6 +319,106 @@ TEST_F(CudaExecutorTest, CopiesWhatIsNotAligned) {
   FakeCuda::Driver().MemFree(block);
 }
 
+TEST_F(CudaExecutorTest, QueuesIntoTheCallersStreamAndWaitsForNothing) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
+  uint64_t *y = OnGpu(Values(kElements)), *c = OnGpu(Values(kElements));
+  const void* inputs[] = {a, b};
+  void* outputs[] = {y, c};
+  CuStream stream = nullptr;
+  ASSERT_EQ(FakeCuda::Driver().StreamCreate(&stream, 0), 0);
+  const int waits = cuda_.waits, allocations = cuda_.allocations;
+  for (int i = 0; i < 3; ++i) ASSERT_OK(executor->Queue(inputs, outputs, stream));
+  EXPECT_EQ(Values(y, y + kElements), mix.Reference(a_, b_)[0]);
+  EXPECT_EQ(Values(c, c + kElements), mix.Reference(a_, b_)[1]);
+  EXPECT_EQ(cuda_.waits, waits);
+  EXPECT_EQ(cuda_.context_waits, 0);
+  EXPECT_EQ(cuda_.allocations, allocations);
+  EXPECT_EQ(cuda_.graphs, 1);
+  EXPECT_EQ(cuda_.graph_launches, 3) << "more kernels than are launched one by one";
+  EXPECT_EQ(cuda_.event_waits, 2) << "the runs share the arena";
+  // A run that waits for its own end waits for the others, too.
+  ASSERT_OK(executor->Run(inputs, outputs));
+  EXPECT_EQ(cuda_.event_waits, 3);
+  executor.reset();
+  EXPECT_EQ(cuda_.context_waits, 1) << "nothing is freed while kernels run";
+  FakeCuda::Driver().StreamDestroy(stream);
+  for (const void* pointer :
+       {inputs[0], inputs[1], static_cast<const void*>(y), static_cast<const void*>(c)})
+    Free(pointer);
+}
+
+TEST_F(CudaExecutorTest, FewKernelsAreLaunchedOneByOneAndRunsThatShareNothingDoNotWait) {
+  MixNetwork mix;
+  mix.Output(mix.Add(0, 1, Place::kOutput));
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
+  uint64_t* y = OnGpu(Values(kElements));
+  const void* inputs[] = {a, b};
+  void* outputs[] = {y};
+  for (int i = 0; i < 3; ++i) ASSERT_OK(executor->Queue(inputs, outputs, nullptr));
+  EXPECT_EQ(Values(y, y + kElements), mix.Reference(a_, b_)[0]);
+  EXPECT_EQ(cuda_.graphs, 0);
+  EXPECT_EQ(cuda_.event_waits, 0);
+  EXPECT_EQ(cuda_.event_records, 0);
+  for (const void* pointer : {inputs[0], inputs[1], static_cast<const void*>(y)}) Free(pointer);
+}
+
+TEST_F(CudaExecutorTest, ARunIsRecordedIntoAGraphOfTheCallers) {
+  const CudaDriver& driver = FakeCuda::Driver();
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
+  uint64_t *y = OnGpu(Values(kElements)), *c = OnGpu(Values(kElements));
+  const void* inputs[] = {a, b};
+  void* outputs[] = {y, c};
+  CuStream stream = nullptr;
+  ASSERT_EQ(driver.StreamCreate(&stream, 0), 0);
+  // A run before, of which the recording must not depend.
+  ASSERT_OK(executor->Queue(inputs, outputs, stream));
+  std::fill(y, y + kElements, 0);
+  ASSERT_EQ(driver.StreamBeginCapture(stream, 0), 0);
+  ASSERT_OK(executor->Queue(inputs, outputs, stream));
+  CuGraph graph = nullptr;
+  ASSERT_EQ(driver.StreamEndCapture(stream, &graph), 0);
+  EXPECT_EQ(Values(y, y + kElements), Values(kElements)) << "nothing has run";
+  CuGraphExec exec = nullptr;
+  ASSERT_EQ(driver.GraphInstantiate(&exec, graph, 0), 0);
+  for (uint64_t first : {5, 6}) {
+    a[0] = a_[0] = first;
+    ASSERT_EQ(driver.GraphLaunch(exec, stream), 0);
+    EXPECT_EQ(Values(y, y + kElements), mix.Reference(a_, b_)[0]);
+    EXPECT_EQ(Values(c, c + kElements), mix.Reference(a_, b_)[1]);
+  }
+  driver.GraphExecDestroy(exec);
+  driver.GraphDestroy(graph);
+  driver.StreamDestroy(stream);
+  for (uint64_t* pointer : {a, b, y, c}) Free(pointer);
+}
+
+TEST_F(CudaExecutorTest, MemoryThatIsNotAlignedIsCopiedInTheCallersStream) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  CuPointer block = 0;
+  ASSERT_EQ(FakeCuda::Driver().MemAlloc(&block, 512), 0);
+  auto *a = reinterpret_cast<uint64_t*>(block + 8), *b = reinterpret_cast<uint64_t*>(block + 128);
+  auto *y = reinterpret_cast<uint64_t*>(block + 264), *c = reinterpret_cast<uint64_t*>(block + 384);
+  std::copy(a_.begin(), a_.end(), a);
+  std::copy(b_.begin(), b_.end(), b);
+  const void* inputs[] = {a, b};
+  void* outputs[] = {y, c};
+  const int waits = cuda_.waits;
+  ASSERT_OK(executor->Queue(inputs, outputs, nullptr));
+  const int allocations = cuda_.allocations;
+  ASSERT_OK(executor->Queue(inputs, outputs, nullptr));
+  EXPECT_EQ(Values(y, y + kElements), mix.Reference(a_, b_)[0]);
+  EXPECT_EQ(Values(c, c + kElements), mix.Reference(a_, b_)[1]);
+  EXPECT_EQ(cuda_.allocations, allocations);
+  EXPECT_EQ(cuda_.waits, waits);
+  FakeCuda::Driver().MemFree(block);
+}
+
 TEST_F(CudaExecutorTest, OutputsOfEveryPlace) {
   MixNetwork mix;
   const int32_t y = mix.Add(0, 1, Place::kOutput);

@@ -48,13 +48,12 @@ std::string TypeText(const KilnDLDataType& type) {
                      type.lanes == 1 ? "" : fmt::format("x{}", type.lanes));
 }
 
-Status CheckType(const KilnDLDataType& type, const NetworkTensor& wanted) {
-  KILN_ASSIGN_OR_RETURN(const DType dtype, ParseDType(wanted.dtype));
-  const KilnDLDataType expected = DLDataTypeOf(dtype);
+Status CheckType(const KilnDLDataType& type, const WantedTensor& wanted) {
+  const KilnDLDataType& expected = wanted.type;
   if (type.code == expected.code && type.bits == expected.bits && type.lanes == expected.lanes) {
     return OkStatus();
   }
-  return InvalidArgument("its dtype is {}, expected {}", TypeText(type), wanted.dtype);
+  return InvalidArgument("its dtype is {}, expected {}", TypeText(type), wanted.tensor->dtype);
 }
 
 Status CheckShape(const KilnDLTensor& tensor, const NetworkTensor& wanted) {
@@ -98,24 +97,46 @@ Status CheckDevice(KilnDLDevice of, KilnDLDevice network) {
                          DeviceText(network));
 }
 
-Status CheckTensor(const KilnDLTensor* tensor, const NetworkTensor& wanted, KilnDLDevice device) {
-  const bool is_empty =
-      std::find(wanted.shape.begin(), wanted.shape.end(), 0) != wanted.shape.end();
-  if (tensor == nullptr || (tensor->data == nullptr && !is_empty))
+Status Check(const KilnDLTensor* tensor, const WantedTensor& wanted, KilnDLDevice device) {
+  if (tensor == nullptr || (tensor->data == nullptr && !wanted.is_empty))
     return InvalidArgument("it is NULL");
   KILN_RETURN_IF_ERROR(CheckType(tensor->dtype, wanted));
-  KILN_RETURN_IF_ERROR(CheckShape(*tensor, wanted));
-  if (!is_empty) KILN_RETURN_IF_ERROR(CheckContiguous(*tensor));
+  KILN_RETURN_IF_ERROR(CheckShape(*tensor, *wanted.tensor));
+  if (!wanted.is_empty) KILN_RETURN_IF_ERROR(CheckContiguous(*tensor));
   return CheckDevice(tensor->device, device);
+}
+
+Status OfTensor(const Status& status, const WantedTensor& wanted) {
+  if (status.ok()) return status;
+  return Annotate(status, fmt::format("tensor '{}'", wanted.tensor->name));
 }
 
 }  // namespace
 
-StatusOr<void*> ElementsOf(const KilnDLTensor* tensor, const NetworkTensor& wanted,
-                           KilnDLDevice device) {
-  KILN_RETURN_IF_ERROR(
-      Annotate(CheckTensor(tensor, wanted, device), fmt::format("tensor '{}'", wanted.name)));
-  return static_cast<void*>(static_cast<std::byte*>(tensor->data) + tensor->byte_offset);
+std::vector<WantedTensor> WantedTensors(std::span<const NetworkTensor> tensors) {
+  std::vector<WantedTensor> wanted;
+  for (const NetworkTensor& tensor : tensors) {
+    const StatusOr<DType> dtype = ParseDType(tensor.dtype);
+    KILN_CHECK(dtype.ok(), "of '{}': {}", tensor.name, Message(dtype.status()));
+    const bool is_empty =
+        std::find(tensor.shape.begin(), tensor.shape.end(), 0) != tensor.shape.end();
+    wanted.push_back({&tensor, DLDataTypeOf(*dtype), is_empty});
+  }
+  return wanted;
+}
+
+Status CheckTensor(const KilnDLTensor* tensor, const WantedTensor& wanted, KilnDLDevice device) {
+  return OfTensor(Check(tensor, wanted, device), wanted);
+}
+
+Status CheckOnGpu(const KilnDLTensor& tensor, const WantedTensor& wanted, KilnDLDevice device) {
+  if (tensor.device.device_type == kDeviceCudaManaged || wanted.is_empty) return OkStatus();
+  if (tensor.device.device_type == kDeviceCuda && tensor.device.device_id == device.device_id)
+    return OkStatus();
+  return OfTensor(
+      InvalidArgument("it is on {}, and a run on a stream copies nothing: expected memory of {}",
+                      DeviceText(tensor.device), DeviceText(device)),
+      wanted);
 }
 
 }  // namespace kiln::runtime

@@ -14,17 +14,35 @@ namespace {
 // The runs of a reading that was too short grow by this factor.
 constexpr double kGrowth = 1.618;
 
+uintptr_t BytesOf(const Network& network, const NetworkTensor& tensor) {
+  return static_cast<uintptr_t>(network.buffers[static_cast<size_t>(tensor.buffer)].bytes);
+}
+
 template <typename Pointer>
-Status CheckPointers(std::string_view what, std::span<const NetworkTensor> tensors,
-                     std::span<Pointer const> pointers) {
+Status CheckPointers(const Network& network, std::string_view what,
+                     std::span<const NetworkTensor> tensors, std::span<Pointer const> pointers) {
   if (tensors.size() != pointers.size()) {
     return InvalidArgument("{} {} given, the network has {}", pointers.size(), what,
                            tensors.size());
   }
   for (size_t i = 0; i < tensors.size(); ++i) {
-    const bool is_empty = std::ranges::find(tensors[i].shape, 0) != tensors[i].shape.end();
-    if (pointers[i] != nullptr || is_empty) continue;
+    if (pointers[i] != nullptr || BytesOf(network, tensors[i]) == 0) continue;
     return InvalidArgument("the pointer to '{}' ({} {}) is null", tensors[i].name, what, i);
+  }
+  return OkStatus();
+}
+
+template <typename Pointer>
+Status CheckApartFrom(const Network& network, const NetworkTensor& output, uintptr_t begin,
+                      std::string_view what, std::span<const NetworkTensor> tensors,
+                      std::span<Pointer const> pointers) {
+  const uintptr_t end = begin + BytesOf(network, output);
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    const auto other = reinterpret_cast<uintptr_t>(pointers[i]);
+    const uintptr_t bytes = BytesOf(network, tensors[i]);
+    if (bytes == 0 || begin >= other + bytes || other >= end) continue;
+    return InvalidArgument("output '{}' overlaps {} '{}' in memory; give it memory of its own",
+                           output.name, what, tensors[i].name);
   }
   return OkStatus();
 }
@@ -33,29 +51,14 @@ Status CheckPointers(std::string_view what, std::span<const NetworkTensor> tenso
 // read inputs.
 Status CheckApart(const Network& network, std::span<const void* const> inputs,
                   std::span<void* const> outputs) {
-  struct Given {
-    std::string_view what;
-    const NetworkTensor* tensor;
-    uintptr_t begin;
-    uintptr_t end;
-  };
-  std::vector<Given> all;
-  const auto add = [&](std::string_view what, const NetworkTensor& tensor, const void* pointer) {
-    const auto begin = reinterpret_cast<uintptr_t>(pointer);
-    const int64_t bytes = network.buffers[static_cast<size_t>(tensor.buffer)].bytes;
-    if (bytes == 0) return false;
-    all.push_back({what, &tensor, begin, begin + static_cast<uintptr_t>(bytes)});
-    return true;
-  };
-  for (size_t i = 0; i < inputs.size(); ++i) add("input", network.inputs[i], inputs[i]);
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (!add("output", network.outputs[i], outputs[i])) continue;
-    const Given output = all.back();
-    for (const Given& other : std::span(all).first(all.size() - 1)) {
-      if (output.begin >= other.end || other.begin >= output.end) continue;
-      return InvalidArgument("output '{}' overlaps {} '{}' in memory; give it memory of its own",
-                             output.tensor->name, other.what, other.tensor->name);
-    }
+    const NetworkTensor& output = network.outputs[i];
+    if (BytesOf(network, output) == 0) continue;
+    const auto begin = reinterpret_cast<uintptr_t>(outputs[i]);
+    const std::span<const NetworkTensor> in(network.inputs), out(network.outputs);
+    KILN_RETURN_IF_ERROR(CheckApartFrom(network, output, begin, "input", in, inputs));
+    KILN_RETURN_IF_ERROR(
+        CheckApartFrom(network, output, begin, "output", out.first(i), outputs.first(i)));
   }
   return OkStatus();
 }
@@ -79,17 +82,29 @@ StatusOr<std::unique_ptr<Executor>> Executor::Load(std::shared_ptr<const Network
   return FailedPrecondition("the file was compiled for the {} target, which runs nothing", kind);
 }
 
+Status Executor::CheckMemory(std::span<const void* const> inputs,
+                             std::span<void* const> outputs) const {
+  KILN_RETURN_IF_ERROR(CheckPointers(network(), "inputs", this->inputs(), inputs));
+  KILN_RETURN_IF_ERROR(CheckPointers(network(), "outputs", this->outputs(), outputs));
+  return CheckApart(network(), inputs, outputs);
+}
+
 Status Executor::Run(std::span<const void* const> inputs, std::span<void* const> outputs) {
-  KILN_RETURN_IF_ERROR(CheckPointers("inputs", this->inputs(), inputs));
-  KILN_RETURN_IF_ERROR(CheckPointers("outputs", this->outputs(), outputs));
-  KILN_RETURN_IF_ERROR(CheckApart(network(), inputs, outputs));
+  KILN_RETURN_IF_ERROR(CheckMemory(inputs, outputs));
   std::lock_guard lock(mutex_);
   return DoRun(inputs, outputs);
 }
 
+Status Executor::Queue(std::span<const void* const> inputs, std::span<void* const> outputs,
+                       CuStream stream) {
+  KILN_RETURN_IF_ERROR(CheckMemory(inputs, outputs));
+  std::lock_guard lock(mutex_);
+  return DoQueue(inputs, outputs, stream);
+}
+
 Status Executor::StartTimingLocked(std::span<const void* const> given) {
   if (!given.empty() || inputs().empty()) {
-    KILN_RETURN_IF_ERROR(CheckPointers("inputs", inputs(), given));
+    KILN_RETURN_IF_ERROR(CheckPointers(network(), "inputs", inputs(), given));
     return StartTiming(given);
   }
   std::vector<const void*> pointers;

@@ -5,8 +5,11 @@
 //   void* outputs[] = {y.data()};
 //   executor->Run(inputs, outputs);
 //
-// On a CPU, kernels are called one after another on a fixed pool of pinned threads, and inputs,
-// outputs and constants are used in place. With CUDA, all kernels are one CUDA graph, with
+// On a CPU, kernels are called one after another, and inputs, outputs and constants are used in
+// place. A network of much work runs on a fixed pool of pinned threads, which the executor owns. A
+// network of little work (kLittleWork) runs on the thread that calls it, because handing it over
+// takes some 10 microseconds; its parallel loops use the pool, but a network of hardly any work
+// (kHardlyAnyWork) has no use for one. With CUDA, all kernels are one CUDA graph, with
 // branches beside each other if that is faster, and constants are uploaded when the network is
 // loaded. The executor includes no compiler, and needs only the driver of CUDA.
 //
@@ -28,11 +31,16 @@
 
 namespace kiln::runtime {
 
+// Operations of a network's kernels plus bytes of their arguments: about 0.1 to 0.5 ms of one core,
+// and about 10 us.
+inline constexpr double kLittleWork = 1 << 20;
+inline constexpr double kHardlyAnyWork = 1 << 15;
+
 struct ExecutorOptions {
   // Checks the constants' checksum when the file is opened.
   bool check_constants = true;
   // Number of threads on a CPU, the caller not included; 0: one per core that this process may run
-  // on.
+  // on. A network of hardly any work has one.
   int threads = 0;
   // Ties each thread to a core of the CPU.
   bool pin = true;
@@ -87,6 +95,17 @@ class Executor {
   // returns when the outputs are there. After an error the outputs may hold anything.
   Status Run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
+  // Queues a run on a stream of the network's GPU (null: the legacy default stream), and returns
+  // without waiting. The memory is the GPU's, and stays as it is until the stream is done. Runs of
+  // one network on several streams wait for each other on the GPU as far as they share memory.
+  // A stream that is recorded into a graph (cuStreamBeginCapture) gets the kernels one after
+  // another; the graph must be destroyed before this object, and its launches must not overlap
+  // other runs of the network. The first run with new memory may allocate host memory; nothing
+  // allocates memory of the GPU but the first run with memory that is not aligned, which is copied.
+  // FailedPrecondition on a CPU.
+  Status Queue(std::span<const void* const> inputs, std::span<void* const> outputs,
+               CuStream stream);
+
   // Returns the seconds of one run, for each reading. On CUDA the GPU's clock measures the graph,
   // with inputs and outputs in the GPU's memory. `inputs` is as for Run; if empty, floats are
   // random and integers zero.
@@ -114,6 +133,8 @@ class Executor {
   // Only one of the functions below is called at a time. There is one pointer per tensor, and none
   // is null.
   virtual Status DoRun(std::span<const void* const> inputs, std::span<void* const> outputs) = 0;
+  virtual Status DoQueue(std::span<const void* const> inputs, std::span<void* const> outputs,
+                         CuStream stream) = 0;
   // Sets the inputs for the timing that follows. The outputs go to the executor's own memory.
   virtual Status StartTiming(std::span<const void* const> inputs) = 0;
   // Returns the seconds of all runs together.
@@ -121,6 +142,7 @@ class Executor {
   virtual StatusOr<std::vector<double>> TimeKernels(int64_t number) = 0;
   virtual StatusOr<std::vector<double>> TimeKernelsInRuns(int64_t number) = 0;
 
+  Status CheckMemory(std::span<const void* const> inputs, std::span<void* const> outputs) const;
   Status StartTimingLocked(std::span<const void* const> inputs);
 
   const std::shared_ptr<const NetworkFile> file_;

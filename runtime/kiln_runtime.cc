@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstring>
 #include <exception>
+#include <functional>
+#include <iterator>
+#include <optional>
 #include <vector>
 
 #include "runtime/dl_tensor.h"
@@ -11,7 +14,9 @@
 
 struct KilnNetwork {
   std::unique_ptr<kiln::runtime::Executor> executor;
-  int32_t gpu = 0;
+  KilnDLDevice device;
+  std::vector<kiln::runtime::WantedTensor> inputs;
+  std::vector<kiln::runtime::WantedTensor> outputs;
 };
 
 namespace kiln::runtime {
@@ -61,11 +66,42 @@ ExecutorOptions OptionsOf(const KilnLoadOptions& options) {
   return result;
 }
 
-StatusOr<KilnNetwork*> LoadNetwork(const char* path, const KilnLoadOptions* given) {
+using Executors = StatusOr<std::unique_ptr<Executor>>;
+
+Executors LoadPath(const char* path, const ExecutorOptions& options) {
   if (path == nullptr) return InvalidArgument("the path is NULL");
+  return Executor::Load(path, options);
+}
+
+Executors LoadMemory(const void* bytes, size_t size, const ExecutorOptions& options) {
+  if (bytes == nullptr) return InvalidArgument("the bytes are NULL");
+  const std::span memory(static_cast<const std::byte*>(bytes), size);
+  KILN_ASSIGN_OR_RETURN(
+      auto file, NetworkFile::InMemory(memory, {.check_constants = options.check_constants}));
+  return Executor::Load(std::move(file), options);
+}
+
+StatusOr<KilnNetwork*> NewNetwork(const std::function<Executors(const ExecutorOptions&)>& load,
+                                  const KilnLoadOptions* given) {
   KILN_ASSIGN_OR_RETURN(const KilnLoadOptions options, ReadOptions(given));
-  KILN_ASSIGN_OR_RETURN(auto executor, Executor::Load(path, OptionsOf(options)));
-  return new KilnNetwork{std::move(executor), options.gpu};
+  KILN_ASSIGN_OR_RETURN(auto executor, load(OptionsOf(options)));
+  const Network& net = executor->network();
+  const KilnDLDevice device = net.target.kind == "cuda" ? KilnDLDevice{kDeviceCuda, options.gpu}
+                                                        : KilnDLDevice{kDeviceCpu, 0};
+  auto inputs = WantedTensors(net.inputs), outputs = WantedTensors(net.outputs);
+  return new KilnNetwork{std::move(executor), device, std::move(inputs), std::move(outputs)};
+}
+
+KilnNetwork* NetworkOrNull(const std::function<Executors(const ExecutorOptions&)>& load,
+                           const KilnLoadOptions* options) {
+  KilnNetwork* network = nullptr;
+  Guarded([&]() -> int {
+    const auto loaded = NewNetwork(load, options);
+    if (!loaded.ok()) return Result(loaded.status());
+    network = *loaded;
+    return 0;
+  });
+  return network;
 }
 
 int TensorInfo(std::span<const NetworkTensor> tensors, const Network& network, int32_t index,
@@ -97,31 +133,54 @@ Status RunPointers(Executor& executor, const void* const* inputs, int32_t num_in
   return executor.Run(in, out);
 }
 
-// Returns the address of each tensor's elements.
+// The addresses of a call's tensors. Few of them take no memory of the heap.
 template <typename Pointer>
-StatusOr<std::vector<Pointer>> Elements(const KilnNetwork& network, std::string_view what,
-                                        std::span<const NetworkTensor> wanted,
-                                        const KilnDLTensor* const* given, int32_t count) {
+class Addresses {
+ public:
+  explicit Addresses(size_t count) : count_(count) {
+    if (count > std::size(few_)) many_.resize(count);
+  }
+  std::span<Pointer> get() {
+    return count_ > std::size(few_) ? std::span<Pointer>(many_) : std::span<Pointer>(few_, count_);
+  }
+
+ private:
+  const size_t count_;
+  Pointer few_[16];
+  std::vector<Pointer> many_;
+};
+
+// Writes the address of each tensor's elements.
+template <typename Pointer>
+Status ReadTensors(KilnDLDevice device, bool on_gpu, std::string_view what,
+                   std::span<const WantedTensor> wanted, const KilnDLTensor* const* given,
+                   int32_t count, std::span<Pointer> addresses) {
   KILN_ASSIGN_OR_RETURN(const auto tensors, Pointers<const KilnDLTensor*>(given, count, what));
   if (tensors.size() != wanted.size()) {
     return InvalidArgument("{} {} given, the network has {}", count, what, wanted.size());
   }
-  std::vector<Pointer> pointers;
   for (size_t i = 0; i < wanted.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(void* elements, ElementsOf(tensors[i], wanted[i], kiln_device(&network)));
-    pointers.push_back(elements);
+    KILN_RETURN_IF_ERROR(CheckTensor(tensors[i], wanted[i], device));
+    if (on_gpu) KILN_RETURN_IF_ERROR(CheckOnGpu(*tensors[i], wanted[i], device));
+    addresses[i] = ElementsOf(*tensors[i]);
   }
-  return pointers;
+  return OkStatus();
 }
 
+// Runs the network, or queues a run if there is a stream.
 Status RunTensors(const KilnNetwork& network, const KilnDLTensor* const* inputs, int32_t num_inputs,
-                  const KilnDLTensor* const* outputs, int32_t num_outputs) {
+                  const KilnDLTensor* const* outputs, int32_t num_outputs,
+                  std::optional<CuStream> stream) {
+  if (stream && network.device.device_type != kDeviceCuda)
+    return FailedPrecondition("the network runs on the CPU, which has no streams");
+  Addresses<const void*> in(network.inputs.size());
+  Addresses<void*> out(network.outputs.size());
+  KILN_RETURN_IF_ERROR(ReadTensors(network.device, stream.has_value(), "inputs", network.inputs,
+                                   inputs, num_inputs, in.get()));
+  KILN_RETURN_IF_ERROR(ReadTensors(network.device, stream.has_value(), "outputs", network.outputs,
+                                   outputs, num_outputs, out.get()));
   Executor& executor = *network.executor;
-  KILN_ASSIGN_OR_RETURN(const auto in, Elements<const void*>(network, "inputs", executor.inputs(),
-                                                             inputs, num_inputs));
-  KILN_ASSIGN_OR_RETURN(const auto out, Elements<void*>(network, "outputs", executor.outputs(),
-                                                        outputs, num_outputs));
-  return executor.Run(in, out);
+  return stream ? executor.Queue(in.get(), out.get(), *stream) : executor.Run(in.get(), out.get());
 }
 
 StatusOr<std::vector<double>> Bench(Executor& executor, const KilnBenchOptions* given,
@@ -163,14 +222,13 @@ const char* kiln_version(void) {
 const char* kiln_last_error(void) { return LastError().c_str(); }
 
 KilnNetwork* kiln_load(const char* path, const KilnLoadOptions* options) {
-  KilnNetwork* network = nullptr;
-  Guarded([&]() -> int {
-    const auto loaded = LoadNetwork(path, options);
-    if (!loaded.ok()) return Result(loaded.status());
-    network = *loaded;
-    return 0;
-  });
-  return network;
+  return NetworkOrNull([&](const ExecutorOptions& given) { return LoadPath(path, given); },
+                       options);
+}
+
+KilnNetwork* kiln_load_memory(const void* bytes, size_t size, const KilnLoadOptions* options) {
+  return NetworkOrNull([&](const ExecutorOptions& given) { return LoadMemory(bytes, size, given); },
+                       options);
 }
 
 void kiln_free(KilnNetwork* network) { delete network; }
@@ -199,14 +257,20 @@ int kiln_run(KilnNetwork* network, const void* const* inputs, int32_t num_inputs
 
 int kiln_run_tensors(KilnNetwork* network, const KilnDLTensor* const* inputs, int32_t num_inputs,
                      const KilnDLTensor* const* outputs, int32_t num_outputs) {
-  return Guarded(
-      [&] { return Result(RunTensors(*network, inputs, num_inputs, outputs, num_outputs)); });
+  return Guarded([&] {
+    return Result(RunTensors(*network, inputs, num_inputs, outputs, num_outputs, std::nullopt));
+  });
 }
 
-KilnDLDevice kiln_device(const KilnNetwork* network) {
-  const bool cuda = network->executor->network().target.kind == "cuda";
-  return {cuda ? kDeviceCuda : kDeviceCpu, cuda ? network->gpu : 0};
+int kiln_run_on_stream(KilnNetwork* network, const KilnDLTensor* const* inputs, int32_t num_inputs,
+                       const KilnDLTensor* const* outputs, int32_t num_outputs, void* stream) {
+  return Guarded([&] {
+    return Result(RunTensors(*network, inputs, num_inputs, outputs, num_outputs,
+                             static_cast<CuStream>(stream)));
+  });
 }
+
+KilnDLDevice kiln_device(const KilnNetwork* network) { return network->device; }
 
 int32_t kiln_bench(KilnNetwork* network, const KilnBenchOptions* options, const void* const* inputs,
                    int32_t num_inputs, double* seconds, int32_t capacity) {

@@ -14,7 +14,11 @@
  * pointer return NULL if they fail. kiln_last_error then says why, in one sentence.
  *
  * Threads: any thread may call any function at any time, but kiln_free must be a network's last
- * call. Calls of one network wait for each other; networks run beside each other.
+ * call. Calls of one network wait for each other; networks run beside each other. On a CPU a
+ * network of much work runs on threads that it owns, with 64 MiB of stack, and the caller waits. A
+ * network of less than some 0.1 ms runs on the caller's thread, on a stack that the network owns
+ * and with floating point as the network wants it, whatever the caller's is; parallel loops also
+ * use the network's threads.
  *
  * Names, shapes and other pointers that a network hands out are valid until it is freed. */
 #ifndef KILN_RUNTIME_KILN_RUNTIME_H_
@@ -29,9 +33,9 @@ extern "C" {
 
 /* The version of this header. It grows when functions are added, or members at the ends of structs
  * that begin with their size. A library serves headers up to its own version (kiln_abi_version). */
-#define KILN_RUNTIME_ABI 1
+#define KILN_RUNTIME_ABI 2
 int kiln_abi_version(void);
-/* Returns "Kiln runtime, ABI 1, files of version 3". */
+/* Returns "Kiln runtime, ABI 2, files of version 3". */
 const char* kiln_version(void);
 
 /* Returns the error of the last call on this thread that failed; valid until the next such call.
@@ -60,6 +64,8 @@ typedef struct KilnLoadOptions {
  * device. A file is code: load only files that you trust. The file must not be changed while it is
  * loaded; it may be replaced. */
 KilnNetwork* kiln_load(const char* path, const KilnLoadOptions* options);
+/* Loads a network from the bytes of a file, in memory that stays as it is until the network is freed. */
+KilnNetwork* kiln_load_memory(const void* bytes, size_t size, const KilnLoadOptions* options);
 /* Frees a network. NULL is allowed. */
 void kiln_free(KilnNetwork* network);
 
@@ -116,6 +122,18 @@ typedef struct KilnDLTensor {
  * not contiguous. */
 int kiln_run_tensors(KilnNetwork* network, const KilnDLTensor* const* inputs, int32_t num_inputs,
                      const KilnDLTensor* const* outputs, int32_t num_outputs);
+
+/* Queues a run of a network for CUDA on a stream (a CUstream or cudaStream_t of the network's GPU;
+ * NULL: the legacy default stream), and returns without waiting. Tensors must be in that GPU's
+ * memory, and must stay as they are until the stream is done with the run; else as
+ * kiln_run_tensors. Memory that is not aligned to 64 bytes is copied on the GPU.
+ *
+ * Runs on several streams wait for each other on the GPU as far as they share the network's own
+ * memory. A stream that is being captured into a graph gets the kernels: call the network once
+ * before, with memory of the same alignment, so that it allocates nothing. Such a graph must be
+ * destroyed before the network, and its launches must not overlap other runs of the network. */
+int kiln_run_on_stream(KilnNetwork* network, const KilnDLTensor* const* inputs, int32_t num_inputs,
+                       const KilnDLTensor* const* outputs, int32_t num_outputs, void* stream);
 
 /* Returns the device on which the network runs. Outputs in its memory are not copied. */
 KilnDLDevice kiln_device(const KilnNetwork* network);

@@ -125,6 +125,7 @@ StatusOr<std::shared_ptr<const NetworkFile>> NetworkFile::Open(const std::string
   const auto bytes = MapFile(path);
   if (!bytes.ok()) return Annotate(bytes.status(), path);
   file->bytes_ = *bytes;
+  file->is_mapped_ = true;
   KILN_RETURN_IF_ERROR(Annotate(file->Read(options), path));
   return file;
 }
@@ -133,12 +134,21 @@ StatusOr<std::shared_ptr<const NetworkFile>> NetworkFile::FromBytes(
     std::span<const std::byte> bytes, const ReadOptions& options) {
   std::shared_ptr<NetworkFile> file(new NetworkFile);
   KILN_ASSIGN_OR_RETURN(file->bytes_, MapCopy(bytes));
+  file->is_mapped_ = true;
+  KILN_RETURN_IF_ERROR(file->Read(options));
+  return file;
+}
+
+StatusOr<std::shared_ptr<const NetworkFile>> NetworkFile::InMemory(std::span<const std::byte> bytes,
+                                                                   const ReadOptions& options) {
+  std::shared_ptr<NetworkFile> file(new NetworkFile);
+  file->bytes_ = bytes;
   KILN_RETURN_IF_ERROR(file->Read(options));
   return file;
 }
 
 NetworkFile::~NetworkFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
+  if (is_mapped_) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
 StatusOr<std::string_view> NetworkFile::Checked(const Section& section,

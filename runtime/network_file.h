@@ -45,6 +45,9 @@ class NetworkFile {
   // Opens a copy of these bytes.
   static StatusOr<std::shared_ptr<const NetworkFile>> FromBytes(std::span<const std::byte> bytes,
                                                                 const ReadOptions& options = {});
+  // Uses these bytes where they are. They outlive the object.
+  static StatusOr<std::shared_ptr<const NetworkFile>> InMemory(std::span<const std::byte> bytes,
+                                                               const ReadOptions& options = {});
   ~NetworkFile();
   NetworkFile(const NetworkFile&) = delete;
   NetworkFile& operator=(const NetworkFile&) = delete;
@@ -64,8 +67,9 @@ class NetworkFile {
   Status Read(const ReadOptions& options);
   StatusOr<std::string_view> Checked(const Section& section, std::string_view what) const;
 
-  // A mapping of its own.
   std::span<const std::byte> bytes_;
+  // The bytes are a mapping of its own.
+  bool is_mapped_ = false;
   std::span<const std::byte> constants_;
   Manifest manifest_;
 };

@@ -12,6 +12,7 @@
 #include <mutex>
 
 #include "base/status.h"
+#include "runtime/float_environment.h"
 
 namespace kiln::runtime {
 namespace {
@@ -80,6 +81,7 @@ void* RunThread(void* raw) {
     // nothing else.
     (void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
   }
+  const FloatEnvironment floats;
   if (start->around) {
     start->around(start->body);
   } else {

@@ -5,6 +5,10 @@
 // Threads spin for a short while after their work, so that launch and join together take a few
 // microseconds in back-to-back launches, and then sleep on a futex. One caller at a time. A
 // parallel_for inside a task runs inline, on the thread that called it.
+//
+// The pool owns its main thread and its workers. A program runs on the main thread (Call), or on a
+// thread of the caller's that has the stack and the FloatEnvironment of programs; either way the
+// workers take the other slices of its loops.
 #pragma once
 
 #include <cstdint>
@@ -43,8 +47,8 @@ class ParallelRuntime {
   // from inside `body`.
   void Call(const std::function<void()>& body);
 
-  // Called inside Call only. The slices are contiguous, in order, and as equal as possible. Returns
-  // when all are done.
+  // Called inside Call, or on any thread while no Call is in progress. The slices are contiguous,
+  // in order, and as equal as possible. Returns when all are done.
   void ParallelFor(KilnTask task, void* closure, int64_t extent);
 
   // The context for a KilnEntry; valid as long as this object.

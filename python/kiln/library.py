@@ -114,5 +114,5 @@ def check(result):
 
 
 def version():
-    """"Kiln runtime, ABI 1, files of version 3"."""
+    """"Kiln runtime, ABI 2, files of version 3"."""
     return library().kiln_version().decode()

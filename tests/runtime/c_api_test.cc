@@ -69,7 +69,7 @@ class CApiTest : public testing::Test {
 
 TEST_F(CApiTest, Describes) {
   EXPECT_EQ(kiln_abi_version(), KILN_RUNTIME_ABI);
-  EXPECT_STREQ(kiln_version(), "Kiln runtime, ABI 1, files of version 3");
+  EXPECT_STREQ(kiln_version(), "Kiln runtime, ABI 2, files of version 3");
   ASSERT_EQ(kiln_num_inputs(net_), 1);
   ASSERT_EQ(kiln_num_outputs(net_), 2);
   KilnTensorInfo info;
@@ -122,6 +122,31 @@ TEST_F(CApiTest, RunsTensors) {
             }),
             "OK");
   ExpectRight();
+}
+
+TEST_F(CApiTest, RunsANetworkInMemory) {
+  const auto bytes = ReadFile(path_);
+  ASSERT_OK(bytes.status());
+  kiln_free(net_);
+  net_ = kiln_load_memory(bytes->data(), bytes->size(), nullptr);
+  ASSERT_NE(net_, nullptr) << kiln_last_error();
+  EXPECT_EQ(RefusalOf([](KilnDLTensor&) {}), "OK");
+  ExpectRight();
+  EXPECT_EQ(kiln_load_memory(bytes->data(), 100, nullptr), nullptr);
+  EXPECT_THAT(kiln_last_error(), HasSubstr("and has 100"));
+  EXPECT_EQ(kiln_load_memory(nullptr, 100, nullptr), nullptr);
+  EXPECT_STREQ(kiln_last_error(), "the bytes are NULL");
+  kiln_free(net_);
+  net_ = nullptr;
+}
+
+TEST_F(CApiTest, ACpuHasNoStreams) {
+  KilnDLTensor x = Tensor(inputs_[0], x_shape_), y = Tensor(y_, y_shape_),
+               hidden = Tensor(hidden_, y_shape_);
+  const KilnDLTensor* inputs[] = {&x};
+  const KilnDLTensor* outputs[] = {&y, &hidden};
+  EXPECT_EQ(kiln_run_on_stream(net_, inputs, 1, outputs, 2, nullptr), -1);
+  EXPECT_STREQ(kiln_last_error(), "the network runs on the CPU, which has no streams");
 }
 
 TEST_F(CApiTest, RefusesTensors) {

@@ -1,4 +1,7 @@
 // Compares compiled networks on this CPU with the definition of their computations.
+#include <pthread.h>
+
+#include <cfenv>
 #include <thread>
 
 #include "base/status_testing.h"
@@ -96,6 +99,74 @@ TEST(CpuExecutorTest, UnalignedMemoryIsCopied) {
     for (int i = 0; i < 6; ++i) EXPECT_EQ(y[i], 2 * x[i]);
     EXPECT_EQ(executor->memory_use().staging, shift == 0 ? 0 : 48);
   }
+}
+
+// The sum of many numbers, each rounded, differs with the direction of rounding.
+constexpr std::string_view kSum = "input A: float32[{0}]\nB[i: 4] = sum(k: {0}) A[k] * 0.1\n";
+
+StatusOr<float> SumOf(Executor& executor, const NDArray& x) {
+  alignas(64) float y[4] = {};
+  const void* inputs[] = {x.bytes().data()};
+  void* outputs[] = {y};
+  KILN_RETURN_IF_ERROR(executor.Run(inputs, outputs));
+  return y[0];
+}
+
+// Hardly any work, little work, and much work, which runs on another thread.
+TEST(CpuExecutorTest, TheCallersFloatingPointChangesNothing) {
+  for (int64_t count : {1000, 20'000, 400'000}) {
+    SCOPED_TRACE(count);
+    MadeNetwork made;
+    made.Output("y", made.Call(fmt::format(kSum, count), {made.Input("x", {count})})[0]);
+    made.network().kernels[0].flops = static_cast<double>(8 * count);
+    ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+    NDArray x(ir::kFloat32, {count});
+    x.FillRandom(3);
+    ASSERT_OK_AND_ASSIGN(const float nearest, SumOf(*executor, x));
+    ASSERT_EQ(std::fesetround(FE_UPWARD), 0);
+    const StatusOr<float> upward = SumOf(*executor, x);
+    // Threads begin with the rounding of the thread that starts them.
+    auto other = Load(made);
+    const StatusOr<float> loaded_upward =
+        other.ok() ? SumOf(**other, x) : StatusOr<float>(other.status());
+    EXPECT_EQ(std::fegetround(), FE_UPWARD);
+    std::fesetround(FE_TONEAREST);
+    ASSERT_OK(upward.status());
+    ASSERT_OK(loaded_upward.status());
+    EXPECT_EQ(*upward, nearest);
+    EXPECT_EQ(*loaded_upward, nearest);
+  }
+}
+
+// A thread with hardly any stack of its own can run every program.
+TEST(CpuExecutorTest, ProgramsHaveTheirOwnStack) {
+  MadeNetwork made;
+  made.Output("y", made.Call(kDouble, {made.Input("x", {6})})[0]);
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(made));
+  struct Caller {
+    Executor* executor;
+    Status status;
+  } caller{executor.get(), OkStatus()};
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, 256 << 10), 0);
+  pthread_t thread;
+  ASSERT_EQ(pthread_create(
+                &thread, &attributes,
+                [](void* raw) -> void* {
+                  auto& caller = *static_cast<Caller*>(raw);
+                  alignas(64) float x[16] = {1, 2, 3}, y[16] = {};
+                  const void* inputs[] = {x};
+                  void* outputs[] = {y};
+                  caller.status = caller.executor->Run(inputs, outputs);
+                  if (y[2] != 6) caller.status = Internal("found {}", y[2]);
+                  return nullptr;
+                },
+                &caller),
+            0);
+  pthread_join(thread, nullptr);
+  pthread_attr_destroy(&attributes);
+  EXPECT_OK(caller.status);
 }
 
 TEST(CpuExecutorTest, ThreadsTakeTurns) {

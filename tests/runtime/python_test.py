@@ -89,7 +89,7 @@ class NetworkTest(unittest.TestCase):
             "<kiln.Network (x: float32[8, 16]) -> (y: float32[8, 8], hidden: float32[8, 8]) on cpu>",
         )
         self.assertEqual([k.name for k in self.net.kernels], [f"kernel{i}" for i in range(4)])
-        self.assertEqual(kiln.version(), "Kiln runtime, ABI 1, files of version 3")
+        self.assertEqual(kiln.version(), "Kiln runtime, ABI 2, files of version 3")
 
     def test_calls_with_numpy(self):
         outputs = self.net(X)

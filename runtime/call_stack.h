@@ -1,0 +1,36 @@
+// A stack on which the calling thread runs a function, for functions that need more stack than the
+// threads of a caller have: the main thread mostly has 8 MiB, and a compiled program may use
+// KILN_CPU_STACK_BYTES.
+#pragma once
+
+#include <cstddef>
+
+#include "base/status.h"
+
+namespace kiln::runtime {
+
+class CallStack {
+ public:
+  // ResourceExhausted if there is no address space. Pages take memory when they are first used. The
+  // page below the stack is not accessible.
+  static StatusOr<CallStack> Allocate(size_t bytes);
+  CallStack() = default;
+  CallStack(CallStack&& other) noexcept;
+  CallStack& operator=(CallStack&& other) noexcept;
+  ~CallStack();
+
+  // Runs body(closure) on the calling thread and on this stack, and returns when it has. One call
+  // at a time. `body` throws no exception. Takes some nanoseconds. Where this is not possible
+  // (another processor, or a sanitizer that follows stacks) `body` runs on the thread's own stack.
+  void Call(void (*body)(void*), void* closure) const;
+
+  // Returns whether Call changes stacks.
+  static bool IsSupported();
+
+ private:
+  // The mapping, with the page that is not accessible.
+  std::byte* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace kiln::runtime
