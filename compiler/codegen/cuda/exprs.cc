@@ -2,8 +2,10 @@
 
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "compiler/arith/range.h"
+#include "compiler/codegen/cuda/data_conditions.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/types.h"
 #include "compiler/codegen/cuda/value_functions.h"
@@ -284,6 +286,12 @@ CudaText CudaExprs::PrintQuotient(Expr e) {
 
 CudaText CudaExprs::PrintLogic(Expr e) {
   if (e->op == Op::kNot) return {"!" + Wrap(Child(e->arg(0)), kUnary), kUnary};
+  if (evaluates_whole_) {
+    const CudaText a = Child(e->arg(0)), b = Child(e->arg(1));
+    return {
+        fmt::format("{} {} {}", Wrap(a, kUnary), e->op == Op::kAnd ? '&' : '|', Wrap(b, kUnary)),
+        kOr};
+  }
   const Precedence own = e->op == Op::kAnd ? kAnd : kOr;
   // && inside || gets parentheses, as compilers like it.
   const auto operand = [&](Expr arg) {
@@ -294,10 +302,24 @@ CudaText CudaExprs::PrintLogic(Expr e) {
   return {fmt::format("{} {} {}", a, ir::BinarySymbol(e->op), operand(e->arg(1))), own};
 }
 
+CudaText CudaExprs::PrintCondition(Expr choice, Expr condition) {
+  bool is_whole = false;
+  if (condition->op == Op::kAnd || condition->op == Op::kOr) {
+    // A kSelect evaluates both sides; a kIf may evaluate none.
+    std::vector<Expr> sides;
+    if (choice->op == Op::kSelect) sides = {Simplify(choice->arg(1)), Simplify(choice->arg(2))};
+    is_whole = IsEvaluatedWhole(condition, sides);
+  }
+  const bool outer = std::exchange(evaluates_whole_, is_whole);
+  CudaText text = PrintSimplified(condition);
+  evaluates_whole_ = outer;
+  return text;
+}
+
 CudaText CudaExprs::PrintChoice(Expr e) {
   const Expr condition = SimplifyCondition(e->arg(0));
   if (condition->is_const_int()) return Child(e->arg(condition->int_value != 0 ? 1 : 2));
-  const CudaText c = PrintSimplified(condition), b = Child(e->arg(2));
+  const CudaText c = PrintCondition(e, condition), b = Child(e->arg(2));
   std::optional<arith::FactScope> facts;
   if (e->op == Op::kIf) facts.emplace(scope_.simplifier(), condition);
   const CudaText a = Child(e->arg(1));

@@ -120,6 +120,7 @@ class CudaExprs {
   CudaText PrintMinMax(ir::Expr e, const CudaText& a, const CudaText& b);
   CudaText PrintQuotient(ir::Expr e);
   CudaText PrintLogic(ir::Expr e);
+  CudaText PrintCondition(ir::Expr choice, ir::Expr condition);
   CudaText PrintChoice(ir::Expr e);
   CudaText PrintCast(ir::Expr e);
   CudaText PrintReinterpreted(ir::Expr e);
@@ -138,6 +139,8 @@ class CudaExprs {
 
   std::set<int32_t> cluster_vars_;  // which number the block in its cluster
   std::unordered_map<ir::Expr, std::string> held_loads_;
+  // && and || are written as & and |: see data_conditions.h.
+  bool evaluates_whole_ = false;
   std::unordered_map<int32_t, std::string> held_buffers_;
   bool flushes_powers_ = false;
   int64_t budget_ = kMaxNodes;

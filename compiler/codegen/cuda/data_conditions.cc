@@ -1,0 +1,42 @@
+#include "compiler/codegen/cuda/data_conditions.h"
+
+#include <unordered_set>
+
+#include "compiler/ir/traverse.h"
+
+namespace kiln::codegen {
+namespace {
+using ir::Expr;
+using ir::Op;
+using ExprSet = std::unordered_set<Expr>;
+
+bool IsLazy(Expr e) { return e->op == Op::kIf || e->op == Op::kAnd || e->op == Op::kOr; }
+
+// Adds the nodes that an evaluation of `e` evaluates whatever the values are.
+void AddSureNodes(Expr e, ExprSet& sure) {
+  if (!sure.insert(e).second) return;
+  for (Expr arg : e->args().first(IsLazy(e) ? 1 : e->num_args)) AddSureNodes(arg, sure);
+}
+
+bool IsCheap(Expr e) {
+  return e->op != Op::kCall && e->op != Op::kIf && e->op != Op::kSelect && e->op != Op::kFloorDiv &&
+         e->op != Op::kFloorMod;
+}
+
+bool ComparesFloats(Expr e) { return ir::IsComparison(e->op) && e->arg(0)->type.is_float(); }
+
+}  // namespace
+
+bool IsEvaluatedWhole(Expr condition, std::span<const Expr> also_read) {
+  ExprSet sure;
+  AddSureNodes(condition, sure);
+  for (Expr e : also_read) AddSureNodes(e, sure);
+  bool compares_floats = false, is_whole = true;
+  ir::Visit(condition, [&](Expr e) {
+    compares_floats |= ComparesFloats(e);
+    is_whole &= sure.contains(e) || (IsCheap(e) && e->op != Op::kLoad);
+  });
+  return compares_floats && is_whole;
+}
+
+}  // namespace kiln::codegen
