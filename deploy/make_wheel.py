@@ -38,6 +38,15 @@ def metadata(project, readme):
     return "".join(f"{key}: {value}\n" for key, value in fields) + "\n" + readme
 
 
+def entry_points(project):
+    """entry_points.txt: the commands, and what other packages look for."""
+    groups = {"console_scripts": project["scripts"], **project.get("entry-points", {})}
+    return "\n".join(
+        f"[{group}]\n" + "".join(f"{key} = {value}\n" for key, value in entries.items())
+        for group, entries in groups.items()
+    )
+
+
 def files_of(folder):
     """Pairs of name and path of the package's files, in the order of names."""
     found = []
@@ -92,8 +101,7 @@ def main(staged, pyproject, readme, platform, out):
         wheel.add(f"{info}/METADATA", metadata(project, description).encode())
         kind = f"Wheel-Version: 1.0\nGenerator: kiln\nRoot-Is-Purelib: false\nTag: {tag}\n"
         wheel.add(f"{info}/WHEEL", kind.encode())
-        scripts = "".join(f"{key} = {value}\n" for key, value in project["scripts"].items())
-        wheel.add(f"{info}/entry_points.txt", f"[console_scripts]\n{scripts}".encode())
+        wheel.add(f"{info}/entry_points.txt", entry_points(project).encode())
         wheel.finish()
     os.replace(path + ".part", path)
     print(path)

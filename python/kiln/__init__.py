@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from kiln.farm.computation import Computation, computation, op, operators
     from kiln.farm.job import Job
     from kiln.farm.places import connect, local
+    from kiln.torch import tune
 
 # Names that are imported at first use, because they need gRPC, with their modules. A program that
 # only runs compiled networks does without.
@@ -57,6 +58,9 @@ _OF_FARM = {
     "op": "computation",
     "operators": "computation",
 }
+
+# Names that need torch, and therefore are not in __all__.
+_OF_TORCH = ("torch", "tune")
 
 __all__ = [
     "CancelledError",
@@ -85,6 +89,9 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _OF_TORCH:
+        found = importlib.import_module("kiln.torch")
+        return found if name == "torch" else found.tune
     if name not in _OF_FARM:
         raise AttributeError(f"module 'kiln' has no attribute '{name}'")
     try:
@@ -97,4 +104,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, *_OF_TORCH])

@@ -88,6 +88,12 @@ class WheelTest(unittest.TestCase):
         code = f"import sys, {module}; sys.argv = ['kiln', 'version']; {module}.{function}()"
         self.assertRegex(self.run_python(code), "^kiln 1")
 
+    def test_torch_finds_the_backend(self):
+        groups = configparser.ConfigParser()
+        groups.read_string(read("kiln-1.dist-info/entry_points.txt").decode())
+        module, name = groups["torch_dynamo_backends"]["kiln"].split(":")
+        self.assertIn(f"\ndef {name}(".encode(), read(module.replace(".", "/") + ".py"))
+
 
 if __name__ == "__main__":
     unittest.main()

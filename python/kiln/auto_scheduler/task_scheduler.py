@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -139,26 +141,60 @@ class TaskScheduler:
 
 
 def extract_tasks(
-    mod: str,
+    mod: Any,
     params: Any = None,
     target: Any = None,
     include_simple_tasks: bool = False,
+    example_inputs: Any = None,
     **named: Any,
 ) -> tuple[list[SearchTask], list[float]]:
     """The tasks of a network, and the number of uses of each.
 
-    `mod` is "network:resnet-18" or the path of an ONNX file; `params` are in the file. `named` are
-    flags of `kiln tasks`, batch=8 for one. Convolutions are taken as they stand.
+    `mod` is "network:resnet-18", the path of an ONNX file, an onnx.ModelProto, or a module of
+    torch's with `example_inputs`; `params` are in each of them. `named` are flags of `kiln tasks`,
+    batch=8 for one. Convolutions are taken as they stand.
     """
-    refuse("extract_tasks", {"params": "the file holds them"}, {"params": params or None})
+    refuse("extract_tasks", {"params": "the network holds them"}, {"params": params or None})
     if target is None:
         raise InvalidArgumentError("extract_tasks has no target, expected 'llvm' or 'cuda'")
-    words = ["tasks", mod, "--dag", "--variants=direct", f"--target={target}"]
-    words += program.flag("include_simple_tasks", include_simple_tasks)
-    words += [word for key, value in named.items() for word in program.flag(key, value)]
-    tasks, weights = [], []
-    for found in program.run_json(words):
-        dag = ComputeDAG(computation(found["variants"][0]["dag"], found["task"]))
-        tasks.append(SearchTask(compute_dag=dag, target=target, desc=found["task"]))
-        weights.append(float(found["weight"]))
-    return tasks, weights
+    flags = ["--dag", "--variants=direct", f"--target={target}"]
+    flags += program.flag("include_simple_tasks", include_simple_tasks)
+    flags += [word for key, value in named.items() for word in program.flag(key, value)]
+    tasks: dict[str, SearchTask] = {}
+    weights: dict[str, float] = {}
+    with tempfile.TemporaryDirectory(prefix="kiln-tasks.") as folder:
+        for model in _models(mod, example_inputs, folder):
+            for found in program.run_json(["tasks", model, *flags]):
+                text = found["variants"][0]["dag"]
+                if text not in tasks:
+                    dag = ComputeDAG(computation(text, found["task"]))
+                    tasks[text] = SearchTask(compute_dag=dag, target=target, desc=found["task"])
+                weights[text] = weights.get(text, 0.0) + float(found["weight"])
+    return list(tasks.values()), list(weights.values())
+
+
+def _models(mod: Any, example_inputs: Any, folder: str) -> list[str]:
+    """What the program reads for a network: a name, or paths of models in the folder."""
+    if isinstance(mod, str):
+        return [mod]
+    if hasattr(mod, "SerializeToString"):
+        path = os.path.join(folder, "model.onnx")
+        try:
+            content = mod.SerializeToString()
+        except ValueError as error:
+            raise InvalidArgumentError(
+                f"the model cannot be written ({error}); onnx.save with save_as_external_data=True "
+                "makes a file whose path is taken"
+            ) from error
+        with open(path, "wb") as file:
+            file.write(content)
+        return [path]
+    if not hasattr(mod, "named_parameters"):
+        raise InvalidArgumentError(
+            f"found a {type(mod).__name__}, expected 'network:NAME', the path of an ONNX file, an "
+            "onnx.ModelProto or a torch.nn.Module"
+        )
+    if example_inputs is None:
+        raise InvalidArgumentError("a module of torch's needs example_inputs, which say its shapes")
+    tasks = importlib.import_module("kiln.torch.tasks")
+    return tasks.write_models(mod, example_inputs, folder)

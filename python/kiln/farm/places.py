@@ -45,6 +45,11 @@ def _wait_for_workers(connection: Connection) -> None:
     raise DeadlineExceededError(f"the workers were not ready within {_WORKERS_S:.0f} s")
 
 
+def device_here() -> str:
+    """The device that a local farm has unless told otherwise: "cuda", or "cpu"."""
+    return "cuda" if os.path.exists("/dev/nvidiactl") else "cpu"
+
+
 def local(
     db: str | os.PathLike[str] = "kiln.db",
     *,
@@ -60,7 +65,7 @@ def local(
     `build_jobs` the builds at once; 0 = all. `log_folder` keeps the logs of the processes.
     KilnError at first use: a process ended, with its last sentence.
     """
-    chosen = device or ("cuda" if os.path.exists("/dev/nvidiactl") else "cpu")
+    chosen = device or device_here()
     if chosen not in _DEVICES:
         raise InvalidArgumentError(
             f"found device '{chosen}', expected one of {', '.join(_DEVICES)}"

@@ -1,0 +1,1 @@
+"""Models of ONNX as files, for Kiln to read."""

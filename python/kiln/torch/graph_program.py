@@ -1,0 +1,291 @@
+"""A graph of ATen operators whose parts Kiln computes, and whose rest torch does.
+
+The steps: choose parts, tune what the database has no programs for, compile, check against eager,
+time against eager and Inductor, and let Inductor compile what is left with a call for each part.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import fx
+
+from kiln.errors import KilnError
+from kiln.torch import inductor
+from kiln.torch.context import Unsupported
+from kiln.torch.convert import Converted, convert
+from kiln.torch.measure import full_precision, seconds_of, tolerance_of, why_wrong
+from kiln.torch.network import Place
+from kiln.torch.options import Options
+from kiln.torch.part_operator import PartOperator, call_part
+from kiln.torch.partition import Part, parts_of, with_parts_as_calls
+from kiln.torch.report import Left, PartReport, Report
+
+# A function of a graph's inputs, in a list, that returns its outputs.
+Compiled = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+class GraphProgram:
+    """A graph and the parts of it that Kiln computes."""
+
+    def __init__(
+        self,
+        module: fx.GraphModule,
+        frozen: Sequence[bool],
+        options: Options,
+        report: Report,
+        mode: str | None = None,
+    ) -> None:
+        """`frozen` says which placeholders are parameters; `mode` is Inductor's for the rest."""
+        self._module = module
+        self._options = options
+        self._report = report
+        self._mode = mode
+        self._placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self._frozen = {node for node, is_frozen in zip(self._placeholders, frozen) if is_frozen}
+        # The parts that Kiln computes, and their programs with the elements of tune()'s inputs.
+        self._used: list[Part] = []
+        self._first: list[PartOperator] = []
+        self._place: Place | None = None
+
+    def tune(self, values: Sequence[Any]) -> Compiled | None:
+        """Finds programs for the parts, with these inputs. None: torch's own are better."""
+        begin = time.monotonic()
+        with inductor.apart():
+            self._tune_parts(values)
+            made = self._joined(self._first, values) if self._used else None
+            self._first = []
+            if made is not None and not self._is_alone() and not self._options.always:
+                made = self._if_faster(made, values)
+        self._report.seconds = time.monotonic() - begin
+        return made
+
+    def compile(self, values: Sequence[Any]) -> Compiled:
+        """A function of the graph's inputs, with the elements that parameters have now.
+
+        Its programs are checked against eager on these inputs. KilnError: one is wrong.
+        """
+        with inductor.apart():
+            read = self._values(values, self._used)
+            return self._joined([self._operator(part, read) for part in self._used], values)
+
+    def models(self, values: Sequence[Any]) -> list[Converted]:
+        """The parts as models, without programs."""
+        parts, left = parts_of(self._module, self._frozen)
+        self._report.left += left
+        read = self._values(values, parts)
+        return [_converted(part, read) for part in parts]
+
+    # ---- parts ------------------------------------------------------------------------------
+
+    def _tune_parts(self, values: Sequence[Any]) -> None:
+        parts, left = parts_of(self._module, self._frozen)
+        self._report.left += left
+        if not parts:
+            return
+        self._place = Place(self._options, _device_of(parts[0]))
+        read = self._values(values, parts)
+        work = sum(part.flops() for part in parts) or 1.0
+        for part in parts:
+            report = PartReport(len(part.nodes))
+            self._report.parts.append(report)
+            try:
+                program = self._tuned(part, read, part.flops() / work, report)
+                self._judge(part, read, program, report)
+            except (KilnError, Unsupported) as error:
+                report.why_not = str(error)
+                continue
+            if report.is_used:
+                self._used.append(part)
+                self._first.append(program)
+
+    def _tuned(
+        self, part: Part, read: dict[fx.Node, Any], share: float, report: PartReport
+    ) -> PartOperator:
+        place = self._place
+        assert place is not None
+        converted = _converted(part, read)
+        with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
+            path = converted.model.write(folder)
+            tasks = place.tasks(path)
+            report.tasks = [(task["task"], float(task["weight"])) for task in tasks]
+            if self._options.trials != 0:
+                if self._options.again or not place.has_programs(tasks):
+                    report.job = place.tune(path, share)
+            return _named(place.compile_file(path, converted), converted)
+
+    def _judge(
+        self,
+        part: Part,
+        read: dict[fx.Node, Any],
+        program: PartOperator,
+        report: PartReport,
+    ) -> None:
+        """Is the program right, and the fastest?"""
+        inputs = [read[node] for node in part.inputs]
+        all_inputs = [read[node] for node in part.parameters] + inputs
+        found = program(inputs)
+        report.error, report.why_not = why_wrong(found, _eager(part, read), self._tolerance(part))
+        report.is_used = self._options.always and not report.why_not
+        if report.why_not or self._options.always:
+            return
+        calls: list[Callable[[], Any]] = [lambda: program(inputs), lambda: part.module(*all_inputs)]
+        compiled, why = inductor.compiled(part.module, all_inputs)
+        if compiled is not None:
+            calls.append(lambda: compiled(all_inputs))
+        else:
+            left = Left("the part beside Inductor", 1, f"Inductor does not run here: {why}")
+            self._report.left.append(left)
+        report.kiln_s, report.eager_s, *rest = seconds_of(calls, _device_of(part))
+        report.inductor_s = rest[0] if rest else None
+        fastest = min([report.eager_s, *rest])
+        report.is_used = report.kiln_s <= fastest
+        if not report.is_used:
+            report.why_not = "it is faster on the example inputs"
+
+    def _operator(self, part: Part, read: dict[fx.Node, Any]) -> PartOperator:
+        assert self._place is not None
+        converted = _converted(part, read)
+        made = _named(self._place.compile(converted), converted)
+        found = made([read[node] for node in part.inputs])
+        _, said = why_wrong(found, _eager(part, read), self._tolerance(part))
+        if said:
+            raise KilnError(f"a program of Kiln's is wrong: {said}")
+        return made
+
+    def _tolerance(self, part: Part) -> float:
+        if self._options.tolerance is not None:
+            return self._options.tolerance
+        values = [node.meta.get("val") for node in (*part.nodes, *part.parameters, *part.inputs)]
+        return tolerance_of(each.dtype for each in values if isinstance(each, torch.Tensor))
+
+    def _values(self, values: Sequence[Any], parts: Sequence[Part]) -> dict[fx.Node, Any]:
+        """What the parts read and make, by eager, from copies: a graph may write to inputs."""
+        wanted = {node for part in parts for node in (*part.parameters, *part.inputs)}
+        given = [
+            value.clone() if isinstance(value, torch.Tensor) and node not in self._frozen else value
+            for node, value in zip(self._placeholders, values)
+        ]
+        return _Recorder(self._module, wanted).record(given)
+
+    # ---- the whole --------------------------------------------------------------------------
+
+    def _is_alone(self) -> bool:
+        """True if one part is all that the graph computes."""
+        inside = {node for part in self._used for node in part.nodes}
+        rest = [
+            node
+            for node in self._module.graph.nodes
+            if node.op not in ("placeholder", "get_attr", "output") and node not in inside
+        ]
+        return len(self._used) == 1 and not rest
+
+    def _joined(self, operators: Sequence[PartOperator], values: Sequence[Any]) -> Compiled:
+        return self._alone(operators[0]) if self._is_alone() else self._with_rest(operators, values)
+
+    def _alone(self, operator: PartOperator) -> Compiled:
+        part = self._used[0]
+        places = [self._placeholders.index(node) for node in part.inputs]
+        made = {node: index for index, node in enumerate(part.outputs)}
+        output = next(node for node in self._module.graph.nodes if node.op == "output")
+        results = list(output.args[0])
+        # An output may be an input, None or a number, as it is.
+        inputs = {node: index for index, node in enumerate(self._placeholders)}
+        is_plain = [made.get(each) for each in results] == list(range(len(made)))
+
+        def call(given: Sequence[Any]) -> Sequence[Any]:
+            found = operator([given[place] for place in places])
+            if is_plain:
+                return found
+            return [
+                (
+                    found[made[each]]
+                    if each in made
+                    else given[inputs[each]] if each in inputs else each
+                )
+                for each in results
+            ]
+
+        return call
+
+    def _with_rest(self, operators: Sequence[PartOperator], values: Sequence[Any]) -> Compiled:
+        """Inductor's program of the graph with a call for each part, or eager's."""
+        graph = with_parts_as_calls(
+            self._module, self._used, lambda index: (call_part._opoverload, (operators[index].key,))
+        )
+        given = [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
+        compiled, why = inductor.compiled(graph, given, self._mode)
+        if compiled is None:
+            said = f"Inductor does not run here ({why}), and eager takes its place"
+            self._report.left.append(Left("the rest of the graph", 1, said))
+
+        def call(inputs: Sequence[Any]) -> Sequence[Any]:
+            # The parts live as long as this function.
+            assert operators
+            return compiled(inputs) if compiled is not None else graph(*inputs)
+
+        return call
+
+    def _if_faster(self, made: Compiled, values: Sequence[Any]) -> Compiled | None:
+        """The function, unless Inductor alone is faster with the whole graph."""
+        alone, _ = inductor.compiled(self._module, values, self._mode)
+        if alone is None:
+            return made
+        given = [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
+        device = _device_of(self._used[0])
+        calls = [lambda: made(given), lambda: alone(given)]
+        self._report.whole_s, self._report.whole_inductor_s = seconds_of(calls, device)
+        if self._report.whole_s <= self._report.whole_inductor_s:
+            return made
+        for report in self._report.parts:
+            if report.is_used:
+                report.is_used = False
+                report.why_not = "the whole graph is faster by Inductor alone"
+        self._used = []
+        return None
+
+
+class _Recorder(fx.Interpreter):
+    """Runs a graph by eager, and keeps the values of some nodes."""
+
+    def __init__(self, module: fx.GraphModule, wanted: set[fx.Node]) -> None:
+        super().__init__(module)
+        self._wanted = wanted
+        self._found: dict[fx.Node, Any] = {}
+
+    def record(self, values: Sequence[Any]) -> dict[fx.Node, Any]:
+        """The values by node."""
+        with full_precision():
+            self.run(*values, enable_io_processing=False)
+        return self._found
+
+    def run_node(self, n: fx.Node) -> Any:
+        found = super().run_node(n)
+        if n in self._wanted:
+            self._found[n] = found.clone() if n.op == "call_function" else found
+        return found
+
+
+def _converted(part: Part, read: dict[fx.Node, Any]) -> Converted:
+    placeholders = [node for node in part.module.graph.nodes if node.op == "placeholder"]
+    return convert(
+        part.module.graph,
+        {copied: read[node] for copied, node in zip(placeholders, part.parameters)},
+    )
+
+
+def _named(program: Callable[..., Any], converted: Converted) -> PartOperator:
+    return PartOperator(program, converted.outputs, converted.model.digest())
+
+
+def _eager(part: Part, read: dict[fx.Node, Any]) -> Sequence[torch.Tensor]:
+    with full_precision():
+        return part.module(*[read[node] for node in (*part.parameters, *part.inputs)])
+
+
+def _device_of(part: Part) -> torch.device:
+    return part.outputs[0].meta["val"].device

@@ -1,0 +1,655 @@
+"""Modules of PyTorch, by kiln.tune, torch.compile(backend="kiln") and kiln.torch.op.
+
+Skipped where torch is older than 2.4 or not there. With one: bazel test //tests/python:torch_test
+--test_env=KILN_PYTHON=/some/venv/bin/python
+"""
+
+import contextlib
+import copy
+import io
+import logging
+import os
+import re
+import sys
+import unittest
+
+import kiln
+from kiln import auto_scheduler
+
+try:
+    import torch
+
+    IS_THERE = tuple(int(each) for each in torch.__version__.split(".")[:2]) >= (2, 4)
+except ImportError:
+    IS_THERE = False
+if not IS_THERE:
+    print("skipped: no torch from 2.4 on", file=sys.stderr)
+    sys.exit(0)
+
+from torch import nn
+from torch.nn import functional
+
+FOLDER = os.environ["KILN_TEST_FOLDER"]
+PAGE = os.path.abspath("docs/pytorch.md")
+# Programs that are chosen without measuring, and used whether they are fast or not.
+UNTUNED = {"trials": 0, "always": True}
+# Few trials.
+SHORT = {"trials": 8, "always": True, "job": {"finalists": 0}}
+
+
+class Block(nn.Module):
+    """A residual block of ResNet."""
+
+    def __init__(self, before, after, stride):
+        super().__init__()
+        self.conv1 = nn.Conv2d(before, after, 3, stride, 1, bias=False)
+        self.norm1 = nn.BatchNorm2d(after)
+        self.conv2 = nn.Conv2d(after, after, 3, 1, 1, bias=False)
+        self.norm2 = nn.BatchNorm2d(after)
+        self.short = nn.Sequential()
+        if stride != 1 or before != after:
+            self.short = nn.Sequential(
+                nn.Conv2d(before, after, 1, stride, bias=False), nn.BatchNorm2d(after)
+            )
+
+    def forward(self, x):
+        y = functional.relu(self.norm1(self.conv1(x)))
+        return functional.relu(self.norm2(self.conv2(y)) + self.short(x))
+
+
+class ResNet(nn.Module):
+    """ResNet-18, narrow."""
+
+    def __init__(self, width=8, classes=10):
+        super().__init__()
+        self.stem = nn.Sequential(
+            nn.Conv2d(3, width, 7, 2, 3, bias=False),
+            nn.BatchNorm2d(width),
+            nn.ReLU(),
+            nn.MaxPool2d(3, 2, 1),
+        )
+        widths = [width, width, 2 * width, 4 * width, 8 * width]
+        blocks = []
+        for i in range(4):
+            blocks += [Block(widths[i], widths[i + 1], 1 if i == 0 else 2)]
+            blocks += [Block(widths[i + 1], widths[i + 1], 1)]
+        self.blocks = nn.Sequential(*blocks)
+        self.classes = nn.Linear(8 * width, classes)
+
+    def forward(self, x):
+        return self.classes(self.blocks(self.stem(x)).mean((2, 3)))
+
+
+class Encoder(nn.Module):
+    """Two layers of a transformer over tokens."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(100, 32)
+        layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, activation="gelu")
+        self.layers = nn.TransformerEncoder(layer, 2)
+
+    def forward(self, tokens):
+        return self.layers(self.words(tokens))
+
+
+class Bessel(nn.Module):
+    """Products around a function that ONNX lacks."""
+
+    def __init__(self):
+        super().__init__()
+        self.before, self.after = nn.Linear(16, 32), nn.Linear(32, 8)
+
+    def forward(self, x):
+        return self.after(torch.special.bessel_j0(functional.relu(self.before(x))))
+
+
+def randomized(module, seed=1):
+    """The module for inference, with statistics that are not those of a new one."""
+    torch.manual_seed(seed)
+    for each in module.modules():
+        if isinstance(each, nn.BatchNorm2d):
+            nn.init.uniform_(each.running_mean, -0.5, 0.5)
+            nn.init.uniform_(each.running_var, 0.5, 2.0)
+    return module.eval()
+
+
+class TorchTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        logging.getLogger("kiln.torch").setLevel(logging.CRITICAL)
+        os.chdir(FOLDER)
+        cls.client = kiln.local(os.path.join(FOLDER, "torch.db"), device="cpu")
+        auto_scheduler.use(cls.client)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def setUp(self):
+        torch._dynamo.reset()
+        self.was = len(kiln.torch.reports())
+
+    def assert_close(self, found, expected, tolerance=1e-4):
+        self.assertEqual(found.shape, expected.shape)
+        self.assertEqual(found.dtype, expected.dtype)
+        torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+    def report(self):
+        """The report of the one graph since setUp."""
+        reports = kiln.torch.reports()[self.was :]
+        self.assertEqual(len(reports), 1, reports)
+        return reports[0]
+
+    def compiled(self, module, options=None, **named):
+        return torch.compile(module, backend="kiln", options=options or UNTUNED, **named)
+
+
+class TuneTest(TorchTest):
+    def test_a_convolutional_network(self):
+        model, x = randomized(ResNet()), torch.rand(1, 3, 64, 64)
+        tuned = kiln.tune(model, (x,), **UNTUNED)
+        with torch.inference_mode():
+            self.assert_close(tuned(x), model(x))
+            self.assert_close(tuned(2 * x), model(2 * x))
+        part = tuned.report.parts[0]
+        self.assertTrue(part.is_used)
+        self.assertEqual(tuned.report.left, [])
+        self.assertLess(part.error, 1e-4)
+
+    def test_the_second_time_finds_programs(self):
+        model, x = randomized(
+            nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+        ), torch.rand(4, 8)
+        jobs = []
+        for options in (SHORT, SHORT, {**SHORT, "again": True}):
+            tuned = kiln.tune(model, (x,), **options)
+            jobs.append(tuned.report.parts[0].job)
+            with torch.no_grad():
+                self.assert_close(tuned(x), model(x))
+        self.assertEqual(len(jobs[0]), len(jobs[2]))
+        self.assertNotEqual(jobs[0], jobs[2])
+        self.assertIsNone(jobs[1])
+
+    def test_parameters_are_those_of_the_module(self):
+        model, x = randomized(
+            nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4))
+        ), torch.rand(2, 8)
+        tuned = kiln.tune(model, (x,), **UNTUNED)
+        with torch.no_grad():
+            before = tuned(x)
+            for change in (
+                lambda: model[0].weight.mul_(2),
+                lambda: model.load_state_dict({k: v + 1 for k, v in model.state_dict().items()}),
+                lambda: setattr(model[2], "bias", nn.Parameter(torch.ones(4))),
+                lambda: setattr(model[2].weight, "data", torch.rand(4, 16)),
+            ):
+                change()
+                self.assert_close(tuned(x), model(x))
+                self.assertFalse(torch.allclose(tuned(x), before))
+        self.assertEqual(
+            {id(each) for each in tuned.parameters()}, {id(each) for each in model.parameters()}
+        )
+
+    def test_the_same_signature(self):
+        class Model(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(8, 4)
+
+            def forward(self, x, *, scale, names=("a", "b")):
+                y = self.layer(x["x"]) * scale
+                return {names[0]: y, names[1]: (y + 1, x["x"])}
+
+        model, x = Model().eval(), {"x": torch.rand(3, 8)}
+        tuned = kiln.tune(model, (x,), {"scale": 2.0}, **UNTUNED)
+        with torch.inference_mode():
+            found, expected = tuned(x, scale=2.0), model(x, scale=2.0)
+            self.assertEqual(list(found), ["a", "b"])
+            self.assert_close(found["a"], expected["a"])
+            self.assert_close(found["b"][0], expected["b"][0])
+            self.assert_close(found["b"][1], x["x"])
+            with self.assertLogs("kiln.torch", "WARNING") as said:
+                self.assert_close(tuned(x, scale=3.0)["a"], model(x, scale=3.0)["a"])
+            self.assertIn("the module itself computes a call", said.output[0])
+
+    def test_what_the_module_itself_computes(self):
+        model, x = randomized(nn.Sequential(nn.Linear(8, 4))), torch.rand(2, 8)
+        tuned = kiln.tune(model, (x,), **UNTUNED)
+        with self.assertLogs("kiln.torch", "WARNING") as said:
+            tuned(x).sum().backward()
+            self.assertIsNotNone(model[0].weight.grad)
+            with torch.no_grad():
+                self.assertEqual(tuned(torch.rand(5, 8)).shape, (5, 4))
+                self.assertEqual(tuned(torch.rand(7, 8)).shape, (7, 4))
+                tuned(torch.rand(5, 8))
+        self.assertIn("gradients are on", said.output[0])
+        self.assertIn(
+            "float32[5, 8] on cpu, and the programs are for float32[2, 8] on cpu", said.output[1]
+        )
+        self.assertEqual(len(said.output), 3)
+
+    def test_what_is_refused(self):
+        x = torch.rand(2, 8)
+        refuse = self.assertRaisesRegex
+        with refuse(kiln.FailedPreconditionError, "in training mode.*module.eval"):
+            kiln.tune(nn.Linear(8, 4), (x,))
+        with refuse(kiln.InvalidArgumentError, "no option is called speed, expected minutes"):
+            kiln.tune(nn.Linear(8, 4).eval(), (x,), speed=1)
+        with refuse(kiln.InvalidArgumentError, "found a function, expected a torch.nn.Module"):
+            kiln.tune(lambda x: x, (x,))
+        with refuse(kiln.InvalidArgumentError, "minutes is -1"):
+            kiln.tune(nn.Linear(8, 4).eval(), (x,), minutes=-1)
+
+        class Counts(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.register_buffer("calls", torch.zeros(()))
+
+            def forward(self, x):
+                self.calls.add_(1)
+                return x @ x.T
+
+        with refuse(kiln.FailedPreconditionError, "Counts writes to calls.*only read"):
+            kiln.tune(Counts().eval(), (x,))
+
+    def test_a_slow_program_is_not_used(self):
+        model, x = randomized(nn.Sequential(nn.Linear(8, 4))), torch.rand(2, 8)
+        tuned = kiln.tune(model, (x,), trials=0)
+        part = tuned.report.parts[0]
+        others = [each for each in (part.eager_s, part.inductor_s) if each is not None]
+        self.assertEqual(part.is_used, part.kiln_s <= min(others))
+        self.assertEqual(bool(part.why_not), not part.is_used)
+        with torch.no_grad():
+            self.assert_close(tuned(x), model(x))
+
+    def test_a_wrong_program_is_not_used(self):
+        model, x = randomized(nn.Sequential(nn.Linear(64, 64))), torch.rand(2, 64)
+        tuned = kiln.tune(model, (x,), tolerance=-1.0, **UNTUNED)
+        self.assertFalse(tuned.report.is_used)
+        self.assertIn("differs from eager by", tuned.report.parts[0].why_not)
+        with torch.no_grad():
+            self.assert_close(tuned(x), model(x))
+
+
+class BackendTest(TorchTest):
+    def test_a_convolutional_network(self):
+        model, x = randomized(ResNet()), torch.rand(2, 3, 64, 64)
+        fast = self.compiled(model)
+        with torch.inference_mode():
+            self.assert_close(fast(x), model(x))
+        self.assertEqual([part.is_used for part in self.report().parts], [True])
+        self.assertEqual(self.report().left, [])
+
+    def test_channels_last(self):
+        model = randomized(nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.ReLU()))
+        model = model.to(memory_format=torch.channels_last)
+        x = torch.rand(2, 3, 12, 12).to(memory_format=torch.channels_last)
+        with torch.inference_mode():
+            found, expected = self.compiled(model)(x), model(x)
+        self.assert_close(found, expected)
+        self.assertEqual(found.stride(), expected.stride())
+        self.assertTrue(self.report().is_used)
+
+    def test_a_transformer(self):
+        model, tokens = randomized(Encoder()), torch.randint(100, (2, 12))
+        fast = self.compiled(model)
+        with torch.inference_mode():
+            self.assert_close(fast(tokens), model(tokens))
+        self.assertEqual([part.is_used for part in self.report().parts], [True])
+        self.assertEqual(self.report().left, [])
+
+    def test_an_operator_that_kiln_lacks(self):
+        model, x = randomized(Bessel()), torch.rand(4, 16)
+        fast = self.compiled(model)
+        with torch.no_grad():
+            self.assert_close(fast(x), model(x))
+            self.assert_close(fast(3 * x), model(3 * x))
+        report = self.report()
+        self.assertEqual([part.is_used for part in report.parts], [True, True])
+        self.assertEqual([each.operator for each in report.left][:1], ["aten.special_bessel_j0"])
+        self.assertIn("left to PyTorch: Kiln's converter has no rule for it", str(report))
+
+    def test_shapes_and_training_are_left_to_inductor(self):
+        model = randomized(nn.Sequential(nn.Linear(8, 4)))
+        fast = self.compiled(model)
+        fast(torch.rand(2, 8)).sum().backward()
+        self.assertIsNotNone(model[0].weight.grad)
+        self.assertIn("traced for training", str(self.report()))
+        torch._dynamo.reset()
+        with torch.no_grad():
+            fast = self.compiled(model, dynamic=True)
+            self.assert_close(
+                fast(torch.rand(3, 8)), fast(torch.rand(3, 8)) * 0 + fast(torch.rand(3, 8)), 10
+            )
+        self.assertIn("dynamic", str(kiln.torch.reports()[-1]))
+
+    def test_layers_with_one_graph_have_their_own_parameters(self):
+        layers = randomized(nn.Sequential(*(nn.Linear(8, 8) for _ in range(3))))
+        fast = copy.deepcopy(layers)
+        for layer in fast:
+            layer.compile(backend="kiln", options=UNTUNED)
+        x = torch.rand(2, 8)
+        with torch.inference_mode():
+            self.assert_close(fast(x), layers(x))
+            self.assert_close(fast(x), layers(x))
+
+    def test_inputs_that_are_written_to(self):
+        def step(x, w, seen):
+            seen.add_(1)
+            return x @ w + seen
+
+        x, w, seen = torch.rand(3, 4), torch.rand(4, 5), torch.zeros(5)
+        with torch.no_grad():
+            found = self.compiled(step)(x, w, seen)
+        self.assert_close(found, x @ w + 1)
+        self.assert_close(seen, torch.ones(5))
+
+    def test_a_name_of_an_option(self):
+        with self.assertRaisesRegex(Exception, "no option is called speed"):
+            self.compiled(lambda x: x @ x, {"speed": 1})(torch.rand(4, 4))
+
+
+class RulesTest(TorchTest):
+    """The rules of operators: many in one graph, beside eager."""
+
+    def check(self, function, *inputs, tolerance=1e-4):
+        with torch.inference_mode():
+            found = self.compiled(function, fullgraph=True)(*inputs)
+            expected = function(*inputs)
+        for a, b in zip(found, expected):
+            self.assert_close(a, b, tolerance)
+        self.assertTrue(self.report().is_used, str(self.report()))
+        self.assertEqual([str(each) for each in self.report().left], [])
+
+    def test_elementwise(self):
+        f = functional
+
+        def all_of(x, w, i):
+            y = x @ w
+            p = y.abs() + 0.5
+            return (
+                y.relu(), y.sigmoid(), y.tanh(), y.exp(), p.log(), p.sqrt(), p.rsqrt(),
+                p.reciprocal(),
+                y.sin(), y.cos(), torch.erf(y), y.floor(), y.ceil(), y.round(), y.trunc(), y.sign(),
+                -y,
+                f.gelu(y), f.gelu(y, approximate="tanh"), f.silu(y), f.hardswish(y),
+                f.hardsigmoid(y),
+                f.relu6(y), f.hardtanh(y), f.leaky_relu(y, 0.2), f.elu(y), f.softplus(y, 2, 1),
+                f.mish(y),
+                p.log2(), p.log10(), y.exp2(), y.square(), y**3, p**y, 2.0**y, y.clamp(-0.5, 0.5),
+                y.clamp(min=0.1), y + 2 * y, torch.add(y, p, alpha=3), torch.sub(1, y), 1 - y,
+                y / p,
+                y / 3, i / 4, i + 1.5, i * 2, i + y.int(), torch.div(y, 0.3, rounding_mode="floor"),
+                torch.remainder(y, 0.7), torch.fmod(y, 0.7), torch.maximum(y, x @ w * 2), i % 3,
+                y > 0, y >= p, y < 0.1, y <= 0, y == y, y != 0.5, (y > 0) & (p > 1),
+                (y > 0) | (p > 1),
+                ~(y > 0), torch.where(y > 0, y, 0.5), y.masked_fill(y > 0, -1.0),
+                torch.logical_not(y),
+                i & 3, i | 4, i ^ 1, y.isnan(), y.to(torch.float64), y.to(torch.int32),
+                y.half().float(),
+            )  # fmt: skip
+
+        torch.manual_seed(1)
+        self.check(
+            all_of,
+            torch.randn(4, 6),
+            torch.randn(6, 5),
+            torch.arange(20).view(4, 5) - 7,
+            tolerance=2e-3,
+        )
+
+    def test_movement(self):
+        f = functional
+
+        def all_of(x, w, i):
+            y = (x @ w).view(2, 3, 4, 6)
+            a, b = y.chunk(2, dim=-1)
+            c, d, e = y.split([1, 2, 3], dim=3)
+            return (
+                y.permute(3, 0, 2, 1), y.transpose(1, 2), y.flatten(1), y.unsqueeze(1),
+                y[:, :1].squeeze(1),
+                y[:, 1], y[:, :, 1:4:2], y[..., -2:], a, b, c, d, e,
+                torch.cat([y, y.float() + 1], 1),
+                torch.stack([y, -y], -1), y[:1].expand(5, 3, 4, 6), y.repeat(2, 1, 1, 2),
+                y.flip(1, 3),
+                y.roll((1, -2), (2, 3)), f.pad(y, (1, 2, 0, 1)),
+                f.pad(y, (1, 2, 1, 0), mode="reflect"),
+                f.pad(y, (1, 2, 1, 0), mode="replicate"), y.tril(), y.triu(1),
+                f.pixel_shuffle(y.view(1, 24, 2, 3), 2),
+                y[:, i[:2] % 3, i[2:]], y[:, :, i[:2, None] % 4, i[2:]], y[i[:1] % 2, :, i[1:] % 4],
+                *y.unbind(1), y.reshape(6, 24)[i], y.view(-1).index_select(0, i),
+                y.view(6, 24).gather(1, i.view(2, 2)),
+                y.view(6, 24).topk(3)[0], torch.zeros_like(y) + y, y + torch.arange(6),
+                y * torch.full((6,), 2.0),
+                f.embedding(i, y.view(6, 24)), torch.eye(6) + y.view(24, 6)[:6],
+            )  # fmt: skip
+
+        torch.manual_seed(1)
+        self.check(all_of, torch.randn(6, 5), torch.randn(5, 24), torch.tensor([1, 5, 2, 0]))
+
+    def test_reductions_and_normalizations(self):
+        f = functional
+
+        def all_of(x, w, scale, shift):
+            y = (x @ w).view(2, 4, 3, 6)
+            return (
+                y.sum(), y.sum(1), y.sum((1, 3), keepdim=True), y.mean(), y.mean(-1), y.amax(2),
+                y.amin((0, 1)),
+                y.max(), y.min(), *y.max(1), *y.min(2, keepdim=True), y.argmax(1), y.argmin(),
+                y.prod(1),
+                y.var(1), y.std((2, 3)), *torch.var_mean(y, 3), y.logsumexp(1), y.norm(dim=1),
+                y.norm(1, dim=2),
+                (y > 0).any(1), (y > 0).all(), y.cumsum(2), y.softmax(-1), y.log_softmax(1),
+                f.layer_norm(y, (6,), scale, shift), f.layer_norm(y, (3, 6)), f.group_norm(y, 2),
+                f.group_norm(y, 2, scale[:4], shift[:4]), f.rms_norm(y, (6,), scale, 1e-5),
+                f.batch_norm(y, shift[:4], scale[:4].abs() + 1, scale[:4], shift[:4]),
+            )  # fmt: skip
+
+        torch.manual_seed(1)
+        self.check(
+            all_of,
+            torch.randn(6, 5),
+            torch.randn(5, 24),
+            torch.randn(6),
+            torch.randn(6),
+            tolerance=1e-3,
+        )
+
+    def test_products_and_images(self):
+        f = functional
+
+        def all_of(x, w, v, t, bias):
+            y = f.conv2d(x, w, bias, stride=2, padding=1)
+            z = f.conv_transpose2d(y, t, stride=2, padding=1, output_padding=1)
+            rows = y.flatten(2)
+            return (
+                y, z, f.conv2d(x, v, padding=2, dilation=2, groups=4),
+                f.conv1d(rows, w[:, :, 0], padding=1),
+                f.max_pool2d(x, 3, 2, 1), f.max_pool2d(x, 2, ceil_mode=True),
+                f.avg_pool2d(x, 3, 2, 1),
+                f.avg_pool2d(x, 3, 2, 1, count_include_pad=False), f.adaptive_avg_pool2d(x, 1),
+                f.adaptive_avg_pool2d(x, 3), f.adaptive_max_pool2d(x, 3),
+                f.interpolate(x, scale_factor=2),
+                f.interpolate(x, size=(12, 18), mode="bilinear"), rows @ rows.transpose(1, 2),
+                f.interpolate(x, size=(12, 18), mode="bilinear", align_corners=True),
+                torch.addmm(bias, rows[0].T, w[:, :, 0, 0], beta=0.5, alpha=2.0),
+                rows[0] @ rows[0, 1],
+                torch.baddbmm(rows, rows, rows.new_ones(2, 25, 25)),
+                torch.einsum("bci,bdi->bcd", rows, rows),
+                f.linear(rows, rows[0, :3], None), f.linear(rows, rows[0, :4], bias),
+            )  # fmt: skip
+
+        torch.manual_seed(1)
+        self.check(
+            all_of, torch.randn(2, 4, 9, 9), torch.randn(4, 4, 3, 3), torch.randn(8, 1, 3, 3),
+            torch.randn(4, 5, 3, 3), torch.randn(4), tolerance=1e-3,
+        )  # fmt: skip
+
+    def test_attention(self):
+        f = functional
+
+        def all_of(x, mask, bias):
+            q, k, v = x.unbind(0)
+            return (
+                f.scaled_dot_product_attention(q, k, v),
+                f.scaled_dot_product_attention(q, k, v, is_causal=True),
+                f.scaled_dot_product_attention(q, k, v, attn_mask=mask),
+                f.scaled_dot_product_attention(q, k, v, attn_mask=bias, scale=0.3),
+            )
+
+        torch.manual_seed(1)
+        mask = torch.rand(12, 12) > 0.3
+        self.check(
+            all_of,
+            torch.randn(3, 2, 4, 12, 8),
+            mask | torch.eye(12, dtype=torch.bool),
+            torch.randn(12, 12),
+        )
+
+
+class OpTest(TorchTest):
+    def test_a_tuned_product(self):
+        product = kiln.torch.op(
+            "kilntest::product", kiln.op("matmul", 16, 24, 32), device="cpu", **SHORT
+        )
+        a, b = torch.rand(16, 32), torch.rand(32, 24)
+        self.assert_close(product(a, b), a @ b)
+        self.assert_close(torch.ops.kilntest.product(a.T.contiguous().T, b), a @ b)
+        torch.library.opcheck(
+            product,
+            (a, b),
+            test_utils=("test_schema", "test_faketensor", "test_autograd_registration"),
+        )
+        compiled = torch.compile(lambda a, b: product(a, b).relu() + 1, fullgraph=True)
+        self.assert_close(compiled(a, b), a @ b + 1)
+        with self.assertRaisesRegex(
+            kiln.FailedPreconditionError, "kilntest::product has no gradient"
+        ):
+            product(a.requires_grad_(), b).sum().backward()
+        for wrong in (torch.rand(16, 31), torch.rand(16, 32).double()):
+            with self.assertRaisesRegex(
+                kiln.InvalidArgumentError, "kilntest::product has no program for float"
+            ):
+                product(wrong, b)
+
+    def test_a_compiled_file(self):
+        path = os.path.join(FOLDER, "sum.kiln")
+        text = (
+            "input A: float32[4, 6]\nB[i: 4] = sum(k: 6) A[i, k]\nC[i: 4, k: 6] = A[i, k] * 2.0\n"
+        )
+        self.client.compile(kiln.computation(text), path, target="llvm")
+        both = kiln.torch.op("kilntest::both", path)
+        a = torch.rand(4, 6)
+        found = both(a)
+        self.assertEqual(len(found), 2)
+        for each in found:
+            self.assert_close(each, a.sum(1) if each.ndim == 1 else a * 2)
+
+    def test_torch_compile_chooses(self):
+        shapes = [kiln.op("matmul", n, 24, 32) for n in (8, 16)]
+        either = kiln.torch.op(
+            "kilntest::either", shapes, device="cpu", reference=lambda a, b: a @ b, **UNTUNED
+        )
+        compiled = torch.compile(lambda a, b: either(a, b) + 1, fullgraph=True, dynamic=False)
+        for rows in (8, 16, 5):
+            a, b = torch.rand(rows, 32), torch.rand(32, 24)
+            self.assert_close(either(a, b), a @ b)
+            self.assert_close(compiled(a, b), a @ b + 1)
+
+    def test_what_is_refused(self):
+        refuse = self.assertRaisesRegex
+        with refuse(
+            kiln.InvalidArgumentError, "found the name 'product', expected NAMESPACE::NAME"
+        ):
+            kiln.torch.op("product", kiln.op("matmul", 8, 8, 8))
+        with refuse(kiln.InvalidArgumentError, "found a int, expected a kiln.Computation"):
+            kiln.torch.op("kilntest::number", 3)
+        with refuse(kiln.InvalidArgumentError, "expected the same inputs and outputs"):
+            kinds = [kiln.op("matmul", 8, 8, 8), kiln.op("matmul", 8, 8, 8, dtype="float64")]
+            kiln.torch.op("kilntest::kinds", kinds, device="cpu", **UNTUNED)
+
+
+class DocsTest(TorchTest):
+    """The blocks of Python on the page, with small budgets."""
+
+    def test_the_page(self):
+        with open(PAGE, encoding="utf-8") as file:
+            blocks = re.findall(r"^```python\n(.*?)^```", file.read(), re.MULTILINE | re.DOTALL)
+        self.assertEqual(len(blocks), 3)
+        names = {}
+        for block in blocks:
+            for pattern, small in (
+                (r"minutes=3", "trials=0, always=True"),
+                (r'"minutes": 3', '"trials": 0, "always": True'),
+                (r"trials=64", "trials=2, device='cpu', job={'finalists': 0}"),
+                (r"\b512\b", "16"),
+            ):
+                block = re.sub(pattern, small, block)
+            with contextlib.redirect_stdout(io.StringIO()) as said:
+                exec(compile(block, PAGE, "exec"), names)  # pylint: disable=exec-used
+            if "reports" in block or "report)" in block:
+                self.assertIn("are computed by Kiln", said.getvalue())
+            if "y" in names:
+                with torch.no_grad():
+                    self.assert_close(names["y"].clone(), names["model"](names["x"]))
+        self.assert_close(names["c"], names["a"] @ names["b"])
+
+
+class TasksTest(TorchTest):
+    def test_tasks_of_a_module(self):
+        tasks, weights = auto_scheduler.extract_tasks(
+            randomized(ResNet()), target="llvm", example_inputs=(torch.rand(1, 3, 64, 64),)
+        )
+        self.assertEqual(len(tasks), len(weights))
+        self.assertGreater(sum(weights), len(tasks))
+        self.assertTrue(
+            any("conv 1,16,16,8" in task.desc for task in tasks), [task.desc for task in tasks]
+        )
+
+    def test_parts_share_tasks(self):
+        class Twice(Bessel):
+            def forward(self, x):
+                return self.before(torch.special.bessel_j0(self.before(x)[:, :16]))
+
+        tasks, weights = auto_scheduler.extract_tasks(
+            randomized(Twice()), target="llvm", example_inputs=(torch.rand(4, 16),)
+        )
+        self.assertEqual(weights.count(2.0) + len(tasks), 2, weights)
+
+    def test_a_model_of_onnx(self):
+        try:
+            import onnx
+            from onnx import TensorProto, helper
+        except ImportError:
+            self.skipTest("no package onnx")
+        if not hasattr(onnx, "ModelProto"):
+            self.skipTest("no package onnx")
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])
+        w = helper.make_tensor_value_info("w", TensorProto.FLOAT, [8, 6])
+        y = helper.make_tensor_value_info("y", TensorProto.FLOAT, [4, 6])
+        graph = helper.make_graph([helper.make_node("MatMul", ["x", "w"], ["y"])], "g", [x, w], [y])
+        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+        tasks, weights = auto_scheduler.extract_tasks(model, target="llvm")
+        self.assertEqual((len(tasks), weights), (1, [1.0]))
+
+    def test_what_is_refused(self):
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "needs example_inputs"):
+            auto_scheduler.extract_tasks(nn.Linear(2, 2).eval(), target="llvm")
+        with self.assertRaisesRegex(
+            kiln.InvalidArgumentError, "found a int, expected 'network:NAME'"
+        ):
+            auto_scheduler.extract_tasks(3, target="llvm")
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "no part with a product.*bessel"):
+
+            class Only(nn.Module):
+                def forward(self, x):
+                    return torch.special.bessel_j0(x)
+
+            auto_scheduler.extract_tasks(
+                Only().eval(), target="llvm", example_inputs=(torch.rand(3),)
+            )
+
+
+if __name__ == "__main__":
+    unittest.main()
