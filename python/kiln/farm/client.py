@@ -75,9 +75,13 @@ class Client:
         `named` are fields of TuneOptions. InvalidArgumentError: the workload or an option does not
         fit. FailedPreconditionError or KilnError: the farm has no device for it.
         """
-        flags = _options(options, named).words()
+        chosen = _options(options, named)
         with _words(workload) as words:
-            started = program.run_json(["submit", *words, *flags], self.environment())
+            command = ["submit", *words, *chosen.words()]
+            try:
+                started = program.run_json(command, self.environment())
+            except KilnError as error:
+                raise type(error)(chosen.in_python(str(error))) from error
         job = Job(self, started[0]["job"])
         self.connection.go_on_with(job.id)
         return job

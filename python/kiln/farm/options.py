@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
@@ -69,6 +70,20 @@ class TuneOptions:
     input: Mapping[str, Sequence[int]] | None = None
     layout_rewrite: str | None = None
     include_simple_tasks: bool = False
+
+    def in_python(self, sentence: str) -> str:
+        """A sentence of the program, in which the flags of these options are their fields.
+
+        `--trials-per-round` is trials_per_round. A flag that is not of these options stays: it
+        may be a part of a command.
+        """
+        flags = {word.partition("=")[0] for word in self.words()}
+
+        def field_of(found: re.Match[str]) -> str:
+            flag = found.group()
+            return flag[2:].replace("-", "_") if flag in flags else flag
+
+        return re.sub(r"(?<![\w`-])--[a-z][a-z-]*(?!\w)", field_of, sentence)
 
     def words(self) -> list[str]:
         """The flags for the program."""
