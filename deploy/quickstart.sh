@@ -1,13 +1,14 @@
 #!/bin/bash
 # usage: deploy/quickstart.sh [OPTIONS OF kiln tune]      for instance --trials 200 --seed 1
-# Installs what is missing, builds, and tunes the last 3x3 layer of ResNet for this machine's CPU.
-# The records go to ./kiln.db in the top folder of the project.
+# Installs what is missing, builds the program and the library that runs what it compiles, and tunes
+# the last 3x3 layer of ResNet for this machine's CPU. The records go to ./kiln.db in the top folder
+# of the project.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/setup.sh
 
 if [[ ${1:-} == --help || ${1:-} == -h ]]; then
-  sed -n '2,4s/^# //p' deploy/quickstart.sh
+  sed -n '2,5s/^# //p' deploy/quickstart.sh
   exit 0
 fi
 
@@ -31,7 +32,8 @@ trap stop_bazel EXIT
 # On a terminal bazel draws its progress. Elsewhere a line now and then reports the progress, and
 # other lines of bazel, errors above all, pass unchanged.
 build() {
-  "${bazel[@]}" build "$@" --ui_event_filters=-info --show_result=0 "$(commit_flag)" //client/cli:kiln
+  "${bazel[@]}" build "$@" --ui_event_filters=-info --show_result=0 "$(commit_flag)" //client/cli:kiln \
+    //runtime:libkiln_runtime.so
 }
 say "building (several minutes the first time)"
 if [[ -t 2 ]]; then

@@ -1,5 +1,6 @@
 """Compiled networks: load, call, time."""
 import ctypes
+import html
 import os
 import sys
 import weakref
@@ -14,6 +15,7 @@ try:
 except ImportError:
     Caller = None
 from kiln.library import BenchOptions, DLTensor, KernelInfo, LoadOptions, TensorInfo, check, library
+from kiln.tables import duration, table
 
 
 class Tensor(NamedTuple):
@@ -36,6 +38,20 @@ class Kernel(NamedTuple):
     flops: float
     bytes: float
 
+    def _repr_html_(self):
+        """A row of its figures, for notebooks."""
+        return table(_KERNEL_HEAD, [_kernel_row(self)])
+
+
+_KERNEL_HEAD = ("kernel", "computes", "schedule", "expected", "GFLOP/s", "GB/s")
+
+
+def _kernel_row(kernel):
+    known = kernel.expected_s > 0
+    rates = [f"{each / kernel.expected_s / 1e9:.1f}" if known and each > 0 else None
+             for each in (kernel.flops, kernel.bytes)]
+    return [kernel.name, kernel.workload, kernel.source, duration(kernel.expected_s or None), *rates]
+
 
 class Network:
     """A compiled network, on its device. Calls from several threads wait for each other."""
@@ -55,6 +71,11 @@ class Network:
             return ", ".join(f"{t.name}: {t.dtype}{list(t.shape)}" for t in tensors)
 
         return f"<kiln.Network ({text(self.inputs)}) -> ({text(self.outputs)}) on {self.device}>"
+
+    def _repr_html_(self):
+        """Inputs, outputs and kernels, for notebooks."""
+        rows = [_kernel_row(kernel) for kernel in self.kernels]
+        return f"<p>{html.escape(repr(self))}</p>" + table(_KERNEL_HEAD, rows)
 
     @property
     def device(self):

@@ -1,8 +1,11 @@
 """Runs the blocks of Python on the pages about it, with few trials."""
 
 import contextlib
+import doctest
+import importlib
 import io
 import os
+import pkgutil
 import re
 import unittest
 
@@ -11,9 +14,11 @@ import numpy
 from kiln import auto_scheduler
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
-PAGES = ("docs/python.md", "docs/coming-from-tvm.md", "python/README.md")
+PAGES = ("docs/python.md", "docs/coming-from-tvm.md", "docs/tutorial.md", "python/README.md")
 # Numbers of the pages that would take long, with those that take their places.
 SMALLER = (
+    (r"minutes=2, trials=100_000", "trials=6"),
+    (r"squeezenet_v1.1", "mlp"),
     (r"trials=\d+", "trials=2, finalists=0"),
     (r"num_measure_trials=2, finalists=0", "num_measure_trials=2"),
     (r"\b512\b", "16"),
@@ -58,6 +63,11 @@ class DocsTest(unittest.TestCase):
         names = self.run_page("docs/python.md", a=array(16, 24), b=array(24, 8))
         numpy.testing.assert_array_equal(names["c"], array(16, 8) * 24)
 
+    def test_tutorial(self):
+        names = self.run_page("docs/tutorial.md")
+        self.assertEqual(names["before"].kernels[0].source, "untuned")
+        self.assertIn("tuned", {kernel.source for kernel in names["after"].kernels})
+
     def test_readme_of_the_wheel(self):
         names = self.run_page("python/README.md", a=array(16, 16), b=array(16, 16))
         numpy.testing.assert_array_equal(names["c"], array(16, 16) * 16)
@@ -77,6 +87,29 @@ class DocsTest(unittest.TestCase):
                 out=out,
             )
         self.assertEqual(out[0, 0, 3, 3], 16 * 9 + 1)
+
+
+class DocstringTest(unittest.TestCase):
+    """Runs the examples of docstrings, one after the other on a farm that measures nothing."""
+
+    def test_examples(self):
+        examples = 0
+        with kiln.local(os.path.join(FOLDER, "docstrings.db"), device="null") as client:
+            # kiln.torch needs PyTorch, which Debian's Python does not have.
+            others = ("kiln.proto", "kiln.torch", "kiln._", "kiln.libkiln")
+            for module in pkgutil.walk_packages(kiln.__path__, "kiln.", lambda name: None):
+                if module.name.startswith(others):
+                    continue
+                names = {"kiln": kiln, "client": client}
+                found = doctest.DocTestFinder(exclude_empty=True).find(
+                    importlib.import_module(module.name), extraglobs=names
+                )
+                for example in sorted(found, key=lambda each: each.lineno or 0):
+                    said = io.StringIO()
+                    result = doctest.DocTestRunner(verbose=False).run(example, out=said.write)
+                    self.assertEqual(result.failed, 0, said.getvalue())
+                    examples += result.attempted
+        self.assertGreater(examples, 6)
 
 
 if __name__ == "__main__":

@@ -151,6 +151,13 @@ class NullDeviceTest(unittest.TestCase):
         matplotlib.use("Agg")
         self.assertEqual(self.job.plot().get_xlabel(), "trials")
 
+    def test_values_show_in_notebooks(self):
+        best = self.job.best()
+        shown = best._repr_html_()
+        self.assertIn(f"<td>{best.id}</td><td>{best.job}/{best.trial}</td>", shown)
+        self.assertIn("[&quot;", shown)
+        self.assertIn("<pre>input p0: float32[64, 64]", self.matmul._repr_html_())
+
     def test_cost_models(self):
         records = {"trials": 40, "finalists": 0, "verbose": False, "seed": 3}
         self.client.tune(self.matmul, target="null", **records)

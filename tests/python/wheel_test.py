@@ -63,8 +63,9 @@ class WheelTest(unittest.TestCase):
         self.assertEqual((found["Name"], found["Requires-Python"]), ("kiln", ">=3.10"))
         needs = found.get_all("Requires-Dist")
         self.assertIn("grpcio>=1.51", needs)
-        self.assertIn('torch ; extra == "torch"', needs)
-        self.assertIn("cuda", found.get_all("Provides-Extra"))
+        self.assertIn('torch>=2.4 ; extra == "torch"', needs)
+        for extra in ("torch", "onnx", "pandas", "matplotlib", "jupyter", "apache-tvm-ffi", "cuda"):
+            self.assertIn(extra, found.get_all("Provides-Extra"))
         self.assertIn("kiln.local()", found.get_payload())
 
     def test_the_package_has_all_that_it_needs(self):
@@ -87,6 +88,19 @@ class WheelTest(unittest.TestCase):
         module, function = scripts["console_scripts"]["kiln"].split(":")
         code = f"import sys, {module}; sys.argv = ['kiln', 'version']; {module}.{function}()"
         self.assertRegex(self.run_python(code), "^kiln 1")
+
+    def test_the_command_advises_by_its_own_name(self):
+        command = os.path.join(FOLDER, "kiln")
+        with open(command, "w", encoding="utf-8") as file:
+            file.write(f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {SITE!r})\n"
+                       "from kiln.farm.program import main\nmain()\n")
+        os.chmod(command, 0o755)
+        words = ["tune", "matmul", "--args", "8,8,8", "--target", "null", "--trials", "2"]
+        for name, path in (("kiln", FOLDER + ":"), (command, "")):
+            environment = {**os.environ, "PATH": path + os.environ["PATH"]}
+            said = subprocess.run([name if path else command, *words], cwd=FOLDER, env=environment,
+                                  check=True, text=True, stdout=subprocess.PIPE).stdout
+            self.assertIn(f"{name} show ", said)
 
     def test_torch_finds_the_backend(self):
         groups = configparser.ConfigParser()

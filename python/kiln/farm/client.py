@@ -74,6 +74,11 @@ class Client:
 
         `named` are fields of TuneOptions. InvalidArgumentError: the workload or an option does not
         fit. FailedPreconditionError or KilnError: the farm has no device for it.
+
+        Examples:
+            >>> job = client.submit(kiln.op("matmul", 64, 64, 64), trials=4, finalists=0)
+            >>> job.wait().state
+            'SUCCEEDED'
         """
         chosen = _options(options, named)
         with _words(workload) as words:
@@ -104,15 +109,16 @@ class Client:
         kept. KilnError: the job failed.
         """
         job = self.submit(workload, options, **named)
-        try:
-            with Progress(verbose) as progress:
+        with Progress(verbose) as progress:
+            try:
                 for event in job.watch():
                     progress(event)
                     for callback in callbacks:
                         callback(event)
-        except BaseException:
-            self._cancel_quietly(job)
-            raise
+            except BaseException:
+                self._cancel_quietly(job)
+                progress.say(f"job {job.id} is cancelled; client.job('{job.id}') has its records")
+                raise
         job.wait()
         return job
 
@@ -174,6 +180,12 @@ class Client:
         """The best record of a computation (of any target, or this one), a job or a workload key.
 
         None: there is no record. Of a job with several tasks it is the first task's.
+
+        Examples:
+            >>> client.best(kiln.op("matmul", 64, 64, 64)).error
+            'NO_ERROR'
+            >>> client.best(kiln.op("matmul", 7, 7, 7)) is None
+            True
         """
         if isinstance(what, Job):
             return next(iter(self.best_of_job(what.id)), None)
@@ -219,6 +231,10 @@ class Client:
 
         `target` is the beginning of a target; `errors` adds failed trials; `since_s` and `until_s`
         are Unix time.
+
+        Examples:
+            >>> len(list(client.records(kiln.op("matmul", 64, 64, 64), top=2)))
+            2
         """
         request = scheduler_pb2.ListRecordsRequest(
             job_id=job,

@@ -10,11 +10,12 @@ import re
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from kiln.farm import program
 from kiln.errors import InvalidArgumentError, KilnError
+from kiln.tables import titled
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,10 @@ class Computation:
     def __str__(self) -> str:
         return self.text
 
+    def _repr_html_(self) -> str:
+        """The text, for notebooks."""
+        return titled(self.name, self.text)
+
 
 def op(
     name: str,
@@ -51,6 +56,11 @@ def op(
     Numbers go by place and then by name: op("conv2d_nhwc", 1, 56, 56, 64, 64, 3, 3, stride=1).
     `epilogue` is what follows it: "bias,relu". InvalidArgumentError: there is no such operator, or
     the numbers do not fit it.
+
+    Examples:
+        >>> matmul = kiln.op("matmul", 64, 64, 64)
+        >>> matmul.name, matmul.flop_count
+        ('matmul 64,64,64', 524288.0)
     """
     texts = [*(program.text_of("an argument", each) for each in args)]
     texts += [f"{key}={program.text_of(key, value)}" for key, value in named.items()]
@@ -67,6 +77,13 @@ def computation(text: str, name: str = "computation", **params: int) -> Computat
 
     `params` are the values of its `param` statements. InvalidArgumentError: "NAME.te:2:13: index i
     + 1 of A reaches 8, axis 0 has extent 8".
+
+    Examples:
+        >>> text = "param n\\ninput A: float32[n]\\nB[i: n] = 2.0 * A[i]"
+        >>> print(kiln.computation(text, "twice", n=8))
+        input A: float32[8]
+        B[i: 8] = 2.0*A[i]
+        <BLANKLINE>
     """
     if text.endswith(".te") and "\n" not in text:
         name = os.path.basename(text)[: -len(".te")]
@@ -79,7 +96,7 @@ def computation(text: str, name: str = "computation", **params: int) -> Computat
         text = _with_params(text, params)
     with text_file(text, name) as path:
         checked = _checked(name, [path])
-    return Computation(name, checked.text, checked.workload_key, checked.flop_count, (), text)
+    return replace(checked, words=(), source=text)
 
 
 def _with_params(text: str, params: dict[str, int]) -> str:
@@ -94,7 +111,12 @@ def _with_params(text: str, params: dict[str, int]) -> str:
 
 
 def operators() -> list[dict[str, Any]]:
-    """The operators: name, family, doc, and parameters with their limits and defaults."""
+    """The operators: name, family, doc, and parameters with their limits and defaults.
+
+    Examples:
+        >>> [each["name"] for each in kiln.operators() if each["name"].startswith("matmul")][:1]
+        ['matmul']
+    """
     return program.run_json(["ops"])
 
 
@@ -111,8 +133,14 @@ def _checked(name: str, words: Sequence[str]) -> Computation:
         found = program.run_json(["check", *words])[0]
     except KilnError as error:
         raise InvalidArgumentError(str(error)) from error
-    key, flops = found["workload_key"], float(found["flop_count"])
-    return Computation(name, found["dag"], key, flops, tuple(words), found["dag"])
+    return Computation(
+        name=name,
+        text=found["dag"],
+        workload_key=found["workload_key"],
+        flop_count=float(found["flop_count"]),
+        words=tuple(words),
+        source=found["dag"],
+    )
 
 
 @contextmanager

@@ -10,6 +10,7 @@ import glob
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -119,4 +120,7 @@ def main() -> None:
         path = program_path()
     except KilnError as error:
         sys.exit(f"kiln: {error}")
-    os.execv(path, [path, *sys.argv[1:]])
+    # The program names itself so in the commands that it advises.
+    found = shutil.which("kiln")
+    is_on_path = found is not None and os.path.realpath(found) == os.path.realpath(sys.argv[0])
+    os.execv(path, ["kiln" if is_on_path else sys.argv[0], *sys.argv[1:]])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import shutil
 import sys
 from typing import Any, TextIO
 
-from kiln.farm.tables import duration
+from kiln.tables import duration
 from kiln.farm.values import Event, JobStatus
 
 
@@ -22,6 +24,11 @@ def trial_line(event: Event) -> str:
         f"{head}  {duration(record.cost_s)}  {speed / record.cost_s:.2f} GFLOP/s, "
         f"best {speed / min(best, record.cost_s):.2f}  {record.origin}"
     )
+
+
+def phase_line(status: JobStatus) -> str:
+    """A line about what a job does that is not searching."""
+    return f"{status.trials_done} trials done: {status.phase}"
 
 
 def round_line(event: Event) -> str:
@@ -45,6 +52,7 @@ class Progress:
         self._notebook = _Notebook() if verbose == 1 and stream is None and _in_notebook() else None
         self._is_redrawn = verbose == 1 and self._notebook is None and self._stream.isatty()
         self._shown = 0
+        self._phase = ""
 
     def __enter__(self) -> Progress:
         return self
@@ -54,19 +62,36 @@ class Progress:
 
     def __call__(self, event: Event) -> None:
         """Shows what happened."""
+        status = event.status
         if self._verbose > 1 and event.record is not None:
             self._line(trial_line(event))
-        if self._verbose < 1 or event.round is None:
+        if self._verbose < 1:
             return
+        if event.round is not None:
+            self._show(status, round_line(event))
+        elif status.is_final and self._notebook is not None:
+            self._show(status, "")
+        elif status.phase and status.phase != self._phase:
+            self._show(status, phase_line(status))
+        self._phase = status.phase
+
+    def say(self, text: str) -> None:
+        """Shows a sentence in a line of its own, unless nothing is shown."""
+        if self._verbose > 0:
+            self.close()
+            self._line(text)
+
+    def _show(self, status: JobStatus, line: str) -> None:
+        """Draws the line in place of the one before, or below it."""
         if self._notebook is not None:
-            self._notebook.show(event.status, round_line(event))
+            self._notebook.show(status, line)
         elif self._is_redrawn:
-            line = round_line(event)
+            line = line[: shutil.get_terminal_size().columns - 1]
             self._stream.write("\r" + line.ljust(self._shown))
             self._stream.flush()
             self._shown = len(line)
         else:
-            self._line(round_line(event))
+            self._line(line)
 
     def _line(self, text: str) -> None:
         print(text, file=self._stream, flush=True)
@@ -79,9 +104,9 @@ class Progress:
 
 
 def _in_notebook() -> bool:
-    """True in a kernel of Jupyter."""
+    """True in a kernel, of Jupyter and of those that speak its protocol."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return getattr(shell, "kernel", None) is not None
 
 
 class _Notebook:
@@ -94,7 +119,7 @@ class _Notebook:
         """Draws the table."""
         from IPython.display import HTML, display
 
-        shown = HTML(status._repr_html_() + f"<p>{line}</p>")
+        shown = HTML(status._repr_html_() + f"<p>{html.escape(line)}</p>")
         if self._handle is None:
             self._handle = display(shown, display_id=True)
         else:

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from kiln.errors import KilnError
-from kiln.farm.tables import duration, table
 from kiln.proto import scheduler_pb2, tracker_pb2, trial_pb2
+from kiln.tables import duration, table, titled
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,15 @@ class Record:
     def gflops(self) -> float | None:
         """Billions of operations a second; None without a cost or a count."""
         return self.flop_count / self.cost_s / 1e9 if self.cost_s and self.flop_count else None
+
+    def _repr_html_(self) -> str:
+        """The figures and the steps, for notebooks."""
+        speed = f"{self.gflops:.1f}" if self.gflops else None
+        result = duration(self.cost_s) or f"{self.error}: {self.message}"
+        head = ["record", "trial", "result", "GFLOP/s", "target", "device", "origin"]
+        row = [self.id, f"{self.job}/{self.trial}", result, speed, self.target, self.device]
+        steps = "\n".join(json.dumps(step) for step in self.step_list)
+        return table(head, [[*row, self.origin]]) + titled("steps", steps)
 
     @property
     def step_list(self) -> list[list[Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass, field
 
-from kiln.farm.tables import duration
+from kiln.tables import duration
 
 _LOG = logging.getLogger("kiln.torch")
 # Reports that reports() returns.
