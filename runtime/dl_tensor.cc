@@ -80,30 +80,30 @@ Status CheckContiguous(const KilnDLTensor& tensor) {
   return OkStatus();
 }
 
-std::string DeviceText(KilnDLDevice device) {
-  if (device.device_type == kDeviceCpu) return "the CPU";
-  if (device.device_type == kDeviceCuda) return fmt::format("GPU {}", device.device_id);
-  return fmt::format("device {} of DLPack type {}", device.device_id, device.device_type);
+DlDevice DeviceOf(const KilnDLTensor& tensor) {
+  return {tensor.device.device_type, tensor.device.device_id};
 }
 
-Status CheckDevice(KilnDLDevice of, KilnDLDevice network) {
-  if (of.device_type == kDeviceCpu || of.device_type == kDeviceCudaHost) return OkStatus();
-  if (of.device_type == kDeviceCudaManaged) return OkStatus();
-  if (network.device_type == kDeviceCuda && of.device_type == kDeviceCuda &&
-      of.device_id == network.device_id) {
-    return OkStatus();
+bool IsOneOf(std::span<const int32_t> types, int32_t type) {
+  return std::ranges::find(types, type) != types.end();
+}
+
+Status CheckDevice(DlDevice of, const TensorPlace& place) {
+  if (of == place.device) return OkStatus();
+  for (const NetworkDeviceKind* kind : place.kinds) {
+    if (IsOneOf(kind->host_dl_types, of.type)) return OkStatus();
   }
-  return InvalidArgument("it is on {}, and the network runs on {}", DeviceText(of),
-                         DeviceText(network));
+  return InvalidArgument("it is on {}, and the network runs on {}", DeviceText(of, place.kinds),
+                         DeviceText(place.device, place.kinds));
 }
 
-Status Check(const KilnDLTensor* tensor, const WantedTensor& wanted, KilnDLDevice device) {
+Status Check(const KilnDLTensor* tensor, const WantedTensor& wanted, const TensorPlace& place) {
   if (tensor == nullptr || (tensor->data == nullptr && !wanted.is_empty))
     return InvalidArgument("it is NULL");
   KILN_RETURN_IF_ERROR(CheckType(tensor->dtype, wanted));
   KILN_RETURN_IF_ERROR(CheckShape(*tensor, *wanted.tensor));
   if (!wanted.is_empty) KILN_RETURN_IF_ERROR(CheckContiguous(*tensor));
-  return CheckDevice(tensor->device, device);
+  return CheckDevice(DeviceOf(*tensor), place);
 }
 
 Status OfTensor(const Status& status, const WantedTensor& wanted) {
@@ -125,17 +125,20 @@ std::vector<WantedTensor> WantedTensors(std::span<const NetworkTensor> tensors) 
   return wanted;
 }
 
-Status CheckTensor(const KilnDLTensor* tensor, const WantedTensor& wanted, KilnDLDevice device) {
-  return OfTensor(Check(tensor, wanted, device), wanted);
+Status CheckTensor(const KilnDLTensor* tensor, const WantedTensor& wanted,
+                   const TensorPlace& place) {
+  return OfTensor(Check(tensor, wanted, place), wanted);
 }
 
-Status CheckOnGpu(const KilnDLTensor& tensor, const WantedTensor& wanted, KilnDLDevice device) {
-  if (tensor.device.device_type == kDeviceCudaManaged || wanted.is_empty) return OkStatus();
-  if (tensor.device.device_type == kDeviceCuda && tensor.device.device_id == device.device_id)
-    return OkStatus();
+Status CheckOnDevice(const KilnDLTensor& tensor, const WantedTensor& wanted,
+                     const TensorPlace& place) {
+  const DlDevice of = DeviceOf(tensor);
+  if (of == place.device || wanted.is_empty) return OkStatus();
+  const auto kind = std::ranges::find(place.kinds, place.device.type, &NetworkDeviceKind::dl_type);
+  if (kind != place.kinds.end() && IsOneOf((*kind)->shared_dl_types, of.type)) return OkStatus();
   return OfTensor(
       InvalidArgument("it is on {}, and a run on a stream copies nothing: expected memory of {}",
-                      DeviceText(tensor.device), DeviceText(device)),
+                      DeviceText(of, place.kinds), DeviceText(place.device, place.kinds)),
       wanted);
 }
 

@@ -2,19 +2,16 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/status.h"
 #include "runtime/kiln_runtime.h"
 #include "runtime/network.h"
+#include "runtime/network_device.h"
+#include "runtime/network_device_kinds.h"
 
 namespace kiln::runtime {
-
-// DLDeviceType
-inline constexpr int32_t kDeviceCpu = 1, kDeviceCuda = 2, kDeviceCudaHost = 3,
-                         kDeviceCudaManaged = 13;
 
 // A tensor that a network takes or makes.
 struct WantedTensor {
@@ -27,14 +24,22 @@ struct WantedTensor {
 // The network was checked (CheckNetwork).
 std::vector<WantedTensor> WantedTensors(std::span<const NetworkTensor> tensors);
 
-// Returns OK if the network can use the tensor, and refuses a tensor of another dtype or shape, one
-// that is not contiguous, or one in memory that a network on `device` cannot use. Allocates nothing
-// if the tensor is right.
-Status CheckTensor(const KilnDLTensor* tensor, const WantedTensor& wanted, KilnDLDevice device);
+// Where a network runs. The kinds say which memory is the host's, and name devices.
+struct TensorPlace {
+  DlDevice device = {};
+  NetworkDeviceKinds kinds = {};
+};
 
-// Refuses a tensor that is not in the memory of the GPU `device`, for runs that copy nothing from
-// or to the host.
-Status CheckOnGpu(const KilnDLTensor& tensor, const WantedTensor& wanted, KilnDLDevice device);
+// Returns OK if the network can use the tensor, and refuses a tensor of another dtype or shape, one
+// that is not contiguous, or one in memory that is neither that of the network's device nor the
+// host's. Allocates nothing if the tensor is right.
+Status CheckTensor(const KilnDLTensor* tensor, const WantedTensor& wanted,
+                   const TensorPlace& place);
+
+// Refuses a tensor in memory that the network's device does not reach, for runs that copy nothing
+// from or to the host.
+Status CheckOnDevice(const KilnDLTensor& tensor, const WantedTensor& wanted,
+                     const TensorPlace& place);
 
 // Returns the address of the tensor's elements.
 inline void* ElementsOf(const KilnDLTensor& tensor) {

@@ -5,54 +5,36 @@
 //   void* outputs[] = {y.data()};
 //   executor->Run(inputs, outputs);
 //
-// On a CPU, kernels are called one after another, and inputs, outputs and constants are used in
-// place. A network of much work runs on a fixed pool of pinned threads, which the executor owns. A
-// network of little work (kLittleWork) runs on the thread that calls it, because handing it over
-// takes some 10 microseconds; its parallel loops use the pool, but a network of hardly any work
-// (kHardlyAnyWork) has no use for one. With CUDA, all kernels are one CUDA graph, with
-// branches beside each other if that is faster, and constants are uploaded when the network is
-// loaded. The executor includes no compiler, and needs only the driver of CUDA.
+// An executor places the network's buffers in the memory of a device (network_device.h), copies
+// what the device cannot use in place, and gives kernels their arguments. On a CPU, kernels are
+// called one after another. A network of much work runs on a fixed pool of pinned threads, which
+// the executor owns. A network of little work (kLittleWork) runs on the thread that calls it,
+// because handing it over takes some 10 microseconds; its parallel loops use the pool, but a
+// network of hardly any work (kHardlyAnyWork) has no use for one. With CUDA, all kernels are one
+// CUDA graph, with branches beside each other if that is faster. The executor includes no compiler,
+// and needs only the driver of CUDA.
 //
 // Any thread may call an executor; calls wait for each other. Several executors run beside each
 // other, also for the same file.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "base/status.h"
-#include "runtime/cuda_driver.h"
+#include "runtime/executor_options.h"
 #include "runtime/network.h"
+#include "runtime/network_device.h"
+#include "runtime/network_device_kinds.h"
 #include "runtime/network_file.h"
 
 namespace kiln::runtime {
-
-// Operations of a network's kernels plus bytes of their arguments: about 0.1 to 0.5 ms of one core,
-// and about 10 us.
-inline constexpr double kLittleWork = 1 << 20;
-inline constexpr double kHardlyAnyWork = 1 << 15;
-
-struct ExecutorOptions {
-  // Checks the constants' checksum when the file is opened.
-  bool check_constants = true;
-  // Number of threads on a CPU, the caller not included; 0: one per core that this process may run
-  // on. A network of hardly any work has one.
-  int threads = 0;
-  // Ties each thread to a core of the CPU.
-  bool pin = true;
-  // Number of the GPU, as CUDA counts.
-  int gpu = 0;
-  // Streams that branches may use. 0: 4 or 1, by a few runs of both while the network is loaded
-  // (some ten milliseconds, only for networks with branches). Branches that run beside each other
-  // take room from each other, and the kernel after a join cannot be launched early.
-  int streams = 0;
-  // Null: the driver of this machine.
-  const CudaDriver* driver = nullptr;
-};
 
 struct BenchOptions {
   // Runs that are not timed.
@@ -81,12 +63,16 @@ class Executor {
                                                   const ExecutorOptions& options = {});
   static StatusOr<std::unique_ptr<Executor>> Load(std::shared_ptr<const NetworkFile> file,
                                                   const ExecutorOptions& options = {});
-  virtual ~Executor() = default;
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
 
   const NetworkFile& file() const { return *file_; }
   const Network& network() const { return file_->network(); }
   std::span<const NetworkTensor> inputs() const { return network().inputs; }
   std::span<const NetworkTensor> outputs() const { return network().outputs; }
+  // The device on which the network runs.
+  DlDevice device() const { return {kind_.dl_type, device_->number()}; }
 
   // Runs the network. There is one pointer per input and output, to as many bytes as the tensor
   // has. Outputs overlap neither each other nor inputs. Pointers are to host memory, and for CUDA
@@ -95,16 +81,16 @@ class Executor {
   // returns when the outputs are there. After an error the outputs may hold anything.
   Status Run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
-  // Queues a run on a stream of the network's GPU (null: the legacy default stream), and returns
-  // without waiting. The memory is the GPU's, and stays as it is until the stream is done. Runs of
-  // one network on several streams wait for each other on the GPU as far as they share memory.
-  // A stream that is recorded into a graph (cuStreamBeginCapture) gets the kernels one after
+  // Queues a run on a stream of the network's GPU (a CuStream; null: the legacy default stream), and
+  // returns without waiting. The memory is the GPU's, and stays as it is until the stream is done.
+  // Runs of one network on several streams wait for each other on the GPU as far as they share
+  // memory. A stream that is recorded into a graph (cuStreamBeginCapture) gets the kernels one after
   // another; the graph must be destroyed before this object, and its launches must not overlap
   // other runs of the network. The first run with new memory may allocate host memory; nothing
   // allocates memory of the GPU but the first run with memory that is not aligned, which is copied.
-  // FailedPrecondition on a CPU.
-  Status Queue(std::span<const void* const> inputs, std::span<void* const> outputs,
-               CuStream stream);
+  Status Queue(std::span<const void* const> inputs, std::span<void* const> outputs, void* stream);
+  // FailedPrecondition on a device without streams, such as a CPU.
+  Status CheckStreams() const;
 
   // Returns the seconds of one run, for each reading. On CUDA the GPU's clock measures the graph,
   // with inputs and outputs in the GPU's memory. `inputs` is as for Run; if empty, floats are
@@ -124,29 +110,57 @@ class Executor {
   StatusOr<std::vector<double>> ProfileInNetwork(int64_t number = 20,
                                                  std::span<const void* const> inputs = {});
 
-  virtual MemoryUse memory_use() const = 0;
-
- protected:
-  explicit Executor(std::shared_ptr<const NetworkFile> file) : file_(std::move(file)) {}
+  MemoryUse memory_use() const;
 
  private:
-  // Only one of the functions below is called at a time. There is one pointer per tensor, and none
-  // is null.
-  virtual Status DoRun(std::span<const void* const> inputs, std::span<void* const> outputs) = 0;
-  virtual Status DoQueue(std::span<const void* const> inputs, std::span<void* const> outputs,
-                         CuStream stream) = 0;
-  // Sets the inputs for the timing that follows. The outputs go to the executor's own memory.
-  virtual Status StartTiming(std::span<const void* const> inputs) = 0;
-  // Returns the seconds of all runs together.
-  virtual StatusOr<double> TimeRuns(int64_t number) = 0;
-  virtual StatusOr<std::vector<double>> TimeKernels(int64_t number) = 0;
-  virtual StatusOr<std::vector<double>> TimeKernelsInRuns(int64_t number) = 0;
+  // An argument of a kernel, at an offset in a buffer that belongs to the caller.
+  struct Patch {
+    size_t kernel;
+    size_t arg;
+    int64_t offset;
+  };
 
+  Executor(std::shared_ptr<const NetworkFile> file, NetworkDeviceKinds kinds,
+           const NetworkDeviceKind& kind, std::unique_ptr<NetworkDevice> device)
+      : file_(std::move(file)), kinds_(kinds), kind_(kind), device_(std::move(device)) {}
+
+  const NetworkBuffer& buffer(int32_t number) const {
+    return network().buffers[static_cast<size_t>(number)];
+  }
+  Status Start();
+  Status LoadKernels();
+  Status LoadConstants();
+  void BindKernels();
+  Status LetDeviceChoose();
+
+  std::byte* BaseOf(int32_t root) const;
+  void SetPointer(int32_t root, void* pointer);
+  StatusOr<void*> Staged(int32_t root);
+  bool IsAligned(int32_t root, const void* pointer) const;
+  Status SetInputs(std::span<const void* const> inputs);
+  Status SetOutputs(std::span<void* const> outputs);
+  Status CopyOutputs(std::span<void* const> outputs);
   Status CheckMemory(std::span<const void* const> inputs, std::span<void* const> outputs) const;
+  Status QueueLocked(std::span<const void* const> inputs, std::span<void* const> outputs,
+                     std::optional<void*> stream);
+  Status SetTimedInputs(std::span<const void* const> inputs);
   Status StartTimingLocked(std::span<const void* const> inputs);
 
   const std::shared_ptr<const NetworkFile> file_;
+  const NetworkDeviceKinds kinds_;
+  const NetworkDeviceKind& kind_;
+  const std::unique_ptr<NetworkDevice> device_;
+  // Guards all members below.
   std::mutex mutex_;
+  DeviceMemory constants_;
+  DeviceMemory arena_;
+  // Memory in place of the caller's, by buffer.
+  std::map<int32_t, DeviceMemory> staged_;
+  KernelCalls calls_;
+  // Whether each output is written in place.
+  std::vector<bool> in_place_;
+  // Arguments in each buffer that belongs to the caller.
+  std::vector<std::vector<Patch>> patches_;
   std::vector<std::vector<std::byte>> random_inputs_;
 };
 

@@ -9,15 +9,9 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/c_api.h"
 #include "runtime/dl_tensor.h"
 #include "runtime/executor.h"
-
-struct KilnNetwork {
-  std::unique_ptr<kiln::runtime::Executor> executor;
-  KilnDLDevice device;
-  std::vector<kiln::runtime::WantedTensor> inputs;
-  std::vector<kiln::runtime::WantedTensor> outputs;
-};
 
 namespace kiln::runtime {
 namespace {
@@ -45,7 +39,7 @@ auto Guarded(const F& f) -> decltype(f()) {
 
 // Copies the options from the caller's struct, which may be an older, shorter one.
 template <typename Options>
-StatusOr<Options> ReadOptions(const Options* given) {
+StatusOr<Options> CopyOptions(const Options* given) {
   Options options{};
   if (given == nullptr) return options;
   if (given->size < sizeof(size_t) || given->size > sizeof(Options)) {
@@ -82,21 +76,22 @@ Executors LoadMemory(const void* bytes, size_t size, const ExecutorOptions& opti
 }
 
 StatusOr<KilnNetwork*> NewNetwork(const std::function<Executors(const ExecutorOptions&)>& load,
-                                  const KilnLoadOptions* given) {
-  KILN_ASSIGN_OR_RETURN(const KilnLoadOptions options, ReadOptions(given));
-  KILN_ASSIGN_OR_RETURN(auto executor, load(OptionsOf(options)));
+                                  const KilnLoadOptions* given, NetworkDeviceKinds kinds) {
+  KILN_ASSIGN_OR_RETURN(const KilnLoadOptions options, CopyOptions(given));
+  ExecutorOptions executor_options = OptionsOf(options);
+  executor_options.kinds = kinds;
+  KILN_ASSIGN_OR_RETURN(auto executor, load(executor_options));
   const Network& net = executor->network();
-  const KilnDLDevice device = net.target.kind == "cuda" ? KilnDLDevice{kDeviceCuda, options.gpu}
-                                                        : KilnDLDevice{kDeviceCpu, 0};
   auto inputs = WantedTensors(net.inputs), outputs = WantedTensors(net.outputs);
-  return new KilnNetwork{std::move(executor), device, std::move(inputs), std::move(outputs)};
+  const TensorPlace place{executor->device(), kinds};
+  return new KilnNetwork{std::move(executor), place, std::move(inputs), std::move(outputs)};
 }
 
 KilnNetwork* NetworkOrNull(const std::function<Executors(const ExecutorOptions&)>& load,
                            const KilnLoadOptions* options) {
   KilnNetwork* network = nullptr;
   Guarded([&]() -> int {
-    const auto loaded = NewNetwork(load, options);
+    const auto loaded = NewNetwork(load, options, AllNetworkDeviceKinds());
     if (!loaded.ok()) return Result(loaded.status());
     network = *loaded;
     return 0;
@@ -152,7 +147,7 @@ class Addresses {
 
 // Writes the address of each tensor's elements.
 template <typename Pointer>
-Status ReadTensors(KilnDLDevice device, bool on_gpu, std::string_view what,
+Status ReadTensors(const TensorPlace& place, bool on_device, std::string_view what,
                    std::span<const WantedTensor> wanted, const KilnDLTensor* const* given,
                    int32_t count, std::span<Pointer> addresses) {
   KILN_ASSIGN_OR_RETURN(const auto tensors, Pointers<const KilnDLTensor*>(given, count, what));
@@ -160,8 +155,8 @@ Status ReadTensors(KilnDLDevice device, bool on_gpu, std::string_view what,
     return InvalidArgument("{} {} given, the network has {}", count, what, wanted.size());
   }
   for (size_t i = 0; i < wanted.size(); ++i) {
-    KILN_RETURN_IF_ERROR(CheckTensor(tensors[i], wanted[i], device));
-    if (on_gpu) KILN_RETURN_IF_ERROR(CheckOnGpu(*tensors[i], wanted[i], device));
+    KILN_RETURN_IF_ERROR(CheckTensor(tensors[i], wanted[i], place));
+    if (on_device) KILN_RETURN_IF_ERROR(CheckOnDevice(*tensors[i], wanted[i], place));
     addresses[i] = ElementsOf(*tensors[i]);
   }
   return OkStatus();
@@ -170,22 +165,21 @@ Status ReadTensors(KilnDLDevice device, bool on_gpu, std::string_view what,
 // Runs the network, or queues a run if there is a stream.
 Status RunTensors(const KilnNetwork& network, const KilnDLTensor* const* inputs, int32_t num_inputs,
                   const KilnDLTensor* const* outputs, int32_t num_outputs,
-                  std::optional<CuStream> stream) {
-  if (stream && network.device.device_type != kDeviceCuda)
-    return FailedPrecondition("the network runs on the CPU, which has no streams");
+                  std::optional<void*> stream) {
+  Executor& executor = *network.executor;
+  if (stream) KILN_RETURN_IF_ERROR(executor.CheckStreams());
   Addresses<const void*> in(network.inputs.size());
   Addresses<void*> out(network.outputs.size());
-  KILN_RETURN_IF_ERROR(ReadTensors(network.device, stream.has_value(), "inputs", network.inputs,
+  KILN_RETURN_IF_ERROR(ReadTensors(network.place, stream.has_value(), "inputs", network.inputs,
                                    inputs, num_inputs, in.get()));
-  KILN_RETURN_IF_ERROR(ReadTensors(network.device, stream.has_value(), "outputs", network.outputs,
+  KILN_RETURN_IF_ERROR(ReadTensors(network.place, stream.has_value(), "outputs", network.outputs,
                                    outputs, num_outputs, out.get()));
-  Executor& executor = *network.executor;
   return stream ? executor.Queue(in.get(), out.get(), *stream) : executor.Run(in.get(), out.get());
 }
 
 StatusOr<std::vector<double>> Bench(Executor& executor, const KilnBenchOptions* given,
                                     const void* const* inputs, int32_t num_inputs) {
-  KILN_ASSIGN_OR_RETURN(const KilnBenchOptions options, ReadOptions(given));
+  KILN_ASSIGN_OR_RETURN(const KilnBenchOptions options, CopyOptions(given));
   KILN_ASSIGN_OR_RETURN(const auto in, Pointers<const void*>(inputs, num_inputs, "inputs"));
   BenchOptions bench{.min_repeat_s = options.min_repeat_s};
   if (options.warmup != 0) bench.warmup = options.warmup;
@@ -204,6 +198,13 @@ int32_t Store(const StatusOr<std::vector<double>>& values, double* into, int32_t
 }
 
 }  // namespace
+
+StatusOr<KilnNetwork*> LoadNetwork(const char* path, const KilnLoadOptions* options,
+                                   NetworkDeviceKinds kinds) {
+  return NewNetwork([&](const ExecutorOptions& given) { return LoadPath(path, given); }, options,
+                    kinds);
+}
+
 }  // namespace kiln::runtime
 
 // The functions that follow are C's.
@@ -266,11 +267,13 @@ int kiln_run_on_stream(KilnNetwork* network, const KilnDLTensor* const* inputs, 
                        const KilnDLTensor* const* outputs, int32_t num_outputs, void* stream) {
   return Guarded([&] {
     return Result(RunTensors(*network, inputs, num_inputs, outputs, num_outputs,
-                             static_cast<CuStream>(stream)));
+                             std::optional<void*>(stream)));
   });
 }
 
-KilnDLDevice kiln_device(const KilnNetwork* network) { return network->device; }
+KilnDLDevice kiln_device(const KilnNetwork* network) {
+  return {network->place.device.type, network->place.device.number};
+}
 
 int32_t kiln_bench(KilnNetwork* network, const KilnBenchOptions* options, const void* const* inputs,
                    int32_t num_inputs, double* seconds, int32_t capacity) {

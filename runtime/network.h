@@ -32,7 +32,8 @@ inline constexpr int64_t kMaxAlignmentBytes = 4096;
 
 // The device that the kernels were compiled for.
 struct NetworkTarget {
-  // "cpu" (shared objects), "cuda" (cubins), "null" (runs nothing).
+  // "cpu" (shared objects), "cuda" (cubins), "null" (runs nothing), or another kind: which kinds
+  // run is a matter of network_device_kinds.h.
   std::string kind;
   // "sm_90"; for a CPU the family: "x86_64", "aarch64".
   std::string arch;
@@ -78,7 +79,8 @@ struct KernelArgument {
   bool written = false;
 };
 
-// One launch of a kernel on a GPU. For a CPU kernel only the symbol is set: its entry point.
+// One launch of a kernel on a GPU. For a CPU kernel only the symbol, its entry point, and the
+// arguments are set.
 struct NetworkLaunch {
   std::string symbol;
   // Dimensions x, y, z.
@@ -176,7 +178,8 @@ bool IsWrittenInPlace(const Network& network, size_t index);
 //     packed constant;
 //   * no kernel writes an input or a constant, and none reads a buffer that nothing has written;
 //   * arena buffers that share memory are not live together, and constants do not overlap;
-//   * on a CPU a kernel has one launch; on a GPU each launch has extents of at least 1.
+//   * a kernel has a launch, and each launch has extents of at least 1.
+// A device checks what it alone needs when the network is loaded (network_device.h).
 // Cost: some microseconds per kernel.
 Status CheckNetwork(const Network& network);
 

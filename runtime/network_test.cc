@@ -76,9 +76,7 @@ TEST(NetworkTest, OutputsThatAreNotWrittenInPlace) {
 }
 
 TEST(NetworkTest, RefusesTargets) {
-  EXPECT_THAT(RefusalOf([](Network& n) { n.target.kind = "tpu"; }),
-              HasSubstr("kind 'tpu', expected cpu, cuda or null"));
-  EXPECT_THAT(RefusalOf([](Network& n) { n.target.arch.clear(); }), HasSubstr("no architecture"));
+  EXPECT_THAT(RefusalOf([](Network& n) { n.target.kind.clear(); }), HasSubstr("has no kind"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.target.text.assign(1 << 20, 'x'); }),
               HasSubstr("its target has 1048576 bytes"));
 }
@@ -183,9 +181,7 @@ TEST(NetworkTest, RefusesKernels) {
   EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[1].args[0].buffer = 6; }),
               HasSubstr("kernel 1: it names buffer 6, and there are 6"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[0].launches.clear(); }),
-              HasSubstr("0 launches, expected the one of a CPU kernel"));
-  EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[0].launches[0].args = {0, 2, 1}; }),
-              HasSubstr("other arguments than all of the kernel's"));
+              HasSubstr("kernel 0: it launches nothing"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[0].launches[0].symbol = ""; }),
               HasSubstr("the symbol of a launch is empty"));
   EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[0].flops = -1; }), HasSubstr("is -1"));
@@ -193,21 +189,12 @@ TEST(NetworkTest, RefusesKernels) {
                 n.kernels[0].expected_s = std::numeric_limits<double>::infinity();
               }),
               HasSubstr("is inf"));
-  EXPECT_THAT(RefusalOf([](Network& n) {
-                n.target.kind = "cuda";
-                n.kernels[0].launches[0].grid[1] = 0;
-              }),
+  EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[0].launches[0].grid[1] = 0; }),
               HasSubstr("a grid or block of extent 0"));
-  EXPECT_THAT(RefusalOf([](Network& n) {
-                n.target.kind = "cuda";
-                n.kernels[0].launches[0].args = {3};
-              }),
+  EXPECT_THAT(RefusalOf([](Network& n) { n.kernels[0].launches[0].args = {3}; }),
               HasSubstr("it names argument 3, and there are 3"));
   const auto refusal_of_map = [](const TensorMap& map) {
-    return RefusalOf([&](Network& n) {
-      n.target.kind = "cuda";
-      n.kernels[0].launches[0].tensor_maps = {map};
-    });
+    return RefusalOf([&](Network& n) { n.kernels[0].launches[0].tensor_maps = {map}; });
   };
   TensorMap map = {.arg = 0, .element_bytes = 4, .extents = {4}, .strides = {}, .box = {4}};
   EXPECT_THAT(refusal_of_map({}), HasSubstr("it has 0 extents"));

@@ -223,8 +223,9 @@ TEST(CpuExecutorTest, RefusesOtherCpus) {
   EXPECT_THAT(Load(made), StatusIs(StatusCode::kFailedPrecondition,
                                    HasSubstr("was compiled for a CPU of vax (llvm -mcpu=native)")));
   made.network().target.kind = "null";
-  EXPECT_THAT(Load(made), StatusIs(StatusCode::kFailedPrecondition,
-                                   HasSubstr("the null target, which runs nothing")));
+  EXPECT_THAT(Load(made),
+              StatusIs(StatusCode::kFailedPrecondition,
+                       HasSubstr("for the null target, and networks run on cpu or cuda only")));
 }
 
 TEST(CpuExecutorTest, RefusesBinariesWithoutTheEntryPoint) {
@@ -233,6 +234,19 @@ TEST(CpuExecutorTest, RefusesBinariesWithoutTheEntryPoint) {
   made.network().kernels[0].launches[0].symbol = "main";
   EXPECT_THAT(Load(made).status().ToString(),
               HasSubstr("kernel 'kernel0': the shared object does not export main"));
+}
+
+TEST(CpuExecutorTest, RefusesLaunchesThatNoCpuHas) {
+  MadeNetwork made;
+  made.Output("y", made.Call(kDouble, {made.Input("x", {6})})[0]);
+  auto& launches = made.network().kernels[0].launches;
+  launches.push_back(launches[0]);
+  EXPECT_THAT(Load(made).status().ToString(),
+              HasSubstr("kernel 'kernel0': it has 2 launches, expected the one of a CPU kernel"));
+  launches.pop_back();
+  std::swap(launches[0].args[0], launches[0].args[1]);
+  EXPECT_THAT(Load(made).status().ToString(),
+              HasSubstr("its launch takes other arguments than all of the kernel's, in order"));
 }
 
 }  // namespace

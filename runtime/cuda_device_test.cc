@@ -1,7 +1,5 @@
 // Tests networks on a CUDA driver without a GPU. A graph's kernels run in the worst order that its
 // recording allows.
-#include "runtime/cuda_executor.h"
-
 #include <elf.h>
 
 #include <cstring>
@@ -11,6 +9,7 @@
 #include "base/numbers/rng.h"
 #include "base/status_testing.h"
 #include "runtime/cuda_driver_testing.h"
+#include "runtime/executor.h"
 #include "runtime/network_testing.h"
 #include "runtime/place_buffers.h"
 
