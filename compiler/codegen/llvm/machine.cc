@@ -105,10 +105,6 @@ bool HasFeature(const llvm::TargetMachine& machine, const std::string& name) {
   return machine.getMCSubtargetInfo()->checkFeatures("+" + name);
 }
 
-bool HasMaskedAccess(const llvm::TargetMachine& machine) {
-  return HasFeature(machine, "avx512f") && HasFeature(machine, "avx512vl");
-}
-
 int WidestVectorBytes(const llvm::TargetMachine& machine) {
   if (HasFeature(machine, "avx512f")) return 64;
   return HasFeature(machine, "avx") ? 32 : 16;
@@ -138,6 +134,10 @@ Status CheckVectorWidth(const target::Target& target) {
       8 * wanted, target.Option("mcpu"), 8 * widest);
 }
 }  // namespace
+
+bool HasMaskedAccess(const llvm::TargetMachine& machine) {
+  return HasFeature(machine, "avx512f") && HasFeature(machine, "avx512vl");
+}
 
 StatusOr<target::Target> ResolveCpu(const target::Target& target) {
   if (target.kind != &target::kLlvm) {

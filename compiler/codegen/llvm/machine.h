@@ -20,6 +20,9 @@ namespace kiln::codegen {
 // must come from ResolveCpu.
 StatusOr<llvm::TargetMachine*> FindMachine(const target::Target& target);
 
+// Tells whether vectors of all sizes have masks, in registers of their own (AVX-512 F and VL).
+bool HasMaskedAccess(const llvm::TargetMachine& machine);
+
 // Returns the features with the vector width of the target's -vector-width, if it has one.
 CpuFeatures FeaturesOf(llvm::TargetMachine& machine, const target::Target& target);
 

@@ -207,10 +207,10 @@ void OptimizeModule(llvm::TargetMachine& machine, llvm::Module& module) {
   builder.registerPipelineEarlySimplificationEPCallback(AddEarlyPasses);
   builder.registerVectorizerStartEPCallback(AddLatePasses);
   builder.registerOptimizerLastEPCallback(
-      [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+      [&](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
         llvm::FunctionPassManager last;
         last.addPass(PrefetchWeightsPass());
-        last.addPass(MinimumMaximumPass());
+        last.addPass(MinimumMaximumPass(HasMaskedAccess(machine)));
         passes.addPass(llvm::createModuleToFunctionPassAdaptor(std::move(last)));
       });
   MergeEqualFunctions(module, modules);
