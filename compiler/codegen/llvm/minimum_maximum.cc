@@ -102,8 +102,8 @@ class Tree {
     }
   }
 
-  // Finds vectors all of whose elements are leaves, one by one. Halves of such a vector are combined
-  // instead.
+  // Finds vectors all of whose elements are leaves, one by one. Halves of such a vector are
+  // combined instead.
   void FindWholeVectors() {
     std::map<Value*, std::set<uint64_t>> elements;
     std::vector<Value*> vectors;

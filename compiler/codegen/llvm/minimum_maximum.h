@@ -1,6 +1,6 @@
 // Minimum and maximum of IEEE 754-2019 on x86, whose own instructions forget NaN and the sign of
-// zeros. LLVM 19 puts blends around each instruction; minimum_maximum_writer.h tells what is written
-// here instead. Internal: this header includes LLVM.
+// zeros. LLVM 19 puts blends around each instruction; minimum_maximum_writer.h tells what is
+// written here instead. Internal: this header includes LLVM.
 #pragma once
 
 #include <llvm/IR/PassManager.h>

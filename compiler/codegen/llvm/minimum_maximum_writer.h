@@ -2,9 +2,9 @@
 // header includes LLVM.
 //
 // An instruction gives its second operand if an operand is NaN or if both are zeros. So
-// r = max(a, b) needs care for a NaN in a, and for a +0 in a beside a -0 in b. The sign of a zero is
-// mended without a comparison: the sign of a maximum is the and of the signs of its terms, the sign
-// of a minimum the or.
+// r = max(a, b) needs care for a NaN in a, and for a +0 in a beside a -0 in b. The sign of a zero
+// is mended without a comparison: the sign of a maximum is the and of the signs of its terms, the
+// sign of a minimum the or.
 //
 //   max(c, x), c a constant     max(c, x) gives x if x is NaN. If c is +0, -0 is used instead of it
 //                               and the sign is cleared, so that -0 becomes +0.
@@ -28,7 +28,7 @@
 
 namespace kiln::codegen {
 
-// What a tree of terms amounts to so far, in one register.
+// The terms of a tree that were combined so far, in one register.
 struct ExtremePart {
   // The result of the instructions; null: there were no terms.
   llvm::Value* value = nullptr;
@@ -44,9 +44,9 @@ struct ExtremePart {
 
 using Extreme = std::vector<ExtremePart>;
 
-// What code is written for.
+// The machine that code is written for.
 struct ExtremeTarget {
-  // Of vector registers.
+  // The width of vector registers.
   unsigned register_bits = 128;
   // Comparisons write mask registers, and other instructions read them.
   bool has_masks = false;
