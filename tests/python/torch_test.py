@@ -345,6 +345,20 @@ class BackendTest(TorchTest):
         self.assert_close(found, x @ w + 1)
         self.assert_close(seen, torch.ones(5))
 
+    def test_statistics_are_written_once(self):
+        model = randomized(nn.Sequential(nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4))).train()
+        other, x = copy.deepcopy(model), torch.rand(2, 3, 8, 8)
+        fast = self.compiled(model)
+        with torch.no_grad():
+            self.assert_close(fast(x), other(x))
+            with self.assertNoLogs("kiln.torch", "WARNING"):
+                self.assert_close(fast(x), other(x))
+        self.assert_close(model[1].running_mean, other[1].running_mean)
+        self.assert_close(model[1].running_var, other[1].running_var)
+        self.assertEqual(model[1].num_batches_tracked, other[1].num_batches_tracked)
+        self.assertTrue(self.report().is_used, str(self.report()))
+        self.assertIn("for training; model.eval() ends that", str(self.report()))
+
     def test_a_name_of_an_option(self):
         with self.assertRaisesRegex(Exception, "no option is called speed"):
             self.compiled(lambda x: x @ x, {"speed": 1})(torch.rand(4, 4))

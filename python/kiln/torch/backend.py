@@ -45,9 +45,7 @@ def _why_left(inputs: Sequence[Any]) -> str:
             "its shapes or numbers are dynamic, and Kiln's programs are for fixed ones; "
             "torch.compile(dynamic=False) compiles for each shape"
         )
-    if any(
-        type(each) not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer) for each in inputs
-    ):
+    if any(type(each) not in (torch.Tensor, torch.nn.Parameter) for each in inputs):
         return "a tensor of it is of a class of its own"
     if torch.is_grad_enabled() and any(each.requires_grad for each in inputs):
         return (
@@ -116,8 +114,7 @@ def _compiled(
     call = program.tune(values)
     if call is None:
         return None
-    places = [index for index, is_frozen in enumerate(frozen) if is_frozen]
-    followed.append(Followed(program.compile, places, _ORIGIN))
+    followed.append(Followed(program.compile, program.parameters(), _ORIGIN))
     followed[0].start(call, values)
     return made
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
@@ -13,6 +14,7 @@ from kiln.auto_scheduler import place
 from kiln.errors import FailedPreconditionError, InvalidArgumentError
 from kiln.farm.computation import Computation
 from kiln.network import Network, Tensor, load
+from kiln.torch.database import has_program
 from kiln.torch.options import Options
 from kiln.torch.target import target_of
 
@@ -68,11 +70,16 @@ def _network(source: Source, device: torch.device, options: Options) -> Network:
         )
     client = options.client or place.client(device.type)
     target = options.target or target_of(device)
-    is_known = client.best(source, "") is not None
+    is_known = has_program(client, source.workload_key, target)
     if options.trials != 0 and (options.again or not is_known):
         job = {**options.job, **options.budget(1.0)}
         client.tune(source, target=target, verbose=options.verbose, **job)
-    return client.compile(source, target=target)
+    if not device.index:
+        return client.compile(source, target=target)
+    with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
+        path = os.path.join(folder, "op.kiln")
+        client.compile(source, path, target=target)
+        return load(path, gpu=device.index)
 
 
 class Programs:

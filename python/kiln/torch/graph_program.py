@@ -23,7 +23,7 @@ from kiln.torch.network import Place
 from kiln.torch.options import Options
 from kiln.torch.part_operator import PartOperator, call_part
 from kiln.torch.partition import Part, parts_of, with_parts_as_calls
-from kiln.torch.report import Left, PartReport, Report
+from kiln.torch.report import PartReport, Report
 
 # A function of a graph's inputs, in a list, that returns its outputs.
 Compiled = Callable[[Sequence[Any]], Sequence[Any]]
@@ -46,7 +46,16 @@ class GraphProgram:
         self._report = report
         self._mode = mode
         self._placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self._frozen = {node for node, is_frozen in zip(self._placeholders, frozen) if is_frozen}
+        self._written = {
+            node.args[0]
+            for node in module.graph.nodes
+            if node.target is torch.ops.aten.copy_.default
+        }
+        self._frozen = {
+            node
+            for node, is_frozen in zip(self._placeholders, frozen)
+            if is_frozen and node not in self._written
+        }
         # The parts that Kiln computes, and their programs with the elements of tune()'s inputs.
         self._used: list[Part] = []
         self._first: list[PartOperator] = []
@@ -72,6 +81,11 @@ class GraphProgram:
         with inductor.apart():
             read = self._values(values, self._used)
             return self._joined([self._operator(part, read) for part in self._used], values)
+
+    def parameters(self) -> list[int]:
+        """The places of the graph's inputs whose elements the programs hold."""
+        held = {node for part in self._used for node in part.parameters}
+        return [index for index, node in enumerate(self._placeholders) if node in held]
 
     def models(self, values: Sequence[Any]) -> list[Converted]:
         """The parts as models, without programs."""
@@ -113,9 +127,9 @@ class GraphProgram:
             path = converted.model.write(folder)
             tasks = place.tasks(path)
             report.tasks = [(task["task"], float(task["weight"])) for task in tasks]
-            if self._options.trials != 0:
-                if self._options.again or not place.has_programs(tasks):
-                    report.job = place.tune(path, share)
+            report.is_known = place.has_programs(tasks)
+            if self._options.trials != 0 and (self._options.again or not report.is_known):
+                report.job = place.tune(path, share)
             return _named(place.compile_file(path, converted), converted)
 
     def _judge(
@@ -138,8 +152,7 @@ class GraphProgram:
         if compiled is not None:
             calls.append(lambda: compiled(all_inputs))
         else:
-            left = Left("the part beside Inductor", 1, f"Inductor does not run here: {why}")
-            self._report.left.append(left)
+            self._report.notes.append(f"Inductor does not run here, and is not timed: {why}")
         report.kiln_s, report.eager_s, *rest = seconds_of(calls, _device_of(part))
         report.inductor_s = rest[0] if rest else None
         fastest = min([report.eager_s, *rest])
@@ -164,13 +177,16 @@ class GraphProgram:
         return tolerance_of(each.dtype for each in values if isinstance(each, torch.Tensor))
 
     def _values(self, values: Sequence[Any], parts: Sequence[Part]) -> dict[fx.Node, Any]:
-        """What the parts read and make, by eager, from copies: a graph may write to inputs."""
+        """What the parts read and make, by eager."""
         wanted = {node for part in parts for node in (*part.parameters, *part.inputs)}
-        given = [
-            value.clone() if isinstance(value, torch.Tensor) and node not in self._frozen else value
+        return _Recorder(self._module, wanted).record(self._copied(values))
+
+    def _copied(self, values: Sequence[Any]) -> list[Any]:
+        """The inputs, with copies of those that the graph writes to."""
+        return [
+            value.clone() if node in self._written else value
             for node, value in zip(self._placeholders, values)
         ]
-        return _Recorder(self._module, wanted).record(given)
 
     # ---- the whole --------------------------------------------------------------------------
 
@@ -217,11 +233,10 @@ class GraphProgram:
         graph = with_parts_as_calls(
             self._module, self._used, lambda index: (call_part._opoverload, (operators[index].key,))
         )
-        given = [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
-        compiled, why = inductor.compiled(graph, given, self._mode)
+        compiled, why = inductor.compiled(graph, self._copied(values), self._mode)
         if compiled is None:
-            said = f"Inductor does not run here ({why}), and eager takes its place"
-            self._report.left.append(Left("the rest of the graph", 1, said))
+            said = f"Inductor does not run here, and eager computes the rest: {why}"
+            self._report.notes.append(said)
 
         def call(inputs: Sequence[Any]) -> Sequence[Any]:
             # The parts live as long as this function.
@@ -232,10 +247,10 @@ class GraphProgram:
 
     def _if_faster(self, made: Compiled, values: Sequence[Any]) -> Compiled | None:
         """The function, unless Inductor alone is faster with the whole graph."""
-        alone, _ = inductor.compiled(self._module, values, self._mode)
+        given = self._copied(values)
+        alone, _ = inductor.compiled(self._module, given, self._mode)
         if alone is None:
             return made
-        given = [value.clone() if isinstance(value, torch.Tensor) else value for value in values]
         device = _device_of(self._used[0])
         calls = [lambda: made(given), lambda: alone(given)]
         self._report.whole_s, self._report.whole_inductor_s = seconds_of(calls, device)

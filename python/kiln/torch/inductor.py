@@ -8,13 +8,22 @@ from typing import Any
 
 import torch
 from torch import fx
+from torch._dynamo.utils import preserve_rng_state
 from torch.utils._python_dispatch import _disable_current_modes
 
 
 @contextlib.contextmanager
 def apart() -> Iterator[None]:
-    """A block that computes with real tensors, whatever is being traced around it."""
-    with torch._guards.tracing(None), _disable_current_modes(), torch.no_grad():
+    """A block that computes with real tensors, whatever is being traced around it.
+
+    Random numbers go on after it as before it.
+    """
+    with (
+        torch._guards.tracing(None),
+        _disable_current_modes(),
+        preserve_rng_state(),
+        torch.no_grad(),
+    ):
         yield
 
 

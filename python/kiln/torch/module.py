@@ -16,7 +16,7 @@ from kiln.torch.decompositions import table
 from kiln.torch.graph_program import GraphProgram
 from kiln.torch.options import Options
 from kiln.torch.parameters import Compiled, Followed
-from kiln.torch.report import Left, Report, keep, say
+from kiln.torch.report import Report, keep, say
 
 _ORIGIN = "kiln.tune"
 
@@ -200,14 +200,12 @@ def _call_of(exported: Exported, values: list[Any], options: Options, report: Re
     program = GraphProgram(exported.graph, exported.frozen, options, report)
     call = program.tune(values)
     if call is not None:
-        followed = Followed(program.compile, range(sum(exported.frozen)), _ORIGIN)
+        followed = Followed(program.compile, program.parameters(), _ORIGIN)
         followed.start(call, values)
         return followed
     compiled, why = inductor.compiled(exported.graph, values)
     if compiled is not None:
         return compiled
-    report.left.append(
-        Left("the graph", 1, f"Inductor does not run here ({why}); eager computes it")
-    )
+    report.notes.append(f"Inductor does not run here, and eager computes the graph: {why}")
     graph = exported.graph
     return lambda given: graph(*given)

@@ -14,6 +14,7 @@ from kiln.farm import program
 from kiln.farm.client import Client
 from kiln.network import Network, load
 from kiln.torch.convert import Converted
+from kiln.torch.database import has_program
 from kiln.torch.options import Options
 from kiln.torch.target import target_of
 
@@ -87,7 +88,10 @@ class Place:
     def has_programs(self, tasks: Sequence[dict[str, Any]]) -> bool:
         """True if the database has a program for each task, by one of its variants."""
         return all(
-            any(self.client.best(each["workload_key"], "") for each in task["variants"])
+            any(
+                has_program(self.client, each["workload_key"], self.target)
+                for each in task["variants"]
+            )
             for task in tasks
         )
 

@@ -11,14 +11,13 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import is_
 from typing import Any
 
 import torch
 
 from kiln.torch.report import say
 
-# Sets of parameters whose programs are kept: layers with one graph and weights of their own.
+# Sets of parameters whose programs are kept: those of layers that share a graph.
 _MOST_SETS = 128
 
 Compiled = Callable[[Sequence[Any]], Sequence[Any]]
@@ -29,8 +28,14 @@ def _version(tensor: torch.Tensor) -> int:
     return 0 if tensor.is_inference() else tensor._version  # pylint: disable=protected-access
 
 
-def _state(tensors: Sequence[torch.Tensor]) -> list[tuple[int, int]]:
-    return [(each.data_ptr(), _version(each)) for each in tensors]
+def _state(tensors: Sequence[torch.Tensor]) -> tuple[list[int], list[int]]:
+    """Addresses and versions."""
+    try:
+        versions = [each._version for each in tensors]  # pylint: disable=protected-access
+    # One of them is an inference tensor.
+    except RuntimeError:
+        versions = [_version(each) for each in tensors]
+    return [each.data_ptr() for each in tensors], versions
 
 
 @dataclass
@@ -39,13 +44,17 @@ class _Entry:
 
     call: Compiled
     owners: list[weakref.ref[torch.Tensor]]
-    state: list[tuple[int, int]]
-    # Holds the memory, so that no other tensor gets its address while the program is kept.
+    state: tuple[list[int], list[int]]
+    # Holds the memory, so that an address means the same elements while the program is kept.
     memory: list[torch.Tensor]
 
     def is_of(self, tensors: Sequence[torch.Tensor]) -> bool:
-        """True if these are the tensors that the program has the elements of."""
-        return all(map(is_, [owner() for owner in self.owners], tensors))
+        """True if these are the tensors that it was made for, whatever their elements are now."""
+        return all(owner() is each for owner, each in zip(self.owners, tensors))
+
+    def is_dead(self) -> bool:
+        """True if one of its tensors is gone."""
+        return any(owner() is None for owner in self.owners)
 
 
 class Followed:
@@ -58,8 +67,8 @@ class Followed:
         self._make = make
         self._places = list(places)
         self._origin = origin
-        self._entries: dict[tuple[int, ...], _Entry] = {}
-        self._current: _Entry | None = None
+        # The newest last.
+        self._entries: list[_Entry] = []
 
     def start(self, call: Compiled, values: Sequence[Any]) -> None:
         """Takes a function that was made for these inputs."""
@@ -68,24 +77,28 @@ class Followed:
     def __call__(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """The outputs of the graph."""
         tensors = [inputs[place] for place in self._places]
-        entry = self._current
-        if entry is None or not entry.is_of(tensors):
-            entry = self._entries.get(tuple(map(id, tensors)))
-        if entry is None or not entry.is_of(tensors) or entry.state != _state(tensors):
-            say(f"{self._origin}: the parameters are others than before, and Kiln compiles again")
-            entry = self._keep(self._make(inputs), tensors)
-        self._current = entry
-        return entry.call(inputs)
+        state = _state(tensors)
+        newest = self._entries[-1]
+        if newest.state == state:
+            return newest.call(inputs)
+        return self._entry(tensors, state, inputs).call(inputs)
+
+    def _entry(self, tensors: Sequence[torch.Tensor], state: Any, inputs: Sequence[Any]) -> _Entry:
+        """The program of other parameters than those of the last call."""
+        for entry in self._entries:
+            if entry.state == state:
+                self._entries.remove(entry)
+                self._entries.append(entry)
+                return entry
+        say(f"{self._origin}: the parameters are others than before, and Kiln compiles again")
+        call = self._make(inputs)
+        self._entries = [
+            each for each in self._entries if not each.is_of(tensors) and not each.is_dead()
+        ]
+        return self._keep(call, tensors)
 
     def _keep(self, call: Compiled, tensors: Sequence[torch.Tensor]) -> _Entry:
-        entry = _Entry(
-            call,
-            [weakref.ref(each) for each in tensors],
-            _state(tensors),
-            [each.detach() for each in tensors],
-        )
-        self._entries[tuple(map(id, tensors))] = entry
-        while len(self._entries) > _MOST_SETS:
-            del self._entries[next(iter(self._entries))]
-        self._current = entry
+        owners = [weakref.ref(each) for each in tensors]
+        entry = _Entry(call, owners, _state(tensors), [each.detach() for each in tensors])
+        self._entries = [*self._entries[1 - _MOST_SETS :], entry]
         return entry

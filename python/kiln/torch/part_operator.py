@@ -39,7 +39,9 @@ class PartOperator:
         ]
 
 
-@torch.library.custom_op("kiln::part", mutates_args=())
+@torch.library.custom_op(
+    "kiln::part", mutates_args=(), schema="(str key, Tensor[] tensors) -> Tensor[]"
+)
 def call_part(key: str, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
     """Calls a part by its key."""
     return _parts[key](tensors)

@@ -33,7 +33,9 @@ class PartReport:
     operators: int
     # Names of the tasks, with their uses; empty while it is not known.
     tasks: list[tuple[str, float]] = field(default_factory=list)
-    # The job that tuned it. None: all programs were in the database.
+    # True if the database had a program for each task.
+    is_known: bool = False
+    # The job that tuned it, if there was one.
     job: str | None = None
     # Seconds of a call, on the example inputs. None: it was not measured, or cannot run.
     kiln_s: float | None = None
@@ -48,14 +50,11 @@ class PartReport:
     def __str__(self) -> str:
         times = [("Kiln", self.kiln_s), ("eager", self.eager_s), ("Inductor", self.inductor_s)]
         shown = ", ".join(f"{name} {duration(each)}" for name, each in times if each is not None)
-        source = f"tuned by job {self.job}" if self.job else "with programs from the database"
+        source = "with programs from the database" if self.is_known else "with untuned programs"
+        source = f"tuned by job {self.job}" if self.job else source
         head = f"{_count(self.operators, 'operator')}, {_count(len(self.tasks), 'task')}, {source}"
-        said = (
-            f"are computed by Kiln: {shown}"
-            if self.is_used
-            else f"are left to PyTorch: {self.why_not}"
-        )
-        return f"{head}, {said}" + (f" ({shown})" if shown and not self.is_used else "")
+        said = "are computed by Kiln" if self.is_used else f"are left to PyTorch: {self.why_not}"
+        return f"{head}, {said}" + (f" ({shown})" if shown else "")
 
 
 @dataclass
@@ -66,6 +65,8 @@ class Report:
     origin: str
     parts: list[PartReport] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
+    # What else is to be known: a compiler of torch's that does not run here.
+    notes: list[str] = field(default_factory=list)
     # Seconds of a call of the whole, where there is more than one part of it.
     whole_s: float | None = None
     whole_inductor_s: float | None = None
@@ -78,8 +79,8 @@ class Report:
         return any(part.is_used for part in self.parts)
 
     def sentences(self) -> list[str]:
-        """One for each part and each kind of operator that is left out."""
-        return [str(each) for each in (*self.parts, *self.left)]
+        """One for each part, each kind of operator that is left out, and each note."""
+        return [str(each) for each in (*self.parts, *self.left, *self.notes)]
 
     def __str__(self) -> str:
         return "\n".join(f"{self.origin}: {each}" for each in self.sentences())
@@ -98,7 +99,7 @@ def keep(report: Report) -> None:
     del _reports[:-_KEPT]
     for part in report.parts:
         _LOG.log(logging.INFO if part.is_used else logging.WARNING, "%s: %s", report.origin, part)
-    for each in report.left:
+    for each in (*report.left, *report.notes):
         _LOG.warning("%s: %s", report.origin, each)
 
 

@@ -128,6 +128,11 @@ def _unbind(c: Context, node: fx.Node) -> list[str]:
     return [c.reshape(each, rest) for each in _parts(c, node, axis, [1] * shape[axis])]
 
 
+@rule("copy_")
+def _write(c: Context, node: fx.Node) -> str:
+    raise Unsupported("it writes to an input of the graph")
+
+
 @rule("cat")
 def _cat(c: Context, node: fx.Node) -> str:
     dtype = c.result().dtype

@@ -34,7 +34,7 @@ def _no_training(c: Context, node: fx.Node) -> list[Any]:
     return _batch_norm(c, node, (x, weight, bias, mean, variance, eps))
 
 
-@rule("native_batch_norm", "_native_batch_norm_legit")
+@rule("native_batch_norm", "_native_batch_norm_legit", "_native_batch_norm_legit_functional")
 def _native(c: Context, node: fx.Node) -> list[Any]:
     x, weight, bias, mean, variance, training, _, eps = node.args
     if training:
