@@ -1,5 +1,7 @@
 #include "client/cli/states/answers.h"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -7,13 +9,16 @@
 #include "base/thread_pool.h"
 #include "client/cli/space_text.h"
 #include "client/cli/states/fields.h"
+#include "client/cli/states/packed_json.h"
 #include "client/cli/states/population.h"
 #include "client/cli/states/state_json.h"
 #include "client/view/render.h"
+#include "compiler/dag/hash_text.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
+#include "compiler/schedule/tvm/primitives.h"
 #include "compiler/target/target.h"
 #include "search/templates/shipped.h"
 
@@ -31,6 +36,19 @@ Json HardwareJson(const target::HardwareParams& hardware) {
   KILN_HARDWARE_PARAMS(KILN_MEMBER)
 #undef KILN_MEMBER
   return json;
+}
+
+// Returns the lines of the hash text, as TVM prints them, with the shapes of inputs.
+std::string TextOfDag(const dag::Dag& dag) {
+  std::string text = dag::HashText(dag);
+  size_t at = 0;
+  for (const dag::OpNode& node : dag.nodes()) {
+    if (!node.op->is_placeholder()) continue;
+    constexpr std::string_view kMark = " = PLACEHOLDER ";
+    at = text.find(kMark, at) + kMark.size();
+    text.insert(at, fmt::format("[{}]", fmt::join(node.op->shape(), ", ")));
+  }
+  return text;
 }
 
 StatusOr<Json> Compatible(const Json& question) {
@@ -59,16 +77,22 @@ StatusOr<Json> StateAnswers::AnswerTo(const Json& question) {
   if (what == "open") return Open(question);
   if (what == "compatible") return Compatible(question);
   KILN_ASSIGN_OR_RETURN(const search::Task* const task, TaskOf(question));
+  if (what == "dag") return Json{{"text", TextOfDag(*task->dag)}};
+  if (what == "program") return Program(question, *task);
+  if (what == "packed") {
+    KILN_ASSIGN_OR_RETURN(const schedule::State state, StepsField(task->dag, question));
+    return PackedJson(state, task->target.is_gpu());
+  }
   if (what == "state") return Show(question, *task);
   if (what == "print") return Print(question, *task);
   if (what == "sample") return SampleStates(question, *task);
   if (what == "evolve") return EvolveStates(question, *task);
   if (what == "predict") return PredictStates(question, *task);
   if (what == "features") return FeaturesOfStates(question, *task);
-  if (what == "space" || what == "config") return Space(question, *task);
+  if (what == "space" || what == "config" || what == "index") return Space(question, *task);
   return InvalidArgument(
-      "\"do\" is '{}', expected open, state, print, sample, evolve, predict, features, space, "
-      "config or compatible",
+      "\"do\" is '{}', expected open, dag, state, print, program, packed, sample, evolve, predict, "
+      "features, space, config, index or compatible",
       what);
 }
 
@@ -100,8 +124,7 @@ StatusOr<const search::Task*> StateAnswers::TaskOf(const Json& question) const {
 }
 
 StatusOr<Json> StateAnswers::Show(const Json& question, const search::Task& task) const {
-  KILN_ASSIGN_OR_RETURN(schedule::State state,
-                        StateOf(task.dag, question.value("steps", Json::array())));
+  KILN_ASSIGN_OR_RETURN(schedule::State state, StepsField(task.dag, question));
   const auto bounds = question.find("bounds");
   if (bounds != question.end() && *bounds == Json(true)) {
     KILN_ASSIGN_OR_RETURN(state, lower::FillExtents(std::move(state)));
@@ -109,8 +132,19 @@ StatusOr<Json> StateAnswers::Show(const Json& question, const search::Task& task
   return StateJson(state);
 }
 
+StatusOr<Json> StateAnswers::Program(const Json& question, const search::Task& task) const {
+  KILN_ASSIGN_OR_RETURN(const schedule::State state, StepsField(task.dag, question));
+  const Status lowers = lower::Lower(state, {.gpu = task.target.is_gpu()}).status();
+  return Json{{"why_not", std::string(Message(lowers))}};
+}
+
 StatusOr<Json> StateAnswers::Print(const Json& question, const search::Task& task) const {
   KILN_ASSIGN_OR_RETURN(const std::string form, TextField(question, "form"));
+  if (form == "primitives") {
+    KILN_ASSIGN_OR_RETURN(const schedule::State state, StepsField(task.dag, question));
+    KILN_ASSIGN_OR_RETURN(const std::string lines, schedule::TvmPrimitives(state));
+    return Json{{"text", lines}};
+  }
   KILN_ASSIGN_OR_RETURN(const std::string text,
                         Render({.dag = task.dag,
                                 .steps = question.value("steps", Json::array()).dump(),
@@ -132,6 +166,12 @@ StatusOr<search::TemplatePtr> StateAnswers::TemplateOf(const Json& question,
 StatusOr<Json> StateAnswers::Space(const Json& question, const search::Task& task) {
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr of, TemplateOf(question, task));
   KILN_ASSIGN_OR_RETURN(const search::ConfigSpace space, of->Space(task.dag));
+  if (question.contains("entity")) {
+    KILN_ASSIGN_OR_RETURN(const std::vector<search::NamedEntity> entities,
+                          search::ParseEntities(question["entity"].dump()));
+    KILN_ASSIGN_OR_RETURN(const int64_t index, space.IndexOf(entities));
+    return Json{{"index", index}};
+  }
   const bool has_index = question.contains("index");
   if (!has_index) {
     Json json = Json::parse(SpaceText(space, /*json=*/true), nullptr, false);

@@ -4,18 +4,24 @@
 // A question is a JSON object; "do" names it, and "task" is the number of a computation that was
 // opened before. States are lists of steps (docs/steps.md).
 //
-//   {"do": "open", "dag": TEXT, "target": "llvm"}       -> task, target, hardware
-//   {"do": "state", "task", "steps", "bounds": true}    -> the state (state_json.h); with bounds all
-//                                                          extents are known
-//   {"do": "print", "task", "steps", "form": "tvm"}     -> text, in a form of kiln show
-//   {"do": "sample", "task", "count", "seed", "parameters"}           -> states
+//   {"do": "open", "dag": TEXT, "target": "llvm"} -> task, target, hardware
+//   {"do": "dag", "task"} -> text, as TVM prints it
+//   {"do": "state", "task", "steps", "bounds": true} -> the state (state_json.h); with bounds all
+//     extents are known
+//   {"do": "print", "task", "steps", "form": "tvm"} -> text, in a form of kiln show, or with
+//     "primitives" only the lines of a schedule in TVM's Python
+//   {"do": "program", "task", "steps"} -> why_not: "" if the state has a program
+//   {"do": "packed", "task", "steps"} -> dag: the computation whose weights are packed; layouts:
+//     names and dimensions of these as TVM writes them, "4j32k16j"
+//   {"do": "sample", "task", "count", "seed", "parameters"} -> states
 //   {"do": "evolve", "task", "states", "count", "seed", "parameters", "model"} -> states, scores
-//   {"do": "predict", "task", "states", "model"}        -> scores, of stages as well; null for a
-//                                                          state that has no program
-//   {"do": "features", "task", "states"}                -> rows of each state, names
-//   {"do": "space", "task", "template": TEXT}           -> space, text
+//   {"do": "predict", "task", "states", "model"} -> scores, of stages as well; null for a state
+//     that has no program
+//   {"do": "features", "task", "states"} -> rows of each state, names
+//   {"do": "space", "task", "template": TEXT} -> space, text
 //   {"do": "config", "task", "template": TEXT, "index"} -> index, entity, steps
-//   {"do": "compatible", "key", "other"}                -> distance of two workload keys, or null
+//   {"do": "index", "task", "template": TEXT, "entity"} -> index of a point by its values
+//   {"do": "compatible", "key", "other"} -> distance of two workload keys, or null
 //
 // "model" is "analytic", "random", or the path of a file of kiln model train.
 #pragma once
@@ -44,6 +50,7 @@ class StateAnswers {
   StatusOr<Json> AnswerTo(const Json& question);
   StatusOr<Json> Open(const Json& question);
   StatusOr<Json> Show(const Json& question, const search::Task& task) const;
+  StatusOr<Json> Program(const Json& question, const search::Task& task) const;
   StatusOr<Json> Print(const Json& question, const search::Task& task) const;
   StatusOr<Json> Space(const Json& question, const search::Task& task);
   StatusOr<const search::Task*> TaskOf(const Json& question) const;

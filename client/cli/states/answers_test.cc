@@ -1,4 +1,4 @@
-// What other programs are told about states, and what wrong questions get.
+// Tests the answers about states, and what wrong questions get.
 #include "client/cli/states/answers.h"
 
 #include <gmock/gmock.h>
@@ -65,6 +65,46 @@ TEST_F(AnswersTest, PrintsInTheFormsOfShow) {
   EXPECT_THAT(tvm["text"].get<std::string>(), HasSubstr("s[D].vectorize("));
 }
 
+TEST_F(AnswersTest, TellsComputations) {
+  Open();
+  const Json told = Ask({{"do", "dag"}, {"task", 0}});
+  EXPECT_EQ(told["text"],
+            "A = PLACEHOLDER [64, 32]\nB = PLACEHOLDER [32, 64]\nC(i, j) += (A[i, k]*B[k, j])\n"
+            "D(i, j) = max(C[i, j], 0f)\n");
+}
+
+TEST_F(AnswersTest, PrintsPrimitivesOfTvm) {
+  Open();
+  const Json steps = Json::parse(R"([["SP", 3, 1, 64, [8], 1]])");
+  const Json tvm = Ask({{"do", "print"}, {"task", 0}, {"steps", steps}, {"form", "primitives"}});
+  EXPECT_THAT(tvm["text"].get<std::string>(), HasSubstr("s[D].split(")) << tvm;
+  const Json own = Json::parse(R"([["BF", 2, 2]])");
+  EXPECT_THAT(ErrorOf({{"do", "print"}, {"task", 0}, {"steps", own}, {"form", "primitives"}}),
+              HasSubstr("BF"));
+}
+
+TEST_F(AnswersTest, TellsWhetherAStateHasAProgram) {
+  Open();
+  EXPECT_EQ(Ask({{"do", "program"}, {"task", 0}, {"steps", Json::array()}})["why_not"], "");
+  const Json blocks = Json::parse(R"([["AN", 3, 0, 5]])");
+  EXPECT_THAT(
+      Ask({{"do", "program"}, {"task", 0}, {"steps", blocks}})["why_not"].get<std::string>(),
+      HasSubstr("blockIdx.x"));
+}
+
+TEST_F(AnswersTest, TellsTheOrderOfPackedInputs) {
+  const std::string text =
+      "input A: float32[64, 32]\n"
+      "input B: float32[32, 64]\n"
+      "@layout_free_placeholders(B)\n"
+      "C[i: 64, j: 64] = sum(k: 32) A[i, k] * B[k, j]\n";
+  const int task = Ask({{"do", "open"}, {"dag", text}, {"target", "llvm"}})["task"];
+  const Json steps = Json::parse(R"([["SP", 2, 1, 64, [16], 1], ["RE", 2, [1, 0, 3, 2]]])");
+  const Json packed = Ask({{"do", "packed"}, {"task", task}, {"steps", steps}});
+  EXPECT_EQ(packed["layouts"], Json::parse(R"({"B": "4j32k16j"})")) << packed;
+  EXPECT_THAT(packed["dag"].get<std::string>(), HasSubstr("@packed_placeholders(B)"));
+}
+
 TEST_F(AnswersTest, SamplesAreDistinctAndHavePrograms) {
   Open();
   const Json question = {{"do", "sample"}, {"task", 0}, {"count", 20}, {"seed", 7}};
@@ -115,6 +155,9 @@ TEST_F(AnswersTest, PointsOfTemplates) {
   EXPECT_THAT(space["text"].get<std::string>(), HasSubstr("0 tile_j: Split(policy=factors"));
   const Json point = Ask({{"do", "config"}, {"task", 0}, {"template", text}, {"index", 3}});
   EXPECT_EQ(point["entity"], Json::parse(R"([["tile_j", "sp", [-1, 8]]])")) << point;
+  const Json place =
+      Ask({{"do", "index"}, {"task", 0}, {"template", text}, {"entity", point["entity"]}});
+  EXPECT_EQ(place["index"], 3) << place;
   EXPECT_THAT(ErrorOf({{"do", "config"}, {"task", 0}, {"template", text}, {"index", 7}}),
               HasSubstr("expected a whole number from 0 to 6"));
 }

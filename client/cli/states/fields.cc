@@ -45,6 +45,11 @@ StatusOr<schedule::State> StateOf(const dag::DagPtr& dag, const Json& steps) {
   return schedule::Replay(dag, parsed);
 }
 
+StatusOr<schedule::State> StepsField(const dag::DagPtr& dag, const Json& question) {
+  const auto found = question.find("steps");
+  return StateOf(dag, found == question.end() ? Json::array() : *found);
+}
+
 StatusOr<std::vector<schedule::State>> StatesField(const dag::DagPtr& dag, const Json& question) {
   std::vector<schedule::State> states;
   const auto found = question.find("states");

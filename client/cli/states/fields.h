@@ -21,6 +21,8 @@ StatusOr<int64_t> NumberField(const nlohmann::json& question, const char* name, 
 StatusOr<search::Parameters> ParametersField(const nlohmann::json& question);
 // Replays a list of steps.
 StatusOr<schedule::State> StateOf(const dag::DagPtr& dag, const nlohmann::json& steps);
+// The state of the field "steps", which may be missing.
+StatusOr<schedule::State> StepsField(const dag::DagPtr& dag, const nlohmann::json& question);
 // A missing field is an empty list.
 StatusOr<std::vector<schedule::State>> StatesField(const dag::DagPtr& dag,
                                                    const nlohmann::json& question);

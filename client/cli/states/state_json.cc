@@ -1,7 +1,9 @@
 #include "client/cli/states/state_json.h"
 
 #include <string>
+#include <vector>
 
+#include "compiler/dag/text.h"
 #include "compiler/ir/hints.h"
 #include "compiler/schedule/step.h"
 
@@ -18,7 +20,7 @@ Json LoopJson(const schedule::Stage& stage, int loop) {
           {"annotation", static_cast<int>(stage.annotation(loop))}};
 }
 
-Json StageJson(const schedule::State& state, int number) {
+Json StageJson(const schedule::State& state, int number, const std::string& name) {
   const schedule::Stage& stage = state.stage(number);
   const schedule::Attach& attach = state.attach(number);
   Json loops = Json::array();
@@ -28,7 +30,7 @@ Json StageJson(const schedule::State& state, int number) {
   for (const ir::HintRow& row : ir::kHints) {
     if (stage.hints[row.hint] != 0) hints[std::string(row.word)] = stage.hints[row.hint];
   }
-  return {{"name", stage.op->name()},
+  return {{"name", name},
           {"is_placeholder", stage.is_placeholder()},
           {"shape", stage.op->shape()},
           {"compute_at", static_cast<int>(attach.kind)},
@@ -42,8 +44,10 @@ Json StageJson(const schedule::State& state, int number) {
 }  // namespace
 
 Json StateJson(const schedule::State& state) {
+  const std::vector<std::string> names = dag::DisplayNames(*state.dag());
   Json stages = Json::array();
-  for (int i = 0; i < state.num_stages(); ++i) stages.push_back(StageJson(state, i));
+  for (int i = 0; i < state.num_stages(); ++i)
+    stages.push_back(StageJson(state, i, names[static_cast<size_t>(i)]));
   return {{"stages", std::move(stages)},
           {"steps", schedule::PrintSteps(state.steps())},
           {"text", schedule::PrintLoops(state)},
