@@ -39,6 +39,9 @@ bool IsRegisters(std::string_view text) {
   return PositiveNumber(text) >= kWarpThreads * kMinRegistersPerThread;
 }
 
+// Bytes that one instruction of a GPU loads or stores.
+bool IsGpuVector(std::string_view text) { return text == "4" || text == "8" || text == "16"; }
+
 // Registers that processors have, in bits.
 bool IsVectorWidth(std::string_view text) {
   return text == "128" || text == "256" || text == "512";
@@ -57,8 +60,9 @@ constexpr TargetOption Foreign(std::string_view name, std::string_view expected)
   return {name, OptionEffect::kNone, IsNever, expected};
 }
 
-// Options of every kind, which old logs have.
+// Options of every kind. Old logs have all but cache_line_bytes.
 constexpr std::array kCommon = {
+    Positive("cache_line_bytes", OptionEffect::kMachine),
     Text("device", OptionEffect::kNone),
     Text("host", OptionEffect::kNone),
     Text("keys", OptionEffect::kNone),
@@ -86,12 +90,16 @@ constexpr std::array kOfCpus = {
 constexpr std::array kOfCuda = {
     TargetOption{"arch", OptionEffect::kCode, IsArch, "a GPU architecture like sm_90"},
     TargetOption{"math", OptionEffect::kCode, IsMath, "tf32"},
+    Positive("max_local_memory_per_block", OptionEffect::kMachine),
     Positive("max_num_threads", OptionEffect::kMachine),
     Positive("max_shared_memory_per_block", OptionEffect::kMachine),
     Positive("max_threads_per_block", OptionEffect::kMachine),
+    Positive("max_vthread_extent", OptionEffect::kMachine),
     TargetOption{"registers_per_block", OptionEffect::kMachine, IsRegisters,
                  "a whole number of registers, 768 or more"},
     Positive("thread_warp_size", OptionEffect::kMachine),
+    TargetOption{"vector_unit_bytes", OptionEffect::kMachine, IsGpuVector,
+                 "the bytes of a load or store: 4, 8 or 16"},
 };
 
 template <size_t... kSizes>
@@ -117,16 +125,19 @@ HardwareParams CpuHardware(const Target& target, int host_cores) {
   hardware.num_cores = NumberOption(target, "num-cores", std::max(host_cores, 1));
   hardware.vector_unit_bytes =
       NumberOption(target, "vector-width", 8 * hardware.vector_unit_bytes) / 8;
+  hardware.cache_line_bytes = NumberOption(target, "cache_line_bytes", hardware.cache_line_bytes);
   return hardware;
 }
 
 HardwareParams CudaHardware(const Target& target, int) {
   HardwareParams hardware;
   hardware.num_cores = -1;
-  hardware.vector_unit_bytes = 16;
+  hardware.vector_unit_bytes = NumberOption(target, "vector_unit_bytes", 16);
+  hardware.cache_line_bytes = NumberOption(target, "cache_line_bytes", hardware.cache_line_bytes);
   hardware.max_shared_memory_per_block_bytes =
       NumberOption(target, "max_shared_memory_per_block", 49152);
-  hardware.max_local_memory_per_block_bytes = std::numeric_limits<int32_t>::max();
+  hardware.max_local_memory_per_block_bytes =
+      NumberOption(target, "max_local_memory_per_block", std::numeric_limits<int32_t>::max());
   hardware.max_threads_per_block =
       NumberOption(target, "max_threads_per_block", NumberOption(target, "max_num_threads", 1024));
   // A block may not have so many threads that they would get too few registers.
@@ -134,7 +145,8 @@ HardwareParams CudaHardware(const Target& target, int) {
   const int32_t with_registers = registers / kMinRegistersPerThread / kWarpThreads * kWarpThreads;
   hardware.max_threads_per_block = std::min(hardware.max_threads_per_block, with_registers);
   hardware.warp_size = NumberOption(target, "thread_warp_size", 32);
-  hardware.max_vthread_extent = std::max(hardware.warp_size / 4, 1);
+  hardware.max_vthread_extent =
+      NumberOption(target, "max_vthread_extent", std::max(hardware.warp_size / 4, 1));
   return hardware;
 }
 

@@ -54,6 +54,7 @@ TEST(Target, RefusesWithTheReason) {
   refused("null -mfloat-abi=hard", HasSubstr("-mfloat-abi=hard"));
   refused("llvm -vector-width=100", HasSubstr("128, 256 or 512"));
   refused("cuda -registers_per_block=100", HasSubstr("768 or more"));
+  refused("cuda -vector_unit_bytes=3", HasSubstr("4, 8 or 16"));
 }
 
 TEST(Target, RecordedOnesMayHaveOptionsOfOtherCompilers) {
@@ -70,14 +71,18 @@ TEST(Target, RecordedOnesMayHaveOptionsOfOtherCompilers) {
 TEST(Target, EveryOptionWithAnEffectIsReadSomewhere) {
   const std::map<std::string_view, std::string_view> values = {
       {"arch", "sm_80"},
+      {"cache_line_bytes", "128"},
       {"math", "tf32"},
+      {"max_local_memory_per_block", "4096"},
       {"max_num_threads", "256"},
       {"max_shared_memory_per_block", "1024"},
       {"max_threads_per_block", "256"},
+      {"max_vthread_extent", "4"},
       {"num-cores", "3"},
       {"registers_per_block", "1536"},
       {"thread_warp_size", "16"},
-      {"vector-width", "128"}};
+      {"vector-width", "128"},
+      {"vector_unit_bytes", "8"}};
   // LLVM reads these options in compiler/codegen/llvm/machine.cc, which has tests for them.
   const std::set<std::string_view> elsewhere = {"mattr", "mcpu", "mtriple"};
   for (const TargetKind* kind : {&kLlvm, &kCuda}) {

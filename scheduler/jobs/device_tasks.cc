@@ -29,6 +29,10 @@ target::HardwareParams HardwareOf(const target::Target& completed, const v1::Wor
   const target::HardwareParams assumed = target::DefaultHardware(completed, cores);
   // The user may ask for fewer cores than there are.
   if (!completed.Option("num-cores").empty()) device.num_cores = 0;
+  // Two figures are no resources of the device but bounds of the search and numbers of the cost
+  // model, so the user may ask for more as well.
+  if (!completed.Option("cache_line_bytes").empty()) device.cache_line_bytes = 0;
+  if (!completed.Option("max_vthread_extent").empty()) device.max_vthread_extent = 0;
   // The user may also ask for less of any other resource: the smaller figure counts for each one
   // that an option changes.
   const HardwareRow usual =

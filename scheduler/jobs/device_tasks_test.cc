@@ -46,6 +46,17 @@ TEST(DeviceTasks, OptionsOfTheTargetMakeAGpuSmaller) {
   EXPECT_EQ(HardwareFor("cuda -max_shared_memory_per_block=1024", runner)
                 .max_shared_memory_per_block_bytes,
             1024);
+  EXPECT_EQ(HardwareFor("cuda -vector_unit_bytes=8", runner).vector_unit_bytes, 8);
+  EXPECT_EQ(
+      HardwareFor("cuda -max_local_memory_per_block=4096", runner).max_local_memory_per_block_bytes,
+      4096);
+}
+
+TEST(DeviceTasks, BoundsOfTheSearchMayBeLarger) {
+  const v1::WorkerState runner =
+      Runner("cuda -arch=sm_90", target::DefaultHardware({.kind = &target::kCuda}, 0));
+  EXPECT_EQ(HardwareFor("cuda -max_vthread_extent=16", runner).max_vthread_extent, 16);
+  EXPECT_EQ(HardwareFor("cuda -cache_line_bytes=128", runner).cache_line_bytes, 128);
 }
 
 }  // namespace
