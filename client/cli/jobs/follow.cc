@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "base/console/terminal.h"
 #include "base/file/file.h"
+#include "client/cli/jobs/record_log.h"
 #include "client/view/explain.h"
 #include "client/view/job_view.h"
 #include "client/view/json.h"
@@ -76,11 +77,15 @@ class Follower {
     if (!options_.latency_log.empty()) {
       KILN_RETURN_IF_ERROR(WriteFile(options_.latency_log, ""));
     }
+    if (!options_.record_file.empty()) {
+      KILN_ASSIGN_OR_RETURN(records_, RecordLog::Open(options_.record_file));
+    }
     Receiver receiver(client_, job_id_);
     for (;;) {
       for (const v1::JobEvent& event : receiver.TakeEvents()) {
         Show(event);
         KILN_RETURN_IF_ERROR(LogLatency(event));
+        if (records_ && event.has_record()) KILN_RETURN_IF_ERROR(records_->Add(event.record()));
       }
       if (live_ && view_.seen()) Redraw();
       if (const auto end = receiver.End()) {
@@ -207,6 +212,7 @@ class Follower {
   JobView view_;
   int frame_ = 0;
   uint32_t next_round_ = 0;
+  std::optional<RecordLog> records_;
   absl::Time last_event_ = absl::Now();
   bool interrupted_ = false;
   absl::Time cancel_deadline_ = absl::InfiniteFuture();
@@ -227,6 +233,12 @@ void AddFollow(CLI::App& command, FollowOptions& follow) {
       .add_option("--log-file", follow.latency_log,
                   "write a line for each round: elapsed time, total latency, trials, best of each "
                   "task")
+      ->type_name("FILE")
+      ->group("Output");
+  command
+      .add_option("--record-file", follow.record_file,
+                  "append a line in the form of TVM's logs for each trial, when it is measured; "
+                  "steps of Kiln's own are in it")
       ->type_name("FILE")
       ->group("Output");
 }

@@ -21,6 +21,8 @@ struct FollowOptions {
   bool explain = false;
   // A line for each round is appended to this file; "": none.
   std::string latency_log;
+  // A line of a log of TVM for each trial is appended to this file; "": none.
+  std::string record_file;
 };
 void AddFollow(CLI::App& command, FollowOptions& follow);
 
