@@ -4,6 +4,7 @@
 
 #include "base/file/file.h"
 #include "search/templates/shipped.h"
+#include "search/templates/template.h"
 
 namespace kiln::client {
 namespace {
@@ -33,7 +34,7 @@ StatusOr<TemplateSource> LoadTemplate(const std::string& name_or_path, bool gpu)
   }
   TemplateSource source{.name = name_or_path, .text = {}, .op = {}};
   KILN_ASSIGN_OR_RETURN(source.text, ReadFile(name_or_path, search::kMaxTemplateBytes));
-  const Status parsed = search::ParseTemplate(source.text).status();
+  const Status parsed = search::TemplateOfText(source.text).status();
   if (!parsed.ok()) return AtPlace(name_or_path, parsed);
   return source;
 }

@@ -45,9 +45,15 @@ std::optional<uint32_t> UnlessZero(uint32_t number) {
   return number == 0 ? std::nullopt : std::optional(number);
 }
 
+// Tells whether the policy has a list of schedules.
+bool IsList(const v1::TuneOptions& options) {
+  const StatusOr<search::TemplatePtr> given = GivenTemplate(options);
+  return given.ok() && *given != nullptr && (*given)->kind() == "list";
+}
+
 // Tells whether other candidates are measured before those that the policy proposes.
 bool HasFirstCandidates(const v1::TuneOptions& options) {
-  return options.kernel().empty() && options.policy() != search::kEmpty.name;
+  return options.kernel().empty() && options.policy() != search::kEmpty.name && !IsList(options);
 }
 
 search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {

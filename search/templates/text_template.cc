@@ -623,11 +623,6 @@ StatusOr<TemplatePtr> TextTemplate::Parse(std::string_view text) {
   return std::make_shared<TextTemplate>(std::move(parsed));
 }
 
-StatusOr<TemplatePtr> TemplateOfText(std::string_view text) {
-  if (text.empty()) return TemplatePtr();
-  return TextTemplate::Parse(text);
-}
-
 StatusOr<ConfigSpace> TextTemplate::Space(const dag::DagPtr& dag) const {
   return Interpreter(text_, dag, nullptr).Space();
 }

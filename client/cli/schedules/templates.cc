@@ -112,7 +112,7 @@ Status PrintTemplates(const TemplatesFlags& flags, const Session& session) {
     return InvalidArgument(
         "{} is a file: give the operator or the text file that it is for after it", source.name);
   KILN_ASSIGN_OR_RETURN(const Workload workload, LoadWorkload(arguments));
-  KILN_ASSIGN_OR_RETURN(search::TemplatePtr parsed, search::TextTemplate::Parse(source.text));
+  KILN_ASSIGN_OR_RETURN(search::TemplatePtr parsed, search::TemplateOfText(source.text));
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr fitting,
                         search::TemplateFor(parsed, workload.dag, target.is_gpu()));
   SayTarget(chosen.note, session);
