@@ -41,6 +41,7 @@ from kiln.network import Kernel, Network, Tensor, load
 
 if TYPE_CHECKING:
     from kiln.farm.client import Client
+    from kiln.farm.compiling import compile  # pylint: disable=redefined-builtin
     from kiln.farm.computation import Computation, computation, op, operators
     from kiln.farm.job import Job
     from kiln.farm.places import connect, local
@@ -52,6 +53,7 @@ _OF_FARM = {
     "Client": "client",
     "Computation": "computation",
     "Job": "job",
+    "compile": "compiling",
     "computation": "computation",
     "connect": "places",
     "local": "places",
@@ -78,6 +80,7 @@ __all__ = [
     "Tensor",
     "UnauthenticatedError",
     "UnavailableError",
+    "compile",
     "computation",
     "connect",
     "load",

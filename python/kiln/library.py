@@ -6,7 +6,7 @@ from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_
 
 from kiln.errors import KilnError
 
-_ABI = 1
+_ABI = 2
 
 
 class LoadOptions(ctypes.Structure):
@@ -62,6 +62,7 @@ _FUNCTIONS = {
     "kiln_input_info": (c_int, [c_void_p, c_int32, POINTER(TensorInfo)]),
     "kiln_output_info": (c_int, [c_void_p, c_int32, POINTER(TensorInfo)]),
     "kiln_run_tensors": (c_int, [c_void_p, _TENSORS, c_int32, _TENSORS, c_int32]),
+    "kiln_run_on_stream": (c_int, [c_void_p, _TENSORS, c_int32, _TENSORS, c_int32, c_void_p]),
     "kiln_device": (DLDevice, [c_void_p]),
     "kiln_bench": (
         c_int32, [c_void_p, POINTER(BenchOptions), POINTER(c_void_p), c_int32, POINTER(c_double), c_int32]

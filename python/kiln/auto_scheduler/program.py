@@ -2,45 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kiln.errors import InvalidArgumentError
-from kiln.network import Network
+from kiln.network import BenchmarkResult, Network
 
-
-@dataclass(frozen=True)
-class BenchmarkResult:
-    """Timings of a program, in seconds."""
-
-    results: tuple[float, ...]
-
-    @property
-    def mean(self) -> float:
-        """Mean of the readings."""
-        return statistics.fmean(self.results)
-
-    @property
-    def median(self) -> float:
-        """Median of the readings."""
-        return statistics.median(self.results)
-
-    @property
-    def min(self) -> float:
-        """The least reading."""
-        return min(self.results)
-
-    @property
-    def max(self) -> float:
-        """The largest reading."""
-        return max(self.results)
-
-    @property
-    def std(self) -> float:
-        """Standard deviation of the readings."""
-        return statistics.pstdev(self.results)
+__all__ = ["BenchmarkResult", "Program"]
 
 
 class Program:
@@ -80,18 +48,10 @@ class Program:
         repeat: int = 1,
         min_repeat_ms: int = 0,
     ) -> Callable[..., BenchmarkResult]:
-        """A function of the arrays of a call that times `repeat` readings of `number` runs each.
-
-        A reading has more runs where it would be shorter than `min_repeat_ms`. The name and the
-        device do nothing: a program has one of each.
-        """
-        del func_name, dev
+        """As Network.time_evaluator, of the arrays of a call; those of outputs are not looked at."""
+        timed = self.network.time_evaluator(func_name, dev, number, repeat, min_repeat_ms)
 
         def evaluate(*arrays: Any) -> BenchmarkResult:
-            inputs = self._in_order(arrays[: len(self._inputs)])
-            times = self.network.bench(
-                *inputs, repeat=repeat, number=number, min_repeat_s=min_repeat_ms / 1000
-            )
-            return BenchmarkResult(tuple(times))
+            return timed(*self._in_order(arrays[: len(self._inputs)]))
 
         return evaluate

@@ -81,7 +81,7 @@ class Client:
             'SUCCEEDED'
         """
         chosen = _options(options, named)
-        with _words(workload) as words:
+        with words_for(workload) as words:
             command = ["submit", *words, *chosen.words()]
             try:
                 started = program.run_json(command, self.environment())
@@ -301,12 +301,8 @@ class Client:
         A task without a record gets a schedule that is chosen without measuring, unless `strict`.
         `output` keeps the file that kiln.load reads. `named` are flags of `kiln compile`.
         """
-        flags = [*program.flag("target", target), *program.flag("strict", strict)]
-        flags += [word for key, value in named.items() for word in program.flag(key, value)]
-        if isinstance(workload, Record):
-            return compiled([str(workload.id), *flags], self.environment(), output)
-        with _words(workload) as words:
-            return compiled([*words, *flags], self.environment(), output)
+        named = {"target": target, "strict": strict, **named}
+        return compile_workload(workload, self.environment(), output, named)
 
     def show(self, record: Record | int, form: str = "schedule") -> str:
         """A record as text: schedule, steps, tvm, loops, passes, program, llvm, asm, cuda, c."""
@@ -383,6 +379,20 @@ class Client:
         return values.workers_of(reply)
 
 
+def compile_workload(
+    workload: Workload | Record,
+    environment: Mapping[str, str],
+    output: str | os.PathLike[str] | None,
+    named: Mapping[str, Any],
+) -> Network:
+    """Compiles with the records of the place that `environment` names; `named` are flags."""
+    flags = [word for key, value in named.items() for word in program.flag(key, value)]
+    if isinstance(workload, Record):
+        return compiled([str(workload.id), *flags], environment, output)
+    with words_for(workload) as words:
+        return compiled([*words, *flags], environment, output)
+
+
 def _options(options: TuneOptions | None, named: dict[str, Any]) -> TuneOptions:
     base = {} if options is None else dict(vars(options))
     try:
@@ -394,7 +404,7 @@ def _options(options: TuneOptions | None, named: dict[str, Any]) -> TuneOptions:
         ) from error
 
 
-def _words(workload: Workload) -> Any:
+def words_for(workload: Workload) -> Any:
     """A block with the words that name the workload for the program."""
     if isinstance(workload, Computation):
         return words_of([workload])

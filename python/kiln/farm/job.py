@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kiln.farm import program
@@ -112,7 +112,7 @@ class Job:
 
 
 def compiled(
-    words: list[str], environment: dict[str, str], output: str | os.PathLike[str] | None
+    words: list[str], environment: Mapping[str, str], output: str | os.PathLike[str] | None
 ) -> Network:
     """What `kiln compile` makes of the words, loaded."""
     if output is not None:
@@ -125,5 +125,5 @@ def compiled(
         return load(path)
 
 
-def _compile(words: list[str], environment: dict[str, str], path: str) -> Any:
+def _compile(words: list[str], environment: Mapping[str, str], path: str) -> Any:
     return program.run(["compile", *words, f"--output={path}"], environment)
