@@ -28,8 +28,10 @@ constexpr int kOwnResults = 16;
 constexpr size_t kTasksThatTeach = 4;
 
 // The first rounds are smaller: the model learns early, and a job of many tasks keeps trials for
-// the best ones.
+// the best ones. The rounds of one of several tasks are smaller still, because each round may show
+// what other tasks with the same sums gain.
 constexpr uint32_t kFirstRoundTrials = 16;
+constexpr uint32_t kFirstRoundTrialsOfSeveral = 8;
 constexpr uint32_t kWarmUpShare = 4;  // the first rounds take one out of so many trials
 
 // Schedules that are chosen without measuring: the heuristic schedule of a compilation without
@@ -65,9 +67,11 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
   schedule.round_trials = options.trials_per_round();
   const uint32_t share =
       options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
-  schedule.first_round_trials = std::clamp(share, 1u, kFirstRoundTrials);
   // Each of several tasks gets a measured schedule before any of them is tuned.
-  if (spec.tasks_size() > 1 && HasFirstCandidates(options)) schedule.opening_trials = 1;
+  const bool has_opening = spec.tasks_size() > 1 && HasFirstCandidates(options);
+  if (has_opening) schedule.opening_trials = 1;
+  schedule.first_round_trials =
+      std::clamp(share, 1u, has_opening ? kFirstRoundTrialsOfSeveral : kFirstRoundTrials);
   schedule.task_early_stopping = UnlessZero(options.early_stopping());
   schedule.early_stopping = UnlessZero(options.total_early_stopping());
   schedule.seed = options.seed();

@@ -21,8 +21,9 @@ namespace {
 
 // With fewer results of its own, a task follows the tasks with the same sums.
 constexpr int kFewOwnResults = 8;
-// One of many tasks looks at half as many states until it has so many results: all tasks share the
-// machine's cores with the builders, and the model does not yet tell more states apart.
+// Until it has so many results, one of many tasks looks at half as many states, and chooses no
+// more by chance than with a learned model. All tasks share the machine's cores with the builders,
+// the model does not yet tell more states apart, and the other tasks give it contrast.
 constexpr int kResultsForAllStates = 24;
 
 // Returns the cost of a right program.
@@ -119,9 +120,16 @@ std::vector<Individual> SketchPolicy::Draw(int count, int max_rejected, const Wo
   return all;
 }
 
-int SketchPolicy::StatesOf(int full) const {
-  const bool few = options_.one_of_many && own_results_ < kResultsForAllStates;
-  return few ? (full + 1) / 2 : full;
+bool SketchPolicy::IsEarly() const {
+  return options_.one_of_many && own_results_ < kResultsForAllStates;
+}
+
+int SketchPolicy::StatesOf(int full) const { return IsEarly() ? (full + 1) / 2 : full; }
+
+double SketchPolicy::ShareByChance(const costmodel::CostModel* ranker) const {
+  if (ranker != options_.models.prior.get()) return parameters_.eps_greedy;
+  if (!IsEarly()) return parameters_.prior_eps_greedy;
+  return std::min(parameters_.prior_eps_greedy, parameters_.eps_greedy);
 }
 
 std::vector<Individual> SketchPolicy::Elites(size_t most) const {
@@ -240,7 +248,8 @@ void SketchPolicy::ProposeTransferred(int n, const Workers& workers, Hashes& cho
   FillRows(workers, individuals, report_);
   const double share = own_results_ < kFewOwnResults ? parameters_.transferred_share_of_first_round
                                                      : parameters_.transferred_share;
-  const int most = static_cast<int>(std::floor(n * share + 0.5));
+  const int rounded = static_cast<int>(std::floor(n * share + 0.5));
+  const int most = share > 0 ? std::max(1, rounded) : 0;  // a small round has one, too
   for (size_t i = 0; i < individuals.size(); ++i) {
     Individual& individual = individuals[i];
     if (static_cast<int>(candidates.size()) >= most || !IsFasterThanOwn(costs_s[i])) {
@@ -353,9 +362,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   };
   if (ranker != nullptr) {
     report_.ranked_by = ranker->name();
-    const double eps = ranker == options_.models.prior.get() ? parameters_.prior_eps_greedy
-                                                             : parameters_.eps_greedy;
-    const int by_chance = static_cast<int>(std::floor(n * eps + 0.5));
+    const int by_chance = static_cast<int>(std::floor(n * ShareByChance(ranker) + 0.5));
     std::vector<Individual> ranked = Rank(*ranker, n, workers, drawn);
     const double known = parameters_.*SpaceOf(task_.target).neighbours_from_results;
     const double share = parameters_.neighbour_share * std::min(1.0, own_results_ / known);

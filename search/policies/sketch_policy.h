@@ -67,7 +67,9 @@ class SketchPolicy final : public Policy {
 
   void Train();
   const costmodel::CostModel* Ranker() const;  // the model that ranks this round
-  int StatesOf(int full) const;                // states that a round of full size looks at now
+  bool IsEarly() const;          // whether this is one of many tasks and has few results
+  int StatesOf(int full) const;  // states that a round of full size looks at now
+  double ShareByChance(const costmodel::CostModel* ranker) const;
   // Draws random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_rejected, const Workers& workers, Hashes& seen);
   // Ranks all schedules that may be proposed, the best first. `drawn` are the draws of this round.

@@ -124,6 +124,45 @@ TEST(SketchPolicy, FollowsATaskWithTheSameSumsThoughItHasAResultOfItsOwn) {
     EXPECT_THAT(proposed[i].origin, testing::Not(testing::HasSubstr("of another task")));
 }
 
+// An eighth of two candidates would be none.
+TEST(SketchPolicy, ASmallRoundTakesOverOneScheduleAtLeast) {
+  const auto dag = dag::BuildOp("conv2d_nhwc", "1,14,14,64,64,3,3,1,1", {.epilogue = {"relu"}});
+  const Task task(*dag, *target::ParseTarget("cuda -arch=sm_90"), {}, "[]");
+  SketchPolicy leader(task, SmallParameters(), 1, Options(std::make_shared<AdditiveModel>()));
+  SketchPolicy follower(task, SmallParameters(), 2, Options(std::make_shared<AdditiveModel>()));
+  ASSERT_OK_AND_ASSIGN(const auto own, follower.Propose(12));
+  follower.Observe(Measure(own, 0));
+  ASSERT_OK_AND_ASSIGN(const auto found, leader.Propose(1));
+  Observation told;
+  told.candidate = found[0];
+  told.valid = true;
+  told.cost_s = 1e-9;
+  told.trial = 57;
+  follower.Suggest({&told, 1});
+  ASSERT_OK_AND_ASSIGN(const auto proposed, follower.Propose(2));
+  ASSERT_EQ(proposed.size(), 2u);
+  EXPECT_EQ(proposed[0].hash, found[0].hash);
+  EXPECT_THAT(proposed[0].origin, testing::HasSubstr("as trial 57 of another task"));
+}
+
+// The other tasks give the model contrast. A task of few has a quarter of its round by chance.
+TEST(SketchPolicy, OneOfManyTasksTriesFewByChanceAtFirst) {
+  const Task task = MakeTask("matmul", "256,256,256");
+  for (const bool one_of_many : {false, true}) {
+    SketchPolicyOptions options = Options(nullptr);
+    options.models.prior = std::make_shared<AdditiveModel>();
+    options.one_of_many = one_of_many;
+    SketchPolicy policy(task, SmallParameters(), 1, std::move(options));
+    for (int round = 0; round < 3; ++round) {
+      SCOPED_TRACE(round);
+      ASSERT_OK_AND_ASSIGN(const auto proposed, policy.Propose(12));
+      const bool few = one_of_many && round < 2;  // until it has 24 results
+      EXPECT_EQ(policy.last_round().proposed_by_chance, few ? 1 : 3);
+      policy.Observe(Measure(proposed, static_cast<uint32_t>(12 * round)));
+    }
+  }
+}
+
 TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
   for (const bool gpu : {false, true}) {
     SCOPED_TRACE(gpu);

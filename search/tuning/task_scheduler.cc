@@ -20,18 +20,20 @@ constexpr uint32_t kShareOfKnown = 4;
 constexpr uint32_t kMinRound = 4;
 constexpr double kShareOfExpected = 2;
 // The round after the opening is short, so that many tasks gain early.
-constexpr uint32_t kSecondRound = 8;
-// The same for a task that is told which schedules are fast for the same sums.
-constexpr uint32_t kFollowingRound = 6;
-// A task follows another one that is faster by this factor.
-constexpr double kFollowedSpeed = 1.1;
+constexpr uint32_t kSecondRound = 6;
+// Trials of a round that takes over what another task has found.
+constexpr uint32_t kFollowingRound = 2;
+// A task follows another one that is faster by this factor. A smaller difference is found in the
+// task's own rounds, too.
+constexpr double kFollowedSpeed = 1.05;
 // The second round finds most of the possible gain, so it counts as so many rounds.
 constexpr int kRoundsInSecond = 3;
-// So many trials of an alternative tell how fast it is.
-constexpr uint32_t kTellingTrials = 8;
-// A task that is far slower by its opening waits until the faster one has had so many trials: three
-// rounds.
+// So many trials of an alternative, its opening and its second round, tell how fast it is.
+constexpr uint32_t kTellingTrials = 7;
+// A task that is slower by kFarSlower by its opening waits until the faster one has had so many
+// trials. A task that is slower still waits for longer in proportion, but not beyond kMaxPatience.
 constexpr uint32_t kRivalTrials = 24;
+constexpr double kMaxPatience = 4;
 // A task leaves its peers if it has had so many more rounds than the others and is still slow.
 constexpr int kRoundsAhead = 5;
 // Tasks of about one size differ by at most this factor.
@@ -88,9 +90,9 @@ uint32_t TaskScheduler::RoundTrials(int task) const {
   if (tasks_[task].begun == 0 && options_.opening_trials)
     return std::max(1u, std::min(*options_.opening_trials, options_.round_trials));
   if (!options_.first_round_trials) return std::max(1u, options_.round_trials);
+  if (IsBehindEqualSums(task)) return std::clamp(options_.round_trials, 1u, kFollowingRound);
   uint32_t first = *options_.first_round_trials;
-  if (options_.opening_trials && tasks_[task].begun == 1)
-    first = std::min(first, IsFollower(task) ? kFollowingRound : kSecondRound);
+  if (options_.opening_trials && tasks_[task].begun == 1) first = std::min(first, kSecondRound);
   const double each = expected_trials_ / (kShareOfExpected * num_tasks());
   if (each < first) first = std::min(first, std::max(kMinRound, static_cast<uint32_t>(each)));
   const uint32_t known = std::max(first, tasks_[task].asked / kShareOfKnown);
@@ -100,6 +102,7 @@ uint32_t TaskScheduler::RoundTrials(int task) const {
 void TaskScheduler::BeginRound(int task) {
   tasks_[task].asked += RoundTrials(task);
   ++tasks_[task].begun;
+  tasks_[task].told_s = LatencyOfEqualSums(task);
 }
 
 bool TaskScheduler::AddResult(int task, std::optional<double> cost_s) {
@@ -322,14 +325,43 @@ bool TaskScheduler::WaitsForEqualSums(int task) const {
   return false;
 }
 
-// Tells whether a task with the same sums is faster and was tuned.
-bool TaskScheduler::IsFollower(int task) const {
+// Returns the smallest latency of other tasks with the same sums that were tuned.
+double TaskScheduler::LatencyOfEqualSums(int task) const {
+  const std::string& sums = tasks_[task].facts.sums;
+  double latency_s = kNoResult_s;
+  if (sums.empty()) return latency_s;
+  for (int i = 0; i < num_tasks(); ++i) {
+    const TaskState& other = tasks_[i];
+    if (i == task || other.facts.sums != sums || other.begun <= 1) continue;
+    latency_s = std::min(latency_s, other.best_s);
+  }
+  return latency_s;
+}
+
+// Tells whether a task with the same sums has become faster than this one since this one's last
+// round began.
+bool TaskScheduler::IsBehindEqualSums(int task) const {
   const TaskState& state = tasks_[task];
-  if (state.facts.sums.empty()) return false;
-  return std::ranges::any_of(tasks_, [&](const TaskState& other) {
-    return other.facts.sums == state.facts.sums && other.begun > 1 &&
-           kFollowedSpeed * other.best_s < state.best_s;
-  });
+  if (!options_.opening_trials || state.begun == 0) return false;
+  const double enough_s = kFollowedSpeed * LatencyOfEqualSums(task);
+  return enough_s < std::min(state.best_s, state.told_s);
+}
+
+// Returns the task that gains most by what another task with the same sums has found.
+std::optional<int> TaskScheduler::NextFollower() const {
+  std::optional<int> next;
+  double most_s = 0;
+  for (int i = 0; i < num_tasks(); ++i) {
+    if (dead(i) || Awaited(tasks_[i]) || !IsBehindEqualSums(i)) continue;
+    const double latency_s = LatencyOfEqualSums(i);
+    const bool is_alternative = tasks_[i].facts.alternative_of.has_value();
+    if (is_alternative && latency_s > kFarSlower * RivalLatency(tasks_[i])) continue;
+    const double gain_s = Chain(i) * (tasks_[i].best_s - latency_s);
+    if (gain_s <= most_s) continue;
+    most_s = gain_s;
+    next = i;
+  }
+  return next;
 }
 
 // Tells whether the task is far slower than its rivals by its opening alone.
@@ -341,7 +373,9 @@ bool TaskScheduler::IsFarSlowerInOpening(int task) const {
 
 bool TaskScheduler::IsRivalWellMeasured(int task) const {
   const int rival = fastest(task);
-  return tasks_[rival].trials >= kRivalTrials || dead(rival);
+  const double lag = tasks_[task].best_s / RivalLatency(tasks_[task]);
+  const double patience = std::clamp(lag / kFarSlower, 1.0, kMaxPatience);
+  return tasks_[rival].trials >= patience * kRivalTrials || dead(rival);
 }
 
 // Returns a task that is far slower by its opening alone and whose rival is well known. The
@@ -389,6 +423,7 @@ std::optional<int> TaskScheduler::Next() {
     if (tasks_[i].begun == 0 && !dead(i) && !IsPruned(i) && !IsRepresented(i)) return i;
   }
   if (options_.strategy == TaskStrategy::kGradient) {
+    if (const std::optional<int> follower = NextFollower()) return follower;
     if (const std::optional<int> due = NextMandatoryTask()) return due;
   }
   return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
@@ -401,6 +436,14 @@ std::optional<int> TaskScheduler::InTurn() const {
     if (!dead(i) && (!next.has_value() || tasks_[i].begun < tasks_[*next].begun)) next = i;
   }
   return next;
+}
+
+// Returns what the task's next round costs, in trials. After an opening, rounds of few trials
+// compete with rounds of many. Rounds beyond first_round_trials count alike: they grow with what
+// was asked for before, and so does what they find.
+double TaskScheduler::CostOfRound(int task) const {
+  if (!options_.opening_trials || !options_.first_round_trials) return 1;
+  return std::min(RoundTrials(task), std::max(1u, *options_.first_round_trials));
 }
 
 std::optional<int> TaskScheduler::ByGradient() {
@@ -417,7 +460,7 @@ std::optional<int> TaskScheduler::ByGradient() {
   if (alive.empty()) alive = std::move(awaited);
   if (alive.empty()) return std::nullopt;
   std::vector<double> gradients;
-  for (const int i : alive) gradients.push_back(GradientOf(i).gradient);
+  for (const int i : alive) gradients.push_back(GradientOf(i).gradient / CostOfRound(i));
   const auto [least, most] = std::minmax_element(gradients.begin(), gradients.end());
   if (*least == *most) return PickFrom(rng_, alive);
   return alive[least - gradients.begin()];

@@ -42,14 +42,19 @@
 // gradient decides, with these exceptions, because one trial says little and trials are few:
 //
 //   * One of the tasks with the same sums has its second round first. The others wait for its
-//     results, are told of them, and have a smaller second round.
+//     results.
+//   * When a task becomes faster by 5% than another one with the same sums, the other one has a
+//     round of two trials before all rounds of the gradient: it is told of the results, and one
+//     trial takes over most of the gain.
+//   * The second round is short. The gradient is divided by the trials of the round, up to
+//     first_round_trials, so a short round needs less gain than a long one.
 //   * The second round finds most of the possible gain, so it counts as three (t). Light tasks have
 //     theirs before heavy tasks have many rounds.
-//   * One of the alternatives with the same sums is opened. The others wait until eight trials of
+//   * One of the alternatives with the same sums is opened. The others wait until seven trials of
 //     it say whether they are pruned.
 //   * If an alternative is far slower by its opening alone than its rival, or than tasks with the
-//     rival's sums, it waits until the rival has had some rounds. Then it has a second round in any
-//     case. So has a task that is far slower than its alternative.
+//     rival's sums, it waits until the rival has had some rounds, the more the slower it is. Then
+//     it has a second round in any case. So has a task that is far slower than its alternative.
 //
 // A group without a result has the latency 1e10 s, so it comes first until it is dead; only while
 // its rounds are open, others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
@@ -193,6 +198,8 @@ class TaskScheduler {
     int begun = 0;       // number of rounds
     uint32_t asked = 0;  // trials of these rounds
     double best_s = kNoResult_s;
+    // The smallest latency of others with the same sums when its last round began.
+    double told_s = kNoResult_s;
     uint32_t trials = 0;
     uint32_t best_trials = 0;       // value of `trials` when the best came
     std::vector<double> history_s;  // best_s after each round that ended
@@ -205,7 +212,9 @@ class TaskScheduler {
   bool IsRepresented(int task) const;
   bool WaitsForEqualSums(int task) const;
   double RivalLatency(const TaskState& task) const;
-  bool IsFollower(int task) const;
+  double LatencyOfEqualSums(int task) const;
+  bool IsBehindEqualSums(int task) const;
+  std::optional<int> NextFollower() const;
   bool IsFarSlowerInOpening(int task) const;
   bool IsRivalWellMeasured(int task) const;
   std::optional<int> NextMandatoryTask() const;
@@ -218,6 +227,7 @@ class TaskScheduler {
   double Backward(const TaskState& task) const;
   double Forward(int task) const;
   double ExpectedGain(int task, const Gradient& of) const;
+  double CostOfRound(int task) const;
   std::optional<int> ByGradient();
   std::optional<int> InTurn() const;
   void LeaveGroupIfMuchSlower(int task);
