@@ -500,6 +500,34 @@ class RulesTest(TorchTest):
             torch.randn(4, 5, 3, 3), torch.randn(4), tolerance=1e-3,
         )  # fmt: skip
 
+    def test_products_of_rows(self):
+        f = functional
+
+        def all_of(x, w, v, bias):
+            y = f.linear(x, w, bias)
+            return (
+                f.gelu(y),
+                x + f.linear(f.relu(x), v),
+                f.linear(x.view(6, 8), w, bias).view(3, 2, 12),
+                (x.view(6, 8) @ v).view(2, 3, 8),
+                torch.addmm(bias, x.view(6, 8), w.T.contiguous()).view(2, 3, 12).relu(),
+                torch.addmm(bias, x.view(6, 8), w.T, alpha=2).view(2, 3, 12),
+                f.linear(x, w, bias).view(2, 36),
+                x @ v,
+            )
+
+        torch.manual_seed(1)
+        self.check(all_of, *(torch.randn(size) for size in ((2, 3, 8), (12, 8), (8, 8), (12,))))
+
+    def test_a_linear_layer_and_what_follows_it_are_one_task(self):
+        model = randomized(nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 8)))
+        x = torch.rand(2, 3, 8)
+        with torch.inference_mode():
+            self.assert_close(self.compiled(model)(x), model(x))
+        names = [name for name, _ in self.report().parts[0].tasks]
+        self.assertEqual(len(names), 2, names)
+        self.assertIn("add + gelu", names[0].replace("erf", "gelu"), names)
+
     def test_attention(self):
         f = functional
 

@@ -18,6 +18,7 @@ from kiln.errors import KilnError
 from kiln.torch import inductor
 from kiln.torch.context import Unsupported
 from kiln.torch.convert import Converted, convert
+from kiln.torch.linear_layers import with_whole_layers
 from kiln.torch.measure import full_precision, seconds_of, tolerance_of, why_wrong
 from kiln.torch.network import Place
 from kiln.torch.options import Options
@@ -40,8 +41,11 @@ class GraphProgram:
         report: Report,
         mode: str | None = None,
     ) -> None:
-        """`frozen` says which placeholders are parameters; `mode` is Inductor's for the rest."""
-        self._module = module
+        """`module` is changed. `frozen` says which placeholders are parameters.
+
+        `mode` is Inductor's, for the rest.
+        """
+        self._module = module = with_whole_layers(module)
         self._options = options
         self._report = report
         self._mode = mode
