@@ -6,9 +6,10 @@
 
 namespace kiln::client {
 
-StatusOr<std::vector<store::Record>> ArchiveRecords::Best(const std::string& workload_id) {
+StatusOr<std::vector<store::Record>> ArchiveRecords::Best(const store::WorkloadRef& workload) {
   v1::BestRequest request;
-  request.set_workload_id(workload_id);
+  request.set_workload_id(workload.id);
+  request.mutable_workload_keys()->Add(workload.keys.begin(), workload.keys.end());
   KILN_ASSIGN_OR_RETURN(const std::vector<v1::Record> messages, archive_.Best(request));
   std::vector<store::Record> records;
   for (const v1::Record& message : messages) records.push_back(store::RecordOf(message));

@@ -20,7 +20,7 @@ class ArchiveRecords final : public search::KnownRecords {
   // The archive must outlive this. Its jobs are read once, by the first WithHash.
   explicit ArchiveRecords(Archive& archive) : archive_(archive) {}
 
-  StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) override;
+  StatusOr<std::vector<store::Record>> Best(const store::WorkloadRef& workload) override;
   StatusOr<std::vector<search::KnownComputation>> WithHash(std::string_view hash) override;
   StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) override;
   Status Visit(const std::string& workload_id,

@@ -301,7 +301,8 @@ TEST(CompileOperatorTest, InputsAreThoseOfTheCallerAsTheyAre) {
   archive.Add(graph::MakeTask(dag, "packed product"), "llvm", 1e-6, "",
               ChosenSteps(options.target));
   ASSERT_OK_AND_ASSIGN(const CompiledNetwork reused, CompileOperator(what, options, &archive));
-  EXPECT_EQ(reused.coverage[0].reused_from, "packed product for llvm");
+  EXPECT_EQ(reused.coverage[0].reused_from, "product with packed inputs");
+  EXPECT_EQ(reused.coverage[0].record, "1");
   for (const CompiledNetwork* compiled : {&untuned, &of_record, &reused}) {
     EXPECT_THAT(compiled->network.constants, IsEmpty());
     EXPECT_THAT(compiled->network.kernels[0].computation, Not(HasSubstr("packed")));

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "client/compile/assembly.h"
 #include "client/compile/kernel_program.h"
@@ -10,6 +13,8 @@
 #include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
 #include "graph/tasks.h"
+#include "search/choice/choice.h"
+#include "search/choice/context.h"
 
 namespace kiln::client {
 namespace {
@@ -29,13 +34,39 @@ StatusOr<CompiledNetwork> Assemble(const OperatorToCompile& what, const graph::N
   return made;
 }
 
+// Returns the schedule of a record of the computation with packed inputs, as it is asked for. Returns
+// none if there is no such record, or if one with unpacked inputs is faster.
+StatusOr<std::optional<search::Choice>> ChooseForPacked(const OperatorToCompile& what,
+                                                        const ProgramOptions& options,
+                                                        Archive& archive) {
+  const graph::NetworkTask packed = graph::MakeTask(what.dag, what.description);
+  KILN_ASSIGN_OR_RETURN(std::vector<search::ScheduledDag> chosen,
+                        ChooseRecords(std::span(&packed, 1), options, archive));
+  search::Choice& choice = chosen[0].schedule;
+  const bool has_record =
+      choice.source == search::ChoiceSource::kRecord || choice.source == search::ChoiceSource::kSet;
+  if (!has_record || chosen[0].dag != what.dag) return std::nullopt;
+  return std::move(choice);
+}
+
 }  // namespace
 
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options, Archive* archive) {
   const graph::NetworkTask task = TaskOf(what);
-  KILN_ASSIGN_OR_RETURN(const std::vector<TaskProgram> programs,
+  std::string remark;
+  if (task.dag != what.dag && archive != nullptr) {
+    KILN_ASSIGN_OR_RETURN(const std::optional<search::Choice> packed,
+                          ChooseForPacked(what, options, *archive));
+    if (packed.has_value()) {
+      auto made = CompileOperator(what, options, *packed);
+      if (made.ok()) return made;
+      remark = Message(made.status());
+    }
+  }
+  KILN_ASSIGN_OR_RETURN(std::vector<TaskProgram> programs,
                         CompileTasks(std::span(&task, 1), options, archive));
+  if (programs[0].remark.empty()) programs[0].remark = std::move(remark);
   return Assemble(what, task, options, programs[0]);
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "client/archive.h"
+#include "compiler/dag/text.h"
 #include "compiler/target/meaning.h"
 #include "graph/tasks.h"
 #include "rpc/hardware_message.h"
@@ -31,6 +32,7 @@ class SmallArchive : public Archive {
     record.set_workload_id(task.workload_id);
     record.set_target(target);
     record.set_steps(steps);
+    record.set_dag(dag::PrintDag(*task.dag));
     record.mutable_result()->add_costs_s(cost_s);
     record.mutable_result()->set_device(device);
     *record.mutable_hardware() = HardwareMessage(HardwareParamsOf(hardware));

@@ -89,24 +89,21 @@ target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
   return target::DefaultHardware(target, AvailableCpus());
 }
 
-// Returns the schedules by task. A task without a usable record has no steps.
+}  // namespace
+
 StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> tasks,
-                                                  const ProgramOptions& options, Archive* archive) {
+                                                  const ProgramOptions& options, Archive& archive) {
   std::vector<ScheduledDag> chosen;
-  for (const NetworkTask& task : tasks) chosen.push_back({.dag = task.dag, .schedule = {}});
-  if (archive == nullptr) return chosen;
-  ArchiveRecords records(*archive);
+  ArchiveRecords records(archive);
   search::HistoryBest context(records,
                               {.include_compatible = true, .heuristic_seed = options.seed});
   const target::HardwareParams hardware = target::DefaultHardware(options.target, AvailableCpus());
-  for (size_t i = 0; i < tasks.size(); ++i) {
-    const search::Task asked(tasks[i].dag, options.target, hardware, tasks[i].workload_key);
-    KILN_ASSIGN_OR_RETURN(chosen[i], search::FasterOf(asked, context));
+  for (const NetworkTask& task : tasks) {
+    const search::Task asked(task.dag, options.target, hardware, task.workload_key);
+    KILN_ASSIGN_OR_RETURN(chosen.emplace_back(), search::FasterOf(asked, context));
   }
   return chosen;
 }
-
-}  // namespace
 
 std::string DeviceOf(std::span<const TaskProgram> programs) {
   for (const TaskProgram& program : programs) {
@@ -118,7 +115,11 @@ std::string DeviceOf(std::span<const TaskProgram> programs) {
 
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tasks,
                                                 const ProgramOptions& options, Archive* archive) {
-  KILN_ASSIGN_OR_RETURN(std::vector<ScheduledDag> chosen, ChooseRecords(tasks, options, archive));
+  std::vector<ScheduledDag> chosen;
+  for (const NetworkTask& task : tasks) chosen.push_back({.dag = task.dag, .schedule = {}});
+  if (archive != nullptr) {
+    KILN_ASSIGN_OR_RETURN(chosen, ChooseRecords(tasks, options, *archive));
+  }
   std::vector<std::string> untuned;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const ChoiceSource source = chosen[i].schedule.source;

@@ -15,6 +15,7 @@
 #include "compiler/target/target.h"
 #include "graph/tasks.h"
 #include "search/choice/choice.h"
+#include "search/choice/context.h"
 
 namespace kiln::client {
 
@@ -40,6 +41,13 @@ struct TaskProgram {
 
 // Returns the device of the first record that is for this target; "" if no record names a device.
 std::string DeviceOf(std::span<const TaskProgram> programs);
+
+// Returns the schedules that records give, in the order of the tasks: each of the task's computation
+// or of the same with unpacked inputs (search::FasterOf). A task without a usable record has no
+// steps.
+StatusOr<std::vector<search::ScheduledDag>> ChooseRecords(std::span<const graph::NetworkTask> tasks,
+                                                          const ProgramOptions& options,
+                                                          Archive& archive);
 
 // Returns the programs in the order of the tasks. A task uses its own record, or one of the same
 // computation with unpacked inputs. Without such a record it uses that of a compatible task, and

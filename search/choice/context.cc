@@ -92,11 +92,15 @@ StatusOr<Choice> HistoryBest::Find(const Task& task) {
   for (const store::PinnedSchedule& set : pinned) {
     if (IsFor(task, set.target)) return SetTo(set.steps);
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, records_.Best(id));
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
+                        records_.Best({.id = id, .keys = dag::WorkloadKeys(*task.dag)}));
   const std::string target = target::PrintTarget(task.target);
   const store::Record* best = nullptr;
   for (const store::Record& record : records) {
     if (!target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {})) continue;
+    // A key stands for computations of any types, so a record that is known by its key may be of
+    // another one.
+    if (record.dag.empty() && !CheckApplies(task, record.steps).ok()) continue;
     if (best == nullptr || store::Cost(record) < store::Cost(*best)) best = &record;
   }
   if (best != nullptr) return OrHeuristic(task, *best);
@@ -122,7 +126,8 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
   for (const KnownComputation& computation : related) {
     const auto distance = WorkloadDistance(key, computation.key);
     if (!distance.has_value()) continue;
-    KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, records_.Best(computation.id));
+    KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
+                          records_.Best({.id = computation.id}));
     for (const store::Record& record : records) {
       const double cost_s = store::Cost(record) * *distance;
       if (!IsOfKind(record, task) || cost_s <= 0) continue;

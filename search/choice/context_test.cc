@@ -94,6 +94,33 @@ TEST_F(HistoryTest, IsTheBestRecordForATargetThatMeansTheSame) {
   EXPECT_EQ(choice.device, "a device");
 }
 
+// An imported record names its computation by the key alone, as long as no job knows the key.
+TEST_F(HistoryTest, RecordsOfLogsAreFoundByTheirKey) {
+  Task packed = MatmulTask("16,16,16");
+  packed.dag = dag::PackInputs(packed.dag, [](int) { return true; });
+  ASSERT_OK(store_->AddJob({.id = "import"}, {}));
+  uint32_t trials = 0;
+  for (const Task& task : {MatmulTask("16,16,16"), packed}) {
+    store::Record record;
+    record.job_id = "import";
+    record.trial = trials++;
+    record.workload_key = dag::WorkloadKey(*task.dag);
+    record.target = target::PrintTarget(task.target);
+    record.steps = R"([["SP", 9, 0, 16, [4], 1]])";
+    record.costs_s = {1e-6};
+    ASSERT_OK(store_->AddRecord(record).status());
+    EXPECT_EQ(Ask(task).source, ChoiceSource::kNone) << "the steps are of another computation";
+    record.trial = trials++;
+    record.target = "llvm -keys=cpu -mcpu=znver4";
+    record.steps = kTilesOf4;
+    record.costs_s = {2e-6};
+    ASSERT_OK_AND_ASSIGN(const int64_t fitting, store_->AddRecord(record));
+    EXPECT_EQ(Ask(task).source, ChoiceSource::kRecord);
+    EXPECT_EQ(Ask(task).record, std::to_string(fitting));
+    EXPECT_EQ(Ask(task).steps, kTilesOf4);
+  }
+}
+
 TEST_F(HistoryTest, PinnedSchedulesComeBeforeRecords) {
   Add(MatmulTask("16,16,16"), 3e-6);
   const std::string id = dag::WorkloadId(*MatmulTask("16,16,16").dag);

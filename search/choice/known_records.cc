@@ -20,8 +20,8 @@ std::vector<KnownComputation> ComputationsByHash::WithHash(std::string_view hash
   return found;
 }
 
-StatusOr<std::vector<store::Record>> StoreRecords::Best(const std::string& workload_id) {
-  return store_.BestRecords({.id = workload_id}, "");
+StatusOr<std::vector<store::Record>> StoreRecords::Best(const store::WorkloadRef& workload) {
+  return store_.BestRecords(workload, "");
 }
 
 StatusOr<std::vector<KnownComputation>> StoreRecords::WithHash(std::string_view hash) {

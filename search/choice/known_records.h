@@ -28,8 +28,9 @@ class KnownRecords {
  public:
   virtual ~KnownRecords() = default;
 
-  // Returns the computation's best record for each text of a target that has one.
-  virtual StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) = 0;
+  // Returns the computation's best record for each text of a target that has one. With the keys of
+  // the computation, these may be records of a log whose computation is known by its key alone.
+  virtual StatusOr<std::vector<store::Record>> Best(const store::WorkloadRef& workload) = 0;
   // Returns the tuned computations with this hash in their keys: they have the same stages, with
   // any extents.
   virtual StatusOr<std::vector<KnownComputation>> WithHash(std::string_view hash) = 0;
@@ -56,7 +57,7 @@ class StoreRecords final : public KnownRecords {
  public:
   explicit StoreRecords(store::Store& store) : store_(store) {}
 
-  StatusOr<std::vector<store::Record>> Best(const std::string& workload_id) override;
+  StatusOr<std::vector<store::Record>> Best(const store::WorkloadRef& workload) override;
   StatusOr<std::vector<KnownComputation>> WithHash(std::string_view hash) override;
   StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string& workload_id) override;
   Status Visit(const std::string& workload_id,
