@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/numbers/integers.h"
+#include "runner/compare_state.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
 #include "runner/pieces.h"

@@ -5,26 +5,16 @@
 // headers of a toolkit, so that the PTX depends on the compiler alone. All kernels are grid-stride
 // loops: any launch size is right. cuda_device.cc knows their parameters; cuda_kernels_testing.cc
 // does the same on the host.
+#include "runner/compare_state.h"
 #include "runtime/dtype_values.h"
 
+using kiln::runner::CompareState;
 using kiln::runtime::DType;
 
 using u8 = unsigned char;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
-
-// The same struct as CompareState of cuda_kernels.h.
-struct CompareState {
-  // Bits of a double >= 0, which sort like the numbers.
-  u64 largest;
-  // Bits of a double >= 0.
-  u64 worst;
-  // Number of different elements.
-  u64 different;
-  // Index of the first different element; all ones if there is none.
-  u64 first;
-};
 
 constexpr u64 kExponent = 0x7ff0000000000000ull;
 constexpr u64 kMagnitude = 0x7fffffffffffffffull;

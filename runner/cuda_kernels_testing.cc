@@ -4,7 +4,7 @@
 
 #include "runner/arguments.h"
 #include "runner/compare.h"
-#include "runner/cuda_kernels.h"
+#include "runner/compare_state.h"
 
 namespace kiln::runner {
 

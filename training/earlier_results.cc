@@ -68,7 +68,7 @@ Status GatherOwnRecords(store::Store& store, std::string_view job_id, const sear
     if (record.job_id == job_id || !SameDevice(record.device, device)) continue;
     if (!same_target.Has(record) || !WhyLeftOut(record).empty()) continue;
     // Older databases hold costs that no device can have.
-    if (CheckCosts(record, task).ok()) records.push_back(&record);
+    if (CheckMeasuredCosts(record, task).ok()) records.push_back(&record);
   }
   const RecordList chosen = Choose(records, options.observed);
   const std::set<const store::Record*> observed(chosen.begin(), chosen.end());

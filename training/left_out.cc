@@ -12,7 +12,7 @@ std::string_view WhyLeftOut(const store::Record& record) {
   return "";
 }
 
-Status CheckCosts(const store::Record& record, const search::Task& task) {
+Status CheckMeasuredCosts(const store::Record& record, const search::Task& task) {
   if (!task.target.kind->runs_programs) return OkStatus();
   return store::CheckPlausible(record, task.dag->flop_count());
 }

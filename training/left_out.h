@@ -25,8 +25,8 @@ inline constexpr std::string_view kNoSchedule = "that do not replay or lower";
 // kWorkersFailed, kHandWritten or kRewrittenLayouts. Returns "" if nothing speaks against it.
 std::string_view WhyLeftOut(const store::Record& record);
 
-// Refuses costs that no device can have (kImplausible). Costs of programs that are not run are made
-// up, so they pass.
-Status CheckCosts(const store::Record& record, const search::Task& task);
+// Refuses measured costs that no device can have (kImplausible). Costs of programs that are not run
+// are made up, so they pass.
+Status CheckMeasuredCosts(const store::Record& record, const search::Task& task);
 
 }  // namespace kiln::training

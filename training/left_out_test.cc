@@ -15,7 +15,7 @@ TEST(LeftOutTest, ARecordOfAScheduleIsLearnedFrom) {
   const search::Task task = TestTask("matmul", "16,16,16");
   const store::Record record = RecordOf(task, {}, 2e-6);
   EXPECT_EQ(WhyLeftOut(record), "");
-  EXPECT_OK(CheckCosts(record, task));
+  EXPECT_OK(CheckMeasuredCosts(record, task));
 }
 
 TEST(LeftOutTest, AFailedCandidateIsLearnedFrom) {
@@ -41,12 +41,12 @@ TEST(LeftOutTest, EachReasonIsTold) {
 
 TEST(LeftOutTest, CostsThatNoDeviceCanHaveAreRefused) {
   const search::Task task = TestTask("matmul", "1024,1024,1024");
-  EXPECT_FALSE(CheckCosts(RecordOf(task, {}, 1e-12), task).ok());
+  EXPECT_FALSE(CheckMeasuredCosts(RecordOf(task, {}, 1e-12), task).ok());
 }
 
 TEST(LeftOutTest, MadeUpCostsPass) {
   const search::Task task = TestTask("matmul", "1024,1024,1024", "null");
-  EXPECT_OK(CheckCosts(RecordOf(task, {}, 1e-12), task));
+  EXPECT_OK(CheckMeasuredCosts(RecordOf(task, {}, 1e-12), task));
 }
 
 }  // namespace

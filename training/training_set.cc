@@ -84,7 +84,7 @@ Status TrainingSetReader::Add(const store::Record& record) {
 void TrainingSetReader::AddKnown(const store::Record& record) {
   const search::Task* const task = tasks_.Find(record);
   if (task == nullptr) return LeaveOut(kNoTask, record.id, record.target);
-  const Status costs = CheckCosts(record, *task);
+  const Status costs = CheckMeasuredCosts(record, *task);
   if (!costs.ok()) return LeaveOut(kImplausible, record.id, Message(costs));
   costmodel::ModelTask about = {.workload_id = store::WorkloadName(record),
                                 .workload_key = record.workload_key,

@@ -68,8 +68,6 @@ TEST(PackedInputsTest, IsAnotherComputationOfAnotherKey) {
   const std::string key = WorkloadKey(*dag), packed_key = WorkloadKey(*packed);
   EXPECT_EQ(packed_key, key.substr(0, key.size() - 1) + ", \"packed\"]");
   EXPECT_EQ(NormalizedKey(packed_key), packed_key);
-  EXPECT_EQ(WorkloadDistance(DecodeWorkloadKey(key), DecodeWorkloadKey(packed_key)),
-            std::numeric_limits<double>::infinity());
   ASSERT_OK_AND_ASSIGN(const DagPtr parsed, ParseDag(PrintDag(*packed)));
   EXPECT_TRUE(Equal(*parsed, *packed));
   EXPECT_EQ(WorkloadId(*PlainInputs(packed)), WorkloadId(*dag));

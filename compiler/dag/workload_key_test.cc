@@ -1,16 +1,11 @@
 #include "compiler/dag/workload_key.h"
 
-#include <cmath>
-#include <limits>
-
 #include "base/status_testing.h"
 #include "compiler/dag/builder.h"
 #include "compiler/dag/hash_text.h"
 
 namespace kiln::dag {
 namespace {
-
-constexpr double kFar = std::numeric_limits<double>::infinity();
 
 TEST(HashText, DenseWithBias) {
   DagBuilder b;
@@ -54,27 +49,6 @@ TEST(HashText, Forms) {
             "p(i)reduce(x*y)\n");
 }
 
-TEST(WorkloadKey, DecodeFlattensBothEras) {
-  const DecodedKey nested = DecodeWorkloadKey("[\"ab\", [1, 56], [64]]");
-  EXPECT_EQ(nested.name, "ab");
-  EXPECT_EQ(nested.items, (std::vector<KeyItem>{int64_t{1}, int64_t{56}, int64_t{64}}));
-  EXPECT_EQ(DecodeWorkloadKey("[\"ab\", 1, 56, 64]"), nested);
-  EXPECT_EQ(DecodeWorkloadKey("[\"ab\"]").items.size(), 0u);
-  const DecodedKey named = DecodeWorkloadKey("[\"f\", [\"TENSOR\", [2, 3], \"float32\"], null]");
-  EXPECT_EQ(named.items, (std::vector<KeyItem>{std::string("TENSOR"), int64_t{2}, int64_t{3},
-                                               std::string("float32"), std::string("null")}));
-  for (const char* odd : {"", "plain", "[", "[1, 2]", "{}", "[\"a\"", "\xff\xfe"}) {
-    EXPECT_EQ(DecodeWorkloadKey(odd).name, odd);
-  }
-  const auto nested_key = [](size_t depth) {
-    return "[\"a\", " + std::string(depth, '[') + std::string(depth, ']') + "]";
-  };
-  EXPECT_EQ(DecodeWorkloadKey(nested_key(60)).name, "a");
-  for (const size_t depth : {70u, 5'000u, 500'000u}) {
-    EXPECT_EQ(DecodeWorkloadKey(nested_key(depth)).name, nested_key(depth));
-  }
-}
-
 TEST(WorkloadKey, StandsInOneForm) {
   EXPECT_EQ(NormalizedKey("[\"wl_matmul\",127,96,  80]"), "[\"wl_matmul\", 127, 96, 80]");
   EXPECT_EQ(NormalizedKey(" x"), " x");
@@ -83,22 +57,6 @@ TEST(WorkloadKey, StandsInOneForm) {
   EXPECT_EQ(NormalizedKey("[\"a\",\n8]"), "[\"a\", 8]");
   // The text is no JSON. Without its spaces it would be the key of another computation.
   EXPECT_EQ(NormalizedKey("[\"a\", 1 2]"), "[\"a\", 1 2]");
-}
-
-TEST(WorkloadKey, Distance) {
-  auto distance = [](const char* target, const char* candidate) {
-    return WorkloadDistance(DecodeWorkloadKey(target), DecodeWorkloadKey(candidate));
-  };
-  EXPECT_EQ(distance("[\"a\", [4, 8]]", "[\"a\", [4, 8]]"), 1);
-  EXPECT_EQ(distance("[\"a\", [8, 24]]", "[\"a\", [4, 8]]"), 6);
-  EXPECT_EQ(distance("[\"a\", [4, 8]]", "[\"a\", [8, 8]]"), kFar);
-  EXPECT_EQ(distance("[\"a\", [4]]", "[\"b\", [4]]"), kFar);
-  EXPECT_EQ(distance("[\"a\", [4]]", "[\"a\", [4, 4]]"), kFar);
-  EXPECT_EQ(distance("[\"a\", [0]]", "[\"a\", [4]]"), kFar);
-  EXPECT_EQ(distance("[\"a\", [4]]", "[\"a\", [0]]"), kFar);
-  EXPECT_EQ(distance("[\"a\", [0]]", "[\"a\", [0]]"), 1);
-  EXPECT_EQ(distance("[\"a\", \"x\"]", "[\"a\", \"y\"]"), kFar);
-  EXPECT_EQ(distance("[\"a\", -9223372036854775808]", "[\"a\", -1]"), kFar);
 }
 
 }  // namespace

@@ -43,7 +43,7 @@ void Dispatcher::Core::BoundReading(int task, v1::TrialResult& result) const {
   reading.target = job_.tasks[task].target;
   reading.flop_count = job_.tasks[task].flop_count;
   reading.costs_s.assign(result.costs_s().begin(), result.costs_s().end());
-  const Status plausible = CheckCosts(reading);
+  const Status plausible = CheckReportedCosts(reading);
   if (plausible.ok()) return;
   result.set_error(v1::UNKNOWN_ERROR);
   result.set_message(std::string(Message(plausible)));

@@ -23,7 +23,7 @@ bool IsRefusal(const Status& status) {
 // Turns an implausible result into an error. Otherwise a runner that lies, or whose clock is
 // broken, would have the best record for ever. Costs of programs that are not run are made up.
 void RefuseImplausible(store::Record& record) {
-  const Status plausible = CheckCosts(record);
+  const Status plausible = CheckReportedCosts(record);
   if (plausible.ok()) return;
   record.error = v1::UNKNOWN_ERROR;
   record.message = Message(plausible);

@@ -97,7 +97,7 @@ void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds lim
   result.clear_remeasured_device();
 }
 
-Status CheckCosts(const store::Record& record) {
+Status CheckReportedCosts(const store::Record& record) {
   const auto target = target::ParseTarget(record.target);
   const bool made_up = target.ok() && !target->kind->runs_programs;
   return made_up ? store::CheckNotTooShort(record)

@@ -16,9 +16,9 @@ namespace kiln::scheduler {
 // that the call may have taken.
 void BoundReply(const v1::MeasureRequest& request, std::chrono::milliseconds limit,
                 v1::MeasureReply& reply);
-// InvalidArgument if the record has costs that no device can have (store/plausible_cost.h). Costs
-// of targets that run nothing are made up; for these only a cost next to nothing is refused.
-Status CheckCosts(const store::Record& record);
+// Refuses costs of a worker's reply that no device can have (store/plausible_cost.h). Costs of
+// targets that run nothing are made up; of these only a cost next to nothing is refused.
+Status CheckReportedCosts(const store::Record& record);
 // Leaves out impossible times, and cuts texts that are too long.
 void BoundReply(std::chrono::milliseconds limit, v1::BuildReply& reply);
 

@@ -2,7 +2,7 @@
 
 #include <fmt/ranges.h>
 
-#include <cmath>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -20,6 +20,7 @@
 #include "compiler/schedule/step.h"
 #include "compiler/schedule/tvm/primitives.h"
 #include "compiler/target/target.h"
+#include "search/choice/workload_distance.h"
 #include "search/templates/shipped.h"
 
 namespace kiln::client {
@@ -54,9 +55,8 @@ std::string TextOfDag(const dag::Dag& dag) {
 StatusOr<Json> Compatible(const Json& question) {
   KILN_ASSIGN_OR_RETURN(const std::string key, TextField(question, "key"));
   KILN_ASSIGN_OR_RETURN(const std::string other, TextField(question, "other"));
-  const dag::DecodedKey a = dag::DecodeWorkloadKey(key), b = dag::DecodeWorkloadKey(other);
-  const double distance = a.name == b.name ? dag::WorkloadDistance(a, b) : INFINITY;
-  return Json{{"distance", std::isfinite(distance) ? Json(distance) : Json()}};
+  const std::optional<double> distance = search::WorkloadDistance(key, other);
+  return Json{{"distance", distance.has_value() ? Json(*distance) : Json()}};
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "search/choice/workload_distance.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
 #include "tests/fuzz/targets/round_trip.h"
@@ -30,9 +31,8 @@ bool HaveSameNames(const dag::DagText& a, const dag::DagText& b) {
 void CheckKeys(const dag::Dag& dag) {
   const std::string key = dag::WorkloadKey(dag);
   KILN_CHECK(dag::NormalizedKey(key) == key, "{} as {}", key, dag::NormalizedKey(key));
-  const dag::DecodedKey decoded = dag::DecodeWorkloadKey(key);
-  KILN_CHECK(decoded.name == dag::DagHash(dag), "{}", key);
-  KILN_CHECK(dag::WorkloadDistance(decoded, decoded) == 1, "{}", key);
+  KILN_CHECK(search::WorkloadHash(key) == dag::DagHash(dag), "{}", key);
+  KILN_CHECK(search::WorkloadDistance(key, key) == 1, "{}", key);
 }
 
 void CheckSample(const dag::DagText& text) {

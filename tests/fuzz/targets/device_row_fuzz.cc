@@ -6,6 +6,7 @@
 #include "compiler/dag/workload_key.h"
 #include "device/calibration.h"
 #include "device/device_model.h"
+#include "search/choice/workload_distance.h"
 #include "tests/fuzz/targets/fuzz_target.h"
 #include "tests/fuzz/targets/promises.h"
 #include "tests/fuzz/targets/round_trip.h"
@@ -41,8 +42,8 @@ void CheckModel(const device::DeviceModel& model) {
 void CheckKey(std::string_view text) {
   const std::string key = dag::NormalizedKey(text);
   KILN_CHECK(dag::NormalizedKey(key) == key, "{} as {}", key, dag::NormalizedKey(key));
-  const dag::DecodedKey decoded = dag::DecodeWorkloadKey(text);
-  if (decoded.name != text) KILN_CHECK(dag::DecodeWorkloadKey(key) == decoded, "{}", key);
+  const auto distance = search::WorkloadDistance(text, key);
+  if (distance.has_value()) KILN_CHECK(*distance == 1, "{}", key);
 }
 
 }  // namespace
