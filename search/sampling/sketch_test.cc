@@ -283,6 +283,25 @@ TEST(Sketch, TiledStagesDoNotFuseIntoReductions) {
     EXPECT_FALSE(IsFused("outer", sketch)) << schedule::PrintLoops(sketch.state);
 }
 
+// The sum reads no element twice, so it is not tiled for itself, and has the axes of what it reads.
+// Tiles of `outer` have no place for its reduction.
+TEST(Sketch, TiledStagesDoNotFuseIntoReductionsThatAreNotTiled) {
+  dag::DagBuilder b;
+  const int64_t n = 16;
+  const auto rows = b.Placeholder("rows", ir::kFloat32, {n});
+  const auto columns = b.Placeholder("columns", ir::kFloat32, {n});
+  const auto c = b.Placeholder("c", ir::kFloat32, {n, n, n});
+  const auto outer = b.Compute("outer", {{"i", n}, {"j", n}},
+                               [&](dag::Vars v) { return Exp(rows(v[0])) * Exp(columns(v[1])); });
+  b.Reduce("y", {{"i", n}, {"j", n}}, {{"k", n}}, dag::Combiner::kSum,
+           [&](dag::Vars v) { return outer(v[0], v[1]) * c(v[0], v[1], v[2]); });
+  const std::vector<Sketch> sketches = CpuSketches(*b.Build());
+  ASSERT_FALSE(sketches.empty());
+  for (const Sketch& sketch : sketches) {
+    EXPECT_FALSE(IsFused("outer", sketch)) << schedule::PrintLoops(sketch.state);
+  }
+}
+
 TEST(GpuSketch, CountsOfTvm) {
   EXPECT_EQ(GpuSketches("matmul", "512,512,512").size(), 1u);
   EXPECT_EQ(GpuSketches("matmul", "8,8,1024").size(), 2u) << "one reduces across threads";

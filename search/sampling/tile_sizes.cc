@@ -492,6 +492,12 @@ TileUse UseOfTiles(const std::vector<int64_t>& extents,
   return use;
 }
 
+// Each bound and its factor are a step, and stay two numbers. No curve over the device has their
+// values on both sides of every step, so with a curve other draws are kept, and every search of a
+// seed measures other programs. The bounds of threads and of outputs are also none of the device's
+// facts: blocks of 64 to 512 threads are fast whatever a GPU allows. Only the two steps of idle
+// multiprocessors have one factor, and one curve would have their values; they are apart so that a
+// job can leave out one of them.
 double AcceptanceProbability(const TileUse& use, int64_t groups, int64_t parts,
                              int64_t multiprocessors, const Parameters& p) {
   const int64_t threads = use.threads * groups, blocks = use.blocks * parts;
