@@ -1,24 +1,13 @@
 #include "client/jobs/kernel_source.h"
 
-#include <cstdio>
-
 #include "base/file/file.h"
+#include "client/jobs/at_place.h"
 #include "compiler/handwritten/computation.h"
 
 namespace kiln::client {
 namespace {
 
 using handwritten::KernelText;
-
-// Changes "line 3, column 14: expected ..." into "my_kernel.toml:3:14: expected ...", which editors
-// can jump to.
-Status AtPlace(const std::string& path, const Status& status) {
-  const std::string message(Message(status));
-  int line = 0, column = 0, end = 0;
-  if (std::sscanf(message.c_str(), "line %d, column %d: %n", &line, &column, &end) == 2 && end > 0)
-    return InvalidArgument("{}:{}:{}: {}", path, line, column, message.substr(end));
-  return InvalidArgument("{}: {}", path, message);
-}
 
 std::string NameOf(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 

@@ -1,8 +1,7 @@
 #include "client/jobs/template_source.h"
 
-#include <cstdio>
-
 #include "base/file/file.h"
+#include "client/jobs/at_place.h"
 #include "search/templates/shipped.h"
 #include "search/templates/template.h"
 
@@ -11,16 +10,6 @@ namespace {
 
 bool IsPath(std::string_view word) {
   return word.ends_with(".tmpl") || word.find('/') != std::string_view::npos;
-}
-
-// Changes "line 3, column 14: expected ..." into "mine.tmpl:3:14: expected ...", which editors can
-// jump to.
-Status AtPlace(const std::string& path, const Status& status) {
-  const std::string message(Message(status));
-  int line = 0, column = 0, end = 0;
-  if (std::sscanf(message.c_str(), "line %d, column %d: %n", &line, &column, &end) == 2 && end > 0)
-    return InvalidArgument("{}:{}:{}: {}", path, line, column, message.substr(end));
-  return InvalidArgument("{}: {}", path, message);
 }
 
 }  // namespace

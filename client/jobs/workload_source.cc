@@ -1,9 +1,9 @@
 #include "client/jobs/workload_source.h"
 
 #include <algorithm>
-#include <cstdio>
 
 #include "base/file/file.h"
+#include "client/jobs/at_place.h"
 #include "client/jobs/operator_name.h"
 #include "client/network.h"
 #include "compiler/dag/ops/registry.h"
@@ -13,18 +13,6 @@ namespace kiln::client {
 namespace {
 
 constexpr size_t kMaxTextBytes = 16 << 20;
-
-// Changes "line 3, column 14: expected ..." into "my_op.te:3:14: expected ...", which editors can
-// jump to.
-Status AtPlace(const std::string& path, const Status& status) {
-  const std::string message(Message(status));
-  int line = 0, column = 0, end = 0;
-  if (std::sscanf(message.c_str(), "line %d, column %d: %n", &line, &column, &end) == 2 &&
-      end > 0) {
-    return InvalidArgument("{}:{}:{}: {}", path, line, column, message.substr(end));
-  }
-  return InvalidArgument("{}: {}", path, message);
-}
 
 StatusOr<dag::OpOptions> OptionsOf(const WorkloadArguments& arguments) {
   dag::OpOptions options;
