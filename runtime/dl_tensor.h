@@ -24,7 +24,7 @@ struct WantedTensor {
 // The network was checked (CheckNetwork).
 std::vector<WantedTensor> WantedTensors(std::span<const NetworkTensor> tensors);
 
-// Where a network runs. The kinds say which memory is the host's, and name devices.
+// The device that a network runs on. The kinds say which memory is the host's, and name devices.
 struct TensorPlace {
   DlDevice device = {};
   NetworkDeviceKinds kinds = {};

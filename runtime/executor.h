@@ -81,13 +81,14 @@ class Executor {
   // returns when the outputs are there. After an error the outputs may hold anything.
   Status Run(std::span<const void* const> inputs, std::span<void* const> outputs);
 
-  // Queues a run on a stream of the network's GPU (a CuStream; null: the legacy default stream), and
-  // returns without waiting. The memory is the GPU's, and stays as it is until the stream is done.
-  // Runs of one network on several streams wait for each other on the GPU as far as they share
-  // memory. A stream that is recorded into a graph (cuStreamBeginCapture) gets the kernels one after
-  // another; the graph must be destroyed before this object, and its launches must not overlap
-  // other runs of the network. The first run with new memory may allocate host memory; nothing
-  // allocates memory of the GPU but the first run with memory that is not aligned, which is copied.
+  // Queues a run on a stream of the network's GPU (a CuStream; null: the legacy default stream),
+  // and returns without waiting. The memory is the GPU's, and stays as it is until the stream is
+  // done. Runs of one network on several streams wait for each other on the GPU as far as they
+  // share memory. A stream that is recorded into a graph (cuStreamBeginCapture) gets the kernels
+  // one after another; the graph must be destroyed before this object, and its launches must not
+  // overlap other runs of the network. The first run with new memory may allocate host memory;
+  // nothing allocates memory of the GPU but the first run with memory that is not aligned, which is
+  // copied.
   Status Queue(std::span<const void* const> inputs, std::span<void* const> outputs, void* stream);
   // FailedPrecondition on a device without streams, such as a CPU.
   Status CheckStreams() const;
