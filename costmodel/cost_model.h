@@ -39,6 +39,8 @@ struct Sample {
   // Whether the sample corrects the cost of an earlier sample, the one with the same `rows`
   // pointer. Ignored if the model no longer has that sample.
   bool corrects = false;
+  // Steps of the program's schedule as JSON, for models that read steps.
+  std::string steps = {};
 };
 
 class CostModel {
@@ -53,6 +55,14 @@ class CostModel {
 
   // Returns a score for each program. A program without rows scores minus infinity.
   virtual std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const = 0;
+  // Tells whether the model also reads the steps of schedules. If not, callers need not print them.
+  virtual bool reads_steps() const { return false; }
+  // Like Predict, for a model that reads steps. `steps` has the steps of each program as JSON.
+  virtual std::vector<double> PredictSchedules(std::span<const FloatMatrix* const> programs,
+                                               std::span<const std::string> steps) const {
+    (void)steps;
+    return Predict(programs);
+  }
   // Returns a score for each row of one program. The row with the lowest score slows the program
   // most.
   virtual std::vector<double> PredictRows(const FloatMatrix& program) const = 0;

@@ -16,6 +16,7 @@
 #include "compiler/target/warp_size.h"
 #include "proto/builder.pb.h"
 #include "proto/job_defaults.h"
+#include "scheduler/values/served_code.h"
 #include "search/policies/policy.h"
 #include "search/policies/template_features.h"
 #include "search/space/parameters.h"
@@ -263,6 +264,7 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop)
                            kMaxTasks);
   }
   KILN_RETURN_IF_ERROR(CheckOptions(*spec.mutable_options(), spec.tasks_size()));
+  KILN_RETURN_IF_ERROR(CheckServed(spec));
   for (int i = 0; i < spec.tasks_size(); ++i) {
     v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
     StatusOr<CheckedTask> task = CheckTask(spec.options(), task_spec, stop);

@@ -4,9 +4,23 @@
 
 #include "base/process/cpu_time.h"
 #include "compiler/lower/lower.h"
+#include "compiler/schedule/step.h"
 
 namespace kiln::search {
 namespace {
+
+std::vector<double> ScoresOf(const costmodel::CostModel& model,
+                             const std::vector<Individual>& individuals) {
+  std::vector<const FloatMatrix*> programs;
+  programs.reserve(individuals.size());
+  for (const Individual& individual : individuals) programs.push_back(individual.rows.get());
+  if (!model.reads_steps()) return model.Predict(programs);
+  std::vector<std::string> steps;
+  steps.reserve(individuals.size());
+  for (const Individual& individual : individuals)
+    steps.push_back(schedule::PrintSteps(individual.steps));
+  return model.PredictSchedules(programs, steps);
+}
 
 struct Cost {
   double lower_s = 0, features_s = 0;
@@ -68,10 +82,7 @@ void FillRows(const Workers& workers, std::vector<Individual>& individuals, Roun
 void FillScores(const costmodel::CostModel& model, std::vector<Individual>& individuals,
                 RoundReport& report) {
   const double start = ThreadCpuSeconds();
-  std::vector<const FloatMatrix*> programs;
-  programs.reserve(individuals.size());
-  for (const Individual& individual : individuals) programs.push_back(individual.rows.get());
-  const std::vector<double> scores = model.Predict(programs);
+  const std::vector<double> scores = ScoresOf(model, individuals);
   KILN_CHECK(scores.size() == individuals.size(), "{} scores of {} programs", scores.size(),
              individuals.size());
   for (size_t i = 0; i < scores.size(); ++i)

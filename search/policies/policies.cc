@@ -47,6 +47,8 @@ StatusOr<std::unique_ptr<Policy>> MakePolicy(std::string_view name, const Task& 
     return InvalidArgument("policy {} needs an analytic cost model", name);
   PolicyOptions given = options;
   if (!learns) given.models.learned = nullptr;
+  if (options.rules != nullptr && !kind->takes_rules)
+    return InvalidArgument("policy {} makes no sketches, and the job has sketch rules", name);
   if (kind->uses_template) {
     KILN_ASSIGN_OR_RETURN(given.schedule_template,
                           TemplateFor(options.schedule_template, task.dag, task.target.is_gpu()));

@@ -21,6 +21,7 @@
 #include "search/space/parameters.h"
 #include "search/space/round_report.h"
 #include "search/space/score.h"
+#include "search/space/sketch.h"
 #include "search/space/task.h"
 
 namespace kiln::search {
@@ -105,6 +106,9 @@ struct PolicyOptions {
   // Threads of a call to Propose or Observe. Results do not depend on their number. 0: one for each
   // CPU.
   int threads = 0;
+  // Sketch rules that are tried before those of the target, if the policy takes rules. They are
+  // asked when the policy is made. Null: there are none.
+  BatchedRules* rules = nullptr;
   // The template of a policy that searches one. Null: the template that Kiln ships for the task's
   // operator.
   std::shared_ptr<const Template> schedule_template = {};
@@ -122,6 +126,7 @@ struct PolicyKind {
   std::string_view learned_model = {};
   bool uses_analytic_model = false;
   bool uses_template = false;
+  bool takes_rules = false;  // PolicyOptions::rules
   // Whether the policy's model learns from measured points of its template, also those of earlier
   // jobs.
   bool learns_from_points = false;

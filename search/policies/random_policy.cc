@@ -9,14 +9,16 @@ namespace kiln::search {
 constinit const PolicyKind kSketchRandom = {
     .name = "sketch.random",
     .what = "samples",
+    .takes_rules = true,
     .make = [](const Task& task, Parameters parameters, uint64_t seed,
-               const PolicyOptions&) -> std::unique_ptr<Policy> {
-      return std::make_unique<RandomPolicy>(task, std::move(parameters), seed);
+               const PolicyOptions& options) -> std::unique_ptr<Policy> {
+      return std::make_unique<RandomPolicy>(task, std::move(parameters), seed, options.rules);
     }};
 
-RandomPolicy::RandomPolicy(const Task& task, Parameters parameters, uint64_t seed)
+RandomPolicy::RandomPolicy(const Task& task, Parameters parameters, uint64_t seed,
+                           BatchedRules* rules)
     : task_(task), parameters_(std::move(parameters)), rng_(seed) {
-  sketches_ = GenerateSketches({task_, parameters_});
+  sketches_ = GenerateSketches({task_, parameters_, rules});
   weights_ = SketchWeights(task_, sketches_);
 }
 

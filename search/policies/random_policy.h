@@ -15,7 +15,9 @@ extern const PolicyKind kSketchRandom;
 
 class RandomPolicy final : public Policy {
  public:
-  RandomPolicy(const Task& task, Parameters parameters, uint64_t seed);
+  // `rules` may be null (PolicyOptions::rules).
+  RandomPolicy(const Task& task, Parameters parameters, uint64_t seed,
+               BatchedRules* rules = nullptr);
 
   StatusOr<std::vector<Candidate>> Propose(int n) override;
   void Observe(std::span<const Observation> observations) override;

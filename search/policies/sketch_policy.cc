@@ -56,7 +56,8 @@ std::unique_ptr<Policy> Make(const Task& task, Parameters parameters, uint64_t s
                                  },
                              .min_own_results = options.min_own_results,
                              .one_of_many = options.one_of_many,
-                             .threads = options.threads};
+                             .threads = options.threads,
+                             .rules = options.rules};
   return std::make_unique<SketchPolicy>(task, std::move(parameters), seed, std::move(sketch));
 }
 
@@ -67,12 +68,14 @@ constinit const PolicyKind kSketchXgb = {
     .what = "evolution of sketches, ranked by a model that learns from what is measured",
     .learned_model = "xgb",
     .uses_analytic_model = true,
+    .takes_rules = true,
     .make = Make};
 
 constinit const PolicyKind kSketchAnalytic = {
     .name = "sketch.analytic",
     .what = "the same, ranked by the analytic model always",
     .uses_analytic_model = true,
+    .takes_rules = true,
     .make = Make};
 
 SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t seed,
@@ -82,7 +85,7 @@ SketchPolicy::SketchPolicy(const Task& task, Parameters parameters, uint64_t see
       seed_(seed),
       options_(std::move(options)),
       sample_task_(SampleTask(task)) {
-  sketches_ = GenerateSketches({task_, parameters_});
+  sketches_ = GenerateSketches({task_, parameters_, options_.rules});
 }
 
 const costmodel::CostModel* SketchPolicy::Ranker() const {
@@ -400,9 +403,17 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   return candidates;
 }
 
+costmodel::Sample SketchPolicy::SampleOf(const Individual& individual) const {
+  costmodel::Sample sample{individual.rows, sample_task_, individual.cost_s};
+  const bool with_steps =
+      options_.models.learned != nullptr && options_.models.learned->reads_steps();
+  if (with_steps) sample.steps = schedule::PrintSteps(individual.steps);
+  return sample;
+}
+
 // A failed individual only teaches the model.
 void SketchPolicy::Remember(Individual individual) {
-  pending_.push_back({individual.rows, sample_task_, individual.cost_s});
+  pending_.push_back(SampleOf(individual));
   ++own_results_;
   ++measured_rows_[RowsHash(individual)];
   if (individual.cost_s.has_value()) AddMeasured(std::move(individual));
@@ -428,7 +439,7 @@ void SketchPolicy::Correct(const Observation& observation) {
   if (untold != pending_.end()) {
     untold->cost_s = individual.cost_s;
   } else {
-    pending_.push_back({individual.rows, sample_task_, individual.cost_s});
+    pending_.push_back(SampleOf(individual));
     pending_.back().corrects = true;
   }
   if (individual.cost_s.has_value()) AddMeasured(std::move(individual));

@@ -41,7 +41,8 @@ struct SketchPolicyOptions {
   FeatureFn features;
   int min_own_results = 0;  // results before the learned model ranks
   bool one_of_many = false;
-  int threads = 0;  // 0: one for each CPU
+  int threads = 0;                // 0: one for each CPU
+  BatchedRules* rules = nullptr;  // asked by the constructor
 };
 
 class SketchPolicy final : public Policy {
@@ -96,6 +97,8 @@ class SketchPolicy final : public Policy {
                           std::vector<Candidate>& candidates);
   void Accept(const Individual& individual, int rank, std::vector<Candidate>& candidates);
   void Remember(Individual individual);
+  // Returns what the model learns of a measured schedule.
+  costmodel::Sample SampleOf(const Individual& individual) const;
   void AddMeasured(Individual individual);
   void Correct(const Observation& observation);
 

@@ -33,10 +33,36 @@ size_t MostSketches(const Parameters& parameters, int operators) {
   return static_cast<size_t>(std::clamp<int64_t>(most, 1, parameters.max_sketches));
 }
 
-// What the rules make of the state, the first `most` of it.
+using Level = std::vector<std::pair<State, int>>;
+
+// Returns the answers of the batched rules for each state of the level.
+std::vector<std::vector<BatchedRules::Applied>> AskBatched(const RuleContext& context,
+                                                           const Level& level) {
+  std::vector<std::vector<BatchedRules::Applied>> answers(level.size());
+  if (context.batched == nullptr) return answers;
+  std::vector<std::pair<State, int>> open;
+  std::vector<size_t> places;
+  for (size_t i = 0; i < level.size(); ++i) {
+    if (level[i].second < 0) continue;
+    open.push_back(level[i]);
+    places.push_back(i);
+  }
+  if (open.empty()) return answers;
+  for (BatchedRules::Applied& applied : context.batched->Apply(open))
+    answers[places[applied.state]].push_back(std::move(applied));
+  return answers;
+}
+
+// Adds what the batched rules and the rules make of the state, the first `most` of it.
 void Expand(const RuleContext& context, std::span<const std::unique_ptr<SketchRule>> rules,
-            State state, int s, size_t most, NextStates& next) {
+            std::vector<BatchedRules::Applied> batched, State state, int s, size_t most,
+            NextStates& next) {
   size_t made = 0;
+  for (BatchedRules::Applied& applied : batched) {
+    for (size_t i = 0; i < applied.made.size() && made < most; ++i, ++made)
+      next.push_back(std::move(applied.made[i]));
+    if (applied.skip_rest || made == most) return;
+  }
   for (const auto& rule : rules) {
     const RuleAnswer answer = rule->Condition(context, state, s);
     if (answer == RuleAnswer::kSkip) continue;
@@ -94,6 +120,8 @@ std::vector<Sketch> GenerateSketches(const RuleContext& context,
   while (!now.empty()) {
     if (context.task.stop.stop_requested()) return {};
     next.clear();
+    auto batched = AskBatched(context, now);
+    if (context.task.stop.stop_requested()) return {};
     for (size_t i = 0; i < now.size(); ++i) {
       auto& [state, s] = now[i];
       if (s < 0) {
@@ -102,7 +130,7 @@ std::vector<Sketch> GenerateSketches(const RuleContext& context,
         continue;
       }
       const size_t others = sketches.size() + next.size() + (now.size() - i - 1);
-      Expand(context, rules, std::move(state), s,
+      Expand(context, rules, std::move(batched[i]), std::move(state), s,
              std::max<size_t>(1, most - std::min(most, others)), next);
     }
     now.swap(next);

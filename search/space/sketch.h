@@ -20,10 +20,30 @@ namespace kiln::search {
 
 enum class RuleAnswer { kSkip, kApply, kApplyAndSkipRest };
 
+using NextStates = std::vector<std::pair<schedule::State, int>>;
+
+// Rules that are asked about many states at once, because an answer takes long. They are tried
+// before the other rules.
+class BatchedRules {
+ public:
+  // A rule that applies to a state.
+  struct Applied {
+    size_t state = 0;        // index in `states`
+    bool skip_rest = false;  // no other rule is tried on the state
+    NextStates made;
+  };
+
+  virtual ~BatchedRules() = default;
+  // Returns the rules that apply, ordered by state and then by rule. If there is no answer, the
+  // task has been stopped.
+  virtual std::vector<Applied> Apply(std::span<const std::pair<schedule::State, int>> states) = 0;
+};
+
 // What rules know beside the state.
 struct RuleContext {
   const Task& task;
   const Parameters& parameters;
+  BatchedRules* batched = nullptr;  // null: there are none
 };
 
 // Stateless.
@@ -34,9 +54,7 @@ class SketchRule {
   virtual RuleAnswer Condition(const RuleContext& context, const schedule::State& state,
                                int stage) const = 0;
   // Takes the state: most rules have one use for it.
-  virtual std::vector<std::pair<schedule::State, int>> Apply(const RuleContext& context,
-                                                             schedule::State state,
-                                                             int stage) const = 0;
+  virtual NextStates Apply(const RuleContext& context, schedule::State state, int stage) const = 0;
 };
 
 // In the order of TVM v0.14 (src/auto_scheduler/search_policy/sketch_policy.cc), which decides the

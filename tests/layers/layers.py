@@ -133,15 +133,17 @@ TABLE = {
         "runtime/dtype.h",
         *_BASE, "device", "proto", "rpc", "search", "store", "store/wire", "scheduler/values", "scheduler/remeasure",
     ] + _COMPILER,
+    # Code of users that their processes serve, as the search sees it.
+    "scheduler/callbacks": [*_BASE, "proto", "costmodel", "search", "scheduler/values"] + _COMPILER,
     # A job from its specification to its last record.
     "scheduler/jobs": [
         *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
-        "compiler/features", "scheduler/values", "scheduler/remeasure", "scheduler/dispatch",
+        "compiler/features", "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks",
     ] + _COMPILER,
     # The RPCs.
     "scheduler/service": [
         *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
-        "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/jobs",
+        "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks", "scheduler/jobs",
     ] + _COMPILER,
     # The process.
     "scheduler": [
@@ -197,7 +199,7 @@ TABLE = {
 # listed.
 _SERVICES = [
     "base/server", "rpc", "store/wire", "training/wire", "tracker", "builder", "runner", "scheduler", "scheduler/values", "scheduler/remeasure",
-    "scheduler/dispatch", "scheduler/jobs", "scheduler/service", "client", "client/check",
+    "scheduler/dispatch", "scheduler/callbacks", "scheduler/jobs", "scheduler/service", "client", "client/check",
 ]
 LIBRARIES = {
     # Command lines.

@@ -12,7 +12,6 @@
 namespace kiln::search {
 
 using SketchRulePtr = std::unique_ptr<SketchRule>;
-using NextStates = std::vector<std::pair<schedule::State, int>>;
 // A single one, without a copy.
 inline NextStates One(schedule::State state, int s) {
   NextStates next;

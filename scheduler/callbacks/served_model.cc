@@ -1,0 +1,118 @@
+#include "scheduler/callbacks/served_model.h"
+
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr char kName[] = "the cost model";
+// Most bytes of rows in one call.
+constexpr size_t kMostBytes = 64 << 20;
+
+static_assert(std::endian::native == std::endian::little, "rows are sent as they are in memory");
+
+void AddRows(const FloatMatrix& program, v1::FeatureRows& to) {
+  const std::span<const float> values = program.values();
+  if (to.offsets().empty()) to.add_offsets(0);
+  to.set_columns(static_cast<uint32_t>(program.columns()));
+  to.add_offsets(to.offsets(to.offsets_size() - 1) + static_cast<uint32_t>(program.rows()));
+  to.mutable_values()->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+}
+
+// Returns the end of the part that begins at `begin` and fits one call.
+size_t EndOfPart(std::span<const FloatMatrix* const> programs, size_t begin) {
+  size_t bytes = 0, end = begin;
+  while (end < programs.size()) {
+    bytes += programs[end]->values().size_bytes();
+    if (end > begin && bytes > kMostBytes) break;
+    ++end;
+  }
+  return end;
+}
+
+Status CheckScores(const v1::CallbackReply& reply, size_t programs) {
+  if (static_cast<size_t>(reply.values_size()) != programs) {
+    return InvalidArgument("{} returned {} scores for {} states, expected one for each", kName,
+                           reply.values_size(), programs);
+  }
+  for (int i = 0; i < reply.values_size(); ++i) {
+    const double score = reply.values(i);
+    if (std::isfinite(score) || score == -std::numeric_limits<double>::infinity()) continue;
+    return InvalidArgument(
+        "{} returned {} for state {} of {}, expected a finite number, or -inf for a state that "
+        "should not be measured",
+        kName, score, i, programs);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+std::vector<double> ServedModel::Predict(std::span<const FloatMatrix* const> programs) const {
+  return PredictSchedules(programs, std::vector<std::string>(programs.size()));
+}
+
+std::vector<double> ServedModel::PredictSchedules(std::span<const FloatMatrix* const> programs,
+                                                  std::span<const std::string> steps) const {
+  std::vector<double> scores(programs.size(), -std::numeric_limits<double>::infinity());
+  for (size_t begin = 0, end = 0; begin < programs.size(); begin = end) {
+    end = EndOfPart(programs, begin);
+    v1::CallbackRequest request;
+    v1::PredictCall& call = *request.mutable_predict();
+    call.set_task_index(static_cast<uint32_t>(task_));
+    call.set_programs(static_cast<uint32_t>(end - begin));
+    for (size_t i = begin; i < end; ++i) {
+      if (search_.served().model_reads_rows()) AddRows(*programs[i], *call.mutable_rows());
+      if (reads_steps()) call.add_steps(steps[i]);
+    }
+    const StatusOr<v1::CallbackReply> reply = search_.Call(std::move(request), kName);
+    if (!reply.ok()) return scores;
+    if (const Status checked = CheckScores(*reply, end - begin); !checked.ok()) {
+      search_.Fail(checked).IgnoreError();
+      return scores;
+    }
+    for (size_t i = begin; i < end; ++i) scores[i] = reply->values(static_cast<int>(i - begin));
+  }
+  return scores;
+}
+
+std::vector<double> ServedModel::PredictRows(const FloatMatrix& program) const {
+  const FloatMatrix* const one = &program;
+  return std::vector<double>(static_cast<size_t>(program.rows()), Predict({&one, 1})[0]);
+}
+
+uint32_t ServedModel::NumberOf(const costmodel::Sample& sample) {
+  std::lock_guard lock(mutex_);
+  return numbers_.emplace(sample.rows, static_cast<uint32_t>(numbers_.size())).first->second;
+}
+
+Status ServedModel::Update(std::vector<costmodel::Sample> samples) {
+  std::vector<const FloatMatrix*> programs;
+  for (const costmodel::Sample& sample : samples) programs.push_back(sample.rows.get());
+  for (size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
+    end = EndOfPart(programs, begin);
+    v1::CallbackRequest request;
+    v1::UpdateCall& call = *request.mutable_update();
+    call.set_task_index(static_cast<uint32_t>(task_));
+    for (size_t i = begin; i < end; ++i) {
+      call.add_numbers(NumberOf(samples[i]));
+      call.add_costs_s(samples[i].cost_s.value_or(std::numeric_limits<double>::quiet_NaN()));
+      if (search_.served().model_reads_rows()) AddRows(*programs[i], *call.mutable_rows());
+      if (reads_steps()) call.add_steps(samples[i].steps);
+    }
+    KILN_RETURN_IF_ERROR(search_.Call(std::move(request), kName).status());
+  }
+  return OkStatus();
+}
+
+StatusOr<std::string> ServedModel::Save() const {
+  return FailedPrecondition("{} stays in the user's process", kName);
+}
+
+Status ServedModel::Load(std::string_view) {
+  return FailedPrecondition("{} stays in the user's process", kName);
+}
+
+}  // namespace kiln::scheduler

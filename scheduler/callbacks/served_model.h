@@ -1,0 +1,49 @@
+// The cost model of one task, which the user's process serves.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "costmodel/cost_model.h"
+#include "scheduler/callbacks/served_search.h"
+
+namespace kiln::scheduler {
+
+// Thread-safe. One call for each Predict and Update, or several for more than 64 MiB of rows. A
+// prediction must have one score for each program: a finite number, or minus infinity for a program
+// that should not be measured.
+class ServedModel final : public costmodel::CostModel {
+ public:
+  ServedModel(ServedSearch& search, int task) : search_(search), task_(task) {}
+
+  std::string_view name() const override { return "served"; }
+  Status Update(std::vector<costmodel::Sample> samples) override;
+  std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override;
+  bool reads_steps() const override { return search_.served().model_reads_steps(); }
+  std::vector<double> PredictSchedules(std::span<const FloatMatrix* const> programs,
+                                       std::span<const std::string> steps) const override;
+  // The process scores whole programs, so all rows of a program have its score.
+  std::vector<double> PredictRows(const FloatMatrix& program) const override;
+  // The user's model ranks from the first round on.
+  bool trained() const override { return true; }
+  // The process keeps its model itself.
+  StatusOr<std::string> Save() const override;
+  Status Load(std::string_view bytes) override;
+
+ private:
+  uint32_t NumberOf(const costmodel::Sample& sample);
+
+  ServedSearch& search_;
+  const int task_;
+  std::mutex mutex_;
+  // Numbers of the samples, by the rows that identify them.
+  std::map<std::shared_ptr<const FloatMatrix>, uint32_t> numbers_;
+};
+
+}  // namespace kiln::scheduler

@@ -1,0 +1,60 @@
+#include "scheduler/callbacks/served_search.h"
+
+#include <utility>
+
+#include "scheduler/callbacks/served_model.h"
+#include "scheduler/callbacks/served_objective.h"
+#include "scheduler/callbacks/served_rules.h"
+
+namespace kiln::scheduler {
+
+StatusOr<std::unique_ptr<ServedSearch>> ServedSearch::Begin(CallbackHub& hub, Options options) {
+  KILN_ASSIGN_OR_RETURN(auto caller, hub.Open(options.job_id));
+  return std::unique_ptr<ServedSearch>(new ServedSearch(std::move(caller), std::move(options)));
+}
+
+std::shared_ptr<costmodel::CostModel> ServedSearch::Model(int task) {
+  return has_model() ? std::make_shared<ServedModel>(*this, task) : nullptr;
+}
+
+std::unique_ptr<search::BatchedRules> ServedSearch::Rules(int task) {
+  if (served().sketch_rules().empty()) return nullptr;
+  return std::make_unique<ServedRules>(*this, task);
+}
+
+search::Objective ServedSearch::Objective(double target_s) {
+  return MakeServedObjective(*this, target_s);
+}
+
+Status ServedSearch::failure() const {
+  std::lock_guard lock(mutex_);
+  return failure_;
+}
+
+Status ServedSearch::Fail(Status why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (!failure_.ok()) return failure_;
+    failure_ = why;
+  }
+  options_.failed();
+  return why;
+}
+
+StatusOr<v1::CallbackReply> ServedSearch::Call(v1::CallbackRequest request,
+                                               const std::string& what) {
+  KILN_RETURN_IF_ERROR(failure());
+  StatusOr<v1::CallbackReply> reply =
+      caller_->Call(std::move(request), absl::Seconds(served().timeout_s()), options_.stop);
+  if (!reply.ok()) {
+    if (reply.status().code() == StatusCode::kCancelled) return reply.status();
+    if (reply.status().code() == StatusCode::kUnavailable) return Fail(reply.status());
+    return Fail(Annotate(reply.status(), what));
+  }
+  if (!reply->error().empty()) {
+    return Fail(FailedPrecondition("{} of the user raised an error: {}", what, reply->error()));
+  }
+  return reply;
+}
+
+}  // namespace kiln::scheduler
