@@ -70,6 +70,12 @@ JobRun::JobRun(const RunContext& context, store::JobRow job)
 void JobRun::Stop() {
   stopped_ = true;
   stop_.request_stop();
+  EndSearch();
+}
+
+void JobRun::EndSearch() {
+  search_stopped_ = true;
+  search_stop_.request_stop();
 }
 
 LiveStatus JobRun::live() const {
@@ -82,10 +88,28 @@ StatusOr<std::string> JobRun::Run() {
   KILN_ASSIGN_OR_RETURN(const CheckedJob job, ReadJob());
   KILN_ASSIGN_OR_RETURN(const bool needs_device, NeedsDevice(job));
   if (!needs_device) return Remark(job);
-  KILN_ASSIGN_OR_RETURN(LeasedDevice device, WaitForDevice(job));
-  auto result = Tune(job, std::move(device));
+  Status begun = BeginServed(job);
+  StatusOr<std::string> result = begun.ok() ? RunOnDevice(job) : begun;
   if (!result.ok() && stopped_) return Cancelled("stopped");
-  return result;
+  if (result.ok() || served_ == nullptr || served_->failure().ok()) return result;
+  lost_process_ = served_->failure().code() == StatusCode::kUnavailable;
+  return served_->failure();
+}
+
+Status JobRun::BeginServed(const CheckedJob& job) {
+  if (!job.spec.has_served()) return OkStatus();
+  auto begun = ServedSearch::Begin(*context_.callbacks, {.job_id = job_.id,
+                                                         .served = job.spec.served(),
+                                                         .stop = search_stop_.get_token(),
+                                                         .failed = [this] { EndSearch(); }});
+  lost_process_ = begun.status().code() == StatusCode::kUnavailable;
+  KILN_ASSIGN_OR_RETURN(served_, std::move(begun));
+  return OkStatus();
+}
+
+StatusOr<std::string> JobRun::RunOnDevice(const CheckedJob& job) {
+  KILN_ASSIGN_OR_RETURN(LeasedDevice device, WaitForDevice(job));
+  return Tune(job, std::move(device));
 }
 
 StatusOr<CheckedJob> JobRun::ReadJob() {
@@ -132,7 +156,7 @@ StatusOr<LeasedDevice> JobRun::WaitForDevice(const CheckedJob& job) {
   status_.WaitForDevice(first_.why_waiting);
   KILN_ASSIGN_OR_RETURN(
       LeasedDevice leased,
-      LeaseDevice(job, job_.id, *first_.source, store_, stop_.get_token(),
+      LeaseDevice(job, job_.id, *first_.source, store_, search_stop_.get_token(),
                   [this](std::string problem) { status_.SetProblem(std::move(problem)); }));
   status_.SetDevice(leased.lease.worker().device(), NoticeOf(leased));
   return leased;
@@ -143,20 +167,13 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   const v1::TuneOptions& options = job.spec.options();
   KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
   JobHistory history = HistoryOf(job_.id, records, device.tasks);
-  // The job has one model, which learns from all its tasks.
-  KILN_ASSIGN_OR_RETURN(const auto trained, ModelOfJob(store_, options));
-  KILN_ASSIGN_OR_RETURN(
-      const search::Models models,
-      search::MakeModels(
-          options.policy(), options.seed(), device.calibration.row, stop_.get_token(),
-          {.trained = trained.has_value() ? &*trained : nullptr,
-           .parameters = {options.model_parameters().begin(), options.model_parameters().end()}}));
+  KILN_ASSIGN_OR_RETURN(const search::Models models, ModelsOf(job, device));
   NoteFewTrials(job);
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
   std::vector<std::optional<SampledReference>> samples = SamplesOf(job);
   KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
-  KILN_ASSIGN_OR_RETURN(JobSearch search,
-                        MakeJobSearch(job, device, history, start, models, samples, rows));
+  KILN_ASSIGN_OR_RETURN(JobSearch search, MakeJobSearch(job, device, history, start, models,
+                                                        served_.get(), samples, rows));
   if (history.trials > 0) {
     LogInfo("job {} goes on after {} of {} trials", job_.id, history.trials, options.trials());
   }
@@ -168,10 +185,26 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   return Calibrate(store_, job_.id, device.tasks, NowMs() / 1000, stop_.get_token());
 }
 
+// The job has one model, which learns from all its tasks. A model that the user's process serves
+// stands in its place, and only the analytic model is made.
+StatusOr<search::Models> JobRun::ModelsOf(const CheckedJob& job, const LeasedDevice& device) {
+  const v1::TuneOptions& options = job.spec.options();
+  const bool is_served = served_ != nullptr && served_->has_model();
+  KILN_ASSIGN_OR_RETURN(const auto trained, ModelOfJob(store_, options));
+  KILN_ASSIGN_OR_RETURN(
+      search::Models models,
+      search::MakeModels(
+          options.policy(), options.seed(), device.calibration.row, search_stop_.get_token(),
+          {.trained = trained.has_value() ? &*trained : nullptr,
+           .parameters = {options.model_parameters().begin(), options.model_parameters().end()}}));
+  if (is_served) return search::Models{.prior = models.prior};
+  return models;
+}
+
 StatusOr<WarmStart> JobRun::StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                       const search::Models& models) {
-  KILN_ASSIGN_OR_RETURN(WarmStart start,
-                        MakeWarmStart(job_.id, job, device, models, store_, stop_.get_token()));
+  KILN_ASSIGN_OR_RETURN(WarmStart start, MakeWarmStart(job_.id, job, device, models, store_,
+                                                       search_stop_.get_token()));
   status_.SetKnown(KnownStatesOf(start), start.of_templates.notices);
   context_.changed(job_.id);
   return start;
@@ -187,12 +220,12 @@ Status JobRun::Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job
                           context_.changed(job_.id);
                         });
   status_.SetDispatcher(dispatcher, builders_.why_waiting, runners_.why_waiting);
-  const std::stop_callback on_stop(stop_.get_token(), [&] { dispatcher.Stop(); });
+  const std::stop_callback on_stop(search_stop_.get_token(), [&] { dispatcher.Stop(); });
   Status measured = Search(job, search, dispatcher);
   if (measured.ok()) measured = dispatcher.EndIdleReadings();
   if (measured.ok()) measured = MeasureFinalists(job, dispatcher);
   status_.ClearDispatcher();
-  if (stopped_) {
+  if (search_stopped_) {
     const Status kept = KeepProgress();  // the next run gets the time that is left
     if (!kept.ok()) LogWarn("job {}: {}", job_.id, Message(kept));
   }
@@ -211,7 +244,7 @@ Status JobRun::Search(const CheckedJob& job, JobSearch& search, Dispatcher& disp
     return KeepRound(round);
   };
   KILN_ASSIGN_OR_RETURN(const search::Ending ending,
-                        search::Tune(search.tasks, search.options, dispatcher, stopped_));
+                        search::Tune(search.tasks, search.options, dispatcher, search_stopped_));
   ending_ = StoredEnding(ending);
   status_.SetEstimate("");
   return KeepProgress();

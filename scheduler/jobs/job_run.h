@@ -12,6 +12,10 @@
 //   job_ending          why the job ended, and its remark
 //   run_status          what people see of the job meanwhile
 //
+// A job may have parts that a process of the user serves (ServedCode). Such a run needs the process
+// from its begin. If the process goes, the run ends at its next call to the process: it gives its
+// workers back, and another run goes on once a process is connected.
+//
 // A run that is stopped, or whose process dies, leaves the job unfinished. Another run goes on from
 // the records: every trial number is used exactly once.
 #pragma once
@@ -19,10 +23,13 @@
 #include <atomic>
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
 #include "base/status.h"
+#include "scheduler/callbacks/callback_hub.h"
+#include "scheduler/callbacks/served_search.h"
 #include "scheduler/dispatch/dispatch.h"
 #include "scheduler/dispatch/lease_factory.h"
 #include "scheduler/jobs/device_lease.h"
@@ -44,6 +51,7 @@ struct RunContext {
       1'000};  // before a call that the medium refused is repeated
   LeaseFactory leases;
   DispatchOptions dispatch;
+  CallbackHub* callbacks = nullptr;
   std::function<void(const std::string& job_id)> changed;  // called after each commit
 };
 
@@ -58,6 +66,9 @@ class JobRun {
 
   // Any thread may call Stop, any number of times, also before Run.
   void Stop();
+  // Tells whether Run has ended because no process of the user serves the job any more. Call after
+  // Run.
+  bool lost_process() const { return lost_process_; }
   LiveStatus live() const;
   // Tells whether the store has a result of this run.
   bool has_result() const { return has_result_; }
@@ -68,6 +79,13 @@ class JobRun {
 
  private:
   StatusOr<CheckedJob> ReadJob();
+  // Connects the run to the user's process, if parts of the job are served.
+  Status BeginServed(const CheckedJob& job);
+  // Runs the job on a device.
+  StatusOr<std::string> RunOnDevice(const CheckedJob& job);
+  StatusOr<search::Models> ModelsOf(const CheckedJob& job, const LeasedDevice& device);
+  // Ends the search and the calls to workers.
+  void EndSearch();
   // Returns false for a job that was done when its process died.
   StatusOr<bool> NeedsDevice(const CheckedJob& job);
   StatusOr<LeasedDevice> WaitForDevice(const CheckedJob& job);
@@ -98,8 +116,13 @@ class JobRun {
   store::JobEnding ending_;
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
+  // Ends the search: requested by Stop, and when the user's code has failed.
+  std::stop_source search_stop_;
+  std::atomic<bool> search_stopped_{false};
+  bool lost_process_ = false;
   std::atomic<bool> has_result_{false};
   RetryingStore store_;
+  std::unique_ptr<ServedSearch> served_;  // null: nothing of the job is served
   // status_ asks the leases why no worker comes, so they outlive it.
   Leases first_, builders_, runners_;
   RunStatus status_;

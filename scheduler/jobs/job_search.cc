@@ -58,7 +58,7 @@ bool HasFirstCandidates(const v1::TuneOptions& options) {
   return options.kernel().empty() && options.policy() != search::kEmpty.name && !IsList(options);
 }
 
-search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
+search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec, ServedSearch* served) {
   const v1::TuneOptions& options = spec.options();
   search::TaskSchedulerOptions schedule;
   schedule.strategy = options.task_strategy() == kRoundRobinStrategy
@@ -75,6 +75,10 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec) {
   schedule.task_early_stopping = UnlessZero(options.early_stopping());
   schedule.early_stopping = UnlessZero(options.total_early_stopping());
   schedule.seed = options.seed();
+  if (served != nullptr && served->served().objective()) {
+    schedule.objective = served->Objective(options.latency_target_s());
+    return schedule;
+  }
   std::vector<search::VariantGroup> groups;
   for (const v1::TaskSpec& task : spec.tasks()) {
     if (!task.has_alternative_of()) groups.push_back({task.weight(), task.network()});
@@ -117,12 +121,13 @@ std::optional<SampledReference> SampleOf(const CheckedTask& task, const v1::Tune
   return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
 }
 
-search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history) {
+search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history,
+                              ServedSearch* served) {
   search::TuneOptions options;
   options.trials = spec.options().trials();
   options.first_trial = history.next_trial;
   options.missing = history.missing_trials;
-  options.schedule = ScheduleOf(spec);
+  options.schedule = ScheduleOf(spec, served);
   options.lock_step = spec.options().lock_step();
   return options;
 }
@@ -170,7 +175,7 @@ std::vector<std::optional<SampledReference>> SamplesOf(const CheckedJob& job) {
 
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
-                                  const search::Models& models,
+                                  const search::Models& models, ServedSearch* served,
                                   const std::vector<std::optional<SampledReference>>& samples,
                                   const std::vector<store::TaskRow>& rows) {
   const v1::TuneOptions& options = job.spec.options();
@@ -178,13 +183,14 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                                  options.policy_parameters().end());
   // Many tasks teach the model about each other. A model that was trained before ranks from the
   // start, because the user asked for it.
-  const bool knows_others =
-      start.knows_others || device.tasks.size() >= kTasksThatTeach || !options.cost_model().empty();
+  const bool has_served_model = served != nullptr && served->has_model();
+  const bool knows_others = start.knows_others || device.tasks.size() >= kTasksThatTeach ||
+                            !options.cost_model().empty() || has_served_model;
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
   KILN_ASSIGN_OR_RETURN(std::vector<FirstSchedules> first, FirstSchedulesOf(job, device));
   JobSearch search;
-  search.options = OptionsOf(job.spec, history);
+  search.options = OptionsOf(job.spec, history, served);
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     const training::TaskResults& known = start.of_tasks[i];
     // Each run has another seed: with the same seed the policy would draw the same candidates
@@ -192,12 +198,16 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
     const uint64_t seed =
         SplitSeed(SplitSeed(options.seed(), i),
                   history.trials + known.observations.size() + known.avoid.size());
+    const auto rules = served == nullptr ? nullptr : served->Rules(static_cast<int>(i));
+    const search::Models of_task =
+        has_served_model ? search::Models{.learned = served->Model(static_cast<int>(i))} : models;
     KILN_ASSIGN_OR_RETURN(auto policy,
                           search::MakePolicy(options.policy(), device.tasks[i], seed,
                                              {.parameters = parameters,
-                                              .models = models,
+                                              .models = of_task,
                                               .min_own_results = knows_others ? 0 : kOwnResults,
                                               .one_of_many = device.tasks.size() >= kTasksThatTeach,
+                                              .rules = rules.get(),
                                               .schedule_template = schedule_template,
                                               .base_model = start.of_templates.of_tasks[i]}));
     const double estimate_s = EstimateOf(first[i]);

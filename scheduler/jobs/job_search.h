@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "scheduler/callbacks/served_search.h"
 #include "scheduler/jobs/device_lease.h"
 #include "scheduler/jobs/job_history.h"
 #include "scheduler/jobs/warm_start.h"
@@ -30,10 +31,11 @@ std::vector<std::optional<SampledReference>> SamplesOf(const CheckedJob& job);
 
 // The device's tasks outlive the result. `rows` are the job's tasks in the store. Chooses the
 // schedules that are measured first, which takes tens of milliseconds of a core for each task.
-// Returns errors of MakePolicy, and Cancelled when the tasks are stopped.
+// Returns errors of MakePolicy, and Cancelled when the tasks are stopped. `served` may be null; it
+// outlives the result.
 StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& device,
                                   const JobHistory& history, const WarmStart& start,
-                                  const search::Models& models,
+                                  const search::Models& models, ServedSearch* served,
                                   const std::vector<std::optional<SampledReference>>& samples,
                                   const std::vector<store::TaskRow>& rows);
 

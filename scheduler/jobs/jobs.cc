@@ -10,6 +10,7 @@
 #include "scheduler/jobs/retrying_store.h"
 #include "scheduler/values/combined_stop.h"
 #include "scheduler/values/computations.h"
+#include "scheduler/values/served_code.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -30,9 +31,11 @@ std::string RequestIdOf(const store::JobRow& job) {
   return spec.ParseFromString(job.spec) ? spec.request_id() : std::string();
 }
 
-store::JobRow WithoutSpec(store::JobRow job) {
-  job.spec = std::string();
-  return job;
+// Returns the phase of a job that waits for the user's process.
+std::string WaitsFor(const v1::ServedCode& served) {
+  return fmt::format(
+      "waits for the process that serves its {}; client.serve(job, ...) in Python goes on with it",
+      ServedParts(served));
 }
 
 bool IsSuspect(const store::JobRow& job) { return job.fruitless_runs > 0; }
@@ -73,7 +76,15 @@ std::vector<store::Computation> ComputationsOf(const CheckedJob& job) {
 
 Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Options& options,
            Clock& clock)
-    : store_(store), events_(events), options_(options), clock_(clock) {
+    : store_(store), events_(events), options_(options), clock_(clock), callbacks_(clock) {
+  callbacks_.OnChange([this](const std::string& job_id) {
+    {
+      std::lock_guard lock(mutex_);
+      changed_.notify_all();
+    }
+    events_.Notify(job_id);
+  });
+  context_.callbacks = &callbacks_;
   context_.store = &store_;
   context_.leases = std::move(leases);
   context_.store_pause = options_.store_pause;
@@ -95,7 +106,7 @@ Status Jobs::Start() {
     if (job.fruitless_runs >= kMaxFruitlessRuns) {
       KILN_RETURN_IF_ERROR(SetAside(job));
     } else if (options_.unfinished == "all" || options_.unfinished == job.id) {
-      queue_.push_back(WithoutSpec(job));
+      queue_.push_back(QueuedOf(job));
     }
   }
   if (!queue_.empty()) LogInfo("{} unfinished jobs are resumed", queue_.size());
@@ -144,12 +155,25 @@ Status Jobs::Stopping() const { return Unavailable("the scheduler is stopping; t
 
 bool Jobs::InHand(const std::string& job_id) const {
   return running_.contains(job_id) ||
-         std::ranges::any_of(queue_, [&](const store::JobRow& job) { return job.id == job_id; });
+         std::ranges::any_of(queue_, [&](const Queued& job) { return job.row.id == job_id; });
+}
+
+Jobs::Queued Jobs::QueuedOf(store::JobRow job) {
+  Queued queued;
+  v1::JobSpec spec;
+  if (spec.ParseFromString(std::exchange(job.spec, {})) && spec.has_served())
+    queued.served = std::move(*spec.mutable_served());
+  queued.row = std::move(job);
+  return queued;
 }
 
 void Jobs::Enqueue(store::JobRow job) {
-  queue_.push_back(WithoutSpec(std::move(job)));
+  queue_.push_back(QueuedOf(std::move(job)));
   changed_.notify_all();
+}
+
+bool Jobs::LacksProcess(const Queued& queued) const {
+  return queued.served.has_value() && !callbacks_.IsServed(queued.row.id);
 }
 
 Status Jobs::TakeIn(Request& request, const std::function<Status()>& work) {
@@ -222,7 +246,7 @@ Status Jobs::CheckRoom(const std::string& user) const {
     return ResourceExhausted("{} jobs are unfinished, no more are accepted; try again later", jobs);
   }
   size_t own = 0;
-  for (const store::JobRow& job : queue_) own += job.user == user;
+  for (const Queued& job : queue_) own += job.row.user == user;
   for (const auto& [id, run] : running_) own += run->job().user == user;
   if (own < options_.most_of_a_user) return OkStatus();
   return ResourceExhausted(
@@ -239,7 +263,7 @@ Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
   KILN_RETURN_IF_ERROR(cancelled);
   {
     std::lock_guard lock(mutex_);
-    queue_.remove_if([&](const store::JobRow& job) { return job.id == job_id; });
+    queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; });
     const auto it = running_.find(job_id);
     if (it != running_.end()) it->second->Stop();
   }
@@ -276,12 +300,17 @@ Status Jobs::Reopen(Request& request, const std::string& job_id) {
 
 StatusOr<v1::JobStatus> Jobs::StatusOf(const store::JobRow& job) const {
   std::shared_ptr<const JobRun> run;
+  LiveStatus live;
   {
     std::lock_guard lock(mutex_);
     const auto it = running_.find(job.id);
     if (it != running_.end()) run = it->second;
+    for (const Queued& queued : queue_) {
+      if (queued.row.id == job.id && LacksProcess(queued)) live.phase = WaitsFor(*queued.served);
+    }
   }
-  return StatusMessage(store_, job, run == nullptr ? LiveStatus() : run->live(), NowMs());
+  if (run != nullptr) live = run->live();
+  return StatusMessage(store_, job, live, NowMs());
 }
 
 // ---- running --------------------------------------------------------------------------------
@@ -292,12 +321,12 @@ bool Jobs::IsSuspectJobRunning() const {
   });
 }
 
-std::list<store::JobRow>::iterator Jobs::NextJobToRun() {
+std::list<Jobs::Queued>::iterator Jobs::NextJobToRun() {
   const bool occupied = IsSuspectJobRunning();
   auto most = queue_.end();
   for (auto job = queue_.begin(); job != queue_.end(); ++job) {
-    if (occupied && IsSuspect(*job)) continue;
-    if (most == queue_.end() || most->priority < job->priority) most = job;
+    if (LacksProcess(*job) || (occupied && IsSuspect(job->row))) continue;
+    if (most == queue_.end() || most->row.priority < job->row.priority) most = job;
   }
   return most;
 }
@@ -308,14 +337,15 @@ void Jobs::RunLoop() {
     changed_.wait(lock, [this] { return stopping_ || NextJobToRun() != queue_.end(); });
     if (stopping_) return;
     const auto job = NextJobToRun();
-    auto run = std::make_shared<JobRun>(context_, *job);
+    auto run = std::make_shared<JobRun>(context_, job->row);
     queue_.erase(job);
     const std::string id = run->job().id;
     running_[id] = run;
     lock.unlock();
-    RunJob(*run);
+    std::optional<store::JobRow> again = RunJob(*run);
     lock.lock();
     running_.erase(id);
+    if (again.has_value()) Enqueue(*std::move(again));
     changed_.notify_all();
     lock.unlock();
     events_.Notify(id);
@@ -325,7 +355,7 @@ void Jobs::RunLoop() {
   }
 }
 
-void Jobs::RunJob(JobRun& run) {
+std::optional<store::JobRow> Jobs::RunJob(JobRun& run) {
   const store::JobRow& job = run.job();
   const Status begun = run.store().UpdateJobState(job.id, store::JobState::kRunning, "", NowMs());
   if (!begun.ok()) {
@@ -334,13 +364,15 @@ void Jobs::RunJob(JobRun& run) {
     const bool ended =
         begun.code() == StatusCode::kFailedPrecondition || begun.code() == StatusCode::kCancelled;
     if (!ended) SetState(run, store::JobState::kFailed, Message(begun));
-    return;
+    return std::nullopt;
   }
   LogInfo("job {} '{}' runs", job.id, job.name);
   events_.Notify(job.id);
   const StatusOr<std::string> result = run.Run();
   if (result.ok()) {
     SetState(run, store::JobState::kSucceeded, *result);
+  } else if (run.lost_process()) {
+    return RequeuedRow(run);
   } else if (result.status().code() != StatusCode::kCancelled) {
     SetState(run, store::JobState::kFailed, Message(result.status()));
   } else {
@@ -348,6 +380,17 @@ void Jobs::RunJob(JobRun& run) {
     // as it is.
     store_.UpdateJobState(job.id, store::JobState::kQueued, "", NowMs()).IgnoreError();
   }
+  return std::nullopt;
+}
+
+std::optional<store::JobRow> Jobs::RequeuedRow(JobRun& run) {
+  const std::string& id = run.job().id;
+  const Status queued = run.store().UpdateJobState(id, store::JobState::kQueued, "", NowMs());
+  // The job was cancelled meanwhile, or the scheduler stops.
+  if (!queued.ok()) return std::nullopt;
+  LogInfo("job {} waits for the process that serves it", id);
+  StatusOr<store::JobRow> row = run.store().GetJob(id);
+  return row.ok() ? std::optional(*std::move(row)) : std::nullopt;
 }
 
 // Writes the final state. A state that is not written because the scheduler stops is found again by

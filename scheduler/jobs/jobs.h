@@ -11,7 +11,8 @@
 // next death shows which job caused it.
 //
 // Thread-safe. A fixed number of threads, each with one running job. The other jobs wait, ordered
-// by priority and then by age.
+// by priority and then by age. A job with parts that a process of the user serves waits in the
+// queue until such a process is connected, and goes back to the queue when the process is gone.
 #pragma once
 
 #include <condition_variable>
@@ -20,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -27,6 +29,7 @@
 
 #include "base/clock.h"
 #include "base/status.h"
+#include "scheduler/callbacks/callback_hub.h"
 #include "scheduler/jobs/event_hub.h"
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/values/job_spec.h"
@@ -82,13 +85,21 @@ class Jobs {
   // Returns the current status. `job` is a row of the store.
   StatusOr<v1::JobStatus> StatusOf(const store::JobRow& job) const;
 
+  // The processes of users that serve parts of jobs.
+  CallbackHub& callbacks() { return callbacks_; }
+
  private:
   struct Request;
+  struct Queued {
+    store::JobRow row;  // without the spec, which may be large
+    // The parts of the job that the user's process serves.
+    std::optional<v1::ServedCode> served;
+  };
 
   Status SetAside(const store::JobRow& job);
   void RunLoop();
   // Returns the next job of the queue to run, or the queue's end if none may run. Lock held.
-  std::list<store::JobRow>::iterator NextJobToRun();
+  std::list<Queued>::iterator NextJobToRun();
   bool IsSuspectJobRunning() const;
   Status CheckRoom(const std::string& user) const;
   // Runs `work` while no other request takes jobs in, so that jobs are queued in the order of the
@@ -96,10 +107,16 @@ class Jobs {
   Status TakeIn(Request& request, const std::function<Status()>& work);
   StatusOr<store::JobRow> AddJob(Request& request, const CheckedJob& checked);
   Status Reopen(Request& request, const std::string& job_id);
+  static Queued QueuedOf(store::JobRow job);
   void Enqueue(store::JobRow job);
+  // Tells whether the user's process, which the job needs, is not there.
+  bool LacksProcess(const Queued& queued) const;
+  // Returns the job's row if the store takes the job, whose process has gone, as queued again.
+  std::optional<store::JobRow> RequeuedRow(JobRun& run);
   bool InHand(const std::string& job_id) const;
   Status Stopping() const;
-  void RunJob(JobRun& run);
+  // Returns the job's row if it goes back to the queue.
+  std::optional<store::JobRow> RunJob(JobRun& run);
   void SetState(JobRun& run, store::JobState state, std::string_view message);
   int64_t NowMs() const;
 
@@ -107,13 +124,14 @@ class Jobs {
   EventHub& events_;
   const Options options_;
   Clock& clock_;
+  CallbackHub callbacks_;
   RunContext context_;
 
   std::stop_source stop_;
   mutable std::mutex mutex_;
   std::condition_variable_any changed_;
   bool taking_in_ = false;
-  std::list<store::JobRow> queue_;  // the oldest first; without the specs, which may be large
+  std::list<Queued> queue_;  // the oldest first
   std::map<std::string, std::shared_ptr<JobRun>> running_;
   bool stopping_ = false;
   std::vector<std::thread> threads_;

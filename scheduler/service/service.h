@@ -68,6 +68,10 @@ class SchedulerService : public v1::Scheduler::Service {
                          v1::CancelJobReply* reply) override;
   grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
                          v1::ResumeJobReply* reply) override;
+  // In service_callbacks.cc.
+  grpc::Status ServeCallbacks(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::CallbackRequest, v1::CallbackReply>* stream) override;
   grpc::Status Best(grpc::ServerContext* context, const v1::BestRequest* request,
                     v1::BestReply* reply) override;
   grpc::Status GetRecord(grpc::ServerContext* context, const v1::GetRecordRequest* request,
@@ -150,6 +154,11 @@ class SchedulerService : public v1::Scheduler::Service {
   Status Import(grpc::ServerContext& context, grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                 v1::ImportRecordsReply& reply);
   Status Bind(const v1::BindKeyRequest& request, v1::BindKeyReply& reply);
+  using CallbackStream = grpc::ServerReaderWriter<v1::CallbackRequest, v1::CallbackReply>;
+  // Carries calls to the process that has opened the stream, until the job has ended.
+  Status Serve(grpc::ServerContext& context, CallbackStream& stream);
+  // Returns OK if the process may serve the job that it names.
+  Status CheckServing(const v1::CallbackReply& first) const;
   Status SendModel(const v1::GetModelRequest& request, grpc::ServerContext& context,
                    grpc::ServerWriter<v1::ModelPart>& writer);
   Status TakeModel(grpc::ServerContext& context, grpc::ServerReader<v1::ModelPart>& reader,

@@ -590,5 +590,120 @@ TEST_F(ServiceTest, ADeviceIsKeptByItsKeyAndRefusedWhereItIsNotThere) {
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("unknown target 'vax'")));
 }
 
+// A process that serves a job over the wire.
+class WireProcess {
+ public:
+  WireProcess(v1::Scheduler::Stub& stub, const std::string& job_id, const std::string& user)
+      : stream_(stub.ServeCallbacks(&context_)) {
+    v1::CallbackReply first;
+    first.set_job_id(job_id);
+    first.set_user(user);
+    stream_->Write(first);
+  }
+
+  // Answers calls of an objective with the first latency of each point, until the stream ends or
+  // so many calls have come. Returns the end of the stream.
+  Status Answer(int calls = 1 << 20) {
+    v1::CallbackRequest request;
+    while (calls > 0 && stream_->Read(&request)) {
+      accepted_ = true;
+      if (!request.has_objective()) continue;
+      --calls;
+      v1::CallbackReply reply;
+      reply.set_number(request.number());
+      const auto& latencies = request.objective().latencies_s();
+      for (uint32_t i = 0; i < request.objective().points(); ++i)
+        reply.add_values(latencies[static_cast<int>(i) * latencies.size() /
+                                   static_cast<int>(request.objective().points())]);
+      stream_->Write(reply);
+    }
+    if (calls == 0) context_.TryCancel();
+    return FromGrpc(stream_->Finish());
+  }
+  // Waits until the scheduler takes the process.
+  bool IsAccepted() {
+    v1::CallbackRequest request;
+    return stream_->Read(&request);
+  }
+  bool accepted() const { return accepted_; }
+
+ private:
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::ClientReaderWriter<v1::CallbackReply, v1::CallbackRequest>> stream_;
+  bool accepted_ = false;
+};
+
+v1::JobSpec ServedJob() {
+  v1::JobSpec spec = TestJob(20);
+  spec.mutable_served()->set_objective(true);
+  return spec;
+}
+
+TEST_F(ServiceTest, AProcessServesAJobUntilItsEnd) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  const std::string id = Submit(ServedJob());
+  WireProcess process(*stub_, id, "ada");
+  EXPECT_OK(process.Answer());
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  const auto job = Call(&v1::Scheduler::Stub::GetJob, request);
+  ASSERT_OK(job);
+  EXPECT_EQ(job->state(), v1::SUCCEEDED) << job->message();
+  EXPECT_EQ(job->trials_done(), 20u);
+}
+
+TEST_F(ServiceTest, AProcessThatLeavesIsNoticedAndAnotherOneGoesOn) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  const std::string id = Submit(ServedJob());
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  {
+    WireProcess first(*stub_, id, "ada");
+    EXPECT_EQ(first.Answer(/*calls=*/2).code(), StatusCode::kCancelled);
+  }
+  EXPECT_TRUE(Eventually([&] {
+    const auto job = Call(&v1::Scheduler::Stub::GetJob, request);
+    return job.ok() && job->state() == v1::QUEUED &&
+           job->phase().find("waits for the process that serves its objective") == 0;
+  }));
+  WireProcess second(*stub_, id, "ada");
+  EXPECT_OK(second.Answer());
+  EXPECT_EQ(Call(&v1::Scheduler::Stub::GetJob, request)->state(), v1::SUCCEEDED);
+}
+
+TEST_F(ServiceTest, AProcessThatMayNotServeIsToldWhy) {
+  const auto refused = [&](const std::string& job, const std::string& user) {
+    WireProcess process(*stub_, job, user);
+    const Status end = process.Answer();
+    EXPECT_FALSE(process.accepted());
+    return end;
+  };
+  EXPECT_THAT(refused("nobody", "ada"), StatusIs(StatusCode::kNotFound, HasSubstr("nobody")));
+  const std::string plain = Submit(TestJob(4));
+  EXPECT_THAT(refused(plain, "ada"), StatusIs(StatusCode::kFailedPrecondition,
+                                              HasSubstr("has no part that a process serves")));
+  const std::string id = Submit(ServedJob());
+  EXPECT_THAT(refused(id, "eve"),
+              StatusIs(StatusCode::kPermissionDenied,
+                       fmt::format("job {} belongs to 'ada', and 'eve' offers to serve it; only "
+                                   "its user may",
+                                   id)));
+  {
+    WireProcess first(*stub_, id, "ada");
+    ASSERT_TRUE(first.IsAccepted());
+    EXPECT_THAT(refused(id, "ada"),
+                StatusIs(StatusCode::kAlreadyExists, HasSubstr("another process serves job")));
+    v1::CancelJobRequest cancel;
+    cancel.set_job_id(id);
+    EXPECT_OK(Call(&v1::Scheduler::Stub::CancelJob, cancel));
+    EXPECT_OK(first.Answer());
+  }
+  EXPECT_THAT(refused(id, "ada"), StatusIs(StatusCode::kFailedPrecondition, HasSubstr("ended")));
+}
+
 }  // namespace
 }  // namespace kiln::scheduler

@@ -38,6 +38,7 @@ constexpr Example kExamples[] = {
     {"kiln.v1.ListJobsRequest", "limit: 3"},
     {"kiln.v1.WatchJobRequest", R"(job_id: "$JOB")"},
     {"kiln.v1.CancelJobRequest", R"(job_id: "$ANY")"},
+    {"kiln.v1.CallbackReply", R"(job_id: "$ANY" user: "fuzz" values: 1)"},
     {"kiln.v1.ResumeJobRequest", R"(job_id: "$ANY")"},
     {"kiln.v1.BestRequest", R"(job_id: "$ANY")"},
     {"kiln.v1.GetRecordRequest", "id: 2"},
@@ -375,7 +376,9 @@ void RpcFuzzer::Call(const Daemon& daemon, Rng& rng, Report& report) {
     requests.push_back(RequestBytes(*method.input_type(), rng));
   const bool counted = method.name() == "Submit" || method.name() == "ImportRecords" ||
                        method.name() == "DeleteRecords";
-  const bool abandon = Chance(rng, 0.05) && !counted;
+  // A process that serves a job stays until the job's end, which may be never.
+  const bool serves = method.name() == "ServeCallbacks";
+  const bool abandon = serves || (Chance(rng, 0.05) && !counted);
   const double start_s = Clock::Real().MonotonicSeconds();
   const Answer answer =
       CallMethod(daemon.channel, fmt::format("/{}/{}", daemon.service, method.name()), requests,

@@ -43,6 +43,11 @@ class Relay : public v1::Scheduler::Service {
                              v1::ImportRecordsReply* reply) override {
     return service_->ImportRecords(context, reader, reply);
   }
+  grpc::Status ServeCallbacks(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::CallbackRequest, v1::CallbackReply>* stream) override {
+    return service_->ServeCallbacks(context, stream);
+  }
   grpc::Status GetModel(grpc::ServerContext* context, const v1::GetModelRequest* request,
                         grpc::ServerWriter<v1::ModelPart>* writer) override {
     return service_->GetModel(context, request, writer);
@@ -144,6 +149,7 @@ class Session {
   void Cancel(const std::string& job_id);
   void Watch(const v1::WatchJobRequest& request);
   void Import(const ImportRecordsRequests& requests);
+  void Serve(const ServeCallbacksReplies& replies);
   void PutModel(const PutModelRequests& requests);
   void ListJobs(const v1::ListJobsRequest& request);
 
@@ -203,6 +209,24 @@ void Session::Import(const ImportRecordsRequests& requests) {
   const auto lines = static_cast<uint64_t>(requests.requests_size());
   KILN_CHECK(reply.imported() + reply.duplicates() + reply.refused() <= lines, "{}",
              reply.ShortDebugString());
+}
+
+// Answers calls with the replies in their order, then disconnects. A job that calls no more is
+// cancelled.
+void Session::Serve(const ServeCallbacksReplies& replies) {
+  grpc::ClientContext context;
+  const auto stream = TheChannel().stub->ServeCallbacks(&context);
+  std::string job_id;
+  for (v1::CallbackReply reply : replies.replies()) {
+    Name(*reply.mutable_job_id());
+    if (job_id.empty()) job_id = reply.job_id();
+    v1::CallbackRequest request;
+    if (!stream->Write(reply)) break;
+    Cancel(job_id);
+    if (!stream->Read(&request)) break;
+  }
+  context.TryCancel();
+  stream->Finish();
 }
 
 void Session::PutModel(const PutModelRequests& requests) {
@@ -273,6 +297,8 @@ void Session::Make(SchedulerCall& call) {
                                           call.delete_autotvm_records());
     case SchedulerCall::kImportRecords:
       return Import(call.import_records());
+    case SchedulerCall::kServeCallbacks:
+      return Serve(call.serve_callbacks());
     case SchedulerCall::kBindKey:
       return Call<v1::BindKeyReply>(&SchedulerService::BindKey, call.bind_key());
     case SchedulerCall::kTrainModel:
