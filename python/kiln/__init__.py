@@ -41,7 +41,7 @@ from kiln.network import Kernel, Network, Tensor, load
 
 if TYPE_CHECKING:
     from kiln.farm.client import Client
-    from kiln.farm.compiling import compile  # pylint: disable=redefined-builtin
+    from kiln.farm.compiling import compile, export  # pylint: disable=redefined-builtin
     from kiln.farm.computation import Computation, computation, op, operators
     from kiln.farm.job import Job
     from kiln.farm.places import connect, local
@@ -56,6 +56,7 @@ _OF_FARM = {
     "compile": "compiling",
     "computation": "computation",
     "connect": "places",
+    "export": "compiling",
     "local": "places",
     "op": "computation",
     "operators": "computation",
@@ -83,6 +84,7 @@ __all__ = [
     "compile",
     "computation",
     "connect",
+    "export",
     "load",
     "local",
     "op",

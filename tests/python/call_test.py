@@ -169,6 +169,25 @@ class CallTest(unittest.TestCase):
         numpy.testing.assert_array_equal(numpy.from_dlpack(made), self.a + 1)
         self.assertEqual(done, [True])
 
+    @unittest.skipIf(tvm_ffi is None, "there is no tvm-ffi here")
+    def test_tvm_ffi_calls_an_exported_library(self):
+        path = os.path.join(FOLDER, "sum.so")
+        kiln.export(kiln.computation(SUM), path, target="llvm", db=os.path.join(FOLDER, "none.db"))
+        main = tvm_ffi.load_module(path).get_function("main")
+        out = numpy.empty((4, 8), "float32")
+        main(*map(tvm_ffi.from_dlpack, (self.a, self.b, out)))
+        numpy.testing.assert_array_equal(out, self.a + 1)
+        for error, why, given in (
+            (ValueError, "'B': its shape is", (self.a, self.a, out)),
+            (ValueError, "'A': its dtype is float64", (self.a.astype("float64"), self.b, out)),
+            (ValueError, "overlaps input 'A'", (self.a, self.b, self.a)),
+            (TypeError, r"1 tensors are given, expected 2, or 3 with the outputs: main\(A: float32", (self.a,)),
+        ):
+            with self.assertRaisesRegex(error, why):
+                main(*map(tvm_ffi.from_dlpack, given))
+        with self.assertRaisesRegex(TypeError, "argument 0 is no tensor"):
+            main(3)
+
     def test_a_class_that_hands_on_functions_of_others_is_not_believed(self):
         capsule = make_capsule(b"dlpack_exchange_api")
         for value in (capsule, 3, None, make_capsule(b"other")):
@@ -221,6 +240,10 @@ class CallTest(unittest.TestCase):
         net = kiln.compile(kiln.computation(SUM), path, target="llvm", db=none)
         numpy.testing.assert_array_equal(net(self.a, self.b), self.a + 1)
         numpy.testing.assert_array_equal(kiln.load(path)(self.a, self.b), self.a + 1)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "kiln.export"):
+            kiln.compile(kiln.computation(SUM), form="tvm-ffi", db=none)
+        with self.assertRaisesRegex(kiln.KilnError, "--form"):
+            kiln.export(kiln.computation(SUM), path, form="other", db=none)
 
     def test_the_other_way_says_what_is_wrong(self):
         out = numpy.empty((4, 8), "float32")

@@ -4,10 +4,12 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/console/terminal.h"
 #include "base/text/counted.h"
@@ -21,6 +23,7 @@
 #include "client/cli/subject_flags.h"
 #include "client/cli/workload_flags.h"
 #include "client/compile/compile_network.h"
+#include "client/compile/compiled_form.h"
 #include "client/jobs/workload_source.h"
 #include "client/network.h"
 #include "client/view/format.h"
@@ -37,6 +40,8 @@ struct CompileFlags {
   // Task of a job.
   std::optional<int> task;
   std::string output = "net.kiln";
+  // One of kCompiledForms.
+  std::string form = "kiln";
   // "": the default, or the target of the record.
   std::string target;
   // The device model, for people; "": that of the records.
@@ -195,10 +200,11 @@ StatusOr<CompiledNetwork> CompileComputation(const CompileFlags& flags, const Se
 }
 
 Status Compile(const CompileFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const CompiledForm form, ParseCompiledForm(flags.form));
   KILN_ASSIGN_OR_RETURN(const CompiledNetwork compiled, IsNetwork(flags.network.what)
                                                             ? CompileWhole(flags, session)
                                                             : CompileComputation(flags, session));
-  KILN_ASSIGN_OR_RETURN(const int64_t bytes, WriteCompiled(flags.output, compiled));
+  KILN_ASSIGN_OR_RETURN(const int64_t bytes, WriteCompiledAs(form, flags.output, compiled));
   if (session.json) {
     for (const KernelCoverage& kernel : compiled.coverage) fmt::print("{}\n", KernelJson(kernel));
     return OkStatus();
@@ -237,6 +243,14 @@ Run AddCompile(CLI::App& compile, SessionFlags& session) {
       ->check(CLI::NonNegativeNumber);
   compile.add_option("-o,--output", flags->output, "the file")
       ->type_name("FILE")
+      ->capture_default_str();
+  compile
+      .add_option(
+          "--form", flags->form,
+          "the file's form: kiln, which kiln run and libkiln_runtime.so load, or tvm-ffi, a "
+          "shared library with the function main for apache-tvm-ffi")
+      ->check(CLI::IsMember(
+          std::vector<std::string>(std::begin(kCompiledForms), std::end(kCompiledForms))))
       ->capture_default_str();
   compile.add_option(
       "--target", flags->target,

@@ -1,11 +1,13 @@
-"""Programs without a farm: kiln.compile."""
+"""Programs without a farm: kiln.compile and kiln.export."""
 
 from __future__ import annotations
 
 import os
 from typing import Any
 
-from kiln.farm.client import Workload, compile_workload
+from kiln.errors import InvalidArgumentError
+from kiln.farm import program
+from kiln.farm.client import Workload, compile_workload, words_for
 from kiln.network import Network
 
 
@@ -28,5 +30,27 @@ def compile(  # pylint: disable=redefined-builtin
     schedule that is chosen without measuring, unless `strict`. `output` keeps the file that kiln.load
     reads. `named` are flags of `kiln compile`. KilnError: the compiler's sentence.
     """
+    if "form" in named:
+        raise InvalidArgumentError("kiln.compile gives a callable; kiln.export writes other forms")
     named = {"target": target, "strict": strict, **named}
     return compile_workload(workload, _place(db), output, named)
+
+
+def export(
+    workload: Workload,
+    output: str | os.PathLike[str],
+    *,
+    form: str = "tvm-ffi",
+    target: str | None = None,
+    strict: bool = False,
+    db: str | os.PathLike[str] = "kiln.db",
+    **named: Any,
+) -> None:
+    """Writes what kiln.compile makes as a library that needs no Kiln.
+
+    `form` is "tvm-ffi": tvm_ffi.load_module(output).main(*inputs, *outputs) of apache-tvm-ffi.
+    """
+    flags = {"target": target, "strict": strict, "form": form, "output": os.fspath(output), **named}
+    words = [word for key, value in flags.items() for word in program.flag(key, value)]
+    with words_for(workload) as subject:
+        program.run(["compile", *subject, *words], _place(db))
