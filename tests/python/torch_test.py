@@ -223,6 +223,8 @@ class TuneTest(TorchTest):
                 self.assertEqual(tuned(torch.rand(5, 8)).shape, (5, 4))
                 self.assertEqual(tuned(torch.rand(7, 8)).shape, (7, 4))
                 tuned(torch.rand(5, 8))
+                wanted = x.clone().requires_grad_()
+                self.assert_close(tuned(wanted), model(wanted))
         self.assertIn("gradients are on", said.output[0])
         self.assertIn(
             "float32[5, 8] on cpu, and the programs are for float32[2, 8] on cpu", said.output[1]

@@ -120,7 +120,7 @@ def _compiled(
 
 
 def _default(module: fx.GraphModule, inputs: Sequence[Any], mode: str | None) -> Any:
-    """What torch.compile does by default."""
+    """The default of torch.compile."""
     from torch._inductor.compile_fx import compile_fx
 
     patches = torch._inductor.list_mode_options(mode, dynamic=None) if mode else None

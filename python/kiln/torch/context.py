@@ -1,4 +1,4 @@
-"""What the rules of operators write to: a graph of ATen operators that becomes an ONNX model."""
+"""The model that the rules of operators write to, and the table of the rules."""
 
 from __future__ import annotations
 

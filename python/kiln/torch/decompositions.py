@@ -36,7 +36,7 @@ def _encoder_layer(
     eps, norm_weight_1, norm_bias_1, norm_weight_2, norm_bias_2, ffn_weight_1, ffn_bias_1,
     ffn_weight_2, ffn_bias_2, mask=None, mask_type=None,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """What nn.TransformerEncoderLayer is where torch takes its fast path."""
+    """nn.TransformerEncoderLayer where torch takes its fast path."""
     del mask_type
     if mask is not None or src.is_nested or src.dim() != 3:
         return NotImplemented
@@ -67,7 +67,7 @@ def _multi_head_attention(
     query, key, value, embed_dim, num_head, qkv_weight, qkv_bias, proj_weight, proj_bias, mask=None,
     need_weights=True, average_attn_weights=True, mask_type=None,
 ):  # type: ignore[no-untyped-def]  # fmt: skip
-    """What nn.MultiheadAttention is where torch takes its fast path."""
+    """nn.MultiheadAttention where torch takes its fast path."""
     del embed_dim, average_attn_weights, mask_type
     is_plain = query is key and key is value and query.dim() == 3 and not query.is_nested
     if mask is not None or need_weights or not is_plain:

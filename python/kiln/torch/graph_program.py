@@ -181,7 +181,7 @@ class GraphProgram:
         return tolerance_of(each.dtype for each in values if isinstance(each, torch.Tensor))
 
     def _values(self, values: Sequence[Any], parts: Sequence[Part]) -> dict[fx.Node, Any]:
-        """What the parts read and make, by eager."""
+        """The values that the parts read, by eager."""
         wanted = {node for part in parts for node in (*part.parameters, *part.inputs)}
         return _Recorder(self._module, wanted).record(self._copied(values))
 

@@ -1,4 +1,4 @@
-"""What torch does by itself: Inductor where it runs, else eager."""
+"""Torch by itself: Inductor where it runs, else eager."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def difference(found: torch.Tensor, expected: torch.Tensor) -> float:
 
 
 def tolerance_of(dtypes: Iterable[torch.dtype]) -> float:
-    """What rounding explains where values of these types are computed."""
+    """The difference that rounding explains where values of these types are computed."""
     return max((_TOLERANCES.get(each, 0.0) for each in dtypes), default=0.0)
 
 

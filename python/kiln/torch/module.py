@@ -23,7 +23,7 @@ _ORIGIN = "kiln.tune"
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a module keeps a parameter or buffer."""
+    """The dictionary in which a module keeps a parameter or buffer."""
 
     holder: dict[str, Any]
     name: str
@@ -49,7 +49,7 @@ class TunedModule(torch.nn.Module):
 
     @torch.compiler.disable
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """As the module's."""
+        """The module's forward."""
         values = self._exported.values_of(args, kwargs)
         if isinstance(values, str):
             return self._by_module(values, args, kwargs)
@@ -119,7 +119,7 @@ class Exported:
 
 
 def _facts(value: Any) -> Any:
-    """What a program is for: type, extents and device of a tensor, or any other value itself."""
+    """Type, extents and device of a tensor, or any other value itself: a program is for those."""
     if isinstance(value, torch.Tensor):
         return value.dtype, value.shape, value.device
     return value
@@ -171,9 +171,8 @@ def tune(
 ) -> TunedModule:
     """The module with tuned programs for inputs like these: tune(model, (x,), minutes=3).
 
-    `options` are those of kiln.torch.Options. What Kiln cannot compute, or computes slower than
-    torch, torch does; `.report` says what and why. A second call finds the programs in the
-    database.
+    `options` are those of kiln.torch.Options. Torch computes what Kiln cannot, and what Kiln
+    computes slower; `.report` says what and why. A second call finds the programs in the database.
 
     InvalidArgumentError: the module is no graph with fixed shapes, or an option is unknown.
     FailedPreconditionError: the module is in training mode, or writes to its buffers.

@@ -37,6 +37,8 @@ class TensorCall:
     def __call__(self, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """The outputs; inputs are copied only if their elements have gaps."""
         given = [tensors[index] for index, _ in self._inputs]
+        # Gradients are off where a program is called, and arrays are handed over without them.
+        given = [each.detach() if each.requires_grad else each for each in given]
         if not self._is_plain:
             given = [
                 each if port.is_plain else each.permute(port.order)
@@ -56,7 +58,7 @@ class TensorCall:
 
 
 class Place:
-    """Where the parts of a graph are tuned and compiled: a farm and a target."""
+    """A farm and a target: the parts of a graph are tuned and compiled there."""
 
     def __init__(self, options: Options, device: torch.device) -> None:
         self._options = options
@@ -108,7 +110,7 @@ class Place:
             return self.compile_file(path, converted)
 
     def compile_file(self, path: str, converted: Converted) -> TensorCall:
-        """As compile, of a model that is written already."""
+        """The same of a model that is written already."""
         output = os.path.splitext(path)[0] + ".kiln"
         words = ["compile", path, f"--target={self.target}", f"--output={output}"]
         words += program.flag("layout_rewrite", self._rewrite)

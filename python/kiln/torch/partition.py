@@ -66,7 +66,7 @@ def parts_of(module: fx.GraphModule, frozen: Set[fx.Node]) -> tuple[list[Part], 
     `frozen` are the placeholders that are parameters.
 
     A part without a product of matrices or a convolution is left out: torch's own compiler fuses
-    elementwise functions as well.
+    elementwise functions as well. So is one that reads parameters alone.
     """
     refused = why_not(module.graph)
     found = CapabilityBasedPartitioner(
@@ -76,8 +76,9 @@ def parts_of(module: fx.GraphModule, frozen: Set[fx.Node]) -> tuple[list[Part], 
     parts, small = [], []
     for partition in found:
         nodes = sorted(partition.nodes, key=order.__getitem__)
-        if any(node.target in PRODUCTS for node in nodes):
-            parts.append(part_of(module, nodes, frozen))
+        part = part_of(module, nodes, frozen)
+        if part.inputs and any(node.target in PRODUCTS for node in nodes):
+            parts.append(part)
         else:
             small += nodes
     parts.sort(key=lambda part: order[part.nodes[0]])

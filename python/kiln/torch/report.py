@@ -1,4 +1,4 @@
-"""What became of a model: what Kiln computes, what it does not, and why."""
+"""Reports: the operators of a model that Kiln computes, those it does not, and why."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ class PartReport:
 
 @dataclass
 class Report:
-    """What became of one graph."""
+    """The parts of one graph, and the operators that are left out."""
 
     # "torch.compile", "kiln.tune".
     origin: str
     parts: list[PartReport] = field(default_factory=list)
     left: list[Left] = field(default_factory=list)
-    # What else is to be known: a compiler of torch's that does not run here.
+    # Sentences about the machine: a compiler of torch's does not run here.
     notes: list[str] = field(default_factory=list)
     # Seconds of a call of the whole, where there is more than one part of it.
     whole_s: float | None = None
