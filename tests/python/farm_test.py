@@ -142,6 +142,10 @@ class NullDeviceTest(unittest.TestCase):
         for shown in (self.job._repr_html_(), self.job.status()._repr_html_()):
             self.assertIn("<td>matmul 64,64,64</td><td>1.0</td><td>6</td>", shown)
             self.assertIn("6 of 6 trials", shown)
+
+    def test_plots(self):
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "found plot 'pie', expected some of"):
+            self.job.plot("pie")
         try:
             import matplotlib
         except ImportError:
@@ -149,7 +153,14 @@ class NullDeviceTest(unittest.TestCase):
                 self.job.plot()
             return
         matplotlib.use("Agg")
-        self.assertEqual(self.job.plot().get_xlabel(), "trials")
+        drawn = self.job.plot()
+        self.assertEqual([axes.get_title() for axes in drawn], ["convergence", "total latency"])
+        fastest = max(line.get_ydata()[-1] for line in drawn[0].lines)
+        self.assertAlmostEqual(fastest, max(each.gflops for each in self.job.records()))
+        self.assertEqual(drawn[1].lines[0].get_ydata()[-1], self.job.best().cost_s * 1e3)
+        self.assertIs(self.job.plot("latency", axes=drawn[0]), drawn[0])
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "2 axes are given, expected 1"):
+            self.job.plot("latency", axes=drawn)
 
     def test_values_show_in_notebooks(self):
         best = self.job.best()

@@ -9,14 +9,16 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kiln.farm import program
-from kiln.errors import KilnError, NotFoundError
-from kiln.farm import connection
-from kiln.farm.curve import Point, curve_of, plot
+from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
+from kiln.farm import connection, plots
+from kiln.farm.curve import Point, curve_of
 from kiln.farm.values import Event, JobStatus, Record, Records, event_of
 from kiln.network import Network, load
 
 if TYPE_CHECKING:
     from kiln.farm.client import Client
+
+_PLOTS = ("convergence", "latency")
 
 
 class Job:
@@ -55,10 +57,27 @@ class Job:
         """The latencies after each round, of a job that has ended; else those until it ends."""
         return curve_of(self.watch())
 
-    def plot(self, axes: Any = None) -> Any:
-        """Draws the curve on axes of matplotlib, new ones if none are given, and returns them."""
-        tasks = [task.description for task in self.status().tasks]
-        return plot(self.curve(), tasks, axes)
+    def plot(self, *kinds: str, axes: Any = None) -> Any:
+        """Draws plots with matplotlib, both if none is named, and returns their axes.
+
+        "convergence" is the speed of each trial and of the best one so far, "latency" the objective
+        and the best cost of each task after each round. `axes` are those to draw on, one for each
+        kind. KilnError: matplotlib is not installed.
+        """
+        unknown = [kind for kind in kinds if kind not in _PLOTS]
+        if unknown:
+            raise InvalidArgumentError(
+                f"found plot {unknown[0]!r}, expected some of {', '.join(_PLOTS)}"
+            )
+        kinds = kinds or _PLOTS
+        drawn = plots.figure(kinds, axes)
+        names = [task.description for task in self.status().tasks]
+        for kind, each in zip(kinds, drawn):
+            if kind == "convergence":
+                plots.convergence(each, self.records(), names)
+            else:
+                plots.latency(each, self.curve(), names)
+        return drawn if len(drawn) > 1 else drawn[0]
 
     def _repr_html_(self) -> str:
         """The job's tasks, for notebooks."""
