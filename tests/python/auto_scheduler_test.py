@@ -1,5 +1,7 @@
 """The calls of TVM's auto_scheduler, on this machine's CPU and on the null device."""
 
+import contextlib
+import io
 import json
 import os
 import unittest
@@ -89,14 +91,14 @@ class CpuTest(unittest.TestCase):
 
     def test_reading_logs(self):
         inputs, results = auto_scheduler.RecordReader(self.log).read_lines()
-        self.assertEqual(inputs[0].steps, self.seen.inputs[0].steps)
+        self.assertEqual(inputs[0].state, self.seen.inputs[0].state)
         costs = [each.costs for each in self.seen.results]
         self.assertEqual([each.costs for each in results], costs)
         self.assertEqual(len(auto_scheduler.RecordReader(self.log).read_lines(2, 1)[0]), 2)
         self.assertEqual(len(list(auto_scheduler.load_records(self.log))), 4)
         given, result = auto_scheduler.load_best_record(self.log, self.task.workload_key, "llvm")
         self.assertEqual(min(result.costs), min(min(each.costs) for each in results))
-        self.assertEqual(given.workload_key, self.task.workload_key)
+        self.assertEqual(given.task.workload_key, self.task.workload_key)
         none = (None, None)
         self.assertEqual(auto_scheduler.load_best_record(self.log, "other", "llvm"), none)
         self.assertEqual(auto_scheduler.load_best_record(self.log, target="cuda"), none)
@@ -106,7 +108,7 @@ class CpuTest(unittest.TestCase):
             self.assertEqual(one.read(), other.read())
 
     def test_distilling_a_log(self):
-        auto_scheduler.distill_record_file(self.log)
+        auto_scheduler.distill_record_file(self.log, self.log + ".best.json")
         best = list(auto_scheduler.load_records(self.log + ".best.json"))
         self.assertEqual(best, [auto_scheduler.load_best_record(self.log)])
 
@@ -116,17 +118,27 @@ class CpuTest(unittest.TestCase):
 
     def test_schedules_of_an_outside_search(self):
         sketch = auto_scheduler.SketchPolicy(self.task).generate_sketches()[0]
-        steps = sketch.fill([[2, 2, 2], [1, 1, 8], [4]])
-        logged = self.seen.inputs[0].steps
+        state = sketch.fill([[2, 2, 2], [1, 1, 8], [4]])
+        logged = self.seen.inputs[0].state
         wrong = [["SP", 2, 0, 16, [2], 1], ["AN", 9, 0, 3]]
-        inputs, results = auto_scheduler.measure(self.task, [steps, wrong, logged])
-        self.assertEqual([each.steps for each in inputs], [steps, wrong, logged])
-        self.assertEqual([each.error_no for each in results], [0, 1, 0])
+        seen = Seen()
+        inputs, results = auto_scheduler.measure(
+            self.task, [state, wrong, logged, state], measure_callbacks=[seen]
+        )
+        steps = [each.state.transform_steps for each in inputs]
+        self.assertEqual(steps[:3], [state.transform_steps, wrong, logged.transform_steps])
+        self.assertEqual((inputs[3], results[3]), (inputs[0], results[0]))
+        self.assertEqual(len(seen.inputs), 2)
+        self.assertEqual([each.error_no for each in results], [0, 1, 0, 0])
         self.assertLess(results[0].costs[0], 0.1)
         self.assertIn("of stage 9: the state has", results[1].error_msg)
         log = path("own.json")
         auto_scheduler.save_records(log, inputs, results)
         self.task.apply_best(log)
+        built = auto_scheduler.LocalBuilder().build(inputs)
+        self.assertEqual([each.error_no for each in built], [0, 1, 0, 0])
+        again = auto_scheduler.LocalRunner(min_repeat_ms=1, number=1).run(inputs, built)
+        self.assertEqual([each.error_no for each in again], [0, 1, 0, 0])
         for why, lengths in (("1 lists", [[1]]), ("expected 3 of", [[2, 2], [1, 1, 1], [4]]),
                              ("expected 3 of", [[2, 2, 3], [1, 1, 1], [4]]),
                              ("does not divide 16", [[8, 4, 1], [1, 1, 1], [4]])):
@@ -165,13 +177,28 @@ class HistoryTest(unittest.TestCase):
             net = auto_scheduler.build("network:mlp", "llvm")
             self.assertEqual({kernel.source for kernel in net.kernels}, {"tuned"})
             self.assertEqual(net(numpy.zeros((1, 784), "float32")).shape, (1, 10))
-            self.assertIsInstance(history.query("llvm", tasks[0].workload_key), list)
-            self.assertIsNone(history.query("cuda", tasks[0].workload_key))
-            with auto_scheduler.ApplyHistoryBest(history.pairs, n_lines=1):
-                with self.assertRaisesRegex(kiln.KilnError, "never tuned"):
-                    auto_scheduler.build("network:mlp", "llvm")
-            with auto_scheduler.ApplyHistoryBest([], include_compatible=True):
+            key = tasks[0].workload_key
+            found = history.query("llvm", key, dag=tasks[0].compute_dag)
+            self.assertGreater(len(found.stages), 2)
+            self.assertIsNone(history.query("cuda", key))
+            others = [each for each in history.pairs if each[0].task.workload_key != key]
+            with auto_scheduler.ApplyHistoryBest(others[:1]) as inner:
+                # The outer records have the rest.
+                self.assertIs(auto_scheduler.DispatchContext.current, inner)
+                self.assertEqual(inner.query("llvm", key).transform_steps, found.transform_steps)
                 auto_scheduler.build("network:mlp", "llvm")
+                inner.update("llvm", key, [])
+                self.assertEqual(inner.query("llvm", key).transform_steps, [])
+        with auto_scheduler.ApplyHistoryBest(history.pairs, n_lines=1):
+            self.assertTrue(auto_scheduler.is_auto_scheduler_enabled())
+            with self.assertRaisesRegex(kiln.KilnError, "never tuned"):
+                auto_scheduler.build("network:mlp", "llvm")
+        with auto_scheduler.ApplyHistoryBest([], include_compatible=True):
+            auto_scheduler.build("network:mlp", "llvm")
+        # A database of the farm has the records as well.
+        best = auto_scheduler.ApplyHistoryBest(path("mlp.db"))
+        self.assertIsNotNone(best.query("llvm", tasks[1].compute_dag.workload_key()))
+        self.assertIsNone(auto_scheduler.FallbackContext().query("llvm", key))
 
 
 class NullTest(unittest.TestCase):
@@ -243,9 +270,101 @@ class NullTest(unittest.TestCase):
         self.assertEqual(found, ("round-robin", 4))
         with open(latency, encoding="utf-8") as file:
             self.assertRegex(file.readlines()[-1], r"^ElapsedTime\(s\)\t\d+\tEst.*\tTrials\t8\n$")
-        keys = {given.workload_key for given in seen.inputs}
+        keys = {given.task.workload_key for given in seen.inputs}
         self.assertEqual(keys, {self.task.workload_key, other.workload_key})
-        self.assertEqual({given.task for given in seen.inputs}, {self.task, other})
+        self.assertEqual((scheduler.ct, scheduler.task_trials), (8, [4, 4]))
+        self.assertLess(max(scheduler.best_costs), 1)
+
+    def test_tables_and_callbacks_of_rounds(self):
+        told = []
+
+        class Told(auto_scheduler.TaskSchedulerCallback):
+            def pre_tune(self, task_scheduler, task_id):
+                told.append(("pre", task_id))
+
+            def post_tune(self, task_scheduler, task_id):
+                told.append(("post", task_id, task_scheduler.task_cts[task_id]))
+
+        said = io.StringIO()
+        scheduler = auto_scheduler.TaskScheduler(
+            [self.task], callbacks=[Told(), auto_scheduler.PrintTableInfo()]
+        )
+        with contextlib.redirect_stderr(said):
+            scheduler.tune(options(4, num_measures_per_round=2))
+        self.assertEqual(told[:2], [("pre", 0), ("post", 0, 1)])
+        self.assertIn(("post", 0, 2), told)
+        self.assertIn("| ID | Task Description | Latency (ms) | Speed (GFLOPS) | Trials |",
+                      said.getvalue())
+
+    def test_hardware_of_a_task(self):
+        params = auto_scheduler.HardwareParams(num_cores=3, cache_line_bytes=128)
+        task = auto_scheduler.SearchTask(
+            func=matmul_add, args=ARGS, target="null", hardware_params=params
+        )
+        self.assertEqual(task.target, "null -num-cores=3 -cache_line_bytes=128")
+        seen = Seen()
+        task.tune(options(2, measure_callbacks=[seen]))
+        self.assertEqual(seen.inputs[0].task.hardware_params[0], 3)
+        self.assertEqual(seen.inputs[0].task.hardware_params[2], 128)
+        gpu = auto_scheduler.HardwareParams(
+            -1, 8, 128, 1024, 4096, 256, 4, 32, target="cuda -arch=sm_90"
+        )
+        text = gpu.options("cuda -arch=sm_90")
+        self.assertIn("-max_vthread_extent=4", text)
+        self.assertIn("-max_local_memory_per_block=4096", text)
+        known = kiln.farm.engine.engine().opened("input x: float32[1]\ny[i: 1] = x[i]\n", text)
+        self.assertEqual(list(known["hardware"].values()), [128, 4096, 1024, 256, 4, -1, 8, 32])
+        whole = auto_scheduler.HardwareParams(target="cuda")
+        self.assertEqual((whole.warp_size, whole.max_vthread_extent), (32, 8))
+
+    def test_inputs_of_a_task(self):
+        data = numpy.arange(5, 5 + 16 * 24, dtype="float32").reshape(16, 24)
+        task = auto_scheduler.SearchTask(
+            func=matmul_add, args=ARGS, target="null", task_inputs={"A": data}
+        )
+        job = task.tune(options(2))
+        self.assertIn("@range(5.0, 388.0)", self.spec(job).tasks[0].dag)
+        kept = auto_scheduler.get_task_input_buffer(task.workload_key, "A")
+        self.assertIs(auto_scheduler.register_task_input_buffer(task.workload_key, "A", 3), kept)
+        with self.assertRaisesRegex(kiln.NotFoundError, "B of .* has no buffer"):
+            auto_scheduler.SearchTask(func=matmul_add, args=ARGS, target="null", task_inputs=["B"])
+
+    def test_a_model_that_is_kept(self):
+        file = path("xgb.model")
+        policy = auto_scheduler.SketchPolicy(
+            self.task, auto_scheduler.XGBModel(model_file=file, seed=2), seed=2
+        )
+        seen = Seen()
+        self.task.tune(options(40, measure_callbacks=[seen]), policy)
+        kept = auto_scheduler.XGBModel()
+        kept.load(file)
+        states = [given.state for given in seen.inputs[:3]]
+        trained = policy.program_cost_model.predict(self.task, states)
+        self.assertEqual(kept.predict(self.task, states), trained)
+        self.assertNotEqual(auto_scheduler.XGBModel().predict(self.task, states), trained)
+        own = auto_scheduler.XGBModel()
+        own.update(seen.inputs, seen.results)
+        self.assertEqual(len(own.predict_stages(self.task, states)[0]), 3)
+        own.save(path("own.model"))
+        with self.assertRaisesRegex(kiln.FailedPreconditionError, "learned nothing yet"):
+            auto_scheduler.XGBModel().save(path("none.model"))
+
+    def test_the_model_says_how_well_it_ranks(self):
+        model = auto_scheduler.XGBModel(verbose_eval=2)
+        record = kiln.farm.values.Record
+        names = {each: None for each in record.__dataclass_fields__}
+        events = [
+            kiln.farm.values.Event(None, record(**{**names, "score": score, "cost_s": cost}))
+            for score, cost in ((0.5, 2.0), (0.9, 1.0))
+        ]
+        with self.assertLogs("kiln.auto_scheduler", "INFO") as said:
+            for event in events:
+                model.watch(event)
+        self.assertIn("ordered 100% of the pairs", said.output[0])
+        self.assertEqual(
+            auto_scheduler.XGBModel(adaptive_training=True, seed=4).options()["model_parameter"],
+            {"full_growth": 0.2, "step_growth": 1000.0},
+        )
 
     def test_tasks_of_a_network(self):
         tasks, weights = auto_scheduler.extract_tasks("network:mlp", target="llvm")
@@ -267,16 +386,23 @@ class NullTest(unittest.TestCase):
                 function(*given, **named)
 
         a = auto_scheduler
-        refuses("hardware_params is", a.SearchTask, matmul_add, ARGS, target="null",
-                hardware_params=a.HardwareParams(num_cores=4))
-        refuses("task_inputs is", a.SearchTask, matmul_add, ARGS, target="null",
-                task_inputs={"A": 1})
+        refuses("warp_size is 32", a.SearchTask, matmul_add, ARGS, target="null",
+                hardware_params=a.HardwareParams(warp_size=32))
+        refuses("task_inputs is a int", a.SearchTask, matmul_add, ARGS, target="null",
+                task_inputs=1)
+        refuses("target_host is", a.SearchTask, matmul_add, ARGS, target="null",
+                target_host="llvm")
+        refuses("option is 1 .INSERT", a.SearchTask, matmul_add, ARGS, target="null",
+                layout_rewrite_option=1)
         refuses("no target", a.SearchTask, matmul_add, ARGS)
         refuses("no computation", a.SearchTask, target="null")
         refuses("build_func is", a.LocalBuilder, build_func="ndk")
-        refuses("n_parallel is", a.LocalBuilder, n_parallel=3)
+        refuses("n_parallel is 0", a.LocalBuilder, n_parallel=0)
+        with self.assertRaisesRegex(kiln.FailedPreconditionError, "farm runs already"):
+            self.task.tune(options(builder=a.LocalBuilder(n_parallel=77)))
         refuses("device is", a.LocalRunner, device=2)
-        refuses("host is 'box'", a.RPCRunner, "key", "box", 9190)
+        with self.assertRaises(kiln.UnavailableError):
+            self.task.tune(options(runner=a.RPCRunner("null", "127.0.0.1", 1)))
         refuses("objective_func is a function", a.TaskScheduler, [self.task], objective_func=sum)
         refuses("alpha is 0.3", a.TaskScheduler, [self.task], alpha=0.3)
         refuses("callbacks has a int", a.TaskScheduler, [self.task], callbacks=[3])
@@ -295,7 +421,8 @@ class WorkloadTest(unittest.TestCase):
         self.assertEqual(dag.flop_ct, 2 * 16 * 24 * 8 + 16 * 8)
         self.assertEqual([each.name for each in dag.tensors], ["C", "A", "B", "out"])
         self.assertRegex(dag.workload_key(), r'^\["[0-9a-f]{32}", \[16, 24\]')
-        self.assertIn("matmul[i: 16, j: 8]", str(dag))
+        self.assertIn("matmul[i: 16, j: 8]", dag.text)
+        self.assertIn("matmul(i, j) += (A[i, k]*B[k, j])", str(dag))
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "other is not registered"):
             auto_scheduler.make_workload_key("other", ())
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "is registered already"):
@@ -309,7 +436,7 @@ class WorkloadTest(unittest.TestCase):
         x = te.placeholder((3, 4), "float16")
         key = auto_scheduler.make_workload_key(function, (x,))
         self.assertEqual(key, '["twice", ["TENSOR", [3, 4], "float16"]]')
-        self.assertIn("float16[3, 4]", str(auto_scheduler.ComputeDAG(key)))
+        self.assertIn("float16[3, 4]", auto_scheduler.ComputeDAG(key).text)
 
 
 class TopiTest(unittest.TestCase):

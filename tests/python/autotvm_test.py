@@ -8,7 +8,8 @@ import unittest
 
 import kiln
 import numpy
-from kiln import auto_scheduler, autotvm
+from kiln import auto_scheduler, autotvm, te
+from kiln.autotvm.space import AnnotateEntity, ReorderEntity
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 OPTION = autotvm.measure_option(
@@ -18,6 +19,153 @@ OPTION = autotvm.measure_option(
 
 def path(name):
     return os.path.join(FOLDER, name)
+
+
+@autotvm.template("tests/matmul")
+def matmul(n, dtype):
+    """TVM's tutorial "Writing Tunable Templates", with a fallback and more kinds of knobs."""
+    a = te.placeholder((n, n), name="A", dtype=dtype)
+    b = te.placeholder((n, n), name="B", dtype=dtype)
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((n, n), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="C")
+    s = te.create_schedule(c.op)
+    y, x = s[c].op.axis
+    k = s[c].op.reduce_axis[0]
+    cfg = autotvm.get_config()
+    cfg.define_split("tile_y", y, num_outputs=2)
+    cfg.define_split("tile_x", x, num_outputs=2, filter=lambda entity: entity.size[-1] <= 8)
+    cfg.define_reorder("order", [k, x], policy="all")
+    cfg.define_annotate("ann", [x], policy="try_unroll_vec")
+    cfg.define_knob("unroll", [0, 16])
+    cfg.multi_filter(lambda entity: entity["tile_y"].size[-1] * entity["tile_x"].size[-1] <= 64)
+    if cfg.is_fallback:
+        cfg.fallback_split("tile_y", [-1, 4])
+        cfg["order"] = ReorderEntity([0, 1])
+        cfg["ann"] = AnnotateEntity(["vec"])
+    yo, yi = cfg["tile_y"].apply(s, c, y)
+    xo, xi = cfg["tile_x"].apply(s, c, x)
+    s[c].reorder(yo, xo, k, yi, xi)
+    cfg["order"].apply(s, c, [k, yi])
+    cfg["ann"].apply(s, c, [xi])
+    s[c].pragma(yo, "auto_unroll_max_step", cfg["unroll"].val)
+    return s, [a, b, c]
+
+
+class TemplateTest(unittest.TestCase):
+    """Templates that are written in Python."""
+
+    def test_from_a_template_to_a_program(self):
+        task = autotvm.task.create("tests/matmul", args=(32, "float32"), target="llvm")
+        self.assertIn("1 tile_x: Split(policy=factors, product=32, num_outputs=2) len=4",
+                      str(task.config_space))
+        self.assertEqual(task.config_space.range_length, 6 * 4 * 2 * 3 * 2)
+        self.assertLess(len(task.config_space), task.config_space.range_length)
+        log = path("python.log")
+        monitor = autotvm.callback.Monitor()
+        with kiln.local(path("template.db"), device="cpu") as client:
+            auto_scheduler.use(client)
+            tuner = autotvm.tuner.GridSearchTuner(task)
+            tuner.tune(8, OPTION, callbacks=[autotvm.callback.log_to_file(log), monitor])
+            measured = autotvm.create_measure_batch(task, OPTION)(
+                [autotvm.MeasureInput("llvm", task, tuner.best_config)]
+            )
+        self.assertEqual(measured[0].error_no, 0)
+        self.assertEqual(max(monitor.trial_scores()), tuner.best_flops)
+        a = numpy.random.default_rng(1).standard_normal((32, 32), "float32")
+        with autotvm.apply_history_best(log):
+            schedule, tensors = matmul(32, "float32")
+        self.assertEqual(schedule.steps(), json.loads(tuner.best_config.steps))
+        numpy.testing.assert_allclose(te.build(schedule, tensors)(a, a), a @ a, atol=1e-4)
+        pairs = list(autotvm.record.load_from_file(log))
+        self.assertEqual(pairs[0][0].task.workload, ("tests/matmul", 32, "float32"))
+        best = path("python.best.log")
+        autotvm.record.pick_best(log, best)
+        self.assertEqual(len(list(autotvm.record.load_from_file(best))), 1)
+
+    def test_without_a_record_the_template_says_it(self):
+        schedule, _ = matmul(16, "float32")
+        task = autotvm.task.create("tests/matmul", args=(16, "float32"), target="llvm")
+        values = {"tile_y": [-1, 4], "tile_x": [-1, 1], "order": [0, 1], "ann": ["vec"],
+                  "unroll": 0}
+        index = task.config_space.index_of(values)
+        self.assertEqual(schedule.steps(), json.loads(task.config_space.get(index).steps))
+        with autotvm.ApplyConfig(task.config_space.get(index)):
+            self.assertEqual(matmul(16, "float32")[0].steps(), schedule.steps())
+        reference = [(autotvm.MeasureInput("llvm", task, task.config_space.get(index)), None)]
+        fallback = autotvm.FallbackConfigEntity()
+        fallback.define_split("tile_y", 24, num_outputs=2)
+        fallback.define_split("tile_x", 24, num_outputs=2)
+        fallback.define_knob("unroll", [0, 16])
+        fallback.fallback_with_reference_log(reference)
+        self.assertEqual(fallback.entities()[0], ["tile_y", "sp", [-1, 4]])
+
+    def test_points_by_their_numbers(self):
+        space = autotvm.task.create("tests/matmul", args=(8, "float32"), target="llvm").config_space
+        self.assertEqual(space.knob2point(space.point2knob(37)), 37)
+        index = space.get_rand_index(to_exclude=[0])
+        self.assertTrue(space.is_index_valid(space.random_walk(index)))
+        self.assertGreater(space.get_next_index(0), 0)
+        self.assertIsNone(space.get_next_index(0, -1))
+        self.assertEqual(len(set(space.sample_ints(5))), 5)
+        config = space.get(index)
+        self.assertEqual(autotvm.ConfigEntity.from_json_dict(config.to_json_dict()).entity[0],
+                         list(config.entity[0]))
+        self.assertEqual(config.get_other_option(), {"unroll": config["unroll"].val})
+
+    def test_schedules_by_hand(self):
+        a = te.placeholder((16, 32), name="A")
+        row = te.reduce_axis((0, 32), name="k")
+        total = te.compute((16,), lambda i: te.sum(a[i, row], axis=row), name="total")
+        out = te.compute((16,), lambda i: total[i] * 2.0, name="out")
+        s = te.create_schedule(out.op)
+        partial = s[total].split(row, factor=4)
+        parts = s.rfactor(total, partial[1])
+        s[parts].compute_root()
+        outer, inner = s[out].split(out.op.axis[0], nparts=4)
+        s[out].parallel(outer)
+        s[total].compute_at(s[out], inner)
+        data = numpy.random.default_rng(1).standard_normal((16, 32), "float32")
+        program = te.build(s, [a, out], "llvm")
+        numpy.testing.assert_allclose(program(data), 2 * data.sum(1), atol=1e-4)
+        self.assertIn("total_rf", te.lower(s))
+        state = auto_scheduler.State(
+            auto_scheduler.StateObject(s.dag, s.steps()), s.dag
+        )
+        again, tensors = s.dag.apply_steps_from_state(state)
+        numpy.testing.assert_allclose(te.build(again, tensors)(data), 2 * data.sum(1), atol=1e-4)
+
+    def test_mistakes_of_templates_are_named(self):
+        def refuses(why, function):
+            name = f"tests/{why[:12]}"
+            autotvm.template(name, function)
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                autotvm.create(name, (8,), "llvm")
+
+        def twice(write):
+            def function(n):
+                a = te.placeholder((n,), name="A")
+                b = te.compute((n,), lambda i: a[i] * 2.0, name="B")
+                s = te.create_schedule(b.op)
+                write(autotvm.get_config(), s, b, s[b].op.axis[0])
+                return s, [a, b]
+
+            return function
+
+        def branch(cfg, s, b, i):
+            cfg.define_knob("vec", [0, 1])
+            if cfg["vec"].val:
+                s[b].vectorize(i)
+
+        refuses("Python cannot branch", twice(branch))
+        refuses("no knob tile is defined", twice(lambda cfg, s, b, i: cfg["tile"]))
+        refuses("expected one of factors", twice(
+            lambda cfg, s, b, i: cfg.define_split("t", i, policy="dice", num_outputs=2)))
+        refuses("has no loop", twice(lambda cfg, s, b, i: s[b].vectorize("j")))
+        refuses("no such step", twice(lambda cfg, s, b, i: s[b].tensorize(i, None)))
+        refuses("is too small", twice(lambda cfg, s, b, i: cfg.raise_error("8 is too small")))
+        refuses("expected a schedule", lambda n: None)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "outside of a function"):
+            autotvm.get_config()
 
 
 class AutotvmTest(unittest.TestCase):
@@ -71,6 +219,12 @@ class AutotvmTest(unittest.TestCase):
         numpy.testing.assert_array_equal(function(a, b), a @ b.T)
         self.assertIsNone(autotvm.apply_history_best(self.log).query("cuda", self.task.workload))
         self.assertIsNone(autotvm.apply_history_best(self.log).query("llvm", ("dense", 1)))
+        with autotvm.apply_history_best(self.log) as context:
+            self.assertIs(autotvm.DispatchContext.current, context)
+            context.update("llvm", self.task.workload, self.task.config_space.get(1))
+            self.assertEqual(context.query("llvm", self.task.workload).index, 1)
+            fallback = context.query("llvm", ("dense", 1))
+            self.assertIsInstance(fallback, autotvm.FallbackConfigEntity)
 
     def test_tuners(self):
         with kiln.local(path("tuners.db"), device="null") as client:
@@ -87,8 +241,7 @@ class AutotvmTest(unittest.TestCase):
             autotvm.task.create("dance", (1,), "llvm")
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "expected a task of create"):
             autotvm.tuner.XGBTuner("dense")
-        with self.assertRaisesRegex(kiln.InvalidArgumentError, "has not tuned yet"):
-            autotvm.tuner.XGBTuner(self.task).best_config()
+        self.assertIsNone(autotvm.tuner.XGBTuner(self.task).best_config)
         with open(path("bad.log"), "w", encoding="utf-8") as file:
             file.write("{}\n")
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "bad.log:1: no line of a log"):

@@ -1,14 +1,20 @@
-"""A compiled computation, called and timed as TVM's modules are."""
+"""A compiled computation, called and timed as TVM's modules are; and how steps become one."""
 
 from __future__ import annotations
 
+import json
+import os
+import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from kiln.errors import InvalidArgumentError
+from kiln.farm import program
+from kiln.farm.computation import Computation, text_file
+from kiln.farm.job import compiled
 from kiln.network import BenchmarkResult, Network
 
-__all__ = ["BenchmarkResult", "Program"]
+__all__ = ["BenchmarkResult", "Program", "compile_steps"]
 
 
 class Program:
@@ -55,3 +61,21 @@ class Program:
             return timed(*self._in_order(arrays[: len(self._inputs)]))
 
         return evaluate
+
+
+def compile_steps(computation: Computation, steps: list[Any], target: str) -> Network:
+    """A schedule, compiled alone. InvalidArgumentError: it does not fit the computation."""
+    key = computation.workload_key
+    task = [key, target, [0] * 8, "", 0, []]
+    line = json.dumps({"i": [task, [[], steps]], "r": [[1.0], 0, 0.0, 0], "v": "v0.6"})
+    with tempfile.TemporaryDirectory(prefix="kiln-steps.") as folder:
+        log = os.path.join(folder, "steps.json")
+        with open(log, "w", encoding="utf-8") as file:
+            file.write(line + "\n")
+        environment = {"KILN_DB": os.path.join(folder, "steps.db")}
+        with text_file(computation.source, computation.name) as path:
+            program.run(["records", "import", log, f"--bind={key}={path}"], environment)
+        network = compiled(["1", f"--target={target}"], environment, None)
+    if network.kernels[0].source == "untuned":
+        raise InvalidArgumentError(f"the schedule does not fit {computation.name} for {target}")
+    return network

@@ -3,34 +3,58 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, PythonBasedMeasureCallback
+from kiln.auto_scheduler.measuring import (
+    MeasureInput,
+    MeasureResult,
+    PythonBasedMeasureCallback,
+    input_of,
+    input_row,
+)
 from kiln.errors import InvalidArgumentError
+from kiln.farm.engine import engine
 
 _VERSION = "v0.6"
 
 
-def line_of(given: MeasureInput, result: MeasureResult) -> str:
+def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
     """A line of a log, without its end."""
-    task = [given.workload_key, given.target, given.hardware_params, "", 0, []]
-    costs = [result.costs, result.error_no, result.all_cost, int(result.timestamp)]
-    return json.dumps({"i": [task, [[], given.steps]], "r": costs, "v": _VERSION})
+    costs = [res.costs, res.error_no, res.all_cost, int(res.timestamp)]
+    return json.dumps({"i": input_row(inp), "r": costs, "v": _VERSION})
+
+
+def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
+    """The pair of a line of a log. InvalidArgumentError: it is none."""
+    try:
+        found = json.loads(record)
+        costs, error, all_cost, timestamp = found["r"]
+        costs = [float(each) for each in costs]
+        result = MeasureResult(costs, int(error), "", float(all_cost), float(timestamp))
+        return input_of(found["i"]), result
+    except (ValueError, TypeError, LookupError) as error:
+        raise InvalidArgumentError(f"no line of a log of auto_scheduler: {error!r}") from error
 
 
 class RecordToFile(PythonBasedMeasureCallback):
-    """Appends what is measured to a log, a round at a time."""
+    """Appends what is measured to a log, each trial as soon as it is measured."""
 
     def __init__(self, filename: str | os.PathLike[str]) -> None:
         """Makes the folder of the file if it is not there."""
         self.filename = os.fspath(filename)
         os.makedirs(os.path.dirname(os.path.abspath(self.filename)), exist_ok=True)
 
+    def record(self, inp: MeasureInput, res: MeasureResult) -> None:
+        """Appends a line."""
+        save_records(self.filename, [inp], [res])
+
     def callback(
         self, policy: Any, inputs: list[MeasureInput], results: list[MeasureResult]
     ) -> None:
+        """Appends lines."""
         save_records(self.filename, inputs, results)
 
 
@@ -41,7 +65,7 @@ def save_records(
 ) -> None:
     """Appends pairs to a log."""
     with open(filename, "a", encoding="utf-8") as file:
-        file.writelines(line_of(*pair) + "\n" for pair in zip(inputs, results))
+        file.writelines(dump_record_to_string(*pair) + "\n" for pair in zip(inputs, results))
 
 
 class RecordReader:
@@ -63,18 +87,18 @@ class RecordReader:
 
     def _pair(self, number: int, line: str) -> tuple[MeasureInput, MeasureResult]:
         try:
-            record = json.loads(line)
-            task, (_, steps) = record["i"]
-            costs, error, all_cost, timestamp = record["r"]
-            hardware = [int(each) for each in task[2]] if len(task) > 2 else []
-            given = MeasureInput(None, str(task[0]), str(task[1]), list(steps), hardware)
-            costs = [float(each) for each in costs]
-            result = MeasureResult(costs, int(error), "", float(all_cost), float(timestamp))
-        except (ValueError, TypeError, LookupError) as error:
-            raise InvalidArgumentError(
-                f"{self.filename}:{number}: no line of a log of auto_scheduler: {error!r}"
-            ) from error
-        return given, result
+            return load_record_from_string(line)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{self.filename}:{number}: {error}") from error
+
+    def check_workload_key(self, inputs: Sequence[MeasureInput]) -> None:
+        """InvalidArgumentError: the log has no line of a workload of the inputs."""
+        known = {given.task.workload_key for given, _ in self}
+        for each in inputs:
+            if each.task.workload_key not in known:
+                raise InvalidArgumentError(
+                    f"{self.filename} has no line of workload {each.task.workload_key}"
+                )
 
     def read_lines(
         self, max_lines: int | None = None, skip_lines: int = 0
@@ -90,40 +114,49 @@ def load_records(filename: str | os.PathLike[str]) -> Iterator[tuple[MeasureInpu
     return iter(RecordReader(filename))
 
 
-def distill_record_file(
-    in_file: str | os.PathLike[str], out_file: str | os.PathLike[str] | None = None
-) -> None:
-    """Writes the best record of each workload and target; `out_file` is else in_file.best.json."""
-    out = os.fspath(out_file or f"{os.fspath(in_file)}.best.json")
+def distill_record_file(in_file: str | os.PathLike[str], out_file: str | os.PathLike[str]) -> None:
+    """Writes the best record of each workload and target."""
+    out = os.fspath(out_file)
     best: dict[tuple[str, str], tuple[float, MeasureInput, MeasureResult]] = {}
     for given, result in load_records(in_file):
         if result.error_no != 0:
             continue
-        key, cost = (given.workload_key, given.target), sum(result.costs) / len(result.costs)
+        key = (given.task.workload_key, given.task.target)
+        cost = sum(result.costs) / len(result.costs)
         if key not in best or cost < best[key][0]:
             best[key] = (cost, given, result)
     with open(out, "w", encoding="utf-8") as file:
-        file.writelines(line_of(given, result) + "\n" for _, given, result in best.values())
+        for _, given, result in best.values():
+            file.write(dump_record_to_string(given, result) + "\n")
 
 
 def load_best_record(
     filename: str | os.PathLike[str],
     workload_key: str | None = None,
-    target: str | None = None,
+    target: Any = None,
     include_compatible: bool = False,
 ) -> tuple[MeasureInput | None, MeasureResult | None]:
-    """The fastest pair of a key and a kind of target; (None, None) if there is none."""
-    if include_compatible:
-        raise InvalidArgumentError(
-            "load_best_record: include_compatible is True, expected False: apply_best takes it"
-        )
+    """The fastest pair of a key and a kind of target; (None, None) if there is none.
+
+    With `include_compatible`, pairs of other extents count as well, the slower the farther off.
+    """
     kind = str(target).split()[0] if target else None
-    found = [
-        (given, result)
-        for given, result in load_records(filename)
-        if result.error_no == 0
-        and (workload_key is None or given.workload_key == workload_key)
-        and (kind is None or given.target.split()[0] == kind)
-    ]
-    none: tuple[MeasureInput | None, MeasureResult | None] = (None, None)
-    return min(found, key=lambda pair: sum(pair[1].costs) / len(pair[1].costs), default=none)
+    best: tuple[float, MeasureInput | None, MeasureResult | None] = (math.inf, None, None)
+    distances: dict[str, float | None] = {}
+    for given, result in load_records(filename):
+        if result.error_no != 0 or (kind and given.task.target.split()[0] != kind):
+            continue
+        key = given.task.workload_key
+        distance: float | None = 1.0
+        if workload_key is not None and key != workload_key:
+            if not include_compatible:
+                continue
+            if key not in distances:
+                distances[key] = engine().ask_keys(workload_key, key)
+            distance = distances[key]
+        if distance is None:
+            continue
+        cost = sum(result.costs) / len(result.costs) * distance
+        if cost < best[0]:
+            best = (cost, given, result)
+    return best[1], best[2]

@@ -1,87 +1,52 @@
-"""Policies and cost models, by which a task names how it is searched."""
+"""Policies, by which a task names how it is searched, and the parts of a search on their own."""
 
 from __future__ import annotations
 
 import json
 import math
+import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from kiln.farm import program
-from kiln.auto_scheduler.refuse import refuse
+from kiln.auto_scheduler.cost_model import CostModel, XGBModel
+from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
 from kiln.errors import InvalidArgumentError
+from kiln.farm import program
 from kiln.farm.computation import words_of
 
 if TYPE_CHECKING:
     from kiln.auto_scheduler.search_task import SearchTask
 
 
-class RandomModel:
-    """Candidates by chance."""
-
-    policy = "sketch.random"
-
-    def options(self) -> dict[str, Any]:
-        """Fields of kiln.farm.options.TuneOptions."""
-        return {}
+# Samples of a call, if the parameters do not say how many.
+_POPULATION = 512
 
 
-class XGBModel:
-    """A model that learns from what is measured, and begins with the analytic model."""
-
-    policy = "sketch.xgb"
-
-    def __init__(
-        self,
-        verbose_eval: int = 25,
-        num_warmup_sample: int | None = None,
-        seed: int | None = None,
-        model_file: str | None = None,
-        adaptive_training: bool = False,
-    ) -> None:
-        """`verbose_eval` and `adaptive_training` do nothing: training is a part of a round."""
-        del verbose_eval, adaptive_training
-        refuse(
-            "XGBModel",
-            {
-                "num_warmup_sample": "the analytic model ranks the first rounds",
-                "seed": "SketchPolicy(seed=) is the seed of everything random",
-                "model_file": "XGBModel.load begins with a trained model",
-            },
-            {"num_warmup_sample": num_warmup_sample, "seed": seed, "model_file": model_file},
-        )
-        self._model: str | None = None
-
-    def load(self, file_name: str) -> None:
-        """Begins with the model in a file of `kiln model train`, or one that the farm keeps."""
-        self._model = file_name
-
-    def options(self) -> dict[str, Any]:
-        """Fields of kiln.farm.options.TuneOptions."""
-        return {"model": self._model}
+class SearchCallback:
+    """Base of what is given to a policy before its search."""
 
 
-class PreloadMeasuredStates:
+class PreloadMeasuredStates(SearchCallback):
     """Begins with the measurements of a log, which are not made again."""
 
     def __init__(self, filename: str) -> None:
         self.filename = filename
 
 
-@dataclass(frozen=True)
-class Sketch:
-    """A schedule with blanks."""
+class Sketch(State):
+    """A state with blanks."""
 
-    # Steps as in a log, with 0 for a blank.
-    steps: str
-    # Blanks: {"axis", "extent", "lengths", "ways", "values"} each.
-    blanks: tuple[dict[str, Any], ...]
-    # Ways to fill the blanks.
-    tile_sizes: int
+    def __init__(
+        self, state_object: StateObject, dag: Any, blanks: Sequence[dict[str, Any]], points: float
+    ) -> None:
+        super().__init__(state_object, dag)
+        # {"axis", "extent", "lengths", "ways", "values"} each.
+        self.blanks = tuple(blanks)
+        # Ways to fill the blanks.
+        self.tile_sizes = points
 
-    def fill(self, lengths: Sequence[Sequence[int]]) -> list[Any]:
-        """Steps of a schedule, with a list of lengths for each blank, for measure().
+    def fill(self, lengths: Sequence[Sequence[int]]) -> State:
+        """A state with a list of lengths for each blank, for measure().
 
         InvalidArgumentError: a list has not the blank's number of lengths, or values other than
         those of the blank, or a product that does not divide its extent.
@@ -90,7 +55,7 @@ class Sketch:
             raise InvalidArgumentError(
                 f"{len(lengths)} lists of lengths are given, expected {len(self.blanks)}"
             )
-        steps = json.loads(self.steps)
+        steps = self.transform_steps
         splits = [step for step in steps if step[0] == "SP" and 0 in step[4]]
         for step, blank, given in zip(splits, self.blanks, lengths):
             values = [int(each) for each in given]
@@ -105,10 +70,25 @@ class Sketch:
                     f"{blank['axis']}: the product of {values} does not divide {blank['extent']}"
                 )
             step[4] = values
-        return steps
+        return State(StateObject(self.compute_dag, steps), self.compute_dag)
 
 
-class EmptyPolicy:
+class SearchPolicy:
+    """Base of policies."""
+
+    task: SearchTask
+    verbose = 1
+
+    def options(self) -> dict[str, Any]:
+        """Fields of kiln.farm.options.TuneOptions."""
+        raise NotImplementedError
+
+    def set_verbose(self, verbose: int) -> None:
+        """0 = silent, 1 = a line a round, 2 = a line a trial as well."""
+        self.verbose = verbose
+
+
+class EmptyPolicy(SearchPolicy):
     """The unscheduled loops, once."""
 
     def __init__(
@@ -122,8 +102,21 @@ class EmptyPolicy:
         return {"policy": "empty"}
 
 
-class SketchPolicy:
+class SketchPolicy(SearchPolicy):
     """Evolution of sketches."""
+
+    # Parameters that TVM has as well, with Kiln's values; docs/search-parameters.md lists all.
+    DEFAULT_PARAMS = {
+        "eps_greedy": 0.05,
+        "sample_init_min_population": 50,
+        "sample_init_use_measured_ratio": 0.2,
+        "evolutionary_search_population": 2048,
+        "evolutionary_search_num_iters": 4,
+        "evolutionary_search_mutation_prob": 0.85,
+        "max_innermost_split_factor": 64,
+        "max_vectorize_size": 64,
+        "disable_change_compute_location": 0,
+    }
 
     def __init__(
         self,
@@ -137,13 +130,14 @@ class SketchPolicy:
         """`params` are those of docs/search-parameters.md. PreloadMeasuredStates is a callback."""
         self.task = task
         self.program_cost_model = program_cost_model or XGBModel()
-        if not hasattr(self.program_cost_model, "policy"):
+        if not isinstance(self.program_cost_model, CostModel):
             raise InvalidArgumentError(
                 f"program_cost_model is a {type(program_cost_model).__name__}, expected XGBModel "
                 "or RandomModel"
             )
         self.params = dict(params or {})
         self.seed = seed
+        self._random = random.Random(seed)
         self.verbose = verbose
         self.init_search_callbacks = list(init_search_callbacks or [])
         for each in self.init_search_callbacks:
@@ -156,18 +150,49 @@ class SketchPolicy:
     def options(self) -> dict[str, Any]:
         """Fields of kiln.farm.options.TuneOptions."""
         model = self.program_cost_model
-        return {
-            "policy": model.policy,
-            "parameter": self.params or None,
-            "seed": self.seed,
-            **model.options(),
-        }
+        named = {"policy": model.policy, "parameter": self.params or None, **model.options()}
+        return named if self.seed is None else {**named, "seed": self.seed}
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
         """The sketches of the task, without a job."""
-        with words_of([self.task.compute_dag.computation]) as words:
+        dag = self.task.compute_dag
+        with words_of([dag.computation]) as words:
             command = ["show", *words, "--sketches", f"--target={self.task.target}"]
             if print_for_debug:
                 print(program.run(command))
             found = program.run_json(command)
-        return [Sketch(each["steps"], tuple(each["blanks"]), each["tile_sizes"]) for each in found]
+        return [
+            Sketch(
+                StateObject(dag, json.loads(each["steps"])), dag, each["blanks"], each["tile_sizes"]
+            )
+            for each in found
+        ]
+
+    def sample_initial_population(self) -> list[State]:
+        """Random states of the sketches that have a program, without a job.
+
+        As many as the parameter sample_init_population says, 512; another call samples others.
+        """
+        count = int(self.params.get("sample_init_population", _POPULATION))
+        told = self._asked("sample", count=count)
+        return [self._state(steps) for steps in told["states"]]
+
+    def evolutionary_search(self, init_populations: Sequence[Any], out_size: int) -> list[State]:
+        """The best states that evolution of these finds by the cost model, the best one first."""
+        told = self._asked(
+            "evolve",
+            count=out_size,
+            states=[steps_of(each) for each in init_populations],
+            model=self.program_cost_model.engine_name,
+        )
+        return [self._state(steps) for steps in told["states"]]
+
+    def _state(self, steps: list[Any]) -> State:
+        return State(StateObject(self.task.compute_dag, steps), self.task.compute_dag)
+
+    def _asked(self, do: str, **fields: Any) -> dict[str, Any]:
+        """What the engine says, each time by another seed of the policy's."""
+        seed = self._random.randrange(2**62)
+        return self.task.compute_dag.ask(
+            do, target=self.task.target, seed=seed, parameters=self.params, **fields
+        )

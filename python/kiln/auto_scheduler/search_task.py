@@ -2,60 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import os
 import tempfile
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from google.protobuf import json_format
 from kiln.farm import program
-from kiln.auto_scheduler import place
-from kiln.auto_scheduler.measuring import (
-    LocalBuilder,
-    LocalRunner,
-    MeasureInput,
-    MeasureResult,
-    measured,
-)
+from kiln.auto_scheduler.cost_model import XGBModel
+from kiln.auto_scheduler.hardware import HardwareParams
+from kiln.auto_scheduler.layout import check_layout_rewrite
+from kiln.auto_scheduler.measuring import LocalBuilder, LocalRunner, RecordedTask
 from kiln.auto_scheduler.program import Program
 from kiln.auto_scheduler.records import load_best_record
 from kiln.auto_scheduler.refuse import refuse
+from kiln.auto_scheduler.rounds import Rounds
 from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy
+from kiln.auto_scheduler.task_inputs import names_of_inputs, ranges_of
 from kiln.auto_scheduler.workload import ComputeDAG, make_workload_key
-from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
+from kiln.errors import InvalidArgumentError, NotFoundError
+from kiln.farm.client import Client
 from kiln.farm.computation import text_file
 from kiln.farm.job import Job, compiled
-from kiln.farm.values import Event, Record, record_of
-from kiln.proto import scheduler_pb2
-
-_NOT_TAKEN = {
-    "target_host": "the host is this machine",
-    "hardware_params": "they are those of the device that measures",
-    "layout_rewrite_option": "a computation's weights are taken as they are; those of networks are "
-    "packed by kiln.Client.tune(layout_rewrite=)",
-    "task_inputs": "inputs are random, and kiln.Client.tune(input_range=) says from where to where",
-    "task_inputs_overwrite": "there are no task_inputs",
-    "task_inputs_save_to_file": "there are no task_inputs",
-}
-
-
-@dataclass
-class HardwareParams:
-    """Facts of a device. Kiln takes those of the device that measures, so no task takes these."""
-
-    num_cores: int | None = None
-    vector_unit_bytes: int | None = None
-    cache_line_bytes: int | None = None
-    max_shared_memory_per_block: int | None = None
-    max_local_memory_per_block: int | None = None
-    max_threads_per_block: int | None = None
-    max_vthread_extent: int | None = None
-    warp_size: int | None = None
-    target: str | None = None
-    target_host: str | None = None
+from kiln.farm.values import Record
 
 
 @dataclass
@@ -79,13 +48,7 @@ class TuningOptions:
             raise InvalidArgumentError(
                 f"num_measure_trials is {self.num_measure_trials}, expected at least 1"
             )
-        builder = LocalBuilder() if self.builder == "local" else self.builder
-        runner = LocalRunner() if self.runner == "local" else self.runner
-        for each in (builder, runner):
-            if not hasattr(each, "options"):
-                raise InvalidArgumentError(
-                    f"found {each!r}, expected 'local', a builder or a runner"
-                )
+        builder, runner = self._two()
         per_round = min(self.num_measures_per_round, max(1, self.num_measure_trials // tasks))
         return {
             **builder.options(),
@@ -93,6 +56,21 @@ class TuningOptions:
             "trials": self.num_measure_trials,
             "trials_per_round": per_round,
         }
+
+    def client(self) -> Client:
+        """The farm that measures."""
+        builder, runner = self._two()
+        return runner.client(builder.build_jobs())
+
+    def _two(self) -> tuple[Any, Any]:
+        builder = LocalBuilder() if self.builder == "local" else self.builder
+        runner = LocalRunner() if self.runner == "local" else self.runner
+        for name, found, expected in (("builder", builder, "build"), ("runner", runner, "run")):
+            if not hasattr(found, expected):
+                raise InvalidArgumentError(
+                    f"{name} is {found!r}, expected 'local' or a {name} of auto_scheduler"
+                )
+        return builder, runner
 
 
 class SearchTask:
@@ -109,47 +87,94 @@ class SearchTask:
         hardware_params: Any = None,
         layout_rewrite_option: Any = None,
         task_inputs: Any = None,
-        task_inputs_overwrite: Any = None,
-        task_inputs_save_to_file: Any = None,
+        task_inputs_overwrite: bool = False,
+        task_inputs_save_to_file: bool = False,
         desc: str = "",
     ) -> None:
-        """Of a registered function with arguments, a key, or a ComputeDAG; `target` is a text."""
+        """Of a registered function with arguments, a key, or a ComputeDAG; `target` is a text.
+
+        `hardware_params` become options of the target. With `layout_rewrite_option` 2 candidates
+        are measured with weights packed; 1 is refused. Inputs that `task_inputs` names get values
+        between the least and the largest of their buffers in checks.
+        """
         refuse(
             "SearchTask",
-            _NOT_TAKEN,
-            {**locals(), "task_inputs_overwrite": task_inputs_overwrite or None},
+            {"target_host": "the host is the machine that measures"},
+            {"target_host": target_host},
         )
+        check_layout_rewrite(layout_rewrite_option)
         if target is None:
             raise InvalidArgumentError("SearchTask has no target, expected 'llvm' or 'cuda'")
         self.target = str(target)
+        self.target_host = None
+        if hardware_params is not None:
+            self.target = hardware_params.options(self.target)
+        self.hardware_params = hardware_params
         if func is not None:
             workload_key = make_workload_key(func, args or ())
         if compute_dag is None and workload_key is None:
             raise InvalidArgumentError("SearchTask has no computation, expected func, key or DAG")
         self.compute_dag = compute_dag or ComputeDAG(workload_key)
         self.workload_key = workload_key or self.compute_dag.workload_key()
+        self.layout_rewrite_option = layout_rewrite_option or 0
+        if self.layout_rewrite_option:
+            self.compute_dag = self.compute_dag.rewrite_layout_from_state(
+                self.compute_dag.init_state
+            )
+        self.task_input_names = names_of_inputs(
+            self.workload_key, task_inputs, task_inputs_overwrite, task_inputs_save_to_file
+        )
         self.desc = desc or self.compute_dag.computation.name
 
     def __repr__(self) -> str:
         return f"<SearchTask {self.desc} for {self.target}>"
 
-    def tune(self, tuning_options: TuningOptions, search_policy: Any = None) -> Job:
-        """Tunes on the farm of auto_scheduler.client(), and returns the job when it has ended.
+    def options(self) -> dict[str, Any]:
+        """Fields of kiln.farm.options.TuneOptions."""
+        if not self.task_input_names:
+            return {}
+        return {"input_range": ranges_of(self.workload_key, self.task_input_names)}
 
-        Ctrl-C cancels; what was measured is in the log and in the farm's database.
+    def as_measured(self, record: Record) -> RecordedTask:
+        """The task as a line of a log says it: with the target and the device that measured."""
+        return _Measured(
+            self.workload_key,
+            record.target,
+            list(record.hardware.values()),
+            "",
+            self.layout_rewrite_option,
+            self.task_input_names,
+            self.compute_dag,
+        )
+
+    def tune(
+        self,
+        tuning_options: TuningOptions,
+        search_policy: Any = None,
+        adaptive_training: bool = False,
+    ) -> Job:
+        """Tunes on the farm, and returns the job when it has ended.
+
+        `adaptive_training` is that of the cost model of the default policy. Ctrl-C cancels; what
+        was measured is in the log and in the farm's database.
         """
-        policy = search_policy or SketchPolicy(self)
-        preload([self], getattr(policy, "init_search_callbacks", []))
+        policy = search_policy or SketchPolicy(self, XGBModel(adaptive_training=adaptive_training))
+        client = tuning_options.client()
+        preload(client, getattr(policy, "init_search_callbacks", []))
         rounds = Rounds([self], tuning_options.measure_callbacks or (), policy)
+        model = getattr(policy, "program_cost_model", None)
         with rounds:
-            return place.client().tune(
+            job = client.tune(
                 self.compute_dag.computation,
                 target=self.target,
                 early_stopping=tuning_options.early_stopping,
-                callbacks=[rounds],
+                callbacks=[rounds, *([model.watch] if model else [])],
                 verbose=tuning_options.verbose,
-                **{**tuning_options.options(), **policy.options()},
+                **{**tuning_options.options(), **policy.options(), **self.options()},
             )
+        if model:
+            model.after(self)
+        return job
 
     def keys(self) -> tuple[str, ...]:
         """Keys under which logs may have this task."""
@@ -171,9 +196,11 @@ class SearchTask:
         """The best program of the log, compiled. NotFoundError: the log has none.
 
         With `include_compatible`, one for other extents, or one that is chosen without measuring.
+        The program takes weights as they are, whatever `layout_rewrite_option` is.
         """
-        refuse("apply_best", _NOT_TAKEN, {"layout_rewrite_option": layout_rewrite_option})
-        if "@packed_placeholders(" in self.compute_dag.computation.text:
+        check_layout_rewrite(layout_rewrite_option)
+        is_packed = "@packed_placeholders(" in self.compute_dag.computation.text
+        if is_packed and not self.layout_rewrite_option:
             raise InvalidArgumentError(
                 f"{self.desc} takes weights that its network packs: compile the network, "
                 "auto_scheduler.client().compile(network)"
@@ -227,82 +254,41 @@ class _Database:
         self._text.__exit__(*error)
 
 
-def measure(
-    task: SearchTask, states: Sequence[Sequence[Any]]
-) -> tuple[list[MeasureInput], list[MeasureResult]]:
-    """Builds, checks and times schedules on this machine's device, one after the other.
+@dataclass(frozen=True)
+class _Measured(RecordedTask):
+    """A task of a record, with its computation."""
 
-    A state is its steps, as Sketch.fill, MeasureInput.steps and logs have them. A state takes some
-    0.6 s. Steps that do not fit the task have the error 1, and what is wrong as the message.
-    """
-    pairs = [_measured_alone(task, list(each)) for each in states]
-    return [given for given, _ in pairs], [result for _, result in pairs]
+    compute_dag: ComputeDAG | None = field(default=None, repr=False)
 
 
-def _measured_alone(task: SearchTask, steps: list[Any]) -> tuple[MeasureInput, MeasureResult]:
-    computation = task.compute_dag.computation
-    target = f"--target={task.target}"
-    with tempfile.TemporaryDirectory(prefix="kiln-state.") as folder:
-        with text_file(computation.source, computation.name) as path:
-            written = os.path.join(folder, "schedule")
-            with open(written + ".json", "w", encoding="utf-8") as file:
-                json.dump(steps, file)
-            try:
-                shown = ["show", path, f"--steps={written}.json", "--as=schedule"]
-                schedule = program.run(shown)
-            except KilnError as error:
-                given = MeasureInput(task, task.workload_key, task.target, steps, [0] * 8)
-                return given, MeasureResult([1e10], 1, str(error), 0.0, int(time.time()))
-            with open(written, "w", encoding="utf-8") as file:
-                file.write(schedule)
-            environment = {"KILN_DB": os.path.join(folder, "trial.db")}
-            words = ["trial", path, f"--schedule={written}", target]
-            found = program.run_json(words, environment)[0]
-    message = json_format.ParseDict(found, scheduler_pb2.Record(), ignore_unknown_fields=True)
-    return measured(task, task.workload_key, record_of(message))
-
-
-def preload(tasks: Sequence[SearchTask], callbacks: Sequence[Any]) -> None:
-    """Gives the farm what the logs of PreloadMeasuredStates hold of the tasks."""
+def preload(client: Client, callbacks: Sequence[Any]) -> None:
+    """Gives the farm what the logs of PreloadMeasuredStates hold."""
     for each in callbacks:
         if isinstance(each, PreloadMeasuredStates):
-            place.client().import_records(each.filename)
+            client.import_records(each.filename)
 
 
-class Rounds:
-    """Hands what was measured to callbacks of TVM's kind, a round at a time."""
+def create_task(
+    func: Any,
+    args: Sequence[Any],
+    target: Any,
+    target_host: Any = None,
+    hardware_params: HardwareParams | None = None,
+) -> SearchTask:
+    """SearchTask of a registered function."""
+    return SearchTask(
+        func=func,
+        args=args,
+        target=target,
+        target_host=target_host,
+        hardware_params=hardware_params,
+    )
 
-    def __init__(self, tasks: Sequence[SearchTask], callbacks: Sequence[Any], policy: Any) -> None:
-        for each in callbacks:
-            if not hasattr(each, "callback"):
-                raise InvalidArgumentError(
-                    f"measure_callbacks has a {type(each).__name__}, expected RecordToFile or a "
-                    "PythonBasedMeasureCallback"
-                )
-        self._tasks = tasks
-        self._callbacks = callbacks
-        self._policy = policy
-        self._records: list[Record] = []
 
-    def __enter__(self) -> Rounds:
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        self._tell()
-
-    def __call__(self, event: Event) -> None:
-        if event.record is not None:
-            self._records.append(event.record)
-        if event.round is not None:
-            self._tell()
-
-    def _tell(self) -> None:
-        records, self._records = self._records, []
-        if not records:
-            return
-        pairs = [
-            measured(self._tasks[record.task], self._tasks[record.task].workload_key, record)
-            for record in records
-        ]
-        for each in self._callbacks:
-            each.callback(self._policy, [given for given, _ in pairs], [one for _, one in pairs])
+def auto_schedule(
+    task: SearchTask, search_policy: Any = None, tuning_options: TuningOptions | None = None
+) -> Program:
+    """Tunes the task, and returns its best program of the job."""
+    job = task.tune(tuning_options or TuningOptions(), search_policy)
+    network = job.compile()
+    return Program(network, [each.name for each in network.inputs])

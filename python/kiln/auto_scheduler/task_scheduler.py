@@ -4,26 +4,81 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from kiln.farm import program
-from kiln.auto_scheduler import place
+from kiln.auto_scheduler.cost_model import RandomModel, XGBModel
 from kiln.auto_scheduler.refuse import refuse
-from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, RandomModel, XGBModel
-from kiln.auto_scheduler.search_task import Rounds, SearchTask, TuningOptions, preload
+from kiln.auto_scheduler.rounds import Rounds
+from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy
+from kiln.auto_scheduler.search_task import SearchTask, TuningOptions, preload
 from kiln.auto_scheduler.workload import ComputeDAG
 from kiln.errors import InvalidArgumentError
 from kiln.farm.computation import computation
 from kiln.farm.job import Job
 from kiln.farm.values import Event
 
-_POLICIES = {"default": XGBModel, "sketch.xgb": XGBModel, "sketch.random": RandomModel}
-_STRATEGIES = {"gradient": "gradient", "round-robin": "round-robin"}
+_STRATEGIES = ("gradient", "round-robin")
+# Latency of a task without a result, as TVM has it.
+_NO_RESULT_S = 1e10
 
 
-class LogEstimatedLatency:
+class TaskSchedulerCallback:
+    """Base of what a TaskScheduler tells before and after each round of a task."""
+
+    def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """A round of the task begins."""
+
+    def post_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """A round of the task has ended."""
+
+
+class PrintTableInfo(TaskSchedulerCallback):
+    """Prints a table of all tasks before each round."""
+
+    def pre_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """Prints."""
+        rows = []
+        for at, task in enumerate(task_scheduler.tasks):
+            cost = task_scheduler.best_costs[at]
+            is_known = cost < _NO_RESULT_S
+            speed = task.compute_dag.flop_ct / cost / 1e9
+            rows.append(
+                (
+                    str(at),
+                    task.desc,
+                    f"{1e3 * cost:.3f}" if is_known else "-",
+                    f"{speed:.2f}" if is_known else "-",
+                    str(task_scheduler.task_trials[at]),
+                )
+            )
+        head = ("ID", "Task Description", "Latency (ms)", "Speed (GFLOPS)", "Trials")
+        score = task_scheduler.cur_score
+        print(_table(head, rows), file=sys.stderr)
+        print(
+            f"Estimated total latency: {f'{1e3 * score:.3f}' if score < _NO_RESULT_S else '-'} ms\t"
+            f"Trials: {task_scheduler.ct}\tUsed time : "
+            f"{time.time() - task_scheduler.tic:.0f} s\tNext ID: {task_id}",
+            file=sys.stderr,
+        )
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table as TVM prints it."""
+    widths = [max(len(row[at]) for row in (head, *rows)) for at in range(len(head))]
+    line = "-" * (sum(widths) + 3 * len(widths) + 1)
+
+    def text(row: Sequence[str]) -> str:
+        return "| " + " | ".join(f"{cell:>{width}}" for cell, width in zip(row, widths)) + " |"
+
+    return "\n".join([line, text(head), line, *(text(row) for row in rows), line])
+
+
+class LogEstimatedLatency(TaskSchedulerCallback):
     """Writes a line for each round into a file: time, estimated latency of all tasks, trials."""
 
     def __init__(self, log_file: str | os.PathLike[str]) -> None:
@@ -32,17 +87,50 @@ class LogEstimatedLatency:
         with open(self.log_file, "w", encoding="utf-8"):
             pass
 
-    def __call__(self, event: Event) -> None:
-        """Writes the line if the event is the end of a round."""
-        if event.round is None:
-            return
-        latency = event.round.total_latency_s
-        shown = "N/A" if latency is None else f"{latency * 1e3:.3f}"
+    def post_tune(self, task_scheduler: TaskScheduler, task_id: int) -> None:
+        """Writes the line."""
+        score = task_scheduler.cur_score
+        shown = "N/A" if score >= _NO_RESULT_S else f"{score * 1e3:.3f}"
         with open(self.log_file, "a", encoding="utf-8") as file:
             file.write(
-                f"ElapsedTime(s)\t{event.round.elapsed_s:.0f}\tEstimatedLatency(ms)\t{shown}\t"
-                f"Trials\t{event.round.trials}\n"
+                f"ElapsedTime(s)\t{time.time() - task_scheduler.tic:.0f}\t"
+                f"EstimatedLatency(ms)\t{shown}\tTrials\t{task_scheduler.ct}\n"
             )
+
+
+def _policy_of(name: str, adaptive_training: bool) -> Any:
+    """The cost model of a policy by name."""
+    policy, _, model = ("sketch.xgb" if name == "default" else name).partition(".")
+    if policy == "sketch" and model == "xgb":
+        return XGBModel(adaptive_training=adaptive_training)
+    if policy == "sketch" and model == "random":
+        return RandomModel()
+    raise InvalidArgumentError(
+        f"search_policy is '{name}', expected default, sketch.xgb or sketch.random"
+    )
+
+
+def make_search_policies(
+    search_policy: Any,
+    search_policy_params: dict[str, float] | None,
+    tasks: Sequence[SearchTask],
+    num_measures_per_round: int,
+    verbose: int,
+    load_model_file: str | None = None,
+    load_log_file: str | None = None,
+    adaptive_training: bool = False,
+) -> list[SketchPolicy]:
+    """A policy for each task, with one cost model for all."""
+    del num_measures_per_round
+    if not isinstance(search_policy, str):
+        return list(search_policy)
+    model = _policy_of(search_policy, adaptive_training)
+    if load_model_file:
+        model.load(load_model_file)
+    callbacks = [PreloadMeasuredStates(load_log_file)] if load_log_file else []
+    return [
+        SketchPolicy(each, model, search_policy_params, None, verbose, callbacks) for each in tasks
+    ]
 
 
 class TaskScheduler:
@@ -60,12 +148,13 @@ class TaskScheduler:
         beta: float = 2,
         gamma: float = 0.5,
         backward_window_size: int = 3,
-        callbacks: Any = None,
+        callbacks: Sequence[TaskSchedulerCallback] | None = None,
     ) -> None:
         """`objective_func` is "weighted-sum", "geometric-mean" or "max"; None is the first.
 
-        alpha, beta, gamma and the window have the values that Kiln has fixed. `callbacks` are
-        LogEstimatedLatency.
+        alpha, beta and the window have the values that Kiln has fixed (docs/search.md).
+        `gamma` does nothing, as in TVM. `callbacks` None prints the table before each round, if the
+        tuning options are verbose.
         """
         if not tasks:
             raise InvalidArgumentError("TaskScheduler has no tasks, expected one at least")
@@ -76,21 +165,21 @@ class TaskScheduler:
             )
         if strategy not in _STRATEGIES:
             raise InvalidArgumentError(
-                f"strategy is '{strategy}', expected gradient or round-robin"
+                f"strategy is '{strategy}', expected {' or '.join(_STRATEGIES)}"
             )
-        fixed = {"alpha": (alpha, 0.2), "beta": (beta, 2), "gamma": (gamma, 0.5)}
+        for each in callbacks or ():
+            if not isinstance(each, TaskSchedulerCallback):
+                raise InvalidArgumentError(
+                    f"callbacks has a {type(each).__name__}, expected a TaskSchedulerCallback"
+                )
+        fixed = {"alpha": (alpha, 0.2), "beta": (beta, 2)}
         fixed["backward_window_size"] = (backward_window_size, 3)
         refuse(
             "TaskScheduler",
             dict.fromkeys(fixed, "its value is fixed"),
             {key: value if value != usual else None for key, (value, usual) in fixed.items()},
         )
-        for each in callbacks or ():
-            if not isinstance(each, LogEstimatedLatency):
-                raise InvalidArgumentError(
-                    f"callbacks has a {type(each).__name__}, expected LogEstimatedLatency"
-                )
-        self.callbacks = list(callbacks or ())
+        self.callbacks = None if callbacks is None else list(callbacks)
         self.tasks = list(tasks)
         self.task_weights = list(task_weights) if task_weights is not None else None
         if self.task_weights is not None and len(self.task_weights) != len(self.tasks):
@@ -101,43 +190,105 @@ class TaskScheduler:
         self.strategy = strategy
         self.load_model_file = load_model_file
         self.load_log_file = load_log_file
+        self.alpha = alpha
+        self.beta = beta
+        self.gamma = gamma
+        self.backward_window_size = backward_window_size
+        # Callbacks read these: rounds and trials of each task, its best cost in seconds, all
+        # trials, the objective, the time of the beginning.
+        self.task_cts = [0] * len(self.tasks)
+        self.task_trials = [0] * len(self.tasks)
+        self.best_costs = [_NO_RESULT_S] * len(self.tasks)
+        self.ct = 0
+        self.cur_score = _NO_RESULT_S
+        self.tic = time.time()
 
     def tune(
         self,
         tune_option: TuningOptions,
-        search_policy: str = "default",
+        search_policy: Any = "default",
         search_policy_params: dict[str, float] | None = None,
         adaptive_training: bool = False,
         per_task_early_stopping: int | None = None,
     ) -> Job:
-        """Tunes all tasks in one job, and returns it when it has ended."""
-        del adaptive_training
-        if search_policy not in _POLICIES:
-            raise InvalidArgumentError(
-                f"search_policy is '{search_policy}', expected one of {', '.join(_POLICIES)}"
-            )
-        if self.load_log_file:
-            preload(self.tasks, [PreloadMeasuredStates(self.load_log_file)])
+        """Tunes all tasks in one job, and returns it when it has ended.
+
+        `search_policy` is a name, or a policy for each task, of which the first one counts.
+        """
+        policies = make_search_policies(
+            search_policy,
+            search_policy_params,
+            self.tasks,
+            tune_option.num_measures_per_round,
+            tune_option.verbose,
+            self.load_model_file,
+            self.load_log_file,
+            adaptive_training,
+        )
         targets = {task.target for task in self.tasks}
         if len(targets) > 1:
             raise InvalidArgumentError(f"the tasks have targets {sorted(targets)}, expected one")
-        rounds = Rounds(self.tasks, tune_option.measure_callbacks or (), None)
+        client = tune_option.client()
+        preload(client, policies[0].init_search_callbacks)
+        model = policies[0].program_cost_model
+        rounds = Rounds(self.tasks, tune_option.measure_callbacks or (), policies[0])
+        self.tic = time.time()
+        named: dict[str, Any] = {
+            **tune_option.options(len(self.tasks)),
+            **policies[0].options(),
+        }
+        inputs: dict[str, str] = {}
+        for task in self.tasks:
+            inputs.update(task.options().get("input_range", {}))
         with rounds:
-            return place.client().tune(
+            job = client.tune(
                 [task.compute_dag.computation for task in self.tasks],
                 target=self.tasks[0].target,
                 weights=self.task_weights,
                 objective=self.objective,
                 task_strategy=self.strategy,
-                policy=_POLICIES[search_policy].policy,
-                parameter=search_policy_params or None,
-                model=self.load_model_file,
                 early_stopping=per_task_early_stopping,
                 total_early_stopping=tune_option.early_stopping,
-                callbacks=[rounds, *self.callbacks],
-                verbose=tune_option.verbose,
-                **tune_option.options(len(self.tasks)),
+                input_range=inputs or None,
+                callbacks=[rounds, model.watch, self._told(tune_option.verbose)],
+                verbose=tune_option.verbose if self.callbacks is not None else 0,
+                **named,
             )
+        model.after(self.tasks[0])
+        return job
+
+    def _told(self, verbose: int) -> Any:
+        """A callback of a job that keeps the figures, and tells the callbacks."""
+        callbacks = self.callbacks
+        if callbacks is None:
+            callbacks = [PrintTableInfo()] if verbose else []
+        begun: list[int] = []
+
+        def told(event: Event) -> None:
+            if event.record is not None:
+                record = event.record
+                self.ct += 1
+                self.task_trials[record.task] += 1
+                if record.cost_s is not None:
+                    self.best_costs[record.task] = min(self.best_costs[record.task], record.cost_s)
+            if not begun:
+                begun.append(0)
+                for each in callbacks:
+                    each.pre_tune(self, 0)
+            if event.round is not None:
+                task = event.round.task
+                self.task_cts[task] += 1
+                for at, best in enumerate(event.round.best_s):
+                    self.best_costs[at] = best or self.best_costs[at]
+                latency = event.round.total_latency_s
+                self.cur_score = _NO_RESULT_S if latency is None else latency
+                for each in callbacks:
+                    each.post_tune(self, task)
+                following = event.status.next_task
+                for each in callbacks:
+                    each.pre_tune(self, task if following is None else following)
+
+        return told
 
 
 def extract_tasks(

@@ -5,91 +5,134 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TextIO
 
-from kiln.autotvm.task import ConfigEntity, Task
+from kiln.autotvm.dispatcher import ApplyHistoryBest, apply_history_best, key_of
+from kiln.autotvm.measure import MeasureInput, MeasureResult
+from kiln.autotvm.space import ConfigEntity
 from kiln.errors import InvalidArgumentError
-from kiln.farm.values import Record
+
+__all__ = [
+    "ApplyHistoryBest",
+    "apply_history_best",
+    "decode",
+    "encode",
+    "load_from_buffer",
+    "load_from_file",
+    "measure_str_key",
+    "pick_best",
+    "split_workload",
+]
 
 _VERSION = 0.2
-# Numbers of autotvm's errors by Kiln's.
-_ERRORS = {
-    "NO_ERROR": 0,
-    "INSTANTIATION_ERROR": 1,
-    "COMPILE_HOST_ERROR": 2,
-    "COMPILE_DEVICE_ERROR": 3,
-    "RUNTIME_DEVICE_ERROR": 4,
-    "WRONG_ANSWER_ERROR": 5,
-    "BUILD_TIMEOUT_ERROR": 6,
-    "RUN_TIMEOUT_ERROR": 7,
-}
-# Cost of a failed configuration.
-_FAILED_S = 1e10
+_TVM_VERSION = "0.8.0"
 
 
-def line_of(task: Task, config: ConfigEntity, record: Record) -> str:
+class RecordedTask:
+    """What a line of a log says of its task."""
+
+    def __init__(self, name: str, args: list[Any]) -> None:
+        self.name = name
+        self.args = tuple(args)
+        self.workload = (name, *args)
+
+
+def _check_protocol(protocol: str) -> None:
+    if protocol != "json":
+        raise InvalidArgumentError(f"protocol is {protocol!r}, expected json")
+
+
+def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json") -> str:
     """A line of a log, without its end."""
-    costs = list(record.costs_s) if record.cost_s is not None else [_FAILED_S]
+    _check_protocol(protocol)
+    name, *args = inp.task.workload
     return json.dumps(
         {
-            "input": [record.target, task.name, list(task.args), {}],
-            "config": {"index": config.index, "code_hash": None, "entity": list(config.entity)},
-            "result": [costs, _ERRORS.get(record.error, 8), record.all_cost_s, record.timestamp_s],
+            "input": [str(inp.target), name, args, {}],
+            "config": inp.config.to_json_dict(),
+            "result": [list(result.costs), int(result.error_no), result.all_cost, result.timestamp],
             "version": _VERSION,
-            "tvm_version": "0.8.0",
+            "tvm_version": _TVM_VERSION,
         }
     )
 
 
-def load_from_file(
-    filename: str | os.PathLike[str],
-) -> Iterator[tuple[str, tuple[Any, ...], ConfigEntity, tuple[float, ...], int]]:
-    """Target, workload, configuration, costs in seconds and error number of each line."""
+def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResult] | None:
+    """The pair of a line; None for a comment, and for a line of version 0.1.
+
+    InvalidArgumentError: it is none.
+    """
+    _check_protocol(protocol)
+    if not row.strip() or row.startswith("#"):
+        return None
     try:
-        file = open(filename, encoding="utf-8")
+        found = json.loads(row)
+        if found.get("v") == 0.1:
+            return None
+        target, name, args, _ = found["input"]
+        config = ConfigEntity.from_json_dict(found["config"])
+        costs, error, all_cost, timestamp = found["result"]
+        given = MeasureInput(str(target), RecordedTask(str(name), list(args)), config)
+        result = MeasureResult(
+            tuple(map(float, costs)), int(error), float(all_cost), float(timestamp)
+        )
+        return given, result
+    except (ValueError, TypeError, LookupError, AttributeError) as error:
+        raise InvalidArgumentError(f"no line of a log of autotvm: {error!r}") from error
+
+
+def load_from_buffer(file: TextIO) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """Pairs of an open log."""
+    name = getattr(file, "name", "log")
+    for number, line in enumerate(file, 1):
+        try:
+            pair = decode(line)
+        except InvalidArgumentError as error:
+            raise InvalidArgumentError(f"{name}:{number}: {error}") from error
+        if pair is not None:
+            yield pair
+
+
+def load_from_file(
+    filepath: str | os.PathLike[str],
+) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """Pairs of a log."""
+    try:
+        file = open(filepath, encoding="utf-8")
     except OSError as error:
-        raise InvalidArgumentError(f"cannot read {os.fspath(filename)}: {error}") from error
+        raise InvalidArgumentError(f"cannot read {os.fspath(filepath)}: {error}") from error
     with file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                found = json.loads(line)
-                target, name, args, _ = found["input"]
-                config = ConfigEntity(found["config"]["index"], tuple(found["config"]["entity"]))
-                costs, error, *_ = found["result"]
-                yield str(target), (name, *args), config, tuple(map(float, costs)), int(error)
-            except (ValueError, TypeError, LookupError) as error:
-                raise InvalidArgumentError(
-                    f"{os.fspath(filename)}:{number}: no line of a log of autotvm: {error!r}"
-                ) from error
+        yield from load_from_buffer(file)
 
 
-class ApplyHistoryBest:
-    """The best configurations of a log."""
-
-    def __init__(self, records: str | os.PathLike[str]) -> None:
-        self._best: dict[tuple[str, str], tuple[float, ConfigEntity]] = {}
-        for target, workload, config, costs, error in load_from_file(records):
-            if error != 0:
-                continue
-            key = (target.split()[0], json.dumps(workload))
-            cost = sum(costs) / len(costs)
-            if key not in self._best or cost < self._best[key][0]:
-                self._best[key] = (cost, config)
-
-    def __enter__(self) -> ApplyHistoryBest:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def query(self, target: Any, workload: tuple[Any, ...]) -> ConfigEntity | None:
-        """The best configuration of a kind of target and a workload; None if there is none."""
-        found = self._best.get((str(target).split()[0], json.dumps(workload)))
-        return found[1] if found else None
+def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
+    """A text that is equal for equal inputs."""
+    config = json.dumps(inp.config.to_json_dict()) if include_config else ""
+    return str(inp.target) + key_of(inp.task.workload) + config
 
 
-def apply_history_best(records: str | os.PathLike[str]) -> ApplyHistoryBest:
-    """The best configurations of a log."""
-    return ApplyHistoryBest(records)
+def pick_best(in_file: str | os.PathLike[str], out_file: str | os.PathLike[str]) -> None:
+    """Writes the best line of each workload and target."""
+    best: dict[str, tuple[float, MeasureInput, MeasureResult]] = {}
+    for given, result in load_from_file(in_file):
+        if result.error_no != 0:
+            continue
+        key, cost = measure_str_key(given, False), sum(result.costs) / len(result.costs)
+        if key not in best or cost < best[key][0]:
+            best[key] = (cost, given, result)
+    with open(out_file, "w", encoding="utf-8") as file:
+        file.writelines(encode(given, result) + "\n" for _, given, result in best.values())
+
+
+def split_workload(in_file: str | os.PathLike[str], clean: bool = True) -> None:
+    """Writes in_file.000.wkl and so on, a file for each workload; `clean` drops repeated lines."""
+    lines: dict[str, dict[str, tuple[MeasureInput, MeasureResult]]] = {}
+    for number, (given, result) in enumerate(load_from_file(in_file)):
+        of_workload = lines.setdefault(measure_str_key(given, False), {})
+        key = measure_str_key(given) if clean else str(number)
+        known = of_workload.get(key)
+        if known is None or sum(result.costs) < sum(known[1].costs):
+            of_workload[key] = (given, result)
+    for number, of_workload in enumerate(lines.values()):
+        with open(f"{os.fspath(in_file)}.{number:03d}.wkl", "w", encoding="utf-8") as file:
+            file.writelines(encode(*pair) + "\n" for pair in of_workload.values())

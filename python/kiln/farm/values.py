@@ -194,6 +194,8 @@ class JobStatus:
     ending: str
     # "" = searching, or what it does instead.
     phase: str
+    # Task of the newest round; None = there is none yet.
+    next_task: int | None
     notices: tuple[str, ...]
     trials: int
     trials_done: int
@@ -235,6 +237,7 @@ def status_of(message: Any) -> JobStatus:
         message=message.message,
         ending="" if ending == "ENDING_UNSPECIFIED" else ending,
         phase=message.phase,
+        next_task=message.next_task - 1 if message.next_task else None,
         notices=tuple(message.notices),
         trials=message.spec.options.trials,
         trials_done=message.trials_done,

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kiln.errors import InvalidArgumentError
+from kiln.te.building import build, lower
 from kiln.te.expression import (
     Axis,
     Call,
@@ -34,18 +35,22 @@ from kiln.te.expression import (
     expression,
 )
 from kiln.te.operators import Compute, Placeholder, text_of
+from kiln.te.schedule import Schedule, create_schedule, thread_axis
 
 __all__ = [
+    "Schedule",
     "Tensor",
     "abs",
     "all",
     "any",
+    "build",
     "ceil",
     "comm_reducer",
     "compute",
     "const",
     "cos",
     "create",
+    "create_schedule",
     "erf",
     "exp",
     "exp2",
@@ -56,6 +61,7 @@ __all__ = [
     "isnan",
     "log",
     "log2",
+    "lower",
     "max",
     "max_value",
     "min",
@@ -73,6 +79,7 @@ __all__ = [
     "sum",
     "tanh",
     "text",
+    "thread_axis",
 ]
 
 _FLOAT_LIMITS = {"float64": 1.7976931348623157e308, "float32": 3.4028234663852886e38}

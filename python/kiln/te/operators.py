@@ -61,6 +61,26 @@ class Compute:
             for index, value in enumerate(values)
         ]
 
+    @property
+    def axis(self) -> list[Axis]:
+        """The axes of the results."""
+        return list(self.axes)
+
+    @property
+    def reduce_axis(self) -> list[Axis]:
+        """The axes that it reduces over, each once."""
+        reductions = (each for each in _walk(self.values) if isinstance(each, Reduction))
+        return list(dict.fromkeys(axis for each in reductions for axis in each.axes))
+
+    @property
+    def input_tensors(self) -> list[Tensor]:
+        """The tensors that it reads, each once."""
+        return list(dict.fromkeys(self.reads()))
+
+    def output(self, index: int) -> Tensor:
+        """One of its tensors."""
+        return self.outputs[index]
+
     def reads(self) -> Iterator[Tensor]:
         """The tensors that it reads, in the order of the text; some several times."""
         for expression in _walk(self.values):
@@ -166,6 +186,12 @@ def _unique(name: str, taken: set[str]) -> str:
     return found
 
 
+def names_of(tensors: Sequence[Tensor]) -> dict[Any, str]:
+    """The name that each operator of the tensors has in their text."""
+    taken: set[str] = set()
+    return {op: _unique(op.name, taken) for op in _operators(tensors)}
+
+
 def text_of(tensors: Sequence[Tensor]) -> str:
     """The text form: inputs, combiners, operators."""
     for tensor in tensors:
@@ -174,11 +200,11 @@ def text_of(tensors: Sequence[Tensor]) -> str:
                 f"found a {type(tensor).__name__}, expected one of te.placeholder or te.compute"
             )
     operators = _operators(tensors)
-    taken: set[str] = set()
+    plain_names = names_of(tensors)
+    taken = set(plain_names.values())
     tensor_names: dict[Tensor, str] = {}
-    own_names: dict[Any, str] = {}
+    own_names = {op: quoted(name) for op, name in plain_names.items()}
     for op in operators:
-        own_names[op] = quoted(_unique(op.name, taken))
         if isinstance(op, Placeholder):
             tensor_names[op.output] = own_names[op]
             continue
