@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from kiln.farm.computation import Computation, computation, op, operators
     from kiln.farm.job import Job
     from kiln.farm.places import connect, local
+    from kiln.farm.serving import Served, Serving
     from kiln.torch import tune
 
 # Names that are imported at first use, because they need gRPC, with their modules. A program that
@@ -53,6 +54,8 @@ _OF_FARM = {
     "Client": "client",
     "Computation": "computation",
     "Job": "job",
+    "Served": "serving",
+    "Serving": "serving",
     "compile": "compiling",
     "computation": "computation",
     "connect": "places",
@@ -78,6 +81,8 @@ __all__ = [
     "Network",
     "NotFoundError",
     "ResourceExhaustedError",
+    "Served",
+    "Serving",
     "Tensor",
     "UnauthenticatedError",
     "UnavailableError",

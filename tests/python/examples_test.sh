@@ -23,4 +23,5 @@ expect 'largest difference from numpy' tune_matmul.py --trials 2 --size 32 --dev
 expect '4 records in' tune_conv2d_layer.py --trials 2 --more-trials 2 --channels 8
 expect 'Best config:' tune_conv2d_template.py --trials 3 --channels 16
 expect 'Mean inference time' tune_network.py --trials 4
+expect 'rule: best' tune_with_own_code.py --trials 6 --size 8 --channels 8
 echo PASSED

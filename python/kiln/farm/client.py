@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Union
 
 from kiln.farm import program
@@ -15,6 +16,7 @@ from kiln.farm.connection import Connection
 from kiln.farm.job import Job, compiled
 from kiln.farm.options import TuneOptions
 from kiln.farm.progress import Progress
+from kiln.farm.serving import Served, Serving
 from kiln.farm.values import Event, Imported, JobStatus, Model, Record, Records, Schedule, Worker
 from kiln.network import Network
 from kiln.proto import scheduler_pb2, tracker_pb2
@@ -69,11 +71,20 @@ class Client:
 
     # ---- jobs -------------------------------------------------------------------------------
 
-    def submit(self, workload: Workload, options: TuneOptions | None = None, **named: Any) -> Job:
+    def submit(
+        self,
+        workload: Workload,
+        options: TuneOptions | None = None,
+        *,
+        served: Served | None = None,
+        **named: Any,
+    ) -> Job:
         """Hands in a job: submit(kiln.op("matmul", 64, 64, 64), trials=64).
 
-        `named` are fields of TuneOptions. InvalidArgumentError: the workload or an option does not
-        fit. FailedPreconditionError or KilnError: the farm has no device for it.
+        `named` are fields of TuneOptions. `served` are the parts of the search that are code of
+        this process: the job waits until serve() is called for it. InvalidArgumentError: the
+        workload or an option does not fit. FailedPreconditionError or KilnError: the farm has no
+        device for it.
 
         Examples:
             >>> job = client.submit(kiln.op("matmul", 64, 64, 64), trials=4, finalists=0)
@@ -82,7 +93,7 @@ class Client:
         """
         chosen = _options(options, named)
         with words_for(workload) as words:
-            command = ["submit", *words, *chosen.words()]
+            command = ["submit", *words, *chosen.words(), *(served.words() if served else [])]
             try:
                 started = program.run_json(command, self.environment())
             except KilnError as error:
@@ -91,6 +102,18 @@ class Client:
         self.connection.go_on_with(job.id)
         return job
 
+    def serve(self, job: Job | str, served: Served, user: str = "") -> Serving:
+        """Serves the parts of a job that are code of this process, in a thread, until it has ended.
+
+        The job goes on with it, also one whose process has died. `user` is the job's, "" = this
+        process's. FailedPreconditionError: the job has ended, or was not submitted with `served`.
+        KilnError: another process serves it.
+
+            with client.serve(job, kiln.Served(cost_model=MyModel())):
+                job.wait()
+        """
+        return Serving(self.connection, _id(job), served, user)
+
     def tune(
         self,
         workload: Workload,
@@ -98,9 +121,12 @@ class Client:
         *,
         callbacks: Sequence[Callable[[Event], None]] = (),
         verbose: int = 1,
+        served: Served | None = None,
         **named: Any,
     ) -> Job:
         """Submits, and returns the job when it has ended.
+
+        `served` are parts of the search that are code of this process: kiln.Served.
 
         `verbose` = 1 shows the newest round, in a line that is redrawn on a terminal and in a table
         in notebooks; 2 prints a line for each trial as well, 0 nothing.
@@ -108,32 +134,48 @@ class Client:
         Ctrl-C, and any error of a callback, cancels the job and goes on upwards; the records are
         kept. KilnError: the job failed.
         """
-        job = self.submit(workload, options, **named)
+        job = self.submit(workload, options, served=served, **named)
         with Progress(verbose) as progress:
             try:
-                for event in job.watch():
-                    progress(event)
-                    for callback in callbacks:
-                        callback(event)
+                with self._serving(job, served) as serving:
+                    for event in job.watch():
+                        progress(event)
+                        for callback in callbacks:
+                            callback(event)
             except BaseException:
-                self._cancel_quietly(job)
                 progress.say(f"job {job.id} is cancelled; client.job('{job.id}') has its records")
                 raise
-        job.wait()
+        _raise_for(job.status(), serving)
         return job
 
-    async def tune_async(
-        self, workload: Workload, options: TuneOptions | None = None, **named: Any
-    ) -> Job:
-        """As tune, for asyncio. A task that is cancelled cancels the job; its records are kept."""
-        job = await asyncio.to_thread(self.submit, workload, options, **named)
+    @contextmanager
+    def _serving(self, job: Job, served: Served | None) -> Iterator[Serving | None]:
+        """Serves the job, if parts of it are served. Any error within cancels the job."""
+        serving = None
         try:
-            async for _ in job.watch_async():
-                pass
+            serving = self.serve(job, served) if served else None
+            yield serving
         except BaseException:
             self._cancel_quietly(job)
             raise
-        await job.wait_async()
+        finally:
+            if serving is not None:
+                serving.close()
+
+    async def tune_async(
+        self,
+        workload: Workload,
+        options: TuneOptions | None = None,
+        *,
+        served: Served | None = None,
+        **named: Any,
+    ) -> Job:
+        """As tune, for asyncio. A task that is cancelled cancels the job; its records are kept."""
+        job = await asyncio.to_thread(self.submit, workload, options, served=served, **named)
+        with self._serving(job, served) as serving:
+            async for _ in job.watch_async():
+                pass
+        _raise_for(await asyncio.to_thread(job.status), serving)
         return job
 
     def _cancel_quietly(self, job: Job) -> None:
@@ -432,6 +474,16 @@ class _Words:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+def _raise_for(status: JobStatus, serving: Serving | None) -> None:
+    """Raises if the job has failed: KilnError, from the exception of the user's code if that was
+    the reason.
+    """
+    if status.state != "FAILED":
+        return
+    cause = serving.exception if serving is not None else None
+    raise KilnError(status.message or f"job {status.id} failed") from cause
 
 
 def _id(job: Job | str) -> str:

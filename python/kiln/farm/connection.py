@@ -164,14 +164,18 @@ class Connection:
         """The error for grpcio's ValueError, which says that the channel is closed."""
         return errors.CancelledError(f"the client of {self.address} is closed")
 
+    def open(self, method: Callable[..., Any], request: Any) -> Any:
+        """A call of a stream, of one request or of an iterator of requests."""
+        try:
+            return method(request, metadata=self._metadata)
+        except ValueError as error:
+            raise self._closed() from error
+
     def stream(
         self, method: Callable[..., Any], request: Any, stop: Stop | None = None
     ) -> Iterator[Any]:
         """The replies of a stream. The call ends when the iterator is closed or forgotten."""
-        try:
-            call = method(request, metadata=self._metadata)
-        except ValueError as error:
-            raise self._closed() from error
+        call = self.open(method, request)
         if stop is not None:
             stop.watch_over(call)
         try:

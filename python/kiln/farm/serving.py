@@ -1,0 +1,362 @@
+"""Code of the user in a search: a cost model, sketch rules, an objective, served to the scheduler.
+
+The search stays in the scheduler and calls this process over a stream, once a batch. A thread of
+the process answers. The job goes on only while the process is connected.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pwd
+import queue
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
+
+import grpc
+from kiln import errors
+from kiln.errors import InvalidArgumentError
+from kiln.farm import program
+from kiln.farm.connection import PATIENCE_S, Connection, error_of
+from kiln.proto import scheduler_pb2
+
+if TYPE_CHECKING:
+    import numpy
+
+_PAUSE_S = 0.2
+# A process that ends is noticed by the scheduler within so long.
+_NOTICED_S = 2.0
+# Most bytes of the text of an exception.
+_LONGEST_TEXT = 8 << 10
+
+
+@dataclass(frozen=True)
+class Programs:
+    """Programs of one task, as a cost model gets them."""
+
+    # Index of the task in the job.
+    task: int
+    # float32 [rows, columns], a view of the message that must not be written; row offsets[i] is the
+    # first of program i. None unless the model reads rows.
+    rows: numpy.ndarray | None
+    offsets: numpy.ndarray | None
+    # JSON of the steps of each program; empty unless the model reads steps.
+    steps: list[str]
+    count: int
+
+    def __len__(self) -> int:
+        return self.count
+
+    def rows_of(self, index: int) -> numpy.ndarray:
+        """The feature rows of one program."""
+        assert self.rows is not None and self.offsets is not None
+        return self.rows[self.offsets[index] : self.offsets[index + 1]]
+
+
+@dataclass(frozen=True)
+class Results:
+    """Measured programs of one task."""
+
+    programs: Programs
+    # Number of each result. A number that came before corrects that result by further readings.
+    numbers: list[int]
+    # Seconds of one run; NaN = the program failed.
+    costs_s: list[float]
+    # Speed relative to the best of the task so far: 1 = the best, 0 = the program failed.
+    throughputs: list[float]
+
+
+class CostModel(Protocol):
+    """A cost model. It says what it reads of each program."""
+
+    reads_rows: bool
+    reads_steps: bool
+
+    def predict(self, programs: Programs) -> Sequence[float]:
+        """A score for each program, the higher the faster; -inf = should not be measured."""
+
+    def update(self, results: Results) -> None:
+        """Learns."""
+
+
+class SketchRule(Protocol):
+    """A sketch rule. Steps are those of a log, JSON."""
+
+    name: str
+
+    def apply(self, task: int, steps: str, stage: int) -> Applied | None:
+        """The states that follow from a state, whose next stage is `stage`; None = it passes."""
+
+
+@dataclass(frozen=True)
+class Applied:
+    """What a rule makes of a state."""
+
+    # The steps of each state, and its next stage; -1 = all stages are decided.
+    made: list[tuple[str, int]]
+    # No other rule is tried on the state.
+    skip_rest: bool = False
+
+
+@dataclass
+class Cost:
+    """What the calls of one kind cost this process."""
+
+    calls: int = 0
+    # Seconds in the user's code, with the reading of the message and the making of the reply.
+    seconds: float = 0.0
+    # Size of the messages that came, and number of programs, states or points in them.
+    bytes: int = 0
+    items: int = 0
+
+
+@dataclass
+class Served:
+    """The parts of a job's search that this process serves."""
+
+    cost_model: CostModel | None = None
+    sketch_rules: Sequence[SketchRule] = ()
+    # The figure that the job makes small, of a latency in seconds for each task; 1e10 = none yet.
+    objective: Callable[[Sequence[float]], float] | None = None
+    # Seconds that an answer may take; None = 300.
+    timeout_s: float | None = None
+    # Costs of the calls by kind: "predict", "update", "objective", "rules".
+    costs: dict[str, Cost] = field(default_factory=dict, repr=False)
+    _best_s: dict[int, float] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        model = self.cost_model
+        if model is None and not self.sketch_rules and self.objective is None:
+            raise InvalidArgumentError(
+                "nothing is served, expected a cost_model, sketch_rules or an objective"
+            )
+        if model is not None and not (model.reads_rows or model.reads_steps):
+            raise InvalidArgumentError(
+                f"the cost model {type(model).__name__} reads neither rows nor steps, expected one"
+            )
+        if self.objective is not None and not callable(self.objective):
+            raise InvalidArgumentError(
+                f"objective is {self.objective!r}, expected a function of latencies"
+            )
+
+    def words(self) -> list[str]:
+        """The flags for `kiln submit`."""
+        model = self.cost_model
+        reads = []
+        if model is not None:
+            reads = ["rows"] * bool(model.reads_rows) + ["steps"] * bool(model.reads_steps)
+        return [
+            *program.flag("served-model", ",".join(reads) or None),
+            *program.flag("served-rule", [rule.name for rule in self.sketch_rules]),
+            *program.flag("served-objective", self.objective is not None),
+            *program.flag("served-timeout", self.timeout_s),
+        ]
+
+    # ---- answers ----------------------------------------------------------------------------
+
+    def answer(self, request: Any) -> Any:
+        """The reply to a call (CallbackRequest). Raises what the user's code raises."""
+        reply = scheduler_pb2.CallbackReply(number=request.number)
+        call = request.WhichOneof("call")
+        if call == "predict":
+            reply.values.extend(self._scores(request.predict))
+        elif call == "update":
+            self._learn(request.update)
+        elif call == "objective":
+            reply.values.extend(self._objective(request.objective))
+        elif call == "rules":
+            reply.applied.extend(self._applied(request.rules))
+        else:
+            raise errors.KilnError("the scheduler made a call that this version does not know")
+        return reply
+
+    def _scores(self, call: Any) -> list[float]:
+        assert self.cost_model is not None
+        scores = self.cost_model.predict(_programs(call, call.programs))
+        return [float(score) for score in scores]
+
+    def _learn(self, call: Any) -> None:
+        assert self.cost_model is not None
+        costs = list(call.costs_s)
+        best = min(
+            [cost for cost in costs if not math.isnan(cost)],
+            default=math.inf,
+        )
+        best = self._best_s[call.task_index] = min(best, self._best_s.get(call.task_index, best))
+        throughputs = [0.0 if math.isnan(cost) else best / cost for cost in costs]
+        programs = _programs(call, len(costs))
+        self.cost_model.update(Results(programs, list(call.numbers), costs, throughputs))
+
+    def _objective(self, call: Any) -> Iterator[float]:
+        assert self.objective is not None
+        latencies = list(call.latencies_s)
+        tasks = len(latencies) // max(1, call.points)
+        for first in range(0, len(latencies), tasks):
+            yield float(self.objective(latencies[first : first + tasks]))
+
+    def _applied(self, call: Any) -> Iterator[Any]:
+        for index, state in enumerate(call.states):
+            for number, rule in enumerate(self.sketch_rules):
+                applied = rule.apply(call.task_index, state.steps, state.stage)
+                if applied is None:
+                    continue
+                made = [
+                    scheduler_pb2.RuleState(steps=steps, stage=stage)
+                    for steps, stage in applied.made
+                ]
+                yield scheduler_pb2.AppliedRule(
+                    state=index, rule=number, skip_rest=applied.skip_rest, made=made
+                )
+                if applied.skip_rest:
+                    break
+
+
+def _programs(call: Any, count: int) -> Programs:
+    """The programs of a PredictCall or an UpdateCall; their rows stay in the message's bytes."""
+    rows = offsets = None
+    if call.HasField("rows"):
+        import numpy
+
+        rows = numpy.frombuffer(call.rows.values, numpy.dtype("<f4"))
+        rows = rows.reshape(-1, call.rows.columns)
+        offsets = numpy.array(call.rows.offsets, numpy.int64)
+    return Programs(call.task_index, rows, offsets, list(call.steps), count)
+
+
+def _items(request: Any) -> int:
+    """Number of programs, states or points that a call is about."""
+    call = getattr(request, request.WhichOneof("call"))
+    for name in ("programs", "points"):
+        if name in call.DESCRIPTOR.fields_by_name:
+            return getattr(call, name)
+    return len(call.costs_s) if hasattr(call, "costs_s") else len(call.states)
+
+
+def user_name() -> str:
+    """The user's name, as `kiln submit` takes it for a job's."""
+    if os.environ.get("USER"):
+        return os.environ["USER"]
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return f"user {os.geteuid()}"
+
+
+def _text_of(error: BaseException) -> str:
+    """The exception and the line that raised it."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" ({frames[-1].filename}:{frames[-1].lineno})" if frames else ""
+    text = f"{type(error).__name__}: {error}{place}".encode("utf-8", "replace")
+    return text[:_LONGEST_TEXT].decode("utf-8", "ignore") or type(error).__name__
+
+
+class Serving:
+    """Serves a job in a thread of its own until the job has ended, or until close().
+
+    A connection that is lost is made again. A context manager.
+    """
+
+    def __init__(self, connection: Connection, job_id: str, served: Served, user: str = "") -> None:
+        """Returns once the scheduler has accepted this process.
+
+        NotFoundError: there is no such job. FailedPreconditionError: it has ended, or was not
+        submitted with served code. KilnError: another process serves it, or it is another user's.
+        """
+        self._connection = connection
+        self.job_id = job_id
+        self._served = served
+        self._user = user or user_name()
+        self._call: Any = None
+        self._closed = False
+        self._accepted = threading.Event()
+        # The exception that the user's code has raised, and why serving has ended, if it failed.
+        self.exception: BaseException | None = None
+        self.error: errors.KilnError | None = None
+        self._thread = threading.Thread(target=self._run, name=f"kiln job {job_id}", daemon=True)
+        self._thread.start()
+        self._accepted.wait()
+        if self.error is not None:
+            raise self.error
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends serving. A job that has not ended waits for a process that serves it."""
+        self._closed = True
+        if self._call is not None:
+            self._call.cancel()
+        if threading.current_thread() is not self._thread:
+            # Code of the user that is at work ends with the process.
+            self._thread.join(timeout=1.0)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Waits for the end of serving; returns whether it has ended."""
+        self._thread.join(timeout_s)
+        return not self._thread.is_alive()
+
+    # ---- the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        contact = time.monotonic()
+        try:
+            while not self._closed:
+                try:
+                    for request in self._requests():
+                        contact = time.monotonic()
+                        self._accepted.set()
+                        if request.WhichOneof("call") is not None:
+                            self._answer(request)
+                        contact = time.monotonic()
+                    return
+                except errors.KilnError as error:
+                    if self._closed or not self._may_come_back(error, contact):
+                        self.error = None if self._closed else error
+                        return
+                time.sleep(_PAUSE_S)
+        finally:
+            self._accepted.set()
+
+    def _may_come_back(self, error: errors.KilnError, contact: float) -> bool:
+        since_s = time.monotonic() - contact
+        # A scheduler that has not noticed the end of a connection takes it for another process.
+        is_taken = "another process" in str(error)
+        if not self._accepted.is_set():
+            return is_taken and since_s < _NOTICED_S
+        return (is_taken or isinstance(error, errors.UnavailableError)) and since_s < PATIENCE_S
+
+    def _requests(self) -> Iterator[Any]:
+        self._replies: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._replies.put(scheduler_pb2.CallbackReply(job_id=self.job_id, user=self._user))
+        call = self._call = self._connection.open(
+            self._connection.scheduler.ServeCallbacks, iter(self._replies.get, None)
+        )
+        try:
+            yield from call
+        except grpc.RpcError as error:
+            raise error_of(error) from error
+        finally:
+            self._replies.put(None)
+            call.cancel()
+
+    def _answer(self, request: Any) -> None:
+        kind = request.WhichOneof("call")
+        start = time.perf_counter()
+        try:
+            reply = self._served.answer(request)
+        except BaseException as error:  # pylint: disable=broad-exception-caught
+            self.exception = error
+            reply = scheduler_pb2.CallbackReply(number=request.number, error=_text_of(error))
+        cost = self._served.costs.setdefault(kind, Cost())
+        cost.calls += 1
+        cost.seconds += time.perf_counter() - start
+        cost.bytes += request.ByteSize()
+        cost.items += _items(request)
+        self._replies.put(reply)

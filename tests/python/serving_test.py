@@ -1,0 +1,312 @@
+"""Code of the user in a search: cost models, sketch rules and objectives that Python serves."""
+
+import asyncio
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import kiln
+import numpy
+from kiln.farm.serving import Applied
+
+FOLDER = os.environ["KILN_TEST_FOLDER"]
+# A job on a device that measures nothing, with quick rounds.
+QUICK = {
+    "target": "null",
+    "trials": 24,
+    "trials_per_round": 8,
+    "finalists": 0,
+    "verbose": 0,
+    "parameter": {"evolutionary_search_population": 64, "sample_init_population": 32},
+}
+
+
+def wait_until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.02)
+    return condition()
+
+
+class Prefers:
+    """Scores states by a text in their steps."""
+
+    reads_rows = False
+    reads_steps = True
+
+    def __init__(self, text, sign=1):
+        self.text = text
+        self.sign = sign
+
+    def predict(self, programs):
+        return [self.sign * each.count(self.text) for each in programs.steps]
+
+    def update(self, results):
+        pass
+
+
+class Rows:
+    """Looks at feature rows, and remembers what it was told."""
+
+    reads_rows = True
+    reads_steps = False
+
+    def __init__(self):
+        self.seen = []
+        self.results = []
+
+    def predict(self, programs):
+        self.seen.append(programs)
+        return numpy.array([programs.rows_of(i).sum() for i in range(len(programs))])
+
+    def update(self, results):
+        self.results.append(results)
+
+
+class Sevenths:
+    """Splits the first loop of the sum into blocks of 7, as no rule of Kiln's does."""
+
+    name = "sevenths"
+
+    def __init__(self, stage):
+        self.stage = stage
+
+    def apply(self, task, steps, stage):
+        if stage != self.stage:
+            return None
+        made = json.loads(steps) + [["SP", stage, 0, 64, [7], 1]]
+        return Applied([(json.dumps(made), stage - 1)], skip_rest=True)
+
+
+class NullDeviceTest(unittest.TestCase):
+    """What is asked and told, on a device that measures nothing."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(os.path.join(FOLDER, "null.db"), device="null")
+        cls.matmul = kiln.op("matmul", 64, 64, 64)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def tune(self, workload=None, **named):
+        return self.client.tune(workload or self.matmul, **{**QUICK, "no_warm_start": True, **named})
+
+    def test_a_model_decides_what_is_measured(self):
+        def ranked_with(text, sign):
+            job = self.tune(served=kiln.Served(cost_model=Prefers(text, sign)))
+            ranked = [each for each in job.records() if each.score is not None]
+            self.assertGreater(len(ranked), 5)
+            return sum(text in each.steps for each in ranked) / len(ranked)
+
+        text = "auto_unroll_max_step$512"
+        liked, disliked = ranked_with(text, 1), ranked_with(text, -1)
+        self.assertGreater(liked, 0.7)
+        self.assertLess(disliked, 0.3)
+
+    def test_a_model_gets_rows_and_results(self):
+        model = Rows()
+        job = self.tune(served=kiln.Served(cost_model=model))
+        self.assertEqual(job.status().state, "SUCCEEDED")
+        programs = model.seen[0]
+        self.assertEqual((programs.rows.dtype, programs.rows.ndim), (numpy.float32, 2))
+        self.assertFalse(programs.rows.flags.writeable)
+        self.assertEqual(programs.offsets[0], 0)
+        self.assertEqual(programs.offsets[-1], len(programs.rows))
+        self.assertEqual(len(programs.offsets), len(programs) + 1)
+        self.assertGreater(programs.rows.shape[1], 50)
+        results = model.results[-1]
+        self.assertEqual(len(results.costs_s), len(results.programs))
+        self.assertTrue(all(0 < each <= 1 for each in results.throughputs))
+        self.assertTrue(numpy.isfinite(results.programs.rows).all())
+        self.assertEqual(len({n for each in model.results for n in each.numbers}),
+                         sum(len(each.numbers) for each in model.results))
+
+    def test_an_objective_leaves_a_task_alone(self):
+        tasks = [self.matmul, kiln.op("matmul", 32, 32, 32)]
+        job = self.tune(tasks, trials=40, trials_per_round=4,
+                        served=kiln.Served(objective=lambda latencies: latencies[1]))
+        trials = [task.trials for task in job.status().tasks]
+        self.assertLess(trials[0], 15)
+        self.assertGreater(trials[1], 25)
+        last = [event.round for event in job.watch() if event.round][-1]
+        self.assertAlmostEqual(last.total_latency_s, last.best_s[1])
+
+    def test_an_exception_fails_the_job_with_its_text(self):
+        class Broken(Rows):
+            def update(self, results):
+                raise KeyError("conv2d")
+
+        with self.assertRaisesRegex(
+            kiln.KilnError,
+            r"the cost model of the user raised an error: KeyError: 'conv2d' \(.*serving_test.py:",
+        ) as caught:
+            self.tune(served=kiln.Served(cost_model=Broken()))
+        self.assertIsInstance(caught.exception.__cause__, KeyError)
+
+    def test_a_job_that_failed_goes_on_with_mended_code(self):
+        job = self.client.submit(self.matmul, served=kiln.Served(cost_model=Rows()),
+                                 **_options())
+        broken = Rows()
+        broken.predict = lambda programs: [math.nan] * len(programs)
+        with self.client.serve(job, kiln.Served(cost_model=broken)):
+            with self.assertRaisesRegex(kiln.KilnError, "returned nan for state 0 of"):
+                job.wait()
+        done = job.status().trials_done
+        job.resume()
+        with self.client.serve(job, kiln.Served(cost_model=Rows())):
+            self.assertEqual(job.wait().state, "SUCCEEDED")
+        self.assertGreaterEqual(job.status().trials_done, done)
+        self.assertEqual(job.status().trials_done, 24)
+
+    def test_answers_that_do_not_fit_are_refused_by_a_sentence(self):
+        class Short(Rows):
+            def predict(self, programs):
+                return [1.0]
+
+        with self.assertRaisesRegex(kiln.KilnError, r"returned 1 scores for \d+ states"):
+            self.tune(served=kiln.Served(cost_model=Short()))
+
+        class Late(Rows):
+            def predict(self, programs):
+                time.sleep(2)
+                return [0.0] * len(programs)
+
+        with self.assertRaisesRegex(kiln.KilnError, "did not answer within 0.5 s"):
+            self.tune(served=kiln.Served(cost_model=Late(), timeout_s=0.5))
+
+        class Wrong(Sevenths):
+            def apply(self, task, steps, stage):
+                return Applied([(json.dumps([["SP", 2, 9, 64, [7], 1]]), stage - 1)])
+
+        with self.assertRaisesRegex(kiln.KilnError, "sketch rule sevenths, stage 2: .*loop 9 does"):
+            self.tune(served=kiln.Served(sketch_rules=[Wrong(2)]))
+
+    def test_what_cannot_be_served_is_refused_before_anything_runs(self):
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "nothing is served"):
+            kiln.Served()
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "expected a function"):
+            kiln.Served(objective="max")
+        with self.assertRaisesRegex(kiln.KilnError, "policy sketch.random ranks by no cost model"):
+            self.tune(policy="sketch.random", served=kiln.Served(cost_model=Rows()))
+        plain = self.tune()
+        with self.assertRaisesRegex(kiln.FailedPreconditionError, "no part that a process serves"):
+            self.client.serve(plain, kiln.Served(cost_model=Rows()))
+        with self.assertRaises(kiln.NotFoundError):
+            self.client.serve("nobody", kiln.Served(cost_model=Rows()))
+
+    def test_a_job_of_another_user_is_not_served(self):
+        job = self.client.submit(self.matmul, served=kiln.Served(cost_model=Rows()), **_options())
+        with self.assertRaisesRegex(kiln.KilnError, "'eve' offers to serve it; only its user may"):
+            self.client.serve(job, kiln.Served(cost_model=Rows()), user="eve")
+        may_answer = threading.Event()
+
+        class Waits(Rows):
+            def predict(self, programs):
+                may_answer.wait(20)
+                return super().predict(programs)
+
+        served = kiln.Served(cost_model=Waits())
+        with self.client.serve(job, served) as serving:
+            with self.assertRaisesRegex(kiln.KilnError, "another process serves job"):
+                self.client.serve(job, kiln.Served(cost_model=Rows()))
+            may_answer.set()
+            job.wait()
+        self.assertTrue(serving.wait(5))
+        self.assertIsNone(serving.error)
+        cost = served.costs["predict"]
+        self.assertGreater(cost.bytes, 100 * cost.items)
+        self.assertGreater(cost.items, cost.calls)
+
+    def test_asyncio(self):
+        model = Rows()
+        job = asyncio.run(self.client.tune_async(
+            self.matmul, served=kiln.Served(cost_model=model), **_options()))
+        self.assertEqual(job.status().state, "SUCCEEDED")
+        self.assertTrue(model.results)
+
+    def test_a_job_waits_for_a_process_that_died_and_goes_on_with_the_next(self):
+        job = self.client.submit(self.matmul, served=kiln.Served(cost_model=Rows()), **_options())
+        self.assertIn("waits for the process that serves its cost model", job.status().phase)
+        code = f"""
+import os, signal, sys
+import kiln
+class Dies:
+    reads_rows, reads_steps = True, False
+    def predict(self, programs):
+        return [0.0] * len(programs)
+    def update(self, results):
+        if max(results.numbers) >= 6:
+            os.kill(os.getpid(), signal.SIGKILL)
+client = kiln.connect({self.client.connection.address!r}, {self.client.connection.secret_file!r})
+client.serve({job.id!r}, kiln.Served(cost_model=Dies())).wait()
+"""
+        died = subprocess.run([sys.executable, "-c", code], check=False)
+        self.assertEqual(died.returncode, -signal.SIGKILL)
+        self.assertTrue(wait_until(lambda: job.status().state == "QUEUED"))
+        status = job.status()
+        self.assertIn("waits for the process that serves its cost model", status.phase)
+        self.assertTrue(0 < status.trials_done < 24)
+        self.assertTrue(wait_until(
+            lambda: all(each.busy_slots == 0 for each in self.client.workers())))
+        model = Rows()
+        with self.client.serve(job, kiln.Served(cost_model=model)):
+            self.assertEqual(job.wait().state, "SUCCEEDED")
+        self.assertEqual(job.status().trials_done, 24)
+        # The new process is told what was measured before.
+        self.assertGreaterEqual(len(model.results[0].numbers), 6)
+
+    def test_ctrl_c_cancels(self):
+        code = f"""
+import os, signal, threading
+import kiln
+class Endless:
+    reads_rows, reads_steps = True, False
+    def predict(self, programs):
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        import time
+        time.sleep(60)
+    def update(self, results):
+        pass
+client = kiln.connect({self.client.connection.address!r}, {self.client.connection.secret_file!r})
+try:
+    client.tune(kiln.op("matmul", 64, 64, 64), name="ctrl-c",
+                served=kiln.Served(cost_model=Endless()), **{_options()!r})
+except KeyboardInterrupt:
+    os._exit(7)
+"""
+        start = time.monotonic()
+        done = subprocess.run([sys.executable, "-c", code], check=False)
+        self.assertEqual(done.returncode, 7)
+        self.assertLess(time.monotonic() - start, 30)
+        job = next(each for each in self.client.jobs() if each.name == "ctrl-c")
+        self.assertEqual(job.state, "CANCELLED")
+
+
+class CpuTest(unittest.TestCase):
+    """Programs that run."""
+
+    def test_a_rule_makes_states_that_are_measured_and_checked(self):
+        with kiln.local(os.path.join(FOLDER, "cpu.db")) as client:
+            job = client.tune(
+                kiln.op("matmul", 64, 64, 64), target="llvm", trials=8, finalists=0, verbose=0,
+                served=kiln.Served(sketch_rules=[Sevenths(2)]),
+            )
+            made = [each for each in job.records() if '["SP", 2, 0, 64, [7], 1]' in each.steps]
+            self.assertGreater(len(made), 2)
+            self.assertTrue(all(each.error == "NO_ERROR" for each in made))
+
+
+def _options():
+    return {**{k: v for k, v in QUICK.items() if k != "verbose"}, "no_warm_start": True}
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
