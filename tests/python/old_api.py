@@ -92,9 +92,7 @@ PLUMBING = {
 }
 
 # Names of parts that are not there, and what to do instead.
-MISSING = {
-    "auto_scheduler.PreloadCustomSketchRule": "rules are Kiln's (docs/howto/add-a-sketch-rule.md)",
-}
+MISSING: dict[str, str] = {}
 
 # Classes of the package that have the methods of one of TVM's.
 _ALIASES = {"ConfigSpace": "TemplateConfig"}
@@ -204,7 +202,8 @@ DIFFERS = {
         "assert auto_scheduler.SketchPolicy.DEFAULT_PARAMS['max_vectorize_size'] == 64",
     ),
     "auto_scheduler.TaskScheduler": (
-        "`objective_func` is the name of an objective; `alpha`, `beta` and the window are fixed",
+        "`objective_func` may also be the name of an objective; `alpha`, `beta` and the window are "
+        "fixed",
         "refused('alpha', lambda: auto_scheduler.TaskScheduler([task], alpha=0.5))",
     ),
     "auto_scheduler.TaskScheduler.tune": (

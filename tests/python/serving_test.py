@@ -13,6 +13,7 @@ import unittest
 
 import kiln
 import numpy
+from kiln import auto_scheduler
 from kiln.farm.serving import Applied
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
@@ -302,6 +303,120 @@ class CpuTest(unittest.TestCase):
             made = [each for each in job.records() if '["SP", 2, 0, 64, [7], 1]' in each.steps]
             self.assertGreater(len(made), 2)
             self.assertTrue(all(each.error == "NO_ERROR" for each in made))
+
+
+class AutoSchedulerTest(unittest.TestCase):
+    """The calls of TVM: states of tasks, and functions of them."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(os.path.join(FOLDER, "calls.db"), device="null")
+        auto_scheduler.use(cls.client)
+        # A task of its own for rules, because a job begins with the records of its task.
+        cls.task, cls.other, cls.of_rules = (
+            auto_scheduler.SearchTask(
+                compute_dag=auto_scheduler.ComputeDAG(kiln.op("matmul", size, size, size)),
+                target="null",
+            )
+            for size in (64, 32, 40)
+        )
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    @staticmethod
+    def options(**named):
+        return auto_scheduler.TuningOptions(**{
+            "num_measure_trials": 12, "num_measures_per_round": 4, "verbose": 0, **named})
+
+    def policy(self, model=None, *callbacks):
+        task = self.of_rules if callbacks else self.task
+        params = QUICK["parameter"]
+        return auto_scheduler.SketchPolicy(
+            task, model, params, init_search_callbacks=list(callbacks))
+
+    def test_a_model_of_states(self):
+        class Model(auto_scheduler.PythonBasedModel):
+            asked, told = [], []
+
+            def predict(self, task, states):
+                self.asked.append((task, states))
+                return [float(len(each.transform_steps)) for each in states]
+
+            def update(self, inputs, results):
+                self.told += zip(inputs, results)
+
+        model = Model()
+        job = self.task.tune(self.options(), self.policy(model))
+        self.assertEqual(job.status().trials_done, 12)
+        task, states = model.asked[0]
+        self.assertIs(task, self.task)
+        self.assertGreater(len(states[0].stages), 2)
+        given, result = model.told[0]
+        self.assertIs(given.task, self.task)
+        self.assertTrue(given.state.transform_steps)
+        self.assertTrue(0 < result.costs[0] < 1)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "Model ranks within a job"):
+            self.policy(model).evolutionary_search([states[0]], 1)
+
+    def test_a_model_of_rows(self):
+        class Model(auto_scheduler.PythonBasedModel):
+            throughputs = []
+
+            def predict_rows(self, task, programs):
+                return programs.rows[programs.offsets[:-1]].sum(1)
+
+            def update_rows(self, task, results):
+                self.throughputs += results.throughputs
+
+        model = Model()
+        self.task.tune(self.options(), self.policy(model))
+        self.assertEqual(max(model.throughputs), 1)
+
+    def test_a_rule_of_states(self):
+        rule = auto_scheduler.PreloadCustomSketchRule
+        levels = []
+
+        def meet(policy, state, stage_id):
+            state = auto_scheduler.State(state, policy.search_task.compute_dag)
+            levels.append(stage_id)
+            is_sum = any(loop.iter_kind == 1 for loop in state.stages[stage_id].iters)
+            return rule.APPLY_AND_SKIP_REST if is_sum else rule.PASS
+
+        def apply(policy, state, stage_id):
+            state = auto_scheduler.State(state, policy.search_task.compute_dag)
+            i, j, _ = state.stages[stage_id].iters
+            state.split(stage_id, i, [7])
+            state.split(stage_id, j, [None, 2])
+            return [[state.state_object, stage_id - 1]]
+
+        def tune(meet, apply):
+            return self.of_rules.tune(self.options(), self.policy(None, rule(meet, apply)))
+
+        job = tune(meet, apply)
+        made = [each for each in job.records() if '["SP", 2, 0, 40, [7], 1]' in each.steps]
+        self.assertGreater(len(made), 2)
+        self.assertEqual(levels, [2, 1, 0])
+
+        def illegal(policy, state, stage_id):
+            state = auto_scheduler.State(state, policy.search_task.compute_dag)
+            state.fuse(stage_id, state.stages[stage_id].iters[:1] * 2)
+
+        with self.assertRaisesRegex(kiln.KilnError, "the sketch rules of the user raised an error"):
+            tune(meet, illegal)
+        with self.assertRaisesRegex(kiln.KilnError, "returned 5, expected PASS"):
+            tune(lambda *_: 5, apply)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "expected a function"):
+            rule(None, apply)
+
+    def test_an_objective(self):
+        tuner = auto_scheduler.TaskScheduler(
+            [self.task, self.other], objective_func=lambda costs: costs[1], callbacks=[])
+        job = tuner.tune(self.options(num_measure_trials=40), "sketch.random")
+        trials = [task.trials for task in job.status().tasks]
+        self.assertLess(trials[0], 15)
+        self.assertGreater(trials[1], 25)
 
 
 def _options():

@@ -58,6 +58,7 @@ from kiln.auto_scheduler.measuring import (
     measure,
     recover_measure_input,
 )
+from kiln.auto_scheduler.own_code import PreloadCustomSketchRule, PythonBasedModel
 from kiln.auto_scheduler.place import client, use
 from kiln.auto_scheduler.program import Program
 from kiln.auto_scheduler.records import (
@@ -116,6 +117,7 @@ __all__ = [
     "MeasureErrorNo",
     "MeasureInput",
     "MeasureResult",
+    "PreloadCustomSketchRule",
     "PreloadMeasuredStates",
     "PrintTableInfo",
     "Program",
@@ -123,6 +125,7 @@ __all__ = [
     "ProgramMeasurer",
     "ProgramRunner",
     "PythonBasedMeasureCallback",
+    "PythonBasedModel",
     "RPCRunner",
     "RandomModel",
     "RecordReader",

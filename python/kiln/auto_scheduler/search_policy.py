@@ -79,6 +79,11 @@ class SearchPolicy:
     task: SearchTask
     verbose = 1
 
+    @property
+    def search_task(self) -> SearchTask:
+        """The task."""
+        return self.task
+
     def options(self) -> dict[str, Any]:
         """Fields of kiln.farm.options.TuneOptions."""
         raise NotImplementedError
@@ -132,8 +137,8 @@ class SketchPolicy(SearchPolicy):
         self.program_cost_model = program_cost_model or XGBModel()
         if not isinstance(self.program_cost_model, CostModel):
             raise InvalidArgumentError(
-                f"program_cost_model is a {type(program_cost_model).__name__}, expected XGBModel "
-                "or RandomModel"
+                f"program_cost_model is a {type(program_cost_model).__name__}, expected XGBModel, "
+                "RandomModel or a PythonBasedModel"
             )
         self.params = dict(params or {})
         self.seed = seed
@@ -141,10 +146,10 @@ class SketchPolicy(SearchPolicy):
         self.verbose = verbose
         self.init_search_callbacks = list(init_search_callbacks or [])
         for each in self.init_search_callbacks:
-            if not isinstance(each, PreloadMeasuredStates):
+            if not isinstance(each, SearchCallback):
                 raise InvalidArgumentError(
                     f"init_search_callbacks has a {type(each).__name__}, expected "
-                    "PreloadMeasuredStates"
+                    "PreloadMeasuredStates or PreloadCustomSketchRule"
                 )
 
     def options(self) -> dict[str, Any]:

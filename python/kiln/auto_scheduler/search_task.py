@@ -13,6 +13,7 @@ from kiln.auto_scheduler.cost_model import XGBModel
 from kiln.auto_scheduler.hardware import HardwareParams
 from kiln.auto_scheduler.layout import check_layout_rewrite
 from kiln.auto_scheduler.measuring import LocalBuilder, LocalRunner, RecordedTask
+from kiln.auto_scheduler.own_code import served_of
 from kiln.auto_scheduler.program import Program
 from kiln.auto_scheduler.records import load_best_record
 from kiln.auto_scheduler.refuse import refuse
@@ -170,6 +171,7 @@ class SearchTask:
                 early_stopping=tuning_options.early_stopping,
                 callbacks=[rounds, *([model.watch] if model else [])],
                 verbose=tuning_options.verbose,
+                served=served_of([policy]),
                 **{**tuning_options.options(), **policy.options(), **self.options()},
             )
         if model:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kiln.farm import program
 from kiln.auto_scheduler.cost_model import RandomModel, XGBModel
+from kiln.auto_scheduler.own_code import served_of
 from kiln.auto_scheduler.refuse import refuse
 from kiln.auto_scheduler.rounds import Rounds
 from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy
@@ -150,7 +151,8 @@ class TaskScheduler:
         backward_window_size: int = 3,
         callbacks: Sequence[TaskSchedulerCallback] | None = None,
     ) -> None:
-        """`objective_func` is "weighted-sum", "geometric-mean" or "max"; None is the first.
+        """`objective_func` is a function of the tasks' best costs in seconds, 1e10 for a task without
+        a result, or "weighted-sum", "geometric-mean" or "max"; None is the first of these.
 
         alpha, beta and the window have the values that Kiln has fixed (docs/search.md).
         `gamma` does nothing, as in TVM. `callbacks` None prints the table before each round, if the
@@ -158,11 +160,6 @@ class TaskScheduler:
         """
         if not tasks:
             raise InvalidArgumentError("TaskScheduler has no tasks, expected one at least")
-        if callable(objective_func):
-            raise InvalidArgumentError(
-                "TaskScheduler: objective_func is a function, expected the name of an objective: "
-                "weighted-sum, geometric-mean or max"
-            )
         if strategy not in _STRATEGIES:
             raise InvalidArgumentError(
                 f"strategy is '{strategy}', expected {' or '.join(_STRATEGIES)}"
@@ -240,12 +237,14 @@ class TaskScheduler:
         inputs: dict[str, str] = {}
         for task in self.tasks:
             inputs.update(task.options().get("input_range", {}))
+        is_own = callable(self.objective)
         with rounds:
             job = client.tune(
                 [task.compute_dag.computation for task in self.tasks],
                 target=self.tasks[0].target,
                 weights=self.task_weights,
-                objective=self.objective,
+                objective=None if is_own else self.objective,
+                served=served_of(policies, self.objective if is_own else None),
                 task_strategy=self.strategy,
                 early_stopping=per_task_early_stopping,
                 total_early_stopping=tune_option.early_stopping,
