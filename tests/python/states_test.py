@@ -63,6 +63,10 @@ class StateTest(unittest.TestCase):
         self.assertEqual(state.vectorize(self.d, inner).annotation, 2)
         self.assertIn("parallel i.0@j.0@ (0,16)", str(state))
         self.assertIn("s[C].parallel(", self.dag.print_python_code_from_state(state))
+        shown = state._repr_html_()  # pylint: disable=protected-access
+        self.assertIn("<p>9 steps</p><pre>", shown)
+        self.assertIn("parallel i.0@j.0@ (0,16)", shown)
+        self.assertIn("<pre>A = PLACEHOLDER", self.dag._repr_html_())
 
     def test_places_and_new_stages(self):
         state = self.dag.get_init_state()

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union
 
 from kiln.errors import FailedPreconditionError, InvalidArgumentError
+from kiln.tables import titled
 from kiln.te import Tensor
 
 if TYPE_CHECKING:
@@ -390,6 +391,10 @@ class State:
 
     def __repr__(self) -> str:
         return f"<State of {len(self.transform_steps)} steps>"
+
+    def _repr_html_(self) -> str:
+        """The loops, for notebooks."""
+        return titled(f"{len(self.transform_steps)} steps", str(self))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, State) and self.state_object == other.state_object

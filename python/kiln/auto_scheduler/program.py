@@ -30,6 +30,10 @@ class Program:
     def __repr__(self) -> str:
         return repr(self.network)
 
+    def _repr_html_(self) -> str:
+        """The kernels, for notebooks."""
+        return self.network._repr_html_()  # pylint: disable=protected-access
+
     def __call__(self, *arrays: Any) -> Any:
         """Outputs for these inputs; outputs that stand behind the inputs are written to."""
         inputs, outputs = len(self._inputs), len(self.network.outputs)

@@ -13,6 +13,7 @@ from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
 from kiln.errors import InvalidArgumentError
 from kiln.farm.computation import Computation, computation
 from kiln.farm.engine import engine
+from kiln.tables import titled
 from kiln.te import Tensor, text
 from kiln.te.operators import names_of
 from kiln.te.schedule import Schedule
@@ -99,6 +100,10 @@ class ComputeDAG:
             raise InvalidArgumentError("a ComputeDAG of no tensors, expected an output at least")
         self.computation = computation(text(self.tensors), self.tensors[-1].name)
         self._names = names_of(self.tensors)
+
+    def _repr_html_(self) -> str:
+        """The computation as it prints, for notebooks."""
+        return titled(f"{self.flop_ct:,.0f} operations", str(self))
 
     @property
     def flop_ct(self) -> float:
