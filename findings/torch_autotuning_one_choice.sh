@@ -2,13 +2,13 @@
 # Finding: torch.compile fails the second time it autotunes a custom operator with one choice.
 #
 # torch 2.11 has register_custom_op_autotuning: Inductor times the decompositions of a custom
-# operator, and the operator itself, which autotune_custom_op adds to them. It adds it only once in a
-# process: for a second graph the operator's name is taken already. With one decomposition there is
-# one choice then; autotune_select_algorithm returns one value for that and not the two that are
+# operator, and the operator itself, which autotune_custom_op adds to them. It adds it only once in
+# a process: for a second graph the operator's name is taken already. With one decomposition there
+# is one choice then; autotune_select_algorithm returns one value for that and not the two that are
 # unpacked, and compiling ends with "cannot unpack non-iterable TensorBox object".
 #
-# Needs: x86-64, g++, 4 GB of disk, and PyPI; PYTHON=FILE names a Python that has torch 2.11 instead. No
-# GPU. Ends with status 0 while the package behaves as stated.
+# Needs: x86-64, g++, 4 GB of disk, and PyPI; PYTHON=FILE names a Python that has torch 2.11
+# instead. No GPU. Ends with status 0 while the package behaves as stated.
 set -euo pipefail
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

@@ -34,8 +34,8 @@ StatusOr<CompiledNetwork> Assemble(const OperatorToCompile& what, const graph::N
   return made;
 }
 
-// Returns the schedule of a record of the computation with packed inputs, as it is asked for. Returns
-// none if there is no such record, or if one with unpacked inputs is faster.
+// Returns the schedule of a record of the computation with packed inputs, as it is asked for.
+// Returns none if there is no such record, or if one with unpacked inputs is faster.
 StatusOr<std::optional<search::Choice>> ChooseForPacked(const OperatorToCompile& what,
                                                         const ProgramOptions& options,
                                                         Archive& archive) {

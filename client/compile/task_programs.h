@@ -42,9 +42,9 @@ struct TaskProgram {
 // Returns the device of the first record that is for this target; "" if no record names a device.
 std::string DeviceOf(std::span<const TaskProgram> programs);
 
-// Returns the schedules that records give, in the order of the tasks: each of the task's computation
-// or of the same with unpacked inputs (search::FasterOf). A task without a usable record has no
-// steps.
+// Returns the schedules that records give, in the order of the tasks. Each is a schedule of the
+// task's computation or of the same with unpacked inputs (search::FasterOf). A task without a
+// usable record has no steps.
 StatusOr<std::vector<search::ScheduledDag>> ChooseRecords(std::span<const graph::NetworkTask> tasks,
                                                           const ProgramOptions& options,
                                                           Archive& archive);
