@@ -96,9 +96,11 @@ class WheelTest(unittest.TestCase):
                        "from kiln.farm.program import main\nmain()\n")
         os.chmod(command, 0o755)
         words = ["tune", "matmul", "--args", "8,8,8", "--target", "null", "--trials", "2"]
-        for name, path in (("kiln", FOLDER + ":"), (command, "")):
-            environment = {**os.environ, "PATH": path + os.environ["PATH"]}
-            said = subprocess.run([name if path else command, *words], cwd=FOLDER, env=environment,
+        # Bazel puts the current folder into the path of a test.
+        rest = [part for part in os.environ["PATH"].split(os.pathsep) if os.path.isabs(part)]
+        for name, path in (("kiln", [FOLDER, *rest]), (command, rest)):
+            environment = {**os.environ, "PATH": os.pathsep.join(path)}
+            said = subprocess.run([name, *words], cwd=FOLDER, env=environment,
                                   check=True, text=True, stdout=subprocess.PIPE).stdout
             self.assertIn(f"{name} show ", said)
 
