@@ -132,8 +132,7 @@ Expr CombineOne(Combiner combiner, Expr accumulator, Expr source, ir::ExprPool& 
 // better than all numbers and ties with a NaN; -0 ties with 0, and the value is one of the two.
 // Most elements of a long reduction are worse than the best so far. The conditions of both results
 // therefore ask that first, and evaluate the rest only if the element is no worse: a CPU takes one
-// branch for such an element. An element that is neither worse nor better ties if it equals the
-// best so far or is a NaN: it is no tie only if the best so far is a NaN and the element a number.
+// branch for such an element.
 std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulators,
                              std::span<const Expr> sources, ir::ExprPool& pool) {
   KILN_CHECK(sources.size() == 2);
@@ -148,11 +147,12 @@ std::vector<Expr> CombineArg(Combiner combiner, std::span<const Expr> accumulato
             pool.Select(is_better, source, accumulator)};
   }
   const Expr is_worse = pool.Binary(is_max ? ir::Op::kLt : ir::Op::kGt, source, accumulator);
-  const Expr is_no_better = pool.Binary(is_max ? ir::Op::kLe : ir::Op::kGe, source, accumulator);
-  const Expr wins = pool.And(pool.Not(is_no_better), pool.Eq(accumulator, accumulator));
-  const Expr ties = pool.Or(is_equal, pool.Binary(ir::Op::kNe, source, source));
-  const Expr takes = pool.And(pool.Not(is_worse), pool.Or(wins, pool.And(ties, is_first)));
-  const Expr takes_value = pool.And(pool.Not(is_worse), wins);
+  const Expr is_nan = pool.Binary(ir::Op::kNe, source, source);
+  const Expr takes_tie =
+      pool.And(pool.Or(is_equal, is_nan),
+               pool.Or(is_first, pool.And(is_nan, pool.Eq(accumulator, accumulator))));
+  const Expr takes = pool.And(pool.Not(is_worse), pool.Or(is_better, takes_tie));
+  const Expr takes_value = pool.And(pool.Not(is_worse), pool.Or(is_better, is_nan));
   return {pool.Select(takes, sources[0], accumulators[0]),
           pool.Select(takes_value, source, accumulator)};
 }
