@@ -403,7 +403,6 @@ class NullTest(unittest.TestCase):
         refuses("device is", a.LocalRunner, device=2)
         with self.assertRaises(kiln.UnavailableError):
             self.task.tune(options(runner=a.RPCRunner("null", "127.0.0.1", 1)))
-        refuses("objective_func is a function", a.TaskScheduler, [self.task], objective_func=sum)
         refuses("alpha is 0.3", a.TaskScheduler, [self.task], alpha=0.3)
         refuses("callbacks has a int", a.TaskScheduler, [self.task], callbacks=[3])
         refuses("1 weights|2 weights", a.TaskScheduler, [self.task], [1, 2])
