@@ -84,6 +84,14 @@ void TaskScheduler::Restore(int task, std::span<const std::optional<double>> cos
     EndRound(task);
     costs_s = costs_s.subspan(round);
   }
+  if (tasks_[task].begun <= 1) return;
+  // Tasks that were restored before have been told of these results by the earlier run.
+  for (TaskState& other : tasks_) {
+    const bool is_alike = !other.facts.sums.empty() && other.facts.sums == tasks_[task].facts.sums;
+    if (is_alike && &other != &tasks_[task]) {
+      other.told_s = std::min(other.told_s, tasks_[task].best_s);
+    }
+  }
 }
 
 uint32_t TaskScheduler::RoundTrials(int task) const {
@@ -342,6 +350,8 @@ double TaskScheduler::LatencyOfEqualSums(int task) const {
 // round began.
 bool TaskScheduler::IsBehindEqualSums(int task) const {
   const TaskState& state = tasks_[task];
+  // Tasks that take turns have whole rounds.
+  if (options_.strategy != TaskStrategy::kGradient) return false;
   if (!options_.opening_trials || state.begun == 0) return false;
   const double enough_s = kFollowedSpeed * LatencyOfEqualSums(task);
   return enough_s < std::min(state.best_s, state.told_s);

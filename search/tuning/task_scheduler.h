@@ -140,7 +140,8 @@ class TaskScheduler {
   void ExpectTrials(double trials) { expected_trials_ = trials; }
 
   // Adds results of an earlier run, in the order of their trials; none: failed. Call before the
-  // first round. The history is the same as if the results had come in rounds.
+  // first round. The history is the same as if the results had come in rounds, and each task knows
+  // what tasks with the same sums have found.
   void Restore(int task, std::span<const std::optional<double>> costs_s);
 
   // Returns the task of the next round: first each task once, in order, and then by the strategy.

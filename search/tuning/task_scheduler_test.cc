@@ -343,6 +343,20 @@ TEST(TaskScheduler, RoundRobin) {
   EXPECT_EQ(order, (std::vector<int>{0, 1, 2, 0, 2, 0, 2}));
 }
 
+// A task whose peer is faster has its whole round: only the gradient knows followers.
+TEST(TaskScheduler, RoundRobinHasNoFollowers) {
+  TaskScheduler s =
+      Make({{.sums = "a"}, {.sums = "a"}},
+           {.strategy = TaskStrategy::kRoundRobin, .first_round_trials = 16, .opening_trials = 1});
+  const auto cost_s = [](int task) { return task == 0 ? 1e-3 : 5e-3; };
+  for (int i = 0; i < 3; ++i) NextRound(s, cost_s);
+  ASSERT_EQ(s.rounds(0), 2);
+  EXPECT_EQ(s.Next(), 1);
+  EXPECT_EQ(s.RoundTrials(1), 6u);
+  NextRound(s, cost_s);
+  EXPECT_EQ(s.RoundTrials(1), 16u);
+}
+
 TEST(TaskScheduler, RoundsGrow) {
   TaskScheduler s = Make({{}}, {.round_trials = 64, .first_round_trials = 12});
   std::vector<uint32_t> sizes;
@@ -551,6 +565,39 @@ TEST(TaskScheduler, RestoreGivesTheSameState) {
   EXPECT_EQ(restored.trials(0), 18u);
   EXPECT_EQ(restored.GradientOf(0).gradient, lived.GradientOf(0).gradient);
   EXPECT_LT(restored.GradientOf(0).backward, 0);
+}
+
+// A task that was told of another one's results before the job stopped has whole rounds after that,
+// in whatever order the tasks are restored.
+TEST(TaskScheduler, ARestoredTaskDoesNotFollowAgain) {
+  const std::vector<ScheduledTask> tasks = {{.sums = "a"}, {.sums = "a"}};
+  TaskScheduler lived = Make(tasks, kOpened);
+  for (int i = 0; i < 2; ++i) NextRound(lived, [](int) { return 5e-3; });
+  std::vector<std::vector<std::optional<double>>> costs_s(2, {5e-3});
+  for (int i = 0; i < 4; ++i) {
+    const int task = *lived.Next();
+    const double cost_s = task == 0 ? 1e-3 : 4e-3;
+    costs_s[task].insert(costs_s[task].end(), lived.RoundTrials(task), cost_s);
+    NextRound(lived, [&](int) { return cost_s; });
+  }
+  for (const int first : {0, 1}) {
+    TaskScheduler restored = Make(tasks, kOpened);
+    for (const int task : {first, 1 - first}) restored.Restore(task, costs_s[task]);
+    for (const int task : {0, 1}) {
+      EXPECT_EQ(lived.RoundTrials(task), 16u);
+      EXPECT_EQ(restored.RoundTrials(task), lived.RoundTrials(task)) << first << " " << task;
+    }
+  }
+}
+
+// What a restored task has not been told of yet, it still follows.
+TEST(TaskScheduler, ARestoredTaskFollowsWhatIsFoundLater) {
+  TaskScheduler s = Make({{.sums = "a"}, {.sums = "a"}}, kOpened);
+  const std::vector<std::optional<double>> costs_s(7, 5e-3);
+  for (const int task : {0, 1}) s.Restore(task, costs_s);
+  Rounds(s, 1, {1e-3});
+  EXPECT_EQ(s.Next(), 0);
+  EXPECT_EQ(s.RoundTrials(0), 2u);
 }
 
 TEST(TaskScheduler, EqualsAreChosenByChanceOfTheSeed) {
