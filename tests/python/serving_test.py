@@ -10,10 +10,12 @@ import sys
 import threading
 import time
 import unittest
+from unittest import mock
 
 import kiln
 import numpy
 from kiln import auto_scheduler
+from kiln.farm import serving as serving_module
 from kiln.farm.serving import Applied
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
@@ -232,6 +234,56 @@ class NullDeviceTest(unittest.TestCase):
             self.matmul, served=kiln.Served(cost_model=model), **_options()))
         self.assertEqual(job.status().state, "SUCCEEDED")
         self.assertTrue(model.results)
+
+    def test_tuning_ends_when_serving_does(self):
+        def broken(request):
+            raise TypeError("no size")
+
+        async def tune_async():
+            await self.client.tune_async(
+                self.matmul, served=kiln.Served(cost_model=Rows()), **_options())
+
+        for tune in (lambda: self.tune(served=kiln.Served(cost_model=Rows())),
+                     lambda: asyncio.run(tune_async())):
+            with mock.patch.object(serving_module, "_items", broken):
+                with self.assertRaisesRegex(
+                    kiln.KilnError, r"serving job \S+ ended: TypeError: no size \("
+                ) as caught:
+                    tune()
+            self.assertIsInstance(caught.exception.__cause__, TypeError)
+            self.assertEqual(self.client.jobs(1)[0].state, "CANCELLED")
+
+    def test_closing_while_the_connection_is_made_again(self):
+        go, released, opens, may_open = (threading.Event() for _ in range(4))
+        asked = []
+
+        class Waits(Rows):
+            def predict(self, programs):
+                asked.append(programs)
+                (go if len(asked) == 1 else released).wait(20)
+                return super().predict(programs)
+
+        def late(method, request):
+            opens.set()
+            may_open.wait(20)
+            return open_call(method, request)
+
+        job = self.client.submit(self.matmul, served=kiln.Served(cost_model=Rows()), **_options())
+        connection = self.client.connection
+        open_call = connection.open
+        at_work = self.client.serve(job, kiln.Served(cost_model=Waits()))
+        with mock.patch.object(connection, "open", late), mock.patch.object(
+            at_work, "_may_come_back", lambda *_: True
+        ):
+            self.assertTrue(wait_until(lambda: asked))
+            at_work._call.cancel()
+            go.set()
+            self.assertTrue(opens.wait(20))
+            at_work.close()
+            may_open.set()
+            self.assertTrue(at_work.wait(10))
+        released.set()
+        job.cancel()
 
     def test_a_job_waits_for_a_process_that_died_and_goes_on_with_the_next(self):
         job = self.client.submit(self.matmul, served=kiln.Served(cost_model=Rows()), **_options())

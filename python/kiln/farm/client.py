@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Union
@@ -12,7 +13,7 @@ from kiln.farm import program
 from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
 from kiln.farm import values
 from kiln.farm.computation import Computation, words_of
-from kiln.farm.connection import Connection
+from kiln.farm.connection import Connection, Stop
 from kiln.farm.job import Job, compiled
 from kiln.farm.options import TuneOptions
 from kiln.farm.progress import Progress
@@ -27,6 +28,8 @@ Workload = Union[Computation, Sequence[Computation], str]
 _NETWORKS = (".onnx", ".graph")
 # While records are imported or a list of all jobs is made, the farm may be busy for so long.
 _LONG_S = 600.0
+# A job that refuses an answer of served code fails within so long, with a sentence of its own.
+_FAILING_S = 2.0
 _LARGEST_LINE = 16 << 20
 
 
@@ -132,16 +135,17 @@ class Client:
         in notebooks; 2 prints a line for each trial as well, 0 nothing.
 
         Ctrl-C, and any error of a callback, cancels the job and goes on upwards; the records are
-        kept. KilnError: the job failed.
+        kept. KilnError: the job failed, or `served` is no longer served, which cancels it.
         """
         job = self.submit(workload, options, served=served, **named)
         with Progress(verbose) as progress:
             try:
                 with self._serving(job, served) as serving:
-                    for event in job.watch():
+                    for event in job.watch(_stop_of(serving)):
                         progress(event)
                         for callback in callbacks:
                             callback(event)
+                    self._raise_for_serving(job, serving)
             except BaseException:
                 progress.say(f"job {job.id} is cancelled; client.job('{job.id}') has its records")
                 raise
@@ -162,6 +166,11 @@ class Client:
             if serving is not None:
                 serving.close()
 
+    def _raise_for_serving(self, job: Job, serving: Serving | None) -> None:
+        """Raises why serving has ended, unless the job has ended as well."""
+        if serving is not None and serving.error is not None and not job.status().is_final:
+            raise serving.error
+
     async def tune_async(
         self,
         workload: Workload,
@@ -173,8 +182,9 @@ class Client:
         """As tune, for asyncio. A task that is cancelled cancels the job; its records are kept."""
         job = await asyncio.to_thread(self.submit, workload, options, served=served, **named)
         with self._serving(job, served) as serving:
-            async for _ in job.watch_async():
+            async for _ in job.watch_async(_stop_of(serving)):
                 pass
+            await asyncio.to_thread(self._raise_for_serving, job, serving)
         _raise_for(await asyncio.to_thread(job.status), serving)
         return job
 
@@ -474,6 +484,21 @@ class _Words:
 
     def __exit__(self, *_: object) -> None:
         pass
+
+
+def _stop_of(serving: Serving | None) -> Stop | None:
+    """What ends the watch of a job whose serving fails: the job would wait for ever."""
+    if serving is None:
+        return None
+    stop = Stop()
+
+    def stop_soon() -> None:
+        timer = threading.Timer(_FAILING_S, stop.request)
+        timer.daemon = True
+        timer.start()
+
+    serving.when_failed(stop_soon)
+    return stop
 
 
 def _raise_for(status: JobStatus, serving: Serving | None) -> None:

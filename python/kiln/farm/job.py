@@ -35,12 +35,12 @@ class Job:
         """The job now. NotFoundError: the farm has no such job."""
         return self.client.status(self.id)
 
-    def watch(self) -> Iterator[Event]:
+    def watch(self, stop: connection.Stop | None = None) -> Iterator[Event]:
         """An event for each record and round, those that are there first, until the job has ended.
 
-        UnavailableError: the farm is gone for 30 s; the job goes on when it is back.
+        `stop` ends it from another thread. UnavailableError: the farm is gone for 30 s; the job goes on when it is back.
         """
-        for event in connection.watch(self.client.connection, self.id):
+        for event in connection.watch(self.client.connection, self.id, stop):
             yield event_of(event)
 
     def wait(self) -> JobStatus:
@@ -114,9 +114,9 @@ class Job:
         """The best program of a task as a callable. `output` keeps its file, for kiln.load."""
         return compiled([self.id, f"--task={task}"], self.client.environment(), output)
 
-    async def watch_async(self) -> AsyncIterator[Event]:
+    async def watch_async(self, stop: connection.Stop | None = None) -> AsyncIterator[Event]:
         """As watch, for asyncio."""
-        stop = connection.Stop()
+        stop = stop or connection.Stop()
         events = connection.watch(self.client.connection, self.id, stop)
         try:
             while (event := await asyncio.to_thread(next, events, None)) is not None:

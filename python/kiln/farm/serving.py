@@ -273,6 +273,8 @@ class Serving:
         self._call: Any = None
         self._closed = False
         self._accepted = threading.Event()
+        self._lock = threading.Lock()
+        self._tell_failure: Callable[[], None] = lambda: None
         # The exception that the user's code has raised, and why serving has ended, if it failed.
         self.exception: BaseException | None = None
         self.error: errors.KilnError | None = None
@@ -302,27 +304,52 @@ class Serving:
         self._thread.join(timeout_s)
         return not self._thread.is_alive()
 
+    def when_failed(self, tell: Callable[[], None]) -> None:
+        """Calls `tell` once serving has ended with an error; at once, if it has already."""
+        with self._lock:
+            self._tell_failure = tell
+            failed = self.error is not None
+        if failed:
+            tell()
+
     # ---- the thread -------------------------------------------------------------------------
 
     def _run(self) -> None:
-        contact = time.monotonic()
         try:
-            while not self._closed:
-                try:
-                    for request in self._requests():
-                        contact = time.monotonic()
-                        self._accepted.set()
-                        if request.WhichOneof("call") is not None:
-                            self._answer(request)
-                        contact = time.monotonic()
-                    return
-                except errors.KilnError as error:
-                    if self._closed or not self._may_come_back(error, contact):
-                        self.error = None if self._closed else error
-                        return
-                time.sleep(_PAUSE_S)
+            self._serve()
+        except errors.KilnError as error:
+            self._fail(error)
+        except Exception as error:  # pylint: disable=broad-exception-caught
+            failure = errors.KilnError(f"serving job {self.job_id} ended: {_text_of(error)}")
+            failure.__cause__ = error
+            self._fail(failure)
         finally:
             self._accepted.set()
+
+    def _fail(self, error: errors.KilnError) -> None:
+        with self._lock:
+            self.error = error
+            tell = self._tell_failure
+        tell()
+
+    def _serve(self) -> None:
+        """Answers until the job has ended, or until close(). Raises why it cannot go on."""
+        contact = time.monotonic()
+        while not self._closed:
+            try:
+                for request in self._requests():
+                    contact = time.monotonic()
+                    self._accepted.set()
+                    if request.WhichOneof("call") is not None:
+                        self._answer(request)
+                    contact = time.monotonic()
+                return
+            except errors.KilnError as error:
+                if self._closed:
+                    return
+                if not self._may_come_back(error, contact):
+                    raise
+            time.sleep(_PAUSE_S)
 
     def _may_come_back(self, error: errors.KilnError, contact: float) -> bool:
         since_s = time.monotonic() - contact
@@ -338,6 +365,9 @@ class Serving:
         call = self._call = self._connection.open(
             self._connection.scheduler.ServeCallbacks, iter(self._replies.get, None)
         )
+        if self._closed:
+            # close() may have looked for the call before it was there.
+            call.cancel()
         try:
             yield from call
         except grpc.RpcError as error:
