@@ -2,8 +2,10 @@
 // recording allows.
 #include <elf.h>
 
+#include <chrono>
 #include <cstring>
 #include <deque>
+#include <future>
 #include <numeric>
 
 #include "base/numbers/rng.h"
@@ -193,6 +195,21 @@ TEST_F(CudaExecutorTest, RunsWithHostMemory) {
   EXPECT_GE(cuda_.streams, 3);
   executor.reset();
   EXPECT_TRUE(cuda_.memory.empty());
+}
+
+TEST_F(CudaExecutorTest, MemoryUseWaitsForTheRunThatMayAllocate) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  std::future<MemoryUse> use;
+  cuda_.kernels["mix"].run = [&](const FakeLaunch& launch) {
+    if (!use.valid()) {
+      use = std::async(std::launch::async, [&] { return executor->memory_use(); });
+      EXPECT_EQ(use.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+    }
+    return RunMix(launch);
+  };
+  ASSERT_OK(Run(*executor).status());
+  EXPECT_EQ(use.get().staging, 3 * 64);
 }
 
 // Makes all kernels wait by themselves for the kernel before them.

@@ -175,6 +175,7 @@ Status Executor::Start() {
 }
 
 MemoryUse Executor::memory_use() const {
+  std::lock_guard lock(mutex_);
   MemoryUse use{.constants = network().constants_bytes, .arena = arena_.bytes()};
   for (const auto& [root, memory] : staged_) use.staging += memory.bytes();
   return use;

@@ -111,6 +111,7 @@ class Executor {
   StatusOr<std::vector<double>> ProfileInNetwork(int64_t number = 20,
                                                  std::span<const void* const> inputs = {});
 
+  // Waits for calls that are running, which may allocate.
   MemoryUse memory_use() const;
 
  private:
@@ -152,7 +153,7 @@ class Executor {
   const NetworkDeviceKind& kind_;
   const std::unique_ptr<NetworkDevice> device_;
   // Guards all members below.
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   DeviceMemory constants_;
   DeviceMemory arena_;
   // Memory in place of the caller's, by buffer.

@@ -187,6 +187,7 @@ typedef struct KilnMemoryUse {
   /* Copies of inputs and outputs that could not be used in place. */
   int64_t staging;
 } KilnMemoryUse;
+/* Waits for a call of the network that is running. */
 void kiln_memory_use(const KilnNetwork* network, KilnMemoryUse* use);
 
 #ifdef __cplusplus
