@@ -365,6 +365,28 @@ TEST_F(CudaExecutorTest, QueuesIntoTheCallersStreamAndWaitsForNothing) {
     Free(pointer);
 }
 
+TEST_F(CudaExecutorTest, TheRunAfterAQueuedRunThatFailedWaitsForTheKernelsOfThatRun) {
+  MixNetwork mix = Diamond();
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
+  uint64_t *y = OnGpu(Values(kElements)), *c = OnGpu(Values(kElements));
+  const void* inputs[] = {a, b};
+  void* outputs[] = {y, c};
+  cuda_.device_copy_result = 1;
+  EXPECT_THAT(executor->Queue(inputs, outputs, nullptr),
+              StatusIs(StatusCode::kInternal, HasSubstr("output 'y1': cannot copy memory")));
+  EXPECT_EQ(cuda_.graph_launches, 1);
+  EXPECT_EQ(cuda_.event_records, 1);
+  EXPECT_EQ(cuda_.event_waits, 0);
+  cuda_.device_copy_result = 0;
+  ASSERT_OK(executor->Queue(inputs, outputs, nullptr));
+  EXPECT_EQ(cuda_.event_waits, 1);
+  EXPECT_EQ(Values(c, c + kElements), mix.Reference(a_, b_)[1]);
+  for (const void* pointer :
+       {inputs[0], inputs[1], static_cast<const void*>(y), static_cast<const void*>(c)})
+    Free(pointer);
+}
+
 TEST_F(CudaExecutorTest, FewKernelsAreLaunchedOneByOneAndRunsThatShareNothingDoNotWait) {
   MixNetwork mix;
   mix.Output(mix.Add(0, 1, Place::kOutput));

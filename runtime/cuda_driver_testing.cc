@@ -303,6 +303,7 @@ void AddMemory(CudaDriver& d) {
       Record(stream, [=] { std::memcpy(Pointer<void>(to), Pointer<void>(from), bytes); });
       return 0;
     }
+    if (Fake().device_copy_result != 0) return Fake().device_copy_result;
     if (Fake().sticky == 0) std::memcpy(Pointer<void>(to), Pointer<void>(from), bytes);
     return Fake().sticky;
   };

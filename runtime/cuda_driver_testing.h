@@ -54,6 +54,8 @@ struct FakeCuda {
   std::map<std::string, Kernel> kernels;
   size_t free_bytes = size_t{1} << 30;
   CuResult load_result = 0;
+  // Result of copies within GPU memory outside of recordings.
+  CuResult device_copy_result = 0;
   // Active clusters of any kernel that was compiled for clusters.
   int active_clusters = 66;
   // Active clusters by the blocks of a cluster that a launch asks for.

@@ -255,9 +255,8 @@ Status Executor::CopyOutputs(std::span<void* const> pointers) {
   return OkStatus();
 }
 
-Status Executor::QueueLocked(std::span<const void* const> in, std::span<void* const> out,
-                             std::optional<void*> stream) {
-  KILN_RETURN_IF_ERROR(device_->BeginRun(stream));
+// Queues what belongs to a run that has begun. After an error, a part of it is queued.
+Status Executor::QueueLocked(std::span<const void* const> in, std::span<void* const> out) {
   KILN_RETURN_IF_ERROR(SetInputs(in));
   KILN_RETURN_IF_ERROR(SetOutputs(out));
   KILN_RETURN_IF_ERROR(device_->LaunchAll(calls_));
@@ -281,7 +280,8 @@ Status Executor::Run(std::span<const void* const> inputs, std::span<void* const>
   KILN_RETURN_IF_ERROR(CheckMemory(inputs, outputs));
   std::lock_guard lock(mutex_);
   const DeviceScope scope(*device_);
-  const Status queued = QueueLocked(inputs, outputs, std::nullopt);
+  KILN_RETURN_IF_ERROR(device_->BeginRun(std::nullopt));
+  const Status queued = QueueLocked(inputs, outputs);
   // The wait happens also after an error, because nothing may still read or write the caller's
   // memory.
   const Status done = device_->Synchronize("run the network");
@@ -294,16 +294,22 @@ Status Executor::Queue(std::span<const void* const> inputs, std::span<void* cons
   KILN_RETURN_IF_ERROR(CheckMemory(inputs, outputs));
   std::lock_guard lock(mutex_);
   const DeviceScope scope(*device_);
-  KILN_RETURN_IF_ERROR(QueueLocked(inputs, outputs, stream));
-  return device_->EndQueuedRun(arena_.bytes() > 0 || !staged_.empty());
+  KILN_RETURN_IF_ERROR(device_->BeginRun(stream));
+  const Status queued = QueueLocked(inputs, outputs);
+  // The run ends also after an error, because the next run must wait for the kernels that were
+  // launched.
+  const Status ended = device_->EndQueuedRun(arena_.bytes() > 0 || !staged_.empty());
+  return queued.ok() ? ended : queued;
 }
 
 // The outputs go to the executor's own memory.
 Status Executor::SetTimedInputs(std::span<const void* const> given) {
   KILN_RETURN_IF_ERROR(device_->BeginRun(std::nullopt));
-  KILN_RETURN_IF_ERROR(SetInputs(given));
-  KILN_RETURN_IF_ERROR(SetOutputs({}));
-  return device_->Synchronize("copy the inputs");
+  Status queued = SetInputs(given);
+  if (queued.ok()) queued = SetOutputs({});
+  // As in Run, the wait happens also after an error.
+  const Status done = device_->Synchronize("copy the inputs");
+  return queued.ok() ? done : queued;
 }
 
 Status Executor::StartTimingLocked(std::span<const void* const> given) {

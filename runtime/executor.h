@@ -143,8 +143,7 @@ class Executor {
   Status SetOutputs(std::span<void* const> outputs);
   Status CopyOutputs(std::span<void* const> outputs);
   Status CheckMemory(std::span<const void* const> inputs, std::span<void* const> outputs) const;
-  Status QueueLocked(std::span<const void* const> inputs, std::span<void* const> outputs,
-                     std::optional<void*> stream);
+  Status QueueLocked(std::span<const void* const> inputs, std::span<void* const> outputs);
   Status SetTimedInputs(std::span<const void* const> inputs);
   Status StartTimingLocked(std::span<const void* const> inputs);
 
