@@ -1,11 +1,14 @@
 """States: primitives, what they make, and the parts of a search without a job."""
 
 import os
+import signal
+import threading
 import unittest
 
 import kiln
 import numpy
 from kiln import auto_scheduler, te
+from kiln.farm.engine import Engine, engine
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 
@@ -185,11 +188,9 @@ class StateTest(unittest.TestCase):
             schedule[self.d].op  # pylint: disable=expression-not-assigned
 
     def test_a_question_that_is_left_has_no_answer(self):
-        from kiln.farm.engine import Engine
-
-        engine = Engine()
-        engine.opened(self.dag.text, "llvm")
-        stdout = engine._process.stdout
+        asked = Engine()
+        asked.opened(self.dag.text, "llvm")
+        stdout = asked._process.stdout
 
         class Interrupted:
             def readline(self):
@@ -198,11 +199,47 @@ class StateTest(unittest.TestCase):
             def close(self):
                 stdout.close()
 
-        engine._process.stdout = Interrupted()
+        asked._process.stdout = Interrupted()
         with self.assertRaises(KeyboardInterrupt):
-            engine.opened(self.dag.text, "cuda")
-        self.assertEqual(engine.ask("dag", self.dag.text, "llvm")["text"], str(self.dag))
-        engine.close()
+            asked.opened(self.dag.text, "cuda")
+        self.assertEqual(asked.ask("dag", self.dag.text, "llvm")["text"], str(self.dag))
+        asked.close()
+
+    def test_a_fork_has_a_process_of_its_own(self):
+        asked = engine().ask("dag", self.dag.text, "llvm")["text"]
+        end_of_child, parent_goes_on = os.pipe()
+        # The lock is held as by another thread that asks something.
+        with engine()._lock:
+            child = os.fork()
+            if child == 0:
+                signal.alarm(20)
+                os.close(parent_goes_on)
+                try:
+                    answer = engine().ask("dag", self.dag.text, "llvm")["text"]
+                    engine().close()
+                    os.read(end_of_child, 1)
+                    os._exit(0 if answer == asked else 3)
+                finally:
+                    os._exit(4)
+        # The parent's process ends though the child lives.
+        closing = threading.Thread(target=engine().close, daemon=True)
+        closing.start()
+        closing.join(10)
+        ended = not closing.is_alive()
+        os.close(parent_goes_on)
+        os.close(end_of_child)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertTrue(ended)
+
+    def test_computations_that_are_open_are_bounded(self):
+        bounded = Engine(most_tasks=1)
+        pids = []
+        for target in ("llvm", "cuda", "llvm", "llvm"):
+            self.assertEqual(bounded.ask("dag", self.dag.text, target)["text"], str(self.dag))
+            self.assertTrue(bounded.opened(self.dag.text, target)["target"].startswith(target))
+            pids.append(bounded._process.pid)
+        self.assertEqual(len(set(pids)), 3)
+        bounded.close()
 
     def test_serialized_inputs(self):
         task = auto_scheduler.SearchTask(compute_dag=self.dag, target="llvm")
