@@ -132,6 +132,15 @@ class NullDeviceTest(unittest.TestCase):
         self.assertEqual(len({n for each in model.results for n in each.numbers}),
                          sum(len(each.numbers) for each in model.results))
 
+    def test_throughputs_are_those_of_one_job(self):
+        model = Rows()
+        served = kiln.Served(cost_model=model)
+        for size in (8, 256, 8):
+            model.results = []
+            self.tune(kiln.op("matmul", size, size, size), served=served)
+            # The best program of this job is the measure of its results, not that of another task.
+            self.assertEqual(max(max(each.throughputs) for each in model.results), 1)
+
     def test_an_objective_leaves_a_task_alone(self):
         tasks = [self.matmul, kiln.op("matmul", 32, 32, 32)]
         job = self.tune(tasks, trials=40, trials_per_round=4,

@@ -124,9 +124,8 @@ class Served:
     objective: Callable[[Sequence[float]], float] | None = None
     # Seconds that an answer may take; None = 300.
     timeout_s: float | None = None
-    # Costs of the calls by kind: "predict", "update", "objective", "rules".
+    # Costs of the calls of all jobs by kind: "predict", "update", "objective", "rules".
     costs: dict[str, Cost] = field(default_factory=dict, repr=False)
-    _best_s: dict[int, float] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         model = self.cost_model
@@ -156,7 +155,14 @@ class Served:
             *program.flag("served-timeout", self.timeout_s),
         ]
 
-    # ---- answers ----------------------------------------------------------------------------
+
+class _Answers:
+    """What a Served answers to the calls of one job."""
+
+    def __init__(self, served: Served) -> None:
+        self._served = served
+        # The least cost of each task so far, in seconds.
+        self._best_s: dict[int, float] = {}
 
     def answer(self, request: Any) -> Any:
         """The reply to a call (CallbackRequest). Raises what the user's code raises."""
@@ -175,12 +181,12 @@ class Served:
         return reply
 
     def _scores(self, call: Any) -> list[float]:
-        assert self.cost_model is not None
-        scores = self.cost_model.predict(_programs(call, call.programs))
+        assert self._served.cost_model is not None
+        scores = self._served.cost_model.predict(_programs(call, call.programs))
         return [float(score) for score in scores]
 
     def _learn(self, call: Any) -> None:
-        assert self.cost_model is not None
+        assert self._served.cost_model is not None
         costs = list(call.costs_s)
         best = min(
             [cost for cost in costs if not math.isnan(cost)],
@@ -189,18 +195,18 @@ class Served:
         best = self._best_s[call.task_index] = min(best, self._best_s.get(call.task_index, best))
         throughputs = [0.0 if math.isnan(cost) else best / cost for cost in costs]
         programs = _programs(call, len(costs))
-        self.cost_model.update(Results(programs, list(call.numbers), costs, throughputs))
+        self._served.cost_model.update(Results(programs, list(call.numbers), costs, throughputs))
 
     def _objective(self, call: Any) -> Iterator[float]:
-        assert self.objective is not None
+        assert self._served.objective is not None
         latencies = list(call.latencies_s)
         tasks = len(latencies) // max(1, call.points)
         for first in range(0, len(latencies), tasks):
-            yield float(self.objective(latencies[first : first + tasks]))
+            yield float(self._served.objective(latencies[first : first + tasks]))
 
     def _applied(self, call: Any) -> Iterator[Any]:
         for index, state in enumerate(call.states):
-            for number, rule in enumerate(self.sketch_rules):
+            for number, rule in enumerate(self._served.sketch_rules):
                 applied = rule.apply(call.task_index, state.steps, state.stage)
                 if applied is None:
                     continue
@@ -269,6 +275,7 @@ class Serving:
         self._connection = connection
         self.job_id = job_id
         self._served = served
+        self._answers = _Answers(served)
         self._user = user or user_name()
         self._call: Any = None
         self._closed = False
@@ -380,7 +387,7 @@ class Serving:
         kind = request.WhichOneof("call")
         start = time.perf_counter()
         try:
-            reply = self._served.answer(request)
+            reply = self._answers.answer(request)
         except BaseException as error:  # pylint: disable=broad-exception-caught
             self.exception = error
             reply = scheduler_pb2.CallbackReply(number=request.number, error=_text_of(error))
