@@ -5,6 +5,7 @@ import io
 import json
 import os
 import unittest
+from unittest import mock
 
 import kiln
 import numpy
@@ -348,6 +349,26 @@ class NullTest(unittest.TestCase):
         own.save(path("own.model"))
         with self.assertRaisesRegex(kiln.FailedPreconditionError, "learned nothing yet"):
             auto_scheduler.XGBModel().save(path("none.model"))
+        log = path("commented.json")
+        with open(log, "w", encoding="utf-8") as file:
+            file.write("# a comment\n\n")
+        auto_scheduler.save_records(log, seen.inputs, seen.results)
+        read = []
+        with mock.patch.object(
+            own, "_learn", lambda log, *_: read.extend(auto_scheduler.load_records(log))
+        ):
+            own.update_from_file(log, 3)
+        # Lines without a record do not count.
+        self.assertEqual([each.state for each, _ in read], states)
+
+    def test_a_job_succeeds_without_the_file_of_its_model(self):
+        file = path("too_few.model")
+        policy = auto_scheduler.SketchPolicy(self.task, auto_scheduler.XGBModel(model_file=file))
+        with self.assertLogs("kiln.auto_scheduler", "WARNING") as said:
+            job = self.task.tune(options(2), policy)
+        self.assertEqual(job.status().state, "SUCCEEDED")
+        self.assertIn(f"{file} is not written: ", said.output[0])
+        self.assertFalse(os.path.exists(file))
 
     def test_the_model_says_how_well_it_ranks(self):
         model = auto_scheduler.XGBModel(verbose_eval=2)
@@ -355,7 +376,7 @@ class NullTest(unittest.TestCase):
         names = {each: None for each in record.__dataclass_fields__}
         events = [
             kiln.farm.values.Event(None, record(**{**names, "score": score, "cost_s": cost}))
-            for score, cost in ((0.5, 2.0), (0.9, 1.0))
+            for score, cost in ((0.0, 2.0), (0.9, 1.0))
         ]
         with self.assertLogs("kiln.auto_scheduler", "INFO") as said:
             for event in events:

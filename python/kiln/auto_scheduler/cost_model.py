@@ -17,13 +17,14 @@ from kiln.auto_scheduler.loop_state import steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, measured
 from kiln.auto_scheduler.records import dump_record_to_string, save_records
 from kiln.auto_scheduler.refuse import refuse
-from kiln.errors import FailedPreconditionError, InvalidArgumentError
+from kiln.errors import FailedPreconditionError, InvalidArgumentError, KilnError
 from kiln.farm import program
 from kiln.farm.computation import text_file
 from kiln.farm.values import Event, Record
 
 if TYPE_CHECKING:
     from kiln.auto_scheduler.search_task import SearchTask
+    from kiln.farm.job import Job
 
 logger = logging.getLogger("kiln.auto_scheduler")
 # Score of a state that has no program.
@@ -46,8 +47,8 @@ class CostModel:
     def watch(self, event: Event) -> None:
         """Sees the events of a job that the model ranks."""
 
-    def after(self, task: SearchTask) -> None:
-        """The job has ended."""
+    def after(self, task: SearchTask, job: Job) -> None:
+        """The job has ended; `task` is its first one."""
 
     def predict(self, task: SearchTask, states: Sequence[Any]) -> list[float]:
         """A score for each state, the higher the faster; minus infinity if it has no program."""
@@ -98,8 +99,9 @@ class XGBModel(CostModel):
         so many more trials are measured; 0 = never.
 
         The analytic model ranks until the model has learned enough, so another `num_warmup_sample`
-        than the default is refused. `model_file` is written when a job has ended. With
-        `adaptive_training` it trains only on a fifth more samples.
+        than the default is refused. `model_file` is written when a job has ended, from the records
+        of all its jobs; if it cannot be, a warning in the log says why. With `adaptive_training` it
+        trains only on a fifth more samples.
         """
         refuse(
             "XGBModel",
@@ -113,9 +115,10 @@ class XGBModel(CostModel):
         self.adaptive_training = adaptive_training
         self._model: str | None = None
         self._folder: str | None = None
-        # Records of the job: ranked ones that no line has counted yet, and all.
+        # Ranked records that no line in the log has counted yet.
         self._ranked: list[Record] = []
-        self._records: list[Record] = []
+        # The jobs that it has ranked, whose records make the file.
+        self._jobs: list[Job] = []
 
     @property
     def engine_name(self) -> str:  # type: ignore[override]
@@ -133,11 +136,11 @@ class XGBModel(CostModel):
     # ---- while a job runs -------------------------------------------------------------------
 
     def watch(self, event: Event) -> None:
-        if event.record is not None:
-            self._records.append(event.record)
-            if event.record.score is not None:
-                self._ranked.append(event.record)
-        if self.verbose_eval and len(self._ranked) >= self.verbose_eval:
+        if not self.verbose_eval:
+            return
+        if event.record is not None and event.record.score is not None:
+            self._ranked.append(event.record)
+        if len(self._ranked) >= self.verbose_eval:
             ranked, self._ranked = self._ranked, []
             agreement = rank_agreement(ranked)
             if agreement is not None:
@@ -148,10 +151,16 @@ class XGBModel(CostModel):
                     len(ranked),
                 )
 
-    def after(self, task: SearchTask) -> None:
-        if self.model_file:
+    def after(self, task: SearchTask, job: Job) -> None:
+        if not self.model_file:
+            return
+        self._jobs.append(job)
+        try:
             self._learn_records(task)
             self.save(self.model_file)
+        except (KilnError, OSError) as error:
+            # The job has succeeded all the same.
+            logger.warning("model_file %s is not written: %s", self.model_file, error)
 
     # ---- by hand ----------------------------------------------------------------------------
 
@@ -169,18 +178,18 @@ class XGBModel(CostModel):
             self._learn(log, task.workload_key, getattr(task, "compute_dag", None), task.target)
 
     def update_from_file(self, file_name: str, n_lines: int | None = None) -> None:
-        """Learns from the first lines of a log, whose computations the farm knows."""
+        """Learns from the first `n_lines` records of a log, None = all.
+
+        KilnError: they are too few, or none is of an operator of Kiln's.
+        """
         from kiln.auto_scheduler.records import RecordReader
 
-        inputs, _ = RecordReader(file_name).read_lines(n_lines)
+        inputs, results = RecordReader(file_name).read_lines(n_lines)
         if not inputs:
             raise InvalidArgumentError(f"{file_name} has no records, expected some to learn from")
         with tempfile.TemporaryDirectory(prefix="kiln-update.") as folder:
             log = os.path.join(folder, "log.json")
-            with open(file_name, encoding="utf-8") as whole, open(
-                log, "w", encoding="utf-8"
-            ) as part:
-                part.writelines(line for _, line in zip(range(n_lines or 2**62), whole))
+            save_records(log, inputs, results)
             self._learn(log, "", None, inputs[0].task.target)
 
     def predict_stages(self, task: SearchTask, states: Sequence[Any]) -> list[list[float]]:
@@ -203,14 +212,15 @@ class XGBModel(CostModel):
             folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kiln-update."))
             log = os.path.join(folder, "log.json")
             words = [log]
-            pairs = [measured(task, each) for each in self._records]
+            records = [each for job in self._jobs for each in job.records(errors=True)]
+            pairs = [measured(task, each) for each in records]
             with open(log, "w", encoding="utf-8") as file:
-                for record, (given, result) in zip(self._records, pairs):
+                for record, (given, result) in zip(records, pairs):
                     recorded: Any = given.task
                     keyed = dataclasses.replace(recorded, workload_key=record.workload_key)
                     line = dump_record_to_string(MeasureInput(keyed, given.state), result)
                     file.write(line + "\n")
-            for key, text in {each.workload_key: each.dag for each in self._records}.items():
+            for key, text in {each.workload_key: each.dag for each in records}.items():
                 words.append(f"--bind={key}={stack.enter_context(text_file(text, 'task'))}")
             self._train(words, task.target)
 
@@ -236,11 +246,15 @@ class XGBModel(CostModel):
 
 def rank_agreement(records: Sequence[Record]) -> float | None:
     """The share of pairs that scores order as costs do; None without pairs to compare."""
-    known = [(each.score, each.cost_s) for each in records if each.score and each.cost_s]
+    known = [
+        (each.score, each.cost_s)
+        for each in records
+        if each.score is not None and each.cost_s is not None
+    ]
     pairs = right = 0
     for at, (score, cost) in enumerate(known):
         for other_score, other_cost in known[:at]:
             if cost != other_cost and score != other_score:
                 pairs += 1
-                right += (cost < other_cost) == (score > other_score)  # type: ignore[operator]
+                right += (cost < other_cost) == (score > other_score)
     return right / pairs if pairs else None

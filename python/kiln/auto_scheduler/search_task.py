@@ -175,7 +175,7 @@ class SearchTask:
                 **{**tuning_options.options(), **policy.options(), **self.options()},
             )
         if model:
-            model.after(self)
+            model.after(self, job)
         return job
 
     def keys(self) -> tuple[str, ...]:

@@ -253,7 +253,7 @@ class TaskScheduler:
                 verbose=tune_option.verbose if self.callbacks is not None else 0,
                 **named,
             )
-        model.after(self.tasks[0])
+        model.after(self.tasks[0], job)
         return job
 
     def _told(self, verbose: int) -> Any:
