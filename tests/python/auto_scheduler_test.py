@@ -158,6 +158,24 @@ class CpuTest(unittest.TestCase):
             file.write("# a comment\n{}\n")
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "bad.json:2: no line of a log"):
             self.task.apply_best(bad)
+        given, result = auto_scheduler.load_best_record(self.log)
+        line = json.loads(auto_scheduler.dump_record_to_string(given, result))
+        for part, at, value, expected in (
+            (line["r"], 0, [], r"found the costs \[\] without an error, expected seconds"),
+            (line["r"], 0, [0.0], r"found the costs \[0.0\] without"),
+            (line["i"][0], 1, "", "found the target '', expected one"),
+        ):
+            kept, part[at] = part[at], value
+            with open(bad, "w", encoding="utf-8") as file:
+                file.write(json.dumps(line))
+            part[at] = kept
+            for read in (
+                lambda: auto_scheduler.load_best_record(bad, target="llvm"),
+                lambda: auto_scheduler.ApplyHistoryBest(bad),
+                lambda: auto_scheduler.distill_record_file(bad, path("distilled.json")),
+            ):
+                with self.assertRaisesRegex(kiln.InvalidArgumentError, expected):
+                    read()
         other.apply_best(self.log, include_compatible=True)
 
 

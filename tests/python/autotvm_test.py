@@ -246,6 +246,19 @@ class AutotvmTest(unittest.TestCase):
             file.write("{}\n")
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "bad.log:1: no line of a log"):
             autotvm.apply_history_best(path("bad.log"))
+        for target, costs, expected in (
+            ("", "[1.0]", "found the target ''"),
+            ("llvm", "[]", r"found the costs \[\]"),
+        ):
+            with open(path("bad.log"), "w", encoding="utf-8") as file:
+                file.write(
+                    f'{{"input": ["{target}", "dense", [], {{}}], "config": {{"index": 0, '
+                    f'"code_hash": null, "entity": []}}, "result": [{costs}, 0, 1.0, 1.0]}}\n'
+                )
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, expected):
+                autotvm.record.pick_best(path("bad.log"), path("best.log"))
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, expected):
+                autotvm.apply_history_best(path("bad.log"))
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "cannot read /nowhere"):
             autotvm.apply_history_best("/nowhere")
 

@@ -154,7 +154,7 @@ class ApplyHistoryBest(DispatchContext):
                 distance = engine().ask_keys(workload_key, given.task.workload_key)
             if distance is None:
                 continue
-            cost = sum(result.costs) / len(result.costs) * distance
+            cost = result.mean_s * distance
             if cost < best[0]:
                 best = (cost, given.state)
         return best[1]

@@ -59,7 +59,7 @@ def get_per_store_features_from_measure_pairs(
         whole = recover_measure_input(given)
         key = (whole.task.workload_key, whole.task.target)
         tasks.append(numbers.setdefault(key, len(numbers)))
-        costs.append(float(numpy.mean(result.costs)))
+        costs.append(result.mean_s)
         if at < skip_first_n_feature_extraction:
             features.append(numpy.zeros((0, 0), numpy.float32))
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import tempfile
@@ -288,6 +289,11 @@ class MeasureResult:
     # Unix time.
     timestamp: float
 
+    @property
+    def mean_s(self) -> float:
+        """The mean of the costs; infinity if there are none."""
+        return mean_of(self.costs)
+
 
 @dataclass(frozen=True)
 class BuildResult:
@@ -298,6 +304,19 @@ class BuildResult:
     error_no: int
     error_msg: str
     time_cost: float
+
+
+def mean_of(costs: Sequence[float]) -> float:
+    """The mean of seconds; infinity if there are none, so that nothing is slower."""
+    return sum(costs) / len(costs) if costs else math.inf
+
+
+def check_line(target: str, costs: Sequence[float], error: int) -> None:
+    """Refuses what a line of a log cannot say. ValueError: no target, or no time of what ran."""
+    if not target.split():
+        raise ValueError(f"found the target {target!r}, expected one that begins with its kind")
+    if error == MeasureErrorNo.NO_ERROR and not 0 < mean_of(costs) < math.inf:
+        raise ValueError(f"found the costs {list(costs)} without an error, expected seconds")
 
 
 def input_row(given: MeasureInput) -> list[Any]:

@@ -12,6 +12,7 @@ from kiln.auto_scheduler.measuring import (
     MeasureInput,
     MeasureResult,
     PythonBasedMeasureCallback,
+    check_line,
     input_of,
     input_row,
 )
@@ -34,7 +35,9 @@ def load_record_from_string(record: str) -> tuple[MeasureInput, MeasureResult]:
         costs, error, all_cost, timestamp = found["r"]
         costs = [float(each) for each in costs]
         result = MeasureResult(costs, int(error), "", float(all_cost), float(timestamp))
-        return input_of(found["i"]), result
+        given = input_of(found["i"])
+        check_line(given.task.target, costs, result.error_no)
+        return given, result
     except (ValueError, TypeError, LookupError) as error:
         raise InvalidArgumentError(f"no line of a log of auto_scheduler: {error!r}") from error
 
@@ -122,7 +125,7 @@ def distill_record_file(in_file: str | os.PathLike[str], out_file: str | os.Path
         if result.error_no != 0:
             continue
         key = (given.task.workload_key, given.task.target)
-        cost = sum(result.costs) / len(result.costs)
+        cost = result.mean_s
         if key not in best or cost < best[key][0]:
             best[key] = (cost, given, result)
     with open(out, "w", encoding="utf-8") as file:
@@ -156,7 +159,7 @@ def load_best_record(
             distance = distances[key]
         if distance is None:
             continue
-        cost = sum(result.costs) / len(result.costs) * distance
+        cost = result.mean_s * distance
         if cost < best[0]:
             best = (cost, given, result)
     return best[1], best[2]

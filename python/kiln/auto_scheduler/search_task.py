@@ -187,7 +187,7 @@ class SearchTask:
         pairs: list[Any] = [pair for pair in found if pair[0] is not None]
         if not pairs:
             raise NotFoundError(f"{os.fspath(log_file)} has no program for {self.workload_key}")
-        return min(pairs, key=lambda pair: sum(pair[1].costs) / len(pair[1].costs))
+        return min(pairs, key=lambda pair: pair[1].mean_s)
 
     def apply_best(
         self,

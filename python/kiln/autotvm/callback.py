@@ -30,7 +30,7 @@ def flops_of(given: MeasureInput, result: MeasureResult) -> float:
     """Operations a second; 0 for a configuration that failed."""
     if result.error_no != 0:
         return 0.0
-    return given.task.flop / (sum(result.costs) / len(result.costs))
+    return given.task.flop / result.mean_s
 
 
 def log_to_file(file_out: Any, protocol: str = "json") -> Callback:

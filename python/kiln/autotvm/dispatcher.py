@@ -153,7 +153,7 @@ class ApplyHistoryBest(DispatchContext):
             return
         target = str(given.target)
         key = (target.split()[0], key_of(given.task.workload))
-        cost = sum(result.costs) / len(result.costs)
+        cost = result.mean_s
         if key not in self._best or cost < self._best[key][0]:
             self._best[key] = (cost, given.config, target)
 

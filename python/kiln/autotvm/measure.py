@@ -53,6 +53,11 @@ class MeasureResult(NamedTuple):
     # Unix time.
     timestamp: float
 
+    @property
+    def mean_s(self) -> float:
+        """The mean of the costs; infinity if there are none."""
+        return measuring.mean_of(self.costs)
+
 
 def result_of(record: Record) -> MeasureResult:
     """The result of a record."""

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from typing import Any, TextIO
 
+from kiln.auto_scheduler.measuring import check_line
 from kiln.autotvm.dispatcher import ApplyHistoryBest, apply_history_best, key_of
 from kiln.autotvm.measure import MeasureInput, MeasureResult
 from kiln.autotvm.space import ConfigEntity
@@ -76,6 +77,7 @@ def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResul
         result = MeasureResult(
             tuple(map(float, costs)), int(error), float(all_cost), float(timestamp)
         )
+        check_line(given.target, result.costs, result.error_no)
         return given, result
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise InvalidArgumentError(f"no line of a log of autotvm: {error!r}") from error
@@ -117,7 +119,7 @@ def pick_best(in_file: str | os.PathLike[str], out_file: str | os.PathLike[str])
     for given, result in load_from_file(in_file):
         if result.error_no != 0:
             continue
-        key, cost = measure_str_key(given, False), sum(result.costs) / len(result.costs)
+        key, cost = measure_str_key(given, False), result.mean_s
         if key not in best or cost < best[key][0]:
             best[key] = (cost, given, result)
     with open(out_file, "w", encoding="utf-8") as file:
@@ -131,7 +133,7 @@ def split_workload(in_file: str | os.PathLike[str], clean: bool = True) -> None:
         of_workload = lines.setdefault(measure_str_key(given, False), {})
         key = measure_str_key(given) if clean else str(number)
         known = of_workload.get(key)
-        if known is None or sum(result.costs) < sum(known[1].costs):
+        if known is None or result.mean_s < known[1].mean_s:
             of_workload[key] = (given, result)
     for number, of_workload in enumerate(lines.values()):
         with open(f"{os.fspath(in_file)}.{number:03d}.wkl", "w", encoding="utf-8") as file:
