@@ -175,6 +175,52 @@ class StateTest(unittest.TestCase):
         )
         self.assertEqual(rows[0].dtype, numpy.float32)
 
+    def test_the_task_of_a_log_is_made_once(self):
+        calls = []
+
+        @auto_scheduler.register_workload
+        def counted():
+            calls.append(0)
+            a, b, _, d = declared()
+            return [a, b, d]
+
+        folder = os.path.join(FOLDER, "counted")
+        os.mkdir(folder)
+        log = os.path.join(folder, "log.json")
+        state = self.dag.get_init_state()
+        state.split(self.c, state[self.c].iters[1], [8])
+        states = [self.dag.get_init_state(), state]
+        for option in (0, 2):
+            task = auto_scheduler.SearchTask(
+                func=counted, args=(), target="llvm", layout_rewrite_option=option
+            )
+            inputs = [auto_scheduler.MeasureInput(task, each) for each in states]
+            results = [
+                auto_scheduler.MeasureResult([cost], 0, "", cost, 3) for cost in (2.0, 1.0)
+            ]
+            auto_scheduler.save_records(log, inputs, results)
+        calls.clear()
+        found = auto_scheduler.get_per_store_features_from_file(log, 100)
+        self.assertEqual(len(calls), 2)
+        rows, throughputs, tasks = found
+        self.assertEqual(throughputs.tolist(), [0.5, 1, 0.5, 1])
+        self.assertEqual(tasks.tolist(), [0, 0, 1, 1])
+        for each, given in zip(rows[2:], states):
+            (expected,) = auto_scheduler.get_per_store_features_from_states([given], task)
+            numpy.testing.assert_array_equal(each, expected)
+        inputs, results = auto_scheduler.RecordReader(log).read_lines()
+        packed = auto_scheduler.recover_measure_input(inputs[2]).task
+        self.assertEqual(packed.layout_rewrite_option, 2)
+        self.assertEqual(packed.compute_dag.text, task.compute_dag.text)
+        calls.clear()
+        built = auto_scheduler.LocalBuilder().build(inputs)
+        self.assertEqual([each.error_no for each in built], [0] * 4)
+        self.assertEqual(len(calls), 2)
+        skipped = auto_scheduler.feature.get_per_store_features_from_measure_pairs(
+            inputs, results, 3
+        )[0]
+        self.assertEqual([each.shape[0] > 0 for each in skipped], [False] * 3 + [True])
+
     def test_schedules_of_states(self):
         state = self.dag.get_init_state()
         state.vectorize(self.d, state.split(self.d, state[self.d].iters[1], [8])[1])

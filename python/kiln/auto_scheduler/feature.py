@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from kiln.auto_scheduler.loop_state import steps_of
-from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, recover_measure_input
+from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, TaskId, id_of, tasks_of
 from kiln.auto_scheduler.records import RecordReader
 from kiln.auto_scheduler.refuse import refuse
 from kiln.farm.engine import engine
@@ -19,6 +19,8 @@ from kiln.farm.engine import engine
 if TYPE_CHECKING:
     from kiln.auto_scheduler.search_task import SearchTask
 
+# The most states of one question, whose answer has some kilobytes for each row.
+_STATES_AT_ONCE = 256
 # A computation of which nothing but the names of columns is asked.
 _ANY = "input x: float32[1]\ny[i: 1] = x[i] + 1.0\n"
 
@@ -52,19 +54,21 @@ def get_per_store_features_from_measure_pairs(
     max_n_bufs: int | None = None,
 ) -> tuple[list[numpy.ndarray], numpy.ndarray, numpy.ndarray]:
     """Features, throughputs from 0 to 1 within each task, and numbers of the tasks."""
-    features: list[numpy.ndarray] = []
-    numbers: dict[tuple[str, str], int] = {}
-    costs, tasks = [], []
-    for at, (given, result) in enumerate(zip(inputs, results)):
-        whole = recover_measure_input(given)
-        key = (whole.task.workload_key, whole.task.target)
-        tasks.append(numbers.setdefault(key, len(numbers)))
-        costs.append(result.mean_s)
-        if at < skip_first_n_feature_extraction:
-            features.append(numpy.zeros((0, 0), numpy.float32))
-        else:
-            task: Any = whole.task
-            features += get_per_store_features_from_states([whole.state], task, max_n_bufs)
+    pairs = list(zip(inputs, results))
+    wholes = tasks_of([given for given, _ in pairs])
+    numbers: dict[TaskId, int] = {}
+    tasks = [numbers.setdefault(id_of(each), len(numbers)) for each in wholes]
+    costs = [result.mean_s for _, result in pairs]
+    features = [numpy.zeros((0, 0), numpy.float32) for _ in pairs]
+    asked = range(skip_first_n_feature_extraction, len(pairs))
+    for number in numbers.values():
+        at_once = [at for at in asked if tasks[at] == number]
+        for first in range(0, len(at_once), _STATES_AT_ONCE):
+            part = at_once[first : first + _STATES_AT_ONCE]
+            states = [pairs[at][0].state for at in part]
+            found = get_per_store_features_from_states(states, wholes[part[0]], max_n_bufs)
+            for at, rows in zip(part, found):
+                features[at] = rows
     ids = numpy.array(tasks, numpy.int32)
     best = {number: min(c for c, t in zip(costs, tasks) if t == number) for number in set(tasks)}
     throughputs = numpy.array([best[t] / c for c, t in zip(costs, tasks)], numpy.float32)

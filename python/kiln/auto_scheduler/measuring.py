@@ -60,7 +60,8 @@ class ProgramBuilder:
     def build(self, measure_inputs: Sequence[MeasureInput], verbose: int = 1) -> list[BuildResult]:
         """Says of each candidate whether it has a program; the farm compiles it when it runs."""
         del verbose
-        return [_built(each) for each in measure_inputs]
+        tasks = tasks_of(measure_inputs)
+        return [_built(*pair) for pair in zip(tasks, measure_inputs)]
 
 
 class ProgramRunner:
@@ -79,14 +80,13 @@ class ProgramRunner:
             for built in build_results
         ]
         good = [at for at, built in enumerate(build_results) if built.error_no == 0]
-        by_task: dict[tuple[str, str], list[int]] = {}
+        by_task: dict[TaskId, list[int]] = {}
         for at in good:
-            task = measure_inputs[at].task
-            by_task.setdefault((task.workload_key, task.target), []).append(at)
+            by_task.setdefault(id_of(measure_inputs[at].task), []).append(at)
         for numbers in by_task.values():
-            whole: Any = recover_measure_input(measure_inputs[numbers[0]]).task
-            states = [measure_inputs[at].state for at in numbers]
-            _, measured_now = measure(whole, states, runner=self)
+            inputs = [measure_inputs[at] for at in numbers]
+            states = [each.state for each in inputs]
+            _, measured_now = measure(tasks_of(inputs)[0], states, runner=self)
             for at, result in zip(numbers, measured_now):
                 results[at] = result
         return results
@@ -356,11 +356,37 @@ def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> Mea
     task = inp.task
     if isinstance(task, RecordedTask):
         dag = getattr(task, "compute_dag", None)
-        task = SearchTask(compute_dag=dag, workload_key=task.workload_key, target=task.target)
+        task = SearchTask(
+            compute_dag=dag,
+            workload_key=task.workload_key,
+            target=task.target,
+            layout_rewrite_option=task.layout_rewrite_option,
+        )
     state = State(StateObject(task.compute_dag, inp.state.transform_steps), task.compute_dag)
     if rebuild_state:
         state.state_object.check()
     return MeasureInput(task, state)
+
+
+# What tells tasks apart: the key, the target, and whether weights are packed.
+TaskId = tuple[str, str, int]
+
+
+def id_of(task: SearchTask | RecordedTask) -> TaskId:
+    """What tells the task apart."""
+    return task.workload_key, task.target, task.layout_rewrite_option
+
+
+def tasks_of(inputs: Sequence[MeasureInput]) -> list[SearchTask]:
+    """The task of each candidate. That of lines of a log is made once, which takes some 90 ms.
+
+    InvalidArgumentError: no registered function has the key.
+    """
+    made: dict[TaskId, Any] = {}
+    for each in inputs:
+        if id_of(each.task) not in made:
+            made[id_of(each.task)] = recover_measure_input(each).task
+    return [made[id_of(each.task)] for each in inputs]
 
 
 def result_of(record: Record) -> MeasureResult:
@@ -381,10 +407,9 @@ def _now() -> int:
     return int(time.time())
 
 
-def _built(given: MeasureInput) -> BuildResult:
+def _built(task: SearchTask, given: MeasureInput) -> BuildResult:
     start = time.monotonic()
-    whole: Any = recover_measure_input(given).task
-    why_not = _why_not(whole, given.state.transform_steps)
+    why_not = _why_not(task, given.state.transform_steps)
     error = MeasureErrorNo.INSTANTIATION_ERROR if why_not else MeasureErrorNo.NO_ERROR
     return BuildResult("", [], error, why_not, time.monotonic() - start)
 

@@ -118,7 +118,7 @@ class SearchTask:
         self.compute_dag = compute_dag or ComputeDAG(workload_key)
         self.workload_key = workload_key or self.compute_dag.workload_key()
         self.layout_rewrite_option = layout_rewrite_option or 0
-        if self.layout_rewrite_option:
+        if self.layout_rewrite_option and not self._is_packed:
             self.compute_dag = self.compute_dag.rewrite_layout_from_state(
                 self.compute_dag.init_state
             )
@@ -129,6 +129,11 @@ class SearchTask:
 
     def __repr__(self) -> str:
         return f"<SearchTask {self.desc} for {self.target}>"
+
+    @property
+    def _is_packed(self) -> bool:
+        """Whether the computation reads weights that were packed before."""
+        return "@packed_placeholders(" in self.compute_dag.computation.text
 
     def options(self) -> dict[str, Any]:
         """Fields of kiln.farm.options.TuneOptions."""
@@ -201,8 +206,7 @@ class SearchTask:
         The program takes weights as they are, whatever `layout_rewrite_option` is.
         """
         check_layout_rewrite(layout_rewrite_option)
-        is_packed = "@packed_placeholders(" in self.compute_dag.computation.text
-        if is_packed and not self.layout_rewrite_option:
+        if self._is_packed and not self.layout_rewrite_option:
             raise InvalidArgumentError(
                 f"{self.desc} takes weights that its network packs: compile the network, "
                 "auto_scheduler.client().compile(network)"
