@@ -4,14 +4,18 @@ Skipped where torch is older than 2.4 or not there. With one: bazel test //tests
 --test_env=KILN_PYTHON=/some/venv/bin/python
 """
 
+import concurrent.futures
 import contextlib
 import copy
+import functools
 import io
 import logging
 import os
 import re
 import sys
+import time
 import unittest
+from unittest import mock
 
 import kiln
 from kiln import auto_scheduler
@@ -28,6 +32,8 @@ if not IS_THERE:
 
 from torch import nn
 from torch.nn import functional
+
+from kiln.torch import measure, parameters
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 PAGE = os.path.abspath("docs/pytorch.md")
@@ -230,6 +236,40 @@ class TuneTest(TorchTest):
             "float32[5, 8] on cpu, and the programs are for float32[2, 8] on cpu", said.output[1]
         )
         self.assertEqual(len(said.output), 3)
+
+    def test_other_strides_are_copied(self):
+        model, x = randomized(Bessel()), torch.rand(16, 16)
+        tuned = kiln.tune(model, (x,), **UNTUNED)
+        self.assertEqual([part.is_used for part in tuned.report.parts], [True, True])
+        wide = torch.rand(16, 40)
+        with torch.no_grad(), self.assertNoLogs("kiln.torch", "WARNING"):
+            for given in (x.T, wide[:, 3:19], wide[:, ::2][:, :16], x[:1].expand(16, 16)):
+                self.assert_close(tuned(given), model(given))
+
+    def test_examples_with_gaps_and_overlaps(self):
+        model, x = randomized(nn.Sequential(nn.Linear(8, 4))), torch.rand(6, 8)
+        tuned = kiln.tune(model, (torch.rand(6, 12)[:, :8],), **UNTUNED)
+        with torch.no_grad(), self.assertNoLogs("kiln.torch", "WARNING"):
+            self.assert_close(tuned(x), model(x))
+        tuned = kiln.tune(model, (x[:1].expand(6, 8),), **UNTUNED)
+        with torch.no_grad(), self.assertLogs("kiln.torch", "WARNING") as said:
+            self.assert_close(tuned(x), model(x))
+        self.assertIn("argument 0 has the strides [8, 1]", said.output[0])
+        self.assertIn("the programs are for [0, 1], where elements share memory", said.output[0])
+
+    def test_kinds_of_numbers(self):
+        class Model(nn.Module):
+            def forward(self, x, n):
+                return x @ x if n is True else x @ x + n / 2 if isinstance(n, int) else x @ x * n
+
+        model, x = Model().eval(), torch.rand(8, 8)
+        for example in (1, 1.0, True, 0.0):
+            tuned = kiln.tune(model, (x, example), **UNTUNED)
+            self.assertTrue(tuned.report.is_used)
+            for given in (1, 1.0, True, 0.0, -0.0):
+                found, expected = tuned(x, given), model(x, given)
+                self.assert_close(found, expected)
+                self.assertTrue(torch.equal(found.signbit(), expected.signbit()))
 
     def test_what_is_refused(self):
         x = torch.rand(2, 8)

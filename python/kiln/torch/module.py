@@ -32,8 +32,10 @@ class _Place:
 class TunedModule(torch.nn.Module):
     """A module with the signature and the parameters of another one, which it holds as `module`.
 
-    Inputs with the shapes and types of the examples go to the programs. All others, and calls that
-    want gradients, go to the module itself; a sentence in the log of "kiln.torch" says so once.
+    Inputs with the shapes and types of the examples go to the programs, as copies if their strides
+    are others. Arguments that are no tensors have to be those of the examples. All other calls, and
+    calls that want gradients, go to the module itself; a sentence in the log of "kiln.torch" says
+    so once.
     """
 
     def __init__(
@@ -85,6 +87,7 @@ class Exported:
         self._is_leaf = self._out_spec.num_leaves == 1 and self._out_spec.num_children == 0
         self._is_positional = not kwargs and all(isinstance(each, torch.Tensor) for each in args)
         self._facts = [_facts(each) for each in self._inputs]
+        self._layouts = [_layout(each) for each in self._inputs]
         self._places: list[_Place] = []
         self.frozen: list[bool] = []
         for spec in program.graph_signature.input_specs:
@@ -108,9 +111,18 @@ class Exported:
         for index, (value, facts) in enumerate(zip(given, self._facts)):
             if _facts(value) != facts:
                 return (
-                    f"argument {index} is {_text(_facts(value))}, and the programs are for "
-                    f"{_text(facts)}"
+                    f"argument {index} is {_text(value)}, and the programs are for "
+                    f"{_text(self._inputs[index])}"
                 )
+        for index, (value, layout) in enumerate(zip(given, self._layouts)):
+            if layout is None or layout.is_of(value):
+                continue
+            if layout.has_overlaps:
+                return (
+                    f"argument {index} has the strides {list(value.stride())}, and the programs "
+                    f"are for {list(layout.strides)}, where elements share memory"
+                )
+            given[index] = layout.copy(value)
         return [place.holder[place.name] for place in self._places] + given
 
     def result_of(self, outputs: Sequence[Any]) -> Any:
@@ -119,16 +131,58 @@ class Exported:
 
 
 def _facts(value: Any) -> Any:
-    """Type, extents and device of a tensor, or any other value itself: a program is for those."""
+    """What a program is for: of a tensor all but strides and elements, else the type and value."""
     if isinstance(value, torch.Tensor):
-        return value.dtype, value.shape, value.device
-    return value
+        return value.dtype, value.shape, value.device, value.layout
+    # 0.0 equals -0.0, and NaN equals nothing.
+    return type(value), value.hex() if isinstance(value, float) else value
 
 
-def _text(facts: Any) -> str:
-    if isinstance(facts, tuple) and len(facts) == 3:
-        return f"{str(facts[0]).removeprefix('torch.')}{list(facts[1])} on {facts[2]}"
-    return repr(facts)
+def _text(value: Any) -> str:
+    if not isinstance(value, torch.Tensor):
+        return repr(value)
+    layout = "" if value.layout == torch.strided else f", {value.layout}"
+    dtype = str(value.dtype).removeprefix("torch.")
+    return f"{dtype}{list(value.shape)} on {value.device}{layout}"
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """The strides of an example: Inductor's code is for these."""
+
+    strides: tuple[int, ...]
+    # True if elements share memory, as those of an expanded tensor do; nothing is written there.
+    has_overlaps: bool
+
+    def is_of(self, value: torch.Tensor) -> bool:
+        """True of a tensor with these strides. Axes of extent 1 may have any."""
+        return value.stride() == self.strides or all(
+            found == expected or extent == 1
+            for found, expected, extent in zip(value.stride(), self.strides, value.shape)
+        )
+
+    def copy(self, value: torch.Tensor) -> torch.Tensor:
+        """The elements with these strides."""
+        made = torch.empty_strided(
+            value.shape, self.strides, dtype=value.dtype, device=value.device
+        )
+        return made.copy_(value)
+
+
+def _layout(value: Any) -> _Layout | None:
+    if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
+        return None
+    return _Layout(value.stride(), _has_overlaps(value))
+
+
+def _has_overlaps(value: torch.Tensor) -> bool:
+    """False only if no two elements share memory."""
+    reach = 0
+    for stride, extent in sorted(zip(value.stride(), value.shape)):
+        if extent > 1 and stride <= reach:
+            return True
+        reach += (extent - 1) * stride
+    return False
 
 
 def _export(
@@ -205,6 +259,6 @@ def _call_of(exported: Exported, values: list[Any], options: Options, report: Re
     compiled, why = inductor.compiled(exported.graph, values)
     if compiled is not None:
         return compiled
-    report.notes.append(f"Inductor does not run here, and eager computes the graph: {why}")
+    report.notes.append(inductor.eager_instead("the graph", why))
     graph = exported.graph
     return lambda given: graph(*given)
