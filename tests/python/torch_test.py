@@ -641,6 +641,18 @@ class OpTest(TorchTest):
             self.assert_close(either(a, b), a @ b)
             self.assert_close(compiled(a, b), a @ b + 1)
 
+    def test_several_shapes_under_plain_compile(self):
+        shapes = [kiln.op("matmul", n, 24, 32) for n in (6, 10, 12)]
+        for reference in (None, lambda a, b: a @ b):
+            several = kiln.torch.op(
+                f"kilntest::several{reference is None}", shapes, device="cpu", reference=reference,
+                **UNTUNED,
+            )  # fmt: skip
+            compiled = torch.compile(lambda a, b, op=several: op(a, b) + 1, fullgraph=True)
+            for rows in (6, 10, 12) if reference is None else (6, 10, 12, 5):
+                a, b = torch.rand(rows, 32), torch.rand(32, 24)
+                self.assert_close(compiled(a, b), a @ b + 1)
+
     def test_what_is_refused(self):
         refuse = self.assertRaisesRegex
         with refuse(

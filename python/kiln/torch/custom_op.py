@@ -90,7 +90,7 @@ class Programs:
     ) -> None:
         self._name = name
         self.reference = reference
-        self._networks = {_key(each.inputs, each.device): each for each in networks}
+        self._networks = {_key(each): each for each in networks}
         first = networks[0]
         for each in networks:
             if _kinds(each) != _kinds(first):
@@ -104,8 +104,7 @@ class Programs:
     def find(self, tensors: Sequence[torch.Tensor]) -> Network | None:
         """The program for these tensors."""
         device = tensors[0].device if tensors else torch.device("cpu")
-        where = f"cuda:{device.index or 0}" if device.type == "cuda" else device.type
-        return self._networks.get((where, tuple(_fact(each) for each in tensors)))
+        return self._networks.get((device, *[_fact(each) for each in tensors]))
 
     def run(self, tensors: Sequence[torch.Tensor]) -> Any:
         """The outputs. InvalidArgumentError: there is no program for these tensors."""
@@ -144,11 +143,14 @@ class Programs:
 
 
 def _fact(tensor: torch.Tensor) -> tuple[Any, ...]:
-    return tensor.dtype, tuple(tensor.shape)
+    # A tracer's dynamic extent becomes a fixed one here: a program is for one shape.
+    return tensor.dtype, *map(int, tensor.shape)
 
 
-def _key(tensors: Sequence[Tensor], device: str) -> Any:
-    return device, tuple((getattr(torch, each.dtype), tuple(each.shape)) for each in tensors)
+def _key(network: Network) -> tuple[Any, ...]:
+    """What find() makes of tensors that are the network's inputs."""
+    facts = [(getattr(torch, each.dtype), *each.shape) for each in network.inputs]
+    return torch.device(network.device), *facts
 
 
 def _kinds(network: Network) -> str:
