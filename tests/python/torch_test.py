@@ -666,6 +666,25 @@ class OpTest(TorchTest):
             kiln.torch.op("kilntest::kinds", kinds, device="cpu", **UNTUNED)
 
 
+class MeasureTest(unittest.TestCase):
+    def test_values_that_are_not_finite(self):
+        inf, nan = float("inf"), float("nan")
+        expected = torch.tensor([1.0, nan, inf, -inf])
+        self.assertEqual(measure.difference(expected.clone(), expected), 0.0)
+        largest = torch.finfo(torch.float32).max
+        for index, wrong in ((1, 0.0), (1, inf), (2, largest), (2, nan), (3, -largest), (3, inf)):
+            found = expected.clone()
+            found[index] = wrong
+            self.assertEqual(measure.difference(found, expected), inf, (index, wrong))
+        self.assertEqual(measure.difference(torch.tensor([nan]), torch.tensor([1.0])), inf)
+
+    def test_floats_of_8_bits(self):
+        expected = torch.tensor([1.0, -2.0, float("nan")])
+        for dtype in (torch.float8_e4m3fn, torch.float8_e5m2):
+            found = torch.tensor([1.0, -1.0, float("nan")]).to(dtype)
+            self.assertEqual(measure.difference(found, expected.to(dtype)), 0.5)
+
+
 class DocsTest(TorchTest):
     """The blocks of Python on the page, with small budgets."""
 
