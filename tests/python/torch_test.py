@@ -401,6 +401,26 @@ class BackendTest(TorchTest):
         self.assertTrue(self.report().is_used, str(self.report()))
         self.assertIn("for training; model.eval() ends that", str(self.report()))
 
+    def test_without_inductor(self):
+        model, x = randomized(Bessel()), torch.rand(4, 16)
+        broken = mock.patch(
+            "torch._inductor.compile_fx.compile_fx", side_effect=RuntimeError("no C++ compiler")
+        )
+        with broken:
+            fast = self.compiled(model)
+            with torch.no_grad():
+                self.assert_close(fast(x), model(x))
+            self.assertEqual([part.is_used for part in self.report().parts], [True, True])
+            why = "Inductor does not run here, and eager computes the {}: RuntimeError: no C++ comp"
+            self.assertIn(why.format("rest"), str(self.report()))
+            torch._dynamo.reset()
+            self.assert_close(fast(x), model(x))
+            fast(x).sum().backward()
+            self.assertIsNotNone(model.after.weight.grad)
+            report = kiln.torch.reports()[-1]
+            self.assertIn("traced for training", str(report))
+            self.assertIn(why.format("graph"), str(report))
+
     def test_a_name_of_an_option(self):
         with self.assertRaisesRegex(Exception, "no option is called speed"):
             self.compiled(lambda x: x @ x, {"speed": 1})(torch.rand(4, 4))

@@ -34,8 +34,10 @@ def kiln(
         report.left.append(Left("the graph", 1, why))
     else:
         made = _compiled(module, example_inputs, chosen, report, mode)
+    if made is None:
+        made = _default(module, example_inputs, report, mode)
     keep(report)
-    return made if made is not None else _default(module, example_inputs, mode)
+    return made
 
 
 def _why_left(inputs: Sequence[Any]) -> str:
@@ -119,9 +121,19 @@ def _compiled(
     return made
 
 
-def _default(module: fx.GraphModule, inputs: Sequence[Any], mode: str | None) -> Any:
-    """The default of torch.compile."""
+def _default(
+    module: fx.GraphModule, inputs: Sequence[Any], report: Report, mode: str | None
+) -> Any:
+    """The default of torch.compile, or eager where Inductor does not run."""
+    from torch._dynamo.exc import RestartAnalysis, SkipFrame
     from torch._inductor.compile_fx import compile_fx
 
     patches = torch._inductor.list_mode_options(mode, dynamic=None) if mode else None
-    return compile_fx(module, list(inputs), config_patches=patches)
+    try:
+        return compile_fx(module, list(inputs), config_patches=patches)
+    # Dynamo traces again, or leaves the frame alone.
+    except (RestartAnalysis, SkipFrame):
+        raise
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        report.notes.append(inductor.eager_instead("the graph", inductor.reason(error)))
+        return module.forward

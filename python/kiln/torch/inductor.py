@@ -46,7 +46,7 @@ def compiled(
     # Without a compiler of C++, without Triton, or for an operator that it does not know, it raises
     # errors of many kinds.
     except Exception as error:  # pylint: disable=broad-exception-caught
-        return None, _first_line(error)
+        return None, reason(error)
     return lambda given: made(*given), ""
 
 
@@ -59,6 +59,12 @@ def copy_of(module: fx.GraphModule) -> fx.Graph:
     return graph
 
 
-def _first_line(error: BaseException) -> str:
+def eager_instead(what: str, why: str) -> str:
+    """A note for a report."""
+    return f"Inductor does not run here, and eager computes {what}: {why}"
+
+
+def reason(error: BaseException) -> str:
+    """Kind and first line of an error."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else 'no reason given'}"[:200]
