@@ -271,6 +271,48 @@ class TuneTest(TorchTest):
                 self.assert_close(found, expected)
                 self.assertTrue(torch.equal(found.signbit(), expected.signbit()))
 
+    def test_threads_with_other_parameters(self):
+        layers = randomized(nn.Sequential(*(nn.Linear(8, 8) for _ in range(4))))
+        fast, x = copy.deepcopy(layers), torch.rand(2, 8)
+        made = []
+
+        def make(values):
+            made.append(1)
+            time.sleep(0.01)
+            weight = values[0].clone()
+            return lambda inputs: [inputs[1] @ weight.T]
+
+        followed = parameters.Followed(make, [0], "test")
+        followed.start(make([fast[0].weight, x]), [fast[0].weight, x])
+        wrong = []
+
+        def calls():
+            for _ in range(200):
+                for layer in fast:
+                    with torch.no_grad():
+                        (found,) = followed([layer.weight, x])
+                        if not torch.equal(found, x @ layer.weight.T):
+                            wrong.append(found)
+
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for each in [pool.submit(calls) for _ in range(8)]:
+                each.result()
+        self.assertEqual(wrong, [])
+        self.assertEqual(len(made), 4)
+
+    def test_parameters_that_change_while_kiln_compiles(self):
+        weight, x = torch.ones(3), torch.ones(3)
+
+        def make(values):
+            held = values[0].clone()
+            weight.add_(1)
+            return lambda inputs: [inputs[1] * held]
+
+        followed = parameters.Followed(make, [0], "test")
+        followed.start(lambda inputs: [inputs[1] * 5], [torch.zeros(3), x])
+        for held in (1, 2, 3):
+            self.assert_close(followed([weight, x])[0], held * x)
+
     def test_what_is_refused(self):
         x = torch.rand(2, 8)
         refuse = self.assertRaisesRegex

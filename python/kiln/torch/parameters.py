@@ -8,6 +8,7 @@ version. After a change the next call compiles anew, with the records there are;
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -58,7 +59,11 @@ class _Entry:
 
 
 class Followed:
-    """A function of a graph's inputs that is compiled again when parameters changed."""
+    """A function of a graph's inputs that is compiled again when parameters changed.
+
+    Threads may call it at once. One of them compiles, and those with other parameters than those of
+    the last call wait for it.
+    """
 
     def __init__(
         self, make: Callable[[Sequence[Any]], Compiled], places: Sequence[int], origin: str
@@ -67,12 +72,14 @@ class Followed:
         self._make = make
         self._places = list(places)
         self._origin = origin
-        # The newest last.
+        # The newest last. The list is replaced under the lock, and read without it.
         self._entries: list[_Entry] = []
+        self._lock = threading.Lock()
 
     def start(self, call: Compiled, values: Sequence[Any]) -> None:
         """Takes a function that was made for these inputs."""
-        self._keep(call, [values[place] for place in self._places])
+        tensors = [values[place] for place in self._places]
+        self._keep(call, tensors, _state(tensors))
 
     def __call__(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """The outputs of the graph."""
@@ -81,24 +88,26 @@ class Followed:
         newest = self._entries[-1]
         if newest.state == state:
             return newest.call(inputs)
-        return self._entry(tensors, state, inputs).call(inputs)
+        with self._lock:
+            entry = self._entry(tensors, state, inputs)
+        return entry.call(inputs)
 
     def _entry(self, tensors: Sequence[torch.Tensor], state: Any, inputs: Sequence[Any]) -> _Entry:
         """The program of other parameters than those of the last call."""
         for entry in self._entries:
             if entry.state == state:
-                self._entries.remove(entry)
-                self._entries.append(entry)
+                self._entries = [*(each for each in self._entries if each is not entry), entry]
                 return entry
         say(f"{self._origin}: the parameters are others than before, and Kiln compiles again")
         call = self._make(inputs)
         self._entries = [
             each for each in self._entries if not each.is_of(tensors) and not each.is_dead()
         ]
-        return self._keep(call, tensors)
+        # The state before compiling: a thread may write to a parameter meanwhile.
+        return self._keep(call, tensors, state)
 
-    def _keep(self, call: Compiled, tensors: Sequence[torch.Tensor]) -> _Entry:
+    def _keep(self, call: Compiled, tensors: Sequence[torch.Tensor], state: Any) -> _Entry:
         owners = [weakref.ref(each) for each in tensors]
-        entry = _Entry(call, owners, _state(tensors), [each.detach() for each in tensors])
+        entry = _Entry(call, owners, state, [each.detach() for each in tensors])
         self._entries = [*self._entries[1 - _MOST_SETS :], entry]
         return entry
