@@ -463,6 +463,22 @@ class BackendTest(TorchTest):
             self.assertIn("traced for training", str(report))
             self.assertIn(why.format("graph"), str(report))
 
+    def test_a_part_is_timed_beside_the_mode_of_the_user(self):
+        modes = []
+
+        def compiled(module, values, mode=None):
+            del module, values
+            modes.append(mode)
+            return None, "it is not asked"
+
+        model, x = randomized(nn.Sequential(nn.Linear(8, 4))), torch.rand(2, 8)
+        with mock.patch("kiln.torch.inductor.compiled", compiled), torch.no_grad():
+            torch.compile(
+                model, backend=functools.partial(kiln.torch.backend, mode="max-autotune"),
+                options={"trials": 0},
+            )(x)  # fmt: skip
+        self.assertEqual(modes[:1], ["max-autotune"])
+
     def test_a_name_of_an_option(self):
         with self.assertRaisesRegex(Exception, "no option is called speed"):
             self.compiled(lambda x: x @ x, {"speed": 1})(torch.rand(4, 4))

@@ -152,7 +152,7 @@ class GraphProgram:
         if report.why_not or self._options.always:
             return
         calls: list[Callable[[], Any]] = [lambda: program(inputs), lambda: part.module(*all_inputs)]
-        compiled, why = inductor.compiled(part.module, all_inputs)
+        compiled, why = inductor.compiled(part.module, all_inputs, self._mode)
         if compiled is not None:
             calls.append(lambda: compiled(all_inputs))
         else:
@@ -239,8 +239,7 @@ class GraphProgram:
         )
         compiled, why = inductor.compiled(graph, self._copied(values), self._mode)
         if compiled is None:
-            said = f"Inductor does not run here, and eager computes the rest: {why}"
-            self._report.notes.append(said)
+            self._report.notes.append(inductor.eager_instead("the rest", why))
 
         def call(inputs: Sequence[Any]) -> Sequence[Any]:
             # The parts live as long as this function.
