@@ -33,6 +33,17 @@ def matmul_add(n, l, m, dtype):
 ARGS = (16, 24, 8, "float32")
 
 
+@contextlib.contextmanager
+def working_in(folder):
+    before = os.getcwd()
+    os.makedirs(folder)
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
 def options(trials=4, **named):
     return auto_scheduler.TuningOptions(num_measure_trials=trials, verbose=0, **named)
 
@@ -347,6 +358,49 @@ class NullTest(unittest.TestCase):
         self.assertIs(auto_scheduler.register_task_input_buffer(task.workload_key, "A", 3), kept)
         with self.assertRaisesRegex(kiln.NotFoundError, "B of .* has no buffer"):
             auto_scheduler.SearchTask(func=matmul_add, args=ARGS, target="null", task_inputs=["B"])
+
+    def test_inputs_are_those_of_their_task(self):
+        def task(rows, low=None):
+            data = None if low is None else {"A": numpy.array([low, low + 1.0], "float32")}
+            return auto_scheduler.SearchTask(
+                func=matmul_add, args=(rows, *ARGS[1:]), target="null", task_inputs=data
+            )
+
+        tasks = [task(4, 2), task(5, -3), task(6)]
+        job = auto_scheduler.TaskScheduler(tasks, callbacks=[]).tune(options(3))
+        texts = [each.dag for each in self.spec(job).tasks]
+        self.assertIn("@range(2.0, 3.0)\ninput A:", texts[0])
+        self.assertIn("@range(-3.0, -2.0)\ninput A:", texts[1])
+        self.assertNotIn("@range", texts[2])
+        declared = kiln.computation("@range(0, 1) input A: float32[2]\nB[i: 2] = A[i] + 1.0\n")
+        ranged = auto_scheduler.SearchTask(
+            compute_dag=auto_scheduler.ComputeDAG(declared), target="null",
+            task_inputs={"A": numpy.array([3, 4], "int32")},
+        )
+        text = ranged.measured_computation.text
+        self.assertTrue(text.startswith("@range(3, 4)\ninput A: float32[2]\nB["), text)
+        wrong = auto_scheduler.SearchTask(
+            func=matmul_add, args=ARGS, target="null", task_inputs={"Z": numpy.zeros(2)}
+        )
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "out has no input Z"):
+            wrong.tune(options(2))
+
+    def test_files_of_inputs(self):
+        read, write = (
+            auto_scheduler.get_task_input_buffer, auto_scheduler.register_task_input_buffer)
+        with working_in(path("inputs")):
+            kept = numpy.arange(6, dtype="int32").reshape(2, 3)
+            write("of_files", "of_file.final", kept, save_to_file=True)
+            numpy.save("of_file.final.npy", kept)
+            with self.assertRaisesRegex(kiln.NotFoundError, "of_file of .* has no buffer"):
+                read("other", "of_file")
+            numpy.testing.assert_array_equal(read("other", "of_file.final"), kept)
+            write("of_files", "one", numpy.float32(0.5), save_to_file=True)
+            self.assertEqual(read("other", "one"), 0.5)
+            with open("bad.3_int32.npy", "w", encoding="utf-8") as file:
+                file.write("1 2")
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, "bad.3_int32.npy is no buffer"):
+                read("other", "bad")
 
     def test_a_model_that_is_kept(self):
         file = path("xgb.model")

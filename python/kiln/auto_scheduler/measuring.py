@@ -486,10 +486,10 @@ def _measure_listed(task: SearchTask, texts: list[str], options: Any, callbacks:
         path = os.path.join(folder, "schedules.tmpl")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(text + "\n" for text in [f"schedules for {kind}", *texts])
-        named = {**options.options(), **task.options()}
+        named = options.options()
         named.update(trials=len(texts), trials_per_round=len(texts), finalists=0)
         return options.client().tune(
-            task.compute_dag.computation,
+            task.measured_computation,
             target=task.target,
             policy="template.grid",
             template=path,

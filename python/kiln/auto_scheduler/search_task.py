@@ -19,11 +19,11 @@ from kiln.auto_scheduler.records import load_best_record
 from kiln.auto_scheduler.refuse import refuse
 from kiln.auto_scheduler.rounds import Rounds
 from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy
-from kiln.auto_scheduler.task_inputs import names_of_inputs, ranges_of
+from kiln.auto_scheduler.task_inputs import names_of_inputs, with_ranges
 from kiln.auto_scheduler.workload import ComputeDAG, make_workload_key
 from kiln.errors import InvalidArgumentError, NotFoundError
 from kiln.farm.client import Client
-from kiln.farm.computation import text_file
+from kiln.farm.computation import Computation, text_file
 from kiln.farm.job import Job, compiled
 from kiln.farm.values import Record
 
@@ -135,11 +135,11 @@ class SearchTask:
         """Whether the computation reads weights that were packed before."""
         return "@packed_placeholders(" in self.compute_dag.computation.text
 
-    def options(self) -> dict[str, Any]:
-        """Fields of kiln.farm.options.TuneOptions."""
-        if not self.task_input_names:
-            return {}
-        return {"input_range": ranges_of(self.workload_key, self.task_input_names)}
+    @property
+    def measured_computation(self) -> Computation:
+        """The computation as a job gets it: with the ranges of the inputs of `task_inputs`."""
+        computed = self.compute_dag.computation
+        return with_ranges(computed, self.workload_key, self.task_input_names)
 
     def as_measured(self, record: Record) -> RecordedTask:
         """The task as a line of a log says it: with the target and the device that measured."""
@@ -171,13 +171,13 @@ class SearchTask:
         model = getattr(policy, "program_cost_model", None)
         with rounds:
             job = client.tune(
-                self.compute_dag.computation,
+                self.measured_computation,
                 target=self.target,
                 early_stopping=tuning_options.early_stopping,
                 callbacks=[rounds, *([model.watch] if model else [])],
                 verbose=tuning_options.verbose,
                 served=served_of([policy]),
-                **{**tuning_options.options(), **policy.options(), **self.options()},
+                **{**tuning_options.options(), **policy.options()},
             )
         if model:
             model.after(self, job)

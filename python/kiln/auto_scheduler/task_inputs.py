@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy
 
 from kiln.errors import InvalidArgumentError, NotFoundError
+from kiln.farm.computation import Computation
 
 # Buffers of all tasks have this key.
 _DEFAULT = "default"
@@ -22,11 +25,16 @@ def _file_name(name: str, data: numpy.ndarray) -> str:
 
 
 def _from_file(name: str) -> numpy.ndarray | None:
+    named = re.compile(re.escape(name) + r"\.((?:\d+_)*\d+)?_([a-z]+\d*)\.npy")
     for file in sorted(os.listdir(".")):
-        if file.startswith(name + ".") and file.endswith(".npy"):
-            shape, _, dtype = file[len(name) + 1 : -len(".npy")].rpartition("_")
-            extents = [int(each) for each in shape.split("_") if each]
-            return numpy.fromfile(file, dtype=dtype, sep=" ").reshape(extents)
+        found = named.fullmatch(file)
+        if found is None:
+            continue
+        extents = [int(each) for each in (found[1] or "").split("_") if each]
+        try:
+            return numpy.fromfile(file, dtype=found[2], sep=" ").reshape(extents)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"{file} is no buffer of {name}: {error}") from error
     return None
 
 
@@ -92,11 +100,17 @@ def names_of_inputs(
     )
 
 
-def ranges_of(workload_key: str, names: Sequence[str]) -> dict[str, str]:
-    """The least and the largest value of each buffer: {"x": "0:15"}."""
-    ranges = {}
+def with_ranges(computed: Computation, workload_key: str, names: Sequence[str]) -> Computation:
+    """The computation, whose inputs of these names have values within those of their buffers.
+
+    InvalidArgumentError: it has no such input.
+    """
+    text = computed.text
     for name in names:
         data = get_task_input_buffer(workload_key, name)
-        low, high = data.min().item(), data.max().item()
-        ranges[name] = f"{low}:{high}"
-    return ranges
+        said = f"@range({data.min().item()}, {data.max().item()})"
+        declared = re.compile(rf"^(@range\([^)]*\)\s*)?(input {re.escape(name)}:)", re.MULTILINE)
+        text, count = declared.subn(rf"{said}\n\2", text)
+        if count == 0:
+            raise InvalidArgumentError(f"task_inputs: {computed.name} has no input {name}")
+    return replace(computed, text=text, source=text, words=()) if names else computed

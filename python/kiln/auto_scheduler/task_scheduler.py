@@ -234,13 +234,10 @@ class TaskScheduler:
             **tune_option.options(len(self.tasks)),
             **policies[0].options(),
         }
-        inputs: dict[str, str] = {}
-        for task in self.tasks:
-            inputs.update(task.options().get("input_range", {}))
         is_own = callable(self.objective)
         with rounds:
             job = client.tune(
-                [task.compute_dag.computation for task in self.tasks],
+                [task.measured_computation for task in self.tasks],
                 target=self.tasks[0].target,
                 weights=self.task_weights,
                 objective=None if is_own else self.objective,
@@ -248,7 +245,6 @@ class TaskScheduler:
                 task_strategy=self.strategy,
                 early_stopping=per_task_early_stopping,
                 total_early_stopping=tune_option.early_stopping,
-                input_range=inputs or None,
                 callbacks=[rounds, model.watch, self._told(tune_option.verbose)],
                 verbose=tune_option.verbose if self.callbacks is not None else 0,
                 **named,
