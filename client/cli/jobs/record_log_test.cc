@@ -12,6 +12,7 @@ namespace kiln::client {
 namespace {
 
 using testing::HasSubstr;
+using testing::StartsWith;
 
 v1::Record RecordOf(int trial) {
   v1::Record record;
@@ -42,9 +43,26 @@ TEST(RecordLog, GrowsByALineForEachTrial) {
   EXPECT_EQ(read.lines[2].costs_s, std::vector<double>{3e-3});
 }
 
+// A killed process leaves a line without an end. The next record has a line of its own.
+TEST(RecordLog, ALineWithoutAnEndIsEndedFirst) {
+  const TempDir folder = *TempDir::Make("record-log");
+  const std::string path = folder.Join("log.json");
+  ASSERT_OK(WriteFile(path, "# mine"));
+  ASSERT_OK_AND_ASSIGN(RecordLog log, RecordLog::Open(path));
+  EXPECT_EQ(*ReadFile(path), "# mine") << "nothing was found yet";
+  for (const int trial : {0, 1}) ASSERT_OK(log.Add(RecordOf(trial)));
+  EXPECT_THAT(*ReadFile(path), StartsWith("# mine\n{"));
+  const store::MeasureLog read = store::ParseMeasureLog(*ReadFile(path));
+  EXPECT_TRUE(read.errors.empty());
+  EXPECT_EQ(read.lines.size(), 2u);
+}
+
 TEST(RecordLog, AFileThatCannotBeWrittenIsRefusedAtOnce) {
   EXPECT_THAT(std::string(Message(RecordLog::Open("/no/such/folder/log.json").status())),
-              HasSubstr("cannot write to /no/such/folder/log.json"));
+              HasSubstr("cannot write to /no/such/folder/log.json: No such file or directory"));
+  const TempDir folder = *TempDir::Make("record-log");
+  EXPECT_THAT(std::string(Message(RecordLog::Open(folder.path()).status())),
+              HasSubstr("Is a directory"));
 }
 
 }  // namespace
