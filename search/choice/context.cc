@@ -98,10 +98,15 @@ StatusOr<Choice> HistoryBest::Find(const Task& task) {
   const store::Record* best = nullptr;
   for (const store::Record& record : records) {
     if (!target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {})) continue;
+    if (best != nullptr && store::Cost(record) >= store::Cost(*best)) continue;
     // A key stands for computations of any types, so a record that is known by its key may be of
     // another one.
-    if (record.dag.empty() && !CheckApplies(task, record.steps).ok()) continue;
-    if (best == nullptr || store::Cost(record) < store::Cost(*best)) best = &record;
+    if (record.dag.empty()) {
+      const Status applies = CheckApplies(task, record.steps);
+      if (applies.code() == StatusCode::kCancelled) return applies;
+      if (!applies.ok()) continue;
+    }
+    best = &record;
   }
   if (best != nullptr) return OrHeuristic(task, *best);
   if (!options_.include_compatible) return Choice();
@@ -151,7 +156,9 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
 StatusOr<Choice> FixedSchedule::Find(const Task& task) {
   if (!workload_ids_.empty() && !workload_ids_.contains(dag::WorkloadId(*task.dag)))
     return Choice();
-  if (!CheckApplies(task, steps_).ok()) return Choice();
+  const Status applies = CheckApplies(task, steps_);
+  if (applies.code() == StatusCode::kCancelled) return applies;
+  if (!applies.ok()) return Choice();
   return Choice{.source = ChoiceSource::kFixed, .steps = steps_, .record = {}};
 }
 

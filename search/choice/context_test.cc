@@ -121,6 +121,50 @@ TEST_F(HistoryTest, RecordsOfLogsAreFoundByTheirKey) {
   }
 }
 
+// Knows these records of every computation.
+class FixedRecords final : public KnownRecords {
+ public:
+  explicit FixedRecords(std::vector<store::Record> records) : records_(std::move(records)) {}
+  StatusOr<std::vector<store::Record>> Best(const store::WorkloadRef&) override { return records_; }
+  StatusOr<std::vector<KnownComputation>> WithHash(std::string_view) override {
+    return std::vector<KnownComputation>();
+  }
+  StatusOr<std::vector<store::PinnedSchedule>> Set(const std::string&) override {
+    return std::vector<store::PinnedSchedule>();
+  }
+  Status Visit(const std::string&, const std::function<Status(const store::Record&)>&) override {
+    return OkStatus();
+  }
+
+ private:
+  const std::vector<store::Record> records_;
+};
+
+// A stopped task cannot be lowered, so the answer tells which records were.
+TEST(HistoryBestTest, OnlyARecordThatWouldBeTheBestIsLowered) {
+  Task task = MatmulTask("16,16,16");
+  std::stop_source stopped;
+  stopped.request_stop();
+  task.stop = stopped.get_token();
+  store::Record of_job, of_log;
+  of_job.dag = dag::PrintDag(*task.dag);
+  of_job.costs_s = {2e-6};
+  of_log.costs_s = {3e-6};
+  for (store::Record* record : {&of_job, &of_log}) {
+    record->target = target::PrintTarget(task.target);
+    record->steps = kTilesOf4;
+  }
+  FixedRecords slower({of_job, of_log});
+  ASSERT_OK_AND_ASSIGN(const Choice choice, HistoryBest(slower, {}).Query(task));
+  EXPECT_EQ(choice.source, ChoiceSource::kRecord);
+  EXPECT_EQ(choice.cost_s, 2e-6);
+  of_log.costs_s = {1e-6};
+  FixedRecords faster({of_job, of_log});
+  EXPECT_EQ(HistoryBest(faster, {}).Query(task).status().code(), StatusCode::kCancelled)
+      << "the stop is no reason to take another record";
+  EXPECT_EQ(FixedSchedule(kTilesOf4).Query(task).status().code(), StatusCode::kCancelled);
+}
+
 TEST_F(HistoryTest, PinnedSchedulesComeBeforeRecords) {
   Add(MatmulTask("16,16,16"), 3e-6);
   const std::string id = dag::WorkloadId(*MatmulTask("16,16,16").dag);
