@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_map>
 #include <utility>
 
 namespace kiln::search {
@@ -39,6 +40,25 @@ constexpr int kRoundsAhead = 5;
 // Tasks of about one size differ by at most this factor.
 constexpr double kSizeBase = 1.618;
 
+// Lists the tasks with the same key. Tasks with the key "" are in no list.
+class KeyedLists {
+ public:
+  explicit KeyedLists(std::vector<std::vector<int>>& lists) : lists_(lists) {}
+
+  // Returns the number of the list, or none.
+  std::optional<int> Add(const std::string& key, int task) {
+    if (key.empty()) return std::nullopt;
+    const auto [at, is_new] = numbers_.emplace(key, static_cast<int>(lists_.size()));
+    if (is_new) lists_.emplace_back();
+    lists_[at->second].push_back(task);
+    return at->second;
+  }
+
+ private:
+  std::unordered_map<std::string, int> numbers_;
+  std::vector<std::vector<int>>& lists_;
+};
+
 }  // namespace
 
 std::vector<int> VariantGroupsOf(std::span<const ScheduledTask> tasks) {
@@ -60,11 +80,16 @@ TaskScheduler::TaskScheduler(std::vector<ScheduledTask> tasks, TaskSchedulerOpti
     : options_(std::move(options)), objective_(options_.objective), rng_(options_.seed) {
   const std::vector<int> groups = VariantGroupsOf(tasks);
   std::vector<VariantGroup> weights;
+  KeyedLists peers(peers_), equal_sums(equal_sums_);
   for (size_t i = 0; i < tasks.size(); ++i) {
+    const int number = static_cast<int>(i);
     if (!tasks[i].alternative_of.has_value()) weights.push_back({.weight = tasks[i].weight});
+    members_.resize(weights.size());
+    members_[groups[i]].push_back(number);
     TaskState state;
     state.group = groups[i];
-    state.peers = tasks[i].similarity_tag;
+    state.peers = peers.Add(tasks[i].similarity_tag, number);
+    state.sums = equal_sums.Add(tasks[i].sums, number);
     state.facts = std::move(tasks[i]);
     tasks_.push_back(std::move(state));
   }
@@ -86,11 +111,8 @@ void TaskScheduler::Restore(int task, std::span<const std::optional<double>> cos
   }
   if (tasks_[task].begun <= 1) return;
   // Tasks that were restored before have been told of these results by the earlier run.
-  for (TaskState& other : tasks_) {
-    const bool is_alike = !other.facts.sums.empty() && other.facts.sums == tasks_[task].facts.sums;
-    if (is_alike && &other != &tasks_[task]) {
-      other.told_s = std::min(other.told_s, tasks_[task].best_s);
-    }
+  for (const int i : EqualSums(task)) {
+    if (i != task) tasks_[i].told_s = std::min(tasks_[i].told_s, tasks_[task].best_s);
   }
 }
 
@@ -98,7 +120,8 @@ uint32_t TaskScheduler::RoundTrials(int task) const {
   if (tasks_[task].begun == 0 && options_.opening_trials)
     return std::max(1u, std::min(*options_.opening_trials, options_.round_trials));
   if (!options_.first_round_trials) return std::max(1u, options_.round_trials);
-  if (IsBehindEqualSums(task)) return std::clamp(options_.round_trials, 1u, kFollowingRound);
+  if (FollowedLatency(task).has_value())
+    return std::clamp(options_.round_trials, 1u, kFollowingRound);
   uint32_t first = *options_.first_round_trials;
   if (options_.opening_trials && tasks_[task].begun == 1) first = std::min(first, kSecondRound);
   const double each = expected_trials_ / (kShareOfExpected * num_tasks());
@@ -163,10 +186,8 @@ std::optional<Ending> TaskScheduler::Over() const {
 
 int TaskScheduler::fastest(int task) const {
   int fastest = task;
-  for (int i = 0; i < num_tasks(); ++i) {
-    if (tasks_[i].group == tasks_[task].group && tasks_[i].best_s < tasks_[fastest].best_s) {
-      fastest = i;
-    }
+  for (const int i : Members(task)) {
+    if (tasks_[i].best_s < tasks_[fastest].best_s) fastest = i;
   }
   return fastest;
 }
@@ -207,14 +228,19 @@ double TaskScheduler::Chain(int task) const {
 
 // ---- the gradient ---------------------------------------------------------------------------
 
-// Returns the task and its peers.
-std::vector<int> TaskScheduler::Peers(int task) const {
-  std::vector<int> peers;
-  for (int i = 0; i < num_tasks(); ++i) {
-    const bool alike = !tasks_[task].peers.empty() && tasks_[i].peers == tasks_[task].peers;
-    if (alike || i == task) peers.push_back(i);
-  }
-  return peers;
+// Returns the task and its alternatives.
+std::span<const int> TaskScheduler::Members(int task) const { return members_[tasks_[task].group]; }
+
+// Returns the task and its peers, or nothing if it has no peers.
+std::span<const int> TaskScheduler::Peers(int task) const {
+  const std::optional<int> peers = tasks_[task].peers;
+  return peers.has_value() ? std::span<const int>(peers_[*peers]) : std::span<const int>();
+}
+
+// Returns the task and the others with the same sums, or nothing if its sums are not known.
+std::span<const int> TaskScheduler::EqualSums(int task) const {
+  const std::optional<int> sums = tasks_[task].sums;
+  return sums.has_value() ? std::span<const int>(equal_sums_[*sums]) : std::span<const int>();
 }
 
 double TaskScheduler::BestSpeed(std::span<const int> peers) const {
@@ -236,7 +262,7 @@ double TaskScheduler::Forward(int task) const {
   const int more = options_.opening_trials && state.begun > 1 ? kRoundsInSecond - 1 : 0;
   const double optimist_s = state.best_s - state.best_s / (std::max(1, state.begun) + more);
   double similar_s = options_.beta * kAlone;
-  const std::vector<int> peers = Peers(task);
+  const std::span<const int> peers = Peers(task);
   const double speed = BestSpeed(peers);
   if (peers.size() > 1 && speed > 0) {
     similar_s = options_.beta * state.facts.flop_count / speed;
@@ -265,7 +291,7 @@ TaskScheduler::Gradient TaskScheduler::GradientOf(int task) const {
 
 void TaskScheduler::LeaveGroupIfMuchSlower(int task) {
   TaskState& state = tasks_[task];
-  const std::vector<int> peers = Peers(task);
+  const std::span<const int> peers = Peers(task);
   if (peers.size() < 2) return;
   int others = 0;
   for (const int i : peers) {
@@ -273,7 +299,8 @@ void TaskScheduler::LeaveGroupIfMuchSlower(int task) {
   }
   const double speed = state.facts.flop_count / state.best_s;
   if (speed < BestSpeed(peers) / options_.beta && state.begun > kRoundsAhead + others) {
-    state.peers.clear();
+    std::erase(peers_[*state.peers], task);
+    state.peers.reset();
   }
 }
 
@@ -283,24 +310,23 @@ void TaskScheduler::LeaveGroupIfMuchSlower(int task) {
 bool TaskScheduler::IsPruned(int task) const {
   const ScheduledTask& facts = tasks_[task].facts;
   if (options_.strategy != TaskStrategy::kGradient) return false;
-  if (!facts.alternative_of.has_value() || facts.sums.empty()) return false;
-  return std::ranges::any_of(tasks_, [&](const TaskState& other) {
-    return other.facts.alternative_of.has_value() && other.facts.sums == facts.sums &&
+  if (!facts.alternative_of.has_value()) return false;
+  return std::ranges::any_of(EqualSums(task), [&](int i) {
+    const TaskState& other = tasks_[i];
+    return other.facts.alternative_of.has_value() &&
            (!options_.opening_trials || other.trials >= kTellingTrials) &&
            other.best_s < kNoResult_s && !other.history_s.empty() &&
-           other.best_s > kFarSlower * RivalLatency(other);
+           other.best_s > kFarSlower * RivalLatency(i);
   });
 }
 
 // Returns the latency of the task's group, or the smaller latency of a task with the same sums as a
 // rival in the group: the rival will soon be as fast.
-double TaskScheduler::RivalLatency(const TaskState& task) const {
-  double latency_s = latencies_s_[task.group];
-  for (const TaskState& rival : tasks_) {
-    if (rival.group != task.group || &rival == &task || rival.facts.sums.empty()) continue;
-    for (const TaskState& alike : tasks_) {
-      if (alike.facts.sums == rival.facts.sums) latency_s = std::min(latency_s, alike.best_s);
-    }
+double TaskScheduler::RivalLatency(int task) const {
+  double latency_s = latencies_s_[tasks_[task].group];
+  for (const int rival : Members(task)) {
+    if (rival == task) continue;
+    for (const int alike : EqualSums(rival)) latency_s = std::min(latency_s, tasks_[alike].best_s);
   }
   return latency_s;
 }
@@ -310,11 +336,11 @@ double TaskScheduler::RivalLatency(const TaskState& task) const {
 bool TaskScheduler::IsRepresented(int task) const {
   const ScheduledTask& facts = tasks_[task].facts;
   if (options_.strategy != TaskStrategy::kGradient || !options_.opening_trials) return false;
-  if (!facts.alternative_of.has_value() || facts.sums.empty()) return false;
-  for (int i = 0; i < num_tasks(); ++i) {
+  if (!facts.alternative_of.has_value()) return false;
+  for (const int i : EqualSums(task)) {
     const TaskState& other = tasks_[i];
-    const bool is_alike = other.facts.alternative_of.has_value() && other.facts.sums == facts.sums;
-    if (i == task || !is_alike || other.begun == 0 || dead(i)) continue;
+    const bool is_alternative = other.facts.alternative_of.has_value();
+    if (i == task || !is_alternative || other.begun == 0 || dead(i)) continue;
     if (other.trials < kTellingTrials) return true;
   }
   return false;
@@ -323,38 +349,32 @@ bool TaskScheduler::IsRepresented(int task) const {
 // Tells whether the task has had only its opening while a task with the same sums is in its second
 // round.
 bool TaskScheduler::WaitsForEqualSums(int task) const {
-  const TaskState& state = tasks_[task];
-  if (!options_.opening_trials || state.facts.sums.empty() || IsOpened(task)) return false;
-  for (int i = 0; i < num_tasks(); ++i) {
-    const TaskState& other = tasks_[i];
-    const bool is_in_second = other.begun > 1 && other.history_s.size() < 2;
-    if (i != task && other.facts.sums == state.facts.sums && is_in_second && !dead(i)) return true;
-  }
-  return false;
+  if (!options_.opening_trials || IsOpened(task)) return false;
+  return std::ranges::any_of(EqualSums(task), [&](int i) {
+    const bool is_in_second = tasks_[i].begun > 1 && tasks_[i].history_s.size() < 2;
+    return i != task && is_in_second && !dead(i);
+  });
 }
 
 // Returns the smallest latency of other tasks with the same sums that were tuned.
 double TaskScheduler::LatencyOfEqualSums(int task) const {
-  const std::string& sums = tasks_[task].facts.sums;
   double latency_s = kNoResult_s;
-  if (sums.empty()) return latency_s;
-  for (int i = 0; i < num_tasks(); ++i) {
-    const TaskState& other = tasks_[i];
-    if (i == task || other.facts.sums != sums || other.begun <= 1) continue;
-    latency_s = std::min(latency_s, other.best_s);
+  for (const int i : EqualSums(task)) {
+    if (i != task && tasks_[i].begun > 1) latency_s = std::min(latency_s, tasks_[i].best_s);
   }
   return latency_s;
 }
 
-// Tells whether a task with the same sums has become faster than this one since this one's last
-// round began.
-bool TaskScheduler::IsBehindEqualSums(int task) const {
+// Returns the latency of a task with the same sums that has become faster than this one since this
+// one's last round began; none if there is no such task.
+std::optional<double> TaskScheduler::FollowedLatency(int task) const {
   const TaskState& state = tasks_[task];
   // Tasks that take turns have whole rounds.
-  if (options_.strategy != TaskStrategy::kGradient) return false;
-  if (!options_.opening_trials || state.begun == 0) return false;
-  const double enough_s = kFollowedSpeed * LatencyOfEqualSums(task);
-  return enough_s < std::min(state.best_s, state.told_s);
+  if (options_.strategy != TaskStrategy::kGradient) return std::nullopt;
+  if (!options_.opening_trials || state.begun == 0) return std::nullopt;
+  const double latency_s = LatencyOfEqualSums(task);
+  const bool is_behind = kFollowedSpeed * latency_s < std::min(state.best_s, state.told_s);
+  return is_behind ? std::optional(latency_s) : std::nullopt;
 }
 
 // Returns the task that gains most by what another task with the same sums has found.
@@ -362,11 +382,12 @@ std::optional<int> TaskScheduler::NextFollower() const {
   std::optional<int> next;
   double most_s = 0;
   for (int i = 0; i < num_tasks(); ++i) {
-    if (dead(i) || Awaited(tasks_[i]) || !IsBehindEqualSums(i)) continue;
-    const double latency_s = LatencyOfEqualSums(i);
+    if (dead(i) || Awaited(tasks_[i])) continue;
+    const std::optional<double> latency_s = FollowedLatency(i);
+    if (!latency_s.has_value()) continue;
     const bool is_alternative = tasks_[i].facts.alternative_of.has_value();
-    if (is_alternative && latency_s > kFarSlower * RivalLatency(tasks_[i])) continue;
-    const double gain_s = Chain(i) * (tasks_[i].best_s - latency_s);
+    if (is_alternative && *latency_s > kFarSlower * RivalLatency(i)) continue;
+    const double gain_s = Chain(i) * (tasks_[i].best_s - *latency_s);
     if (gain_s <= most_s) continue;
     most_s = gain_s;
     next = i;
@@ -378,12 +399,12 @@ std::optional<int> TaskScheduler::NextFollower() const {
 bool TaskScheduler::IsFarSlowerInOpening(int task) const {
   const TaskState& state = tasks_[task];
   return options_.opening_trials.has_value() && state.begun == 1 && state.best_s < kNoResult_s &&
-         state.best_s > kFarSlower * RivalLatency(state);
+         state.best_s > kFarSlower * RivalLatency(task);
 }
 
 bool TaskScheduler::IsRivalWellMeasured(int task) const {
   const int rival = fastest(task);
-  const double lag = tasks_[task].best_s / RivalLatency(tasks_[task]);
+  const double lag = tasks_[task].best_s / RivalLatency(task);
   const double patience = std::clamp(lag / kFarSlower, 1.0, kMaxPatience);
   return tasks_[rival].trials >= patience * kRivalTrials || dead(rival);
 }

@@ -57,8 +57,9 @@
 //     it has a second round in any case. So has a task that is far slower than its alternative.
 //
 // A group without a result has the latency 1e10 s, so it comes first until it is dead; only while
-// its rounds are open, others are preferred. Latencies in seconds. Cost: O(tasks^2) per round. Not
-// thread-safe.
+// its rounds are open, others are preferred. Latencies in seconds. Cost of a round: each task looks
+// at its peers, its alternatives and the tasks with the same sums, and asks for a slope of the
+// objective. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -195,9 +196,10 @@ class TaskScheduler {
   struct TaskState {
     ScheduledTask facts;
     int group = 0;
-    std::string peers;   // "": it has no peers
-    int begun = 0;       // number of rounds
-    uint32_t asked = 0;  // trials of these rounds
+    std::optional<int> peers;  // number of its list in peers_; none: it has no peers
+    std::optional<int> sums;   // number of its list in equal_sums_; none: they are not known
+    int begun = 0;             // number of rounds
+    uint32_t asked = 0;        // trials of these rounds
     double best_s = kNoResult_s;
     // The smallest latency of others with the same sums when its last round began.
     double told_s = kNoResult_s;
@@ -212,9 +214,9 @@ class TaskScheduler {
   bool IsPruned(int task) const;
   bool IsRepresented(int task) const;
   bool WaitsForEqualSums(int task) const;
-  double RivalLatency(const TaskState& task) const;
+  double RivalLatency(int task) const;
   double LatencyOfEqualSums(int task) const;
-  bool IsBehindEqualSums(int task) const;
+  std::optional<double> FollowedLatency(int task) const;
   std::optional<int> NextFollower() const;
   bool IsFarSlowerInOpening(int task) const;
   bool IsRivalWellMeasured(int task) const;
@@ -222,7 +224,9 @@ class TaskScheduler {
   bool IsOpened(int task) const;
   std::optional<int> HeaviestUnopened() const;
   double EstimateOf(int task) const;  // weighted
-  std::vector<int> Peers(int task) const;
+  std::span<const int> Members(int task) const;
+  std::span<const int> Peers(int task) const;
+  std::span<const int> EqualSums(int task) const;
   double BestSpeed(std::span<const int> peers) const;
   double Chain(int task) const;
   double Backward(const TaskState& task) const;
@@ -237,6 +241,8 @@ class TaskScheduler {
   Objective objective_;
   Rng rng_;
   std::vector<TaskState> tasks_;
+  // Lists of tasks in ascending order: of each group, of each similarity tag, and of equal sums.
+  std::vector<std::vector<int>> members_, peers_, equal_sums_;
   std::vector<double> latencies_s_;  // one for each group
   uint32_t trials_ = 0;              // trials of all tasks
   uint32_t improved_trials_ = 0;     // value of trials_ when a task last improved
