@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import unittest
+from unittest import mock
 
 import kiln
 import numpy
@@ -348,6 +349,9 @@ class CpuTest(unittest.TestCase):
                          self.client.compile(job.best())):
             numpy.testing.assert_allclose(function(A=x, B=y, bias=z), want, atol=1e-4)
         self.assertEqual(function.kernels[0].source, "tuned")
+        with mock.patch("kiln.farm.job.load") as load:
+            job.compile(gpu=2)
+        self.assertEqual(load.call_args.kwargs, {"gpu": 2})
 
     def test_a_computation_that_was_never_tuned(self):
         function = self.client.compile(kiln.op("matmul", 8, 8, 8))
@@ -355,6 +359,21 @@ class CpuTest(unittest.TestCase):
         numpy.testing.assert_array_equal(function(x, x), x)
         with self.assertRaises(kiln.KilnError):
             self.client.compile(kiln.op("matmul", 8, 8, 9), strict=True)
+
+    def test_compile_gives_a_callable_on_a_device(self):
+        product = kiln.op("matmul", 8, 8, 8)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "gives a callable; kiln.export"):
+            self.client.compile(product, form="tvm-ffi")
+        kept, database = path("other.kiln"), path("other.db")
+        for call in (
+            lambda **named: self.client.compile(product, **named),
+            lambda **named: self.client.compile(product, kept, **named),
+            lambda **named: kiln.compile(product, target="llvm", db=database, **named),
+        ):
+            for named, gpu in (({"gpu": 3}, 3), ({}, 0)):
+                with mock.patch("kiln.farm.job.load") as load:
+                    self.assertIs(call(**named), load.return_value)
+                self.assertEqual(load.call_args.kwargs, {"gpu": gpu})
 
 
 class PlaceTest(unittest.TestCase):

@@ -346,15 +346,17 @@ class Client:
         *,
         target: str | None = None,
         strict: bool = False,
+        gpu: int = 0,
         **named: Any,
     ) -> Network:
         """A computation or a network, with the best records of its tasks, as a callable.
 
         A task without a record gets a schedule that is chosen without measuring, unless `strict`.
-        `output` keeps the file that kiln.load reads. `named` are flags of `kiln compile`.
+        `output` keeps the file that kiln.load reads. `gpu`: which, as CUDA counts them. `named` are
+        flags of `kiln compile`.
         """
         named = {"target": target, "strict": strict, **named}
-        return compile_workload(workload, self.environment(), output, named)
+        return compile_workload(workload, self.environment(), output, named, gpu)
 
     def show(self, record: Record | int, form: str = "schedule") -> str:
         """A record as text: schedule, steps, tvm, loops, passes, program, llvm, asm, cuda, c."""
@@ -436,13 +438,16 @@ def compile_workload(
     environment: Mapping[str, str],
     output: str | os.PathLike[str] | None,
     named: Mapping[str, Any],
+    gpu: int,
 ) -> Network:
     """Compiles with the records of the place that `environment` names; `named` are flags."""
+    if "form" in named:
+        raise InvalidArgumentError("compile gives a callable; kiln.export writes other forms")
     flags = [word for key, value in named.items() for word in program.flag(key, value)]
     if isinstance(workload, Record):
-        return compiled([str(workload.id), *flags], environment, output)
+        return compiled([str(workload.id), *flags], environment, output, gpu)
     with words_for(workload) as words:
-        return compiled([*words, *flags], environment, output)
+        return compiled([*words, *flags], environment, output, gpu)
 
 
 def _options(options: TuneOptions | None, named: dict[str, Any]) -> TuneOptions:

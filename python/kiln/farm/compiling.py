@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from kiln.errors import InvalidArgumentError
 from kiln.farm import program
 from kiln.farm.client import Workload, compile_workload, words_for
 from kiln.network import Network
@@ -22,18 +21,18 @@ def compile(  # pylint: disable=redefined-builtin
     target: str | None = None,
     strict: bool = False,
     db: str | os.PathLike[str] = "kiln.db",
+    gpu: int = 0,
     **named: Any,
 ) -> Network:
     """A computation or a network as a callable, with the best records of a database, if there are any.
 
     `db` is the file of kiln.local(); a farm has client.compile. A task without a record gets a
     schedule that is chosen without measuring, unless `strict`. `output` keeps the file that kiln.load
-    reads. `named` are flags of `kiln compile`. KilnError: the compiler's sentence.
+    reads. `gpu`: which, as CUDA counts them. `named` are flags of `kiln compile`. KilnError: the
+    compiler's sentence.
     """
-    if "form" in named:
-        raise InvalidArgumentError("kiln.compile gives a callable; kiln.export writes other forms")
     named = {"target": target, "strict": strict, **named}
-    return compile_workload(workload, _place(db), output, named)
+    return compile_workload(workload, _place(db), output, named, gpu)
 
 
 def export(

@@ -110,9 +110,14 @@ class Job:
         """The best program as text: schedule, steps, tvm, loops, llvm, asm, cuda, c, ..."""
         return self.client.show(self.best(task), form)
 
-    def compile(self, output: str | os.PathLike[str] | None = None, task: int = 0) -> Network:
-        """The best program of a task as a callable. `output` keeps its file, for kiln.load."""
-        return compiled([self.id, f"--task={task}"], self.client.environment(), output)
+    def compile(
+        self, output: str | os.PathLike[str] | None = None, task: int = 0, *, gpu: int = 0
+    ) -> Network:
+        """The best program of a task as a callable. `output` keeps its file, for kiln.load.
+
+        `gpu`: which, as CUDA counts them.
+        """
+        return compiled([self.id, f"--task={task}"], self.client.environment(), output, gpu)
 
     async def watch_async(self, stop: connection.Stop | None = None) -> AsyncIterator[Event]:
         """As watch, for asyncio."""
@@ -131,17 +136,20 @@ class Job:
 
 
 def compiled(
-    words: list[str], environment: Mapping[str, str], output: str | os.PathLike[str] | None
+    words: list[str],
+    environment: Mapping[str, str],
+    output: str | os.PathLike[str] | None,
+    gpu: int = 0,
 ) -> Network:
-    """What `kiln compile` makes of the words, loaded."""
+    """What `kiln compile` makes of the words, loaded. `gpu`: which, as CUDA counts them."""
     if output is not None:
         _compile(words, environment, os.fspath(output))
-        return load(os.fspath(output))
+        return load(os.fspath(output), gpu=gpu)
     # The library has what it needs of the file once it is loaded.
     with tempfile.TemporaryDirectory(prefix="kiln-compile.") as folder:
         path = os.path.join(folder, "net.kiln")
         _compile(words, environment, path)
-        return load(path)
+        return load(path, gpu=gpu)
 
 
 def _compile(words: list[str], environment: Mapping[str, str], path: str) -> Any:
