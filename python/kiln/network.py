@@ -140,6 +140,9 @@ class Network:
                 outputs = out if type(out) is tuple else tuple(out) if type(out) is list else (out,)
             if self._run_fast(None, *given, *outputs):
                 return outputs[0] if len(outputs) == 1 else outputs
+            # Arrays that were made for the outputs are not made again.
+            if out is None and outputs:
+                out = outputs
         return self._call(given, out, stream, named)
 
     def _quick_outputs(self, given):

@@ -101,6 +101,16 @@ class CallTest(unittest.TestCase):
     def test_the_module_is_there(self):
         self.assertIsNotNone(network.Caller)
 
+    def test_outputs_are_made_once_where_the_fast_way_is_not_gone(self):
+        net = kiln.load(os.path.join(FOLDER, "sum.kiln"), threads=1, pin=False)
+        net._run_fast = lambda *_: False
+        made, (make,) = [], net._new_numpy
+        net._new_numpy = [lambda: made.append(make()) or made[-1]]
+        found = net(self.a, self.b)
+        numpy.testing.assert_array_equal(found, self.a + 1)
+        self.assertEqual(len(made), 1)
+        self.assertIs(found, made[0])
+
     def test_arrays_of_numpy_go_the_fast_way(self):
         net = kiln.load(os.path.join(FOLDER, "sum.kiln"), threads=1, pin=False)
         done = counted(net)
