@@ -307,7 +307,7 @@ Status Executor::SetTimedInputs(std::span<const void* const> given) {
   KILN_RETURN_IF_ERROR(device_->BeginRun(std::nullopt));
   Status queued = SetInputs(given);
   if (queued.ok()) queued = SetOutputs({});
-  // As in Run, the wait happens also after an error.
+  // The wait happens also after an error, as in Run.
   const Status done = device_->Synchronize("copy the inputs");
   return queued.ok() ? done : queued;
 }

@@ -590,7 +590,7 @@ TEST(TaskScheduler, ARestoredTaskDoesNotFollowAgain) {
   }
 }
 
-// What a restored task has not been told of yet, it still follows.
+// A restored task still follows what it has not been told of yet.
 TEST(TaskScheduler, ARestoredTaskFollowsWhatIsFoundLater) {
   TaskScheduler s = Make({{.sums = "a"}, {.sums = "a"}}, kOpened);
   const std::vector<std::optional<double>> costs_s(7, 5e-3);
