@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/data_conditions.h"
 
+#include <algorithm>
 #include <unordered_set>
 
 #include "compiler/ir/traverse.h"
@@ -23,20 +24,27 @@ bool IsCheap(Expr e) {
          e->op != Op::kFloorMod;
 }
 
-bool ComparesFloats(Expr e) { return ir::IsComparison(e->op) && e->arg(0)->type.is_float(); }
+bool HasComparisonOfFloats(Expr e, ExprSet& seen) {
+  if (!seen.insert(e).second) return false;
+  if (ir::IsComparison(e->op) && e->arg(0)->type.is_float()) return true;
+  return std::ranges::any_of(e->args(), [&](Expr arg) { return HasComparisonOfFloats(arg, seen); });
+}
 
 }  // namespace
+
+bool ComparesFloats(Expr condition) {
+  ExprSet seen;
+  return HasComparisonOfFloats(condition, seen);
+}
 
 bool IsEvaluatedWhole(Expr condition, std::span<const Expr> also_read) {
   ExprSet sure;
   AddSureNodes(condition, sure);
   for (Expr e : also_read) AddSureNodes(e, sure);
-  bool compares_floats = false, is_whole = true;
-  ir::Visit(condition, [&](Expr e) {
-    compares_floats |= ComparesFloats(e);
-    is_whole &= sure.contains(e) || (IsCheap(e) && e->op != Op::kLoad);
-  });
-  return compares_floats && is_whole;
+  bool is_whole = true;
+  ir::Visit(condition,
+            [&](Expr e) { is_whole &= sure.contains(e) || (IsCheap(e) && e->op != Op::kLoad); });
+  return is_whole;
 }
 
 }  // namespace kiln::codegen

@@ -304,7 +304,7 @@ CudaText CudaExprs::PrintLogic(Expr e) {
 
 CudaText CudaExprs::PrintCondition(Expr choice, Expr condition) {
   bool is_whole = false;
-  if (condition->op == Op::kAnd || condition->op == Op::kOr) {
+  if ((condition->op == Op::kAnd || condition->op == Op::kOr) && ComparesFloats(condition)) {
     // A kSelect evaluates both sides; a kIf may evaluate none.
     std::vector<Expr> sides;
     if (choice->op == Op::kSelect) sides = {Simplify(choice->arg(1)), Simplify(choice->arg(2))};
