@@ -31,11 +31,16 @@ std::string CudaOf(const std::string& value) {
 
 TEST(DataConditions, AnArgmaxHasNoBranch) {
   for (const char* reduction : {"argmax", "argmin"}) {
-    const auto text = CudaOfDag(
-        fmt::format("input A: float32[5, 7]\nM[i: 5] = {}(k: 7) (int32(k), A[i, k])\n", reduction));
-    ASSERT_OK(text);
-    EXPECT_THAT(*text, AllOf(HasSubstr(" | "), HasSubstr(" & "), Not(HasSubstr("&&")),
-                             Not(HasSubstr("||"))));
+    for (const char* type : {"float32", "float16"}) {
+      const auto text = CudaOfDag(fmt::format(
+          "input A: {}[5, 7]\nM[i: 5] = {}(k: 7) (int32(k), A[i, k])\n", type, reduction));
+      ASSERT_OK(text);
+      // Functions that convert short floats stand before the kernel.
+      const size_t kernel = text->find("__global__");
+      ASSERT_NE(kernel, std::string::npos);
+      EXPECT_THAT(text->substr(kernel), AllOf(HasSubstr(" | "), HasSubstr(" & "),
+                                              Not(HasSubstr("&&")), Not(HasSubstr("||"))));
+    }
   }
 }
 

@@ -182,7 +182,7 @@ CudaText CudaExprs::PrintSimplified(Expr e) {
       return PrintLogic(e);
     case Op::kSelect:
     case Op::kIf:
-      return PrintChoice(e);
+      return PrintChoice(e, &CudaExprs::Child);
     case Op::kCast:
       return PrintCast(e);
     case Op::kReinterpret:
@@ -316,13 +316,14 @@ CudaText CudaExprs::PrintCondition(Expr choice, Expr condition) {
   return text;
 }
 
-CudaText CudaExprs::PrintChoice(Expr e) {
+CudaText CudaExprs::PrintChoice(Expr e, PrintFn print_side) {
   const Expr condition = SimplifyCondition(e->arg(0));
-  if (condition->is_const_int()) return Child(e->arg(condition->int_value != 0 ? 1 : 2));
-  const CudaText c = PrintCondition(e, condition), b = Child(e->arg(2));
+  if (condition->is_const_int())
+    return (this->*print_side)(e->arg(condition->int_value != 0 ? 1 : 2));
+  const CudaText c = PrintCondition(e, condition), b = (this->*print_side)(e->arg(2));
   std::optional<arith::FactScope> facts;
   if (e->op == Op::kIf) facts.emplace(scope_.simplifier(), condition);
-  const CudaText a = Child(e->arg(1));
+  const CudaText a = (this->*print_side)(e->arg(1));
   const bool is_long = a.is_long || b.is_long;
   return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary, is_long};
 }
@@ -420,15 +421,7 @@ CudaText CudaExprs::PrintRaw(Expr e) {
   // What is only moved is not converted.
   if (const auto found = held_loads_.find(e); found != held_loads_.end()) return {found->second};
   if (e->op == Op::kLoad) return {Element(e->id, PlaceOf(e->id, e->args()))};
-  if (e->op == Op::kIf || e->op == Op::kSelect) {
-    const Expr condition = SimplifyCondition(e->arg(0));
-    if (condition->is_const_int()) return PrintRaw(e->arg(condition->int_value != 0 ? 1 : 2));
-    const CudaText c = PrintSimplified(condition), b = PrintRaw(e->arg(2));
-    std::optional<arith::FactScope> facts;
-    if (e->op == Op::kIf) facts.emplace(scope_.simplifier(), condition);
-    const CudaText a = PrintRaw(e->arg(1));
-    return {fmt::format("{} ? {} : {}", Wrap(c, kOr), Wrap(a, kOr), Wrap(b, kOr)), kTernary};
-  }
+  if (e->op == Op::kIf || e->op == Op::kSelect) return PrintChoice(e, &CudaExprs::PrintRaw);
   // Rounded once.
   if (e->op == Op::kCast && e->arg(0)->type.is_float())
     return {PrintShort(e->type, e->arg(0)->type, Child(e->arg(0)))};

@@ -121,7 +121,8 @@ class CudaExprs {
   CudaText PrintQuotient(ir::Expr e);
   CudaText PrintLogic(ir::Expr e);
   CudaText PrintCondition(ir::Expr choice, ir::Expr condition);
-  CudaText PrintChoice(ir::Expr e);
+  using PrintFn = CudaText (CudaExprs::*)(ir::Expr);
+  CudaText PrintChoice(ir::Expr e, PrintFn print_side);
   CudaText PrintCast(ir::Expr e);
   CudaText PrintReinterpreted(ir::Expr e);
   std::string PrintShort(ir::Type to, ir::Type from, CudaText value);
