@@ -326,6 +326,24 @@ class NullTest(unittest.TestCase):
         self.assertIn("| ID | Task Description | Latency (ms) | Speed (GFLOPS) | Trials |",
                       said.getvalue())
 
+    def test_policies_of_tasks(self):
+        other = auto_scheduler.SearchTask(
+            func=matmul_add, args=(8, 8, 8, "float32"), target="null")
+        tasks = [self.task, other]
+        scheduler = auto_scheduler.TaskScheduler(tasks, callbacks=[])
+        job = scheduler.tune(options(4), [auto_scheduler.EmptyPolicy(each) for each in tasks])
+        self.assertEqual([task.trials for task in job.status().tasks], [1, 1])
+        policy = auto_scheduler.SketchPolicy(self.task, auto_scheduler.RandomModel())
+        for wrong, why in (
+            ([policy], "1 policies are given, expected 2"),
+            ([policy, policy], r"search_policy\[1\] is of <SearchTask out for null>, expected"),
+            ([policy, 5], r"search_policy\[1\] is a int"),
+        ):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                scheduler.tune(options(4), wrong)
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "search_policy is a str"):
+            self.task.tune(options(4), "sketch.random")
+
     def test_hardware_of_a_task(self):
         params = auto_scheduler.HardwareParams(num_cores=3, cache_line_bytes=128)
         task = auto_scheduler.SearchTask(

@@ -162,11 +162,11 @@ def served_of(
     """
     first = policies[0]
     tasks = [policy.search_task for policy in policies]
-    model = getattr(first, "program_cost_model", None)
+    model = first.program_cost_model
     served_model = _ServedModel(model, tasks) if isinstance(model, PythonBasedModel) else None
     rules = [
         _ServedRule(each, policies)
-        for each in getattr(first, "init_search_callbacks", ())
+        for each in first.init_search_callbacks
         if isinstance(each, PreloadCustomSketchRule)
     ]
     if served_model is None and not rules and objective is None:

@@ -78,6 +78,9 @@ class SearchPolicy:
 
     task: SearchTask
     verbose = 1
+    # None: it ranks by no model.
+    program_cost_model: CostModel | None = None
+    init_search_callbacks: Sequence[SearchCallback] = ()
 
     @property
     def search_task(self) -> SearchTask:
@@ -91,6 +94,17 @@ class SearchPolicy:
     def set_verbose(self, verbose: int) -> None:
         """0 = silent, 1 = a line a round, 2 = a line a trial as well."""
         self.verbose = verbose
+
+
+def check_policy(name: str, policy: Any, task: SearchTask) -> None:
+    """InvalidArgumentError: `policy`, which is called `name`, is none, or is one of another task."""
+    if not isinstance(policy, SearchPolicy):
+        raise InvalidArgumentError(
+            f"{name} is a {type(policy).__name__}, expected a SketchPolicy or an EmptyPolicy"
+        )
+    found = policy.search_task
+    if (found.workload_key, found.target) != (task.workload_key, task.target):
+        raise InvalidArgumentError(f"{name} is of {found}, expected a policy of {task}")
 
 
 class EmptyPolicy(SearchPolicy):
@@ -122,6 +136,8 @@ class SketchPolicy(SearchPolicy):
         "max_vectorize_size": 64,
         "disable_change_compute_location": 0,
     }
+
+    program_cost_model: CostModel
 
     def __init__(
         self,

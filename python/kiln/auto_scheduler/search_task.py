@@ -18,7 +18,7 @@ from kiln.auto_scheduler.program import Program
 from kiln.auto_scheduler.records import load_best_record
 from kiln.auto_scheduler.refuse import refuse
 from kiln.auto_scheduler.rounds import Rounds
-from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy
+from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy, check_policy
 from kiln.auto_scheduler.task_inputs import names_of_inputs, with_ranges
 from kiln.auto_scheduler.workload import ComputeDAG, make_workload_key
 from kiln.errors import InvalidArgumentError, NotFoundError
@@ -165,10 +165,11 @@ class SearchTask:
         was measured is in the log and in the farm's database.
         """
         policy = search_policy or SketchPolicy(self, XGBModel(adaptive_training=adaptive_training))
+        check_policy("search_policy", policy, self)
         client = tuning_options.client()
-        preload(client, getattr(policy, "init_search_callbacks", []))
+        preload(client, policy.init_search_callbacks)
         rounds = Rounds([self], tuning_options.measure_callbacks or (), policy)
-        model = getattr(policy, "program_cost_model", None)
+        model = policy.program_cost_model
         with rounds:
             job = client.tune(
                 self.measured_computation,

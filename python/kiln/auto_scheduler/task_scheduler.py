@@ -15,7 +15,12 @@ from kiln.auto_scheduler.cost_model import RandomModel, XGBModel
 from kiln.auto_scheduler.own_code import served_of
 from kiln.auto_scheduler.refuse import refuse
 from kiln.auto_scheduler.rounds import Rounds
-from kiln.auto_scheduler.search_policy import PreloadMeasuredStates, SketchPolicy
+from kiln.auto_scheduler.search_policy import (
+    PreloadMeasuredStates,
+    SearchPolicy,
+    SketchPolicy,
+    check_policy,
+)
 from kiln.auto_scheduler.search_task import SearchTask, TuningOptions, preload
 from kiln.auto_scheduler.workload import ComputeDAG
 from kiln.errors import InvalidArgumentError
@@ -120,11 +125,18 @@ def make_search_policies(
     load_model_file: str | None = None,
     load_log_file: str | None = None,
     adaptive_training: bool = False,
-) -> list[SketchPolicy]:
+) -> list[SearchPolicy]:
     """A policy for each task, with one cost model for all."""
     del num_measures_per_round
     if not isinstance(search_policy, str):
-        return list(search_policy)
+        policies = list(search_policy)
+        if len(policies) != len(tasks):
+            raise InvalidArgumentError(
+                f"{len(policies)} policies are given, expected {len(tasks)}, one for each task"
+            )
+        for at, (policy, task) in enumerate(zip(policies, tasks)):
+            check_policy(f"search_policy[{at}]", policy, task)
+        return policies
     model = _policy_of(search_policy, adaptive_training)
     if load_model_file:
         model.load(load_model_file)
@@ -245,11 +257,16 @@ class TaskScheduler:
                 task_strategy=self.strategy,
                 early_stopping=per_task_early_stopping,
                 total_early_stopping=tune_option.early_stopping,
-                callbacks=[rounds, model.watch, self._told(tune_option.verbose)],
+                callbacks=[
+                    rounds,
+                    *([model.watch] if model else []),
+                    self._told(tune_option.verbose),
+                ],
                 verbose=tune_option.verbose if self.callbacks is not None else 0,
                 **named,
             )
-        model.after(self.tasks[0], job)
+        if model:
+            model.after(self.tasks[0], job)
         return job
 
     def _told(self, verbose: int) -> Any:
