@@ -1,5 +1,6 @@
 #include "client/compile/compile_network.h"
 
+#include <map>
 #include <numeric>
 
 #include "base/file/file.h"
@@ -8,6 +9,7 @@
 #include "client/compile/compile_operator.h"
 #include "client/compile/small_archive_testing.h"
 #include "client/network.h"
+#include "compiler/dag/packed_inputs.h"
 #include "compiler/dag/text.h"
 #include "device/calibration.h"
 #include "graph/evaluate.h"
@@ -20,6 +22,7 @@
 namespace kiln::client {
 namespace {
 
+using ::testing::_;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::Each;
@@ -28,6 +31,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::IsSupersetOf;
 using ::testing::Not;
+using ::testing::Pair;
+using ::testing::SizeIs;
 using ::testing::Truly;
 using ::testing::UnorderedElementsAre;
 
@@ -307,6 +312,41 @@ TEST(CompileOperatorTest, InputsAreThoseOfTheCallerAsTheyAre) {
     EXPECT_THAT(compiled->network.constants, IsEmpty());
     EXPECT_THAT(compiled->network.kernels[0].computation, Not(HasSubstr("packed")));
   }
+}
+
+// Counts the times that the records of a computation are read.
+class CountingArchive : public SmallArchive {
+ public:
+  StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
+    ++reads[request.workload_id()];
+    return SmallArchive::Best(request);
+  }
+  std::map<std::string, int> reads;
+};
+
+TEST(CompileOperatorTest, RecordsAreReadOncePackedAndOnceUnpacked) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(kPackedProduct));
+  CountingArchive archive;
+  ASSERT_OK(CompileOperator({.dag = dag, .description = "product"},
+                            {.target = *target::ParseTarget("llvm")}, &archive)
+                .status());
+  EXPECT_THAT(archive.reads, SizeIs(2));
+  EXPECT_THAT(archive.reads, Each(Pair(_, 1)));
+}
+
+TEST(CompileOperatorTest, SaysOfBothSchedulesWhyTheyAreNotUsed) {
+  ASSERT_OK_AND_ASSIGN(const dag::DagPtr dag, dag::ParseDag(kPackedProduct));
+  const graph::NetworkTask packed = graph::MakeTask(dag, "packed product");
+  const graph::NetworkTask plain = graph::MakeTask(dag::PlainInputs(dag), "product");
+  SmallArchive archive;
+  archive.Set(packed, "llvm", "[[\"SP\", 2, 7, 8, [4], 1]]");
+  archive.Set(plain, "llvm", "[[\"SP\", 2, 9, 8, [4], 1]]");
+  ASSERT_OK_AND_ASSIGN(const CompiledNetwork compiled,
+                       CompileOperator({.dag = dag, .description = "product"},
+                                       {.target = *target::ParseTarget("llvm")}, &archive));
+  EXPECT_THAT(compiled.coverage[0].remark,
+              AllOf(HasSubstr("the schedule can't be compiled for llvm: "),
+                    HasSubstr("; the schedule that is set can't be compiled here: ")));
 }
 
 TEST(CompileNetworkTest, StrictNamesWhatWasNeverTuned) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,19 +34,36 @@ StatusOr<CompiledNetwork> Assemble(const OperatorToCompile& what, const graph::N
   return made;
 }
 
-// Returns the schedule of a record of the computation with packed inputs, as it is asked for.
-// Returns none if there is no such record, or if one with unpacked inputs is faster.
-StatusOr<std::optional<search::Choice>> ChooseForPacked(const OperatorToCompile& what,
-                                                        const ProgramOptions& options,
-                                                        Archive& archive) {
-  const graph::NetworkTask packed = graph::MakeTask(what.dag, what.description);
+// Returns whether `chosen` is a record of `packed`, or was set for it. Other schedules are those of
+// the computation with unpacked inputs, or were chosen without measuring.
+bool HasRecord(const search::ScheduledDag& chosen, const dag::DagPtr& packed) {
+  const search::ChoiceSource source = chosen.schedule.source;
+  return chosen.dag == packed &&
+         (source == search::ChoiceSource::kRecord || source == search::ChoiceSource::kSet);
+}
+
+// Returns the two remarks, of which each may be empty, as one.
+std::string Joined(const std::string& first, const std::string& second) {
+  return first.empty() || second.empty() ? first + second : first + "; " + second;
+}
+
+// `what` takes packed inputs, and `task` is the same computation with unpacked ones.
+StatusOr<CompiledNetwork> CompileFaster(const OperatorToCompile& what,
+                                        const graph::NetworkTask& task,
+                                        const ProgramOptions& options, Archive& archive) {
+  const graph::NetworkTask tasks[] = {graph::MakeTask(what.dag, what.description), task};
   KILN_ASSIGN_OR_RETURN(std::vector<search::ScheduledDag> chosen,
-                        ChooseRecords(std::span(&packed, 1), options, archive));
-  search::Choice& choice = chosen[0].schedule;
-  const bool has_record =
-      choice.source == search::ChoiceSource::kRecord || choice.source == search::ChoiceSource::kSet;
-  if (!has_record || chosen[0].dag != what.dag) return std::nullopt;
-  return std::move(choice);
+                        ChooseRecords(tasks, options, archive));
+  std::string remark;
+  if (HasRecord(chosen[0], what.dag)) {
+    auto made = CompileOperator(what, options, chosen[0].schedule);
+    if (made.ok()) return made;
+    remark = Message(made.status());
+  }
+  KILN_ASSIGN_OR_RETURN(std::vector<TaskProgram> programs,
+                        CompileChosen(std::span(&task, 1), {std::move(chosen[1])}, options));
+  programs[0].remark = Joined(remark, programs[0].remark);
+  return Assemble(what, task, options, programs[0]);
 }
 
 }  // namespace
@@ -54,19 +71,10 @@ StatusOr<std::optional<search::Choice>> ChooseForPacked(const OperatorToCompile&
 StatusOr<CompiledNetwork> CompileOperator(const OperatorToCompile& what,
                                           const ProgramOptions& options, Archive* archive) {
   const graph::NetworkTask task = TaskOf(what);
-  std::string remark;
-  if (task.dag != what.dag && archive != nullptr) {
-    KILN_ASSIGN_OR_RETURN(const std::optional<search::Choice> packed,
-                          ChooseForPacked(what, options, *archive));
-    if (packed.has_value()) {
-      auto made = CompileOperator(what, options, *packed);
-      if (made.ok()) return made;
-      remark = Message(made.status());
-    }
-  }
-  KILN_ASSIGN_OR_RETURN(std::vector<TaskProgram> programs,
+  if (task.dag != what.dag && archive != nullptr)
+    return CompileFaster(what, task, options, *archive);
+  KILN_ASSIGN_OR_RETURN(const std::vector<TaskProgram> programs,
                         CompileTasks(std::span(&task, 1), options, archive));
-  if (programs[0].remark.empty()) programs[0].remark = std::move(remark);
   return Assemble(what, task, options, programs[0]);
 }
 

@@ -3,13 +3,16 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include "base/text/counted.h"
 #include "base/thread_pool.h"
 #include "client/compile/archive_records.h"
 #include "client/compile/kernel_program.h"
+#include "compiler/dag/workload_id.h"
 #include "device/calibration.h"
 #include "search/choice/context.h"
 #include "search/choice/heuristic_choice.h"
@@ -89,14 +92,35 @@ target::HardwareParams HardwareOf(const std::vector<ScheduledDag>& chosen,
   return target::DefaultHardware(target, AvailableCpus());
 }
 
+// Asks another context once for each computation, because several tasks may be one computation with
+// unpacked inputs. All tasks have one target.
+class AskedOnce final : public search::Context {
+ public:
+  // `asked` outlives this object.
+  explicit AskedOnce(search::Context& asked) : asked_(asked) {}
+
+ protected:
+  StatusOr<search::Choice> Find(const search::Task& task) override {
+    const std::string id = dag::WorkloadId(*task.dag);
+    if (const auto found = choices_.find(id); found != choices_.end()) return found->second;
+    KILN_ASSIGN_OR_RETURN(search::Choice choice, asked_.Query(task));
+    return choices_.emplace(id, std::move(choice)).first->second;
+  }
+
+ private:
+  search::Context& asked_;
+  std::map<std::string, search::Choice> choices_;
+};
+
 }  // namespace
 
 StatusOr<std::vector<ScheduledDag>> ChooseRecords(std::span<const NetworkTask> tasks,
                                                   const ProgramOptions& options, Archive& archive) {
   std::vector<ScheduledDag> chosen;
   ArchiveRecords records(archive);
-  search::HistoryBest context(records,
+  search::HistoryBest history(records,
                               {.include_compatible = true, .heuristic_seed = options.seed});
+  AskedOnce context(history);
   const target::HardwareParams hardware = target::DefaultHardware(options.target, AvailableCpus());
   for (const NetworkTask& task : tasks) {
     const search::Task asked(task.dag, options.target, hardware, task.workload_key);
@@ -120,6 +144,12 @@ StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const NetworkTask> tas
   if (archive != nullptr) {
     KILN_ASSIGN_OR_RETURN(chosen, ChooseRecords(tasks, options, *archive));
   }
+  return CompileChosen(tasks, std::move(chosen), options);
+}
+
+StatusOr<std::vector<TaskProgram>> CompileChosen(std::span<const NetworkTask> tasks,
+                                                 std::vector<ScheduledDag> chosen,
+                                                 const ProgramOptions& options) {
   std::vector<std::string> untuned;
   for (size_t i = 0; i < tasks.size(); ++i) {
     const ChoiceSource source = chosen[i].schedule.source;

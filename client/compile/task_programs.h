@@ -56,4 +56,9 @@ StatusOr<std::vector<search::ScheduledDag>> ChooseRecords(std::span<const graph:
 StatusOr<std::vector<TaskProgram>> CompileTasks(std::span<const graph::NetworkTask> tasks,
                                                 const ProgramOptions& options, Archive* archive);
 
+// The same with the schedules that ChooseRecords returned for these tasks.
+StatusOr<std::vector<TaskProgram>> CompileChosen(std::span<const graph::NetworkTask> tasks,
+                                                 std::vector<search::ScheduledDag> chosen,
+                                                 const ProgramOptions& options);
+
 }  // namespace kiln::client
