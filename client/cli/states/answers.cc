@@ -157,7 +157,10 @@ StatusOr<search::TemplatePtr> StateAnswers::TemplateOf(const Json& question,
                                                        const search::Task& task) {
   KILN_ASSIGN_OR_RETURN(const std::string text, TextField(question, "template"));
   if (template_ == nullptr || text != template_text_) {
-    KILN_ASSIGN_OR_RETURN(template_, search::TextTemplate::Parse(text));
+    KILN_ASSIGN_OR_RETURN(search::TemplatePtr parsed, search::TemplateOfText(text));
+    if (parsed == nullptr)
+      return InvalidArgument("\"template\" is empty, expected a template or a list of schedules");
+    template_ = std::move(parsed);
     template_text_ = text;
   }
   return search::TemplateFor(template_, task.dag, task.target.is_gpu());

@@ -160,6 +160,12 @@ TEST_F(AnswersTest, PointsOfTemplates) {
   EXPECT_EQ(place["index"], 3) << place;
   EXPECT_THAT(ErrorOf({{"do", "config"}, {"task", 0}, {"template", text}, {"index", 7}}),
               HasSubstr("expected a whole number from 0 to 6"));
+  const std::string list = "schedules for cpu\n[]\n[[\"AN\", 3, 1, 2]]\n";
+  EXPECT_EQ(Ask({{"do", "space"}, {"task", 0}, {"template", list}})["len"], 2);
+  const Json second = Ask({{"do", "config"}, {"task", 0}, {"template", list}, {"index", 1}});
+  EXPECT_EQ(second["steps"], R"([["AN", 3, 1, 2]])") << second;
+  EXPECT_THAT(ErrorOf({{"do", "space"}, {"task", 0}, {"template", ""}}),
+              HasSubstr("\"template\" is empty, expected"));
 }
 
 TEST_F(AnswersTest, DistancesOfKeys) {
