@@ -7,6 +7,7 @@
 #include "proto/job_defaults.h"
 #include "rpc/field_limits.h"
 #include "scheduler/values/job_testing.h"
+#include "scheduler/values/served_code.h"
 #include "search/templates/shipped.h"
 
 namespace kiln::scheduler {
@@ -271,6 +272,20 @@ INSTANTIATE_TEST_SUITE_P(
                 [](v1::JobSpec& s) { (*s.mutable_options()->mutable_faults())[64] = 1; },
                 {"trial 64", "below 64"}}),
     [](const auto& info) { return info.param.name; });
+
+TEST(JobSpecTest, AServedObjectiveIsOfFewerTasks) {
+  v1::JobSpec spec = TestJob(64);
+  spec.mutable_served()->set_objective(true);
+  while (spec.tasks_size() < kMostTasksOfServedObjective) *spec.add_tasks() = spec.tasks(0);
+  EXPECT_OK(CheckServed(spec));
+  *spec.add_tasks() = spec.tasks(0);
+  EXPECT_THAT(
+      CheckJobSpec(spec).status(),
+      StatusIs(StatusCode::kInvalidArgument,
+               HasSubstr("2001 tasks and serves an objective, expected at most 2000: each call")));
+  spec.mutable_served()->set_objective(false);
+  EXPECT_OK(CheckServed(spec));
+}
 
 TEST(JobSpecTest, AStopEndsTheCheck) {
   std::stop_source stop;

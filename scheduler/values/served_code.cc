@@ -39,6 +39,15 @@ Status CheckRules(const v1::ServedCode& served, const search::PolicyKind& policy
   return OkStatus();
 }
 
+Status CheckObjective(int tasks) {
+  if (tasks <= kMostTasksOfServedObjective) return OkStatus();
+  return InvalidArgument(
+      "the job has {} tasks and serves an objective, expected at most {}: each call asks for the "
+      "objective at one list of latencies for each task; split the job, or name an objective of "
+      "the scheduler",
+      tasks, kMostTasksOfServedObjective);
+}
+
 }  // namespace
 
 Status CheckServed(v1::JobSpec& spec) {
@@ -58,6 +67,7 @@ Status CheckServed(v1::JobSpec& spec) {
   if (served.timeout_s() == 0) served.set_timeout_s(kDefaultCallbackTimeout_s);
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const policy,
                         search::FindPolicy(spec.options().policy()));
+  if (served.objective()) KILN_RETURN_IF_ERROR(CheckObjective(spec.tasks_size()));
   if (HasServedModel(served)) KILN_RETURN_IF_ERROR(CheckModel(spec.options(), *policy));
   if (served.sketch_rules_size() > 0) KILN_RETURN_IF_ERROR(CheckRules(served, *policy));
   return OkStatus();
