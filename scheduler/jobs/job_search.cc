@@ -47,18 +47,15 @@ std::optional<uint32_t> UnlessZero(uint32_t number) {
   return number == 0 ? std::nullopt : std::optional(number);
 }
 
-// Tells whether the policy has a list of schedules.
-bool IsList(const v1::TuneOptions& options) {
-  const StatusOr<search::TemplatePtr> given = GivenTemplate(options);
-  return given.ok() && *given != nullptr && (*given)->kind() == "list";
+// Tells whether other candidates are measured before those that the policy proposes. `given` is the
+// job's template, or null.
+bool HasFirstCandidates(const v1::TuneOptions& options, const search::TemplatePtr& given) {
+  return options.kernel().empty() && options.policy() != search::kEmpty.name &&
+         (given == nullptr || given->admits_others());
 }
 
-// Tells whether other candidates are measured before those that the policy proposes.
-bool HasFirstCandidates(const v1::TuneOptions& options) {
-  return options.kernel().empty() && options.policy() != search::kEmpty.name && !IsList(options);
-}
-
-search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec, ServedSearch* served) {
+search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec, bool has_first,
+                                        ServedSearch* served) {
   const v1::TuneOptions& options = spec.options();
   search::TaskSchedulerOptions schedule;
   schedule.strategy = options.task_strategy() == kRoundRobinStrategy
@@ -68,7 +65,7 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec, ServedSearch* s
   const uint32_t share =
       options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
   // Each of several tasks gets a measured schedule before any of them is tuned.
-  const bool has_opening = spec.tasks_size() > 1 && HasFirstCandidates(options);
+  const bool has_opening = spec.tasks_size() > 1 && has_first;
   if (has_opening) schedule.opening_trials = 1;
   schedule.first_round_trials =
       std::clamp(share, 1u, has_opening ? kFirstRoundTrialsOfSeveral : kFirstRoundTrials);
@@ -121,22 +118,20 @@ std::optional<SampledReference> SampleOf(const CheckedTask& task, const v1::Tune
   return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
 }
 
-search::TuneOptions OptionsOf(const v1::JobSpec& spec, const JobHistory& history,
+search::TuneOptions OptionsOf(const v1::JobSpec& spec, bool has_first, const JobHistory& history,
                               ServedSearch* served) {
   search::TuneOptions options;
   options.trials = spec.options().trials();
   options.first_trial = history.next_trial;
   options.missing = history.missing_trials;
-  options.schedule = ScheduleOf(spec, served);
+  options.schedule = ScheduleOf(spec, has_first, served);
   options.lock_step = spec.options().lock_step();
   return options;
 }
 
 // Chooses the first schedules of all tasks, on all cores.
-StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const CheckedJob& job,
-                                                       const LeasedDevice& device) {
+StatusOr<std::vector<FirstSchedules>> FirstSchedulesOf(const LeasedDevice& device) {
   std::vector<FirstSchedules> all(device.tasks.size());
-  if (!HasFirstCandidates(job.spec.options())) return all;
   std::vector<Status> failed(all.size());
   ThreadPool pool(0);
   pool.ParallelFor(static_cast<int64_t>(all.size()), [&](int64_t i) {
@@ -188,9 +183,13 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                             !options.cost_model().empty() || has_served_model;
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
-  KILN_ASSIGN_OR_RETURN(std::vector<FirstSchedules> first, FirstSchedulesOf(job, device));
+  const bool has_first = HasFirstCandidates(options, schedule_template);
+  std::vector<FirstSchedules> first(device.tasks.size());
+  if (has_first) {
+    KILN_ASSIGN_OR_RETURN(first, FirstSchedulesOf(device));
+  }
   JobSearch search;
-  search.options = OptionsOf(job.spec, history, served);
+  search.options = OptionsOf(job.spec, has_first, history, served);
   for (size_t i = 0; i < device.tasks.size(); ++i) {
     const training::TaskResults& known = start.of_tasks[i];
     // Each run has another seed: with the same seed the policy would draw the same candidates
@@ -211,7 +210,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                               .schedule_template = schedule_template,
                                               .base_model = start.of_templates.of_tasks[i]}));
     const double estimate_s = EstimateOf(first[i]);
-    if (HasFirstCandidates(options)) {
+    if (has_first) {
       // Loops that take too long as a reference also take too long as a candidate.
       const bool with_unscheduled = !samples[i].has_value();
       search::FirstOptions candidates{.heuristic = std::move(first[i]),

@@ -57,8 +57,12 @@ class Template {
   // check.
   virtual Status CheckRuns(const Instance& instance, const Task& task, Drop& drop) const;
 
-  // Names the kind for people: "template" or "kernel".
+  // Names the kind for people: "template", "kernel" or "list".
   virtual std::string_view kind() const { return "template"; }
+
+  // Tells whether a search may measure schedules that are no points of the template's space, such
+  // as heuristic ones. A list of schedules is all that its author wants measured.
+  virtual bool admits_others() const { return true; }
 };
 using TemplatePtr = std::shared_ptr<const Template>;
 

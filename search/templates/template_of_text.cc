@@ -54,6 +54,7 @@ class ListTemplate final : public Template {
 
   std::string_view name() const override { return "schedules"; }
   std::string_view kind() const override { return "list"; }
+  bool admits_others() const override { return false; }
   bool for_gpu() const override { return for_gpu_; }
 
   StatusOr<ConfigSpace> Space(const dag::DagPtr& dag) const override;

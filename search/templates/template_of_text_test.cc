@@ -21,6 +21,7 @@ TEST(ScheduleList, HasASpaceOfItsSchedules) {
   const dag::DagPtr dag = *dag::BuildOp("matmul", "32,32,32");
   ASSERT_OK_AND_ASSIGN(const TemplatePtr list, TemplateOfText(kList));
   EXPECT_EQ(list->kind(), "list");
+  EXPECT_FALSE(list->admits_others());
   EXPECT_FALSE(list->for_gpu());
   ASSERT_OK_AND_ASSIGN(const ConfigSpace space, list->Space(dag));
   ASSERT_EQ(space.range(), 3);
@@ -32,7 +33,10 @@ TEST(ScheduleList, HasASpaceOfItsSchedules) {
 }
 
 TEST(ScheduleList, IsKnownByItsFirstLine) {
-  EXPECT_EQ((*TemplateOfText("template t for cpu\nstage C = output()"))->kind(), "template");
+  ASSERT_OK_AND_ASSIGN(const TemplatePtr text,
+                       TemplateOfText("template t for cpu\nstage C = output()"));
+  EXPECT_EQ(text->kind(), "template");
+  EXPECT_TRUE(text->admits_others());
   EXPECT_EQ(*TemplateOfText(""), nullptr);
   EXPECT_TRUE((*TemplateOfText("schedules for gpu\n[]"))->for_gpu());
 }
