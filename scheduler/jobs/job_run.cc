@@ -13,6 +13,7 @@
 #include "scheduler/jobs/job_model.h"
 #include "scheduler/remeasure/finalist_selection.h"
 #include "scheduler/values/device_keys.h"
+#include "search/policies/sketch_policy.h"
 #include "search/space/round_report.h"
 #include "search/tuning/estimate_phase.h"
 
@@ -185,20 +186,20 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   return Calibrate(store_, job_.id, device.tasks, NowMs() / 1000, stop_.get_token());
 }
 
-// The job has one model, which learns from all its tasks. A model that the user's process serves
-// stands in its place, and only the analytic model is made.
+// The job has one model, which learns from all its tasks. If the user's process serves the model,
+// only the analytic model is made.
 StatusOr<search::Models> JobRun::ModelsOf(const CheckedJob& job, const LeasedDevice& device) {
   const v1::TuneOptions& options = job.spec.options();
-  const bool is_served = served_ != nullptr && served_->has_model();
+  const std::stop_token stop = search_stop_.get_token();
+  if (served_ != nullptr && served_->has_model()) {
+    return search::MakeModels(search::kSketchAnalytic.name, options.seed(), device.calibration.row,
+                              stop);
+  }
   KILN_ASSIGN_OR_RETURN(const auto trained, ModelOfJob(store_, options));
-  KILN_ASSIGN_OR_RETURN(
-      search::Models models,
-      search::MakeModels(
-          options.policy(), options.seed(), device.calibration.row, search_stop_.get_token(),
-          {.trained = trained.has_value() ? &*trained : nullptr,
-           .parameters = {options.model_parameters().begin(), options.model_parameters().end()}}));
-  if (is_served) return search::Models{.prior = models.prior};
-  return models;
+  return search::MakeModels(
+      options.policy(), options.seed(), device.calibration.row, stop,
+      {.trained = trained.has_value() ? &*trained : nullptr,
+       .parameters = {options.model_parameters().begin(), options.model_parameters().end()}});
 }
 
 StatusOr<WarmStart> JobRun::StartWarm(const CheckedJob& job, const LeasedDevice& device,
