@@ -620,6 +620,32 @@ class RulesTest(TorchTest):
             torch.randn(4, 5, 3, 3), torch.randn(4), tolerance=1e-3,
         )  # fmt: skip
 
+    def test_a_factor_that_is_not_that_of_the_extents(self):
+        class Resized(nn.Conv2d):
+            def forward(self, x):
+                y = super().forward(x)
+                return (
+                    functional.interpolate(y, scale_factor=1.7),
+                    functional.interpolate(y, scale_factor=1.7, mode="bilinear"),
+                    functional.interpolate(y, scale_factor=1.7, mode="bilinear", align_corners=True),
+                    functional.interpolate(y, scale_factor=(2, 1 / 3)),
+                )
+
+        module, x = randomized(Resized(2, 3, 3)), torch.rand(1, 2, 11, 11)
+        tuned = kiln.tune(module, (x,), **UNTUNED)
+        with torch.inference_mode():
+            for found, expected in zip(tuned(x), module(x)):
+                self.assert_close(found, expected)
+        self.assertEqual([part.is_used for part in tuned.report.parts], [True])
+        self.assertEqual(
+            sorted(str(each) for each in tuned.report.left),
+            [
+                f"aten.upsample_{name}2d.vec is left to PyTorch: its factor is 1.7, and it makes "
+                "15 of 9 pixels"
+                for name in ("bilinear", "nearest")
+            ],
+        )
+
     def test_products_of_rows(self):
         f = functional
 

@@ -102,8 +102,24 @@ rule("adaptive_max_pool2d")(_adaptive_max(2))
 rule("adaptive_max_pool3d")(_adaptive_max(3))
 
 
+def _check_factors(c: Context, node: fx.Node, place: int) -> None:
+    """Torch finds places by the factors it is given; Kiln by the extents, as torch without factors.
+
+    `place` is where factors are among the arguments.
+    """
+    if "vec" in str(node.target):
+        factors = argument(node, place, "scale_factors") or [None, None]
+    else:
+        factors = [argument(node, place + i, f"scales_{axis}") for i, axis in enumerate("hw")]
+    extents, sizes = c.shape(node.args[0])[2:], c.result().shape[2:]
+    for extent, size, factor in zip(extents, sizes, factors):
+        if factor is not None and extent * factor != size:
+            raise Unsupported(f"its factor is {factor:g}, and it makes {size} of {extent} pixels")
+
+
 @rule("upsample_nearest2d", "upsample_nearest2d.vec")
 def _nearest(c: Context, node: fx.Node) -> str:
+    _check_factors(c, node, 2)
     sizes = c.integers(c.result().shape)
     return c.emit(
         "Resize", _batched(c, node, 2), "", "", sizes,
@@ -114,6 +130,8 @@ def _nearest(c: Context, node: fx.Node) -> str:
 @rule("upsample_bilinear2d", "upsample_bilinear2d.vec")
 def _bilinear(c: Context, node: fx.Node) -> str:
     corners = argument(node, 2, "align_corners", False)
+    if not corners:
+        _check_factors(c, node, 3)
     sizes = c.integers(c.result().shape)
     mode = "align_corners" if corners else "half_pixel"
     return c.emit(
