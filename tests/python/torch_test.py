@@ -646,6 +646,17 @@ class RulesTest(TorchTest):
             ],
         )
 
+    def test_elu_with_a_scale(self):
+        def selu(x, w):
+            elu = torch.ops.aten.elu.default
+            return elu(x @ w, 1.5, scale=2.0), elu(x @ w, alpha=0.5)
+
+        x, w = torch.randn(4, 4), torch.randn(4, 4)
+        with torch.inference_mode():
+            for found, expected in zip(self.compiled(selu)(x, w), selu(x, w)):
+                self.assert_close(found, expected)
+        self.assertIn("aten.elu is left to PyTorch: its scales are not 1", str(self.report()))
+
     def test_products_of_rows(self):
         f = functional
 

@@ -121,8 +121,8 @@ def _leaky_relu(c: Context, node: fx.Node) -> str:
 
 @rule("elu")
 def _elu(c: Context, node: fx.Node) -> str:
-    alpha, scale, input_scale = (argument(node, 1 + i, "", 1) for i in range(3))
-    alpha = argument(node, 1, "alpha", alpha)
+    names = ("alpha", "scale", "input_scale")
+    alpha, scale, input_scale = (argument(node, 1 + i, name, 1) for i, name in enumerate(names))
     if scale != 1 or input_scale != 1:
         raise Unsupported("its scales are not 1")
     return c.emit("Elu", _input(c, node), alpha=float(alpha))
