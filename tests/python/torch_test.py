@@ -657,6 +657,15 @@ class RulesTest(TorchTest):
                 self.assert_close(found, expected)
         self.assertIn("aten.elu is left to PyTorch: its scales are not 1", str(self.report()))
 
+    def test_a_constant_of_the_graph(self):
+        def shifted(x, w):
+            return x @ w + torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+        x, w = torch.randn(4, 4), torch.randn(4, 4)
+        with torch.inference_mode():
+            self.assert_close(self.compiled(shifted)(x, w), shifted(x, w))
+        self.assertTrue(self.report().is_used, str(self.report()))
+
     def test_products_of_rows(self):
         f = functional
 

@@ -27,8 +27,6 @@ def why_not(graph: fx.Graph) -> dict[fx.Node, str]:
     """
     refused: dict[fx.Node, str] = {}
     for node in graph.nodes:
-        if node.op == "get_attr":
-            refused[node] = "it is a constant of the graph"
         if node.op not in ("call_function", "call_method", "call_module"):
             continue
         try:

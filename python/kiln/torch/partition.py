@@ -89,7 +89,7 @@ def _left(module: fx.GraphModule, refused: dict[fx.Node, str], small: list[fx.No
     counted = Counter(
         (operator_name(node), why)
         for node, why in refused.items()
-        if node.op != "get_attr" and "getitem" not in str(node.target)
+        if "getitem" not in str(node.target)
     )
     left = [Left(name, count, why) for (name, why), count in counted.items()]
     names = Counter(operator_name(node) for node in small if "getitem" not in str(node.target))
