@@ -34,6 +34,7 @@ from torch import nn
 from torch.nn import functional
 
 from kiln.torch import measure, parameters
+from kiln.torch.database import has_program
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 PAGE = os.path.abspath("docs/pytorch.md")
@@ -176,6 +177,26 @@ class TuneTest(TorchTest):
         self.assertEqual(len(jobs[0]), len(jobs[2]))
         self.assertNotEqual(jobs[0], jobs[2])
         self.assertIsNone(jobs[1])
+
+    def test_a_program_is_looked_for_among_all_targets(self):
+        line = (
+            '{{"i": [["[\\"matmul_of_a_log\\", 16, 16, 16]", "cuda -keys=cuda,gpu -arch=sm_{} '
+            '-max_num_threads=1024 -thread_warp_size=32", [-1, 16, 64, 49152, 2147483647, 1024, 8, '
+            '32], "", 0, []], [[], []]], "r": [[{}], 0, 1.0, {}], "v": "v0.6"}}\n'
+        )
+        path = os.path.join(FOLDER, "others.json")
+        with open(path, "w", encoding="utf-8") as file:
+            for index in range(80):
+                file.write(line.format(86, f"{index + 1}e-6", 1700000000 + index))
+            file.write(line.format(90, "1e-3", 1700000100))
+        imported = self.client.import_records(path)
+        self.assertEqual((imported.imported, imported.errors), (81, ()))
+        key = '["matmul_of_a_log", 16, 16, 16]'
+        self.assertEqual(len(self.client.best_of_targets(key)), 2)
+        for target, is_there in (("cuda -arch=sm_90", True), ("cuda -arch=sm_86", True),
+                                 ("cuda -arch=sm_80", False), ("llvm", False)):  # fmt: skip
+            self.assertEqual(has_program(self.client, key, target), is_there, target)
+        self.assertFalse(has_program(self.client, '["matmul_of_a_log", 8, 8, 8]', "cuda"))
 
     def test_parameters_are_those_of_the_module(self):
         model, x = randomized(

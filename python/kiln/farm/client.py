@@ -241,10 +241,16 @@ class Client:
         """
         if isinstance(what, Job):
             return next(iter(self.best_of_job(what.id)), None)
-        key = what.workload_key if isinstance(what, Computation) else _text("what", what)
-        request = scheduler_pb2.BestRequest(workload_keys=[key], target=target)
-        found = self._best(request)
+        found = self.best_of_targets(what, target)
         return min(found, key=lambda each: each.cost_s or 0.0, default=None)
+
+    def best_of_targets(self, what: Computation | str, target: str = "") -> list[Record]:
+        """The best record of a computation, or of a workload key, for each text of a target.
+
+        With a `target` those of the same meaning.
+        """
+        key = what.workload_key if isinstance(what, Computation) else _text("what", what)
+        return self._best(scheduler_pb2.BestRequest(workload_keys=[key], target=target))
 
     def best_of_job(self, id: str) -> list[Record]:
         """The best record of each task that has one, in the order of the tasks."""
