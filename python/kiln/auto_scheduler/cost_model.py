@@ -10,16 +10,14 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Sequence
-from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from kiln.auto_scheduler.log_database import bound, log_of
 from kiln.auto_scheduler.loop_state import steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, measured
-from kiln.auto_scheduler.records import dump_record_to_string, save_records
 from kiln.auto_scheduler.refuse import refuse
 from kiln.errors import FailedPreconditionError, InvalidArgumentError, KilnError
 from kiln.farm import program
-from kiln.farm.computation import text_file
 from kiln.farm.values import Event, Record
 
 if TYPE_CHECKING:
@@ -172,9 +170,7 @@ class XGBModel(CostModel):
         if not inputs:
             return
         task = inputs[0].task
-        with tempfile.TemporaryDirectory(prefix="kiln-update.") as folder:
-            log = os.path.join(folder, "log.json")
-            save_records(log, list(inputs), list(results))
+        with log_of(zip(inputs, results)) as log:
             self._learn(log, task.workload_key, getattr(task, "compute_dag", None), task.target)
 
     def update_from_file(self, file_name: str, n_lines: int | None = None) -> None:
@@ -187,9 +183,7 @@ class XGBModel(CostModel):
         inputs, results = RecordReader(file_name).read_lines(n_lines)
         if not inputs:
             raise InvalidArgumentError(f"{file_name} has no records, expected some to learn from")
-        with tempfile.TemporaryDirectory(prefix="kiln-update.") as folder:
-            log = os.path.join(folder, "log.json")
-            save_records(log, inputs, results)
+        with log_of(zip(inputs, results)) as log:
             self._learn(log, "", None, inputs[0].task.target)
 
     def predict_stages(self, task: SearchTask, states: Sequence[Any]) -> list[list[float]]:
@@ -208,21 +202,11 @@ class XGBModel(CostModel):
             shutil.copyfile(self._model, file_name)
 
     def _learn_records(self, task: SearchTask) -> None:
-        with ExitStack() as stack:
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kiln-update."))
-            log = os.path.join(folder, "log.json")
-            words = [log]
-            records = [each for job in self._jobs for each in job.records(errors=True)]
-            pairs = [measured(task, each) for each in records]
-            with open(log, "w", encoding="utf-8") as file:
-                for record, (given, result) in zip(records, pairs):
-                    recorded: Any = given.task
-                    keyed = dataclasses.replace(recorded, workload_key=record.workload_key)
-                    line = dump_record_to_string(MeasureInput(keyed, given.state), result)
-                    file.write(line + "\n")
-            for key, text in {each.workload_key: each.dag for each in records}.items():
-                words.append(f"--bind={key}={stack.enter_context(text_file(text, 'task'))}")
-            self._train(words, task.target)
+        records = [each for job in self._jobs for each in job.records(errors=True)]
+        texts = {each.workload_key: each.dag for each in records}
+        pairs = [_keyed(each, *measured(task, each)) for each in records]
+        with log_of(pairs) as log, bound(texts) as flags:
+            self._train([log, *flags], task.target)
 
     def _learn(self, log: str, key: str, dag: Any, target: str) -> None:
         """Trains on the lines of a log, of a computation or of those that operators have."""
@@ -230,8 +214,8 @@ class XGBModel(CostModel):
             self._train([log], target)
             return
         computation = dag.computation
-        with text_file(computation.source, computation.name) as path:
-            self._train([log, f"--bind={key}={path}"], target)
+        with bound({key: computation.source}, computation.name) as flags:
+            self._train([log, *flags], target)
 
     def _train(self, words: Sequence[str], target: str) -> None:
         if self._folder is None:
@@ -242,6 +226,15 @@ class XGBModel(CostModel):
         words = [*words, f"--output={path}", f"--target={target.split()[0]}", *seed]
         program.run(["model", "train", *words])
         self._model = path
+
+
+def _keyed(
+    record: Record, given: MeasureInput, result: MeasureResult
+) -> tuple[MeasureInput, MeasureResult]:
+    """The pair of a record, with the key that the record has."""
+    task: Any = given.task
+    task = dataclasses.replace(task, workload_key=record.workload_key)
+    return MeasureInput(task, given.state), result
 
 
 def rank_agreement(records: Sequence[Record]) -> float | None:

@@ -7,17 +7,16 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from typing import Any
 
 from kiln.farm import program
 from kiln.auto_scheduler import place
+from kiln.auto_scheduler.log_database import bound, database_of, log_of
 from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, RecordedTask, result_of
-from kiln.auto_scheduler.records import load_records, save_records
+from kiln.auto_scheduler.records import load_records
 from kiln.errors import InvalidArgumentError
 from kiln.farm.client import Client
-from kiln.farm.computation import text_file
 from kiln.farm.engine import engine
 from kiln.farm.job import compiled
 from kiln.network import Network
@@ -293,17 +292,13 @@ def _built(network: str, target: str, flags: list[str], context: DispatchContext
     """The network with the schedules of a context."""
     texts = _texts(network, target, flags)
     pairs = context.pairs_of(target, texts)
-    with ExitStack() as stack:
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="kiln-history."))
-        environment = {"KILN_DB": os.path.join(folder, "history.db")}
-        log = os.path.join(folder, "history.json")
-        save_records(log, [given for given, _ in pairs], [one for _, one in pairs])
-        words = ["records", "import", log]
-        known = {given.task.workload_key for given, _ in pairs}
-        for key, text in texts.items():
-            if key in known:
-                words.append(f"--bind={key}={stack.enter_context(text_file(text, 'task'))}")
-        program.run(words, environment)
+    known = {given.task.workload_key for given, _ in pairs}
+    used = {key: text for key, text in texts.items() if key in known}
+    with (
+        log_of(pairs) as log,
+        bound(used) as texts_of_keys,
+        database_of(log, texts_of_keys) as environment,
+    ):
         strict = [] if getattr(context, "include_compatible", False) else ["--strict"]
         return compiled([network, f"--target={target}", *strict, *flags], environment, None)
 

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-import json
-import os
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kiln.auto_scheduler.log_database import bound, database_of, log_of
+from kiln.auto_scheduler.loop_state import State, StateObject
+from kiln.auto_scheduler.measuring import (
+    MeasureErrorNo,
+    MeasureInput,
+    MeasureResult,
+    RecordedTask,
+)
 from kiln.errors import InvalidArgumentError
-from kiln.farm import program
-from kiln.farm.computation import Computation, text_file
+from kiln.farm.computation import Computation
 from kiln.farm.job import compiled
 from kiln.network import BenchmarkResult, Network
 
@@ -70,15 +74,14 @@ class Program:
 def compile_steps(computation: Computation, steps: list[Any], target: str) -> Network:
     """A schedule, compiled alone. InvalidArgumentError: it does not fit the computation."""
     key = computation.workload_key
-    task = [key, target, [0] * 8, "", 0, []]
-    line = json.dumps({"i": [task, [[], steps]], "r": [[1.0], 0, 0.0, 0], "v": "v0.6"})
-    with tempfile.TemporaryDirectory(prefix="kiln-steps.") as folder:
-        log = os.path.join(folder, "steps.json")
-        with open(log, "w", encoding="utf-8") as file:
-            file.write(line + "\n")
-        environment = {"KILN_DB": os.path.join(folder, "steps.db")}
-        with text_file(computation.source, computation.name) as path:
-            program.run(["records", "import", log, f"--bind={key}={path}"], environment)
+    given = MeasureInput(RecordedTask(key, target, [0] * 8), State(StateObject(None, steps), None))
+    result = MeasureResult([1.0], MeasureErrorNo.NO_ERROR, "", 0.0, 0)
+    texts = {key: computation.source}
+    with (
+        log_of([(given, result)]) as log,
+        bound(texts, computation.name) as flags,
+        database_of(log, flags) as environment,
+    ):
         network = compiled(["1", f"--target={target}"], environment, None)
     if network.kernels[0].source == "untuned":
         raise InvalidArgumentError(f"the schedule does not fit {computation.name} for {target}")

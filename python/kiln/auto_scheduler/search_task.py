@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,7 @@ from kiln.farm import program
 from kiln.auto_scheduler.cost_model import XGBModel
 from kiln.auto_scheduler.hardware import HardwareParams
 from kiln.auto_scheduler.layout import check_layout_rewrite
+from kiln.auto_scheduler.log_database import database_of
 from kiln.auto_scheduler.measuring import LocalBuilder, LocalRunner, RecordedTask
 from kiln.auto_scheduler.own_code import served_of
 from kiln.auto_scheduler.program import Program
@@ -229,36 +230,15 @@ class SearchTask:
         with self._database(log_file) as (path, environment):
             return program.run(["show", path, f"--as={print_mode}"], environment)
 
-    def _database(self, log_file: str | os.PathLike[str]) -> _Database:
-        return _Database(self, os.fspath(log_file))
-
-
-class _Database:
-    """A database of a log's records, and the file of the task's text, while the block runs."""
-
-    def __init__(self, task: SearchTask, log_file: str) -> None:
-        self._task = task
-        self._log_file = os.path.abspath(log_file)
-
-    def __enter__(self) -> tuple[str, dict[str, str]]:
-        self._folder = tempfile.TemporaryDirectory(prefix="kiln-log.")
-        computation = self._task.compute_dag.computation
-        self._text = text_file(computation.source, computation.name)
-        path = self._text.__enter__()
-        environment = {"KILN_DB": os.path.join(self._folder.name, "log.db")}
-        words = ["records", "import", self._log_file]
-        if self._task.workload_key != self._task.compute_dag.workload_key():
-            words.append(f"--bind={self._task.workload_key}={path}")
-        try:
-            program.run(words, environment)
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-        return path, environment
-
-    def __exit__(self, *error: Any) -> None:
-        self._folder.cleanup()
-        self._text.__exit__(*error)
+    @contextmanager
+    def _database(self, log_file: str | os.PathLike[str]) -> Iterator[tuple[str, dict[str, str]]]:
+        """The file of the task's text, and a database of a log's records, while the block runs."""
+        computation = self.compute_dag.computation
+        with text_file(computation.source, computation.name) as path:
+            is_named = self.workload_key != self.compute_dag.workload_key()
+            flags = [f"--bind={self.workload_key}={path}"] if is_named else []
+            with database_of(log_file, flags) as environment:
+                yield path, environment
 
 
 @dataclass(frozen=True)
