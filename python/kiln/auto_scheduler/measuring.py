@@ -368,7 +368,7 @@ def recover_measure_input(inp: MeasureInput, rebuild_state: bool = False) -> Mea
     return MeasureInput(task, state)
 
 
-# What tells tasks apart: the key, the target, and whether weights are packed.
+# Tasks are told apart by the key, the target, and whether weights are packed.
 TaskId = tuple[str, str, int]
 
 

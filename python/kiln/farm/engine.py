@@ -28,7 +28,7 @@ class Engine:
     def __init__(self, most_tasks: int = _MOST_TASKS) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        # What the process has said of each computation that it has open.
+        # The process has said this of each computation that it has open.
         self._opened: dict[tuple[str, str], dict[str, Any]] = {}
         self._most_tasks = most_tasks
 
