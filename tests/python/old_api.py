@@ -91,9 +91,6 @@ PLUMBING = {
     "autotvm.tuner.XGBTuner.": "as Tuner.tune",
 }
 
-# Names of parts that are not there, and what to do instead.
-MISSING: dict[str, str] = {}
-
 # Classes of the package that have the methods of one of TVM's.
 _ALIASES = {"ConfigSpace": "TemplateConfig"}
 
@@ -409,9 +406,6 @@ def rows():
             yield name, kind, arguments, "gone", why
         elif name in DIFFERS:
             yield name, kind, arguments, "differs", DIFFERS[name][0]
-        elif any(name.startswith(begin) for begin in MISSING):
-            begin = next(each for each in MISSING if name.startswith(each))
-            yield name, kind, arguments, "missing", MISSING[begin]
         else:
             yield name, kind, arguments, "same", ""
 
@@ -419,17 +413,17 @@ def rows():
 def table():
     """The table in Markdown."""
     lines = ["| TVM 0.19 | here | |\n", "|---|---|---|\n"]
-    counts = {"same": 0, "differs": 0, "gone": 0, "missing": 0}
+    counts = {"same": 0, "differs": 0, "gone": 0}
     for name, kind, arguments, what, remark in rows():
         counts[what] += 1
         given = ", ".join(each if not value else f"{each}={value}" for each, value in arguments)
         shown = name if kind == "field" else f"{name}({given})"
         lines.append(f"| `{shown}` | {what} | {remark} |\n".replace("|  |", "| |"))
-    known = counts["same"] + counts["differs"] + counts["missing"]
+    known = counts["same"] + counts["differs"]
     head = (
         f"{sum(counts.values())} classes, functions, methods and fields: {counts['same']} are the "
-        f"same, {counts['differs']} differ, {counts['missing']} are not there, and "
-        f"{counts['gone']} are plumbing of TVM that has no meaning here. "
+        f"same, {counts['differs']} differ, and {counts['gone']} are plumbing of TVM that has no "
+        "meaning here. "
         f"So {100 * counts['same'] // known}% of what has a meaning are the same.\n\n"
     )
     return head + "".join(lines)
