@@ -8,18 +8,26 @@
 // it, and its sentences are raised.
 //
 // The library needs glibc, and libtvm_ffi.so is in the process already. The network is loaded once
-// a device and freed when the library is unloaded, unless a call is still running then.
+// on each device, and freed when the library is unloaded unless a call is still running then.
 #include <dlfcn.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
+#include <type_traits>
 #include <vector>
 
+#include "base/status.h"
+#include "runtime/c_api.h"
 #include "runtime/kiln_runtime.h"
+#include "runtime/network_device_kinds.h"
+#include "runtime/network_file.h"
 #include "runtime/tvm_ffi/abi.h"
 #include "runtime/tvm_ffi/embedded.h"
 
@@ -39,26 +47,27 @@ struct TvmFfi {
   TvmFfiFunctionCall call = nullptr;
   TvmFfiObjectDecRef release = nullptr;
   TvmFfiStringFromByteArray text = nullptr;
+  // All functions were found.
+  bool is_complete = true;
 };
-
-template <typename Function>
-void Find(void* library, const char* name, Function& function) {
-  void* found = dlsym(RTLD_DEFAULT, name);
-  if (found == nullptr && library != nullptr) found = dlsym(library, name);
-  function = reinterpret_cast<Function>(found);
-}
 
 // Python loads libtvm_ffi.so without making its symbols global.
 TvmFfi FindTvmFfi() {
   void* library = dlopen("libtvm_ffi.so", RTLD_LAZY | RTLD_NOLOAD);
   TvmFfi ffi;
-  Find(library, "TVMFFIErrorSetRaisedFromCStr", ffi.raise);
-  Find(library, "TVMFFIEnvGetStream", ffi.stream);
-  Find(library, "TVMFFIEnvTensorAlloc", ffi.allocate);
-  Find(library, "TVMFFIFunctionGetGlobal", ffi.global);
-  Find(library, "TVMFFIFunctionCall", ffi.call);
-  Find(library, "TVMFFIObjectDecRef", ffi.release);
-  Find(library, "TVMFFIStringFromByteArray", ffi.text);
+  const auto find = [&](const char* name, auto& function) {
+    void* found = dlsym(RTLD_DEFAULT, name);
+    if (found == nullptr && library != nullptr) found = dlsym(library, name);
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(found);
+    ffi.is_complete &= found != nullptr;
+  };
+  find("TVMFFIErrorSetRaisedFromCStr", ffi.raise);
+  find("TVMFFIEnvGetStream", ffi.stream);
+  find("TVMFFIEnvTensorAlloc", ffi.allocate);
+  find("TVMFFIFunctionGetGlobal", ffi.global);
+  find("TVMFFIFunctionCall", ffi.call);
+  find("TVMFFIObjectDecRef", ffi.release);
+  find("TVMFFIStringFromByteArray", ffi.text);
   return ffi;
 }
 
@@ -72,10 +81,15 @@ int Raise(const char* kind, const std::string& message) {
   return -1;
 }
 
+int Raise(const Status& status) { return Raise("RuntimeError", std::string(Message(status))); }
+
 // The network on each device that called it. The ABI has no place for the state of a library, so it
 // is the library's own.
 struct Networks {
+  // Guards `file` and `by_gpu`.
   std::mutex mutex;
+  // Null before the first call.
+  std::shared_ptr<const NetworkFile> file;
   std::map<int32_t, KilnNetwork*> by_gpu;
   std::atomic<int> running{0};
   const pid_t process = getpid();
@@ -100,16 +114,50 @@ class Running {
   Running& operator=(const Running&) = delete;
 };
 
-// Returns null after an error of kiln_last_error.
-KilnNetwork* NetworkOn(int32_t gpu) {
+std::span<const std::byte> EmbeddedBytes() {
+  const auto* begin =
+      const_cast<const std::byte*>(reinterpret_cast<volatile std::byte*>(&embedded));
+  return {begin + embedded.distance, embedded.bytes};
+}
+
+// Returns the library's network, which is described and not loaded. The caller has the lock.
+StatusOr<const NetworkFile*> FileLocked() {
+  if (networks->file == nullptr) {
+    KILN_ASSIGN_OR_RETURN(networks->file,
+                          NetworkFile::InMemory(EmbeddedBytes(), {.check_constants = false}));
+  }
+  return networks->file.get();
+}
+
+// Returns the number of the first tensor's device that is of this kind; 0 if there is none, or if
+// there is only one device of the kind.
+int32_t NumberOf(const NetworkDeviceKind& kind, std::span<const KilnDLTensor* const> tensors) {
+  if (!kind.is_numbered) return 0;
+  for (const KilnDLTensor* tensor : tensors) {
+    const int32_t type = tensor->device.device_type;
+    if (type == kind.dl_type ||
+        std::ranges::find(kind.shared_dl_types, type) != kind.shared_dl_types.end())
+      return tensor->device.device_id;
+  }
+  return 0;
+}
+
+// Returns the network on the device of the tensors, and loads it there first if need be.
+StatusOr<KilnNetwork*> NetworkFor(std::span<const KilnDLTensor* const> tensors) {
   const std::lock_guard lock(networks->mutex);
-  KilnNetwork*& network = networks->by_gpu[gpu];
+  KILN_ASSIGN_OR_RETURN(const NetworkFile* file, FileLocked());
+  KILN_ASSIGN_OR_RETURN(
+      const NetworkDeviceKind* kind,
+      FindNetworkDeviceKind(file->network().target.kind, AllNetworkDeviceKinds()));
+  const int32_t number = NumberOf(*kind, tensors);
+  KilnNetwork*& network = networks->by_gpu[number];
   if (network != nullptr) return network;
   KilnLoadOptions options = {};
   options.size = sizeof(options);
-  options.gpu = gpu;
-  const auto* begin = const_cast<const char*>(reinterpret_cast<volatile char*>(&embedded));
-  network = kiln_load_memory(begin + embedded.distance, embedded.bytes, &options);
+  options.gpu = number;
+  const std::span<const std::byte> bytes = EmbeddedBytes();
+  network = kiln_load_memory(bytes.data(), bytes.size(), &options);
+  if (network == nullptr) return Internal("{}", kiln_last_error());
   return network;
 }
 
@@ -117,17 +165,6 @@ const KilnDLTensor* TensorOf(const TvmFfiAny& any) {
   if (any.type_index == kTvmFfiDLTensorPtr) return static_cast<const KilnDLTensor*>(any.v_ptr);
   if (any.type_index != kTvmFfiTensor) return nullptr;
   return reinterpret_cast<const KilnDLTensor*>(any.v_obj + 1);
-}
-
-// Code and bits of a type's name.
-KilnDLDataType TypeOf(const char* dtype) {
-  const std::string name(dtype);
-  if (name == "bool") return {6, 8, 1};
-  if (name == "bfloat16") return {4, 16, 1};
-  if (name == "float8_e4m3fn") return {10, 8, 1};
-  if (name == "float8_e5m2") return {12, 8, 1};
-  const auto bits = static_cast<uint8_t>(std::stoi(name.substr(name.find_first_of("0123456789"))));
-  return {static_cast<uint8_t>(name[0] == 'f' ? 2 : name[0] == 'u' ? 1 : 0), bits, 1};
 }
 
 // Tensors of the caller's framework, which this object lets go of.
@@ -138,15 +175,14 @@ struct Outputs {
   }
 };
 
-bool Allocate(const KilnNetwork* network, KilnDLDevice device, Outputs& outputs) {
-  for (int32_t i = 0; i < kiln_num_outputs(network); ++i) {
-    KilnTensorInfo info;
-    kiln_output_info(network, i, &info);
+bool Allocate(const KilnNetwork& network, KilnDLDevice device, Outputs& outputs) {
+  for (const WantedTensor& wanted : network.outputs) {
+    const std::vector<int64_t>& shape = wanted.tensor->shape;
     KilnDLTensor prototype = {};
     prototype.device = device;
-    prototype.ndim = info.ndim;
-    prototype.dtype = TypeOf(info.dtype);
-    prototype.shape = const_cast<int64_t*>(info.shape);
+    prototype.ndim = static_cast<int32_t>(shape.size());
+    prototype.dtype = wanted.type;
+    prototype.shape = const_cast<int64_t*>(shape.data());
     void* object = nullptr;
     if (Ffi().allocate(&prototype, &object) != 0) return false;
     TvmFfiAny any = {};
@@ -175,33 +211,30 @@ int Return(Outputs& outputs, TvmFfiAny* result) {
   return status;
 }
 
-std::string SignatureOf(const KilnNetwork* network) {
-  const auto tensor = [](const KilnTensorInfo& info) {
-    std::string text = std::string(info.name) + ": " + info.dtype + "[";
-    for (int32_t i = 0; i < info.ndim; ++i)
-      text += (i > 0 ? ", " : "") + std::to_string(info.shape[i]);
-    return text + "]";
-  };
-  std::string text = "main(";
-  KilnTensorInfo info;
-  for (int32_t i = 0; i < kiln_num_inputs(network); ++i) {
-    kiln_input_info(network, i, &info);
-    text += (i > 0 ? ", " : "") + tensor(info);
-  }
-  for (int32_t i = 0; i < kiln_num_outputs(network); ++i) {
-    kiln_output_info(network, i, &info);
-    text += (i + kiln_num_inputs(network) > 0 ? ", " : "") + ("out " + tensor(info));
-  }
-  return text + ")";
+std::string TensorText(const NetworkTensor& tensor) {
+  return fmt::format("{}: {}[{}]", tensor.name, tensor.dtype, fmt::join(tensor.shape, ", "));
 }
 
-// The GPU of the first tensor that is on one; 0: there is none.
-int32_t GpuOf(const std::vector<const KilnDLTensor*>& tensors) {
-  constexpr int32_t kCuda = 2;
-  for (const KilnDLTensor* tensor : tensors) {
-    if (tensor->device.device_type == kCuda) return tensor->device.device_id;
-  }
-  return 0;
+std::string SignatureOf(const Network& network) {
+  std::vector<std::string> tensors;
+  for (const NetworkTensor& input : network.inputs) tensors.push_back(TensorText(input));
+  for (const NetworkTensor& output : network.outputs)
+    tensors.push_back("out " + TensorText(output));
+  return fmt::format("main({})", fmt::join(tensors, ", "));
+}
+
+// Returns the signature without loading the network.
+StatusOr<std::string> Signature() {
+  const std::lock_guard lock(networks->mutex);
+  KILN_ASSIGN_OR_RETURN(const NetworkFile* file, FileLocked());
+  return SignatureOf(file->network());
+}
+
+int Describe(TvmFfiAny* result) {
+  const StatusOr<std::string> text = Signature();
+  if (!text.ok()) return Raise(text.status());
+  const TvmFfiByteArray bytes = {text->data(), text->size()};
+  return Ffi().text(&bytes, result);
 }
 
 int Call(const TvmFfiAny* args, int32_t num_args, TvmFfiAny* result) {
@@ -213,19 +246,20 @@ int Call(const TvmFfiAny* args, int32_t num_args, TvmFfiAny* result) {
                                   " is no tensor: its type index is " +
                                   std::to_string(args[i].type_index));
   }
-  KilnNetwork* network = NetworkOn(GpuOf(tensors));
-  if (network == nullptr) return Raise("RuntimeError", kiln_last_error());
+  const StatusOr<KilnNetwork*> loaded = NetworkFor(tensors);
+  if (!loaded.ok()) return Raise(loaded.status());
+  KilnNetwork* network = *loaded;
   const int32_t inputs = kiln_num_inputs(network), outputs = kiln_num_outputs(network);
   Outputs made;
   if (num_args != inputs && num_args != inputs + outputs) {
-    return Raise("TypeError", std::to_string(num_args) + " tensors are given, expected " +
-                                  std::to_string(inputs) + ", or " +
-                                  std::to_string(inputs + outputs) +
-                                  " with the outputs: " + SignatureOf(network));
+    return Raise("TypeError",
+                 std::to_string(num_args) + " tensors are given, expected " +
+                     std::to_string(inputs) + ", or " + std::to_string(inputs + outputs) +
+                     " with the outputs: " + SignatureOf(network->executor->network()));
   }
   const KilnDLDevice device = kiln_device(network);
   if (num_args == inputs && outputs > 0) {
-    if (!Allocate(network, device, made)) return -1;
+    if (!Allocate(*network, device, made)) return -1;
     for (const TvmFfiAny& object : made.objects) tensors.push_back(TensorOf(object));
   }
   const auto* in = tensors.data();
@@ -243,9 +277,7 @@ int Call(const TvmFfiAny* args, int32_t num_args, TvmFfiAny* result) {
 template <typename F>
 int Guarded(const F& f) {
   const Running running;
-  if (Ffi().raise == nullptr || Ffi().stream == nullptr || Ffi().allocate == nullptr ||
-      Ffi().global == nullptr || Ffi().call == nullptr || Ffi().release == nullptr ||
-      Ffi().text == nullptr)
+  if (!Ffi().is_complete)
     return Raise("RuntimeError", "there is no libtvm_ffi.so of version 0.1 in this process");
   try {
     return f();
@@ -264,16 +296,10 @@ int __tvm_ffi_main(void*, const TvmFfiAny* args, int32_t num_args, TvmFfiAny* re
   return Guarded([&] { return Call(args, num_args, result); });
 }
 
-// Returns the names, types and shapes of main's tensors.
+// Returns the names, types and shapes of main's tensors. Needs no device, and reads no weights.
 int __tvm_ffi__doc_main(void*, const TvmFfiAny*, int32_t, TvmFfiAny* result) {
   using namespace kiln::runtime;
-  return Guarded([&] {
-    const KilnNetwork* network = NetworkOn(0);
-    if (network == nullptr) return Raise("RuntimeError", kiln_last_error());
-    const std::string text = SignatureOf(network);
-    const TvmFfiByteArray bytes = {text.data(), text.size()};
-    return Ffi().text(&bytes, result);
-  });
+  return Guarded([&] { return Describe(result); });
 }
 
 }  // extern "C"

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <memory>
 #include <string>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/file/file.h"
@@ -199,6 +201,37 @@ TEST_F(TvmFfiTest, SaysWhatItTakes) {
   ASSERT_NE(doc, nullptr);
   ASSERT_EQ(doc(nullptr, nullptr, 0, &result_), 0);
   EXPECT_EQ(asked.text, "main(a: float32[2, 3], b: float32[3], out c: float32[2, 3])");
+}
+
+TEST_F(TvmFfiTest, SaysWhatItTakesWithoutTheDeviceThatItNeeds) {
+  MadeNetwork made;
+  made.Output("x", made.Input("x", {2, 3}));
+  made.network().target = {
+      .kind = "cuda", .arch = "sm_10", .device = "", .features = {}, .text = "cuda -arch=sm_10"};
+  Load(std::move(made));
+  EXPECT_EQ(Call({Make({2, 3}, 1)}), -1) << "there is no such GPU";
+  const auto doc = reinterpret_cast<TvmFfiSafeCall>(dlsym(library_, "__tvm_ffi__doc_main"));
+  ASSERT_EQ(doc(nullptr, nullptr, 0, &result_), 0) << asked.message;
+  EXPECT_EQ(asked.text, "main(x: float32[2, 3], out x: float32[2, 3])");
+}
+
+TEST_F(TvmFfiTest, OutputsHaveTheirTypes) {
+  MadeNetwork made;
+  const std::pair<ir::Type, KilnDLDataType> types[] = {
+      {ir::kBool, {6, 8, 1}},    {ir::kBFloat16, {4, 16, 1}},   {ir::kFloat8E4M3, {10, 8, 1}},
+      {ir::kUInt16, {1, 16, 1}}, {ir::kFloat8E5M2, {12, 8, 1}}, {ir::kInt64, {0, 64, 1}}};
+  for (const auto& [type, dl_type] : types) {
+    ir::NDArray array(type, {3});
+    array.FillRandom(2);
+    made.Output("y", made.Constant(array));
+  }
+  Load(std::move(made));
+  ASSERT_EQ(Call({}), 0) << asked.message;
+  ASSERT_EQ(tensors.size(), std::size(types));
+  for (size_t i = 0; i < std::size(types); ++i) {
+    const KilnDLDataType &got = tensors[i]->tensor.dtype, &want = types[i].second;
+    EXPECT_EQ(std::tie(got.code, got.bits, got.lanes), std::tie(want.code, want.bits, want.lanes));
+  }
 }
 
 TEST_F(TvmFfiTest, WeightsAreInTheLibrary) {
