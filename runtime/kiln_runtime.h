@@ -64,7 +64,8 @@ typedef struct KilnLoadOptions {
  * device. A file is code: load only files that you trust. The file must not be changed while it is
  * loaded; it may be replaced. */
 KilnNetwork* kiln_load(const char* path, const KilnLoadOptions* options);
-/* Loads a network from the bytes of a file, in memory that stays as it is until the network is freed. */
+/* Loads a network from the bytes of a file, in memory that stays as it is until the network is
+ * freed. */
 KilnNetwork* kiln_load_memory(const void* bytes, size_t size, const KilnLoadOptions* options);
 /* Frees a network. NULL is allowed. */
 void kiln_free(KilnNetwork* network);

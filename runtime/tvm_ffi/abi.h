@@ -1,5 +1,5 @@
-/* The part of the C ABI of apache-tvm-ffi 0.1 (tvm/ffi/c_api.h, tvm/ffi/extra/c_env_api.h) that a library
- * of kernels needs. DLTensor is KilnDLTensor. */
+/* The part of the C ABI of apache-tvm-ffi 0.1 (tvm/ffi/c_api.h, tvm/ffi/extra/c_env_api.h) that a
+ * library of kernels needs. DLTensor is KilnDLTensor. */
 #ifndef KILN_RUNTIME_TVM_FFI_ABI_H_
 #define KILN_RUNTIME_TVM_FFI_ABI_H_
 
@@ -47,7 +47,8 @@ typedef struct TvmFfiByteArray {
   size_t size;
 } TvmFfiByteArray;
 
-/* A function of a library, exported as __tvm_ffi_NAME. Returns 0, or -1 after it has raised an error. */
+/* A function of a library, exported as __tvm_ffi_NAME. Returns 0, or -1 after it has raised an
+ * error. */
 typedef int (*TvmFfiSafeCall)(void* handle, const TvmFfiAny* args, int32_t num_args,
                               TvmFfiAny* result);
 
