@@ -185,8 +185,8 @@ class CudaDevice : public NetworkDevice {
   std::vector<std::unique_ptr<CudaModule>> modules_;
   std::vector<Kernel> kernels_;
   StreamPlan plan_;
-  // One stream, which waits for the legacy default stream.
-  std::vector<Stream> run_stream_;
+  // This stream waits for the legacy default stream.
+  std::optional<Stream> run_stream_;
   // These streams do not wait for it, so that other threads do not disturb a recording.
   std::vector<Stream> record_streams_;
   // One event for each kernel that another one waits for.
@@ -201,10 +201,10 @@ class CudaDevice : public NetworkDevice {
   bool is_recorded_ = false;
   // True: there was a run in a stream of a caller's.
   bool was_queued_ = false;
-  // One event, the end of the last run that was queued; none before the first one.
-  std::vector<Event> queued_;
-  // One event.
-  std::vector<Event> fork_;
+  // The end of the last run that was queued; none before the first one.
+  std::optional<Event> queued_;
+  // The start of a recording.
+  std::optional<Event> fork_;
   // Start and end.
   std::vector<Event> clock_;
   // The graph that was used last comes first.
@@ -216,11 +216,11 @@ CudaDevice::~CudaDevice() {
   const DeviceScope scope(*this);
   graphs_.clear();
   clock_.clear();
-  queued_.clear();
-  fork_.clear();
+  queued_.reset();
+  fork_.reset();
   kernel_events_.clear();
   record_streams_.clear();
-  run_stream_.clear();
+  run_stream_.reset();
   modules_.clear();
 }
 
@@ -361,10 +361,10 @@ Status CudaDevice::Choose(const KernelCalls& calls) {
 
 Status CudaDevice::MakeStreamAndEvents() {
   KILN_ASSIGN_OR_RETURN(Stream run, MakeStream(kCuStreamDefault));
-  run_stream_.push_back(std::move(run));
-  stream_ = run_stream_[0].get();
+  run_stream_.emplace(std::move(run));
+  stream_ = run_stream_->get();
   KILN_ASSIGN_OR_RETURN(Event fork, MakeEvent(kCuEventDisableTiming));
-  fork_.push_back(std::move(fork));
+  fork_.emplace(std::move(fork));
   for (int i = 0; i < 2; ++i) {
     KILN_ASSIGN_OR_RETURN(Event event, MakeEvent(kCuEventDefault));
     clock_.push_back(std::move(event));
@@ -411,10 +411,10 @@ Status CudaDevice::LaunchKernel(const Kernel& kernel, std::span<void* const> arg
 // Queues the kernels into the recording streams, with branches beside each other.
 Status CudaDevice::RecordAll(const KernelCalls& calls) {
   const CuStream origin = record_streams_[0].get();
-  KILN_RETURN_IF_ERROR(Check(driver_.EventRecord(fork_[0].get(), origin), "record the start"));
+  KILN_RETURN_IF_ERROR(Check(driver_.EventRecord(fork_->get(), origin), "record the start"));
   for (size_t i = 1; i < record_streams_.size(); ++i) {
     KILN_RETURN_IF_ERROR(
-        Check(driver_.StreamWaitEvent(record_streams_[i].get(), fork_[0].get(), 0), "fork"));
+        Check(driver_.StreamWaitEvent(record_streams_[i].get(), fork_->get(), 0), "fork"));
   }
   const auto wait = [&](CuStream stream, int32_t kernel) {
     const Event& event = kernel_events_[event_of_[static_cast<size_t>(kernel)]];
@@ -475,13 +475,13 @@ StatusOr<CuGraphExec> CudaDevice::CurrentGraph(const KernelCalls& calls) {
 }
 
 Status CudaDevice::Synchronize(std::string_view what) {
-  return Check(driver_.StreamSynchronize(run_stream_[0].get()), what);
+  return Check(driver_.StreamSynchronize(run_stream_->get()), what);
 }
 
 // A stream that is being recorded can neither wait for work outside of the recording nor launch a
 // graph.
 Status CudaDevice::BeginRun(std::optional<void*> stream) {
-  stream_ = stream ? static_cast<CuStream>(*stream) : run_stream_[0].get();
+  stream_ = stream ? static_cast<CuStream>(*stream) : run_stream_->get();
   is_queued_ = stream.has_value();
   is_recorded_ = false;
   if (is_queued_) {
@@ -491,17 +491,17 @@ Status CudaDevice::BeginRun(std::optional<void*> stream) {
     is_recorded_ = capture != kCuCaptureNone;
     was_queued_ = true;
   }
-  if (is_recorded_ || queued_.empty()) return OkStatus();
-  return Check(driver_.StreamWaitEvent(stream_, queued_[0].get(), 0), "wait for the last run");
+  if (is_recorded_ || !queued_.has_value()) return OkStatus();
+  return Check(driver_.StreamWaitEvent(stream_, queued_->get(), 0), "wait for the last run");
 }
 
 Status CudaDevice::EndQueuedRun(bool shares_memory) {
   if (is_recorded_ || !shares_memory) return OkStatus();
-  if (queued_.empty()) {
+  if (!queued_.has_value()) {
     KILN_ASSIGN_OR_RETURN(Event event, MakeEvent(kCuEventDisableTiming));
-    queued_.push_back(std::move(event));
+    queued_.emplace(std::move(event));
   }
-  return Check(driver_.EventRecord(queued_[0].get(), stream_), "record the end of a run");
+  return Check(driver_.EventRecord(queued_->get(), stream_), "record the end of a run");
 }
 
 Status CudaDevice::LaunchAll(const KernelCalls& calls) {
@@ -515,7 +515,7 @@ Status CudaDevice::LaunchAll(const KernelCalls& calls) {
 
 // One more graph goes before the timed ones, so that the host queues them while the GPU is at work.
 StatusOr<double> CudaDevice::TimeGraph(CuGraphExec graph, int64_t number) {
-  const CuStream stream = run_stream_[0].get();
+  const CuStream stream = run_stream_->get();
   const auto queue = [&]() -> Status {
     KILN_RETURN_IF_ERROR(Check(driver_.GraphLaunch(graph, stream), "launch a graph"));
     KILN_RETURN_IF_ERROR(Check(driver_.EventRecord(clock_[0].get(), stream), "record the start"));

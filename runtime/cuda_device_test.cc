@@ -121,15 +121,15 @@ class MixNetwork {
   Network net_;
 };
 
-class CudaExecutorTest : public testing::Test {
+class CudaDeviceTest : public testing::Test {
  protected:
-  CudaExecutorTest() {
+  CudaDeviceTest() {
     cuda_.Reset();
     cuda_.kernels["mix"] = {.run = RunMix, .parameters = 3};
     std::iota(a_.begin(), a_.end(), 100);
     std::iota(b_.begin(), b_.end(), 7000);
   }
-  ~CudaExecutorTest() override {
+  ~CudaDeviceTest() override {
     EXPECT_EQ(cuda_.contexts, 0);
     EXPECT_EQ(cuda_.pushed_contexts, 0);
     EXPECT_EQ(cuda_.modules, 0);
@@ -179,7 +179,7 @@ MixNetwork Diamond() {
   return mix;
 }
 
-TEST_F(CudaExecutorTest, RunsWithHostMemory) {
+TEST_F(CudaDeviceTest, RunsWithHostMemory) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   for (int i = 0; i < 3; ++i) {
@@ -197,7 +197,7 @@ TEST_F(CudaExecutorTest, RunsWithHostMemory) {
   EXPECT_TRUE(cuda_.memory.empty());
 }
 
-TEST_F(CudaExecutorTest, MemoryUseWaitsForTheRunThatMayAllocate) {
+TEST_F(CudaDeviceTest, MemoryUseWaitsForTheRunThatMayAllocate) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   std::future<MemoryUse> use;
@@ -217,7 +217,7 @@ void DelayKernels(MixNetwork& mix) {
   for (NetworkKernel& kernel : mix.net().kernels) kernel.launches[0].waits_for_previous = true;
 }
 
-TEST_F(CudaExecutorTest, KernelsThatWaitByThemselvesAreLaunchedEarlyBehindAnother) {
+TEST_F(CudaDeviceTest, KernelsThatWaitByThemselvesAreLaunchedEarlyBehindAnother) {
   MixNetwork mix = Diamond();
   DelayKernels(mix);
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, 1));
@@ -226,7 +226,7 @@ TEST_F(CudaExecutorTest, KernelsThatWaitByThemselvesAreLaunchedEarlyBehindAnothe
   EXPECT_EQ(cuda_.early_launches, 3) << "all but the first";
 }
 
-TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
+TEST_F(CudaDeviceTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
   MixNetwork mix = Diamond();
   DelayKernels(mix);
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix, 2));
@@ -237,7 +237,7 @@ TEST_F(CudaExecutorTest, NoKernelIsLaunchedEarlyThatWaitsForAnotherStream) {
 
 // Each plan has a reading of one run and three more, and branches come first. The number of kernels
 // that are launched early shows which plan was chosen.
-TEST_F(CudaExecutorTest, BranchesRunBesideEachOtherWhereThatIsFaster) {
+TEST_F(CudaDeviceTest, BranchesRunBesideEachOtherWhereThatIsFaster) {
   MixNetwork mix = Diamond();
   DelayKernels(mix);
   const auto early = [&](std::deque<float> elapsed_ms) {
@@ -256,7 +256,7 @@ TEST_F(CudaExecutorTest, BranchesRunBesideEachOtherWhereThatIsFaster) {
 }
 
 // The constant has 64 bytes.
-TEST_F(CudaExecutorTest, ConstantsThatDoNotFitTheCacheAreStreamed) {
+TEST_F(CudaDeviceTest, ConstantsThatDoNotFitTheCacheAreStreamed) {
   MixNetwork mix = Diamond();
   mix.Output(mix.Add(2, 0, Place::kOutput));
   const auto windows = [&](int l2_bytes, int most_bytes) {
@@ -278,7 +278,7 @@ TEST_F(CudaExecutorTest, ConstantsThatDoNotFitTheCacheAreStreamed) {
                                        Field(&CuAccessPolicyWindow::hit, kCuAccessStreaming)))));
 }
 
-TEST_F(CudaExecutorTest, DriversThatLaunchNothingEarlyLaunchItAll) {
+TEST_F(CudaDeviceTest, DriversThatLaunchNothingEarlyLaunchItAll) {
   MixNetwork mix = Diamond();
   DelayKernels(mix);
   CudaDriver driver = FakeCuda::Driver();
@@ -289,7 +289,7 @@ TEST_F(CudaExecutorTest, DriversThatLaunchNothingEarlyLaunchItAll) {
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
 }
 
-TEST_F(CudaExecutorTest, UsesGpuMemoryWhereItIs) {
+TEST_F(CudaDeviceTest, UsesGpuMemoryWhereItIs) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
@@ -318,7 +318,7 @@ TEST_F(CudaExecutorTest, UsesGpuMemoryWhereItIs) {
     Free(pointer);
 }
 
-TEST_F(CudaExecutorTest, CopiesWhatIsNotAligned) {
+TEST_F(CudaDeviceTest, CopiesWhatIsNotAligned) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   CuPointer block = 0;
@@ -335,7 +335,7 @@ TEST_F(CudaExecutorTest, CopiesWhatIsNotAligned) {
   FakeCuda::Driver().MemFree(block);
 }
 
-TEST_F(CudaExecutorTest, QueuesIntoTheCallersStreamAndWaitsForNothing) {
+TEST_F(CudaDeviceTest, QueuesIntoTheCallersStreamAndWaitsForNothing) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
@@ -365,7 +365,7 @@ TEST_F(CudaExecutorTest, QueuesIntoTheCallersStreamAndWaitsForNothing) {
     Free(pointer);
 }
 
-TEST_F(CudaExecutorTest, TheRunAfterAQueuedRunThatFailedWaitsForTheKernelsOfThatRun) {
+TEST_F(CudaDeviceTest, TheRunAfterAQueuedRunThatFailedWaitsForTheKernelsOfThatRun) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
@@ -387,7 +387,7 @@ TEST_F(CudaExecutorTest, TheRunAfterAQueuedRunThatFailedWaitsForTheKernelsOfThat
     Free(pointer);
 }
 
-TEST_F(CudaExecutorTest, FewKernelsAreLaunchedOneByOneAndRunsThatShareNothingDoNotWait) {
+TEST_F(CudaDeviceTest, FewKernelsAreLaunchedOneByOneAndRunsThatShareNothingDoNotWait) {
   MixNetwork mix;
   mix.Output(mix.Add(0, 1, Place::kOutput));
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
@@ -403,7 +403,7 @@ TEST_F(CudaExecutorTest, FewKernelsAreLaunchedOneByOneAndRunsThatShareNothingDoN
   for (const void* pointer : {inputs[0], inputs[1], static_cast<const void*>(y)}) Free(pointer);
 }
 
-TEST_F(CudaExecutorTest, ARunIsRecordedIntoAGraphOfTheCallers) {
+TEST_F(CudaDeviceTest, ARunIsRecordedIntoAGraphOfTheCallers) {
   const CudaDriver& driver = FakeCuda::Driver();
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
@@ -435,7 +435,7 @@ TEST_F(CudaExecutorTest, ARunIsRecordedIntoAGraphOfTheCallers) {
   for (uint64_t* pointer : {a, b, y, c}) Free(pointer);
 }
 
-TEST_F(CudaExecutorTest, MemoryThatIsNotAlignedIsCopiedInTheCallersStream) {
+TEST_F(CudaDeviceTest, MemoryThatIsNotAlignedIsCopiedInTheCallersStream) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   CuPointer block = 0;
@@ -457,7 +457,7 @@ TEST_F(CudaExecutorTest, MemoryThatIsNotAlignedIsCopiedInTheCallersStream) {
   FakeCuda::Driver().MemFree(block);
 }
 
-TEST_F(CudaExecutorTest, OutputsOfEveryPlace) {
+TEST_F(CudaDeviceTest, OutputsOfEveryPlace) {
   MixNetwork mix;
   const int32_t y = mix.Add(0, 1, Place::kOutput);
   const int32_t middle = mix.Add(y, 2);
@@ -472,7 +472,7 @@ TEST_F(CudaExecutorTest, OutputsOfEveryPlace) {
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
 }
 
-TEST_F(CudaExecutorTest, ManyGraphsArePruned) {
+TEST_F(CudaDeviceTest, ManyGraphsArePruned) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   std::vector<uint64_t*> inputs;
@@ -489,7 +489,7 @@ TEST_F(CudaExecutorTest, ManyGraphsArePruned) {
   for (const uint64_t* input : inputs) Free(input);
 }
 
-TEST_F(CudaExecutorTest, RandomNetworksComputeTheSameInAnyOrder) {
+TEST_F(CudaDeviceTest, RandomNetworksComputeTheSameInAnyOrder) {
   int concurrent = 0;
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Rng rng(seed);
@@ -520,7 +520,7 @@ TEST_F(CudaExecutorTest, RandomNetworksComputeTheSameInAnyOrder) {
   EXPECT_GT(concurrent, 30);
 }
 
-TEST_F(CudaExecutorTest, TimesRunsAndKernels) {
+TEST_F(CudaDeviceTest, TimesRunsAndKernels) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   // The fake's clock shows 2 ms between any two events.
@@ -537,7 +537,7 @@ TEST_F(CudaExecutorTest, TimesRunsAndKernels) {
   EXPECT_EQ(outputs, mix.Reference(a_, b_));
 }
 
-TEST_F(CudaExecutorTest, RefusesOtherGpus) {
+TEST_F(CudaDeviceTest, RefusesOtherGpus) {
   MixNetwork mix = Diamond();
   mix.net().target.arch = "sm_80";
   mix.net().target.device = "NVIDIA A100";
@@ -551,7 +551,7 @@ TEST_F(CudaExecutorTest, RefusesOtherGpus) {
               StatusIs(StatusCode::kNotFound, "there is no GPU 1, expected 0 to 0"));
 }
 
-TEST_F(CudaExecutorTest, RefusesMemoryOfAnotherGpu) {
+TEST_F(CudaDeviceTest, RefusesMemoryOfAnotherGpu) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   const uint64_t* a = OnGpu(a_);
@@ -565,7 +565,7 @@ TEST_F(CudaExecutorTest, RefusesMemoryOfAnotherGpu) {
   Free(a);
 }
 
-TEST_F(CudaExecutorTest, RefusesWrongPointers) {
+TEST_F(CudaDeviceTest, RefusesWrongPointers) {
   MixNetwork mix = Diamond();
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
   Values y(kElements);
@@ -578,7 +578,7 @@ TEST_F(CudaExecutorTest, RefusesWrongPointers) {
               HasSubstr("the pointer to 'y1' (outputs 1) is null"));
 }
 
-TEST_F(CudaExecutorTest, LoadingSaysWhatDoesNotFit) {
+TEST_F(CudaDeviceTest, LoadingSaysWhatDoesNotFit) {
   MixNetwork mix = Diamond();
   mix.net().kernels[0].launches[0].block[0] = 2048;
   EXPECT_THAT(Load(mix).status().ToString(), HasSubstr("kernel 'mix': block extent x is 2048"));
@@ -591,7 +591,7 @@ TEST_F(CudaExecutorTest, LoadingSaysWhatDoesNotFit) {
                                   HasSubstr("bytes of GPU memory for buffers")));
 }
 
-TEST_F(CudaExecutorTest, AFaultIsAnError) {
+TEST_F(CudaDeviceTest, AFaultIsAnError) {
   MixNetwork mix = Diamond();
   cuda_.kernels["mix"].run = [](const FakeLaunch&) { return 700; };
   ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
