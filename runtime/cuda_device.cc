@@ -139,12 +139,19 @@ class CudaDevice : public NetworkDevice {
   }
 
  private:
+  struct EncodedMap {
+    // Address of the array in the encoded map; none before the first launch.
+    std::optional<CuPointer> begin = {};
+    CuTensorMap map = {};
+  };
   struct Launching {
     CudaLaunch launch;
     // Indices into the kernel's arguments.
     std::vector<uint32_t> args;
     std::vector<TensorMap> tensor_maps;
     bool waits_for_previous = false;
+    // The parameters of the last launch, by tensor map. Arguments mostly stay where they are.
+    std::vector<EncodedMap> encoded;
   };
   struct Kernel {
     std::vector<Launching> launches;
@@ -169,10 +176,11 @@ class CudaDevice : public NetworkDevice {
 
   // `follows_kernel` says that the last work in the stream is a kernel, and that this kernel waits
   // for nothing else.
-  Status LaunchKernel(const Kernel& kernel, std::span<void* const> args, CuStream stream,
+  Status LaunchKernel(Kernel& kernel, std::span<void* const> args, CuStream stream,
                       bool follows_kernel) const;
+  Status EncodeMaps(Launching& launching, std::span<const CuPointer> addresses) const;
   Status RecordAll(const KernelCalls& calls);
-  Status LaunchOneByOne(const KernelCalls& calls, CuStream stream) const;
+  Status LaunchOneByOne(const KernelCalls& calls, CuStream stream);
   StatusOr<GraphExec> Record(const std::function<Status()>& queue) const;
   StatusOr<CuGraphExec> CurrentGraph(const KernelCalls& calls);
   StatusOr<double> TimeGraph(CuGraphExec graph, int64_t number);
@@ -291,8 +299,9 @@ Status CudaDevice::LoadKernel(const NetworkKernel& from) {
     std::vector<size_t> parameters(launch.args.size(), sizeof(CuPointer));
     parameters.resize(parameters.size() + launch.tensor_maps.size(), sizeof(CuTensorMap));
     KILN_ASSIGN_OR_RETURN(CudaLaunch prepared, module.Prepare(launch.symbol, shape, parameters));
-    kernel.launches.push_back(
-        {std::move(prepared), launch.args, launch.tensor_maps, launch.waits_for_previous});
+    kernel.launches.push_back({std::move(prepared), launch.args, launch.tensor_maps,
+                               launch.waits_for_previous,
+                               std::vector<EncodedMap>(launch.tensor_maps.size())});
   }
   kernels_.push_back(std::move(kernel));
   return OkStatus();
@@ -383,21 +392,28 @@ Status CudaDevice::Prepare(const KernelCalls& calls) {
   return UsePlan(streams_ > 0 ? streams_ : kMaxStreams);
 }
 
-Status CudaDevice::LaunchKernel(const Kernel& kernel, std::span<void* const> args, CuStream stream,
+Status CudaDevice::EncodeMaps(Launching& launching, std::span<const CuPointer> addresses) const {
+  for (size_t i = 0; i < launching.tensor_maps.size(); ++i) {
+    const TensorMap& map = launching.tensor_maps[i];
+    EncodedMap& encoded = launching.encoded[i];
+    const CuPointer begin = addresses[map.arg];
+    if (encoded.begin == begin) continue;
+    KILN_ASSIGN_OR_RETURN(encoded.map, EncodeTensorMap(driver_, map, begin));
+    encoded.begin = begin;
+  }
+  return OkStatus();
+}
+
+Status CudaDevice::LaunchKernel(Kernel& kernel, std::span<void* const> args, CuStream stream,
                                 bool follows_kernel) const {
   std::vector<CuPointer> addresses;
   for (const void* arg : args) addresses.push_back(AddressOf(arg));
   std::vector<void*> parameters;
-  for (const Launching& launching : kernel.launches) {
+  for (Launching& launching : kernel.launches) {
+    KILN_RETURN_IF_ERROR(EncodeMaps(launching, addresses));
     parameters.clear();
     for (uint32_t arg : launching.args) parameters.push_back(&addresses[arg]);
-    std::vector<CuTensorMap> maps;
-    for (const TensorMap& map : launching.tensor_maps) {
-      KILN_ASSIGN_OR_RETURN(const CuTensorMap encoded,
-                            EncodeTensorMap(driver_, map, addresses[map.arg]));
-      maps.push_back(encoded);
-    }
-    for (CuTensorMap& map : maps) parameters.push_back(&map);
+    for (EncodedMap& encoded : launching.encoded) parameters.push_back(&encoded.map);
     const bool may_overlap = follows_kernel && launching.waits_for_previous;
     KILN_RETURN_IF_ERROR(
         Launch(driver_, launching.launch, stream, parameters.data(),
@@ -437,7 +453,7 @@ Status CudaDevice::RecordAll(const KernelCalls& calls) {
   return OkStatus();
 }
 
-Status CudaDevice::LaunchOneByOne(const KernelCalls& calls, CuStream stream) const {
+Status CudaDevice::LaunchOneByOne(const KernelCalls& calls, CuStream stream) {
   for (size_t k = 0; k < kernels_.size(); ++k) {
     KILN_RETURN_IF_ERROR(LaunchKernel(kernels_[k], calls.args[k], stream, k > 0));
   }

@@ -403,6 +403,41 @@ TEST_F(CudaDeviceTest, FewKernelsAreLaunchedOneByOneAndRunsThatShareNothingDoNot
   for (const void* pointer : {inputs[0], inputs[1], static_cast<const void*>(y)}) Free(pointer);
 }
 
+// The kernel adds the first element of its input, which it finds by a tensor map, and the blocks.
+CuResult RunOfMap(const FakeLaunch& launch) {
+  const auto map = FakeParameter<CuTensorMap>(launch, 1);
+  auto* result = reinterpret_cast<uint64_t*>(FakeParameter<CuPointer>(launch, 0));
+  result[0] = *reinterpret_cast<const uint64_t*>(map.words[0]) + launch.grid[0];
+  return 0;
+}
+
+TEST_F(CudaDeviceTest, TensorMapsAreEncodedWhenTheirArrayMoves) {
+  cuda_.kernels["map"] = {.run = RunOfMap, .parameters = 1, .tensor_maps = 1};
+  MixNetwork mix;
+  mix.Output(mix.Add(0, 1, Place::kOutput));
+  NetworkLaunch& launch = mix.net().kernels[0].launches[0];
+  launch.symbol = "map";
+  launch.args = {2};
+  launch.tensor_maps = {
+      {.arg = 0, .element_bytes = 4, .extents = {16}, .strides = {}, .box = {16}}};
+  ASSERT_OK_AND_ASSIGN(auto executor, Load(mix));
+  uint64_t* y = OnGpu(Values(kElements));
+  const uint64_t *a = OnGpu(a_), *b = OnGpu(b_);
+  void* outputs[] = {y};
+  const auto encoded_by_queuing = [&](const uint64_t* input) {
+    const void* inputs[] = {input, b};
+    const int so_far = cuda_.encoded_maps;
+    EXPECT_OK(executor->Queue(inputs, outputs, nullptr));
+    EXPECT_EQ(y[0], input[0] + launch.grid[0]);
+    return cuda_.encoded_maps - so_far;
+  };
+  EXPECT_EQ(encoded_by_queuing(a), 1);
+  EXPECT_EQ(encoded_by_queuing(a), 0);
+  EXPECT_EQ(encoded_by_queuing(b), 1);
+  EXPECT_EQ(encoded_by_queuing(a), 1);
+  for (const uint64_t* pointer : {a, b, static_cast<const uint64_t*>(y)}) Free(pointer);
+}
+
 TEST_F(CudaDeviceTest, ARunIsRecordedIntoAGraphOfTheCallers) {
   const CudaDriver& driver = FakeCuda::Driver();
   MixNetwork mix = Diamond();

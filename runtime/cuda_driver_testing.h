@@ -89,6 +89,8 @@ struct FakeCuda {
   int early_launches = 0;
   // Blocks of pinned memory that exist now.
   int host_blocks = 0;
+  // Tensor maps encoded so far.
+  int encoded_maps = 0;
   // Access policy windows of the launches that had one.
   std::vector<CuAccessPolicyWindow> windows;
   // Times between events that are still to come; afterwards 2 for ever.

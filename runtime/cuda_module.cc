@@ -207,13 +207,12 @@ StatusOr<CuTensorMap> EncodeTensorMap(const CudaDriver& driver, const TensorMap&
                       : map.swizzle_bytes == 32 ? kCuTensorMapSwizzle32
                                                 : kCuTensorMapSwizzleNone;
   CuTensorMap encoded = {};
-  KILN_RETURN_IF_ERROR(driver.Check(
-      driver.TensorMapEncodeTiled(&encoded, type, static_cast<unsigned>(rank), begin,
-                                  extents.data(), strides.data(), box.data(), steps.data(),
-                                  kCuTensorMapNoInterleave, swizzle, kCuTensorMapPromoteL2To256,
-                                  kCuTensorMapZerosOutside),
-      fmt::format("encode the tensor map of {}", TensorMapText(map))));
-  return encoded;
+  const CuResult result = driver.TensorMapEncodeTiled(
+      &encoded, type, static_cast<unsigned>(rank), begin, extents.data(), strides.data(),
+      box.data(), steps.data(), kCuTensorMapNoInterleave, swizzle, kCuTensorMapPromoteL2To256,
+      kCuTensorMapZerosOutside);
+  if (result == 0) return encoded;
+  return driver.Check(result, fmt::format("encode the tensor map of {}", TensorMapText(map)));
 }
 
 Status Launch(const CudaDriver& driver, const CudaLaunch& launch, CuStream stream,
