@@ -51,7 +51,7 @@ constexpr bool kSupported = true;
 #else
 constexpr bool kSupported = false;
 
-void SwitchAndCall(std::byte*, void (*body)(void*), void* closure) { body(closure); }
+void SwitchAndCall(std::byte*, void (*)(void*), void*) { KILN_CHECK(kSupported); }
 #endif
 
 }  // namespace
@@ -59,6 +59,8 @@ void SwitchAndCall(std::byte*, void (*body)(void*), void* closure) { body(closur
 bool CallStack::IsSupported() { return kSupported; }
 
 StatusOr<CallStack> CallStack::Allocate(size_t bytes) {
+  if (!kSupported)
+    return Unimplemented("calls change no stack on this processor or with a sanitizer");
   const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   CallStack stack;
   stack.bytes_ = (bytes + page - 1) / page * page + page;

@@ -11,8 +11,8 @@ namespace kiln::runtime {
 
 class CallStack {
  public:
-  // ResourceExhausted if there is no address space. Pages take memory when they are first used. The
-  // page below the stack is not accessible.
+  // ResourceExhausted if there is no address space, Unimplemented unless IsSupported. Pages take
+  // memory when they are first used. The page below the stack is not accessible.
   static StatusOr<CallStack> Allocate(size_t bytes);
   CallStack() = default;
   CallStack(CallStack&& other) noexcept;
@@ -20,11 +20,11 @@ class CallStack {
   ~CallStack();
 
   // Runs body(closure) on the calling thread and on this stack, and returns when it has. One call
-  // at a time. `body` throws no exception. Takes some nanoseconds. Where this is not possible
-  // (another processor, or a sanitizer that follows stacks) `body` runs on the thread's own stack.
+  // at a time. `body` throws no exception. Takes some nanoseconds.
   void Call(void (*body)(void*), void* closure) const;
 
-  // Returns whether Call changes stacks.
+  // Returns false on other processors than x86-64 and arm64, and with a sanitizer that follows
+  // stacks.
   static bool IsSupported();
 
  private:

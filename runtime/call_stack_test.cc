@@ -29,35 +29,40 @@ struct Body {
     Body& body = *static_cast<Body*>(closure);
     body.thread = std::this_thread::get_id();
     body.local = __builtin_frame_address(0);
-    if (CallStack::IsSupported()) body.sum = UseStack(24);
+    body.sum = UseStack(24);
   }
 };
 
-TEST(CallStackTest, RunsOnTheCallingThreadWithMoreStackThanItHas) {
+class CallStackTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (!CallStack::IsSupported()) GTEST_SKIP() << "stacks are not changed here";
+  }
+};
+
+TEST_F(CallStackTest, RunsOnTheCallingThreadWithMoreStackThanItHas) {
   ASSERT_OK_AND_ASSIGN(const CallStack stack, CallStack::Allocate(kBytes));
   for (int repeat = 0; repeat < 3; ++repeat) {
     Body body;
     stack.Call(Body::Run, &body);
     EXPECT_EQ(body.thread, std::this_thread::get_id());
-    if (!CallStack::IsSupported()) continue;
     EXPECT_EQ(body.sum, 24 * 25 / 2);
     EXPECT_GT(std::abs(static_cast<const char*>(body.local) - reinterpret_cast<const char*>(&body)),
               std::ptrdiff_t{1} << 20);
   }
 }
 
-TEST(CallStackTest, ThePageBelowIsNotAccessible) {
-  if (!CallStack::IsSupported()) GTEST_SKIP() << "stacks are not changed here";
+TEST_F(CallStackTest, ThePageBelowIsNotAccessible) {
   ASSERT_OK_AND_ASSIGN(const CallStack stack, CallStack::Allocate(4 << 20));
   EXPECT_DEATH(stack.Call([](void*) { UseStack(6); }, nullptr), "");
 }
 
-TEST(CallStackTest, TooMuchIsAnError) {
+TEST_F(CallStackTest, TooMuchIsAnError) {
   EXPECT_THAT(CallStack::Allocate(size_t{1} << 60).status().ToString(),
               testing::HasSubstr("no memory for a stack of 1152921504606846976 bytes"));
 }
 
-TEST(CallStackTest, MovedStacksWork) {
+TEST_F(CallStackTest, MovedStacksWork) {
   ASSERT_OK_AND_ASSIGN(CallStack first, CallStack::Allocate(kBytes));
   CallStack second(std::move(first));
   CallStack third;
