@@ -104,7 +104,11 @@ class CpuDevice : public KernelByKernelDevice {
   }
   // Kernels need the stack and the floating-point environment of programs, which the pool's main
   // thread has.
-  void Work(const std::function<void()>& work) override { runtime_.Call(work); }
+  Status Work(const std::function<Status()>& work) override {
+    Status status;
+    runtime_.Call([&] { status = work(); });
+    return status;
+  }
   void WakeUp() override {
     runtime_.ParallelFor([](void*, int64_t, int64_t) {}, nullptr, runtime_.threads());
   }

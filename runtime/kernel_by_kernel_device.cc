@@ -27,9 +27,7 @@ Status KernelByKernelDevice::LaunchTimes(const KernelCalls& calls, size_t kernel
 }
 
 Status KernelByKernelDevice::LaunchAll(const KernelCalls& calls) {
-  Status status;
-  Work([&] { status = LaunchEach(calls); });
-  return status;
+  return Work([&] { return LaunchEach(calls); });
 }
 
 StatusOr<double> KernelByKernelDevice::TimeRuns(const KernelCalls& calls, int64_t number) {
@@ -42,9 +40,7 @@ StatusOr<double> KernelByKernelDevice::TimeRuns(const KernelCalls& calls, int64_
     seconds = Now() - start_s;
     return OkStatus();
   };
-  Status status;
-  Work([&] { status = runs(); });
-  KILN_RETURN_IF_ERROR(status);
+  KILN_RETURN_IF_ERROR(Work(runs));
   return seconds;
 }
 
@@ -61,9 +57,7 @@ StatusOr<std::vector<double>> KernelByKernelDevice::TimeKernels(const KernelCall
     }
     return OkStatus();
   };
-  Status status;
-  Work([&] { status = kernels(); });
-  KILN_RETURN_IF_ERROR(status);
+  KILN_RETURN_IF_ERROR(Work(kernels));
   return seconds;
 }
 
@@ -84,9 +78,7 @@ StatusOr<std::vector<double>> KernelByKernelDevice::TimeKernelsInRuns(const Kern
     }
     return OkStatus();
   };
-  Status status;
-  Work([&] { status = runs(); });
-  KILN_RETURN_IF_ERROR(status);
+  KILN_RETURN_IF_ERROR(Work(runs));
   return seconds;
 }
 

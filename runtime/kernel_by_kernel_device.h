@@ -24,8 +24,8 @@ class KernelByKernelDevice : public NetworkDevice {
  private:
   // Launches a kernel. Called on the thread of Work.
   virtual Status LaunchKernel(size_t kernel, std::span<void* const> args) = 0;
-  // Runs `work` on the thread that launches kernels, and waits for it.
-  virtual void Work(const std::function<void()>& work) { work(); }
+  // Runs `work` on the thread that launches kernels, waits for it, and returns what it returns.
+  virtual Status Work(const std::function<Status()>& work) { return work(); }
   // Makes the device ready for a run that is timed. Called on the thread of Work.
   virtual void WakeUp() {}
 
