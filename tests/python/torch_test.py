@@ -33,7 +33,9 @@ if not IS_THERE:
 from torch import nn
 from torch.nn import functional
 
-from kiln.torch import measure, parameters
+from torch.utils.flop_counter import FlopCounterMode
+
+from kiln.torch import measure, parameters, partition
 from kiln.torch.database import has_program
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
@@ -686,6 +688,40 @@ class RulesTest(TorchTest):
         with torch.inference_mode():
             self.assert_close(self.compiled(shifted)(x, w), shifted(x, w))
         self.assertTrue(self.report().is_used, str(self.report()))
+
+    def test_the_work_of_products(self):
+        f = functional
+        products = {
+            lambda a, b: a @ b: ((6, 40), (40, 3)),
+            lambda a, b: f.linear(a, b): ((2, 5, 7), (3, 7)),
+            lambda a, b: torch.baddbmm(a, a, b): ((2, 6, 6), (2, 6, 6)),
+            lambda a, b: torch.addmm(a[0, :4], a, b): ((3, 50), (50, 4)),
+            lambda a, b: f.conv2d(a, b, groups=2, stride=2): ((2, 6, 9, 9), (8, 3, 3, 3)),
+            lambda a, b: f.conv_transpose2d(a, b, groups=2, stride=2): ((1, 6, 5, 5), (6, 4, 3, 3)),
+        }
+        for product, shapes in products.items():
+            inputs = [torch.rand(shape) for shape in shapes]
+            with FlopCounterMode(display=False) as counter:
+                product(*inputs)
+            self.assertEqual(self.work(product, inputs), counter.get_total_flops(), shapes)
+        q, k, v = (torch.rand(2, 4, *shape) for shape in ((6, 8), (10, 8), (10, 8)))
+        found = self.work(f.scaled_dot_product_attention, (q, k, v))
+        self.assertEqual(found, 2 * (2 * 4 * 6 * 10) * (8 + 8))
+
+    def work(self, function, inputs):
+        """The work of the one part of a function, as the tuner counts it."""
+        found = []
+
+        def parts_of(module, frozen):
+            parts, left = partition.parts_of(module, frozen)
+            found.extend(part.flops() for part in parts)
+            return parts, left
+
+        torch._dynamo.reset()
+        with torch.inference_mode(), mock.patch("kiln.torch.graph_program.parts_of", parts_of):
+            self.compiled(lambda *given: function(*given))(*inputs)
+        self.assertEqual(len(found), 1)
+        return found[0]
 
     def test_products_of_rows(self):
         f = functional

@@ -154,16 +154,20 @@ Rule = Callable[[Context, fx.Node], Any]
 RULES: dict[Any, Rule] = {}
 
 
+def operators(*names: str) -> list[Any]:
+    """The operators of ATen with these names, "add.Tensor", that this release of torch has."""
+    found = []
+    for each in names:
+        packet, _, overload = each.partition(".")
+        found.append(getattr(getattr(torch.ops.aten, packet, None), overload or "default", None))
+    return [each for each in found if each is not None]
+
+
 def rule(*names: str) -> Callable[[Rule], Rule]:
-    """Marks the rule of operators of ATen, "add.Tensor", if this release of torch has them."""
+    """Marks the rule of operators of ATen."""
 
     def add(function: Rule) -> Rule:
-        for each in names:
-            packet, _, overload = each.partition(".")
-            found = getattr(torch.ops.aten, packet, None)
-            found = getattr(found, overload or "default", None)
-            if found is not None:
-                RULES[found] = function
+        RULES.update((each, function) for each in operators(*names))
         return function
 
     return add

@@ -14,7 +14,6 @@ from torch import fx
 from torch.fx.passes.infra.partitioner import CapabilityBasedPartitioner
 from torch.fx.passes.operator_support import OperatorSupportBase
 
-from kiln.torch.context import value_of
 from kiln.torch.convert import operator_name, why_not
 from kiln.torch.report import Left
 from kiln.torch.rules.products import PRODUCTS
@@ -34,21 +33,12 @@ class Part:
     module: fx.GraphModule
 
     def flops(self) -> float:
-        """An estimate of the work, for shares of a budget: products alone."""
-        return sum(_flops(node) for node in self.nodes if node.target in PRODUCTS)
+        """The work of the products, for shares of a budget."""
+        return float(sum(PRODUCTS[node.target](node) for node in self.nodes if _is_product(node)))
 
 
-def _flops(node: fx.Node) -> float:
-    result = node.meta["val"]
-    result = result[0] if isinstance(result, (list, tuple)) else result
-    factors = [
-        each for each in node.all_input_nodes if isinstance(each.meta.get("val"), torch.Tensor)
-    ]
-    if "convolution" in str(node.target):
-        weight = value_of(node.args[1])
-        return 2.0 * result.numel() * weight.numel() / max(1, weight.shape[0])
-    largest = max((value_of(each).shape[-1] for each in factors if value_of(each).ndim), default=1)
-    return 2.0 * result.numel() * largest
+def _is_product(node: fx.Node) -> bool:
+    return node.target in PRODUCTS
 
 
 class _Support(OperatorSupportBase):
@@ -77,7 +67,7 @@ def parts_of(module: fx.GraphModule, frozen: Set[fx.Node]) -> tuple[list[Part], 
     for partition in found:
         nodes = sorted(partition.nodes, key=order.__getitem__)
         part = part_of(module, nodes, frozen)
-        if part.inputs and any(node.target in PRODUCTS for node in nodes):
+        if part.inputs and any(map(_is_product, nodes)):
             parts.append(part)
         else:
             small += nodes

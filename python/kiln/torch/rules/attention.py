@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import fx
 
-from kiln.torch.context import Context, Unsupported, argument, rule
-from kiln.torch.rules.products import PRODUCTS
+from kiln.torch.context import Context, Unsupported, argument, value_of
+from kiln.torch.rules.products import product
 
 
 def _attention(
@@ -40,44 +40,40 @@ def _attention(
     return c.emit("MatMul", c.emit("Softmax", scores, axis=-1), c.name(value))
 
 
+def _flops(node: fx.Node) -> int:
+    """The count of additions and multiplications of both products."""
+    query, key, value = (value_of(each) for each in node.args[:3])
+    rows = query.numel() // query.shape[-1]
+    return 2 * rows * key.shape[-2] * (query.shape[-1] + value.shape[-1])
+
+
 def _results(c: Context, node: fx.Node, name: str) -> list[Any]:
     """The result, and None for what only gradients need."""
     return [name] + [None] * (len(node.meta["val"]) - 1)
 
 
-@rule("_scaled_dot_product_flash_attention_for_cpu")
+@product(_flops, "_scaled_dot_product_flash_attention_for_cpu")
 def _for_cpu(c: Context, node: fx.Node) -> list[Any]:
     dropout, causal = argument(node, 3, "dropout_p", 0.0), argument(node, 4, "is_causal", False)
     mask, scale = node.kwargs.get("attn_mask"), node.kwargs.get("scale")
     return _results(c, node, _attention(c, node, mask, dropout, causal, scale))
 
 
-@rule("_scaled_dot_product_flash_attention")
+@product(_flops, "_scaled_dot_product_flash_attention")
 def _flash(c: Context, node: fx.Node) -> list[Any]:
     dropout, causal = argument(node, 3, "dropout_p", 0.0), argument(node, 4, "is_causal", False)
     return _results(c, node, _attention(c, node, None, dropout, causal, node.kwargs.get("scale")))
 
 
-@rule("_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention")
+@product(_flops, "_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention")
 def _efficient(c: Context, node: fx.Node) -> list[Any]:
     mask = argument(node, 3, "attn_bias")
     dropout, causal = argument(node, 5, "dropout_p", 0.0), argument(node, 6, "is_causal", False)
     return _results(c, node, _attention(c, node, mask, dropout, causal, node.kwargs.get("scale")))
 
 
-@rule("scaled_dot_product_attention")
+@product(_flops, "scaled_dot_product_attention")
 def _composite(c: Context, node: fx.Node) -> str:
     mask, dropout = argument(node, 3, "attn_mask"), argument(node, 4, "dropout_p", 0.0)
     causal = argument(node, 5, "is_causal", False)
     return _attention(c, node, mask, dropout, causal, node.kwargs.get("scale"))
-
-
-for _name in (
-    "_scaled_dot_product_flash_attention_for_cpu",
-    "_scaled_dot_product_flash_attention",
-    "_scaled_dot_product_efficient_attention",
-    "_scaled_dot_product_cudnn_attention",
-    "scaled_dot_product_attention",
-):
-    if hasattr(torch.ops.aten, _name):
-        PRODUCTS.add(getattr(torch.ops.aten, _name).default)

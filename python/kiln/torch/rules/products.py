@@ -2,60 +2,75 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import fx
 
-from kiln.torch.context import Context, Unsupported, argument, rule
+from kiln.torch.context import Context, Rule, Unsupported, argument, operators, rule, value_of
 
-# Operators with sums of products: what a partition must have to be worth its programs.
-PRODUCTS: set[Any] = set()
+# Operators with sums of products: what a partition must have to be worth its programs. They come
+# with the count of a node's additions and multiplications.
+PRODUCTS: dict[Any, Callable[[fx.Node], int]] = {}
 
 
-def _product(*names: str) -> Any:
-    def add(function: Any) -> Any:
-        for each in names:
-            packet, _, overload = each.partition(".")
-            found = getattr(getattr(torch.ops.aten, packet, None), overload or "default", None)
-            if found is not None:
-                PRODUCTS.add(found)
+def product(flops: Callable[[fx.Node], int], *names: str) -> Callable[[Rule], Rule]:
+    """Marks the rule of operators with sums of products."""
+
+    def add(function: Rule) -> Rule:
+        PRODUCTS.update((each, flops) for each in operators(*names))
         return rule(*names)(function)
 
     return add
 
 
-@_product("mm", "bmm", "matmul", "mv", "dot")
+def _flops_of(first: int) -> Callable[[fx.Node], int]:
+    """The count where argument number `first` is the first of two factors."""
+
+    def flops(node: fx.Node) -> int:
+        terms = value_of(node.args[first]).shape[-1]
+        return 2 * value_of(node).numel() * terms
+
+    return flops
+
+
+def _convolution_flops(node: fx.Node) -> int:
+    x, weight, is_transposed = value_of(node.args[0]), value_of(node.args[1]), node.args[6]
+    # Each of these has a product with all elements of a row of the weights.
+    places = x if is_transposed else value_of(node)
+    return 2 * places.numel() * math.prod(weight.shape[1:])
+
+
+@product(_flops_of(0), "mm", "bmm", "matmul", "mv", "dot")
 def _matmul(c: Context, node: fx.Node) -> str:
     return c.emit("MatMul", c.name(node.args[0]), c.name(node.args[1]))
 
 
-@_product("linear")
+@product(_flops_of(0), "linear")
 def _linear(c: Context, node: fx.Node) -> str:
     weight = c.emit("Transpose", c.name(node.args[1]), perm=[1, 0])
-    product = c.emit("MatMul", c.name(node.args[0]), weight)
+    made = c.emit("MatMul", c.name(node.args[0]), weight)
     bias = argument(node, 2, "bias")
-    return product if bias is None else c.emit("Add", product, c.name(bias))
+    return made if bias is None else c.emit("Add", made, c.name(bias))
 
 
-@_product("addmm", "baddbmm", "addmv", "addbmm")
+@product(_flops_of(1), "addmm", "baddbmm", "addmv", "addbmm")
 def _addmm(c: Context, node: fx.Node) -> str:
     if "addbmm.default" in str(node.target) and "baddbmm" not in str(node.target):
         raise Unsupported("it sums over the batch")
     dtype = c.result().dtype
     beta, alpha = node.kwargs.get("beta", 1), node.kwargs.get("alpha", 1)
-    product = c.emit("MatMul", c.name(node.args[1]), c.name(node.args[2]))
+    made = c.emit("MatMul", c.name(node.args[1]), c.name(node.args[2]))
     if alpha != 1:
-        product = c.emit("Mul", product, c.scalar(alpha, dtype))
+        made = c.emit("Mul", made, c.scalar(alpha, dtype))
     if beta == 0:
-        return product
+        return made
     added = c.operand(node.args[0], dtype)
-    return c.emit(
-        "Add", product, added if beta == 1 else c.emit("Mul", added, c.scalar(beta, dtype))
-    )
+    return c.emit("Add", made, added if beta == 1 else c.emit("Mul", added, c.scalar(beta, dtype)))
 
 
-@_product("convolution")
+@product(_convolution_flops, "convolution")
 def _convolution(c: Context, node: fx.Node) -> str:
     x, weight, bias, stride, padding, dilation, is_transposed, output_padding, groups = node.args
     rank = len(c.shape(weight)) - 2
