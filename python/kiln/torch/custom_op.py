@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Union
 
 import torch
 
-from kiln.auto_scheduler import place
 from kiln.errors import FailedPreconditionError, InvalidArgumentError
 from kiln.farm.computation import Computation
 from kiln.network import Network, Tensor, load
-from kiln.torch.database import has_program
+from kiln.torch.network import Place
 from kiln.torch.options import Options
-from kiln.torch.target import target_of
 
 # A computation, a file that `kiln compile` wrote, or what kiln.load returned.
 Source = Union[Computation, str, "os.PathLike[str]", Network]
@@ -68,18 +65,10 @@ def _network(source: Source, device: torch.device, options: Options) -> Network:
             f"found a {type(source).__name__}, expected a kiln.Computation (kiln.op, "
             "kiln.te.create), the path of a compiled file, or a kiln.Network"
         )
-    client = options.client or place.client(device.type)
-    target = options.target or target_of(device)
-    is_known = has_program(client, source.workload_key, target)
-    if options.trials != 0 and (options.again or not is_known):
-        job = {**options.job, **options.budget(1.0)}
-        client.tune(source, target=target, verbose=options.verbose, **job)
-    if not device.index:
-        return client.compile(source, target=target)
-    with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
-        path = os.path.join(folder, "op.kiln")
-        client.compile(source, path, target=target)
-        return load(path, gpu=device.index)
+    place = Place(options, device)
+    if place.wants_tuning(place.has_program(source.workload_key)):
+        place.tune(source, 1.0)
+    return place.compile(source)
 
 
 class Programs:

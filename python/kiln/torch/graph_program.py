@@ -15,12 +15,13 @@ import torch
 from torch import fx
 
 from kiln.errors import KilnError
+from kiln.network import Network
 from kiln.torch import inductor
 from kiln.torch.context import Unsupported
 from kiln.torch.convert import Converted, convert
 from kiln.torch.linear_layers import with_whole_layers
 from kiln.torch.measure import full_precision, seconds_of, tolerance_of, why_wrong
-from kiln.torch.network import Place
+from kiln.torch.network import Place, TensorCall
 from kiln.torch.options import Options
 from kiln.torch.part_operator import PartOperator, call_part
 from kiln.torch.partition import Part, parts_of, with_parts_as_calls
@@ -132,9 +133,9 @@ class GraphProgram:
             tasks = place.tasks(path)
             report.tasks = [(task["task"], float(task["weight"])) for task in tasks]
             report.is_known = place.has_programs(tasks)
-            if self._options.trials != 0 and (self._options.again or not report.is_known):
+            if place.wants_tuning(report.is_known):
                 report.job = place.tune(path, share)
-            return _named(place.compile_file(path, converted), converted)
+            return _operator_of(place.compile(path), converted)
 
     def _judge(
         self,
@@ -167,7 +168,9 @@ class GraphProgram:
     def _operator(self, part: Part, read: dict[fx.Node, Any]) -> PartOperator:
         assert self._place is not None
         converted = _converted(part, read)
-        made = _named(self._place.compile(converted), converted)
+        with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
+            network = self._place.compile(converted.model.write(folder))
+        made = _operator_of(network, converted)
         found = made([read[node] for node in part.inputs])
         _, said = why_wrong(found, _eager(part, read), self._tolerance(part))
         if said:
@@ -296,8 +299,9 @@ def _converted(part: Part, read: dict[fx.Node, Any]) -> Converted:
     )
 
 
-def _named(program: Callable[..., Any], converted: Converted) -> PartOperator:
-    return PartOperator(program, converted.outputs, converted.model.digest())
+def _operator_of(network: Network, converted: Converted) -> PartOperator:
+    call = TensorCall(network, converted)
+    return PartOperator(call, converted.outputs, converted.model.digest())
 
 
 def _eager(part: Part, read: dict[fx.Node, Any]) -> Sequence[torch.Tensor]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +10,8 @@ import torch
 from kiln.auto_scheduler import place
 from kiln.farm import program
 from kiln.farm.client import Client
-from kiln.network import Network, load
+from kiln.farm.computation import Computation
+from kiln.network import Network
 from kiln.torch.convert import Converted
 from kiln.torch.database import has_program
 from kiln.torch.options import Options
@@ -58,7 +57,7 @@ class TensorCall:
 
 
 class Place:
-    """A farm and a target: the parts of a graph are tuned and compiled there."""
+    """A farm and a target: computations and the parts of a graph are tuned and compiled there."""
 
     def __init__(self, options: Options, device: torch.device) -> None:
         self._options = options
@@ -90,29 +89,27 @@ class Place:
     def has_programs(self, tasks: Sequence[dict[str, Any]]) -> bool:
         """True if the database has a program for each task, by one of its variants."""
         return all(
-            any(
-                has_program(self.client, each["workload_key"], self.target)
-                for each in task["variants"]
-            )
+            any(self.has_program(each["workload_key"]) for each in task["variants"])
             for task in tasks
         )
 
-    def tune(self, path: str, share: float) -> str:
-        """Tunes a model with a share of the budget; returns the job's name."""
+    def has_program(self, workload_key: str) -> bool:
+        """True if the database has a program for a computation."""
+        return has_program(self.client, workload_key, self.target)
+
+    def wants_tuning(self, is_known: bool) -> bool:
+        """True if the options say that what the database has programs for, or not, is tuned."""
+        return self._options.trials != 0 and (self._options.again or not is_known)
+
+    def tune(self, workload: Computation | str, share: float) -> str:
+        """Tunes a computation or a model with a share of the budget; returns the job's name."""
         options = {**self._options.job, **self._options.budget(share)}
-        job = self.client.tune(path, target=self.target, verbose=self._options.verbose, **options)
-        return job.id
+        verbose = self._options.verbose
+        return self.client.tune(workload, target=self.target, verbose=verbose, **options).id
 
-    def compile(self, converted: Converted) -> TensorCall:
-        """The model with the best programs there are, loaded."""
-        with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
-            path = converted.model.write(folder)
-            return self.compile_file(path, converted)
-
-    def compile_file(self, path: str, converted: Converted) -> TensorCall:
-        """The same of a model that is written already."""
-        output = os.path.splitext(path)[0] + ".kiln"
-        words = ["compile", path, f"--target={self.target}", f"--output={output}"]
-        words += program.flag("layout_rewrite", self._rewrite)
-        program.run(words, self.client.environment())
-        return TensorCall(load(output, gpu=self._device.index or 0), converted)
+    def compile(self, workload: Computation | str) -> Network:
+        """A computation, or the model of this path, with the best programs, on the device."""
+        named = {} if isinstance(workload, Computation) else {"layout_rewrite": self._rewrite}
+        return self.client.compile(
+            workload, target=self.target, gpu=self._device.index or 0, **named
+        )
