@@ -37,6 +37,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from kiln.torch import measure, parameters, partition
 from kiln.torch.database import has_program
+from kiln.torch.network import Place
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
 PAGE = os.path.abspath("docs/pytorch.md")
@@ -179,6 +180,32 @@ class TuneTest(TorchTest):
         self.assertEqual(len(jobs[0]), len(jobs[2]))
         self.assertNotEqual(jobs[0], jobs[2])
         self.assertIsNone(jobs[1])
+
+    def test_parts_share_the_budget_by_the_work_that_is_to_be_tuned(self):
+        model, x = randomized(Bessel()), torch.rand(4, 16)
+        for known, again, expected in (
+            ([False, False], False, [2 / 3, 1 / 3]),
+            ([True, False], False, [1.0]),
+            ([False, True], False, [1.0]),
+            ([True, True], False, []),
+            ([True, False], True, [2 / 3, 1 / 3]),
+        ):
+            shares = []
+
+            def tune(_, path, share, shares=shares):
+                self.assertTrue(os.path.exists(path))
+                shares.append(share)
+                return "none"
+
+            with (
+                mock.patch.object(Place, "has_programs", side_effect=known),
+                mock.patch.object(Place, "tune", tune),
+            ):
+                tuned = kiln.tune(model, (x,), trials=9, always=True, again=again)
+            self.assertEqual(shares, expected)
+            self.assertEqual([part.is_known for part in tuned.report.parts], known)
+            with torch.no_grad():
+                self.assert_close(tuned(x), model(x))
 
     def test_a_program_is_looked_for_among_all_targets(self):
         line = (

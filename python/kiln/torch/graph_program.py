@@ -6,9 +6,12 @@ time against eager and Inductor, and let Inductor compile what is left with a ca
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,6 +32,26 @@ from kiln.torch.report import PartReport, Report
 
 # A function of a graph's inputs, in a list, that returns its outputs.
 Compiled = Callable[[Sequence[Any]], Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A part as a file that Kiln tunes and compiles."""
+
+    part: Part
+    report: PartReport
+    converted: Converted
+    path: str
+    is_to_tune: bool
+
+
+@contextlib.contextmanager
+def _errors_in(report: PartReport) -> Iterator[None]:
+    """A block whose failure is why the part is not used."""
+    try:
+        yield
+    except (KilnError, Unsupported) as error:
+        report.why_not = str(error)
 
 
 class GraphProgram:
@@ -108,34 +131,43 @@ class GraphProgram:
             return
         self._place = Place(self._options, _device_of(parts[0]))
         read = self._values(values, parts)
-        work = sum(part.flops() for part in parts) or 1.0
         for part in parts:
-            report = PartReport(len(part.nodes))
-            self._report.parts.append(report)
-            try:
-                program = self._tuned(part, read, part.flops() / work, report)
-                self._judge(part, read, program, report)
-            except (KilnError, Unsupported) as error:
-                report.why_not = str(error)
-                continue
-            if report.is_used:
-                self._used.append(part)
-                self._first.append(program)
+            self._report.parts.append(PartReport(len(part.nodes)))
+        with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
+            # What is to be tuned has to be known of all, as they share the budget.
+            written = []
+            for index, (part, report) in enumerate(zip(parts, self._report.parts)):
+                with _errors_in(report):
+                    inside = os.path.join(folder, str(index))
+                    written.append(self._as_file(part, read, inside, report))
+            work = sum(each.part.flops() for each in written if each.is_to_tune) or 1.0
+            for each in written:
+                with _errors_in(each.report):
+                    program = self._tuned(each, each.part.flops() / work)
+                    self._judge(each.part, read, program, each.report)
+                    if each.report.is_used:
+                        self._used.append(each.part)
+                        self._first.append(program)
 
-    def _tuned(
-        self, part: Part, read: dict[fx.Node, Any], share: float, report: PartReport
-    ) -> PartOperator:
+    def _as_file(
+        self, part: Part, read: dict[fx.Node, Any], folder: str, report: PartReport
+    ) -> _Written:
+        assert self._place is not None
+        converted = _converted(part, read)
+        os.mkdir(folder)
+        path = converted.model.write(folder)
+        tasks = self._place.tasks(path)
+        report.tasks = [(task["task"], float(task["weight"])) for task in tasks]
+        report.is_known = self._place.has_programs(tasks)
+        is_to_tune = self._place.wants_tuning(report.is_known)
+        return _Written(part, report, converted, path, is_to_tune)
+
+    def _tuned(self, written: _Written, share: float) -> PartOperator:
         place = self._place
         assert place is not None
-        converted = _converted(part, read)
-        with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
-            path = converted.model.write(folder)
-            tasks = place.tasks(path)
-            report.tasks = [(task["task"], float(task["weight"])) for task in tasks]
-            report.is_known = place.has_programs(tasks)
-            if place.wants_tuning(report.is_known):
-                report.job = place.tune(path, share)
-            return _operator_of(place.compile(path), converted)
+        if written.is_to_tune:
+            written.report.job = place.tune(written.path, share)
+        return _operator_of(place.compile(written.path), written.converted)
 
     def _judge(
         self,
