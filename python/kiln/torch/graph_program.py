@@ -180,7 +180,8 @@ class GraphProgram:
         inputs = [read[node] for node in part.inputs]
         all_inputs = [read[node] for node in part.parameters] + inputs
         found = program(inputs)
-        report.error, report.why_not = why_wrong(found, _eager(part, read), self._tolerance(part))
+        expected = [read[node] for node in part.outputs]
+        report.error, report.why_not = why_wrong(found, expected, self._tolerance(part))
         report.is_used = self._options.always and not report.why_not
         if report.why_not or self._options.always:
             return
@@ -204,7 +205,8 @@ class GraphProgram:
             network = self._place.compile(converted.model.write(folder))
         made = _operator_of(network, converted)
         found = made([read[node] for node in part.inputs])
-        _, said = why_wrong(found, _eager(part, read), self._tolerance(part))
+        expected = [read[node] for node in part.outputs]
+        _, said = why_wrong(found, expected, self._tolerance(part))
         if said:
             raise KilnError(f"a program of Kiln's is wrong: {said}")
         return made
@@ -216,9 +218,11 @@ class GraphProgram:
         return tolerance_of(each.dtype for each in values if isinstance(each, torch.Tensor))
 
     def _values(self, values: Sequence[Any], parts: Sequence[Part]) -> dict[fx.Node, Any]:
-        """The values that the parts read, by eager."""
-        wanted = {node for part in parts for node in (*part.parameters, *part.inputs)}
-        return _Recorder(self._module, wanted).record(self._copied(values))
+        """The values that the parts read and make, by eager."""
+        wanted = {
+            node for part in parts for node in (*part.parameters, *part.inputs, *part.outputs)
+        }
+        return _Recorder(self._module, wanted, self._written).record(self._copied(values))
 
     def _copied(self, values: Sequence[Any]) -> list[Any]:
         """The inputs, with copies of those that the graph writes to."""
@@ -305,9 +309,11 @@ class GraphProgram:
 class _Recorder(fx.Interpreter):
     """Runs a graph by eager, and keeps the values of some nodes."""
 
-    def __init__(self, module: fx.GraphModule, wanted: set[fx.Node]) -> None:
+    def __init__(self, module: fx.GraphModule, wanted: set[fx.Node], written: set[fx.Node]) -> None:
+        """`written` are the placeholders that the graph writes to; their first values are kept."""
         super().__init__(module)
         self._wanted = wanted
+        self._written = written
         self._found: dict[fx.Node, Any] = {}
 
     def record(self, values: Sequence[Any]) -> dict[fx.Node, Any]:
@@ -319,7 +325,8 @@ class _Recorder(fx.Interpreter):
     def run_node(self, n: fx.Node) -> Any:
         found = super().run_node(n)
         if n in self._wanted:
-            self._found[n] = found.clone() if n.op == "call_function" else found
+            is_kept_as_is = n.op != "call_function" and n not in self._written
+            self._found[n] = found if is_kept_as_is else found.clone()
         return found
 
 
@@ -334,11 +341,6 @@ def _converted(part: Part, read: dict[fx.Node, Any]) -> Converted:
 def _operator_of(network: Network, converted: Converted) -> PartOperator:
     call = TensorCall(network, converted)
     return PartOperator(call, converted.outputs, converted.model.digest())
-
-
-def _eager(part: Part, read: dict[fx.Node, Any]) -> Sequence[torch.Tensor]:
-    with full_precision():
-        return part.module(*[read[node] for node in (*part.parameters, *part.inputs)])
 
 
 def _device_of(part: Part) -> torch.device:
