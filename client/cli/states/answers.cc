@@ -86,8 +86,8 @@ StatusOr<Json> StateAnswers::AnswerTo(const Json& question) {
   if (what == "state") return Show(question, *task);
   if (what == "print") return Print(question, *task);
   if (what == "sample") return SampleStates(question, *task);
-  if (what == "evolve") return EvolveStates(question, *task);
-  if (what == "predict") return PredictStates(question, *task);
+  if (what == "evolve") return EvolveStates(question, *task, last_model_);
+  if (what == "predict") return PredictStates(question, *task, last_model_);
   if (what == "features") return FeaturesOfStates(question, *task);
   if (what == "space" || what == "config" || what == "index") return Space(question, *task);
   return InvalidArgument(

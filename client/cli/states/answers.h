@@ -33,6 +33,7 @@
 #include <string_view>
 
 #include "base/status.h"
+#include "client/cli/states/population.h"
 #include "search/space/task.h"
 #include "search/templates/template.h"
 
@@ -62,6 +63,7 @@ class StateAnswers {
   // The template that was asked for last.
   std::string template_text_;
   search::TemplatePtr template_;
+  LastModel last_model_;
 };
 
 }  // namespace kiln::client

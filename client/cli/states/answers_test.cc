@@ -5,6 +5,13 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
+
+#include "base/file/file.h"
+#include "base/status_testing.h"
+#include "compiler/features/features.h"
+#include "costmodel/make_cost_model.h"
+#include "costmodel/model_file.h"
 
 namespace kiln::client {
 namespace {
@@ -120,6 +127,60 @@ TEST_F(AnswersTest, SamplesAreDistinctAndHavePrograms) {
   const Json features = Ask({{"do", "features"}, {"task", 0}, {"states", {sampled["states"][0]}}});
   ASSERT_EQ(features["rows"].size(), 1);
   EXPECT_EQ(features["rows"][0][0].size(), features["names"].size());
+}
+
+// States are worked on at once. Each has the answer that it has alone.
+TEST_F(AnswersTest, StatesKeepTheirPlaces) {
+  Open();
+  Json states = Ask({{"do", "sample"}, {"task", 0}, {"count", 6}, {"seed", 7}})["states"];
+  states.insert(states.begin() + 2, Json::parse(R"([["AN", 3, 0, 5]])"));
+  const Json all = Ask({{"do", "predict"}, {"task", 0}, {"states", states}, {"model", "analytic"}});
+  const Json rows = Ask({{"do", "features"}, {"task", 0}, {"states", states}})["rows"];
+  ASSERT_EQ(all["scores"].size(), 7) << all;
+  ASSERT_EQ(all["stages"].size(), 7);
+  ASSERT_EQ(rows.size(), 7);
+  EXPECT_EQ(all["scores"][2], Json());
+  EXPECT_EQ(all["stages"][2], Json::array());
+  for (int i = 0; i < 7; ++i) {
+    const Json one = {states[i]};
+    const Json alone =
+        Ask({{"do", "predict"}, {"task", 0}, {"states", one}, {"model", "analytic"}});
+    EXPECT_EQ(alone["scores"][0], all["scores"][i]) << i;
+    EXPECT_EQ(alone["stages"][0], all["stages"][i]) << i;
+    EXPECT_EQ(Ask({{"do", "features"}, {"task", 0}, {"states", one}})["rows"][0], rows[i]) << i;
+  }
+}
+
+// Writes a model of random scores.
+void WriteModel(const std::string& path, uint64_t seed) {
+  costmodel::ModelFile file;
+  file.info.kind = "random";
+  file.info.feature_version = features::kFeatureVersion;
+  file.info.columns = costmodel::ColumnsDigest(features::FeatureNames());
+  file.model = *(*costmodel::MakeCostModel("random", {.seed = seed}))->Save();
+  ASSERT_OK(WriteFile(path, costmodel::PrintModelFile(file)));
+}
+
+TEST_F(AnswersTest, AModelIsThatOfTheFileNow) {
+  Open();
+  const TempDir folder = *TempDir::Make("answers");
+  const std::string path = folder.Join("a.model"), other = folder.Join("b.model");
+  const auto scores = [&](const std::string& model) {
+    return Ask({{"do", "predict"}, {"task", 0}, {"states", {Json::array()}}, {"model", model}})
+        .value("scores", Json());
+  };
+  WriteModel(path, 1);
+  WriteModel(other, 2);
+  const Json of_1 = scores(path), of_2 = scores(other);
+  ASSERT_TRUE(of_1[0].is_number()) << of_1;
+  EXPECT_NE(of_1, of_2);
+  EXPECT_EQ(scores(path), of_1);
+  WriteModel(path, 2);
+  EXPECT_EQ(scores(path), of_2);
+  ASSERT_OK(WriteFile(path, "cut"));
+  EXPECT_EQ(scores(path), Json());
+  WriteModel(path, 1);
+  EXPECT_EQ(scores(path), of_1);
 }
 
 TEST_F(AnswersTest, EvolutionFindsNoWorseThanItsSamples) {

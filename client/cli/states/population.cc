@@ -27,7 +27,6 @@ namespace kiln::client {
 namespace {
 
 using Json = nlohmann::json;
-using ModelPtr = std::shared_ptr<const costmodel::CostModel>;
 
 // The most states of a question. A state takes some 30 KB while it is worked on.
 constexpr int64_t kMaxStates = 100'000;
@@ -38,7 +37,8 @@ search::FeatureFn FeaturesOf(const search::Task& task) {
   };
 }
 
-StatusOr<ModelPtr> ModelOf(const Json& question, const search::Task& task, uint64_t seed) {
+StatusOr<ModelPtr> ModelOf(const Json& question, const search::Task& task, uint64_t seed,
+                           LastModel& last) {
   KILN_ASSIGN_OR_RETURN(const std::string name, TextField(question, "model"));
   if (name == "random") {
     KILN_ASSIGN_OR_RETURN(auto random, costmodel::MakeCostModel(name, {.seed = seed}));
@@ -50,11 +50,7 @@ StatusOr<ModelPtr> ModelOf(const Json& question, const search::Task& task, uint6
         search::MakeModels("sketch.analytic", seed, device::CalibrationOf(task.device).row));
     return models.prior;
   }
-  KILN_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(name));
-  StatusOr<costmodel::ModelFile> file = costmodel::ParseModelFile(bytes);
-  if (!file.ok()) return Annotate(file.status(), name);
-  KILN_ASSIGN_OR_RETURN(const search::TrainedModel trained, search::OpenTrainedModel(*file, seed));
-  return ModelPtr(trained.model);
+  return last.Open(name);
 }
 
 Json StepsOf(const search::Individual& individual) {
@@ -81,25 +77,38 @@ std::vector<search::Individual> IndividualsOf(std::vector<schedule::State> state
   return individuals;
 }
 
+using RowsPtr = std::shared_ptr<const FloatMatrix>;
+
 // Returns the feature rows of each state. A state without a program has none.
-StatusOr<std::vector<std::shared_ptr<const FloatMatrix>>> RowsOf(const Json& question,
-                                                                 const search::Task& task) {
+StatusOr<std::vector<RowsPtr>> RowsOf(const Json& question, const search::Task& task,
+                                      const search::Workers& workers) {
   KILN_ASSIGN_OR_RETURN(std::vector<schedule::State> states, StatesField(task.dag, question));
-  const search::FeatureFn features = FeaturesOf(task);
-  const search::Workers workers(task, features, 0);
-  std::vector<std::shared_ptr<const FloatMatrix>> rows;
-  for (schedule::State& state : states) {
+  const search::Workers alone(task, workers.features, 1);
+  std::vector<RowsPtr> rows(states.size());
+  workers.ForEach(std::ssize(states), [&](int64_t i) {
     // FillRows drops individuals, so each state is filled on its own.
     std::vector<search::Individual> one;
-    one.push_back(search::MakeIndividual(std::move(state), {}, {}));
+    one.push_back(search::MakeIndividual(std::move(states[i]), {}, {}));
     search::RoundReport report;
-    search::FillRows(workers, one, report);
-    rows.push_back(one.empty() ? std::make_shared<const FloatMatrix>() : one[0].rows);
-  }
+    search::FillRows(alone, one, report);
+    rows[i] = one.empty() ? std::make_shared<const FloatMatrix>() : one[0].rows;
+  });
   return rows;
 }
 
 }  // namespace
+
+StatusOr<ModelPtr> LastModel::Open(const std::string& path) {
+  KILN_ASSIGN_OR_RETURN(std::string bytes, ReadFile(path));
+  if (model_ != nullptr && bytes == bytes_) return model_;
+  StatusOr<costmodel::ModelFile> file = costmodel::ParseModelFile(bytes);
+  if (!file.ok()) return Annotate(file.status(), path);
+  // The seed is for learning, and the model learns no more.
+  KILN_ASSIGN_OR_RETURN(const search::TrainedModel trained, search::OpenTrainedModel(*file, 0));
+  bytes_ = std::move(bytes);
+  model_ = trained.model;
+  return model_;
+}
 
 StatusOr<Json> SampleStates(const Json& question, const search::Task& task) {
   KILN_ASSIGN_OR_RETURN(const int64_t count, NumberField(question, "count", 1, kMaxStates));
@@ -120,12 +129,13 @@ StatusOr<Json> SampleStates(const Json& question, const search::Task& task) {
   return Json{{"states", std::move(states)}};
 }
 
-StatusOr<Json> EvolveStates(const Json& question, const search::Task& task) {
+StatusOr<Json> EvolveStates(const Json& question, const search::Task& task, LastModel& last) {
   KILN_ASSIGN_OR_RETURN(const int64_t count, NumberField(question, "count", 1, kMaxStates));
   KILN_ASSIGN_OR_RETURN(const int64_t seed, NumberField(question, "seed", 0, INT64_MAX));
   KILN_ASSIGN_OR_RETURN(const search::Parameters parameters, ParametersField(question));
   KILN_ASSIGN_OR_RETURN(std::vector<schedule::State> states, StatesField(task.dag, question));
-  KILN_ASSIGN_OR_RETURN(const ModelPtr model, ModelOf(question, task, static_cast<uint64_t>(seed)));
+  KILN_ASSIGN_OR_RETURN(const ModelPtr model,
+                        ModelOf(question, task, static_cast<uint64_t>(seed), last));
   const std::vector<search::Sketch> sketches = search::GenerateSketches({task, parameters});
   const search::FeatureFn features = FeaturesOf(task);
   const search::Workers workers(task, features, 0);
@@ -153,23 +163,27 @@ StatusOr<Json> EvolveStates(const Json& question, const search::Task& task) {
   return Json{{"states", std::move(found)}, {"scores", ScoresJson(scores)}};
 }
 
-StatusOr<Json> PredictStates(const Json& question, const search::Task& task) {
-  KILN_ASSIGN_OR_RETURN(const ModelPtr model, ModelOf(question, task, 0));
-  KILN_ASSIGN_OR_RETURN(const auto rows, RowsOf(question, task));
-  std::vector<double> scores;
-  Json stages = Json::array();
-  for (const auto& each : rows) {
-    const FloatMatrix* const program = each.get();
-    scores.push_back(model->Predict({&program, 1})[0]);
-    stages.push_back(each->rows() == 0 ? Json::array() : ScoresJson(model->PredictRows(*each)));
-  }
+StatusOr<Json> PredictStates(const Json& question, const search::Task& task, LastModel& last) {
+  KILN_ASSIGN_OR_RETURN(const ModelPtr model, ModelOf(question, task, 0, last));
+  const search::FeatureFn features = FeaturesOf(task);
+  const search::Workers workers(task, features, 0);
+  KILN_ASSIGN_OR_RETURN(const std::vector<RowsPtr> rows, RowsOf(question, task, workers));
+  std::vector<const FloatMatrix*> programs;
+  for (const RowsPtr& each : rows) programs.push_back(each.get());
+  const std::vector<double> scores = model->Predict(programs);
+  std::vector<Json> stages(rows.size(), Json::array());
+  workers.ForEach(std::ssize(rows), [&](int64_t i) {
+    if (rows[i]->rows() > 0) stages[i] = ScoresJson(model->PredictRows(*rows[i]));
+  });
   return Json{{"scores", ScoresJson(scores)}, {"stages", std::move(stages)}};
 }
 
 StatusOr<Json> FeaturesOfStates(const Json& question, const search::Task& task) {
-  KILN_ASSIGN_OR_RETURN(const auto rows, RowsOf(question, task));
+  const search::FeatureFn features = FeaturesOf(task);
+  const search::Workers workers(task, features, 0);
+  KILN_ASSIGN_OR_RETURN(const std::vector<RowsPtr> rows, RowsOf(question, task, workers));
   Json states = Json::array();
-  for (const auto& each : rows) {
+  for (const RowsPtr& each : rows) {
     Json matrix = Json::array();
     for (int i = 0; i < each->rows(); ++i) {
       const std::span<const float> row = each->row(i);
