@@ -42,12 +42,12 @@ StatusOr<v1::CallbackReply> CallbackHub::Caller::Call(v1::CallbackRequest reques
                                                       const std::stop_token& stop) {
   const std::stop_callback on_stop(stop, [this] {
     std::lock_guard lock(hub_.mutex_);
-    hub_.news_.notify_all();
+    line_->news.notify_all();
   });
   std::unique_lock lock(hub_.mutex_);
   Line& line = *line_;
   const auto ended = [&] { return line.gone || stop.stop_requested(); };
-  hub_.clock_.WaitFor(lock, hub_.news_, absl::InfiniteDuration(),
+  hub_.clock_.WaitFor(lock, line.news, absl::InfiniteDuration(),
                       [&] { return !line.taken || ended(); });
   if (line.gone) return Gone();
   if (stop.stop_requested()) return Cancelled("stopped");
@@ -55,13 +55,13 @@ StatusOr<v1::CallbackReply> CallbackHub::Caller::Call(v1::CallbackRequest reques
   line.taken = true;
   line.reply.reset();
   line.request = std::move(request);
-  hub_.news_.notify_all();
-  const bool done = hub_.clock_.WaitFor(lock, hub_.news_, timeout,
+  line.news.notify_all();
+  const bool done = hub_.clock_.WaitFor(lock, line.news, timeout,
                                         [&] { return line.reply.has_value() || ended(); });
   line.taken = false;
   line.awaits_reply = false;
   line.request.reset();
-  hub_.news_.notify_all();
+  line.news.notify_all();
   if (line.reply.has_value()) return *std::exchange(line.reply, {});
   if (line.gone) return Gone();
   if (done) return Cancelled("stopped");
@@ -78,14 +78,14 @@ CallbackHub::Connection::~Connection() {
     line_->gone = true;
     line_->hang_up = [] {};
     hub_.lines_.erase(job_id_);
-    hub_.news_.notify_all();
+    line_->news.notify_all();
   }
   if (hub_.changed_ != nullptr) hub_.changed_(job_id_);
 }
 
 std::optional<v1::CallbackRequest> CallbackHub::Connection::Take(absl::Duration longest) {
   std::unique_lock lock(hub_.mutex_);
-  hub_.clock_.WaitFor(lock, hub_.news_, longest, [&] { return line_->request.has_value(); });
+  hub_.clock_.WaitFor(lock, line_->news, longest, [&] { return line_->request.has_value(); });
   std::optional<v1::CallbackRequest> request = std::exchange(line_->request, {});
   line_->awaits_reply = request.has_value();
   return request;
@@ -115,7 +115,7 @@ void CallbackHub::Connection::Reply(StatusOr<v1::CallbackReply> reply) {
   std::lock_guard lock(hub_.mutex_);
   if (!std::exchange(line_->awaits_reply, false)) return;
   line_->reply = std::move(reply);
-  hub_.news_.notify_all();
+  line_->news.notify_all();
 }
 
 }  // namespace kiln::scheduler

@@ -54,12 +54,12 @@ class CallbackHub {
     bool awaits_reply = false;
     std::optional<StatusOr<v1::CallbackReply>> reply = {};
     std::function<void()> hang_up;
+    std::condition_variable news;  // of this line alone
   };
 
   Clock& clock_;
   std::function<void(const std::string&)> changed_;
-  mutable std::mutex mutex_;
-  std::condition_variable news_;
+  mutable std::mutex mutex_;                            // guards the lines as well
   std::map<std::string, std::shared_ptr<Line>> lines_;  // key: job id
 };
 

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <future>
+#include <set>
 #include <thread>
 
 #include "base/status_testing.h"
@@ -149,6 +150,27 @@ TEST_F(CallbackHubTest, AnAnswerToAnotherCallIsRefused) {
               StatusIs(StatusCode::kInvalidArgument,
                        "the user's process answered call 7, expected call 1"));
   EXPECT_THAT(answer.get().status(), StatusIs(StatusCode::kInvalidArgument, HasSubstr("call 7")));
+}
+
+// Notes what its users wait on.
+class NotingClock final : public FakeClock {
+ public:
+  bool WaitFor(std::unique_lock<std::mutex>& lock, std::condition_variable& cv,
+               absl::Duration timeout, const std::function<bool()>& done) override {
+    waits.insert(&cv);
+    return FakeClock::WaitFor(lock, cv, timeout, done);
+  }
+  std::set<const std::condition_variable*> waits;
+};
+
+TEST(CallbackHub, AJobIsNotWokenByTheCallsOfAnother) {
+  NotingClock clock;
+  CallbackHub hub(clock);
+  ASSERT_OK_AND_ASSIGN(const auto a, hub.Connect("a", [] {}));
+  ASSERT_OK_AND_ASSIGN(const auto b, hub.Connect("b", [] {}));
+  for (CallbackHub::Connection* const each : {a.get(), b.get()})
+    EXPECT_FALSE(each->Take(absl::ZeroDuration()).has_value());
+  EXPECT_EQ(clock.waits.size(), 2u);
 }
 
 TEST_F(CallbackHubTest, ChangesAreTold) {
