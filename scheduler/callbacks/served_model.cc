@@ -8,7 +8,7 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr char kName[] = "the cost model";
-// Most bytes of rows in one call.
+// Most bytes of rows and steps in one call.
 constexpr size_t kMostBytes = 64 << 20;
 
 static_assert(std::endian::native == std::endian::little, "rows are sent as they are in memory");
@@ -21,11 +21,13 @@ void AddRows(const FloatMatrix& program, v1::FeatureRows& to) {
   to.mutable_values()->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
-// Returns the end of the part that begins at `begin` and fits one call.
-size_t EndOfPart(std::span<const FloatMatrix* const> programs, size_t begin) {
+// Returns the end of the part that begins at `begin` and fits one call. `bytes_of` tells how much
+// of a call a program takes.
+template <typename BytesOf>
+size_t EndOfPart(size_t programs, size_t begin, const BytesOf& bytes_of) {
   size_t bytes = 0, end = begin;
-  while (end < programs.size()) {
-    bytes += programs[end]->values().size_bytes();
+  while (end < programs) {
+    bytes += bytes_of(end);
     if (end > begin && bytes > kMostBytes) break;
     ++end;
   }
@@ -51,14 +53,24 @@ Status CheckScores(const v1::CallbackReply& reply, size_t programs) {
 }  // namespace
 
 std::vector<double> ServedModel::Predict(std::span<const FloatMatrix* const> programs) const {
-  return PredictSchedules(programs, std::vector<std::string>(programs.size()));
+  if (!reads_steps()) return PredictSchedules(programs, {});
+  search_.Fail(Internal("{} reads steps, and was asked about programs without them", kName))
+      .IgnoreError();
+  return std::vector<double>(programs.size(), -std::numeric_limits<double>::infinity());
+}
+
+size_t ServedModel::BytesOf(const FloatMatrix& rows, const std::string* steps) const {
+  const size_t of_rows = search_.served().model_reads_rows() ? rows.values().size_bytes() : 0;
+  return of_rows + (reads_steps() ? steps->size() : 0);
 }
 
 std::vector<double> ServedModel::PredictSchedules(std::span<const FloatMatrix* const> programs,
                                                   std::span<const std::string> steps) const {
   std::vector<double> scores(programs.size(), -std::numeric_limits<double>::infinity());
   for (size_t begin = 0, end = 0; begin < programs.size(); begin = end) {
-    end = EndOfPart(programs, begin);
+    end = EndOfPart(programs.size(), begin, [&](size_t i) {
+      return BytesOf(*programs[i], reads_steps() ? &steps[i] : nullptr);
+    });
     v1::CallbackRequest request;
     v1::PredictCall& call = *request.mutable_predict();
     call.set_task_index(static_cast<uint32_t>(task_));
@@ -89,17 +101,16 @@ uint32_t ServedModel::NumberOf(const costmodel::Sample& sample) {
 }
 
 Status ServedModel::Update(std::vector<costmodel::Sample> samples) {
-  std::vector<const FloatMatrix*> programs;
-  for (const costmodel::Sample& sample : samples) programs.push_back(sample.rows.get());
   for (size_t begin = 0, end = 0; begin < samples.size(); begin = end) {
-    end = EndOfPart(programs, begin);
+    end = EndOfPart(samples.size(), begin,
+                    [&](size_t i) { return BytesOf(*samples[i].rows, &samples[i].steps); });
     v1::CallbackRequest request;
     v1::UpdateCall& call = *request.mutable_update();
     call.set_task_index(static_cast<uint32_t>(task_));
     for (size_t i = begin; i < end; ++i) {
       call.add_numbers(NumberOf(samples[i]));
       call.add_costs_s(samples[i].cost_s.value_or(std::numeric_limits<double>::quiet_NaN()));
-      if (search_.served().model_reads_rows()) AddRows(*programs[i], *call.mutable_rows());
+      if (search_.served().model_reads_rows()) AddRows(*samples[i].rows, *call.mutable_rows());
       if (reads_steps()) call.add_steps(samples[i].steps);
     }
     KILN_RETURN_IF_ERROR(search_.Call(std::move(request), kName).status());

@@ -15,7 +15,7 @@
 
 namespace kiln::scheduler {
 
-// Thread-safe. One call for each Predict and Update, or several for more than 64 MiB of rows. A
+// Thread-safe. One call for each Predict and Update, or several for more than 64 MiB of rows and steps. A
 // prediction must have one score for each program: a finite number, or minus infinity for a program
 // that should not be measured.
 class ServedModel final : public costmodel::CostModel {
@@ -24,11 +24,13 @@ class ServedModel final : public costmodel::CostModel {
 
   std::string_view name() const override { return "served"; }
   Status Update(std::vector<costmodel::Sample> samples) override;
+  // Fails the search if the model reads steps.
   std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override;
   bool reads_steps() const override { return search_.served().model_reads_steps(); }
   std::vector<double> PredictSchedules(std::span<const FloatMatrix* const> programs,
                                        std::span<const std::string> steps) const override;
-  // The process scores whole programs, so all rows of a program have its score.
+  // The process scores whole programs, so all rows of a program have its score. Fails the search
+  // if the model reads steps.
   std::vector<double> PredictRows(const FloatMatrix& program) const override;
   // The user's model ranks from the first round on.
   bool trained() const override { return true; }
@@ -37,6 +39,8 @@ class ServedModel final : public costmodel::CostModel {
   Status Load(std::string_view bytes) override;
 
  private:
+  // Returns the bytes of a program in a call. `steps` may be null if the model reads none.
+  size_t BytesOf(const FloatMatrix& rows, const std::string* steps) const;
   uint32_t NumberOf(const costmodel::Sample& sample);
 
   ServedSearch& search_;

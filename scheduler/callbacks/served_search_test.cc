@@ -112,6 +112,47 @@ TEST_F(ServedSearchTest, AModelOfStepsAloneGetsNoRows) {
   EXPECT_FALSE(has_rows);
 }
 
+TEST_F(ServedSearchTest, AModelOfStepsIsNotAskedWithoutThem) {
+  served_.set_model_reads_steps(true);
+  ServedSearch& search = Serve([](const v1::CallbackRequest&) { return Values({1}); });
+  const FloatMatrix one = Rows({1, 2}, 2);
+  const FloatMatrix* const programs[] = {&one};
+  EXPECT_THAT(search.Model(0)->Predict(programs), ElementsAre(-kInf));
+  EXPECT_EQ(process_->calls(), 0);
+  ExpectFailure(StatusCode::kInternal, "the cost model reads steps");
+}
+
+// A message holds 64 MiB of what the model reads.
+TEST_F(ServedSearchTest, ALargeCallIsMadeInParts) {
+  struct Case {
+    bool rows = false, steps = false;
+    std::vector<uint32_t> parts;
+  };
+  const Case cases[] = {{.rows = true, .parts = {2, 1}},
+                        {.steps = true, .parts = {1, 2}},
+                        {.rows = true, .steps = true, .parts = {1, 1, 1}}};
+  constexpr int kLarge = 40 << 20, kSmall = 8 << 20;
+  FloatMatrix large(kLarge / sizeof(float)), small(kSmall / sizeof(float));
+  large.AddRow();
+  small.AddRow();
+  const FloatMatrix* const programs[] = {&small, &large, &large};
+  const std::string steps[] = {std::string(kLarge, ' '), std::string(kLarge, ' '), "[]"};
+  for (const Case& each : cases) {
+    process_.reset();
+    served_.set_model_reads_rows(each.rows);
+    served_.set_model_reads_steps(each.steps);
+    std::vector<uint32_t> parts;
+    ServedSearch& search = Serve([&](const v1::CallbackRequest& request) {
+      parts.push_back(request.predict().programs());
+      v1::CallbackReply reply;
+      for (uint32_t i = 0; i < parts.back(); ++i) reply.add_values(1);
+      return reply;
+    });
+    EXPECT_THAT(search.Model(0)->PredictSchedules(programs, steps), ElementsAre(1, 1, 1));
+    EXPECT_EQ(parts, each.parts) << each.rows << each.steps;
+  }
+}
+
 TEST_F(ServedSearchTest, ResultsAreToldByNumberAndCorrectedByIt) {
   served_.set_model_reads_rows(true);
   std::vector<v1::UpdateCall> seen;
