@@ -52,11 +52,15 @@ Status SchedulerService::Serve(grpc::ServerContext& context, CallbackStream& str
     return place.Exchange([&] { return stream.Write(request); });
   };
   if (!send(v1::CallbackRequest())) return GoneStatus();
+  std::optional<uint64_t> seen;  // version of the job when its state was read last
   while (true) {
     if (stopping_) return Unavailable("the scheduler is stopping; serve the job again");
     if (context.IsCancelled()) return GoneStatus();
     const std::optional<v1::CallbackRequest> request = connection->Take(kLook);
     if (!request.has_value()) {
+      const uint64_t version = events_.version(first.job_id());
+      if (seen == version) continue;
+      seen = version;
       KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(first.job_id()));
       if (store::IsFinal(job.state)) return OkStatus();
       continue;
