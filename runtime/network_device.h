@@ -90,9 +90,10 @@ class NetworkDevice {
   // Begins a run: the copies and launches that follow go into a stream of the caller's, or into the
   // device's own if there is none. Only kinds with streams are given one.
   virtual Status BeginRun(std::optional<void*>) { return OkStatus(); }
-  // Ends a run in a stream of the caller's, for which nothing waits. Called after each BeginRun with
-  // such a stream that succeeded, also if a copy or launch of the run failed. `shares_memory` says that the
-  // run uses memory of the device that other runs use, too, so that these must wait for it.
+  // Ends a run in a stream of the caller's, for which nothing waits. Called after each BeginRun
+  // with such a stream that succeeded, also if a copy or launch of the run failed. `shares_memory`
+  // says that the run uses memory of the device that other runs use, too, so that these must wait
+  // for it.
   virtual Status EndQueuedRun(bool /*shares_memory*/) { return OkStatus(); }
   // Waits for the runs in callers' streams. Called before memory is freed.
   virtual void WaitForQueuedRuns() {}

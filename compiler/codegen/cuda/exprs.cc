@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "compiler/arith/range.h"
+#include "compiler/codegen/cuda/arg_choice.h"
 #include "compiler/codegen/cuda/data_conditions.h"
 #include "compiler/codegen/cuda/narrow_floats.h"
 #include "compiler/codegen/cuda/types.h"
@@ -317,7 +318,10 @@ CudaText CudaExprs::PrintCondition(Expr choice, Expr condition) {
 }
 
 CudaText CudaExprs::PrintChoice(Expr e, PrintFn print_side) {
-  const Expr condition = SimplifyCondition(e->arg(0));
+  if (const Expr extreme = ExtremeOfValueChoice(e, scope_.pool()); extreme != nullptr)
+    return Print(extreme);
+  const Expr short_choice = ShortIndexChoice(e, scope_.pool());
+  const Expr condition = SimplifyCondition(short_choice != nullptr ? short_choice : e->arg(0));
   if (condition->is_const_int())
     return (this->*print_side)(e->arg(condition->int_value != 0 ? 1 : 2));
   const CudaText c = PrintCondition(e, condition), b = (this->*print_side)(e->arg(2));
