@@ -207,6 +207,35 @@ class TuneTest(TorchTest):
             with torch.no_grad():
                 self.assert_close(tuned(x), model(x))
 
+    def test_parts_that_repeat_are_tuned_once(self):
+        class Layers(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layers = nn.ModuleList(nn.Linear(16, 16) for _ in range(3))
+                self.last = nn.Linear(16, 32)
+
+            def forward(self, x):
+                for each in (*self.layers, self.last):
+                    x = each(torch.special.bessel_j0(x))
+                return x
+
+        model, x, shares = randomized(Layers()), torch.rand(4, 16), []
+
+        def tune(_, path, share):
+            del path
+            shares.append(share)
+            return f"job{len(shares)}"
+
+        with (
+            mock.patch.object(Place, "has_programs", return_value=False),
+            mock.patch.object(Place, "tune", tune),
+        ):
+            tuned = kiln.tune(model, (x,), trials=9, always=True)
+        self.assertEqual(shares, [3 / 5, 2 / 5])
+        self.assertEqual([part.job for part in tuned.report.parts], ["job1"] * 3 + ["job2"])
+        with torch.no_grad():
+            self.assert_close(tuned(x), model(x))
+
     def test_a_program_is_looked_for_among_all_targets(self):
         line = (
             '{{"i": [["[\\"matmul_of_a_log\\", 16, 16, 16]", "cuda -keys=cuda,gpu -arch=sm_{} '

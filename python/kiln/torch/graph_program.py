@@ -42,6 +42,8 @@ class _Written:
     report: PartReport
     converted: Converted
     path: str
+    # Keys of the computations of its tasks. Layers that repeat have the same ones.
+    keys: frozenset[str]
     is_to_tune: bool
 
 
@@ -134,16 +136,17 @@ class GraphProgram:
         for part in parts:
             self._report.parts.append(PartReport(len(part.nodes)))
         with tempfile.TemporaryDirectory(prefix="kiln-torch.") as folder:
-            # What is to be tuned has to be known of all, as they share the budget.
+            # All are written before one is tuned: those that are to be tuned share the budget.
             written = []
             for index, (part, report) in enumerate(zip(parts, self._report.parts)):
                 with _errors_in(report):
                     inside = os.path.join(folder, str(index))
                     written.append(self._as_file(part, read, inside, report))
-            work = sum(each.part.flops() for each in written if each.is_to_tune) or 1.0
+            shares = _shares(written)
+            jobs: dict[frozenset[str], str] = {}
             for each in written:
                 with _errors_in(each.report):
-                    program = self._tuned(each, each.part.flops() / work)
+                    program = self._tuned(each, shares, jobs)
                     self._judge(each.part, read, program, each.report)
                     if each.report.is_used:
                         self._used.append(each.part)
@@ -160,13 +163,22 @@ class GraphProgram:
         report.tasks = [(task["task"], float(task["weight"])) for task in tasks]
         report.is_known = self._place.has_programs(tasks)
         is_to_tune = self._place.wants_tuning(report.is_known)
-        return _Written(part, report, converted, path, is_to_tune)
+        keys = frozenset(each["workload_key"] for task in tasks for each in task["variants"])
+        return _Written(part, report, converted, path, keys, is_to_tune)
 
-    def _tuned(self, written: _Written, share: float) -> PartOperator:
-        place = self._place
+    def _tuned(
+        self,
+        written: _Written,
+        shares: dict[frozenset[str], float],
+        jobs: dict[frozenset[str], str],
+    ) -> PartOperator:
+        """The program of a part, which is tuned unless one of `jobs` has done so."""
+        place, keys = self._place, written.keys
         assert place is not None
         if written.is_to_tune:
-            written.report.job = place.tune(written.path, share)
+            if keys not in jobs:
+                jobs[keys] = place.tune(written.path, shares[keys])
+            written.report.job = jobs[keys]
         return _operator_of(place.compile(written.path), written.converted)
 
     def _judge(
@@ -336,6 +348,16 @@ def _converted(part: Part, read: dict[fx.Node, Any]) -> Converted:
         part.module.graph,
         {copied: read[node] for copied, node in zip(placeholders, part.parameters)},
     )
+
+
+def _shares(written: Sequence[_Written]) -> dict[frozenset[str], float]:
+    """The shares of the budget by the work that is to be tuned, for each set of computations."""
+    work: dict[frozenset[str], float] = {}
+    for each in written:
+        if each.is_to_tune:
+            work[each.keys] = work.get(each.keys, 0.0) + each.part.flops()
+    total = sum(work.values()) or 1.0
+    return {keys: flops / total for keys, flops in work.items()}
 
 
 def _operator_of(network: Network, converted: Converted) -> PartOperator:
