@@ -78,14 +78,6 @@ Status CheckPolicy(v1::TuneOptions& options) {
   return Annotate(GivenTemplate(options).status(), has_kernel ? "the kernel" : "the template");
 }
 
-// Checks that the policy's template can schedule the task's computation.
-Status CheckTemplate(const CheckedTask& task, const v1::TuneOptions& options) {
-  KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
-  if (!kind->uses_template) return OkStatus();
-  KILN_ASSIGN_OR_RETURN(search::TemplatePtr given, GivenTemplate(options));
-  return search::TemplateFor(std::move(given), task.dag, task.target.is_gpu()).status();
-}
-
 // Tags the computation, which keeps records of a hand-written kernel apart from those of schedules.
 Status TagComputation(const v1::TuneOptions& options, dag::DagText& text) {
   if (options.kernel().empty()) return OkStatus();
@@ -265,12 +257,17 @@ StatusOr<CheckedJob> CheckJobSpec(v1::JobSpec spec, const std::stop_token& stop)
   }
   KILN_RETURN_IF_ERROR(CheckOptions(*spec.mutable_options(), spec.tasks_size()));
   KILN_RETURN_IF_ERROR(CheckServed(spec));
+  KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind,
+                        search::FindPolicy(spec.options().policy()));
+  KILN_ASSIGN_OR_RETURN(const search::TemplatePtr given, GivenTemplate(spec.options()));
   for (int i = 0; i < spec.tasks_size(); ++i) {
     v1::TaskSpec& task_spec = *spec.mutable_tasks(i);
     StatusOr<CheckedTask> task = CheckTask(spec.options(), task_spec, stop);
     if (!task.ok()) return Refuse(i, task_spec, task.status());
-    const Status fits = CheckTemplate(*task, spec.options());
-    if (!fits.ok()) return Refuse(i, task_spec, fits);
+    if (kind->uses_template) {
+      const auto fits = search::TemplateFor(given, task->dag, task->target.is_gpu());
+      if (!fits.ok()) return Refuse(i, task_spec, fits.status());
+    }
     const Status alternative = CheckAlternative(spec, job.tasks, *task, task_spec);
     if (!alternative.ok()) return Refuse(i, task_spec, alternative);
     if (i > 0 && task_spec.target() != spec.tasks(0).target()) {
