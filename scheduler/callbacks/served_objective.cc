@@ -25,10 +25,11 @@ class ServedObjective {
     return std::max(At(latencies_s).value, target_s_);
   }
 
-  double Slope(std::span<const double> latencies_s, int i) {
+  std::vector<double> Slopes(std::span<const double> latencies_s) {
     const Point& point = At(latencies_s);
-    if (target_s_ > 0 && point.value <= target_s_) return 0;
-    return point.slopes.empty() ? 0 : point.slopes[static_cast<size_t>(i)];
+    const bool is_reached = target_s_ > 0 && point.value <= target_s_;
+    if (is_reached || point.slopes.empty()) return std::vector<double>(latencies_s.size(), 0.0);
+    return point.slopes;
   }
 
  private:
@@ -105,9 +106,7 @@ search::Objective MakeServedObjective(ServedSearch& search, double target_s) {
   const auto objective = std::make_shared<ServedObjective>(search, target_s);
   return {
       [objective](std::span<const double> latencies_s) { return objective->Value(latencies_s); },
-      [objective](std::span<const double> latencies_s, int i) {
-        return objective->Slope(latencies_s, i);
-      }};
+      [objective](std::span<const double> latencies_s) { return objective->Slopes(latencies_s); }};
 }
 
 }  // namespace kiln::scheduler

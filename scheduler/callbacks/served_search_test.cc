@@ -226,9 +226,9 @@ TEST_F(ServedSearchTest, AnObjectiveIsAskedOnceForValueAndSlopes) {
   const search::Objective objective = search.Objective(0);
   const double at[] = {1e-3, 2e-3, 3e-3};
   EXPECT_DOUBLE_EQ(objective.value(at), 0.012);
-  EXPECT_NEAR(objective.slope(at, 0), 2, 1e-6);
-  EXPECT_NEAR(objective.slope(at, 1), 5, 1e-6);
-  EXPECT_EQ(objective.slope(at, 2), 0);  // the function does not look at it
+  EXPECT_NEAR(objective.slopes(at)[0], 2, 1e-6);
+  EXPECT_NEAR(objective.slopes(at)[1], 5, 1e-6);
+  EXPECT_EQ(objective.slopes(at)[2], 0);  // the function does not look at it
   EXPECT_EQ(process_->calls(), 1);
   const double later[] = {1e-3, 1e-3, 3e-3};
   EXPECT_DOUBLE_EQ(objective.value(later), 0.007);
@@ -245,11 +245,11 @@ TEST_F(ServedSearchTest, EqualLargestLatenciesHaveASlopeTogether) {
   });
   const search::Objective objective = search.Objective(0);
   const double none[] = {1e10, 1e10};
-  EXPECT_GT(objective.slope(none, 0), 0);
-  EXPECT_EQ(objective.slope(none, 0), objective.slope(none, 1));
+  EXPECT_GT(objective.slopes(none)[0], 0);
+  EXPECT_EQ(objective.slopes(none)[0], objective.slopes(none)[1]);
   const double at[] = {2, 1};
-  EXPECT_NEAR(objective.slope(at, 0), 1, 1e-9);
-  EXPECT_EQ(objective.slope(at, 1), 0);
+  EXPECT_NEAR(objective.slopes(at)[0], 1, 1e-9);
+  EXPECT_EQ(objective.slopes(at)[1], 0);
 }
 
 TEST_F(ServedSearchTest, ATargetIsReached) {
@@ -261,8 +261,8 @@ TEST_F(ServedSearchTest, ATargetIsReached) {
   });
   const search::Objective objective = search.Objective(2);
   const double above[] = {3.0}, below[] = {1.0};
-  EXPECT_GT(objective.slope(above, 0), 0);
-  EXPECT_EQ(objective.slope(below, 0), 0);
+  EXPECT_GT(objective.slopes(above)[0], 0);
+  EXPECT_EQ(objective.slopes(below)[0], 0);
   EXPECT_EQ(objective.value(below), 2);
 }
 
@@ -270,7 +270,7 @@ TEST_F(ServedSearchTest, AnObjectiveThatIsNoNumberEndsTheSearch) {
   served_.set_objective(true);
   ServedSearch& search = Serve([](const v1::CallbackRequest&) { return Values({1, kNan, 1}); });
   const double at[] = {1.0};
-  EXPECT_EQ(search.Objective(0).slope(at, 0), 0);
+  EXPECT_EQ(search.Objective(0).slopes(at)[0], 0);
   ExpectFailure(StatusCode::kInvalidArgument,
                 "the objective returned nan, expected a finite number");
 }

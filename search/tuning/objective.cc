@@ -31,7 +31,6 @@ class Combination {
       if (!alone) unit = networks.emplace(group.network, unit).first->second;
       if (unit == static_cast<int>(units_.size())) units_.emplace_back();
       units_[unit].groups.push_back(static_cast<int>(i));
-      unit_of_.push_back(unit);
       // The geometric mean counts a group without a network `weight` times, instead of making its
       // latency longer.
       const bool counted = alone && kind == ObjectiveKind::kGeometricMean;
@@ -45,20 +44,15 @@ class Combination {
     return std::max(Whole(latencies_s), target_s_);
   }
 
-  double Slope(std::span<const double> latencies_s, int i) const {
+  std::vector<double> Slopes(std::span<const double> latencies_s) const {
+    std::vector<double> slopes(weights_.size(), 0.0);
     const double whole_s = Whole(latencies_s);
-    if (whole_s <= target_s_) return 0;
-    const Unit& unit = units_[unit_of_[i]];
-    switch (kind_) {
-      case ObjectiveKind::kWeightedSum:
-        return weights_[i];
-      case ObjectiveKind::kGeometricMean:
-        return whole_s * unit.share / shares_ / Sum(unit, latencies_s) * weights_[i];
-      case ObjectiveKind::kMax:
-        // If several latencies are the largest, each of them has to become shorter.
-        return Sum(unit, latencies_s) >= whole_s ? weights_[i] : 0;
+    if (whole_s <= target_s_) return slopes;
+    for (const Unit& unit : units_) {
+      const double of_sum = SlopeOfSum(unit, Sum(unit, latencies_s), whole_s);
+      for (const int i : unit.groups) slopes[i] = of_sum * weights_[i];
     }
-    return 0;
+    return slopes;
   }
 
  private:
@@ -66,6 +60,20 @@ class Combination {
     double sum = 0;
     for (const int i : unit.groups) sum += weights_[i] * latencies_s[i];
     return sum;
+  }
+
+  // Returns how much the whole falls for each second that the sum of the unit falls.
+  double SlopeOfSum(const Unit& unit, double sum_s, double whole_s) const {
+    switch (kind_) {
+      case ObjectiveKind::kWeightedSum:
+        return 1;
+      case ObjectiveKind::kGeometricMean:
+        return whole_s * unit.share / shares_ / sum_s;
+      case ObjectiveKind::kMax:
+        // If several latencies are the largest, each of them has to become shorter.
+        return sum_s >= whole_s ? 1 : 0;
+    }
+    return 0;
   }
 
   double Whole(std::span<const double> latencies_s) const {
@@ -90,7 +98,6 @@ class Combination {
   const ObjectiveKind kind_;
   const double target_s_;
   std::vector<Unit> units_;
-  std::vector<int> unit_of_;     // index: group
   std::vector<double> weights_;  // index: group
   double shares_ = 0;
 };
@@ -115,8 +122,8 @@ Objective MakeObjective(ObjectiveKind kind, std::vector<VariantGroup> groups, do
   return {[combination](std::span<const double> latencies_s) {
             return combination->Value(latencies_s);
           },
-          [combination](std::span<const double> latencies_s, int i) {
-            return combination->Slope(latencies_s, i);
+          [combination](std::span<const double> latencies_s) {
+            return combination->Slopes(latencies_s);
           }};
 }
 

@@ -18,8 +18,9 @@ namespace kiln::search {
 // A function that does not rise when a latency falls.
 struct Objective {
   std::function<double(std::span<const double> latencies_s)> value;
-  // Returns how much the value falls for each second that latency i falls. 0: that would not help.
-  std::function<double(std::span<const double> latencies_s, int i)> slope;
+  // Returns for each latency how much the value falls for each second that it falls. 0: that would
+  // not help.
+  std::function<std::vector<double>(std::span<const double> latencies_s)> slopes;
 };
 
 enum class ObjectiveKind {
@@ -42,7 +43,7 @@ struct VariantGroup {
 // Groups of one network count as one latency, the sum of their weight * latency. The geometric mean
 // and the maximum are then taken over the networks (a network counts once) and the groups without a
 // network. If target_s is above 0, the objective need not be smaller than target_s, and nothing is
-// worth a trial once that is reached.
+// worth a trial once that is reached. Cost of a call: linear in the number of groups.
 Objective MakeObjective(ObjectiveKind kind, std::vector<VariantGroup> groups, double target_s = 0);
 
 }  // namespace kiln::search

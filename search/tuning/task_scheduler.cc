@@ -143,7 +143,10 @@ bool TaskScheduler::AddResult(int task, std::optional<double> cost_s) {
   const bool better = cost_s.has_value() && *cost_s < state.best_s;
   if (better) {
     state.best_s = *cost_s;
-    latencies_s_[state.group] = std::min(latencies_s_[state.group], *cost_s);
+    if (*cost_s < latencies_s_[state.group]) {
+      latencies_s_[state.group] = *cost_s;
+      slopes_.clear();
+    }
     state.best_trials = state.trials;
     improved_trials_ = trials_;
   }
@@ -223,7 +226,8 @@ std::optional<TaskScheduler::Expected> TaskScheduler::ExpectedScore() const {
 }
 
 double TaskScheduler::Chain(int task) const {
-  return objective_.slope(latencies_s_, tasks_[task].group);
+  if (slopes_.empty()) slopes_ = objective_.slopes(latencies_s_);
+  return slopes_[tasks_[task].group];
 }
 
 // ---- the gradient ---------------------------------------------------------------------------

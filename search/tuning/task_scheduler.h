@@ -58,8 +58,8 @@
 //
 // A group without a result has the latency 1e10 s, so it comes first until it is dead; only while
 // its rounds are open, others are preferred. Latencies in seconds. Cost of a round: each task looks
-// at its peers, its alternatives and the tasks with the same sums, and asks for a slope of the
-// objective. Not thread-safe.
+// at its peers, its alternatives and the tasks with the same sums, and the objective is asked once
+// for its slopes. Not thread-safe, not even the const functions.
 #pragma once
 
 #include <cstdint>
@@ -244,8 +244,10 @@ class TaskScheduler {
   // Lists of tasks in ascending order: of each group, of each similarity tag, and of equal sums.
   std::vector<std::vector<int>> members_, peers_, equal_sums_;
   std::vector<double> latencies_s_;  // one for each group
-  uint32_t trials_ = 0;              // trials of all tasks
-  uint32_t improved_trials_ = 0;     // value of trials_ when a task last improved
+  // Slopes of the objective at the latencies; empty: not asked for yet.
+  mutable std::vector<double> slopes_;
+  uint32_t trials_ = 0;           // trials of all tasks
+  uint32_t improved_trials_ = 0;  // value of trials_ when a task last improved
   double expected_trials_ = std::numeric_limits<double>::infinity();
 };
 

@@ -52,6 +52,27 @@ TEST(TaskScheduler, AllTasksAreOpenedTheHeaviestFirstAndAlternativesLast) {
   EXPECT_EQ(s.RoundTrials(0), 16u);
 }
 
+TEST(TaskScheduler, TheObjectiveIsAskedOnceForEachListOfLatencies) {
+  Objective objective = MakeObjective(ObjectiveKind::kGeometricMean, {{}, {}, {}});
+  int calls = 0;
+  objective.slopes = [&calls, slopes = objective.slopes](std::span<const double> latencies_s) {
+    ++calls;
+    return slopes(latencies_s);
+  };
+  TaskScheduler s = Make({{}, {}, {}}, {.objective = objective});
+  for (int i = 0; i < 3; ++i) Rounds(s, i, {1e-3});
+  calls = 0;
+  s.Next();
+  EXPECT_EQ(calls, 1);
+  Rounds(s, 0, {2e-3});
+  s.Next();
+  EXPECT_EQ(calls, 1) << "the latencies are the same";
+  Rounds(s, 0, {5e-4});
+  s.Next();
+  EXPECT_EQ(calls, 2);
+  EXPECT_EQ(s.GradientOf(0).chain, objective.slopes(std::vector<double>{5e-4, 1e-3, 1e-3})[0]);
+}
+
 const TaskSchedulerOptions kOpened = {.first_round_trials = 16, .opening_trials = 1};
 
 // Runs the round that the scheduler chooses. Each of its trials has the cost that `cost_s` gives
