@@ -215,6 +215,10 @@ class HistoryTest(unittest.TestCase):
             with auto_scheduler.ApplyHistoryBest(others[:1]) as inner:
                 # The outer records have the rest.
                 self.assertIs(auto_scheduler.DispatchContext.current, inner)
+                for runs in inner, history:
+                    with self.assertRaisesRegex(kiln.KilnError, "ApplyHistoryBest runs already"):
+                        runs.__enter__()
+                self.assertIs(auto_scheduler.DispatchContext.current, inner)
                 self.assertEqual(inner.query("llvm", key).transform_steps, found.transform_steps)
                 auto_scheduler.build("network:mlp", "llvm")
                 inner.update("llvm", key, [])
@@ -229,6 +233,10 @@ class HistoryTest(unittest.TestCase):
         best = auto_scheduler.ApplyHistoryBest(path("mlp.db"))
         self.assertIsNotNone(best.query("llvm", tasks[1].compute_dag.workload_key()))
         self.assertIsNone(auto_scheduler.FallbackContext().query("llvm", key))
+        outermost = auto_scheduler.DispatchContext.current
+        self.assertIsInstance(outermost, auto_scheduler.FallbackContext)
+        with self.assertRaisesRegex(kiln.KilnError, "FallbackContext runs already"):
+            outermost.__enter__()
 
 
 class NullTest(unittest.TestCase):

@@ -221,6 +221,9 @@ class AutotvmTest(unittest.TestCase):
         self.assertIsNone(autotvm.apply_history_best(self.log).query("llvm", ("dense", 1)))
         with autotvm.apply_history_best(self.log) as context:
             self.assertIs(autotvm.DispatchContext.current, context)
+            with self.assertRaisesRegex(kiln.KilnError, "the block of this ApplyHistoryBest runs"):
+                with context:
+                    self.fail("it stands in itself")
             context.update("llvm", self.task.workload, self.task.config_space.get(1))
             self.assertEqual(context.query("llvm", self.task.workload).index, 1)
             fallback = context.query("llvm", ("dense", 1))

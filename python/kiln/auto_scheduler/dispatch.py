@@ -7,13 +7,14 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from kiln.farm import program
 from kiln.auto_scheduler import place
 from kiln.auto_scheduler.log_database import bound, database_of, log_of
 from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, RecordedTask, result_of
+from kiln.auto_scheduler.nested import NestedContext
 from kiln.auto_scheduler.records import load_records
 from kiln.errors import InvalidArgumentError
 from kiln.farm.client import Client
@@ -28,16 +29,14 @@ _SET_S = 1e-12
 _SQLITE = b"SQLite format 3"
 
 
-class DispatchContext:
+class DispatchContext(NestedContext):
     """Says which schedule a computation gets, while a `with` block runs; the innermost first.
 
     For a context of your own, override query.
     """
 
-    current: DispatchContext
-
-    def __init__(self) -> None:
-        self._outer: DispatchContext | None = None
+    current: ClassVar[DispatchContext]
+    _outer: DispatchContext | None = None
 
     def query(
         self,
@@ -76,22 +75,11 @@ class DispatchContext:
                 pairs.append(_pair(target, key, found, _SET_S))
         return pairs
 
-    def __enter__(self) -> DispatchContext:
-        self._outer = DispatchContext.current
-        DispatchContext.current = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._outer is not None
-        DispatchContext.current = self._outer
-        self._outer = None
-
 
 class FallbackContext(DispatchContext):
     """The outermost context: it knows what was set, and build() takes the farm's records."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._set: dict[tuple[str, str], list[Any]] = {}
 
     def _query_inside(self, target: Any, workload_key: str, func_name: str) -> State | None:
@@ -121,7 +109,6 @@ class ApplyHistoryBest(DispatchContext):
         `n_lines` takes the first ones alone. With `include_compatible`, a task without a program
         takes one of other extents, or one that is chosen without measuring.
         """
-        super().__init__()
         self.pairs: list[Pair] = []
         self.include_compatible = include_compatible
         self._set: list[Pair] = []

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
+from kiln.auto_scheduler.nested import NestedContext
 from kiln.autotvm.measure import MeasureInput, MeasureResult
 from kiln.autotvm.space import ConfigEntity, FallbackConfigEntity
 from kiln.errors import InvalidArgumentError
@@ -25,13 +26,11 @@ def key_of(workload: Any) -> str:
     return json.dumps([workload[0], *serialize_args(workload[1:])])
 
 
-class DispatchContext:
+class DispatchContext(NestedContext):
     """Says which configuration a workload gets, while a `with` block runs; the innermost first."""
 
-    current: DispatchContext
-
-    def __init__(self) -> None:
-        self._outer: DispatchContext | None = None
+    current: ClassVar[DispatchContext]
+    _outer: DispatchContext | None = None
 
     def query(self, target: Any, workload: Any) -> Any:
         """The configuration of a workload: this context's, or else that of the one around it."""
@@ -51,22 +50,11 @@ class DispatchContext:
         """The target of the records of a workload, where the caller names none."""
         return self._outer.target_of(workload) if self._outer else None
 
-    def __enter__(self) -> DispatchContext:
-        self._outer = DispatchContext.current
-        DispatchContext.current = self
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        assert self._outer is not None
-        DispatchContext.current = self._outer
-        self._outer = None
-
 
 class FallbackContext(DispatchContext):
     """The outermost context: a template gets what it says itself, by fallback_split."""
 
     def __init__(self) -> None:
-        super().__init__()
         self._set: dict[tuple[str | None, str], Any] = {}
 
     def _query_inside(self, target: Any, workload: Any) -> Any:
@@ -88,7 +76,6 @@ class ApplyConfig(DispatchContext):
     """One configuration for whatever is called."""
 
     def __init__(self, config: Any) -> None:
-        super().__init__()
         self._config = config
 
     def _query_inside(self, target: Any, workload: Any) -> Any:
@@ -106,7 +93,6 @@ class ApplyFixedConfig(DispatchContext):
 
         InvalidArgumentError: names of TVM's schedules are given, which Kiln does not have.
         """
-        super().__init__()
         listed = schedule_names if isinstance(schedule_names, (list, tuple)) else [schedule_names]
         listed = list(listed) * (len(tasks) if len(listed) == 1 else 1)
         if len(listed) != len(tasks) or not all(isinstance(e, ConfigEntity) for e in listed):
@@ -128,7 +114,6 @@ class ApplyHistoryBest(DispatchContext):
 
     def __init__(self, records: str | os.PathLike[str] | Iterable[Any] | None) -> None:
         """Of a log, several logs, or pairs of record.load_from_file."""
-        super().__init__()
         self._best: dict[tuple[str, str], tuple[float, ConfigEntity, str]] = {}
         self._set: dict[tuple[str | None, str], Any] = {}
         if records is not None:
