@@ -242,6 +242,15 @@ class AutotvmTest(unittest.TestCase):
     def test_what_does_not_fit_is_refused(self):
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "no template 'dance' for llvm"):
             autotvm.task.create("dance", (1,), "llvm")
+        for given, why in (
+            (("remote", "local"), "builder is 'remote', expected 'local' or a LocalBuilder"),
+            (("local", None), "runner is None, expected 'local' or a LocalRunner"),
+            (("local", autotvm.LocalBuilder()), "runner is <"),
+        ):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                autotvm.measure_option(*given)
+            with self.assertRaisesRegex(kiln.InvalidArgumentError, why):
+                auto_scheduler.TuningOptions(1, builder=given[0], runner=given[1]).options()
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "expected a task of create"):
             autotvm.tuner.XGBTuner("dense")
         self.assertIsNone(autotvm.tuner.XGBTuner(self.task).best_config)

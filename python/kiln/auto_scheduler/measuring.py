@@ -214,6 +214,24 @@ class RPCRunner(LocalRunner):
         return self._client
 
 
+def builder_and_runner(builder: Any, runner: Any, local: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Both, where "local" is the one that a function of `local` makes.
+
+    InvalidArgumentError: one is neither "local" nor of its kind.
+    """
+    found = []
+    for name, given, make, does in zip(
+        ("builder", "runner"), (builder, runner), local, ("build", "run")
+    ):
+        one = make() if isinstance(given, str) and given == "local" else given
+        if not hasattr(one, does) or not hasattr(one, "options"):
+            raise InvalidArgumentError(
+                f"{name} is {given!r}, expected 'local' or a {make.__name__}"
+            )
+        found.append(one)
+    return found[0], found[1]
+
+
 class LocalRPCMeasureContext:
     """A runner in processes of its own, as each runner of Kiln is."""
 

@@ -13,7 +13,12 @@ from kiln.auto_scheduler.cost_model import XGBModel
 from kiln.auto_scheduler.hardware import HardwareParams
 from kiln.auto_scheduler.layout import check_layout_rewrite
 from kiln.auto_scheduler.log_database import database_of
-from kiln.auto_scheduler.measuring import LocalBuilder, LocalRunner, RecordedTask
+from kiln.auto_scheduler.measuring import (
+    LocalBuilder,
+    LocalRunner,
+    RecordedTask,
+    builder_and_runner,
+)
 from kiln.auto_scheduler.own_code import served_of
 from kiln.auto_scheduler.program import Program
 from kiln.auto_scheduler.records import load_best_record
@@ -50,7 +55,7 @@ class TuningOptions:
             raise InvalidArgumentError(
                 f"num_measure_trials is {self.num_measure_trials}, expected at least 1"
             )
-        builder, runner = self._two()
+        builder, runner = self._both()
         per_round = min(self.num_measures_per_round, max(1, self.num_measure_trials // tasks))
         return {
             **builder.options(),
@@ -61,18 +66,11 @@ class TuningOptions:
 
     def client(self) -> Client:
         """The farm that measures."""
-        builder, runner = self._two()
+        builder, runner = self._both()
         return runner.client(builder.build_jobs())
 
-    def _two(self) -> tuple[Any, Any]:
-        builder = LocalBuilder() if self.builder == "local" else self.builder
-        runner = LocalRunner() if self.runner == "local" else self.runner
-        for name, found, expected in (("builder", builder, "build"), ("runner", runner, "run")):
-            if not hasattr(found, expected):
-                raise InvalidArgumentError(
-                    f"{name} is {found!r}, expected 'local' or a {name} of auto_scheduler"
-                )
-        return builder, runner
+    def _both(self) -> tuple[Any, Any]:
+        return builder_and_runner(self.builder, self.runner, (LocalBuilder, LocalRunner))
 
 
 class SearchTask:

@@ -61,7 +61,11 @@ class MeasureResult(NamedTuple):
 
 def result_of(record: Record) -> MeasureResult:
     """The result of a record."""
-    found = measuring.result_of(record)
+    return _of_autotvm(measuring.result_of(record))
+
+
+def _of_autotvm(found: measuring.MeasureResult) -> MeasureResult:
+    """A result of auto_scheduler, which says otherwise what failed."""
     costs = tuple(found.costs) if found.error_no == 0 else (FAILED_S,)
     return MeasureResult(costs, found.error_no, found.all_cost, found.timestamp)
 
@@ -166,11 +170,12 @@ class MeasureOption:
 
 
 def measure_option(builder: Any, runner: Any) -> MeasureOption:
-    """A builder and a runner; "local" is one with its defaults."""
-    return MeasureOption(
-        LocalBuilder() if builder == "local" else builder,
-        LocalRunner() if runner == "local" else runner,
-    )
+    """A builder and a runner; "local" is one with its defaults.
+
+    InvalidArgumentError: one is neither "local" nor of its kind.
+    """
+    made = measuring.builder_and_runner(builder, runner, (LocalBuilder, LocalRunner))
+    return MeasureOption(*made)
 
 
 def create_measure_batch(task: Any, option: MeasureOption) -> Any:
@@ -181,14 +186,6 @@ def create_measure_batch(task: Any, option: MeasureOption) -> Any:
         _, results = measuring.measure(
             task.search_task(), states, builder=option.builder, runner=option.runner
         )
-        return [
-            MeasureResult(
-                tuple(one.costs) if one.error_no == 0 else (FAILED_S,),
-                one.error_no,
-                one.all_cost,
-                one.timestamp,
-            )
-            for one in results
-        ]
+        return [_of_autotvm(each) for each in results]
 
     return measure_batch
