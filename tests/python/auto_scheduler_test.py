@@ -114,6 +114,13 @@ class CpuTest(unittest.TestCase):
         none = (None, None)
         self.assertEqual(auto_scheduler.load_best_record(self.log, "other", "llvm"), none)
         self.assertEqual(auto_scheduler.load_best_record(self.log, target="cuda"), none)
+        near = auto_scheduler.make_workload_key(matmul_add, (32, 24, 8, "float32"))
+        self.assertEqual(auto_scheduler.load_best_record(self.log, near, "llvm"), none)
+        given, _ = auto_scheduler.load_best_record(self.log, near, "llvm", True)
+        history = auto_scheduler.ApplyHistoryBest(self.log, include_compatible=True)
+        self.assertEqual(history.query("llvm", near), given.state)
+        self.assertIsNone(history.query("cuda", near))
+        self.assertIsNone(auto_scheduler.ApplyHistoryBest(self.log).query("llvm", near))
         copy = path("copy.json")
         auto_scheduler.save_records(copy, inputs, results)
         with open(copy, encoding="utf-8") as one, open(self.log, encoding="utf-8") as other:

@@ -15,7 +15,7 @@ from kiln.auto_scheduler.log_database import bound, database_of, log_of
 from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, RecordedTask, result_of
 from kiln.auto_scheduler.nested import NestedContext
-from kiln.auto_scheduler.records import load_records
+from kiln.auto_scheduler.records import best_of, load_records
 from kiln.errors import InvalidArgumentError
 from kiln.farm.client import Client
 from kiln.farm.engine import engine
@@ -129,21 +129,8 @@ class ApplyHistoryBest(DispatchContext):
         for given, _ in reversed(self._set):
             if (_kind(given.task.target), given.task.workload_key) == (_kind(target), workload_key):
                 return given.state
-        best: tuple[float, State | None] = (float("inf"), None)
-        for given, result in self.pairs:
-            if result.error_no != 0 or _kind(given.task.target) != _kind(target):
-                continue
-            distance: float | None = 1.0
-            if given.task.workload_key != workload_key:
-                if not self.include_compatible:
-                    continue
-                distance = engine().ask_keys(workload_key, given.task.workload_key)
-            if distance is None:
-                continue
-            cost = result.mean_s * distance
-            if cost < best[0]:
-                best = (cost, given.state)
-        return best[1]
+        found, _ = best_of(self.pairs, workload_key, _kind(target), self.include_compatible)
+        return None if found is None else found.state
 
     def pairs_of(self, target: str, keys: Iterable[str]) -> list[Pair]:
         # All records go to the compiler, which also finds those of other extents.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kiln.auto_scheduler.measuring import (
@@ -144,9 +144,19 @@ def load_best_record(
     With `include_compatible`, pairs of other extents count as well, the slower the farther off.
     """
     kind = str(target).split()[0] if target else None
+    return best_of(load_records(filename), workload_key, kind, include_compatible)
+
+
+def best_of(
+    pairs: Iterable[tuple[MeasureInput, MeasureResult]],
+    workload_key: str | None,
+    kind: str | None,
+    include_compatible: bool,
+) -> tuple[MeasureInput | None, MeasureResult | None]:
+    """As load_best_record, of pairs. `kind` is "llvm" or "cuda", None any of them."""
     best: tuple[float, MeasureInput | None, MeasureResult | None] = (math.inf, None, None)
     distances: dict[str, float | None] = {}
-    for given, result in load_records(filename):
+    for given, result in pairs:
         if result.error_no != 0 or (kind and given.task.target.split()[0] != kind):
             continue
         key = given.task.workload_key
