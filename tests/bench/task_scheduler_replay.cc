@@ -112,6 +112,9 @@ StatusOr<Job> Load(const std::string& path) {
     if (record.origin.starts_with("heuristic schedule")) {
       if (!opened.insert(task).second) continue;
       job.openings[task] = CostOf(record);
+    if (task >= job.tasks.size())
+      return DataLoss("{}: a record is of task {}, and its job has {}", path, task,
+                      job.tasks.size());
       job.tasks[task].estimate_s = std::max(0.0, -record.score.value_or(0));
     } else if (!record.origin.ends_with("of another task")) {
       job.explored[job.keys[task]].push_back(CostOf(record));
