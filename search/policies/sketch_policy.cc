@@ -19,13 +19,6 @@
 namespace kiln::search {
 namespace {
 
-// With fewer results of its own, a task follows the tasks with the same sums.
-constexpr int kFewOwnResults = 8;
-// Until it has so many results, one of many tasks looks at half as many states, and chooses no
-// more by chance than with a learned model. All tasks share the machine's cores with the builders,
-// the model does not yet tell more states apart, and the other tasks give it contrast.
-constexpr int kResultsForAllStates = 24;
-
 // Returns the cost of a right program.
 std::optional<double> CostOf(const Observation& o) {
   if (!o.valid || !std::isfinite(o.cost_s) || o.cost_s <= 0) return std::nullopt;

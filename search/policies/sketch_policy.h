@@ -36,6 +36,13 @@ namespace kiln::search {
 
 extern const PolicyKind kSketchXgb, kSketchAnalytic;
 
+// With fewer results of its own, a task follows the tasks with the same sums.
+inline constexpr int kFewOwnResults = 8;
+// Until it has so many results, one of many tasks looks at half as many states, and chooses no
+// more by chance than with a learned model. All tasks share the machine's cores with the builders,
+// the model does not yet tell more states apart, and the other tasks give it contrast.
+inline constexpr int kResultsForAllStates = 24;
+
 struct SketchPolicyOptions {
   Models models;  // each may be null; without models.learned no model learns
   FeatureFn features;

@@ -7,18 +7,15 @@
 #include <map>
 
 #include "base/clock.h"
+#include "search/tuning/pace.h"
 #include "search/tuning/search_thread.h"
 
 namespace kiln::search {
 namespace {
 
-// A round comes in time if so many trials are left beyond those that the measurer holds.
-constexpr double kSpare = 4;
 // The number of a task's fastest results that tasks with the same sums are told.
 constexpr size_t kLeaders = 8;
 constexpr double kNever_s = std::numeric_limits<double>::infinity();
-// Weight of the newest value in the average time between two results.
-constexpr double kNewest = 0.1;
 
 class TuneLoop {
  public:
@@ -136,10 +133,8 @@ class TuneLoop {
   // Returns how many trials may be left when the next search begins.
   size_t Ahead() {
     if (options_.lock_step) return 0;
-    const double meanwhile = interval_s_ > 0 ? std::ceil(search_s_ / interval_s_) : 0;
-    const double most = 2.0 * options_.schedule.round_trials;
-    return static_cast<size_t>(std::max(1, measurer_.capacity()) +
-                               std::min(meanwhile + kSpare, most));
+    return static_cast<size_t>(std::max(1, measurer_.capacity())) +
+           pace_.Ahead(options_.schedule.round_trials);
   }
 
   void MaybeSearch() {
@@ -173,9 +168,9 @@ class TuneLoop {
   // far.
   double ExpectedTrials() const {
     const double left = static_cast<double>(NumbersLeft());
-    if (std::isinf(options_.until_s) || interval_s_ <= 0) return left;
+    if (std::isinf(options_.until_s) || pace_.interval_s() <= 0) return left;
     const double left_s = std::max(0.0, options_.until_s - Clock::Real().MonotonicSeconds());
-    return std::min(left, left_s / interval_s_);
+    return std::min(left, left_s / pace_.interval_s());
   }
 
   void ShowResult() const {
@@ -229,7 +224,7 @@ class TuneLoop {
     std::optional<SearchThread::Answer> answer = search_.Take();
     if (!answer.has_value()) return OkStatus();
     KILN_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, std::move(answer->candidates));
-    search_s_ = answer->search_s;
+    pace_.NoteSearch(answer->search_s);
     if (options_.on_proposed != nullptr) {
       options_.on_proposed({searched_, candidates, answer->report, answer->search_s,
                             static_cast<int>(in_flight_.size() + ready_.size())});
@@ -265,7 +260,7 @@ class TuneLoop {
   }
 
   Status TakeOutcome(Outcome outcome) {
-    NoteInterval();
+    pace_.NoteResult(Clock::Real().MonotonicSeconds());
     const auto it = in_flight_.find(outcome.trial.number);
     KILN_CHECK(it != in_flight_.end(), "trial {} is not in flight", outcome.trial.number);
     const RoundPtr round = std::move(it->second);
@@ -292,15 +287,6 @@ class TuneLoop {
     return options_.on_measured({round.task, trials, round.search_s, round.report, schedule_});
   }
 
-  void NoteInterval() {
-    const double now_s = Clock::Real().MonotonicSeconds();
-    if (last_result_s_ > 0) {
-      const double interval_s = now_s - last_result_s_;
-      interval_s_ += (interval_s_ == 0 ? 1 : kNewest) * (interval_s - interval_s_);
-    }
-    last_result_s_ = now_s;
-  }
-
   const std::span<const TuneTask> tasks_;
   const TuneOptions& options_;
   Measurer& measurer_;
@@ -313,9 +299,7 @@ class TuneLoop {
   std::vector<std::vector<Observation>> events_;   // per task: not yet told
   std::vector<std::vector<Observation>> leaders_;  // per task, the fastest first
   int searched_ = 0;                               // the task of the order in hand
-  double search_s_ = 0;                            // duration of the last search
-  double interval_s_ = 0;                          // average time between results
-  double last_result_s_ = 0;
+  Pace pace_;
   std::optional<Ending> ending_;  // set if the search was cut short
   SearchThread search_;           // last: it wakes the measurer until its end
 };

@@ -9,12 +9,12 @@
 //   * Tasks with the same sums share one sequence of costs: their other trials, as they were
 //     measured. Each candidate of the search takes the next cost. If a job ended early, the
 //     sequences of the first database go on behind its own.
-//   * A task takes over results of other tasks with the same sums, as search/policies does: half of
-//     a round until it has eight results and an eighth later, at least one. The cost there is the
-//     cost here with some noise.
-//   * Candidates by chance are left out until a task has 24 results.
+//   * A task takes over results of other tasks with the same sums, as search/policies does: a large
+//     share of a round while it has few results and a small one later, at least one. The cost there
+//     is the cost here with some noise.
+//   * Candidates by chance are left out while a task has few results (kResultsForAllStates).
 //   * A build takes as long as it took, `builders` at once. One trial is measured at a time. One
-//     search runs at a time, as far ahead as in search/tuning/tune.cc.
+//     search runs at a time, as far ahead as that of a job (search/tuning/pace.h).
 //
 // --shuffles: the sequences are shuffled in windows of growing length, so that the finds of one job
 // do not decide. Seconds are simulated: a job of three minutes takes some milliseconds.
@@ -33,6 +33,9 @@
 #include "base/status.h"
 #include "compiler/dag/text.h"
 #include "search/evolution/transfer.h"
+#include "search/policies/sketch_policy.h"
+#include "search/space/parameters.h"
+#include "search/tuning/pace.h"
 #include "search/tuning/task_scheduler.h"
 #include "store/sqlite_store.h"
 
@@ -109,12 +112,12 @@ StatusOr<Job> Load(const std::string& path) {
   std::set<uint32_t> opened;
   for (const store::Record& record : records) {
     const uint32_t task = record.task_index;
-    if (record.origin.starts_with("heuristic schedule")) {
-      if (!opened.insert(task).second) continue;
-      job.openings[task] = CostOf(record);
     if (task >= job.tasks.size())
       return DataLoss("{}: a record is of task {}, and its job has {}", path, task,
                       job.tasks.size());
+    if (record.origin.starts_with("heuristic schedule")) {
+      if (!opened.insert(task).second) continue;
+      job.openings[task] = CostOf(record);
       job.tasks[task].estimate_s = std::max(0.0, -record.score.value_or(0));
     } else if (!record.origin.ends_with("of another task")) {
       job.explored[job.keys[task]].push_back(CostOf(record));
@@ -219,10 +222,9 @@ class Replay {
   }
 
   void Search() {
-    constexpr double kSpare = 4;
-    const double meanwhile = interval_s_ > 0 ? std::ceil(search_s_ / interval_s_) : 0;
-    const double ahead = std::min(meanwhile + kSpare, 2.0 * options_.round_trials);
-    if (in_hand_ + static_cast<double>(ready_.size()) > capacity() + ahead) return;
+    const size_t ahead = pace_.Ahead(options_.round_trials);
+    if (static_cast<size_t>(in_hand_) + ready_.size() > static_cast<size_t>(capacity()) + ahead)
+      return;
     const std::optional<int> task = scheduler_.Next();
     if (!task.has_value()) return;
     const bool is_opening = scheduler_.rounds(*task) == 0;
@@ -235,9 +237,10 @@ class Replay {
       Explore(*task, candidates);
     }
     rounds_.push_back(proposed_.size());
-    search_s_ =
+    const double search_s =
         is_opening ? 0.002 : options_.search_s + options_.search_of_candidate_s * candidates;
-    events_.emplace(now_s_ + search_s_, Kind::kSearched, 0);
+    pace_.NoteSearch(search_s);
+    events_.emplace(now_s_ + search_s, Kind::kSearched, 0);
   }
 
   void Propose(int task, const Cost& cost, std::optional<size_t> schedule = {}) {
@@ -246,7 +249,9 @@ class Replay {
   }
 
   void TakeOver(int task, int candidates) {
-    const double share = scheduler_.trials(task) < 8 ? 0.5 : 0.125;
+    const double share = scheduler_.trials(task) < search::kFewOwnResults
+                             ? parameters_.transferred_share_of_first_round
+                             : parameters_.transferred_share;
     const auto most = static_cast<size_t>(std::max(1.0, std::floor(candidates * share + 0.5)));
     std::vector<Result>& results = results_[job_.keys[task]];
     std::ranges::stable_sort(results, {}, &Result::cost_s);
@@ -260,10 +265,9 @@ class Replay {
   }
 
   void Explore(int task, int candidates) {
-    constexpr uint32_t kResultsBeforeChance = 24;
     const auto found = job_.explored.find(job_.keys[task]);
     size_t& next = explored_[job_.keys[task]];
-    const bool is_early = scheduler_.trials(task) < kResultsBeforeChance;
+    const bool is_early = scheduler_.trials(task) < search::kResultsForAllStates;
     while (std::ssize(proposed_) < candidates) {
       const bool is_left = found != job_.explored.end() && next < found->second.size();
       if (is_left && is_early && found->second[next].by_chance) {
@@ -280,12 +284,9 @@ class Replay {
   }
 
   void TakeResult(size_t number) {
-    constexpr double kNewest = 0.1;
     measuring_ = false;
     --in_hand_;
-    if (last_s_ > 0)
-      interval_s_ += (interval_s_ == 0 ? 1 : kNewest) * (now_s_ - last_s_ - interval_s_);
-    last_s_ = now_s_;
+    pace_.NoteResult(now_s_);
     const Trial& trial = trials_[number];
     scheduler_.AddResult(trial.task, trial.cost.cost_s);
     told_[trial.task].insert(trial.schedule);
@@ -296,6 +297,7 @@ class Replay {
 
   const Job& job_;
   const Options& options_;
+  const search::Parameters parameters_ = {};
   Rng rng_;
   search::TaskScheduler scheduler_;
   std::vector<std::set<size_t>> told_;  // per task: schedules that it has tried
@@ -310,7 +312,8 @@ class Replay {
       events_;
   int in_hand_ = 0, building_ = 0;
   bool measuring_ = false;
-  double now_s_ = options_.begin_s, search_s_ = 0, interval_s_ = 0, last_s_ = 0;
+  double now_s_ = options_.begin_s;
+  search::Pace pace_;
 };
 
 // ---- the table
