@@ -15,9 +15,9 @@
 
 namespace kiln::scheduler {
 
-// Thread-safe. One call for each Predict and Update, or several for more than 64 MiB of rows and steps. A
-// prediction must have one score for each program: a finite number, or minus infinity for a program
-// that should not be measured.
+// Thread-safe. One call for each Predict and Update, or several for more than 64 MiB of rows and
+// steps. A prediction must have one score for each program: a finite number, or minus infinity for
+// a program that should not be measured.
 class ServedModel final : public costmodel::CostModel {
  public:
   ServedModel(ServedSearch& search, int task) : search_(search), task_(task) {}
