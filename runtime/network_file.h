@@ -24,6 +24,10 @@
 #include "runtime/manifest.h"
 #include "runtime/network.h"
 
+namespace kiln {
+class AtomicFile;
+}
+
 namespace kiln::runtime {
 
 inline constexpr uint32_t kNetworkFileVersion = 3;
@@ -82,5 +86,9 @@ using ConstantSource = std::function<StatusOr<std::span<const std::byte>>(int32_
 // and binaries that are no ELF files. Takes no memory for constants. Returns the size of the file.
 StatusOr<int64_t> WriteNetwork(const std::string& path, const Network& network,
                                const ConstantSource& constants);
+
+// Appends the same bytes to a file that has other bytes before them. Their place in memory has to
+// be aligned to 4096 bytes if the network is used there (NetworkFile::InMemory).
+Status AppendNetwork(AtomicFile& file, const Network& network, const ConstantSource& constants);
 
 }  // namespace kiln::runtime

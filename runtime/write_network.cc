@@ -13,7 +13,23 @@ std::string_view AsText(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-Status PadTo(AtomicFile& file, int64_t offset) {
+// The end of a file, which is the network's. Offsets are those in the network.
+class NetworkPart {
+ public:
+  explicit NetworkPart(AtomicFile& file) : file_(file), begin_(file.bytes()) {}
+
+  Status Append(std::string_view bytes) { return file_.Append(bytes); }
+  Status WriteAt(int64_t offset, std::string_view bytes) {
+    return file_.WriteAt(begin_ + offset, bytes);
+  }
+  int64_t bytes() const { return file_.bytes() - begin_; }
+
+ private:
+  AtomicFile& file_;
+  const int64_t begin_;
+};
+
+Status PadTo(NetworkPart& file, int64_t offset) {
   static constexpr char kZeros[kConstantsAlignment] = {};
   while (file.bytes() < offset) {
     const int64_t bytes = std::min<int64_t>(sizeof(kZeros), offset - file.bytes());
@@ -22,7 +38,7 @@ Status PadTo(AtomicFile& file, int64_t offset) {
   return OkStatus();
 }
 
-StatusOr<Section> Append(AtomicFile& file, std::string_view bytes) {
+StatusOr<Section> Append(NetworkPart& file, std::string_view bytes) {
   KILN_RETURN_IF_ERROR(PadTo(file, RoundUp(file.bytes(), kSectionAlignment)));
   const Section section{file.bytes(), static_cast<int64_t>(bytes.size()), Xxh3Hash128(bytes)};
   KILN_RETURN_IF_ERROR(file.Append(bytes));
@@ -44,7 +60,7 @@ std::vector<int32_t> ConstantsByOffset(const Network& network) {
 // Writes the bytes of a section piece by piece.
 class SectionWriter {
  public:
-  explicit SectionWriter(AtomicFile& file) : file_(file), start_(file.bytes()) {}
+  explicit SectionWriter(NetworkPart& file) : file_(file), start_(file.bytes()) {}
 
   Status Append(std::string_view bytes) {
     checksum_.Update(bytes);
@@ -58,12 +74,12 @@ class SectionWriter {
   Section section() const { return {start_, bytes(), checksum_.Get()}; }
 
  private:
-  AtomicFile& file_;
+  NetworkPart& file_;
   const int64_t start_;
   Xxh3Stream checksum_;
 };
 
-StatusOr<Section> AppendConstants(AtomicFile& file, const Network& network,
+StatusOr<Section> AppendConstants(NetworkPart& file, const Network& network,
                                   const ConstantSource& constants) {
   KILN_RETURN_IF_ERROR(PadTo(file, RoundUp(file.bytes(), kConstantsAlignment)));
   SectionWriter writer(file);
@@ -91,7 +107,7 @@ Status CheckBinaries(const Network& network) {
   return OkStatus();
 }
 
-Status WriteHeader(AtomicFile& file, const Section& manifest) {
+Status WriteHeader(NetworkPart& file, const Section& manifest) {
   NetworkHeader header = {.magic = {},
                           .version = kNetworkFileVersion,
                           .header_bytes = sizeof(NetworkHeader),
@@ -107,11 +123,10 @@ Status WriteHeader(AtomicFile& file, const Section& manifest) {
 
 }  // namespace
 
-StatusOr<int64_t> WriteNetwork(const std::string& path, const Network& network,
-                               const ConstantSource& constants) {
+Status AppendNetwork(AtomicFile& to, const Network& network, const ConstantSource& constants) {
   KILN_RETURN_IF_ERROR(CheckNetwork(network));
   KILN_RETURN_IF_ERROR(CheckBinaries(network));
-  KILN_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  NetworkPart file(to);
   KILN_RETURN_IF_ERROR(PadTo(file, sizeof(NetworkHeader)));
   Manifest manifest;
   manifest.network = network;
@@ -128,7 +143,13 @@ StatusOr<int64_t> WriteNetwork(const std::string& path, const Network& network,
                            network.kernels.size(), network.buffers.size());
   }
   KILN_ASSIGN_OR_RETURN(const Section section, Append(file, text));
-  KILN_RETURN_IF_ERROR(WriteHeader(file, section));
+  return WriteHeader(file, section);
+}
+
+StatusOr<int64_t> WriteNetwork(const std::string& path, const Network& network,
+                               const ConstantSource& constants) {
+  KILN_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  KILN_RETURN_IF_ERROR(AppendNetwork(file, network, constants));
   const int64_t bytes = file.bytes();
   KILN_RETURN_IF_ERROR(file.Commit());
   return bytes;

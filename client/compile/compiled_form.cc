@@ -22,10 +22,8 @@ Status CheckTvmFfiTarget(const runtime::NetworkTarget& target) {
 
 StatusOr<int64_t> WriteLibrary(const std::string& path, const CompiledNetwork& compiled) {
   KILN_RETURN_IF_ERROR(CheckTvmFfiTarget(compiled.network.target));
-  KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-compile"));
-  const std::string network = folder.Join("net.kiln");
-  KILN_RETURN_IF_ERROR(WriteCompiled(network, compiled).status());
-  return runtime::WriteTvmFfiLibrary(path, network);
+  return runtime::WriteTvmFfiLibrary(
+      path, [&](AtomicFile& file) { return AppendCompiled(file, compiled); });
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/file/file.h"
 #include "base/status.h"
 #include "graph/constant.h"
 #include "runtime/network.h"
@@ -44,5 +45,8 @@ struct CompiledNetwork {
 
 // Writes the network as a file (runtime/network_file.h). Returns its size in bytes.
 StatusOr<int64_t> WriteCompiled(const std::string& path, const CompiledNetwork& compiled);
+
+// Appends the same bytes to a file (AppendNetwork).
+Status AppendCompiled(AtomicFile& file, const CompiledNetwork& compiled);
 
 }  // namespace kiln::client

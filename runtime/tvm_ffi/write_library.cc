@@ -1,17 +1,11 @@
 #include "runtime/tvm_ffi/write_library.h"
 
 #include <elf.h>
-#include <fcntl.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <vector>
 
-#include "base/errno_status.h"
-#include "base/file/fd.h"
-#include "base/file/file.h"
 #include "base/numbers/integers.h"
 #include "runtime/network_header.h"
 #include "runtime/tvm_ffi/embedded.h"
@@ -24,8 +18,6 @@ extern const char kiln_tvm_ffi_template_end[];
 
 namespace kiln::runtime {
 namespace {
-
-constexpr size_t kPieceBytes = 4 << 20;
 
 template <typename T>
 T ReadAt(std::string_view bytes, size_t offset) {
@@ -76,12 +68,15 @@ StatusOr<uint64_t> AddressOf(const Template& from, uint64_t offset) {
 // The new segment begins with the table of segments, which has no room for one more where it is.
 struct Added {
   std::vector<Elf64_Phdr> segments;
+  // Index of the new segment.
+  size_t at = 0;
   uint64_t offset = 0;
   uint64_t network_offset = 0;
   EmbeddedNetwork embedded = {};
 };
 
-StatusOr<Added> Add(const Template& to, uint64_t elf_bytes, uint64_t network_bytes) {
+// Returns what is added for a network whose size is not known yet.
+StatusOr<Added> Add(const Template& to, uint64_t elf_bytes) {
   uint64_t alignment = kConstantsAlignment, end = 0;
   auto last = to.segments.end();
   for (auto segment = to.segments.begin(); segment != to.segments.end(); ++segment) {
@@ -102,10 +97,10 @@ StatusOr<Added> Add(const Template& to, uint64_t elf_bytes, uint64_t network_byt
   segment.p_flags = PF_R;
   segment.p_offset = added.offset;
   segment.p_vaddr = segment.p_paddr = address;
-  segment.p_filesz = segment.p_memsz = before + network_bytes;
   segment.p_align = alignment;
   // The loader wants the segments in the order of their addresses.
   added.segments.assign(to.segments.begin(), last + 1);
+  added.at = added.segments.size();
   added.segments.push_back(segment);
   added.segments.insert(added.segments.end(), last + 1, to.segments.end());
   for (Elf64_Phdr& table : added.segments) {
@@ -117,8 +112,13 @@ StatusOr<Added> Add(const Template& to, uint64_t elf_bytes, uint64_t network_byt
   KILN_ASSIGN_OR_RETURN(const uint64_t place, AddressOf(to, to.embedded));
   std::memcpy(added.embedded.mark, kEmbeddedMark, sizeof(added.embedded.mark));
   added.embedded.distance = static_cast<int64_t>(address + before - place);
-  added.embedded.bytes = network_bytes;
   return added;
+}
+
+void SetNetworkBytes(Added& added, uint64_t bytes) {
+  Elf64_Phdr& segment = added.segments[added.at];
+  segment.p_filesz = segment.p_memsz = added.network_offset - added.offset + bytes;
+  added.embedded.bytes = bytes;
 }
 
 template <typename T>
@@ -130,17 +130,15 @@ Status PadTo(AtomicFile& file, uint64_t offset) {
   return file.Append(std::string(offset - static_cast<uint64_t>(file.bytes()), '\0'));
 }
 
-Status AppendFile(AtomicFile& to, const std::string& path) {
-  const UniqueFd from(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!from.valid()) return ErrnoStatus(errno, "cannot open {}", path);
-  std::string piece(kPieceBytes, '\0');
-  while (true) {
-    const ssize_t got = read(from.get(), piece.data(), piece.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus(errno, "cannot read {}", path);
-    if (got == 0) return OkStatus();
-    KILN_RETURN_IF_ERROR(to.Append({piece.data(), static_cast<size_t>(got)}));
-  }
+// Replaces what the template has at these places.
+Status WriteTables(AtomicFile& file, Template& to, const Added& added) {
+  to.header.e_phoff = added.offset;
+  to.header.e_phnum = static_cast<Elf64_Half>(added.segments.size());
+  KILN_RETURN_IF_ERROR(file.WriteAt(0, BytesOf(to.header)));
+  KILN_RETURN_IF_ERROR(file.WriteAt(static_cast<int64_t>(to.embedded), BytesOf(added.embedded)));
+  const std::string_view table(reinterpret_cast<const char*>(added.segments.data()),
+                               added.segments.size() * sizeof(Elf64_Phdr));
+  return file.WriteAt(static_cast<int64_t>(added.offset), table);
 }
 
 }  // namespace
@@ -150,23 +148,16 @@ std::string_view TvmFfiTemplate() {
           static_cast<size_t>(kiln_tvm_ffi_template_end - kiln_tvm_ffi_template_begin)};
 }
 
-StatusOr<int64_t> WriteTvmFfiLibrary(const std::string& path, const std::string& network_path,
+StatusOr<int64_t> WriteTvmFfiLibrary(const std::string& path, const NetworkAppender& append,
                                      std::string_view elf) {
   KILN_ASSIGN_OR_RETURN(Template read, ReadTemplate(elf));
-  KILN_ASSIGN_OR_RETURN(const int64_t network_bytes, FileSize(network_path));
-  KILN_ASSIGN_OR_RETURN(const Added added,
-                        Add(read, elf.size(), static_cast<uint64_t>(network_bytes)));
-  read.header.e_phoff = added.offset;
-  read.header.e_phnum = static_cast<Elf64_Half>(added.segments.size());
+  KILN_ASSIGN_OR_RETURN(Added added, Add(read, elf.size()));
   KILN_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path, 0777));
   KILN_RETURN_IF_ERROR(file.Append(elf));
-  KILN_RETURN_IF_ERROR(file.WriteAt(0, BytesOf(read.header)));
-  KILN_RETURN_IF_ERROR(file.WriteAt(static_cast<int64_t>(read.embedded), BytesOf(added.embedded)));
-  KILN_RETURN_IF_ERROR(PadTo(file, added.offset));
-  for (const Elf64_Phdr& segment : added.segments)
-    KILN_RETURN_IF_ERROR(file.Append(BytesOf(segment)));
   KILN_RETURN_IF_ERROR(PadTo(file, added.network_offset));
-  KILN_RETURN_IF_ERROR(AppendFile(file, network_path));
+  KILN_RETURN_IF_ERROR(append(file));
+  SetNetworkBytes(added, static_cast<uint64_t>(file.bytes()) - added.network_offset);
+  KILN_RETURN_IF_ERROR(WriteTables(file, read, added));
   const int64_t bytes = file.bytes();
   KILN_RETURN_IF_ERROR(file.Commit());
   return bytes;

@@ -104,10 +104,18 @@ void MadeNetwork::Output(const std::string& name, int32_t buffer) {
 
 Status MadeNetwork::Write(const std::string& path) {
   KILN_RETURN_IF_ERROR(runtime::PlaceBuffers(network_).status());
-  const auto constant = [&](int32_t buffer) -> StatusOr<std::span<const std::byte>> {
+  return runtime::WriteNetwork(path, network_, Constants()).status();
+}
+
+Status MadeNetwork::Append(AtomicFile& file) {
+  KILN_RETURN_IF_ERROR(runtime::PlaceBuffers(network_).status());
+  return runtime::AppendNetwork(file, network_, Constants());
+}
+
+runtime::ConstantSource MadeNetwork::Constants() const {
+  return [this](int32_t buffer) -> StatusOr<std::span<const std::byte>> {
     return values_[static_cast<size_t>(buffer)].bytes();
   };
-  return runtime::WriteNetwork(path, network_, constant).status();
 }
 
 StatusOr<std::shared_ptr<const runtime::NetworkFile>> MadeNetwork::File() {

@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file/file.h"
 #include "base/status.h"
 #include "compiler/dag/dag.h"
 #include "compiler/ir/ndarray.h"
 #include "runtime/executor.h"
 #include "runtime/network.h"
+#include "runtime/network_file.h"
 
 namespace kiln {
 
@@ -31,6 +33,8 @@ class MadeNetwork {
 
   runtime::Network& network() { return network_; }
   Status Write(const std::string& path);
+  // Appends the same bytes to a file.
+  Status Append(AtomicFile& file);
   StatusOr<std::shared_ptr<const runtime::NetworkFile>> File();
 
   // Computes the outputs by the definition of the computations.
@@ -43,6 +47,7 @@ class MadeNetwork {
     std::vector<int32_t> inputs;
     std::vector<int32_t> outputs;
   };
+  runtime::ConstantSource Constants() const;
   int32_t AddBuffer(runtime::Place place, ir::Type type, std::vector<int64_t> shape);
 
   runtime::Network network_;

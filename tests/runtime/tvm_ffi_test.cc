@@ -84,10 +84,11 @@ class TvmFfiTest : public testing::Test {
   }
 
   void Load(MadeNetwork made) {
-    const std::string network = folder_.Join("net.kiln"), path = folder_.Join("op.so");
-    ASSERT_OK(made.Write(network));
-    ASSERT_OK(runtime::WriteTvmFfiLibrary(path, network).status());
-    ASSERT_OK(RemoveFile(network));
+    const std::string path = folder_.Join("op.so");
+    const auto append = [&](AtomicFile& file) { return made.Append(file); };
+    ASSERT_OK_AND_ASSIGN(const int64_t bytes, runtime::WriteTvmFfiLibrary(path, append));
+    ASSERT_OK_AND_ASSIGN(const int64_t size, FileSize(path));
+    EXPECT_EQ(bytes, size);
     library_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
     ASSERT_NE(library_, nullptr) << dlerror();
     main_ = reinterpret_cast<TvmFfiSafeCall>(dlsym(library_, "__tvm_ffi_main"));
@@ -247,11 +248,11 @@ TEST_F(TvmFfiTest, WeightsAreInTheLibrary) {
 }
 
 TEST_F(TvmFfiTest, TemplatesThatDoNotFitAreRefused) {
-  const std::string network = folder_.Join("net.kiln"), path = folder_.Join("op.so");
-  ASSERT_OK(WriteFile(network, "bytes"));
+  const std::string path = folder_.Join("op.so");
+  const auto append = [](AtomicFile& file) { return file.Append("bytes"); };
   const std::string elf(runtime::TvmFfiTemplate());
   const auto refusal = [&](std::string_view bytes) {
-    return runtime::WriteTvmFfiLibrary(path, network, bytes).status().ToString();
+    return runtime::WriteTvmFfiLibrary(path, append, bytes).status().ToString();
   };
   EXPECT_THAT(refusal(""), HasSubstr("is no ELF file"));
   EXPECT_THAT(refusal(elf.substr(0, 70)), HasSubstr("is no shared library"));
@@ -262,10 +263,23 @@ TEST_F(TvmFfiTest, TemplatesThatDoNotFitAreRefused) {
   EXPECT_FALSE(FileExists(path));
 }
 
+TEST_F(TvmFfiTest, ANetworkThatCannotBeWrittenLeavesTheOldFile) {
+  const std::string path = folder_.Join("op.so");
+  ASSERT_OK(WriteFile(path, "old"));
+  const auto append = [](AtomicFile& file) -> Status {
+    KILN_RETURN_IF_ERROR(file.Append("half a network"));
+    return DataLoss("no more");
+  };
+  EXPECT_THAT(runtime::WriteTvmFfiLibrary(path, append),
+              StatusIs(StatusCode::kDataLoss, "no more"));
+  ASSERT_OK_AND_ASSIGN(const std::string left, ReadFile(path));
+  EXPECT_EQ(left, "old");
+}
+
 TEST_F(TvmFfiTest, ADamagedNetworkIsAnError) {
-  const std::string network = folder_.Join("net.kiln"), path = folder_.Join("op.so");
-  ASSERT_OK(WriteFile(network, "no network"));
-  ASSERT_OK(runtime::WriteTvmFfiLibrary(path, network).status());
+  const std::string path = folder_.Join("op.so");
+  const auto append = [](AtomicFile& file) { return file.Append("no network"); };
+  ASSERT_OK(runtime::WriteTvmFfiLibrary(path, append).status());
   library_ = dlopen(path.c_str(), RTLD_LAZY | RTLD_LOCAL);
   ASSERT_NE(library_, nullptr) << dlerror();
   main_ = reinterpret_cast<TvmFfiSafeCall>(dlsym(library_, "__tvm_ffi_main"));
