@@ -2,6 +2,7 @@
 
 #include <llvm/Analysis/VectorUtils.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 
 #include <algorithm>
 #include <bit>
@@ -178,6 +179,20 @@ void ExtremeWriter::Compare(ExtremePart& part, Value* a, Value* b) {
   part.is_ordered =
       part.is_ordered == nullptr ? is_ordered : b_.CreateAnd(part.is_ordered, is_ordered);
   part.signs = MergedSigns(part.signs, a == b ? Bits(a) : MergedSigns(Bits(a), Bits(b)));
+}
+
+// An empty assembly text ends a region of the scheduler. Passes over the IR see no memory effect.
+void ExtremeWriter::Pin(Extreme& extreme) {
+  if (!target_.has_masks) return;
+  for (ExtremePart& part : extreme) {
+    if (part.value == nullptr) continue;
+    llvm::Type* const type = part.value->getType();
+    auto* nothing = llvm::InlineAsm::get(llvm::FunctionType::get(type, {type}, false), "", "=v,0",
+                                         /*hasSideEffects=*/true);
+    llvm::CallInst* call = b_.CreateCall(nothing, {part.value});
+    call->setMemoryEffects(llvm::MemoryEffects::none());
+    part.value = call;
+  }
 }
 
 Value* ExtremeWriter::Finish(Extreme extreme) {

@@ -71,6 +71,9 @@ class ExtremeWriter {
   Extreme None() const { return Extreme(num_pieces_); }
   Extreme Combine(const Extreme& a, const Extreme& b);
   llvm::Value* Finish(Extreme extreme);
+  // Keeps LLVM's machine scheduler from moving instructions across this place: the terms so far are
+  // read before it, further ones behind it. Does nothing where the target has no masks.
+  void Pin(Extreme& extreme);
 
  private:
   unsigned Lanes() const;
