@@ -271,7 +271,9 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   *trial.mutable_tolerance() = request.tolerance();
   *trial.mutable_options() = measure_options;
   *trial.mutable_samples() = request.samples();
-  const ChildLimits limits{options_.prepare_limit, absl::Milliseconds(measure_options.timeout_ms()),
+  const absl::Duration pause = absl::Milliseconds(measure_options.cooldown_ms());
+  const ChildLimits limits{options_.prepare_limit,
+                           absl::Milliseconds(measure_options.timeout_ms()) + pause,
                            FirstRunLimit(measure_options)};
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome,
                         RunInChild(child_request, reference->outputs, limits, cancelled));

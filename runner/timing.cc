@@ -36,7 +36,7 @@ constexpr double kLongestPart = 0.2;
 class Timer {
  public:
   Timer(const TimingOptions& options, const TimingDevice& device)
-      : options_(options), device_(device), start_s_(device.now_s()) {
+      : options_(options), device_(device) {
     if (options_.flush_cache) {
       options_.number = 1;
       options_.min_repeat_s = 0;
@@ -44,10 +44,12 @@ class Timer {
   }
 
   StatusOr<Timing> Run() {
+    if (options_.cooldown_s > 0) device_.sleep(options_.cooldown_s);
+    start_s_ = device_.now_s();
     if (options_.earlier_call_s.value_or(0) < kLongCallS) {
       KILN_RETURN_IF_ERROR(device_.time_batch(1).status());
     }
-    Prepare();
+    FlushCache();
     KILN_ASSIGN_OR_RETURN(double first_s, device_.time_batch(1));
     KILN_ASSIGN_OR_RETURN(const bool stops_early, StopsEarly(first_s));
     if (stops_early) return timing_;
@@ -61,8 +63,8 @@ class Timer {
         Add(first_s, 1);
         continue;
       }
-      if (repeat > 0 && !Fits(options_.cooldown_s + call_s_ * static_cast<double>(number_))) break;
-      if (repeat > 0) Prepare();
+      if (repeat > 0 && !Fits(call_s_ * static_cast<double>(number_))) break;
+      if (repeat > 0) FlushCache();
       KILN_RETURN_IF_ERROR(RunRepeat());
     }
     KILN_RETURN_IF_ERROR(UseIdleTime());
@@ -71,8 +73,7 @@ class Timer {
   }
 
  private:
-  void Prepare() {
-    if (options_.cooldown_s > 0) device_.sleep(options_.cooldown_s);
+  void FlushCache() {
     if (options_.flush_cache) device_.flush_cache();
   }
 
@@ -93,10 +94,10 @@ class Timer {
     if (options_.idle_s <= 0 || device_.is_wanted == nullptr) return OkStatus();
     const double end_s = device_.now_s() + options_.idle_s;
     while (timing_.costs_s.size() < kMaxReadings && !IsWellKnown()) {
-      const double next_s = options_.cooldown_s + call_s_ * static_cast<double>(number_);
+      const double next_s = call_s_ * static_cast<double>(number_);
       if (next_s > kLongestPart * options_.idle_s || device_.now_s() + next_s > end_s) break;
       if (!Fits(next_s) || device_.is_wanted()) break;
-      Prepare();
+      FlushCache();
       KILN_ASSIGN_OR_RETURN(const double batch_s, device_.time_batch(number_));
       Add(batch_s, number_);
     }
@@ -219,7 +220,8 @@ class Timer {
 
   TimingOptions options_;
   const TimingDevice& device_;
-  const double start_s_;
+  // The end of the pause.
+  double start_s_ = 0;
   // Latest estimate of one call.
   double call_s_ = 0;
   // Estimate by a short batch.

@@ -1,5 +1,6 @@
 // The timing of a program, without a device or a clock of its own.
 //
+//   The pause, if one is asked for.
 //   One untimed call. It is left out if an earlier call took long, because nothing is to be warmed
 //     up then.
 //   One timed call. If it was far slower than the best cost, up to two more; a program whose calls
@@ -7,8 +8,8 @@
 //   With min_repeat_ms, a batch of a sixteenth of it for short programs, and a second one if the
 //     batch was clearly slower. A program that is so in both, by more than the two differ, stops
 //     here.
-//   `repeat` times: cool down; flush the caches; run `number` calls back to back. While such a
-//     batch lasts less than min_repeat_ms, it runs again with
+//   `repeat` times: flush the caches; run `number` calls back to back. While such a batch lasts
+//     less than min_repeat_ms, it runs again with
 //     number = max(min_repeat / (batch / number) + 1, number * 1.618)
 //   cost = batch / number, one per repeat; the grown number carries over to the next repeat.
 //   While the device would be idle: further repeats of the same number, until the median of all is
@@ -40,7 +41,7 @@ struct TimingOptions {
   int repeat = 1;
   // 0 = run exactly `number` calls per batch.
   double min_repeat_s = 0;
-  // Sleep before each repeat.
+  // Sleep before the timing, once as in TVM, which takes it after each trial.
   double cooldown_s = 0;
   // Flushes the caches before each repeat. `number` is then 1 and min_repeat_s is 0, because later
   // calls would be warm.
@@ -49,7 +50,7 @@ struct TimingOptions {
   std::optional<double> early_stop_s = {};
   // Programs that take longer stop after the short batch, whose reading is their cost.
   std::optional<double> clearly_slower_s = {};
-  // Wall time for the whole timing.
+  // Wall time for the whole timing after the pause.
   std::optional<double> budget_s = {};
   // Time of a call before this, if there was one.
   std::optional<double> earlier_call_s = {};

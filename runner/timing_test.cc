@@ -256,10 +256,14 @@ TEST(TimingTest, FlushMeansOneCallPerReading) {
   EXPECT_THAT(device.batches, ElementsAre(1, 1, 1, 1, 1));
 }
 
-TEST(TimingTest, CoolsDownBeforeEachRepeat) {
+TEST(TimingTest, PausesOnceWhateverTheRepeats) {
   FakeDevice device;
-  ASSERT_OK(TimeProgram({.number = 1, .repeat = 3, .cooldown_s = 0.25}, device.Device()));
-  EXPECT_NEAR(device.slept_s, 0.75, 1e-9);
+  device.call_s = 0.05;
+  const TimingOptions options{
+      .number = 1, .repeat = 3, .min_repeat_s = 0.1, .cooldown_s = 0.25, .budget_s = 0.6};
+  ASSERT_OK_AND_ASSIGN(const Timing timing, TimeProgram(options, device.Device()));
+  EXPECT_NEAR(device.slept_s, 0.25, 1e-9);
+  EXPECT_THAT(timing.costs_s, SizeIs(3)) << "the pause is not taken from the budget";
 }
 
 // Asks for a reading of 2 ms, and further ones while the device would be idle.

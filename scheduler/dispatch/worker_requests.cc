@@ -95,7 +95,7 @@ milliseconds MeasureDeadline(const Dispatcher::Job& job, const DispatchOptions& 
   const v1::MeasureOptions& measure = job.options.measure();
   const uint32_t limit = measure.timeout_ms();
   return milliseconds(limit == 0 ? kDefaultRunTimeoutMs : limit) +
-         milliseconds(measure.cooldown_ms()) * std::max(1u, measure.repeat()) +
+         milliseconds(measure.cooldown_ms()) +
          (with_reference ? options.reference_slack + ReferenceLimit(job) : options.measure_slack);
 }
 
