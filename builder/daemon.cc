@@ -10,6 +10,7 @@
 #include "base/process/subprocess.h"
 #include "base/server/daemon_program.h"
 #include "base/thread_pool.h"
+#include "base/version.h"
 #include "builder/cache.h"
 #include "builder/once.h"
 #include "builder/pool.h"
@@ -21,7 +22,6 @@
 namespace kiln::builder {
 namespace {
 
-constexpr std::string_view kVersion = "1";
 // Room for the texts of a computation and of its schedule.
 constexpr int kRequestBytes = 40 << 20;
 

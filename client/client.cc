@@ -11,9 +11,11 @@
 #include "base/hash/unique_id.h"
 #include "base/server/grpc_status.h"
 #include "base/server/net.h"
+#include "client/protocol.h"
 #include "client/reach.h"
 #include "client/service_call.h"
 #include "proto/tracker.grpc.pb.h"
+#include "proto/version.grpc.pb.h"
 #include "rpc/channel.h"
 #include "store/autotvm_log.h"
 
@@ -62,7 +64,8 @@ StatusOr<Reply> FirstCall(Stub& stub,
 Status CannotReach(std::string_view service, const std::string& address, const Status& status,
                    std::string_view advice) {
   if (status.code() == StatusCode::kUnimplemented) {
-    return Unavailable("{} answers, but is no {}: {}", address, service, advice);
+    return Unavailable("{} answers, but is no {}, or one of an older kiln: {}", address, service,
+                       advice);
   }
   if (status.code() != StatusCode::kUnavailable && status.code() != StatusCode::kDeadlineExceeded) {
     return status;
@@ -106,15 +109,17 @@ bool IsFinal(v1::JobState state) {
 StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::string& address,
                                                                     const Secret& secret) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(address));
-  auto stub = v1::Scheduler::NewStub(MakeChannel(host_port.ToString(), secret));
-  v1::ListJobsRequest request;
-  request.set_limit(1);
-  const auto reply = FirstCall(*stub, &v1::Scheduler::Stub::ListJobs, request);
-  if (!reply.ok()) {
-    return CannotReach("scheduler", address, reply.status(),
+  const auto channel = MakeChannel(host_port.ToString(), secret);
+  const auto versions = v1::Versions::NewStub(channel);
+  const auto told =
+      FirstCall<v1::VersionReply>(*versions, &v1::Versions::Stub::Get, v1::VersionRequest());
+  if (!told.ok()) {
+    return CannotReach("scheduler", address, told.status(),
                        "start one with `kiln scheduler` or leave out --scheduler");
   }
-  return std::unique_ptr<SchedulerClient>(new SchedulerClient(address, std::move(stub)));
+  KILN_RETURN_IF_ERROR(CheckProtocol(*told, address));
+  return std::unique_ptr<SchedulerClient>(
+      new SchedulerClient(address, v1::Scheduler::NewStub(channel)));
 }
 
 StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {

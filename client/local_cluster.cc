@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "base/errno_status.h"
 #include "base/file/fd.h"
@@ -63,7 +64,7 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   std::unique_ptr<LocalCluster> cluster(
       new LocalCluster(options, std::move(executable), std::move(folder)));
   LocalCluster& c = *cluster;
-  KILN_RETURN_IF_ERROR(WriteFileAtomically(c.SecretPath(), c.secret_.text() + "\n", kOwnerOnly));
+  KILN_RETURN_IF_ERROR(WriteFileAtomically(c.secret_path(), c.secret_.text() + "\n", kOwnerOnly));
   KILN_RETURN_IF_ERROR(c.Launch(c.tracker_));
   KILN_RETURN_IF_ERROR(c.WaitForPort(c.tracker_, interrupted));
   for (Daemon* daemon : {&c.scheduler_, &c.builder_, &c.runner_}) {
@@ -77,9 +78,20 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   return cluster;
 }
 
-void LocalCluster::SetJobToResume(const std::string& job_id) {
+void LocalCluster::LeaveAlone(std::set<std::string> job_ids) {
+  left_alone_ = std::move(job_ids);
+  SetUnfinished();
+}
+
+void LocalCluster::GoOnWith(const std::string& job_id) {
+  left_alone_.erase(job_id);
+  SetUnfinished();
+}
+
+void LocalCluster::SetUnfinished() {
   std::vector<std::string>& flags = scheduler_.flags;
-  *std::next(std::find(flags.begin(), flags.end(), "--unfinished")) = job_id;
+  *std::next(std::find(flags.begin(), flags.end(), "--unfinished")) =
+      "not:" + absl::StrJoin(left_alone_, ",");
 }
 
 std::string LocalCluster::AddressOf(const Daemon& daemon) { return kLoopback + daemon.port; }
@@ -99,7 +111,7 @@ Status LocalCluster::Launch(Daemon& daemon) {
       executable_,        kClusterChild,    LogPath(daemon),
       daemon.name,        "--listen",       kLoopback + (daemon.port.empty() ? "0" : daemon.port),
       "--port-file",      PortPath(daemon), "--log-level",
-      options_.log_level, "--secret-file",  SecretPath()};
+      options_.log_level, "--secret-file",  secret_path()};
   options.argv.insert(options.argv.end(), daemon.flags.begin(), daemon.flags.end());
   options.output = SubprocessOptions::Stream::kNull;
   KILN_RETURN_IF_ERROR(RemoveFile(PortPath(daemon)));

@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,14 @@ class LocalCluster {
   std::string runner_address() const { return AddressOf(runner_); }
   pid_t runner_pid() const { return runner_.process->pid(); }
   const Secret& secret() const { return secret_; }
+  // The file of the secret, which ends with the cluster.
+  std::string secret_path() const { return folder_.Join("secret"); }
 
-  // Names the job that the scheduler resumes when it is started again. No other unfinished job of
-  // the database is resumed.
-  void SetJobToResume(const std::string& job_id);
+  // Names the unfinished jobs of the database that a scheduler which is started again leaves alone,
+  // as the first one does with all. It resumes all others, which are of this cluster.
+  void LeaveAlone(std::set<std::string> job_ids);
+  // Takes a job out of those, since the user resumed it.
+  void GoOnWith(const std::string& job_id);
 
   // Call it a few times a second. Restarts a process that has died, and reports that through
   // `notice`. An error means that a process keeps dying.
@@ -82,9 +87,9 @@ class LocalCluster {
   LocalCluster(Options options, std::string executable, TempDir folder);
 
   static std::string AddressOf(const Daemon& daemon);
-  std::string SecretPath() const { return folder_.Join("secret"); }
   Status Launch(Daemon& daemon);
   Status WaitForPort(Daemon& daemon, const std::function<bool()>& interrupted);
+  void SetUnfinished();
   std::string LogPath(const Daemon& daemon) const;
   std::string PortPath(const Daemon& daemon) const;
   // Returns an error such as "the scheduler ended with exit status 1: cannot open kiln.db".
@@ -97,6 +102,7 @@ class LocalCluster {
   // The daemons in the order in which they are started.
   Daemon tracker_, scheduler_, builder_, runner_;
   std::string scheduler_address_;
+  std::set<std::string> left_alone_;
 };
 
 }  // namespace kiln::client

@@ -9,6 +9,7 @@
 #include "base/process/subprocess.h"
 #include "base/server/daemon_program.h"
 #include "base/server/net.h"
+#include "base/version.h"
 #include "rpc/device_message.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"
@@ -20,7 +21,6 @@
 namespace kiln::runner {
 namespace {
 
-constexpr std::string_view kVersion = "1";
 // Room for an artifact and its reference.
 constexpr int kRequestBytes = 160 << 20;
 

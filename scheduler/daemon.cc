@@ -18,6 +18,7 @@
 #include "scheduler/jobs/jobs.h"
 #include "scheduler/service/service.h"
 #include "scheduler/tracker_check.h"
+#include "scheduler/version_service.h"
 #include "scheduler/workers_view.h"
 #include "store/sqlite_store.h"
 
@@ -52,8 +53,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
       "measuring, never at once");
   app.add_option(
          "--unfinished", flags.unfinished,
-         "which unfinished jobs of an earlier run go on by themselves: all, none, or the one "
-         "of this id; `kiln tune --resume ID` goes on with another")
+         "which unfinished jobs of an earlier run go on by themselves: all, none, the one of this "
+         "id, or all but those of not:ID,ID,...; `kiln tune --resume ID` goes on with another")
       ->capture_default_str();
   AddDaemonFlags(app, flags);
 }
@@ -109,7 +110,8 @@ Status Serve(const Flags& flags) {
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   WorkersView workers(admission, WorkersOf(flags.tracker, secret));
-  server_options.services = {&service, &workers};
+  VersionService version(admission);
+  server_options.services = {&service, &workers, &version};
   server_options.check_caller = admission.MakeCallerCheck();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));

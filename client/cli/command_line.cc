@@ -52,6 +52,7 @@ constexpr Entry kCommands[] = {
     {"cancel", AddCancel},
     {"calibrate", AddCalibrate},
     {"workers", AddWorkers},
+    {"local", AddLocal},
     {"best", AddBest},
     {"show", AddShow},
     {"export-kernel", AddExportKernel},

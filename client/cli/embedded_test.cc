@@ -464,6 +464,89 @@ TEST_F(EmbeddedTest, AnUnfinishedJobIsLeftAlone) {
   EXPECT_EQ(after["state"], before["state"]);
 }
 
+// Returns `kiln local` of the null device, and what it printed.
+std::pair<std::unique_ptr<Subprocess>, Json> StartLocal(const std::string& db,
+                                                        const std::string& logs) {
+  SubprocessOptions options =
+      KilnOptions({"local", "--db", db, "--device", "null", "--log-dir", logs, "--json"});
+  options.input = SubprocessOptions::Stream::kPipe;
+  auto kiln = Subprocess::Spawn(options);
+  KILN_CHECK(kiln.ok(), "{}", Message(kiln.status()));
+  const Json place = Json::parse(ReadUntil(*kiln, "\n"));
+  return {std::make_unique<Subprocess>(*std::move(kiln)), place};
+}
+
+TEST_F(EmbeddedTest, ALocalFarmEndsWithItsInput) {
+  const auto [kiln, place] = StartLocal(db_, logs_);
+  EXPECT_EQ(place["device"], "null");
+  EXPECT_EQ(place["db"], db_);
+  EXPECT_EQ(place["protocol"], 1);
+  const std::string secret = place["secret_file"];
+  const Words farm = {"--scheduler", place["scheduler"].get<std::string>(), "--secret-file",
+                      secret};
+  Words tune = {"tune", "matmul", "--args", "8,8,8", "--target", "null", "--trials", "3"};
+  tune.insert(tune.end(), farm.begin(), farm.end());
+  EXPECT_THAT(KilnPrints(tune), HasSubstr("trials 3/3"));
+  EXPECT_THAT(ProcessesWith(logs_), SizeIs(5)) << "four daemons and itself";
+  kiln->input().Reset();
+  const auto exit = kiln->Wait(absl::Seconds(30));
+  ASSERT_OK(exit);
+  EXPECT_EQ(exit->code, 0) << exit->ToString();
+  EXPECT_FALSE(FileExists(secret));
+  EXPECT_THAT(ProcessesWith(logs_), IsEmpty());
+}
+
+// A scheduler that is started again goes on with the jobs of this farm, and with one of an earlier
+// run only if that was resumed.
+TEST_F(EmbeddedTest, ALocalFarmGoesOnWithItsOwnJobs) {
+  std::string left;
+  {
+    const auto tune = StartLongJob(&left);
+    kill(tune->pid(), SIGKILL);
+    ASSERT_OK(tune->Wait(absl::Seconds(30)));
+  }
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(logs_).empty(); }));
+  const auto [kiln, place] = StartLocal(db_, logs_);
+  const Words farm = {"--scheduler", place["scheduler"].get<std::string>(), "--secret-file",
+                      place["secret_file"].get<std::string>()};
+  const auto at = [&](Words words) {
+    words.insert(words.end(), farm.begin(), farm.end());
+    return KilnPrints(words);
+  };
+  // -1 while the scheduler is away.
+  const auto trials_of = [&](const std::string& job) {
+    Words words = {"jobs", job, "--json"};
+    words.insert(words.end(), farm.begin(), farm.end());
+    const RunResult told = RunKiln(words);
+    return told.exit.ok() ? Json::parse(told.output)["job"].value("trials_done", 0) : -1;
+  };
+  const auto goes_on = [&](const std::string& job, int from) {
+    return Eventually([&] { return trials_of(job) > from; });
+  };
+  const auto restart = [&] {
+    for (pid_t pid : ProcessesWith("scheduler.log")) {
+      if (ProcessesWith(logs_).contains(pid)) kill(pid, SIGKILL);
+    }
+  };
+  const std::string own = Json::parse(at({"submit", "matmul", "--args", "64,64,64", "--target",
+                                          "null", "--trials", "1000000", "--json"}))["job"];
+  EXPECT_TRUE(goes_on(own, 0));
+  const int before = trials_of(left);
+  const int own_before = trials_of(own);
+  restart();
+  EXPECT_TRUE(goes_on(own, own_before));
+  EXPECT_EQ(trials_of(left), before);
+  const std::string line = "resume " + left + "\n";
+  ASSERT_EQ(write(kiln->input().get(), line.data(), line.size()),
+            static_cast<ssize_t>(line.size()));
+  // The next look at the input comes before the next look at the processes.
+  restart();
+  EXPECT_TRUE(goes_on(left, before));
+  kiln->Kill(SIGKILL);
+  ASSERT_OK(kiln->Wait(absl::Seconds(30)));
+  EXPECT_TRUE(Eventually([&] { return ProcessesWith(logs_).empty(); }));
+}
+
 TEST_F(EmbeddedTest, ADatabaseInUseIsSaidInASentence) {
   std::string job;
   const auto kiln = StartLongJob(&job);

@@ -4,6 +4,7 @@
 
 #include <string_view>
 
+#include "base/version.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "costmodel/boost.h"
 #include "store/sqlite.h"
@@ -11,7 +12,6 @@
 namespace kiln::client {
 namespace {
 
-constexpr std::string_view kVersion = "1";
 // The commit is set by --define=kiln_commit=...
 constexpr std::string_view kCommit = KILN_COMMIT;
 
@@ -32,11 +32,9 @@ std::string NvrtcVersion() {
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> Versions() {
-  return {{"version", std::string(kVersion)},
-          {"commit", std::string(kCommit)},
-          {"LLVM", LlvmVersion()},
-          {"NVRTC", NvrtcVersion()},
-          {"XGBoost", costmodel::XgboostVersion()},
+  return {{"version", std::string(kVersion)},  {"protocol", fmt::format("{}", kProtocol)},
+          {"commit", std::string(kCommit)},    {"LLVM", LlvmVersion()},
+          {"NVRTC", NvrtcVersion()},           {"XGBoost", costmodel::XgboostVersion()},
           {"SQLite", store::sqlite::Version()}};
 }
 
@@ -44,7 +42,8 @@ std::string VersionText() {
   std::string text = fmt::format("kiln {}", kVersion);
   if (!kCommit.empty()) text += fmt::format(" ({})", kCommit);
   for (const auto& [name, version] : Versions()) {
-    if (name != "version" && name != "commit") text += fmt::format(", {} {}", name, version);
+    if (name != "version" && name != "protocol" && name != "commit")
+      text += fmt::format(", {} {}", name, version);
   }
   return text;
 }

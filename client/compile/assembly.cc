@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/dag/argument_bytes.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 
@@ -29,16 +30,6 @@ runtime::NetworkLaunch LaunchOf(const codegen::Launch& from) {
   for (size_t d = 0; d < from.grid.size(); ++d) launch.grid[d] = from.grid[d];
   for (size_t d = 0; d < from.block.size(); ++d) launch.block[d] = from.block[d];
   return launch;
-}
-
-// Returns the number of bytes that the computation must at least read and write.
-double BytesOf(const dag::Dag& dag) {
-  double bytes = 0;
-  for (const dag::Tensor& argument : dag.arguments()) {
-    const graph::TensorType type{dag.type(argument), dag.shape(argument)};
-    bytes += static_cast<double>(type.bytes());
-  }
-  return bytes;
 }
 
 runtime::KernelSource SourceOf(const search::Choice& choice) {
@@ -164,7 +155,7 @@ void Assembly::AddKernel(const std::string& name, const graph::NetworkTask& task
                                 .source = SourceOf(program.choice),
                                 .expected_s = program.choice.cost_s,
                                 .flops = std::max(0.0, dag.flop_count()),
-                                .bytes = BytesOf(dag)};
+                                .bytes = dag::ArgumentBytes(dag)};
   AddArguments(program.compiled, inputs, outputs, kernel);
   for (const codegen::Launch& launch : program.compiled.launches)
     kernel.launches.push_back(LaunchOf(launch));

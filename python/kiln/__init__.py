@@ -38,6 +38,7 @@ from kiln.errors import (
 )
 from kiln.library import version
 from kiln.network import Kernel, Network, Tensor, load
+from kiln.release import VERSION as __version__
 
 if TYPE_CHECKING:
     from kiln.farm.client import Client

@@ -4,7 +4,7 @@ import functools
 import os
 from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_void_p
 
-from kiln.errors import KilnError
+from kiln.errors import FailedPreconditionError, KilnError
 
 _ABI = 2
 
@@ -99,7 +99,9 @@ def library():
     path, loaded = _open()
     abi = loaded.kiln_abi_version() if hasattr(loaded, "kiln_abi_version") else 0
     if abi < _ABI:
-        raise KilnError(f"{path} has version {abi} of Kiln's interface, expected at least {_ABI}: take a newer {_FILE}")
+        raise FailedPreconditionError(
+            f"{path} has version {abi} of Kiln's interface, expected at least {_ABI}: take a newer {_FILE}"
+        )
     for name, (result, arguments) in _FUNCTIONS.items():
         function = getattr(loaded, name)
         function.restype = result

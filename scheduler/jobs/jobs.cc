@@ -38,6 +38,14 @@ std::string WaitsFor(const v1::ServedCode& served) {
       ServedParts(served));
 }
 
+// Says whether Options::unfinished has the job go on by itself.
+bool GoesOn(std::string_view unfinished, const std::string& id) {
+  constexpr std::string_view kAllBut = "not:";
+  if (!unfinished.starts_with(kAllBut)) return unfinished == "all" || unfinished == id;
+  const std::string left = fmt::format(",{},", unfinished.substr(kAllBut.size()));
+  return left.find("," + id + ",") == std::string::npos;
+}
+
 bool IsSuspect(const store::JobRow& job) { return job.fruitless_runs > 0; }
 
 std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
@@ -105,7 +113,7 @@ Status Jobs::Start() {
   for (const store::JobRow& job : unfinished) {
     if (job.fruitless_runs >= kMaxFruitlessRuns) {
       KILN_RETURN_IF_ERROR(SetAside(job));
-    } else if (options_.unfinished == "all" || options_.unfinished == job.id) {
+    } else if (GoesOn(options_.unfinished, job.id)) {
       queue_.push_back(QueuedOf(job));
     }
   }

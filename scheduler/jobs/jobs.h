@@ -41,8 +41,8 @@ class Jobs {
  public:
   struct Options {
     int max_running = 8;
-    // Which unfinished jobs of an earlier process go on by themselves: "all", "none", or the job of
-    // this id. The others wait for Resume.
+    // Which unfinished jobs of an earlier process go on by themselves: "all", "none", the job of
+    // this id, or all but those of "not:ID,ID,...". The others wait for Resume.
     std::string unfinished = "all";
     // The most unfinished jobs that are taken, from one user and in all.
     size_t most_of_a_user = 1'000;

@@ -171,6 +171,18 @@ TEST_F(DeathTest, JobsAreTakenUpToALimit) {
   EXPECT_TRUE(Eventually([&] { return jobs_->Submit(spec).ok(); }));
 }
 
+TEST_F(DeathTest, AllGoOnButThoseThatAreNamed) {
+  const std::vector<std::string> ids = Leave(3);
+  AddWorkers();
+  Start("not:" + ids[0] + "," + ids[2]);
+  ASSERT_TRUE(Ends(ids[1]));
+  EXPECT_FALSE(store::IsFinal(State(ids[0])));
+  EXPECT_FALSE(store::IsFinal(State(ids[2])));
+  Start("not:");
+  EXPECT_TRUE(Ends(ids[0]));
+  EXPECT_TRUE(Ends(ids[2]));
+}
+
 TEST_F(DeathTest, ACancelledJobIsResumedWithWhatItHas) {
   AddWorkers();
   Start();

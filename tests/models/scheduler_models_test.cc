@@ -15,6 +15,7 @@
 #include "scheduler/dispatch/workers_testing.h"
 #include "scheduler/service/service.h"
 #include "scheduler/values/job_testing.h"
+#include "scheduler/version_service.h"
 #include "search/choice/context_testing.h"
 #include "store/memory_store.h"
 #include "training/measured_testing.h"
@@ -35,7 +36,7 @@ class Service {
     jobs_ = std::make_unique<Jobs>(*store_, cluster_.factory(), events_, options);
     KILN_CHECK(jobs_->Start().ok());
     service_ = std::make_unique<SchedulerService>(*store_, *jobs_, events_);
-    auto server = GrpcServer::Start({.services = {service_.get()}});
+    auto server = GrpcServer::Start({.services = {service_.get(), &version_}});
     KILN_CHECK(server.ok());
     server_ = *std::move(server);
     auto client = client::SchedulerClient::Connect(server_->address(), Secret());
@@ -55,6 +56,7 @@ class Service {
   EventHub events_;
   std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
   FakeCluster cluster_;
+  VersionService version_{AdmissionControl()};
   std::unique_ptr<Jobs> jobs_;
   std::unique_ptr<SchedulerService> service_;
   std::unique_ptr<GrpcServer> server_;

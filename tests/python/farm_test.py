@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import dataclasses
 import io
 import os
 import re
@@ -14,7 +15,8 @@ from unittest import mock
 
 import kiln
 import numpy
-from kiln import te
+from kiln import release, te
+from kiln.farm import program
 from kiln.farm.options import TuneOptions
 from kiln.farm.progress import Progress
 
@@ -38,6 +40,11 @@ def processes(mark):
         except OSError:
             pass
     return [pid for pid in found if pid != os.getpid()]
+
+
+def folders():
+    """Folders of local farms."""
+    return [name for name in os.listdir(FOLDER) if name.startswith("kiln-cluster")]
 
 
 def wait_until(condition, seconds=20):
@@ -145,6 +152,10 @@ class NullDeviceTest(unittest.TestCase):
             self.assertIn("6 of 6 trials", shown)
 
     def test_plots(self):
+        (point,) = self.job.roofline()
+        best = self.job.best()
+        self.assertEqual(point.gflops, best.gflops)
+        self.assertEqual(point.intensity, self.matmul.flop_count / self.matmul.bytes)
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "found plot 'pie', expected some of"):
             self.job.plot("pie")
         try:
@@ -154,14 +165,28 @@ class NullDeviceTest(unittest.TestCase):
                 self.job.plot()
             return
         matplotlib.use("Agg")
+        titles = ["convergence", "total latency", "roofline"]
         drawn = self.job.plot()
-        self.assertEqual([axes.get_title() for axes in drawn], ["convergence", "total latency"])
+        self.assertEqual([axes.get_title() for axes in drawn], titles)
         fastest = max(line.get_ydata()[-1] for line in drawn[0].lines)
         self.assertAlmostEqual(fastest, max(each.gflops for each in self.job.records()))
-        self.assertEqual(drawn[1].lines[0].get_ydata()[-1], self.job.best().cost_s * 1e3)
+        self.assertEqual(drawn[1].lines[0].get_ydata()[-1], best.cost_s * 1e3)
+        self.assertEqual(len(drawn[2].collections), 1)
         self.assertIs(self.job.plot("latency", axes=drawn[0]), drawn[0])
-        with self.assertRaisesRegex(kiln.InvalidArgumentError, "2 axes are given, expected 1"):
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "3 axes are given, expected 1"):
             self.job.plot("latency", axes=drawn)
+
+    def test_limits_of_devices(self):
+        (runner,) = [each for each in self.client.workers() if each.kind == "RUNNER"]
+        (builder,) = [each for each in self.client.workers() if each.kind == "BUILDER"]
+        self.assertEqual((builder.peak_gflops, builder.memory_gb_s), (None, None))
+        gpu = {"compute_capability": 90, "multiprocessors": 132, "clock_mhz": 1980,
+               "memory_clock_mhz": 3201, "memory_bus_bits": 6144}
+        h200 = dataclasses.replace(runner, model=gpu)
+        self.assertAlmostEqual(h200.peak_gflops, 66908.16)
+        self.assertAlmostEqual(h200.memory_gb_s, 4916.736)
+        cpu = dataclasses.replace(runner, model={"cores": 2, "gflops_per_core": 120})
+        self.assertEqual((cpu.peak_gflops, cpu.memory_gb_s), (240, None))
 
     def test_values_show_in_notebooks(self):
         best = self.job.best()
@@ -412,8 +437,10 @@ class PlaceTest(unittest.TestCase):
     def test_a_local_farm_that_cannot_start(self):
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "found device 'tpu'"):
             kiln.local(device="tpu")
-        with self.assertRaisesRegex(kiln.KilnError, "the scheduler ended .*nowhere"):
+        with self.assertRaisesRegex(kiln.KilnError, "the local farm ended: .*nowhere"):
             kiln.local("/nowhere/kiln.db", device="null").workers()
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "threads: .*-1.* in range"):
+            kiln.local(path("threads.db"), device="null", threads=-1).workers()
         self.assertTrue(wait_until(lambda: not processes("/nowhere/kiln.db")))
 
     def test_a_closed_client_starts_again(self):
@@ -425,12 +452,31 @@ class PlaceTest(unittest.TestCase):
         self.assertEqual(processes(path("again.db")), [])
 
     def test_nothing_is_left_when_python_ends(self):
+        before = folders()
         for ending in ("", "raise SystemExit(3)", "import os; os.kill(os.getpid(), 9)",
                        "import os; os._exit(1)", "client.close()"):
             db = path("left.db")
             start = f"import kiln; client = kiln.local({db!r}, device='null'); client.jobs(); "
             run_python(start + ending)
             self.assertTrue(wait_until(lambda: not processes(db)), ending)
+            self.assertEqual(folders(), before, ending)
+
+    def test_a_child_of_python_does_not_keep_the_farm_alive(self):
+        db = path("forked.db")
+        child = int(run_python(f"""
+import kiln, os, time
+client = kiln.local({db!r}, device="null")
+client.jobs()
+child = os.fork()
+if child == 0:
+    os.close(1), os.close(2)
+    time.sleep(60)
+print(child, flush=True)
+os._exit(0)
+""").stdout)
+        self.assertTrue(wait_until(lambda: not processes("--db=" + db)))
+        self.assertTrue(wait_until(lambda: not processes("--db\0" + db)))
+        os.kill(child, signal.SIGKILL)
 
     def test_ctrl_c_cancels_and_keeps_records(self):
         db = path("interrupted.db")
@@ -463,6 +509,40 @@ client.tune(kiln.op("matmul", 64, 64, 64), target="null", trials=1000000, callba
                 os._exit(0)
             os.waitpid(code, 0)
             self.assertEqual(len(client.workers()), 2)
+
+
+class VersionTest(unittest.TestCase):
+    def test_a_farm_of_another_version(self):
+        with kiln.local(path("version.db"), device="null") as here:
+            address, keys = here.connection.address, here.connection.secret_file
+            with mock.patch("kiln.release.PROTOCOL", 2):
+                with self.assertRaisesRegex(
+                    kiln.FailedPreconditionError,
+                    "the scheduler at 127.0.0.1:.* is kiln 1 of protocol 1, this package is kiln 1 "
+                    "of protocol 2; install the same kiln at both ends",
+                ):
+                    kiln.connect(address, keys=keys)
+
+    def test_a_program_of_another_version(self):
+        other = path("other-kiln")
+        for says, why in (
+            ('{"version":"0"}', "KILN_PROGRAM names, is kiln 0 of protocol 0, this package"),
+            ("hello", "does not tell its version, expected a program kiln"),
+            ("[]", "does not tell its version, expected a program kiln"),
+        ):
+            with open(other, "w", encoding="utf-8") as file:
+                file.write(f"#!/bin/sh\necho '{says}'\n")
+            os.chmod(other, 0o755)
+            for call in "kiln.op('matmul', 1, 1, 1)", "kiln.local('other.db').jobs()":
+                said = run_python(f"import kiln; {call}", KILN_PROGRAM=other).stdout
+                self.assertIn("FailedPreconditionError: ", said)
+                self.assertIn(why, said)
+
+    def test_the_package_says_the_version_of_its_program(self):
+        (told,) = program.run_json(["version"])
+        self.assertEqual(told["version"], release.VERSION)
+        self.assertEqual(told["protocol"], str(release.PROTOCOL))
+        self.assertEqual(kiln.__version__, release.VERSION)
 
 
 class PackageTest(unittest.TestCase):

@@ -11,5 +11,6 @@ Run AddJobs(CLI::App& jobs, SessionFlags& session);
 Run AddWatch(CLI::App& watch, SessionFlags& session);
 Run AddCancel(CLI::App& cancel, SessionFlags& session);
 Run AddCalibrate(CLI::App& calibrate, SessionFlags& session);
+Run AddLocal(CLI::App& local, SessionFlags& session);
 
 }  // namespace kiln::client

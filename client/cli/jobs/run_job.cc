@@ -117,21 +117,6 @@ LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags
   return options;
 }
 
-// Prints the unfinished jobs of earlier runs. They are resumed only if the user asks for it.
-void PrintUnfinishedJobs(const std::string& own, SchedulerClient& client, const Session& session) {
-  const auto jobs = client.Jobs(std::nullopt);
-  if (!jobs.ok()) return;
-  for (const v1::JobStatus& job : *jobs) {
-    if (IsFinal(job.state()) || job.id() == own) continue;
-    fmt::print(
-        stderr,
-        "kiln: job {} of an earlier run is unfinished ({} of {}) and is left alone; {} goes on "
-        "with it, {} drops it\n",
-        job.id(), job.trials_done(), Counted(job.spec().options().trials(), "trial"),
-        session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
-  }
-}
-
 // Returns the id of the job: a new one, or the resumed one.
 StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
                             const std::string& resumed_id) {
@@ -168,8 +153,8 @@ StatusOr<int> TuneOnThisMachine(v1::JobSpec spec, const std::string& resumed_id,
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect((*cluster)->scheduler_address(),
                                                                     (*cluster)->secret()));
   KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(*client, spec, resumed_id));
-  (*cluster)->SetJobToResume(job_id);
-  PrintUnfinishedJobs(job_id, *client, session);
+  KILN_ASSIGN_OR_RETURN(std::set<std::string> others, SayUnfinishedJobs(job_id, *client, session));
+  (*cluster)->LeaveAlone(std::move(others));
   PrintStart(job_id, spec, session, follow, session.db);
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, cluster->get(), follow));
@@ -177,6 +162,23 @@ StatusOr<int> TuneOnThisMachine(v1::JobSpec spec, const std::string& resumed_id,
 }
 
 }  // namespace
+
+StatusOr<std::set<std::string>> SayUnfinishedJobs(const std::string& own, SchedulerClient& client,
+                                                  const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto jobs, client.Jobs(std::nullopt));
+  std::set<std::string> ids;
+  for (const v1::JobStatus& job : jobs) {
+    if (IsFinal(job.state()) || job.id() == own) continue;
+    ids.insert(job.id());
+    fmt::print(
+        stderr,
+        "kiln: job {} of an earlier run is unfinished ({} of {}) and is left alone; {} goes on "
+        "with it, {} drops it\n",
+        job.id(), job.trials_done(), Counted(job.spec().options().trials(), "trial"),
+        session.Command("tune --resume " + job.id()), session.Command("cancel " + job.id()));
+  }
+  return ids;
+}
 
 void AddCluster(CLI::App& command, ClusterFlags& cluster) {
   constexpr char kGroup[] = "Without a scheduler";

@@ -2,6 +2,7 @@
 // prints its course and its result. Each function returns the exit status of its command.
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "base/process/stop_signal.h"
@@ -27,6 +28,11 @@ struct ClusterFlags {
   int build_jobs = 0;
 };
 void AddCluster(CLI::App& command, ClusterFlags& cluster);
+
+// Prints the unfinished jobs of earlier runs other than `own`, and returns their ids. They are
+// resumed only if the user asks for it.
+StatusOr<std::set<std::string>> SayUnfinishedJobs(const std::string& own, SchedulerClient& client,
+                                                  const Session& session);
 
 StatusOr<int> RunJob(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
                      const Session& session, StopSignal& stop);

@@ -12,6 +12,7 @@
 #include "client/cli/workloads/commands.h"
 #include "client/jobs/workload_source.h"
 #include "client/view/json.h"
+#include "compiler/dag/argument_bytes.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 
@@ -24,8 +25,8 @@ Status CheckText(const WorkloadArguments& arguments, bool json) {
   const std::string key = dag::WorkloadKey(*workload.dag);
   const double flops = workload.dag->flop_count();
   if (json) {
-    fmt::print("{{\"dag\":{},\"workload_key\":{},\"flop_count\":{}}}\n", JsonString(text),
-               JsonString(key), flops);
+    fmt::print("{{\"dag\":{},\"workload_key\":{},\"flop_count\":{},\"bytes\":{}}}\n",
+               JsonString(text), JsonString(key), flops, dag::ArgumentBytes(*workload.dag));
     return OkStatus();
   }
   fmt::print("{}\nFLOPs     {}\nworkload  {}\n", text,

@@ -101,9 +101,7 @@ class Client:
                 started = program.run_json(command, self.environment())
             except KilnError as error:
                 raise type(error)(chosen.in_python(str(error))) from error
-        job = Job(self, started[0]["job"])
-        self.connection.go_on_with(job.id)
-        return job
+        return Job(self, started[0]["job"])
 
     def serve(self, job: Job | str, served: Served, user: str = "") -> Serving:
         """Serves the parts of a job that are code of this process, in a thread, until it has ended.
@@ -225,6 +223,7 @@ class Client:
         """Goes on with a job that was cancelled, failed or was left unfinished."""
         request = scheduler_pb2.ResumeJobRequest(job_id=_id(job))
         self.connection.call(self.connection.scheduler.ResumeJob, request)
+        self.connection.go_on_with(request.job_id)
 
     # ---- records ----------------------------------------------------------------------------
 

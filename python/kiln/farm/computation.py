@@ -29,6 +29,8 @@ class Computation:
     # The key that TVM has for the same computation.
     workload_key: str
     flop_count: float
+    # Bytes of all inputs and outputs.
+    bytes: float
     # Words for the program, for an operator: ["matmul", "--args=512,512,512"]; else empty.
     words: tuple[str, ...] = field(default=(), repr=False)
     # The text as it was declared, with its ranges of inputs.
@@ -59,8 +61,8 @@ def op(
 
     Examples:
         >>> matmul = kiln.op("matmul", 64, 64, 64)
-        >>> matmul.name, matmul.flop_count
-        ('matmul 64,64,64', 524288.0)
+        >>> matmul.name, matmul.flop_count, matmul.bytes
+        ('matmul 64,64,64', 524288.0, 49152.0)
     """
     texts = [*(program.text_of("an argument", each) for each in args)]
     texts += [f"{key}={program.text_of(key, value)}" for key, value in named.items()]
@@ -138,6 +140,7 @@ def _checked(name: str, words: Sequence[str]) -> Computation:
         text=found["dag"],
         workload_key=found["workload_key"],
         flop_count=float(found["flop_count"]),
+        bytes=float(found["bytes"]),
         words=tuple(words),
         source=found["dag"],
     )

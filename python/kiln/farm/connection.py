@@ -11,7 +11,14 @@ from typing import Any
 import grpc
 
 from kiln import errors
-from kiln.proto import scheduler_pb2, scheduler_pb2_grpc, tracker_pb2_grpc
+from kiln.release import check_protocol
+from kiln.proto import (
+    scheduler_pb2,
+    scheduler_pb2_grpc,
+    tracker_pb2_grpc,
+    version_pb2,
+    version_pb2_grpc,
+)
 
 _SECRET_KEY = "kiln-secret"
 _FIRST_CALL_S = 5.0
@@ -27,6 +34,12 @@ _OPTIONS = (
     ("grpc.max_receive_message_length", 256 << 20),
     ("grpc.max_send_message_length", 256 << 20),
 )
+
+
+class _UnimplementedError(errors.KilnError):
+    """The server does not have the call."""
+
+
 _ERRORS = {
     grpc.StatusCode.INVALID_ARGUMENT: errors.InvalidArgumentError,
     grpc.StatusCode.OUT_OF_RANGE: errors.InvalidArgumentError,
@@ -37,6 +50,7 @@ _ERRORS = {
     grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhaustedError,
     grpc.StatusCode.UNAUTHENTICATED: errors.UnauthenticatedError,
     grpc.StatusCode.CANCELLED: errors.CancelledError,
+    grpc.StatusCode.UNIMPLEMENTED: _UnimplementedError,
 }
 
 
@@ -110,7 +124,7 @@ class Connection:
         self.address = address
         self.secret_file = secret_file
         self._needs = needs
-        # Raises if the farm will not come back by itself; what is told of a job that was submitted.
+        # Raises if the farm will not come back by itself; what is told of a job that was resumed.
         self.check: Callable[[], None] = lambda: None
         self.go_on_with: Callable[[str], None] = lambda job_id: None
         secret = read_secret(secret_file) if secret_file else ""
@@ -118,6 +132,7 @@ class Connection:
         self._channel = grpc.insecure_channel(address, options=_OPTIONS)
         self.scheduler = scheduler_pb2_grpc.SchedulerStub(self._channel)
         self.tracker = tracker_pb2_grpc.TrackerStub(self._channel)
+        self._versions = version_pb2_grpc.VersionsStub(self._channel)
 
     def close(self) -> None:
         """Ends the channel; calls that wait end with CancelledError."""
@@ -131,16 +146,25 @@ class Connection:
         return found
 
     def reach(self) -> None:
-        """Asks something at once. UnavailableError: "cannot reach a scheduler at ..."."""
-        request = scheduler_pb2.ListJobsRequest(limit=1)
+        """Asks for the scheduler's version. UnavailableError: "cannot reach a scheduler at ...".
+
+        FailedPreconditionError: its calls are of another version.
+        """
+        request = version_pb2.VersionRequest()
         try:
-            self.call(self.scheduler.ListJobs, request, timeout_s=_FIRST_CALL_S)
+            told = self.call(self._versions.Get, request, timeout_s=_FIRST_CALL_S)
+        except _UnimplementedError as error:
+            raise errors.UnavailableError(
+                f"{self.address} answers, but is no scheduler, or one of an older kiln; "
+                f"{self._needs}"
+            ) from error
         except (errors.UnavailableError, errors.DeadlineExceededError) as error:
             is_lost = isinstance(error, errors.UnavailableError)
             raise errors.UnavailableError(
                 f"cannot reach a scheduler at {self.address}: {error if is_lost else 'no answer'}; "
                 f"{self._needs}"
             ) from error
+        check_protocol(told.version, told.protocol, f"the scheduler at {self.address}")
 
     def call(self, method: Callable[..., Any], request: Any, timeout_s: float = 60.0) -> Any:
         """One call and its reply. Raises what error_of says."""

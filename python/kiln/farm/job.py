@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from kiln.farm import program
 from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
 from kiln.farm import connection, plots
+from kiln.farm.computation import computation
 from kiln.farm.curve import Point, curve_of
-from kiln.farm.values import Event, JobStatus, Record, Records, event_of
+from kiln.farm.values import Event, JobStatus, Record, Records, Worker, event_of
 from kiln.network import Network, load
 
 if TYPE_CHECKING:
     from kiln.farm.client import Client
 
-_PLOTS = ("convergence", "latency")
+_PLOTS = ("convergence", "latency", "roofline")
 
 
 class Job:
@@ -58,11 +59,12 @@ class Job:
         return curve_of(self.watch())
 
     def plot(self, *kinds: str, axes: Any = None) -> Any:
-        """Draws plots with matplotlib, both if none is named, and returns their axes.
+        """Draws plots with matplotlib, all three if none is named, and returns their axes.
 
         "convergence" is the speed of each trial and of the best one so far, "latency" the objective
-        and the best cost of each task after each round. `axes` are those to draw on, one for each
-        kind. KilnError: matplotlib is not installed.
+        after each round, and "roofline" the tasks' speeds beside what the device can do: its float32
+        operations without matrix units, and its memory where the driver tells its speed. `axes` are
+        those to draw on, one for each kind. KilnError: matplotlib is not installed.
         """
         unknown = [kind for kind in kinds if kind not in _PLOTS]
         if unknown:
@@ -71,13 +73,33 @@ class Job:
             )
         kinds = kinds or _PLOTS
         drawn = plots.figure(kinds, axes)
-        names = [task.description for task in self.status().tasks]
+        tasks = self.status().tasks
+        names = [task.description for task in tasks]
         for kind, each in zip(kinds, drawn):
             if kind == "convergence":
                 plots.convergence(each, self.records(), names)
-            else:
+            elif kind == "latency":
                 plots.latency(each, self.curve(), names)
+            else:
+                plots.roofline(each, self.roofline(), self._device())
         return drawn if len(drawn) > 1 else drawn[0]
+
+    def roofline(self) -> list[plots.RooflinePoint]:
+        """The tasks that have a program and a count of operations, beside a roofline."""
+        points = []
+        for task in self.status().tasks:
+            if task.best_cost_s and task.flop_count > 0:
+                moved = computation(task.dag, "task").bytes
+                speed = task.flop_count / task.best_cost_s / 1e9
+                points.append(plots.RooflinePoint(task.description, task.flop_count / moved, speed))
+        return points
+
+    def _device(self) -> Worker | None:
+        """A runner of the device that the job measured on; None if it is gone."""
+        device = self.status().device
+        runners = [each for each in self.client.workers() if each.kind == "RUNNER"]
+        fit = [each for each in runners if device in (each.device, *each.keys)]
+        return fit[0] if fit else None
 
     def _repr_html_(self) -> str:
         """The job's tasks, for notebooks."""

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import time
 
-from kiln.errors import DeadlineExceededError, InvalidArgumentError
+from kiln.errors import InvalidArgumentError
 from kiln.farm.client import Client
 from kiln.farm.cluster import Cluster
 from kiln.farm.connection import Connection
-from kiln.proto import tracker_pb2
 
-_WORKERS_S = 60.0
-_PAUSE_S = 0.01
 _DEVICES = ("cpu", "cuda", "null")
 
 
@@ -31,18 +27,6 @@ def connect(address: str | None = None, keys: str | os.PathLike[str] | None = No
     connection = Connection(where, secret_file, "start one with `kiln scheduler`")
     connection.reach()
     return Client(lambda: connection, lambda: None, f"the farm at {where}")
-
-
-def _wait_for_workers(connection: Connection) -> None:
-    """Returns once the tracker knows the builder and the runner, so that jobs find a device."""
-    end = time.monotonic() + _WORKERS_S
-    while time.monotonic() < end:
-        workers = connection.call(connection.tracker.List, tracker_pb2.ListRequest()).workers
-        if {worker.kind for worker in workers} == {tracker_pb2.BUILDER, tracker_pb2.RUNNER}:
-            return
-        connection.check()
-        time.sleep(_PAUSE_S)
-    raise DeadlineExceededError(f"the workers were not ready within {_WORKERS_S:.0f} s")
 
 
 def device_here() -> str:
@@ -84,7 +68,6 @@ def local(
         connection.check = cluster.check
         connection.go_on_with = cluster.go_on_with
         connection.reach()
-        _wait_for_workers(connection)
         return connection
 
     def close() -> None:

@@ -1,13 +1,24 @@
-"""Plots of a job with matplotlib: how it got faster."""
+"""Plots of a job with matplotlib: how it got faster, and how far from its device's limits it is."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kiln.errors import InvalidArgumentError, KilnError
 from kiln.farm.curve import Point
-from kiln.farm.values import Record
+from kiln.farm.values import Record, Worker
+
+
+@dataclass(frozen=True)
+class RooflinePoint:
+    """A task's best program beside the limits of its device."""
+
+    description: str
+    # Operations for each byte of inputs and outputs, each of which moves once at least.
+    intensity: float
+    gflops: float
 
 
 def figure(kinds: Sequence[str], given: Any) -> list[Any]:
@@ -63,6 +74,36 @@ def latency(axes: Any, points: Sequence[Point], names: Sequence[str]) -> Any:
         axes.plot(trials[: len(shown)], shown, drawstyle="steps-post", label=name, linewidth=1)
     axes.set(title="total latency", xlabel="trials", ylabel="ms", yscale="log")
     return _named(axes, 1 + len(names))
+
+
+def roofline(axes: Any, points: Sequence[RooflinePoint], device: Worker | None) -> Any:
+    """The tasks' speeds over their intensities, below what the device can do."""
+    for point in points:
+        axes.scatter([point.intensity], [point.gflops], label=point.description, zorder=3)
+    if device is not None and device.peak_gflops is not None:
+        _roof(axes, points, device)
+    axes.set(
+        title="roofline",
+        xlabel="operations a byte of inputs and outputs",
+        ylabel="GFLOP/s",
+        xscale="log",
+        yscale="log",
+    )
+    return _named(axes, len(points))
+
+
+def _roof(axes: Any, points: Sequence[RooflinePoint], device: Worker) -> None:
+    """The line of float32 operations without matrix units, and that of memory if it is known."""
+    peak, bandwidth = device.peak_gflops, device.memory_gb_s
+    assert peak is not None
+    ridge = peak / bandwidth if bandwidth else 0.0
+    at = sorted(point.intensity for point in points) or [1.0]
+    left, right = min(at[0], ridge or at[0]) / 4, max(at[-1], ridge) * 4
+    if bandwidth:
+        heights = [bandwidth * left, peak, peak]
+        axes.plot([left, ridge, right], heights, color="gray", label=device.device)
+    else:
+        axes.plot([left, right], [peak, peak], color="gray", label=device.device)
 
 
 def _named(axes: Any, lines: int) -> Any:

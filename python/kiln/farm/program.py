@@ -6,6 +6,7 @@ form and no second compiler. A run takes some 70 ms.
 
 from __future__ import annotations
 
+import functools
 import glob
 import importlib.util
 import json
@@ -17,24 +18,46 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import kiln
-from kiln.errors import InvalidArgumentError, KilnError
+from kiln.errors import FailedPreconditionError, InvalidArgumentError, KilnError
+from kiln.release import check_protocol
 
 # Variables that name a place.
 _OF_A_PLACE = ("KILN_SCHEDULER", "KILN_TRACKER", "KILN_DB", "KILN_SECRET_FILE")
 # Exit status of the program for flags that it does not take.
-_USAGE = 2
+USAGE = 2
 
 
 def program_path() -> str:
-    """The program's file: KILN_PROGRAM, or kiln/bin/kiln. KilnError: none is there."""
+    """The program's file: KILN_PROGRAM, or kiln/bin/kiln.
+
+    KilnError: none is there. FailedPreconditionError: KILN_PROGRAM is of another version.
+    """
     bundled = os.path.join(os.path.dirname(os.path.abspath(kiln.__file__)), "bin", "kiln")
-    path = os.environ.get("KILN_PROGRAM") or bundled
+    path = os.path.abspath(os.environ.get("KILN_PROGRAM") or bundled)
     if os.access(path, os.X_OK) and not os.path.isdir(path):
-        return os.path.abspath(path)
+        if path != bundled:
+            _check_version(path)
+        return path
     raise KilnError(
         f"cannot run the program kiln: {path} is no program; pip install kiln brings one, and "
         "KILN_PROGRAM=FILE names another"
     )
+
+
+@functools.lru_cache(maxsize=None)
+def _check_version(path: str) -> None:
+    """Asks a program that did not come with the package."""
+    done = subprocess.run(
+        [path, "version", "--json"], stdin=subprocess.DEVNULL, capture_output=True, check=False
+    )
+    try:
+        told = json.loads(done.stdout)
+        version, protocol = str(told["version"]), int(told.get("protocol", 0))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise FailedPreconditionError(
+            f"{path}, which KILN_PROGRAM names, does not tell its version, expected a program kiln"
+        ) from error
+    check_protocol(version, protocol, f"the program {path}, which KILN_PROGRAM names,")
 
 
 def nvrtc() -> dict[str, str]:
@@ -105,7 +128,7 @@ def run(words: Sequence[str], environment: Mapping[str, str] | None = None) -> s
     said = done.stderr.decode(errors="replace").strip().removeprefix("kiln: ")
     if done.returncode < 0:
         said = f"the program kiln {words[0]} ended by signal {-done.returncode}. {said}".rstrip()
-    error = InvalidArgumentError if done.returncode == _USAGE else KilnError
+    error = InvalidArgumentError if done.returncode == USAGE else KilnError
     raise error(said or f"kiln {words[0]} ended with exit status {done.returncode}")
 
 

@@ -321,6 +321,23 @@ class Worker:
     trials_done: int
     version: str
     hardware: dict[str, int] = field(repr=False)
+    # Facts about the device, by the names of DeviceModel (proto/tracker.proto); a builder has none.
+    model: dict[str, Any] = field(repr=False)
+
+    @property
+    def peak_gflops(self) -> float | None:
+        """Billions of float32 operations a second without matrix units; None = not known."""
+        get = self.model.get
+        if get("compute_capability"):
+            lanes = 64 if get("compute_capability") <= 80 else 128
+            return 2e-3 * lanes * get("multiprocessors") * get("clock_mhz") or None
+        return float(get("cores", 0) * get("gflops_per_core", 0)) or None
+
+    @property
+    def memory_gb_s(self) -> float | None:
+        """Billions of bytes of memory a second, by the driver; None = not known, as of CPUs."""
+        get = self.model.get
+        return 2e-3 * get("memory_clock_mhz", 0) * get("memory_bus_bits", 0) / 8 or None
 
 
 def workers_of(reply: Any) -> list[Worker]:
@@ -339,6 +356,7 @@ def workers_of(reply: Any) -> list[Worker]:
             trials_done=each.trials_done,
             version=each.version,
             hardware=fields_of(each.hardware),
+            model=fields_of(each.device_model) if each.HasField("device_model") else {},
         )
         for index, each in enumerate(reply.workers)
     ]
