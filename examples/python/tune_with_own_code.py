@@ -3,144 +3,22 @@
 usage: tune_with_own_code.py [--trials N] [--seed N] [--size N] [--channels N]
                              [--target llvm|cuda] [--device KEY] [--parts builtin,model,rule]
 
-All three have the same trials and seed, and begin without earlier records. The cost model is
-gradient boosted trees (XGBoost where that is installed, else the trees below) over the features of
-Kiln. The rule is the multi-level tiling of Ansor. A line each: the best time, the time of the
-job, and what the calls to Python took a round.
+All three have the same trials and seed, and begin without earlier records. The cost model is that
+of tree_cost_model.py: an estimate of times, which boosted trees correct (XGBoost's where that is
+installed, else numpy's). The rule is the multi-level tiling of Ansor. A line each: the best time,
+the time of the job, and what the calls to Python took a round.
 """
 
 import argparse
-import importlib.util
 import json
 import os
 import tempfile
 import time
 
 import kiln
-import numpy
 from kiln import te
 from kiln.farm.serving import Applied
-
-
-class Trees:
-    """Boosted regression trees over histograms, in numpy: 40 trees of depth 5, 32 bins."""
-
-    def __init__(self, trees=40, depth=5, bins=32, rate=0.2):
-        self.trees, self.depth, self.bins, self.rate = trees, depth, bins, rate
-        self.grown = []
-
-    def fit(self, rows, targets, weights):
-        quantiles = numpy.linspace(0, 1, self.bins + 1)[1:-1]
-        # [edges, features]; a column of one value has equal edges, and is never split.
-        self.edges = numpy.quantile(rows, quantiles, axis=0)
-        binned = (rows[:, None, :] >= self.edges[None]).sum(1)
-        self.base = float(numpy.average(targets, weights=weights))
-        found = numpy.full(len(rows), self.base)
-        self.grown = []
-        for _ in range(self.trees):
-            tree, node = self._grow(binned, targets - found, weights)
-            self.grown.append(tree)
-            found += tree[2][node]
-
-    def _grow(self, binned, residuals, weights):
-        # Nodes in the order of a heap: feature (-1 = a leaf), threshold and value of each.
-        nodes = 2 ** (self.depth + 1) - 1
-        feature, threshold = numpy.full(nodes, -1), numpy.zeros(nodes)
-        node = numpy.zeros(len(residuals), int)
-        features = binned.shape[1]
-        for level in range(self.depth):
-            first, count = 2**level - 1, 2**level
-            inside = numpy.flatnonzero(node >= first)
-            # Sums of weights and residuals by node, feature and bin.
-            at = (node[inside, None] - first) * features + numpy.arange(features)
-            at = (at * self.bins + binned[inside]).ravel()
-            shape = (count, features, self.bins)
-            sums = [
-                numpy.bincount(at, numpy.repeat(each[inside], features), count * features * self.bins)
-                for each in (weights, weights * residuals)
-            ]
-            weight, total = (each.reshape(shape).cumsum(2) for each in sums)
-            all_weight, all_total = weight[:, :, -1:], total[:, :, -1:]
-            weight, total = weight[:, :, :-1], total[:, :, :-1]
-            gain = (
-                total**2 / (weight + 1e-3)
-                + (all_total - total) ** 2 / (all_weight - weight + 1e-3)
-                - all_total**2 / (all_weight + 1e-3)
-            ).reshape(count, -1)
-            best = gain.argmax(1)
-            for n in numpy.flatnonzero(gain[numpy.arange(count), best] > 1e-6):
-                of, edge = divmod(int(best[n]), self.bins - 1)
-                here = node == first + n
-                feature[first + n], threshold[first + n] = of, self.edges[edge, of]
-                node[here] = 2 * (first + n) + 1 + (binned[here, of] > edge)
-        value = numpy.bincount(node, weights * residuals, nodes)
-        value = self.rate * value / (numpy.bincount(node, weights, nodes) + 1e-3)
-        return (feature, threshold, value), node
-
-    def predict(self, rows):
-        found = numpy.full(len(rows), getattr(self, "base", 0.0))
-        everyone = numpy.arange(len(rows))
-        for feature, threshold, value in self.grown:
-            node = numpy.zeros(len(rows), int)
-            for _ in range(self.depth):
-                of = feature[node]
-                goes_on = of >= 0
-                right = rows[everyone, numpy.maximum(of, 0)] >= threshold[node]
-                node = numpy.where(goes_on, 2 * node + 1 + right, node)
-            found += value[node]
-        return found
-
-
-class XGBoost:
-    """The same by the library."""
-
-    def fit(self, rows, targets, weights):
-        import xgboost
-
-        settings = {"max_depth": 6, "eta": 0.2, "nthread": 4, "verbosity": 0}
-        data = xgboost.DMatrix(rows, targets, weight=weights)
-        self.booster = xgboost.train(settings, data, 100)
-
-    def predict(self, rows):
-        import xgboost
-
-        return self.booster.predict(xgboost.DMatrix(rows))
-
-
-class Model:
-    """A cost model of programs: trees over a summary of their feature rows."""
-
-    reads_rows, reads_steps = True, False
-
-    def __init__(self):
-        self.rows, self.costs_s = {}, {}
-        self.trees = None
-
-    @staticmethod
-    def summary(programs):
-        """Sums, largest and last rows of each program; features are logarithms already."""
-        begins, ends = programs.offsets[:-1], programs.offsets[1:]
-        sums = numpy.add.reduceat(programs.rows, begins, axis=0)
-        most = numpy.maximum.reduceat(programs.rows, begins, axis=0)
-        return numpy.concatenate([sums, most, programs.rows[ends - 1]], axis=1)
-
-    def predict(self, programs):
-        if self.trees is None:
-            return numpy.zeros(len(programs))
-        return self.trees.predict(self.summary(programs))
-
-    def update(self, results):
-        for number, row, cost in zip(
-            results.numbers, self.summary(results.programs), results.costs_s
-        ):
-            self.rows[number], self.costs_s[number] = row, cost
-        costs = numpy.array([self.costs_s[number] for number in self.rows])
-        best = numpy.nanmin(costs) if not numpy.isnan(costs).all() else 1.0
-        speeds = numpy.nan_to_num(best / costs, nan=0.0)
-        trees = XGBoost() if importlib.util.find_spec("xgboost") else Trees()
-        # The fast programs matter most.
-        trees.fit(numpy.stack(list(self.rows.values())), speeds, 0.05 + speeds)
-        self.trees = trees
+from tree_cost_model import Model
 
 
 class MultiLevelTiling:

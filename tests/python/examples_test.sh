@@ -1,5 +1,6 @@
 #!/bin/bash
-# Runs the tutorials of examples/python to their ends, on the CPU and with few trials.
+# Runs the tutorials of examples/python to their ends, on the CPU and with few trials, and tests
+# their cost model.
 set -euo pipefail
 here=$PWD folder=$(mktemp -d "${TEST_TMPDIR:-/tmp}/examples.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
@@ -24,4 +25,6 @@ expect '4 records in' tune_conv2d_layer.py --trials 2 --more-trials 2 --channels
 expect 'Best config:' tune_conv2d_template.py --trials 3 --channels 16
 expect 'Mean inference time' tune_network.py --trials 4
 expect 'rule: best' tune_with_own_code.py --trials 6 --size 8 --channels 8
+"${KILN_PYTHON:-/usr/bin/python3}" "$here/tests/python/tree_cost_model_test.py" \
+  "$here/examples/python"
 echo PASSED
