@@ -41,6 +41,8 @@ TABLE = {
     # Command lines and terminals.
     "base/console": ["base", "base/text", "base/file"],
     "base/process": ["base", "base/text", "base/numbers", "base/file"],
+    # Members of a farm and their roles: certificates and their authority.
+    "base/keys": ["base", "base/text", "base/numbers", "base/hash", "base/file"],
     # A daemon and its port.
     "base/server": ["base", "base/text", "base/hash", "base/file", "base/console", "base/process"],
     # Descriptions of devices, for every part that measures on a device, chooses by one or keeps a
@@ -52,7 +54,7 @@ TABLE = {
     "runtime": [*_BASE, "proto/cpu_abi.h"],
     "python/native": ["runtime/kiln_runtime.h"],
     # Communication of processes: channels, leases, limits of fields, a worker at its tracker.
-    "rpc": [*_BASE, "device", "proto", "runtime/dtype.h"],
+    "rpc": [*_BASE, "base/keys", "device", "proto", "runtime/dtype.h"],
     # The compiler is a pipeline of folders: each sees the folders before it.
     "compiler/target": [*_BASE, "device"],
     "compiler/ir": [*_BASE],
@@ -180,7 +182,7 @@ TABLE = {
         "runner/arguments.h", "runner/compare.h", "scheduler/values/answer_tolerance.h",
     ],
     "client/cli": [
-        *_BASE, "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
+        *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
         "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
@@ -214,6 +216,7 @@ LIBRARIES = {
     "lld": ["compiler/codegen/llvm"],
     "nvrtc.h": ["compiler/codegen/cuda"],
     "spdlog": ["base"],
+    "openssl": ["base/hash", "base/keys", "base/server"],
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
     "onnx": ["frontend/onnx"],
