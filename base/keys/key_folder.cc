@@ -1,0 +1,72 @@
+#include "base/keys/key_folder.h"
+
+#include <utility>
+
+#include "base/file/file.h"
+#include "base/file/private_file.h"
+#include "base/keys/authority.h"
+#include "base/keys/openssl.h"
+
+namespace kiln {
+namespace {
+
+constexpr char kIdentity[] = "identity.pem";
+constexpr char kAuthority[] = "authority.pem";
+constexpr char kRevoked[] = "revoked.pem";
+constexpr PrivateContent kContent{"private key",
+                                  "copy the folder that `kiln keys issue NAME --role ROLE` makes"};
+
+// The certificates and the list are no secrets; their folder keeps others out.
+constexpr int kPublicMode = 0644;
+constexpr int kPrivateMode = 0600;
+
+StatusOr<std::string> ReadPart(const std::string& path) {
+  StatusOr<std::string> text = ReadFile(path, openssl::kMaxPemBytes);
+  if (text.ok()) return text;
+  return Status(text.status().code(),
+                fmt::format("{}; expected a folder of keys, as `kiln keys issue NAME --role ROLE` "
+                            "makes one where the farm's authority is",
+                            Message(text.status())));
+}
+
+}  // namespace
+
+StatusOr<KeyFolder> ReadKeyFolder(const std::string& path) {
+  const std::string identity = JoinPath(path, kIdentity), authority = JoinPath(path, kAuthority),
+                    revoked = JoinPath(path, kRevoked);
+  StatusOr<std::string> pem = ReadPrivateFile(identity, kContent, openssl::kMaxPemBytes);
+  if (pem.status().code() == StatusCode::kNotFound) {
+    return NotFound("{}; {}", Message(pem.status()), kContent.remedy);
+  }
+  KILN_RETURN_IF_ERROR(pem.status());
+  KILN_ASSIGN_OR_RETURN(Certificate certificate, Certificate::Parse(*pem, identity));
+  KILN_ASSIGN_OR_RETURN(PrivateKey key, PrivateKey::Parse(*pem, identity));
+  if (!key.Matches(certificate)) {
+    return FailedPrecondition(
+        "{} has the certificate of '{}' with the key of another one; copy the file anew from where "
+        "the farm's authority is",
+        identity, certificate.CommonName());
+  }
+  KILN_ASSIGN_OR_RETURN(const std::string authority_pem, ReadPart(authority));
+  KILN_ASSIGN_OR_RETURN(Certificate trusted, Certificate::Parse(authority_pem, authority));
+  KILN_RETURN_IF_ERROR(CheckAuthority(trusted, authority));
+  KILN_ASSIGN_OR_RETURN(const std::string revoked_pem, ReadPart(revoked));
+  KILN_ASSIGN_OR_RETURN(Revocations list, Revocations::Parse(revoked_pem, trusted, revoked));
+  return KeyFolder{std::move(certificate), std::move(key), std::move(trusted), std::move(list)};
+}
+
+Status WriteKeyFolder(const std::string& path, const KeyFolder& folder) {
+  KILN_RETURN_IF_ERROR(MakePrivateDir(path));
+  KILN_RETURN_IF_ERROR(
+      WriteFileAtomically(JoinPath(path, kAuthority), folder.authority.ToPem(), kPublicMode));
+  KILN_RETURN_IF_ERROR(WriteRevocations(path, folder.revoked));
+  // The identity comes last: a folder that has one is complete.
+  return WriteFileAtomically(JoinPath(path, kIdentity),
+                             folder.certificate.ToPem() + folder.key.ToPem(), kPrivateMode);
+}
+
+Status WriteRevocations(const std::string& path, const Revocations& revoked) {
+  return WriteFileAtomically(JoinPath(path, kRevoked), revoked.ToPem(), kPublicMode);
+}
+
+}  // namespace kiln
