@@ -83,6 +83,8 @@ TEST_F(CliTest, HelpIsInPlainWordsAndFitsEightyColumns) {
                                                  {"records", "measure"},
                                                  {"choice", "query"},
                                                  {"choice", "pin"},
+                                                 {"keys", "issue"},
+                                                 {"keys", "revoke"},
                                                  {"selftest"},
                                                  {"conformance"},
                                                  {"tracker"},

@@ -18,6 +18,7 @@
 #include "base/text/utf8.h"
 #include "client/cli/command.h"
 #include "client/cli/jobs/commands.h"
+#include "client/cli/keys/commands.h"
 #include "client/cli/machine/commands.h"
 #include "client/cli/models/commands.h"
 #include "client/cli/networks/commands.h"
@@ -79,6 +80,11 @@ constexpr Entry kCommands[] = {
     {"model get", AddModelGet},
     {"model put", AddModelPut},
     {"model delete", AddModelDelete},
+    {"keys init", AddKeysInit},
+    {"keys issue", AddKeysIssue},
+    {"keys list", AddKeysList},
+    {"keys renew", AddKeysRenew},
+    {"keys revoke", AddKeysRevoke},
     {"ops", AddOps},
     {"templates", AddTemplates},
     {"check", AddCheck},
@@ -100,6 +106,7 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"records", "records of measurements: logs in and out, lists, curves, what stays"},
     {"choice", "show or pin the schedule that a computation gets without a search"},
     {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
+    {"keys", "certificates of a farm's machines and people, and its own authority"},
 };
 
 class CommandLine {

@@ -1,0 +1,63 @@
+// kiln keys init makes the authority of a farm.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "base/keys/authority_folder.h"
+#include "base/text/shell_word.h"
+#include "client/cli/keys/commands.h"
+#include "client/cli/keys/keys_text.h"
+#include "client/cli/session_flags.h"
+#include "client/session.h"
+
+namespace kiln::client {
+namespace {
+
+struct InitFlags {
+  std::string authority = kDefaultAuthority;
+};
+
+// Prints the commands that make the keys of a farm of two boxes.
+void PrintNextSteps(const std::string& folder, const std::string& program) {
+  const std::string named =
+      folder == kDefaultAuthority ? "" : fmt::format(" --authority {}", ShellWord(folder));
+  const std::string box2 = ShellWord(folder + "/box2");
+  fmt::print(
+      "\n"
+      "The keys of a farm of two boxes, and of alice; this is box1:\n"
+      "  {} keys issue box1 box2 --role work{}\n"
+      "  {} keys issue alice --role submit{}\n"
+      "  scp -rp {} box2:\n",
+      program, named, program, named, box2);
+}
+
+Status InitKeys(const InitFlags& flags, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const AuthorityFolder folder, AuthorityFolder::Init(flags.authority, {}));
+  const Certificate& own = folder.authority().certificate();
+  if (session.json) {
+    fmt::print("{{\"authority\":\"{}\",\"ends_s\":{}}}\n", own.CommonName(),
+               absl::ToUnixSeconds(own.ends()));
+    return OkStatus();
+  }
+  fmt::print(
+      "The authority '{}' is in the folder {}.\n"
+      "Who reads {}/authority/key.pem enters the farm in any name:\n"
+      "keep the folder on one machine, with a copy in a safe place.\n",
+      own.CommonName(), ShellWord(flags.authority), ShellWord(flags.authority));
+  PrintNextSteps(flags.authority, session.program);
+  return OkStatus();
+}
+
+}  // namespace
+
+Run AddKeysInit(CLI::App& init, SessionFlags& session) {
+  const auto flags = std::make_shared<InitFlags>();
+  init.description("make the authority of a farm, and print what comes next");
+  AddAuthority(init, flags->authority);
+  session.AddJson(init);
+  return Plain([flags](const Session& session) { return InitKeys(*flags, session); });
+}
+
+}  // namespace kiln::client
