@@ -1,6 +1,9 @@
 #include "rpc/admission_control.h"
 
+#include <grpc/grpc_security_constants.h>
+
 #include "rpc/field_limits.h"
+#include "rpc/roles.h"
 
 namespace kiln {
 
@@ -19,7 +22,27 @@ Status AdmissionControl::CheckSecret(std::optional<std::string_view> told) const
                     service_);
 }
 
+StatusOr<Identity> AdmissionControl::CheckMember(
+    std::optional<std::string_view> certificate) const {
+  if (certificate.has_value()) return members_->Check(*certificate);
+  return MakeStatus(StatusCode::kUnauthenticated,
+                    "this {} asks for a certificate of its farm, and none was shown: `kiln keys "
+                    "issue NAME --role ROLE` where the farm's authority is makes one",
+                    service_);
+}
+
+Status AdmissionControl::CheckHead(const CallHead& head) const {
+  if (members_ == nullptr) return CheckSecret(head.Find(kSecretKey));
+  KILN_ASSIGN_OR_RETURN(const Identity caller, CheckMember(head.certificate()));
+  return CheckRole(caller, head.method());
+}
+
 Status AdmissionControl::AdmitStream(const grpc::ServerContextBase& context) const {
+  if (members_ != nullptr) {
+    const auto shown = context.auth_context()->FindPropertyValues(GRPC_X509_PEM_CERT_PROPERTY_NAME);
+    if (shown.empty()) return CheckMember(std::nullopt).status();
+    return CheckMember(std::string_view(shown[0].data(), shown[0].size())).status();
+  }
   const auto& metadata = context.client_metadata();
   const auto told = metadata.find(kSecretKey);
   if (told == metadata.end()) return CheckSecret(std::nullopt);
@@ -27,10 +50,8 @@ Status AdmissionControl::AdmitStream(const grpc::ServerContextBase& context) con
 }
 
 CallerCheck AdmissionControl::MakeCallerCheck() const {
-  if (secret_.empty()) return nullptr;
-  return [admission = *this](const CallHead& head) {
-    return admission.CheckSecret(head.Find(kSecretKey));
-  };
+  if (members_ == nullptr && secret_.empty()) return nullptr;
+  return [admission = *this](const CallHead& head) { return admission.CheckHead(head); };
 }
 
 Status AdmissionControl::Admit(const grpc::ServerContextBase& context,

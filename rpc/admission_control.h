@@ -1,13 +1,15 @@
 // Admission control: checks every call before a service does anything for it.
 //
-// It asks for the secret of the farm, if there is one, and refuses messages with fields beyond
-// their limits. The server asks for the secret with MakeCallerCheck before it reads a request; the
-// service asks once more with Admit. Thread-safe; copies are cheap.
+// It asks for the secret of the farm, or for a certificate of the farm with the role that the call
+// asks for (rpc/roles.h), and refuses messages with fields beyond their limits. The server asks with
+// MakeCallerCheck before it reads a request; the service asks once more with Admit. Thread-safe;
+// copies are cheap.
 #pragma once
 
 #include <google/protobuf/message.h>
 #include <grpcpp/server_context.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -15,6 +17,7 @@
 #include "base/server/caller_check.h"
 #include "base/server/secret.h"
 #include "base/status.h"
+#include "rpc/member_check.h"
 
 namespace kiln {
 
@@ -28,23 +31,30 @@ class AdmissionControl {
   // Messages name the service by `service`: "tracker".
   AdmissionControl(std::string service, Secret secret)
       : service_(std::move(service)), secret_(std::move(secret)) {}
+  // Admits members of the farm, each to the calls of his role.
+  AdmissionControl(std::string service, std::shared_ptr<MemberCheck> members)
+      : service_(std::move(service)), members_(std::move(members)) {}
 
   // Checks a call with one request. Unauthenticated, with a message that says what to do, or the
-  // InvalidArgument of CheckFields.
+  // InvalidArgument of CheckFields. The role was checked by MakeCallerCheck's check.
   Status Admit(const grpc::ServerContextBase& context,
                const google::protobuf::Message& request) const;
   // Checks the caller of a call that streams requests; each request is then checked by itself.
   Status AdmitStream(const grpc::ServerContextBase& context) const;
 
-  // Returns the check that the server makes (base/server/grpc_server.h); null if no secret is asked
-  // for.
+  // Returns the check that the server makes (base/server/grpc_server.h); null if everybody is
+  // admitted. PermissionDenied for a member whose role is another.
   CallerCheck MakeCallerCheck() const;
 
  private:
   Status CheckSecret(std::optional<std::string_view> told) const;
+  StatusOr<Identity> CheckMember(std::optional<std::string_view> certificate) const;
+  Status CheckHead(const CallHead& head) const;
 
   std::string service_ = "service";
   Secret secret_;
+  // Null: the secret decides.
+  std::shared_ptr<MemberCheck> members_;
 };
 
 }  // namespace kiln

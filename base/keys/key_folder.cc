@@ -32,8 +32,7 @@ StatusOr<std::string> ReadPart(const std::string& path) {
 }  // namespace
 
 StatusOr<KeyFolder> ReadKeyFolder(const std::string& path) {
-  const std::string identity = JoinPath(path, kIdentity), authority = JoinPath(path, kAuthority),
-                    revoked = JoinPath(path, kRevoked);
+  const auto [identity, authority, revoked] = KeyFolderFiles(path);
   StatusOr<std::string> pem = ReadPrivateFile(identity, kContent, openssl::kMaxPemBytes);
   if (pem.status().code() == StatusCode::kNotFound) {
     return NotFound("{}; {}", Message(pem.status()), kContent.remedy);
@@ -53,6 +52,10 @@ StatusOr<KeyFolder> ReadKeyFolder(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string revoked_pem, ReadPart(revoked));
   KILN_ASSIGN_OR_RETURN(Revocations list, Revocations::Parse(revoked_pem, trusted, revoked));
   return KeyFolder{std::move(certificate), std::move(key), std::move(trusted), std::move(list)};
+}
+
+std::array<std::string, 3> KeyFolderFiles(const std::string& path) {
+  return {JoinPath(path, kIdentity), JoinPath(path, kAuthority), JoinPath(path, kRevoked)};
 }
 
 Status WriteKeyFolder(const std::string& path, const KeyFolder& folder) {

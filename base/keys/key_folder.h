@@ -10,6 +10,7 @@
 // that uses it.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "base/keys/certificate.h"
@@ -32,6 +33,9 @@ struct KeyFolder {
 // group or to others. The files are read one after the other: a reader that meets a folder while it
 // is being copied gets an error, and reads again.
 StatusOr<KeyFolder> ReadKeyFolder(const std::string& path);
+
+// Returns the paths of identity.pem, authority.pem and revoked.pem.
+std::array<std::string, 3> KeyFolderFiles(const std::string& path);
 
 // Makes the folder, mode 0700, or replaces its files, each of them whole or not at all.
 Status WriteKeyFolder(const std::string& path, const KeyFolder& folder);

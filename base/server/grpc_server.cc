@@ -156,7 +156,7 @@ Status GrpcServer::Serve(const Options& options) {
   builder.experimental().SetInterceptorCreators(std::move(watches));
   connections_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      CheckedCredentials(ExceptHealth(options.check_caller)));
+      CheckedCredentials(ExceptHealth(options.check_caller), options.keys));
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return Internal("gRPC does not start a server");
   return acceptor_.Start([this](UniqueFd connection) {

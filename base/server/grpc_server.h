@@ -35,6 +35,8 @@ class GrpcServer {
     // Checks each call but health checks, calls of reflection included, before its request is read.
     // Null: every caller is let in.
     CallerCheck check_caller = nullptr;
+    // The server's certificate; connections are of TLS. Null: plain text.
+    std::shared_ptr<LiveKeys> keys = nullptr;
     // 0 = as many as there are descriptors for, at most 20,000.
     size_t max_connections = 0;
   };

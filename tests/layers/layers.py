@@ -44,7 +44,7 @@ TABLE = {
     # Members of a farm and their roles: certificates and their authority.
     "base/keys": ["base", "base/text", "base/numbers", "base/hash", "base/file"],
     # A daemon and its port.
-    "base/server": ["base", "base/text", "base/hash", "base/file", "base/console", "base/process"],
+    "base/server": ["base", "base/text", "base/hash", "base/file", "base/console", "base/process", "base/keys"],
     # Descriptions of devices, for every part that measures on a device, chooses by one or keeps a
     # device's measurements.
     "device": [*_BASE],
