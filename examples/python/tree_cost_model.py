@@ -107,7 +107,7 @@ class Estimate:
         memory = (c["row_thread_accesses"] + spilled) / 1.5
         chain = runs * 4 / numpy.maximum(1, c["row_chains"] / vector)
         chain = numpy.where(c["row_reduce_len"] > 1, chain, 0)
-        # What fits into a cache is there from the last run.
+        # Data that fits into a cache is there from the last run.
         in_l2 = c["kernel_unique_bytes"] <= (1 << 20) * c["program_cores"]
         in_l3 = c["kernel_unique_bytes"] <= 32 << 20
         missed = 4 * c["row_miss_32k"] + numpy.where(in_l2, 0, 14 * c["row_miss_1m"])
