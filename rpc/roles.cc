@@ -52,6 +52,7 @@ constexpr CallRole kRows[] = {
     Row("/kiln.v1.Tracker/List", Role::kRead),
     Row("/kiln.v1.Tracker/Release", Role::kWork),
     Row("/kiln.v1.Tracker/Renew", Role::kWork),
+    Row("/kiln.v1.Versions/Get", Role::kRead),
 };
 
 const CallRole* FindRow(std::string_view method) {

@@ -14,6 +14,7 @@
 #include "proto/runner.pb.h"
 #include "proto/scheduler.pb.h"
 #include "proto/tracker.pb.h"
+#include "proto/version.pb.h"
 
 namespace kiln {
 namespace {
@@ -37,6 +38,7 @@ std::set<std::string> MethodsOfProtos() {
   v1::MeasureRequest().GetDescriptor();
   v1::SubmitRequest().GetDescriptor();
   v1::AnnounceRequest().GetDescriptor();
+  v1::VersionRequest().GetDescriptor();
   std::set<std::string> methods;
   for (const auto& entry : std::filesystem::directory_iterator("proto")) {
     if (entry.path().extension() != ".proto") continue;
