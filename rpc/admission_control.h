@@ -1,9 +1,9 @@
 // Admission control: checks every call before a service does anything for it.
 //
 // It asks for the secret of the farm, or for a certificate of the farm with the role that the call
-// asks for (rpc/roles.h), and refuses messages with fields beyond their limits. The server asks with
-// MakeCallerCheck before it reads a request; the service asks once more with Admit. Thread-safe;
-// copies are cheap.
+// asks for (rpc/roles.h), and refuses messages with fields beyond their limits. The server asks
+// with MakeCallerCheck before it reads a request; the service asks once more with Admit.
+// Thread-safe; copies are cheap.
 #pragma once
 
 #include <google/protobuf/message.h>

@@ -23,8 +23,8 @@ class MemberCheck {
       : keys_(std::move(keys)), clock_(clock) {}
 
   // Returns who holds the certificate now; Unauthenticated otherwise, as Verify
-  // (base/keys/verify.h). A certificate that is revoked, or whose time ends, is refused from then on
-  // (LiveKeys::kLookEvery).
+  // (base/keys/verify.h). A certificate that is revoked, or whose time ends, is refused from then
+  // on (LiveKeys::kLookEvery).
   StatusOr<Identity> Check(std::string_view pem);
 
  private:
