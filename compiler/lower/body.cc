@@ -40,10 +40,10 @@ bool HasCondition(ir::Expr body) {
   return result;
 }
 
-// Lowers the bodies of stages. An element of an inlined stage with several readers is lowered only
-// once: otherwise stages that each read the two stages before them would double the work with every
-// stage. Behind a condition, whose facts make expressions simpler, an element is lowered for that
-// place alone.
+// Lowers the bodies of stages. An element of an inlined stage that reads inlined stages is lowered
+// only once: otherwise stages that each read the two stages before them would double the work with
+// every stage. Behind a condition, whose facts make expressions simpler, an element is lowered for
+// that place alone.
 class BodyLowering {
  public:
   // `wanted` marks the stages whose reads the body is visited for. Null: the body is lowered for
@@ -60,7 +60,7 @@ class BodyLowering {
   ir::Expr LowerAt(const dag::Tensor& tensor, const std::vector<arith::Linear>& axis_values,
                    bool in_index) {
     const dag::OpNode& node = state_.dag()->node(tensor.op);
-    const bool is_conditional = ReadsInlined(node) && HasConditionIn(tensor);
+    const bool is_conditional = ReadsRemembered(node) && HasConditionIn(tensor);
     conditional_depth_ += is_conditional ? 1 : 0;
     const auto lower_load = [&](ir::Expr load) {
       return LowerLoad(node, load, axis_values, in_index);
@@ -74,7 +74,8 @@ class BodyLowering {
 
   ir::Expr LowerInlined(const dag::Tensor& tensor, std::vector<arith::Linear> indices,
                         bool in_index) {
-    if (conditional_depth_ > 0) return LowerAt(tensor, indices, in_index);
+    if (conditional_depth_ > 0 || !ReadsInlined(state_.dag()->node(tensor.op)))
+      return LowerAt(tensor, indices, in_index);
     InlinedRead read{tensor, in_index, std::move(indices)};
     if (const auto known = inlined_.find(read); known != inlined_.end()) return known->second;
     const ir::Expr value = LowerAt(tensor, read.indices, in_index);
@@ -82,10 +83,20 @@ class BodyLowering {
     return value;
   }
 
-  // Only reads of inlined stages ask for conditions around them.
+  bool IsInlined(const dag::Tensor& tensor) const {
+    return state_.attach(tensor.op).kind == schedule::Attach::kInlined;
+  }
+
   bool ReadsInlined(const dag::OpNode& node) const {
+    return std::ranges::any_of(node.inputs,
+                               [&](const dag::Tensor& input) { return IsInlined(input); });
+  }
+
+  // Returns whether elements that `node` reads are lowered only once. Only these ask for conditions
+  // around them.
+  bool ReadsRemembered(const dag::OpNode& node) const {
     return std::ranges::any_of(node.inputs, [&](const dag::Tensor& input) {
-      return state_.attach(input.op).kind == schedule::Attach::kInlined;
+      return IsInlined(input) && ReadsInlined(state_.dag()->node(input.op));
     });
   }
 
@@ -98,7 +109,7 @@ class BodyLowering {
   ir::Expr LowerLoad(const dag::OpNode& reader, ir::Expr load,
                      const std::vector<arith::Linear>& axis_values, bool in_index) {
     const dag::Tensor producer = reader.inputs[load->id];
-    const bool is_inlined = state_.attach(producer.op).kind == schedule::Attach::kInlined;
+    const bool is_inlined = IsInlined(producer);
     if (is_inlined && !in_index && !IsWanted(producer.op, load->type))
       return UnknownValue(producer.op, load->type);
     const auto nested = [&](ir::Expr inner) { return LowerLoad(reader, inner, axis_values, true); };
