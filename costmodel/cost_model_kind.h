@@ -14,6 +14,9 @@
 
 namespace kiln::costmodel {
 
+// The parameter of a model that learns: the model does not train with fewer samples.
+inline constexpr std::string_view kMinSamples = "min_samples";
+
 struct CostModelOptions {
   uint64_t seed = 0;
   // Version of the columns (features::kFeatureVersion). A model that was saved for another version
@@ -22,7 +25,8 @@ struct CostModelOptions {
   // Threads for training. More than one pays only on CPUs that are idle, because XGBoost's threads
   // wait for each other by spinning. The last bits of scores depend on this number.
   int threads = 1;
-  // The model does not train with fewer samples. 0: the model chooses.
+  // The model does not train with fewer samples, unless its parameters say otherwise. 0: the model
+  // chooses.
   int min_samples = 0;
   // Parameters by name, for instance {"max_depth", 6}. A name that the model does not have is an
   // error.

@@ -41,7 +41,7 @@ const std::vector<Parameter>& XgbParameters() {
       {"max_rounds", 1, 10000, Sets(&BoostOptions::max_rounds)},
       {"patience", 1, 10000, Sets(&BoostOptions::patience)},
       {"min_gain", 0, 1, Sets(&BoostOptions::min_gain)},
-      {"min_samples", 1, kMany, Sets(&XgbOptions::min_samples)},
+      {kMinSamples, 1, kMany, Sets(&XgbOptions::min_samples)},
       {"max_samples", 1, kMany, Sets(&XgbOptions::max_samples)},
       {"full_growth", 0, kMany, Sets(&XgbOptions::full_growth)},
       {"step_growth", 0, kMany, Sets(&XgbOptions::step_growth)},

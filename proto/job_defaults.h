@@ -11,6 +11,9 @@ namespace kiln {
 inline constexpr uint32_t kDefaultTrials = 64;
 // A round has at most trials / tasks.
 inline constexpr uint32_t kDefaultTrialsPerRound = 64;
+// Numbers of the gradient strategy: a factor, and rounds.
+inline constexpr double kDefaultTaskBeta = 2;
+inline constexpr uint32_t kDefaultTaskWindow = 3;
 // Candidates per task. Targets that run no programs have none.
 inline constexpr int32_t kDefaultFinalists = 8;
 // Seconds.
@@ -29,6 +32,8 @@ inline constexpr uint32_t kDefaultNumber = 3, kDefaultRepeat = 1;
 // ---- fields for which 0 is a value. A front end fills them in.
 
 inline constexpr uint64_t kDefaultSeed = 1;
+// A share of the gradient strategy. A scheduler takes the default if the field is unset.
+inline constexpr double kDefaultTaskAlpha = 0.2;
 // Least milliseconds of a reading.
 inline constexpr uint32_t kDefaultMinRepeatMs = 30;
 // Milliseconds of further readings while the device would be idle, on targets that leave the host's
@@ -40,6 +45,8 @@ inline constexpr uint32_t kDefaultIdleMs = 50;
 // A job without a limit of trials has this many.
 inline constexpr uint32_t kMaxTrials = 10'000'000;
 inline constexpr int32_t kMaxFinalists = 1000;
+// Rounds.
+inline constexpr uint32_t kMaxTaskWindow = 1000;
 // Calls in a reading, and readings of a trial.
 inline constexpr uint32_t kMaxCalls = 1'000'000;
 // Milliseconds of a build, of a run, of a reading, and of the pause after a trial.

@@ -11,6 +11,7 @@
 #include "base/thread_pool.h"
 #include "compiler/dag/sample_outputs.h"
 #include "compiler/handwritten/kernel_text.h"
+#include "costmodel/cost_model_kind.h"
 #include "search/choice/heuristic_choice.h"
 #include "search/evolution/transfer.h"
 #include "search/policies/empty_policy.h"
@@ -61,6 +62,9 @@ search::TaskSchedulerOptions ScheduleOf(const v1::JobSpec& spec, bool has_first,
   schedule.strategy = options.task_strategy() == kRoundRobinStrategy
                           ? search::TaskStrategy::kRoundRobin
                           : search::TaskStrategy::kGradient;
+  schedule.alpha = options.task_alpha();
+  schedule.beta = options.task_beta();
+  schedule.backward_window = static_cast<int>(options.task_window());
   schedule.round_trials = options.trials_per_round();
   const uint32_t share =
       options.trials() / (kWarmUpShare * static_cast<uint32_t>(spec.tasks_size()));
@@ -150,6 +154,15 @@ double EstimateOf(const FirstSchedules& schedules) {
   return std::max(0.0, -schedules[0].score);
 }
 
+// Returns the results of a task after which the learned model ranks. A job may have the model train
+// with fewer.
+int OwnResultsOf(const v1::TuneOptions& options, bool knows_others) {
+  if (knows_others) return 0;
+  const auto min_samples = options.model_parameters().find(std::string(costmodel::kMinSamples));
+  if (min_samples == options.model_parameters().end()) return kOwnResults;
+  return static_cast<int>(std::min<double>(kOwnResults, min_samples->second));
+}
+
 std::vector<std::optional<double>> CostsOf(const TaskHistory& history) {
   std::vector<std::optional<double>> costs_s;
   for (const search::Observation& o : history.observations) {
@@ -200,15 +213,15 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
     const auto rules = served == nullptr ? nullptr : served->Rules(static_cast<int>(i));
     const search::Models of_task =
         has_served_model ? search::Models{.learned = served->Model(static_cast<int>(i))} : models;
-    KILN_ASSIGN_OR_RETURN(auto policy,
-                          search::MakePolicy(options.policy(), device.tasks[i], seed,
-                                             {.parameters = parameters,
-                                              .models = of_task,
-                                              .min_own_results = knows_others ? 0 : kOwnResults,
-                                              .one_of_many = device.tasks.size() >= kTasksThatTeach,
-                                              .rules = rules.get(),
-                                              .schedule_template = schedule_template,
-                                              .base_model = start.of_templates.of_tasks[i]}));
+    KILN_ASSIGN_OR_RETURN(
+        auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed,
+                                        {.parameters = parameters,
+                                         .models = of_task,
+                                         .min_own_results = OwnResultsOf(options, knows_others),
+                                         .one_of_many = device.tasks.size() >= kTasksThatTeach,
+                                         .rules = rules.get(),
+                                         .schedule_template = schedule_template,
+                                         .base_model = start.of_templates.of_tasks[i]}));
     const double estimate_s = EstimateOf(first[i]);
     if (has_first) {
       // Loops that take too long as a reference also take too long as a candidate.

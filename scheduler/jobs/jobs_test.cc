@@ -140,6 +140,71 @@ TEST_P(JobsTest, TasksTakeTurns) {
   ExpectExactly(id, 30);
 }
 
+TEST_P(JobsTest, NumbersOfTheGradientChooseTheTasks) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  Serve(builder, runner);
+  using Options = v1::TuneOptions;
+  // Returns the task of each trial.
+  const auto tasks_of = [&](const std::function<void(Options&)>& set) {
+    v1::JobSpec spec = TestJob(60);
+    *spec.add_tasks() = TestTask(32);
+    spec.mutable_options()->set_trials_per_round(4);
+    spec.mutable_options()->set_no_warm_start(true);
+    set(*spec.mutable_options());
+    const std::string id = Submit(spec);
+    EXPECT_TRUE(Ends(id));
+    std::string tasks;
+    for (const store::Record& record : *store_->RecordsOfJob(id, 0))
+      tasks += std::to_string(record.task_index);
+    return tasks;
+  };
+  const std::string usual = tasks_of([](Options&) {});
+  EXPECT_EQ(tasks_of([](Options& o) {
+              o.set_task_alpha(0.2);
+              o.set_task_beta(2);
+              o.set_task_window(3);
+            }),
+            usual);
+  const std::string of_past = tasks_of([](Options& o) { o.set_task_alpha(1); });
+  EXPECT_NE(of_past, usual);
+  EXPECT_NE(tasks_of([](Options& o) {
+              o.set_task_alpha(1);
+              o.set_task_window(1);
+            }),
+            of_past);
+}
+
+// The model ranks as soon as it has the results that the job says, and not before.
+TEST_P(JobsTest, AJobSaysWhenItsModelIsTrained) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  Serve(builder, runner);
+  // Returns the first round that the learned model ranks.
+  const auto first_round = [&](std::optional<double> min_samples) {
+    v1::JobSpec spec = TestJob(48);
+    v1::TuneOptions& options = *spec.mutable_options();
+    options.set_policy("sketch.xgb");
+    options.set_trials_per_round(8);
+    options.set_no_warm_start(true);
+    auto& parameters = *options.mutable_policy_parameters();
+    parameters["evolutionary_search_population"] = 32;
+    parameters["sample_init_population"] = 16;
+    parameters["prior_round"] = 0;
+    if (min_samples) (*options.mutable_model_parameters())["min_samples"] = *min_samples;
+    const std::string id = Submit(spec);
+    EXPECT_TRUE(Ends(id));
+    const auto rounds = *store_->RoundsOfJob(id, 0);
+    const auto first = std::ranges::find_if(rounds, [](const store::RoundRow& round) {
+      return round.report.find("ranked by xgb") != std::string::npos;
+    });
+    return 1 + (first - rounds.begin());
+  };
+  EXPECT_EQ(first_round(6), 2);
+  EXPECT_EQ(first_round({}), 3) << "16 results";
+  EXPECT_EQ(first_round(33), 6);
+}
+
 // Each task has a measured schedule before any is tuned. Until then the objective is an estimate.
 TEST_P(JobsTest, AllTasksAreOpenedBeforeAnyIsTuned) {
   FakeBuilder builder;

@@ -87,6 +87,19 @@ Status TagComputation(const v1::TuneOptions& options, dag::DagText& text) {
   return OkStatus();
 }
 
+// Checks the numbers of the gradient strategy.
+Status CheckGradient(v1::TuneOptions& options) {
+  if (!options.has_task_alpha()) options.set_task_alpha(kDefaultTaskAlpha);
+  if (!(options.task_alpha() >= 0 && options.task_alpha() <= 1)) {
+    return InvalidArgument("option task_alpha is {}, expected 0 to 1", options.task_alpha());
+  }
+  KILN_RETURN_IF_ERROR(CheckNotNegative("task_beta", options.task_beta()));
+  if (options.task_beta() == 0) options.set_task_beta(kDefaultTaskBeta);
+  KILN_RETURN_IF_ERROR(CheckAtMost("task_window", options.task_window(), kMaxTaskWindow));
+  if (options.task_window() == 0) options.set_task_window(kDefaultTaskWindow);
+  return OkStatus();
+}
+
 Status CheckStrategy(v1::TuneOptions& options) {
   if (options.objective().empty()) options.set_objective("weighted-sum");
   if (!search::ParseObjective(options.objective()).has_value()) {
@@ -99,6 +112,7 @@ Status CheckStrategy(v1::TuneOptions& options) {
     return InvalidArgument("task strategy '{}' is unknown, expected {} or {}",
                            options.task_strategy(), kGradientStrategy, kRoundRobinStrategy);
   }
+  KILN_RETURN_IF_ERROR(CheckGradient(options));
   KILN_RETURN_IF_ERROR(CheckNotNegative("latency_target_s", options.latency_target_s()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("time_budget_s", options.time_budget_s()));
   KILN_RETURN_IF_ERROR(CheckNotNegative("reference_limit_s", options.reference_limit_s()));

@@ -41,10 +41,10 @@ struct CheckedJob {
 // InvalidArgument says in one sentence which task or option is wrong, what was found, and what was
 // expected.
 //
-// Numbers at 0 get the defaults of proto/job_defaults.h; trials_per_round is at most trials per
-// task, and target null gets no finalists and has lock_step set. The other defaults: policy
-// "sketch.xgb", weight 1, task_strategy "gradient", objective "weighted-sum", name: the first
-// task's description.
+// Numbers at 0, and task_alpha if it is unset, get the defaults of proto/job_defaults.h;
+// trials_per_round is at most trials per task, and target null gets no finalists and has lock_step
+// set. The other defaults: policy "sketch.xgb", weight 1, task_strategy "gradient", objective
+// "weighted-sum", name: the first task's description.
 //
 // Cost: parses and lowers each task, which takes a millisecond for each, and seconds for tens of
 // thousands of operators. Cancelled soon after `stop` is requested.

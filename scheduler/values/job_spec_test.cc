@@ -57,6 +57,20 @@ TEST(JobSpecTest, TemplatesStayAsTheyAre) {
   EXPECT_OK(CheckJobSpec(spec));
 }
 
+TEST(JobSpecTest, NumbersOfTheGradientHaveDefaults) {
+  v1::JobSpec spec = TestJob(5);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob plain, CheckJobSpec(spec));
+  EXPECT_EQ(plain.spec.options().task_alpha(), 0.2);
+  EXPECT_EQ(plain.spec.options().task_beta(), 2);
+  EXPECT_EQ(plain.spec.options().task_window(), 3u);
+  // 0 is a share.
+  spec.mutable_options()->set_task_alpha(0);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob job, CheckJobSpec(spec));
+  EXPECT_EQ(job.spec.options().task_alpha(), 0);
+  ASSERT_OK_AND_ASSIGN(const CheckedJob again, CheckJobSpec(job.spec));
+  EXPECT_EQ(again.spec.options().task_alpha(), 0);
+}
+
 TEST(JobSpecTest, EveryTemplateThatShipsCanBeSent) {
   for (const search::ShippedTemplate& shipped : search::ShippedTemplates()) {
     v1::SubmitRequest request;
@@ -194,6 +208,18 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"AlternativeThatIsNone",
                 [](v1::JobSpec& s) { *s.add_tasks() = TestAlternative(0, 32); },
                 {"makes float32[32, 32] of 2 inputs, expected float32[64, 64] of 2 inputs"}},
+        Refusal{"AlphaOutOfItsRange",
+                [](v1::JobSpec& s) { s.mutable_options()->set_task_alpha(1.5); },
+                {"task_alpha is 1.5, expected 0 to 1"}},
+        Refusal{"AlphaThatIsNoNumber",
+                [](v1::JobSpec& s) { s.mutable_options()->set_task_alpha(std::nan("")); },
+                {"task_alpha is nan, expected 0 to 1"}},
+        Refusal{"BetaBelowZero",
+                [](v1::JobSpec& s) { s.mutable_options()->set_task_beta(-1); },
+                {"task_beta is -1"}},
+        Refusal{"WindowOfTooManyRounds",
+                [](v1::JobSpec& s) { s.mutable_options()->set_task_window(1001); },
+                {"task_window is 1001, expected at most 1000"}},
         Refusal{"TemplateOfAnotherPolicy",
                 [](v1::JobSpec& s) {
                   s.mutable_options()->set_schedule_template("template t for cpu");

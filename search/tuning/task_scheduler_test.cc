@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <functional>
+#include <tuple>
 
 namespace kiln::search {
 namespace {
@@ -325,6 +326,44 @@ TEST(TaskScheduler, GoldenSequence) {
   // here.
   EXPECT_EQ(std::vector<int>(order.begin(), order.begin() + 5), (std::vector<int>{0, 1, 2, 0, 1}));
   for (int i = 0; i < 3; ++i) EXPECT_GE(s.rounds(i), 2) << i;
+}
+
+// Task 0 has gained in each round but the last, task 1 has gained nothing. What may be gained is
+// worth 0.8 ms of task 0 and 3 ms of task 1; see TheGradientIsTheFormula.
+TEST(TaskScheduler, AlphaAndTheWindowWeighThePast) {
+  struct Case {
+    double alpha;
+    int window;
+    double gradient;  // of task 0
+    int next;
+  };
+  for (const auto& [alpha, window, gradient, next] :
+       {Case{0.2, 3, -0.773333e-3, 1}, Case{0, 3, -0.8e-3, 1}, Case{0.9, 3, -0.68e-3, 0},
+        Case{1, 3, -0.666667e-3, 0}, Case{0.9, 1, -0.08e-3, 1}, Case{0.9, 4, -1.43e-3, 0}}) {
+    SCOPED_TRACE(alpha);
+    SCOPED_TRACE(window);
+    TaskScheduler s =
+        Make({{.weight = 1}, {.weight = 2}}, {.alpha = alpha, .backward_window = window});
+    Rounds(s, 0, {10e-3, 6e-3, 5e-3, 4e-3, 4.5e-3});
+    Rounds(s, 1, {3e-3, 3.5e-3});
+    EXPECT_NEAR(s.GradientOf(0).gradient, gradient, 1e-9);
+    EXPECT_EQ(s.Next(), next);
+  }
+}
+
+// Task 1 has a speed of 5e8 FLOPs a second, its peer one of 1e9. With beta 2 task 1 is as fast as
+// expected, so optimism alone counts. With beta 1 it may become twice as fast.
+TEST(TaskScheduler, BetaSaysHowFarATaskMayStayBehindItsPeers) {
+  const std::string tag = SimilarityTag("conv2d", 4e6);
+  for (const auto& [beta, forward, next] :
+       {std::tuple{2.0, -2e-3, 0}, std::tuple{1.0, -4e-3, 1}, std::tuple{0.5, -6e-3, 1}}) {
+    SCOPED_TRACE(beta);
+    TaskScheduler s = Make({{3, 1e6, tag}, {1, 4e6, tag}}, {.beta = beta});
+    Rounds(s, 0, {1e-3});
+    Rounds(s, 1, {9e-3, 9e-3, 9e-3, 8e-3});
+    EXPECT_NEAR(s.GradientOf(1).forward, forward, 1e-12);
+    EXPECT_EQ(s.Next(), next);
+  }
 }
 
 //   peers {0, 1}, beta 2: C = 1e6 and 4e6, g = 1 and 8 ms; speeds 1e9 and 5e8.

@@ -305,14 +305,16 @@ class NullTest(unittest.TestCase):
         seen = Seen()
         latency = path("total_latency.tsv")
         scheduler = auto_scheduler.TaskScheduler(
-            [self.task, other], [3, 1], strategy="round-robin",
-            callbacks=[auto_scheduler.LogEstimatedLatency(latency)],
+            [self.task, other], [3, 1], strategy="round-robin", alpha=0.5, beta=3,
+            backward_window_size=4, callbacks=[auto_scheduler.LogEstimatedLatency(latency)],
         )
         job = scheduler.tune(options(8, measure_callbacks=[seen]), "sketch.random")
         spec = self.spec(job)
         self.assertEqual([task.weight for task in spec.tasks], [3, 1])
         found = (spec.options.task_strategy, spec.options.trials_per_round)
         self.assertEqual(found, ("round-robin", 4))
+        gradient = (spec.options.task_alpha, spec.options.task_beta, spec.options.task_window)
+        self.assertEqual(gradient, (0.5, 3, 4))
         with open(latency, encoding="utf-8") as file:
             self.assertRegex(file.readlines()[-1], r"^ElapsedTime\(s\)\t\d+\tEst.*\tTrials\t8\n$")
         keys = {given.task.workload_key for given in seen.inputs}
@@ -492,6 +494,20 @@ class NullTest(unittest.TestCase):
             {"full_growth": 0.2, "step_growth": 1000.0},
         )
 
+    def test_a_model_ranks_after_its_warm_up(self):
+        task = auto_scheduler.SearchTask(
+            func=matmul_add, args=(40, 24, 8, "float32"), target="null")
+        model = auto_scheduler.XGBModel(num_warmup_sample=7)
+        policy = auto_scheduler.SketchPolicy(task, model, {
+            "evolutionary_search_population": 32, "sample_init_population": 16, "prior_round": 0})
+        job = task.tune(options(16, num_measures_per_round=4), policy)
+        reports = [event.round.report for event in job.watch() if event.round]
+        ranked = ["ranked by xgb" in each for each in reports]
+        self.assertEqual(ranked, [False, False, True, True])
+        self.assertNotIn("model_parameter", auto_scheduler.XGBModel().options())
+        model.load(path("kept.model"))
+        self.assertNotIn("model_parameter", model.options())
+
     def test_tasks_of_a_network(self):
         tasks, weights = auto_scheduler.extract_tasks("network:mlp", target="llvm")
         self.assertEqual(weights, [1, 1, 1, 1])
@@ -529,12 +545,12 @@ class NullTest(unittest.TestCase):
         refuses("device is", a.LocalRunner, device=2)
         with self.assertRaises(kiln.UnavailableError):
             self.task.tune(options(runner=a.RPCRunner("null", "127.0.0.1", 1)))
-        refuses("alpha is 0.3", a.TaskScheduler, [self.task], alpha=0.3)
         refuses("callbacks has a int", a.TaskScheduler, [self.task], callbacks=[3])
         refuses("1 weights|2 weights", a.TaskScheduler, [self.task], [1, 2])
         refuses("program_cost_model is a str", a.SketchPolicy, self.task, "xgb")
         refuses("num_measure_trials is 0", self.task.tune, a.TuningOptions())
         refuses("measure_callbacks has a int", self.task.tune, options(measure_callbacks=[3]))
+        refuses("task_alpha", a.TaskScheduler([self.task], alpha=1.5).tune, options())
         refuses("search_policy is 'luck'", a.TaskScheduler([self.task]).tune, options(), "luck")
 
 

@@ -198,19 +198,16 @@ DIFFERS = {
         "Kiln's values of the parameters that both have",
         "assert auto_scheduler.SketchPolicy.DEFAULT_PARAMS['max_vectorize_size'] == 64",
     ),
-    "auto_scheduler.TaskScheduler": (
-        "`objective_func` may also be the name of an objective; `alpha`, `beta` and the window are "
-        "fixed",
-        "refused('alpha', lambda: auto_scheduler.TaskScheduler([task], alpha=0.5))",
-    ),
     "auto_scheduler.TaskScheduler.tune": (
         "all tasks are one job, which is returned",
         "refused('search_policy', lambda: auto_scheduler.TaskScheduler([task]).tune("
         "auto_scheduler.TuningOptions(8), 'sketch.dance'))",
     ),
     "auto_scheduler.XGBModel": (
-        "`num_warmup_sample` is refused unless the default: the analytic model ranks first",
-        "refused('num_warmup_sample', lambda: auto_scheduler.XGBModel(num_warmup_sample=7))",
+        "until there are `num_warmup_sample` results, the analytic model ranks in place of chance; the "
+        "default leaves their number to the search",
+        "assert auto_scheduler.XGBModel(num_warmup_sample=7).options()['model_parameter'] == "
+        "{'min_samples': 8}",
     ),
     "auto_scheduler.XGBModel.predict": (
         "higher is faster; untrained it is minus the seconds that the analytic model expects",

@@ -44,6 +44,8 @@ struct JobFlags::Values {
   std::string policy = std::string(search::Policies().front()->name);
   std::string model;
   std::string task_strategy = "gradient";
+  double task_alpha = kDefaultTaskAlpha, task_beta = kDefaultTaskBeta;
+  uint32_t task_window = kDefaultTaskWindow;
   std::string objective = "weighted-sum";
   double latency_target_ms = 0;
   bool lock_step = false, no_warm_start = false;
@@ -150,6 +152,23 @@ void JobFlags::AddRounds(CLI::App& command) {
   command.add_option("--task-strategy", values_->task_strategy, "how the next task is chosen")
       ->check(CLI::IsMember({"gradient", "round-robin"}))
       ->capture_default_str();
+  command
+      .add_option("--task-alpha", values_->task_alpha,
+                  "of the gradient: the weight of what a task has gained; what it may gain has the "
+                  "rest")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command
+      .add_option("--task-beta", values_->task_beta,
+                  "of the gradient: how many times slower than tasks like it a task is expected to "
+                  "become at most")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      .add_option("--task-window", values_->task_window,
+                  "of the gradient: what a task has gained is taken over so many rounds")
+      ->check(CLI::Range(1u, kMaxTaskWindow))
+      ->capture_default_str();
   command.add_flag(
       "--lock-step", values_->lock_step,
       "search and measure in turns: the same seed proposes the same for the same costs");
@@ -237,6 +256,9 @@ JobDescription JobFlags::Job(const std::string& target_text) const {
   options.set_latency_target_s(1e-3 * values_->latency_target_ms);
   options.set_trials_per_round(values_->trials_per_round);
   options.set_task_strategy(values_->task_strategy);
+  options.set_task_alpha(values_->task_alpha);
+  options.set_task_beta(values_->task_beta);
+  options.set_task_window(values_->task_window);
   options.set_lock_step(values_->lock_step);
   options.set_no_warm_start(values_->no_warm_start);
   // Lock step must give the same result each time. If programs use the host's cores, the builders

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from kiln.auto_scheduler.log_database import bound, log_of
 from kiln.auto_scheduler.loop_state import steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, measured
-from kiln.auto_scheduler.refuse import refuse
 from kiln.errors import FailedPreconditionError, InvalidArgumentError, KilnError
 from kiln.farm import program
 from kiln.farm.values import Event, Record
@@ -29,6 +28,8 @@ logger = logging.getLogger("kiln.auto_scheduler")
 _NO_PROGRAM = float("-inf")
 # Parameters of the model with which it trains only once it has a fifth more samples.
 _ADAPTIVE = {"full_growth": 0.2, "step_growth": 1000.0}
+# The default of num_warmup_sample.
+_WARMUP = 100
 
 
 class CostModel:
@@ -88,7 +89,7 @@ class XGBModel(CostModel):
     def __init__(
         self,
         verbose_eval: int = 25,
-        num_warmup_sample: int = 100,
+        num_warmup_sample: int = _WARMUP,
         seed: int | None = None,
         model_file: str | None = None,
         adaptive_training: bool = False,
@@ -96,16 +97,12 @@ class XGBModel(CostModel):
         """`verbose_eval`: a line in the log kiln.auto_scheduler says how well it ranked, each time
         so many more trials are measured; 0 = never.
 
-        The analytic model ranks until the model has learned enough, so another `num_warmup_sample`
-        than the default is refused. `model_file` is written when a job has ended, from the records
-        of all its jobs; if it cannot be, a warning in the log says why. With `adaptive_training` it
-        trains only on a fifth more samples.
+        The model ranks once it has more than `num_warmup_sample` results of all tasks, and the
+        analytic model before; the default leaves the number to the search (docs/cost-models.md).
+        `model_file` is written when a job has ended, from the records of all its jobs; if it cannot
+        be, a warning in the log says why. With `adaptive_training` it trains only on a fifth more
+        samples.
         """
-        refuse(
-            "XGBModel",
-            {"num_warmup_sample": "the analytic model ranks the first rounds"},
-            {"num_warmup_sample": None if num_warmup_sample == 100 else num_warmup_sample},
-        )
         self.verbose_eval = int(verbose_eval)
         self.num_warmup_sample = int(num_warmup_sample)
         self.seed = seed
@@ -125,8 +122,12 @@ class XGBModel(CostModel):
     def options(self) -> dict[str, Any]:
         """Fields of kiln.farm.options.TuneOptions."""
         named: dict[str, Any] = {"model": self._model}
-        if self.adaptive_training:
-            named["model_parameter"] = dict(_ADAPTIVE)
+        parameters = dict(_ADAPTIVE) if self.adaptive_training else {}
+        # A model that has learned before ranks at once.
+        if self._model is None and self.num_warmup_sample != _WARMUP:
+            parameters["min_samples"] = max(1, self.num_warmup_sample + 1)
+        if parameters:
+            named["model_parameter"] = parameters
         if self.seed is not None:
             named["seed"] = self.seed
         return named

@@ -166,9 +166,10 @@ class TaskScheduler:
         """`objective_func` is a function of the tasks' best costs in seconds, 1e10 for a task without
         a result, or "weighted-sum", "geometric-mean" or "max"; None is the first of these.
 
-        alpha, beta and the window have the values that Kiln has fixed (docs/search.md).
-        `gamma` does nothing, as in TVM. `callbacks` None prints the table before each round, if the
-        tuning options are verbose.
+        `alpha` is the weight of what a task has gained over the last `backward_window_size` rounds,
+        `beta` how many times slower than tasks like it a task is expected to become at most
+        (docs/search.md). `gamma` does nothing, as in TVM. `callbacks` None prints the table before
+        each round, if the tuning options are verbose.
         """
         if not tasks:
             raise InvalidArgumentError("TaskScheduler has no tasks, expected one at least")
@@ -181,13 +182,6 @@ class TaskScheduler:
                 raise InvalidArgumentError(
                     f"callbacks has a {type(each).__name__}, expected a TaskSchedulerCallback"
                 )
-        fixed = {"alpha": (alpha, 0.2), "beta": (beta, 2)}
-        fixed["backward_window_size"] = (backward_window_size, 3)
-        refuse(
-            "TaskScheduler",
-            dict.fromkeys(fixed, "its value is fixed"),
-            {key: value if value != usual else None for key, (value, usual) in fixed.items()},
-        )
         self.callbacks = None if callbacks is None else list(callbacks)
         self.tasks = list(tasks)
         self.task_weights = list(task_weights) if task_weights is not None else None
@@ -255,6 +249,9 @@ class TaskScheduler:
                 objective=None if is_own else self.objective,
                 served=served_of(policies, self.objective if is_own else None),
                 task_strategy=self.strategy,
+                task_alpha=self.alpha,
+                task_beta=self.beta,
+                task_window=self.backward_window_size,
                 early_stopping=per_task_early_stopping,
                 total_early_stopping=tune_option.early_stopping,
                 callbacks=[

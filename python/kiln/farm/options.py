@@ -40,6 +40,12 @@ class TuneOptions:
     weights: Sequence[float] | None = None
     objective: str | None = None
     task_strategy: str | None = None
+    # Numbers of the strategy "gradient": the weight of what a task has gained (0.2), how many times
+    # slower than tasks like it a task is expected to become at most (2), and the number of rounds
+    # over which a task has gained (3).
+    task_alpha: float | None = None
+    task_beta: float | None = None
+    task_window: int | None = None
 
     # When to stop: trials without improvement of a task, of any task; a latency that suffices.
     early_stopping: int | None = None
