@@ -1,15 +1,15 @@
 """A cost model of programs in Python: trees that correct an estimate of each program's time.
 
-The estimate needs no measurement, so it ranks the first round. The trees learn from what is
-measured by how much it is off. They are XGBoost's where that is installed, and numpy's else. Kiln's
-own model (docs/cost-models.md) is made the same way.
+Kiln's analytic model makes the estimate, which comes with the rows. The estimate needs no
+measurement, so it ranks the first round. The trees learn from what is measured by how much it is
+off. They are XGBoost's where that is installed, and numpy's else. Kiln's own model
+(docs/cost-models.md) is made the same way.
 """
 
 import importlib.util
 import math
 
 import numpy
-from kiln.auto_scheduler.feature import get_per_store_feature_names
 
 # A result that is slower than the best by this factor counts as slow as this, and so does one that
 # failed.
@@ -21,101 +21,6 @@ FEW_RESULTS = 16
 # Until there are so many results, every other round trusts the trees by half: what is slow beside
 # one schedule may be fast beside another.
 MANY_RESULTS = 256
-
-
-class Columns:
-    """The columns of feature rows by name, without their scaling to log2(1 + value)."""
-
-    def __init__(self, rows, places):
-        self.rows, self.places = rows, places
-
-    def scaled(self, name):
-        return self.rows[:, self.places[name]].astype(float)
-
-    def __getitem__(self, name):
-        return numpy.exp2(self.scaled(name)) - 1
-
-
-class Estimate:
-    """Estimates the seconds of each row from the work that its features count.
-
-    A roofline with latencies: Kiln's analytic model (costmodel/analytic_model.h) without clusters
-    and bulk copies. The time of a GPU's kernel is that of its busiest multiprocessor. The constants
-    are those of an H200 and of a server's core. A device of another balance wants others.
-    """
-
-    def __init__(self):
-        self.places = {name: place for place, name in enumerate(get_per_store_feature_names())}
-
-    def seconds(self, rows, programs):
-        """The seconds of each row; `programs` has the number of each row's program."""
-        columns = Columns(rows, self.places)
-        kernel_of_program = numpy.stack([programs, columns.scaled("kernel_index")])
-        # Whether a row is the first of a kernel.
-        begins = (numpy.diff(kernel_of_program, axis=1, prepend=-1) != 0).any(0)
-        if columns.scaled("is_gpu").any():
-            return self.gpu(columns, numpy.cumsum(begins) - 1)
-        return self.cpu(columns, begins)
-
-    @staticmethod
-    def gpu(c, kernels):
-        """Columns of kernels are the same in all rows of one."""
-        blocks = numpy.maximum(c["kernel_blocks"], c["kernel_parallel_tasks"])
-        warps = numpy.ceil(c["kernel_threads"] / 32)
-        resident = numpy.maximum(1, c["kernel_blocks_per_core"])
-        spilled = c["kernel_spilled"]
-        instructions = c["kernel_thread_instructions"] * (1 + spilled / (1 + spilled / 126) / 26)
-        wavefronts = c["kernel_thread_shared_wavefronts"]
-        # A sum waits for its last addition, unless a thread has several sums.
-        chain = c["row_thread_trips"] * c.scaled("row_work") / numpy.maximum(1, c["row_chains"])
-        chain = numpy.bincount(kernels, numpy.where(c["row_reduce_len"] > 1, chain, 0))[kernels]
-        # Cycles of one block that is alone, and of some that share the units.
-        waits = 1.14 * instructions + 0.24 * wavefronts + 41 * c["kernel_thread_global_requests"]
-        waits = numpy.maximum(waits, 4.9 * chain)
-        fills = 160 * numpy.maximum(1, c["kernel_stages"]) + 140 * c["kernel_barriers"]
-
-        def busy(count):
-            issue = numpy.ceil(count * warps / 4) * instructions
-            shared = count * warps * wavefronts * 0.625
-            l1 = count * warps * c["kernel_thread_sectors"] * 32 / 16
-            units = numpy.maximum(numpy.maximum(issue, shared), l1)
-            return units + count * warps * 2 * c["kernel_thread_special"]
-
-        each = numpy.ceil(blocks / numpy.maximum(1, c["kernel_cluster_cores"]))
-        together = numpy.minimum(each, resident)
-        one = numpy.maximum(waits, busy(1)) + fills
-        first = busy(together) + fills / together
-        rounds = numpy.ceil(each / resident)
-        more = busy(each) + (one - busy(1)) * (rounds - 1) / resident
-        cycles = numpy.maximum(one, numpy.where(rounds > 1, more, first))
-        cycles = numpy.maximum(cycles, c["kernel_global_bytes"] / 1250)
-        # Rows have a kernel's time by their instructions.
-        work = 1 + c["row_thread_instructions"]
-        share = work / numpy.bincount(kernels, work)[kernels]
-        return share * (cycles / 1.7e9 + 0.45e-6)
-
-    @staticmethod
-    def cpu(c, begins):
-        tasks = numpy.maximum(1, c["kernel_parallel_tasks"])
-        speedup = tasks / numpy.ceil(tasks / c["program_cores"])
-        registers = numpy.ceil(c["row_vector_bytes"] / c["program_vector_bytes"] - 1e-3)
-        vector = numpy.maximum(1, numpy.maximum(1, c["row_lanes"]) / numpy.maximum(1, registers))
-        runs = c["row_thread_trips"] * c.scaled("row_work") / vector
-        # Values that do not fit into registers are loaded and stored around every instruction.
-        spilled = numpy.where(c.scaled("row_register_share") > 1, 2 * runs, 0)
-        compute = c["row_thread_instructions"] / 2
-        memory = (c["row_thread_accesses"] + spilled) / 1.5
-        chain = runs * 4 / numpy.maximum(1, c["row_chains"] / vector)
-        chain = numpy.where(c["row_reduce_len"] > 1, chain, 0)
-        # Data that fits into a cache is there from the last run.
-        in_l2 = c["kernel_unique_bytes"] <= (1 << 20) * c["program_cores"]
-        in_l3 = c["kernel_unique_bytes"] <= 32 << 20
-        missed = 4 * c["row_miss_32k"] + numpy.where(in_l2, 0, 14 * c["row_miss_1m"])
-        missed += numpy.where(in_l3, 0, 45 * c["row_miss_32m"])
-        special = 20 * c["row_thread_special"] / vector
-        cycles = numpy.maximum(numpy.maximum(compute, memory), chain) + missed / 64 + special
-        fork = numpy.where(begins & (tasks > 1), 3e-6, 0)
-        return cycles / 3e9 / speedup + fork
 
 
 class TimeLoss:
@@ -280,16 +185,16 @@ class Model:
     reads_rows, reads_steps = True, False
 
     def __init__(self):
-        self.estimate = Estimate()
         # Rows of each result, the logarithms of their estimates, and seconds, by task and number.
         self.known = {}
         self.trees = None
         self.updates = 0
 
-    def logs(self, programs):
+    @staticmethod
+    def logs(programs):
         """The program of each row, and the logarithm of its estimate."""
         numbers = numpy.repeat(numpy.arange(len(programs)), numpy.diff(programs.offsets))
-        seconds = self.estimate.seconds(programs.rows, numbers)
+        seconds = programs.estimates_s.astype(float)
         totals = numpy.bincount(numbers, seconds)[numbers]
         # No row takes no time.
         return numbers, numpy.log(numpy.maximum(seconds, numpy.maximum(1e-3 * totals, 1e-12)))

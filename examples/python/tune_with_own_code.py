@@ -4,8 +4,8 @@ usage: tune_with_own_code.py [--trials N] [--seed N] [--size N] [--channels N]
                              [--target llvm|cuda] [--device KEY] [--parts builtin,model,rule]
 
 All three have the same trials and seed, and begin without earlier records. The cost model is that
-of tree_cost_model.py: an estimate of times, which boosted trees correct (XGBoost's where that is
-installed, else numpy's). The rule is the multi-level tiling of Ansor. A line each: the best time,
+of tree_cost_model.py: boosted trees that correct the analytic model's estimates (XGBoost's where
+that is installed, else numpy's). The rule is the multi-level tiling of Ansor. A line each: the best time,
 the time of the job, and what the calls to Python took a round.
 """
 

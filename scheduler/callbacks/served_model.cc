@@ -13,12 +13,8 @@ constexpr size_t kMostBytes = 64 << 20;
 
 static_assert(std::endian::native == std::endian::little, "rows are sent as they are in memory");
 
-void AddRows(const FloatMatrix& program, v1::FeatureRows& to) {
-  const std::span<const float> values = program.values();
-  if (to.offsets().empty()) to.add_offsets(0);
-  to.set_columns(static_cast<uint32_t>(program.columns()));
-  to.add_offsets(to.offsets(to.offsets_size() - 1) + static_cast<uint32_t>(program.rows()));
-  to.mutable_values()->append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+void AddFloats(std::span<const float> values, std::string& to) {
+  to.append(reinterpret_cast<const char*>(values.data()), values.size_bytes());
 }
 
 // Returns the end of the part that begins at `begin` and fits one call. `bytes_of` tells how much
@@ -60,8 +56,21 @@ std::vector<double> ServedModel::Predict(std::span<const FloatMatrix* const> pro
 }
 
 size_t ServedModel::BytesOf(const FloatMatrix& rows, const std::string* steps) const {
-  const size_t of_rows = search_.served().model_reads_rows() ? rows.values().size_bytes() : 0;
+  const size_t of_estimates = sizeof(float) * static_cast<size_t>(rows.rows());
+  const size_t of_rows =
+      search_.served().model_reads_rows() ? rows.values().size_bytes() + of_estimates : 0;
   return of_rows + (reads_steps() ? steps->size() : 0);
+}
+
+void ServedModel::AddRows(const FloatMatrix& program, v1::FeatureRows& to) const {
+  if (to.offsets().empty()) to.add_offsets(0);
+  to.set_columns(static_cast<uint32_t>(program.columns()));
+  to.add_offsets(to.offsets(to.offsets_size() - 1) + static_cast<uint32_t>(program.rows()));
+  AddFloats(program.values(), *to.mutable_values());
+  std::vector<float> estimates_s;
+  for (const double score : analytic_->PredictRows(program))
+    estimates_s.push_back(static_cast<float>(-score));
+  AddFloats(estimates_s, *to.mutable_estimates_s());
 }
 
 std::vector<double> ServedModel::PredictSchedules(std::span<const FloatMatrix* const> programs,
@@ -114,6 +123,7 @@ Status ServedModel::Update(std::vector<costmodel::Sample> samples) {
       if (reads_steps()) call.add_steps(samples[i].steps);
     }
     KILN_RETURN_IF_ERROR(search_.Call(std::move(request), kName).status());
+    is_told_ = true;
   }
   return OkStatus();
 }

@@ -1,6 +1,7 @@
 // The cost model of one task, which the user's process serves.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -8,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "costmodel/cost_model.h"
@@ -20,7 +22,9 @@ namespace kiln::scheduler {
 // a program that should not be measured.
 class ServedModel final : public costmodel::CostModel {
  public:
-  ServedModel(ServedSearch& search, int task) : search_(search), task_(task) {}
+  // `analytic` estimates the rows that the model reads (ServedSearch::Model).
+  ServedModel(ServedSearch& search, int task, std::shared_ptr<const costmodel::CostModel> analytic)
+      : search_(search), task_(task), analytic_(std::move(analytic)) {}
 
   std::string_view name() const override { return "served"; }
   Status Update(std::vector<costmodel::Sample> samples) override;
@@ -32,8 +36,8 @@ class ServedModel final : public costmodel::CostModel {
   // The process scores whole programs, so all rows of a program have its score. Fails the search
   // if the model reads steps.
   std::vector<double> PredictRows(const FloatMatrix& program) const override;
-  // The user's model ranks from the first round on.
-  bool trained() const override { return true; }
+  // The model has learned once it was told results. It can rank before.
+  bool trained() const override { return is_told_; }
   // The process keeps its model itself.
   StatusOr<std::string> Save() const override;
   Status Load(std::string_view bytes) override;
@@ -41,10 +45,14 @@ class ServedModel final : public costmodel::CostModel {
  private:
   // Returns the bytes of a program in a call. `steps` may be null if the model reads none.
   size_t BytesOf(const FloatMatrix& rows, const std::string* steps) const;
+  // Adds the rows of a program, and their estimates.
+  void AddRows(const FloatMatrix& program, v1::FeatureRows& to) const;
   uint32_t NumberOf(const costmodel::Sample& sample);
 
   ServedSearch& search_;
   const int task_;
+  const std::shared_ptr<const costmodel::CostModel> analytic_;
+  std::atomic<bool> is_told_ = false;
   std::mutex mutex_;
   // Numbers of the samples, by the rows that identify them.
   std::map<std::shared_ptr<const FloatMatrix>, uint32_t> numbers_;

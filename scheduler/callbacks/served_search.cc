@@ -13,8 +13,10 @@ StatusOr<std::unique_ptr<ServedSearch>> ServedSearch::Begin(CallbackHub& hub, Op
   return std::unique_ptr<ServedSearch>(new ServedSearch(std::move(caller), std::move(options)));
 }
 
-std::shared_ptr<costmodel::CostModel> ServedSearch::Model(int task) {
-  return has_model() ? std::make_shared<ServedModel>(*this, task) : nullptr;
+std::shared_ptr<costmodel::CostModel> ServedSearch::Model(
+    int task, std::shared_ptr<const costmodel::CostModel> analytic) {
+  if (!has_model()) return nullptr;
+  return std::make_shared<ServedModel>(*this, task, std::move(analytic));
 }
 
 std::unique_ptr<search::BatchedRules> ServedSearch::Rules(int task) {

@@ -42,8 +42,11 @@ class ServedSearch {
   const v1::ServedCode& served() const { return options_.served; }
   bool has_model() const { return HasServedModel(served()); }
 
-  // Returns the cost model of a task, or null if the job has no such model.
-  std::shared_ptr<costmodel::CostModel> Model(int task);
+  // Returns the cost model of a task, or null if the job has no such model. The process gets the
+  // estimates of `analytic` beside the rows that its model reads: PredictRows gives minus the
+  // seconds of each row.
+  std::shared_ptr<costmodel::CostModel> Model(int task,
+                                              std::shared_ptr<const costmodel::CostModel> analytic);
   // Returns the rules of a task, or null if the job has none.
   std::unique_ptr<search::BatchedRules> Rules(int task);
   // Returns an objective of the latencies of as many groups (search/tuning/objective.h). Call only

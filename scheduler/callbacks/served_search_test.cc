@@ -36,6 +36,30 @@ v1::CallbackReply Values(std::initializer_list<double> values) {
   return reply;
 }
 
+std::vector<float> Floats(const std::string& bytes) {
+  std::vector<float> values(bytes.size() / sizeof(float));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(float));
+  return values;
+}
+
+// Estimates that a row takes as many seconds as its first column says.
+class FirstColumn final : public costmodel::CostModel {
+ public:
+  std::string_view name() const override { return "first column"; }
+  Status Update(std::vector<costmodel::Sample>) override { return OkStatus(); }
+  std::vector<double> Predict(std::span<const FloatMatrix* const> programs) const override {
+    return std::vector<double>(programs.size());
+  }
+  std::vector<double> PredictRows(const FloatMatrix& program) const override {
+    std::vector<double> scores;
+    for (int i = 0; i < program.rows(); ++i) scores.push_back(-program.row(i)[0]);
+    return scores;
+  }
+  bool trained() const override { return true; }
+  StatusOr<std::string> Save() const override { return Internal("no"); }
+  Status Load(std::string_view) override { return Internal("no"); }
+};
+
 class ServedSearchTest : public testing::Test {
  protected:
   // Serves the search by a function.
@@ -56,6 +80,7 @@ class ServedSearchTest : public testing::Test {
     EXPECT_EQ(failures_, 1);
   }
 
+  const std::shared_ptr<const costmodel::CostModel> analytic_ = std::make_shared<FirstColumn>();
   CallbackHub hub_;
   v1::ServedCode served_;
   std::stop_source stop_;
@@ -79,8 +104,7 @@ TEST_F(ServedSearchTest, AModelGetsRowsAndSteps) {
     seen = request.predict();
     return Values({0.5, -kInf});
   });
-  const auto model = search.Model(3);
-  EXPECT_TRUE(model->trained());
+  const auto model = search.Model(3, analytic_);
   EXPECT_TRUE(model->reads_steps());
   const FloatMatrix one = Rows({1, 2, 3, 4}, 2), two = Rows({5, 6}, 2);
   const FloatMatrix* const programs[] = {&one, &two};
@@ -91,10 +115,8 @@ TEST_F(ServedSearchTest, AModelGetsRowsAndSteps) {
   EXPECT_EQ(seen.programs(), 2u);
   EXPECT_EQ(seen.rows().columns(), 2u);
   EXPECT_THAT(seen.rows().offsets(), ElementsAre(0, 2, 3));
-  ASSERT_EQ(seen.rows().values().size(), 6 * sizeof(float));
-  float last = 0;
-  std::memcpy(&last, seen.rows().values().data() + 5 * sizeof(float), sizeof(last));
-  EXPECT_EQ(last, 6);
+  EXPECT_THAT(Floats(seen.rows().values()), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(Floats(seen.rows().estimates_s()), ElementsAre(1, 3, 5));
   EXPECT_THAT(seen.steps(), ElementsAre("[1]", "[2]"));
 }
 
@@ -108,7 +130,7 @@ TEST_F(ServedSearchTest, AModelOfStepsAloneGetsNoRows) {
   const FloatMatrix one = Rows({1, 2}, 2);
   const FloatMatrix* const programs[] = {&one};
   const std::string steps[] = {"[1]"};
-  EXPECT_THAT(search.Model(0)->PredictSchedules(programs, steps), ElementsAre(1));
+  EXPECT_THAT(search.Model(0, analytic_)->PredictSchedules(programs, steps), ElementsAre(1));
   EXPECT_FALSE(has_rows);
 }
 
@@ -117,7 +139,7 @@ TEST_F(ServedSearchTest, AModelOfStepsIsNotAskedWithoutThem) {
   ServedSearch& search = Serve([](const v1::CallbackRequest&) { return Values({1}); });
   const FloatMatrix one = Rows({1, 2}, 2);
   const FloatMatrix* const programs[] = {&one};
-  EXPECT_THAT(search.Model(0)->Predict(programs), ElementsAre(-kInf));
+  EXPECT_THAT(search.Model(0, analytic_)->Predict(programs), ElementsAre(-kInf));
   EXPECT_EQ(process_->calls(), 0);
   ExpectFailure(StatusCode::kInternal, "the cost model reads steps");
 }
@@ -148,7 +170,8 @@ TEST_F(ServedSearchTest, ALargeCallIsMadeInParts) {
       for (uint32_t i = 0; i < parts.back(); ++i) reply.add_values(1);
       return reply;
     });
-    EXPECT_THAT(search.Model(0)->PredictSchedules(programs, steps), ElementsAre(1, 1, 1));
+    EXPECT_THAT(search.Model(0, analytic_)->PredictSchedules(programs, steps),
+                ElementsAre(1, 1, 1));
     EXPECT_EQ(parts, each.parts) << each.rows << each.steps;
   }
 }
@@ -160,15 +183,18 @@ TEST_F(ServedSearchTest, ResultsAreToldByNumberAndCorrectedByIt) {
     seen.push_back(request.update());
     return v1::CallbackReply();
   });
-  const auto model = search.Model(0);
+  const auto model = search.Model(0, analytic_);
   const auto one = std::make_shared<const FloatMatrix>(Rows({1, 2}, 2));
   const auto two = std::make_shared<const FloatMatrix>(Rows({3, 4}, 2));
+  EXPECT_FALSE(model->trained());
   EXPECT_OK(model->Update({{.rows = one, .cost_s = 1e-3}, {.rows = two}}));
+  EXPECT_TRUE(model->trained());
   EXPECT_OK(model->Update({{.rows = one, .cost_s = 2e-3, .corrects = true}}));
   ASSERT_EQ(seen.size(), 2u);
   EXPECT_THAT(seen[0].numbers(), ElementsAre(0, 1));
   EXPECT_EQ(seen[0].costs_s(0), 1e-3);
   EXPECT_TRUE(std::isnan(seen[0].costs_s(1)));
+  EXPECT_THAT(Floats(seen[0].rows().estimates_s()), ElementsAre(1, 3));
   EXPECT_THAT(seen[1].numbers(), ElementsAre(0));
   EXPECT_THAT(seen[1].costs_s(), ElementsAre(2e-3));
 }
@@ -195,7 +221,8 @@ TEST_F(ServedSearchTest, ScoresThatDoNotFitEndTheSearch) {
     stop_ = std::stop_source();
     failures_ = 0;
     ServedSearch& search = Serve([&](const v1::CallbackRequest&) { return each.reply; });
-    EXPECT_THAT(search.Model(0)->Predict(programs), ElementsAre(-kInf, -kInf)) << each.why;
+    EXPECT_THAT(search.Model(0, analytic_)->Predict(programs), ElementsAre(-kInf, -kInf))
+        << each.why;
     EXPECT_THAT(search.failure(), StatusIs(testing::_, HasSubstr(each.why)));
     EXPECT_NE(search.failure().code(), StatusCode::kUnavailable);
     EXPECT_EQ(failures_, 1);
@@ -209,7 +236,7 @@ TEST_F(ServedSearchTest, AProcessThatHasGoneIsAFailureOfItsOwnKind) {
   process_.reset();
   const FloatMatrix one = Rows({1, 2}, 2);
   const FloatMatrix* const programs[] = {&one};
-  EXPECT_THAT(search.Model(0)->Predict(programs), ElementsAre(-kInf));
+  EXPECT_THAT(search.Model(0, analytic_)->Predict(programs), ElementsAre(-kInf));
   ExpectFailure(StatusCode::kUnavailable, "the user's process has disconnected");
 }
 

@@ -163,6 +163,13 @@ int OwnResultsOf(const v1::TuneOptions& options, bool knows_others) {
   return static_cast<int>(std::min<double>(kOwnResults, min_samples->second));
 }
 
+// Returns the models of a task whose cost model the user's process serves. The process also ranks
+// before it has learned, in place of the analytic model, so the same share of a round is by chance
+// as with the built-in models. Nothing is blended: the process gets the analytic model's estimates.
+search::Models ServedModels(ServedSearch& served, int task, const search::Models& models) {
+  return {.learned = served.Model(task, models.prior), .prior = served.Model(task, models.prior)};
+}
+
 std::vector<std::optional<double>> CostsOf(const TaskHistory& history) {
   std::vector<std::optional<double>> costs_s;
   for (const search::Observation& o : history.observations) {
@@ -191,9 +198,9 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                                                  options.policy_parameters().end());
   // Many tasks teach the model about each other. A model that was trained before ranks from the
   // start, because the user asked for it.
+  const bool knows_others =
+      start.knows_others || device.tasks.size() >= kTasksThatTeach || !options.cost_model().empty();
   const bool has_served_model = served != nullptr && served->has_model();
-  const bool knows_others = start.knows_others || device.tasks.size() >= kTasksThatTeach ||
-                            !options.cost_model().empty() || has_served_model;
   KILN_ASSIGN_OR_RETURN(const search::TemplatePtr schedule_template, GivenTemplate(options));
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const kind, search::FindPolicy(options.policy()));
   const bool has_first = HasFirstCandidates(options, schedule_template);
@@ -212,7 +219,7 @@ StatusOr<JobSearch> MakeJobSearch(const CheckedJob& job, const LeasedDevice& dev
                   history.trials + known.observations.size() + known.avoid.size());
     const auto rules = served == nullptr ? nullptr : served->Rules(static_cast<int>(i));
     const search::Models of_task =
-        has_served_model ? search::Models{.learned = served->Model(static_cast<int>(i))} : models;
+        has_served_model ? ServedModels(*served, static_cast<int>(i), models) : models;
     KILN_ASSIGN_OR_RETURN(
         auto policy, search::MakePolicy(options.policy(), device.tasks[i], seed,
                                         {.parameters = parameters,

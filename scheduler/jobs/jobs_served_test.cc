@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <set>
 
@@ -35,6 +36,9 @@ class FakeModel {
     for (uint32_t i = 0; i < request.predict().programs(); ++i) reply.add_values(i);
     predictions += request.has_predict();
     results += request.update().numbers_size();
+    for (const v1::FeatureRows* rows : {&request.predict().rows(), &request.update().rows()}) {
+      if (!rows->offsets().empty()) Count(*rows);
+    }
     return reply;
   }
   FakeProcess::Answer Answer() {
@@ -43,7 +47,35 @@ class FakeModel {
 
   std::atomic<int> predictions{0};
   std::atomic<int> results{0};
+  // Numbers of rows with an estimate between a nanosecond and a second, and of all others.
+  std::atomic<int> estimated{0};
+  std::atomic<int> not_estimated{0};
+
+ private:
+  void Count(const v1::FeatureRows& rows) {
+    const std::string& bytes = rows.estimates_s();
+    int good = 0;
+    for (size_t at = 0; at + sizeof(float) <= bytes.size(); at += sizeof(float)) {
+      float estimate_s = 0;
+      std::memcpy(&estimate_s, bytes.data() + at, sizeof(estimate_s));
+      good += estimate_s > 1e-9f && estimate_s < 1;
+    }
+    estimated += good;
+    not_estimated += static_cast<int>(*rows.offsets().rbegin()) - good;
+  }
 };
+
+// Returns "2" for a round of which two candidates were chosen by chance, for all rounds.
+std::vector<std::string> ChosenByChance(store::Store& store, const std::string& id) {
+  std::vector<std::string> chosen;
+  const auto rounds = *store.RoundsOfJob(id, 0);
+  for (const store::RoundRow& round : rounds) {
+    const size_t begin = round.report.find('('), end = round.report.find(" by chance");
+    if (end == std::string::npos) continue;
+    chosen.push_back(round.report.substr(begin + 1, end - begin - 1));
+  }
+  return chosen;
+}
 
 TEST_P(JobsTest, AJobWaitsForTheProcessThatServesIt) {
   FakeBuilder builder;
@@ -69,7 +101,33 @@ TEST_P(JobsTest, AJobWaitsForTheProcessThatServesIt) {
   ExpectExactly(id, 24);
   EXPECT_GT(model.predictions, 0);
   EXPECT_GT(model.results, 0);
+  EXPECT_GT(model.estimated, 0);
+  EXPECT_EQ(model.not_estimated, 0);
   EXPECT_THAT(store_->RoundsOfJob(id, 0)->front().report, HasSubstr("ranked by served"));
+}
+
+// A model learns from contrast, wherever it is.
+TEST_P(JobsTest, AsMuchIsChosenByChanceAsWithTheBuiltInModel) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  Serve(builder, runner);
+  v1::JobSpec spec = ServedJob(40);
+  spec.mutable_options()->set_no_warm_start(true);
+  auto& parameters = *spec.mutable_options()->mutable_policy_parameters();
+  parameters["evolutionary_search_population"] = 128;
+  parameters["sample_init_population"] = 64;
+  const std::string served = Submit(spec);
+  FakeModel model;
+  const FakeProcess process(jobs_->callbacks(), served, model.Answer());
+  ASSERT_TRUE(Ends(served));
+  spec.clear_served();
+  const std::string built_in = Submit(spec);
+  ASSERT_TRUE(Ends(built_in));
+  const std::vector<std::string> chosen = ChosenByChance(*store_, served);
+  EXPECT_EQ(chosen, ChosenByChance(*store_, built_in));
+  ASSERT_EQ(chosen.size(), 5u);
+  EXPECT_EQ(chosen[0], "2");
+  EXPECT_EQ(chosen[4], "0");
 }
 
 TEST_P(JobsTest, AProcessThatDiesPausesTheJobAndAnotherOneLearnsAllResults) {

@@ -155,8 +155,8 @@ TEST_P(JobsTest, NumbersOfTheGradientChooseTheTasks) {
     const std::string id = Submit(spec);
     EXPECT_TRUE(Ends(id));
     std::string tasks;
-    for (const store::Record& record : *store_->RecordsOfJob(id, 0))
-      tasks += std::to_string(record.task_index);
+    const auto records = *store_->RecordsOfJob(id, 0);
+    for (const store::Record& record : records) tasks += std::to_string(record.task_index);
     return tasks;
   };
   const std::string usual = tasks_of([](Options&) {});

@@ -125,6 +125,12 @@ class NullDeviceTest(unittest.TestCase):
         self.assertEqual(programs.offsets[-1], len(programs.rows))
         self.assertEqual(len(programs.offsets), len(programs) + 1)
         self.assertGreater(programs.rows.shape[1], 50)
+        for each in (programs, model.results[0].programs):
+            self.assertEqual(each.estimates_s.shape, each.rows.shape[:1])
+            self.assertEqual(each.estimates_s.dtype, numpy.float32)
+            self.assertTrue(((each.estimates_s > 1e-9) & (each.estimates_s < 1)).all())
+            # A view of the message, as the rows are.
+            self.assertFalse(each.estimates_s.flags.owndata or each.estimates_s.flags.writeable)
         results = model.results[-1]
         self.assertEqual(len(results.costs_s), len(results.programs))
         self.assertTrue(all(0 < each <= 1 for each in results.throughputs))

@@ -26,7 +26,8 @@ class PythonBasedModel(CostModel):
     """A cost model in Python. Subclasses have `predict` and `update`, as in TVM.
 
     A subclass that has `predict_rows` and `update_rows` instead gets the features of Kiln as a
-    matrix of numpy without a copy, and no states: it is faster by far.
+    matrix of numpy without a copy, the analytic model's estimates beside them, and no states: it is
+    faster by far.
     """
 
     policy = "sketch.xgb"

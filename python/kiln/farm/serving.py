@@ -44,6 +44,9 @@ class Programs:
     # first of program i. None unless the model reads rows.
     rows: numpy.ndarray | None
     offsets: numpy.ndarray | None
+    # float32 [rows], a view as well: the seconds of each row by Kiln's analytic model of the
+    # device. The estimate of a program is the sum over its rows. None unless the model reads rows.
+    estimates_s: numpy.ndarray | None
     # JSON of the steps of each program; empty unless the model reads steps.
     steps: list[str]
     count: int
@@ -223,14 +226,15 @@ class _Answers:
 
 def _programs(call: Any, count: int) -> Programs:
     """The programs of a PredictCall or an UpdateCall; their rows stay in the message's bytes."""
-    rows = offsets = None
+    rows = offsets = estimates_s = None
     if call.HasField("rows"):
         import numpy
 
         rows = numpy.frombuffer(call.rows.values, numpy.dtype("<f4"))
         rows = rows.reshape(-1, call.rows.columns)
         offsets = numpy.array(call.rows.offsets, numpy.int64)
-    return Programs(call.task_index, rows, offsets, list(call.steps), count)
+        estimates_s = numpy.frombuffer(call.rows.estimates_s, numpy.dtype("<f4"))
+    return Programs(call.task_index, rows, offsets, estimates_s, list(call.steps), count)
 
 
 def _items(request: Any) -> int:
