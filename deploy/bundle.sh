@@ -65,13 +65,13 @@ trap 'rm -rf "$stage" "$out"/*.tar.*.part' EXIT
 
 add kiln-runner "$binaries/runner/kiln_runner"
 pack kiln-runner kiln-runner.tar.gz $RUNNER_MAX_MB gzip -9n <<'README'
-Kiln's runner, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
+Kiln's runner, for x86-64 Linux with glibc 2.35 or newer; it needs nothing else and runs from any folder.
 Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190 --secret-file FARM.SECRET
 All flags:   ./kiln_runner --help
 README
 add kiln "$binaries/client/cli/kiln"
 pack kiln kiln.tar.xz $KILN_MAX_MB xz -6 -T0 <<'README'
-Kiln, for x86-64 Linux with glibc 2.36 or newer; it needs nothing else and runs from any folder.
+Kiln, for x86-64 Linux with glibc 2.35 or newer; it needs nothing else and runs from any folder.
 Start here: ./kiln doctor, then ./kiln tune matmul --args 512,512,512
 A GPU:      ./kiln selftest, then ./kiln tune matmul --args 1024,1024,1024 --target cuda
 A farm:     ./kiln tracker|scheduler|builder|runner --help
@@ -82,7 +82,7 @@ install -m 644 runtime/kiln_runtime.h "$stage/kiln-runtime/"
 install -m 644 python/runtime.toml "$stage/kiln-runtime/pyproject.toml"
 ln -s kiln/libkiln_runtime.so "$stage/kiln-runtime/libkiln_runtime.so"
 pack kiln-runtime kiln-runtime.tar.gz $RUNTIME_MAX_MB gzip -9n <<'README'
-What runs networks that Kiln compiled (kiln compile ... -o net.kiln), for x86-64 Linux with glibc 2.36 or newer.
+What runs networks that Kiln compiled (kiln compile ... -o net.kiln), for x86-64 Linux with glibc 2.35 or newer.
 Networks for a GPU need NVIDIA's driver besides, and nothing else.
 Python:  PYTHONPATH=THIS-FOLDER python3, or once: pip install THIS-FOLDER      (3.9 or newer; numpy, PyTorch as you like)
            import kiln

@@ -4,7 +4,7 @@
 usage: make_wheel.py STAGED PYPROJECT README PLATFORM OUT
 
 STAGED holds the package, PYPROJECT its metadata ([project] of a pyproject.toml), PLATFORM is the
-tag of the binaries, "manylinux_2_36_x86_64". Writes OUT/NAME-VERSION-py3-none-PLATFORM.whl and
+tag of the binaries, "manylinux_2_35_x86_64". Writes OUT/NAME-VERSION-py3-none-PLATFORM.whl and
 prints its path. The extension module keeps to the stable ABI, so one wheel fits all versions of
 Python. The same files give the same wheel.
 """

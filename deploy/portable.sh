@@ -3,7 +3,7 @@
 #   . deploy/portable.sh
 # binaries is the folder of the programs; build_static sets it.
 
-readonly GLIBC_NEWEST=2.36
+readonly GLIBC_NEWEST=2.35
 
 # build_static TARGET...: builds with --config=static.
 build_static() {

@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: deploy/wheel.sh [--out DIR] [--binaries DIR] [--any-libraries]
 # Builds with --config=static and packs the Python package into DIR (default: dist), one wheel for
-# Python 3.10 and newer on x86-64 Linux with glibc 2.36 or newer: Python code, messages,
+# Python 3.10 and newer on x86-64 Linux with glibc 2.35 or newer: Python code, messages,
 # libkiln_runtime.so and the program `kiln`. --binaries DIR packs client/cli/kiln and
 # runtime/libkiln_runtime.so of DIR instead of building them. --any-libraries allows a program that
 # needs this machine's libraries; such a wheel is for this machine alone. Where auditwheel and
