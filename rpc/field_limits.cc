@@ -69,6 +69,7 @@ const std::map<std::string_view, Limit>& Limits() {
       {"CallbackReply.error", {64 << 10}},
       {"CallbackReply.values", {0, 1'000'000}},
       {"CallbackReply.applied", {0, 100'000}},
+      {"CallbackReply.binary", {kBinary}},
       {"AppliedRule.made", {0, 10'000}},
       {"RuleState.steps", {kProgram}},
       {"BestRequest.workload_keys", {64 << 10, 64}},
