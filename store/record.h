@@ -89,6 +89,8 @@ struct Record {
   std::optional<int64_t> sampled_outputs = {};
   // Bytes of a serialized message that says where the trial's time went; "" = not known.
   std::string times = {};
+  // Text form of the way of measuring (store/measured_as.h); "" = not known.
+  std::string measured_as = {};
   // Further fields of a line of a log. Their meaning is known to the log's maker only.
   std::string target_host = {};
   // See HasRewrittenLayouts.

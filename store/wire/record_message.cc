@@ -29,6 +29,7 @@ v1::TrialResult ResultMessage(const Record& record) {
   result.set_remeasured_run_s(record.remeasured_run_s);
   result.set_remeasured_device(record.remeasured_device);
   result.set_sampled_outputs(static_cast<uint64_t>(record.sampled_outputs.value_or(0)));
+  result.set_measured_as(record.measured_as);
   if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
     result.clear_times();
   }
@@ -58,6 +59,7 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
     record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
   }
   record.times = result.times().SerializeAsString();
+  record.measured_as = result.measured_as();
 }
 
 template <typename Request>

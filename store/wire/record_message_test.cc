@@ -31,14 +31,14 @@ auto FieldsOf(const Record& record) {
                device_model, steps, costs_s, error, message, build_s, run_s, timestamp_s, device,
                builder, runner, stopped_early, max_error, unchecked, flop_count, origin, score,
                remeasured_costs_s, confidence_s, remeasurements, remeasured_run_s,
-               remeasured_device, sampled_outputs, times, target_host, layout_rewrite_option,
-               input_names] = record;
+               remeasured_device, sampled_outputs, times, measured_as, target_host,
+               layout_rewrite_option, input_names] = record;
   return std::make_tuple(id, job_id, task_index, trial, workload_id, workload_key, dag, target,
                          hardware, device_model, steps, costs_s, error, message, build_s, run_s,
                          timestamp_s, device, builder, runner, stopped_early, max_error, unchecked,
                          flop_count, origin, score, remeasured_costs_s, confidence_s,
                          remeasurements, remeasured_run_s, remeasured_device, sampled_outputs,
-                         times, target_host, layout_rewrite_option, input_names);
+                         times, measured_as, target_host, layout_rewrite_option, input_names);
 }
 
 template <size_t... I>
