@@ -42,6 +42,19 @@ class AdmissionControl {
   // Checks the caller of a call that streams requests; each request is then checked by itself.
   Status AdmitStream(const grpc::ServerContextBase& context) const;
 
+  // Returns who calls; none where there are no certificates: everybody who was admitted may then do
+  // everything, in any name. Unauthenticated as Admit, which is asked first.
+  StatusOr<std::optional<Identity>> Caller(const grpc::ServerContextBase& context) const;
+  // Returns the name in which the caller acts: that of his certificate. `told` is the name that his
+  // request has: PermissionDenied if it is neither empty nor his own. Where there are no
+  // certificates, it is believed.
+  StatusOr<std::string> CallerName(const grpc::ServerContextBase& context,
+                                   std::string_view told) const;
+  // OK if the caller may do to `thing`, which belongs to `owner`, what the call `method` does
+  // (CheckOwner of rpc/roles.h). Where there are no certificates, everybody may.
+  Status AdmitFor(const grpc::ServerContextBase& context, std::string_view owner,
+                  std::string_view method, std::string_view thing) const;
+
   // Returns the check that the server makes (base/server/grpc_server.h); null if everybody is
   // admitted. PermissionDenied for a member whose role is another.
   CallerCheck MakeCallerCheck() const;

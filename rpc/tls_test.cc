@@ -5,6 +5,7 @@
 #include <grpcpp/security/credentials.h>
 
 #include <chrono>
+#include <functional>
 #include <optional>
 
 #include "base/clock.h"
@@ -30,6 +31,7 @@ class OpenTracker : public v1::Tracker::Service {
  public:
   // Checks calls as a service does. Null: it does not.
   const AdmissionControl* admission = nullptr;
+  std::function<void(const grpc::ServerContext&)> on_list;
 
  private:
   grpc::Status Announce(grpc::ServerContext* context, const v1::AnnounceRequest* request,
@@ -38,7 +40,9 @@ class OpenTracker : public v1::Tracker::Service {
   }
   grpc::Status List(grpc::ServerContext* context, const v1::ListRequest* request,
                     v1::ListReply*) override {
-    return ToGrpc(admission->Admit(*context, *request));
+    const Status admitted = admission->Admit(*context, *request);
+    if (admitted.ok() && on_list) on_list(*context);
+    return ToGrpc(admitted);
   }
 };
 
@@ -131,6 +135,40 @@ TEST_F(TlsTest, EachRoleHasItsCalls) {
                                                "issue NAME --role work`",
                                                name, RoleName(role)))));
   }
+}
+
+TEST_F(TlsTest, AHandlerLearnsWhoCalls) {
+  static constexpr char kCancel[] = "/kiln.v1.Scheduler/CancelJob";
+  ServeBox1();
+  ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 10, false));
+  ASSERT_OK(farm_.Issue({"olga", Role::kOperate}, 10, false));
+  service_.on_list = [&](const grpc::ServerContext& context) {
+    EXPECT_EQ((*admission_->Caller(context))->name, "alice");
+    EXPECT_EQ(*admission_->CallerName(context, ""), "alice");
+    EXPECT_EQ(*admission_->CallerName(context, "alice"), "alice");
+    EXPECT_THAT(admission_->CallerName(context, "bob\n"),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("in the name of 'bob', and its caller's certificate is that "
+                                   "of alice; leave the name out")));
+    EXPECT_OK(admission_->AdmitFor(context, "alice", kCancel, "job 1"));
+    EXPECT_THAT(admission_->AdmitFor(context, "bob", kCancel, "job 1"),
+                StatusIs(StatusCode::kPermissionDenied,
+                         HasSubstr("Scheduler.CancelJob for job 1 of bob asks for the role "
+                                   "operate")));
+  };
+  EXPECT_OK(List(ConnectAs(farm_, "alice")));
+  service_.on_list = [&](const grpc::ServerContext& context) {
+    EXPECT_OK(admission_->AdmitFor(context, "bob", kCancel, "job 1"));
+  };
+  EXPECT_OK(List(ConnectAs(farm_, "olga")));
+  // Where a secret decides, nobody has a name.
+  service_.on_list = [&](const grpc::ServerContext& context) {
+    const AdmissionControl open("tracker", Secret());
+    EXPECT_FALSE(open.Caller(context)->has_value());
+    EXPECT_EQ(*open.CallerName(context, "bob"), "bob");
+    EXPECT_OK(open.AdmitFor(context, "bob", kCancel, "job 1"));
+  };
+  EXPECT_OK(List(ConnectAs(farm_, "alice")));
 }
 
 TEST_F(TlsTest, StrangersAreToldWhatIsMissing) {

@@ -13,6 +13,7 @@ grpc::Status VersionService::Get(grpc::ServerContext* context, const v1::Version
     return ToGrpc(admitted);
   reply->set_version(std::string(kVersion));
   reply->set_protocol(kProtocol);
+  reply->set_now_s(absl::ToDoubleSeconds(clock_.Now() - absl::UnixEpoch()));
   return grpc::Status::OK;
 }
 
