@@ -87,20 +87,21 @@ constexpr uint32_t kAllowed[] = {
     SYS_getpid, SYS_gettid, SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getcpu,
     SYS_sched_getaffinity, SYS_getrusage, SYS_times, SYS_uname, SYS_sysinfo, SYS_getrandom};
 
-// Signals that make a process stand still until another process wakes it.
-constexpr std::initializer_list<uint32_t> kStops = {SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU};
+// Signals by which a program may end itself (abort, raise, a fault that is reported), and 0. Above
+// all it cannot stand still.
+constexpr std::initializer_list<uint32_t> kOwnSignals = {0,      SIGABRT, SIGSEGV, SIGBUS,
+                                                         SIGFPE, SIGILL,  SIGTERM, SIGKILL};
 
 Status InstallFilter() {
-  SystemCallFilter filter;
+  SystemCallFilter filter(SystemCallFilter::OtherCalls::kFail);
   for (const uint32_t call : kAllowed) filter.Allow(call);
   const auto self = static_cast<uint32_t>(getpid());
   // Opening is allowed for reading only: none of the bits that write, make or change may be set.
   filter.AllowIfArgument(SYS_openat, 2, O_ACCMODE | O_CREAT | O_TRUNC | O_APPEND | O_PATH, 0);
-  // For abort() and raise().
-  filter.AllowIfArgumentAndNone(SYS_tgkill, 0, self, 2, kStops);
-  filter.AllowIfArgumentAndNone(SYS_kill, 0, self, 1, kStops);
+  filter.AllowIfArguments(SYS_tgkill, 0, self, 2, kOwnSignals);
+  filter.AllowIfArguments(SYS_kill, 0, self, 1, kOwnSignals);
   filter.AllowIfArgument(SYS_prlimit64, 0, UINT32_MAX, 0);
-  return filter.Install(SystemCallFilter::OtherCalls::kFail, SystemCallFilter::Threads::kAll);
+  return filter.Install(SystemCallFilter::Threads::kAll);
 }
 
 // ---- descriptors and limits -----------------------------------------------------------------

@@ -178,6 +178,12 @@ def system_libs():
         probes = ["/usr/include/x86_64-linux-gnu/cblas.h"],
     )
     system_repo(
+        name = "seccomp",
+        build_file = "//third_party:seccomp.BUILD",
+        packages = ["libseccomp-dev"],
+        probes = ["/usr/include/seccomp.h", _LIB + "libseccomp.a"],
+    )
+    system_repo(
         name = "zstd",
         build_file = "//third_party:zstd.BUILD",
         packages = ["libzstd-dev"],

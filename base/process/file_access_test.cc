@@ -78,10 +78,9 @@ TEST(SystemCallFilterTest, RefusesInAChildWhatItsThreadHasGivenUp) {
   SubprocessOptions options;
   options.argv = {"/bin/sh", "-c", "echo written; kill -0 $$ || echo refused"};
   options.confine = [] {
-    prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-    SystemCallFilter filter;
+    SystemCallFilter filter(SystemCallFilter::OtherCalls::kAllowed);
     filter.Refuse(SYS_kill);
-    return filter.Install(SystemCallFilter::OtherCalls::kAllowed, SystemCallFilter::Threads::kThis);
+    return filter.Install(SystemCallFilter::Threads::kThis);
   };
   ASSERT_OK_AND_ASSIGN(const RunResult result, RunToEnd(options));
   EXPECT_EQ(result.output, "written\nrefused\n");

@@ -1,12 +1,11 @@
 #include "base/process/system_call_filter.h"
 
-#include <linux/audit.h>
 #include <linux/seccomp.h>
+#include <seccomp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 
 #include "base/errno_status.h"
 
@@ -19,95 +18,80 @@ constexpr bool kSanitized = true;
 constexpr bool kSanitized = false;
 #endif
 
-#if defined(__x86_64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-// The first call number of x32.
-constexpr uint32_t kFirstForeignCall = 0x40000000;
-#elif defined(__aarch64__)
-constexpr uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-constexpr uint32_t kFirstForeignCall = UINT32_MAX;
-#else
-// There is no filter for other architectures.
-constexpr uint32_t kArchitecture = 0;
-constexpr uint32_t kFirstForeignCall = UINT32_MAX;
-#endif
+constexpr uint32_t kFails = SCMP_ACT_ERRNO(EPERM);
+constexpr uint64_t kLowerHalf = 0xffffffff;
+// libseccomp's second level finds a call by a binary search.
+constexpr uint32_t kBinarySearch = 2;
 
-constexpr uint32_t kFails = SECCOMP_RET_ERRNO | EPERM;
-
-sock_filter Load(size_t offset) {
-  return BPF_STMT(BPF_LD | BPF_W | BPF_ABS, static_cast<uint32_t>(offset));
+scmp_arg_cmp Equals(unsigned index, uint64_t mask, uint64_t value) {
+  return {index, SCMP_CMP_MASKED_EQ, mask, value};
 }
-sock_filter Return(uint32_t action) { return BPF_STMT(BPF_RET | BPF_K, action); }
+
+// Adds a rule, and keeps the first error.
+void Add(void* context, int& error, uint32_t action, uint32_t call,
+         std::initializer_list<scmp_arg_cmp> tests) {
+  const int result = seccomp_rule_add_array(context, action, static_cast<int>(call),
+                                            static_cast<unsigned>(tests.size()), tests.begin());
+  if (result < 0 && error == 0) error = -result;
+}
 
 }  // namespace
 
 bool SystemCallFilter::Works() {
   const uint32_t action = SECCOMP_RET_KILL_PROCESS;
-  return kArchitecture != 0 && !kSanitized &&
-         syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+  return !kSanitized && syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-SystemCallFilter::SystemCallFilter() {
-  Add(Load(offsetof(seccomp_data, arch)));
-  Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
-  Add(Return(SECCOMP_RET_KILL_PROCESS));
-  Add(Load(offsetof(seccomp_data, nr)));
-  Add(BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, kFirstForeignCall, 0, 1));
-  Add(Return(kFails));
+SystemCallFilter::SystemCallFilter(OtherCalls others)
+    : context_(seccomp_init(others == OtherCalls::kAllowed ? SCMP_ACT_ALLOW : kFails)) {
+  if (context_ == nullptr) error_ = ENOMEM;
 }
 
-void SystemCallFilter::LoadArgument(std::vector<sock_filter>& code, int index) const {
-  code.push_back(
-      Load(offsetof(seccomp_data, args) + sizeof(uint64_t) * static_cast<size_t>(index)));
+SystemCallFilter::~SystemCallFilter() {
+  if (context_ != nullptr) seccomp_release(context_);
 }
 
-void SystemCallFilter::AllowIf(uint32_t call, std::span<const sock_filter> test) {
-  Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, static_cast<uint8_t>(test.size() + 1)));
-  code_.insert(code_.end(), test.begin(), test.end());
-  Add(Return(SECCOMP_RET_ALLOW));
+void SystemCallFilter::Allow(uint32_t call) { Add(context_, error_, SCMP_ACT_ALLOW, call, {}); }
+
+void SystemCallFilter::AllowIfArgument(uint32_t call, unsigned index, uint32_t mask,
+                                       uint32_t value) {
+  Add(context_, error_, SCMP_ACT_ALLOW, call, {Equals(index, mask, value)});
 }
 
-void SystemCallFilter::Allow(uint32_t call) { AllowIf(call, {}); }
-
-void SystemCallFilter::Refuse(uint32_t call) {
-  Add(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 1));
-  Add(Return(kFails));
-}
-
-void SystemCallFilter::AllowIfArgument(uint32_t call, int index, uint32_t mask, uint32_t value) {
-  std::vector<sock_filter> test;
-  LoadArgument(test, index);
-  test.push_back(BPF_STMT(BPF_ALU | BPF_AND | BPF_K, mask));
-  test.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
-  test.push_back(Return(kFails));
-  AllowIf(call, test);
-}
-
-void SystemCallFilter::AllowIfArgumentAndNone(uint32_t call, int index, uint32_t value,
-                                              int other_index,
-                                              std::initializer_list<uint32_t> others) {
-  std::vector<sock_filter> test;
-  LoadArgument(test, index);
-  test.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
-  test.push_back(Return(kFails));
-  LoadArgument(test, other_index);
+void SystemCallFilter::AllowIfArguments(uint32_t call, unsigned index, uint32_t value,
+                                        unsigned other_index,
+                                        std::initializer_list<uint32_t> others) {
   for (const uint32_t other : others) {
-    test.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, other, 0, 1));
-    test.push_back(Return(kFails));
+    Add(context_, error_, SCMP_ACT_ALLOW, call,
+        {Equals(index, kLowerHalf, value), Equals(other_index, kLowerHalf, other)});
   }
-  AllowIf(call, test);
 }
 
-Status SystemCallFilter::Install(OtherCalls others, Threads threads) {
-  Add(Return(others == OtherCalls::kAllowed ? SECCOMP_RET_ALLOW : kFails));
-  sock_fprog program{static_cast<unsigned short>(code_.size()), code_.data()};
-  // Without the second flag some kernels slow down all code behind a filter, to protect it against
-  // leaks that such a process could not suffer from.
-  const unsigned flags =
-      SECCOMP_FILTER_FLAG_SPEC_ALLOW | (threads == Threads::kAll ? SECCOMP_FILTER_FLAG_TSYNC : 0u);
-  const long failed = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
-  if (failed == 0) return OkStatus();
-  return ErrnoStatus(failed > 0 ? EBUSY : errno, "cannot restrict the system calls of a process");
+void SystemCallFilter::Refuse(uint32_t call) { Add(context_, error_, kFails, call, {}); }
+
+void SystemCallFilter::RefuseIfAnyBit(uint32_t call, unsigned index, uint32_t bits) {
+  for (uint32_t rest = bits; rest != 0; rest &= rest - 1) {
+    const uint32_t bit = rest & -rest;
+    Add(context_, error_, kFails, call, {Equals(index, bit, bit)});
+  }
+}
+
+void SystemCallFilter::RefuseIfArgument(uint32_t call, unsigned index, uint32_t value) {
+  Add(context_, error_, kFails, call, {Equals(index, kLowerHalf, value)});
+}
+
+Status SystemCallFilter::Install(Threads threads) {
+  const auto set = [&](scmp_filter_attr attribute, uint32_t value) {
+    if (error_ == 0) error_ = -seccomp_attr_set(context_, attribute, value);
+  };
+  set(SCMP_FLTATR_CTL_OPTIMIZE, kBinarySearch);
+  set(SCMP_FLTATR_CTL_TSYNC, threads == Threads::kAll);
+  // Without this some kernels slow down all code behind a filter, to protect it against leaks that
+  // such a process could not suffer from.
+  set(SCMP_FLTATR_CTL_SSB, 1);
+  if (error_ == 0) error_ = -seccomp_load(context_);
+  if (error_ == 0) return OkStatus();
+  return ErrnoStatus(error_, "cannot restrict the system calls of a process");
 }
 
 }  // namespace kiln

@@ -89,9 +89,9 @@ constexpr uint32_t kRefused[] = {
     SYS_open_by_handle_at};
 
 Status RefuseSystemCalls() {
-  SystemCallFilter filter;
+  SystemCallFilter filter(SystemCallFilter::OtherCalls::kAllowed);
   for (const uint32_t call : kRefused) filter.Refuse(call);
-  return filter.Install(SystemCallFilter::OtherCalls::kAllowed, SystemCallFilter::Threads::kThis);
+  return filter.Install(SystemCallFilter::Threads::kThis);
 }
 
 }  // namespace
