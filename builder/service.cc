@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/server/grpc_status.h"
+#include "rpc/artifact_signature.h"
 
 namespace kiln::builder {
 
@@ -22,11 +23,19 @@ grpc::Status BuilderService::Build(grpc::ServerContext* context, const v1::Build
     return ToGrpc(outcome.status());
   }
   *reply = std::move(outcome->reply);
+  if (const Status is_signed = Sign(*request, *reply); !is_signed.ok()) return ToGrpc(is_signed);
   ++builds_done_;
   LogDebug("built {} in {:.3f} s{}: {} {}", reply->artifact().digest().substr(0, 12),
            reply->build_s(), reply->cached() ? ", cached" : "", v1::ErrorKind_Name(reply->error()),
            reply->message());
   return grpc::Status::OK;
+}
+
+Status BuilderService::Sign(const v1::BuildRequest& request, v1::BuildReply& reply) const {
+  if (keys_ == nullptr || request.trial().empty() || reply.artifact().binary().empty()) {
+    return OkStatus();
+  }
+  return SignArtifact(*keys_->Now(), request.target(), request.trial(), *reply.mutable_artifact());
 }
 
 }  // namespace kiln::builder

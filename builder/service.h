@@ -2,8 +2,10 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <utility>
 
+#include "base/keys/live_keys.h"
 #include "builder/build_executor.h"
 #include "proto/builder.grpc.pb.h"
 #include "rpc/admission_control.h"
@@ -12,9 +14,14 @@ namespace kiln::builder {
 
 class BuilderService : public v1::Builder::Service {
  public:
-  // `executor` outlives the service.
-  BuilderService(BuildExecutor& executor, bool allow_faults, AdmissionControl admission = {})
-      : executor_(executor), allow_faults_(allow_faults), admission_(std::move(admission)) {}
+  // `executor` outlives the service. Artifacts of requests that name a trial are signed with `keys`
+  // (rpc/artifact_signature.h), those from a cache too; null: nothing is signed.
+  BuilderService(BuildExecutor& executor, bool allow_faults, AdmissionControl admission = {},
+                 std::shared_ptr<LiveKeys> keys = nullptr)
+      : executor_(executor),
+        allow_faults_(allow_faults),
+        admission_(std::move(admission)),
+        keys_(std::move(keys)) {}
 
   // Makes calls that wait or build end with Cancelled from now on. Called before the server's
   // Shutdown.
@@ -27,9 +34,12 @@ class BuilderService : public v1::Builder::Service {
                      v1::BuildReply* reply) override;
 
  private:
+  Status Sign(const v1::BuildRequest& request, v1::BuildReply& reply) const;
+
   BuildExecutor& executor_;
   const bool allow_faults_;
   const AdmissionControl admission_;
+  const std::shared_ptr<LiveKeys> keys_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> builds_done_{0};
 };

@@ -6,12 +6,15 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/file/file.h"
+#include "base/keys/authority_folder.h"
 #include "base/server/grpc_server.h"
 #include "base/server/grpc_status.h"
 #include "base/status_testing.h"
 #include "builder/cache.h"
 #include "builder/pool.h"
 #include "builder/requests_testing.h"
+#include "rpc/artifact_signature.h"
 
 namespace kiln::builder {
 namespace {
@@ -21,8 +24,10 @@ using testing::HasSubstr;
 
 class ServiceTest : public testing::Test {
  protected:
-  explicit ServiceTest(bool allow_faults = true)
-      : pool_(Options()), cache_(pool_, 64 << 20, "test"), service_(cache_, allow_faults) {
+  explicit ServiceTest(bool allow_faults = true, std::shared_ptr<LiveKeys> keys = nullptr)
+      : pool_(Options()),
+        cache_(pool_, 64 << 20, "test"),
+        service_(cache_, allow_faults, {}, std::move(keys)) {
     GrpcServer::Options options;
     options.services = {&service_};
     auto server = GrpcServer::Start(options);
@@ -59,6 +64,46 @@ class NoFaultsTest : public ServiceTest {
  protected:
   NoFaultsTest() : ServiceTest(false) {}
 };
+
+// A farm with a key for a builder.
+struct Farm {
+  Farm() { KILN_CHECK(authority.Issue({"box1", Role::kWork}, 10, false).ok()); }
+  std::shared_ptr<LiveKeys> Keys() const {
+    return *LiveKeys::Open(authority.FolderOf("box1"), Clock::Real());
+  }
+
+  const TempDir temporary = *TempDir::Make("service-test");
+  AuthorityFolder authority =
+      *AuthorityFolder::Init(temporary.Join("keys"), {&Clock::Real(), nullptr});
+};
+
+class SigningServiceTest : public Farm, public ServiceTest {
+ protected:
+  SigningServiceTest() : ServiceTest(true, Keys()) {}
+};
+
+TEST_F(SigningServiceTest, SignsForTheTrialWhateverTheCacheHas) {
+  ArtifactCheck check(Keys(), Clock::Real());
+  v1::BuildRequest request = MatmulRequest("llvm");
+  for (const char* trial : {"job/1", "job/2"}) {
+    request.set_trial(trial);
+    ASSERT_OK_AND_ASSIGN(const v1::BuildReply reply, Build(request));
+    EXPECT_EQ(reply.cached(), request.trial() == "job/2");
+    EXPECT_EQ(reply.artifact().target(), "llvm");
+    EXPECT_OK(check.Check(reply.artifact(), trial, "artifact"));
+  }
+  request.clear_trial();
+  ASSERT_OK_AND_ASSIGN(const v1::BuildReply unnamed, Build(request));
+  EXPECT_TRUE(unnamed.cached());
+  EXPECT_TRUE(unnamed.artifact().signature().empty());
+}
+
+TEST_F(ServiceTest, SignsNothingWithoutKeys) {
+  v1::BuildRequest request = MatmulRequest("llvm");
+  request.set_trial("job/1");
+  ASSERT_OK_AND_ASSIGN(const v1::BuildReply reply, Build(request));
+  EXPECT_TRUE(reply.artifact().signature().empty());
+}
 
 TEST_F(ServiceTest, BuildsAndCaches) {
   ASSERT_OK_AND_ASSIGN(const v1::BuildReply built, Build(MatmulRequest("llvm")));

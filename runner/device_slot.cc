@@ -131,6 +131,9 @@ class DeviceSlot::Turn {
 
 DeviceSlot::DeviceSlot(DeviceSlotOptions options)
     : options_(std::move(options)),
+      signatures_(options_.keys == nullptr
+                      ? nullptr
+                      : std::make_unique<ArtifactCheck>(options_.keys, Clock::Real())),
       wanted_(YieldFlag::Make()),
       references_(options_.reference_bytes) {
   if (options_.device == kNullDevice) return;
@@ -142,6 +145,13 @@ DeviceSlot::~DeviceSlot() = default;
 
 DeviceSlot::Stats DeviceSlot::stats() const {
   return {trials_done_, children_started_, children_lost_, references_run_};
+}
+
+Status DeviceSlot::CheckSignatures(const v1::MeasureRequest& request) const {
+  if (signatures_ == nullptr) return OkStatus();
+  KILN_RETURN_IF_ERROR(signatures_->Check(request.artifact(), request.trial(), "artifact"));
+  if (!request.has_reference()) return OkStatus();
+  return signatures_->Check(request.reference(), kReferenceTrial, "reference");
 }
 
 void DeviceSlot::TellChildren() {
@@ -319,6 +329,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureNull(const v1::MeasureRequest& req
 StatusOr<v1::MeasureReply> DeviceSlot::Measure(const v1::MeasureRequest& request,
                                                const std::function<bool()>& cancelled) {
   KILN_RETURN_IF_ERROR(CheckRequest(request));
+  KILN_RETURN_IF_ERROR(CheckSignatures(request));
   Clock& clock = Clock::Real();
   const double asked_s = clock.MonotonicSeconds();
   Turn turn(*this);

@@ -15,7 +15,9 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/keys/live_keys.h"
 #include "proto/runner.pb.h"
+#include "rpc/artifact_signature.h"
 #include "runner/child_process.h"
 #include "runner/reference_store.h"
 #include "runner/yield_flag.h"
@@ -37,6 +39,9 @@ struct DeviceSlotOptions {
   absl::Duration reference_limit = absl::Seconds(180);
   int64_t reference_bytes = int64_t{2} << 30;
   size_t max_waiting = 256;
+  // Programs that no builder of the farm signed for their trial are refused; null: nothing is
+  // asked.
+  std::shared_ptr<LiveKeys> keys = nullptr;
 };
 
 class DeviceSlot {
@@ -49,6 +54,8 @@ class DeviceSlot {
   //   FailedPrecondition  "reference ... is not known ...": the caller must send the request again
   //                       with `reference` set. No other error has this code
   //   InvalidArgument     no artifact, no reference digest, a digest that is not of the content
+  //   PermissionDenied    no builder of the farm signed the program for this trial
+  //                       (rpc/artifact_signature.h)
   //   Internal            the reference itself failed; the message says how
   //   ResourceExhausted   too many calls wait
   //   OutOfRange          the reference took longer than the request allows
@@ -68,6 +75,7 @@ class DeviceSlot {
 
  private:
   class Turn;
+  Status CheckSignatures(const v1::MeasureRequest& request) const;
   StatusOr<v1::MeasureReply> MeasureNull(const v1::MeasureRequest& request);
   StatusOr<v1::MeasureReply> MeasureInChild(const v1::MeasureRequest& request,
                                             const std::function<bool()>& cancelled);
@@ -84,6 +92,8 @@ class DeviceSlot {
   void TellChildren();
 
   const DeviceSlotOptions options_;
+  // Null: nobody asks for signatures.
+  const std::unique_ptr<ArtifactCheck> signatures_;
 
   // Set while a trial waits behind the front of the queue.
   const StatusOr<std::unique_ptr<YieldFlag>> wanted_;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/text/utf8.h"
 #include "rpc/device_message.h"
 #include "scheduler/dispatch/dispatch_core.h"
 #include "scheduler/dispatch/worker_replies.h"
@@ -59,8 +60,14 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
   if (result.status.ok() && reply.has_artifact()) {
     const bool is_reference = std::holds_alternative<ReferenceBuild>(item->work);
     const Status same = references_.CheckProgram(item->task, is_reference, reply.artifact());
+    const std::string trial = TrialIdOf(job_, *item);
+    const bool is_for_trial =
+        reply.artifact().signature().empty() || reply.artifact().trial() == trial;
     if (!same.ok()) {
       result.status = Internal("it made another program than {}: {}", NameOf(*item), Message(same));
+    } else if (!is_for_trial) {
+      result.status = Internal("it signed {} for trial '{}', expected trial '{}'", NameOf(*item),
+                               OneLine(reply.artifact().trial()), trial);
     }
   }
   if (result.status.ok()) {
@@ -106,11 +113,8 @@ Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, 
 
 v1::BuildRequest Dispatcher::Core::RequestOf(const BuildItem& item) const {
   const bool reference = std::holds_alternative<ReferenceBuild>(item.work);
-  std::optional<uint32_t> number;
-  if (const auto* trial = std::get_if<InFlightTrial>(&item.work)) number = trial->trial.number;
-  return BuildRequestOf(job_, item.task,
-                        reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag,
-                        item.steps, number);
+  return BuildRequestOf(job_, item,
+                        reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag);
 }
 
 void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply) {

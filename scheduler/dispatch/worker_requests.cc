@@ -5,6 +5,7 @@
 
 #include "base/numbers/rng.h"
 #include "proto/job_defaults.h"
+#include "rpc/artifact_signature.h"
 #include "rpc/hardware_message.h"
 #include "scheduler/remeasure/races.h"
 
@@ -32,17 +33,31 @@ bool IsCheap(const AnswerCheck& check, RemeasureReason why) {
 
 }  // namespace
 
-v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::string dag,
-                                const std::string& steps, std::optional<uint32_t> trial) {
+std::string TrialIdOf(const Dispatcher::Job& job, const BuildItem& item) {
+  if (const auto* trial = std::get_if<InFlightTrial>(&item.work)) {
+    return fmt::format("{}/{}", job.id, trial->trial.number);
+  }
+  if (const auto* finalist = std::get_if<FinalistBuild>(&item.work)) {
+    return fmt::format("{}/record {}", job.id,
+                       finalist->race->entries[finalist->entry].finalist.record_id);
+  }
+  return std::string(kReferenceTrial);
+}
+
+v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, const BuildItem& item,
+                                std::string dag) {
+  const DispatchTask& task = job.tasks[item.task];
   v1::BuildRequest request;
   request.set_dag(std::move(dag));
-  request.set_target(job.tasks[task].target);
-  request.set_steps(steps);
+  request.set_target(task.target);
+  request.set_steps(item.steps);
   request.set_kernel(job.options.kernel());
-  *request.mutable_hardware() = HardwareMessage(HardwareParamsOf(job.tasks[task].hardware));
+  *request.mutable_hardware() = HardwareMessage(HardwareParamsOf(task.hardware));
   request.set_timeout_ms(job.options.build_timeout_ms());
-  if (!trial.has_value()) return request;
-  const auto fault = job.options.faults().find(*trial);
+  request.set_trial(TrialIdOf(job, item));
+  const auto* trial = std::get_if<InFlightTrial>(&item.work);
+  if (trial == nullptr) return request;
+  const auto fault = job.options.faults().find(trial->trial.number);
   if (fault != job.options.faults().end()) {
     request.set_fault(static_cast<v1::Fault>(fault->second));
   }
@@ -58,6 +73,7 @@ v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& c
                                 const v1::Artifact& artifact) {
   v1::MeasureRequest request;
   *request.mutable_artifact() = artifact;
+  request.set_trial(artifact.trial());
   request.set_reference_digest(check.reference->digest());
   request.set_seed(job.options.seed());
   *request.mutable_tolerance() = check.tolerance;

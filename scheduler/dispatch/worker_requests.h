@@ -3,20 +3,22 @@
 #pragma once
 
 #include <chrono>
-#include <optional>
 #include <string>
 
 #include "proto/builder.pb.h"
 #include "proto/runner.pb.h"
 #include "scheduler/dispatch/dispatch.h"
+#include "scheduler/dispatch/dispatch_items.h"
 #include "scheduler/dispatch/task_references.h"
 
 namespace kiln::scheduler {
 
-// `dag` is built with the steps. `trial` is the number of a trial, which built-in faults are chosen
-// by; empty if the program is not a trial.
-v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, int task, std::string dag,
-                                const std::string& steps, std::optional<uint32_t> trial);
+// Returns the id that the builder's signature of the item's program covers
+// (rpc/artifact_signature.h).
+std::string TrialIdOf(const Dispatcher::Job& job, const BuildItem& item);
+
+// `dag` is built with the item's steps. Built-in faults are chosen by the number of a trial.
+v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, const BuildItem& item, std::string dag);
 std::chrono::milliseconds BuildDeadline(const Dispatcher::Job& job, const DispatchOptions& options);
 
 // The reason why one of the best is measured again.
