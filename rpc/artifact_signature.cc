@@ -1,31 +1,15 @@
 #include "rpc/artifact_signature.h"
 
-#include <openssl/err.h>
-#include <openssl/evp.h>
-#include <openssl/x509.h>
-
-#include <algorithm>
 #include <optional>
 #include <string>
 
 #include "base/keys/certificate.h"
 #include "base/keys/role.h"
+#include "base/keys/signature.h"
 #include "base/text/utf8.h"
 
 namespace kiln {
 namespace {
-
-// Longest certificate that is looked at. Ours have less than 1 KiB.
-constexpr size_t kMostCertificateBytes = 16 << 10;
-
-struct ContextFree {
-  void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-};
-using Context = std::unique_ptr<EVP_MD_CTX, ContextFree>;
-
-const unsigned char* BytesOf(const std::string& text) {
-  return reinterpret_cast<const unsigned char*>(text.data());
-}
 
 // Returns what is signed. Each part has its length in front of it, so that no two artifacts have
 // the same text.
@@ -35,36 +19,6 @@ std::string SignedText(std::string_view digest, std::string_view target, std::st
     text += fmt::format("{}:{}\n", part.size(), part);
   }
   return text;
-}
-
-std::string DerOf(const Certificate& certificate) {
-  const int size = i2d_X509(certificate.handle(), nullptr);
-  std::string der(static_cast<size_t>(std::max(size, 0)), '\0');
-  auto* end = reinterpret_cast<unsigned char*>(der.data());
-  KILN_CHECK(size > 0 && i2d_X509(certificate.handle(), &end) == size);
-  return der;
-}
-
-std::optional<Certificate> CertificateOf(const std::string& der) {
-  if (der.empty() || der.size() > kMostCertificateBytes) return std::nullopt;
-  const unsigned char* from = BytesOf(der);
-  X509* const certificate = d2i_X509(nullptr, &from, static_cast<long>(der.size()));
-  ERR_clear_error();
-  if (certificate == nullptr) return std::nullopt;
-  return Certificate::Own(certificate);
-}
-
-bool IsSignature(const std::string& signature, const std::string& text,
-                 const Certificate& certificate) {
-  const Context context(EVP_MD_CTX_new());
-  EVP_PKEY* const key = X509_get0_pubkey(certificate.handle());
-  const bool is_right =
-      context != nullptr && key != nullptr &&
-      EVP_DigestVerifyInit(context.get(), nullptr, EVP_sha256(), nullptr, key) == 1 &&
-      EVP_DigestVerify(context.get(), BytesOf(signature), signature.size(), BytesOf(text),
-                       text.size()) == 1;
-  ERR_clear_error();
-  return is_right;
 }
 
 template <typename... Args>
@@ -98,21 +52,7 @@ Status CheckTrial(const v1::Artifact& artifact, std::string_view trial, std::str
 Status SignArtifact(const KeyFolder& builder, std::string_view target, std::string_view trial,
                     v1::Artifact& artifact) {
   const std::string text = SignedText(artifact.digest(), target, trial);
-  const Context context(EVP_MD_CTX_new());
-  size_t size = 0;
-  std::string signature;
-  bool is_signed = context != nullptr &&
-                   EVP_DigestSignInit(context.get(), nullptr, EVP_sha256(), nullptr,
-                                      builder.key.handle()) == 1 &&
-                   EVP_DigestSign(context.get(), nullptr, &size, BytesOf(text), text.size()) == 1;
-  if (is_signed) {
-    signature.resize(size);
-    is_signed = EVP_DigestSign(context.get(), reinterpret_cast<unsigned char*>(signature.data()),
-                               &size, BytesOf(text), text.size()) == 1;
-  }
-  ERR_clear_error();
-  if (!is_signed) return Internal("OpenSSL cannot sign an artifact");
-  signature.resize(size);
+  KILN_ASSIGN_OR_RETURN(std::string signature, SignText(builder.key, text));
   artifact.set_target(std::string(target));
   artifact.set_trial(std::string(trial));
   artifact.set_certificate(DerOf(builder.certificate));
@@ -123,7 +63,7 @@ Status SignArtifact(const KeyFolder& builder, std::string_view target, std::stri
 Status ArtifactCheck::Check(const v1::Artifact& artifact, std::string_view trial,
                             std::string_view what) {
   KILN_RETURN_IF_ERROR(CheckTrial(artifact, trial, what));
-  const std::optional<Certificate> certificate = CertificateOf(artifact.certificate());
+  const std::optional<Certificate> certificate = CertificateFromDer(artifact.certificate());
   if (!certificate.has_value()) {
     return Refused(
         "the {} came with {} bytes that are no certificate, expected that of the builder which "

@@ -119,8 +119,8 @@ TABLE = {
     ] + _COMPILER,
     # The services meet in proto/ and rpc/ and never include each other.
     "tracker": [*_BASE, "proto", "rpc"],
-    "builder": [*_BASE, "proto", "rpc", "compiler"],
-    "runner": [*_BASE, "device", "proto", "rpc", "runtime"],
+    "builder": [*_BASE, "base/keys", "proto", "rpc", "compiler"],
+    "runner": [*_BASE, "base/keys", "device", "proto", "rpc", "runtime"],
     # The scheduler is a pipeline of rooms: each sees those before it. These are the values that the
     # rooms share.
     "scheduler/values": [
