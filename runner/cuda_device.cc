@@ -510,8 +510,11 @@ StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const>
   Status status = Check(driver_.EventRecord(start_, stream_), "record the start");
   if (status.ok()) status = Queue(program, pointers, number, graph);
   if (status.ok()) status = Check(driver_.EventRecord(end_, stream_), "record the end");
-  // The wait happens also after an error, because no work may run on into the next call.
-  const Status ended = Synchronize("run the program");
+  // The wait happens also after an error, because no work may run on into the next call. The second
+  // one is for the whole GPU: work that a kernel launched elsewhere ends in the span of the program
+  // that launched it, and not when it is checked.
+  Status ended = Synchronize("run the program");
+  if (ended.ok()) ended = Check(driver_.CtxSynchronize(), "run the program");
   if (graph != nullptr) driver_.GraphExecDestroy(graph);
   KILN_RETURN_IF_ERROR(status.ok() ? ended : status);
   float milliseconds = 0;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -105,6 +106,18 @@ class Device {
   // Returns the seconds that `number` calls back to back took together.
   virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
                                 int64_t number) = 0;
+  // Runs the program `number` times on inputs that are changed in place, and then on the inputs as
+  // they were. Before each call single elements of the outputs get `poison`. Returns the seconds of
+  // the shortest call on changed inputs; nothing, without a call, if the device does not do that.
+  virtual StatusOr<std::optional<double>> TimeVaried(Program& program,
+                                                     std::span<Buffer* const> args,
+                                                     runner::Poison poison, int number) {
+    (void)program;
+    (void)args;
+    (void)poison;
+    (void)number;
+    return std::optional<double>();
+  }
   virtual void FlushCaches() = 0;
   // Called before a program that is timed with flushed caches is loaded, so that the device gets
   // what flushing needs now and not in the program's time.

@@ -12,6 +12,7 @@
 #include "runner/arguments.h"
 #include "runner/measure_options.h"
 #include "runner/null_program.h"
+#include "runner/time_floor.h"
 
 namespace kiln::runner {
 namespace {
@@ -154,6 +155,16 @@ Status DeviceSlot::CheckSignatures(const v1::MeasureRequest& request) const {
   return signatures_->Check(request.reference(), kReferenceTrial, "reference");
 }
 
+void DeviceSlot::RefuseBelowFloor(const v1::MeasureRequest& request,
+                                  v1::TrialResult& result) const {
+  const Status possible =
+      CheckFloor(options_.model, request.artifact().plan(), request.operations(), result);
+  if (possible.ok()) return;
+  result.set_error(v1::WRONG_ANSWER_ERROR);
+  result.set_message(std::string(Message(possible)));
+  result.clear_costs_s();
+}
+
 void DeviceSlot::TellChildren() {
   if (wanted_.ok()) (*wanted_)->Set(queue_.size() > 1);
 }
@@ -288,6 +299,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome,
                         RunInChild(child_request, reference->outputs, limits, cancelled));
   *reply.mutable_result() = ResultOf(outcome);
+  RefuseBelowFloor(request, *reply.mutable_result());
   if (reply.result().error() == v1::NO_ERROR) {
     if (device::ParseNoiseMark(reply.result().message()).has_value())
       reply.mutable_result()->mutable_message()->append(MachineLoadText());

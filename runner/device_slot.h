@@ -16,6 +16,7 @@
 
 #include "absl/time/time.h"
 #include "base/keys/live_keys.h"
+#include "device/device_model.h"
 #include "proto/runner.pb.h"
 #include "rpc/artifact_signature.h"
 #include "runner/child_process.h"
@@ -34,6 +35,8 @@ struct DeviceSlotOptions {
   std::vector<std::string> child_command;
   // The device's name in results.
   std::string device_name;
+  // The device's figures, for the floor of times (runner/time_floor.h); without them there is none.
+  device::DeviceModel model = {};
   absl::Duration prepare_limit = absl::Seconds(60);
   // The unscheduled loops of a large workload are slow, and run once.
   absl::Duration reference_limit = absl::Seconds(180);
@@ -75,6 +78,8 @@ class DeviceSlot {
 
  private:
   class Turn;
+  // Turns readings that the device cannot have reached into an error.
+  void RefuseBelowFloor(const v1::MeasureRequest& request, v1::TrialResult& result) const;
   Status CheckSignatures(const v1::MeasureRequest& request) const;
   StatusOr<v1::MeasureReply> MeasureNull(const v1::MeasureRequest& request);
   StatusOr<v1::MeasureReply> MeasureInChild(const v1::MeasureRequest& request,

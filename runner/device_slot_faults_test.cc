@@ -17,7 +17,6 @@
 namespace kiln::runner {
 namespace {
 
-using testing::Gt;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -44,15 +43,55 @@ TEST_F(DeviceSlotTest, AKeptAnswerToASampleIsWrong) {
   EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
 }
 
-// The program is right for all inputs, and computes for 20 ms if it does not know the inputs.
-TEST_F(DeviceSlotTest, TheTimeOnNewInputsCounts) {
-  v1::MeasureRequest request = Request("keeps_by_all");
-  request.mutable_options()->set_repeat(5);
+// These programs are right for all inputs. They compute for 20 ms if they do not know the inputs,
+// and for 0.1 ms if they find poison in their output.
+TEST_F(DeviceSlotTest, AnAnswerThatIsKeptUntilSomethingChangesIsRefused) {
+  for (const char* program : {"keeps_by_all", "new_if_poisoned_somewhere"}) {
+    const v1::TrialResult result = Measure(Request(program)).result();
+    EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR) << program;
+    EXPECT_THAT(result.message(), HasSubstr("the program keeps answers: a call takes at least"));
+    EXPECT_THAT(result.costs_s(), SizeIs(0));
+  }
+  ExpectRight();
+}
+
+// The program computes only if the first element of its output is poisoned.
+TEST_F(DeviceSlotTest, AnOutputThatIsLeftAsItWasIsWrong) {
+  const v1::TrialResult result = Measure(Request("new_if_poisoned")).result();
+  EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR) << result.message();
+  EXPECT_THAT(result.message(),
+              HasSubstr("which found its own answer with single elements poisoned"));
+}
+
+TEST_F(DeviceSlotTest, AChangedClockIsFound) {
+  v1::MeasureRequest request = Request("patches_clock");
+  request.mutable_options()->set_min_repeat_ms(100);
   const v1::TrialResult result = Measure(request).result();
-  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
-  EXPECT_THAT(result.costs_s(), testing::ElementsAre(Gt(0.019)));
-  EXPECT_TRUE(result.stopped_early());
-  EXPECT_THAT(result.message(), HasSubstr("a call on new inputs takes"));
+  EXPECT_EQ(result.error(), v1::RUNTIME_DEVICE_ERROR);
+  EXPECT_THAT(result.message(),
+              HasSubstr("the clock of the program's process was changed: by it "));
+  EXPECT_THAT(result.costs_s(), SizeIs(0));
+  ExpectRight();
+}
+
+// The program takes less time than the work that the request names.
+TEST_F(DeviceSlotTest, ATimeBelowTheFloorIsRefused) {
+  DeviceSlotOptions options = TestOptions();
+  options.model.cores = 2;
+  options.model.clock_mhz = 3000;
+  options.model.gflops_per_core = 100;
+  DeviceSlot slot(options);
+  v1::MeasureRequest request = Request("correct");
+  request.set_operations(48);
+  auto reply = slot.Measure(request, NotCancelled);
+  ASSERT_OK(reply);
+  EXPECT_EQ(reply->result().error(), v1::NO_ERROR) << reply->result().message();
+  request.set_operations(1e13);
+  reply = slot.Measure(request, NotCancelled);
+  ASSERT_OK(reply);
+  EXPECT_EQ(reply->result().error(), v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(reply->result().message(), HasSubstr("which is below the device's floor: 1e+13"));
+  EXPECT_THAT(reply->result().costs_s(), SizeIs(0));
 }
 
 struct Fault {

@@ -66,8 +66,11 @@ class SandboxProcess {
   // Puts these bytes into an input, at the same address. Speed: about 3 GB/s.
   Status Refill(size_t argument, std::span<const std::byte> bytes);
   // Returns the seconds that `number` calls took together. Internal if the program returned an
-  // error.
+  // error, or if the process says far less than what passed here meanwhile, each time that it was
+  // asked: then its program has changed its clock.
   StatusOr<double> Time(int64_t number);
+  // The same as CpuCalls::TimeVaried.
+  StatusOr<double> TimeVaried(runner::Poison poison, int number);
   Status FlushCaches();
 
   struct Published {
@@ -85,6 +88,13 @@ class SandboxProcess {
   class Inside;
 
   SandboxProcess() = default;
+  struct Reading {
+    // Time by the clock of the process.
+    double inside_s;
+    // Time by the clock of this process, which the program cannot reach.
+    double outside_s;
+  };
+  StatusOr<Reading> TimeOnce(int64_t number);
   StatusOr<Reply> Ask(uint32_t what, uint32_t argument, int64_t value, const char* doing);
   bool Send(const void* packet, size_t bytes) const;
   // Returns the CPU time that the process has used so far.

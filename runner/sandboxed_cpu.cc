@@ -120,6 +120,8 @@ class SandboxedCpu : public Device {
     return Time(program, args, 1).status();
   }
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
+  StatusOr<std::optional<double>> TimeVaried(Program& program, std::span<Buffer* const> args,
+                                             runner::Poison poison, int number) override;
   void FlushCaches() override;
   void ExpectFlushes() override;
 
@@ -249,6 +251,15 @@ StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> a
              "the program was loaded for other arguments");
   published_.reset();
   return sandboxed.process->Time(number);
+}
+
+StatusOr<std::optional<double>> SandboxedCpu::TimeVaried(Program& program, std::span<Buffer* const>,
+                                                         runner::Poison poison, int number) {
+  published_.reset();
+  KILN_ASSIGN_OR_RETURN(
+      const double seconds,
+      static_cast<SandboxedProgram&>(program).process->TimeVaried(poison, number));
+  return std::optional<double>(seconds);
 }
 
 void SandboxedCpu::FlushCaches() {
