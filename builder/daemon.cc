@@ -16,6 +16,7 @@
 #include "builder/pool.h"
 #include "builder/service.h"
 #include "compiler/codegen/backends/backends.h"
+#include "rpc/daemon_access.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"
 
@@ -84,11 +85,11 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
 
 Status Serve(const Flags& flags, PoolOptions pool_options) {
   KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   StopSignal stop;
   WorkerServer::Options options;
-  options.secret = secret;
-  options.admission = AdmissionControl("builder", secret);
+  options.access = access;
+  options.admission = access.MakeAdmission("builder");
   options.max_request_bytes = kRequestBytes;
   options.listen = flags.listen;
   options.advertise = flags.advertise;
@@ -100,7 +101,7 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   }
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
-  BuilderService service(cache, flags.allow_faults, options.admission);
+  BuilderService service(cache, flags.allow_faults, options.admission, access.keys());
   options.service = &service;
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));

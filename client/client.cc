@@ -45,19 +45,31 @@ Status VisitStream(grpc::ClientContext& context, grpc::ClientReader<Message>& st
   return FromGrpc(stream.Finish());
 }
 
-// Makes one call of a stub that may not be connected yet.
-template <typename Reply, typename Stub, typename Request>
-StatusOr<Reply> FirstCall(Stub& stub,
-                          grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
-                                                       Reply*),
+// Makes one call of a service over a channel that may not be connected yet. A server that has no
+// answer in plain text may have one over TLS, which says what it asks for.
+template <typename Service, typename Reply, typename Request>
+StatusOr<Reply> FirstCall(const std::string& address, const FarmAccess& access,
+                          const std::shared_ptr<grpc::Channel>& channel,
+                          grpc::Status (Service::Stub::*method)(grpc::ClientContext*,
+                                                                const Request&, Reply*),
                           const Request& request) {
   StatusOr<Reply> reply;
+  const auto stub = Service::NewStub(channel);
   const auto call = [&] {
-    reply = Call(stub, method, request, kConnectTimeout);
+    reply = Call(*stub, method, request, kConnectTimeout);
     return reply.status();
   };
-  Reach(call, Clock::Real()).IgnoreError();
+  const Status reached = Reach(call, Clock::Real());
+  if (reached.code() != StatusCode::kUnavailable || access.keys() != nullptr) return reply;
+  const auto strangers = Service::NewStub(MakeStrangersChannel(address));
+  const Status told = Call(*strangers, method, Request(), kConnectTimeout).status();
+  if (told.code() == StatusCode::kUnauthenticated) return told;
   return reply;
+}
+
+absl::Duration ClockLead(const v1::VersionReply& told, absl::Time now) {
+  if (told.now_s() == 0) return absl::ZeroDuration();
+  return absl::UnixEpoch() + absl::Seconds(told.now_s()) - now;
 }
 
 // Returns the error of a first call that got no answer.
@@ -94,6 +106,12 @@ class Received {
 }  // namespace
 
 std::string ConnectionReason(std::string_view grpc_message) {
+  // OpenSSL's words for an answer in plain text.
+  if (grpc_message.find("WRONG_VERSION_NUMBER") != std::string_view::npos ||
+      grpc_message.find("wrong version number") != std::string_view::npos) {
+    return "it answers in plain text, and with --keys or KILN_KEYS a client asks for TLS: it was "
+           "started without --keys";
+  }
   constexpr std::string_view kMarks[] = {"remote host: ", "last error: "};
   for (std::string_view mark : kMarks) {
     const size_t at = grpc_message.rfind(mark);
@@ -107,24 +125,25 @@ bool IsFinal(v1::JobState state) {
 }
 
 StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::string& address,
-                                                                    const Secret& secret) {
+                                                                    const FarmAccess& access) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(address));
-  const auto channel = MakeChannel(host_port.ToString(), secret);
-  const auto versions = v1::Versions::NewStub(channel);
-  const auto told =
-      FirstCall<v1::VersionReply>(*versions, &v1::Versions::Stub::Get, v1::VersionRequest());
+  const auto channel = MakeChannel(host_port.ToString(), access);
+  const auto told = FirstCall<v1::Versions>(host_port.ToString(), access, channel,
+                                            &v1::Versions::Stub::Get, v1::VersionRequest());
   if (!told.ok()) {
     return CannotReach("scheduler", address, told.status(),
                        "start one with `kiln scheduler` or leave out --scheduler");
   }
   KILN_RETURN_IF_ERROR(CheckProtocol(*told, address));
   return std::unique_ptr<SchedulerClient>(
-      new SchedulerClient(address, v1::Scheduler::NewStub(channel)));
+      new SchedulerClient(address, v1::Scheduler::NewStub(channel), access.keys() != nullptr,
+                          ClockLead(*told, absl::Now())));
 }
 
 StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {
   v1::SubmitRequest request;
   *request.mutable_spec() = spec;
+  if (named_) request.mutable_spec()->clear_user();
   request.set_request_id(UniqueId(kRequestDigits));
   const absl::Time begin = absl::Now();
   while (true) {
@@ -311,10 +330,11 @@ StatusOr<store::MergeResult> SchedulerClient::Merge(const std::string& path) {
       path, Name(), path);
 }
 
-StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret) {
+StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const FarmAccess& access) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(tracker_address));
-  const auto stub = v1::Tracker::NewStub(MakeChannel(host_port.ToString(), secret));
-  auto reply = FirstCall(*stub, &v1::Tracker::Stub::List, v1::ListRequest());
+  auto reply = FirstCall<v1::Tracker>(host_port.ToString(), access,
+                                      MakeChannel(host_port.ToString(), access),
+                                      &v1::Tracker::Stub::List, v1::ListRequest());
   if (!reply.ok()) {
     return CannotReach("tracker", tracker_address, reply.status(), "start one with `kiln tracker`");
   }

@@ -1,6 +1,6 @@
 // The scheduler's RPCs as functions, for the command line and any other program.
 //
-//   KILN_ASSIGN_OR_RETURN(auto client, SchedulerClient::Connect("127.0.0.1:9290", Secret()));
+//   KILN_ASSIGN_OR_RETURN(auto client, SchedulerClient::Connect("127.0.0.1:9290", {}));
 //   KILN_ASSIGN_OR_RETURN(const std::string job, client->Submit(spec));
 //   KILN_RETURN_IF_ERROR(client->Watch(job, [](const v1::JobEvent& event) { ... }, stop));
 //
@@ -13,9 +13,9 @@
 #include <string>
 
 #include "absl/time/time.h"
-#include "base/server/secret.h"
 #include "client/archive.h"
 #include "proto/scheduler.grpc.pb.h"
+#include "rpc/farm_access.h"
 
 namespace kiln::client {
 
@@ -23,13 +23,16 @@ class SchedulerClient : public Archive {
  public:
   // Asks the scheduler something at once. Unavailable: "cannot reach a scheduler at ...".
   static StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address,
-                                                            const Secret& secret);
+                                                            const FarmAccess& access);
 
   const std::string& address() const { return address_; }
   // The connection, for code that makes other calls: remote_models.h, scheduler_context.h.
   const std::shared_ptr<v1::Scheduler::Stub>& stub() const { return stub_; }
 
-  // Returns the id of the new job.
+  // Returns how far the scheduler's clock is ahead of this machine's, as the first call found it.
+  absl::Duration clock_lead() const { return clock_lead_; }
+
+  // Returns the id of the new job. With keys the job is in the name of their certificate.
   StatusOr<std::string> Submit(const v1::JobSpec& spec);
   Status Cancel(const std::string& job_id);
   // Resumes a job that failed, was cancelled, or was left unfinished.
@@ -63,17 +66,24 @@ class SchedulerClient : public Archive {
   StatusOr<v1::ImportRecordsReply> Import(LogLines& lines) override;
 
  private:
-  SchedulerClient(std::string address, std::shared_ptr<v1::Scheduler::Stub> stub)
-      : address_(std::move(address)), stub_(std::move(stub)) {}
+  SchedulerClient(std::string address, std::shared_ptr<v1::Scheduler::Stub> stub, bool named,
+                  absl::Duration clock_lead)
+      : address_(std::move(address)),
+        stub_(std::move(stub)),
+        named_(named),
+        clock_lead_(clock_lead) {}
 
   std::string address_;
   std::shared_ptr<v1::Scheduler::Stub> stub_;
+  // A certificate says who calls.
+  const bool named_;
+  const absl::Duration clock_lead_;
 };
 
 bool IsFinal(v1::JobState state);
 
 // Returns the tracker's workers. Unavailable: "cannot reach a tracker at ...".
-StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const Secret& secret);
+StatusOr<v1::ListReply> ListWorkers(const std::string& tracker_address, const FarmAccess& access);
 
 // Returns the reason of a failed connection: "Connection refused" of "failed to connect to all
 // addresses; last error: ... Connection refused".

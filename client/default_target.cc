@@ -61,8 +61,8 @@ StatusOr<DefaultTarget> TargetOfWorkers(const v1::ListReply& workers) {
 
 StatusOr<v1::ListReply> WorkersOf(const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
-  KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
-  const auto stub = v1::Tracker::NewStub(MakeChannel(client->address(), secret));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, session.Access());
+  const auto stub = v1::Tracker::NewStub(MakeChannel(client->address(), access));
   return Call(*stub, &v1::Tracker::Stub::List, v1::ListRequest(), kListTimeout);
 }
 

@@ -265,8 +265,9 @@ Status CheckDatabase(const std::string& path) {
     if (const std::string address = ListensAt(holder); !address.empty()) {
       return FailedPrecondition(
           "{} is in use by a kiln scheduler, process {}, which was started with --listen {}: use "
-          "it "
-          "with --scheduler HOST:PORT and its --secret-file, or give another file with --db",
+          "it with --scheduler HOST:PORT and your --keys or its --secret-file, or give another "
+          "file "
+          "with --db",
           path, holder, address);
     }
     return FailedPrecondition(

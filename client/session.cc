@@ -1,7 +1,5 @@
 #include "client/session.h"
 
-#include <cstdlib>
-
 #include "base/text/shell_word.h"
 #include "client/client.h"
 #include "client/local_archive.h"
@@ -14,20 +12,17 @@ std::string Session::Command(const std::string& words) const {
   std::string command = ShellWord(program) + " " + words;
   if (!scheduler.empty()) {
     command += " --scheduler " + ShellWord(scheduler);
+    if (!keys_folder.empty()) return command + " --keys " + ShellWord(keys_folder);
     return secret_file.empty() ? command : command + " --secret-file " + ShellWord(secret_file);
   }
   return db == "kiln.db" ? command : command + " --db " + ShellWord(db);
 }
 
-StatusOr<Secret> Session::ReadSecret() const {
-  const char* named = std::getenv("KILN_SECRET_FILE");
-  const std::string file = secret_file.empty() && named != nullptr ? named : secret_file;
-  return file.empty() ? Secret() : Secret::Read(file);
-}
+StatusOr<FarmAccess> Session::Access() const { return FarmAccess::Open(keys_folder, secret_file); }
 
 StatusOr<std::unique_ptr<SchedulerClient>> Session::Connect() const {
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret());
-  return SchedulerClient::Connect(scheduler, secret);
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, Access());
+  return SchedulerClient::Connect(scheduler, access);
 }
 
 StatusOr<std::unique_ptr<Archive>> Session::OpenArchive(bool write) const {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "base/server/secret.h"
 #include "base/status.h"
 #include "client/archive.h"
 #include "client/models.h"
+#include "rpc/farm_access.h"
 
 namespace kiln::client {
 
@@ -19,14 +19,16 @@ struct Session {
   // HOST:PORT; "": no scheduler, the commands work on the database file.
   std::string scheduler;
   std::string db = "kiln.db";
-  // Secret of the farm; "": KILN_SECRET_FILE, if it is set.
+  // Folder of the user's keys, or file of the farm's secret; "": KILN_KEYS or KILN_SECRET_FILE, if
+  // one is set.
+  std::string keys_folder;
   std::string secret_file;
   bool json = false;
 
   // Returns `words` as a command for the same place: "kiln show --db other.db ...".
   std::string Command(const std::string& words) const;
-  // Returns the secret of the farm; an empty one if no file is named.
-  StatusOr<Secret> ReadSecret() const;
+  // Opens the keys, or reads the secret (FarmAccess::Open).
+  StatusOr<FarmAccess> Access() const;
   // Connects to the scheduler (client.h).
   StatusOr<std::unique_ptr<SchedulerClient>> Connect() const;
   // Opens the records of the scheduler, or of the file.

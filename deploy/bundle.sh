@@ -66,7 +66,7 @@ trap 'rm -rf "$stage" "$out"/*.tar.*.part' EXIT
 add kiln-runner "$binaries/runner/kiln_runner"
 pack kiln-runner kiln-runner.tar.gz $RUNNER_MAX_MB gzip -9n <<'README'
 Kiln's runner, for x86-64 Linux with glibc 2.35 or newer; it needs nothing else and runs from any folder.
-Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190 --secret-file FARM.SECRET
+Join a farm: ./kiln_runner --listen 0.0.0.0:9490 --tracker HOST:9190 --keys FOLDER
 All flags:   ./kiln_runner --help
 README
 add kiln "$binaries/client/cli/kiln"

@@ -82,6 +82,11 @@ CallerCheck AdmissionControl::MakeCallerCheck() const {
   return [admission = *this](const CallHead& head) { return admission.CheckHead(head); };
 }
 
+CertificateCheck AdmissionControl::MakeCertificateCheck() const {
+  if (members_ == nullptr) return nullptr;
+  return [members = members_](std::string_view pem) { return members->Check(pem).status(); };
+}
+
 Status AdmissionControl::Admit(const grpc::ServerContextBase& context,
                                const google::protobuf::Message& request) const {
   KILN_RETURN_IF_ERROR(AdmitStream(context));

@@ -58,6 +58,8 @@ class AdmissionControl {
   // Returns the check that the server makes (base/server/grpc_server.h); null if everybody is
   // admitted. PermissionDenied for a member whose role is another.
   CallerCheck MakeCallerCheck() const;
+  // Returns the check of certificates whose connections are open; null if there are none.
+  CertificateCheck MakeCertificateCheck() const;
 
  private:
   Status CheckSecret(std::optional<std::string_view> told) const;

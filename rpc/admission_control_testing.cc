@@ -45,14 +45,13 @@ Status CallMethod(const std::shared_ptr<grpc::Channel>& channel, const std::stri
 
 }  // namespace
 
-std::map<std::string, Status> CallAllMethods(const std::string& address,
-                                             const google::protobuf::ServiceDescriptor& service,
-                                             const Secret& secret) {
-  const auto channel = MakeChannel(address, secret);
+std::map<std::string, Status> CallAllMethods(const std::shared_ptr<grpc::Channel>& channel,
+                                             const google::protobuf::ServiceDescriptor& service) {
   std::map<std::string, Status> ends;
   for (int i = 0; i < service.method_count(); ++i) {
-    const std::string& name = service.method(i)->name();
-    ends[name] = CallMethod(channel, fmt::format("/{}/{}", service.full_name(), name));
+    const std::string method =
+        fmt::format("/{}/{}", service.full_name(), service.method(i)->name());
+    ends[method] = CallMethod(channel, method);
   }
   return ends;
 }
@@ -60,17 +59,18 @@ std::map<std::string, Status> CallAllMethods(const std::string& address,
 void ExpectAdmissionAtAllMethods(const std::string& address,
                                  const google::protobuf::ServiceDescriptor& service,
                                  const Secret& secret) {
-  for (const auto& [method, status] : CallAllMethods(address, service, {})) {
+  for (const auto& [method, status] : CallAllMethods(MakeChannel(address), service)) {
     EXPECT_THAT(status, StatusIs(StatusCode::kUnauthenticated,
                                  HasSubstr("asks for the secret of its farm")))
         << method;
     EXPECT_THAT(Message(status), HasSubstr("--secret-file")) << method;
   }
-  for (const auto& [method, status] : CallAllMethods(address, service, Secret::Random())) {
+  for (const auto& [method, status] :
+       CallAllMethods(MakeChannel(address, Secret::Random()), service)) {
     EXPECT_THAT(status, StatusIs(StatusCode::kUnauthenticated, HasSubstr("has another secret")))
         << method;
   }
-  for (const auto& [method, status] : CallAllMethods(address, service, secret)) {
+  for (const auto& [method, status] : CallAllMethods(MakeChannel(address, secret), service)) {
     EXPECT_NE(status.code(), StatusCode::kUnauthenticated) << method << ": " << status;
   }
 }

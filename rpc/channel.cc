@@ -2,6 +2,8 @@
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
+#include <grpcpp/security/tls_certificate_verifier.h>
+#include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/support/channel_arguments.h>
 #include <grpcpp/support/client_interceptor.h>
 
@@ -54,9 +56,7 @@ class SecretSenderFactory : public hooks::ClientInterceptorFactoryInterface {
   const Secret secret_;
 };
 
-}  // namespace
-
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Secret& secret) {
+grpc::ChannelArguments Arguments() {
   grpc::ChannelArguments arguments;
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kFirstReconnectMs);
   // Despite its name this option sets how long one attempt to connect may take.
@@ -68,12 +68,26 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const Sec
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
   arguments.SetMaxSendMessageSize(kMaxMessageBytes);
-  const auto credentials = grpc::InsecureChannelCredentials();
-  if (secret.empty()) return grpc::CreateCustomChannel(address, credentials, arguments);
+  return arguments;
+}
+
+}  // namespace
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const FarmAccess& access) {
+  const auto credentials = access.Credentials();
+  if (access.secret().empty()) return grpc::CreateCustomChannel(address, credentials, Arguments());
   std::vector<std::unique_ptr<hooks::ClientInterceptorFactoryInterface>> interceptors;
-  interceptors.push_back(std::make_unique<SecretSenderFactory>(secret));
-  return hooks::CreateCustomChannelWithInterceptors(address, credentials, arguments,
+  interceptors.push_back(std::make_unique<SecretSenderFactory>(access.secret()));
+  return hooks::CreateCustomChannelWithInterceptors(address, credentials, Arguments(),
                                                     std::move(interceptors));
+}
+
+std::shared_ptr<grpc::Channel> MakeStrangersChannel(const std::string& address) {
+  hooks::TlsChannelCredentialsOptions options;
+  options.set_verify_server_certs(false);
+  options.set_check_call_host(false);
+  options.set_certificate_verifier(std::make_shared<hooks::NoOpCertificateVerifier>());
+  return grpc::CreateCustomChannel(address, hooks::TlsCredentials(options), Arguments());
 }
 
 }  // namespace kiln

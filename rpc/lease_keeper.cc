@@ -46,7 +46,7 @@ class LeaseKeeper::Core : public std::enable_shared_from_this<Core> {
  public:
   explicit Core(Options options)
       : options_(std::move(options)),
-        stub_(v1::Tracker::NewStub(MakeChannel(options_.tracker, options_.secret))) {}
+        stub_(v1::Tracker::NewStub(MakeChannel(options_.tracker, options_.access))) {}
 
   StatusOr<LeasedWorker> Acquire(absl::Duration timeout, std::stop_token stop,
                                  const std::vector<std::string>& avoid);
@@ -356,6 +356,7 @@ bool LeaseKeeper::Core::SendRenew() {
         std::find(reply.wanted_lease_ids().begin(), reply.wanted_lease_ids().end(), lease.id()) !=
         reply.wanted_lease_ids().end();
   }
+  options_.access.TakeRevoked(reply.revoked());
   if (reply.next_renew_ms() > 0) told_interval_ = milliseconds(reply.next_renew_ms());
   return true;
 }

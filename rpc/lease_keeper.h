@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "base/server/secret.h"
+#include "rpc/farm_access.h"
 #include "rpc/lease_source.h"
 
 namespace kiln {
@@ -22,8 +22,7 @@ class LeaseKeeper : public LeaseSource {
   struct Options {
     // HOST:PORT.
     std::string tracker;
-    // Secret of the farm.
-    Secret secret;
+    FarmAccess access;
     // Id of the scheduler, which several keepers may share. It is unique for the life of the
     // scheduler process, or the same after a restart if the incarnation grows: the tracker then
     // releases the leases of the dead process.

@@ -4,8 +4,10 @@
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
+#include <atomic>
 #include <chrono>
 #include <functional>
+#include <future>
 #include <optional>
 
 #include "base/clock.h"
@@ -17,6 +19,7 @@
 #include "base/status_testing.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/admission_control.h"
+#include "rpc/farm_access.h"
 #include "rpc/farm_credentials.h"
 #include "rpc/member_check.h"
 
@@ -56,8 +59,10 @@ class TlsTest : public testing::Test {
     ASSERT_OK(keys.status());
     admission_.emplace("tracker", std::make_shared<MemberCheck>(*keys, clock_));
     service_.admission = &*admission_;
-    auto server = GrpcServer::Start(
-        {.services = {&service_}, .check_caller = admission_->MakeCallerCheck(), .keys = *keys});
+    auto server = GrpcServer::Start({.services = {&service_},
+                                     .check_caller = admission_->MakeCallerCheck(),
+                                     .check_certificate = admission_->MakeCertificateCheck(),
+                                     .keys = *keys});
     ASSERT_OK(server.status());
     server_ = *std::move(server);
   }
@@ -161,7 +166,7 @@ TEST_F(TlsTest, AHandlerLearnsWhoCalls) {
     EXPECT_OK(admission_->AdmitFor(context, "bob", kCancel, "job 1"));
   };
   EXPECT_OK(List(ConnectAs(farm_, "olga")));
-  // Where a secret decides, nobody has a name.
+  // Nobody has a name if a secret decides.
   service_.on_list = [&](const grpc::ServerContext& context) {
     const AdmissionControl open("tracker", Secret());
     EXPECT_FALSE(open.Caller(context)->has_value());
@@ -209,6 +214,62 @@ TEST_F(TlsTest, OnAnOpenConnectionTheRevokedAndTheLateAreOut) {
   EXPECT_OK(List(bob));
   clock_.Advance(absl::Hours(24 * 11));
   EXPECT_THAT(List(bob), Refused("the certificate of bob ended on", "`kiln keys renew bob`"));
+}
+
+TEST_F(TlsTest, ACallUnderWayEndsWhenItsCallerIsRevokedOrLate) {
+  ServeBox1();
+  std::promise<void> waiting[2];
+  std::atomic<int> calls = 0;
+  service_.on_list = [&](const grpc::ServerContext& context) {
+    waiting[calls++].set_value();
+    while (!context.IsCancelled()) Clock::Real().SleepFor(absl::Milliseconds(10));
+  };
+  ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 10, false));
+  ASSERT_OK(farm_.Issue({"bob", Role::kSubmit}, 10, false));
+  const auto alice = ConnectAs(farm_, "alice"), bob = ConnectAs(farm_, "bob");
+  auto alices = std::async(std::launch::async, [&] { return List(alice); });
+  waiting[0].get_future().wait();
+  auto bobs = std::async(std::launch::async, [&] { return List(bob); });
+  waiting[1].get_future().wait();
+  ASSERT_OK(farm_.Revoke("alice"));
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_THAT(alices.get(), StatusIs(StatusCode::kUnavailable, testing::_));
+  EXPECT_EQ(bobs.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_THAT(List(alice), Refused("the certificate of alice with the serial number", "issue"));
+  clock_.Advance(absl::Hours(24 * 11));
+  EXPECT_THAT(bobs.get(), StatusIs(StatusCode::kUnavailable, testing::_));
+}
+
+TEST_F(TlsTest, ADaemonTakesTheRevocationsOfAnother) {
+  ASSERT_OK(farm_.Issue({"box1", Role::kWork}, 10, false));
+  ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 10, false));
+  // box2 is a machine on its own: its folder does not change with the authority's.
+  ASSERT_OK_AND_ASSIGN(KeyFolder copy, ReadKeyFolder(farm_.FolderOf("box1")));
+  ASSERT_OK(WriteKeyFolder(temporary_.Join("box2"), copy));
+  const FarmAccess box1(*LiveKeys::Open(farm_.FolderOf("box1"), clock_), clock_);
+  const FarmAccess box2(*LiveKeys::Open(temporary_.Join("box2"), clock_), clock_);
+  const std::string none = box1.Revoked();
+  ASSERT_OK(farm_.Revoke("alice"));
+  clock_.Advance(LiveKeys::kLookEvery);
+  const std::string newer = box1.Revoked();
+  EXPECT_NE(newer, none);
+  EXPECT_EQ(box2.Revoked(), none);
+  const auto take = [&](const std::string& list) {
+    box2.TakeRevoked(list);
+    clock_.Advance(LiveKeys::kLookEvery);
+    return box2.Revoked();
+  };
+  // Another farm's list, a damaged one, and none.
+  ASSERT_OK(other_farm_.Issue({"eve", Role::kRead}, 10, false));
+  ASSERT_OK(other_farm_.Revoke("eve"));
+  ASSERT_OK_AND_ASSIGN(const std::string foreign,
+                       ReadFile(other_farm_.FolderOf("eve/revoked.pem")));
+  EXPECT_EQ(take(foreign), none);
+  EXPECT_EQ(take(newer.substr(0, newer.size() / 2)), none);
+  EXPECT_EQ(take(""), none);
+  EXPECT_EQ(take(newer), newer);
+  // An older one does not bring alice back.
+  EXPECT_EQ(take(none), newer);
 }
 
 TEST_F(TlsTest, AServerThatIsNoDaemonOfTheFarmGetsNoRequest) {

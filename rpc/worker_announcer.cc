@@ -18,10 +18,10 @@ constexpr absl::Duration kLongestInterval = absl::Minutes(1);
 }  // namespace
 
 WorkerAnnouncer::WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
-                                 const Secret& secret)
-    : tracker_(std::move(tracker)), state_(std::move(state)) {
+                                 FarmAccess access)
+    : tracker_(std::move(tracker)), state_(std::move(state)), access_(std::move(access)) {
   if (tracker_.empty()) return;
-  stub_ = v1::Tracker::NewStub(MakeChannel(tracker_, secret));
+  stub_ = v1::Tracker::NewStub(MakeChannel(tracker_, access_));
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -95,6 +95,7 @@ void WorkerAnnouncer::Run() {
     absl::Duration pause = retry;
     if (status.ok()) {
       announced_ = true;
+      access_.TakeRevoked(reply.revoked());
       retry = kFirstRetry;
       pause = std::clamp(absl::Milliseconds(reply.next_announce_ms()), absl::Milliseconds(1),
                          kLongestInterval);

@@ -2,8 +2,9 @@
 // object lives.
 //
 // The thread asks for the state before every announcement, retries for ever (at least once a
-// second) while the tracker is away, and says `leaving` when it is stopped. It logs when the
-// tracker is found, lost, or refuses the worker. Thread-safe, except that Stop and the destructor
+// second) while the tracker is away, and says `leaving` when it is stopped. It takes the revoked
+// certificates that the tracker tells of. It logs when the tracker is found, lost, or refuses the
+// worker. Thread-safe, except that Stop and the destructor
 // belong to the owner.
 #pragma once
 
@@ -16,8 +17,8 @@
 #include <thread>
 
 #include "absl/time/time.h"
-#include "base/server/secret.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/farm_access.h"
 
 namespace kiln {
 
@@ -26,7 +27,7 @@ class WorkerAnnouncer {
   // `tracker` is HOST:PORT; "" = there is no tracker, and the announcer does nothing. `state` is
   // called by this object's thread, never after Stop.
   WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
-                  const Secret& secret = {});
+                  FarmAccess access = {});
   // Calls Stop.
   ~WorkerAnnouncer();
   WorkerAnnouncer(const WorkerAnnouncer&) = delete;
@@ -52,6 +53,7 @@ class WorkerAnnouncer {
 
   const std::string tracker_;
   const std::function<v1::WorkerState()> state_;
+  const FarmAccess access_;
   std::unique_ptr<v1::Tracker::Stub> stub_;
   std::stop_source stop_;
 

@@ -29,11 +29,13 @@ StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
   server_options.services = {options.service};
   server_options.max_request_bytes = options.max_request_bytes;
   server_options.check_caller = options.admission.MakeCallerCheck();
+  server_options.check_certificate = options.admission.MakeCertificateCheck();
+  server_options.keys = options.access.keys();
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server, GrpcServer::Start(server_options));
   KILN_ASSIGN_OR_RETURN(*options.state.mutable_address(),
                         ReachableAddress(options.advertise, *server));
   return std::unique_ptr<WorkerServer>(
-      new WorkerServer(std::move(options.state), std::move(options.secret), std::move(server)));
+      new WorkerServer(std::move(options.state), std::move(options.access), std::move(server)));
 }
 
 void WorkerServer::Announce(const std::string& tracker, std::function<uint64_t()> trials_done) {
@@ -44,7 +46,7 @@ void WorkerServer::Announce(const std::string& tracker, std::function<uint64_t()
         now.set_trials_done(trials_done());
         return now;
       },
-      secret_);
+      access_);
 }
 
 void WorkerServer::Leave() {

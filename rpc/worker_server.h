@@ -12,9 +12,9 @@
 #include <string>
 
 #include "base/server/grpc_server.h"
-#include "base/server/secret.h"
 #include "base/status.h"
 #include "rpc/admission_control.h"
+#include "rpc/farm_access.h"
 #include "rpc/worker_announcer.h"
 
 namespace kiln {
@@ -30,9 +30,9 @@ class WorkerServer {
     // Outlives the server.
     grpc::Service* service = nullptr;
     int max_request_bytes = 64 << 20;
-    // Secret for the tracker.
-    Secret secret;
-    // AdmissionControl of the service.
+    // Keys or secret of the server, and of calls to the tracker.
+    FarmAccess access;
+    // AdmissionControl of the service, which `access` has made.
     AdmissionControl admission;
     // The state that does not change. The server fills in the address.
     v1::WorkerState state;
@@ -54,11 +54,11 @@ class WorkerServer {
   void Shutdown();
 
  private:
-  WorkerServer(v1::WorkerState state, Secret secret, std::unique_ptr<GrpcServer> server)
-      : state_(std::move(state)), secret_(std::move(secret)), server_(std::move(server)) {}
+  WorkerServer(v1::WorkerState state, FarmAccess access, std::unique_ptr<GrpcServer> server)
+      : state_(std::move(state)), access_(std::move(access)), server_(std::move(server)) {}
 
   const v1::WorkerState state_;
-  const Secret secret_;
+  const FarmAccess access_;
   const std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<WorkerAnnouncer> announcer_;
 };

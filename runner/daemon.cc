@@ -10,6 +10,7 @@
 #include "base/server/daemon_program.h"
 #include "base/server/net.h"
 #include "base/version.h"
+#include "rpc/daemon_access.h"
 #include "rpc/device_message.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"
@@ -133,11 +134,11 @@ StatusOr<std::string> NthAddress(HostPort address, size_t index) {
 class Worker {
  public:
   static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
-                                                 size_t index, const Secret& secret,
+                                                 size_t index, const FarmAccess& access,
                                                  DeviceSlotOptions slot_options) {
     WorkerServer::Options options;
-    options.secret = secret;
-    options.admission = AdmissionControl("runner", secret);
+    options.access = access;
+    options.admission = access.MakeAdmission("runner");
     options.max_request_bytes = kRequestBytes;
     KILN_ASSIGN_OR_RETURN(const HostPort listen, ParseListenAddress(flags.listen));
     KILN_ASSIGN_OR_RETURN(options.listen, NthAddress(listen, index));
@@ -179,14 +180,15 @@ class Worker {
 Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
              const std::vector<std::string>& child_args) {
   KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   StopSignal stop;
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> ports;
   for (size_t i = 0; i < devices.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(DeviceSlotOptions slot_options,
                           SlotOptions(flags, devices[i], child_args));
-    KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, secret,
+    slot_options.keys = access.keys();
+    KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, access,
                                                      std::move(slot_options)));
     ports.push_back(worker->port());
     workers.push_back(std::move(worker));

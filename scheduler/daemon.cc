@@ -14,8 +14,10 @@
 #include "device/exclusive_phases.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
+#include "rpc/daemon_access.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/jobs/jobs.h"
+#include "scheduler/revocation_watch.h"
 #include "scheduler/service/service.h"
 #include "scheduler/tracker_check.h"
 #include "scheduler/version_service.h"
@@ -67,9 +69,9 @@ std::string SchedulerId(const store::SchedulerIdentity& identity, const std::str
   return fmt::format("{}-{:08x}", identity.id, static_cast<uint32_t>(Xxh3(place)));
 }
 
-WorkerList WorkersOf(const std::string& tracker, const Secret& secret) {
-  return [tracker, secret]() -> StatusOr<v1::ListReply> {
-    const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, secret));
+WorkerList WorkersOf(const std::string& tracker, const FarmAccess& access) {
+  return [tracker, access]() -> StatusOr<v1::ListReply> {
+    const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, access));
     grpc::ClientContext context;
     context.AddMetadata(kAskedBySchedulerKey, "");
     context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
@@ -85,7 +87,7 @@ WorkerList WorkersOf(const std::string& tracker, const Secret& secret) {
 
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
-  KILN_ASSIGN_OR_RETURN(const Secret secret, ReadSecret(flags));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   StopSignal stop;
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
@@ -94,30 +96,33 @@ Status Serve(const Flags& flags) {
   Jobs::Options options;
   options.max_running = flags.max_jobs;
   options.unfinished = flags.unfinished;
-  options.dispatch.secret = secret;
+  options.dispatch.access = access;
   if (flags.exclusive_phases) options.dispatch.phases = &phases;
   KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
   Jobs jobs(*store,
             TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
-                          static_cast<uint64_t>(identity.incarnation), secret),
+                          static_cast<uint64_t>(identity.incarnation), access),
             events, options);
   // Sets jobs aside before any request can ask for them.
   KILN_RETURN_IF_ERROR(jobs.Start());
-  const AdmissionControl admission("scheduler", secret);
+  const AdmissionControl admission = access.MakeAdmission("scheduler");
   SchedulerService service(
       *store, jobs, events,
-      {.admission = admission, .list_workers = WorkersOf(flags.tracker, secret)});
+      {.admission = admission, .list_workers = WorkersOf(flags.tracker, access)});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
-  WorkersView workers(admission, WorkersOf(flags.tracker, secret));
+  WorkersView workers(admission, WorkersOf(flags.tracker, access));
   VersionService version(admission);
   server_options.services = {&service, &workers, &version};
   server_options.check_caller = admission.MakeCallerCheck();
+  server_options.check_certificate = admission.MakeCertificateCheck();
+  server_options.keys = access.keys();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));
   LogInfo("serving {} on {}", flags.db, server->address());
-  const TrackerCheck tracker_check(flags.tracker, secret);
+  const TrackerCheck tracker_check(flags.tracker, access);
+  const RevocationWatch revocations(flags.tracker, SchedulerId(identity, flags.db), access);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}; unfinished jobs go on with the next start", signal);
   service.Stop();

@@ -11,8 +11,8 @@ namespace {
 constexpr std::chrono::milliseconds kSlice{100};
 constexpr int kSlicesBeforeWarning = 20;
 
-void Check(const std::stop_token& stop, const std::string& tracker, const Secret& secret) {
-  const auto channel = MakeChannel(tracker, secret);
+void Check(const std::stop_token& stop, const std::string& tracker, const FarmAccess& access) {
+  const auto channel = MakeChannel(tracker, access);
   for (int slices = 0; !stop.stop_requested(); ++slices) {
     if (channel->WaitForConnected(std::chrono::system_clock::now() + kSlice)) {
       LogInfo("the tracker at {} is reached", tracker);
@@ -26,9 +26,9 @@ void Check(const std::stop_token& stop, const std::string& tracker, const Secret
 
 }  // namespace
 
-TrackerCheck::TrackerCheck(std::string tracker, const Secret& secret)
-    : thread_([tracker = std::move(tracker), secret](const std::stop_token& stop) {
-        Check(stop, tracker, secret);
+TrackerCheck::TrackerCheck(std::string tracker, const FarmAccess& access)
+    : thread_([tracker = std::move(tracker), access](const std::stop_token& stop) {
+        Check(stop, tracker, access);
       }) {}
 
 }  // namespace kiln::scheduler

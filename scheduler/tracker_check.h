@@ -5,13 +5,13 @@
 #include <string>
 #include <thread>
 
-#include "base/server/secret.h"
+#include "rpc/farm_access.h"
 
 namespace kiln::scheduler {
 
 class TrackerCheck {
  public:
-  TrackerCheck(std::string tracker, const Secret& secret);
+  TrackerCheck(std::string tracker, const FarmAccess& access);
 
  private:
   std::jthread thread_;

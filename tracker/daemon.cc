@@ -7,6 +7,7 @@
 #include "base/process/stop_signal.h"
 #include "base/server/daemon_program.h"
 #include "base/server/grpc_server.h"
+#include "rpc/daemon_access.h"
 #include "tracker/service.h"
 
 namespace kiln::tracker {
@@ -33,19 +34,22 @@ void AddFlags(CLI::App& app, Flags& flags) {
 
 Status Serve(const Flags& flags) {
   StopSignal stop;
-  KILN_ASSIGN_OR_RETURN(Secret secret, ReadSecret(flags));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   TrackerService::Options options;
   options.registry.deadline_ms = flags.deadline_ms;
-  options.registry.seal = [key = "kiln lease " + secret.text()](std::string_view text) {
+  options.registry.seal = [key = "kiln lease " + access.SealKey()](std::string_view text) {
     return MacHex(key, text);
   };
-  options.admission = AdmissionControl("tracker", std::move(secret));
+  options.admission = access.MakeAdmission("tracker");
+  options.revoked = [access] { return access.Revoked(); };
   TrackerService service(options);
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   server_options.services = {&service};
   server_options.max_request_bytes = kRequestBytes;
   server_options.check_caller = options.admission.MakeCallerCheck();
+  server_options.check_certificate = options.admission.MakeCertificateCheck();
+  server_options.keys = access.keys();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));

@@ -46,7 +46,10 @@ class TrackerService::Waiter : public grpc::ServerUnaryReactor {
 };
 
 TrackerService::TrackerService(Options options)
-    : clock_(options.clock), admission_(options.admission), registry_(options.registry, NowMs()) {
+    : clock_(options.clock),
+      admission_(options.admission),
+      revoked_(options.revoked),
+      registry_(options.registry, NowMs()) {
   thread_ = std::thread([this] { LetTimePass(); });
 }
 
@@ -91,6 +94,7 @@ grpc::ServerUnaryReactor* TrackerService::Announce(grpc::CallbackServerContext* 
     auto result = registry_.Announce(*request, NowMs());
     if (!result.ok()) return result.status();
     *reply = *std::move(result);
+    if (revoked_ != nullptr) reply->set_revoked(revoked_());
     return OkStatus();
   });
 }
@@ -102,6 +106,7 @@ grpc::ServerUnaryReactor* TrackerService::Renew(grpc::CallbackServerContext* con
     auto result = registry_.Renew(*request, NowMs());
     if (!result.ok()) return result.status();
     *reply = *std::move(result);
+    if (revoked_ != nullptr) reply->set_revoked(revoked_());
     return OkStatus();
   });
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -25,6 +26,9 @@ class TrackerService : public v1::Tracker::CallbackService {
   struct Options {
     RegistryOptions registry;
     AdmissionControl admission;
+    // Returns the farm's list of revoked certificates, for daemons that announce and renew. Null:
+    // the farm has no keys.
+    std::function<std::string()> revoked;
     Clock* clock = &Clock::Real();
   };
 
@@ -71,6 +75,7 @@ class TrackerService : public v1::Tracker::CallbackService {
 
   Clock* const clock_;
   const AdmissionControl admission_;
+  const std::function<std::string()> revoked_;
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;

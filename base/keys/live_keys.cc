@@ -30,6 +30,26 @@ std::shared_ptr<const KeyFolder> LiveKeys::Now() {
   return good_;
 }
 
+void LiveKeys::TakeRevocations(std::string_view pem) {
+  const std::string problem(Message(Take(pem)));
+  const std::lock_guard lock(mutex_);
+  if (problem != last_refusal_ && !problem.empty()) {
+    LogWarn("a list of revoked certificates is not taken: {}", problem);
+  }
+  last_refusal_ = problem;
+}
+
+Status LiveKeys::Take(std::string_view pem) {
+  const std::shared_ptr<const KeyFolder> now = Now();
+  if (pem.empty() || pem == now->revoked.ToPem()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const Revocations list,
+                        Revocations::Parse(pem, now->authority, "what the tracker has sent"));
+  if (list.number() <= now->revoked.number()) return OkStatus();
+  KILN_RETURN_IF_ERROR(WriteRevocations(path_, list));
+  LogInfo("took the farm's list {} of revoked certificates", list.number());
+  return OkStatus();
+}
+
 LiveKeys::Stamps LiveKeys::Look() const {
   Stamps stamps;
   for (size_t i = 0; i < stamps.size(); ++i) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
@@ -29,6 +30,11 @@ class LiveKeys {
   // kLookEvery also three system calls.
   std::shared_ptr<const KeyFolder> Now();
 
+  // Takes a list of revocations that another process of the farm has handed on: writes it into the
+  // folder if it is this authority's and newer than the folder's. Everything else is left, and the
+  // log says why.
+  void TakeRevocations(std::string_view pem);
+
   const std::string& path() const { return path_; }
 
  private:
@@ -46,6 +52,7 @@ class LiveKeys {
 
   Stamps Look() const;
   Status Read(const Stamps& stamps);
+  Status Take(std::string_view pem);
 
   const std::string path_;
   Clock& clock_;
@@ -56,6 +63,7 @@ class LiveKeys {
   Stamps stamps_;
   double next_look_s_ = 0;
   std::string last_problem_;
+  std::string last_refusal_;
 };
 
 }  // namespace kiln

@@ -24,6 +24,7 @@ namespace {
 
 // Interval of the search for overdue unverified connections.
 constexpr int kLookMs = 1'000;
+constexpr double kCheckEverySeconds = 2;
 constexpr absl::Duration kDescriptorShortagePause = absl::Milliseconds(50);
 
 struct Peer {
@@ -79,8 +80,9 @@ std::string WithoutPercents(std::string_view text) {
 
 }  // namespace
 
-Acceptor::Acceptor(ListeningSockets listening, const ConnectionList::Limits& limits)
-    : listening_(std::move(listening)), list_(limits) {}
+Acceptor::Acceptor(ListeningSockets listening, const ConnectionList::Limits& limits,
+                   CertificateCheck check)
+    : listening_(std::move(listening)), check_(std::move(check)), list_(limits) {}
 
 Acceptor::~Acceptor() { Stop(); }
 
@@ -107,10 +109,11 @@ void Acceptor::Stop() {
   listening_.sockets.clear();
 }
 
-void Acceptor::MarkVerified(std::string_view peer) {
+void Acceptor::MarkVerified(std::string_view peer, absl::FunctionRef<std::string()> certificate) {
   std::lock_guard lock(mutex_);
-  list_.MarkVerified(peer.find('%') == std::string_view::npos ? std::string(peer)
-                                                              : WithoutPercents(peer));
+  list_.MarkVerified(
+      peer.find('%') == std::string_view::npos ? std::string(peer) : WithoutPercents(peer),
+      certificate);
 }
 
 Status Acceptor::Watch(int fd, uint32_t events) {
@@ -137,6 +140,7 @@ void Acceptor::Run() {
       }
     }
     CloseOverdue();
+    if (check_ != nullptr && Clock::Real().MonotonicSeconds() >= next_check_s_) CloseRefused();
   }
 }
 
@@ -213,6 +217,22 @@ void Acceptor::CloseOverdue() {
     overdue = list_.Overdue(absl::Now());
   }
   for (const int id : overdue) Close(id);
+}
+
+// Ends the connections, and so the streams, of callers whose certificates no longer hold.
+void Acceptor::CloseRefused() {
+  next_check_s_ = Clock::Real().MonotonicSeconds() + kCheckEverySeconds;
+  std::map<std::string, std::vector<int>> by_certificate;
+  {
+    std::lock_guard lock(mutex_);
+    by_certificate = list_.ByCertificate();
+  }
+  for (const auto& [certificate, ids] : by_certificate) {
+    const Status holds = check_(certificate);
+    if (holds.ok()) continue;
+    LogInfo("closing {} connections: {}", ids.size(), Message(holds));
+    for (const int id : ids) Close(id);
+  }
 }
 
 }  // namespace kiln

@@ -34,9 +34,23 @@ void ConnectionList::Remove(int id) {
   connections_.erase(it);
 }
 
-void ConnectionList::MarkVerified(std::string_view peer) {
+void ConnectionList::MarkVerified(std::string_view peer,
+                                  absl::FunctionRef<std::string()> certificate) {
   const auto it = by_peer_.find(peer);
-  if (it != by_peer_.end()) RemoveUnverified(connections_.at(it->second));
+  if (it == by_peer_.end()) return;
+  Connection& connection = connections_.at(it->second);
+  RemoveUnverified(connection);
+  if (connection.verified) return;
+  connection.verified = true;
+  connection.certificate = certificate();
+}
+
+std::map<std::string, std::vector<int>> ConnectionList::ByCertificate() const {
+  std::map<std::string, std::vector<int>> ids;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection.certificate.empty()) ids[connection.certificate].push_back(id);
+  }
+  return ids;
 }
 
 std::vector<int> ConnectionList::Overdue(absl::Time now) {

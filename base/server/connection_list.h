@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 
 namespace kiln {
@@ -37,8 +38,12 @@ class ConnectionList {
   std::vector<int> Add(int id, std::string peer, std::string host, absl::Time now);
   void Remove(int id);
 
-  // Marks the connection whose other end is `peer`: one of its calls was admitted.
-  void MarkVerified(std::string_view peer);
+  // Marks the connection whose other end is `peer`: one of its calls was admitted. `certificate`
+  // returns its client's certificate, "" for none; it is called when the connection is marked first.
+  void MarkVerified(std::string_view peer, absl::FunctionRef<std::string()> certificate);
+
+  // Returns the verified connections of each certificate.
+  std::map<std::string, std::vector<int>> ByCertificate() const;
 
   // Returns the connections to close because they have been unverified for too long.
   std::vector<int> Overdue(absl::Time now);
@@ -56,6 +61,8 @@ class ConnectionList {
     std::string host;
     absl::Time since;
     uint64_t serial = 0;
+    bool verified = false;
+    std::string certificate = {};
   };
   using Connections = std::map<int, Connection>;
 

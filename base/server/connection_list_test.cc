@@ -8,6 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
 
 constexpr ConnectionList::Limits kFew = {.most = 6,
                                          .max_unverified = 4,
@@ -16,7 +17,26 @@ constexpr ConnectionList::Limits kFew = {.most = 6,
 
 absl::Time At(int seconds) { return absl::UnixEpoch() + absl::Seconds(seconds); }
 
+constexpr auto kNoCertificate = [] { return std::string(); };
+
 std::string Peer(int id) { return "h:" + std::to_string(id); }
+
+TEST(ConnectionListTest, KeepsTheCertificateOfAVerifiedConnectionUntilItsEnd) {
+  ConnectionList list(kFew);
+  for (int id = 1; id <= 4; ++id) list.Add(id, Peer(id), std::to_string(id), At(0));
+  const auto of = [](const char* text) { return [text] { return std::string(text); }; };
+  list.MarkVerified(Peer(1), of("alice"));
+  list.MarkVerified(Peer(2), of("bob"));
+  list.MarkVerified(Peer(3), of("alice"));
+  list.MarkVerified(Peer(4), kNoCertificate);
+  // A connection has one certificate, which is not asked for again.
+  list.MarkVerified(Peer(2), of("eve"));
+  EXPECT_THAT(list.ByCertificate(),
+              ElementsAre(Pair("alice", ElementsAre(1, 3)), Pair("bob", ElementsAre(2))));
+  list.Remove(1);
+  list.Remove(2);
+  EXPECT_THAT(list.ByCertificate(), ElementsAre(Pair("alice", ElementsAre(3))));
+}
 
 TEST(ConnectionListTest, ANewConnectionReplacesTheOldestUnverifiedOneOfItsHost) {
   ConnectionList list(kFew);
@@ -40,7 +60,7 @@ TEST(ConnectionListTest, KnownCallersStay) {
   ConnectionList list(kFew);
   for (int id = 1; id <= 6; ++id) {
     EXPECT_THAT(list.Add(id, Peer(id), "a", At(0)), IsEmpty());
-    list.MarkVerified(Peer(id));
+    list.MarkVerified(Peer(id), kNoCertificate);
   }
   EXPECT_EQ(list.unverified(), 0u);
   EXPECT_THAT(list.Overdue(At(1'000'000)), IsEmpty());
@@ -56,7 +76,7 @@ TEST(ConnectionListTest, UnverifiedConnectionsAreClosedAfterAWhile) {
   list.Add(1, Peer(1), "a", At(0));
   list.Add(2, Peer(2), "b", At(5));
   list.Add(3, Peer(3), "c", At(0));
-  list.MarkVerified(Peer(3));
+  list.MarkVerified(Peer(3), kNoCertificate);
   EXPECT_THAT(list.Overdue(At(9)), IsEmpty());
   EXPECT_THAT(list.Overdue(At(10)), ElementsAre(1));
   // An overdue connection is reported once.

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "base/process/descriptor_limit.h"
 #include "base/process/process_guard.h"
-#include "base/server/net.h"
 
 namespace kiln {
 
@@ -20,13 +19,16 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags, std::string_view port_fil
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
   app.add_option("--port-file", flags.port_file, std::string(port_file_help));
+  app.add_option(
+      "--keys", flags.keys_folder,
+      "the folder with this daemon's keys: every caller must have keys of the same farm, "
+      "and connections are of TLS [KILN_KEYS]");
   app.add_option("--secret-file", flags.secret_file,
-                 "the secret of the farm is in this file; every call here must carry it, and is "
-                 "sent with it to the others")
-      ->envname("KILN_SECRET_FILE");
+                 "instead of keys, on one machine: the secret of the farm is in this file; every "
+                 "call here must carry it, and is sent with it to the others [KILN_SECRET_FILE]");
   app.add_flag("--insecure", flags.insecure,
-               "listen beyond this machine without a secret: whoever reaches the port can run "
-               "programs on the farm");
+               "listen beyond this machine without keys: whoever reaches the port can run programs "
+               "on the farm, and whoever reads the network learns the secret");
 }
 
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports) {
@@ -34,17 +36,6 @@ Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports) {
   std::string lines;
   for (const int port : ports) lines += fmt::format("{}\n", port);
   return WriteFileAtomically(flags.port_file, lines);
-}
-
-StatusOr<Secret> ReadSecret(const DaemonFlags& flags) {
-  if (!flags.secret_file.empty()) return Secret::Read(flags.secret_file);
-  KILN_ASSIGN_OR_RETURN(const HostPort address, ParseListenAddress(flags.listen));
-  if (flags.insecure || IsLoopback(address)) return Secret();
-  return FailedPrecondition(
-      "other machines can reach {}, and whoever does could run programs here; give the farm a "
-      "secret, `(umask 77; openssl rand -hex 32 > farm.secret)` and --secret-file farm.secret, or "
-      "say --insecure where the network can be trusted",
-      flags.listen);
 }
 
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,

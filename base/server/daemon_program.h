@@ -9,7 +9,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/server/secret.h"
 #include "base/status.h"
 
 namespace CLI {
@@ -23,6 +22,7 @@ struct DaemonFlags {
   std::string listen;
   std::string log_level = "info";
   std::string port_file;
+  std::string keys_folder;
   std::string secret_file;
   bool insecure = false;
 };
@@ -36,8 +36,8 @@ inline constexpr std::string_view kListenHelp = "HOST:PORT to serve on; port 0 =
 // is the first flag of a daemon's help and the others are among the last.
 void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help = kListenHelp);
 
-// Adds --log-level, --port-file, --secret-file (also set by the environment, KILN_SECRET_FILE) and
-// --insecure.
+// Adds --log-level, --port-file, --keys, --secret-file and --insecure. rpc/daemon_access.h opens
+// what they name.
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
                     std::string_view port_file_help = kPortFileHelp);
 
@@ -45,16 +45,11 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
 // until it serves. Does nothing without --port-file.
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 
-// Returns the secret of --secret-file, or none without that flag. FailedPrecondition if there is no
-// secret and the address of --listen can be reached from other machines, unless --insecure is
-// given.
-StatusOr<Secret> ReadSecret(const DaemonFlags& flags);
-
 // Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
 // level of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit
 // (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
 //
-// The process is hidden (process_guard.h), because it reads the secret and its children run
+// The process is hidden (process_guard.h), because it reads keys and its children run
 // strangers' code. The log has `name` from the start. The process can have as many descriptors open
 // as its user may. If argv[0] is `name`, messages call the program `kiln NAME`.
 int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, int argc, char** argv,

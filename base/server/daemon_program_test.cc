@@ -75,30 +75,6 @@ TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
   EXPECT_THAT(help.output, HasSubstr("--port-file"));
 }
 
-TEST(DaemonProgramTest, WithoutASecretListensOnThisMachineOnly) {
-  DaemonFlags flags;
-  flags.listen = "127.0.0.1:0";
-  ASSERT_OK_AND_ASSIGN(const Secret none, ReadSecret(flags));
-  EXPECT_TRUE(none.empty());
-  flags.listen = "0.0.0.0:9190";
-  EXPECT_THAT(ReadSecret(flags),
-              StatusIs(StatusCode::kFailedPrecondition,
-                       testing::AllOf(HasSubstr("0.0.0.0:9190"), HasSubstr("--secret-file"),
-                                      HasSubstr("--insecure"))));
-  flags.listen = "nonsense";
-  EXPECT_THAT(ReadSecret(flags), StatusIs(StatusCode::kInvalidArgument, HasSubstr("")));
-  flags.listen = "0.0.0.0:9190";
-  flags.insecure = true;
-  EXPECT_OK(ReadSecret(flags));
-  flags.insecure = false;
-  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
-  flags.secret_file = folder.Join("secret");
-  EXPECT_THAT(ReadSecret(flags), StatusIs(StatusCode::kNotFound, HasSubstr(flags.secret_file)));
-  ASSERT_OK(WriteFileAtomically(flags.secret_file, "0123456789abcdef", 0600));
-  ASSERT_OK_AND_ASSIGN(const Secret secret, ReadSecret(flags));
-  EXPECT_EQ(secret.text(), "0123456789abcdef");
-}
-
 TEST(DaemonProgramTest, IsHiddenBeforeItReadsASecret) {
   const pid_t pid = fork();
   if (pid == 0) {

@@ -1,6 +1,7 @@
 #include "base/server/grpc_server.h"
 
 #include <grpc/grpc.h>
+#include <grpc/grpc_security_constants.h>
 #include <grpc/support/log.h>
 #include <grpcpp/ext/proto_server_reflection_plugin.h>
 #include <grpcpp/resource_quota.h>
@@ -92,12 +93,19 @@ class CallerWatch : public hooks::Interceptor {
     if (methods->QueryInterceptionHookPoint(
             hooks::InterceptionHookPoints::POST_RECV_INITIAL_METADATA) &&
         call_->method() != kHealthCheckMethod) {
-      acceptor_.MarkVerified(call_->server_context()->peer());
+      acceptor_.MarkVerified(call_->server_context()->peer(), [this] { return Certificate(); });
     }
     methods->Proceed();
   }
 
  private:
+  // Returns the caller's certificate in PEM; "" if he has none.
+  std::string Certificate() const {
+    const auto shown = call_->server_context()->auth_context()->FindPropertyValues(
+        GRPC_X509_PEM_CERT_PROPERTY_NAME);
+    return shown.empty() ? "" : std::string(shown[0].data(), shown[0].size());
+  }
+
   Acceptor& acceptor_;
   hooks::ServerRpcInfo* const call_;
 };
@@ -129,7 +137,8 @@ void InitGrpc() {
 }
 
 GrpcServer::GrpcServer(HostPort address, ListeningSockets listening, const Options& options)
-    : address_(std::move(address)), acceptor_(std::move(listening), ConnectionLimits(options)) {}
+    : address_(std::move(address)),
+      acceptor_(std::move(listening), ConnectionLimits(options), options.check_certificate) {}
 
 StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options) {
   InitGrpc();

@@ -35,6 +35,9 @@ class GrpcServer {
     // Checks each call but health checks, calls of reflection included, before its request is read.
     // Null: every caller is let in.
     CallerCheck check_caller = nullptr;
+    // Connections are closed, and their calls end, when the certificate that their client has shown
+    // fails this check. Null: certificates are checked when calls begin, and not again.
+    CertificateCheck check_certificate = nullptr;
     // The server's certificate; connections are of TLS. Null: plain text.
     std::shared_ptr<LiveKeys> keys = nullptr;
     // 0 = as many as there are descriptors for, at most 20,000.

@@ -9,6 +9,9 @@
 #include <cstdlib>
 
 #include "base/file/file.h"
+#include "base/keys/certificate.h"
+#include "base/keys/identity.h"
+#include "base/keys/role.h"
 #include "base/process/containment_table.h"
 #include "base/server/listen.h"
 #include "base/text/counted.h"
@@ -29,6 +32,8 @@ namespace {
 
 constexpr int64_t kLowDiskBytes = int64_t{1} << 30;
 constexpr int64_t kFewFiles = 256;
+// Certificates begin an hour before they are made.
+constexpr absl::Duration kClocksAgree = absl::Hours(1);
 // LLVM's C interface, declared here since only compiler/codegen may include LLVM's header.
 extern "C" void LLVMGetVersion(unsigned* major, unsigned* minor, unsigned* patch);
 
@@ -179,14 +184,56 @@ void AddContainment(std::vector<Finding>& findings) {
   }
 }
 
-StatusOr<std::vector<v1::JobStatus>> JobsOfScheduler(const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
-  return client->Jobs(std::nullopt);
+// Says whose keys the session has, and whether they are those of a person.
+void AddKeys(const FarmAccess& access, std::vector<Finding>& findings) {
+  if (access.keys() == nullptr) return;
+  const StatusOr<Identity> self = access.Self();
+  if (!self.ok()) {
+    findings.push_back({"keys", false, std::string(Message(self.status()))});
+    return;
+  }
+  const std::string whose =
+      fmt::format("{} has the keys of {} with the role {}, until {}", access.keys()->path(),
+                  self->name, RoleName(self->role), UtcText(self->expires));
+  if (self->role == Role::kWork) {
+    findings.push_back({"keys", false,
+                        whose +
+                            "; expected those of a person: a daemon's submit nothing, and `kiln "
+                            "keys issue NAME --role submit` makes some"});
+  } else if (self->role == Role::kRead) {
+    findings.push_back({"keys", true,
+                        fmt::format("{}; they look and submit nothing, and `kiln keys issue {} "
+                                    "--role submit --replace` makes some that do",
+                                    whose, self->name)});
+  } else {
+    findings.push_back({"keys", true, whose});
+  }
 }
 
-// Adds the scheduler's state, and a row for each job that cannot proceed, with what it waits for.
+// Says whether the clocks agree, by which certificates begin and end.
+void AddClock(absl::Duration lead, std::vector<Finding>& findings) {
+  if (absl::AbsDuration(lead) < kClocksAgree) return;
+  findings.push_back(
+      {"clock", false,
+       fmt::format("the scheduler's clock is {} {} this machine's, expected clocks that agree, "
+                   "because certificates begin and end by them: `timedatectl set-ntp true` on both "
+                   "machines",
+                   absl::FormatDuration(absl::Trunc(absl::AbsDuration(lead), absl::Seconds(1))),
+                   lead > absl::ZeroDuration() ? "ahead of" : "behind")});
+}
+
+// Adds the keys, the clocks and the scheduler's state, and a row for each job that cannot proceed,
+// with what it waits for.
 void AddScheduler(const Session& session, std::vector<Finding>& findings) {
-  const auto jobs = JobsOfScheduler(session);
+  const auto access = session.Access();
+  if (!access.ok()) {
+    findings.push_back({"keys", false, std::string(Message(access.status()))});
+    return;
+  }
+  AddKeys(*access, findings);
+  const auto client = SchedulerClient::Connect(session.scheduler, *access);
+  if (client.ok()) AddClock((*client)->clock_lead(), findings);
+  const auto jobs = client.ok() ? (*client)->Jobs(std::nullopt) : client.status();
   if (!jobs.ok()) {
     findings.push_back({"scheduler", false, std::string(Message(jobs.status()))});
     return;
@@ -206,9 +253,9 @@ void AddScheduler(const Session& session, std::vector<Finding>& findings) {
 }
 
 Finding TrackerThere(const std::string& tracker, const Session& session) {
-  const auto secret = session.ReadSecret();
-  if (!secret.ok()) return {"tracker", false, std::string(Message(secret.status()))};
-  const auto workers = ListWorkers(tracker, *secret);
+  const auto access = session.Access();
+  if (!access.ok()) return {"tracker", false, std::string(Message(access.status()))};
+  const auto workers = ListWorkers(tracker, *access);
   if (!workers.ok()) return {"tracker", false, std::string(Message(workers.status()))};
   const auto of = [&](v1::WorkerKind kind) {
     return std::count_if(workers->workers().begin(), workers->workers().end(),

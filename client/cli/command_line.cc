@@ -36,7 +36,7 @@ constexpr char kFooter[] =
     "Start here:  kiln tune matmul --args 512,512,512\n"
     "             kiln ops            the operators and their arguments\n"
     "Environment: KILN_SCHEDULER, KILN_TRACKER (HOST:PORT), KILN_DB,\n"
-    "             KILN_SECRET_FILE stand for the flags.";
+    "             KILN_KEYS, KILN_SECRET_FILE stand for the flags.";
 
 struct Entry {
   // "tune"; in a group "records list".

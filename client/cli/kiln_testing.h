@@ -27,7 +27,8 @@ inline SubprocessOptions KilnOptions(const Words& words) {
   SubprocessOptions options;
   options.argv = {kKiln};
   options.argv.insert(options.argv.end(), words.begin(), words.end());
-  options.env = {"KILN_DB=", "KILN_SCHEDULER=", "KILN_TRACKER=", "KILN_SECRET_FILE=", "NO_COLOR=1"};
+  options.env = {"KILN_DB=",   "KILN_SCHEDULER=",   "KILN_TRACKER=",
+                 "KILN_KEYS=", "KILN_SECRET_FILE=", "NO_COLOR=1"};
   options.output = options.error = SubprocessOptions::Stream::kPipe;
   return options;
 }

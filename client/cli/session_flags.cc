@@ -19,7 +19,7 @@ void SessionFlags::AddSchedulerAddress(CLI::App& command) {
 
 void SessionFlags::AddScheduler(CLI::App& command) {
   AddSchedulerAddress(command);
-  AddSecret(command);
+  AddAccess(command);
   AddJson(command);
 }
 
@@ -34,14 +34,18 @@ void SessionFlags::AddPlace(CLI::App& command) {
           },
           "without a scheduler: the database file of jobs and records [kiln.db]")
       ->type_name("FILE");
-  AddSecret(command);
+  AddAccess(command);
   AddJson(command);
 }
 
-void SessionFlags::AddSecret(CLI::App& command) {
+void SessionFlags::AddAccess(CLI::App& command) {
+  command
+      .add_option("--keys", session_.keys_folder,
+                  "the folder with your keys of the farm [KILN_KEYS]")
+      ->type_name("FOLDER");
   command
       .add_option("--secret-file", session_.secret_file,
-                  "the file with the secret of the farm [KILN_SECRET_FILE]")
+                  "the file with the secret of a farm on one machine [KILN_SECRET_FILE]")
       ->type_name("FILE");
 }
 

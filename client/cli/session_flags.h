@@ -20,11 +20,11 @@ class SessionFlags {
   SessionFlags(const SessionFlags&) = delete;
   SessionFlags& operator=(const SessionFlags&) = delete;
 
-  // Adds --scheduler, --db, --secret-file and --json.
+  // Adds --scheduler, --db, --keys, --secret-file and --json.
   void AddPlace(CLI::App& command);
   // Does the same without --db, for a command that reads no records.
   void AddScheduler(CLI::App& command);
-  void AddSecret(CLI::App& command);
+  void AddAccess(CLI::App& command);
   void AddJson(CLI::App& command);
 
   // Returns the session of the flags and the environment. Call it after the parse.

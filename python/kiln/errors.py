@@ -32,7 +32,11 @@ class ResourceExhaustedError(KilnError):
 
 
 class UnauthenticatedError(KilnError):
-    """The farm has another secret, or the call carried none."""
+    """The farm has another secret, or asks for keys that hold; the call had none, or others."""
+
+
+class PermissionDeniedError(KilnError):
+    """The role of the caller's keys does not allow the call, or the job is another user's."""
 
 
 class CancelledError(KilnError):

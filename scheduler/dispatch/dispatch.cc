@@ -37,7 +37,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
       options_(options),
       store_(store),
       committed_(std::move(committed)),
-      calls_(options.secret),
+      calls_(options.access),
       references_(job_.options, job_.tasks),
       readings_(job_, store),
       builders_(PoolOptions("builder", options.max_builders), builders,

@@ -29,9 +29,9 @@
 #include <string>
 #include <vector>
 
-#include "base/server/secret.h"
 #include "device/exclusive_phases.h"
 #include "proto/scheduler.pb.h"
+#include "rpc/farm_access.h"
 #include "rpc/lease_source.h"
 #include "scheduler/remeasure/elites.h"
 #include "scheduler/remeasure/races.h"
@@ -62,7 +62,7 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
-  Secret secret;          // the farm's secret, which its workers ask for
+  FarmAccess access;      // what the farm's workers ask for
   int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that the workers can have in hand

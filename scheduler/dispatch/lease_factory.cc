@@ -23,12 +23,12 @@ std::string WhyWaiting(const LeaseKeeper& keeper, const LeaseSpec& spec,
 }  // namespace
 
 LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation,
-                           Secret secret) {
+                           FarmAccess access) {
   return [tracker = std::move(tracker), scheduler_id = std::move(scheduler_id), incarnation,
-          secret = std::move(secret)](const LeaseSpec& spec) {
+          access = std::move(access)](const LeaseSpec& spec) {
     LeaseKeeper::Options options;
     options.tracker = tracker;
-    options.secret = secret;
+    options.access = access;
     options.scheduler_id = fmt::format("{}/{}", scheduler_id, spec.job_id);
     options.incarnation = incarnation;
     options.kind = spec.kind;

@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "base/server/secret.h"
+#include "rpc/farm_access.h"
 #include "rpc/lease_source.h"
 
 namespace kiln::scheduler {
@@ -32,6 +32,6 @@ using LeaseFactory = std::function<Leases(const LeaseSpec&)>;
 // `incarnation` grows with each restart. To the tracker each job is a holder of its own, so the
 // jobs of one scheduler share workers as the jobs of several schedulers would.
 LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64_t incarnation,
-                           Secret secret = {});
+                           FarmAccess access = {});
 
 }  // namespace kiln::scheduler

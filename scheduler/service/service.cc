@@ -81,6 +81,7 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
                                       const v1::SubmitRequest* request, v1::SubmitReply* reply) {
   return Answer(*context, *request, [&]() -> Status {
     v1::JobSpec spec = request->spec();
+    KILN_ASSIGN_OR_RETURN(*spec.mutable_user(), admission_.CallerName(*context, spec.user()));
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
     KILN_RETURN_IF_ERROR(CheckCostModel(store_, spec));
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) -> Status {
@@ -89,6 +90,12 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
       return OkStatus();
     });
   });
+}
+
+Status SchedulerService::AdmitForJob(const grpc::ServerContext& context, const std::string& job_id,
+                                     std::string_view method) const {
+  KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(job_id));
+  return admission_.AdmitFor(context, job.user, method, "job " + job.id);
 }
 
 grpc::Status SchedulerService::GetJob(grpc::ServerContext* context,
@@ -134,7 +141,8 @@ Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerC
 
 grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
                                          const v1::CancelJobRequest* request, v1::CancelJobReply*) {
-  return Answer(*context, *request, [&] {
+  return Answer(*context, *request, [&]() -> Status {
+    KILN_RETURN_IF_ERROR(AdmitForJob(*context, request->job_id(), "/kiln.v1.Scheduler/CancelJob"));
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) {
       return jobs_.Cancel(request->job_id(), gone);
     });
@@ -143,7 +151,8 @@ grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
 
 grpc::Status SchedulerService::ResumeJob(grpc::ServerContext* context,
                                          const v1::ResumeJobRequest* request, v1::ResumeJobReply*) {
-  return Answer(*context, *request, [&] {
+  return Answer(*context, *request, [&]() -> Status {
+    KILN_RETURN_IF_ERROR(AdmitForJob(*context, request->job_id(), "/kiln.v1.Scheduler/ResumeJob"));
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) {
       return jobs_.Resume(request->job_id(), gone);
     });

@@ -132,6 +132,9 @@ class SchedulerService : public v1::Scheduler::Service {
   // Does the same, but as one of few calls at once.
   Status RunLimited(const grpc::ServerContext& context, ConcurrencyLimiter& calls,
                     const std::function<Status(const std::stop_token&)>& work) const;
+  // OK if the caller may do to the job what the call `method` does; NotFound if there is none.
+  Status AdmitForJob(const grpc::ServerContext& context, const std::string& job_id,
+                     std::string_view method) const;
   Status SettleDevice(const grpc::ServerContext& context, v1::JobSpec& spec) const;
   Status Best(const v1::BestRequest& request, v1::BestReply& reply);
   Status BestOfJob(const v1::BestRequest& request, v1::BestReply& reply);
@@ -158,7 +161,7 @@ class SchedulerService : public v1::Scheduler::Service {
   // Carries calls to the process that has opened the stream, until the job has ended.
   Status Serve(grpc::ServerContext& context, CallbackStream& stream);
   // Returns OK if the process may serve the job that it names.
-  Status CheckServing(const v1::CallbackReply& first) const;
+  Status CheckServing(const grpc::ServerContext& context, const v1::CallbackReply& first) const;
   Status SendModel(const v1::GetModelRequest& request, grpc::ServerContext& context,
                    grpc::ServerWriter<v1::ModelPart>& writer);
   Status TakeModel(grpc::ServerContext& context, grpc::ServerReader<v1::ModelPart>& reader,

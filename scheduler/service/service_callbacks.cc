@@ -16,14 +16,18 @@ grpc::Status SchedulerService::ServeCallbacks(grpc::ServerContext* context,
   return Answer(*context, v1::CallbackReply(), [&] { return Serve(*context, *stream); });
 }
 
-Status SchedulerService::CheckServing(const v1::CallbackReply& first) const {
+Status SchedulerService::CheckServing(const grpc::ServerContext& context,
+                                      const v1::CallbackReply& first) const {
   KILN_RETURN_IF_ERROR(CheckFields(first));
   KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(first.job_id()));
-  if (job.user != first.user()) {
+  KILN_RETURN_IF_ERROR(
+      admission_.AdmitFor(context, job.user, "/kiln.v1.Scheduler/ServeCallbacks", "job " + job.id));
+  KILN_ASSIGN_OR_RETURN(const std::string user, admission_.CallerName(context, first.user()));
+  if (job.user != user) {
     return Status(StatusCode::kPermissionDenied,
                   fmt::format("job {} belongs to '{}', and '{}' offers to serve it; only its user "
                               "may",
-                              job.id, job.user, first.user()));
+                              job.id, job.user, user));
   }
   v1::JobSpec spec;
   if (!spec.ParseFromString(job.spec))
@@ -45,7 +49,7 @@ Status SchedulerService::Serve(grpc::ServerContext& context, CallbackStream& str
   KILN_ASSIGN_OR_RETURN(Streams::Stream place, streams_.Open(context, "callbacks"));
   v1::CallbackReply first;
   if (!place.Exchange([&] { return stream.Read(&first); })) return GoneStatus();
-  KILN_RETURN_IF_ERROR(CheckServing(first));
+  KILN_RETURN_IF_ERROR(CheckServing(context, first));
   KILN_ASSIGN_OR_RETURN(const auto connection,
                         jobs_.callbacks().Connect(first.job_id(), [&] { context.TryCancel(); }));
   const auto send = [&](const v1::CallbackRequest& request) {

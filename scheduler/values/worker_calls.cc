@@ -32,7 +32,7 @@ bool Connect(grpc::Channel& channel, const CallLimits& limits) {
 std::shared_ptr<grpc::Channel> WorkerCalls::ChannelTo(const std::string& address) {
   std::lock_guard lock(mutex_);
   std::shared_ptr<grpc::Channel>& channel = channels_[address];
-  if (channel == nullptr) channel = MakeChannel(address, secret_);
+  if (channel == nullptr) channel = MakeChannel(address, access_);
   return channel;
 }
 

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
-#include "base/server/secret.h"
 #include "base/status.h"
+#include "rpc/farm_access.h"
 
 namespace grpc {
 class Channel;
@@ -39,8 +39,8 @@ struct CallResult {
 
 class WorkerCalls {
  public:
-  // `secret` is sent with each call.
-  explicit WorkerCalls(Secret secret = {}) : secret_(std::move(secret)) {}
+  // `access` is that of the workers' farm.
+  explicit WorkerCalls(FarmAccess access = {}) : access_(std::move(access)) {}
 
   CallResult Build(const std::string& address, const v1::BuildRequest& request,
                    const CallLimits& limits, v1::BuildReply* reply);
@@ -52,7 +52,7 @@ class WorkerCalls {
   CallResult Call(const std::string& address, const CallLimits& limits, const Invoke& invoke);
   std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);
 
-  const Secret secret_;
+  const FarmAccess access_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
 };

@@ -31,6 +31,7 @@ StatusOr<std::unique_ptr<Farm>> Farm::Start(const Options& options) {
     KILN_RETURN_IF_ERROR(WriteFileAtomically(file, options.secret.text(), 0600));
     common = {"--secret-file", file};
   }
+  if (!options.keys_folder.empty()) common = {"--keys", options.keys_folder};
   KILN_ASSIGN_OR_RETURN(farm->tracker_,
                         StartDaemon("tracker/kiln_tracker", {"--deadline-ms", "3000"}, common));
   common.insert(common.end(), {"--tracker", farm->tracker_->address()});

@@ -20,6 +20,8 @@ class Farm {
     std::string device = "cpu";
     // The secret that all daemons ask for.
     Secret secret = {};
+    // Folder of the keys of all daemons; "" = they have none.
+    std::string keys_folder = {};
     // Folder of the database; "": a folder of its own.
     std::string db_folder = {};
     // The builder makes broken code when asked to.

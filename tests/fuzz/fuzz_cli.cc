@@ -90,8 +90,8 @@ SubprocessOptions Options(const std::string& kiln, const Words& words, const std
   SubprocessOptions options;
   options.argv = {kiln};
   options.argv.insert(options.argv.end(), words.begin(), words.end());
-  options.env = {"KILN_DB=" + db,
-                 "KILN_SCHEDULER=", "KILN_TRACKER=", "KILN_SECRET_FILE=", "NO_COLOR=1"};
+  options.env = {"KILN_DB=" + db, "KILN_SCHEDULER=",   "KILN_TRACKER=",
+                 "KILN_KEYS=",    "KILN_SECRET_FILE=", "NO_COLOR=1"};
   options.output = options.error = SubprocessOptions::Stream::kPipe;
   // The limit stops a program that grows without end before the machine suffers.
   options.limits.data_bytes = 4 * kMaxBytes;

@@ -176,7 +176,7 @@ TABLE = {
     "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # Checks of a machine, a device or a trial.
     "client/check": [
-        *_BASE, "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
+        *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
         "client", "client/view", "client/compile",
         # Networks are compared with their references as trials are.
         "runner/arguments.h", "runner/compare.h", "scheduler/values/answer_tolerance.h",
@@ -233,7 +233,7 @@ TEST = re.compile(r".*_(test|testing|fuzz|bench)\.\w+$|.*/testing/.*")
 SKIPPED = re.compile(r"^(\..*|bazel-.*|docs|deploy|third_party)$")
 
 # Headers that unit tests of any layer may include beside their own: the checks against the oracle.
-SHARED_BY_TESTS = ["tests/schedules/check_program.h"]
+SHARED_BY_TESTS = ["base/keys/authority_folder.h", "tests/schedules/check_program.h"]
 
 
 def sources(root):

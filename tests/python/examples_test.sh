@@ -6,7 +6,7 @@ here=$PWD folder=$(mktemp -d "${TEST_TMPDIR:-/tmp}/examples.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 binaries=${KILN_BINARIES:-.}
 bash python/stage.sh "$folder/package" "$binaries/client/cli/kiln" "$binaries/runtime/libkiln_runtime.so"
-unset KILN_SCHEDULER KILN_TRACKER KILN_DB KILN_SECRET_FILE KILN_RUNTIME KILN_PROGRAM
+unset KILN_SCHEDULER KILN_TRACKER KILN_DB KILN_KEYS KILN_SECRET_FILE KILN_RUNTIME KILN_PROGRAM
 export PYTHONPATH=$folder/package PYTHONDONTWRITEBYTECODE=1 TMPDIR=$folder
 cd "$folder"
 

@@ -309,7 +309,7 @@ class NullDeviceTest(unittest.TestCase):
         next(events)
         for mark in ("\0scheduler\0", "\0runner\0"):
             pids = [pid for pid in processes("cluster-child") if pid in processes(mark)
-                    and pid in processes(os.path.dirname(self.client.connection.secret_file))]
+                    and pid in processes(os.path.dirname(self.client.connection.access.path))]
             self.assertEqual(len(pids), 1)
             os.kill(pids[0], signal.SIGKILL)
         last = [event.status for event in events][-1]
@@ -404,7 +404,7 @@ class CpuTest(unittest.TestCase):
 class PlaceTest(unittest.TestCase):
     def test_a_farm_by_its_address_and_keys(self):
         with kiln.local(path("place.db"), device="null") as here:
-            address, keys = here.connection.address, here.connection.secret_file
+            address, keys = here.connection.address, here.connection.access.path
             with kiln.connect(address, keys=keys) as client:
                 self.assertEqual(client.jobs(), [])
                 self.assertEqual(len(client.workers()), 2)
@@ -514,7 +514,7 @@ client.tune(kiln.op("matmul", 64, 64, 64), target="null", trials=1000000, callba
 class VersionTest(unittest.TestCase):
     def test_a_farm_of_another_version(self):
         with kiln.local(path("version.db"), device="null") as here:
-            address, keys = here.connection.address, here.connection.secret_file
+            address, keys = here.connection.address, here.connection.access.path
             with mock.patch("kiln.release.PROTOCOL", 2):
                 with self.assertRaisesRegex(
                     kiln.FailedPreconditionError,

@@ -313,7 +313,7 @@ class Dies:
     def update(self, results):
         if max(results.numbers) >= 6:
             os.kill(os.getpid(), signal.SIGKILL)
-client = kiln.connect({self.client.connection.address!r}, {self.client.connection.secret_file!r})
+client = kiln.connect({self.client.connection.address!r}, {self.client.connection.access.path!r})
 client.serve({job.id!r}, kiln.Served(cost_model=Dies())).wait()
 """
         died = subprocess.run([sys.executable, "-c", code], check=False)
@@ -343,7 +343,7 @@ class Endless:
         time.sleep(60)
     def update(self, results):
         pass
-client = kiln.connect({self.client.connection.address!r}, {self.client.connection.secret_file!r})
+client = kiln.connect({self.client.connection.address!r}, {self.client.connection.access.path!r})
 try:
     client.tune(kiln.op("matmul", 64, 64, 64), name="ctrl-c",
                 served=kiln.Served(cost_model=Endless()), **{_options()!r})

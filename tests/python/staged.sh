@@ -9,7 +9,7 @@ folder=$(mktemp -d "${TEST_TMPDIR:-/tmp}/python.XXXXXX")
 trap 'rm -rf "$folder"' EXIT
 binaries=${KILN_BINARIES:-.}
 bash python/stage.sh "$folder" "$binaries/client/cli/kiln" "$binaries/runtime/libkiln_runtime.so"
-unset KILN_SCHEDULER KILN_TRACKER KILN_DB KILN_SECRET_FILE KILN_RUNTIME KILN_PROGRAM
+unset KILN_SCHEDULER KILN_TRACKER KILN_DB KILN_KEYS KILN_SECRET_FILE KILN_RUNTIME KILN_PROGRAM
 export PYTHONPATH=$folder PYTHONDONTWRITEBYTECODE=1 KILN_TEST_FOLDER=$folder
 # A Python that is killed leaves its temporary files.
 export TMPDIR=$folder

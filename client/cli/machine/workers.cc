@@ -51,8 +51,8 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
   std::string tracker = "127.0.0.1:9190";
   ReadVariable("KILN_TRACKER", tracker);
   tracker = flags.tracker.value_or(tracker);
-  KILN_ASSIGN_OR_RETURN(const Secret secret, session.ReadSecret());
-  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, secret));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, session.Access());
+  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, access));
   if (session.json) {
     fmt::print("{}\n", JsonOf(reply));
     return OkStatus();
@@ -107,7 +107,7 @@ Run AddWorkers(CLI::App& workers, SessionFlags& session) {
           "--tracker", [flags = flags.get()](const std::string& value) { flags->tracker = value; },
           "address of the tracker [127.0.0.1:9190]")
       ->type_name("HOST:PORT");
-  session.AddSecret(workers);
+  session.AddAccess(workers);
   session.AddJson(workers);
   return Plain([flags](const Session& session) { return PrintWorkers(*flags, session); });
 }

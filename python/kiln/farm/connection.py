@@ -1,9 +1,7 @@
-"""gRPC to a scheduler: the secret with each call, errors as those of kiln.errors."""
+"""gRPC to a scheduler: what the farm asks for, errors as those of kiln.errors."""
 
 from __future__ import annotations
 
-import os
-import stat
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import grpc
 
 from kiln import errors
+from kiln.farm.access import Access
 from kiln.release import check_protocol
 from kiln.proto import (
     scheduler_pb2,
@@ -20,7 +19,6 @@ from kiln.proto import (
     version_pb2_grpc,
 )
 
-_SECRET_KEY = "kiln-secret"
 _FIRST_CALL_S = 5.0
 # The same times and sizes as those of the C++ client (rpc/channel.cc).
 _OPTIONS = (
@@ -49,33 +47,10 @@ _ERRORS = {
     grpc.StatusCode.DEADLINE_EXCEEDED: errors.DeadlineExceededError,
     grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhaustedError,
     grpc.StatusCode.UNAUTHENTICATED: errors.UnauthenticatedError,
+    grpc.StatusCode.PERMISSION_DENIED: errors.PermissionDeniedError,
     grpc.StatusCode.CANCELLED: errors.CancelledError,
     grpc.StatusCode.UNIMPLEMENTED: _UnimplementedError,
 }
-
-
-def read_secret(path: str) -> str:
-    """The first line of the file of a farm's secret.
-
-    FailedPreconditionError: the file's mode gives any right to its group or to others.
-    """
-    try:
-        with open(path, encoding="utf-8") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            text = file.readline(4096).strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise errors.KilnError(f"cannot read the secret in {path}: {error}") from error
-    if stat.S_IMODE(mode) & (stat.S_IRWXG | stat.S_IRWXO):
-        raise errors.FailedPreconditionError(
-            f"the file of the secret, {path}, has mode {stat.S_IMODE(mode):04o}, expected one that "
-            f"gives nothing to its group and others: `chmod 600 {path}`"
-        )
-    if not 16 <= len(text) <= 1024 or not all(" " < c <= "~" for c in text):
-        raise errors.FailedPreconditionError(
-            f"the secret in {path} has {len(text)} characters, expected 16 to 1024 printable ones "
-            f"without spaces; make one with `(umask 77; openssl rand -hex 32 > {path})`"
-        )
-    return text
 
 
 def error_of(error: grpc.RpcError) -> errors.KilnError:
@@ -116,20 +91,19 @@ class Stop:
 class Connection:
     """A channel to one scheduler. Any thread may call it."""
 
-    def __init__(self, address: str, secret_file: str = "", needs: str = "") -> None:
+    def __init__(self, address: str, access: Access, needs: str = "") -> None:
         """Does not connect yet.
 
         `needs` is what to do if nobody answers: "start one with `kiln scheduler`".
         """
         self.address = address
-        self.secret_file = secret_file
+        self.access = access
         self._needs = needs
         # Raises if the farm will not come back by itself; what is told of a job that was resumed.
         self.check: Callable[[], None] = lambda: None
         self.go_on_with: Callable[[str], None] = lambda job_id: None
-        secret = read_secret(secret_file) if secret_file else ""
-        self._metadata = ((_SECRET_KEY, secret),) if secret else ()
-        self._channel = grpc.insecure_channel(address, options=_OPTIONS)
+        self._metadata = access.metadata
+        self._channel = access.channel(address, _OPTIONS)
         self.scheduler = scheduler_pb2_grpc.SchedulerStub(self._channel)
         self.tracker = tracker_pb2_grpc.TrackerStub(self._channel)
         self._versions = version_pb2_grpc.VersionsStub(self._channel)
@@ -140,15 +114,13 @@ class Connection:
 
     def environment(self) -> dict[str, str]:
         """Variables that name this place for the program."""
-        found = {"KILN_SCHEDULER": self.address}
-        if self.secret_file:
-            found["KILN_SECRET_FILE"] = os.path.abspath(self.secret_file)
-        return found
+        return {"KILN_SCHEDULER": self.address, **self.access.environment()}
 
     def reach(self) -> None:
         """Asks for the scheduler's version. UnavailableError: "cannot reach a scheduler at ...".
 
-        FailedPreconditionError: its calls are of another version.
+        FailedPreconditionError: its calls are of another version. UnauthenticatedError: it asks for
+        keys, or is no daemon of the keys' farm.
         """
         request = version_pb2.VersionRequest()
         try:
@@ -160,6 +132,8 @@ class Connection:
             ) from error
         except (errors.UnavailableError, errors.DeadlineExceededError) as error:
             is_lost = isinstance(error, errors.UnavailableError)
+            if is_lost:
+                self.access.check_server(self.address, str(error))
             raise errors.UnavailableError(
                 f"cannot reach a scheduler at {self.address}: {error if is_lost else 'no answer'}; "
                 f"{self._needs}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from kiln.errors import InvalidArgumentError
+from kiln.farm.access import Access
 from kiln.farm.client import Client
 from kiln.farm.cluster import Cluster
 from kiln.farm.connection import Connection
@@ -15,16 +16,17 @@ _DEVICES = ("cpu", "cuda", "null")
 def connect(address: str | None = None, keys: str | os.PathLike[str] | None = None) -> Client:
     """The farm whose scheduler listens at HOST:PORT, or where KILN_SCHEDULER says.
 
-    `keys` is the file of the farm's secret, or KILN_SECRET_FILE. UnavailableError: nobody answers
-    there. UnauthenticatedError: it is another farm's secret.
+    `keys` is the folder of one's keys, or the file of the secret of a farm on one machine; without
+    it, KILN_KEYS or KILN_SECRET_FILE. UnavailableError: nobody answers there. UnauthenticatedError:
+    the keys do not hold, or are another farm's.
     """
     where = address or os.environ.get("KILN_SCHEDULER", "")
     host, _, port = where.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65536:
         found = f"'{where}'" if where else "no address"
         raise InvalidArgumentError(f"found {found}, expected the scheduler's HOST:PORT")
-    secret_file = os.fspath(keys) if keys else os.environ.get("KILN_SECRET_FILE", "")
-    connection = Connection(where, secret_file, "start one with `kiln scheduler`")
+    access = Access(keys) if keys else Access.of_environment()
+    connection = Connection(where, access, "start one with `kiln scheduler`")
     connection.reach()
     return Client(lambda: connection, lambda: None, f"the farm at {where}")
 
@@ -64,7 +66,9 @@ def local(
         )
         cluster.start()
         clusters.append(cluster)
-        connection = Connection(cluster.address, cluster.secret_file, "the local farm has ended")
+        connection = Connection(
+            cluster.address, Access(cluster.secret_file), "the local farm has ended"
+        )
         connection.check = cluster.check
         connection.go_on_with = cluster.go_on_with
         connection.reach()

@@ -22,7 +22,7 @@ from kiln.errors import FailedPreconditionError, InvalidArgumentError, KilnError
 from kiln.release import check_protocol
 
 # Variables that name a place.
-_OF_A_PLACE = ("KILN_SCHEDULER", "KILN_TRACKER", "KILN_DB", "KILN_SECRET_FILE")
+_OF_A_PLACE = ("KILN_SCHEDULER", "KILN_TRACKER", "KILN_DB", "KILN_KEYS", "KILN_SECRET_FILE")
 # Exit status of the program for flags that it does not take.
 USAGE = 2
 
@@ -112,7 +112,7 @@ def text_of(name: str, value: Any) -> str:
 def run(words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
     """What the program prints. KilnError: its sentence.
 
-    `environment` are the variables of the place (KILN_SCHEDULER, KILN_SECRET_FILE, KILN_DB);
+    `environment` are the variables of the place (KILN_SCHEDULER, KILN_KEYS, KILN_DB);
     those of this process do not count.
     """
     variables = {k: v for k, v in os.environ.items() if k not in _OF_A_PLACE}

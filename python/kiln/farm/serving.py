@@ -280,7 +280,8 @@ class Serving:
         self.job_id = job_id
         self._served = served
         self._answers = _Answers(served)
-        self._user = user or user_name()
+        # With keys the certificate says it.
+        self._user = user or ("" if connection.access.has_keys else user_name())
         self._call: Any = None
         self._closed = False
         self._accepted = threading.Event()

@@ -1,0 +1,46 @@
+#include "scheduler/revocation_watch.h"
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "proto/tracker.grpc.pb.h"
+#include "rpc/channel.h"
+
+namespace kiln::scheduler {
+namespace {
+
+constexpr std::chrono::seconds kEvery{5};
+constexpr std::chrono::seconds kDeadline{5};
+
+void Watch(const std::stop_token& stop, const std::string& tracker, const std::string& scheduler_id,
+           const FarmAccess& access) {
+  const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, access));
+  // Renews nothing: the reply has the list all the same.
+  v1::RenewRequest request;
+  request.set_scheduler_id(scheduler_id);
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  while (!stop.stop_requested()) {
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kDeadline);
+    const std::stop_callback cancel(stop, [&context] { context.TryCancel(); });
+    v1::RenewReply reply;
+    if (stub->Renew(&context, request, &reply).ok()) access.TakeRevoked(reply.revoked());
+    std::unique_lock lock(mutex);
+    changed.wait_for(lock, stop, kEvery, [] { return false; });
+  }
+}
+
+}  // namespace
+
+RevocationWatch::RevocationWatch(std::string tracker, std::string scheduler_id, FarmAccess access) {
+  if (access.keys() == nullptr) return;
+  thread_ = std::jthread([tracker = std::move(tracker), scheduler_id = std::move(scheduler_id),
+                          access = std::move(access)](const std::stop_token& stop) {
+    Watch(stop, tracker, scheduler_id, access);
+  });
+}
+
+}  // namespace kiln::scheduler
