@@ -49,6 +49,8 @@ struct DispatchTask {
   std::string target;  // completed with the facts of the device
   HardwareRow hardware{};
   double flop_count = 0;
+  double operations =
+      0;  // the work that no program can leave out (compiler/dag/least_operations.h)
   std::optional<double> best_cost_s = {};       // best of earlier runs and jobs
   std::optional<double> reference_cost_s = {};  // empty until it is measured
   std::string description = {};                 // for people

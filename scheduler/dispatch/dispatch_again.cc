@@ -15,7 +15,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
   while (true) {
     const std::optional<AnswerCheck> check = references_.CheckOf(task, "");
     if (!check.has_value()) return {Unavailable("its reference is being made again"), false};
-    v1::MeasureRequest request = RemeasureRequest(job_, *check, artifact, why);
+    v1::MeasureRequest request = RemeasureRequest(job_, task, *check, artifact, why);
     CallResult result = CallMeasure(lease, request, *check->reference, stop, reply);
     if (result.status.ok() && !reply->has_result()) {
       result.status = Unavailable("the answer has no result");

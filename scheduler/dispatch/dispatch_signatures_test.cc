@@ -28,12 +28,14 @@ TEST_F(DispatchTest, EachProgramIsSignedForItsTrialAndMeasuredInIt) {
   FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply&) {
     std::lock_guard lock(mutex);
     EXPECT_EQ(request.trial(), request.artifact().trial());
+    EXPECT_EQ(request.operations(), 48);
     trials_of[request.artifact().binary()].insert(request.trial());
     if (request.has_reference()) reference = request.reference().trial();
     return grpc::Status::OK;
   });
   AddBuilder(builder, "b1");
   AddRunner(runner, "r1");
+  job_.tasks[0].operations = 48;
   Start();
   EXPECT_EQ(RunTrials(0, 3).size(), 3u);
   Finalists list;

@@ -186,7 +186,7 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
     ToRunners(std::move(item));
     return {};
   }
-  v1::MeasureRequest request = TrialRequest(job_, *check, *trial.artifact);
+  v1::MeasureRequest request = TrialRequest(job_, item->task, *check, *trial.artifact);
   // Another job's trials wait for the runner, which the runner itself does not see.
   if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
   v1::MeasureReply reply;

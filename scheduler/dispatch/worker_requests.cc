@@ -69,11 +69,12 @@ milliseconds BuildDeadline(const Dispatcher::Job& job, const DispatchOptions& op
   return milliseconds(limit == 0 ? kDefaultBuildTimeoutMs : limit) + options.build_slack;
 }
 
-v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, int task, const AnswerCheck& check,
                                 const v1::Artifact& artifact) {
   v1::MeasureRequest request;
   *request.mutable_artifact() = artifact;
   request.set_trial(artifact.trial());
+  request.set_operations(job.tasks[task].operations);
   request.set_reference_digest(check.reference->digest());
   request.set_seed(job.options.seed());
   *request.mutable_tolerance() = check.tolerance;
@@ -90,9 +91,9 @@ v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& c
   return request;
 }
 
-v1::MeasureRequest RemeasureRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+v1::MeasureRequest RemeasureRequest(const Dispatcher::Job& job, int task, const AnswerCheck& check,
                                     const v1::Artifact& artifact, RemeasureReason why) {
-  v1::MeasureRequest request = TrialRequest(job, check, artifact);
+  v1::MeasureRequest request = TrialRequest(job, task, check, artifact);
   if (IsCheap(check, why)) {
     request.set_seed(SplitSeed(job.options.seed(), kOtherInputs));
     request.clear_known();  // the known elements are for the trials' inputs

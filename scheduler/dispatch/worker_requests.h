@@ -27,10 +27,10 @@ enum class RemeasureReason {
   kFinals,  // for the final race, at length
 };
 
-v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+v1::MeasureRequest TrialRequest(const Dispatcher::Job& job, int task, const AnswerCheck& check,
                                 const v1::Artifact& artifact);
 // Uses other inputs than those of trials, if that is cheap.
-v1::MeasureRequest RemeasureRequest(const Dispatcher::Job& job, const AnswerCheck& check,
+v1::MeasureRequest RemeasureRequest(const Dispatcher::Job& job, int task, const AnswerCheck& check,
                                     const v1::Artifact& artifact, RemeasureReason why);
 // `with_reference` is set if the reference may have to run first.
 std::chrono::milliseconds MeasureDeadline(const Dispatcher::Job& job,

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "compiler/dag/least_operations.h"
 #include "compiler/target/target.h"
 
 namespace kiln::scheduler {
@@ -45,6 +46,7 @@ Dispatcher::Job DispatchJobOf(const std::string& job_id, const CheckedJob& job,
          .target = target::PrintTarget(task.target),
          .hardware = HardwareRowOf(task.hardware),
          .flop_count = job.tasks[i].flop_count,
+         .operations = dag::LeastOperations(*job.tasks[i].dag),
          .best_cost_s = BestCost(own, start.of_tasks[i]),
          .reference_cost_s = i < rows.size() ? rows[i].reference_cost_s : std::nullopt,
          .description = DescriptionOf(job, i),
