@@ -1,0 +1,44 @@
+#include "client/view/job_queue.h"
+
+#include <algorithm>
+
+namespace kiln::client {
+
+bool WaitsForProcess(const v1::JobStatus& job) {
+  // A queued job has a phase only while its process is not there.
+  return job.state() == v1::QUEUED && job.spec().has_served() && !job.phase().empty();
+}
+
+bool WaitsForTurn(const v1::JobStatus& job) {
+  return job.state() == v1::QUEUED && !WaitsForProcess(job);
+}
+
+std::vector<const v1::JobStatus*> JobsBefore(const v1::JobStatus& job,
+                                             const std::vector<v1::JobStatus>& all) {
+  std::vector<const v1::JobStatus*> before;
+  bool older = false;
+  for (const v1::JobStatus& other : all) {
+    if (other.id() == job.id()) {
+      older = true;
+      continue;
+    }
+    if (!WaitsForTurn(other)) continue;
+    const int32_t theirs = other.spec().priority(), ours = job.spec().priority();
+    if (theirs > ours || (theirs == ours && older)) before.push_back(&other);
+  }
+  std::reverse(before.begin(), before.end());
+  std::ranges::stable_sort(before, [](const v1::JobStatus* a, const v1::JobStatus* b) {
+    return a->spec().priority() > b->spec().priority();
+  });
+  return before;
+}
+
+std::vector<const v1::JobStatus*> RunningJobs(const std::vector<v1::JobStatus>& all) {
+  std::vector<const v1::JobStatus*> running;
+  for (const v1::JobStatus& job : all) {
+    if (job.state() == v1::RUNNING) running.push_back(&job);
+  }
+  return running;
+}
+
+}  // namespace kiln::client

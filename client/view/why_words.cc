@@ -1,0 +1,76 @@
+#include "client/view/why_words.h"
+
+#include <fmt/format.h>
+
+#include "absl/strings/str_replace.h"
+
+namespace kiln::client {
+namespace {
+
+constexpr WhyWords kWords[] = {
+    {WhyKind::kSucceeded, "succeeded", "job {job} has ended: {ending}",
+     "`kiln best {job}` shows its programs"},
+    {WhyKind::kFailed, "failed", "job {job} has failed: {message}",
+     "mend the cause; `kiln tune --resume {job}` then goes on with the results that it has"},
+    {WhyKind::kCancelled, "cancelled", "job {job} was cancelled, after {trials}",
+     "`kiln tune --resume {job}` goes on with the results that it has"},
+    {WhyKind::kPaused, "paused", "job {job} is paused, after {trials}, and takes no device",
+     "`kiln tune --resume {job}` goes on with the results that it has"},
+    {WhyKind::kProcess, "process",
+     "job {job} needs a process of {user} that answers for a part of the search: it {phase}",
+     "start the program again that submitted the job, or call `client.serve(\"{job}\", ...)`"},
+    {WhyKind::kQueue, "queue",
+     "job {job} is number {place} of {queued} in the queue; the scheduler runs {running}, and "
+     "takes "
+     "the first of the queue when one of them ends",
+     "wait; or cancel a job that nobody needs; or submit with a --priority above {highest}"},
+    {WhyKind::kNext, "next", "job {job} is the first in the queue, and nothing runs",
+     "the scheduler takes it within a second; if it does not, it was started with --unfinished and "
+     "leaves the job: `kiln tune --resume {job}`"},
+    {WhyKind::kNoDevice, "no-device", "job {job} asks for a device '{key}', and no runner has one",
+     "start `kiln runner` on a machine with such a device; or submit with a --device that "
+     "`kiln workers` lists"},
+    {WhyKind::kBusy, "busy", "job {job} waits for a device '{key}': all {slots} are busy",
+     "wait: devices go to the highest --priority first, and in turns among equals; or start "
+     "`kiln runner` on another machine"},
+    {WhyKind::kDeviceLimit, "device-limit",
+     "job {job} waits for a device: {user} has {devices}, and may have {limit} at once",
+     "wait for another job of {user}, or cancel one; an operator can raise the limit"},
+    {WhyKind::kNoBuilder, "no-builder",
+     "job {job} has trials to build, and no builder serves '{key}'",
+     "start `kiln builder` on any machine of the farm"},
+    {WhyKind::kBuilders, "builders",
+     "job {job} is slowed by builds: all {slots} of builders for '{key}' are busy, and {pending} "
+     "more",
+     "start `kiln builder` on another machine, or with more --jobs"},
+    {WhyKind::kReference, "reference",
+     "job {job} has no result yet: the unscheduled loops of each task run first, because "
+     "candidates "
+     "are compared with their outputs",
+     "wait: loops that take longer than --reference-limit, {limit} s here, are run for a sample of "
+     "the outputs"},
+    {WhyKind::kLastReadings, "last-readings", "job {job} is near its end: {phase}",
+     "wait; a job with --finalists 0 leaves the last readings out"},
+    {WhyKind::kFailing, "failing",
+     "job {job} has done {trials}, and at least half of them failed: {counts}",
+     "`kiln jobs {job}` lists them, each with the command that repeats it alone"},
+    {WhyKind::kWaits, "waits", "job {job} stands still: {message}",
+     "mend what the sentence names; the job goes on by itself"},
+    {WhyKind::kRunning, "running", "job {job} runs: {pace}", "nothing holds it up"},
+};
+
+}  // namespace
+
+std::span<const WhyWords> AllWhyWords() { return kWords; }
+
+const WhyWords& WordsOf(WhyKind kind) { return kWords[static_cast<size_t>(kind)]; }
+
+std::string Filled(std::string_view text, const WhyValues& values) {
+  std::vector<std::pair<std::string, std::string>> replacements;
+  for (const auto& [name, value] : values) {
+    replacements.emplace_back(fmt::format("{{{}}}", name), value);
+  }
+  return absl::StrReplaceAll(std::string(text), replacements);
+}
+
+}  // namespace kiln::client
