@@ -240,6 +240,10 @@ class HistoryTest(unittest.TestCase):
         best = auto_scheduler.ApplyHistoryBest(path("mlp.db"))
         self.assertIsNotNone(best.query("llvm", tasks[1].compute_dag.workload_key()))
         self.assertIsNone(auto_scheduler.FallbackContext().query("llvm", key))
+        for context in (best, auto_scheduler.FallbackContext()):
+            with self.assertRaisesRegex(kiln.InvalidArgumentError,
+                                        "target is '', expected a kind and its options"):
+                context.query("", key)
         outermost = auto_scheduler.DispatchContext.current
         self.assertIsInstance(outermost, auto_scheduler.FallbackContext)
         with self.assertRaisesRegex(kiln.KilnError, "FallbackContext runs already"):

@@ -16,6 +16,7 @@ from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
 from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, RecordedTask, result_of
 from kiln.auto_scheduler.nested import NestedContext
 from kiln.auto_scheduler.records import best_of, load_records
+from kiln.auto_scheduler.target_kind import kind_of
 from kiln.errors import InvalidArgumentError
 from kiln.farm.client import Client
 from kiln.farm.engine import engine
@@ -46,7 +47,11 @@ class DispatchContext(NestedContext):
         dag: Any = None,
         func_name: str = "",
     ) -> State | None:
-        """The schedule of a computation: this context's, or else that of the one around it."""
+        """The schedule of a computation: this context's, or else that of the one around it.
+
+        InvalidArgumentError: the target names no kind.
+        """
+        kind_of(target)
         found = self._query_inside(target, workload_key, func_name)
         if found is None and self._outer is not None:
             return self._outer.query(target, workload_key, has_complex_op, dag, func_name)
@@ -84,11 +89,11 @@ class FallbackContext(DispatchContext):
 
     def _query_inside(self, target: Any, workload_key: str, func_name: str) -> State | None:
         del func_name
-        steps = self._set.get((_kind(target), workload_key))
+        steps = self._set.get((kind_of(target), workload_key))
         return None if steps is None else State(StateObject(None, steps), None)
 
     def update(self, target: Any, workload_key: str, state: Any) -> None:
-        self._set[_kind(target), workload_key] = steps_of(state)
+        self._set[kind_of(target), workload_key] = steps_of(state)
 
 
 DispatchContext.current = FallbackContext()
@@ -127,9 +132,9 @@ class ApplyHistoryBest(DispatchContext):
         del func_name
         # The last update counts.
         for given, _ in reversed(self._set):
-            if (_kind(given.task.target), given.task.workload_key) == (_kind(target), workload_key):
+            if (kind_of(given.task.target), given.task.workload_key) == (kind_of(target), workload_key):
                 return given.state
-        found, _ = best_of(self.pairs, workload_key, _kind(target), self.include_compatible)
+        found, _ = best_of(self.pairs, workload_key, kind_of(target), self.include_compatible)
         return None if found is None else found.state
 
     def pairs_of(self, target: str, keys: Iterable[str]) -> list[Pair]:
@@ -137,7 +142,7 @@ class ApplyHistoryBest(DispatchContext):
         known = {given.task.workload_key for given, _ in self.pairs + self._set}
         outer = self._outer.pairs_of(target, set(keys) - known) if self._outer else []
         newest = {
-            (_kind(given.task.target), given.task.workload_key): (given, result)
+            (kind_of(given.task.target), given.task.workload_key): (given, result)
             for given, result in self._set
         }
         return [*self.pairs, *newest.values(), *outer]
@@ -196,10 +201,6 @@ class ApplyHistoryBestOrSample(ApplyHistoryBest):
                 return State(StateObject(dag, found.transform_steps), dag)
         self.update(target, workload_key, ranked[0])
         return ranked[0]
-
-
-def _kind(target: Any) -> str:
-    return str(target).split()[0]
 
 
 def _pair(target: str, key: str, state: Any, cost_s: float) -> Pair:

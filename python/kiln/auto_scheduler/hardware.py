@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from kiln.auto_scheduler.target_kind import kind_of
 from kiln.errors import InvalidArgumentError
 
 # Options of a target by the fields that they are for, with the factor between the two.
@@ -74,7 +75,7 @@ class HardwareParams:
 
         InvalidArgumentError: such a target has no such fact, or the target says otherwise.
         """
-        is_gpu = target.split()[0] == "cuda"
+        is_gpu = kind_of(target) == "cuda"
         known = _OF_GPU if is_gpu else _OF_CPU
         words = []
         for name in _FIELDS:

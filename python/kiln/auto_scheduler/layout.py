@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kiln.auto_scheduler.target_kind import kind_of
 from kiln.errors import InvalidArgumentError
 
 
@@ -19,7 +20,7 @@ class LayoutRewriteOption:
     @staticmethod
     def get_target_default(target: Any, in_relay_integration: bool = False) -> int:
         """What a task has that says nothing: 2 in networks for CPUs, else 0."""
-        is_cpu = str(target).split()[0] in ("llvm", "cpu")
+        is_cpu = kind_of(target) in ("llvm", "cpu")
         return 2 if in_relay_integration and is_cpu else 0
 
 

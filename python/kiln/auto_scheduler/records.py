@@ -16,6 +16,7 @@ from kiln.auto_scheduler.measuring import (
     input_of,
     input_row,
 )
+from kiln.auto_scheduler.target_kind import kind_of
 from kiln.errors import InvalidArgumentError
 from kiln.farm.engine import engine
 
@@ -143,7 +144,7 @@ def load_best_record(
 
     With `include_compatible`, pairs of other extents count as well, the slower the farther off.
     """
-    kind = str(target).split()[0] if target else None
+    kind = kind_of(target) if target else None
     return best_of(load_records(filename), workload_key, kind, include_compatible)
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, ClassVar
 
 from kiln.auto_scheduler.nested import NestedContext
+from kiln.auto_scheduler.target_kind import kind_of
 from kiln.autotvm.measure import MeasureInput, MeasureResult
 from kiln.autotvm.space import ConfigEntity, FallbackConfigEntity
 from kiln.errors import InvalidArgumentError
@@ -16,7 +17,7 @@ Pair = tuple[MeasureInput, MeasureResult]
 
 
 def _kind(target: Any) -> str | None:
-    return str(target).split()[0] if target is not None else None
+    return kind_of(target) if target is not None else None
 
 
 def key_of(workload: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 from kiln.auto_scheduler.program import Program, compile_steps
 from kiln.auto_scheduler.search_task import SearchTask
+from kiln.auto_scheduler.target_kind import kind_of
 from kiln.auto_scheduler.workload import ComputeDAG
 from kiln.autotvm.dispatcher import (
     ApplyConfig,
@@ -243,13 +244,13 @@ def _text_of(name: str, target: str) -> str:
                 return file.read()
         except (OSError, UnicodeDecodeError) as error:
             raise InvalidArgumentError(f"cannot read {name}: {error}") from error
-    kind = target.split()[0]
+    kind = kind_of(target)
     return program.run(["templates", name, f"--target={'cuda' if kind == 'cuda' else 'llvm'}"])
 
 
 def _operator_of(name: str, target: str) -> str:
     """The operator of a template that ships."""
-    kind = target.split()[0]
+    kind = kind_of(target)
     for found in program.run_json(["templates"]):
         if found["template"] == name and found["target"] == kind:
             return found["op"]
