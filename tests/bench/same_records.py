@@ -6,9 +6,10 @@ usage: same_records.py KILN BEFORE [--target TARGET] [--set NAME,...] [--trials 
 
 Each workload is tuned once, by BEFORE, on a new database. Both builds then compile the best record of a copy of it, and
 `KILN bench` runs the two programs in turns. So the search has no part in the result: a row's ratio is that of the time of
-KILN's program to that of BEFORE's, its geometric mean over the rounds with the 95% interval. Sets: products, layers,
-memory (values that an operator reads and writes once), attention. Prints a Markdown table; what did not fit --minutes is
-said at the end. The exit status is 1 where an interval lies above 1.01 entirely.
+KILN's program to that of BEFORE's, its geometric mean over the rounds with the 95% interval, which takes two rounds at
+least. Sets: products, layers, memory (values that an operator reads and writes once), attention. Prints a Markdown
+table; a record of which a build makes no program is said in its row, and what did not fit --minutes at the end. The
+exit status is 1 where an interval lies above 1.01 entirely, or a record makes no program.
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import math
 import os
 import shutil
 import statistics
+import subprocess
 import sys
 import time
 
@@ -45,8 +47,18 @@ def median_s(kiln, path):
     return json.loads(run([kiln, "bench", path, "--repeat", "5", "--min-repeat-ms", "10", "--json"]))["median_s"]
 
 
+def refusal(kiln, words, database, program):
+    """Compiles the record of a database; returns why the build takes none or makes another schedule, or ""."""
+    command = [kiln, "compile", *words, "--strict", "--db", database, "-o", program]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        return done.stderr.strip() or done.stdout.strip() or f"exit status {done.returncode}"
+    return next((line for line in done.stderr.splitlines() if "can't be compiled here" in line), "")
+
+
 def measure(flags, number, row):
     op, args, more = row
+    workload = " ".join([op, args] + more[1:])
     words = [op, "--args", args, *more] + (["--dtype", flags.type] if flags.type else []) + ["--target", flags.target]
     database = os.path.join(flags.folder, f"{number}.db")
     for path in (database, database + "-wal", database + "-shm"):
@@ -57,15 +69,25 @@ def measure(flags, number, row):
     for name, kiln in (("now", flags.kiln), ("before", flags.before)):
         copy, programs[name] = f"{database}.{name}.db", os.path.join(flags.folder, f"{number}.{name}")
         shutil.copyfile(database, copy)
-        run([kiln, "compile", *words, "--db", copy, "-o", programs[name]])
+        why_not = refusal(kiln, words, copy, programs[name])
+        if why_not:
+            return {"workload": workload, "refused_by": name, "why": why_not.splitlines()[0]}
     pairs = []
     for turn in range(flags.rounds):
         order = ["now", "before"] if turn % 2 == 0 else ["before", "now"]
         times = {name: median_s(flags.kiln, programs[name]) for name in order}
         pairs.append((times["now"], times["before"]))
-    ratio, low, high = interval(pairs)
-    return {"workload": " ".join([op, args] + more[1:]), "before_s": statistics.median(p[1] for p in pairs),
-            "now_s": statistics.median(p[0] for p in pairs), "ratio": ratio, "low": low, "high": high}
+    ratio, *ends = interval(pairs)
+    return {"workload": workload, "before_s": statistics.median(p[1] for p in pairs),
+            "now_s": statistics.median(p[0] for p in pairs), "ratio": ratio,
+            "interval": ends if len(pairs) > 1 else None}
+
+
+def line_of(row):
+    if "ratio" not in row:
+        return f"| {row['workload']} | no program by {row['refused_by']}: {row['why']} | | | |"
+    ends = "{:.3f} to {:.3f}".format(*row["interval"]) if row["interval"] else "-"
+    return f"| {row['workload']} | {1e6 * row['before_s']:.2f} | {1e6 * row['now_s']:.2f} | {row['ratio']:.3f} | {ends} |"
 
 
 def main():
@@ -77,12 +99,14 @@ def main():
     parser.add_argument("--type", default="", help="of the inputs; as the operators have it")
     parser.add_argument("--trials", type=int, default=64)
     parser.add_argument("--minutes", type=float, default=0)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=7, help="1 or more; of one round there is no interval")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", default="0/1", help="I/N: every N-th from I on")
     parser.add_argument("--folder", default="same-records")
     parser.add_argument("--json", help="a file for the rows")
     flags = parser.parse_args()
+    if flags.rounds < 1:
+        parser.error(f"--rounds is {flags.rounds}, expected 1 or more")
     end_s = time.monotonic() + 60 * flags.minutes if flags.minutes > 0 else math.inf
     os.makedirs(flags.folder, exist_ok=True)
     first, step = map(int, flags.part.split("/"))
@@ -93,16 +117,18 @@ def main():
     while work and time.monotonic() < end_s:
         rows.append(measure(flags, len(rows), work.pop(0)))
         row = rows[-1]
-        print(f"| {row['workload']} | {1e6 * row['before_s']:.2f} | {1e6 * row['now_s']:.2f} | {row['ratio']:.3f} "
-              f"| {row['low']:.3f} to {row['high']:.3f} |", flush=True)
+        print(line_of(row), flush=True)
         if flags.json:
             with open(flags.json, "w", encoding="utf-8") as file:
                 json.dump(rows, file, indent=1)
-    slower = [row for row in rows if row["low"] > 1.01]
-    print(f"\n{len(rows)} measured, {len(work)} not; {len(slower)} slower by more than 1%")
-    if rows:
-        print(f"geometric mean of the ratios {math.exp(statistics.fmean(math.log(row['ratio']) for row in rows)):.4f}")
-    sys.exit(1 if slower else 0)
+    timed = [row for row in rows if "ratio" in row]
+    refused = len(rows) - len(timed)
+    slower = [row for row in timed if row["interval"] and row["interval"][0] > 1.01]
+    print(f"\n{len(timed)} measured, {refused} whose record makes no program, {len(work)} not begun; {len(slower)} slower "
+          "by more than 1%")
+    if timed:
+        print(f"geometric mean of the ratios {math.exp(statistics.fmean(math.log(row['ratio']) for row in timed)):.4f}")
+    sys.exit(1 if slower or refused else 0)
 
 
 if __name__ == "__main__":

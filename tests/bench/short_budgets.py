@@ -170,8 +170,11 @@ class Bench:
 
 
 def interval(pairs):
+    """Geometric mean of the ratios and its 95% interval, which one pair leaves open."""
     logs = [math.log(tuned / untuned) for tuned, untuned in pairs]
     mean = statistics.fmean(logs)
+    if len(logs) == 1:
+        return math.exp(mean), 0.0, math.inf
     half = STUDENT[min(len(logs) - 1, len(STUDENT) - 1)] * statistics.stdev(logs) / math.sqrt(len(logs))
     return math.exp(mean), math.exp(mean - half), math.exp(mean + half)
 
