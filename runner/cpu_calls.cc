@@ -91,7 +91,9 @@ size_t ElementsOf(const VariedArgument& argument) {
 void PoisonOne(const VariedArgument& output, Poison poison, std::minstd_rand& random) {
   if (output.bytes.empty()) return;
   const auto bytes = static_cast<size_t>(DTypeBytes(output.dtype));
-  const size_t at = random() % ElementsOf(output) * bytes;
+  // A program looks at the first element, if it looks at one.
+  const size_t elements = ElementsOf(output);
+  const size_t at = elements > 1 ? (1 + random() % (elements - 1)) * bytes : 0;
   std::memset(output.bytes.data() + at, PoisonByte(output.dtype, poison), bytes);
 }
 

@@ -65,7 +65,8 @@ TEST_F(DeviceSlotTest, AnOutputThatIsLeftAsItWasIsWrong) {
 
 TEST_F(DeviceSlotTest, AChangedClockIsFound) {
   v1::MeasureRequest request = Request("patches_clock");
-  request.mutable_options()->set_min_repeat_ms(100);
+  request.mutable_options()->set_min_repeat_ms(60);
+  request.mutable_options()->set_timeout_ms(60'000);
   const v1::TrialResult result = Measure(request).result();
   EXPECT_EQ(result.error(), v1::RUNTIME_DEVICE_ERROR);
   EXPECT_THAT(result.message(),
