@@ -424,6 +424,54 @@ class PlaceTest(unittest.TestCase):
             with self.assertRaises(kiln.UnauthenticatedError):
                 kiln.connect(address)
 
+    def start_daemon(self, name, *flags):
+        """Starts `kiln NAME`. Returns its address."""
+        port = path(f"{name}-{time.monotonic_ns()}.port")
+        process = subprocess.Popen(
+            [program.program_path(), name, "--listen", "127.0.0.1:0", "--port-file", port, *flags],
+            stderr=subprocess.DEVNULL,
+        )
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        self.assertTrue(wait_until(lambda: os.path.exists(port)))
+        with open(port, encoding="utf-8") as file:
+            return f"127.0.0.1:{file.read().strip()}"
+
+    def test_a_farm_with_keys(self):
+        folder, other = path("farm-keys"), path("other-keys")
+        for authority, names in (
+            (folder, {"box1": "work", "alice": "submit", "rita": "read"}), (other, {"eve": "admin"})
+        ):
+            program.run(["keys", "init", "--authority", authority])
+            for name, role in names.items():
+                program.run(["keys", "issue", name, "--role", role, "--authority", authority])
+        alice, mine = os.path.join(folder, "alice"), ["--keys", os.path.join(folder, "box1")]
+        tracker = self.start_daemon("tracker", *mine)
+        self.start_daemon("builder", "--tracker", tracker, *mine)
+        self.start_daemon("runner", "--device", "null", "--tracker", tracker, *mine)
+        address = self.start_daemon(
+            "scheduler", "--tracker", tracker, "--db", path("keys.db"), *mine
+        )
+        with kiln.connect(address, keys=alice) as client:
+            self.assertEqual(asyncio.run(asyncio.to_thread(client.jobs)), [])
+            self.assertTrue(wait_until(lambda: len(client.workers()) == 2))
+            self.assertEqual(client.connection.environment()["KILN_KEYS"], os.path.abspath(alice))
+        with mock.patch.dict(os.environ, {"KILN_KEYS": os.path.join(folder, "rita")}):
+            with kiln.connect(address) as client:
+                self.assertEqual(client.jobs(), [])
+                with self.assertRaisesRegex(kiln.PermissionDeniedError, "rita has the role read"):
+                    client.cancel("1f740d66")
+        with self.assertRaisesRegex(kiln.UnauthenticatedError, "asks for a certificate of its farm"):
+            kiln.connect(address)
+        with self.assertRaisesRegex(kiln.UnauthenticatedError, "no certificate of a daemon of this"):
+            kiln.connect(address, keys=os.path.join(other, "eve"))
+        plain = self.start_daemon("scheduler", "--db", path("plain.db"))
+        with self.assertRaisesRegex(kiln.UnauthenticatedError, "makes no connection of TLS"):
+            kiln.connect(plain, keys=alice)
+        os.chmod(os.path.join(alice, "identity.pem"), 0o640)
+        with self.assertRaisesRegex(kiln.FailedPreconditionError, "mode 0640.*chmod 600"):
+            kiln.connect(address, keys=alice)
+
     def test_no_farm(self):
         with self.assertRaisesRegex(kiln.UnavailableError, "cannot reach a scheduler at 127.0.0.1:9"
                                     ".*Connection refused; start one with `kiln scheduler`"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import socket
 import ssl
 import stat
 from collections.abc import Sequence
@@ -102,26 +103,36 @@ class Access:
         name = ("grpc.ssl_target_name_override", _DAEMON_HOST)
         return grpc.secure_channel(address, self._credentials, options=[*options, name])
 
-    def check_server(self, address: str, reason: str) -> None:
-        """UnauthenticatedError: an address gives no answer, for `reason`, because of the keys."""
+    def check_server(self, address: str) -> None:
+        """UnauthenticatedError: a server that gives no answer is there, and keys are the reason."""
+        host, _, port = address.rpartition(":")
+        where = (host.strip("[]"), int(port))
         if not self.has_keys:
-            if _speaks_tls(address):
-                raise errors.UnauthenticatedError(
-                    f"the daemon at {address} asks for a certificate of its farm, and none was "
-                    "shown: give keys=FOLDER or KILN_KEYS, with a folder that `kiln keys issue NAME "
-                    "--role ROLE` makes where the farm's authority is"
-                )
-        elif "CERTIFICATE_VERIFY_FAILED" in reason or "peer name" in reason.lower():
+            if not _shows_a_certificate(where):
+                return
             raise errors.UnauthenticatedError(
-                f"the server at {address} has no certificate of a daemon of this farm, whose "
-                f"authority is {os.path.join(self.path, 'authority.pem')}; expected the farm that "
-                "the keys are of: `kiln doctor --scheduler HOST:PORT` says what it has"
+                f"the daemon at {address} asks for a certificate of its farm, and none was shown: "
+                "give keys=FOLDER or KILN_KEYS, with a folder that `kiln keys issue NAME --role "
+                "ROLE` makes where the farm's authority is"
             )
-        elif "WRONG_VERSION_NUMBER" in reason:
+        authority = os.path.join(self.path, "authority.pem")
+        try:
+            context = ssl.create_default_context(cafile=authority)
+            with socket.create_connection(where, timeout=_PROBE_S) as plain:
+                context.wrap_socket(plain, server_hostname=_DAEMON_HOST).close()
+        except ssl.SSLCertVerificationError as error:
             raise errors.UnauthenticatedError(
-                f"the server at {address} answers in plain text, and the keys ask for TLS; expected "
-                "a daemon that was started with --keys"
-            )
+                f"the server at {address} has no certificate of a daemon of this farm "
+                f"({error.verify_message}), expected one of the authority in {authority}; give the "
+                "keys of the farm that the server belongs to"
+            ) from error
+        except ssl.SSLError as error:
+            raise errors.UnauthenticatedError(
+                f"the server at {address} makes no connection of TLS ({error.reason}), which keys "
+                "ask for; expected a daemon that was started with --keys"
+            ) from error
+        except OSError:
+            return
 
     def _read_keys(self) -> grpc.ChannelCredentials:
         # Key and certificate are one file, so that a renewal replaces both at once.
@@ -130,9 +141,8 @@ class Access:
         return grpc.ssl_channel_credentials(authority, identity, identity)
 
 
-def _speaks_tls(address: str) -> bool:
-    host, _, port = address.rpartition(":")
+def _shows_a_certificate(where: tuple[str, int]) -> bool:
     try:
-        return bool(ssl.get_server_certificate((host.strip("[]"), int(port)), timeout=_PROBE_S))
-    except (OSError, ValueError):
+        return bool(ssl.get_server_certificate(where, timeout=_PROBE_S))
+    except OSError:
         return False

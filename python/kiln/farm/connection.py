@@ -133,7 +133,7 @@ class Connection:
         except (errors.UnavailableError, errors.DeadlineExceededError) as error:
             is_lost = isinstance(error, errors.UnavailableError)
             if is_lost:
-                self.access.check_server(self.address, str(error))
+                self.access.check_server(self.address)
             raise errors.UnavailableError(
                 f"cannot reach a scheduler at {self.address}: {error if is_lost else 'no answer'}; "
                 f"{self._needs}"
