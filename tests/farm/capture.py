@@ -28,7 +28,8 @@ def find(path: str, words: list[str]) -> int:
     """Prints the words that the file holds. A word that two packets share is not found."""
     text = pathlib.Path(path).read_bytes()
     found = [word for word in words if word.encode() in text]
-    print(f"{len(text)} bytes were captured, with {len(found)} of {len(words)} words", *found, sep="\n  ")
+    said = f"{len(text)} bytes were captured, with {len(found)} of {len(words)} words"
+    print(said, *found, sep="\n  ")
     return 0 if found else 1
 
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# Two boxes, as two network namespaces with a cable between: from nothing to a tuned job, as a new user
-# types it, with the packets of the cable.
+# Two boxes, as two network namespaces with a cable between: from nothing to a tuned job, as a new
+# user types it, with the packets of the cable.
 #
 #   tests/farm/two_boxes.sh KILN [DEVICE]     DEVICE of the runner: null (default), cpu, cuda
 #
@@ -12,7 +12,12 @@ kiln=$(realpath "$1") device=${2:-null}
 capture=$(realpath "$(dirname "$0")")/capture.py
 
 skip() { echo "skipped: $*"; exit 0; }
-fail() { echo "two_boxes: $*" >&2; for log in "$work"/*/*.log; do tail -n 5 "$log" >&2; done; exit 1; }
+fail() {
+  local log
+  echo "two_boxes: $*" >&2
+  for log in "$work"/*/*.log; do tail -n 5 "$log" >&2; done
+  exit 1
+}
 
 command -v ip > /dev/null || skip "there is no ip command (apt-get install iproute2)"
 if [[ ${KILN_IN_NAMESPACE:-} != 1 ]]; then
@@ -65,13 +70,14 @@ tune_with() {
   local to=10.77.0.1:9190
   type_on box1 "kiln tracker --listen 10.77.0.1:9190 $tracker 2>> t.log & echo \$! > t.pid; \
 kiln scheduler --listen 10.77.0.1:9290 --tracker $to $scheduler 2>> s.log & echo \$! > s.pid"
-  type_on box2 "kiln builder --listen 10.77.0.2:0 --tracker $to $builder 2>> b.log & echo \$! > b.pid; \
-kiln runner --listen 10.77.0.2:0 --device $device --tracker $to $runner 2>> r.log & echo \$! > r.pid"
+  local on_box2="--listen 10.77.0.2:0 --tracker $to"
+  type_on box2 "kiln builder $on_box2 $builder 2>> b.log & echo \$! > b.pid; \
+kiln runner $on_box2 --device $device $runner 2>> r.log & echo \$! > r.pid"
   collect
   local target=llvm; [[ $device != cpu ]] && target=$device
   # Seen from box2: the scheduler's calls go over the cable, too.
-  type_on box2 "kiln tune matmul --args 96,64,32 --target $target --trials 6 --scheduler 10.77.0.1:9290 \
-$you > tune.log 2>&1"
+  type_on box2 "kiln tune matmul --args 96,64,32 --target $target --trials 6 \
+--scheduler 10.77.0.1:9290 $you > tune.log 2>&1"
 }
 
 export PATH="$work/bin:$PATH"
@@ -93,9 +99,12 @@ type_on box1 "kiln keys issue box1 box2 --role work > issue.log"
 type_on box1 "kiln keys issue alice --role submit > issue.log"
 type_on box1 "cp -rp farm-keys/box2 farm-keys/alice ../box2/"
 tune_with "--keys farm-keys/box1" "--keys farm-keys/box1" "--keys box2" "--keys box2" "--keys alice"
-printf '%d commands, %.1f s from nothing to a tuned job\n' $typed "$(bc <<< "$(date +%s.%N) - $start")"
+seconds=$(bc <<< "$(date +%s.%N) - $start")
+printf '%d commands, %.1f s from nothing to a tuned job\n' "$typed" "$seconds"
 end_all
-mapfile -t key < <(grep -hv -- '-----' "$work"/box*/{,farm-keys/}*/identity.pem | grep -E '^M' | cut -c1-40)
+mapfile -t key < <(
+  grep -hv -- '-----' "$work"/box*/{,farm-keys/}*/identity.pem | grep -E '^M' | cut -c1-40
+)
 if python3 -B "$capture" --find "$work/secured.bytes" "${words[@]}" "${key[@]}"; then
   fail "the cable carried these words in the clear"
 fi

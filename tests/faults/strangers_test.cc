@@ -1,5 +1,5 @@
-// The table of attacks on a farm with keys: whoever should not get in, at every call of every daemon,
-// over real TLS.
+// The table of attacks on a farm with keys: whoever should not get in, at every call of every
+// daemon, over real TLS.
 #include <google/protobuf/descriptor.h>
 #include <grpcpp/channel.h>
 

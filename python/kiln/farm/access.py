@@ -14,8 +14,8 @@ import grpc
 from kiln import errors
 
 _SECRET_KEY = "kiln-secret"
-# The name of every daemon in its certificate (base/keys/identity.h): the client asks for it, whatever
-# the address is, so nobody but a daemon of the farm is believed.
+# The name of every daemon in its certificate (base/keys/identity.h): the client asks for it,
+# whatever the address is, so nobody but a daemon of the farm is believed.
 _DAEMON_HOST = "daemon.kiln.internal"
 _PROBE_S = 5.0
 
