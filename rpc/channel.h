@@ -1,5 +1,5 @@
-// Channels of clients to our services: quick reconnects, large messages, no proxy, and the access of
-// the farm: TLS with keys, or the secret with each call.
+// Channels of clients to our services: quick reconnects, large messages, no proxy, and the access
+// of the farm: TLS with keys, or the secret with each call.
 #pragma once
 
 #include <grpcpp/channel.h>

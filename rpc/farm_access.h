@@ -1,5 +1,5 @@
-// Access to a farm: keys, the farm's secret, or nothing. A process shows it to the others of the farm,
-// and asks it of them.
+// Access to a farm: keys, the farm's secret, or nothing. A process shows it to the others of the
+// farm, and asks it of them.
 #pragma once
 
 #include <grpcpp/security/credentials.h>

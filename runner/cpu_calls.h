@@ -55,9 +55,9 @@ class CpuCalls {
   StatusOr<double> Time(KilnEntry entry, std::span<void* const> arguments, int64_t number);
   // Calls the program `number` times with each input rotated in place by a random number of
   // elements, then once on the inputs as they were. Before each call one random element of each
-  // output, but not the first one, gets `poison`. A program that keeps answers, or sees by its output that it has computed
-  // already, has to compute in each of these calls. No clock runs while arguments change. Returns
-  // the seconds of the shortest call on changed inputs.
+  // output, but not the first one, gets `poison`. A program that keeps answers, or sees by its
+  // output that it has computed already, has to compute in each of these calls. No clock runs while
+  // arguments change. Returns the seconds of the shortest call on changed inputs.
   StatusOr<double> TimeVaried(KilnEntry entry, std::span<void* const> arguments,
                               std::span<const VariedArgument> varied, Poison poison, int number);
   // Fills the caches of all cores with other data.

@@ -11,7 +11,8 @@ namespace {
 // Factor below what the device can do at best.
 constexpr double kGenerous = 4;
 // Operations of a multiprocessor in a cycle, for inputs of one byte, without sparsity: an H100 has
-// 8192 (1979 TFLOP/s), half as many for each doubling of the bytes down to TF32, and 256 for float64.
+// 8192 (1979 TFLOP/s), half as many for each doubling of the bytes down to TF32, and 256 for
+// float64.
 constexpr double kMatrixOperations = 8192;
 constexpr double kDoubleOperations = 256;
 // Bytes that a core or a multiprocessor stores in a cycle, at most.

@@ -9,10 +9,10 @@
 namespace kiln::runner {
 
 // Returns the seconds below which no call of a program with this plan takes. `operations` is the
-// least work of the workload (MeasureRequest.operations). The figures are those of the fastest units
-// that the device can have for the narrowest input, four times over: for algorithms that need fewer
-// operations (Winograd's), clocks above the announced one, and newer units. Outputs count as stores
-// to the nearest cache. 0 if the model has no figures.
+// least work of the workload (MeasureRequest.operations). The figures are those of the fastest
+// units that the device can have for the narrowest input, four times over: for algorithms that need
+// fewer operations (Winograd's), clocks above the announced one, and newer units. Outputs count as
+// stores to the nearest cache. 0 if the model has no figures.
 double LeastSeconds(const device::DeviceModel& model, const v1::LaunchPlan& plan,
                     double operations);
 

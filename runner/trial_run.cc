@@ -38,8 +38,8 @@ constexpr double kFreshSlackS = 100e-6;
 // The shortest of these calls counts.
 constexpr int kFreshCalls = 3;
 
-// Calls on inputs that change in place, for short programs and for others. Programs that take longer
-// than kVariedProgramS have none: for these, one call on new inputs tells enough.
+// Calls on inputs that change in place, for short programs and for others. Programs that take
+// longer than kVariedProgramS have none: for these, one call on new inputs tells enough.
 constexpr double kShortProgramS = 0.2e-3, kVariedProgramS = 5e-3;
 constexpr int64_t kMostVariedBytes = int64_t{4} << 20;
 constexpr int kVariedCalls = 6, kFewVariedCalls = 1;

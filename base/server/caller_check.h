@@ -42,8 +42,8 @@ class CallHead {
 // check, many at once, so it must not wait.
 using CallerCheck = std::function<Status(const CallHead&)>;
 
-// Returns OK while the holder of the certificate, in PEM, may stay. Called every few seconds for each
-// certificate of an open connection.
+// Returns OK while the holder of the certificate, in PEM, may stay. Called every few seconds for
+// each certificate of an open connection.
 using CertificateCheck = std::function<Status(std::string_view pem)>;
 
 // Returns credentials for one server, which check each call: of TLS with `keys`, plain text if that

@@ -39,7 +39,8 @@ class ConnectionList {
   void Remove(int id);
 
   // Marks the connection whose other end is `peer`: one of its calls was admitted. `certificate`
-  // returns its client's certificate, "" for none; it is called when the connection is marked first.
+  // returns its client's certificate, "" for none; it is called when the connection is marked
+  // first.
   void MarkVerified(std::string_view peer, absl::FunctionRef<std::string()> certificate);
 
   // Returns the verified connections of each certificate.

@@ -17,10 +17,10 @@ struct Finding {
   std::string detail;
 };
 
-// Returns the findings about this machine and the session's scheduler: whose keys the session has and
-// whether they hold, whether the clocks agree, whether the scheduler answers, what its jobs do and
-// what they wait for. Without a scheduler the findings include the database file and
-// its disk. If KILN_TRACKER names a tracker, they include its workers.
+// Returns the findings about this machine and the session's scheduler: whose keys the session has
+// and whether they hold, whether the clocks agree, whether the scheduler answers, what its jobs do
+// and what they wait for. Without a scheduler the findings include the database file and its disk.
+// If KILN_TRACKER names a tracker, they include its workers.
 std::vector<Finding> Diagnose(const Session& session);
 
 }  // namespace kiln::client

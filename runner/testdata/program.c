@@ -184,9 +184,9 @@ static int SpyLate(const Closure* closure) {
 /* These programs compute once and give the answer again if they take the inputs for the same. They
  * do so always, by the first elements, by the address, by all elements, or because the outputs are
  * still there: the first element is not NaN, or has neither poison, or no element has. */
-#if defined(PROGRAM_keeps_answer) || defined(PROGRAM_keeps_by_first) ||      \
-    defined(PROGRAM_keeps_by_address) || defined(PROGRAM_keeps_by_all) ||    \
-    defined(PROGRAM_leaves_outputs) || defined(PROGRAM_new_if_poisoned) ||   \
+#if defined(PROGRAM_keeps_answer) || defined(PROGRAM_keeps_by_first) ||    \
+    defined(PROGRAM_keeps_by_address) || defined(PROGRAM_keeps_by_all) ||  \
+    defined(PROGRAM_leaves_outputs) || defined(PROGRAM_new_if_poisoned) || \
     defined(PROGRAM_new_if_poisoned_somewhere)
 #define KEEPS 1
 static float answer[kCount], seen[2 * kCount];

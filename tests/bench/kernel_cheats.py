@@ -29,8 +29,8 @@ CHEATS = [
     "does nothing after its first call",
 ]
 
-# `ROW` and `COLUMN` are the element of this thread or turn of the loop. State is in globals, which live as long as the
-# loaded program.
+# `ROW` and `COLUMN` are the element of this thread or turn of the loop. State is in globals, which
+# live as long as the loaded program.
 STATE = """
 GLOBAL float kept[M * N];
 GLOBAL float seen[128];
