@@ -124,10 +124,23 @@ void SetTensors(const dag::DagText& text, v1::Artifact& artifact) {
 // The compiled program of a request, made from loops or a hand-written kernel, or an error and
 // whose fault it is.
 struct Generated {
+  // Without a binary if only the source was asked for.
   StatusOr<codegen::Compiled> compiled;
   // Kind of the error.
   v1::ErrorKind kind = v1::COMPILE_HOST_ERROR;
+  // Set if only the source was asked for.
+  std::string source = {};
 };
+
+Generated GenerateLoops(const ir::Program& program, const Setting& setting, codegen::Fault fault,
+                        v1::TrialTimes& times) {
+  codegen::CompileTimes generate_times;
+  auto source =
+      setting.backend->Generate(program, setting.target, {.fault = fault}, generate_times);
+  times.set_generate_s(generate_times.generate_s);
+  if (!source.ok()) return {source.status()};
+  return {.compiled = std::move(source->interface), .source = std::move(source->text)};
+}
 
 Generated CompileLoops(const dag::DagPtr& dag, const v1::BuildRequest& request,
                        const Setting& setting, codegen::Fault fault, double start_s,
@@ -135,6 +148,7 @@ Generated CompileLoops(const dag::DagPtr& dag, const v1::BuildRequest& request,
   const auto program = Instantiate(dag, request, setting);
   if (!program.ok()) return {program.status(), v1::INSTANTIATION_ERROR};
   times.set_instantiate_s(Clock::Real().MonotonicSeconds() - start_s);
+  if (request.source_only()) return GenerateLoops(*program, setting, fault, times);
   codegen::CompileTimes compile_times;
   auto compiled =
       setting.backend->Compile(*program, setting.target, {.fault = fault}, compile_times);
@@ -166,6 +180,10 @@ StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, codegen::Backe
   if (handwritten && fault != codegen::Fault::kNone)
     return InvalidArgument(
         "faults are built into generated code, and this is a hand-written kernel");
+  if (handwritten && request.source_only())
+    return InvalidArgument(
+        "source_only is for generated code, and this is a hand-written kernel, whose source its "
+        "user has");
   v1::TrialTimes times;
   Generated generated = handwritten
                             ? CompileSource(text->dag, request, setting, start_s, times)
@@ -176,6 +194,7 @@ StatusOr<BuildOutcome> RunStages(const v1::BuildRequest& request, codegen::Backe
   *outcome.reply.mutable_artifact() =
       MakeArtifact(*std::move(generated.compiled), setting.target.kind->device);
   SetTensors(*text, *outcome.reply.mutable_artifact());
+  outcome.reply.set_source(std::move(generated.source));
   return outcome;
 }
 

@@ -21,8 +21,10 @@ struct BuildOutcome {
 // kind:
 //   INSTANTIATION_ERROR   the steps do not parse, replay or lower
 //   COMPILE_HOST_ERROR    the code generator or the linker refused
+// A request with `source_only` is not compiled: the reply has the source, and the artifact no
+// binary. Hand-written kernels have no such reply.
 // A status is the requester's fault:
-//   InvalidArgument   the DAG, the target or the fault is not valid
+//   InvalidArgument   the DAG, the target, the fault or `source_only` is not valid
 //   Unimplemented     no code generator for this target here
 // FAULT_COMPILER_CRASH aborts this process and FAULT_COMPILER_HANG never returns. The request's
 // limits are ignored here, because the caller applies them from outside.

@@ -11,6 +11,7 @@ namespace {
 using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 v1::BuildReply BuildOrDie(const v1::BuildRequest& request) {
   auto outcome = Build(request);
@@ -49,6 +50,44 @@ TEST(BuildTest, LlvmTarget) {
   ASSERT_EQ(plan.launches_size(), 1);
   EXPECT_EQ(plan.launches(0).symbol(), "kiln_entry");
   EXPECT_THAT(plan.launches(0).args(), ElementsAre(0, 1, 2));
+}
+
+// Whoever compiles the source gets the program that is built otherwise: the two have one interface.
+TEST(BuildTest, TheSourceAloneHasTheInterfaceOfTheBuiltProgram) {
+  for (const char* const target : {"null", "llvm -mcpu=native"}) {
+    v1::BuildRequest request = MatmulRequest(target, SplitRows(4));
+    const v1::BuildReply built = BuildOrDie(request);
+    EXPECT_EQ(built.source(), "");
+    request.set_source_only(true);
+    v1::BuildReply reply = BuildOrDie(request);
+    ASSERT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+    EXPECT_THAT(reply.source(), HasSubstr("A"));
+    EXPECT_EQ(reply.artifact().binary(), "");
+    EXPECT_EQ(reply.artifact().digest(), DigestOf(reply.artifact()));
+    EXPECT_EQ(reply.artifact().plan().SerializeAsString(),
+              built.artifact().plan().SerializeAsString());
+    EXPECT_EQ(reply.times().compile_s(), 0);
+    reply.mutable_artifact()->set_binary(built.artifact().binary());
+    EXPECT_EQ(DigestOf(reply.artifact()), built.artifact().digest());
+  }
+}
+
+TEST(BuildTest, TheSourceForACpuIsLlvmIrBeforeTheOptimizer) {
+  v1::BuildRequest request = MatmulRequest("llvm -mcpu=x86-64-v3");
+  request.set_source_only(true);
+  const v1::BuildReply reply = BuildOrDie(request);
+  ASSERT_EQ(reply.error(), v1::NO_ERROR) << reply.message();
+  EXPECT_THAT(reply.source(), AllOf(HasSubstr("define"), HasSubstr("@kiln_entry("),
+                                    HasSubstr("\"target-cpu\"=\"x86-64-v3\""),
+                                    HasSubstr("fmul contract float"), HasSubstr("target triple")));
+}
+
+TEST(BuildTest, ACandidateThatFailsHasNoSource) {
+  v1::BuildRequest request = MatmulRequest("llvm", R"([["SP", 9, 0, 16, [4], 1]])");
+  request.set_source_only(true);
+  const v1::BuildReply reply = BuildOrDie(request);
+  EXPECT_EQ(reply.error(), v1::INSTANTIATION_ERROR);
+  EXPECT_EQ(reply.source(), "");
 }
 
 TEST(BuildTest, InputsHaveTheRangesOfTheText) {
@@ -113,6 +152,15 @@ TEST(BuildTest, CudaWhereNvrtcIs) {
   EXPECT_EQ(outcome->reply.artifact().device(), "cuda");
   ASSERT_GE(outcome->reply.artifact().plan().launches_size(), 1);
   EXPECT_EQ(outcome->reply.artifact().plan().launches(0).grid_size(), 3);
+  // The source says what it is compiled for; the plan lacks the compiler's figures alone.
+  v1::BuildRequest request = MatmulRequest("cuda -arch=sm_90");
+  request.set_source_only(true);
+  const v1::BuildReply source = BuildOrDie(request);
+  v1::LaunchPlan plan = outcome->reply.artifact().plan();
+  EXPECT_THAT(source.source(), StartsWith("// For --gpu-architecture=sm_90\n"));
+  EXPECT_THAT(source.source(), HasSubstr(plan.launches(0).symbol() + "("));
+  for (v1::KernelLaunch& launch : *plan.mutable_launches()) launch.clear_registers();
+  EXPECT_EQ(source.artifact().plan().SerializeAsString(), plan.SerializeAsString());
 }
 
 // B takes 128 KiB of shared memory. The program is refused or built by the limits of the device

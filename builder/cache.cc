@@ -32,6 +32,7 @@ std::string RequestKey(const v1::BuildRequest& request, std::string_view version
     sha.Update(fmt::format("{}:", part.size())).Update(part);
   }
   sha.Update(fmt::format("{}:", static_cast<int>(request.fault())));
+  if (request.source_only()) sha.Update("source:");
   // The key has the limits that the code is checked against, but not the figures that only matter
   // for its speed.
   HardwareParams limits = HardwareParamsOf(request.hardware());

@@ -14,8 +14,9 @@
 
 namespace kiln::builder {
 
-// Returns the identity of a build's result: DAG, target, steps, kernel, fault and the device's
-// limits, together with the compiler `version`. Limits of the build are not part of it.
+// Returns the identity of a build's result: DAG, target, steps, kernel, fault, the device's limits
+// and whether only the source is asked for, together with the compiler `version`. Limits of the
+// build are not part of it.
 std::string RequestKey(const v1::BuildRequest& request, std::string_view version);
 
 // Keeps repeatable replies, also those of candidates that failed. A reply from the cache has

@@ -93,6 +93,9 @@ TEST(CacheTest, KeyHasEverythingThatMattersAndNoLimits) {
   other = Request("a");
   other.mutable_hardware()->set_max_shared_memory_per_block_bytes(232448);
   EXPECT_NE(RequestKey(other, "1"), key);
+  other = Request("a");
+  other.set_source_only(true);
+  EXPECT_NE(RequestKey(other, "1"), key);
   // The number of cores does not matter.
   other = Request("a");
   other.mutable_hardware()->set_num_cores(7);

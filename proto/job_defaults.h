@@ -55,5 +55,7 @@ inline constexpr uint32_t kLongestMs = 3'600'000;
 inline constexpr uint32_t kLongestIdleMs = 10'000;
 inline constexpr double kLongestReference_s = 86'400;
 inline constexpr double kLongestCallback_s = 86'400;
+// Builds of a user's function at once. Each has a thread of the scheduler.
+inline constexpr uint32_t kMostServedBuilds = 256;
 
 }  // namespace kiln

@@ -31,6 +31,16 @@ struct CompileTimes {
   double generate_s = 0, compile_s = 0;
 };
 
+// A program before a compiler has seen it, for a compiler of somebody else.
+struct GeneratedSource {
+  // CUDA C, or LLVM IR before the optimizer. The text is complete: its compiler needs no other
+  // file.
+  std::string text;
+  // The interface of the compiled program. It has no binary, and no figures that a compiler
+  // reports.
+  Compiled interface;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -61,6 +71,12 @@ class Backend {
   // run no programs are never asked for a fault.
   virtual StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
                                      const CompileOptions& options, CompileTimes& times) const = 0;
+
+  // Generates what Compile compiles, and compiles nothing. `times` gets the time of generation.
+  virtual StatusOr<GeneratedSource> Generate(const ir::Program& program,
+                                             const target::Target& target,
+                                             const CompileOptions& options,
+                                             CompileTimes& times) const;
 
   // The first form is the one that most people mean.
   virtual std::span<const CodeForm> forms() const { return {}; }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <string>
+#include <utility>
 
 namespace kiln::codegen {
 namespace {
@@ -24,6 +25,13 @@ class Null final : public Backend {
   StatusOr<Compiled> Compile(const ir::Program& program, const target::Target&,
                              const CompileOptions&, CompileTimes&) const override {
     return CompileNull(program);
+  }
+  StatusOr<GeneratedSource> Generate(const ir::Program& program, const target::Target&,
+                                     const CompileOptions&, CompileTimes&) const override {
+    GeneratedSource source;
+    source.interface = CompileNull(program);
+    source.text = std::exchange(source.interface.binary, "");
+    return source;
   }
 };
 

@@ -1,6 +1,9 @@
 #include "scheduler/callbacks/callback_hub.h"
 
+#include <fmt/ranges.h>
+
 #include <utility>
+#include <vector>
 
 namespace kiln::scheduler {
 namespace {
@@ -46,26 +49,49 @@ StatusOr<v1::CallbackReply> CallbackHub::Caller::Call(v1::CallbackRequest reques
   });
   std::unique_lock lock(hub_.mutex_);
   Line& line = *line_;
-  const auto ended = [&] { return line.gone || stop.stop_requested(); };
   hub_.clock_.WaitFor(lock, line.news, absl::InfiniteDuration(),
-                      [&] { return !line.taken || ended(); });
+                      [&] { return !line.taken || line.gone || stop.stop_requested(); });
   if (line.gone) return Gone();
   if (stop.stop_requested()) return Cancelled("stopped");
-  request.set_number(++line.number);
   line.taken = true;
-  line.reply.reset();
-  line.request = std::move(request);
-  line.news.notify_all();
-  const bool done = hub_.clock_.WaitFor(lock, line.news, timeout,
-                                        [&] { return line.reply.has_value() || ended(); });
+  auto reply = Ask(std::move(request), timeout, stop, lock);
   line.taken = false;
-  line.awaits_reply = false;
-  line.request.reset();
   line.news.notify_all();
-  if (line.reply.has_value()) return *std::exchange(line.reply, {});
+  if (reply.status().code() == StatusCode::kDeadlineExceeded) line.hang_up();
+  return reply;
+}
+
+StatusOr<v1::CallbackReply> CallbackHub::Caller::CallBeside(v1::CallbackRequest request,
+                                                            absl::Duration timeout,
+                                                            const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [this] {
+    std::lock_guard lock(hub_.mutex_);
+    line_->news.notify_all();
+  });
+  std::unique_lock lock(hub_.mutex_);
+  return Ask(std::move(request), timeout, stop, lock);
+}
+
+StatusOr<v1::CallbackReply> CallbackHub::Caller::Ask(v1::CallbackRequest request,
+                                                     absl::Duration timeout,
+                                                     const std::stop_token& stop,
+                                                     std::unique_lock<std::mutex>& lock) {
+  Line& line = *line_;
+  if (line.gone) return Gone();
+  const uint64_t number = ++line.number;
+  request.set_number(number);
+  Exchange& exchange = line.under_way[number];
+  line.unsent.push_back(std::move(request));
+  line.news.notify_all();
+  const bool done = hub_.clock_.WaitFor(lock, line.news, timeout, [&] {
+    return exchange.reply.has_value() || line.gone || stop.stop_requested();
+  });
+  std::optional<StatusOr<v1::CallbackReply>> reply = std::move(exchange.reply);
+  line.under_way.erase(number);
+  std::erase_if(line.unsent, [&](const auto& unsent) { return unsent.number() == number; });
+  if (reply.has_value()) return *std::move(reply);
   if (line.gone) return Gone();
   if (done) return Cancelled("stopped");
-  line.hang_up();
   return DeadlineExceeded("the user's process did not answer within {} s",
                           absl::ToDoubleSeconds(timeout));
 }
@@ -85,36 +111,47 @@ CallbackHub::Connection::~Connection() {
 
 std::optional<v1::CallbackRequest> CallbackHub::Connection::Take(absl::Duration longest) {
   std::unique_lock lock(hub_.mutex_);
-  hub_.clock_.WaitFor(lock, line_->news, longest, [&] { return line_->request.has_value(); });
-  std::optional<v1::CallbackRequest> request = std::exchange(line_->request, {});
-  line_->awaits_reply = request.has_value();
+  std::deque<v1::CallbackRequest>& unsent = line_->unsent;
+  hub_.clock_.WaitFor(lock, line_->news, longest, [&] { return !unsent.empty(); });
+  if (unsent.empty()) return std::nullopt;
+  v1::CallbackRequest request = std::move(unsent.front());
+  unsent.pop_front();
+  line_->under_way[request.number()].sent = true;
   return request;
 }
 
 Status CallbackHub::Connection::Answer(v1::CallbackReply reply) {
-  uint64_t expected = 0;
+  const uint64_t number = reply.number();
+  std::vector<uint64_t> expected;
   {
     std::lock_guard lock(hub_.mutex_);
+    const auto found = line_->under_way.find(number);
+    const bool awaited = found != line_->under_way.end();
+    if (awaited && found->second.sent) {
+      found->second.reply = std::move(reply);
+      line_->news.notify_all();
+      return OkStatus();
+    }
     // The call has been given up, so its answer is of no use.
-    if (!line_->awaits_reply) return OkStatus();
-    expected = line_->number;
+    if (!awaited && number > 0 && number <= line_->number) return OkStatus();
+    for (const auto& [each, exchange] : line_->under_way) {
+      if (exchange.sent && !exchange.reply.has_value()) expected.push_back(each);
+    }
   }
-  if (reply.number() != expected) {
-    const Status wrong = InvalidArgument("the user's process answered call {}, expected call {}",
-                                         reply.number(), expected);
-    Reply(wrong);
-    return wrong;
-  }
-  Reply(std::move(reply));
-  return OkStatus();
+  const Status wrong =
+      expected.empty()
+          ? InvalidArgument("the user's process answered call {}, and no call is under way", number)
+          : InvalidArgument("the user's process answered call {}, expected call {}", number,
+                            fmt::join(expected, " or "));
+  Refuse(wrong);
+  return wrong;
 }
 
-void CallbackHub::Connection::Refuse(const Status& why) { Reply(why); }
-
-void CallbackHub::Connection::Reply(StatusOr<v1::CallbackReply> reply) {
+void CallbackHub::Connection::Refuse(const Status& why) {
   std::lock_guard lock(hub_.mutex_);
-  if (!std::exchange(line_->awaits_reply, false)) return;
-  line_->reply = std::move(reply);
+  for (auto& [number, exchange] : line_->under_way) {
+    if (exchange.sent && !exchange.reply.has_value()) exchange.reply = why;
+  }
   line_->news.notify_all();
 }
 

@@ -1,13 +1,14 @@
 // The processes of users that serve parts of jobs, and the calls to them.
 //
 // A process is connected to one job; a job has one process at most. The job's side makes calls, and
-// the connection's side takes each call to the process and brings its answer back. One call of a
-// job is under way at a time, and others wait for it.
+// the connection's side takes each call to the process and brings its answer back. The calls of a
+// search take turns: one is under way at a time. Other calls, for builds, are under way beside it.
 //
 // Thread-safe. Memory: little for each connected process; calls are not kept.
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -45,14 +46,18 @@ class CallbackHub {
   StatusOr<std::unique_ptr<Caller>> Open(const std::string& job_id);
 
  private:
+  // A call that somebody waits for.
+  struct Exchange {
+    bool sent = false;
+    std::optional<StatusOr<v1::CallbackReply>> reply = {};
+  };
   // A connected process. Lives until both sides have let go of it.
   struct Line {
-    bool gone = false;   // the process has disconnected
-    bool taken = false;  // a call is under way
-    uint64_t number = 0;
-    std::optional<v1::CallbackRequest> request = {};  // not yet sent
-    bool awaits_reply = false;
-    std::optional<StatusOr<v1::CallbackReply>> reply = {};
+    bool gone = false;                            // the process has disconnected
+    bool taken = false;                           // a call that takes turns is under way
+    uint64_t number = 0;                          // of the newest call
+    std::deque<v1::CallbackRequest> unsent;       // in the order of their numbers
+    std::map<uint64_t, Exchange> under_way = {};  // key: the call's number
     std::function<void()> hang_up;
     std::condition_variable news;  // of this line alone
   };
@@ -68,20 +73,28 @@ class CallbackHub::Caller {
  public:
   Caller(CallbackHub& hub, std::shared_ptr<Line> line) : hub_(hub), line_(std::move(line)) {}
 
-  // Sends the call and waits for its answer. Sets the call's number. Unavailable: the process has
-  // gone, and no later call of this object succeeds. DeadlineExceeded: no answer came within
-  // `timeout` after the process could take the call; the process is then disconnected. Cancelled:
-  // `stop` was requested; a late answer is dropped. Other errors are those of
-  // Connection::Refuse.
+  // Sends the call when it is its turn, and waits for its answer. Sets the call's number.
+  // Unavailable: the process has gone, and no later call of this object succeeds. DeadlineExceeded:
+  // no answer came within `timeout` after the process could take the call; the process is then
+  // disconnected. Cancelled: `stop` was requested; a late answer is dropped. Other errors are those
+  // of Connection::Refuse.
   StatusOr<v1::CallbackReply> Call(v1::CallbackRequest request, absl::Duration timeout,
                                    const std::stop_token& stop);
+  // Sends the call at once, beside all others. The process stays connected after DeadlineExceeded,
+  // and a late answer is dropped.
+  StatusOr<v1::CallbackReply> CallBeside(v1::CallbackRequest request, absl::Duration timeout,
+                                         const std::stop_token& stop);
 
  private:
+  // Sends the call and waits for its answer. Lock held.
+  StatusOr<v1::CallbackReply> Ask(v1::CallbackRequest request, absl::Duration timeout,
+                                  const std::stop_token& stop, std::unique_lock<std::mutex>& lock);
+
   CallbackHub& hub_;
   const std::shared_ptr<Line> line_;
 };
 
-// Outlived by the hub. Disconnects at its end. One thread.
+// Outlived by the hub. Disconnects at its end. One thread takes calls, and one brings answers.
 class CallbackHub::Connection {
  public:
   Connection(CallbackHub& hub, std::string job_id, std::shared_ptr<Line> line)
@@ -92,15 +105,14 @@ class CallbackHub::Connection {
 
   // Waits for the next call at most so long. Returns nullopt if none has come.
   std::optional<v1::CallbackRequest> Take(absl::Duration longest);
-  // Brings the answer of the call that was taken last. InvalidArgument if the number is another
-  // one; the call has no answer then.
+  // Brings the answer of the call that has its number. An answer that nobody waits for any more is
+  // dropped. InvalidArgument if no such call was taken; all calls under way end with the error
+  // then.
   Status Answer(v1::CallbackReply reply);
-  // Ends the call that was taken last with the error.
+  // Ends all calls that were taken and have no answer with the error.
   void Refuse(const Status& why);
 
  private:
-  void Reply(StatusOr<v1::CallbackReply> reply);
-
   CallbackHub& hub_;
   const std::string job_id_;
   const std::shared_ptr<Line> line_;

@@ -86,6 +86,53 @@ TEST_F(CallbackHubTest, CallsTakeTurns) {
   EXPECT_EQ(two.get()->values(0), 2);
 }
 
+v1::CallbackReply Reply(uint64_t number) {
+  v1::CallbackReply reply;
+  reply.set_number(number);
+  reply.set_binary(fmt::format("binary {}", number));
+  return reply;
+}
+
+TEST_F(CallbackHubTest, BuildsAreUnderWayBesideOthersAndAreAnsweredInAnyOrder) {
+  const auto connection = Connect();
+  const auto caller = Open();
+  auto first = Call(*caller, 1);
+  const uint64_t of_search = Take(*connection).number();
+  const auto build = [&](absl::Duration timeout) {
+    return std::async(std::launch::async, [&caller, timeout] {
+      return caller->CallBeside(Objective(0), timeout, std::stop_token());
+    });
+  };
+  auto one = build(absl::Seconds(100));
+  const uint64_t of_one = Take(*connection).number();
+  auto two = build(absl::Seconds(100));
+  const uint64_t of_two = Take(*connection).number();
+  EXPECT_OK(connection->Answer(Reply(of_two)));
+  EXPECT_EQ(two.get()->binary(), fmt::format("binary {}", of_two));
+  EXPECT_EQ(first.wait_for(std::chrono::milliseconds(0)), std::future_status::timeout);
+  EXPECT_OK(connection->Answer(Reply(of_search)));
+  EXPECT_EQ(first.get()->number(), of_search);
+  // A build that takes too long does not disconnect the process, and its answer comes for nothing.
+  auto slow = build(absl::Seconds(3));
+  const uint64_t of_slow = Take(*connection).number();
+  clock_.WaitForSleepers(2);
+  clock_.Advance(absl::Seconds(4));
+  EXPECT_THAT(slow.get().status(), StatusIs(StatusCode::kDeadlineExceeded,
+                                            "the user's process did not answer within 3 s"));
+  EXPECT_EQ(hang_ups_, 0);
+  EXPECT_OK(connection->Answer(Reply(of_slow)));
+  EXPECT_OK(connection->Answer(Reply(of_one)));
+  EXPECT_EQ(one.get()->number(), of_one);
+}
+
+TEST_F(CallbackHubTest, ACallThatIsGivenUpBeforeItIsSentIsNotSent) {
+  const auto connection = Connect();
+  const auto caller = Open();
+  EXPECT_THAT(caller->CallBeside(Objective(1), absl::ZeroDuration(), {}).status(),
+              StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("within 0 s")));
+  EXPECT_FALSE(connection->Take(absl::ZeroDuration()).has_value());
+}
+
 TEST_F(CallbackHubTest, AJobHasOneProcess) {
   auto connection = Connect();
   EXPECT_THAT(hub_.Connect(kJob, [] {}).status(),

@@ -28,6 +28,19 @@ search::Objective ServedSearch::Objective(double target_s) {
   return MakeServedObjective(*this, target_s);
 }
 
+StatusOr<v1::CallbackReply> ServedSearch::Build(v1::BuildCall call, absl::Duration timeout,
+                                                const std::stop_token& stop) {
+  KILN_RETURN_IF_ERROR(failure());
+  v1::CallbackRequest request;
+  *request.mutable_build() = std::move(call);
+  auto reply = caller_->CallBeside(std::move(request), timeout, stop);
+  const StatusCode code = reply.status().code();
+  if (reply.ok() || code == StatusCode::kCancelled || code == StatusCode::kDeadlineExceeded)
+    return reply;
+  if (code == StatusCode::kUnavailable) return Fail(reply.status());
+  return Fail(Annotate(reply.status(), "the build function"));
+}
+
 Status ServedSearch::failure() const {
   std::lock_guard lock(mutex_);
   return failure_;

@@ -1,5 +1,5 @@
-// The parts of one search that the user's process serves: its cost model, its objective and its
-// sketch rules. Each call goes to the process, and its answer is checked.
+// The parts of one search that the user's process serves: its cost model, its objective, its sketch
+// rules and its builds. Each call goes to the process, and its answer is checked.
 //
 // The search's interfaces cannot refuse. A call that fails therefore ends the search: `failed` is
 // called once, which must stop the tasks, and the call returns neutral values. failure() says why.
@@ -18,6 +18,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "base/status.h"
 #include "costmodel/cost_model.h"
 #include "proto/scheduler.pb.h"
@@ -52,6 +53,13 @@ class ServedSearch {
   // Returns an objective of the latencies of as many groups (search/tuning/objective.h). Call only
   // if the objective is served.
   search::Objective Objective(double target_s);
+
+  // Asks the user's function for the binary of a candidate, beside all other calls. The answer has
+  // a binary, or the text of what the function raised. DeadlineExceeded: no answer came within
+  // `timeout`. Neither ends the search. Cancelled: `stop` was requested. Other errors are the
+  // search's failure.
+  StatusOr<v1::CallbackReply> Build(v1::BuildCall call, absl::Duration timeout,
+                                    const std::stop_token& stop);
 
   // OK until a call has failed. Unavailable: the process has gone, and the job may go on with
   // another process. All other errors end the job.

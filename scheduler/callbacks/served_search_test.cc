@@ -94,6 +94,43 @@ TEST_F(ServedSearchTest, WithoutAProcessThereIsNone) {
               StatusIs(StatusCode::kUnavailable, "the user's process has disconnected"));
 }
 
+// ---- builds
+
+v1::BuildCall BuildOf(const std::string& source) {
+  v1::BuildCall call;
+  call.set_source(source);
+  return call;
+}
+
+TEST_F(ServedSearchTest, ABuildThatFailsFailsNothingElse) {
+  served_.set_builds(2);
+  ServedSearch& search = Serve([](const v1::CallbackRequest& request) {
+    v1::CallbackReply reply;
+    const std::string& source = request.build().source();
+    if (source == "slow") absl::SleepFor(absl::Milliseconds(100));
+    if (source == "bad") {
+      reply.set_error("no such flag");
+    } else {
+      reply.set_binary("binary of " + source);
+    }
+    return reply;
+  });
+  const auto build = [&](const std::string& source, absl::Duration limit) {
+    return search.Build(BuildOf(source), limit, {});
+  };
+  ASSERT_OK_AND_ASSIGN(const v1::CallbackReply good, build("good", absl::Seconds(5)));
+  EXPECT_EQ(good.binary(), "binary of good");
+  ASSERT_OK_AND_ASSIGN(const v1::CallbackReply bad, build("bad", absl::Seconds(5)));
+  EXPECT_EQ(bad.error(), "no such flag");
+  EXPECT_THAT(build("slow", absl::Milliseconds(20)).status(),
+              StatusIs(StatusCode::kDeadlineExceeded, HasSubstr("within 0.02 s")));
+  EXPECT_OK(search.failure());
+  EXPECT_EQ(failures_, 0);
+  process_.reset();
+  EXPECT_EQ(build("good", absl::Seconds(5)).status().code(), StatusCode::kUnavailable);
+  ExpectFailure(StatusCode::kUnavailable, "the user's process has disconnected");
+}
+
 // ---- the cost model
 
 TEST_F(ServedSearchTest, AModelGetsRowsAndSteps) {

@@ -59,12 +59,17 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
                 EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
             return ReadElite(lease, stop);
           }),
+      own_builds_(job_.own_builds.at_once,
+                  [this](OwnBuildItem item, const std::stop_token& stop) {
+                    BuildOwn(std::move(item), stop);
+                  }),
       writer_(job_.id, ReferencesKnown(job_.tasks), ledger_, readings_, store_, committed_,
               [this] { runners_.Poke(); }) {}
 
 Dispatcher::Core::~Core() {
   Stop();
   builders_.Join();
+  own_builds_.Join();
   runners_.Join();
   ledger_.Close();
 }
@@ -101,6 +106,7 @@ std::string Dispatcher::Core::ReasonUnusable(const v1::WorkerState& runner) cons
 void Dispatcher::Core::Stop() {
   ledger_.Stop();
   builders_.Stop();
+  own_builds_.Stop();
   runners_.Stop();
 }
 

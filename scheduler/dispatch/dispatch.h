@@ -3,6 +3,9 @@
 //
 //   Submit -> [build queue] -> builder lanes -> [run queue] -> runner lanes -> commit -> Next
 //
+// If the user builds (OwnBuilds), builders answer with a candidate's source, and further threads
+// have its binary made before it goes to the run queue. No lease waits for the user's code.
+//
 // An infrastructure failure (a call that failed, a lease that was lost) sends the trial to another
 // worker under the same number; after max_attempts the trial is recorded as UNKNOWN_ERROR. A
 // failure to reach the worker at all does not count against the trial. If there are no workers, the
@@ -26,9 +29,11 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <vector>
 
+#include "absl/time/time.h"
 #include "device/exclusive_phases.h"
 #include "proto/scheduler.pb.h"
 #include "rpc/farm_access.h"
@@ -84,6 +89,18 @@ struct DispatchOptions {
   ExclusivePhases* phases = nullptr;
 };
 
+// Makes the binaries of candidates from their source, in place of the builders' compilers: code of
+// the job's user. Programs that answers are compared with are built by builders as always.
+struct OwnBuilds {
+  // Calls at once, each in a thread of the dispatcher. 0: builders make the binaries.
+  int at_once = 0;
+  // The answer has a binary or an error, which fails the trial, as DeadlineExceeded does. Another
+  // status comes after a stop, or has ended the job. Any thread calls it.
+  std::function<StatusOr<v1::CallbackReply>(v1::BuildCall call, absl::Duration timeout,
+                                            const std::stop_token& stop)>
+      build = nullptr;
+};
+
 class Dispatcher final : public search::Measurer {
  public:
   struct Job {
@@ -94,6 +111,7 @@ class Dispatcher final : public search::Measurer {
     // "" stands for any target.
     std::string runner_target;
     bool on_cpu = false;  // the measured programs need the cores to themselves
+    OwnBuilds own_builds = {};
   };
 
   // Sources and store outlive the dispatcher. `first_runner` is the lease that told what the device

@@ -7,6 +7,7 @@
 //                    for it
 //   idle_readings    further readings of the best while a device is idle
 //   result_writer    the thread that takes results to the store
+//   own_builds       candidates whose binaries the user makes
 //   worker_requests  the requests to workers
 //   worker_pool      the queues, the leases, and the lanes in which all of this is called
 //
@@ -31,6 +32,7 @@
 #include "scheduler/dispatch/dispatch_items.h"
 #include "scheduler/dispatch/idle_readings.h"
 #include "scheduler/dispatch/noise_meter.h"
+#include "scheduler/dispatch/own_builds.h"
 #include "scheduler/dispatch/result_writer.h"
 #include "scheduler/dispatch/task_references.h"
 #include "scheduler/dispatch/trial_ledger.h"
@@ -46,7 +48,9 @@ class Dispatcher::Core {
        LeasedWorker first_runner, store::Store& store, std::function<void()> committed);
   ~Core();
 
-  int capacity() const { return builders_.usable() + runners_.usable() + options_.queued; }
+  int capacity() const {
+    return builders_.usable() + job_.own_builds.at_once + runners_.usable() + options_.queued;
+  }
   void Submit(search::Trial trial);
   TrialLedger& ledger() { return ledger_; }
   IdleReadings& readings() { return readings_; }
@@ -82,7 +86,10 @@ class Dispatcher::Core {
   v1::BuildRequest RequestOf(const BuildItem& item) const;
   // Handles a builder's refusal of the item: another builder is asked, if there is one.
   Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
-  void Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply);
+  // Tells whether the user makes the item's binary.
+  bool IsOwnBuild(const BuildItem& item) const;
+  void BuildOwn(OwnBuildItem item, const std::stop_token& queue_stop);
+  void Built(BuildItem& item, const std::string& builder, v1::BuildReply reply);
   void TrialBuilt(BuildItem& item, InFlightTrial trial, const std::string& builder,
                   v1::BuildReply reply);
   void ReferenceBuilt(const BuildItem& item, const std::string& builder, v1::BuildReply reply);
@@ -131,6 +138,7 @@ class Dispatcher::Core {
 
   WorkerPool builders_;  // the lanes of the pools use the members above
   WorkerPool runners_;
+  OwnBuildQueue own_builds_;
   ResultWriter writer_;
 };
 

@@ -2,6 +2,7 @@
 #include <ctime>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text/utf8.h"
 #include "rpc/device_message.h"
@@ -12,6 +13,9 @@
 
 namespace kiln::scheduler {
 namespace {
+
+// Follows the id of the builder that generated the source.
+constexpr std::string_view kOwnBuild = ", compiled by the user";
 
 // Tells whether the builder would answer the same again. Another builder may not: one of the two is
 // mistaken.
@@ -57,6 +61,9 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
   if (result.status.ok() && reply.error() == v1::NO_ERROR && !reply.has_artifact()) {
     result.status = Internal("the answer has neither an artifact nor an error");
   }
+  if (result.status.ok() && reply.has_artifact() && IsOwnBuild(*item) && reply.source().empty()) {
+    result.status = Internal("the answer has no source of the program, which the user compiles");
+  }
   if (result.status.ok() && reply.has_artifact()) {
     const bool is_reference = std::holds_alternative<ReferenceBuild>(item->work);
     const Status same = references_.CheckProgram(item->task, is_reference, reply.artifact());
@@ -75,7 +82,11 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
       LogWarn("job {}: builder {} refused {}, which builder {} has built", job_.id,
               item->refused_by, NameOf(*item), lease.worker().id());
     }
-    Built(*item, lease, std::move(reply));
+    if (reply.has_artifact() && IsOwnBuild(*item)) {
+      own_builds_.Push({std::move(item), lease.worker().id(), std::move(reply)});
+    } else {
+      Built(*item, lease.worker().id(), std::move(reply));
+    }
     return {};
   }
   if (result.reached && IsRefusal(result.status) && !stop.stop_requested()) {
@@ -107,23 +118,43 @@ Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, 
   reply.set_error(v1::INSTANTIATION_ERROR);
   reply.set_message(
       fmt::format("builders {} and {} refuse it: {}", item->refused_by, builder, Message(why)));
-  Built(*item, lease, std::move(reply));
+  Built(*item, builder, std::move(reply));
   return {};
+}
+
+bool Dispatcher::Core::IsOwnBuild(const BuildItem& item) const {
+  return job_.own_builds.at_once > 0 && !std::holds_alternative<ReferenceBuild>(item.work);
+}
+
+void Dispatcher::Core::BuildOwn(OwnBuildItem item, const std::stop_token& queue_stop) {
+  const CombinedStop either(queue_stop, AbandonedOf(*item.build));
+  const std::stop_token stop = either.token();
+  const ExclusivePhases::Hold turn = EnterPhase(ExclusivePhases::Kind::kWork, stop);
+  if (stop.stop_requested()) return;
+  const double start_s = Clock::Real().MonotonicSeconds();
+  auto answer = job_.own_builds.build(BuildCallOf(job_, item), OwnBuildLimit(job_), stop);
+  // After a stop nobody waits for the item, and another error has ended the job.
+  if (!answer.ok() && answer.status().code() != StatusCode::kDeadlineExceeded) return;
+  BoundReply(BuildDeadline(job_, options_), item.reply);
+  SetOwnBinary(job_, std::move(answer), Clock::Real().MonotonicSeconds() - start_s, item.reply);
+  Built(*item.build, item.builder, std::move(item.reply));
 }
 
 v1::BuildRequest Dispatcher::Core::RequestOf(const BuildItem& item) const {
   const bool reference = std::holds_alternative<ReferenceBuild>(item.work);
-  return BuildRequestOf(job_, item,
-                        reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag);
+  v1::BuildRequest request = BuildRequestOf(
+      job_, item, reference ? references_.DagOf(item.task) : job_.tasks[item.task].dag);
+  request.set_source_only(IsOwnBuild(item));
+  return request;
 }
 
-void Dispatcher::Core::Built(BuildItem& item, const LeasedWorker& lease, v1::BuildReply reply) {
+void Dispatcher::Core::Built(BuildItem& item, const std::string& builder, v1::BuildReply reply) {
   if (auto* trial = std::get_if<InFlightTrial>(&item.work)) {
-    TrialBuilt(item, std::move(*trial), lease.worker().id(), std::move(reply));
+    TrialBuilt(item, std::move(*trial), builder, std::move(reply));
   } else if (auto* finalist = std::get_if<FinalistBuild>(&item.work)) {
     EntryBuilt(item.task, *finalist, std::move(reply));
   } else {
-    ReferenceBuilt(item, lease.worker().id(), std::move(reply));
+    ReferenceBuilt(item, builder, std::move(reply));
   }
 }
 
@@ -159,6 +190,12 @@ void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, const std::string& 
     return ledger_.Fail(FailedPrecondition("{} does not build, so no answer can be checked: {}: {}",
                                            NameOf(item), v1::ErrorKind_Name(reply.error()),
                                            CutText(reply.message(), 512)));
+  }
+  if (job_.own_builds.at_once > 0 && !reply.artifact().signature().empty()) {
+    return ledger_.Fail(FailedPrecondition(
+        "builder {} signs programs, so this farm's runners take no others, and those that a build "
+        "function of the user makes have no signature; measure them on a farm without keys",
+        builder));
   }
   for (RunItemPtr& ready :
        references_.SetBuilt(item.task, std::move(*reply.mutable_artifact()), builder)) {
@@ -284,6 +321,7 @@ store::Record Dispatcher::Core::RecordOf(int task_index, const BuiltTrial& trial
   record.flop_count = task.flop_count;
   record.build_s = trial.build_s;
   record.builder = trial.builder;
+  if (job_.own_builds.at_once > 0) record.builder += kOwnBuild;
   record.timestamp_s = std::time(nullptr);
   record.origin = tried.candidate.origin;
   if (std::isfinite(tried.candidate.score)) record.score = tried.candidate.score;

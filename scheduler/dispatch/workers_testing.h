@@ -64,8 +64,8 @@ class FakeWorker {
   std::unique_ptr<GrpcServer> server_;
 };
 
-// The artifact's bytes are the steps. The artifact has the arguments of the computation, unless the
-// hook gave others.
+// The artifact's bytes are the steps, or the source is, if that is asked for. The artifact has the
+// arguments of the computation, unless the hook gave others.
 class FakeBuilder : public v1::Builder::Service {
  public:
   // Called first. An error, or a reply with an error kind, becomes the answer.
@@ -82,7 +82,12 @@ class FakeBuilder : public v1::Builder::Service {
       if (!status.ok() || reply->error() != v1::NO_ERROR) return status;
     }
     reply->set_build_s(0.01);
-    reply->mutable_artifact()->set_binary(request->steps());
+    if (request->source_only() && makes_source) {
+      reply->set_source("source of " + request->steps());
+      reply->mutable_artifact();
+    } else {
+      reply->mutable_artifact()->set_binary(request->steps());
+    }
     const auto text = dag::ParseDagText(request->dag());
     if (text.ok() && !reply->artifact().has_plan()) {
       const std::vector<v1::ArgSpec> arguments = ArgumentsOf(*text);
@@ -95,6 +100,7 @@ class FakeBuilder : public v1::Builder::Service {
 
   std::vector<std::unique_ptr<FakeWorker>> workers;  // workers that serve this builder
   std::atomic<int> calls{0};
+  bool makes_source = true;  // false: as a builder of an old version, which compiles in any case
 
  private:
   const Hook hook_;

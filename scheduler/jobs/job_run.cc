@@ -180,10 +180,19 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   }
   Dispatcher::Job dispatch =
       DispatchJobOf(job_.id, job, device, std::move(history), start, std::move(samples), rows);
+  dispatch.own_builds = OwnBuildsOfJob();
   KILN_RETURN_IF_ERROR(Measure(job, search, std::move(dispatch), std::move(device.lease)));
   if (!options.calibrate()) return Remark(job);
   SetPhase("fitting the constants of the device");
   return Calibrate(store_, job_.id, device.tasks, NowMs() / 1000, stop_.get_token());
+}
+
+OwnBuilds JobRun::OwnBuildsOfJob() {
+  if (served_ == nullptr || served_->served().builds() == 0) return {};
+  return {.at_once = static_cast<int>(served_->served().builds()),
+          .build = [this](v1::BuildCall call, absl::Duration timeout, const std::stop_token& stop) {
+            return served_->Build(std::move(call), timeout, stop);
+          }};
 }
 
 // The job has one model, which learns from all its tasks. If the user's process serves the model,

@@ -83,6 +83,8 @@ class JobRun {
   Status BeginServed(const CheckedJob& job);
   // Runs the job on a device.
   StatusOr<std::string> RunOnDevice(const CheckedJob& job);
+  // Returns none unless the user's process builds.
+  OwnBuilds OwnBuildsOfJob();
   StatusOr<search::Models> ModelsOf(const CheckedJob& job, const LeasedDevice& device);
   // Ends the search and the calls to workers.
   void EndSearch();

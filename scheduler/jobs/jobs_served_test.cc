@@ -266,6 +266,36 @@ TEST_P(JobsTest, ASketchRuleOfTheUserMakesWhatIsMeasured) {
   EXPECT_GT(of_rule, 3);
 }
 
+TEST_P(JobsTest, AJobOfABuildFunctionPausesWithItsProcessAndGoesOnWithAnother) {
+  FakeBuilder builder;
+  FakeRunner runner(Slow(3));
+  Serve(builder, runner);
+  v1::JobSpec spec = TestJob(40);
+  spec.mutable_served()->set_builds(2);
+  const std::string id = Submit(spec);
+  const auto build = [](const v1::CallbackRequest& request) {
+    v1::CallbackReply reply;
+    reply.set_binary("binary from " + request.build().source());
+    return reply;
+  };
+  auto process = std::make_unique<FakeProcess>(jobs_->callbacks(), id, build);
+  ASSERT_TRUE(Eventually([&] { return Count(id) >= 8; }));
+  process.reset();
+  ASSERT_TRUE(Eventually([&] {
+    return Status(id).phase().find("waits for the process that serves its build function") !=
+           std::string::npos;
+  }));
+  EXPECT_EQ(State(id), v1::QUEUED);
+  EXPECT_LT(Count(id), 40u);
+  process = std::make_unique<FakeProcess>(jobs_->callbacks(), id, build);
+  ASSERT_TRUE(Ends(id));
+  EXPECT_EQ(State(id), v1::SUCCEEDED) << Status(id).message();
+  ExpectExactly(id, 40);
+  const auto records = *store_->RecordsOfJob(id, 0);
+  for (const store::Record& record : records) EXPECT_EQ(record.error, v1::NO_ERROR);
+  process.reset();
+}
+
 TEST_P(JobsTest, ServedCodeIsCheckedWhenAJobIsSubmitted) {
   Start();
   const auto refused = [&](const v1::JobSpec& spec) {

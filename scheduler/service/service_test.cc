@@ -606,6 +606,10 @@ class WireProcess {
   Status Answer(int calls = 1 << 20) {
     v1::CallbackRequest request;
     while (calls > 0 && stream_->Read(&request)) {
+      // The first message says that the process is accepted, and another one without a call that
+      // the job has ended.
+      if (request.call_case() == v1::CallbackRequest::CALL_NOT_SET && accepted_)
+        stream_->WritesDone();
       accepted_ = true;
       if (!request.has_objective()) continue;
       --calls;
@@ -623,9 +627,34 @@ class WireProcess {
   // Waits until the scheduler takes the process.
   bool IsAccepted() {
     v1::CallbackRequest request;
-    return stream_->Read(&request);
+    accepted_ = stream_->Read(&request);
+    return accepted_;
   }
   bool accepted() const { return accepted_; }
+
+  // Answers builds with their source until the job has ended. The first `at_once` are answered
+  // together, the newest first.
+  Status AnswerBuilds(size_t at_once) {
+    v1::CallbackRequest request;
+    std::vector<v1::CallbackRequest> held;
+    while (stream_->Read(&request)) {
+      if (!request.has_build()) {
+        if (accepted_) stream_->WritesDone();
+        accepted_ = true;
+        continue;
+      }
+      held.push_back(request);
+      if (held.size() < at_once) continue;
+      at_once = 1;
+      for (; !held.empty(); held.pop_back()) {
+        v1::CallbackReply reply;
+        reply.set_number(held.back().number());
+        reply.set_binary("binary from " + held.back().build().source());
+        stream_->Write(reply);
+      }
+    }
+    return FromGrpc(stream_->Finish());
+  }
 
  private:
   grpc::ClientContext context_;
@@ -646,6 +675,25 @@ TEST_F(ServiceTest, AProcessServesAJobUntilItsEnd) {
   const std::string id = Submit(ServedJob());
   WireProcess process(*stub_, id, "ada");
   EXPECT_OK(process.Answer());
+  v1::GetJobRequest request;
+  request.set_job_id(id);
+  const auto job = Call(&v1::Scheduler::Stub::GetJob, request);
+  ASSERT_OK(job);
+  EXPECT_EQ(job->state(), v1::SUCCEEDED) << job->message();
+  EXPECT_EQ(job->trials_done(), 20u);
+}
+
+// Two builds are under way at once, or the process would wait for the second one.
+TEST_F(ServiceTest, AProcessBuildsSeveralCandidatesAtOnce) {
+  FakeBuilder builder;
+  FakeRunner runner;
+  AddWorkers(builder, runner);
+  v1::JobSpec spec = TestJob(20);
+  spec.mutable_options()->set_trials_per_round(10);
+  spec.mutable_served()->set_builds(2);
+  const std::string id = Submit(spec);
+  WireProcess process(*stub_, id, "ada");
+  EXPECT_OK(process.AnswerBuilds(2));
   v1::GetJobRequest request;
   request.set_job_id(id);
   const auto job = Call(&v1::Scheduler::Stub::GetJob, request);

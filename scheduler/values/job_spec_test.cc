@@ -313,6 +313,23 @@ TEST(JobSpecTest, AServedObjectiveIsOfFewerTasks) {
   EXPECT_OK(CheckServed(spec));
 }
 
+TEST(JobSpecTest, ServedBuildsAreLimitedAndNotThoseOfAKernel) {
+  v1::JobSpec spec = TestJob(64);
+  spec.mutable_served()->set_builds(kMostServedBuilds);
+  EXPECT_OK(CheckServed(spec));
+  ASSERT_TRUE(spec.has_served());
+  EXPECT_EQ(spec.served().timeout_s(), kDefaultCallbackTimeout_s);
+  EXPECT_EQ(ServedParts(spec.served()), "build function");
+  spec.mutable_served()->set_builds(kMostServedBuilds + 1);
+  EXPECT_THAT(CheckServed(spec),
+              StatusIs(StatusCode::kInvalidArgument, "served.builds is 257, expected 0 to 256"));
+  spec.mutable_served()->set_builds(1);
+  spec.mutable_options()->set_kernel("kernel c");
+  EXPECT_THAT(CheckServed(spec), StatusIs(StatusCode::kInvalidArgument,
+                                          HasSubstr("has a hand-written kernel and serves builds, "
+                                                    "expected one of them")));
+}
+
 TEST(JobSpecTest, AStopEndsTheCheck) {
   std::stop_source stop;
   stop.request_stop();

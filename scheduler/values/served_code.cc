@@ -48,13 +48,24 @@ Status CheckObjective(int tasks) {
       tasks, kMostTasksOfServedObjective);
 }
 
+Status CheckBuilds(const v1::JobSpec& spec) {
+  if (spec.served().builds() > kMostServedBuilds) {
+    return InvalidArgument("served.builds is {}, expected 0 to {}", spec.served().builds(),
+                           kMostServedBuilds);
+  }
+  if (spec.options().kernel().empty()) return OkStatus();
+  return InvalidArgument(
+      "the job has a hand-written kernel and serves builds, expected one of them: the text of a "
+      "kernel names the options of its compiler");
+}
+
 }  // namespace
 
 Status CheckServed(v1::JobSpec& spec) {
   if (!spec.has_served()) return OkStatus();
   v1::ServedCode& served = *spec.mutable_served();
-  const bool serves =
-      HasServedModel(served) || served.objective() || served.sketch_rules_size() > 0;
+  const bool serves = HasServedModel(served) || served.objective() ||
+                      served.sketch_rules_size() > 0 || served.builds() > 0;
   if (!serves) {
     spec.clear_served();
     return OkStatus();
@@ -67,6 +78,7 @@ Status CheckServed(v1::JobSpec& spec) {
   if (served.timeout_s() == 0) served.set_timeout_s(kDefaultCallbackTimeout_s);
   KILN_ASSIGN_OR_RETURN(const search::PolicyKind* const policy,
                         search::FindPolicy(spec.options().policy()));
+  if (served.builds() > 0) KILN_RETURN_IF_ERROR(CheckBuilds(spec));
   if (served.objective()) KILN_RETURN_IF_ERROR(CheckObjective(spec.tasks_size()));
   if (HasServedModel(served)) KILN_RETURN_IF_ERROR(CheckModel(spec.options(), *policy));
   if (served.sketch_rules_size() > 0) KILN_RETURN_IF_ERROR(CheckRules(served, *policy));
@@ -78,6 +90,7 @@ std::string ServedParts(const v1::ServedCode& served) {
   if (HasServedModel(served)) parts.push_back("cost model");
   if (served.sketch_rules_size() > 0) parts.push_back("sketch rules");
   if (served.objective()) parts.push_back("objective");
+  if (served.builds() > 0) parts.push_back("build function");
   std::string text;
   for (size_t i = 0; i < parts.size(); ++i) {
     if (i > 0) text += i + 1 == parts.size() ? " and " : ", ";

@@ -1,6 +1,7 @@
 // kiln submit hands a job to a scheduler.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ struct ServedFlags {
   std::vector<std::string> model;
   bool objective = false;
   std::vector<std::string> rules;
+  uint32_t builds = 0;
   double timeout_s = kDefaultCallbackTimeout_s;
 
   void AddTo(CLI::App& command) {
@@ -45,6 +47,12 @@ struct ServedFlags {
         ->allow_extra_args(false)
         ->group(kGroup);
     command
+        .add_option("--served-builds", builds,
+                    "a process of yours makes the binary of each candidate from its source, so "
+                    "many at once")
+        ->check(CLI::Range(0u, kMostServedBuilds))
+        ->group(kGroup);
+    command
         .add_option("--served-timeout", timeout_s,
                     "seconds that one answer of the process may take")
         ->check(CLI::Range(0.001, kLongestCallback_s))
@@ -53,12 +61,13 @@ struct ServedFlags {
   }
 
   void SetIn(v1::JobSpec& spec) const {
-    if (model.empty() && !objective && rules.empty()) return;
+    if (model.empty() && !objective && rules.empty() && builds == 0) return;
     v1::ServedCode& served = *spec.mutable_served();
     served.set_model_reads_rows(std::ranges::find(model, kRows) != model.end());
     served.set_model_reads_steps(std::ranges::find(model, kSteps) != model.end());
     served.set_objective(objective);
     served.mutable_sketch_rules()->Assign(rules.begin(), rules.end());
+    served.set_builds(builds);
     served.set_timeout_s(timeout_s);
   }
 

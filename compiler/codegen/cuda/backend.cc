@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "base/clock.h"
 #include "compiler/codegen/cuda/checks.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/codegen/cuda/source.h"
@@ -15,6 +18,11 @@ namespace {
 constexpr int kWaitingArch = 90;
 
 constexpr CodeForm kForms[] = {{"cuda", "CUDA C"}};
+
+CudaOptions OptionsOf(const CompileOptions& options, const target::Target& target) {
+  return {.fault = options.fault,
+          .waits_for_previous = options.waits_for_previous && target.GpuArch() >= kWaitingArch};
+}
 
 class Cuda final : public Backend {
  public:
@@ -33,14 +41,24 @@ class Cuda final : public Backend {
 
   StatusOr<Compiled> Compile(const ir::Program& program, const target::Target& target,
                              const CompileOptions& options, CompileTimes& times) const override {
-    KILN_ASSIGN_OR_RETURN(
-        CudaCompiled result,
-        CompileCudaWithReport(program, target,
-                              {.fault = options.fault,
-                               .waits_for_previous = options.waits_for_previous &&
-                                                     target.GpuArch() >= kWaitingArch}));
+    KILN_ASSIGN_OR_RETURN(CudaCompiled result,
+                          CompileCudaWithReport(program, target, OptionsOf(options, target)));
     times = {.generate_s = result.generate_s, .compile_s = result.compile_s};
     return std::move(result.compiled);
+  }
+
+  // The first line names what the text needs: instructions of warpgroups are those of sm_90a alone.
+  StatusOr<GeneratedSource> Generate(const ir::Program& program, const target::Target& target,
+                                     const CompileOptions& options,
+                                     CompileTimes& times) const override {
+    const double start_s = Clock::Real().MonotonicSeconds();
+    KILN_ASSIGN_OR_RETURN(CudaGenerated generated,
+                          GenerateForTarget(program, target, OptionsOf(options, target)));
+    times.generate_s = Clock::Real().MonotonicSeconds() - start_s;
+    const std::string arch = ArchFor(generated.source, target.Option("arch"));
+    return GeneratedSource{
+        .text = fmt::format("// For --gpu-architecture={}\n{}", arch, generated.source.text),
+        .interface = std::move(generated.interface)};
   }
 
   std::span<const CodeForm> forms() const override { return kForms; }

@@ -191,34 +191,23 @@ std::string ResourceComment(const CudaSource& source, const Cubin& cubin) {
   return text;
 }
 
-StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
-                                             const target::Target& target,
-                                             const CudaOptions& options) {
-  const std::string arch = target.Option("arch");
-  if (target.kind != &target::kCuda || arch.empty()) {
+StatusOr<CudaGenerated> GenerateForTarget(const ir::Program& program, const target::Target& target,
+                                          const CudaOptions& options) {
+  if (target.kind != &target::kCuda || target.Option("arch").empty()) {
     return InvalidArgument("target '{}' names no GPU architecture, expected cuda -arch=sm_90",
                            target::PrintTarget(target));
   }
   KILN_RETURN_IF_ERROR(CheckCudaTarget(program, target));
-  CudaCompiled result;
-  Clock& clock = Clock::Real();
-  const double start_s = clock.MonotonicSeconds();
+  CudaGenerated result;
   CudaOptions of_target = options;
   of_target.registers_per_block = target::RegistersPerBlock(target);
   KILN_ASSIGN_OR_RETURN(result.source, GenerateCuda(program, of_target));
-  const double generated_s = clock.MonotonicSeconds();
-  KILN_ASSIGN_OR_RETURN(result.cubin, CompileSource(result.source, arch, options));
-  result.generate_s = generated_s - start_s;
-  result.compile_s = clock.MonotonicSeconds() - generated_s;
-  Compiled& compiled = result.compiled;
-  compiled.binary = std::move(result.cubin.binary);
-  compiled.is_stateful = result.source.is_stateful;
-  for (int i = 0; i < program.num_args(); ++i) {
-    const ir::Buffer& buffer = program.buffers[static_cast<size_t>(i)];
-    compiled.args.push_back(ArgumentOf(buffer));
-  }
+  Compiled& interface = result.interface;
+  interface.is_stateful = result.source.is_stateful;
+  for (int i = 0; i < program.num_args(); ++i)
+    interface.args.push_back(ArgumentOf(program.buffers[static_cast<size_t>(i)]));
   for (const CudaKernel& kernel : result.source.kernels) {
-    compiled.launches.push_back(
+    interface.launches.push_back(
         {.symbol = kernel.name,
          .grid = {kernel.grid.begin(), kernel.grid.end()},
          .block = {kernel.block.begin(), kernel.block.end()},
@@ -226,16 +215,35 @@ StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
          .dynamic_shared_bytes = static_cast<uint32_t>(kernel.dynamic_shared_bytes),
          .args = {kernel.args.begin(), kernel.args.end()},
          .tensor_maps = kernel.tensor_maps,
-         .waits_for_previous = options.waits_for_previous});
-    Launch& launch = compiled.launches.back();
-    launch.shared_bytes =
-        static_cast<uint32_t>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes);
-    if (const KernelResources* const resources = Find(result.cubin, kernel.name)) {
-      launch.registers = static_cast<uint32_t>(resources->registers);
-      launch.stack_bytes = static_cast<uint32_t>(resources->stack_bytes);
-      launch.spilled_bytes =
-          static_cast<uint32_t>(resources->spill_store_bytes + resources->spill_load_bytes);
-    }
+         .waits_for_previous = options.waits_for_previous,
+         .shared_bytes =
+             static_cast<uint32_t>(kernel.static_shared_bytes + kernel.dynamic_shared_bytes)});
+  }
+  return result;
+}
+
+StatusOr<CudaCompiled> CompileCudaWithReport(const ir::Program& program,
+                                             const target::Target& target,
+                                             const CudaOptions& options) {
+  Clock& clock = Clock::Real();
+  const double start_s = clock.MonotonicSeconds();
+  KILN_ASSIGN_OR_RETURN(CudaGenerated generated, GenerateForTarget(program, target, options));
+  const double generated_s = clock.MonotonicSeconds();
+  CudaCompiled result;
+  result.source = std::move(generated.source);
+  KILN_ASSIGN_OR_RETURN(result.cubin, CompileSource(result.source, target.Option("arch"), options));
+  result.generate_s = generated_s - start_s;
+  result.compile_s = clock.MonotonicSeconds() - generated_s;
+  Compiled& compiled = result.compiled;
+  compiled = std::move(generated.interface);
+  compiled.binary = std::move(result.cubin.binary);
+  for (Launch& launch : compiled.launches) {
+    const KernelResources* const resources = Find(result.cubin, launch.symbol);
+    if (resources == nullptr) continue;
+    launch.registers = static_cast<uint32_t>(resources->registers);
+    launch.stack_bytes = static_cast<uint32_t>(resources->stack_bytes);
+    launch.spilled_bytes =
+        static_cast<uint32_t>(resources->spill_store_bytes + resources->spill_load_bytes);
   }
   return result;
 }

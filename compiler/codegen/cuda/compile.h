@@ -71,6 +71,15 @@ StatusOr<std::string> CompilePtx(const std::string& source, std::string_view arc
 // A comment line per kernel: registers, what is spilled, stack, shared memory.
 std::string ResourceComment(const CudaSource& source, const Cubin& cubin);
 
+// The text of a program for the target, and the interface of the compiled program without a binary
+// and without figures of the compiler. The checks of checks.h are the caller's. Needs no NVRTC.
+struct CudaGenerated {
+  CudaSource source;
+  Compiled interface;
+};
+StatusOr<CudaGenerated> GenerateForTarget(const ir::Program& program, const target::Target& target,
+                                          const CudaOptions& options = {});
+
 struct CudaCompiled {
   Compiled compiled;
   CudaSource source;

@@ -31,6 +31,18 @@ class Llvm final : public Backend {
     return compiled;
   }
 
+  StatusOr<GeneratedSource> Generate(const ir::Program& program, const target::Target& target,
+                                     const CompileOptions& options,
+                                     CompileTimes& times) const override {
+    const double start_s = Clock::Real().MonotonicSeconds();
+    GeneratedSource source;
+    KILN_ASSIGN_OR_RETURN(
+        source.text, PrintLlvmIr(program, target, {.fault = options.fault, .optimize = false}));
+    source.interface = DescribeCpuProgram(program);
+    times.generate_s = Clock::Real().MonotonicSeconds() - start_s;
+    return source;
+  }
+
   std::span<const CodeForm> forms() const override { return kForms; }
 
   StatusOr<std::string> Show(std::string_view form, const ir::Program& program,

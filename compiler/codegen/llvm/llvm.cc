@@ -98,8 +98,9 @@ std::string BufferComments(const ir::Program& program) {
   }
   return text + '\n';
 }
+}  // namespace
 
-Compiled Describe(const ir::Program& program) {
+Compiled DescribeCpuProgram(const ir::Program& program) {
   Compiled compiled;
   Launch launch;
   launch.symbol = KILN_CPU_ENTRY;
@@ -111,7 +112,6 @@ Compiled Describe(const ir::Program& program) {
   compiled.launches.push_back(std::move(launch));
   return compiled;
 }
-}  // namespace
 
 StatusOr<std::string> PrintLlvmIr(const ir::Program& program, const target::Target& target,
                                   const LlvmOptions& options) {
@@ -138,7 +138,7 @@ StatusOr<Compiled> CompileLlvm(const ir::Program& program, const target::Target&
   const double emitted = NowMs();
   KILN_ASSIGN_OR_RETURN(const std::string empty,
                         EmptyObject(*generated.machine, generated.features));
-  Compiled compiled = Describe(program);
+  Compiled compiled = DescribeCpuProgram(program);
   KILN_ASSIGN_OR_RETURN(compiled.binary, LinkSharedObject(object, empty));
   if (options.times != nullptr) {
     options.times->codegen_ms = emitted - start;

@@ -44,6 +44,9 @@ StatusOr<std::string> PrintLlvmIr(const ir::Program& program, const target::Targ
 StatusOr<std::string> PrintAssembly(const ir::Program& program, const target::Target& target,
                                     const LlvmOptions& options = {});
 
+// Returns the interface of the compiled program, without a binary.
+Compiled DescribeCpuProgram(const ir::Program& program);
+
 // Not thread-safe because of the linker inside: one call at a time per process.
 StatusOr<Compiled> CompileLlvm(const ir::Program& program, const target::Target& target,
                                const LlvmOptions& options = {});
