@@ -241,8 +241,10 @@ StatusOr<NodeContext::Node> Importer::ReadNode(::onnx::NodeProto& proto, Scope& 
     if (name.empty()) continue;
     KILN_ASSIGN_OR_RETURN(node.inputs.back(), Lookup(name, scope));
   }
-  for (const std::string& name : proto.output())
+  for (const std::string& name : proto.output()) {
     node.wanted_outputs.push_back(!name.empty() && needed.contains(name));
+    node.named_outputs += name.empty() ? 0 : 1;
+  }
   KILN_ASSIGN_OR_RETURN(node.attributes, ReadAttributes(proto, scope));
   const auto version = scope.versions->find(DomainOf(proto.domain()));
   node.version = version == scope.versions->end() ? 1 : version->second;

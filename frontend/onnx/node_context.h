@@ -38,6 +38,8 @@ class NodeContext {
     std::vector<Tensor> inputs = {};
     // Tells which outputs are read.
     std::vector<bool> wanted_outputs = {};
+    // Number of outputs that have a name, read or not.
+    int named_outputs = 0;
     OnnxAttributes attributes = {};
   };
   NodeContext(Importer& importer, Node node)
@@ -53,6 +55,8 @@ class NodeContext {
   // Returns an absent tensor past the last input.
   const Tensor& input(int i) const;
   int num_outputs() const { return static_cast<int>(outputs_.size()); }
+  // Returns how many outputs the node names, whether they are read or not.
+  int num_named_outputs() const { return node_.named_outputs; }
   bool wants_output(int i) const {
     return i < num_outputs() && node_.wanted_outputs[static_cast<size_t>(i)];
   }

@@ -552,6 +552,35 @@ TEST(NormalizationRulesTest, ScalesOfGroupsAndOfChannels) {
   ExpectNear(of_groups, of_channels);
 }
 
+// Returns the first output of a batch normalization of 1 and 3, whose running mean is 10 and whose
+// running variance is 4. Nobody reads its other outputs.
+std::vector<double> BatchNormalized(int version, const std::vector<std::string>& outputs,
+                                    TestAttributes attributes = {}) {
+  TestModel model(version);
+  model.Input("x", "float32", {2, 1});
+  for (const auto& [name, value] :
+       {std::pair("scale", 1.0), {"bias", 0.0}, {"mean", 10.0}, {"variance", 4.0}})
+    model.Initializer(name, Floats({1}, {value}));
+  attributes["epsilon"] = 1e-12;
+  model.Node("BatchNormalization", {"x", "scale", "bias", "mean", "variance"}, outputs, attributes);
+  model.Output("y");
+  return Doubles(model.Run({Floats({2, 1}, {1, 3})})[0]);
+}
+
+TEST(NormalizationRulesTest, ABatchNormalizationBefore14TrainsIfItNamesMoreOutputs) {
+  const auto by_running = Pointwise(DoubleNear(1e-5), {-4.5, -3.5});
+  const auto by_batch = Pointwise(DoubleNear(1e-5), {-1.0, 1.0});
+  for (const int version : {6, 7, 9, 13}) {
+    EXPECT_THAT(BatchNormalized(version, {"y"}), by_running) << version;
+    EXPECT_THAT(BatchNormalized(version, {"y", "", "", "", ""}), by_running) << version;
+    EXPECT_THAT(BatchNormalized(version, {"y", "m", "v"}), by_batch) << version;
+    EXPECT_THAT(BatchNormalized(version, {"y", "", "", "s", "t"}), by_batch) << version;
+  }
+  EXPECT_THAT(BatchNormalized(6, {"y", "m", "v"}, {{"is_test", int64_t{1}}}), by_running);
+  EXPECT_THAT(BatchNormalized(14, {"y", "m", "v"}), by_running);
+  EXPECT_THAT(BatchNormalized(14, {"y", "m", "v"}, {{"training_mode", int64_t{1}}}), by_batch);
+}
+
 TEST(NormalizationRulesTest, RootOfMeanOfSquares) {
   const ir::NDArray y = OutputOf({.op = "RMSNormalization",
                                   .version = 23,

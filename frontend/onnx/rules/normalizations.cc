@@ -40,6 +40,14 @@ void TrainedBatchNormalization(NodeContext& n, double epsilon) {
   if (n.wants_output(2)) n.SetOutput(2, moved(n.input(4), variance));
 }
 
+// Version 14 has an attribute for it. Before it, a node that names further outputs trains, even if
+// nobody reads them, and versions below 7 have an attribute that forbids it.
+bool Trains(NodeContext& n) {
+  if (n.version() >= 14) return n.Int("training_mode", 0) != 0;
+  if (n.version() < 7 && n.Int("is_test", 0) != 0) return false;
+  return n.num_named_outputs() > 1;
+}
+
 void BatchNormalization(NodeContext& n) {
   n.RequireFloat(0);
   n.RequireRank(0, 1);
@@ -48,10 +56,7 @@ void BatchNormalization(NodeContext& n) {
   if (n.version() < 9 && n.Int("spatial", 1) == 0)
     return n.Unsupported("statistics of each element (spatial = 0)");
   const double epsilon = n.Float("epsilon", 1e-5);
-  const bool trains = n.version() >= 14 ? n.Int("training_mode", 0) != 0
-                                        : n.version() < 7 && n.Int("is_test", 0) == 0 &&
-                                              (n.wants_output(1) || n.wants_output(2));
-  if (trains) return TrainedBatchNormalization(n, epsilon);
+  if (Trains(n)) return TrainedBatchNormalization(n, epsilon);
   const Tensor& x = n.input(0);
   std::vector<Tensor> inputs = {x};
   for (int i = 1; i < 5; ++i) inputs.push_back(n.Cast(n.input(i), x.element()));
