@@ -47,12 +47,13 @@ if TYPE_CHECKING:
     from kiln.farm.computation import Computation, computation, op, operators
     from kiln.farm.job import Job
     from kiln.farm.places import connect, local
-    from kiln.farm.serving import Served, Serving
+    from kiln.farm.serving import Candidate, Served, Serving
     from kiln.torch import tune
 
 # Names that are imported at first use, because they need gRPC, with their modules. A program that
 # only runs compiled networks does without.
 _OF_FARM = {
+    "Candidate": "serving",
     "Client": "client",
     "Computation": "computation",
     "Job": "job",
@@ -72,6 +73,7 @@ _OF_TORCH = ("torch", "tune")
 
 __all__ = [
     "CancelledError",
+    "Candidate",
     "Client",
     "Computation",
     "DeadlineExceededError",

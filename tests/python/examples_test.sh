@@ -25,6 +25,12 @@ expect '4 records in' tune_conv2d_layer.py --trials 2 --more-trials 2 --channels
 expect 'Best config:' tune_conv2d_template.py --trials 3 --channels 16
 expect 'Mean inference time' tune_network.py --trials 4
 expect 'rule: best' tune_with_own_code.py --trials 6 --size 8 --channels 8
+# LLVM's tools are those that Kiln itself is built with, where that is Debian's.
+if command -v clang-19 || { command -v opt-19 && command -v llc-19; }; then
+  expect 'compiled by Kiln: ' own_build.py --trials 3 --size 32
+else
+  echo "left out: own_build.py, because there is no LLVM 19"
+fi
 "${KILN_PYTHON:-/usr/bin/python3}" "$here/tests/python/tree_cost_model_test.py" \
   "$here/examples/python"
 echo PASSED

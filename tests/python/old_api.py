@@ -144,7 +144,9 @@ DIFFERS = {
         "assert auto_scheduler.LayoutRewriteOption.get_target_default('llvm') == 0",
     ),
     "auto_scheduler.LocalBuilder": (
-        "a `build_func` is refused; `n_parallel` of a farm that runs already too",
+        "a `build_func` is a function of a `kiln.Candidate`, other texts than 'default' are refused; so is "
+        "an `n_parallel` of a farm that runs already",
+        "assert auto_scheduler.LocalBuilder(build_func=len).build_func is len; "
         "refused('build_func', lambda: auto_scheduler.LocalBuilder(build_func='ndk'))",
     ),
     "auto_scheduler.LocalRPCMeasureContext": (
@@ -218,7 +220,8 @@ DIFFERS = {
         "assert len(auto_scheduler.XGBModel().predict_stages(task, [dag.init_state])[0]) == 2",
     ),
     "autotvm.LocalBuilder": (
-        "`build_kwargs`, `build_func` and `runtime` are refused",
+        "a `build_func` is a function of a `kiln.Candidate`; `build_kwargs` and `runtime` are refused",
+        "assert autotvm.LocalBuilder(build_func=len).build_func is len; "
         "refused('runtime', lambda: autotvm.LocalBuilder(runtime='crt'))",
     ),
     "autotvm.LocalRunner": (

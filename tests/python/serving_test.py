@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -370,6 +371,142 @@ class CpuTest(unittest.TestCase):
             made = [each for each in job.records() if '["SP", 2, 0, 64, [7], 1]' in each.steps]
             self.assertGreater(len(made), 2)
             self.assertTrue(all(each.error == "NO_ERROR" for each in made))
+
+
+# A product of matrices that follows no schedule, for the interface of proto/cpu_abi.h.
+PRODUCT = """
+#include <stdint.h>
+int32_t kiln_entry(void* context, void* const* args) {
+  const float *a = args[%d], *b = args[%d];
+  float* c = args[%d];
+  for (int i = 0; i < %d; ++i)
+    for (int j = 0; j < %d; ++j) {
+      float sum = %s;
+      for (int k = 0; k < %d; ++k) sum += a[i * %d + k] * b[k * %d + j];
+      c[i * %d + j] = sum;
+    }
+  return 0;
+}
+"""
+
+
+def compiled_product(candidate, first="0"):
+    """The path of a shared object that computes the candidate's product plus `first`."""
+    names = [each.name for each in candidate.arguments]
+    at = {each.role: i for i, each in enumerate(candidate.arguments)}
+    inputs = [i for i, each in enumerate(candidate.arguments) if each.role == "input"]
+    (rows, depth), (_, columns) = (candidate.arguments[i].shape for i in inputs)
+    assert len(set(names)) == len(names) and candidate.symbols == ("kiln_entry",)
+    folder = tempfile.mkdtemp(dir=FOLDER)
+    source, library = os.path.join(folder, "product.c"), os.path.join(folder, "product.so")
+    with open(source, "w", encoding="utf-8") as file:
+        file.write(PRODUCT % (*inputs, at["output"], rows, columns, first, depth, depth, columns,
+                              columns))
+    subprocess.run(["cc", "-O1", "-fPIC", "-shared", source, "-o", library], check=True)
+    return library
+
+
+class BuildTest(unittest.TestCase):
+    """A function of the user that makes the binaries."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.client = kiln.local(os.path.join(FOLDER, "builds.db"), device="cpu")
+        cls.matmul = kiln.op("matmul", 32, 24, 16)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+
+    def test_what_the_function_makes_is_measured_and_checked(self):
+        """Right binaries are timed; others fail their trials, and the job goes on."""
+        kinds, seen, lock = {}, [], threading.Lock()
+        order = ["right", "raises", "garbage", "wrong", "number", "nothing", "slow"]
+
+        def build(candidate):
+            with lock:
+                kind = order[len(kinds)] if len(kinds) < len(order) else "right"
+                kinds[candidate.steps] = kind
+                seen.append(candidate)
+            if kind == "raises":
+                raise ValueError("no flags for it")
+            if kind == "garbage":
+                return b"\x7fELF and no more"
+            if kind == "number":
+                return 7
+            if kind == "nothing":
+                return b""
+            if kind == "slow":
+                time.sleep(4)
+            library = compiled_product(candidate, "1" if kind == "wrong" else "0")
+            if len(kinds) % 2:
+                return library
+            with open(library, "rb") as file:
+                return file.read()
+
+        served = kiln.Served(build=build, build_jobs=2)
+        job = self.client.tune(self.matmul, target="llvm", trials=12, finalists=0, verbose=0,
+                               build_timeout_ms=2500, served=served)
+        self.assertEqual(job.status().state, "SUCCEEDED")
+        records = list(self.client.records(job=job.id, errors=True))
+        self.assertEqual(len(records), 12)
+        expected = {
+            "right": ("NO_ERROR", ""),
+            "raises": ("COMPILE_HOST_ERROR", r"raised an error: ValueError: no flags for it "
+                                             r"\(.*serving_test.py:\d+\)"),
+            "garbage": ("COMPILE_DEVICE_ERROR", ""),
+            "wrong": ("WRONG_ANSWER_ERROR", ""),
+            "number": ("COMPILE_HOST_ERROR", "returned int, expected bytes or the path of a file"),
+            "nothing": ("COMPILE_HOST_ERROR", "returned no bytes, expected a shared object"),
+            "slow": ("BUILD_TIMEOUT_ERROR", "made no binary within 2.5 s"),
+        }
+        for record in records:
+            error, message = expected[kinds[record.steps]]
+            self.assertEqual(record.error, error, f"{kinds[record.steps]}: {record.message}")
+            self.assertRegex(record.message, message)
+        self.assertEqual(set(kinds.values()), set(expected))
+        self.assertEqual(served.costs["build"].calls, 12)
+        candidate = seen[0]
+        self.assertRegex(candidate.target, "^llvm .*-mcpu=")
+        self.assertIn("define", candidate.source)
+        self.assertIn("@kiln_entry(", candidate.source)
+        self.assertEqual([(each.name, each.dtype, each.shape, each.role)
+                          for each in candidate.arguments[:3]],
+                         [("p0", "float32", (32, 16), "input"), ("p1", "float32", (16, 24), "input"),
+                          ("T_matmul_NN", "float32", (32, 24), "output")])
+        self.assertEqual((candidate.is_cuda, candidate.architecture), (False, ""))
+
+    def test_the_builders_of_tvms_calls_take_a_function(self):
+        auto_scheduler.use(self.client)
+        task = auto_scheduler.SearchTask(
+            compute_dag=auto_scheduler.ComputeDAG(self.matmul), target="llvm")
+        built = []
+
+        def build(candidate):
+            built.append(candidate.steps)
+            return compiled_product(candidate)
+
+        builder = auto_scheduler.LocalBuilder(build_func=build, n_parallel=2)
+        task.tune(auto_scheduler.TuningOptions(num_measure_trials=2, builder=builder, verbose=0))
+        self.assertGreaterEqual(len(built), 2)
+        built.clear()
+        states = [[], [["SP", 2, 0, 32, [4], 1]]]
+        _, results = auto_scheduler.measure(task, states, builder)
+        self.assertEqual([each.error_no for each in results], [0, 0])
+        self.assertEqual(sorted(map(json.loads, built)), states)
+        built.clear()
+        inputs = [auto_scheduler.MeasureInput(task, auto_scheduler.State(
+            auto_scheduler.StateObject(task.compute_dag, each), task.compute_dag))
+                  for each in states]
+        results = auto_scheduler.LocalRunner().run(inputs, builder.build(inputs))
+        self.assertEqual([each.error_no for each in results], [0, 0])
+        self.assertEqual(len(built), 2)
+
+    def test_what_is_no_function_is_refused(self):
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "build is 'cc', expected a function"):
+            kiln.Served(build="cc")
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "build_jobs is 257, expected 0 to"):
+            kiln.Served(build=len, build_jobs=257)
 
 
 class AutoSchedulerTest(unittest.TestCase):

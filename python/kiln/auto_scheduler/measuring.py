@@ -18,6 +18,7 @@ from kiln.auto_scheduler.refuse import refuse
 from kiln.errors import InvalidArgumentError, KilnError
 from kiln.farm.client import Client
 from kiln.farm.places import connect
+from kiln.farm.serving import BuildFunction, Served
 from kiln.farm.values import Record
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class ProgramBuilder:
         """Says of each candidate whether it has a program; the farm compiles it when it runs."""
         del verbose
         tasks = tasks_of(measure_inputs)
-        return [_built(*pair) for pair in zip(tasks, measure_inputs)]
+        return [_built(self, *pair) for pair in zip(tasks, measure_inputs)]
 
 
 class ProgramRunner:
@@ -80,20 +81,22 @@ class ProgramRunner:
             for built in build_results
         ]
         good = [at for at, built in enumerate(build_results) if built.error_no == 0]
-        by_task: dict[TaskId, list[int]] = {}
+        by_task: dict[Any, list[int]] = {}
         for at in good:
-            by_task.setdefault(id_of(measure_inputs[at].task), []).append(at)
+            same = id_of(measure_inputs[at].task), id(build_results[at].builder)
+            by_task.setdefault(same, []).append(at)
         for numbers in by_task.values():
             inputs = [measure_inputs[at] for at in numbers]
             states = [each.state for each in inputs]
-            _, measured_now = measure(tasks_of(inputs)[0], states, runner=self)
+            builder = build_results[numbers[0]].builder or "local"
+            _, measured_now = measure(tasks_of(inputs)[0], states, builder, runner=self)
             for at, result in zip(numbers, measured_now):
                 results[at] = result
         return results
 
 
 class LocalBuilder(ProgramBuilder):
-    """Builds on the farm."""
+    """Builds on the farm, or has a function of this process make the binaries."""
 
     def __init__(
         self,
@@ -104,15 +107,18 @@ class LocalBuilder(ProgramBuilder):
         """`timeout` is in seconds.
 
         `n_parallel` are the builds at once of the local farm that starts with the first job; of a
-        farm that runs already it is refused, unless it is the number of cores.
+        farm that runs already it is refused, unless it is the number of cores. `build_func` makes
+        the binary of a kiln.Candidate: its bytes, or the path of its file. Threads of this process
+        call it, `n_parallel` at once, and the farm's builds are then as many as it likes.
         """
-        refuse(
-            "LocalBuilder",
-            {"build_func": "the farm builds with its own compiler"},
-            {"build_func": None if build_func == "default" else build_func},
-        )
+        if build_func != "default" and not callable(build_func):
+            raise InvalidArgumentError(
+                f"LocalBuilder: build_func is {build_func!r}, expected 'default', or a function that "
+                "makes the binary of a kiln.Candidate"
+            )
         if int(n_parallel) < 1:
             raise InvalidArgumentError(f"n_parallel is {n_parallel}, expected 1 or more")
+        self.build_func = build_func
         self.timeout = timeout
         self.n_parallel = int(n_parallel)
 
@@ -122,7 +128,15 @@ class LocalBuilder(ProgramBuilder):
 
     def build_jobs(self) -> int:
         """The builds at once that the farm is asked for; 0 = as many as it likes."""
-        return 0 if self.n_parallel == multiprocessing.cpu_count() else self.n_parallel
+        if self.n_parallel == multiprocessing.cpu_count() or callable(self.build_func):
+            return 0
+        return self.n_parallel
+
+
+def own_build(builder: Any) -> tuple[BuildFunction | None, int]:
+    """The build function of a builder, and its calls at once; None = the farm builds."""
+    build = getattr(builder, "build_func", None)
+    return (build, builder.n_parallel) if callable(build) else (None, 0)
 
 
 class LocalRunner(ProgramRunner):
@@ -322,6 +336,14 @@ class BuildResult:
     error_no: int
     error_msg: str
     time_cost: float
+    # Whose candidate it is; a runner measures it with this builder.
+    builder: Any = field(default=None, repr=False, compare=False)
+
+
+def served_build(builder: Any) -> Served | None:
+    """What a job serves whose only code of this process is the builder's; None = nothing."""
+    build, jobs = own_build(builder)
+    return Served(build=build, build_jobs=jobs) if build is not None else None
 
 
 def mean_of(costs: Sequence[float]) -> float:
@@ -425,11 +447,11 @@ def _now() -> int:
     return int(time.time())
 
 
-def _built(task: SearchTask, given: MeasureInput) -> BuildResult:
+def _built(builder: Any, task: SearchTask, given: MeasureInput) -> BuildResult:
     start = time.monotonic()
     why_not = _why_not(task, given.state.transform_steps)
     error = MeasureErrorNo.INSTANTIATION_ERROR if why_not else MeasureErrorNo.NO_ERROR
-    return BuildResult("", [], error, why_not, time.monotonic() - start)
+    return BuildResult("", [], error, why_not, time.monotonic() - start, builder)
 
 
 def _why_not(task: SearchTask, steps: list[Any]) -> str:
@@ -514,6 +536,7 @@ def _measure_listed(task: SearchTask, texts: list[str], options: Any, callbacks:
             no_warm_start=True,
             callbacks=callbacks,
             verbose=0,
+            served=served_build(options.both()[0]),
             **named,
         )
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kiln.auto_scheduler.cost_model import CostModel
 from kiln.auto_scheduler.loop_state import State, StateObject, steps_of
-from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult
+from kiln.auto_scheduler.measuring import MeasureInput, MeasureResult, own_build
 from kiln.auto_scheduler.search_policy import SearchCallback
 from kiln.errors import InvalidArgumentError
 from kiln.farm.serving import Applied, Programs, Results, Served
@@ -155,11 +155,13 @@ class _ServedRule:
 
 
 def served_of(
-    policies: Sequence[Any], objective: Callable[[Sequence[float]], float] | None = None
+    policies: Sequence[Any],
+    objective: Callable[[Sequence[float]], float] | None = None,
+    builder: Any = None,
 ) -> Served | None:
     """What a job of these policies, one for each task, has this process serve; None = nothing.
 
-    The model and the rules are those of the first policy.
+    The model and the rules are those of the first policy. `builder` may have a build function.
     """
     first = policies[0]
     tasks = [policy.search_task for policy in policies]
@@ -170,6 +172,7 @@ def served_of(
         for each in first.init_search_callbacks
         if isinstance(each, PreloadCustomSketchRule)
     ]
-    if served_model is None and not rules and objective is None:
+    build, build_jobs = own_build(builder)
+    if served_model is None and not rules and objective is None and build is None:
         return None
-    return Served(served_model, rules, objective)
+    return Served(served_model, rules, objective, build=build, build_jobs=build_jobs)

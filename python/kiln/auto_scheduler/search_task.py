@@ -55,7 +55,7 @@ class TuningOptions:
             raise InvalidArgumentError(
                 f"num_measure_trials is {self.num_measure_trials}, expected at least 1"
             )
-        builder, runner = self._both()
+        builder, runner = self.both()
         per_round = min(self.num_measures_per_round, max(1, self.num_measure_trials // tasks))
         return {
             **builder.options(),
@@ -66,10 +66,11 @@ class TuningOptions:
 
     def client(self) -> Client:
         """The farm that measures."""
-        builder, runner = self._both()
+        builder, runner = self.both()
         return runner.client(builder.build_jobs())
 
-    def _both(self) -> tuple[Any, Any]:
+    def both(self) -> tuple[Any, Any]:
+        """The builder and the runner."""
         return builder_and_runner(self.builder, self.runner, (LocalBuilder, LocalRunner))
 
 
@@ -176,7 +177,7 @@ class SearchTask:
                 early_stopping=tuning_options.early_stopping,
                 callbacks=[rounds, *([model.watch] if model else [])],
                 verbose=tuning_options.verbose,
-                served=served_of([policy]),
+                served=served_of([policy], builder=tuning_options.both()[0]),
                 **{**tuning_options.options(), **policy.options()},
             )
         if model:

@@ -247,7 +247,9 @@ class TaskScheduler:
                 target=self.tasks[0].target,
                 weights=self.task_weights,
                 objective=None if is_own else self.objective,
-                served=served_of(policies, self.objective if is_own else None),
+                served=served_of(
+                    policies, self.objective if is_own else None, tune_option.both()[0]
+                ),
                 task_strategy=self.strategy,
                 task_alpha=self.alpha,
                 task_beta=self.beta,

@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from kiln.auto_scheduler.measuring import served_build
 from kiln.auto_scheduler.refuse import refuse
 from kiln.autotvm import callback
 from kiln.autotvm.callback import flops_of, format_si_prefix
@@ -134,6 +135,7 @@ class Tuner:
                 seed=self.seed,
                 callbacks=[told],
                 verbose=0,
+                served=served_build(option.builder),
                 **option.options(),
             )
         if records:

@@ -1,7 +1,8 @@
-"""Code of the user in a search: a cost model, sketch rules, an objective, served to the scheduler.
+"""Code of the user in a search: a cost model, sketch rules, an objective, a build function.
 
 The search stays in the scheduler and calls this process over a stream, once a batch. A thread of
-the process answers. The job goes on only while the process is connected.
+the process answers, and each build has a thread of its own. The job goes on only while the process
+is connected.
 """
 
 from __future__ import annotations
@@ -10,19 +11,20 @@ import math
 import os
 import pwd
 import queue
+import re
 import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, Union
 
 import grpc
 from kiln import errors
 from kiln.errors import InvalidArgumentError
 from kiln.farm import program
 from kiln.farm.connection import PATIENCE_S, Connection, error_of
-from kiln.proto import scheduler_pb2
+from kiln.proto import scheduler_pb2, trial_pb2
 
 if TYPE_CHECKING:
     import numpy
@@ -32,6 +34,9 @@ _PAUSE_S = 0.2
 _NOTICED_S = 2.0
 # Most bytes of the text of an exception.
 _LONGEST_TEXT = 8 << 10
+# Limits of the scheduler: builds at once, and bytes of a binary.
+_MOST_BUILDS = 256
+_LARGEST_BINARY = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -105,6 +110,73 @@ class Applied:
     skip_rest: bool = False
 
 
+@dataclass(frozen=True)
+class Argument:
+    """An array that a compiled program takes."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    # "input", "output" or "workspace".
+    role: str
+    # The program may rely on the array's address being a multiple of it.
+    alignment_bytes: int
+    # Dimensions of an array whose elements the program takes in another order: axis, extent, step
+    # (proto/trial.proto, PackedDim). Empty = the array is as it is.
+    packing: tuple[tuple[int, int, int], ...] = ()
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A function of a compiled program. Launches run in order."""
+
+    # Name that the binary exports.
+    symbol: str
+    # Extents along x, y, z; empty on a CPU.
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    dynamic_shared_bytes: int
+    # Indices of its arguments.
+    args: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A program that a build function compiles."""
+
+    # Index of the task in the job.
+    task: int
+    # The target's full text, with the options that the device has set.
+    target: str
+    # JSON of the steps, as in a log.
+    steps: str
+    # The program: CUDA C, or LLVM IR as text, before any optimizer.
+    source: str
+    arguments: tuple[Argument, ...]
+    launches: tuple[Launch, ...]
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the source is CUDA C, to be made a cubin; otherwise a shared object is made."""
+        return self.target.split()[0] == "cuda"
+
+    @property
+    def architecture(self) -> str:
+        """What CUDA C has to be compiled for: "sm_90a"; "" for LLVM IR, which names its CPU."""
+        found = re.match(r"// For --gpu-architecture=(\S+)", self.source)
+        return found.group(1) if found else ""
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """Names of the functions that the binary has to export."""
+        return tuple(dict.fromkeys(each.symbol for each in self.launches))
+
+
+# Makes the binary of a candidate: its bytes, or the path of its file. What it raises fails the
+# candidate and not the job.
+BuildFunction = Callable[[Candidate], Union[bytes, bytearray, memoryview, str, "os.PathLike[str]"]]
+
+
 @dataclass
 class Cost:
     """What the calls of one kind cost this process."""
@@ -125,16 +197,32 @@ class Served:
     sketch_rules: Sequence[SketchRule] = ()
     # The figure that the job makes small, of a latency in seconds for each task; 1e10 = none yet.
     objective: Callable[[Sequence[float]], float] | None = None
-    # Seconds that an answer may take; None = 300.
+    # Seconds that an answer may take; None = 300. A build may take the time of the job's builds.
     timeout_s: float | None = None
-    # Costs of the calls of all jobs by kind: "predict", "update", "objective", "rules".
+    # Makes the binary of each candidate. Several threads call it at once.
+    build: BuildFunction | None = None
+    # Most builds at once; 0 = the number of cores here.
+    build_jobs: int = 0
+    # Costs of the calls of all jobs by kind: "predict", "update", "objective", "rules", "build".
     costs: dict[str, Cost] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         model = self.cost_model
-        if model is None and not self.sketch_rules and self.objective is None:
+        others = (model, self.objective, self.build)
+        if not self.sketch_rules and all(each is None for each in others):
             raise InvalidArgumentError(
-                "nothing is served, expected a cost_model, sketch_rules or an objective"
+                "nothing is served, expected a cost_model, sketch_rules, an objective or a build "
+                "function"
+            )
+        if self.build is not None and not callable(self.build):
+            raise InvalidArgumentError(
+                f"build is {self.build!r}, expected a function of a Candidate"
+            )
+        if isinstance(self.build_jobs, bool) or not isinstance(self.build_jobs, int):
+            raise InvalidArgumentError(f"build_jobs is {self.build_jobs!r}, expected a number")
+        if not 0 <= self.build_jobs <= _MOST_BUILDS:
+            raise InvalidArgumentError(
+                f"build_jobs is {self.build_jobs}, expected 0 to {_MOST_BUILDS}"
             )
         if model is not None and not (model.reads_rows or model.reads_steps):
             raise InvalidArgumentError(
@@ -155,8 +243,15 @@ class Served:
             *program.flag("served-model", ",".join(reads) or None),
             *program.flag("served-rule", [rule.name for rule in self.sketch_rules]),
             *program.flag("served-objective", self.objective is not None),
+            *program.flag("served-builds", self.builds_at_once() or None),
             *program.flag("served-timeout", self.timeout_s),
         ]
+
+    def builds_at_once(self) -> int:
+        """Most calls of `build` at once; 0 = there is no such function."""
+        if self.build is None:
+            return 0
+        return self.build_jobs or min(os.cpu_count() or 1, _MOST_BUILDS)
 
 
 class _Answers:
@@ -179,6 +274,8 @@ class _Answers:
             reply.values.extend(self._objective(request.objective))
         elif call == "rules":
             reply.applied.extend(self._applied(request.rules))
+        elif call == "build":
+            reply.binary = self._built(request.build)
         else:
             raise errors.KilnError("the scheduler made a call that this version does not know")
         return reply
@@ -206,6 +303,23 @@ class _Answers:
         tasks = len(latencies) // max(1, call.points)
         for first in range(0, len(latencies), tasks):
             yield float(self._served.objective(latencies[first : first + tasks]))
+
+    def _built(self, call: Any) -> bytes:
+        assert self._served.build is not None
+        made: Any = self._served.build(_candidate(call))
+        if isinstance(made, (str, os.PathLike)):
+            with open(made, "rb") as file:
+                made = file.read()
+        if not isinstance(made, (bytes, bytearray, memoryview)):
+            raise TypeError(
+                f"it returned {type(made).__name__}, expected bytes or the path of a file"
+            )
+        binary = bytes(made)
+        if len(binary) > _LARGEST_BINARY:
+            raise ValueError(
+                f"it returned {len(binary)} bytes, expected at most {_LARGEST_BINARY}"
+            )
+        return binary
 
     def _applied(self, call: Any) -> Iterator[Any]:
         for index, state in enumerate(call.states):
@@ -237,9 +351,41 @@ def _programs(call: Any, count: int) -> Programs:
     return Programs(call.task_index, rows, offsets, estimates_s, list(call.steps), count)
 
 
+def _candidate(call: Any) -> Candidate:
+    """The program of a BuildCall."""
+    roles = trial_pb2.ArgSpec.Role
+    arguments = [
+        Argument(
+            each.name,
+            each.dtype,
+            tuple(each.shape),
+            roles.Name(each.role).lower(),
+            each.alignment_bytes,
+            tuple((dim.axis, dim.extent, dim.step) for dim in each.packing),
+        )
+        for each in call.plan.args
+    ]
+    launches = [
+        Launch(
+            each.symbol,
+            tuple(each.grid),
+            tuple(each.block),
+            each.dynamic_shared_bytes,
+            tuple(each.args),
+        )
+        for each in call.plan.launches
+    ]
+    return Candidate(
+        call.task_index, call.target, call.steps, call.source, tuple(arguments), tuple(launches)
+    )
+
+
 def _items(request: Any) -> int:
     """Number of programs, states or points that a call is about."""
-    call = getattr(request, request.WhichOneof("call"))
+    kind = request.WhichOneof("call")
+    if kind == "build":
+        return 1
+    call = getattr(request, kind)
     for name in ("programs", "points"):
         if name in call.DESCRIPTOR.fields_by_name:
             return getattr(call, name)
@@ -349,11 +495,10 @@ class Serving:
         contact = time.monotonic()
         while not self._closed:
             try:
-                for request in self._requests():
+                for number, request in enumerate(self._requests()):
                     contact = time.monotonic()
                     self._accepted.set()
-                    if request.WhichOneof("call") is not None:
-                        self._answer(request)
+                    self._take(request, number == 0)
                     contact = time.monotonic()
                 return
             except errors.KilnError as error:
@@ -388,17 +533,33 @@ class Serving:
             self._replies.put(None)
             call.cancel()
 
-    def _answer(self, request: Any) -> None:
+    def _take(self, request: Any, is_first: bool) -> None:
+        """Answers a call; a build in a thread of its own, so that others need not wait for it."""
+        kind, replies = request.WhichOneof("call"), self._replies
+        if kind == "build":
+            thread = threading.Thread(
+                target=self._answer, args=(request, replies), name="kiln build", daemon=True
+            )
+            thread.start()
+        elif kind is not None:
+            self._answer(request, replies)
+        elif not is_first:
+            # The job has ended: the scheduler waits until this side of the stream has as well.
+            replies.put(None)
+
+    def _answer(self, request: Any, replies: queue.SimpleQueue[Any]) -> None:
         kind = request.WhichOneof("call")
         start = time.perf_counter()
         try:
             reply = self._answers.answer(request)
         except BaseException as error:  # pylint: disable=broad-exception-caught
-            self.exception = error
+            if kind != "build":
+                self.exception = error
             reply = scheduler_pb2.CallbackReply(number=request.number, error=_text_of(error))
-        cost = self._served.costs.setdefault(kind, Cost())
-        cost.calls += 1
-        cost.seconds += time.perf_counter() - start
-        cost.bytes += request.ByteSize()
-        cost.items += _items(request)
-        self._replies.put(reply)
+        with self._lock:
+            cost = self._served.costs.setdefault(kind, Cost())
+            cost.calls += 1
+            cost.seconds += time.perf_counter() - start
+            cost.bytes += request.ByteSize()
+            cost.items += _items(request)
+        replies.put(reply)
