@@ -3,6 +3,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <utility>
 
 #include "absl/time/time.h"
@@ -10,6 +11,7 @@
 #include "base/process/freed_memory.h"
 #include "base/process/message_child.h"
 #include "base/process/process_guard.h"
+#include "base/process/sandbox.h"
 #include "base/process/subprocess.h"
 #include "base/text/utf8.h"
 #include "builder/build.h"
@@ -65,18 +67,26 @@ Status ServeAll(MessagePipe& pipe) {
 
 void PrepareMemory() {
   KeepFreedMemory();
-  SetOomScore(kOomScoreOfBuild);
   ReportOutOfMemory();
 }
 
 }  // namespace
 
-int BuilderChildMain(int, char**) {
+int BuilderChildMain(int argc, char** argv) {
   DieWithParent();
-  HideProcess();
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+  SetOomScore(kOomScoreOfBuild);
+  Sandbox sandbox;
+  CLI::App app("The child process of kiln_builder.");
+  AddSandboxOptions(app, sandbox);
+  CLI11_PARSE(app, argc, argv);
   InitLog("builder-child");
   MessagePipe pipe = ServeParent();
+  if (const Status entered = EnterSandbox(std::move(sandbox)); !entered.ok()) {
+    LogError("cannot enter the sandbox: {}", Message(entered));
+    return 1;
+  }
+  HideProcess();
+  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   PrepareMemory();
   const Status status = ServeAll(pipe);
   if (!status.ok()) LogError("{}", Message(status));

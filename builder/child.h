@@ -4,7 +4,8 @@
 
 namespace kiln::builder {
 
-// Serves its parent (base/process/message_child.h) as child.proto says. Takes no flags. Returns the
+// Serves its parent (base/process/message_child.h) as child.proto says. Flags: those of a sandbox
+// (base/process/sandbox.h). Returns the
 // exit status. For a daemon (child_process.h) to start, not for people.
 int BuilderChildMain(int argc, char** argv);
 

@@ -1,17 +1,20 @@
 #include "builder/daemon.h"
 
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "base/hash/unique_id.h"
 #include "base/log.h"
-#include "base/process/containment_table.h"
+#include "base/process/sandbox.h"
 #include "base/process/stop_signal.h"
 #include "base/process/subprocess.h"
 #include "base/server/daemon_program.h"
 #include "base/thread_pool.h"
 #include "base/version.h"
 #include "builder/cache.h"
+#include "builder/child_files.h"
 #include "builder/once.h"
 #include "builder/pool.h"
 #include "builder/service.h"
@@ -64,6 +67,26 @@ StatusOr<PoolOptions> MakePoolOptions(const Flags& flags,
   return options;
 }
 
+// Limits of all builds together: the memory of each, and of one more for compilers that start.
+GroupLimits LimitsOf(const Flags& flags, const PoolOptions& options) {
+  return {.memory_bytes = (Jobs(flags) + 1) * static_cast<int64_t>(options.memory_limit_bytes),
+          .processes = 512 + 64 * Jobs(flags)};
+}
+
+// Finds the sandbox of children, and adds it to their command and to the worker's state.
+Status PrepareSandbox(const Flags& flags, PoolOptions& options, v1::WorkerState& state) {
+  const SandboxFound found =
+      FindSandbox({.view = FilesOfBuilds(), .limits = LimitsOf(flags, options)});
+  if (flags.require_sandbox) KILN_RETURN_IF_ERROR(RequireNoGaps(found));
+  LogInfo("sandbox of builds: {}", fmt::join(found.applied, ", "));
+  for (const std::string& gap : found.gaps) LogWarn("the sandbox has a gap: {}", gap);
+  const std::vector<std::string> arguments = ArgumentsOf(found.sandbox);
+  options.child_command.insert(options.child_command.end(), arguments.begin(), arguments.end());
+  state.mutable_sandbox()->Assign(found.applied.begin(), found.applied.end());
+  state.mutable_sandbox_gaps()->Assign(found.gaps.begin(), found.gaps.end());
+  return OkStatus();
+}
+
 // Returns the worker's state that does not change while the daemon runs.
 v1::WorkerState DescribeWorker(const Flags& flags) {
   v1::WorkerState state;
@@ -94,11 +117,7 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   options.listen = flags.listen;
   options.advertise = flags.advertise;
   options.state = DescribeWorker(flags);
-  const std::string open =
-      BrokenContainmentLines(ContainmentFactsHere(), {Contained::kCCompiler, Contained::kNvrtc});
-  if (!open.empty()) {
-    LogWarn("the confinement of kernel compilers is incomplete (see kiln doctor): {}", open);
-  }
+  KILN_RETURN_IF_ERROR(PrepareSandbox(flags, pool_options, options.state));
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
   BuilderService service(cache, flags.allow_faults, options.admission, access.keys());

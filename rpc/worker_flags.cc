@@ -16,6 +16,8 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags, std::string_view worker,
                              "serves on, with this machine's name when that is all addresses",
                              worker));
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
+  app.add_flag("--require-sandbox", flags.require_sandbox,
+               "do not start if this machine lacks a part of the sandbox (docs/runner.md)");
 }
 
 Status CheckWorkerFlags(const WorkerFlags& flags) {

@@ -19,9 +19,10 @@ struct WorkerFlags : DaemonFlags {
   std::string advertise;
   // HOST:PORT; empty: the worker announces itself to nobody.
   std::string tracker;
+  bool require_sandbox = false;
 };
 
-// Adds --listen, --advertise and --tracker. `worker` is the worker's noun in the help: "builder".
+// Adds --listen, --advertise, --tracker and --require-sandbox. `worker` is the worker's noun in the help: "builder".
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags, std::string_view worker,
                     std::string_view listen_help = kListenHelp);
 

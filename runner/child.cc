@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/process/message_child.h"
 #include "base/process/process_guard.h"
+#include "base/process/sandbox.h"
 #include "base/process/subprocess.h"
 #include "base/text/utf8.h"
 #include "runner/bench.h"
@@ -90,24 +91,36 @@ Status ServeAll(MessagePipe& pipe, const Bench& bench, const std::function<bool(
 
 int RunnerChildMain(int argc, char** argv) {
   DieWithParent();
-  HideProcess();
   SetOomScore(kOomScoreOfBuild);
   Flags flags;
+  Sandbox sandbox;
+  bool check = false;
   bool keep_privileges = false;
   CLI::App app("The child process of kiln_runner.");
   app.add_option("--device", flags.device);
   app.add_option("--threads", flags.settings.threads);
   app.add_option("--cpu-seconds", flags.settings.containment.cpu_s);
   app.add_flag("--no-drop-privileges", keep_privileges);
+  app.add_flag("--check", check);
+  AddSandboxOptions(app, sandbox);
   CLI11_PARSE(app, argc, argv);
   flags.settings.containment.drop_privileges = !keep_privileges;
   InitLog("runner-child");
   MessagePipe pipe = ServeParent();
+  if (const Status entered = EnterSandbox(std::move(sandbox)); !entered.ok()) {
+    LogError("cannot enter the sandbox: {}", Message(entered));
+    return 1;
+  }
+  HideProcess();
   InstallFaultReport();
   const SignalStack signal_stack;
 
   const auto wanted = YieldFlag::Open(UniqueFd(kYieldFd));
   auto device = OpenDevice(flags);
+  if (check) {
+    if (!device.ok()) LogError("{}", Message(device.status()));
+    _exit(device.ok() ? 0 : 1);
+  }
   Status status = device.ok() ? wanted.status() : device.status();
   if (status.ok()) {
     BufferCache cache((*device)->FreeMemoryBytes() / kCacheShare);

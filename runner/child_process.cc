@@ -10,6 +10,8 @@ namespace {
 // The child watches its time itself and means to end within the limit; the daemon waits this much
 // longer.
 constexpr absl::Duration kWatchdogGrace = absl::Milliseconds(200);
+// Time for a driver to start on a machine with many GPUs.
+constexpr absl::Duration kCheckLimit = absl::Minutes(1);
 constexpr absl::Duration kCancelGrace = absl::Milliseconds(500);
 
 std::string_view PhaseName(wire::Phase phase) {
@@ -33,8 +35,24 @@ std::string_view PhaseName(wire::Phase phase) {
 
 StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(const std::vector<std::string>& command,
                                                             const YieldFlag& wanted) {
-  KILN_ASSIGN_OR_RETURN(MessageChild child, MessageChild::Start(command, {wanted.fd()}));
-  return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(child)));
+  KILN_ASSIGN_OR_RETURN(TempDir scratch, TempDir::Make("kiln-runner"));
+  KILN_ASSIGN_OR_RETURN(MessageChild child,
+                        MessageChild::Start(command, {wanted.fd()}, {"TMPDIR=" + scratch.path()}));
+  return std::unique_ptr<ChildProcess>(new ChildProcess(std::move(scratch), std::move(child)));
+}
+
+Status ChildProcess::Check(std::vector<std::string> command) {
+  command.emplace_back("--check");
+  KILN_ASSIGN_OR_RETURN(const TempDir scratch, TempDir::Make("kiln-runner"));
+  KILN_ASSIGN_OR_RETURN(MessageChild child,
+                        MessageChild::Start(command, {}, {"TMPDIR=" + scratch.path()}));
+  const MessageChild::Call call = {.limit = kCheckLimit, .cancelled = [] { return false; }};
+  const auto take = [](const std::string&) { return MessageChild::Taken{}; };
+  if (child.Ask("", call, take) != MessageChild::End::kEnded) {
+    return DeadlineExceeded("the device is not open after {}", absl::FormatDuration(kCheckLimit));
+  }
+  const std::string end = child.DescribeEnd();
+  return end == "exit status 0" ? OkStatus() : FailedPrecondition("{}", end);
 }
 
 ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const UniqueFd& outputs,

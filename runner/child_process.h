@@ -1,6 +1,7 @@
 // The daemon's end of one child (child.h). It sends the child a request, watches the time, and
 // reports how the child ended. Used by one thread at a time. Destroying it kills the child and all
-// processes that the child started.
+// processes that the child started, and removes the child's scratch folder, to which TMPDIR points
+// in the child.
 #pragma once
 
 #include <functional>
@@ -10,6 +11,7 @@
 
 #include "absl/time/time.h"
 #include "base/file/fd.h"
+#include "base/file/file.h"
 #include "base/process/message_child.h"
 #include "runner/child.pb.h"
 #include "runner/yield_flag.h"
@@ -58,6 +60,10 @@ class ChildProcess {
   static StatusOr<std::unique_ptr<ChildProcess>> Start(const std::vector<std::string>& command,
                                                        const YieldFlag& wanted);
 
+  // Starts a child that only enters its sandbox and opens its device (--check of child.h). OK if it
+  // did; else an error with its words.
+  static Status Check(std::vector<std::string> command);
+
   // Runs a request. After any outcome but kDone the child is gone. `outputs` is the file of the
   // request (child.proto). `cancelled` is asked about 20 times a second. A cancelled program has
   // half a second to end by itself, which saves starting a new child.
@@ -67,8 +73,11 @@ class ChildProcess {
   pid_t pid() const { return child_.pid(); }
 
  private:
-  explicit ChildProcess(MessageChild child) : child_(std::move(child)) {}
+  ChildProcess(TempDir scratch, MessageChild child)
+      : scratch_(std::move(scratch)), child_(std::move(child)) {}
 
+  // Outlives the child.
+  TempDir scratch_;
   MessageChild child_;
 };
 

@@ -1,8 +1,6 @@
 #include "runner/containment.h"
 
 #include <fcntl.h>
-#include <grp.h>
-#include <linux/capability.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -22,6 +20,7 @@
 #include "base/file/file.h"
 #include "base/process/containment_table.h"
 #include "base/process/file_access.h"
+#include "base/process/namespaces.h"
 #include "base/process/process_guard.h"
 #include "base/process/process_tree.h"
 #include "base/process/system_call_filter.h"
@@ -29,8 +28,6 @@
 namespace kiln::runner {
 namespace {
 
-// The uid of "nobody" everywhere. The kernel uses it too for users that have no id here.
-constexpr uid_t kNobody = 65534;
 constexpr int64_t kOpenFiles = 128;
 
 // Sanitizers reserve terabytes of address space, and their runtimes make calls that programs have
@@ -40,28 +37,6 @@ constexpr bool kSanitized = true;
 #else
 constexpr bool kSanitized = false;
 #endif
-
-// ---- users ----------------------------------------------------------------------------------
-
-Status BecomeNobody() {
-  if (setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
-      setresuid(kNobody, kNobody, kNobody) == 0) {
-    return OkStatus();
-  }
-  return ErrnoStatus(errno,
-                     "cannot run programs as user {} (start the runner with "
-                     "--no-drop-privileges to run them as root)",
-                     kNobody);
-}
-
-// Drops the privileges of root, also for a process that stays root. Above all it can then no longer
-// look into hidden processes of its own user.
-Status DropCapabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  __user_cap_data_struct none[_LINUX_CAPABILITY_U32S_3] = {};
-  if (syscall(SYS_capset, &header, none) == 0) return OkStatus();
-  return ErrnoStatus(errno, "cannot give up the capabilities of a program");
-}
 
 // ---- system calls ---------------------------------------------------------------------------
 
@@ -167,7 +142,7 @@ Status Confine(const ContainmentOptions& options, std::span<const int> kept, int
   // Writing into a full file is then an error, and does not end the process.
   signal(SIGXFSZ, SIG_IGN);
   KILN_RETURN_IF_ERROR(SetLimits(options, extra_bytes));
-  if (geteuid() == 0 && options.drop_privileges && ContainmentFactsHere().has_nobody) {
+  if (geteuid() == 0 && options.drop_privileges && NobodyExists()) {
     KILN_RETURN_IF_ERROR(BecomeNobody());
   }
   KILN_RETURN_IF_ERROR(DropCapabilities());

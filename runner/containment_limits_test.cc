@@ -3,6 +3,7 @@
 // and another user. The daemon is a fork of this test, since users cannot be changed back.
 #include <grp.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,9 +12,13 @@
 #include "base/file/fd.h"
 #include "base/file/file.h"
 #include "base/process/file_access.h"
+#include "base/process/namespaces.h"
 #include "base/process/process_guard.h"
+#include "base/process/sandbox.h"
+#include "base/process/system_call_filter.h"
 #include "base/status_testing.h"
 #include "runner/containment.h"
+#include "runner/device_files.h"
 #include "runner/device_slot.h"
 #include "runner/device_slot_testing.h"
 
@@ -23,13 +28,18 @@ namespace {
 constexpr uid_t kOrdinaryUser = 23456;
 
 enum class User { kAsItIs, kKeepingItsUser, kOrdinary };
+struct Case {
+  User user;
+  // False: a filter forbids namespaces, as containers do.
+  bool namespaces;
+};
 
-class ContainmentLimitsTest : public testing::TestWithParam<User> {
+class ContainmentLimitsTest : public testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     const std::string missing = MissingContainment({});
     if (missing.find("seccomp") != std::string::npos) GTEST_SKIP() << missing;
-    if (GetParam() != User::kAsItIs && geteuid() != 0) GTEST_SKIP() << "for root, who is others";
+    if (user() != User::kAsItIs && geteuid() != 0) GTEST_SKIP() << "for root, who is others";
     // The copy is in a folder from which another user can start it.
     ASSERT_OK_AND_ASSIGN(const std::string program, ReadFile("runner/kiln_runner"));
     ASSERT_OK(WriteFileAtomically(runner_, program, 0777));
@@ -37,13 +47,25 @@ class ContainmentLimitsTest : public testing::TestWithParam<User> {
     chmod(runner_.c_str(), 0755);
   }
 
+  static User user() { return GetParam().user; }
+
+  // Called by the daemon, because users differ in what they may do.
   DeviceSlotOptions Options() const {
     DeviceSlotOptions options;
     options.child_command = {runner_, "--child", "--device", "cpu", "--threads", "2"};
-    if (GetParam() == User::kKeepingItsUser) {
-      options.child_command.push_back("--no-drop-privileges");
+    const bool keeps = user() == User::kKeepingItsUser;
+    if (keeps) options.child_command.push_back("--no-drop-privileges");
+    const SandboxFound found = FindSandbox({.view = CpuFiles(), .nobody = !keeps});
+    for (const std::string& argument : ArgumentsOf(found.sandbox)) {
+      options.child_command.push_back(argument);
     }
     return options;
+  }
+
+  static Status ForbidNamespaces() {
+    SystemCallFilter filter(SystemCallFilter::OtherCalls::kAllowed);
+    filter.Refuse(SYS_unshare);
+    return filter.Install(SystemCallFilter::Threads::kThis);
   }
 
   // Returns the text that `daemon` returns in a process of that user.
@@ -52,12 +74,13 @@ class ContainmentLimitsTest : public testing::TestWithParam<User> {
     KILN_CHECK(pipe.ok());
     const pid_t pid = fork();
     if (pid == 0) {
-      const bool other = GetParam() == User::kOrdinary;
+      const bool other = user() == User::kOrdinary;
       HideProcess();
       const bool changed = !other || (setgroups(0, nullptr) == 0 &&
                                       setresgid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) == 0 &&
                                       setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) == 0);
-      const std::string said = changed ? daemon() : "no other user";
+      const bool ready = changed && (GetParam().namespaces || ForbidNamespaces().ok());
+      const std::string said = ready ? daemon() : "no other user";
       [[maybe_unused]] const ssize_t written = write(pipe->write.get(), said.data(), said.size());
       _exit(0);
     }
@@ -103,19 +126,22 @@ TEST_P(ContainmentLimitsTest, AProgramLearnsNothingWhileItIsLoaded) {
 TEST_P(ContainmentLimitsTest, AProgramChangesNothing) {
   const std::string said = Measure(Request("hostile"));
   if (said == "no other user") GTEST_SKIP() << "this container has no other user";
-  const bool stays_root = GetParam() == User::kKeepingItsUser || !MissingContainment({}).empty();
+  const bool stays_root = user() == User::kKeepingItsUser || !NobodyExists();
   EXPECT_TRUE(said == "right" || (stays_root && said == "the program returned 64, expected 0"))
       << said;
 }
 
-std::string NameOfUser(const testing::TestParamInfo<User>& info) {
+std::string NameOfCase(const testing::TestParamInfo<Case>& info) {
   const char* const names[] = {"AsItIs", "KeepingItsUser", "Ordinary"};
-  return names[static_cast<int>(info.param)];
+  return std::string(names[static_cast<int>(info.param.user)]) +
+         (info.param.namespaces ? "" : "WithoutNamespaces");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ContainmentLimitsTest,
-                         testing::Values(User::kAsItIs, User::kKeepingItsUser, User::kOrdinary),
-                         NameOfUser);
+                         testing::Values(Case{User::kAsItIs, true}, Case{User::kAsItIs, false},
+                                         Case{User::kKeepingItsUser, true},
+                                         Case{User::kOrdinary, true}, Case{User::kOrdinary, false}),
+                         NameOfCase);
 
 }  // namespace
 }  // namespace kiln::runner

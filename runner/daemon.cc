@@ -1,10 +1,18 @@
 #include "runner/daemon.h"
 
-#include <CLI/CLI.hpp>
-#include <cstdio>
+#include <fmt/ranges.h>
+#include <unistd.h>
 
+#include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/errno_status.h"
+#include "base/file/file.h"
 #include "base/hash/unique_id.h"
 #include "base/log.h"
+#include "base/process/sandbox.h"
 #include "base/process/stop_signal.h"
 #include "base/process/subprocess.h"
 #include "base/server/daemon_program.h"
@@ -14,8 +22,10 @@
 #include "rpc/device_message.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_server.h"
+#include "runner/child_process.h"
 #include "runner/cpu_calls.h"
 #include "runner/device_kinds.h"
+#include "runner/free_memory.h"
 #include "runner/once.h"
 #include "runner/service.h"
 
@@ -92,6 +102,12 @@ StatusOr<std::vector<DeviceDescription>> DescribeDevices(const DeviceKind& kind,
   return devices;
 }
 
+// Limits of all children of one daemon together: nine tenths of the memory, so that the daemon and
+// the machine live on; the threads of two children and their programs, and of a driver.
+GroupLimits LimitsOf(const Flags& flags) {
+  return {.memory_bytes = FreeMemoryBytes() / 10 * 9, .processes = 4 * Threads(flags) + 512};
+}
+
 // Returns the CPU seconds that a trial or reference can take at most on all cores.
 int64_t LongestCpuSeconds(const Flags& flags) {
   constexpr int64_t kLongestTrial_s = 3600;
@@ -117,6 +133,46 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
   command.push_back(fmt::format("{}", LongestCpuSeconds(flags)));
   if (flags.keep_privileges) command.push_back("--no-drop-privileges");
   return options;
+}
+
+// Finds the sandbox of children. Where a device does not open in namespaces, they have none.
+StatusOr<SandboxFound> FindSandboxOf(const DeviceKind& kind, const Flags& flags,
+                                     std::vector<std::string> command) {
+  SandboxFound found = FindSandbox(
+      {.view = kind.files(), .limits = LimitsOf(flags), .nobody = !flags.keep_privileges});
+  if (found.sandbox.namespaces) {
+    const std::vector<std::string> arguments = ArgumentsOf(found.sandbox);
+    command.insert(command.end(), arguments.begin(), arguments.end());
+    const Status opens = ChildProcess::Check(std::move(command));
+    if (!opens.ok()) GiveUpNamespaces(found, Message(opens));
+  }
+  if (flags.require_sandbox) KILN_RETURN_IF_ERROR(RequireNoGaps(found));
+  return found;
+}
+
+// Prepares the slot and the state of a device's worker.
+Status PrepareSandbox(const DeviceKind& kind, const Flags& flags, DeviceSlotOptions& slot,
+                      v1::WorkerState& state) {
+  if (kind.files == nullptr) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const SandboxFound found, FindSandboxOf(kind, flags, slot.child_command));
+  LogInfo("sandbox of {}: {}", slot.device, fmt::join(found.applied, ", "));
+  for (const std::string& gap : found.gaps) LogWarn("the sandbox has a gap: {}", gap);
+  const std::vector<std::string> arguments = ArgumentsOf(found.sandbox);
+  slot.child_command.insert(slot.child_command.end(), arguments.begin(), arguments.end());
+  state.mutable_sandbox()->Assign(found.applied.begin(), found.applied.end());
+  state.mutable_sandbox_gaps()->Assign(found.gaps.begin(), found.gaps.end());
+  return OkStatus();
+}
+
+// The cache of the driver's compiler, which children of this daemon share. The driver's own folder
+// is in a home that children do not see.
+StatusOr<TempDir> MakeCudaCache() {
+  KILN_ASSIGN_OR_RETURN(TempDir folder, TempDir::Make("kiln-cuda-cache"));
+  if (geteuid() == 0 && chown(folder.path().c_str(), kNobody, kNobody) != 0) {
+    return ErrnoStatus(errno, "cannot give {} to user {}", folder.path(), kNobody);
+  }
+  setenv("CUDA_CACHE_PATH", folder.path().c_str(), 0);
+  return folder;
 }
 
 // Returns the address of the index-th worker of this process, given the address of the first.
@@ -177,7 +233,7 @@ class Worker {
   std::unique_ptr<WorkerServer> server_;
 };
 
-Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
+Status Serve(const Flags& flags, const DeviceKind& kind, std::vector<DeviceDescription> devices,
              const std::vector<std::string>& child_args) {
   KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
@@ -188,6 +244,7 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
     KILN_ASSIGN_OR_RETURN(DeviceSlotOptions slot_options,
                           SlotOptions(flags, devices[i], child_args));
     slot_options.keys = access.keys();
+    KILN_RETURN_IF_ERROR(PrepareSandbox(kind, flags, slot_options, devices[i].state));
     KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, access,
                                                      std::move(slot_options)));
     ports.push_back(worker->port());
@@ -206,10 +263,6 @@ Status Serve(const Flags& flags, std::vector<DeviceDescription> devices,
 Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
   KILN_ASSIGN_OR_RETURN(const DeviceKind* const kind, FindDeviceKind(flags.device));
   KILN_ASSIGN_OR_RETURN(std::vector<DeviceDescription> devices, DescribeDevices(*kind, flags));
-  if (kind->caveat != nullptr) {
-    const std::string caveat = kind->caveat(SettingsOf(flags));
-    if (!caveat.empty()) LogWarn("{}", caveat);
-  }
   if (flags.list) {
     for (const DeviceDescription& device : devices) {
       KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, DeviceModelOf(device.state));
@@ -218,8 +271,10 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
     }
     return OkStatus();
   }
-  if (flags.once.empty()) return Serve(flags, std::move(devices), child_args);
+  KILN_ASSIGN_OR_RETURN(const TempDir cuda_cache, MakeCudaCache());
+  if (flags.once.empty()) return Serve(flags, *kind, std::move(devices), child_args);
   KILN_ASSIGN_OR_RETURN(DeviceSlotOptions options, SlotOptions(flags, devices[0], child_args));
+  KILN_RETURN_IF_ERROR(PrepareSandbox(*kind, flags, options, devices[0].state));
   DeviceSlot slot(std::move(options));
   return MeasureOnce(flags.once, slot);
 }

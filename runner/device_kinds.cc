@@ -8,6 +8,7 @@
 #include "runner/cpu_target.h"
 #include "runner/cuda_device.h"
 #include "runner/cuda_gpus.h"
+#include "runner/device_files.h"
 #include "runner/gpu_model.h"
 #include "runner/sandboxed_cpu.h"
 
@@ -46,14 +47,6 @@ StatusOr<std::unique_ptr<Device>> OpenCpu(std::string_view, const DeviceSettings
   AdoptOrphans();
   return MakeSandboxedCpu(
       {.cpu = {.threads = settings.threads}, .containment = settings.containment});
-}
-
-std::string CpuCaveat(const DeviceSettings& settings) {
-  const std::string missing = MissingContainment(settings.containment);
-  return missing.empty()
-             ? ""
-             : fmt::format("the confinement of programs is incomplete (see kiln doctor): {}",
-                           missing);
 }
 
 // ---- cuda
@@ -103,12 +96,13 @@ std::string NamesOf(DeviceKinds kinds) {
 }
 
 constexpr DeviceKind kDeviceKinds[] = {
-    {.name = "cpu", .help = "cpu", .describe = DescribeCpu, .open = OpenCpu, .caveat = CpuCaveat},
+    {.name = "cpu", .help = "cpu", .describe = DescribeCpu, .open = OpenCpu, .files = CpuFiles},
     {.name = "cuda",
      .help = "cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them",
      .is_numbered = true,
      .describe = DescribeCuda,
-     .open = OpenCuda},
+     .open = OpenCuda,
+     .files = [] { return CudaFiles(); }},
     {.name = "null", .help = "null: runs nothing, costs are made up", .describe = DescribeNull},
 };
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/process/namespaces.h"
 #include "base/status.h"
 #include "proto/tracker.pb.h"
 #include "runner/containment.h"
@@ -46,9 +47,8 @@ struct DeviceKind {
   // no children.
   StatusOr<std::unique_ptr<Device>> (*open)(std::string_view device,
                                             const DeviceSettings& settings) = nullptr;
-  // Returns what people should know of the device here before it serves; "": nothing. Null: never
-  // anything.
-  std::string (*caveat)(const DeviceSettings& settings) = nullptr;
+  // Returns the files that a child needs. Null: the kind has no children.
+  FileView (*files)() = nullptr;
 };
 
 using DeviceKinds = std::span<const DeviceKind>;

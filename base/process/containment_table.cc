@@ -8,25 +8,11 @@
 
 #include "base/file/file.h"
 #include "base/process/file_access.h"
+#include "base/process/namespaces.h"
 #include "base/process/system_call_filter.h"
 
 namespace kiln {
 namespace {
-
-// Returns whether user 65534 exists. In a user namespace only some users do.
-bool NobodyExists() {
-  constexpr unsigned long long kNobody = 65534;
-  const auto map = ReadFile("/proc/self/uid_map", 1 << 16);
-  if (!map.ok()) return true;
-  const char* at = map->c_str();
-  unsigned long long inside = 0, outside = 0, count = 0;
-  int used = 0;
-  while (std::sscanf(at, "%llu %llu %llu%n", &inside, &outside, &count, &used) == 3) {
-    if (kNobody >= inside && kNobody - inside < count) return true;
-    at += used;
-  }
-  return false;
-}
 
 constexpr std::string_view kNoFilter = "this kernel has no seccomp";
 constexpr std::string_view kNoFiles = "this kernel has no Landlock";
@@ -37,7 +23,8 @@ ContainmentFacts ContainmentFactsHere() {
   return {.filters_calls = SystemCallFilter::Works(),
           .restricts_files = CanRestrictFiles(),
           .is_root = geteuid() == 0,
-          .has_nobody = NobodyExists()};
+          .has_nobody = NobodyExists(),
+          .namespaces = std::string(Message(TryNamespaces()))};
 }
 
 std::string_view NameOf(Contained who) {
@@ -56,12 +43,12 @@ std::string_view NameOf(Contained who) {
 }
 
 std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts) {
-  const std::string_view filter = facts.filters_calls ? "" : kNoFilter;
-  const std::string_view files = facts.restricts_files ? "" : kNoFiles;
-  std::string_view user;
+  const std::string filter(facts.filters_calls ? "" : kNoFilter);
+  const std::string files(facts.restricts_files ? "" : kNoFiles);
+  std::string user;
   if (facts.is_root && !facts.drops_privileges)
     user = "programs run as root, because --no-drop-privileges is given";
-  if (facts.is_root && facts.drops_privileges && !facts.has_nobody) {
+  if (facts.is_root && facts.drops_privileges && !facts.has_nobody && !facts.namespaces.empty()) {
     user = "there is no user but root to run programs as";
   }
   using enum Contained;
@@ -77,9 +64,12 @@ std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts) {
       {kCpuProgram, "starts processes, threads, programs", "none", "seccomp, a limit", filter},
       {kCpuProgram, "signals", "itself, not to stop", "seccomp", filter},
       {kCpuProgram, "is root", "never", "user 65534 instead, no capabilities", user},
+      {kCpuProgram, "sees processes and files", "its own, the system's libraries", "namespaces",
+       facts.namespaces},
       {kCCompiler, "reads files", "its toolchain and includes", "Landlock", files},
       {kCCompiler, "writes files", "its scratch folder, 256 MiB each", "Landlock, a limit", files},
       {kCCompiler, "connects, traces, signals", "nothing", "seccomp", filter},
+      {kCCompiler, "sees processes and networks", "its own", "namespaces", facts.namespaces},
       {kCCompiler, "has options", "words of a list, no path", "the builder", ""},
       {kNvrtc, "reads files", "its toolkit", "Landlock", files},
       {kNvrtc, "writes files", "none", "Landlock", files},

@@ -18,9 +18,12 @@ struct ContainmentFacts {
   bool is_root = false;
   // User 65534 exists. Programs run as that user if this process is root.
   bool has_nobody = false;
+  // Reason why children get no namespaces (base/process/namespaces.h); "": they get them.
+  std::string namespaces = {};
   // Set by the runner's flag.
   bool drops_privileges = true;
 };
+// Tries namespaces, which forks.
 ContainmentFacts ContainmentFactsHere();
 
 enum class Contained { kCpuProgram, kCCompiler, kNvrtc, kGpuProgram, kAll };
@@ -33,7 +36,7 @@ struct ContainmentLine {
   std::string_view may;
   std::string_view means;
   // Reason why the line does not hold here; "": it holds.
-  std::string_view why_not;
+  std::string why_not;
 };
 // Returns for instance "CPU program".
 std::string_view NameOf(Contained who);

@@ -41,6 +41,7 @@ TEST(ContainmentTableTest, SaysWhichLinesDoNotHoldAndWhy) {
   facts = kAllMeans;
   facts.is_root = true;
   facts.has_nobody = false;
+  facts.namespaces = "no namespaces here";
   EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
               AllOf(HasSubstr("is root"), HasSubstr("no user but root to run programs as")));
   facts.drops_privileges = false;

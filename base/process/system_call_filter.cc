@@ -76,8 +76,12 @@ void SystemCallFilter::RefuseIfAnyBit(uint32_t call, unsigned index, uint32_t bi
   }
 }
 
-void SystemCallFilter::RefuseIfArgument(uint32_t call, unsigned index, uint32_t value) {
-  Add(context_, error_, kFails, call, {Equals(index, kLowerHalf, value)});
+void SystemCallFilter::RefuseUnlessArgument(uint32_t call, unsigned index, uint32_t value) {
+  Add(context_, error_, kFails, call, {{index, SCMP_CMP_NE, value, 0}});
+}
+
+void SystemCallFilter::RefuseAsUnknown(uint32_t call) {
+  Add(context_, error_, SCMP_ACT_ERRNO(ENOSYS), call, {});
 }
 
 Status SystemCallFilter::Install(Threads threads) {

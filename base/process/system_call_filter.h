@@ -36,9 +36,11 @@ class SystemCallFilter {
   void AllowIfArguments(uint32_t call, unsigned index, uint32_t value, unsigned other_index,
                         std::initializer_list<uint32_t> others);
   void Refuse(uint32_t call);
-  // Refuses a call if the lower half of an argument has any of these bits, or is this value.
+  // Refuses a call if the lower half of an argument has any of these bits, or is not this value.
   void RefuseIfAnyBit(uint32_t call, unsigned index, uint32_t bits);
-  void RefuseIfArgument(uint32_t call, unsigned index, uint32_t value);
+  void RefuseUnlessArgument(uint32_t call, unsigned index, uint32_t value);
+  // Refuses a call with ENOSYS, so that callers take another one.
+  void RefuseAsUnknown(uint32_t call);
 
   enum class Threads { kThis, kAll };
   // Installs the filter for good, and gives up new privileges (PR_SET_NO_NEW_PRIVS). Costs some

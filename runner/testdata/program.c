@@ -2,12 +2,15 @@
  * [4, 6]. Each is right, or wrong in one way. The build picks a program by -DPROGRAM_<name>.
  * Arguments: a, b, out, scratch. */
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -84,6 +87,15 @@ static int Attack(void) {
   if (open(path, O_RDWR) >= 0 || open(path, O_RDONLY) >= 0) worked |= 512;
   snprintf(path, sizeof(path), "/proc/%d/environ", parent);
   if (open(path, O_RDONLY) >= 0) worked |= 1024;
+  if (ptrace(PTRACE_ATTACH, parent, NULL, NULL) == 0) worked |= 2048;
+  if (open("/proc", O_RDONLY | O_DIRECTORY) >= 0) worked |= 4096;
+  if (open("/tmp", O_RDONLY | O_DIRECTORY) >= 0) worked |= 8192;
+  if (dlopen("libBrokenLocale.so.1", RTLD_NOW) != NULL) worked |= 16384;
+  /* More memory than a program may have. */
+  if (mmap(NULL, (size_t)1 << 40, PROT_READ | PROT_WRITE,
+           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) != MAP_FAILED) {
+    worked |= 32768;
+  }
   execl("/bin/true", "true", (char*)NULL);
   return worked;
 }

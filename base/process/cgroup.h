@@ -1,0 +1,30 @@
+// Limits of a group of processes together: memory and number of processes, by version 2 of Linux's
+// control groups. They need a part of the tree that is delegated to this process, for instance by
+// systemd's Delegate=yes, or a container with a tree of its own.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/status.h"
+
+namespace kiln {
+
+struct GroupLimits {
+  int64_t memory_bytes = 0;
+  int64_t processes = 0;
+};
+
+// Makes the group "children" below this process's own group, with limits, and returns its folder,
+// for JoinGroup. This process itself moves into the group "daemon" beside it, because a group with
+// limits for others must have no processes. The groups stay; the next daemon there uses them
+// again. FailedPrecondition says what is missing. `root` is the folder of the file system, and
+// `own` the file that names this process's group, which tests replace.
+StatusOr<std::string> MakeChildGroup(const GroupLimits& limits,
+                                     const std::string& root = "/sys/fs/cgroup",
+                                     const std::string& own = "/proc/self/cgroup");
+
+// Moves the calling process, and all that it starts, into a group.
+Status JoinGroup(const std::string& folder);
+
+}  // namespace kiln

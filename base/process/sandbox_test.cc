@@ -1,0 +1,377 @@
+// A table of attacks by a child that is in its sandbox, as the strongest attacker there is: code
+// that took over a compiler or a driver. The daemon is a fork of this test that has become one of
+// two users; namespaces work for it, or a filter forbids them as containers do.
+//
+// The test starts itself as the child. All that the attacks may harm is in a folder of the test.
+#include "base/process/sandbox.h"
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+
+#include "base/file/file.h"
+#include "base/process/file_access.h"
+#include "base/process/process_guard.h"
+#include "base/process/subprocess.h"
+#include "base/process/system_call_filter.h"
+#include "base/status_testing.h"
+
+namespace kiln {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uid_t kOrdinaryUser = 23456;
+constexpr int64_t kScratchBytes = 1 << 20;
+
+// ---- the child ------------------------------------------------------------------------------
+
+struct Victim {
+  pid_t daemon = 0;
+  // A file of the daemon's, and a port that it listens on.
+  std::string key;
+  int port = 0;
+};
+
+bool Connects(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  if (fd < 0) return false;
+  sockaddr_in to{};
+  to.sin_family = AF_INET;
+  to.sin_port = htons(static_cast<uint16_t>(port));
+  to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  return connect(fd, reinterpret_cast<sockaddr*>(&to), sizeof(to)) == 0;
+}
+
+int ProcessesListed() {
+  int count = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc")) {
+    if (std::isdigit(entry.path().filename().string()[0]) != 0) ++count;
+  }
+  return count;
+}
+
+bool FillsScratch() {
+  const std::string path = JoinPath(std::getenv("TMPDIR"), "filled");
+  const bool fills = WriteFile(path, std::string(2 * kScratchBytes, 'x')).ok();
+  unlink(path.c_str());
+  return fills;
+}
+
+bool MakesNamespaces() {
+  const pid_t pid = static_cast<pid_t>(syscall(SYS_clone, CLONE_NEWUSER | SIGCHLD, 0, 0, 0, 0));
+  if (pid == 0) _exit(0);
+  return pid > 0 || unshare(CLONE_NEWUSER) == 0;
+}
+
+// Starts a process that leaves its group and its parent.
+bool LeavesAnOrphan() {
+  const std::string path = JoinPath(std::getenv("TMPDIR"), "orphan");
+  if (fork() == 0) {
+    setsid();
+    if (fork() != 0) _exit(0);
+    [[maybe_unused]] const Status written = WriteFile(path, "here");
+    sleep(2);
+    _exit(0);
+  }
+  for (int i = 0; i < 500 && !FileExists(path); ++i) usleep(10000);
+  return FileExists(path);
+}
+
+// Prints the name of each attack that worked.
+void Attack(const Victim& victim) {
+  const auto report = [](const char* name, bool worked) {
+    if (worked) dprintf(1, "%s\n", name);
+  };
+  const std::string proc = fmt::format("/proc/{}/", victim.daemon);
+  report("opens a socket", socket(AF_INET, SOCK_STREAM, 0) >= 0);
+  report("opens a socket", socket(AF_NETLINK, SOCK_RAW, 0) >= 0);
+  report("connects to the daemon", Connects(victim.port));
+  report("reads the environment", ReadFile(proc + "environ").ok());
+  report("reads the memory", open((proc + "mem").c_str(), O_RDONLY) >= 0);
+  report("reads the keys", ReadFile(victim.key).ok());
+  report("has the secret in a variable", std::getenv("FARM_SECRET") != nullptr);
+  report("lists processes", ProcessesListed() > 3);
+  report("signals the daemon", kill(victim.daemon, 0) == 0);
+  report("traces the daemon", ptrace(PTRACE_ATTACH, victim.daemon, 0, 0) == 0);
+  report("writes outside", WriteFile(victim.key + ".new", "").ok());
+  report("writes outside", WriteFile("/tmp/kiln-sandbox-test", "").ok());
+  report("writes outside", WriteFile("/usr/lib/kiln-sandbox-test", "").ok());
+  report("fills the disk", FillsScratch());
+  report("loads a library", dlopen((victim.key + ".so").c_str(), RTLD_NOW) != nullptr);
+  report("is root", geteuid() == 0 || setuid(0) == 0);
+  report("makes namespaces", MakesNamespaces());
+  report("has capabilities", prctl(PR_CAPBSET_DROP, 0) == 0);
+  report("cannot use its scratch", !WriteFile(JoinPath(std::getenv("TMPDIR"), "own"), "text").ok());
+  report("cannot leave an orphan", !LeavesAnOrphan());
+}
+
+int Child(int argc, char** argv) {
+  DieWithParent();
+  Sandbox sandbox;
+  Victim victim;
+  std::string end;
+  CLI::App app;
+  AddSandboxOptions(app, sandbox);
+  app.add_option("--daemon", victim.daemon);
+  app.add_option("--key", victim.key);
+  app.add_option("--port", victim.port);
+  app.add_option("--end", end);
+  CLI11_PARSE(app, argc, argv);
+  sandbox.view.scratch_bytes = kScratchBytes;
+  const Status entered = EnterSandbox(sandbox);
+  if (!entered.ok()) {
+    dprintf(1, "not entered: %s\n", std::string(Message(entered)).c_str());
+    return 1;
+  }
+  HideProcess();
+  if (end == "abort") abort();
+  if (end == "seven") return 7;
+  Attack(victim);
+  return 0;
+}
+
+// ---- the daemon -----------------------------------------------------------------------------
+
+enum class User { kAsItIs, kOrdinary };
+struct Case {
+  User user;
+  bool namespaces;
+};
+
+// Forbids namespaces as the default profile of container runtimes does.
+Status ForbidNamespaces() {
+  SystemCallFilter filter(SystemCallFilter::OtherCalls::kAllowed);
+  filter.Refuse(SYS_unshare);
+  return filter.Install(SystemCallFilter::Threads::kThis);
+}
+
+// A socket that listens on the loopback, and its port.
+std::pair<UniqueFd, int> Listen() {
+  UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in at{};
+  at.sin_family = AF_INET;
+  at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t bytes = sizeof(at);
+  if (bind(fd.get(), reinterpret_cast<sockaddr*>(&at), bytes) != 0 || listen(fd.get(), 1) != 0 ||
+      getsockname(fd.get(), reinterpret_cast<sockaddr*>(&at), &bytes) != 0) {
+    return {};
+  }
+  return {std::move(fd), ntohs(at.sin_port)};
+}
+
+class SandboxTest : public testing::TestWithParam<Case> {
+ protected:
+  void SetUp() override {
+    if (!SystemCallFilter::Works()) GTEST_SKIP() << "no seccomp here";
+    if (GetParam().user != User::kAsItIs && geteuid() != 0) GTEST_SKIP() << "for root";
+    if (GetParam().namespaces) {
+      if (const Status works = TryNamespaces(); !works.ok()) GTEST_SKIP() << works.ToString();
+    }
+    // The copy is in a folder from which another user can start it.
+    ASSERT_OK_AND_ASSIGN(const std::string self, CurrentExecutable());
+    ASSERT_OK_AND_ASSIGN(const std::string program, ReadFile(self));
+    program_ = folder_.Join("program");
+    ASSERT_OK(WriteFileAtomically(program_, program, 0777));
+    chmod(folder_.path().c_str(), 0777);
+    chmod(program_.c_str(), 0755);
+  }
+
+  // Returns what `daemon` returns in a process of the case's user, without namespaces if the case
+  // says so.
+  std::string In(const std::function<std::string()>& daemon) const {
+    auto pipe = MakePipe();
+    KILN_CHECK(pipe.ok());
+    const pid_t pid = fork();
+    if (pid == 0) {
+      HideProcess();
+      const bool changed = GetParam().user == User::kAsItIs ||
+                           (setgroups(0, nullptr) == 0 &&
+                            setresgid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) == 0 &&
+                            setresuid(kOrdinaryUser, kOrdinaryUser, kOrdinaryUser) == 0);
+      const bool ready = changed && (GetParam().namespaces || ForbidNamespaces().ok());
+      const std::string said = ready ? daemon() : "no other user";
+      [[maybe_unused]] const ssize_t written = write(pipe->write.get(), said.data(), said.size());
+      _exit(0);
+    }
+    pipe->write.Reset();
+    std::string said(1 << 16, '\0');
+    const ssize_t got = read(pipe->read.get(), said.data(), said.size());
+    said.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+    waitpid(pid, nullptr, 0);
+    return said;
+  }
+
+  SandboxFound Find() const {
+    FileView view{.read = SystemLibraryFolders(), .devices = {"/dev/null"}};
+    return FindSandbox({.view = view, .nobody = NobodyExists() || GetParam().namespaces});
+  }
+
+  StatusOr<RunResult> Run(std::vector<std::string> more) const {
+    const std::string scratch = folder_.Join("scratch");
+    KILN_RETURN_IF_ERROR(MakeDirs(scratch));
+    SubprocessOptions options;
+    options.argv = {program_, "--child"};
+    for (const std::string& argument : ArgumentsOf(Find().sandbox))
+      options.argv.push_back(argument);
+    options.argv.insert(options.argv.end(), more.begin(), more.end());
+    options.clear_env = true;
+    options.env = {"TMPDIR=" + scratch};
+    options.output = SubprocessOptions::Stream::kPipe;
+    return RunToEnd(std::move(options), {}, absl::Minutes(1));
+  }
+
+  TempDir folder_ = *TempDir::Make("sandbox-test");
+  std::string program_;
+};
+
+TEST_P(SandboxTest, AttacksGetNowhere) {
+  const std::string said = In([&]() -> std::string {
+    setenv("FARM_SECRET", "secret", 1);
+    const std::string key = folder_.Join("key");
+    // The library is one that loads where it is not hidden.
+    const auto library = ReadFile("/usr/lib/x86_64-linux-gnu/libm.so.6");
+    if (!WriteFile(key, "secret").ok() || chmod(key.c_str(), 0600) != 0) return "no key";
+    if (library.ok() && !WriteFile(key + ".so", *library).ok()) return "no library";
+    const auto [listening, port] = Listen();
+    const auto result = Run(
+        {"--daemon", fmt::format("{}", getpid()), "--key", key, "--port", fmt::format("{}", port)});
+    if (!result.ok()) return result.status().ToString();
+    return result->output + (result->exit.ok() ? "" : result->exit.ToString()) + result->error;
+  });
+  if (said == "no other user") GTEST_SKIP() << "this container has no other user";
+  std::string expected;
+  if (!GetParam().namespaces) {
+    // Without namespaces processes are seen, and the scratch folder is one of the machine's disk.
+    expected = "lists processes\nfills the disk\n";
+    if (GetParam().user == User::kAsItIs && geteuid() == 0 && !NobodyExists()) {
+      expected += "is root\n";
+    }
+    if (!CanRestrictFiles()) GTEST_SKIP() << "this kernel has neither namespaces nor Landlock";
+  }
+  EXPECT_EQ(said, expected);
+}
+
+TEST_P(SandboxTest, AChildEndsAsItDoesOutside) {
+  const std::string said = In([&]() -> std::string {
+    const auto aborted = Run({"--end", "abort"});
+    const auto seven = Run({"--end", "seven"});
+    if (!aborted.ok() || !seven.ok()) return "not run";
+    return aborted->exit.ToString() + "; " + seven->exit.ToString();
+  });
+  if (said == "no other user") GTEST_SKIP() << "this container has no other user";
+  EXPECT_EQ(said, "killed by signal 6 (Aborted); exit status 7");
+}
+
+TEST_P(SandboxTest, FindsWhatThereIsAndSaysWhatIsMissing) {
+  const std::string said = In([&]() -> std::string {
+    const SandboxFound found = Find();
+    const bool has = std::ranges::find(found.applied, "namespaces") != found.applied.end();
+    const Status required = RequireNoGaps(found);
+    return fmt::format("{} {}", has ? "has" : "lacks", Message(required));
+  });
+  if (said == "no other user") GTEST_SKIP() << "this container has no other user";
+  if (GetParam().namespaces) {
+    EXPECT_THAT(said, testing::StartsWith("has"));
+    EXPECT_THAT(said, testing::Not(HasSubstr("namespaces do not work")));
+  } else {
+    EXPECT_THAT(said, testing::StartsWith("lacks --require-sandbox is given, and"));
+    EXPECT_THAT(said, HasSubstr("namespaces do not work here (cannot make them: Operation not "
+                                "permitted"));
+    EXPECT_THAT(said, HasSubstr("--security-opt"));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SandboxTest,
+                         testing::Values(Case{User::kAsItIs, true}, Case{User::kAsItIs, false},
+                                         Case{User::kOrdinary, true}, Case{User::kOrdinary, false}),
+                         [](const auto& info) {
+                           return std::string(info.param.user == User::kAsItIs ? "AsItIs"
+                                                                               : "Ordinary") +
+                                  (info.param.namespaces ? "" : "WithoutNamespaces");
+                         });
+
+TEST(SandboxOrphanTest, EverythingEndsWithTheChild) {
+  if (const Status works = TryNamespaces(); !works.ok()) GTEST_SKIP() << works.ToString();
+  ASSERT_OK_AND_ASSIGN(const TempDir scratch, TempDir::Make("sandbox-orphan"));
+  // The orphan holds the other end.
+  ASSERT_OK_AND_ASSIGN(Pipe pipe, MakePipe());
+  const pid_t pid = fork();
+  if (pid == 0) {
+    if (!EnterNamespaces({.scratch = scratch.path()}, true).ok()) _exit(1);
+    if (fork() == 0) {
+      setsid();
+      if (fork() != 0) _exit(0);
+      [[maybe_unused]] const ssize_t written = write(pipe.write.get(), "o", 1);
+      sleep(600);
+      _exit(0);
+    }
+    sleep(600);
+    _exit(0);
+  }
+  pipe.write.Reset();
+  char byte = 0;
+  ASSERT_EQ(read(pipe.read.get(), &byte, 1), 1);
+  // The outer process is killed hard, and ends nobody itself.
+  kill(pid, SIGKILL);
+  waitpid(pid, nullptr, 0);
+  EXPECT_EQ(read(pipe.read.get(), &byte, 1), 0) << "somebody holds the pipe still";
+}
+
+TEST(SandboxArgumentsTest, ReachTheChild) {
+  Sandbox sandbox{.wanted = true, .namespaces = true, .nobody = true, .group = "/g"};
+  sandbox.view = {.read = {"/a", "/b c"}, .devices = {"/dev/d"}, .write = {"/w"}};
+  sandbox.view.has_shared_memory = true;
+  std::vector<std::string> arguments = ArgumentsOf(sandbox);
+  std::reverse(arguments.begin(), arguments.end());
+  CLI::App app;
+  Sandbox got;
+  AddSandboxOptions(app, got);
+  app.parse(arguments);
+  EXPECT_TRUE(got.wanted && got.namespaces && got.nobody && got.view.has_shared_memory);
+  EXPECT_EQ(got.group, "/g");
+  EXPECT_EQ(got.view.read, sandbox.view.read);
+  EXPECT_EQ(got.view.devices, sandbox.view.devices);
+  EXPECT_EQ(got.view.write, sandbox.view.write);
+}
+
+TEST(SandboxGapTest, ADeviceThatDoesNotOpenIsSaid) {
+  SandboxFound found{.sandbox = {.namespaces = true, .nobody = true},
+                     .applied = {"namespaces", "seccomp"}};
+  EXPECT_OK(RequireNoGaps(found));
+  GiveUpNamespaces(found, "no driver");
+  EXPECT_FALSE(found.sandbox.namespaces || found.sandbox.nobody);
+  EXPECT_THAT(found.applied, testing::ElementsAre("seccomp"));
+  EXPECT_THAT(RequireNoGaps(found), StatusIs(StatusCode::kFailedPrecondition,
+                                             HasSubstr("does not open in them (no driver)")));
+}
+
+}  // namespace
+
+int RunChild(int argc, char** argv) { return Child(argc, argv); }
+
+}  // namespace kiln
+
+int main(int argc, char** argv) {
+  if (argc > 1 && std::string_view(argv[1]) == "--child") {
+    return kiln::RunChild(argc - 1, argv + 1);
+  }
+  testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
