@@ -168,7 +168,7 @@ Status PrepareSandbox(const DeviceKind& kind, const Flags& flags, DeviceSlotOpti
 // is in a home that children do not see.
 StatusOr<TempDir> MakeCudaCache() {
   KILN_ASSIGN_OR_RETURN(TempDir folder, TempDir::Make("kiln-cuda-cache"));
-  if (geteuid() == 0 && chown(folder.path().c_str(), kNobody, kNobody) != 0) {
+  if (geteuid() == 0 && NobodyExists() && chown(folder.path().c_str(), kNobody, kNobody) != 0) {
     return ErrnoStatus(errno, "cannot give {} to user {}", folder.path(), kNobody);
   }
   setenv("CUDA_CACHE_PATH", folder.path().c_str(), 0);

@@ -6,7 +6,9 @@
 
 #include "base/clock.h"
 #include "base/file/file.h"
+#include "base/process/namespaces.h"
 #include "base/process/process_tree.h"
+#include "base/process/sandbox.h"
 #include "base/server/daemon_testing.h"
 #include "base/server/grpc_status.h"
 #include "base/status_testing.h"
@@ -14,6 +16,7 @@
 #include "rpc/artifact_digest.h"
 #include "rpc/channel.h"
 #include "rpc/tracker_testing.h"
+#include "runner/device_files.h"
 
 namespace kiln::runner {
 namespace {
@@ -88,6 +91,13 @@ TEST(DaemonTest, ServesAnnouncesAndStops) {
   EXPECT_EQ(worker.device_model().cores(), 2);
   EXPECT_EQ(worker.device_model().name(), worker.device());
   EXPECT_THAT(worker.address(), HasSubstr("127.0.0.1:"));
+  EXPECT_THAT(worker.sandbox(), Contains("no new privileges"));
+  const Status namespaces = TryNamespaces();
+  if (namespaces.ok()) {
+    EXPECT_THAT(worker.sandbox(), Contains("namespaces"));
+  } else {
+    EXPECT_THAT(worker.sandbox_gaps(), Contains(HasSubstr("namespaces do not work here")));
+  }
 
   ASSERT_OK_AND_ASSIGN(v1::MeasureReply reply, daemon.Measure(Request("correct")));
   EXPECT_EQ(reply.result().error(), v1::NO_ERROR) << reply.result().message();
@@ -156,6 +166,15 @@ TEST(DaemonTest, NullDeviceAnnouncesItself) {
   request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(request));
   EXPECT_THAT(reply.result().costs_s(), SizeIs(1));
+}
+
+TEST(DaemonTest, DoesNotStartWithAGapWhereTheSandboxIsRequired) {
+  const SandboxFound found = FindSandbox({.view = CpuFiles()});
+  if (found.gaps.empty()) GTEST_SKIP() << "the sandbox has no gap here";
+  const RunResult result = RunRunner({"--threads", "2", "--require-sandbox"});
+  EXPECT_NE(result.exit.code, 0);
+  EXPECT_THAT(result.error, HasSubstr("--require-sandbox is given, and"));
+  for (const std::string& gap : found.gaps) EXPECT_THAT(result.error, HasSubstr(gap));
 }
 
 TEST(OnceTest, MeasuresARequestFromAFile) {

@@ -47,6 +47,17 @@ std::string DevicesText(const v1::ListReply& reply) {
   return fmt::format("{}", fmt::join(lines, ""));
 }
 
+// Returns a line for each worker whose sandbox is known, and one for each of its gaps.
+std::string SandboxText(const v1::ListReply& reply) {
+  std::string text;
+  for (const v1::WorkerState& worker : reply.workers()) {
+    if (worker.sandbox().empty()) continue;
+    text += fmt::format("{}: {}\n", worker.address(), fmt::join(worker.sandbox(), ", "));
+    for (const std::string& gap : worker.sandbox_gaps()) text += fmt::format("  gap: {}\n", gap);
+  }
+  return text;
+}
+
 Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
   std::string tracker = "127.0.0.1:9190";
   ReadVariable("KILN_TRACKER", tracker);
@@ -94,6 +105,9 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
   }
   if (queue.rows() > 0) fmt::print("\nqueue\n{}", queue.ToString(columns));
   if (!devices.empty()) fmt::print("\ndevices\n{}", devices);
+  if (const std::string sandbox = SandboxText(reply); !sandbox.empty()) {
+    fmt::print("\nsandbox\n{}", sandbox);
+  }
   return OkStatus();
 }
 
