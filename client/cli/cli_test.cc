@@ -34,10 +34,10 @@ class CliTest : public KilnTest {
 TEST_F(CliTest, HelpListsEveryCommand) {
   const std::string help = KilnPrints({"--help"});
   for (const char* command :
-       {"local",     "tune",    "submit",    "jobs",    "watch",    "cancel",
-        "calibrate", "workers", "best",      "show",    "trial",    "records",
-        "choice",    "ops",     "check",     "tasks",   "schedule", "doctor",
-        "version",   "tracker", "scheduler", "builder", "runner",   "templates"}) {
+       {"local",     "tune",    "submit", "jobs",     "why",    "watch",   "cancel",
+        "calibrate", "workers", "best",   "show",     "trial",  "records", "choice",
+        "ops",       "check",   "tasks",  "schedule", "doctor", "version", "tracker",
+        "scheduler", "builder", "runner", "templates"}) {
     EXPECT_THAT(help, HasSubstr(std::string("  ") + command + " ")) << command;
   }
   EXPECT_THAT(KilnPrints({"tune", "--help"}), HasSubstr("--trials"));

@@ -49,6 +49,7 @@ constexpr Entry kCommands[] = {
     {"tune", AddTune},
     {"submit", AddSubmit},
     {"jobs", AddJobs},
+    {"why", AddWhy},
     {"watch", AddWatch},
     {"cancel", AddCancel},
     {"calibrate", AddCalibrate},

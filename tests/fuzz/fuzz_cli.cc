@@ -66,6 +66,7 @@ const std::vector<Words> kCommands = {
     {"choice", "unpin", "1"},
     {"choice", "list"},
     {"cancel"},
+    {"why"},
     {"help", "tune"},
     {"export-kernel", "1"},
     {"tune", "matmul", "--args", "16,16,16", "--target", "null", "--trials", "0"}};

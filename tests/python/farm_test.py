@@ -250,6 +250,12 @@ class NullDeviceTest(unittest.TestCase):
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "cannot read /nowhere/log"):
             self.client.import_records("/nowhere/log")
 
+    def test_why_a_job_has_ended(self):
+        (reason,) = self.job.why()
+        self.assertEqual((reason.kind, reason.details), ("succeeded", ()))
+        self.assertEqual(str(reason), f"{reason.text}\n{reason.remedy}")
+        self.assertIn(self.job.id, reason.text)
+
     def test_deleting_records(self):
         job = self.client.tune(self.matmul, target="null", seed=5, no_warm_start=True, **SHORT)
         ids = [record.id for record in job.records()]
@@ -299,6 +305,9 @@ class NullDeviceTest(unittest.TestCase):
                              verbose=False)
         newest = self.client.jobs(1)[0]
         self.assertTrue(wait_until(lambda: self.client.status(newest.id).state == "CANCELLED"))
+        (reason,) = self.client.why(newest.id)
+        self.assertEqual(reason.kind, "cancelled")
+        self.assertIn(f"kiln tune --resume {newest.id}", reason.remedy)
         self.client.resume(newest.id)
         self.client.cancel(newest.id)
         self.assertTrue(wait_until(lambda: self.client.status(newest.id).state == "CANCELLED"))
@@ -321,6 +330,7 @@ class NullDeviceTest(unittest.TestCase):
             (kiln.NotFoundError, "no job zz", lambda: self.client.job("zz")),
             (kiln.NotFoundError, "no job zz", lambda: list(self.client.watch("zz"))),
             (kiln.NotFoundError, "no job zz", lambda: self.client.cancel("zz")),
+            (kiln.NotFoundError, "no job zz", lambda: self.client.why("zz")),
             (kiln.NotFoundError, "99999", lambda: self.client.record(99999)),
             (kiln.InvalidArgumentError, "a whole number", lambda: self.client.record(-1)),
             (kiln.InvalidArgumentError, "a text that is not empty", lambda: self.client.status("")),

@@ -16,6 +16,7 @@
 #include "base/text/utf8.h"
 #include "client/archive.h"
 #include "client/cli/jobs/commands.h"
+#include "client/cli/jobs/farm_answers.h"
 #include "client/cli/session_flags.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
@@ -24,6 +25,7 @@
 #include "client/view/summary.h"
 #include "client/view/timing_table.h"
 #include "client/view/variant_groups.h"
+#include "client/view/why.h"
 
 namespace kiln::client {
 namespace {
@@ -54,6 +56,23 @@ std::string NameOf(const v1::JobStatus& job) {
 std::string StateText(const v1::JobStatus& job) {
   if (job.state() == v1::RUNNING && job.waiting_for_workers() != 0) return "waiting for workers";
   return std::string(JobStateName(job.state()));
+}
+
+// Returns what the estimates of these jobs are made of; empty if none has one. A database does not
+// tell whether its jobs go on, so jobs have estimates only if a scheduler is asked.
+StatusOr<FarmAnswers> AskForEstimates(const std::vector<v1::JobStatus>& jobs,
+                                      const Session& session) {
+  const bool some = std::ranges::any_of(jobs, [](const v1::JobStatus& job) {
+    return job.state() == v1::QUEUED || job.state() == v1::RUNNING;
+  });
+  if (session.scheduler.empty() || !some) return FarmAnswers();
+  KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+  return AskFarm(session, *client);
+}
+
+// Returns the estimate of a job; "" without the answers of a scheduler.
+std::string EstimateCell(const v1::JobStatus& job, const FarmAnswers& farm) {
+  return farm.jobs.empty() ? "" : EstimateText(job, farm);
 }
 
 void PrintField(std::string_view name, const std::string& text) {
@@ -119,7 +138,8 @@ void PrintFailures(const std::vector<v1::Record>& failed, bool all, const Sessio
              session.Command(fmt::format("jobs {} --all", failed[0].job_id())));
 }
 
-void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
+void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best,
+              const std::string& estimate) {
   PrintField("job", job.id());
   PrintField("name", NameOf(job));
   PrintField("state", StateText(job) + (job.message().empty() ? "" : ": " + job.message()));
@@ -137,6 +157,7 @@ void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best) {
   PrintField("errors", ErrorCounts(job));
   PrintField("pace", PaceText(job));
   PrintField("phase", job.phase());
+  PrintField("estimate", estimate);
   if (const auto objective_s = ObjectiveOf(job); objective_s.has_value()) {
     PrintField("objective", fmt::format("{} {}", ObjectiveWord(job), FormatSeconds(*objective_s)));
   }
@@ -164,6 +185,7 @@ Status ListJobs(std::optional<uint32_t> limit, const Session& session) {
     for (const v1::JobStatus& job : jobs) fmt::print("{}\n", JsonOf(job));
     return OkStatus();
   }
+  KILN_ASSIGN_OR_RETURN(const FarmAnswers farm, AskForEstimates(jobs, session));
   for (v1::JobStatus& job : jobs) MakePrintable(job);
   if (jobs.empty()) {
     fmt::print("no jobs in {}\n", archive->Name());
@@ -181,8 +203,10 @@ Status ListJobs(std::optional<uint32_t> limit, const Session& session) {
     const auto groups = VariantGroupsOf(job);
     const double best_s = groups.size() == 1 ? job.tasks(Fastest(job, groups[0])).best_cost_s() : 0;
     const int64_t errors = NumErrors(job);
+    const std::string estimate = EstimateCell(job, farm);
     table.AddRow({job.id(), NameOf(job),
-                  StateText(job) + (errors == 0 ? "" : ", " + Counted(errors, "error")),
+                  StateText(job) + (errors == 0 ? "" : ", " + Counted(errors, "error")) +
+                      (estimate.empty() ? "" : ", " + estimate),
                   TrialsText(job), LatencyCell(best_s), FormatElapsed(job.elapsed_s()),
                   ShortTimeText(job.created_s())});
   }
@@ -201,10 +225,11 @@ Status ShowJob(const std::string& job_id, bool all_failures, const Session& sess
   v1::BestRequest request;
   request.set_job_id(job_id);
   KILN_ASSIGN_OR_RETURN(auto best, archive->Best(request));
+  KILN_ASSIGN_OR_RETURN(const FarmAnswers farm, AskForEstimates({job}, session));
   MakePrintable(job);
   for (v1::Record& record : failed) MakePrintable(record);
   for (v1::Record& record : best) MakePrintable(record);
-  PrintJob(job, best);
+  PrintJob(job, best, EstimateCell(job, farm));
   fmt::print("{}", UncheckedLines(best));
   PrintFailures(failed, all_failures, session);
   return OkStatus();

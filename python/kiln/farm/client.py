@@ -18,7 +18,17 @@ from kiln.farm.job import Job, compiled
 from kiln.farm.options import TuneOptions
 from kiln.farm.progress import Progress
 from kiln.farm.serving import Served, Serving
-from kiln.farm.values import Event, Imported, JobStatus, Model, Record, Records, Schedule, Worker
+from kiln.farm.values import (
+    Event,
+    Imported,
+    JobStatus,
+    Model,
+    Reason,
+    Record,
+    Records,
+    Schedule,
+    Worker,
+)
 from kiln.network import Network
 from kiln.proto import scheduler_pb2, tracker_pb2
 
@@ -209,6 +219,20 @@ class Client:
         request = scheduler_pb2.GetJobRequest(job_id=_text("id", id))
         reply = self.connection.call(self.connection.scheduler.GetJob, request)
         return values.status_of(reply)
+
+    def why(self, job: Job | str) -> list[Reason]:
+        """Why a job waits or is slow, and what would help; the most important reason first.
+
+        NotFoundError: there is none of this id.
+
+        Examples:
+            >>> job = client.tune(kiln.op("matmul", 64, 64, 64), target="null", trials=4, verbose=0)
+            >>> client.why(job)[0].kind
+            'succeeded'
+        """
+        self.status(_id(job))
+        (told,) = program.run_json(["why", _id(job)], self.environment())
+        return [values.reason_of(each) for each in told["reasons"]]
 
     def watch(self, job: Job | str) -> Iterator[Event]:
         """The events of a job, as Job.watch."""

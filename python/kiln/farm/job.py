@@ -13,7 +13,7 @@ from kiln.errors import InvalidArgumentError, KilnError, NotFoundError
 from kiln.farm import connection, plots
 from kiln.farm.computation import computation
 from kiln.farm.curve import Point, curve_of
-from kiln.farm.values import Event, JobStatus, Record, Records, Worker, event_of
+from kiln.farm.values import Event, JobStatus, Reason, Record, Records, Worker, event_of
 from kiln.network import Network, load
 
 if TYPE_CHECKING:
@@ -104,6 +104,10 @@ class Job:
     def _repr_html_(self) -> str:
         """The job's tasks, for notebooks."""
         return self.status()._repr_html_()  # pylint: disable=protected-access
+
+    def why(self) -> list[Reason]:
+        """Why the job waits or is slow, and what would help; the most important reason first."""
+        return self.client.why(self.id)
 
     def cancel(self) -> None:
         """Ends the job; its records are kept."""

@@ -304,6 +304,26 @@ def event_of(message: Any) -> Event:
 
 
 @dataclass(frozen=True)
+class Reason:
+    """A reason why a job waits or is slow, and what would help."""
+
+    # "queue", "no-device", "busy", ..., "running"; docs/operations.md has them all.
+    kind: str
+    # One sentence, and the lines about it: jobs, keys or notices.
+    text: str
+    details: tuple[str, ...]
+    remedy: str
+
+    def __str__(self) -> str:
+        return "\n".join([self.text, *(f"- {each}" for each in self.details), self.remedy])
+
+
+def reason_of(fields: dict[str, Any]) -> Reason:
+    """The reason that `kiln why --json` prints."""
+    return Reason(fields["kind"], fields["text"], tuple(fields["details"]), fields["remedy"])
+
+
+@dataclass(frozen=True)
 class Worker:
     """A builder or a runner of the farm."""
 
