@@ -1,57 +1,43 @@
 #include "client/local_cluster.h"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
-#include "base/errno_status.h"
-#include "base/file/fd.h"
+#include "absl/time/time.h"
 
 namespace kiln::client {
 namespace {
 
-constexpr absl::Duration kStartTimeout = absl::Seconds(60);
-constexpr absl::Duration kPollPause = absl::Milliseconds(5);
 constexpr absl::Duration kStopGrace = absl::Seconds(5);
 constexpr int kMaxRestarts = 20;
-constexpr char kLoopback[] = "127.0.0.1:";
 constexpr int kOwnerOnly = 0600;
-
-// Returns the last line that is not empty.
-std::string LastLine(std::string text) {
-  while (!text.empty() && (text.back() == '\n' || text.back() == ' ')) text.pop_back();
-  return text.substr(text.rfind('\n') + 1);
-}
 
 }  // namespace
 
-Status BecomeClusterChild(const std::string& log_path) {
-  DieWithParent();
-  if (log_path == "-") return OkStatus();
-  const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
-  if (!log.valid()) return ErrnoStatus(errno, "cannot write {}", log_path);
-  if (dup2(log.get(), STDOUT_FILENO) < 0 || dup2(log.get(), STDERR_FILENO) < 0) {
-    return ErrnoStatus(errno, "dup2");
-  }
-  return OkStatus();
-}
-
 LocalCluster::LocalCluster(Options options, std::string executable, TempDir folder)
     : options_(std::move(options)), executable_(std::move(executable)), folder_(std::move(folder)) {
-  tracker_.name = "tracker";
-  scheduler_.name = "scheduler";
-  scheduler_.flags = {"--db", options_.db, "--exclusive-phases", "--unfinished", "none"};
-  builder_.name = "builder";
-  builder_.flags = {"--jobs", fmt::format("{}", options_.builder_jobs)};
-  if (options_.allow_faults) builder_.flags.push_back("--allow-faults");
-  runner_.name = "runner";
-  runner_.flags = {"--device", options_.device, "--threads",
-                   fmt::format("{}", options_.runner_threads)};
+  tracker_ = MakeDaemon("tracker", {});
+  scheduler_ =
+      MakeDaemon("scheduler", {"--db", options_.db, "--exclusive-phases", "--unfinished", "none"});
+  builder_ = MakeDaemon("builder", {"--jobs", fmt::format("{}", options_.builder_jobs)});
+  if (options_.allow_faults) builder_.child.flags().push_back("--allow-faults");
+  runner_ = MakeDaemon("runner", {"--device", options_.device, "--threads",
+                                  fmt::format("{}", options_.runner_threads)});
+}
+
+LocalCluster::Daemon LocalCluster::MakeDaemon(const std::string& name,
+                                              std::vector<std::string> flags) const {
+  DaemonChild::Options child;
+  child.executable = executable_;
+  child.daemon = name;
+  child.flags = {"--log-level", options_.log_level, "--secret-file", secret_path()};
+  child.flags.insert(child.flags.end(), flags.begin(), flags.end());
+  child.port_file = folder_.Join(name + ".port");
+  child.log =
+      JoinPath(options_.log_folder.empty() ? folder_.path() : options_.log_folder, name + ".log");
+  return {DaemonChild(std::move(child))};
 }
 
 LocalCluster::~LocalCluster() { Stop(); }
@@ -65,16 +51,18 @@ StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
       new LocalCluster(options, std::move(executable), std::move(folder)));
   LocalCluster& c = *cluster;
   KILN_RETURN_IF_ERROR(WriteFileAtomically(c.secret_path(), c.secret_.text() + "\n", kOwnerOnly));
-  KILN_RETURN_IF_ERROR(c.Launch(c.tracker_));
-  KILN_RETURN_IF_ERROR(c.WaitForPort(c.tracker_, interrupted));
-  for (Daemon* daemon : {&c.scheduler_, &c.builder_, &c.runner_}) {
-    daemon->flags.insert(daemon->flags.end(), {"--tracker", kLoopback + c.tracker_.port});
-    KILN_RETURN_IF_ERROR(c.Launch(*daemon));
+  KILN_RETURN_IF_ERROR(c.tracker_.child.Launch());
+  KILN_RETURN_IF_ERROR(c.tracker_.child.WaitUntilServes(interrupted));
+  const std::initializer_list<Daemon*> others = {&c.scheduler_, &c.builder_, &c.runner_};
+  for (Daemon* daemon : others) {
+    std::vector<std::string>& flags = daemon->child.flags();
+    flags.insert(flags.end(), {"--tracker", c.tracker_.child.Address()});
+    KILN_RETURN_IF_ERROR(daemon->child.Launch());
   }
-  for (Daemon* daemon : {&c.scheduler_, &c.builder_, &c.runner_}) {
-    KILN_RETURN_IF_ERROR(c.WaitForPort(*daemon, interrupted));
+  for (Daemon* daemon : others) {
+    KILN_RETURN_IF_ERROR(daemon->child.WaitUntilServes(interrupted));
   }
-  c.scheduler_address_ = kLoopback + c.scheduler_.port;
+  c.scheduler_address_ = c.scheduler_.child.Address();
   return cluster;
 }
 
@@ -89,85 +77,27 @@ void LocalCluster::GoOnWith(const std::string& job_id) {
 }
 
 void LocalCluster::SetUnfinished() {
-  std::vector<std::string>& flags = scheduler_.flags;
+  std::vector<std::string>& flags = scheduler_.child.flags();
   *std::next(std::find(flags.begin(), flags.end(), "--unfinished")) =
       "not:" + absl::StrJoin(left_alone_, ",");
 }
 
-std::string LocalCluster::AddressOf(const Daemon& daemon) { return kLoopback + daemon.port; }
-
-std::string LocalCluster::LogPath(const Daemon& daemon) const {
-  const std::string& folder = options_.log_folder.empty() ? folder_.path() : options_.log_folder;
-  return JoinPath(folder, daemon.name + ".log");
-}
-
-std::string LocalCluster::PortPath(const Daemon& daemon) const {
-  return folder_.Join(daemon.name + ".port");
-}
-
-Status LocalCluster::Launch(Daemon& daemon) {
-  SubprocessOptions options;
-  options.argv = {
-      executable_,        kClusterChild,    LogPath(daemon),
-      daemon.name,        "--listen",       kLoopback + (daemon.port.empty() ? "0" : daemon.port),
-      "--port-file",      PortPath(daemon), "--log-level",
-      options_.log_level, "--secret-file",  secret_path()};
-  options.argv.insert(options.argv.end(), daemon.flags.begin(), daemon.flags.end());
-  options.output = SubprocessOptions::Stream::kNull;
-  KILN_RETURN_IF_ERROR(RemoveFile(PortPath(daemon)));
-  KILN_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Spawn(options));
-  daemon.process = std::make_unique<Subprocess>(std::move(process));
-  return OkStatus();
-}
-
-Status LocalCluster::WaitForPort(Daemon& daemon, const std::function<bool()>& interrupted) {
-  const absl::Time deadline = absl::Now() + kStartTimeout;
-  while (!FileExists(PortPath(daemon))) {
-    if (interrupted()) return Cancelled("interrupted before the cluster was up");
-    if (!daemon.process->Running()) {
-      KILN_ASSIGN_OR_RETURN(const ExitStatus exit, daemon.process->Wait());
-      return Ended(daemon, exit);
-    }
-    if (absl::Now() > deadline) {
-      return DeadlineExceeded("the {} did not start within {} s", daemon.name,
-                              absl::ToInt64Seconds(kStartTimeout));
-    }
-    absl::SleepFor(kPollPause);
-  }
-  KILN_ASSIGN_OR_RETURN(const std::string text, ReadFile(PortPath(daemon), 64));
-  daemon.port = text.substr(0, text.find('\n'));
-  return OkStatus();
-}
-
-Status LocalCluster::Ended(const Daemon& daemon, const ExitStatus& exit) const {
-  const auto log = ReadFile(LogPath(daemon));
-  std::string said = log.ok() ? LastLine(*log) : std::string();
-  if (said.starts_with(daemon.name + ": ")) said.erase(0, daemon.name.size() + 2);
-  return Internal("the {} ended ({}){}{}", daemon.name, exit.ToString(), said.empty() ? "" : ": ",
-                  said);
-}
-
 Status LocalCluster::Supervise(const std::function<void(const std::string&)>& notice) {
   for (Daemon* daemon : {&tracker_, &scheduler_, &builder_, &runner_}) {
-    if (daemon->process == nullptr || daemon->process->Running()) continue;
-    KILN_ASSIGN_OR_RETURN(const ExitStatus exit, daemon->process->Wait());
-    const Status ended = Ended(*daemon, exit);
-    if (++daemon->restarts > kMaxRestarts) return ended;
-    notice(fmt::format("the {} ended ({}); starting it again", daemon->name, exit.ToString()));
-    KILN_RETURN_IF_ERROR(Launch(*daemon));
-    KILN_RETURN_IF_ERROR(WaitForPort(*daemon, [] { return false; }));
+    DaemonChild& child = daemon->child;
+    if (!child.launched() || child.Running()) continue;
+    KILN_ASSIGN_OR_RETURN(const ExitStatus exit, child.Exit());
+    if (++daemon->restarts > kMaxRestarts) return child.Ended(exit);
+    notice(fmt::format("the {} ended ({}); starting it again", child.options().daemon,
+                       exit.ToString()));
+    KILN_RETURN_IF_ERROR(child.Launch());
+    KILN_RETURN_IF_ERROR(child.WaitUntilServes([] { return false; }));
   }
   return OkStatus();
 }
 
 void LocalCluster::Stop() {
-  // The scheduler ends first: it gives its leases back to a tracker that still listens.
-  for (Daemon* daemon : {&scheduler_, &builder_, &runner_, &tracker_}) {
-    if (daemon->process == nullptr) continue;
-    if (daemon == &builder_ && runner_.process != nullptr) runner_.process->Kill(SIGTERM);
-    (void)daemon->process->Stop(kStopGrace);
-    daemon->process.reset();
-  }
+  StopInOrder(scheduler_.child, {&builder_.child, &runner_.child}, tracker_.child, kStopGrace);
 }
 
 }  // namespace kiln::client

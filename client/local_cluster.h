@@ -14,19 +14,12 @@
 #include <string>
 #include <vector>
 
-#include "absl/time/time.h"
 #include "base/file/file.h"
-#include "base/process/subprocess.h"
 #include "base/server/secret.h"
 #include "base/status.h"
+#include "client/daemon_child.h"
 
 namespace kiln::client {
-
-// First argument of a child: the process dies with its parent, prints into the file that the second
-// argument names ("-": its parent's output), and then starts with the remaining arguments.
-inline constexpr char kClusterChild[] = "cluster-child";
-// main calls it for such arguments, before anything else. An error: the file can't be written.
-Status BecomeClusterChild(const std::string& log_path);
 
 class LocalCluster {
  public:
@@ -51,11 +44,11 @@ class LocalCluster {
   ~LocalCluster();
 
   const std::string& scheduler_address() const { return scheduler_address_; }
-  std::string tracker_address() const { return AddressOf(tracker_); }
-  std::string builder_address() const { return AddressOf(builder_); }
+  std::string tracker_address() const { return tracker_.child.Address(); }
+  std::string builder_address() const { return builder_.child.Address(); }
   // Address of the runner; the first GPU's if there are several.
-  std::string runner_address() const { return AddressOf(runner_); }
-  pid_t runner_pid() const { return runner_.process->pid(); }
+  std::string runner_address() const { return runner_.child.Address(); }
+  pid_t runner_pid() const { return runner_.child.pid(); }
   const Secret& secret() const { return secret_; }
   // The file of the secret, which ends with the cluster.
   std::string secret_path() const { return folder_.Join("secret"); }
@@ -75,25 +68,14 @@ class LocalCluster {
 
  private:
   struct Daemon {
-    // "tracker", ...
-    std::string name;
-    std::vector<std::string> flags;
-    // Set once it is known; a restarted process gets the same port.
-    std::string port;
-    std::unique_ptr<Subprocess> process;
+    DaemonChild child;
     int restarts = 0;
   };
 
   LocalCluster(Options options, std::string executable, TempDir folder);
 
-  static std::string AddressOf(const Daemon& daemon);
-  Status Launch(Daemon& daemon);
-  Status WaitForPort(Daemon& daemon, const std::function<bool()>& interrupted);
+  Daemon MakeDaemon(const std::string& name, std::vector<std::string> flags) const;
   void SetUnfinished();
-  std::string LogPath(const Daemon& daemon) const;
-  std::string PortPath(const Daemon& daemon) const;
-  // Returns an error such as "the scheduler ended with exit status 1: cannot open kiln.db".
-  Status Ended(const Daemon& daemon, const ExitStatus& exit) const;
 
   Options options_;
   std::string executable_;

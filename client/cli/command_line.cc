@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text/utf8.h"
 #include "client/cli/command.h"
+#include "client/cli/farm/commands.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/keys/commands.h"
 #include "client/cli/machine/commands.h"
@@ -81,6 +82,10 @@ constexpr Entry kCommands[] = {
     {"model get", AddModelGet},
     {"model put", AddModelPut},
     {"model delete", AddModelDelete},
+    {"farm up", AddFarmUp},
+    {"farm status", AddFarmStatus},
+    {"farm down", AddFarmDown},
+    {"farm supervise", AddFarmSupervise},
     {"keys init", AddKeysInit},
     {"keys issue", AddKeysIssue},
     {"keys list", AddKeysList},
@@ -107,6 +112,7 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"records", "records of measurements: logs in and out, lists, curves, what stays"},
     {"choice", "show or pin the schedule that a computation gets without a search"},
     {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
+    {"farm", "a farm on this machine: tracker, scheduler, builder, runners, in the background"},
     {"keys", "certificates of a farm's machines and people, and its own authority"},
 };
 

@@ -8,7 +8,7 @@
 #include "builder/child.h"
 #include "builder/daemon.h"
 #include "client/cli/command_line.h"
-#include "client/local_cluster.h"
+#include "client/daemon_child.h"
 #include "runner/child.h"
 #include "runner/daemon.h"
 #include "scheduler/daemon.h"

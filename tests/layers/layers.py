@@ -172,6 +172,8 @@ TABLE = {
         *_BASE, "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
         "search/choice", "store", "store/wire", "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
+    # A farm on this machine: its processes, and the file that describes them.
+    "client/farm": [*_BASE, "proto", "client"],
     # Text for the answers of services, and for the compiler's output.
     "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # Checks of a machine, a device or a trial.
@@ -183,7 +185,7 @@ TABLE = {
     ],
     "client/cli": [
         *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
-        "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "runtime",
+        "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "client/farm", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
         "tracker/daemon.h",

@@ -1,0 +1,88 @@
+// Runs a farm on this machine: tracker, scheduler, a builder, and a runner for each kind of device,
+// as children of this process on the usual ports. A child that dies is started again
+// (client/farm/restart_policy.h); the others go on meanwhile. All end with this process.
+//
+// Tracker and scheduler listen on the host of the options, the workers on loopback: only this
+// scheduler calls them. Belongs to one thread.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "base/clock.h"
+#include "base/file/file_lock.h"
+#include "base/status.h"
+#include "client/daemon_child.h"
+#include "client/farm/farm_folder.h"
+#include "client/farm/farm_state.h"
+#include "client/farm/restart_policy.h"
+
+namespace kiln::client {
+
+class FarmSupervisor {
+ public:
+  // A kind of device of this machine, with the number of its devices.
+  struct Device {
+    std::string kind;
+    int count = 1;
+  };
+  // Returns the devices of a kind; an error if there are none.
+  using FindDevices = std::function<StatusOr<int>(const std::string& kind)>;
+
+  // Returns once all daemons serve. Takes the folder's lock, ends what a supervisor that was killed
+  // has left behind, and makes the secret if there is none. Errors: the farm runs already; no
+  // device; a daemon ends before it serves. Cancelled if `interrupted` becomes true meanwhile.
+  // `clock` outlives the object.
+  static StatusOr<std::unique_ptr<FarmSupervisor>> Start(const FarmOptions& options,
+                                                         const FindDevices& find_devices,
+                                                         const std::function<bool()>& interrupted,
+                                                         Clock& clock);
+  // Ends the daemons in order: the scheduler, which gives its leases back, the workers, the
+  // tracker. Removes the state's file.
+  ~FarmSupervisor();
+
+  // Call it a few times a second: looks for daemons that have died, and starts those whose pause is
+  // over.
+  void Tick();
+
+  const FarmState& state() const { return state_; }
+
+ private:
+  struct Member {
+    DaemonChild child;
+    RestartPolicy policy = RestartPolicy();
+    double started_s = 0;
+    // Set while it waits to be started again; on the monotonic clock.
+    std::optional<double> next_start_s = {};
+  };
+
+  FarmSupervisor(FarmOptions options, FileLock lock, std::string executable, Clock& clock);
+
+  Status EndLeftovers();
+  Status MakeSecret() const;
+  StatusOr<std::vector<Device>> Devices(const FindDevices& find_devices) const;
+  // `daemon` is the first word of `name`.
+  void AddMember(const std::string& name, const std::string& host, int port, int ports,
+                 std::vector<std::string> flags);
+  Status LaunchAll(const std::vector<Device>& devices, const std::function<bool()>& interrupted);
+  Status Launch(size_t index);
+  void LookAt(size_t index);
+  void NoteDeath(size_t index, const ExitStatus& exit);
+  // Writes the state's file if the state has changed.
+  void Save();
+
+  const FarmFolder folder_;
+  const FileLock lock_;
+  const std::string executable_;
+  Clock& clock_;
+  FarmState state_;
+  FarmState saved_;
+  // Tracker, scheduler, workers; state_.processes has the same order.
+  std::vector<Member> members_;
+};
+
+}  // namespace kiln::client
