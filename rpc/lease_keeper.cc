@@ -152,6 +152,7 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(
     const auto left = std::chrono::duration_cast<milliseconds>(until - asked);
     request.set_wait_ms(
         static_cast<uint32_t>(std::clamp(left, milliseconds(0), kLongestPoll).count()));
+    if (options_.use != nullptr) request.set_use(options_.use());
     v1::AcquireReply reply;
     const Status status = Poll(request, stop, &reply);
     if (status.ok()) NoteQueue(reply);
@@ -336,9 +337,13 @@ bool LeaseKeeper::Core::SendRenew() {
   v1::RenewRequest request;
   request.set_scheduler_id(options_.scheduler_id);
   request.set_incarnation(options_.incarnation);
+  const double use = options_.use != nullptr ? options_.use() : 0;
   {
     std::lock_guard lock(mutex_);
-    for (const auto& [id, held] : held_) *request.add_leases() = held.lease;
+    for (const auto& [id, held] : held_) {
+      *request.add_leases() = held.lease;
+      request.mutable_leases()->rbegin()->set_use(use);
+    }
   }
   const auto sent = SteadyClock::now();
   grpc::ClientContext context;

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
@@ -32,6 +33,9 @@ class LeaseKeeper : public LeaseSource {
     std::string key;
     std::string user;
     int32_t priority = 0;
+    // Returns the user's use of the farm, which the tracker is told with each request and renewal
+    // (AcquireRequest.use). Any thread. Null: 0.
+    std::function<double()> use = nullptr;
     // Further Acquires wait here, not at the tracker.
     int max_leases = 1;
     // 0 = the tracker's default.

@@ -55,6 +55,14 @@ class LeasedWorker {
   // false again.
   bool wanted() const { return signals_->wanted; }
 
+  // Has `call` run, once, after the slot was given back.
+  void AlsoOnRelease(std::function<void()> call) {
+    release_ = [first = std::exchange(release_, nullptr), call = std::move(call)] {
+      if (first) first();
+      call();
+    };
+  }
+
   // Gives the slot back, as the destructor does. Does not block.
   void Release() {
     if (auto release = std::exchange(release_, nullptr)) release();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "rpc/device_message.h"
 
@@ -49,6 +50,9 @@ Status CheckRequest(const v1::AcquireRequest& request) {
   if (request.user().size() > kMaxIdBytes) {
     return InvalidArgument("user has {} bytes; at most {} are accepted", request.user().size(),
                            kMaxIdBytes);
+  }
+  if (!std::isfinite(request.use())) {
+    return InvalidArgument("use is {}; expected a finite number", request.use());
   }
   return OkStatus();
 }

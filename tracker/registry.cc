@@ -33,6 +33,25 @@ int64_t Registry::Held::Scheduler(v1::WorkerKind kind, const std::string& schedu
   return it == by_scheduler.end() ? 0 : it->second;
 }
 
+double Registry::Shares::Use(v1::WorkerKind kind, const std::string& user) const {
+  const auto it = use.find({kind, user});
+  return it == use.end() ? 0 : it->second;
+}
+
+void Registry::Shares::Move(const LeaseEntry& lease, const Request& request, double turn_s) {
+  LeaseEntry moved;
+  moved.kind = request.request.kind();
+  moved.lease.set_user(request.request.user());
+  moved.scheduler_id = request.request.scheduler_id();
+  held.Add(lease, -1);
+  held.Add(moved, 1);
+  const KindKey from(lease.kind, lease.lease.user()), to(moved.kind, moved.lease.user());
+  // Without numbers from schedulers, the leases that users hold decide alone.
+  if (from == to || (!use.contains(from) && !use.contains(to))) return;
+  use[from] -= turn_s;
+  use[to] += turn_s;
+}
+
 void Registry::Held::Add(const LeaseEntry& entry, int64_t n) {
   const auto add = [n](auto& counts, const KindKey& key) {
     const auto it = counts.try_emplace(key, 0).first;
@@ -65,7 +84,7 @@ int64_t Registry::FreeSlots(const Worker& worker) const {
 void Registry::AddLease(LeaseEntry entry, Worker& worker) {
   KILN_CHECK(worker.leases.size() < worker.state.slots(), "worker {} has all {} slots leased",
              worker.state.id(), worker.state.slots());
-  held_.Add(entry, 1);
+  shares_.held.Add(entry, 1);
   worker.leases.insert(entry.lease.id());
   std::string id = entry.lease.id();
   const bool fresh = leases_.emplace(std::move(id), std::move(entry)).second;
@@ -76,7 +95,7 @@ void Registry::RemoveLease(std::string_view id, bool released) {
   const auto it = leases_.find(id);
   KILN_CHECK(it != leases_.end(), "lease {}", id);
   LeaseEntry& entry = it->second;
-  held_.Add(entry, -1);
+  shares_.held.Add(entry, -1);
   const auto worker = workers_.find(entry.lease.worker().id());
   KILN_CHECK(worker != workers_.end(), "lease {} without its worker", id);
   worker->second.leases.erase(it->first);

@@ -14,16 +14,24 @@
 //            recreates a lease that the registry does not know (after a restart, or expired) if the
 //            slot is still free and the lease's id bears the seal that a registry of this farm gave
 //            it for this scheduler, worker, user and priority. A released lease is never recreated.
-//   request  Requests are ordered by priority (high first), then by the fewest leases of that
-//            worker kind held by their user, then by arrival. A request is granted as soon as a
-//            matching slot is free; a request that no free worker serves does not hold up others.
+//   use      A number that schedulers send for each user and kind of worker: how much of the farm
+//            the user has had, divided by his weight (scheduler/fair_share). The last one that was
+//            sent counts for all requests and leases of the user. A kind for which nobody sends a
+//            number has 0 for all.
+//   request  Requests are ordered by priority (high first), then by the use of their user (small
+//            first), then by the fewest leases of that worker kind held by their user, then by
+//            arrival. A request is granted as soon as a matching slot is free; a request that no
+//            free worker serves does not hold up others.
 //            It is dropped when it is not polled for request_idle_ms, with its lease if nobody
 //            fetched the lease. A newer incarnation of its scheduler drops the request, and the
 //            leases of the older incarnation.
 //   wanted   A lease is wanted if a waiting request should have its slot. The request then has the
-//            higher priority; or it has the same priority, the lease is older than turn_ms, and the
-//            lease's user holds so much more that moving one slot is fairer (or the waiting user
-//            holds nothing: slots then go round). The same holds for two schedulers of one user.
+//            higher priority; or it has the same priority, the lease is older than turn_ms, and its
+//            user has the smaller use. Of users with equal use, and of two schedulers of one user,
+//            a lease is wanted if its holder holds so much more that moving one slot is fairer (or
+//            the waiting one holds nothing: slots then go round). A lease that is named counts as
+//            moved for one turn when the next request is looked at, so that a small difference
+//            moves one slot, and not all.
 //
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.
@@ -60,8 +68,9 @@ struct RegistryOptions {
   int64_t renew_ms = 500;
   // Time without new leases on a rejoining worker: two renewals and a reconnect.
   int64_t refill_ms = 5'000;
-  // A lease is not wanted for fairness before it is this old.
-  int64_t turn_ms = 5'000;
+  // A lease is not wanted for fairness before it is this old. Shares of users are exact to about
+  // one turn.
+  int64_t turn_ms = 2'000;
   size_t max_waiting = 10'000;
   size_t max_workers = 10'000;
   // Most ids of released leases that are remembered for the last minute.
@@ -165,6 +174,15 @@ class Registry {
     void Add(const LeaseEntry& entry, int64_t n);
   };
 
+  // What the users hold and have had, as MarkWanted sees it when some leases have moved.
+  struct Shares {
+    Held held;
+    std::map<KindKey, double> use;
+    double Use(v1::WorkerKind kind, const std::string& user) const;
+    // Moves the lease to the request's user for one turn.
+    void Move(const LeaseEntry& lease, const Request& request, double turn_s);
+  };
+
   using Workers = std::map<std::string, Worker, std::less<>>;
   using Leases = std::map<std::string, LeaseEntry, std::less<>>;
   using Requests = std::map<std::string, Request, std::less<>>;
@@ -174,6 +192,9 @@ class Registry {
   // Returns the slots that may be granted now.
   int64_t FreeSlots(const Worker& worker) const;
   bool Before(const Request& a, const Request& b) const;
+  // Keeps the user's number. A number that is not finite is ignored.
+  void NoteUse(v1::WorkerKind kind, const std::string& user, double use);
+  void ForgetUsesOfTheGone();
   std::vector<Request*> WaitingInOrder();
 
   void Match();
@@ -199,9 +220,9 @@ class Registry {
   bool Recreate(const v1::Lease& lease, const v1::RenewRequest& by);
   Worker* WorkerOfUnknownLease(const v1::WorkerState& state);
   void MarkWanted();
-  LeaseEntry* PickVictim(const Request& request, const Held& held,
+  LeaseEntry* PickVictim(const Request& request, const Shares& shares,
                          const std::set<LeaseEntry*>& named);
-  bool Outranks(const Request& request, const LeaseEntry& lease, const Held& held) const;
+  bool Outranks(const Request& request, const LeaseEntry& lease, const Shares& shares) const;
   int64_t LeaseMs(uint32_t asked_ms) const;
 
   const RegistryOptions options_;
@@ -216,7 +237,8 @@ class Registry {
   Requests requests_;
   // Number of requests without a lease.
   size_t waiting_ = 0;
-  Held held_;
+  // Leases that users hold, and the last use that was sent for each.
+  Shares shares_;
   // Ids of leases released within the last minute.
   std::set<std::string, std::less<>> released_;
   // Times at which to forget ids of released_, with the ids, in order.

@@ -17,6 +17,11 @@ constexpr size_t kSealDigits = 32;
 
 StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_t now_ms) {
   KILN_RETURN_IF_ERROR(CheckId("scheduler_id", request.scheduler_id()));
+  for (const v1::Lease& lease : request.leases()) {
+    const auto it = leases_.find(lease.id());
+    if (it == leases_.end() || it->second.scheduler_id != request.scheduler_id()) continue;
+    NoteUse(it->second.kind, it->second.lease.user(), lease.use());
+  }
   Advance(now_ms);
   v1::RenewReply reply;
   int64_t next_ms = options_.renew_ms;
@@ -87,6 +92,7 @@ bool Registry::Recreate(const v1::Lease& lease, const v1::RenewRequest& by) {
   entry.serial = ++serial_;
   entry.granted_ms = now_ms_;
   entry.expires_ms = now_ms_ + entry.lease.lease_ms();
+  NoteUse(entry.kind, lease.user(), lease.use());
   AddLease(std::move(entry), *worker);
   return true;
 }
@@ -132,36 +138,42 @@ void Registry::Release(const v1::ReleaseRequest& request, int64_t now_ms) {
 
 // ---- wanted ---------------------------------------------------------------------------------
 
-bool Registry::Outranks(const Request& request, const LeaseEntry& lease, const Held& held) const {
+bool Registry::Outranks(const Request& request, const LeaseEntry& lease,
+                        const Shares& shares) const {
   const v1::AcquireRequest& asked = request.request;
   if (asked.priority() != lease.lease.priority()) return asked.priority() > lease.lease.priority();
   if (now_ms_ - lease.granted_ms < options_.turn_ms) return false;
   int64_t theirs = 0;
   int64_t ours = 0;
   if (asked.user() != lease.lease.user()) {
-    theirs = held.User(asked.kind(), asked.user());
-    ours = held.User(lease.kind, lease.lease.user());
+    const double their_use = shares.Use(asked.kind(), asked.user());
+    const double our_use = shares.Use(lease.kind, lease.lease.user());
+    if (their_use != our_use) return their_use < our_use;
+    theirs = shares.held.User(asked.kind(), asked.user());
+    ours = shares.held.User(lease.kind, lease.lease.user());
   } else if (asked.scheduler_id() != lease.scheduler_id) {
-    theirs = held.Scheduler(asked.kind(), asked.scheduler_id());
-    ours = held.Scheduler(lease.kind, lease.scheduler_id);
+    theirs = shares.held.Scheduler(asked.kind(), asked.scheduler_id());
+    ours = shares.held.Scheduler(lease.kind, lease.scheduler_id);
   }
   return theirs == 0 ? ours > 0 : theirs + 1 < ours;
 }
 
 // Picks the lease that should go to `request`. A lease that is wanted already comes first, then the
-// lowest priority, then the user with the most leases, then the oldest lease.
-Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Held& held,
+// lowest priority, then the user with the largest use, then the one with the most leases, then the
+// oldest lease.
+Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Shares& shares,
                                            const std::set<LeaseEntry*>& named) {
   LeaseEntry* best = nullptr;
-  std::tuple<bool, int64_t, int64_t, uint64_t> best_rank;
+  std::tuple<bool, int64_t, double, int64_t, uint64_t> best_rank;
   for (auto& [id, lease] : leases_) {
     if (lease.kind != request.request.kind() || named.count(&lease) > 0) continue;
     const Worker& worker = workers_.find(lease.lease.worker().id())->second;
     if (!Suits(worker.state, request.request)) continue;
-    if (!Outranks(request, lease, held)) continue;
-    const std::tuple<bool, int64_t, int64_t, uint64_t> rank(
-        !lease.wanted, lease.lease.priority(), -held.User(lease.kind, lease.lease.user()),
-        lease.serial);
+    if (!Outranks(request, lease, shares)) continue;
+    const std::string& user = lease.lease.user();
+    const std::tuple<bool, int64_t, double, int64_t, uint64_t> rank(
+        !lease.wanted, lease.lease.priority(), -shares.Use(lease.kind, user),
+        -shares.held.User(lease.kind, user), lease.serial);
     if (best == nullptr || rank < best_rank) {
       best = &lease;
       best_rank = rank;
@@ -174,17 +186,13 @@ Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Held& h
 void Registry::MarkWanted() {
   std::set<LeaseEntry*> named;
   if (waiting_ > 0) {
-    Held held = held_;
+    Shares shares = shares_;
+    const double turn_s = 1e-3 * static_cast<double>(options_.turn_ms);
     for (Request* request : WaitingInOrder()) {
-      LeaseEntry* victim = PickVictim(*request, held, named);
+      LeaseEntry* victim = PickVictim(*request, shares, named);
       if (victim == nullptr) continue;
       named.insert(victim);
-      held.Add(*victim, -1);
-      LeaseEntry moved;
-      moved.kind = request->request.kind();
-      moved.lease.set_user(request->request.user());
-      moved.scheduler_id = request->request.scheduler_id();
-      held.Add(moved, 1);
+      shares.Move(*victim, *request, turn_s);
     }
   }
   for (auto& [id, lease] : leases_) lease.wanted = named.count(&lease) > 0;

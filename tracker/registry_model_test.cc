@@ -85,6 +85,8 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     }
     ask.set_wait_ms(Uniform(2) == 0 ? 0 : 20'000);
     ask.set_lease_ms(Uniform(2) == 0 ? 0 : 3'000);
+    ask.set_use(Uniform(3));
+    model_.use[{ask.kind(), ask.user()}] = ask.use();
     model_.Advance(now_);
     auto known = std::find_if(
         model_.waiting.begin(), model_.waiting.end(),
@@ -119,6 +121,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     }
     if (model_.Busy(*w) >= w->state.slots()) return false;
     model_.leases.push_back({lease, scheduler, "", now_ + lease.lease_ms()});
+    model_.use[{w->state.kind(), lease.user()}] = lease.use();
     return true;
   }
 
@@ -129,6 +132,12 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     for (const v1::Lease& lease : given_) {
       const bool own = lease.user() == user;
       if (own ? Uniform(5) != 0 : Uniform(50) == 0) mine.push_back(lease);
+    }
+    for (v1::Lease& lease : mine) {
+      lease.set_use(Uniform(3));
+      const RegistryModel::L* known = model_.FindLease(lease.id());
+      if (known == nullptr || known->scheduler != fmt::format("s-{}", user)) continue;
+      model_.use[{known->lease.worker().kind(), known->lease.user()}] = lease.use();
     }
     model_.Advance(now_);
     const v1::RenewRequest request = RenewOf(user, mine);

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -93,6 +95,10 @@ class RegistryModel {
       return l.lease.user() == user && l.lease.worker().kind() == kind;
     });
   }
+  double UseOf(v1::WorkerKind kind, const std::string& user) const {
+    const auto it = use.find({kind, user});
+    return it == use.end() ? 0 : it->second;
+  }
   // Returns the index of the request whose turn it is; nullopt: no request can be served.
   std::optional<size_t> Due(int64_t now) const {
     std::optional<size_t> best;
@@ -105,7 +111,8 @@ class RegistryModel {
         continue;
       }
       const auto rank = [&](const v1::AcquireRequest& a) {
-        return std::make_pair(-a.priority(), HeldBy(a.kind(), a.user()));
+        return std::make_tuple(-a.priority(), UseOf(a.kind(), a.user()),
+                               HeldBy(a.kind(), a.user()));
       };
       if (!best || rank(ask) < rank(waiting[*best].ask)) best = i;
     }
@@ -119,6 +126,8 @@ class RegistryModel {
   std::vector<L> leases;
   // In order of arrival.
   std::vector<R> waiting;
+  // The last number that was sent for each user.
+  std::map<std::pair<v1::WorkerKind, std::string>, double> use;
 };
 
 }  // namespace kiln::tracker

@@ -1,5 +1,6 @@
 // The queue of the registry: the order of requests, and the workers that they get.
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "tracker/checks.h"
@@ -11,10 +12,34 @@ bool Registry::Before(const Request& a, const Request& b) const {
   if (a.request.priority() != b.request.priority()) {
     return a.request.priority() > b.request.priority();
   }
-  const int64_t held_a = held_.User(a.request.kind(), a.request.user());
-  const int64_t held_b = held_.User(b.request.kind(), b.request.user());
+  const double use_a = shares_.Use(a.request.kind(), a.request.user());
+  const double use_b = shares_.Use(b.request.kind(), b.request.user());
+  if (use_a != use_b) return use_a < use_b;
+  const int64_t held_a = shares_.held.User(a.request.kind(), a.request.user());
+  const int64_t held_b = shares_.held.User(b.request.kind(), b.request.user());
   if (held_a != held_b) return held_a < held_b;
   return a.arrival < b.arrival;
+}
+
+void Registry::NoteUse(v1::WorkerKind kind, const std::string& user, double use) {
+  if (!std::isfinite(use)) return;
+  const KindKey key(kind, user);
+  const auto it = shares_.use.find(key);
+  if (it != shares_.use.end()) {
+    it->second = use;
+  } else if (use != 0) {
+    if (shares_.use.size() >= options_.max_waiting) ForgetUsesOfTheGone();
+    shares_.use[key] = use;
+  }
+}
+
+void Registry::ForgetUsesOfTheGone() {
+  std::set<KindKey> here;
+  for (const auto& [id, request] : requests_) {
+    here.emplace(request.request.kind(), request.request.user());
+  }
+  for (const auto& [id, lease] : leases_) here.emplace(lease.kind, lease.lease.user());
+  std::erase_if(shares_.use, [&](const auto& known) { return !here.contains(known.first); });
 }
 
 std::vector<Registry::Request*> Registry::WaitingInOrder() {
@@ -90,6 +115,7 @@ void Registry::Grant(Request& request, Worker& worker) {
   entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(asked.lease_ms())));
   entry.lease.set_user(asked.user());
   entry.lease.set_priority(asked.priority());
+  entry.lease.set_use(asked.use());
   entry.lease.set_id(SealedId(NewLeaseName(), entry.lease, asked.scheduler_id()));
   entry.scheduler_id = asked.scheduler_id();
   entry.request_id = asked.request_id();
@@ -106,6 +132,7 @@ void Registry::Grant(Request& request, Worker& worker) {
 
 StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, int64_t now_ms) {
   KILN_RETURN_IF_ERROR(CheckRequest(request));
+  NoteUse(request.kind(), request.user(), request.use());
   Advance(now_ms);
   ReleaseEarlier(request.scheduler_id(), request.incarnation());
   auto it = requests_.find(request.request_id());

@@ -38,6 +38,13 @@ inline v1::AcquireRequest Ask(std::string_view id, std::string_view user,
   return request;
 }
 
+inline v1::AcquireRequest AskWithUse(std::string_view id, std::string_view user, double use,
+                                     int priority = 0) {
+  v1::AcquireRequest request = Ask(id, user, "cuda", priority);
+  request.set_use(use);
+  return request;
+}
+
 inline v1::RenewRequest RenewOf(std::string_view user, std::vector<v1::Lease> leases) {
   v1::RenewRequest request;
   request.set_scheduler_id(fmt::format("s-{}", user));

@@ -35,6 +35,7 @@ LeaseFactory TrackerLeases(std::string tracker, std::string scheduler_id, uint64
     options.key = spec.key;
     options.user = spec.user;
     options.priority = spec.priority;
+    options.use = spec.use;
     options.max_leases = spec.max_leases;
     auto keeper = std::make_unique<LeaseKeeper>(options);
     Leases leases;

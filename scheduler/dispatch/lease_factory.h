@@ -17,6 +17,8 @@ struct LeaseSpec {
   std::string job_id;
   std::string user;
   int32_t priority = 0;
+  // The user's use of the farm, by which waiting users are ordered (rpc/lease_keeper.h). Null: 0.
+  std::function<double()> use = nullptr;
   int max_leases = 1;
 };
 
