@@ -162,6 +162,12 @@ Status SchedulerClient::Cancel(const std::string& job_id) {
   return Call(*stub_, &v1::Scheduler::Stub::CancelJob, request).status();
 }
 
+Status SchedulerClient::Pause(const std::string& job_id) {
+  v1::PauseJobRequest request;
+  request.set_job_id(job_id);
+  return Call(*stub_, &v1::Scheduler::Stub::PauseJob, request).status();
+}
+
 Status SchedulerClient::Resume(const std::string& job_id) {
   v1::ResumeJobRequest request;
   request.set_job_id(job_id);

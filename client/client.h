@@ -35,7 +35,9 @@ class SchedulerClient : public Archive {
   // Returns the id of the new job. With keys the job is in the name of their certificate.
   StatusOr<std::string> Submit(const v1::JobSpec& spec);
   Status Cancel(const std::string& job_id);
-  // Resumes a job that failed, was cancelled, or was left unfinished.
+  // The job holds no device after the trials in hand, until it is resumed.
+  Status Pause(const std::string& job_id);
+  // Resumes a job that is paused, failed, was cancelled, or was left unfinished.
   Status Resume(const std::string& job_id);
 
   // Calls `on_event` in this thread for every record of the job, each once, and every change of its

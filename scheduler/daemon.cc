@@ -16,6 +16,7 @@
 #include "rpc/channel.h"
 #include "rpc/daemon_access.h"
 #include "scheduler/database_lock.h"
+#include "scheduler/fair_share/shared_leases.h"
 #include "scheduler/jobs/jobs.h"
 #include "scheduler/revocation_watch.h"
 #include "scheduler/service/service.h"
@@ -38,6 +39,8 @@ struct Flags : DaemonFlags {
   int max_jobs = Jobs::Options().max_running;
   bool exclusive_phases = false;
   std::string unfinished = Jobs::Options().unfinished;
+  double half_life_hours = FairShares::Options().half_life_s / 3600;
+  double head_start_s = FairShares::Options().head_start_s;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -57,6 +60,16 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "--unfinished", flags.unfinished,
          "which unfinished jobs of an earlier run go on by themselves: all, none, the one of this "
          "id, or all but those of not:ID,ID,...; `kiln tune --resume ID` goes on with another")
+      ->capture_default_str();
+  app.add_option("--half-life-hours", flags.half_life_hours,
+                 "hours after which a device second that a user has had counts half")
+      ->check(CLI::Range(0.01, 1e6))
+      ->capture_default_str();
+  app.add_option(
+         "--head-start", flags.head_start_s,
+         "most device seconds, divided by his weight, by which a user who has had less goes "
+         "first")
+      ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
   AddDaemonFlags(app, flags);
 }
@@ -99,16 +112,22 @@ Status Serve(const Flags& flags) {
   options.dispatch.access = access;
   if (flags.exclusive_phases) options.dispatch.phases = &phases;
   KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
+  FairShares shares(
+      *store, {.half_life_s = flags.half_life_hours * 3600, .head_start_s = flags.head_start_s});
+  KILN_RETURN_IF_ERROR(shares.Start());
+  options.shares = &shares;
   Jobs jobs(*store,
-            TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
-                          static_cast<uint64_t>(identity.incarnation), access),
+            ShareFairly(TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
+                                      static_cast<uint64_t>(identity.incarnation), access),
+                        shares),
             events, options);
   // Sets jobs aside before any request can ask for them.
   KILN_RETURN_IF_ERROR(jobs.Start());
   const AdmissionControl admission = access.MakeAdmission("scheduler");
-  SchedulerService service(
-      *store, jobs, events,
-      {.admission = admission, .list_workers = WorkersOf(flags.tracker, access)});
+  SchedulerService service(*store, jobs, events,
+                           {.admission = admission,
+                            .list_workers = WorkersOf(flags.tracker, access),
+                            .shares = &shares});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   WorkersView workers(admission, WorkersOf(flags.tracker, access));

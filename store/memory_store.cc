@@ -1,6 +1,7 @@
 #include "store/memory_store.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 #include <mutex>
 #include <set>
@@ -295,6 +296,67 @@ class MemoryStore final : public Store {
   StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) override {
     std::lock_guard lock(mutex_);
     return pinned_.erase({std::string(workload_id), std::string(target)}) > 0;
+  }
+
+  Status SetUserLimits(std::string_view name, const UserLimits& limits) override {
+    KILN_RETURN_IF_ERROR(CheckLimits(limits));
+    std::lock_guard lock(mutex_);
+    UserRow& user = users_[std::string(name)];
+    user.use.name = name;
+    user.limits = limits;
+    return OkStatus();
+  }
+
+  Status SetUserUses(std::span<const UserUse> uses) override {
+    std::lock_guard lock(mutex_);
+    for (const UserUse& use : uses) users_[use.name].use = use;
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<UserRow>> Users() override {
+    std::lock_guard lock(mutex_);
+    std::vector<UserRow> rows;
+    for (const auto& [name, row] : users_) rows.push_back(row);
+    return rows;
+  }
+
+  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) override {
+    std::lock_guard lock(mutex_);
+    UserTotals totals;
+    for (const JobRow& job : jobs_) {
+      if (job.user != name) continue;
+      uint64_t trials = 0;
+      for (const Record& record : records_) {
+        if (record.job_id != job.id) continue;
+        ++trials;
+        totals.stored_bytes += StoredBytes(record);
+        const bool recent = !job.finished_ms.has_value() || *job.finished_ms >= since_s * 1000;
+        totals.trials_since += recent && record.timestamp_s >= since_s;
+      }
+      if (IsFinal(job.state)) continue;
+      ++totals.unfinished_jobs;
+      totals.trials_to_come += job.trials > trials ? job.trials - trials : 0;
+    }
+    return totals;
+  }
+
+  Status AddAudit(const AuditRow& entry, int64_t keep) override {
+    std::lock_guard lock(mutex_);
+    audit_.push_back(entry);
+    audit_.back().id = ++last_audit_id_;
+    while (static_cast<int64_t>(audit_.size()) > keep) audit_.pop_front();
+    return OkStatus();
+  }
+
+  StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
+                                        uint32_t limit) override {
+    std::lock_guard lock(mutex_);
+    std::vector<AuditRow> found;
+    for (auto entry = audit_.rbegin(); entry != audit_.rend() && found.size() < limit; ++entry) {
+      const bool matches = (user.empty() || entry->user == user) && entry->at_ms >= since_ms;
+      if (matches) found.push_back(*entry);
+    }
+    return found;
   }
 
   StatusOr<SchedulerIdentity> NextIncarnation() override {
@@ -624,6 +686,10 @@ class MemoryStore final : public Store {
   std::map<std::pair<std::string, int32_t>, CalibrationRow> calibrations_;
   std::map<std::string, ModelRow, std::less<>> models_;
   std::map<std::pair<std::string, std::string>, PinnedSchedule> pinned_;
+  std::map<std::string, UserRow> users_;
+  // In the order in which they were added.
+  std::deque<AuditRow> audit_;
+  int64_t last_audit_id_ = 0;
   SchedulerIdentity identity_;
 };
 

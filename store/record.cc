@@ -15,7 +15,7 @@ namespace {
 constexpr std::pair<JobState, std::string_view> kJobStates[] = {
     {JobState::kQueued, "queued"},       {JobState::kRunning, "running"},
     {JobState::kSucceeded, "succeeded"}, {JobState::kFailed, "failed"},
-    {JobState::kCancelled, "cancelled"},
+    {JobState::kCancelled, "cancelled"}, {JobState::kPaused, "paused"},
 };
 
 }  // namespace
@@ -33,10 +33,14 @@ StatusOr<JobState> ParseJobState(std::string_view name) {
     if (candidate == name) return state;
   }
   return InvalidArgument(
-      "job state '{}' is unknown, expected queued, running, succeeded, failed or cancelled", name);
+      "job state '{}' is unknown, expected queued, running, succeeded, failed, cancelled or paused",
+      name);
 }
 
-bool IsFinal(JobState state) { return state != JobState::kQueued && state != JobState::kRunning; }
+bool IsFinal(JobState state) {
+  return state == JobState::kSucceeded || state == JobState::kFailed ||
+         state == JobState::kCancelled;
+}
 
 double MeanCost(const Record& record) {
   if (record.error != kNoError || record.costs_s.empty()) {
@@ -91,6 +95,28 @@ Status CheckCalibration(const CalibrationRow& row) {
   if (row.device.empty()) return InvalidArgument("a calibration needs a device, found none");
   if (row.constants.empty())
     return InvalidArgument("the calibration of '{}' has no constants", row.device);
+  return OkStatus();
+}
+
+uint64_t StoredBytes(const Record& record) {
+  const auto printed = [](const auto& numbers) {
+    return fmt::formatted_size("[{}]", fmt::join(numbers, ", "));
+  };
+  return kRecordBytes + record.steps.size() + record.message.size() + record.times.size() +
+         record.target.size() + record.workload_key.size() + printed(record.hardware) +
+         printed(record.costs_s) + printed(record.remeasured_costs_s);
+}
+
+Status CheckLimits(const UserLimits& limits) {
+  constexpr uint64_t kMost = uint64_t{1} << 62;
+  if (!std::isfinite(limits.weight) || limits.weight <= 0 || limits.weight > 1e6) {
+    return InvalidArgument("the weight of a user is {}; expected a number above 0, at most 1e6",
+                           limits.weight);
+  }
+  if (limits.trials_per_day > kMost || limits.stored_bytes > kMost) {
+    return InvalidArgument("a limit of a user is {}; expected at most 2^62, or 0 for no limit",
+                           std::max(limits.trials_per_day, limits.stored_bytes));
+  }
   return OkStatus();
 }
 

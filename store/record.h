@@ -99,7 +99,15 @@ struct Record {
 };
 
 // Numbers of proto/scheduler.proto.
-enum class JobState { kQueued = 1, kRunning = 2, kSucceeded = 3, kFailed = 4, kCancelled = 5 };
+enum class JobState {
+  kQueued = 1,
+  kRunning = 2,
+  kSucceeded = 3,
+  kFailed = 4,
+  kCancelled = 5,
+  // The job waits until somebody resumes it.
+  kPaused = 6,
+};
 
 // Why a job's search ended. Numbers of proto/scheduler.proto.
 enum class JobEnding {
@@ -124,6 +132,8 @@ struct JobRow {
   std::string name = {};
   std::string user = {};
   int32_t priority = 0;
+  // Number of trials that the job may take; 0 = not known.
+  uint32_t trials = 0;
   JobState state = JobState::kQueued;
   // Why the job failed.
   std::string message = {};
@@ -244,7 +254,69 @@ struct PinnedSchedule {
   bool operator==(const PinnedSchedule&) const = default;
 };
 
-// Returns "queued", "running", ..., as the database has it too.
+// Limits of a user. 0 = no limit.
+struct UserLimits {
+  // Share of device seconds beside other users.
+  double weight = 1;
+  uint64_t trials_per_day = 0;
+  uint32_t devices = 0;
+  uint32_t jobs = 0;
+  uint64_t stored_bytes = 0;
+  bool operator==(const UserLimits&) const = default;
+};
+
+// Use of the devices by a user (scheduler/fair_share).
+struct UserUse {
+  std::string name = {};
+  // Decayed device seconds at `at_ms`, Unix time.
+  double device_s = 0;
+  int64_t at_ms = 0;
+  // Place among the users who compete at `at_ms`; none: the user did not compete.
+  std::optional<double> queue_use = {};
+  bool operator==(const UserUse&) const = default;
+};
+
+struct UserRow {
+  UserLimits limits = {};
+  UserUse use = {};
+  bool operator==(const UserRow&) const = default;
+};
+
+// Sums over the jobs of a user.
+struct UserTotals {
+  // Queued, running and paused jobs.
+  uint32_t unfinished_jobs = 0;
+  // Trials that unfinished jobs may still take.
+  uint64_t trials_to_come = 0;
+  // Trials since a point in time.
+  uint64_t trials_since = 0;
+  // Bytes of the database that the records of all his jobs take, approximately (StoredBytes).
+  uint64_t stored_bytes = 0;
+};
+
+// One thing that somebody did, or tried to do.
+struct AuditRow {
+  // Given by the store, and grows.
+  int64_t id = 0;
+  // Unix time.
+  int64_t at_ms = 0;
+  std::string user = {};
+  // Name of the call: "Scheduler.CancelJob".
+  std::string call = {};
+  // The thing that it was done to: "job 3f2a".
+  std::string subject = {};
+  // "" = it was done; otherwise why it was refused.
+  std::string refused = {};
+  bool operator==(const AuditRow&) const = default;
+};
+
+// Bytes that a record takes beside its texts of any length: numbers, ids, entries of indexes.
+inline constexpr int64_t kRecordBytes = 200;
+// Returns about how many bytes of the database the record takes.
+uint64_t StoredBytes(const Record& record);
+
+// Returns "queued", "running", ..., as the database has it too, but for "paused": in the database a
+// paused job is a queued one with a mark.
 std::string_view JobStateName(JobState state);
 StatusOr<JobState> ParseJobState(std::string_view name);
 // Returns whether the state is succeeded, failed or cancelled.
@@ -282,6 +354,9 @@ Status CheckCalibration(const CalibrationRow& row);
 // InvalidArgument: the name is empty, longer than 128 bytes, or has a character that is no letter,
 // digit, '.', '_' or '-'; or the file has no bytes.
 Status CheckModel(const ModelRow& row);
+
+// InvalidArgument: the weight is not a finite number above 0, or a limit is beyond 2^62.
+Status CheckLimits(const UserLimits& limits);
 
 // InvalidArgument: the computation, the target or the steps are missing.
 Status CheckPinnedSchedule(const PinnedSchedule& pinned);

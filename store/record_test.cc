@@ -43,7 +43,7 @@ TEST(Record, BetterThanRanksErrorsThenEarlyStopsThenMeanThenAge) {
 
 TEST(Record, JobStatesHaveNamesThatParse) {
   for (JobState state : {JobState::kQueued, JobState::kRunning, JobState::kSucceeded,
-                         JobState::kFailed, JobState::kCancelled}) {
+                         JobState::kFailed, JobState::kCancelled, JobState::kPaused}) {
     ASSERT_OK_AND_ASSIGN(const JobState parsed, ParseJobState(JobStateName(state)));
     EXPECT_EQ(parsed, state);
   }

@@ -291,9 +291,40 @@ ALTER TABLE deleted_records ADD COLUMN highest_autotvm INTEGER NOT NULL DEFAULT 
 DROP TRIGGER import_grows;
 )sql";
 
-constexpr const char* kMigrations[] = {
-    kVersion1, kVersion2,  kVersion3,  kVersion4,  kVersion5,  kVersion6,  kVersion7,  kVersion8,
-    kVersion9, kVersion10, kVersion11, kVersion12, kVersion13, kVersion14, kVersion15, kVersion16};
+// Adds pauses of jobs, users with their limits and what they have had, and who did what. `trials` of
+// a job is how many it may take; 0 = the job is of an earlier schema.
+constexpr const char kVersion17[] = R"sql(
+ALTER TABLE jobs ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE jobs ADD COLUMN trials INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX jobs_of_user ON jobs (user);
+
+CREATE TABLE users (
+  name           TEXT PRIMARY KEY,
+  weight         REAL NOT NULL DEFAULT 1,
+  trials_per_day INTEGER NOT NULL DEFAULT 0,
+  devices        INTEGER NOT NULL DEFAULT 0,
+  jobs           INTEGER NOT NULL DEFAULT 0,
+  stored_bytes   INTEGER NOT NULL DEFAULT 0,
+  device_s       REAL NOT NULL DEFAULT 0,
+  used_at_ms     INTEGER NOT NULL DEFAULT 0,
+  queue_use      REAL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE audit (
+  id      INTEGER PRIMARY KEY,
+  at_ms   INTEGER NOT NULL,
+  user    TEXT NOT NULL,
+  call    TEXT NOT NULL,
+  subject TEXT NOT NULL,
+  refused TEXT NOT NULL
+) STRICT;
+CREATE INDEX audit_of_user ON audit (user, id);
+)sql";
+
+constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
+                                       kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
+                                       kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
+                                       kVersion16, kVersion17};
 
 }  // namespace
 

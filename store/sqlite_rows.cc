@@ -79,7 +79,7 @@ std::string JsonOf(const std::vector<std::string>& names) {
 
 const char kJobColumns[] =
     "SELECT id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms, "
-    "ending, active_s, fruitless_runs FROM jobs ";
+    "ending, active_s, fruitless_runs, trials, paused FROM jobs ";
 
 StatusOr<JobRow> ReadJob(const Statement& row) {
   JobRow job;
@@ -99,7 +99,42 @@ StatusOr<JobRow> ReadJob(const Statement& row) {
   job.progress.ending = static_cast<JobEnding>(row.Int(10));
   job.progress.active_s = row.Double(11);
   job.fruitless_runs = static_cast<int32_t>(row.Int(12));
+  job.trials = static_cast<uint32_t>(row.Int(13));
+  if (job.state == JobState::kQueued && row.Int(14) != 0) job.state = JobState::kPaused;
   return job;
+}
+
+std::string_view StoredState(JobState state) {
+  return JobStateName(state == JobState::kPaused ? JobState::kQueued : state);
+}
+
+const char kUserColumns[] =
+    "SELECT name, weight, trials_per_day, devices, jobs, stored_bytes, device_s, used_at_ms, "
+    "queue_use FROM users ";
+
+StatusOr<UserRow> ReadUser(const Statement& row) {
+  UserRow user;
+  user.use.name = TextOf(row, 0);
+  user.limits.weight = row.Double(1);
+  user.limits.trials_per_day = static_cast<uint64_t>(row.Int(2));
+  user.limits.devices = static_cast<uint32_t>(row.Int(3));
+  user.limits.jobs = static_cast<uint32_t>(row.Int(4));
+  user.limits.stored_bytes = static_cast<uint64_t>(row.Int(5));
+  user.use.device_s = row.Double(6);
+  user.use.at_ms = row.Int(7);
+  if (!row.IsNull(8)) user.use.queue_use = row.Double(8);
+  return user;
+}
+
+const char kAuditColumns[] = "SELECT id, at_ms, user, call, subject, refused FROM audit ";
+
+StatusOr<AuditRow> ReadAudit(const Statement& row) {
+  return AuditRow{.id = row.Int(0),
+                  .at_ms = row.Int(1),
+                  .user = TextOf(row, 2),
+                  .call = TextOf(row, 3),
+                  .subject = TextOf(row, 4),
+                  .refused = TextOf(row, 5)};
 }
 
 const char kTaskColumns[] =

@@ -35,10 +35,16 @@ inline int64_t StoredTime(std::optional<int64_t> time_ms) { return time_ms.value
 // hold.
 std::string JsonOf(const std::vector<std::string>& names);
 
+// Returns the text of the column jobs.state; the column jobs.paused says whether a queued job is a
+// paused one.
+std::string_view StoredState(JobState state);
+
 // ---- rows
 // Each constant selects the columns of its reader, in the reader's order. The caller appends the
 // rest of the statement.
 extern const char kJobColumns[];
+extern const char kUserColumns[];
+extern const char kAuditColumns[];
 extern const char kTaskColumns[];
 extern const char kRecordColumns[];
 extern const char kRoundColumns[];
@@ -50,6 +56,8 @@ extern const char kComputationColumns[];
 extern const char kAutotvmColumns[];
 
 StatusOr<JobRow> ReadJob(const sqlite::Statement& row);
+StatusOr<UserRow> ReadUser(const sqlite::Statement& row);
+StatusOr<AuditRow> ReadAudit(const sqlite::Statement& row);
 StatusOr<TaskRow> ReadTask(const sqlite::Statement& row);
 StatusOr<Record> ReadRecord(const sqlite::Statement& row);
 StatusOr<RoundRow> ReadRound(const sqlite::Statement& row);

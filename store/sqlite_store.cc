@@ -82,10 +82,12 @@ class SqliteStore final : public Store {
         Statement insert,
         database_->Prepare(
             "INSERT INTO jobs (id, name, user, priority, state, message, spec, created_ms, "
-            "started_ms, finished_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    KILN_RETURN_IF_ERROR(insert.Bind(
-        job.id, job.name, job.user, job.priority, JobStateName(job.state), job.message,
-        Blob{job.spec}, job.created_ms, StoredTime(job.started_ms), StoredTime(job.finished_ms)));
+            "started_ms, finished_ms, trials, paused) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(
+        insert.Bind(job.id, job.name, job.user, job.priority, StoredState(job.state), job.message,
+                    Blob{job.spec}, job.created_ms, StoredTime(job.started_ms),
+                    StoredTime(job.finished_ms), job.trials, job.state == JobState::kPaused));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} exists already", job.id);
@@ -410,6 +412,91 @@ class SqliteStore final : public Store {
     KILN_RETURN_IF_ERROR(remove.Bind(workload_id, target));
     KILN_RETURN_IF_ERROR(remove.Run());
     return database_->changes() > 0;
+  }
+
+  Status SetUserLimits(std::string_view name, const UserLimits& limits) override {
+    KILN_RETURN_IF_ERROR(CheckLimits(limits));
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(
+        Statement insert,
+        database_->Prepare(
+            "INSERT INTO users (name, weight, trials_per_day, devices, jobs, stored_bytes) "
+            "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (name) DO UPDATE SET weight = ?2, "
+            "trials_per_day = ?3, devices = ?4, jobs = ?5, stored_bytes = ?6"));
+    KILN_RETURN_IF_ERROR(insert.Bind(name, limits.weight,
+                                     static_cast<int64_t>(limits.trials_per_day), limits.devices,
+                                     limits.jobs, static_cast<int64_t>(limits.stored_bytes)));
+    return insert.Run();
+  }
+
+  Status SetUserUses(std::span<const UserUse> uses) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    for (const UserUse& use : uses) {
+      KILN_ASSIGN_OR_RETURN(
+          Statement insert,
+          database_->Prepare("INSERT INTO users (name, device_s, used_at_ms, queue_use) "
+                             "VALUES (?1, ?2, ?3, ?4) ON CONFLICT (name) DO UPDATE SET "
+                             "device_s = ?2, used_at_ms = ?3, queue_use = ?4"));
+      KILN_RETURN_IF_ERROR(insert.Bind(use.name, use.device_s, use.at_ms, use.queue_use));
+      KILN_RETURN_IF_ERROR(insert.Run());
+    }
+    return transaction.Commit();
+  }
+
+  StatusOr<std::vector<UserRow>> Users() override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    return Select<UserRow>(*reader, ReadUser, kUserColumns, "ORDER BY name");
+  }
+
+  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    KILN_ASSIGN_OR_RETURN(
+        Statement query,
+        reader->Prepare(
+            "WITH own AS (SELECT id, trials, state IN ('queued', 'running') AS unfinished, "
+            "finished_ms = 0 OR finished_ms >= ?2 * 1000 AS recent FROM jobs WHERE user = ?1) "
+            "SELECT (SELECT count(*) FROM own WHERE unfinished), "
+            "(SELECT coalesce(sum(max(trials - (SELECT count(*) FROM records WHERE job_id = "
+            "own.id), 0)), 0) FROM own WHERE unfinished), "
+            "(SELECT count(*) FROM own JOIN records r ON r.job_id = own.id WHERE recent AND "
+            "r.timestamp_s >= ?2), "
+            "(SELECT coalesce(sum(length(steps) + length(costs_s) + length(remeasured_costs_s) + "
+            "length(message) + length(times) + length(hardware) + length(target) + "
+            "length(workload_key) + ?3), 0) FROM own JOIN records r ON r.job_id = own.id)"));
+    KILN_RETURN_IF_ERROR(query.Bind(name, since_s, kRecordBytes));
+    KILN_RETURN_IF_ERROR(query.Step().status());
+    return UserTotals{.unfinished_jobs = static_cast<uint32_t>(query.Int(0)),
+                      .trials_to_come = static_cast<uint64_t>(query.Int(1)),
+                      .trials_since = static_cast<uint64_t>(query.Int(2)),
+                      .stored_bytes = static_cast<uint64_t>(query.Int(3))};
+  }
+
+  Status AddAudit(const AuditRow& entry, int64_t keep) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    KILN_ASSIGN_OR_RETURN(Statement insert,
+                          database_->Prepare("INSERT INTO audit (at_ms, user, call, subject, "
+                                             "refused) VALUES (?, ?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(
+        insert.Bind(entry.at_ms, entry.user, entry.call, entry.subject, entry.refused));
+    KILN_RETURN_IF_ERROR(insert.Run());
+    KILN_ASSIGN_OR_RETURN(Statement drop, database_->Prepare("DELETE FROM audit WHERE id <= ?"));
+    KILN_RETURN_IF_ERROR(drop.Bind(database_->last_insert_id() - keep));
+    KILN_RETURN_IF_ERROR(drop.Run());
+    return transaction.Commit();
+  }
+
+  StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
+                                        uint32_t limit) override {
+    KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
+    if (user.empty()) {
+      return Select<AuditRow>(*reader, ReadAudit, kAuditColumns,
+                              "WHERE at_ms >= ? ORDER BY id DESC LIMIT ?", since_ms, limit);
+    }
+    return Select<AuditRow>(*reader, ReadAudit, kAuditColumns,
+                            "WHERE user = ? AND at_ms >= ? ORDER BY id DESC LIMIT ?", user,
+                            since_ms, limit);
   }
 
   StatusOr<SchedulerIdentity> NextIncarnation() override {

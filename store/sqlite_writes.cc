@@ -133,9 +133,11 @@ StatusOr<uint32_t> SqliteWrites::NextTrial(std::string_view job_id) {
 Status SqliteWrites::UpdateJob(const JobRow& job) {
   KILN_ASSIGN_OR_RETURN(Statement update,
                         database_.Prepare("UPDATE jobs SET state = ?, message = ?, started_ms = ?, "
-                                          "finished_ms = ?, fruitless_runs = ? WHERE id = ?"));
-  KILN_RETURN_IF_ERROR(update.Bind(JobStateName(job.state), job.message, StoredTime(job.started_ms),
-                                   StoredTime(job.finished_ms), job.fruitless_runs, job.id));
+                                          "finished_ms = ?, fruitless_runs = ?, paused = ? "
+                                          "WHERE id = ?"));
+  KILN_RETURN_IF_ERROR(update.Bind(StoredState(job.state), job.message, StoredTime(job.started_ms),
+                                   StoredTime(job.finished_ms), job.fruitless_runs,
+                                   job.state == JobState::kPaused, job.id));
   return update.Run();
 }
 

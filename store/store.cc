@@ -265,10 +265,15 @@ StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view messa
     return FailedPrecondition("job {} is already {}, it cannot become {}", job.id,
                               JobStateName(job.state), JobStateName(state));
   }
+  if (job.state == JobState::kPaused && state == JobState::kPaused) return false;
+  if (job.state == JobState::kPaused && state != JobState::kCancelled) {
+    return FailedPrecondition("job {} is paused, it cannot become {} before it is resumed", job.id,
+                              JobStateName(state));
+  }
   job.state = state;
   job.message = message;
   if (state == JobState::kRunning) ++job.fruitless_runs;
-  if (state == JobState::kQueued) job.fruitless_runs = 0;
+  if (state == JobState::kQueued || state == JobState::kPaused) job.fruitless_runs = 0;
   if (state == JobState::kRunning && !job.started_ms.has_value()) job.started_ms = now_ms;
   if (IsFinal(state)) job.finished_ms = now_ms;
   return true;

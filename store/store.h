@@ -120,18 +120,18 @@ class Store {
   // Sets started_ms on the first change to running and finished_ms on the change to a final state.
   // A final state stays: a change to another state is FailedPrecondition (of cancel and success,
   // the first wins), a change to the same state is OK and changes nothing. Each change to running
-  // increments JobRow::fruitless_runs; a change back to queued, after an orderly end of a run,
-  // resets it.
+  // increments JobRow::fruitless_runs; a change back to queued or to paused, after an orderly end of
+  // a run, resets it. A paused job can only become cancelled; ReopenJob queues it again.
   virtual Status UpdateJobState(std::string_view job_id, JobState state, std::string_view message,
                                 int64_t now_ms) = 0;
-  // Queues a job again that failed or was cancelled, with all its tasks and records. A job that has
-  // not ended is queued too. FailedPrecondition if the job succeeded.
+  // Queues a job again that failed, was cancelled or is paused, with all its tasks and records. A
+  // job that has not ended is queued too. FailedPrecondition if the job succeeded.
   virtual Status ReopenJob(std::string_view job_id) = 0;
   virtual Status SetProgress(std::string_view job_id, const JobProgress& progress) = 0;
   virtual StatusOr<JobRow> GetJob(std::string_view job_id) = 0;
   // Returns the newest jobs first. No limit: all jobs.
   virtual StatusOr<std::vector<JobRow>> ListJobs(std::optional<uint32_t> limit) = 0;
-  // Returns queued and running jobs in the order in which they were added.
+  // Returns queued, running and paused jobs in the order in which they were added.
   virtual StatusOr<std::vector<JobRow>> LoadUnfinishedJobs() = 0;
 
   // ---- tasks
@@ -245,6 +245,24 @@ class Store {
   virtual StatusOr<std::vector<PinnedSchedule>> PinnedSchedules(std::string_view workload_id) = 0;
   // Returns whether there was such a schedule.
   virtual StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) = 0;
+
+  // ---- users
+  // Sets the limits of a user. The user's use stays.
+  virtual Status SetUserLimits(std::string_view name, const UserLimits& limits) = 0;
+  // Sets the use of all these users or of none. Their limits stay.
+  virtual Status SetUserUses(std::span<const UserUse> uses) = 0;
+  // Returns the users that have limits or have used a device, ordered by name.
+  virtual StatusOr<std::vector<UserRow>> Users() = 0;
+  // Trials count from `since_s`, Unix time. Cost: reads the user's records.
+  virtual StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) = 0;
+
+  // ---- who did what
+  // Adds the entry (`entry.id` is ignored), and drops the oldest entries if there are more than
+  // `keep`.
+  virtual Status AddAudit(const AuditRow& entry, int64_t keep) = 0;
+  // Returns the newest `limit` entries from `since_ms` on, the newest first. user "" = all users.
+  virtual StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
+                                                uint32_t limit) = 0;
 
   // ---- the scheduler
   // Returns a new incarnation, larger than all before.

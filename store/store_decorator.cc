@@ -148,6 +148,31 @@ StatusOr<bool> StoreDecorator::UnpinSchedule(std::string_view workload_id,
   return Through(Access::kWrite, [&] { return store_.UnpinSchedule(workload_id, target); });
 }
 
+Status StoreDecorator::SetUserLimits(std::string_view name, const UserLimits& limits) {
+  return Through(Access::kWrite, [&] { return store_.SetUserLimits(name, limits); });
+}
+
+Status StoreDecorator::SetUserUses(std::span<const UserUse> uses) {
+  return Through(Access::kWrite, [&] { return store_.SetUserUses(uses); });
+}
+
+StatusOr<std::vector<UserRow>> StoreDecorator::Users() {
+  return Through(Access::kRead, [&] { return store_.Users(); });
+}
+
+StatusOr<UserTotals> StoreDecorator::TotalsOfUser(std::string_view name, int64_t since_s) {
+  return Through(Access::kRead, [&] { return store_.TotalsOfUser(name, since_s); });
+}
+
+Status StoreDecorator::AddAudit(const AuditRow& entry, int64_t keep) {
+  return Through(Access::kWrite, [&] { return store_.AddAudit(entry, keep); });
+}
+
+StatusOr<std::vector<AuditRow>> StoreDecorator::Audit(std::string_view user, int64_t since_ms,
+                                                      uint32_t limit) {
+  return Through(Access::kRead, [&] { return store_.Audit(user, since_ms, limit); });
+}
+
 StatusOr<SchedulerIdentity> StoreDecorator::NextIncarnation() {
   return Through(Access::kWrite, [&] { return store_.NextIncarnation(); });
 }

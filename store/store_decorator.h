@@ -63,6 +63,13 @@ class StoreDecorator : public Store {
   Status PinSchedule(const PinnedSchedule& pinned) override;
   StatusOr<std::vector<PinnedSchedule>> PinnedSchedules(std::string_view workload_id) override;
   StatusOr<bool> UnpinSchedule(std::string_view workload_id, std::string_view target) override;
+  Status SetUserLimits(std::string_view name, const UserLimits& limits) override;
+  Status SetUserUses(std::span<const UserUse> uses) override;
+  StatusOr<std::vector<UserRow>> Users() override;
+  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) override;
+  Status AddAudit(const AuditRow& entry, int64_t keep) override;
+  StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
+                                        uint32_t limit) override;
   StatusOr<SchedulerIdentity> NextIncarnation() override;
   Status Read(const std::function<Status(Snapshot&)>& read) override;
 

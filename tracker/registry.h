@@ -174,7 +174,7 @@ class Registry {
     void Add(const LeaseEntry& entry, int64_t n);
   };
 
-  // What the users hold and have had, as MarkWanted sees it when some leases have moved.
+  // The leases and uses of the users, as MarkWanted sees it when some leases have moved.
   struct Shares {
     Held held;
     std::map<KindKey, double> use;

@@ -27,6 +27,7 @@
 #include "client/cli/schedules/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/states/commands.h"
+#include "client/cli/users/commands.h"
 #include "client/cli/version.h"
 #include "client/cli/workloads/commands.h"
 
@@ -55,6 +56,9 @@ constexpr Entry kCommands[] = {
     {"cancel", AddCancel},
     {"calibrate", AddCalibrate},
     {"workers", AddWorkers},
+    {"users list", AddUsersList},
+    {"users set", AddUsersSet},
+    {"audit", AddAudit},
     {"local", AddLocal},
     {"best", AddBest},
     {"show", AddShow},
@@ -113,6 +117,7 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"choice", "show or pin the schedule that a computation gets without a search"},
     {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
     {"farm", "a farm on this machine: tracker, scheduler, builder, runners, in the background"},
+    {"users", "what the users of a farm have had of its devices, and may have"},
     {"keys", "certificates of a farm's machines and people, and its own authority"},
 };
 

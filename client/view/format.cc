@@ -31,8 +31,8 @@ std::string_view ErrorName(uint32_t kind) {
 }
 
 std::string_view JobStateName(v1::JobState state) {
-  constexpr std::string_view kNames[] = {"unknown",   "queued", "running",
-                                         "succeeded", "failed", "cancelled"};
+  constexpr std::string_view kNames[] = {"unknown", "queued",    "running", "succeeded",
+                                         "failed",  "cancelled", "paused"};
   const auto i = static_cast<size_t>(state);
   return i < std::size(kNames) ? kNames[i] : "unknown";
 }

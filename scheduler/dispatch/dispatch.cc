@@ -68,9 +68,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
 
 Dispatcher::Core::~Core() {
   Stop();
-  builders_.Join();
-  own_builds_.Join();
-  runners_.Join();
+  Join();
   ledger_.Close();
 }
 
@@ -108,6 +106,21 @@ void Dispatcher::Core::Stop() {
   builders_.Stop();
   own_builds_.Stop();
   runners_.Stop();
+}
+
+// Builds are worth less than the wait for them.
+void Dispatcher::Core::Drain() {
+  drain_.request_stop();
+  ledger_.Stop();
+  builders_.Stop();
+  own_builds_.Stop();
+  runners_.Drain();
+}
+
+void Dispatcher::Core::Join() {
+  builders_.Join();
+  own_builds_.Join();
+  runners_.Join();
 }
 
 // ---- queues and reports -----------------------------------------------------------------------
@@ -265,6 +278,8 @@ Status Dispatcher::MeasureAgain(std::vector<Finalists> lists, double until_s) {
 Status Dispatcher::EndIdleReadings() { return core_->readings().End(); }
 BusyMeter::Reading Dispatcher::busy() const { return core_->busy(); }
 void Dispatcher::Stop() { core_->Stop(); }
+void Dispatcher::Drain() { core_->Drain(); }
+void Dispatcher::Join() { core_->Join(); }
 Dispatcher::Waiting Dispatcher::waiting() const { return core_->waiting(); }
 std::vector<std::string> Dispatcher::notices() const { return core_->notices(); }
 

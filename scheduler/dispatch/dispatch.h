@@ -141,6 +141,10 @@ class Dispatcher final : public search::Measurer {
                       double until_s = std::numeric_limits<double>::infinity());
 
   void Stop();
+  // Does the same, but lets runners finish the trials that they have in hand, and commits them.
+  void Drain();
+  // Waits until no worker is in use any more. Call after Stop or Drain.
+  void Join();
 
   // Writes the readings of the elites so far, and takes no more of them.
   Status EndIdleReadings();

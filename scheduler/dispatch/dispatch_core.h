@@ -57,6 +57,9 @@ class Dispatcher::Core {
   std::vector<std::string> notices();
   Status MeasureAgain(std::vector<Finalists> lists, double until_s);
   void Stop();
+  void Drain();
+  // Waits until the lanes have ended, after Stop or Drain.
+  void Join();
   BusyMeter::Reading busy() const;
   Waiting waiting() const;
 
@@ -126,6 +129,8 @@ class Dispatcher::Core {
   const std::function<void()> committed_;
   WorkerCalls calls_;
 
+  // Ends races, which take longer than a trial.
+  std::stop_source drain_;
   TrialLedger ledger_;
   TaskReferences references_;
   NoiseMeter noise_;

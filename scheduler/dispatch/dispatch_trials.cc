@@ -209,9 +209,10 @@ Attempt Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
                                   std::stop_token pool_stop) {
   const CombinedStop either(std::move(pool_stop), AbandonedOf(*item));
   if (either.token().stop_requested()) return {};
-  return std::holds_alternative<BuiltTrial>(item->work)
-             ? MeasureTrial(std::move(item), lease, either.token())
-             : RunRace(std::move(item), lease, either.token());
+  if (std::holds_alternative<BuiltTrial>(item->work))
+    return MeasureTrial(std::move(item), lease, either.token());
+  const CombinedStop any(either.token(), drain_.get_token());
+  return RunRace(std::move(item), lease, any.token());
 }
 
 Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& lease,

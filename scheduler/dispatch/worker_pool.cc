@@ -52,6 +52,11 @@ void WorkerPool::Poke() {
 }
 
 void WorkerPool::Stop() {
+  Drain();
+  stop_items_.request_stop();
+}
+
+void WorkerPool::Drain() {
   stop_.request_stop();
   std::lock_guard lock(mutex_);
   changed_.notify_all();
@@ -171,7 +176,7 @@ void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
     queue_.erase(found);
     serving.ahead_works = true;
     lock.unlock();
-    Attempt attempt = work_(std::move(item), lease, stop_.get_token());
+    Attempt attempt = work_(std::move(item), lease, stop_items_.get_token());
     lock.lock();
     serving.ahead_works = false;
     lock.unlock();
@@ -191,7 +196,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
     const bool idle = item == nullptr;
     if (!idle) {
       lock.unlock();
-      attempt = work_(std::move(item), lease, stop_.get_token());
+      attempt = work_(std::move(item), lease, stop_items_.get_token());
       lock.lock();
     }
     if (--usable_[worker] == 0) usable_.erase(worker);

@@ -82,6 +82,8 @@ class WorkerPool {
 
   // Lets lanes end after the item in hand, which is told to stop. Does not block.
   void Stop();
+  // Lets lanes end when the item in hand is done. Does not block. Stop may follow.
+  void Drain();
   // Waits until all lanes have ended.
   void Join();
 
@@ -131,6 +133,8 @@ class WorkerPool {
   const std::function<std::string(const v1::WorkerState&)> accept_;
   const Meanwhile meanwhile_;
   std::stop_source stop_;
+  // Tells the items in hand to stop. Requested after stop_.
+  std::stop_source stop_items_;
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -70,8 +70,21 @@ JobRun::JobRun(const RunContext& context, store::JobRow job)
 
 void JobRun::Stop() {
   stopped_ = true;
+  stop_trials_.request_stop();
   stop_.request_stop();
   EndSearch();
+}
+
+void JobRun::Pause() {
+  drains_ = true;
+  stopped_ = true;
+  stop_.request_stop();
+  EndSearch();
+}
+
+void JobRun::MakeWay() {
+  makes_way_ = true;
+  Pause();
 }
 
 void JobRun::EndSearch() {
@@ -230,11 +243,19 @@ Status JobRun::Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job
                           context_.changed(job_.id);
                         });
   status_.SetDispatcher(dispatcher, builders_.why_waiting, runners_.why_waiting);
-  const std::stop_callback on_stop(search_stop_.get_token(), [&] { dispatcher.Stop(); });
+  const std::stop_callback on_stop(search_stop_.get_token(), [&] {
+    if (drains_) {
+      dispatcher.Drain();
+    } else {
+      dispatcher.Stop();
+    }
+  });
+  const std::stop_callback on_stop_trials(stop_trials_.get_token(), [&] { dispatcher.Stop(); });
   Status measured = Search(job, search, dispatcher);
   if (measured.ok()) measured = dispatcher.EndIdleReadings();
   if (measured.ok()) measured = MeasureFinalists(job, dispatcher);
   status_.ClearDispatcher();
+  if (drains_) dispatcher.Join();
   if (search_stopped_) {
     const Status kept = KeepProgress();  // the next run gets the time that is left
     if (!kept.ok()) LogWarn("job {}: {}", job_.id, Message(kept));

@@ -66,6 +66,11 @@ class JobRun {
 
   // Any thread may call Stop, any number of times, also before Run.
   void Stop();
+  // Stops like Stop, but the trials that runners have in hand are finished first. Stop may follow.
+  void Pause();
+  // Stops so that another job can have the place; the job goes back to the queue.
+  void MakeWay();
+  bool makes_way() const { return makes_way_; }
   // Tells whether Run has ended because no process of the user serves the job any more. Call after
   // Run.
   bool lost_process() const { return lost_process_; }
@@ -118,6 +123,10 @@ class JobRun {
   store::JobEnding ending_;
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
+  // Requested by Stop, and not by Pause.
+  std::stop_source stop_trials_;
+  std::atomic<bool> drains_{false};
+  std::atomic<bool> makes_way_{false};
   // Ends the search: requested by Stop, and when the user's code has failed.
   std::stop_source search_stop_;
   std::atomic<bool> search_stopped_{false};

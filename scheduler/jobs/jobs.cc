@@ -1,12 +1,14 @@
 #include "scheduler/jobs/jobs.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "base/hash/digest.h"
 #include "base/hash/unique_id.h"
 #include "base/log.h"
 #include "base/process/freed_memory.h"
+#include "scheduler/fair_share/quotas.h"
 #include "scheduler/jobs/retrying_store.h"
 #include "scheduler/values/combined_stop.h"
 #include "scheduler/values/computations.h"
@@ -21,6 +23,7 @@ constexpr int kIdDigits = 8;
 constexpr int kMaxFruitlessRuns = 2;
 // A cancelled job may still be ending when it is resumed, so Resume waits for so long.
 constexpr std::chrono::seconds kRunEnds{10};
+constexpr char kPausedMessage[] = "paused by request; `kiln jobs resume {}` goes on";
 
 std::string JobIdOf(const std::string& request_id, int attempt) {
   return Sha256Hex(fmt::format("{} {}", request_id, attempt)).substr(0, kIdDigits);
@@ -111,6 +114,7 @@ Status Jobs::Start() {
   KILN_ASSIGN_OR_RETURN(const std::vector<store::JobRow> unfinished, store_.LoadUnfinishedJobs());
   std::lock_guard lock(mutex_);
   for (const store::JobRow& job : unfinished) {
+    if (job.state == store::JobState::kPaused) continue;
     if (job.fruitless_runs >= kMaxFruitlessRuns) {
       KILN_RETURN_IF_ERROR(SetAside(job));
     } else if (GoesOn(options_.unfinished, job.id)) {
@@ -177,6 +181,7 @@ Jobs::Queued Jobs::QueuedOf(store::JobRow job) {
 
 void Jobs::Enqueue(store::JobRow job) {
   queue_.push_back(QueuedOf(std::move(job)));
+  MakeRoom();
   changed_.notify_all();
 }
 
@@ -209,6 +214,7 @@ StatusOr<store::JobRow> Jobs::AddJob(Request& request, const CheckedJob& checked
   job.name = checked.spec.name();
   job.user = checked.spec.user();
   job.priority = checked.spec.priority();
+  job.trials = checked.spec.options().trials();
   job.spec = checked.spec.SerializeAsString();
   job.created_ms = NowMs();
   const std::vector<store::TaskRow> tasks = TaskRows(checked);
@@ -236,6 +242,7 @@ StatusOr<std::string> Jobs::Submit(const v1::JobSpec& spec, const std::string& r
       std::lock_guard lock(mutex_);
       KILN_RETURN_IF_ERROR(CheckRoom(checked.spec.user()));
     }
+    KILN_RETURN_IF_ERROR(CheckLimits(request, checked));
     KILN_ASSIGN_OR_RETURN(store::JobRow job, AddJob(request, checked));
     id = job.id;
     std::lock_guard lock(mutex_);
@@ -260,6 +267,37 @@ Status Jobs::CheckRoom(const std::string& user) const {
   return ResourceExhausted(
       "{} jobs of '{}' are unfinished, no more are accepted; cancel some, or try again later", own,
       user);
+}
+
+Status Jobs::CheckLimits(Request& request, const CheckedJob& checked) const {
+  if (options_.shares == nullptr) return OkStatus();
+  const std::string& user = checked.spec.user();
+  const store::UserLimits limits = options_.shares->LimitsOf(user);
+  if (!HasQuotas(limits)) return OkStatus();
+  // A request whose answer was lost asks for its job again.
+  const auto there = request.store.GetJob(JobIdOf(checked.spec.request_id(), 0));
+  if (there.ok() && RequestIdOf(*there) == checked.spec.request_id()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const store::UserTotals totals,
+                        request.store.TotalsOfUser(user, NowMs() / 1000 - kDay_s));
+  return CheckQuotas(user, limits, totals, checked.spec.options().trials());
+}
+
+Status Jobs::Pause(const std::string& job_id, const std::stop_token& gone) {
+  Request request(*this, "a request to pause job " + job_id, gone);
+  // The store is changed first: a pause that was answered survives a death of the scheduler.
+  const Status paused = request.store.UpdateJobState(job_id, store::JobState::kPaused,
+                                                     fmt::format(kPausedMessage, job_id), NowMs());
+  if (paused.code() == StatusCode::kCancelled && stop_.stop_requested()) return Stopping();
+  KILN_RETURN_IF_ERROR(paused);
+  {
+    std::lock_guard lock(mutex_);
+    queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; });
+    const auto it = running_.find(job_id);
+    if (it != running_.end()) it->second->Pause();
+  }
+  LogInfo("job {} is paused", job_id);
+  events_.Notify(job_id);
+  return OkStatus();
 }
 
 Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
@@ -291,7 +329,8 @@ Status Jobs::Reopen(Request& request, const std::string& job_id) {
   KILN_ASSIGN_OR_RETURN(const store::JobRow before, request.store.GetJob(job_id));
   {
     std::unique_lock lock(mutex_);
-    if (!store::IsFinal(before.state) && InHand(job_id)) return OkStatus();
+    const bool rests = store::IsFinal(before.state) || before.state == store::JobState::kPaused;
+    if (!rests && InHand(job_id)) return OkStatus();
     const bool ended =
         changed_.wait_for(lock, kRunEnds, [&] { return stopping_ || !running_.contains(job_id); });
     if (stopping_) return Stopping();
@@ -331,12 +370,53 @@ bool Jobs::IsSuspectJobRunning() const {
 
 std::list<Jobs::Queued>::iterator Jobs::NextJobToRun() {
   const bool occupied = IsSuspectJobRunning();
+  std::map<std::string, std::pair<double, int>> users;
+  const auto rank = [&](const Queued& job) {
+    const auto [user, is_new] = users.try_emplace(job.row.user);
+    if (is_new) user->second = {UseOf(job.row.user), RunningOf(job.row.user)};
+    return std::pair(-int64_t{job.row.priority}, user->second);
+  };
   auto most = queue_.end();
   for (auto job = queue_.begin(); job != queue_.end(); ++job) {
     if (LacksProcess(*job) || (occupied && IsSuspect(job->row))) continue;
-    if (most == queue_.end() || most->row.priority < job->row.priority) most = job;
+    if (most == queue_.end() || rank(*job) < rank(*most)) most = job;
   }
   return most;
+}
+
+// ---- room for jobs --------------------------------------------------------------------------
+
+double Jobs::UseOf(const std::string& user) const {
+  return options_.shares == nullptr ? 0 : options_.shares->Use(user);
+}
+
+int Jobs::RunningOf(const std::string& user) const {
+  return static_cast<int>(std::ranges::count_if(
+      running_, [&](const auto& entry) { return entry.second->job().user == user; }));
+}
+
+bool Jobs::Outranks(const Queued& queued, const JobRun& run) const {
+  if (queued.row.priority != run.job().priority) return queued.row.priority > run.job().priority;
+  return RunningOf(queued.row.user) == 0 && RunningOf(run.job().user) > 1;
+}
+
+void Jobs::MakeRoom() {
+  if (static_cast<int>(running_.size()) < options_.max_running) return;
+  const auto next = NextJobToRun();
+  if (next == queue_.end()) return;
+  JobRun* victim = nullptr;
+  for (const auto& [id, run] : running_) {
+    // One at a time.
+    if (run->makes_way()) return;
+    if (!Outranks(*next, *run)) continue;
+    const auto rank = [this](const JobRun& job) {
+      return std::pair(job.job().priority, -RunningOf(job.job().user));
+    };
+    if (victim == nullptr || rank(*run) < rank(*victim)) victim = run.get();
+  }
+  if (victim == nullptr) return;
+  LogInfo("job {} makes way for job {}", victim->job().id, next->row.id);
+  victim->MakeWay();
 }
 
 void Jobs::RunLoop() {
@@ -354,6 +434,7 @@ void Jobs::RunLoop() {
     lock.lock();
     running_.erase(id);
     if (again.has_value()) Enqueue(*std::move(again));
+    MakeRoom();
     changed_.notify_all();
     lock.unlock();
     events_.Notify(id);
@@ -371,6 +452,7 @@ std::optional<store::JobRow> Jobs::RunJob(JobRun& run) {
     // The job was cancelled after it left the queue, or stopped before the database took its state.
     const bool ended =
         begun.code() == StatusCode::kFailedPrecondition || begun.code() == StatusCode::kCancelled;
+    if (begun.code() == StatusCode::kCancelled && run.makes_way()) return RequeuedRow(run);
     if (!ended) SetState(run, store::JobState::kFailed, Message(begun));
     return std::nullopt;
   }
@@ -383,6 +465,8 @@ std::optional<store::JobRow> Jobs::RunJob(JobRun& run) {
     return RequeuedRow(run);
   } else if (result.status().code() != StatusCode::kCancelled) {
     SetState(run, store::JobState::kFailed, Message(result.status()));
+  } else if (run.makes_way()) {
+    return RequeuedRow(run);
   } else {
     // The job was stopped in order. If it was cancelled, or the database is away, its state stays
     // as it is.
@@ -396,7 +480,7 @@ std::optional<store::JobRow> Jobs::RequeuedRow(JobRun& run) {
   const Status queued = run.store().UpdateJobState(id, store::JobState::kQueued, "", NowMs());
   // The job was cancelled meanwhile, or the scheduler stops.
   if (!queued.ok()) return std::nullopt;
-  LogInfo("job {} waits for the process that serves it", id);
+  if (run.lost_process()) LogInfo("job {} waits for the process that serves it", id);
   StatusOr<store::JobRow> row = run.store().GetJob(id);
   return row.ok() ? std::optional(*std::move(row)) : std::nullopt;
 }

@@ -5,13 +5,17 @@
 //     ^          |                        |           |
 //     +- stopped-+                        +-- Resume -+
 //
+//   queued | running -> paused -> queued     by Pause and Resume; a paused job can be cancelled
+//
 // A job that was running when two processes in a row died, without a result in between, is set
 // aside as failed, so that no job can keep a scheduler from starting. Jobs that were running when
 // one process died are suspects: only one suspect runs at a time until it has a result, so that the
 // next death shows which job caused it.
 //
 // Thread-safe. A fixed number of threads, each with one running job. The other jobs wait, ordered
-// by priority and then by age. A job with parts that a process of the user serves waits in the
+// by priority, then by what their users have had (fair_share), then by age. A job that is more
+// urgent than a running one takes its place, and so does a job of a user who has no running job,
+// where another user has several: the other job goes back to the queue with its results. A job with parts that a process of the user serves waits in the
 // queue until such a process is connected, and goes back to the queue when the process is gone.
 #pragma once
 
@@ -30,6 +34,7 @@
 #include "base/clock.h"
 #include "base/status.h"
 #include "scheduler/callbacks/callback_hub.h"
+#include "scheduler/fair_share/fair_shares.h"
 #include "scheduler/jobs/event_hub.h"
 #include "scheduler/jobs/job_run.h"
 #include "scheduler/values/job_spec.h"
@@ -51,6 +56,9 @@ class Jobs {
     std::chrono::milliseconds store_pause{1'000};  // see RunContext
     // A request waits so long for a database that is away; then the database's error is the answer.
     std::chrono::milliseconds request_patience{20'000};
+    // Shares and limits of users. Outlives this object. Null: all users are equal, and may
+    // have what they like.
+    FairShares* shares = nullptr;
   };
 
   // Store and hub outlive this object.
@@ -74,10 +82,14 @@ class Jobs {
   // many jobs.
   StatusOr<std::string> Submit(const v1::JobSpec& spec, const std::string& request_id = {},
                                const std::stop_token& gone = {});
+  // The job holds no worker after the trials in hand, and goes on with Resume. OK also for a job that
+  // is paused already. FailedPrecondition if the job has ended.
+  Status Pause(const std::string& job_id, const std::stop_token& gone = {});
   // OK also for a job that is cancelled already. FailedPrecondition if the job ended in another
   // way.
   Status Cancel(const std::string& job_id, const std::stop_token& gone = {});
-  // Queues a job again that was cancelled, that failed, or that an earlier process left unfinished;
+  // Queues a job again that is paused, was cancelled, failed, or was left unfinished by an earlier
+  // process;
   // the job goes on with the results that it has. OK for a job that is queued or runs.
   // FailedPrecondition if the job succeeded.
   Status Resume(const std::string& job_id, const std::stop_token& gone = {});
@@ -102,6 +114,13 @@ class Jobs {
   std::list<Queued>::iterator NextJobToRun();
   bool IsSuspectJobRunning() const;
   Status CheckRoom(const std::string& user) const;
+  // OK if the user's limits allow the job, or if it is there already.
+  Status CheckLimits(Request& request, const CheckedJob& checked) const;
+  // Has a running job make way if the next job of the queue outranks it. Lock held.
+  void MakeRoom();
+  bool Outranks(const Queued& queued, const JobRun& run) const;
+  int RunningOf(const std::string& user) const;
+  double UseOf(const std::string& user) const;
   // Runs `work` while no other request takes jobs in, so that jobs are queued in the order of the
   // store. A request that waits for the database holds up no running job.
   Status TakeIn(Request& request, const std::function<Status()>& work);
@@ -111,7 +130,7 @@ class Jobs {
   void Enqueue(store::JobRow job);
   // Tells whether the user's process, which the job needs, is not there.
   bool LacksProcess(const Queued& queued) const;
-  // Returns the job's row if the store takes the job, whose process has gone, as queued again.
+  // Returns the job's row if the store takes the job, whose run has ended early, as queued again.
   std::optional<store::JobRow> RequeuedRow(JobRun& run);
   bool InHand(const std::string& job_id) const;
   Status Stopping() const;

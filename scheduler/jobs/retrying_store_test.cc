@@ -107,6 +107,16 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
        }},
       {"PinnedSchedules", [](store::Store& s) { return s.PinnedSchedules("").status(); }},
       {"UnpinSchedule", [](store::Store& s) { return s.UnpinSchedule("w", "llvm").status(); }},
+      {"SetUserLimits", [](store::Store& s) { return s.SetUserLimits("u", {.weight = 2}); }},
+      {"SetUserUses",
+       [](store::Store& s) {
+         const store::UserUse use{.name = "u", .device_s = 1};
+         return s.SetUserUses({&use, 1});
+       }},
+      {"Users", [](store::Store& s) { return s.Users().status(); }},
+      {"TotalsOfUser", [](store::Store& s) { return s.TotalsOfUser("u", 0).status(); }},
+      {"AddAudit", [](store::Store& s) { return s.AddAudit({.user = "u"}, 1); }},
+      {"Audit", [](store::Store& s) { return s.Audit("", 0, 1).status(); }},
       {"NextIncarnation", [](store::Store& s) { return s.NextIncarnation().status(); }},
       {"Read",
        [](store::Store& s) { return s.Read([](store::Store::Snapshot&) { return OkStatus(); }); }},

@@ -28,6 +28,14 @@ std::optional<uint32_t> LimitOf(const v1::ListJobsRequest& request) {
   return request.limit() == 0 ? std::nullopt : std::optional(request.limit());
 }
 
+// Returns "record 7" or "12 records from 7".
+template <typename Ids>
+std::string RecordsText(const Ids& ids) {
+  if (ids.empty()) return "no record";
+  return ids.size() == 1 ? fmt::format("record {}", ids[0])
+                         : fmt::format("{} records from {}", ids.size(), ids[0]);
+}
+
 constexpr std::chrono::milliseconds kLook{250};
 constexpr int kMaxLooks = 30;  // tries to see a first runner
 
@@ -79,7 +87,8 @@ Status SchedulerService::SettleDevice(const grpc::ServerContext& context, v1::Jo
 
 grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
                                       const v1::SubmitRequest* request, v1::SubmitReply* reply) {
-  return Answer(*context, *request, [&]() -> Status {
+  const Act submit{.call = "Submit", .subject = "a job", .told_user = request->spec().user()};
+  return AnswerAudited(*context, *request, submit, [&](Act& act) -> Status {
     v1::JobSpec spec = request->spec();
     KILN_ASSIGN_OR_RETURN(*spec.mutable_user(), admission_.CallerName(*context, spec.user()));
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
@@ -87,6 +96,7 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(),
                             jobs_.Submit(spec, request->request_id(), gone));
+      act.subject = "job " + reply->job_id();
       return OkStatus();
     });
   });
@@ -96,6 +106,14 @@ Status SchedulerService::AdmitForJob(const grpc::ServerContext& context, const s
                                      std::string_view method) const {
   KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(job_id));
   return admission_.AdmitFor(context, job.user, method, "job " + job.id);
+}
+
+Status SchedulerService::Keep(const grpc::ServerContext& context, const Act& act, Status result) {
+  const auto caller = admission_.Caller(context);
+  const bool has_name = caller.ok() && caller->has_value();
+  audit_.Add(has_name ? (*caller)->name : act.told_user, "Scheduler." + act.call, act.subject,
+             result);
+  return result;
 }
 
 grpc::Status SchedulerService::GetJob(grpc::ServerContext* context,
@@ -141,7 +159,8 @@ Status SchedulerService::Watch(const v1::WatchJobRequest& request, grpc::ServerC
 
 grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
                                          const v1::CancelJobRequest* request, v1::CancelJobReply*) {
-  return Answer(*context, *request, [&]() -> Status {
+  const Act act{.call = "CancelJob", .subject = "job " + request->job_id()};
+  return AnswerAudited(*context, *request, act, [&](Act&) -> Status {
     KILN_RETURN_IF_ERROR(AdmitForJob(*context, request->job_id(), "/kiln.v1.Scheduler/CancelJob"));
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) {
       return jobs_.Cancel(request->job_id(), gone);
@@ -151,7 +170,8 @@ grpc::Status SchedulerService::CancelJob(grpc::ServerContext* context,
 
 grpc::Status SchedulerService::ResumeJob(grpc::ServerContext* context,
                                          const v1::ResumeJobRequest* request, v1::ResumeJobReply*) {
-  return Answer(*context, *request, [&]() -> Status {
+  const Act act{.call = "ResumeJob", .subject = "job " + request->job_id()};
+  return AnswerAudited(*context, *request, act, [&](Act&) -> Status {
     KILN_RETURN_IF_ERROR(AdmitForJob(*context, request->job_id(), "/kiln.v1.Scheduler/ResumeJob"));
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) {
       return jobs_.Resume(request->job_id(), gone);
@@ -211,7 +231,8 @@ grpc::Status SchedulerService::ListRecords(grpc::ServerContext* context,
 grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext* context,
                                              const v1::DeleteRecordsRequest* request,
                                              v1::DeleteRecordsReply* reply) {
-  return Answer(*context, *request, [&]() -> Status {
+  const Act act{.call = "DeleteRecords", .subject = RecordsText(request->ids())};
+  return AnswerAudited(*context, *request, act, [&](Act&) -> Status {
     const std::vector<int64_t> ids(request->ids().begin(), request->ids().end());
     KILN_ASSIGN_OR_RETURN(const int64_t deleted, store::DeleteRecordsOfEndedJobs(store_, ids));
     reply->set_deleted(static_cast<uint64_t>(deleted));
@@ -222,7 +243,8 @@ grpc::Status SchedulerService::DeleteRecords(grpc::ServerContext* context,
 grpc::Status SchedulerService::DeleteAutotvmRecords(grpc::ServerContext* context,
                                                     const v1::DeleteAutotvmRecordsRequest* request,
                                                     v1::DeleteRecordsReply* reply) {
-  return Answer(*context, *request, [&]() -> Status {
+  const Act act{.call = "DeleteAutotvmRecords", .subject = RecordsText(request->ids())};
+  return AnswerAudited(*context, *request, act, [&](Act&) -> Status {
     const std::vector<int64_t> ids(request->ids().begin(), request->ids().end());
     KILN_ASSIGN_OR_RETURN(const int64_t deleted, store_.DeleteAutotvmRecords(ids));
     reply->set_deleted(static_cast<uint64_t>(deleted));
@@ -262,13 +284,15 @@ Status SchedulerService::ListAutotvm(const v1::ListAutotvmRecordsRequest& reques
 grpc::Status SchedulerService::ImportRecords(grpc::ServerContext* context,
                                              grpc::ServerReader<v1::ImportRecordsRequest>* reader,
                                              v1::ImportRecordsReply* reply) {
-  return ToGrpc(Import(*context, *reader, *reply));
+  const Status admitted = admission_.AdmitStream(*context);
+  if (!admitted.ok()) return ToGrpc(admitted);
+  return ToGrpc(Keep(*context, {.call = "ImportRecords", .subject = "records"},
+                     Import(*context, *reader, *reply)));
 }
 
 Status SchedulerService::Import(grpc::ServerContext& context,
                                 grpc::ServerReader<v1::ImportRecordsRequest>& reader,
                                 v1::ImportRecordsReply& reply) {
-  KILN_RETURN_IF_ERROR(admission_.AdmitStream(context));
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "import"));
   KILN_RETURN_IF_ERROR(store_.AddComputations(LibraryComputations()));
   KILN_ASSIGN_OR_RETURN(
@@ -292,7 +316,8 @@ Status SchedulerService::Import(grpc::ServerContext& context,
 
 grpc::Status SchedulerService::BindKey(grpc::ServerContext* context,
                                        const v1::BindKeyRequest* request, v1::BindKeyReply* reply) {
-  return Answer(*context, *request, [&] { return Bind(*request, *reply); });
+  const Act act{.call = "BindKey", .subject = "key " + request->workload_key()};
+  return AnswerAudited(*context, *request, act, [&](Act&) { return Bind(*request, *reply); });
 }
 
 Status SchedulerService::Bind(const v1::BindKeyRequest& request, v1::BindKeyReply& reply) {

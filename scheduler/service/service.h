@@ -13,8 +13,10 @@
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/tracker.pb.h"
 #include "rpc/admission_control.h"
+#include "scheduler/fair_share/fair_shares.h"
 #include "scheduler/jobs/event_hub.h"
 #include "scheduler/jobs/jobs.h"
+#include "scheduler/service/audit.h"
 #include "scheduler/service/concurrency_limiter.h"
 #include "scheduler/service/streams.h"
 #include "store/store.h"
@@ -36,6 +38,8 @@ class SchedulerService : public v1::Scheduler::Service {
     // Asks the tracker which device a job's device name stands for, and whether the device is
     // there. Null: the device name is taken as a key without asking.
     WorkerList list_workers = {};
+    // Shares and limits of users. Null: the calls about users are refused.
+    FairShares* shares = nullptr;
     Clock* clock = &Clock::Real();
   };
 
@@ -51,7 +55,9 @@ class SchedulerService : public v1::Scheduler::Service {
         streams_(options.streams),
         choices_(options.choices),
         models_(options.models),
-        list_workers_(options.list_workers) {}
+        list_workers_(options.list_workers),
+        shares_(options.shares),
+        audit_(store, clock_) {}
 
   // Ends calls that wait with Unavailable, now and later. Call before the server's Shutdown.
   void Stop();
@@ -68,6 +74,17 @@ class SchedulerService : public v1::Scheduler::Service {
                          v1::CancelJobReply* reply) override;
   grpc::Status ResumeJob(grpc::ServerContext* context, const v1::ResumeJobRequest* request,
                          v1::ResumeJobReply* reply) override;
+
+  // ---- users: service_users.cc
+  grpc::Status PauseJob(grpc::ServerContext* context, const v1::PauseJobRequest* request,
+                        v1::PauseJobReply* reply) override;
+  grpc::Status ListUsers(grpc::ServerContext* context, const v1::ListUsersRequest* request,
+                         v1::ListUsersReply* reply) override;
+  grpc::Status SetUser(grpc::ServerContext* context, const v1::SetUserRequest* request,
+                       v1::SetUserReply* reply) override;
+  grpc::Status ListAudit(grpc::ServerContext* context, const v1::ListAuditRequest* request,
+                         v1::ListAuditReply* reply) override;
+
   // In service_callbacks.cc.
   grpc::Status ServeCallbacks(
       grpc::ServerContext* context,
@@ -127,6 +144,24 @@ class SchedulerService : public v1::Scheduler::Service {
     if (status.ok()) status = work();
     return ToGrpc(status);
   }
+  // An act of a caller, for the audit.
+  struct Act {
+    // Name of the call without its service.
+    std::string call;
+    // The thing that it is done to: "job 3f2a".
+    std::string subject = {};
+    // The user whom the request names; counts where there are no certificates.
+    std::string told_user = {};
+  };
+  // Does the same as Answer, and keeps who did it. `work` may complete the act. A caller who is not
+  // admitted leaves no entry.
+  template <typename Request, typename Work>
+  grpc::Status AnswerAudited(const grpc::ServerContext& context, const Request& request, Act act,
+                             const Work& work) {
+    return Answer(context, request, [&] { return Keep(context, act, work(act)); });
+  }
+  // Keeps the act and its result, which it returns.
+  Status Keep(const grpc::ServerContext& context, const Act& act, Status result);
   Status RunWhileCallerWaits(const grpc::ServerContext& context,
                              const std::function<Status(const std::stop_token&)>& work) const;
   // Does the same, but as one of few calls at once.
@@ -177,6 +212,8 @@ class SchedulerService : public v1::Scheduler::Service {
   ConcurrencyLimiter choices_;
   ConcurrencyLimiter models_;
   const WorkerList list_workers_;
+  FairShares* const shares_;
+  Audit audit_;
   std::atomic<bool> stopping_{false};
 };
 

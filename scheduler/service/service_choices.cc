@@ -18,7 +18,8 @@ grpc::Status SchedulerService::QuerySchedule(grpc::ServerContext* context,
 grpc::Status SchedulerService::SetSchedule(grpc::ServerContext* context,
                                            const v1::SetScheduleRequest* request,
                                            v1::SetScheduleReply* reply) {
-  return Answer(*context, *request, [&] {
+  const Act act{.call = "SetSchedule", .subject = "target " + request->target()};
+  return AnswerAudited(*context, *request, act, [&](Act&) {
     return RunLimited(*context, choices_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply, scheduler::SetSchedule(store_, *request, NowSeconds(), gone));
       return OkStatus();

@@ -57,13 +57,15 @@ Status SchedulerService::SendModel(const v1::GetModelRequest& request, grpc::Ser
 grpc::Status SchedulerService::PutModel(grpc::ServerContext* context,
                                         grpc::ServerReader<v1::ModelPart>* reader,
                                         v1::CostModel* reply) {
-  return ToGrpc(TakeModel(*context, *reader, *reply));
+  const Status admitted = admission_.AdmitStream(*context);
+  if (!admitted.ok()) return ToGrpc(admitted);
+  const Status taken = TakeModel(*context, *reader, *reply);
+  return ToGrpc(Keep(*context, {.call = "PutModel", .subject = "model " + reply->name()}, taken));
 }
 
 Status SchedulerService::TakeModel(grpc::ServerContext& context,
                                    grpc::ServerReader<v1::ModelPart>& reader,
                                    v1::CostModel& reply) {
-  KILN_RETURN_IF_ERROR(admission_.AdmitStream(context));
   KILN_ASSIGN_OR_RETURN(Streams::Stream stream, streams_.Open(context, "cost model"));
   std::string name, file;
   bool replace = false, is_first = true;
@@ -74,6 +76,8 @@ Status SchedulerService::TakeModel(grpc::ServerContext& context,
       name = part.name();
       replace = part.replace();
       is_first = false;
+      // The name stays there if the model is refused.
+      reply.set_name(name);
     }
     if (file.size() + part.part().size() > costmodel::kMaxModelFileBytes) {
       return InvalidArgument("the cost model '{}' has more than {} MiB", name,
@@ -93,7 +97,9 @@ Status SchedulerService::TakeModel(grpc::ServerContext& context,
 grpc::Status SchedulerService::DeleteModel(grpc::ServerContext* context,
                                            const v1::DeleteModelRequest* request,
                                            v1::DeleteModelReply*) {
-  return Answer(*context, *request, [&] { return store_.DeleteModel(request->name()); });
+  const Act act{.call = "DeleteModel", .subject = "model " + request->name()};
+  return AnswerAudited(*context, *request, act,
+                       [&](Act&) { return store_.DeleteModel(request->name()); });
 }
 
 grpc::Status SchedulerService::TestModel(grpc::ServerContext* context,

@@ -135,21 +135,26 @@ TABLE = {
         "runtime/dtype.h",
         *_BASE, "device", "proto", "rpc", "search", "store", "store/wire", "scheduler/values", "scheduler/remeasure",
     ] + _COMPILER,
+    # Shares and limits of users: their time on devices, and who is next.
+    "scheduler/fair_share": [*_BASE, "proto", "rpc", "store", "scheduler/values", "scheduler/dispatch"],
     # Code of users that their processes serve, as the search sees it.
     "scheduler/callbacks": [*_BASE, "proto", "costmodel", "search", "scheduler/values"] + _COMPILER,
     # A job from its specification to its last record.
     "scheduler/jobs": [
         *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
         "compiler/features", "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks",
+        "scheduler/fair_share",
     ] + _COMPILER,
     # The RPCs.
     "scheduler/service": [
         *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
-        "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks", "scheduler/jobs",
+        "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks", "scheduler/fair_share",
+        "scheduler/jobs",
     ] + _COMPILER,
     # The process.
     "scheduler": [
-        *_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/jobs", "scheduler/service",
+        *_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
+        "scheduler/service",
     ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [
@@ -203,7 +208,7 @@ TABLE = {
 # listed.
 _SERVICES = [
     "base/server", "rpc", "store/wire", "training/wire", "tracker", "builder", "runner", "scheduler", "scheduler/values", "scheduler/remeasure",
-    "scheduler/dispatch", "scheduler/callbacks", "scheduler/jobs", "scheduler/service", "client", "client/check",
+    "scheduler/dispatch", "scheduler/callbacks", "scheduler/fair_share", "scheduler/jobs", "scheduler/service", "client", "client/check",
 ]
 LIBRARIES = {
     # Command lines.

@@ -1,4 +1,4 @@
-// kiln jobs lists the jobs, or shows one.
+// kiln jobs lists the jobs, or shows one, pauses one, or goes on with one.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,6 +18,7 @@
 #include "client/cli/jobs/commands.h"
 #include "client/cli/jobs/farm_answers.h"
 #include "client/cli/session_flags.h"
+#include "client/client.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/kernel_values.h"
@@ -39,6 +40,8 @@ struct JobsFlags {
   bool all = false;
   // True: how the time of the job's trials was spent is shown.
   bool timing = false;
+  // Job to pause and to resume; "": none.
+  std::string pause, resume;
 };
 
 constexpr size_t kShownFailures = 20;
@@ -254,7 +257,35 @@ Status ShowTiming(const std::string& job_id, const Session& session) {
   return OkStatus();
 }
 
+StatusOr<std::unique_ptr<SchedulerClient>> SchedulerOf(const Session& session) {
+  if (!session.scheduler.empty()) return session.Connect();
+  return InvalidArgument(
+      "jobs are paused and resumed by their scheduler; name it by --scheduler HOST:PORT. A job of "
+      "{} pauses by Ctrl-C, and {} goes on with it",
+      session.db, session.Command("tune --resume JOB"));
+}
+
+Status PauseJob(const std::string& job_id, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerOf(session));
+  KILN_RETURN_IF_ERROR(client->Pause(job_id));
+  if (session.json) return OkStatus();
+  fmt::print("job {} is paused: it gives its devices back after the trials in hand; {} goes on\n",
+             job_id, session.Command("jobs resume " + job_id));
+  return OkStatus();
+}
+
+Status ResumeJob(const std::string& job_id, const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto client, SchedulerOf(session));
+  KILN_RETURN_IF_ERROR(client->Resume(job_id));
+  if (session.json) return OkStatus();
+  fmt::print("job {} goes on with all its results; {} follows it\n", job_id,
+             session.Command("watch " + job_id));
+  return OkStatus();
+}
+
 Status ShowJobs(const JobsFlags& flags, const Session& session) {
+  if (!flags.pause.empty()) return PauseJob(flags.pause, session);
+  if (!flags.resume.empty()) return ResumeJob(flags.resume, session);
   if (flags.job_id.empty())
     return ListJobs(flags.limit == 0 ? std::nullopt : std::optional(flags.limit), session);
   return flags.timing ? ShowTiming(flags.job_id, session)
@@ -265,13 +296,21 @@ Status ShowJobs(const JobsFlags& flags, const Session& session) {
 
 Run AddJobs(CLI::App& jobs, SessionFlags& session) {
   const auto flags = std::make_shared<JobsFlags>();
-  jobs.description("list the jobs, or show one with its failed trials");
+  jobs.description("list the jobs, show one with its failed trials, pause or resume one");
   jobs.add_option("job", flags->job_id, "id of one job");
   jobs.add_option("--limit", flags->limit, "show this many of the newest jobs; 0 = all")
       ->capture_default_str();
   jobs.add_flag("--all", flags->all, "all failed trials of the job, not the first ones");
   jobs.add_flag("--timing", flags->timing, "with a job: the time of each part of its trials");
   session.AddPlace(jobs);
+  // The flags of the place may stand behind the job.
+  CLI::App* const pause = jobs.add_subcommand("pause", "pause a job: its devices go to others");
+  pause->add_option("job", flags->pause, "id of the job")->required();
+  pause->fallthrough();
+  CLI::App* const resume =
+      jobs.add_subcommand("resume", "go on with a job that was paused, cancelled or failed");
+  resume->add_option("job", flags->resume, "id of the job")->required();
+  resume->fallthrough();
   return Plain([flags](const Session& session) { return ShowJobs(*flags, session); });
 }
 
