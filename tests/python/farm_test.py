@@ -312,6 +312,19 @@ class NullDeviceTest(unittest.TestCase):
         self.client.cancel(newest.id)
         self.assertTrue(wait_until(lambda: self.client.status(newest.id).state == "CANCELLED"))
 
+    def test_a_job_pauses_and_goes_on(self):
+        job = self.client.submit(self.matmul, target="null", trials=100_000)
+        self.assertTrue(wait_until(lambda: job.status().trials_done > 0))
+        job.pause()
+        paused = job.status()
+        self.assertEqual((paused.state, paused.is_final), ("PAUSED", False))
+        self.client.pause(job)
+        job.resume()
+        self.assertTrue(wait_until(lambda: job.status().trials_done > paused.trials_done + 8))
+        job.cancel()
+        with self.assertRaisesRegex(kiln.FailedPreconditionError, "already cancelled"):
+            job.pause()
+
     def test_a_process_that_dies_is_started_again(self):
         job = self.client.submit(self.matmul, target="null", trials=40, finalists=0)
         events = job.watch()

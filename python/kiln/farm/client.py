@@ -243,8 +243,17 @@ class Client:
         request = scheduler_pb2.CancelJobRequest(job_id=_id(job))
         self.connection.call(self.connection.scheduler.CancelJob, request)
 
+    def pause(self, job: Job | str) -> None:
+        """Lets a job rest: it gives its devices back after the trials in hand.
+
+        It rests until `resume`, whatever becomes of the scheduler, and goes on with all its results.
+        Its time budget stands still meanwhile.
+        """
+        request = scheduler_pb2.PauseJobRequest(job_id=_id(job))
+        self.connection.call(self.connection.scheduler.PauseJob, request)
+
     def resume(self, job: Job | str) -> None:
-        """Goes on with a job that was cancelled, failed or was left unfinished."""
+        """Goes on with a job that was paused, cancelled, failed or was left unfinished."""
         request = scheduler_pb2.ResumeJobRequest(job_id=_id(job))
         self.connection.call(self.connection.scheduler.ResumeJob, request)
         self.connection.go_on_with(request.job_id)

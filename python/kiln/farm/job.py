@@ -113,8 +113,12 @@ class Job:
         """Ends the job; its records are kept."""
         self.client.cancel(self.id)
 
+    def pause(self) -> None:
+        """Lets the job rest until it is resumed; see Client.pause."""
+        self.client.pause(self.id)
+
     def resume(self) -> None:
-        """Goes on with a job that was cancelled, failed or was left unfinished."""
+        """Goes on with a job that was paused, cancelled, failed or was left unfinished."""
         self.client.resume(self.id)
 
     def best(self, task: int = 0) -> Record:

@@ -187,7 +187,8 @@ class JobStatus:
     id: str
     name: str
     user: str
-    # "QUEUED", "RUNNING", "SUCCEEDED", "FAILED" or "CANCELLED"; the message says why it failed.
+    # "QUEUED", "RUNNING", "PAUSED", "SUCCEEDED", "FAILED" or "CANCELLED"; the message says why it
+    # failed.
     state: str
     message: str
     # "" while it goes on, or why it took no more trials: "TRIALS_USED_UP", "TARGET_REACHED", ...
