@@ -13,6 +13,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"
+#include "device/measured_as.h"
 #include "scheduler/service/choice_calls.h"
 #include "scheduler/values/computations.h"
 #include "store/import_log.h"
@@ -88,12 +89,15 @@ class LocalArchive : public Archive {
   }
 
   StatusOr<std::vector<v1::Record>> Best(const v1::BestRequest& request) override {
-    if (!request.job_id().empty()) return BestOfJob(request.job_id());
+    KILN_RETURN_IF_ERROR(device::CheckDeployment(request.as_deployed()));
+    if (!request.job_id().empty()) return BestOfJob(request);
     KILN_ASSIGN_OR_RETURN(const auto found, store_->BestRecords(store::WorkloadOf(request), ""));
     std::vector<v1::Record> records;
     for (const store::Record& record : found) {
-      if (scheduler::IsFor(request.target(), record))
+      if (scheduler::IsFor(request.target(), record) &&
+          device::IsAsDeployed(record.measured_as, request.as_deployed())) {
         records.push_back(store::RecordMessage(record));
+      }
     }
     return records;
   }
@@ -196,12 +200,14 @@ class LocalArchive : public Archive {
     return store::JobStatusMessage(*store_, job, std::move(spec), NowMs());
   }
 
-  StatusOr<std::vector<v1::Record>> BestOfJob(const std::string& job_id) {
-    KILN_ASSIGN_OR_RETURN(const auto tasks, store_->TasksOfJob(job_id));
+  StatusOr<std::vector<v1::Record>> BestOfJob(const v1::BestRequest& request) {
+    KILN_ASSIGN_OR_RETURN(const auto tasks, store_->TasksOfJob(request.job_id()));
     std::vector<v1::Record> records;
     for (const store::TaskRow& task : tasks) {
-      KILN_ASSIGN_OR_RETURN(const auto best, store_->BestOfJob(job_id, task.index));
-      if (best.has_value()) records.push_back(store::RecordMessage(*best));
+      KILN_ASSIGN_OR_RETURN(const auto best, store_->BestOfJob(request.job_id(), task.index));
+      if (best.has_value() && device::IsAsDeployed(best->measured_as, request.as_deployed())) {
+        records.push_back(store::RecordMessage(*best));
+      }
     }
     return records;
   }

@@ -134,6 +134,7 @@ class CudaDevice : public Device {
   Status Run(Program& program, std::span<Buffer* const> args) override;
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
   void FlushCaches() override;
+  void LaunchSingly(bool singly) override { singly_ = singly; }
   int64_t CallsPerReading(int64_t wanted, double call_s) const override;
   bool Usable() override;
 
@@ -161,6 +162,7 @@ class CudaDevice : public Device {
   StatusOr<Comparison> ComparisonOf(const Inspection::Pair& pair, const CompareState& state,
                                     const v1::Tolerance& tolerance);
   Status DescribeStrayWrite(const CudaBuffer& buffer);
+  bool HasGraphs() const { return options_.graph_calls > 0 && !singly_; }
   Status Record(const CudaProgram& program, std::span<CuPointer> pointers, CuGraphExec* graph);
   Status Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
                CuGraphExec graph);
@@ -168,6 +170,8 @@ class CudaDevice : public Device {
   const CudaDriver& driver_;
   const CudaGpu gpu_;
   const CudaDeviceOptions options_;
+  // See LaunchSingly.
+  bool singly_ = false;
   bool has_context_ = false;
   CuStream stream_ = nullptr;
   CuEvent start_ = nullptr;
@@ -501,7 +505,7 @@ StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const>
   std::vector<CuPointer> pointers;
   for (const Buffer* buffer : args) pointers.push_back(AsCuda(*buffer).data());
   CuGraphExec graph = nullptr;
-  if (options_.graph_calls > 0 && number >= options_.graph_calls) {
+  if (HasGraphs() && number >= options_.graph_calls) {
     KILN_RETURN_IF_ERROR(Record(program, pointers, &graph));
   }
   if (options_.lead_in_ns > 0) {
@@ -531,7 +535,7 @@ Status CudaDevice::Run(Program& program, std::span<Buffer* const> args) {
 // calls, and a call that is launched by itself costs the host more time than a short call takes on
 // the GPU.
 int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
-  if (options_.graph_calls <= 0 || call_s >= kLongCall_s) return wanted;
+  if (!HasGraphs() || call_s >= kLongCall_s) return wanted;
   const int64_t graph = options_.graph_calls;
   return RoundUp(wanted, graph);
 }

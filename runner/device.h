@@ -122,6 +122,9 @@ class Device {
   // Called before a program that is timed with flushed caches is loaded, so that the device gets
   // what flushing needs now and not in the program's time.
   virtual void ExpectFlushes() {}
+  // Says whether the calls of a batch are launched one by one, and not as a graph. Devices without
+  // graphs ignore it.
+  virtual void LaunchSingly(bool singly) { (void)singly; }
   // Returns how many calls of about call_s a reading should have, `wanted` or more, so that the
   // fixed cost of a reading does not count.
   virtual int64_t CallsPerReading(int64_t wanted, double call_s) const {

@@ -56,8 +56,9 @@ bool IsLongReference(const v1::MeasureRequest& request, const Reference& referen
          !request.options().flush_cache();
 }
 
-v1::TrialResult ReadingOf(const Reference& reference) {
+v1::TrialResult ReadingOf(const Reference& reference, const v1::MeasureRequest& request) {
   v1::TrialResult result;
+  result.set_measured_as(MeasuredAs(request.artifact().device(), request.options()));
   result.add_costs_s(reference.cost_s);
   result.set_message("timed in one call, when the reference outputs were computed");
   result.set_unchecked(reference.unchecked);
@@ -278,7 +279,7 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   v1::MeasureReply reply;
   reply.set_reference_cost_s(reference->cost_s);
   if (IsLongReference(request, *reference)) {
-    *reply.mutable_result() = ReadingOf(*reference);
+    *reply.mutable_result() = ReadingOf(*reference, request);
     if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);
     return reply;
   }

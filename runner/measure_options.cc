@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "device/measured_as.h"
 #include "proto/job_defaults.h"
 
 namespace kiln::runner {
@@ -24,6 +25,16 @@ v1::MeasureOptions WithDefaults(v1::MeasureOptions options) {
   options.set_repeat(std::clamp(options.repeat(), kDefaultRepeat, kMaxRepeat));
   if (options.timeout_ms() == 0) options.set_timeout_ms(kDefaultRunTimeoutMs);
   return options;
+}
+
+std::string MeasuredAs(std::string_view device_kind, const v1::MeasureOptions& options) {
+  using Way = device::MeasuredAs;
+  Way way;
+  if (device_kind == "cuda") {
+    way.launches = options.single_launches() ? Way::Launches::kStream : Way::Launches::kGraph;
+  }
+  way.caches = options.flush_cache() ? Way::Caches::kCold : Way::Caches::kWarm;
+  return device::PrintMeasuredAs(way);
 }
 
 std::optional<double> EarlyStopSeconds(const v1::MeasureOptions& options) {

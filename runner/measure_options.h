@@ -4,6 +4,8 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
 
 #include "proto/trial.pb.h"
 #include "runner/timing.h"
@@ -12,6 +14,10 @@ namespace kiln::runner {
 
 // Replaces zeros by their defaults (proto/trial.proto).
 v1::MeasureOptions WithDefaults(v1::MeasureOptions options);
+
+// Returns the way of measuring on a device of this kind ("cuda", "cpu"), in the text form of
+// device/measured_as.h. The runner leaves a device's clocks to the device.
+std::string MeasuredAs(std::string_view device_kind, const v1::MeasureOptions& options);
 
 // Returns the time from which a program need not be timed well; none if no cost is known to compare
 // with, or nothing may be stopped early.

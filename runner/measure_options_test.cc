@@ -19,6 +19,17 @@ TEST(MeasureOptions, ZerosAreReplacedByDefaults) {
   EXPECT_EQ(WithDefaults(asked).timeout_ms(), 5u);
 }
 
+TEST(MeasureOptions, TheWayOfMeasuringFollowsFromTheDeviceAndTheOptions) {
+  v1::MeasureOptions options;
+  EXPECT_EQ(MeasuredAs("cpu", options), "call/warm/free");
+  EXPECT_EQ(MeasuredAs("cuda", options), "graph/warm/free");
+  options.set_flush_cache(true);
+  EXPECT_EQ(MeasuredAs("cuda", options), "graph/cold/free");
+  options.set_single_launches(true);
+  EXPECT_EQ(MeasuredAs("cuda", options), "stream/cold/free");
+  EXPECT_EQ(MeasuredAs("null", options), "call/cold/free");
+}
+
 TEST(MeasureOptions, ProgramsStopEarlyOnlyBesideABestCost) {
   v1::MeasureOptions options;
   options.set_early_stop_ratio(4);

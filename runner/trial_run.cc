@@ -341,6 +341,8 @@ void TrialPhases::Conclude() {
 v1::TrialResult RunTrial(const Bench& bench, const wire::TrialRun& trial, UniqueFd outputs,
                          const std::function<bool()>& is_wanted, const OnPhase& on_phase) {
   v1::TrialResult result;
+  result.set_measured_as(MeasuredAs(trial.artifact().device(), trial.options()));
+  bench.device.LaunchSingly(trial.options().single_launches());
   const double start_s = Clock::Real().MonotonicSeconds();
   const Status status =
       TrialPhases(bench, trial, is_wanted, on_phase, result).Run(std::move(outputs));

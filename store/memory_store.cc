@@ -459,6 +459,14 @@ class MemoryStore final : public Store {
 
  private:
   // Lives while the lock is held.
+  // Orders by target, then as RankOf() orders the ways of measuring.
+  struct WayOrder {
+    using Key = std::pair<std::string, std::string>;
+    bool operator()(const Key& a, const Key& b) const {
+      return std::tie(a.first, b.second) < std::tie(b.first, a.second);
+    }
+  };
+
   class View final : public Snapshot {
    public:
     explicit View(const MemoryStore& store) : store_(store) {}
@@ -497,11 +505,12 @@ class MemoryStore final : public Store {
 
     StatusOr<std::vector<Record>> BestNamed(std::string_view name,
                                             std::string_view target) override {
-      std::map<std::string, Record> best;
+      // The best records by target and way of measuring.
+      std::map<std::pair<std::string, std::string>, Record, WayOrder> best;
       for (const Record& record : store_.records_) {
         if (record.error != kNoError || WorkloadName(record) != name) continue;
         if (!target.empty() && record.target != target) continue;
-        auto [it, inserted] = best.try_emplace(record.target, record);
+        auto [it, inserted] = best.try_emplace({record.target, record.measured_as}, record);
         if (!inserted && BetterThan(record, it->second)) it->second = record;
       }
       std::vector<Record> result;

@@ -58,12 +58,15 @@ double Cost(const Record& record) {
   return sorted.size() % 2 == 1 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-bool BetterThan(const Record& a, const Record& b) {
-  auto rank = [](const Record& r) {
-    return std::tuple(r.error != kNoError, r.stopped_early, Cost(r), r.id);
-  };
-  return rank(a) < rank(b);
+Rank RankOf(const Record& record) {
+  return {.failed = record.error != kNoError,
+          .measured_as = record.measured_as,
+          .stopped_early = record.stopped_early,
+          .cost_s = Cost(record),
+          .id = record.id};
 }
+
+bool BetterThan(const Record& a, const Record& b) { return RankOf(a) < RankOf(b); }
 
 Computation ComputationOf(const Record& record) {
   return {.id = record.workload_id,

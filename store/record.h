@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/status.h"
@@ -89,7 +90,7 @@ struct Record {
   std::optional<int64_t> sampled_outputs = {};
   // Bytes of a serialized message that says where the trial's time went; "" = not known.
   std::string times = {};
-  // Text form of the way of measuring (store/measured_as.h); "" = not known.
+  // Text form of the way of measuring (device/measured_as.h); "" = not known.
   std::string measured_as = {};
   // Further fields of a line of a log. Their meaning is known to the log's maker only.
   std::string target_host = {};
@@ -329,8 +330,26 @@ double MeanCost(const Record& record);
 // any, otherwise the mean of costs_s. Infinite on error.
 double Cost(const Record& record);
 
-// Returns whether `a` is the better record, a strict weak order: no error before error, complete
-// before stopped early, then the smaller cost, then the older id.
+// The one order in which a record is better than another, wherever a best one is chosen: no error
+// before error; then the way of measuring, since costs of different ways are not comparable:
+// descending by text, so stream, graph and call, warm before cold, and not known last; complete
+// before stopped early; the smaller cost; the smaller id.
+struct Rank {
+  bool failed = false;
+  std::string measured_as = {};
+  bool stopped_early = false;
+  // Seconds.
+  double cost_s = 0;
+  int64_t id = 0;
+
+  bool operator<(const Rank& other) const {
+    return std::tie(failed, other.measured_as, stopped_early, cost_s, id) <
+           std::tie(other.failed, measured_as, other.stopped_early, other.cost_s, other.id);
+  }
+};
+Rank RankOf(const Record& record);
+
+// Returns whether `a` is the better record, a strict weak order.
 bool BetterThan(const Record& a, const Record& b);
 
 Computation ComputationOf(const Record& record);

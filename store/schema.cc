@@ -288,7 +288,7 @@ CREATE TABLE pinned_schedules (
 // alone.
 constexpr const char kVersion16[] = R"sql(
 ALTER TABLE deleted_records ADD COLUMN highest_autotvm INTEGER NOT NULL DEFAULT 0;
-DROP TRIGGER import_grows;
+DROP TRIGGER IF EXISTS import_grows;
 )sql";
 
 // Adds pauses of jobs, users with their limits and what they have had, and who did what. `trials` of
@@ -321,10 +321,48 @@ CREATE TABLE audit (
 CREATE INDEX audit_of_user ON audit (user, id);
 )sql";
 
+// Adds the way of measuring (device/measured_as.h), which is a part of the order of the best. Kiln
+// measured on GPUs by graphs and kept the caches warm unless a job asked for cold ones. The bytes
+// are flush_cache of MeasureOptions; a specification may have them elsewhere, and then the way is
+// not known. Also mends files of the first forms of versions 14 and 16, which lacked the counts of
+// imports or counted them twice.
+constexpr const char kVersion18[] = R"sql(
+ALTER TABLE records ADD COLUMN measured_as TEXT NOT NULL DEFAULT '';
+UPDATE records SET measured_as = iif(target LIKE 'cuda%', 'graph/warm/free', 'call/warm/free')
+  WHERE device != '' AND (target LIKE 'cuda%' OR target LIKE 'llvm%' OR target LIKE 'null%')
+  AND job_id NOT IN (SELECT id FROM jobs WHERE instr(spec, x'2801') > 0);
+
+DROP INDEX best_of_workload;
+CREATE INDEX best_of_workload
+  ON records (workload, target, measured_as DESC, stopped_early, mean_cost_s, id) WHERE error = 0;
+DROP INDEX best_of_task;
+CREATE INDEX best_of_task
+  ON records (job_id, task_index, measured_as DESC, stopped_early, mean_cost_s, id)
+  WHERE error = 0 AND job_id != 'import';
+
+CREATE TABLE IF NOT EXISTS import_counts (
+  error  INTEGER PRIMARY KEY,
+  trials INTEGER NOT NULL
+) STRICT;
+DROP TRIGGER IF EXISTS import_grows;
+DROP TRIGGER IF EXISTS import_shrinks;
+CREATE TRIGGER import_shrinks AFTER DELETE ON records WHEN OLD.job_id = 'import' BEGIN
+  UPDATE import_counts SET trials = trials - 1 WHERE error = OLD.error;
+END;
+DROP TRIGGER IF EXISTS import_changes;
+CREATE TRIGGER import_changes AFTER UPDATE OF error ON records WHEN OLD.job_id = 'import' BEGIN
+  UPDATE import_counts SET trials = trials - 1 WHERE error = OLD.error;
+  INSERT INTO import_counts VALUES (NEW.error, 1)
+    ON CONFLICT (error) DO UPDATE SET trials = trials + 1;
+END;
+DELETE FROM import_counts;
+INSERT INTO import_counts SELECT error, count(*) FROM records WHERE job_id = 'import' GROUP BY error;
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
                                        kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
                                        kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
-                                       kVersion16, kVersion17};
+                                       kVersion16, kVersion17, kVersion18};
 
 }  // namespace
 

@@ -252,6 +252,28 @@ Status Database::CheckInPlace() const {
 
 void Database::MakeRoom() { Execute("PRAGMA wal_checkpoint(PASSIVE)").IgnoreError(); }
 
+Status Database::CopyTo(const std::string& to) {
+  constexpr int kPagesPerStep = 256;
+  KILN_CHECK(in_transaction(), "{} is copied outside of a transaction", path_);
+  struct stat file;
+  if (lstat(to.c_str(), &file) == 0) return AlreadyExists("{} exists already", to);
+  sqlite3* handle = nullptr;
+  const int flags =
+      SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
+  const int opened = sqlite3_open_v2(to.c_str(), &handle, flags, nullptr);
+  if (handle == nullptr) return ResourceExhausted("out of memory while making {}", to);
+  Database copy(to, handle, {});
+  KILN_RETURN_IF_ERROR(copy.Error(opened));
+  sqlite3_backup* const backup = sqlite3_backup_init(handle, "main", handle_.get(), "main");
+  if (backup == nullptr) return copy.Error(sqlite3_extended_errcode(handle));
+  int code = SQLITE_OK;
+  while (code == SQLITE_OK) code = sqlite3_backup_step(backup, kPagesPerStep);
+  const int finished = sqlite3_backup_finish(backup);
+  if (code != SQLITE_DONE) return copy.Error(finished != SQLITE_OK ? finished : code);
+  KILN_RETURN_IF_ERROR(copy.Error(finished));
+  return copy.Execute("PRAGMA journal_mode=DELETE");
+}
+
 Status Database::Execute(const char* sql) {
   return Error(sqlite3_exec(handle_.get(), sql, nullptr, nullptr, nullptr));
 }
@@ -329,8 +351,9 @@ StatusOr<int64_t> CheckVersion(Database& database, int64_t known) {
   }
   if (found > known) {
     return FailedPrecondition(
-        "{} was made by a newer Kiln (schema {}, this one knows {}); use that Kiln, or another "
-        "path",
+        "{} was made by a newer Kiln (schema {}, this one knows {}); use that Kiln, put a backup "
+        "from "
+        "before its upgrade back with kiln db restore, or give another path",
         database.path(), found, known);
   }
   return found;

@@ -122,6 +122,12 @@ class Database {
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, int32_t application_id,
                                                   const OpenOptions& options);
 
+  // Copies what the connection sees at the moment into a new file `to`, in steps of some pages.
+  // Writers of other connections go on meanwhile, and the copy does not see them. The copy is
+  // synced, and is one file without a write-ahead log. REQUIRES: a transaction is open, so that all
+  // steps see the same state. AlreadyExists: there is such a file.
+  Status CopyTo(const std::string& to);
+
   // Runs one or more statements without parameters or rows.
   Status Execute(const char* sql);
   StatusOr<Statement> Prepare(std::string_view sql);

@@ -174,7 +174,7 @@ const char kRecordColumns[] =
     "max_error, flop_count, origin, score, remeasured_costs_s, confidence_s, times, "
     "remeasurements, "
     "remeasured_run_s, remeasured_device, workload_id, unchecked, sampled_outputs, target_host, "
-    "layout_rewrite_option, input_names, m.text "
+    "layout_rewrite_option, input_names, m.text, measured_as "
     "FROM records r LEFT JOIN dags d ON d.id = r.dag_id "
     "LEFT JOIN device_models m ON m.id = r.device_model_id ";
 
@@ -225,6 +225,7 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   record.layout_rewrite_option = row.Int(33);
   KILN_ASSIGN_OR_RETURN(record.input_names, ParseTexts(TextOf(row, 34), "input_names"));
   record.device_model = TextOf(row, 35);
+  record.measured_as = TextOf(row, 36);
   return record;
 }
 

@@ -40,6 +40,10 @@ std::string JsonOf(const std::vector<std::string>& names);
 std::string_view StoredState(JobState state);
 
 // ---- rows
+// The rank of RankOf() (record.h) among records without errors, for ORDER BY; ends with the id of
+// the table `r`.
+inline constexpr char kBestFirst[] = "measured_as DESC, stopped_early, mean_cost_s, r.id";
+
 // Each constant selects the columns of its reader, in the reader's order. The caller appends the
 // rest of the statement.
 extern const char kJobColumns[];

@@ -36,12 +36,12 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
   where += " AND timestamp_s >= ?6 AND timestamp_s <= ?8";
   where +=
       filter.key_prefix.empty() ? " AND ?9 = ''" : " AND substr(workload_key, 1, length(?9)) = ?9";
-  where += filter.top.has_value() ? " ORDER BY error != 0, stopped_early, mean_cost_s, id"
-                                  : " ORDER BY id";
+  where += filter.top.has_value() ? fmt::format(" ORDER BY error != 0, {}", kBestFirst)
+                                  : std::string(" ORDER BY id");
   where += " LIMIT ?7";
   return Select<int64_t>(
       database_, [](const Statement& row) { return StatusOr<int64_t>(row.Int(0)); },
-      "SELECT id FROM records ", where, filter.after_id, filter.job_id,
+      "SELECT id FROM records r ", where, filter.after_id, filter.job_id,
       names.empty() ? std::string() : JsonOf(names), filter.target, filter.device, filter.since_s,
       limit, filter.until_s, filter.key_prefix);
 }
@@ -64,24 +64,28 @@ StatusOr<std::vector<Record>> SqliteSnapshot::RecordsNamed(const Names& names,
 
 StatusOr<std::vector<Record>> SqliteSnapshot::BestNamed(std::string_view name,
                                                         std::string_view target) {
-  const std::string_view order = " ORDER BY target, stopped_early, mean_cost_s, r.id LIMIT 1";
-  if (!target.empty()) {
-    return SelectRecords(database_,
-                         fmt::format("WHERE workload = ? AND target = ? AND error = 0{}", order),
-                         name, target);
-  }
+  // Finds the first record of a part of the index. Each condition names all parameters: the last
+  // target, the last way of measuring, and the target that is asked for.
+  const auto first = [&](std::string_view condition, const Record& last) {
+    return SelectOne(
+        database_,
+        fmt::format("WHERE workload = ?1 AND error = 0 AND {} ORDER BY target, {} LIMIT 1",
+                    condition, kBestFirst),
+        name, last.target, last.measured_as, target);
+  };
   std::vector<Record> best;
-  while (true) {
-    const std::string_view behind = best.empty() ? "?2 = ''" : "target > ?2";
-    const std::string_view last = best.empty() ? std::string_view() : best.back().target;
-    KILN_ASSIGN_OR_RETURN(
-        std::optional<Record> next,
-        SelectOne(database_,
-                  fmt::format("WHERE workload = ?1 AND {} AND error = 0{}", behind, order), name,
-                  last));
-    if (!next) return best;
+  KILN_ASSIGN_OR_RETURN(std::optional<Record> next,
+                        first(target.empty() ? "?2 = '' AND ?3 = '' AND ?4 = ''"
+                                             : "target = ?4 AND ?2 = '' AND ?3 = ''",
+                              Record()));
+  while (next.has_value()) {
     best.push_back(*std::move(next));
+    KILN_ASSIGN_OR_RETURN(
+        next, first("target = ?2 AND measured_as < ?3 AND ?4 IS NOT NULL", best.back()));
+    if (next.has_value() || !target.empty()) continue;
+    KILN_ASSIGN_OR_RETURN(next, first("target > ?2 AND ?3 IS NOT NULL AND ?4 = ''", best.back()));
   }
+  return best;
 }
 
 StatusOr<bool> SqliteSnapshot::HasMeasurementNamed(std::string_view name, const Record& record) {

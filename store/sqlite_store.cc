@@ -29,9 +29,6 @@ constexpr size_t kMaxReaders = 8;
 // fit, they are written several times. Memory is taken as pages are used.
 constexpr int kWriterCacheKiB = 48 << 10;
 
-// The order of BetterThan().
-constexpr const char kBestFirst[] = " ORDER BY stopped_early, mean_cost_s, r.id LIMIT 1";
-
 StatusOr<int64_t> CountRunners(Database& database, std::string_view job_id) {
   KILN_ASSIGN_OR_RETURN(Statement query,
                         database.Prepare("SELECT count(DISTINCT runner) FROM records "
@@ -236,7 +233,8 @@ class SqliteStore final : public Store {
     const std::string_view indexed = job_id == kImport ? "" : "AND job_id != 'import'";
     return SelectOne(
         *reader,
-        fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {}{}", indexed, kBestFirst),
+        fmt::format("WHERE job_id = ? AND task_index = ? AND error = 0 {} ORDER BY {} LIMIT 1",
+                    indexed, kBestFirst),
         job_id, task_index);
   }
 

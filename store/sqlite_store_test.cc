@@ -416,13 +416,14 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
     std::string text;
     auto query =
         raw->Prepare(fmt::format("EXPLAIN QUERY PLAN SELECT * FROM records r WHERE {} ORDER BY {}"
-                                 "stopped_early, mean_cost_s, r.id LIMIT 1",
+                                 "measured_as DESC, stopped_early, mean_cost_s, r.id LIMIT 1",
                                  where, order));
     EXPECT_OK(query.status());
     while (*query->Step()) text += query->Text(3) + "\n";
     return text;
   };
-  for (const char* where : {"workload = ?", "workload = ? AND target > ?"}) {
+  for (const char* where : {"workload = ?", "workload = ? AND target > ?",
+                            "workload = ? AND target = ? AND measured_as < ?"}) {
     EXPECT_THAT(plan(fmt::format("{} AND error = 0", where), "target, "),
                 testing::AllOf(HasSubstr("INDEX best_of_workload"), Not(HasSubstr("TEMP B-TREE"))));
   }
@@ -439,8 +440,9 @@ TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
   for (const char* query :
        {"SELECT workload, target FROM records WHERE error = 0 AND (workload, target) > (?, ?) "
         "ORDER BY workload, target LIMIT 1",
-        "SELECT stopped_early, mean_cost_s, id FROM records WHERE error = 0 AND workload = ? AND "
-        "target = ? AND id > ? ORDER BY stopped_early, mean_cost_s, id"}) {
+        "SELECT measured_as, stopped_early, mean_cost_s, id FROM records WHERE error = 0 AND "
+        "workload = ? AND target = ? AND id > ? "
+        "ORDER BY measured_as DESC, stopped_early, mean_cost_s, id"}) {
     ASSERT_OK_AND_ASSIGN(auto plan, raw->Prepare(fmt::format("EXPLAIN QUERY PLAN {}", query)));
     ASSERT_TRUE(*plan.Step());
     EXPECT_THAT(plan.Text(3), HasSubstr("SEARCH records USING INDEX best_of_workload"));

@@ -1,5 +1,7 @@
 #include "store/sqlite_top_records.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <limits>
 #include <optional>
@@ -7,6 +9,9 @@
 #include <string>
 #include <tuple>
 #include <utility>
+
+#include "store/record.h"
+#include "store/sqlite_rows.h"
 
 namespace kiln::store {
 namespace {
@@ -30,11 +35,9 @@ StatusOr<std::optional<Group>> GroupBehind(Database& database, const Group& grou
   return std::optional(Group{next.Text(0), next.Text(1)});
 }
 
-// The best records so far, at most `limit`. Rank: stopped early, cost and id.
+// The best records so far, at most `limit`.
 class Best {
  public:
-  using Rank = std::tuple<bool, double, int64_t>;
-
   explicit Best(uint32_t limit) : limit_(limit) {}
 
   // Returns false if the record is not among the best.
@@ -47,7 +50,7 @@ class Best {
 
   std::vector<int64_t> ids() const {
     std::vector<int64_t> ids;
-    for (const Rank& rank : best_) ids.push_back(std::get<int64_t>(rank));
+    for (const Rank& rank : best_) ids.push_back(rank.id);
     return ids;
   }
 
@@ -58,19 +61,24 @@ class Best {
 
 // Adds records of the group until the rest of the group is worse than all of the best.
 Status AddGroup(Database& database, const Group& group, int64_t after_id, Best& best) {
-  KILN_ASSIGN_OR_RETURN(
-      Statement query,
-      database.Prepare("SELECT stopped_early, mean_cost_s, id FROM records WHERE error = 0 AND "
-                       "workload = ? AND target = ? AND id > ? "
-                       "ORDER BY stopped_early, mean_cost_s, id"));
+  KILN_ASSIGN_OR_RETURN(Statement query,
+                        database.Prepare(fmt::format(
+                            "SELECT measured_as, stopped_early, mean_cost_s, id FROM records r "
+                            "WHERE error = 0 AND workload = ? AND target = ? AND id > ? "
+                            "ORDER BY {}",
+                            kBestFirst)));
   KILN_RETURN_IF_ERROR(query.Bind(group.workload, group.target, after_id));
   while (true) {
     KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
     if (!found) return OkStatus();
     // A file that somebody else wrote to may lack a cost: such a row stands first in the index.
     const double cost_s =
-        query.IsNull(1) ? -std::numeric_limits<double>::infinity() : query.Double(1);
-    if (!best.Add({query.Int(0) != 0, cost_s, query.Int(2)})) return OkStatus();
+        query.IsNull(2) ? -std::numeric_limits<double>::infinity() : query.Double(2);
+    const Rank rank = {.measured_as = query.Text(0),
+                       .stopped_early = query.Int(1) != 0,
+                       .cost_s = cost_s,
+                       .id = query.Int(3)};
+    if (!best.Add(rank)) return OkStatus();
   }
 }
 

@@ -216,12 +216,12 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_v
           "stopped_early, max_error, flop_count, origin, score, remeasured_costs_s, confidence_s, "
           "times, remeasurements, remeasured_run_s, remeasured_device, workload_id, unchecked, "
           "sampled_outputs, target_host, layout_rewrite_option, input_names, "
-          "device_model_id) "
+          "device_model_id, measured_as) "
           "VALUES ((SELECT max(highest, coalesce((SELECT max(id) FROM records), 0)) + 1 "
           "FROM deleted_records), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, iif(?11 = 0, "
           "?10, NULL), ?11, "
           "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
-          "?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)"));
+          "?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37)"));
   const std::string hardware = PrintNumbers(record.hardware),
                     costs_s = PrintNumbers(record.costs_s),
                     remeasured_costs_s = PrintNumbers(record.remeasured_costs_s),
@@ -237,7 +237,8 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_v
       record.remeasurements, record.remeasured_run_s, BorrowedText{record.remeasured_device},
       BorrowedText{record.workload_id}, BorrowedText{record.unchecked},
       record.sampled_outputs.value_or(0), BorrowedText{record.target_host},
-      record.layout_rewrite_option, BorrowedText{input_names}, model_id));
+      record.layout_rewrite_option, BorrowedText{input_names}, model_id,
+      BorrowedText{record.measured_as}));
   if (Status status = insert.Run(); !status.ok()) {
     if (status.code() != StatusCode::kAlreadyExists) return status;
     return AlreadyExists("job {} has a record of trial {} already", job_id, trial);

@@ -3,20 +3,22 @@
 #include <algorithm>
 #include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 namespace kiln::store {
 
 namespace {
 
-// Merges records of further names into the best record of each target: a record replaces the one of
-// its target that it beats, or is inserted if there is none.
+// Merges records of further names into the best record of each target and way of measuring: a
+// record replaces the one of its group that it beats, or is inserted if there is none.
 void Merge(std::vector<Record> others, std::vector<Record>& best) {
+  const auto is_before = [](const Record& a, const Record& b) {
+    return std::tie(a.target, b.measured_as) < std::tie(b.target, a.measured_as);
+  };
   for (Record& other : others) {
-    const auto at = std::lower_bound(
-        best.begin(), best.end(), other.target,
-        [](const Record& record, const std::string& target) { return record.target < target; });
-    if (at == best.end() || at->target != other.target) {
+    const auto at = std::lower_bound(best.begin(), best.end(), other, is_before);
+    if (at == best.end() || is_before(other, *at)) {
       best.insert(at, std::move(other));
     } else if (BetterThan(other, *at)) {
       *at = std::move(other);

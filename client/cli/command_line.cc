@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text/utf8.h"
 #include "client/cli/command.h"
+#include "client/cli/database/commands.h"
 #include "client/cli/farm/commands.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/keys/commands.h"
@@ -73,7 +74,10 @@ constexpr Entry kCommands[] = {
     {"records list", AddRecordsList},
     {"records curve", AddRecordsCurve},
     {"records delete", AddRecordsDelete},
-    {"records prune", AddRecordsPrune},
+    {"db backup", AddDbBackup},
+    {"db check", AddDbCheck},
+    {"db restore", AddDbRestore},
+    {"db prune", AddDbPrune},
     {"choice query", AddChoiceQuery},
     {"choice pin", AddChoicePin},
     {"choice unpin", AddChoiceUnpin},
@@ -113,7 +117,8 @@ constexpr Entry kCommands[] = {
 
 // Groups of commands, and what they are for.
 constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
-    {"records", "records of measurements: logs in and out, lists, curves, what stays"},
+    {"records", "records of measurements: logs in and out, lists, curves"},
+    {"db", "the database file: backups, checks, the way back, and what stays"},
     {"choice", "show or pin the schedule that a computation gets without a search"},
     {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
     {"farm", "a farm on this machine: tracker, scheduler, builder, runners, in the background"},

@@ -69,6 +69,14 @@ void MeasuringFlags::AddTo(CLI::App& command) {
   AddNumber(command, "--build-timeout-ms", build_timeout_ms_, 1, kLongestMs, "limit of one build");
   command.add_flag("--flush-cache", flush_cache_, "empty the caches before each timing")
       ->group(kMeasuringGroup);
+  command
+      .add_option("--as-deployed", as_deployed_,
+                  "on a GPU: launch calls as the program will be deployed, within a CUDA graph or "
+                  "one by one on a stream")
+      ->check(CLI::IsMember({"graph", "stream"}))
+      ->type_name("graph|stream")
+      ->capture_default_str()
+      ->group(kMeasuringGroup);
   AddFault(command);
 }
 
@@ -90,6 +98,7 @@ void MeasuringFlags::Set(bool may_idle, v1::TuneOptions& options) const {
   measure.set_cooldown_ms(cooldown_ms_);
   measure.set_timeout_ms(timeout_ms_);
   measure.set_flush_cache(flush_cache_);
+  measure.set_single_launches(as_deployed_ == "stream");
   measure.set_idle_ms(IdleMs(may_idle));
 }
 

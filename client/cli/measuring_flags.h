@@ -52,6 +52,7 @@ class MeasuringFlags {
   // Relative, absolute.
   std::vector<double> tolerance_;
   bool flush_cache_ = false;
+  std::string as_deployed_ = "graph";
   std::vector<std::string> faults_;
 };
 

@@ -377,7 +377,7 @@ TEST_F(RecordsTest, AutotvmRecordsArePrunedByWorkloadAndTarget) {
                     far = AutotvmLine(7, 1e-3, 0, other);
   ASSERT_OK(WriteFile(log, second + best + AutotvmLine(3, 0, 1) + far));
   Kiln({"records", "import", log});
-  const RunResult asked = RunKiln(WithDb({"records", "prune", "--keep", "1"}));
+  const RunResult asked = RunKiln(WithDb({"db", "prune", "--keep-best", "1"}));
   EXPECT_EQ(asked.exit.code, 1);
   EXPECT_THAT(asked.output,
               AllOf(HasSubstr("Template of autotvm"), HasSubstr("float32[1, 768]"),
@@ -385,18 +385,18 @@ TEST_F(RecordsTest, AutotvmRecordsArePrunedByWorkloadAndTarget) {
   EXPECT_THAT(asked.error, HasSubstr("2 records of " + db_ + " (2 of autotvm)"));
   // Other records are pruned beside them, or alone.
   const std::string job = Tune("32,32,32");
-  EXPECT_THAT(RunKiln(WithDb({"records", "prune", "--keep", "1"})).output,
+  EXPECT_THAT(RunKiln(WithDb({"db", "prune", "--keep-best", "1"})).output,
               AllOf(HasSubstr("Task"), HasSubstr("\n\nTemplate of autotvm")));
-  EXPECT_THAT(Kiln({"records", "prune", "--keep", "1", "--job", job, "--yes"}),
+  EXPECT_THAT(Kiln({"db", "prune", "--keep-best", "1", "--job", job, "--yes"}),
               AllOf(HasSubstr("5 records deleted"), Not(HasSubstr("autotvm"))));
-  EXPECT_THAT(Kiln({"records", "prune", "--older-than", "2021-01-01", "--yes"}),
+  EXPECT_THAT(Kiln({"db", "prune", "--older-than", "2021-01-01", "--yes"}),
               HasSubstr("2 records deleted"));
   EXPECT_EQ(Kiln({"records", "export", "--format", "autotvm", "--errors"}), best + far);
   Kiln({"records", "import", log});
-  EXPECT_EQ(Kiln({"records", "prune", "--keep", "2", "--target", "cuda", "--json", "--yes"}),
+  EXPECT_EQ(Kiln({"db", "prune", "--keep-best", "2", "--target", "cuda", "--json", "--yes"}),
             "{\"deleted\":1,\"autotvm\":1}\n");
   EXPECT_THAT(List({"--errors"}), SizeIs(4));
-  Kiln({"records", "prune", "--keep", "0", "--workload", "dense_small_batch.cuda", "--yes"});
+  Kiln({"db", "prune", "--keep-best", "0", "--workload", "dense_small_batch.cuda", "--yes"});
   EXPECT_THAT(List({"--errors"}), SizeIs(1));
 }
 
@@ -413,7 +413,7 @@ TEST_F(RecordsTest, AutotvmRecordsAreDeletedThroughAScheduler) {
   };
   EXPECT_THAT(kiln({"records", "delete", "--target", "cuda", "--top", "1", "--yes"}),
               HasSubstr("1 of them is of autotvm"));
-  EXPECT_THAT(kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("1 record deleted"));
+  EXPECT_THAT(kiln({"db", "prune", "--keep-best", "1", "--yes"}), HasSubstr("1 record deleted"));
   EXPECT_EQ(kiln({"records", "export", "--format", "autotvm"}), AutotvmLine(2, 4e-06));
   ASSERT_OK(scheduler.Stop().status());
 }
@@ -568,22 +568,21 @@ TEST_F(RecordsTest, CurvesAreDrawn) {
 TEST_F(RecordsTest, ArePrunedAfterItWasSaidWhatGoes) {
   const std::string first = Tune("32,32,32");
   Tune("16,16,16");
-  EXPECT_THAT(Error({"records", "prune"}), HasSubstr("say what goes"));
-  const RunResult asked = RunKiln(WithDb({"records", "prune", "--keep", "2"}));
+  EXPECT_THAT(Error({"db", "prune"}), HasSubstr("say what goes"));
+  const RunResult asked = RunKiln(WithDb({"db", "prune", "--keep-best", "2"}));
   EXPECT_EQ(asked.exit.code, 1);
   EXPECT_THAT(asked.output, AllOf(HasSubstr("matmul 32,32,32"), HasSubstr("To delete")));
   EXPECT_THAT(asked.error, HasSubstr("8 records of"));
   EXPECT_THAT(List({"--errors"}), SizeIs(12));
-  EXPECT_THAT(Kiln({"records", "prune", "--older-than", "1h", "--yes"}),
-              HasSubstr("0 records deleted"));
+  EXPECT_THAT(Kiln({"db", "prune", "--older-than", "1h", "--yes"}), HasSubstr("0 records deleted"));
   const std::string best = Json::parse(Kiln({"best", first, "--json"}))["id"];
-  EXPECT_THAT(Kiln({"records", "prune", "--keep", "2", "--job", first, "--yes"}),
+  EXPECT_THAT(Kiln({"db", "prune", "--keep-best", "2", "--job", first, "--yes"}),
               HasSubstr("4 records deleted"));
   EXPECT_THAT(List({"--errors"}), SizeIs(8));
   EXPECT_EQ(Json::parse(Kiln({"best", first, "--json"}))["id"], best);
-  EXPECT_THAT(Kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("6 records deleted"));
+  EXPECT_THAT(Kiln({"db", "prune", "--keep-best", "1", "--yes"}), HasSubstr("6 records deleted"));
   EXPECT_THAT(List({"--errors"}), SizeIs(2));
-  EXPECT_THAT(Kiln({"records", "prune", "--keep", "1", "--yes"}), HasSubstr("0 records deleted"));
+  EXPECT_THAT(Kiln({"db", "prune", "--keep-best", "1", "--yes"}), HasSubstr("0 records deleted"));
 }
 
 }  // namespace

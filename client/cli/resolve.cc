@@ -124,7 +124,8 @@ bool MeanSameTarget(const v1::Record& a, const v1::Record& b) {
 
 // Returns whether both records have the same computation, and targets that mean the same.
 bool Alike(const v1::Record& a, const v1::Record& b) {
-  return WorkloadOf(a) == WorkloadOf(b) && MeanSameTarget(a, b);
+  return WorkloadOf(a) == WorkloadOf(b) && a.result().measured_as() == b.result().measured_as() &&
+         MeanSameTarget(a, b);
 }
 
 // Returns whether the record's target leaves so much open that it means the same as two targets
@@ -283,6 +284,7 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
   v1::BestRequest request;
   request.set_job_id(subject.job_id);
   request.set_workload_id(subject.workload_id);
+  request.set_as_deployed(flags.as_deployed);
   request.mutable_workload_keys()->Add(subject.workload_keys.begin(), subject.workload_keys.end());
   KILN_ASSIGN_OR_RETURN(auto records, archive.Best(request));
   if (records.empty() && !subject.job_id.empty()) {

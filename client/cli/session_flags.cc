@@ -23,8 +23,7 @@ void SessionFlags::AddScheduler(CLI::App& command) {
   AddJson(command);
 }
 
-void SessionFlags::AddPlace(CLI::App& command) {
-  AddSchedulerAddress(command);
+void SessionFlags::AddDbFile(CLI::App& command, const std::string& help) {
   command
       .add_option_function<std::string>(
           "--db",
@@ -32,8 +31,18 @@ void SessionFlags::AddPlace(CLI::App& command) {
             session_.db = value;
             db_given_ = true;
           },
-          "without a scheduler: the database file of jobs and records [kiln.db]")
+          help)
       ->type_name("FILE");
+}
+
+void SessionFlags::AddDatabase(CLI::App& command) {
+  AddDbFile(command, "the database file [kiln.db]");
+  AddJson(command);
+}
+
+void SessionFlags::AddPlace(CLI::App& command) {
+  AddSchedulerAddress(command);
+  AddDbFile(command, "without a scheduler: the database file of jobs and records [kiln.db]");
   AddAccess(command);
   AddJson(command);
 }

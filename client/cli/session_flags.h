@@ -24,6 +24,8 @@ class SessionFlags {
   void AddPlace(CLI::App& command);
   // Does the same without --db, for a command that reads no records.
   void AddScheduler(CLI::App& command);
+  // Adds --db and --json, for a command that works on the file itself.
+  void AddDatabase(CLI::App& command);
   void AddAccess(CLI::App& command);
   void AddJson(CLI::App& command);
 
@@ -32,6 +34,7 @@ class SessionFlags {
 
  private:
   void AddSchedulerAddress(CLI::App& command);
+  void AddDbFile(CLI::App& command, const std::string& help);
   void ReadEnvironment();
 
   Session session_;

@@ -26,6 +26,8 @@ struct SubjectFlags {
   // Task of a job; none: any.
   std::optional<int> task;
   int64_t record = 0;
+  // Only records of this deployment (device/measured_as.h); "": any.
+  std::string as_deployed;
   // Space of a kernel (kernel_source.h), whose source is `what`.
   std::string kernel_space;
 };

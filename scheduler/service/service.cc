@@ -9,6 +9,7 @@
 #include "compiler/schedule/fit.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "device/measured_as.h"
 #include "rpc/device_choice.h"
 #include "rpc/field_limits.h"
 #include "scheduler/jobs/job_model.h"
@@ -192,10 +193,12 @@ Status SchedulerService::Best(const v1::BestRequest& request, v1::BestReply& rep
     return InvalidArgument("found {}, expected a workload or a job id",
                            request.job_id().empty() ? "neither" : "both");
   }
+  KILN_RETURN_IF_ERROR(device::CheckDeployment(request.as_deployed()));
   if (!request.job_id().empty()) return BestOfJob(request, reply);
   KILN_ASSIGN_OR_RETURN(const auto best, store_.BestRecords(workload, ""));
   for (const store::Record& record : best) {
     if (!IsFor(request.target(), record)) continue;
+    if (!device::IsAsDeployed(record.measured_as, request.as_deployed())) continue;
     *reply.add_records() = store::RecordMessage(record);
   }
   return OkStatus();
@@ -208,6 +211,7 @@ Status SchedulerService::BestOfJob(const v1::BestRequest& request, v1::BestReply
     KILN_ASSIGN_OR_RETURN(const auto best, store_.BestOfJob(request.job_id(), task.index));
     if (!best.has_value()) continue;
     if (!IsFor(request.target(), *best)) continue;
+    if (!device::IsAsDeployed(best->measured_as, request.as_deployed())) continue;
     *reply.add_records() = store::RecordMessage(*best);
   }
   return OkStatus();

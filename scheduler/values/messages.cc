@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "device/measured_as.h"
 #include "store/wire/job_message.h"
 
 namespace kiln::scheduler {
@@ -81,6 +82,9 @@ void SetResult(const v1::TrialResult& result, store::Record& record) {
   if (!result.device().empty()) record.device = result.device();
   if (!result.runner().empty()) record.runner = result.runner();
   record.stopped_early = result.stopped_early();
+  // A worker may say anything.
+  const auto way = device::ParseMeasuredAs(result.measured_as());
+  record.measured_as = way.ok() ? result.measured_as() : "";
   record.max_error = result.max_error();
   if (record.error == store::kNoError)
     record.unchecked = CutText(result.unchecked(), kMessageBytes);

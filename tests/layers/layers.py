@@ -196,7 +196,7 @@ TABLE = {
         "tracker/daemon.h",
         "builder/daemon.h", "builder/child.h",
         "runner/daemon.h", "runner/child.h",
-        "scheduler/daemon.h", "scheduler/values/computations.h",
+        "scheduler/daemon.h", "scheduler/database_lock.h", "scheduler/values/computations.h",
     ],
     # Examples belong to users and include nothing of ours.
     "examples": [],

@@ -51,6 +51,12 @@ bool FasterThan(const v1::Record& a, const v1::Record& b) {
   return CostOf(a.result()) < CostOf(b.result());
 }
 
+// Costs of different ways of measuring are not comparable.
+void KeepMeasuredAs(const std::string& way, std::vector<v1::Record>& records) {
+  std::erase_if(records,
+                [&](const v1::Record& record) { return record.result().measured_as() != way; });
+}
+
 // Returns faster variants of the records' workload, which jobs have tuned as its alternatives.
 StatusOr<std::vector<FasterVariant>> FasterVariants(const std::vector<v1::Record>& records,
                                                     const std::vector<v1::JobStatus>& jobs,
@@ -71,7 +77,8 @@ StatusOr<std::vector<FasterVariant>> FasterVariants(const std::vector<v1::Record
       v1::BestRequest request;
       request.set_workload_id(id);
       request.set_target(record.target());
-      KILN_ASSIGN_OR_RETURN(const auto best, archive.Best(request));
+      KILN_ASSIGN_OR_RETURN(auto best, archive.Best(request));
+      KeepMeasuredAs(record.result().measured_as(), best);
       const auto first = std::min_element(best.begin(), best.end(), FasterThan);
       if (first == best.end() || !FasterThan(*first, record)) continue;
       faster.push_back({record, spec.variant(), spec.preparation(), *first});
@@ -117,7 +124,8 @@ bool IsOfSeveral(const std::vector<v1::Record>& records,
 std::string BestTable(const std::vector<v1::Record>& records, const Names& names) {
   constexpr int kMaxLines = 3;
   const auto device = [](const v1::Record& record) { return OneLine(record.result().device()); };
-  const bool with_devices = IsOfSeveral(records, device);
+  const auto way = [](const v1::Record& record) { return OneLine(record.result().measured_as()); };
+  const bool with_devices = IsOfSeveral(records, device), with_ways = IsOfSeveral(records, way);
   std::vector<Table::Column> columns = {{"Trial"},
                                         {"Task", Table::kLeft, kMinColumns, kMaxLines},
                                         {"Latency", Table::kRight},
@@ -125,6 +133,7 @@ std::string BestTable(const std::vector<v1::Record>& records, const Names& names
                                         {"Target", Table::kLeft, kMinColumns, kMaxLines},
                                         {"Error", Table::kRight}};
   if (with_devices) columns.insert(columns.begin() + 5, {"Device", Table::kLeft, 6, kMaxLines});
+  if (with_ways) columns.insert(columns.begin() + 5, {"Measured as", Table::kLeft, 6, kMaxLines});
   Table table(std::move(columns));
   for (const v1::Record& record : records) {
     const double cost_s = CostOf(record.result());
@@ -135,6 +144,7 @@ std::string BestTable(const std::vector<v1::Record>& records, const Names& names
                                       OneLine(BriefTarget(record.target())),
                                       ErrorCell(record.result())};
     if (with_devices) cells.insert(cells.begin() + 5, device(record));
+    if (with_ways) cells.insert(cells.begin() + 5, way(record));
     table.AddRow(std::move(cells));
   }
   return table.ToString(TerminalColumns(STDOUT_FILENO));
@@ -235,6 +245,11 @@ Run AddBest(CLI::App& best, SessionFlags& session) {
   best.description("the best record of a workload, a job, a kernel or a template of autotvm");
   AddSubject(best, session, *flags);
   AddKernelSpace(best, *flags);
+  best.add_option("--as-deployed", flags->as_deployed,
+                  "only records that were measured as a program is deployed: within a CUDA graph, "
+                  "or by single launches on a stream")
+      ->check(CLI::IsMember({"graph", "stream"}))
+      ->type_name("graph|stream");
   return Plain([flags](const Session& session) { return PrintBest(*flags, session); });
 }
 

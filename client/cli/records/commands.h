@@ -20,6 +20,5 @@ Run AddRecordsStats(CLI::App& stats, SessionFlags& session);
 Run AddRecordsList(CLI::App& list, SessionFlags& session);
 Run AddRecordsCurve(CLI::App& curve, SessionFlags& session);
 Run AddRecordsDelete(CLI::App& remove, SessionFlags& session);
-Run AddRecordsPrune(CLI::App& prune, SessionFlags& session);
 
 }  // namespace kiln::client

@@ -26,6 +26,14 @@ Status ConfirmDeletion(const DeletionCounts& planned, const std::string& place) 
   return Cancelled("nothing was deleted");
 }
 
+void PrintPlanned(const DeletionCounts& planned, const Archive& archive, const Session& session) {
+  if (session.json) {
+    fmt::print("{{\"would_delete\":{},\"autotvm\":{}}}\n", planned.records, planned.autotvm);
+    return;
+  }
+  fmt::print("{} of {} would be deleted\n", Counted(planned.records, "record"), archive.Name());
+}
+
 void PrintDeleted(const DeletionCounts& deleted, const Archive& archive, const Session& session) {
   if (session.json) {
     fmt::print("{{\"deleted\":{},\"autotvm\":{}}}\n", deleted.records, deleted.autotvm);

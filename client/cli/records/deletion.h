@@ -1,4 +1,5 @@
-// Shared by kiln records delete and prune: they ask before they delete, and report the deletion.
+// Shared by kiln records delete and kiln db prune: they ask before they delete, and report
+// the deletion.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,9 @@ struct DeletionCounts {
 
 // Returns OK if the user at the terminal agrees. InvalidArgument if there is no terminal.
 Status ConfirmDeletion(const DeletionCounts& planned, const std::string& place);
+
+// Says what would be deleted.
+void PrintPlanned(const DeletionCounts& planned, const Archive& archive, const Session& session);
 
 void PrintDeleted(const DeletionCounts& deleted, const Archive& archive, const Session& session);
 

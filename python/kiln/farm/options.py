@@ -63,6 +63,8 @@ class TuneOptions:
     timeout_ms: int | None = None
     build_timeout_ms: int | None = None
     flush_cache: bool = False
+    # On a GPU: "graph", or "stream" for launches one by one.
+    as_deployed: str | None = None
     # Values of inputs in checks: {"x": "0.5:2"}.
     input_range: Mapping[str, str] | None = None
     reference_limit: float | None = None

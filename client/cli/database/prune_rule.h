@@ -1,7 +1,7 @@
-// Decides which records stay when a database is pruned: the best ones of each computation and
-// target.
+// Decides which records stay when a database is pruned: the best ones of each computation, target,
+// device and way of measuring, and those that somebody relies on.
 //
-// Pure. It sees each record more than once, and holds for each computation and target no more
+// Pure. It sees each record more than once, and holds for each of these groups no more
 // records than are kept.
 #pragma once
 
@@ -20,12 +20,16 @@
 namespace kiln::client {
 
 struct PruneRule {
-  // Number of best records to keep, of each computation and target.
+  // Number of best records to keep, of each group.
   uint32_t keep = 1;
   // Only records that were measured before are deleted; unix time.
   int64_t before_s = INT64_MAX;
   // Jobs that have not ended. Their records stay.
   std::set<std::string> open_jobs = {};
+  // Numbers of records that the status of a job names.
+  std::set<int64_t> named = {};
+  // Computation, target and steps of the schedules that somebody has set.
+  std::set<std::vector<std::string>> pinned = {};
 };
 
 // The parts of a record, of either kind, that a rule needs.
@@ -35,13 +39,15 @@ struct PruneCandidate {
   int64_t id = 0;
   // "": the record has no job.
   std::string job_id = {};
+  // Computation, target and steps; empty for a record of autotvm.
+  std::vector<std::string> schedule = {};
   double timestamp_s = 0;
   // Whether it was stopped early, and seconds; none: it failed.
   std::optional<std::pair<bool, double>> cost = {};
 };
 
-// Groups by computation and target. Costs of rewritten layouts cannot be compared with others, so
-// they have groups of their own.
+// Groups by computation, target, device and way of measuring. Costs of rewritten layouts cannot be
+// compared with others, so they have groups of their own.
 PruneCandidate CandidateOf(const v1::Record& record);
 // Groups by template, arguments and target.
 PruneCandidate CandidateOf(const store::AutotvmRecord& record);

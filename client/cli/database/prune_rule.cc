@@ -1,4 +1,4 @@
-#include "client/cli/records/prune_rule.h"
+#include "client/cli/database/prune_rule.h"
 
 #include <algorithm>
 #include <iterator>
@@ -13,7 +13,9 @@ PruneCandidate CandidateOf(const v1::Record& record) {
   const bool rewritten = HasUnsaidLayouts(record.layout_rewrite_option(), record.workload_key());
   PruneCandidate candidate;
   candidate.group = {record.workload_id().empty() ? record.workload_key() : record.workload_id(),
-                     record.target(), rewritten ? "rewritten layouts" : ""};
+                     record.target(), record.result().device(), record.result().measured_as(),
+                     rewritten ? "rewritten layouts" : ""};
+  candidate.schedule = {record.workload_id(), record.target(), record.steps()};
   candidate.id = record.id();
   candidate.job_id = record.job_id();
   candidate.timestamp_s = static_cast<double>(record.result().timestamp_s());
@@ -51,6 +53,8 @@ bool Pruner::Deletes(const PruneCandidate& candidate) const {
   if (candidate.id > last_id_) return false;
   if (candidate.timestamp_s >= static_cast<double>(rule_.before_s)) return false;
   if (rule_.open_jobs.contains(candidate.job_id)) return false;
+  if (!candidate.schedule.empty() && rule_.named.contains(candidate.id)) return false;
+  if (rule_.pinned.contains(candidate.schedule)) return false;
   const auto best = best_.find(candidate.group);
   if (rule_.keep == 0 || best == best_.end()) return true;
   return std::ranges::none_of(

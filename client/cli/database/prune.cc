@@ -1,4 +1,5 @@
-// kiln records prune deletes all records but the best ones of each computation and target.
+// kiln db prune deletes all records but the best ones of each computation, target and device, and
+// those that somebody relies on.
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -18,10 +19,10 @@
 #include "base/text/utf8.h"
 #include "client/cli/autotvm_list.h"
 #include "client/cli/computations.h"
+#include "client/cli/database/commands.h"
+#include "client/cli/database/prune_rule.h"
 #include "client/cli/record_filter.h"
-#include "client/cli/records/commands.h"
 #include "client/cli/records/deletion.h"
-#include "client/cli/records/prune_rule.h"
 #include "client/cli/session_flags.h"
 #include "client/view/format.h"
 #include "store/autotvm_record.h"
@@ -30,29 +31,49 @@ namespace kiln::client {
 namespace {
 
 struct PruneFlags {
-  // Number of best records to keep for each computation and target; for autotvm's records, for each
-  // workload of a template and target. None: 1.
-  std::optional<uint32_t> keep;
-  // Only records older than this are deleted; see ParseTime.
+  // Number of best records to keep for each computation, target and device; for autotvm's records,
+  // for each workload of a template and target. None: 1.
+  std::optional<uint32_t> keep_best;
+  // Only records older than this are deleted: days, or see ParseTime.
   std::string older_than;
+  // True: says what would be deleted, and deletes nothing.
+  bool dry_run = false;
   // Only records that match are deleted.
   RecordFilterFlags filter;
   // True: does not ask.
   bool yes = false;
 };
 
-StatusOr<PruneRule> RuleOf(const PruneFlags& flags, const std::vector<v1::JobStatus>& jobs) {
-  if (!flags.keep.has_value() && flags.older_than.empty()) {
-    return InvalidArgument("say what goes: --keep N, --older-than TIME, or both");
+// A number alone is one of days.
+StatusOr<int64_t> TimeBefore(const std::string& text, int64_t now_s) {
+  const bool is_days = text.find_first_not_of("0123456789") == std::string::npos;
+  return ParseTime(is_days ? text + "d" : text, now_s);
+}
+
+bool HasEnded(const v1::JobStatus& job) {
+  return job.state() == v1::SUCCEEDED || job.state() == v1::FAILED || job.state() == v1::CANCELLED;
+}
+
+StatusOr<PruneRule> RuleOf(const PruneFlags& flags, int64_t now_s,
+                           const std::vector<v1::JobStatus>& jobs, Archive& archive) {
+  if (!flags.keep_best.has_value() && flags.older_than.empty()) {
+    return InvalidArgument("say what goes: --keep-best N, --older-than DAYS, or both");
   }
   PruneRule rule;
-  rule.keep = flags.keep.value_or(1);
+  rule.keep = flags.keep_best.value_or(1);
   if (!flags.older_than.empty()) {
-    KILN_ASSIGN_OR_RETURN(rule.before_s,
-                          ParseTime(flags.older_than, absl::ToUnixSeconds(absl::Now())));
+    KILN_ASSIGN_OR_RETURN(rule.before_s, TimeBefore(flags.older_than, now_s));
   }
   for (const v1::JobStatus& job : jobs) {
-    if (job.state() == v1::QUEUED || job.state() == v1::RUNNING) rule.open_jobs.insert(job.id());
+    if (!HasEnded(job)) rule.open_jobs.insert(job.id());
+    for (const v1::TaskStatus& task : job.tasks()) {
+      rule.named.insert(
+          {task.best_record_id(), task.reference_record_id(), task.known_record_id()});
+    }
+  }
+  KILN_ASSIGN_OR_RETURN(const auto pinned, archive.PinnedSchedules(""));
+  for (const store::PinnedSchedule& schedule : pinned) {
+    rule.pinned.insert({schedule.workload_id, schedule.target, schedule.steps});
   }
   return rule;
 }
@@ -115,7 +136,8 @@ Status Plan(const Prunable& prunable, const Names& names, Pruners& pruners) {
   KILN_RETURN_IF_ERROR(prunable.Visit([&](const v1::Record& record) {
     Pruner::Row& row = pruners.records.See(CandidateOf(record));
     if (row.records == 1)
-      row.cells = {NameOf(record, names), OneLine(ShortTarget(record.target()))};
+      row.cells = {NameOf(record, names), OneLine(ShortTarget(record.target())),
+                   OneLine(record.result().device())};
     return OkStatus();
   }));
   KILN_RETURN_IF_ERROR(prunable.VisitAutotvm([&](const store::AutotvmRecord& record) {
@@ -140,7 +162,9 @@ Status Plan(const Prunable& prunable, const Names& names, Pruners& pruners) {
 void PrintPlans(const Pruners& pruners) {
   const bool of_autotvm = !pruners.autotvm.rows().empty();
   if (!pruners.records.rows().empty() || !of_autotvm) {
-    PrintPlan(pruners.records, {{"Task", Table::kLeft, 24}, {"Target", Table::kLeft, 12}});
+    PrintPlan(pruners.records, {{"Task", Table::kLeft, 24},
+                                {"Target", Table::kLeft, 12},
+                                {"Device", Table::kLeft, kMinColumns}});
     if (of_autotvm) fmt::print("\n");
   }
   if (!of_autotvm) return;
@@ -199,22 +223,26 @@ StatusOr<DeletionCounts> DeletePruned(const Prunable& prunable, const Pruners& p
   return deleted;
 }
 
-// Prints for each computation and target how many records are deleted and kept; then proceeds like
-// kiln records delete. Records of jobs that have not ended are kept.
+// Prints for each computation, target and device how many records are deleted and kept; then
+// proceeds like kiln records delete.
 Status PruneRecords(const PruneFlags& flags, const Session& session) {
   const int64_t now_s = absl::ToUnixSeconds(absl::Now());
   KILN_ASSIGN_OR_RETURN(const auto request, RequestOf(flags.filter, now_s));
   if (flags.filter.top.has_value()) {
-    return InvalidArgument("--top does not go with prune: --keep says what stays");
+    return InvalidArgument("--top does not go with prune: --keep-best says what stays");
   }
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive->Jobs(std::nullopt));
-  KILN_ASSIGN_OR_RETURN(const PruneRule rule, RuleOf(flags, jobs));
+  KILN_ASSIGN_OR_RETURN(const PruneRule rule, RuleOf(flags, now_s, jobs, *archive));
   const Prunable prunable(flags, now_s, request, *archive);
   Pruners pruners(rule);
   KILN_RETURN_IF_ERROR(Plan(prunable, NamesOf(jobs), pruners));
   if (!session.json) PrintPlans(pruners);
   const DeletionCounts planned = pruners.Planned();
+  if (flags.dry_run) {
+    PrintPlanned(planned, *archive, session);
+    return OkStatus();
+  }
   DeletionCounts deleted;
   if (planned.records > 0) {
     if (!flags.yes) KILN_RETURN_IF_ERROR(ConfirmDeletion(planned, archive->Name()));
@@ -226,13 +254,16 @@ Status PruneRecords(const PruneFlags& flags, const Session& session) {
 
 }  // namespace
 
-Run AddRecordsPrune(CLI::App& prune, SessionFlags& session) {
+Run AddDbPrune(CLI::App& prune, SessionFlags& session) {
   const auto flags = std::make_shared<PruneFlags>();
-  prune.description("delete all records but the best ones of each computation and target");
-  prune.add_option("--keep", flags->keep,
-                   "keep this many of the best of each computation and target [1]");
-  prune.add_option("--older-than", flags->older_than,
-                   "only records from before this time go: 90d ago, or 2026-11-21");
+  prune.description("delete all records but the best ones of each computation, target and device");
+  prune.add_option("--keep-best", flags->keep_best,
+                   "keep this many of the best of each computation, target and device [1]");
+  prune
+      .add_option("--older-than", flags->older_than,
+                  "only records from before this time go: 90 days or 12h ago, or 2026-11-21")
+      ->type_name("DAYS");
+  prune.add_flag("--dry-run", flags->dry_run, "say what would go, and delete nothing");
   prune.add_flag("--yes", flags->yes, "do not ask");
   AddRecordFilter(prune, session, flags->filter);
   return Plain([flags](const Session& session) { return PruneRecords(*flags, session); });

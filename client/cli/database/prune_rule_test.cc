@@ -1,4 +1,4 @@
-#include "client/cli/records/prune_rule.h"
+#include "client/cli/database/prune_rule.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -79,6 +79,29 @@ TEST(Pruner, KeepsWhatIsNewerAndWhatJobsStillNeed) {
   EXPECT_THAT(records.Deleted({.keep = 1, .before_s = 20, .open_jobs = {"running"}}),
               ElementsAre(2));
   EXPECT_THAT(records.Deleted({.keep = 1, .before_s = 10}), IsEmpty());
+}
+
+TEST(Pruner, DevicesAndWaysOfMeasuringDoNotCompete) {
+  Records records;
+  records.Add("a", 3).mutable_result()->set_device("H200");
+  records.Add("a", 1).mutable_result()->set_device("A100");
+  records.Add("a", 2).mutable_result()->set_device("A100");
+  v1::TrialResult& stream = *records.Add("a", 9).mutable_result();
+  stream.set_device("A100");
+  stream.set_measured_as("stream/warm/free");
+  EXPECT_THAT(records.Deleted({.keep = 1}), ElementsAre(3));
+}
+
+TEST(Pruner, KeepsWhatAJobNamesAndWhatSomebodyHasSet) {
+  Records records;
+  records.Add("a", 1);
+  records.Add("a", 2);
+  records.Add("a", 3).set_steps("[1]");
+  records.Add("a", 4);
+  records.Add("b", 5).set_steps("[1]");
+  records.Add("b", 1);
+  EXPECT_THAT(records.Deleted({.keep = 1, .named = {2}, .pinned = {{"a", "llvm", "[1]"}}}),
+              ElementsAre(4, 5));
 }
 
 TEST(Pruner, WhatCameMeanwhileStays) {
