@@ -1,10 +1,11 @@
 #!/bin/bash
 # usage: deploy/gpu_sandbox.sh KILN [FOLDER]
 #
-# Tries the sandbox of a CUDA runner on this machine, with the program KILN (bazel-bin/client/cli/kiln):
-# which means apply, and whether a GPU works inside of them. It tunes a small matmul in a farm of its
-# own, as the user that runs it and, if that is root, as nobody too. FOLDER keeps the logs (default: a
-# new one). Takes some two minutes. Ends with 1 if a runner gave up namespaces that the machine has.
+# Tries the sandbox of a CUDA runner on this machine, with the program KILN
+# (bazel-bin/client/cli/kiln): which means apply, and whether a GPU works inside of them. It tunes a
+# small matmul in a farm of its own, as the user that runs it and, if that is root, as nobody too.
+# FOLDER keeps the logs (default: a new one). Takes some two minutes. Ends with 1 if a runner gave
+# up namespaces that the machine has.
 set -u
 kiln=$(readlink -f "${1:?usage: $0 KILN [FOLDER]}")
 folder=${2:-$(mktemp -d /tmp/gpu-sandbox.XXXXXX)}

@@ -22,7 +22,8 @@ struct WorkerFlags : DaemonFlags {
   bool require_sandbox = false;
 };
 
-// Adds --listen, --advertise, --tracker and --require-sandbox. `worker` is the worker's noun in the help: "builder".
+// Adds --listen, --advertise, --tracker and --require-sandbox. `worker` is the worker's noun in the
+// help: "builder".
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags, std::string_view worker,
                     std::string_view listen_help = kListenHelp);
 

@@ -7,8 +7,8 @@ namespace kiln::runner {
 // Serves its parent (base/process/message_child.h) as child.proto says. Flags: --device cpu,
 // --threads N,
 // --cpu-seconds N, --no-drop-privileges, those of a sandbox (base/process/sandbox.h), and --check:
-// only enters the sandbox and opens the device. Descriptor 5 is the wanted flag. Returns the exit status.
-// For a daemon (child_process.h) to start, not for people.
+// only enters the sandbox and opens the device. Descriptor 5 is the wanted flag. Returns the exit
+// status. For a daemon (child_process.h) to start, not for people.
 int RunnerChildMain(int argc, char** argv);
 
 }  // namespace kiln::runner

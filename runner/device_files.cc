@@ -62,8 +62,8 @@ FileView CudaFiles(const std::string& root) {
   Append(view.read, Matching(root + "/sys/module", {"nvidia"}));
   // The daemon that keeps the driver's state.
   Append(view.read, {"/run/nvidia-persistenced"});
-  // nvidia0 and so on, nvidiactl, nvidia-uvm, nvidia-modeset, and the folder nvidia-caps of parts of
-  // a GPU (MIG).
+  // nvidia0 and so on, nvidiactl, nvidia-uvm, nvidia-modeset, and the folder nvidia-caps of parts
+  // of a GPU (MIG).
   Append(view.devices, Matching(root + "/dev", {"nvidia"}));
   // The pipes of a server that shares a GPU (MPS), and the cache of compiled kernels.
   AddListed("CUDA_MPS_PIPE_DIRECTORY", view.write);

@@ -11,8 +11,8 @@ namespace kiln::runner {
 FileView CpuFiles();
 
 // Files of NVIDIA's driver, as NVIDIA's container toolkit mounts them: /dev/nvidia*, its libraries,
-// what it reads of /sys, and the folder that CUDA_CACHE_PATH names. `root` is put before the folders
-// that are listed, for tests.
+// what it reads of /sys, and the folder that CUDA_CACHE_PATH names. `root` is put before the
+// folders that are listed, for tests.
 FileView CudaFiles(const std::string& root = "");
 
 }  // namespace kiln::runner

@@ -28,8 +28,8 @@ struct DatabaseSize {
 };
 
 // Copies the database `from` to `to`, checks the structure of the copy, and compares its counts
-// with those of the source. AlreadyExists if there is a file `to`, unless `replace`; that file stays
-// as it was if the backup fails. DataLoss: `from` is damaged.
+// with those of the source. AlreadyExists if there is a file `to`, unless `replace`; that file
+// stays as it was if the backup fails. DataLoss: `from` is damaged.
 StatusOr<DatabaseSize> BackUpDatabase(const std::string& from, const std::string& to, bool replace);
 
 // Counts what an open database holds. `bytes` stays 0.

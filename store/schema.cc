@@ -291,8 +291,8 @@ ALTER TABLE deleted_records ADD COLUMN highest_autotvm INTEGER NOT NULL DEFAULT 
 DROP TRIGGER IF EXISTS import_grows;
 )sql";
 
-// Adds pauses of jobs, users with their limits and what they have had, and who did what. `trials` of
-// a job is how many it may take; 0 = the job is of an earlier schema.
+// Adds pauses of jobs, users with their limits and what they have had, and who did what. `trials`
+// of a job is how many it may take; 0 = the job is of an earlier schema.
 constexpr const char kVersion17[] = R"sql(
 ALTER TABLE jobs ADD COLUMN paused INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE jobs ADD COLUMN trials INTEGER NOT NULL DEFAULT 0;

@@ -120,8 +120,8 @@ class Store {
   // Sets started_ms on the first change to running and finished_ms on the change to a final state.
   // A final state stays: a change to another state is FailedPrecondition (of cancel and success,
   // the first wins), a change to the same state is OK and changes nothing. Each change to running
-  // increments JobRow::fruitless_runs; a change back to queued or to paused, after an orderly end of
-  // a run, resets it. A paused job can only become cancelled; ReopenJob queues it again.
+  // increments JobRow::fruitless_runs; a change back to queued or to paused, after an orderly end
+  // of a run, resets it. A paused job can only become cancelled; ReopenJob queues it again.
   virtual Status UpdateJobState(std::string_view job_id, JobState state, std::string_view message,
                                 int64_t now_ms) = 0;
   // Queues a job again that failed, was cancelled or is paused, with all its tasks and records. A

@@ -144,7 +144,7 @@ TEST_F(FarmTest, FromItsStartToItsEnd) {
   EXPECT_THAT(log, HasSubstr("stopping on signal 15"));
 }
 
-// What stays of a farm's file names no process of somebody else.
+// A stale file of a farm names no process of somebody else.
 TEST_F(FarmTest, AStaleFileHarmsNobody) {
   KilnPrints(UpWords());
   const std::string path = farm_ + "/farm.json";

@@ -11,8 +11,8 @@ void DecayedUse::Restore(double device_s, double at_s) {
   at_s_ = at_s;
 }
 
-// The integral of the decay over the time in use is exact, so that it does not matter how often this
-// is called.
+// The integral of the decay over the time in use is exact, so that it does not matter how often
+// this is called.
 void DecayedUse::Advance(double now_s, int devices) {
   const double passed_s = now_s - at_s_;
   if (passed_s <= 0) return;

@@ -12,9 +12,10 @@
 //
 // A user competes while his jobs hold or ask for a device. When he begins to compete, his place is
 // set against the user in service with the smallest use: ahead of him by as much as his device
-// seconds, divided by the weight, are fewer, but by `head_start_s` at most, and behind him likewise.
-// So the use of the last days counts, and yet nobody waits for longer than the head start of others:
-// from then on the weights alone count. A user who was away for less than `pause_s` keeps his place.
+// seconds, divided by the weight, are fewer, but by `head_start_s` at most, and behind him
+// likewise. So the use of the last days counts, and yet nobody waits for longer than the head start
+// of others: from then on the weights alone count. A user who was away for less than `pause_s`
+// keeps his place.
 //
 // Limits: FairShares also counts devices, so that a user has no more of them than he may have.
 //

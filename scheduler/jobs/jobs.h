@@ -15,8 +15,9 @@
 // Thread-safe. A fixed number of threads, each with one running job. The other jobs wait, ordered
 // by priority, then by what their users have had (fair_share), then by age. A job that is more
 // urgent than a running one takes its place, and so does a job of a user who has no running job,
-// where another user has several: the other job goes back to the queue with its results. A job with parts that a process of the user serves waits in the
-// queue until such a process is connected, and goes back to the queue when the process is gone.
+// where another user has several: the other job goes back to the queue with its results. A job with
+// parts that a process of the user serves waits in the queue until such a process is connected, and
+// goes back to the queue when the process is gone.
 #pragma once
 
 #include <condition_variable>
@@ -82,8 +83,8 @@ class Jobs {
   // many jobs.
   StatusOr<std::string> Submit(const v1::JobSpec& spec, const std::string& request_id = {},
                                const std::stop_token& gone = {});
-  // The job holds no worker after the trials in hand, and goes on with Resume. OK also for a job that
-  // is paused already. FailedPrecondition if the job has ended.
+  // The job holds no worker after the trials in hand, and goes on with Resume. OK also for a job
+  // that is paused already. FailedPrecondition if the job has ended.
   Status Pause(const std::string& job_id, const std::stop_token& gone = {});
   // OK also for a job that is cancelled already. FailedPrecondition if the job ended in another
   // way.

@@ -20,8 +20,8 @@ class Audit {
   Audit(store::Store& store, Clock& clock) : store_(store), clock_(clock) {}
 
   // Keeps that `user` made the call ("Scheduler.CancelJob") for `subject` ("job 3f2a"). An error in
-  // `result` says why it was refused. If the database is away, the entry goes to the log alone: what
-  // was done is not undone.
+  // `result` says why it was refused. If the database is away, the entry goes to the log alone:
+  // what was done is not undone.
   void Add(std::string_view user, std::string_view call, std::string_view subject,
            const Status& result);
 
