@@ -47,6 +47,7 @@ constexpr CallRole kRows[] = {
     {"/kiln.v1.Scheduler/ServeCallbacks", Role::kSubmit, std::nullopt},
     Row("/kiln.v1.Scheduler/SetSchedule", Role::kOperate),
     Row("/kiln.v1.Scheduler/SetUser", Role::kAdmin),
+    Row("/kiln.v1.Scheduler/SetWorkerMode", Role::kOperate),
     Row("/kiln.v1.Scheduler/Submit", Role::kSubmit),
     Row("/kiln.v1.Scheduler/TestModel", Role::kRead),
     Row("/kiln.v1.Scheduler/TrainModel", Role::kSubmit),
@@ -56,6 +57,7 @@ constexpr CallRole kRows[] = {
     Row("/kiln.v1.Tracker/List", Role::kRead),
     Row("/kiln.v1.Tracker/Release", Role::kWork),
     Row("/kiln.v1.Tracker/Renew", Role::kWork),
+    Row("/kiln.v1.Tracker/SetWorkerMode", Role::kWork),
     Row("/kiln.v1.Versions/Get", Role::kRead),
 };
 
