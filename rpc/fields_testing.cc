@@ -50,6 +50,8 @@ void AddToField(Message& message, const FieldDescriptor& field, int& next) {
   switch (field.cpp_type()) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
       return to.AddDouble(&message, &field, ++next + 0.1);
+    case FieldDescriptor::CPPTYPE_INT64:
+      return to.AddInt64(&message, &field, (int64_t{1} << 40) + ++next);
     case FieldDescriptor::CPPTYPE_STRING:
       return to.AddString(&message, &field, fmt::format("{} {}", field.name(), ++next));
     case FieldDescriptor::CPPTYPE_MESSAGE:

@@ -110,15 +110,29 @@ Status Rename(const std::string& from, const std::string& to) {
   return ErrnoStatus(errno, "cannot rename {} to {}", from, to);
 }
 
-// Gives the file `path` the second name `kept`, and moves its log there. A file under the name
-// `path` must never meet the log of another file: SQLite would write that log into it.
+// Gives the file `path` the second name `kept`, and moves its log there. The file itself may be
+// gone already. A file under the name `path` must never meet the log of another file: SQLite would
+// write that log into it.
 Status KeepAside(const std::string& path, const std::string& kept) {
-  TakeInLog(path);
-  for (const char* const suffix : {"-wal", "-shm"}) {
+  const bool is_there = FileExists(path);
+  if (is_there) TakeInLog(path);
+  for (const char* const suffix : {"-wal", "-shm", "-journal"}) {
     if (FileExists(path + suffix)) KILN_RETURN_IF_ERROR(Rename(path + suffix, kept + suffix));
   }
-  if (link(path.c_str(), kept.c_str()) == 0) return OkStatus();
+  if (!is_there || link(path.c_str(), kept.c_str()) == 0) return OkStatus();
   return ErrnoStatus(errno, "cannot keep {} as {}", path, kept);
+}
+
+// Refuses to put a file beside the log of another one.
+Status CheckHasNoLog(const std::string& path) {
+  for (const char* const suffix : {"-wal", "-journal"}) {
+    if (!FileExists(path + suffix)) continue;
+    return FailedPrecondition(
+        "{}{} is the log of a database that is open, or whose process was killed, and SQLite would "
+        "write it into the backup; give the backup another name",
+        path, suffix);
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -142,6 +156,7 @@ StatusOr<DatabaseSize> BackUpDatabase(const std::string& from, const std::string
   if (!replace && FileExists(to)) {
     return AlreadyExists("{} exists already; give another name, or say --replace", to);
   }
+  KILN_RETURN_IF_ERROR(CheckHasNoLog(to));
   const std::string temporary = TemporaryFor(to);
   const Removal removal(temporary);
   KILN_ASSIGN_OR_RETURN(const DatabaseSize size, CheckedCopy(from, temporary));
@@ -166,11 +181,10 @@ StatusOr<Restored> RestoreDatabase(const std::string& from, const std::string& t
   const std::string temporary = TemporaryFor(place);
   const Removal removal(temporary);
   KILN_ASSIGN_OR_RETURN(restored.size, CheckedCopy(from, temporary));
-  if (FileExists(place)) {
-    restored.kept = fmt::format("{}.before-{}", place,
-                                absl::FormatTime("%Y%m%dT%H%M%E3S", now, absl::UTCTimeZone()));
-    KILN_RETURN_IF_ERROR(KeepAside(place, restored.kept));
-  }
+  const std::string kept = fmt::format(
+      "{}.before-{}", place, absl::FormatTime("%Y%m%dT%H%M%E3S", now, absl::UTCTimeZone()));
+  if (FileExists(place)) restored.kept = kept;
+  KILN_RETURN_IF_ERROR(KeepAside(place, kept));
   KILN_RETURN_IF_ERROR(Rename(temporary, place));
   KILN_RETURN_IF_ERROR(SyncFolderOf(place));
   return restored;

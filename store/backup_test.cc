@@ -173,6 +173,24 @@ TEST_F(BackupTest, TheLogGoesWithTheFileBefore) {
   EXPECT_EQ(RecordsIn(restored.kept), 7u);
 }
 
+// The file may be lost, and its log not.
+TEST_F(BackupTest, ALogWithoutItsFileIsKeptAsideToo) {
+  StoreWith(copy_, 3);
+  const std::string killed = folder_.File("killed.db");
+  {
+    const auto store = StoreWith(db_, 7);
+    std::filesystem::copy(db_ + "-wal", killed + "-wal");
+  }
+  ASSERT_GT(std::filesystem::file_size(killed + "-wal"), 0u);
+  EXPECT_THAT(
+      BackUpDatabase(copy_, killed, false),
+      StatusIs(StatusCode::kFailedPrecondition, testing::HasSubstr("killed.db-wal is the")));
+  ASSERT_OK_AND_ASSIGN(const Restored restored, RestoreDatabase(copy_, killed, kNow));
+  EXPECT_EQ(restored.kept, "");
+  EXPECT_EQ(RecordsIn(killed), 3u);
+  EXPECT_OK(BackUpDatabase(copy_, folder_.File("other.db"), false).status());
+}
+
 TEST_F(BackupTest, ARestoreReplacesEvenADamagedFileAndFollowsALink) {
   StoreWith(copy_, 3);
   WriteFile(folder_.File("real.db"), "no database");

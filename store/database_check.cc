@@ -61,18 +61,17 @@ class Checker {
     });
   }
 
-  // Compares the tables and indexes with those that the migrations make.
+  // Compares the tables and indexes with those of a new file.
   Status CheckSchema(const std::string& scratch) {
     KILN_ASSIGN_OR_RETURN(const auto fresh, Database::Open(scratch, kApplicationId, {}));
-    const auto version = static_cast<size_t>(report_.size.schema);
-    KILN_RETURN_IF_ERROR(sqlite::Migrate(*fresh, Migrations().first(version), false));
+    KILN_RETURN_IF_ERROR(sqlite::Migrate(*fresh, Migrations(), false));
     KILN_ASSIGN_OR_RETURN(const Entries expected, EntriesOf(*fresh));
     KILN_ASSIGN_OR_RETURN(const Entries found, EntriesOf(database_));
     for (const auto& [name, sql] : expected) {
       const auto at = found.find(name);
       if (at != found.end() && at->second == sql) continue;
       Add("schema", at == found.end() ? "a table or index is missing" : "a table or index differs",
-          fmt::format("{} is not the one of schema {}", name, version), kRestore);
+          fmt::format("{} is not the one of schema {}", name, report_.known_schema), kRestore);
     }
     return OkStatus();
   }
@@ -236,20 +235,27 @@ StatusOr<DatabaseReport> CheckDatabaseFile(const std::string& path, const TextCh
   const int64_t bytes = report.size.bytes;
   KILN_ASSIGN_OR_RETURN(report.size, SizeOf(*database));
   report.size.bytes = bytes;
-  KILN_RETURN_IF_ERROR(checker.CheckSchema(scratch.Join("fresh.db")));
-  const bool is_whole = report.findings.empty();
+  const std::string fresh = scratch.Join("fresh.db");
   if (report.size.schema == report.known_schema) {
+    KILN_RETURN_IF_ERROR(checker.CheckSchema(fresh));
     KILN_RETURN_IF_ERROR(checker.CheckRows());
     KILN_RETURN_IF_ERROR(database->Execute("ROLLBACK"));
     return report;
   }
-  // A damaged file of an older schema is not worth a migration.
-  if (!is_whole) return report;
+  // A file of an older schema counts as what its migration makes of it, because two schemas changed
+  // under their numbers and later ones mend them.
   const std::string copy = scratch.Join("copy.db");
   KILN_RETURN_IF_ERROR(database->CopyTo(copy));
   KILN_ASSIGN_OR_RETURN(const auto migrated, Database::Open(copy, kApplicationId, {}));
-  KILN_RETURN_IF_ERROR(sqlite::Migrate(*migrated, Migrations(), false));
-  KILN_RETURN_IF_ERROR(Checker(*migrated, checks, report).CheckRows());
+  const Status migration = sqlite::Migrate(*migrated, Migrations(), false);
+  if (!migration.ok()) {
+    report.findings.push_back({"schema", "the file cannot be brought to the newest schema", 1,
+                               std::string(Message(migration)), kRestore});
+    return report;
+  }
+  Checker after(*migrated, checks, report);
+  KILN_RETURN_IF_ERROR(after.CheckSchema(fresh));
+  KILN_RETURN_IF_ERROR(after.CheckRows());
   return report;
 }
 

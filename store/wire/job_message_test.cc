@@ -21,12 +21,14 @@ constexpr int64_t kStartMs = 1'700'000'010'000;
 
 JobRow FullJob() {
   JobRow job;
-  auto& [id, name, user, priority, state, message, spec, created_ms, started_ms, finished_ms,
-         progress, fruitless_runs] = job;
+  auto& [id, name, user, priority, trials, state, message, spec, created_ms, started_ms,
+         finished_ms, progress, fruitless_runs] = job;
   id = "job";
   name = "name";
   user = "user";
   priority = 3;
+  // The message has it in the spec.
+  trials = 64;
   state = JobState::kFailed;
   message = "why";
   spec = "not looked at";

@@ -15,12 +15,17 @@ namespace kiln::store {
 namespace {
 
 using google::protobuf::util::MessageDifferencer;
+using testing::ElementsAre;
 using testing::IsEmpty;
 
+// Returns a message with all fields that a store keeps.
 v1::Record FullMessage() {
   v1::Record message;
   int next = 0;
   FillFields(message, next);
+  message.clear_mark();
+  message.mutable_result()->clear_device_state();
+  message.clear_equal_record_ids();
   return message;
 }
 
@@ -58,7 +63,7 @@ std::vector<size_t> SameFields(const Record& a, const Record& b) {
 
 TEST(RecordMessageTest, NoFieldOfTheMessageIsLost) {
   const v1::Record message = FullMessage();
-  ASSERT_THAT(UnsetFields(message), IsEmpty());
+  ASSERT_THAT(UnsetFields(message), ElementsAre("mark", "equal_record_ids"));
   MessageDifferencer difference;
   std::string report;
   difference.ReportDifferencesToString(&report);

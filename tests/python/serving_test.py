@@ -451,11 +451,11 @@ class BuildTest(unittest.TestCase):
         records = list(self.client.records(job=job.id, errors=True))
         self.assertEqual(len(records), 12)
         expected = {
-            "right": ("NO_ERROR", ""),
+            "right": ("NO_ERROR", "^$"),
             "raises": ("COMPILE_HOST_ERROR", r"raised an error: ValueError: no flags for it "
                                              r"\(.*serving_test.py:\d+\)"),
-            "garbage": ("COMPILE_DEVICE_ERROR", ""),
-            "wrong": ("WRONG_ANSWER_ERROR", ""),
+            "garbage": ("COMPILE_DEVICE_ERROR", "."),
+            "wrong": ("WRONG_ANSWER_ERROR", "."),
             "number": ("COMPILE_HOST_ERROR", "returned int, expected bytes or the path of a file"),
             "nothing": ("COMPILE_HOST_ERROR", "returned no bytes, expected a shared object"),
             "slow": ("BUILD_TIMEOUT_ERROR", "made no binary within 2.5 s"),

@@ -21,7 +21,7 @@ SCHEMAS = [
     ("06", "6da0202", 6), ("07", "0fdb5d2", 7), ("08", "0fdb5d2", 8), ("09", "0fdb5d2", 9), ("10", "1863a99", 10),
     ("11", "c9da3c4", 11), ("12", "19989da", 12), ("13", "f87a613", 13), ("14-first", "7ccfc02", 14),
     ("14-second", "5100027", 14), ("14", "0e1b08f", 14), ("15", "0cdd00a", 15), ("16-first", "76ca567", 16),
-    ("16", "ab527e6", 16),
+    ("16", "ab527e6", 16), ("17", "de0a9da", 17),
 ]  # fmt: skip
 APPLICATION_ID = 0x4B494C4E
 
@@ -123,7 +123,7 @@ def add_job(db, number, job, spec, state="succeeded"):
     insert(
         db, "jobs", number=number, id=job, name=f"name of {job}", user="ada", priority=3, state=state,
         message="", spec=spec, created_ms=1000, started_ms=2000, finished_ms=3000, ending=2, active_s=1.5,
-        fruitless_runs=1,
+        fruitless_runs=1, trials=64,
     )  # fmt: skip
 
 
@@ -177,6 +177,13 @@ def fill(db, version):
     insert(
         db, "pinned_schedules", workload_id=hashlib.sha256(DAG.encode()).hexdigest(), target=TARGET, steps="[]",
         pinned_s=12,
+    )  # fmt: skip
+    insert(
+        db, "users", name="ada", weight=3.0, trials_per_day=1000, devices=2, jobs=4, stored_bytes=1 << 30, device_s=12.5,
+        used_at_ms=4000, queue_use=2.25,
+    )  # fmt: skip
+    insert(
+        db, "audit", id=1, at_ms=5000, user="ada", call="Scheduler.CancelJob", subject="job cold", refused="",
     )  # fmt: skip
     # Since schema 16 the importer counts; between, a trigger did.
     triggers = [row[0] for row in db.execute("SELECT name FROM sqlite_schema WHERE type = 'trigger'")]
