@@ -42,6 +42,8 @@ class AdmissionControl {
   // Checks the caller of a call that streams requests; each request is then checked by itself.
   Status AdmitStream(const grpc::ServerContextBase& context) const;
 
+  // Returns whether members have certificates.
+  bool has_members() const { return members_ != nullptr; }
   // Returns who calls; none where there are no certificates: everybody who was admitted may then do
   // everything, in any name. Unauthenticated as Admit, which is asked first.
   StatusOr<std::optional<Identity>> Caller(const grpc::ServerContextBase& context) const;

@@ -50,7 +50,7 @@ constexpr CallRole kRows[] = {
     Row("/kiln.v1.Scheduler/SetWorkerMode", Role::kOperate),
     Row("/kiln.v1.Scheduler/Submit", Role::kSubmit),
     Row("/kiln.v1.Scheduler/TestModel", Role::kRead),
-    Row("/kiln.v1.Scheduler/TrainModel", Role::kSubmit),
+    {"/kiln.v1.Scheduler/TrainModel", Role::kSubmit, Role::kOperate},
     Row("/kiln.v1.Scheduler/WatchJob", Role::kRead),
     Row("/kiln.v1.Tracker/Acquire", Role::kWork),
     Row("/kiln.v1.Tracker/Announce", Role::kWork),

@@ -320,7 +320,8 @@ class MemoryStore final : public Store {
     return rows;
   }
 
-  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) override {
+  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s,
+                                    bool with_bytes) override {
     std::lock_guard lock(mutex_);
     UserTotals totals;
     for (const JobRow& job : jobs_) {
@@ -329,7 +330,7 @@ class MemoryStore final : public Store {
       for (const Record& record : records_) {
         if (record.job_id != job.id) continue;
         ++trials;
-        totals.stored_bytes += StoredBytes(record);
+        if (with_bytes) totals.stored_bytes += StoredBytes(record);
         const bool recent = !job.finished_ms.has_value() || *job.finished_ms >= since_s * 1000;
         totals.trials_since += recent && record.timestamp_s >= since_s;
       }

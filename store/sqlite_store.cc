@@ -447,7 +447,8 @@ class SqliteStore final : public Store {
     return Select<UserRow>(*reader, ReadUser, kUserColumns, "ORDER BY name");
   }
 
-  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) override {
+  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s,
+                                    bool with_bytes) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
     KILN_ASSIGN_OR_RETURN(
         Statement query,
@@ -461,8 +462,8 @@ class SqliteStore final : public Store {
             "r.timestamp_s >= ?2), "
             "(SELECT coalesce(sum(length(steps) + length(costs_s) + length(remeasured_costs_s) + "
             "length(message) + length(times) + length(hardware) + length(target) + "
-            "length(workload_key) + ?3), 0) FROM own JOIN records r ON r.job_id = own.id)"));
-    KILN_RETURN_IF_ERROR(query.Bind(name, since_s, kRecordBytes));
+            "length(workload_key) + ?3), 0) FROM own JOIN records r ON r.job_id = own.id AND ?4)"));
+    KILN_RETURN_IF_ERROR(query.Bind(name, since_s, kRecordBytes, int64_t{with_bytes}));
     KILN_RETURN_IF_ERROR(query.Step().status());
     return UserTotals{.unfinished_jobs = static_cast<uint32_t>(query.Int(0)),
                       .trials_to_come = static_cast<uint64_t>(query.Int(1)),

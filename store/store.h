@@ -253,8 +253,10 @@ class Store {
   virtual Status SetUserUses(std::span<const UserUse> uses) = 0;
   // Returns the users that have limits or have used a device, ordered by name.
   virtual StatusOr<std::vector<UserRow>> Users() = 0;
-  // Trials count from `since_s`, Unix time. Cost: reads the user's records.
-  virtual StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) = 0;
+  // Trials count from `since_s`, Unix time. Cost: reads the keys of the user's records; with_bytes
+  // also reads their texts, and without it stored_bytes is 0.
+  virtual StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s,
+                                            bool with_bytes) = 0;
 
   // ---- who did what
   // Adds the entry (`entry.id` is ignored), and drops the oldest entries if there are more than

@@ -160,8 +160,9 @@ StatusOr<std::vector<UserRow>> StoreDecorator::Users() {
   return Through(Access::kRead, [&] { return store_.Users(); });
 }
 
-StatusOr<UserTotals> StoreDecorator::TotalsOfUser(std::string_view name, int64_t since_s) {
-  return Through(Access::kRead, [&] { return store_.TotalsOfUser(name, since_s); });
+StatusOr<UserTotals> StoreDecorator::TotalsOfUser(std::string_view name, int64_t since_s,
+                                                  bool with_bytes) {
+  return Through(Access::kRead, [&] { return store_.TotalsOfUser(name, since_s, with_bytes); });
 }
 
 Status StoreDecorator::AddAudit(const AuditRow& entry, int64_t keep) {

@@ -66,7 +66,8 @@ class StoreDecorator : public Store {
   Status SetUserLimits(std::string_view name, const UserLimits& limits) override;
   Status SetUserUses(std::span<const UserUse> uses) override;
   StatusOr<std::vector<UserRow>> Users() override;
-  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s) override;
+  StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s,
+                                    bool with_bytes) override;
   Status AddAudit(const AuditRow& entry, int64_t keep) override;
   StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
                                         uint32_t limit) override;

@@ -52,12 +52,15 @@ TEST_P(StoreTest, TotalsOfAUserAreThoseOfHisJobs) {
     Add(record);
     if (job != "other") bytes += StoredBytes(record);
   }
-  ASSERT_OK_AND_ASSIGN(const UserTotals totals, store_->TotalsOfUser("ann", 100));
+  ASSERT_OK_AND_ASSIGN(const UserTotals totals, store_->TotalsOfUser("ann", 100, true));
   EXPECT_EQ(totals.unfinished_jobs, 2u);
   EXPECT_EQ(totals.trials_to_come, 18u);
   EXPECT_EQ(totals.trials_since, 2u);
   EXPECT_EQ(totals.stored_bytes, bytes);
-  ASSERT_OK_AND_ASSIGN(const UserTotals none, store_->TotalsOfUser("nobody", 0));
+  ASSERT_OK_AND_ASSIGN(const UserTotals without, store_->TotalsOfUser("ann", 100, false));
+  EXPECT_EQ(without.trials_since, 2u);
+  EXPECT_EQ(without.stored_bytes, 0u);
+  ASSERT_OK_AND_ASSIGN(const UserTotals none, store_->TotalsOfUser("nobody", 0, true));
   EXPECT_EQ(none.unfinished_jobs + none.trials_to_come + none.trials_since + none.stored_bytes, 0u);
 }
 

@@ -67,7 +67,7 @@ class ServiceTest : public testing::Test {
 
   FakeClock clock_;
   const double start_seconds_ = clock_.MonotonicSeconds();
-  TestTracker tracker_{{.registry = {}, .admission = {}, .clock = &clock_}};
+  TestTracker tracker_{{.registry = {}, .admission = {}, .revoked = {}, .clock = &clock_}};
   std::unique_ptr<v1::Tracker::Stub> stub_ = tracker_.NewStub();
 };
 

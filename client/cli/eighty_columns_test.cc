@@ -39,8 +39,9 @@ void ExpectFits(const std::string& text, const std::string& header) {
   bool has_header = false;
   for (std::string line; std::getline(lines, line);) {
     EXPECT_LE(line.size(), 80u) << line;
-    has_header |= line.starts_with(header);
-    if (line.starts_with(header)) {
+    const size_t begin = std::min(line.find_first_not_of(' '), line.size());
+    if (line.compare(begin, header.size(), header) == 0) {
+      has_header = true;
       EXPECT_THAT(line, Not(HasSubstr("..."))) << "all columns";
     }
   }
@@ -73,7 +74,7 @@ TEST_F(EightyColumnsTest, JobsAndFindings) {
   EXPECT_THAT(jobs, AllOf(HasSubstr("conv2d_nchw"), HasSubstr("relu\n"), HasSubstr("succeeded, 1"),
                           HasSubstr("error")));
   // Findings continue in further lines and are not cut.
-  ExpectFits(doctor, "     What");
+  ExpectFits(doctor, "What");
   EXPECT_THAT(doctor, AllOf(HasSubstr("calibrate"), Not(HasSubstr("..."))));
 }
 

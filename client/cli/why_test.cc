@@ -45,7 +45,7 @@ class WhyTest : public KilnTest {
     for (int i = 0; i < 150; ++i) {
       json = KilnPrints(At({"why", job, "--json"}));
       for (const auto& reason : JsonLines(json)[0]["reasons"]) {
-        if (reason["kind"] != kind) continue;
+        if (reason["kind"].get<std::string>() != kind) continue;
         // The lines are broken to fit.
         std::string text = reason["text"];
         for (const auto& detail : reason["details"]) text += "\n- " + detail.get<std::string>();
@@ -84,8 +84,8 @@ TEST_F(WhyTest, ReasonsAsTheFarmGrows) {
   const std::string queued = Until(third, "queue");
   EXPECT_THAT(
       queued,
-      AllOf(StartsWith(fmt::format("job {} is number 1 of 1 in the queue; the scheduler runs 2 "
-                                   "jobs, and takes the first of the queue",
+      AllOf(StartsWith(fmt::format("job {} is number 1 of 1 in the queue by priority and age; "
+                                   "the scheduler runs 2 jobs, and takes another when one",
                                    third)),
             HasSubstr("\n- job " + first + " of "), HasSubstr("priority 1, 0/8 trials: runs\n"),
             HasSubstr("\n- job " + second + " of "), HasSubstr("--priority above 0")));

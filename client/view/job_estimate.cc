@@ -59,6 +59,15 @@ std::string AboutText(double seconds) {
   return fmt::format("about {:.0f} days", seconds / 86400);
 }
 
+// Tells whether jobs of other users wait with the same priority. Their turn depends on what the
+// users have had, which the jobs do not tell.
+bool HasRivals(const v1::JobStatus& job, const std::vector<v1::JobStatus>& all) {
+  return std::ranges::any_of(all, [&](const v1::JobStatus& other) {
+    return WaitsForTurn(other) && other.spec().priority() == job.spec().priority() &&
+           other.spec().user() != job.spec().user();
+  });
+}
+
 }  // namespace
 
 std::optional<double> SecondsToEnd(const v1::JobStatus& job) {
@@ -78,7 +87,7 @@ std::optional<double> SecondsToEnd(const v1::JobStatus& job) {
 
 std::optional<double> SecondsToStart(const v1::JobStatus& job,
                                      const std::vector<v1::JobStatus>& all) {
-  if (!WaitsForTurn(job)) return std::nullopt;
+  if (!WaitsForTurn(job) || HasRivals(job, all)) return std::nullopt;
   const std::vector<const v1::JobStatus*> running = RunningJobs(all);
   // The time at which each place becomes free.
   std::vector<double> free_s;

@@ -22,7 +22,7 @@ std::optional<double> SecondsToEnd(const v1::JobStatus& job);
 // that run. For a running job that waits for a device of `holders`, the jobs that hold such
 // devices: the seconds until the first of them ends, if all have a higher priority, because
 // devices go in turns among equals. `all` is the answer to ListJobs. nullopt: an end that the start
-// hangs on has no estimate.
+// hangs on has no estimate, or jobs of other users wait with the same priority.
 std::optional<double> SecondsToStart(const v1::JobStatus& job,
                                      const std::vector<v1::JobStatus>& all);
 std::optional<double> SecondsToDevice(const v1::JobStatus& job,

@@ -12,9 +12,9 @@ bool WaitsForProcess(const v1::JobStatus& job);
 // A job holds up no others: it is in the queue, and can be taken.
 bool WaitsForTurn(const v1::JobStatus& job);
 
-// Returns the jobs of `all` that a scheduler takes before `job`, in their order: those of higher
-// priority, and the older ones of its priority. `all` is the answer to ListJobs, the newest job
-// first. The pointers are into `all`.
+// Returns the jobs of `all` that a scheduler takes before `job` if all users have had the same, in
+// their order: those of higher priority, and the older ones of its priority. `all` is the answer to
+// ListJobs, the newest job first. The pointers are into `all`.
 std::vector<const v1::JobStatus*> JobsBefore(const v1::JobStatus& job,
                                              const std::vector<v1::JobStatus>& all);
 

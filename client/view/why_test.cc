@@ -151,9 +151,11 @@ TEST(WhyTest, AJobInTheQueue) {
   const FarmAnswers farm = {.jobs = {urgent, Job(v1::QUEUED, "dddd"), job, older, Running("cccc")},
                             .workers = OneGpu()};
   const Reason reason = Only(WhyKind::kQueue, job, farm);
-  EXPECT_EQ(reason.text,
-            "job 4f3a is number 3 of 4 in the queue; the scheduler runs 1 job, and takes the first "
-            "of the queue when one of them ends");
+  EXPECT_EQ(
+      reason.text,
+      "job 4f3a is number 3 of 4 in the queue by priority and age; the scheduler runs 1 job, and "
+      "takes another when one of them ends: among equal priorities the users who have had "
+      "less go first");
   EXPECT_THAT(reason.details,
               ElementsAre("job aaaa of bob, priority 5, 0/100 trials: before it by its priority",
                           "job bbbb of no user, priority 0, 0/100 trials: came earlier",

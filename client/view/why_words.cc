@@ -20,9 +20,9 @@ constexpr WhyWords kWords[] = {
      "job {job} needs a process of {user} that answers for a part of the search: it {phase}",
      "start the program again that submitted the job, or call `client.serve(\"{job}\", ...)`"},
     {WhyKind::kQueue, "queue",
-     "job {job} is number {place} of {queued} in the queue; the scheduler runs {running}, and "
-     "takes "
-     "the first of the queue when one of them ends",
+     "job {job} is number {place} of {queued} in the queue by priority and age; the scheduler runs "
+     "{running}, and takes another when one of them ends: among equal priorities the users who "
+     "have had less go first",
      "wait; or cancel a job that nobody needs; or submit with a --priority above {highest}"},
     {WhyKind::kNext, "next", "job {job} is the first in the queue, and nothing runs",
      "the scheduler takes it within a second; if it does not, it was started with --unfinished and "
@@ -31,11 +31,14 @@ constexpr WhyWords kWords[] = {
      "start `kiln runner` on a machine with such a device; or submit with a --device that "
      "`kiln workers` lists"},
     {WhyKind::kBusy, "busy", "job {job} waits for a device '{key}': all {slots} are busy",
-     "wait: devices go to the highest --priority first, and in turns among equals; or start "
+     "wait: devices go to the highest --priority first, and then to the user who has had the "
+     "least; or start "
      "`kiln runner` on another machine"},
     {WhyKind::kDeviceLimit, "device-limit",
      "job {job} waits for a device: {user} has {devices}, and may have {limit} at once",
-     "wait for another job of {user}, or cancel one; an operator can raise the limit"},
+     "wait for another job of {user}, or cancel one; an admin raises the limit by `kiln users set "
+     "{user} "
+     "--devices N`"},
     {WhyKind::kNoBuilder, "no-builder",
      "job {job} has trials to build, and no builder serves '{key}'",
      "start `kiln builder` on any machine of the farm"},

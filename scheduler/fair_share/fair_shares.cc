@@ -31,7 +31,7 @@ Status FairShares::Start() {
     account.history.Restore(row.use.device_s, now_s - ago_s);
     account.has_place = row.use.queue_use.has_value();
     account.use = row.use.queue_use.value_or(0);
-    // A user who competed when the last process ended has not left.
+    // A user with a place competed when the last process ended, or shortly before it.
     account.left_at_s = now_s;
   }
   writer_ = std::jthread([this](const std::stop_token& stop) { WriteNowAndThen(stop); });
@@ -69,9 +69,14 @@ const FairShares::Account* FairShares::Ahead(const Account& account) const {
   return best;
 }
 
+bool FairShares::KeepsPlace(const Account& account) const {
+  if (!account.has_place) return false;
+  return account.competes() ||
+         (account.left_at_s.has_value() && NowSeconds() - *account.left_at_s <= options_.pause_s);
+}
+
 void FairShares::Place(Account& account) {
-  const bool keeps = account.has_place && account.left_at_s.has_value() &&
-                     NowSeconds() - *account.left_at_s <= options_.pause_s;
+  const bool keeps = KeepsPlace(account);
   const double lead = options_.head_start_s;
   const Account* other = Ahead(account);
   if (other == nullptr) {
@@ -188,9 +193,13 @@ Status FairShares::Write() {
     AdvanceAll();
     const int64_t now_ms = absl::ToUnixMillis(clock_.Now());
     for (auto& [name, account] : accounts_) {
+      if (account.has_place && !KeepsPlace(account)) {
+        account.has_place = false;
+        account.changed = true;
+      }
       if (!std::exchange(account.changed, false)) continue;
       store::UserUse use{.name = name, .device_s = account.history.device_s(), .at_ms = now_ms};
-      if (account.competes()) use.queue_use = account.use;
+      if (KeepsPlace(account)) use.queue_use = account.use;
       uses.push_back(std::move(use));
     }
   }

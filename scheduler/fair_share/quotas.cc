@@ -29,9 +29,10 @@ Status CheckQuotas(std::string_view user, const store::UserLimits& limits,
         Remedy(user, "trials-per-day"));
   }
   if (limits.stored_bytes > 0 && totals.stored_bytes >= limits.stored_bytes) {
-    return ResourceExhausted("the records of '{}' take {} bytes, and his limit is {}; {}", user,
-                             totals.stored_bytes, limits.stored_bytes,
-                             Remedy(user, "stored-bytes"));
+    return ResourceExhausted(
+        "the records of '{}' take {} bytes, and his limit is {}; an operator makes room with "
+        "`kiln db prune` or `kiln records delete`, or {}",
+        user, totals.stored_bytes, limits.stored_bytes, Remedy(user, "stored-bytes"));
   }
   return OkStatus();
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "base/hash/digest.h"
@@ -21,8 +22,6 @@ constexpr int kIdDigits = 8;
 // A job that had so many runs in a row end with the death of the process is not run again by
 // itself.
 constexpr int kMaxFruitlessRuns = 2;
-// A cancelled job may still be ending when it is resumed, so Resume waits for so long.
-constexpr std::chrono::seconds kRunEnds{10};
 constexpr char kPausedMessage[] = "paused by request; `kiln jobs resume {}` goes on";
 
 std::string JobIdOf(const std::string& request_id, int attempt) {
@@ -50,6 +49,11 @@ bool GoesOn(std::string_view unfinished, const std::string& id) {
 }
 
 bool IsSuspect(const store::JobRow& job) { return job.fruitless_runs > 0; }
+
+// Tells whether the job runs again only by Resume.
+bool Rests(const store::JobRow& job) {
+  return store::IsFinal(job.state) || job.state == store::JobState::kPaused;
+}
 
 std::vector<store::TaskRow> TaskRows(const CheckedJob& job) {
   std::vector<store::TaskRow> rows;
@@ -91,6 +95,8 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
   callbacks_.OnChange([this](const std::string& job_id) {
     {
       std::lock_guard lock(mutex_);
+      // A job whose process has come may be urgent.
+      MakeRoom();
       changed_.notify_all();
     }
     events_.Notify(job_id);
@@ -270,16 +276,30 @@ Status Jobs::CheckRoom(const std::string& user) const {
 }
 
 Status Jobs::CheckLimits(Request& request, const CheckedJob& checked) const {
-  if (options_.shares == nullptr) return OkStatus();
-  const std::string& user = checked.spec.user();
-  const store::UserLimits limits = options_.shares->LimitsOf(user);
-  if (!HasQuotas(limits)) return OkStatus();
+  if (!HasQuotas(LimitsOf(checked.spec.user()))) return OkStatus();
   // A request whose answer was lost asks for its job again.
   const auto there = request.store.GetJob(JobIdOf(checked.spec.request_id(), 0));
   if (there.ok() && RequestIdOf(*there) == checked.spec.request_id()) return OkStatus();
-  KILN_ASSIGN_OR_RETURN(const store::UserTotals totals,
-                        request.store.TotalsOfUser(user, NowMs() / 1000 - kDay_s));
-  return CheckQuotas(user, limits, totals, checked.spec.options().trials());
+  return CheckLimits(request, checked.spec.user(), checked.spec.options().trials());
+}
+
+Status Jobs::CheckLimits(Request& request, const store::JobRow& ended) const {
+  if (!HasQuotas(LimitsOf(ended.user))) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const store::TrialCounts done, request.store.CountTrials(ended.id));
+  return CheckLimits(request, ended.user,
+                     ended.trials - std::min<uint64_t>(ended.trials, done.total));
+}
+
+Status Jobs::CheckLimits(Request& request, const std::string& user, uint64_t trials) const {
+  const store::UserLimits limits = LimitsOf(user);
+  KILN_ASSIGN_OR_RETURN(
+      const store::UserTotals totals,
+      request.store.TotalsOfUser(user, NowMs() / 1000 - kDay_s, limits.stored_bytes > 0));
+  return CheckQuotas(user, limits, totals, trials);
+}
+
+store::UserLimits Jobs::LimitsOf(const std::string& user) const {
+  return options_.shares == nullptr ? store::UserLimits() : options_.shares->LimitsOf(user);
 }
 
 Status Jobs::Pause(const std::string& job_id, const std::stop_token& gone) {
@@ -320,23 +340,40 @@ Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
 
 Status Jobs::Resume(const std::string& job_id, const std::stop_token& gone) {
   Request request(*this, "a request to resume job " + job_id, gone);
+  KILN_RETURN_IF_ERROR(AwaitEnd(request, job_id));
   KILN_RETURN_IF_ERROR(TakeIn(request, [&] { return Reopen(request, job_id); }));
   events_.Notify(job_id);
   return OkStatus();
 }
 
+Status Jobs::AwaitEnd(Request& request, const std::string& job_id) {
+  KILN_ASSIGN_OR_RETURN(const store::JobRow job, request.store.GetJob(job_id));
+  if (!Rests(job)) return OkStatus();
+  std::unique_lock lock(mutex_);
+  const auto ended = [&] { return stopping_ || !running_.contains(job_id); };
+  changed_.wait_until(lock, request.stop.token(), request.until, ended);
+  if (stopping_) return Stopping();
+  if (running_.contains(job_id)) return StillRuns(job_id);
+  return OkStatus();
+}
+
+Status Jobs::StillRuns(const std::string& job_id) const {
+  return Unavailable("job {} has not ended yet: its runners finish the trials in hand; try again",
+                     job_id);
+}
+
 Status Jobs::Reopen(Request& request, const std::string& job_id) {
   KILN_ASSIGN_OR_RETURN(const store::JobRow before, request.store.GetJob(job_id));
   {
-    std::unique_lock lock(mutex_);
-    const bool rests = store::IsFinal(before.state) || before.state == store::JobState::kPaused;
-    if (!rests && InHand(job_id)) return OkStatus();
-    const bool ended =
-        changed_.wait_for(lock, kRunEnds, [&] { return stopping_ || !running_.contains(job_id); });
+    std::lock_guard lock(mutex_);
     if (stopping_) return Stopping();
-    if (!ended) return Unavailable("job {} has not ended yet; try again", job_id);
-    if (InHand(job_id)) return OkStatus();
+    if (!Rests(before) && InHand(job_id)) return OkStatus();
+    if (running_.contains(job_id)) return StillRuns(job_id);
+    // The job was paused, or ended, while it went back to the queue.
+    queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; });
+    KILN_RETURN_IF_ERROR(CheckRoom(before.user));
   }
+  if (store::IsFinal(before.state)) KILN_RETURN_IF_ERROR(CheckLimits(request, before));
   KILN_RETURN_IF_ERROR(request.store.ReopenJob(job_id));
   KILN_ASSIGN_OR_RETURN(store::JobRow job, request.store.GetJob(job_id));
   LogInfo("job {} is resumed by request", job_id);
@@ -370,10 +407,15 @@ bool Jobs::IsSuspectJobRunning() const {
 
 std::list<Jobs::Queued>::iterator Jobs::NextJobToRun() {
   const bool occupied = IsSuspectJobRunning();
-  std::map<std::string, std::pair<double, int>> users;
+  // A user of whom nothing runs goes first, as in Outranks: his use says little, because he has not
+  // competed.
+  std::map<std::string, std::tuple<bool, double, int>> users;
   const auto rank = [&](const Queued& job) {
     const auto [user, is_new] = users.try_emplace(job.row.user);
-    if (is_new) user->second = {UseOf(job.row.user), RunningOf(job.row.user)};
+    if (is_new) {
+      const int running = RunningOf(job.row.user);
+      user->second = {running > 0, UseOf(job.row.user), running};
+    }
     return std::pair(-int64_t{job.row.priority}, user->second);
   };
   auto most = queue_.end();
@@ -477,11 +519,13 @@ std::optional<store::JobRow> Jobs::RunJob(JobRun& run) {
 
 std::optional<store::JobRow> Jobs::RequeuedRow(JobRun& run) {
   const std::string& id = run.job().id;
-  const Status queued = run.store().UpdateJobState(id, store::JobState::kQueued, "", NowMs());
+  // The run was stopped, so its own store would give up at once where the database is away.
+  RetryingStore store(store_, "job " + id, stop_.get_token(), options_.store_pause);
+  const Status queued = store.UpdateJobState(id, store::JobState::kQueued, "", NowMs());
   // The job was cancelled meanwhile, or the scheduler stops.
   if (!queued.ok()) return std::nullopt;
   if (run.lost_process()) LogInfo("job {} waits for the process that serves it", id);
-  StatusOr<store::JobRow> row = run.store().GetJob(id);
+  StatusOr<store::JobRow> row = store.GetJob(id);
   return row.ok() ? std::optional(*std::move(row)) : std::nullopt;
 }
 

@@ -115,8 +115,12 @@ class Jobs {
   std::list<Queued>::iterator NextJobToRun();
   bool IsSuspectJobRunning() const;
   Status CheckRoom(const std::string& user) const;
-  // OK if the user's limits allow the job, or if it is there already.
+  // These return OK if the user's limits allow a job that is new, or is there already; an ended job
+  // to go on; and so many further trials in one more job.
   Status CheckLimits(Request& request, const CheckedJob& checked) const;
+  Status CheckLimits(Request& request, const store::JobRow& ended) const;
+  Status CheckLimits(Request& request, const std::string& user, uint64_t trials) const;
+  store::UserLimits LimitsOf(const std::string& user) const;
   // Has a running job make way if the next job of the queue outranks it. Lock held.
   void MakeRoom();
   bool Outranks(const Queued& queued, const JobRun& run) const;
@@ -126,6 +130,9 @@ class Jobs {
   // store. A request that waits for the database holds up no running job.
   Status TakeIn(Request& request, const std::function<Status()>& work);
   StatusOr<store::JobRow> AddJob(Request& request, const CheckedJob& checked);
+  // Waits until the run of a job that is to rest has ended: runners may have trials in hand.
+  Status AwaitEnd(Request& request, const std::string& job_id);
+  Status StillRuns(const std::string& job_id) const;
   Status Reopen(Request& request, const std::string& job_id);
   static Queued QueuedOf(store::JobRow job);
   void Enqueue(store::JobRow job);

@@ -149,6 +149,34 @@ TEST_P(SharedJobsTest, AUserWithoutARunningJobGetsThePlaceOfOneOfSeveral) {
   EXPECT_TRUE(Eventually(both_run));
 }
 
+// A user who has had a device for days is not shut out: nothing of his runs.
+TEST_P(SharedJobsTest, AUserWithMuchUseGetsAPlaceToo) {
+  StartShared(/*max_running=*/2);
+  ASSERT_TRUE(shares_.Reserve("bob", std::chrono::steady_clock::now(), {}));
+  shares_.BeginDevice("bob");
+  absl::SleepFor(absl::Milliseconds(20));
+  shares_.EndDevice("bob");
+  ASSERT_GT(shares_.Use("bob"), shares_.Use("ann"));
+  for (int i = 0; i < 4; ++i) SubmitOf("ann", 5);
+  const std::string other = SubmitOf("bob", 5);
+  EXPECT_TRUE(Eventually([&] { return State(other) == v1::RUNNING; }));
+}
+
+TEST_P(SharedJobsTest, AnUrgentJobTakesAPlaceWhenItsProcessComes) {
+  StartShared(/*max_running=*/1);
+  const std::string slow = SubmitOf("ann", 5);
+  ASSERT_TRUE(Eventually([&] { return State(slow) == v1::RUNNING; }));
+  v1::JobSpec spec = TestJob(5);
+  spec.set_user("ann");
+  spec.set_priority(1);
+  spec.mutable_served()->set_objective(true);
+  const std::string urgent = Submit(spec);
+  EXPECT_EQ(State(urgent), v1::QUEUED);
+  ASSERT_OK_AND_ASSIGN(const auto process, jobs_->callbacks().Connect(urgent, [] {}));
+  EXPECT_TRUE(Eventually([&] { return State(urgent) == v1::RUNNING; }));
+  EXPECT_EQ(State(slow), v1::QUEUED);
+}
+
 TEST_P(SharedJobsTest, LimitsRefuseWhatIsSubmittedAndNotWhatIsAskedAgain) {
   StartShared(1);
   ASSERT_OK(shares_.SetLimits("ann", {.trials_per_day = 50, .jobs = 2}));
@@ -170,6 +198,14 @@ TEST_P(SharedJobsTest, LimitsRefuseWhatIsSubmittedAndNotWhatIsAskedAgain) {
                                  "to come")));
   spec.mutable_options()->set_trials(30);
   EXPECT_OK(jobs_->Submit(spec, "three"));
+  // A job that goes on counts like a new one.
+  EXPECT_THAT(jobs_->Resume(first),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("has 2 unfinished jobs")));
+  ASSERT_OK(shares_.SetLimits("ann", {.trials_per_day = 50, .jobs = 3}));
+  EXPECT_THAT(jobs_->Resume(first),
+              StatusIs(StatusCode::kResourceExhausted, HasSubstr("asks for 20 trials")));
+  ASSERT_OK(shares_.SetLimits("ann", {.trials_per_day = 70, .jobs = 3}));
+  EXPECT_OK(jobs_->Resume(first));
   spec.set_user("bob");
   EXPECT_OK(jobs_->Submit(spec, "four"));
 }

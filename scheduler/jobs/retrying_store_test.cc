@@ -114,7 +114,7 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
          return s.SetUserUses({&use, 1});
        }},
       {"Users", [](store::Store& s) { return s.Users().status(); }},
-      {"TotalsOfUser", [](store::Store& s) { return s.TotalsOfUser("u", 0).status(); }},
+      {"TotalsOfUser", [](store::Store& s) { return s.TotalsOfUser("u", 0, true).status(); }},
       {"AddAudit", [](store::Store& s) { return s.AddAudit({.user = "u"}, 1); }},
       {"Audit", [](store::Store& s) { return s.Audit("", 0, 1).status(); }},
       {"NextIncarnation", [](store::Store& s) { return s.NextIncarnation().status(); }},

@@ -92,6 +92,11 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
   return AnswerAudited(*context, *request, submit, [&](Act& act) -> Status {
     v1::JobSpec spec = request->spec();
     KILN_ASSIGN_OR_RETURN(*spec.mutable_user(), admission_.CallerName(*context, spec.user()));
+    if (admission_.has_members() && spec.served().builds() > 0) {
+      return FailedPrecondition(
+          "the job has a build function, whose programs nobody signs, and the runners of a farm "
+          "with keys take signed programs alone; measure it on a farm without keys");
+    }
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
     KILN_RETURN_IF_ERROR(CheckCostModel(store_, spec));
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) -> Status {

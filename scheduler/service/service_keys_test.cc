@@ -141,5 +141,41 @@ TEST_F(ServiceKeysTest, AJobIsInTheNameOfItsCertificateAndForItsOwner) {
                                                HasSubstr("has no part that a process serves")));
 }
 
+TEST_F(ServiceKeysTest, AModelIsReplacedByOperatorsAlone) {
+  Issue("alice", Role::kSubmit);
+  Issue("olga", Role::kOperate);
+  ASSERT_OK(store_->AddModel({.name = "m", .file = "a model"}, false));
+  const auto alice = As("alice"), olga = As("olga");
+  v1::TrainModelRequest request;
+  request.set_name("m");
+  request.mutable_records()->set_target("llvm");
+  for (const bool grown : {false, true}) {
+    request.clear_replace();
+    request.clear_if_grown();
+    grown ? request.set_if_grown(0.5) : request.set_replace(true);
+    EXPECT_THAT(Call(*alice, &v1::Scheduler::Stub::TrainModel, request),
+                Denied("alice has the role submit", "for cost model 'm' of the farm"));
+  }
+  // There is nothing to train on.
+  EXPECT_THAT(
+      Call(*olga, &v1::Scheduler::Stub::TrainModel, request).status().code(),
+      testing::AllOf(testing::Ne(StatusCode::kOk), testing::Ne(StatusCode::kPermissionDenied)));
+  request.set_name("another");
+  EXPECT_NE(Call(*alice, &v1::Scheduler::Stub::TrainModel, request).status().code(),
+            StatusCode::kPermissionDenied);
+  ASSERT_OK_AND_ASSIGN(const auto entries, store_->Audit("alice", 0, 10));
+  EXPECT_THAT(entries,
+              testing::Contains(testing::Field(&store::AuditRow::call, "Scheduler.TrainModel")));
+}
+
+TEST_F(ServiceKeysTest, AJobWithOwnBuildsIsRefusedBeforeItRuns) {
+  Issue("alice", Role::kSubmit);
+  v1::SubmitRequest request;
+  *request.mutable_spec() = TestJob(1);
+  request.mutable_spec()->mutable_served()->set_builds(4);
+  EXPECT_THAT(Call(*As("alice"), &v1::Scheduler::Stub::Submit, request),
+              StatusIs(StatusCode::kFailedPrecondition, HasSubstr("nobody signs")));
+}
+
 }  // namespace
 }  // namespace kiln::scheduler

@@ -15,7 +15,14 @@ const char kSource[] = "the scheduler's records";
 grpc::Status SchedulerService::TrainModel(grpc::ServerContext* context,
                                           const v1::TrainModelRequest* request,
                                           v1::TrainModelReply* reply) {
-  return Answer(*context, *request, [&] {
+  const Act train{.call = "TrainModel", .subject = "model " + request->name()};
+  return AnswerAudited(*context, *request, train, [&](Act&) -> Status {
+    const bool replaces = request->replace() || request->has_if_grown();
+    if (replaces && store_.GetModel(request->name()).ok()) {
+      KILN_RETURN_IF_ERROR(admission_.AdmitFor(*context, "the farm",
+                                               "/kiln.v1.Scheduler/TrainModel",
+                                               "cost model '" + request->name() + "'"));
+    }
     return RunLimited(*context, models_, [&](const std::stop_token& gone) -> Status {
       KILN_ASSIGN_OR_RETURN(*reply,
                             training::TrainModel(store_, *request, {kSource}, NowSeconds(), gone));

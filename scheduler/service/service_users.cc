@@ -70,7 +70,7 @@ grpc::Status SchedulerService::ListUsers(grpc::ServerContext* context,
     for (const FairShares::User& user : shares_->Users()) {
       if (context->IsCancelled()) return GoneStatus();
       KILN_ASSIGN_OR_RETURN(const store::UserTotals totals,
-                            store_.TotalsOfUser(user.name, since_s));
+                            store_.TotalsOfUser(user.name, since_s, true));
       *reply->add_users() = ShareOf(user, totals);
     }
     return OkStatus();

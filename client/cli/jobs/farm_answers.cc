@@ -20,9 +20,12 @@ StatusOr<FarmAnswers> AskFarm(const Session& session, SchedulerClient& client) {
   if (auto workers = ListWorkers(client.address(), access); workers.ok()) {
     answers.workers = *std::move(workers);
   }
+  return answers;
+}
+
+void AskForLimits(SchedulerClient& client, FarmAnswers& answers) {
   const auto users = Call(*client.stub(), &v1::Scheduler::Stub::ListUsers, v1::ListUsersRequest());
   if (users.ok()) answers.users.assign(users->users().begin(), users->users().end());
-  return answers;
 }
 
 }  // namespace kiln::client

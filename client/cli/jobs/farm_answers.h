@@ -8,8 +8,11 @@
 
 namespace kiln::client {
 
-// Three calls: the newest 500 jobs, the workers, and the limits of users. Workers that the
-// scheduler cannot tell are left out, and so are limits that it does not keep or may not tell.
+// Two calls: the newest 500 jobs, and the workers. Workers that the scheduler cannot tell are left
+// out.
 StatusOr<FarmAnswers> AskFarm(const Session& session, SchedulerClient& client);
+// Asks for the limits of users, which makes the scheduler read the records of all users. Limits
+// that it does not keep or may not tell are left out.
+void AskForLimits(SchedulerClient& client, FarmAnswers& answers);
 
 }  // namespace kiln::client
