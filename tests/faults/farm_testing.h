@@ -103,6 +103,8 @@ class FarmTest : public testing::Test {
     record.mutable_result()->clear_remeasurements();
     record.mutable_result()->clear_remeasured_run_s();
     record.mutable_result()->clear_remeasured_device();
+    // Further readings bring their own remark on a busy machine.
+    if (record.result().error() == v1::NO_ERROR) record.mutable_result()->clear_message();
     return record.SerializeAsString();
   }
 
