@@ -58,7 +58,8 @@ class FarmTest : public KilnTest {
   }
   // Returns the words that make a command use the farm.
   Words Use(Words words) const {
-    for (const Json& process : Status()["processes"]) {
+    const Json status = Status();
+    for (const Json& process : status["processes"]) {
       if (process["name"] != "scheduler") continue;
       words.insert(words.end(), {"--scheduler", process["addresses"][0].get<std::string>(),
                                  "--secret-file", farm_ + "/secret"});
