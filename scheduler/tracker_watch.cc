@@ -1,4 +1,4 @@
-#include "scheduler/revocation_watch.h"
+#include "scheduler/tracker_watch.h"
 
 #include <chrono>
 #include <condition_variable>
