@@ -172,6 +172,7 @@ TEST_F(ServiceKeysTest, AJobWithOwnBuildsIsRefusedBeforeItRuns) {
   Issue("alice", Role::kSubmit);
   v1::SubmitRequest request;
   *request.mutable_spec() = TestJob(1);
+  request.mutable_spec()->clear_user();
   request.mutable_spec()->mutable_served()->set_builds(4);
   EXPECT_THAT(Call(*As("alice"), &v1::Scheduler::Stub::Submit, request),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("nobody signs")));

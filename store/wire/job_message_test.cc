@@ -148,7 +148,8 @@ TEST_F(JobMessageTest, TheTasks) {
   ASSERT_EQ(status.tasks_size(), 1);
   const v1::TaskStatus& task = status.tasks(0);
   // Only a running job has these fields.
-  EXPECT_THAT(UnsetFields(task), ElementsAre("known_states", "known_cost_s", "known_record_id"));
+  EXPECT_THAT(UnsetFields(task),
+              ElementsAre("known_states", "known_cost_s", "known_record_id", "tuned_by_job"));
   EXPECT_EQ(task.workload_id(), kTestId);
   EXPECT_EQ(task.workload_key(), kTestKey);
   EXPECT_EQ(task.flop_count(), 1e9);
