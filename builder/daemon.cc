@@ -21,6 +21,7 @@
 #include "compiler/codegen/backends/backends.h"
 #include "rpc/daemon_access.h"
 #include "rpc/worker_flags.h"
+#include "rpc/worker_modes.h"
 #include "rpc/worker_server.h"
 
 namespace kiln::builder {
@@ -118,6 +119,7 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   options.advertise = flags.advertise;
   options.state = DescribeWorker(flags);
   KILN_RETURN_IF_ERROR(PrepareSandbox(flags, pool_options, options.state));
+  WorkerModes modes;
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
   BuilderService service(cache, flags.allow_faults, options.admission, access.keys());
@@ -125,7 +127,8 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));
   LogInfo("serving {} builds at a time on {}", Jobs(flags), worker->address());
-  worker->Announce(flags.tracker, [&] { return service.builds_done(); });
+  worker->Announce(flags.tracker, modes,
+                   [&](v1::WorkerState& state) { state.set_trials_done(service.builds_done()); });
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}", signal);
   worker->Leave();

@@ -21,8 +21,6 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr milliseconds kFirstRetry{100};
-constexpr milliseconds kSlowestRetry{1'000};
 constexpr milliseconds kCallDeadline{2'000};
 constexpr milliseconds kLastCallDeadline{1'000};
 constexpr milliseconds kLongestPoll{10'000};
@@ -146,7 +144,7 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(
   request.set_lease_ms(options_.lease_ms);
   request.set_incarnation(options_.incarnation);
   request.mutable_avoid_worker_ids()->Assign(avoid.begin(), avoid.end());
-  milliseconds retry = kFirstRetry;
+  RetryPause retry(options_.random);
   while (true) {
     const auto asked = SteadyClock::now();
     const auto left = std::chrono::duration_cast<milliseconds>(until - asked);
@@ -166,10 +164,9 @@ StatusOr<LeasedWorker> LeaseKeeper::Core::AcquireFromTracker(
     }
     std::unique_lock lock(mutex_);
     if (!status.ok()) {
-      Pause(lock, retry, stop);
-      retry = std::min(retry * 2, kSlowestRetry);
+      Pause(lock, ToMilliseconds(retry.Next()), stop);
     } else {
-      retry = kFirstRetry;
+      retry.Reset();
       const bool early = SteadyClock::now() - asked < milliseconds(request.wait_ms()) / 2;
       if (early) Pause(lock, kBusyPause, stop);
     }
@@ -270,7 +267,7 @@ LeaseKeeper::Snapshot LeaseKeeper::Core::snapshot() const {
 void LeaseKeeper::Core::Run() {
   auto next_renew = SteadyClock::now();
   auto next_release = SteadyClock::now();
-  milliseconds retry = kFirstRetry;
+  RetryPause renew_retry(options_.random), release_retry(options_.random);
   // Whether something was held at the last look.
   bool renewing = false;
   std::unique_lock lock(mutex_);
@@ -283,14 +280,15 @@ void LeaseKeeper::Core::Run() {
       lock.unlock();
       const bool ok = SendReleases(kCallDeadline);
       lock.lock();
-      if (!ok) next_release = SteadyClock::now() + kSlowestRetry;
+      if (ok) release_retry.Reset();
+      if (!ok) next_release = SteadyClock::now() + ToMilliseconds(release_retry.Next());
     } else if (renewing && now >= next_renew) {
       lock.unlock();
       const bool ok = SendRenew();
       if (!ok) MarkLostAfterOutage();
       lock.lock();
-      next_renew = SteadyClock::now() + (ok ? RenewInterval() : retry);
-      retry = ok ? kFirstRetry : std::min(retry * 2, kSlowestRetry);
+      if (ok) renew_retry.Reset();
+      next_renew = SteadyClock::now() + (ok ? RenewInterval() : ToMilliseconds(renew_retry.Next()));
     } else {
       auto wake = now + kForEver;
       if (to_release) wake = std::min(wake, next_release);

@@ -15,6 +15,7 @@
 
 #include "rpc/farm_access.h"
 #include "rpc/lease_source.h"
+#include "rpc/retry_pause.h"
 
 namespace kiln {
 
@@ -41,6 +42,8 @@ class LeaseKeeper : public LeaseSource {
     // 0 = the tracker's default.
     uint32_t lease_ms = 0;
     int64_t outage_ms = 30'000;
+    // For the pauses between calls that fail.
+    Random random = RealRandom();
   };
 
   explicit LeaseKeeper(Options options);

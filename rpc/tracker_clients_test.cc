@@ -21,15 +21,23 @@ class ScriptedTracker : public v1::Tracker::Service {
   std::atomic<bool> want = false;
   std::atomic<int> announced = 0, rejoining = 0, left = 0, acquires = 0, released = 0;
   std::atomic<int> hanging = 0;
+  std::atomic<int> refused = 0;
+  // Time until the next announcement, and whether announcements are refused.
+  std::atomic<uint32_t> next_announce_ms = 0;
+  std::atomic<bool> refuse = false;
 
   grpc::Status Announce(grpc::ServerContext* context, const v1::AnnounceRequest* request,
                         v1::AnnounceReply* reply) override {
     Hang(context);
+    if (refuse) {
+      ++refused;
+      return grpc::Status(grpc::StatusCode::UNAVAILABLE, "not now");
+    }
     ++announced;
     rejoining += request->rejoining();
     left += request->leaving();
     // An odd answer, which must not make the client spin without a pause.
-    reply->set_next_announce_ms(0);
+    reply->set_next_announce_ms(next_announce_ms);
     return grpc::Status::OK;
   }
   grpc::Status Acquire(grpc::ServerContext* context, const v1::AcquireRequest* request,
@@ -101,7 +109,7 @@ class TrackerClientsTest : public testing::Test {
 };
 
 TEST_F(TrackerClientsTest, AnnouncesThenRejoinsThenLeaves) {
-  WorkerAnnouncer announcer(server_->address(), Worker);
+  WorkerAnnouncer announcer({.tracker = server_->address(), .state = Worker});
   ASSERT_TRUE(announcer.WaitConnected(absl::Seconds(10)));
   EXPECT_TRUE(Eventually([&] { return tracker_.announced >= 5; }));
   announcer.Stop();
@@ -112,11 +120,43 @@ TEST_F(TrackerClientsTest, AnnouncesThenRejoinsThenLeaves) {
   EXPECT_EQ(tracker_.left, 1);
 }
 
+TEST_F(TrackerClientsTest, AChangeOfModeIsAnnouncedAtOnce) {
+  tracker_.next_announce_ms = 60'000;
+  WorkerModes modes;
+  WorkerAnnouncer announcer({.tracker = server_->address(), .state = Worker, .modes = &modes});
+  ASSERT_TRUE(announcer.WaitConnected(absl::Seconds(10)));
+  EXPECT_EQ(tracker_.announced, 1);
+  modes.Set("hours", v1::WORKER_PAUSED, "night");
+  EXPECT_TRUE(Eventually([&] { return tracker_.announced == 2; }));
+}
+
+// The fakes of randomness count the pauses that were drawn.
+TEST_F(TrackerClientsTest, PausesBetweenFailuresAreRandom) {
+  std::atomic<int> drawn = 0;
+  const Random random = [&] {
+    ++drawn;
+    return 0.0;
+  };
+  tracker_.refuse = true;
+  WorkerAnnouncer announcer({.tracker = server_->address(), .state = Worker, .random = random});
+  EXPECT_TRUE(Eventually([&] { return tracker_.refused >= 3 && drawn >= 2; }));
+  announcer.Stop();
+  EXPECT_GE(tracker_.refused, drawn) << "no pause without a failure";
+  drawn = 0;
+  LeaseKeeper::Options options = KeeperOptions();
+  options.random = random;
+  LeaseKeeper keeper(options);
+  ASSERT_OK_AND_ASSIGN(const LeasedWorker lease, keeper.Acquire(absl::Seconds(10), {}));
+  EXPECT_EQ(drawn, 0) << "an answer without a lease is no failure";
+  server_->Shutdown(absl::ZeroDuration());
+  EXPECT_TRUE(Eventually([&] { return drawn >= 2; }));
+}
+
 TEST_F(TrackerClientsTest, AHangingTrackerDoesNotHoldUpTheStop) {
   tracker_.hang = true;
   const auto start = std::chrono::steady_clock::now();
   {
-    WorkerAnnouncer announcer(server_->address(), Worker);
+    WorkerAnnouncer announcer({.tracker = server_->address(), .state = Worker});
     LeaseKeeper keeper(KeeperOptions());
     std::stop_source stop;
     std::thread waiter([&] {

@@ -8,6 +8,7 @@
 namespace kiln {
 
 FakeTracker::FakeTracker() {
+  reply_.set_next_announce_ms(50);
   GrpcServer::Options options;
   options.services = {this};
   auto server = GrpcServer::Start(options);
@@ -29,11 +30,17 @@ v1::AnnounceRequest FakeTracker::WaitFor(
   return there ? *found : v1::AnnounceRequest();
 }
 
+void FakeTracker::Ask(v1::WorkerMode mode, const std::string& by) {
+  std::lock_guard lock(mutex_);
+  reply_.set_asked_mode(mode);
+  reply_.set_asked_by(by);
+}
+
 grpc::Status FakeTracker::Announce(grpc::ServerContext*, const v1::AnnounceRequest* request,
                                    v1::AnnounceReply* reply) {
   std::lock_guard lock(mutex_);
   requests_.push_back(*request);
-  reply->set_next_announce_ms(50);
+  *reply = reply_;
   changed_.notify_all();
   return grpc::Status::OK;
 }

@@ -25,6 +25,9 @@ class FakeTracker : public v1::Tracker::Service {
   // 20 seconds.
   v1::AnnounceRequest WaitFor(const std::function<bool(const v1::AnnounceRequest&)>& wanted);
 
+  // Asks each worker for the mode from now on.
+  void Ask(v1::WorkerMode mode, const std::string& by);
+
   grpc::Status Announce(grpc::ServerContext* context, const v1::AnnounceRequest* request,
                         v1::AnnounceReply* reply) override;
 
@@ -32,6 +35,7 @@ class FakeTracker : public v1::Tracker::Service {
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<v1::AnnounceRequest> requests_;
+  v1::AnnounceReply reply_;
   std::unique_ptr<GrpcServer> server_;
 };
 

@@ -11,17 +11,16 @@ namespace {
 
 constexpr absl::Duration kCallDeadline = absl::Seconds(2);
 constexpr absl::Duration kLeaveDeadline = absl::Seconds(1);
-constexpr absl::Duration kFirstRetry = absl::Milliseconds(100);
-constexpr absl::Duration kSlowestRetry = absl::Seconds(1);
 constexpr absl::Duration kLongestInterval = absl::Minutes(1);
 
 }  // namespace
 
-WorkerAnnouncer::WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
-                                 FarmAccess access)
-    : tracker_(std::move(tracker)), state_(std::move(state)), access_(std::move(access)) {
-  if (tracker_.empty()) return;
-  stub_ = v1::Tracker::NewStub(MakeChannel(tracker_, access_));
+WorkerAnnouncer::WorkerAnnouncer(Options options) : options_(std::move(options)) {
+  if (options_.tracker.empty()) return;
+  stub_ = v1::Tracker::NewStub(MakeChannel(options_.tracker, options_.access));
+  if (options_.modes != nullptr) {
+    mode_changes_ = options_.modes->Subscribe([this] { AnnounceNow(); });
+  }
   thread_ = std::thread([this] { Run(); });
 }
 
@@ -70,7 +69,8 @@ grpc::Status WorkerAnnouncer::AnnounceOnce(bool leaving, absl::Duration deadline
     request.mutable_worker()->set_id(worker_id_);
     request.set_leaving(true);
   } else {
-    *request.mutable_worker() = state_();
+    *request.mutable_worker() = options_.state();
+    if (options_.modes != nullptr) options_.modes->Fill(request.mutable_worker());
     worker_id_ = request.worker().id();
     request.set_rejoining(announced_);
   }
@@ -80,8 +80,14 @@ grpc::Status WorkerAnnouncer::AnnounceOnce(bool leaving, absl::Duration deadline
   return stub_->Announce(&context, request, reply);
 }
 
+void WorkerAnnouncer::TakeReply(const v1::AnnounceReply& reply) {
+  options_.access.TakeRevoked(reply.revoked());
+  if (options_.modes == nullptr || !reply.has_asked_mode()) return;
+  options_.modes->Ask(reply.asked_mode(), reply.asked_by());
+}
+
 void WorkerAnnouncer::Run() {
-  absl::Duration retry = kFirstRetry;
+  RetryPause retry(options_.random);
   while (!stop_.stop_requested()) {
     {
       std::lock_guard lock(mutex_);
@@ -92,15 +98,15 @@ void WorkerAnnouncer::Run() {
         AnnounceOnce(/*leaving=*/false, kCallDeadline, stop_.get_token(), &reply);
     if (stop_.stop_requested()) return;
     Note(status);
-    absl::Duration pause = retry;
+    absl::Duration pause;
     if (status.ok()) {
       announced_ = true;
-      access_.TakeRevoked(reply.revoked());
-      retry = kFirstRetry;
+      TakeReply(reply);
+      retry.Reset();
       pause = std::clamp(absl::Milliseconds(reply.next_announce_ms()), absl::Milliseconds(1),
                          kLongestInterval);
     } else {
-      retry = std::min(retry * 2, kSlowestRetry);
+      pause = retry.Next();
     }
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, absl::ToChronoMilliseconds(pause),
@@ -112,10 +118,10 @@ void WorkerAnnouncer::Run() {
 void WorkerAnnouncer::Note(const grpc::Status& status) {
   std::lock_guard lock(mutex_);
   if (status.ok()) {
-    if (!connected_) LogInfo("announced to the tracker at {}", tracker_);
+    if (!connected_) LogInfo("announced to the tracker at {}", options_.tracker);
     last_error_.clear();
   } else if (connected_ || status.error_message() != last_error_) {
-    LogWarn("the tracker at {} does not accept the announcement: {}; retrying", tracker_,
+    LogWarn("the tracker at {} does not accept the announcement: {}; retrying", options_.tracker,
             status.error_message());
     last_error_ = status.error_message();
   }

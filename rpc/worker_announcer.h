@@ -3,9 +3,9 @@
 //
 // The thread asks for the state before every announcement, retries for ever (at least once a
 // second) while the tracker is away, and says `leaving` when it is stopped. It takes the revoked
-// certificates that the tracker tells of. It logs when the tracker is found, lost, or refuses the
-// worker. Thread-safe, except that Stop and the destructor
-// belong to the owner.
+// certificates and the wish of an operator that the tracker tells of, and announces the worker at
+// once when its mode has changed. It logs when the tracker is found, lost, or refuses the worker.
+// Thread-safe, except that Stop and the destructor belong to the owner.
 #pragma once
 
 #include <condition_variable>
@@ -19,15 +19,25 @@
 #include "absl/time/time.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/farm_access.h"
+#include "rpc/retry_pause.h"
+#include "rpc/worker_modes.h"
 
 namespace kiln {
 
 class WorkerAnnouncer {
  public:
-  // `tracker` is HOST:PORT; "" = there is no tracker, and the announcer does nothing. `state` is
-  // called by this object's thread, never after Stop.
-  WorkerAnnouncer(std::string tracker, std::function<v1::WorkerState()> state,
-                  FarmAccess access = {});
+  struct Options {
+    // HOST:PORT; "" = there is no tracker, and the announcer does nothing.
+    std::string tracker;
+    // Called by this object's thread, never after Stop.
+    std::function<v1::WorkerState()> state;
+    FarmAccess access = {};
+    // Adds its part to the state. Null: the worker serves, whatever is asked of it. Outlives this
+    // object.
+    WorkerModes* modes = nullptr;
+    Random random = RealRandom();
+  };
+  explicit WorkerAnnouncer(Options options);
   // Calls Stop.
   ~WorkerAnnouncer();
   WorkerAnnouncer(const WorkerAnnouncer&) = delete;
@@ -51,9 +61,9 @@ class WorkerAnnouncer {
                             v1::AnnounceReply* reply);
   void Note(const grpc::Status& status);
 
-  const std::string tracker_;
-  const std::function<v1::WorkerState()> state_;
-  const FarmAccess access_;
+  void TakeReply(const v1::AnnounceReply& reply);
+
+  const Options options_;
   std::unique_ptr<v1::Tracker::Stub> stub_;
   std::stop_source stop_;
 
@@ -65,6 +75,7 @@ class WorkerAnnouncer {
   bool now_ = false;
   std::string last_error_;
   std::string worker_id_;
+  WorkerModes::Subscription mode_changes_;
   std::thread thread_;
 };
 

@@ -38,15 +38,22 @@ StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
       new WorkerServer(std::move(options.state), std::move(options.access), std::move(server)));
 }
 
-void WorkerServer::Announce(const std::string& tracker, std::function<uint64_t()> trials_done) {
+void WorkerServer::Announce(const std::string& tracker, WorkerModes& modes,
+                            std::function<void(v1::WorkerState&)> complete) {
   announcer_ = std::make_unique<WorkerAnnouncer>(
-      tracker,
-      [this, trials_done = std::move(trials_done)] {
-        v1::WorkerState now = state_;
-        now.set_trials_done(trials_done());
-        return now;
-      },
-      access_);
+      WorkerAnnouncer::Options{.tracker = tracker,
+                               .state =
+                                   [this, complete = std::move(complete)] {
+                                     v1::WorkerState now = state_;
+                                     complete(now);
+                                     return now;
+                                   },
+                               .access = access_,
+                               .modes = &modes});
+}
+
+void WorkerServer::AnnounceNow() {
+  if (announcer_ != nullptr) announcer_->AnnounceNow();
 }
 
 void WorkerServer::Leave() {

@@ -6,7 +6,6 @@
 // (base/server/grpc_server.h). A tracker that is away is no error.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -44,8 +43,12 @@ class WorkerServer {
   std::string address() const { return server_->address(); }
 
   // Announces the worker to the tracker at HOST:PORT; "" = there is no tracker. Called once. A
-  // thread of this object calls `trials_done` until Leave.
-  void Announce(const std::string& tracker, std::function<uint64_t()> trials_done);
+  // thread of this object calls `complete` before each announcement, until Leave: it sets the fields
+  // of the state that change. `modes` outlive this object.
+  void Announce(const std::string& tracker, WorkerModes& modes,
+                std::function<void(v1::WorkerState&)> complete);
+  // Announces the worker now, because its state has changed. Changes of its modes need no call.
+  void AnnounceNow();
 
   // Ends the server in two steps, so that all workers of a process end together. Leave tells the
   // tracker, which takes a second at most. Shutdown ends the server; before that, the owner must

@@ -24,11 +24,13 @@ class WorkerServerTest : public testing::Test {
   }
   // Returns the state that a worker announces when it has just started.
   v1::WorkerState Announced(WorkerServer& worker) {
-    worker.Announce(tracker_.address(), [this] { return trials_done_.load(); });
+    worker.Announce(tracker_.address(), modes_,
+                    [this](v1::WorkerState& state) { state.set_trials_done(trials_done_); });
     return tracker_.WaitFor([](const auto&) { return true; }).worker();
   }
 
   FakeTracker tracker_;
+  WorkerModes modes_;
   // Any service will do.
   v1::Tracker::Service service_;
   std::atomic<uint64_t> trials_done_ = 0;
@@ -47,6 +49,25 @@ TEST_F(WorkerServerTest, AnnouncesWhatItHasDoneAndLeaves) {
   worker->Shutdown();
   // The port is free again.
   EXPECT_OK(Start(announced.address()).status());
+}
+
+TEST_F(WorkerServerTest, TheModesTravel) {
+  ASSERT_OK_AND_ASSIGN(const auto worker, Start("127.0.0.1:0"));
+  EXPECT_EQ(Announced(*worker).mode(), v1::WORKER_SERVES);
+  tracker_.Ask(v1::WORKER_DRAINS, "ada");
+  const v1::WorkerState drained =
+      tracker_.WaitFor([](const auto& request) { return request.worker().mode() != 0; }).worker();
+  EXPECT_EQ(drained.mode(), v1::WORKER_DRAINS);
+  EXPECT_EQ(drained.mode_reason(), "drained by ada");
+  EXPECT_EQ(drained.asked_mode(), v1::WORKER_DRAINS);
+  EXPECT_EQ(drained.asked_by(), "ada");
+  modes_.Set("hours", v1::WORKER_PAUSED, "night");
+  const v1::WorkerState paused =
+      tracker_
+          .WaitFor([](const auto& request) { return request.worker().mode() == v1::WORKER_PAUSED; })
+          .worker();
+  EXPECT_EQ(paused.mode_reason(), "night");
+  EXPECT_EQ(paused.asked_mode(), v1::WORKER_DRAINS);
 }
 
 TEST_F(WorkerServerTest, AllAddressesAreAnnouncedAsThisMachine) {
@@ -69,7 +90,8 @@ TEST_F(WorkerServerTest, RefusesWhatIsNoAddress) {
 
 TEST_F(WorkerServerTest, NeedsNoTracker) {
   ASSERT_OK_AND_ASSIGN(const auto worker, Start("127.0.0.1:0"));
-  worker->Announce("", [] { return uint64_t{0}; });
+  worker->Announce("", modes_, [](v1::WorkerState&) {});
+  worker->AnnounceNow();
   worker->Leave();
   worker->Shutdown();
 }

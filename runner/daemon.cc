@@ -21,6 +21,7 @@
 #include "rpc/daemon_access.h"
 #include "rpc/device_message.h"
 #include "rpc/worker_flags.h"
+#include "rpc/worker_modes.h"
 #include "rpc/worker_server.h"
 #include "runner/child_process.h"
 #include "runner/cpu_calls.h"
@@ -216,7 +217,9 @@ class Worker {
   int port() const { return server_->port(); }
 
   void Announce(const std::string& tracker) {
-    server_->Announce(tracker, [this] { return slot_.stats().trials_done; });
+    server_->Announce(tracker, modes_, [this](v1::WorkerState& state) {
+      state.set_trials_done(slot_.stats().trials_done);
+    });
   }
 
   // A worker ends in these three steps, so that all workers of a process end together.
@@ -228,6 +231,7 @@ class Worker {
   Worker(const std::string& id, const AdmissionControl& admission, DeviceSlotOptions slot_options)
       : slot_(std::move(slot_options)), service_(slot_, id, admission) {}
 
+  WorkerModes modes_;
   DeviceSlot slot_;
   RunnerService service_;
   std::unique_ptr<WorkerServer> server_;

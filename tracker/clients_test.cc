@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "rpc/lease_keeper.h"
 #include "rpc/worker_announcer.h"
@@ -53,8 +54,8 @@ LeaseKeeper::Options KeeperOptions(const TestTracker& tracker, std::string_view 
 class ClientsTest : public testing::Test {
  protected:
   std::unique_ptr<WorkerAnnouncer> Announce(std::string_view id, uint32_t slots) {
-    auto announcer = std::make_unique<WorkerAnnouncer>(
-        tracker_.address(), [state = Worker(id, slots)] { return state; });
+    auto announcer = std::make_unique<WorkerAnnouncer>(WorkerAnnouncer::Options{
+        .tracker = tracker_.address(), .state = [state = Worker(id, slots)] { return state; }});
     EXPECT_TRUE(announcer->WaitConnected(absl::Seconds(10)));
     return announcer;
   }
@@ -76,11 +77,11 @@ class FakeTimeTest : public testing::Test {
   }
 
   std::unique_ptr<WorkerAnnouncer> Announce(std::string_view id, uint32_t slots) {
-    auto announcer =
-        std::make_unique<WorkerAnnouncer>(tracker_.address(), [this, state = Worker(id, slots)] {
+    auto announcer = std::make_unique<WorkerAnnouncer>(WorkerAnnouncer::Options{
+        .tracker = tracker_.address(), .state = [this, state = Worker(id, slots)] {
           ++announced_;
           return state;
-        });
+        }});
     EXPECT_TRUE(announcer->WaitConnected(absl::Seconds(10)));
     return announcer;
   }
@@ -126,7 +127,8 @@ TEST_F(FakeTimeTest, AKeeperKeepsItsLeaseAndGivesItBack) {
 
 TEST_F(ClientsTest, AChangedStateIsAnnouncedAtOnce) {
   std::atomic<uint32_t> slots = 1;
-  WorkerAnnouncer announcer(tracker_.address(), [&] { return Worker("w", slots); });
+  WorkerAnnouncer announcer(
+      {.tracker = tracker_.address(), .state = [&] { return Worker("w", slots); }});
   ASSERT_TRUE(announcer.WaitConnected(absl::Seconds(10)));
   slots = 3;
   announcer.AnnounceNow();
@@ -137,21 +139,23 @@ TEST_F(ClientsTest, AChangedStateIsAnnouncedAtOnce) {
 }
 
 TEST_F(ClientsTest, WithoutATrackerTheAnnouncerDoesNothing) {
-  WorkerAnnouncer announcer("", [] { return Worker("never asked", 1); });
+  WorkerAnnouncer announcer({.tracker = "", .state = [] { return Worker("never asked", 1); }});
   EXPECT_FALSE(announcer.WaitConnected(absl::Seconds(10)));
   EXPECT_FALSE(announcer.connected());
 }
 
 TEST_F(ClientsTest, AnAnnouncerWaitsForItsTracker) {
   tracker_.Stop();
-  WorkerAnnouncer announcer(tracker_.address(), [] { return Worker("w", 1); });
+  WorkerAnnouncer announcer(
+      {.tracker = tracker_.address(), .state = [] { return Worker("w", 1); }});
   EXPECT_FALSE(announcer.WaitConnected(absl::Milliseconds(100)));
   tracker_.Restart();
   EXPECT_TRUE(announcer.WaitConnected(absl::Seconds(10)));
 }
 
 TEST_F(ClientsTest, ARefusedWorkerIsNotConnected) {
-  WorkerAnnouncer announcer(tracker_.address(), [] { return Worker("w", 0); });
+  WorkerAnnouncer announcer(
+      {.tracker = tracker_.address(), .state = [] { return Worker("w", 0); }});
   EXPECT_FALSE(announcer.WaitConnected(absl::Milliseconds(200)));
 }
 

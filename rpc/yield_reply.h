@@ -1,0 +1,20 @@
+// The answer of a worker that takes no trials now. Its sentence is for people; the metadata behind
+// it tells the scheduler that neither the trial nor the worker has failed.
+//
+// Thread-safe.
+#pragma once
+
+#include <grpcpp/client_context.h>
+#include <grpcpp/server_context.h>
+
+#include "rpc/worker_modes.h"
+
+namespace kiln {
+
+// Makes the answer, UNAVAILABLE, and adds the metadata to the call.
+grpc::Status YieldReply(grpc::ServerContext& context, const EffectiveMode& mode);
+
+// Returns whether the ended call got such an answer.
+bool IsYieldReply(const grpc::ClientContext& context, const grpc::Status& status);
+
+}  // namespace kiln
