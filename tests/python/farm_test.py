@@ -16,7 +16,7 @@ from unittest import mock
 import kiln
 import numpy
 from kiln import release, te
-from kiln.farm import program
+from kiln.farm import access, program
 from kiln.farm.options import TuneOptions
 from kiln.farm.progress import Progress
 
@@ -491,9 +491,38 @@ class PlaceTest(unittest.TestCase):
         plain = self.start_daemon("scheduler", "--db", path("plain.db"))
         with self.assertRaisesRegex(kiln.UnauthenticatedError, "makes no connection of TLS"):
             kiln.connect(plain, keys=alice)
+        self.check_changes_of_keys(address, folder)
         os.chmod(os.path.join(alice, "identity.pem"), 0o640)
         with self.assertRaisesRegex(kiln.FailedPreconditionError, "mode 0640.*chmod 600"):
             kiln.connect(address, keys=alice)
+
+    def check_changes_of_keys(self, address, folder):
+        """A client goes over to new keys, and leaves a scheduler that is revoked."""
+        def change(*words):
+            program.run(["keys", *words, "--authority", folder])
+
+        def error_of_call():
+            try:
+                client.jobs()
+            except kiln.KilnError as error:
+                return error
+            return None
+
+        with kiln.connect(address, keys=os.path.join(folder, "alice")) as client:
+            self.assertEqual(client.jobs(), [])
+            # The certificate that the client has shown so far is revoked.
+            change("issue", "alice", "--role", "submit", "--replace")
+            time.sleep(access.LOOK_EVERY_S)
+            self.assertTrue(wait_until(lambda: error_of_call() is None))
+            time.sleep(access.LOOK_EVERY_S)
+            self.assertIsNone(error_of_call())
+            change("revoke", "box1")
+            self.assertTrue(wait_until(
+                lambda: isinstance(error_of_call(), kiln.UnauthenticatedError)))
+            self.assertRegex(str(error_of_call()), "the certificate of the server at .* was revoked"
+                             ".*kiln keys issue NAME --role work")
+            change("issue", "box1", "--role", "work")
+            self.assertTrue(wait_until(lambda: error_of_call() is None))
 
     def test_no_farm(self):
         with self.assertRaisesRegex(kiln.UnavailableError, "cannot reach a scheduler at 127.0.0.1:9"

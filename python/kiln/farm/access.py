@@ -6,6 +6,8 @@ import os
 import socket
 import ssl
 import stat
+import threading
+import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +20,13 @@ _SECRET_KEY = "kiln-secret"
 # whatever the address is, so nobody but a daemon of the farm is believed.
 _DAEMON_HOST = "daemon.kiln.internal"
 _PROBE_S = 5.0
+# The files of a folder of keys. Key and certificate are one file, so that a renewal replaces both at
+# once.
+_IDENTITY, _AUTHORITY, _REVOKED = "identity.pem", "authority.pem", "revoked.pem"
+# The files are looked at when somebody asks, at most this often.
+LOOK_EVERY_S = 1.0
+# OpenSSL's X509_V_ERR_CERT_REVOKED.
+_REVOKED_CODE = 23
 
 
 def read_secret(path: str) -> str:
@@ -65,14 +74,22 @@ def _read_part(folder: str, name: str, private: bool = False) -> bytes:
 
 
 class Access:
-    """Keys (a folder), a secret (a file), or nothing (""). KilnError: they cannot be read."""
+    """Keys (a folder), a secret (a file), or nothing (""). KilnError: they cannot be read.
+
+    Any thread may call it.
+    """
 
     def __init__(self, path: str | os.PathLike[str] = "") -> None:
         self.path = os.fspath(path)
         # With keys the farm knows the user by the certificate.
         self.has_keys = os.path.isdir(self.path)
         self._secret = read_secret(self.path) if self.path and not self.has_keys else ""
+        self._lock = threading.Lock()
+        self._next_look_s = time.monotonic() + LOOK_EVERY_S
+        self._stamps = self._look()
         self._credentials = self._read_keys() if self.has_keys else None
+        # Counts the states of the folder of keys that were read.
+        self._state = 0
 
     @classmethod
     def of_environment(cls) -> Access:
@@ -103,24 +120,55 @@ class Access:
         name = ("grpc.ssl_target_name_override", _DAEMON_HOST)
         return grpc.secure_channel(address, self._credentials, options=[*options, name])
 
-    def check_server(self, address: str) -> None:
-        """UnauthenticatedError: a server that gives no answer is there, and keys are the reason."""
+    def state(self) -> int:
+        """A number that changes when the keys have changed; a channel shows those of its time.
+
+        Files that do not belong together, because they are being copied, are read again later.
+        """
+        with self._lock:
+            if not self.has_keys or time.monotonic() < self._next_look_s:
+                return self._state
+            self._next_look_s = time.monotonic() + LOOK_EVERY_S
+            stamps = self._look()
+            if stamps == self._stamps:
+                return self._state
+            try:
+                self._credentials = self._read_keys()
+            except errors.KilnError:
+                return self._state
+            self._stamps = stamps
+            self._state += 1
+            return self._state
+
+    def check_server(self, address: str) -> bool:
+        """Whether a server is there and has been judged by the keys; without keys it is not.
+
+        UnauthenticatedError: it is no daemon of the farm, its certificate is revoked or has ended,
+        or it asks for keys that are not given.
+        """
         host, _, port = address.rpartition(":")
         where = (host.strip("[]"), int(port))
         if not self.has_keys:
             if not _shows_a_certificate(where):
-                return
+                return False
             raise errors.UnauthenticatedError(
                 f"the daemon at {address} asks for a certificate of its farm, and none was shown: "
                 "give keys=FOLDER or KILN_KEYS, with a folder that `kiln keys issue NAME --role "
                 "ROLE` makes where the farm's authority is"
             )
-        authority = os.path.join(self.path, "authority.pem")
+        authority = os.path.join(self.path, _AUTHORITY)
+        context = self._context()
         try:
-            context = ssl.create_default_context(cafile=authority)
             with socket.create_connection(where, timeout=_PROBE_S) as plain:
                 context.wrap_socket(plain, server_hostname=_DAEMON_HOST).close()
         except ssl.SSLCertVerificationError as error:
+            if error.verify_code == _REVOKED_CODE:
+                raise errors.UnauthenticatedError(
+                    f"the certificate of the server at {address} was revoked, as "
+                    f"{os.path.join(self.path, _REVOKED)} says; expected a daemon with a "
+                    "certificate that holds: `kiln keys issue NAME --role work` makes one where "
+                    "the farm's authority is"
+                ) from error
             raise errors.UnauthenticatedError(
                 f"the server at {address} has no certificate of a daemon of this farm "
                 f"({error.verify_message}), expected one of the authority in {authority}; give the "
@@ -132,12 +180,48 @@ class Access:
                 "ask for; expected a daemon that was started with --keys"
             ) from error
         except OSError:
-            return
+            return False
+        return True
+
+    def _context(self) -> ssl.SSLContext:
+        """Believes daemons of the farm whose certificates are not revoked."""
+        authority = _read_part(self.path, _AUTHORITY).decode("ascii", "replace")
+        _read_part(self.path, _REVOKED)
+        revoked = os.path.join(self.path, _REVOKED)
+        try:
+            context = ssl.create_default_context(cadata=authority)
+            context.load_verify_locations(cafile=revoked)
+        except (ssl.SSLError, ValueError) as error:
+            raise errors.KilnError(
+                f"{os.path.join(self.path, _AUTHORITY)} or {revoked} cannot be read ({error}); copy "
+                "the folder anew from where the farm's authority is"
+            ) from error
+        context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+        return context
+
+    def _look(self) -> list[tuple[int, int, int] | None]:
+        """Tells the files from those that stood there before."""
+        stamps: list[tuple[int, int, int] | None] = []
+        for name in (_IDENTITY, _AUTHORITY, _REVOKED) if self.has_keys else ():
+            try:
+                info = os.stat(os.path.join(self.path, name))
+                stamps.append((info.st_ino, info.st_size, info.st_mtime_ns))
+            except OSError:
+                stamps.append(None)
+        return stamps
 
     def _read_keys(self) -> grpc.ChannelCredentials:
-        # Key and certificate are one file, so that a renewal replaces both at once.
-        identity = _read_part(self.path, "identity.pem", private=True)
-        authority = _read_part(self.path, "authority.pem")
+        identity = _read_part(self.path, _IDENTITY, private=True)
+        context = self._context()
+        path = os.path.join(self.path, _IDENTITY)
+        try:
+            context.load_cert_chain(path)
+        except ssl.SSLError as error:
+            raise errors.KilnError(
+                f"{path} holds no certificate with its private key ({error.reason}); copy the file "
+                "anew from where the farm's authority is"
+            ) from error
+        authority = _read_part(self.path, _AUTHORITY)
         return grpc.ssl_channel_credentials(authority, identity, identity)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -88,8 +89,23 @@ class Stop:
             call.cancel()
 
 
+class _Channel:
+    """A channel and the calls on it."""
+
+    def __init__(self, channel: grpc.Channel) -> None:
+        self.channel = channel
+        self.scheduler = scheduler_pb2_grpc.SchedulerStub(channel)
+        self.tracker = tracker_pb2_grpc.TrackerStub(channel)
+        self.versions = version_pb2_grpc.VersionsStub(channel)
+
+
 class Connection:
-    """A channel to one scheduler. Any thread may call it."""
+    """A channel to one scheduler. Any thread may call it.
+
+    With keys, the scheduler is judged before it gets a request, and again when the keys change: then
+    there is a new channel, which shows the new certificate. A scheduler whose certificate is revoked
+    gets no further request, and streams from it end.
+    """
 
     def __init__(self, address: str, access: Access, needs: str = "") -> None:
         """Does not connect yet.
@@ -103,14 +119,44 @@ class Connection:
         self.check: Callable[[], None] = lambda: None
         self.go_on_with: Callable[[str], None] = lambda job_id: None
         self._metadata = access.metadata
-        self._channel = access.channel(address, _OPTIONS)
-        self.scheduler = scheduler_pb2_grpc.SchedulerStub(self._channel)
-        self.tracker = tracker_pb2_grpc.TrackerStub(self._channel)
-        self._versions = version_pb2_grpc.VersionsStub(self._channel)
+        self._lock = threading.Lock()
+        # The state of the keys that the newest channel shows, and whether the server was judged.
+        self._state = access.state()
+        self._is_judged = not access.has_keys
+        self._is_closed = False
+        # Calls under way keep to the channel that they began on; the last one is the newest.
+        self._channels = [_Channel(access.channel(address, _OPTIONS))]
+
+    @property
+    def scheduler(self) -> scheduler_pb2_grpc.SchedulerStub:
+        """The scheduler's calls. UnauthenticatedError: it is no daemon of the farm."""
+        return self._channel().scheduler
+
+    @property
+    def tracker(self) -> tracker_pb2_grpc.TrackerStub:
+        """The tracker's calls that a scheduler passes on. Raises what `scheduler` does."""
+        return self._channel().tracker
+
+    def _channel(self) -> _Channel:
+        """The newest channel, to a server that is judged by the keys of now."""
+        with self._lock:
+            if self._is_closed:
+                return self._channels[-1]
+            state = self.access.state()
+            if state != self._state:
+                self._state, self._is_judged = state, False
+                self._channels.append(_Channel(self.access.channel(self.address, _OPTIONS)))
+                if self._is_closed:
+                    self._channels[-1].channel.close()
+            if not self._is_judged:
+                self._is_judged = self.access.check_server(self.address)
+            return self._channels[-1]
 
     def close(self) -> None:
         """Ends the channel; calls that wait end with CancelledError."""
-        self._channel.close()
+        self._is_closed = True
+        for channel in self._channels:
+            channel.channel.close()
 
     def environment(self) -> dict[str, str]:
         """Variables that name this place for the program."""
@@ -124,7 +170,7 @@ class Connection:
         """
         request = version_pb2.VersionRequest()
         try:
-            told = self.call(self._versions.Get, request, timeout_s=_FIRST_CALL_S)
+            told = self.call(self._channel().versions.Get, request, timeout_s=_FIRST_CALL_S)
         except _UnimplementedError as error:
             raise errors.UnavailableError(
                 f"{self.address} answers, but is no scheduler, or one of an older kiln; "
@@ -177,7 +223,9 @@ class Connection:
         if stop is not None:
             stop.watch_over(call)
         try:
-            yield from call
+            for reply in call:
+                self._channel()
+                yield reply
         except grpc.RpcError as error:
             raise error_of(error) from error
         finally:
