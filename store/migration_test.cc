@@ -239,9 +239,11 @@ TEST_P(MigrationTest, UsersAndTheAuditAreWhatTheyWere) {
       .limits = {3, 1000, 2, 4, 1 << 30},
       .use = {.name = "ada", .device_s = 12.5, .at_ms = 4000, .queue_use = 2.25},
   };
-  EXPECT_THAT(store->Users(), IsOkAndHolds(testing::ElementsAre(ada)));
+  ASSERT_OK_AND_ASSIGN(const auto users, store->Users());
+  EXPECT_THAT(users, testing::ElementsAre(ada));
   const AuditRow entry{1, 5000, "ada", "Scheduler.CancelJob", "job cold", ""};
-  EXPECT_THAT(store->Audit("", 0, 10), IsOkAndHolds(testing::ElementsAre(entry)));
+  ASSERT_OK_AND_ASSIGN(const auto entries, store->Audit("", 0, 10));
+  EXPECT_THAT(entries, testing::ElementsAre(entry));
 }
 
 // The counts of imports are a table that is kept by hand.

@@ -44,7 +44,8 @@ class WhyTest : public KilnTest {
     std::string json;
     for (int i = 0; i < 150; ++i) {
       json = KilnPrints(At({"why", job, "--json"}));
-      for (const auto& reason : JsonLines(json)[0]["reasons"]) {
+      const auto lines = JsonLines(json);
+      for (const auto& reason : lines[0]["reasons"]) {
         if (reason["kind"].get<std::string>() != kind) continue;
         // The lines are broken to fit.
         std::string text = reason["text"];

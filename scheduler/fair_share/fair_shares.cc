@@ -69,14 +69,13 @@ const FairShares::Account* FairShares::Ahead(const Account& account) const {
   return best;
 }
 
-bool FairShares::KeepsPlace(const Account& account) const {
-  if (!account.has_place) return false;
-  return account.competes() ||
-         (account.left_at_s.has_value() && NowSeconds() - *account.left_at_s <= options_.pause_s);
+bool FairShares::LeftJustNow(const Account& account) const {
+  return account.has_place && account.left_at_s.has_value() &&
+         NowSeconds() - *account.left_at_s <= options_.pause_s;
 }
 
 void FairShares::Place(Account& account) {
-  const bool keeps = KeepsPlace(account);
+  const bool keeps = LeftJustNow(account);
   const double lead = options_.head_start_s;
   const Account* other = Ahead(account);
   if (other == nullptr) {
@@ -193,13 +192,14 @@ Status FairShares::Write() {
     AdvanceAll();
     const int64_t now_ms = absl::ToUnixMillis(clock_.Now());
     for (auto& [name, account] : accounts_) {
-      if (account.has_place && !KeepsPlace(account)) {
+      const bool keeps = account.competes() || LeftJustNow(account);
+      if (account.has_place && !keeps) {
         account.has_place = false;
         account.changed = true;
       }
       if (!std::exchange(account.changed, false)) continue;
       store::UserUse use{.name = name, .device_s = account.history.device_s(), .at_ms = now_ms};
-      if (KeepsPlace(account)) use.queue_use = account.use;
+      if (keeps) use.queue_use = account.use;
       uses.push_back(std::move(use));
     }
   }

@@ -124,8 +124,8 @@ class FairShares {
   void Change(const std::string& user, const std::function<void(Account&)>& change);
   // The smallest use of the others in service, or, if nobody is in service, of those who ask.
   const Account* Ahead(const Account& account) const;
-  // Tells whether the account's place counts: it competes, or left a moment ago.
-  bool KeepsPlace(const Account& account) const;
+  // Tells whether the account's place still counts when it competes again.
+  bool LeftJustNow(const Account& account) const;
   void Place(Account& account);
   bool MayReserve(const Account& account) const;
 
