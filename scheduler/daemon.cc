@@ -16,6 +16,7 @@
 #include "rpc/channel.h"
 #include "rpc/daemon_access.h"
 #include "scheduler/database_lock.h"
+#include "scheduler/drift_marks.h"
 #include "scheduler/fair_share/shared_leases.h"
 #include "scheduler/jobs/jobs.h"
 #include "scheduler/service/service.h"
@@ -141,7 +142,8 @@ Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));
   LogInfo("serving {} on {}", flags.db, server->address());
   const TrackerCheck tracker_check(flags.tracker, access);
-  const RevocationWatch revocations(flags.tracker, SchedulerId(identity, flags.db), access);
+  DriftMarks marks(*store, Clock::Real());
+  const TrackerWatch tracker_watch(flags.tracker, SchedulerId(identity, flags.db), access, marks);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}; unfinished jobs go on with the next start", signal);
   service.Stop();

@@ -180,7 +180,7 @@ std::string Joined(std::initializer_list<std::string_view> parts) {
 size_t BytesOf(const Record& record) {
   constexpr size_t kPlace = 2048;
   return kPlace + record.workload_key.size() + record.target.size() + record.steps.size() +
-         record.dag.size() + record.times.size();
+         record.dag.size() + record.times.size() + record.device_state.size();
 }
 
 Status TooManyBest(size_t most_bytes) {

@@ -211,6 +211,17 @@ class MemoryStore final : public Store {
     return OkStatus();
   }
 
+  StatusOr<int64_t> MarkRecords(const SlowSpan& span) override {
+    std::lock_guard lock(mutex_);
+    int64_t marked = 0;
+    for (Record& record : records_) {
+      if (!IsToBeMarked(record, span)) continue;
+      record.mark = span.reason;
+      ++marked;
+    }
+    return marked;
+  }
+
   StatusOr<uint32_t> AddRound(const RoundRow& row) override {
     std::lock_guard lock(mutex_);
     if (FindJob(row.job_id) == nullptr) return NotFound("no job {}", row.job_id);

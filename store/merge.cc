@@ -15,7 +15,7 @@ constexpr size_t kBatchBytes = size_t{16} << 20;
 
 size_t BytesOf(const Record& record) {
   return sizeof(record) + record.steps.size() + record.dag.size() + record.workload_key.size() +
-         record.message.size() + record.times.size();
+         record.message.size() + record.times.size() + record.device_state.size();
 }
 
 class Merge {

@@ -246,6 +246,19 @@ TEST_P(MigrationTest, UsersAndTheAuditAreWhatTheyWere) {
   EXPECT_THAT(entries, testing::ElementsAre(entry));
 }
 
+// Records from before the marks can be marked.
+TEST_P(MigrationTest, RecordsCanBeMarked) {
+  ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(db_));
+  ASSERT_OK_AND_ASSIGN(
+      const int64_t marked,
+      store->MarkRecords(
+          {.runner = "runner-1", .from_s = 1700000003, .to_s = 1700000003, .reason = "slow"}));
+  EXPECT_EQ(marked, 1);
+  ASSERT_OK_AND_ASSIGN(const auto trials, store->RecordsOfJob("j", 3));
+  EXPECT_EQ(trials[0].mark, "slow");
+  EXPECT_EQ(trials[1].mark, "");
+}
+
 // The counts of imports are a table that is kept by hand.
 TEST_P(MigrationTest, ImportsAreCountedOnce) {
   ASSERT_OK_AND_ASSIGN(const auto store, OpenSqliteStore(db_));

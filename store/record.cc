@@ -106,8 +106,9 @@ uint64_t StoredBytes(const Record& record) {
     return fmt::formatted_size("[{}]", fmt::join(numbers, ", "));
   };
   return kRecordBytes + record.steps.size() + record.message.size() + record.times.size() +
-         record.target.size() + record.workload_key.size() + printed(record.hardware) +
-         printed(record.costs_s) + printed(record.remeasured_costs_s);
+         record.device_state.size() + record.mark.size() + record.target.size() +
+         record.workload_key.size() + printed(record.hardware) + printed(record.costs_s) +
+         printed(record.remeasured_costs_s);
 }
 
 Status CheckLimits(const UserLimits& limits) {

@@ -92,6 +92,10 @@ struct Record {
   std::string times = {};
   // Text form of the way of measuring (device/measured_as.h); "" = not known.
   std::string measured_as = {};
+  // Bytes of a serialized message: the device's state right after the timing; "" = not known.
+  std::string device_state = {};
+  // Why the cost is in doubt: a sentence about the device (Store::MarkRecords). "": it is not.
+  std::string mark = {};
   // Further fields of a line of a log. Their meaning is known to the log's maker only.
   std::string target_host = {};
   // See HasRewrittenLayouts.

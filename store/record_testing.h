@@ -38,6 +38,7 @@ inline Record TestRecord(std::string job_id, uint32_t trial, double cost_s = 1e-
   r.times = std::string("\x09\0t", 3);
   r.sampled_outputs = 8192;
   r.measured_as = "graph/warm/free";
+  r.device_state = std::string("\x08\0\x10", 3);
   return r;
 }
 
@@ -53,13 +54,14 @@ inline Record FailedRecord(std::string job_id, uint32_t trial, int error) {
 inline std::string Describe(const Record& r) {
   return fmt::format(
       "{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|{}|"
-      "{}|{}|{}|{}|{}",
+      "{}|{}|{}|{}|{}|{}|{}",
       r.job_id, r.task_index, r.trial, r.workload_key, r.dag, r.target, fmt::join(r.hardware, ","),
       r.steps, fmt::join(r.costs_s, ","), r.error, r.message, r.build_s, r.run_s, r.timestamp_s,
       r.device, r.builder, r.runner, r.stopped_early, r.max_error, r.flop_count, r.origin,
       r.score.value_or(NAN), fmt::join(r.remeasured_costs_s, ","), r.confidence_s.value_or(-1),
       r.times, r.remeasurements, r.remeasured_run_s, r.remeasured_device, r.workload_id,
-      r.unchecked, r.sampled_outputs.value_or(-1), r.device_model, r.measured_as);
+      r.unchecked, r.sampled_outputs.value_or(-1), r.device_model, r.measured_as, r.device_state,
+      r.mark);
 }
 
 }  // namespace kiln::store

@@ -359,10 +359,18 @@ DELETE FROM import_counts;
 INSERT INTO import_counts SELECT error, count(*) FROM records WHERE job_id = 'import' GROUP BY error;
 )sql";
 
+// Adds the state of the device that measured a record, and why its cost is in doubt. The index
+// finds the records of a runner and a time.
+constexpr const char kVersion19[] = R"sql(
+ALTER TABLE records ADD COLUMN device_state BLOB NOT NULL DEFAULT x'';
+ALTER TABLE records ADD COLUMN mark TEXT NOT NULL DEFAULT '';
+CREATE INDEX records_of_runner ON records (runner, timestamp_s) WHERE runner != '';
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
                                        kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
                                        kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
-                                       kVersion16, kVersion17, kVersion18};
+                                       kVersion16, kVersion17, kVersion18, kVersion19};
 
 }  // namespace
 

@@ -174,7 +174,7 @@ const char kRecordColumns[] =
     "max_error, flop_count, origin, score, remeasured_costs_s, confidence_s, times, "
     "remeasurements, "
     "remeasured_run_s, remeasured_device, workload_id, unchecked, sampled_outputs, target_host, "
-    "layout_rewrite_option, input_names, m.text, measured_as "
+    "layout_rewrite_option, input_names, m.text, measured_as, device_state, mark "
     "FROM records r LEFT JOIN dags d ON d.id = r.dag_id "
     "LEFT JOIN device_models m ON m.id = r.device_model_id ";
 
@@ -226,6 +226,8 @@ StatusOr<Record> ReadRecord(const Statement& row) {
   KILN_ASSIGN_OR_RETURN(record.input_names, ParseTexts(TextOf(row, 34), "input_names"));
   record.device_model = TextOf(row, 35);
   record.measured_as = TextOf(row, 36);
+  record.device_state = row.Text(37);
+  record.mark = TextOf(row, 38);
   return record;
 }
 

@@ -289,6 +289,11 @@ class SqliteStore final : public Store {
     return transaction.Commit();
   }
 
+  StatusOr<int64_t> MarkRecords(const SlowSpan& span) override {
+    std::lock_guard lock(mutex_);
+    return writes_.MarkRecords(span);
+  }
+
   StatusOr<uint32_t> AddRound(const RoundRow& row) override {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
@@ -461,8 +466,9 @@ class SqliteStore final : public Store {
             "(SELECT count(*) FROM own JOIN records r ON r.job_id = own.id WHERE recent AND "
             "r.timestamp_s >= ?2), "
             "(SELECT coalesce(sum(length(steps) + length(costs_s) + length(remeasured_costs_s) + "
-            "length(message) + length(times) + length(hardware) + length(target) + "
-            "length(workload_key) + ?3), 0) FROM own JOIN records r ON r.job_id = own.id AND ?4)"));
+            "length(message) + length(times) + length(device_state) + length(mark) + "
+            "length(hardware) + length(target) + length(workload_key) + ?3), 0) "
+            "FROM own JOIN records r ON r.job_id = own.id AND ?4)"));
     KILN_RETURN_IF_ERROR(query.Bind(name, since_s, kRecordBytes, int64_t{with_bytes}));
     KILN_RETURN_IF_ERROR(query.Step().status());
     return UserTotals{.unfinished_jobs = static_cast<uint32_t>(query.Int(0)),

@@ -433,6 +433,18 @@ TEST_F(SqliteStoreTest, BestQueriesAreIndexLookUps) {
               testing::AllOf(HasSubstr("INDEX best_of_task"), Not(HasSubstr("TEMP B-TREE"))));
 }
 
+// Spans of drift are marked again and again while they go on.
+TEST_F(SqliteStoreTest, MarkingIsAnIndexLookUpAndWritesOnce) {
+  ASSERT_OK(Open());
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK_AND_ASSIGN(
+      auto plan, raw->Prepare("EXPLAIN QUERY PLAN UPDATE records SET mark = ? WHERE runner = ? AND "
+                              "runner != '' AND timestamp_s BETWEEN ? AND ? AND mark = '' AND "
+                              "remeasured_costs_s = '[]'"));
+  ASSERT_TRUE(*plan.Step());
+  EXPECT_THAT(plan.Text(3), HasSubstr("SEARCH records USING INDEX records_of_runner"));
+}
+
 // The query for the best of all computations sorts no records.
 TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
   ASSERT_OK(Open());

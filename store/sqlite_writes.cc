@@ -194,12 +194,26 @@ Status SqliteWrites::UpdateRemeasurements(const Record& record) {
       database_.Prepare(
           "UPDATE records SET costs_s = ?1, remeasured_costs_s = ?2, confidence_s = ?3, "
           "error = ?4, message = ?5, mean_cost_s = iif(?4 = 0, ?6, NULL), remeasurements = ?7, "
-          "remeasured_run_s = ?8, remeasured_device = ?9 WHERE id = ?10"));
+          "remeasured_run_s = ?8, remeasured_device = ?9, mark = ?10 WHERE id = ?11"));
   KILN_RETURN_IF_ERROR(update.Bind(
       PrintNumbers(record.costs_s), PrintNumbers(record.remeasured_costs_s), record.confidence_s,
       record.error, record.message, Cost(record), record.remeasurements, record.remeasured_run_s,
-      record.remeasured_device, record.id));
+      record.remeasured_device, record.mark, record.id));
   return update.Run();
+}
+
+StatusOr<int64_t> SqliteWrites::MarkRecords(const SlowSpan& span) {
+  if (span.runner.empty() || span.reason.empty()) return 0;
+  // SQLite uses the index only if the query states the index's condition.
+  KILN_ASSIGN_OR_RETURN(
+      Statement update,
+      database_.Prepare("UPDATE records SET mark = ?1 WHERE runner = ?2 AND runner != '' AND "
+                        "timestamp_s BETWEEN ?3 AND ?4 AND mark = '' AND "
+                        "remeasured_costs_s = '[]'"));
+  KILN_RETURN_IF_ERROR(
+      update.Bind(BorrowedText{span.reason}, BorrowedText{span.runner}, span.from_s, span.to_s));
+  KILN_RETURN_IF_ERROR(update.Run());
+  return database_.changes();
 }
 
 StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_view job_id,
@@ -216,12 +230,12 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_v
           "stopped_early, max_error, flop_count, origin, score, remeasured_costs_s, confidence_s, "
           "times, remeasurements, remeasured_run_s, remeasured_device, workload_id, unchecked, "
           "sampled_outputs, target_host, layout_rewrite_option, input_names, "
-          "device_model_id, measured_as) "
+          "device_model_id, measured_as, device_state, mark) "
           "VALUES ((SELECT max(highest, coalesce((SELECT max(id) FROM records), 0)) + 1 "
           "FROM deleted_records), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, iif(?11 = 0, "
           "?10, NULL), ?11, "
           "?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, "
-          "?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37)"));
+          "?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)"));
   const std::string hardware = PrintNumbers(record.hardware),
                     costs_s = PrintNumbers(record.costs_s),
                     remeasured_costs_s = PrintNumbers(record.remeasured_costs_s),
@@ -238,7 +252,7 @@ StatusOr<int64_t> SqliteWrites::InsertRecord(const Record& record, std::string_v
       BorrowedText{record.workload_id}, BorrowedText{record.unchecked},
       record.sampled_outputs.value_or(0), BorrowedText{record.target_host},
       record.layout_rewrite_option, BorrowedText{input_names}, model_id,
-      BorrowedText{record.measured_as}));
+      BorrowedText{record.measured_as}, Blob{record.device_state}, BorrowedText{record.mark}));
   if (Status status = insert.Run(); !status.ok()) {
     if (status.code() != StatusCode::kAlreadyExists) return status;
     return AlreadyExists("job {} has a record of trial {} already", job_id, trial);

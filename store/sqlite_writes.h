@@ -43,6 +43,8 @@ class SqliteWrites {
   using ErrorCounts = std::array<int64_t, kNumErrorKinds>;
   Status CountImported(const ErrorCounts& added);
   Status UpdateRemeasurements(const Record& record);
+  // Returns the number of records that were marked.
+  StatusOr<int64_t> MarkRecords(const SlowSpan& span);
   // False: the store has the record already.
   StatusOr<bool> InsertAutotvmRecord(const AutotvmRecord& record);
   // Returns false if there is no such record. The number of a deleted record is not given again.

@@ -255,9 +255,16 @@ StatusOr<Record> WithRemeasurement(Record record, const Remeasurement& remeasure
   record.remeasured_device = remeasured.device;
   record.error = remeasured.error;
   record.message = remeasured.message;
+  if (!record.remeasured_costs_s.empty()) record.mark.clear();
   if (record.error != kNoError) record.costs_s.clear();
   KILN_RETURN_IF_ERROR(ValidateRecord(record));
   return record;
+}
+
+bool IsToBeMarked(const Record& record, const SlowSpan& span) {
+  return record.runner == span.runner && !record.runner.empty() && record.mark.empty() &&
+         record.remeasured_costs_s.empty() && record.timestamp_s >= span.from_s &&
+         record.timestamp_s <= span.to_s;
 }
 
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message,

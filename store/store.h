@@ -71,6 +71,17 @@ struct Remeasurement {
   std::string message = {};
 };
 
+// A span of time in which the device of a runner was slower than usual.
+struct SlowSpan {
+  // Id of the worker.
+  std::string runner = {};
+  // Unix time; both ends are included.
+  int64_t from_s = 0;
+  int64_t to_s = std::numeric_limits<int64_t>::max();
+  // The mark: "the canary took 1.31 ms; 0.98 to 1.02 ms are usual".
+  std::string reason = {};
+};
+
 // Cost of the unscheduled loops of a task.
 struct ReferenceCost {
   std::string job_id;
@@ -179,6 +190,11 @@ class Store {
   virtual StatusOr<TrialCounts> CountTrials(std::string_view job_id) = 0;
   // Changes all records or none, in one commit. A record that failed before stays failed.
   virtual Status SetRemeasurements(std::span<const Remeasurement> remeasured) = 0;
+  // Marks the records that the runner measured in the span and that have no mark. Records whose
+  // cost comes from re-measurements stay as they are, and a later re-measurement of a record takes
+  // its mark away. Returns the number of records that were marked. Cost: reads the records of the
+  // span; marking again what is marked writes nothing.
+  virtual StatusOr<int64_t> MarkRecords(const SlowSpan& span) = 0;
   // Returns whether some job has a record of the same workload, target, steps, error and timestamp.
   // Such an imported line is a duplicate; its costs are rounded and cannot tell. If one of the two
   // records has no identity, the same key is enough.
@@ -360,6 +376,9 @@ bool SameTrial(const Record& a, const Record& b);
 
 // Applies SetRemeasurements to a record, for all stores.
 StatusOr<Record> WithRemeasurement(Record record, const Remeasurement& remeasured);
+
+// Returns whether MarkRecords marks the record, for all stores.
+bool IsToBeMarked(const Record& record, const SlowSpan& span);
 
 // Applies UpdateJobState to a row, for all stores. Returns false if nothing is to change.
 StatusOr<bool> ApplyJobState(JobRow& job, JobState state, std::string_view message, int64_t now_ms);

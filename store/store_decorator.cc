@@ -101,6 +101,10 @@ Status StoreDecorator::SetRemeasurements(std::span<const Remeasurement> remeasur
   return Through(Access::kWrite, [&] { return store_.SetRemeasurements(remeasured); });
 }
 
+StatusOr<int64_t> StoreDecorator::MarkRecords(const SlowSpan& span) {
+  return Through(Access::kWrite, [&] { return store_.MarkRecords(span); });
+}
+
 StatusOr<uint32_t> StoreDecorator::AddRound(const RoundRow& row) {
   return Through(Access::kWrite, [&] { return store_.AddRound(row); });
 }

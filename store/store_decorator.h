@@ -43,6 +43,7 @@ class StoreDecorator : public Store {
                                                    uint32_t task_index) override;
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override;
   Status SetRemeasurements(std::span<const Remeasurement> remeasured) override;
+  StatusOr<int64_t> MarkRecords(const SlowSpan& span) override;
   StatusOr<int64_t> DeleteRecords(std::span<const int64_t> ids) override;
   StatusOr<int64_t> ImportAutotvmRecords(std::span<const AutotvmRecord> records) override;
   StatusOr<int64_t> DeleteAutotvmRecords(std::span<const int64_t> ids) override;

@@ -86,6 +86,8 @@ struct RegistryOptions {
 class Registry {
  public:
   static constexpr uint32_t kMaxWaitMs = 30'000;
+  // Most spans of drift in a reply, the newest ones.
+  static constexpr size_t kMaxDrifts = 1'000;
 
   // `now_ms` is the time of the start. Leases on workers that have not announced themselves yet are
   // recreated during the first deadline_ms.
@@ -217,6 +219,8 @@ class Registry {
 
   void ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnation);
   bool RenewOne(const v1::Lease& lease, const v1::RenewRequest& by);
+  // Adds the spans of drift of all workers.
+  void AddDrifts(v1::RenewReply& reply) const;
   bool Recreate(const v1::Lease& lease, const v1::RenewRequest& by);
   Worker* WorkerOfUnknownLease(const v1::WorkerState& state);
   void MarkWanted();

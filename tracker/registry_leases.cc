@@ -39,7 +39,25 @@ StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_
     if (leases_.find(lease->id())->second.wanted) reply.add_wanted_lease_ids(lease->id());
   }
   reply.set_next_renew_ms(static_cast<uint32_t>(next_ms));
+  AddDrifts(reply);
   return reply;
+}
+
+// A worker speaks for itself only.
+void Registry::AddDrifts(v1::RenewReply& reply) const {
+  std::vector<v1::DriftSpan> drifts;
+  for (const auto& [id, worker] : workers_) {
+    for (const v1::DriftSpan& span : worker.state.drifts()) {
+      drifts.push_back(span);
+      drifts.back().set_worker(id);
+    }
+  }
+  if (drifts.size() > kMaxDrifts) {
+    std::ranges::nth_element(drifts, drifts.begin() + kMaxDrifts,
+                             [](const auto& a, const auto& b) { return a.from_s() > b.from_s(); });
+    drifts.resize(kMaxDrifts);
+  }
+  reply.mutable_drifts()->Assign(drifts.begin(), drifts.end());
 }
 
 bool Registry::RenewOne(const v1::Lease& lease, const v1::RenewRequest& by) {

@@ -50,6 +50,38 @@ TEST_F(RegistryTest, OnlyTheHolderRenewsAndReleases) {
   EXPECT_THAT(Renew(RenewOf("ann", {lease})).lost_lease_ids(), IsEmpty());
 }
 
+v1::AnnounceRequest Drifting(std::string_view id, int spans, double first_s = 100) {
+  v1::AnnounceRequest request = Worker(id, 1, {"cuda"});
+  for (int i = 0; i < spans; ++i) {
+    v1::DriftSpan& span = *request.mutable_worker()->add_drifts();
+    span.set_worker("another");
+    span.set_from_s(first_s + i);
+    span.set_reason("slow");
+  }
+  return request;
+}
+
+TEST_F(RegistryTest, EverySchedulerLearnsOfDriftsAlsoWithoutLeases) {
+  Announce(Worker("steady", 1, {"cuda"}));
+  EXPECT_THAT(Renew(RenewOf("ann", {})).drifts(), IsEmpty());
+  Announce(Drifting("w", 2));
+  const v1::RenewReply reply = Renew(RenewOf("ann", {}));
+  ASSERT_EQ(reply.drifts_size(), 2);
+  EXPECT_EQ(reply.drifts(0).worker(), "w") << "a worker speaks for itself only";
+  EXPECT_EQ(reply.drifts(0).reason(), "slow");
+  EXPECT_EQ(Renew(RenewOf("bob", {})).drifts_size(), 2);
+  // They do not travel with each lease.
+  Announce(Drifting("steady", 1));
+  EXPECT_THAT(Granted(Ask("r1", "ann")).worker().drifts(), IsEmpty());
+}
+
+TEST_F(RegistryTest, TheNewestDriftsAreTold) {
+  for (int i = 0; i < 15; ++i) Announce(Drifting(fmt::format("w{}", i), 100, 1000 * i));
+  const v1::RenewReply reply = Renew(RenewOf("ann", {}));
+  ASSERT_EQ(reply.drifts_size(), 1000);
+  for (const v1::DriftSpan& span : reply.drifts()) EXPECT_GE(span.from_s(), 5000);
+}
+
 TEST_F(RegistryTest, HigherPriorityWantsALeaseAtOnce) {
   Announce(Worker("w", 1, {"cuda"}));
   const v1::Lease lease = Granted(Ask("r1", "ann"));

@@ -112,6 +112,8 @@ void Registry::Grant(Request& request, Worker& worker) {
   LeaseEntry entry;
   entry.serial = ++serial_;
   *entry.lease.mutable_worker() = worker.state;
+  // Each renewal sends the whole lease back.
+  entry.lease.mutable_worker()->clear_drifts();
   entry.lease.set_lease_ms(static_cast<uint32_t>(LeaseMs(asked.lease_ms())));
   entry.lease.set_user(asked.user());
   entry.lease.set_priority(asked.priority());

@@ -9,6 +9,7 @@ std::string_view WhyLeftOut(const store::Record& record) {
   if (record.error == store::kUnknownError) return kWorkersFailed;
   if (handwritten::IsKernelPoint(record.steps)) return kHandWritten;
   if (store::HasRewrittenLayouts(record)) return kRewrittenLayouts;
+  if (!record.mark.empty()) return kMarked;
   return "";
 }
 

@@ -93,6 +93,7 @@ void SetResult(const v1::TrialResult& result, store::Record& record) {
     record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
   }
   record.times = result.times().SerializeAsString();
+  record.device_state = result.device_state().SerializeAsString();
 }
 
 StatusOr<v1::JobStatus> StatusMessage(store::Store& store, const store::JobRow& job,

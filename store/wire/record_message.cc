@@ -33,6 +33,10 @@ v1::TrialResult ResultMessage(const Record& record) {
   if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
     result.clear_times();
   }
+  if (record.device_state.empty() ||
+      !result.mutable_device_state()->ParseFromString(record.device_state)) {
+    result.clear_device_state();
+  }
   return result;
 }
 
@@ -60,6 +64,7 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
   }
   record.times = result.times().SerializeAsString();
   record.measured_as = result.measured_as();
+  record.device_state = result.device_state().SerializeAsString();
 }
 
 template <typename Request>
@@ -115,6 +120,7 @@ v1::Record RecordMessage(const Record& record) {
   message.set_target_host(record.target_host);
   message.set_layout_rewrite_option(record.layout_rewrite_option);
   message.mutable_input_names()->Add(record.input_names.begin(), record.input_names.end());
+  message.set_mark(record.mark);
   return message;
 }
 
@@ -138,6 +144,7 @@ Record RecordOf(const v1::Record& message) {
   record.target_host = message.target_host();
   record.layout_rewrite_option = message.layout_rewrite_option();
   record.input_names.assign(message.input_names().begin(), message.input_names().end());
+  record.mark = message.mark();
   return record;
 }
 

@@ -23,8 +23,6 @@ v1::Record FullMessage() {
   v1::Record message;
   int next = 0;
   FillFields(message, next);
-  message.clear_mark();
-  message.mutable_result()->clear_device_state();
   message.clear_equal_record_ids();
   return message;
 }
@@ -36,14 +34,14 @@ auto FieldsOf(const Record& record) {
                device_model, steps, costs_s, error, message, build_s, run_s, timestamp_s, device,
                builder, runner, stopped_early, max_error, unchecked, flop_count, origin, score,
                remeasured_costs_s, confidence_s, remeasurements, remeasured_run_s,
-               remeasured_device, sampled_outputs, times, measured_as, target_host,
-               layout_rewrite_option, input_names] = record;
-  return std::make_tuple(id, job_id, task_index, trial, workload_id, workload_key, dag, target,
-                         hardware, device_model, steps, costs_s, error, message, build_s, run_s,
-                         timestamp_s, device, builder, runner, stopped_early, max_error, unchecked,
-                         flop_count, origin, score, remeasured_costs_s, confidence_s,
-                         remeasurements, remeasured_run_s, remeasured_device, sampled_outputs,
-                         times, measured_as, target_host, layout_rewrite_option, input_names);
+               remeasured_device, sampled_outputs, times, measured_as, device_state, mark,
+               target_host, layout_rewrite_option, input_names] = record;
+  return std::make_tuple(
+      id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware, device_model,
+      steps, costs_s, error, message, build_s, run_s, timestamp_s, device, builder, runner,
+      stopped_early, max_error, unchecked, flop_count, origin, score, remeasured_costs_s,
+      confidence_s, remeasurements, remeasured_run_s, remeasured_device, sampled_outputs, times,
+      measured_as, device_state, mark, target_host, layout_rewrite_option, input_names);
 }
 
 template <size_t... I>
@@ -63,7 +61,7 @@ std::vector<size_t> SameFields(const Record& a, const Record& b) {
 
 TEST(RecordMessageTest, NoFieldOfTheMessageIsLost) {
   const v1::Record message = FullMessage();
-  ASSERT_THAT(UnsetFields(message), ElementsAre("mark", "equal_record_ids"));
+  ASSERT_THAT(UnsetFields(message), ElementsAre("equal_record_ids"));
   MessageDifferencer difference;
   std::string report;
   difference.ReportDifferencesToString(&report);
