@@ -83,7 +83,7 @@ class SigningServiceTest : public Farm, public ServiceTest {
 };
 
 TEST_F(SigningServiceTest, SignsForTheTrialWhateverTheCacheHas) {
-  ArtifactCheck check(Keys(), Clock::Real());
+  ArtifactCheck check(Keys(), {"llvm"}, Clock::Real());
   v1::BuildRequest request = MatmulRequest("llvm");
   for (const char* trial : {"job/1", "job/2"}) {
     request.set_trial(trial);

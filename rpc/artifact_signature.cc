@@ -1,5 +1,8 @@
 #include "rpc/artifact_signature.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -60,6 +63,17 @@ Status SignArtifact(const KeyFolder& builder, std::string_view target, std::stri
   return OkStatus();
 }
 
+// A signed target is a text of the compiler's, which begins with its kind.
+Status ArtifactCheck::CheckTarget(const v1::Artifact& artifact, std::string_view what) const {
+  const std::string_view target = artifact.target();
+  const std::string_view kind = target.substr(0, target.find(' '));
+  if (kind == "null" || std::ranges::find(served_, kind) != served_.end()) return OkStatus();
+  return Refused(
+      "the {} is signed for target '{}', expected one for a target that this runner serves ({}): "
+      "send it to a runner of that target's devices",
+      what, OneLine(target), fmt::join(served_, ", "));
+}
+
 Status ArtifactCheck::Check(const v1::Artifact& artifact, std::string_view trial,
                             std::string_view what) {
   KILN_RETURN_IF_ERROR(CheckTrial(artifact, trial, what));
@@ -80,7 +94,7 @@ Status ArtifactCheck::Check(const v1::Artifact& artifact, std::string_view trial
         what, builder->name, RoleName(builder->role), RoleName(Role::kWork), RoleName(Role::kWork));
   }
   const std::string text = SignedText(artifact.digest(), artifact.target(), artifact.trial());
-  if (IsSignature(artifact.signature(), text, *certificate)) return OkStatus();
+  if (IsSignature(artifact.signature(), text, *certificate)) return CheckTarget(artifact, what);
   return Refused(
       "the signature of the {} is not that of {} over digest '{}', target '{}' and trial '{}', "
       "expected an artifact as its builder made it: it was changed on the way, or the signature is "

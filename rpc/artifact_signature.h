@@ -13,7 +13,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/keys/key_folder.h"
@@ -35,18 +37,25 @@ Status SignArtifact(const KeyFolder& builder, std::string_view target, std::stri
 // A runner's check of signatures. Thread-safe.
 class ArtifactCheck {
  public:
-  // `keys` has the authority of the farm and its revocations. `clock` outlives the object.
-  ArtifactCheck(std::shared_ptr<LiveKeys> keys, Clock& clock) : members_(std::move(keys), clock) {}
+  // `keys` has the authority of the farm and its revocations. `served` are the kinds of targets that
+  // the runner announces as keys ("llvm"); others among its keys do no harm. `clock` outlives the
+  // object.
+  ArtifactCheck(std::shared_ptr<LiveKeys> keys, std::vector<std::string> served, Clock& clock)
+      : members_(std::move(keys), clock), served_(std::move(served)) {}
 
-  // OK if a member of the farm with the role `work` signed the artifact for this trial, and its
-  // certificate holds now. The caller has checked that the digest is that of the content.
+  // OK if a member of the farm with the role `work` signed the artifact for this trial and for a
+  // kind of target that the runner serves, and its certificate holds now. Every runner serves
+  // "null". The caller has checked that the digest is that of the content.
   // PermissionDenied otherwise, in one sentence with what was found, what is expected and what to
   // do. `what` names the artifact there: "artifact". Costs some 100 us; 200 us more for a
   // certificate that was not seen before.
   Status Check(const v1::Artifact& artifact, std::string_view trial, std::string_view what);
 
  private:
+  Status CheckTarget(const v1::Artifact& artifact, std::string_view what) const;
+
   MemberCheck members_;
+  const std::vector<std::string> served_;
 };
 
 }  // namespace kiln

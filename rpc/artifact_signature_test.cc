@@ -21,18 +21,20 @@ class ArtifactSignatureTest : public testing::Test {
     KILN_CHECK(farm_.Issue({"box1", Role::kWork}, 100, false).ok());
     KILN_CHECK(farm_.Issue({"box2", Role::kWork}, 10, false).ok());
     KILN_CHECK(farm_.Issue({"alice", Role::kAdmin}, 100, false).ok());
-    check_ =
-        std::make_unique<ArtifactCheck>(*LiveKeys::Open(farm_.FolderOf("box1"), clock_), clock_);
+    check_ = std::make_unique<ArtifactCheck>(
+        *LiveKeys::Open(farm_.FolderOf("box1"), clock_),
+        std::vector<std::string>{"llvm", "cpu", "llvm/x86-64-v3"}, clock_);
   }
 
   // Returns an artifact that is signed with a key of the farm.
-  v1::Artifact Signed(const AuthorityFolder& farm, const std::string& builder) const {
+  v1::Artifact Signed(const AuthorityFolder& farm, const std::string& builder,
+                      std::string_view target = "llvm") const {
     v1::Artifact artifact;
     artifact.set_device("cpu");
     artifact.set_binary("code");
     artifact.set_digest(DigestOf(artifact));
     KILN_CHECK(
-        SignArtifact(*ReadKeyFolder(farm.FolderOf(builder)), "llvm", "job/7", artifact).ok());
+        SignArtifact(*ReadKeyFolder(farm.FolderOf(builder)), target, "job/7", artifact).ok());
     return artifact;
   }
   void ExpectRefused(const v1::Artifact& artifact, const std::string& trial,
@@ -66,6 +68,19 @@ TEST_F(ArtifactSignatureTest, AnArtifactOfAnotherTrialIsRefused) {
   v1::Artifact renamed = Signed(farm_, "box2");
   renamed.set_trial("job/8");
   ExpectRefused(renamed, "job/8", HasSubstr("is not that of box2 over digest"));
+}
+
+TEST_F(ArtifactSignatureTest, AnArtifactForAnotherKindOfTargetIsRefused) {
+  for (const char* target : {"llvm -mcpu=znver4 -num-cores=2", "cpu -num-cores=2", "null"}) {
+    SCOPED_TRACE(target);
+    EXPECT_OK(check_->Check(Signed(farm_, "box2", target), "job/7", "artifact"));
+  }
+  ExpectRefused(Signed(farm_, "box2", "cuda -arch=sm_90"), "job/7",
+                HasSubstr("the artifact is signed for target 'cuda -arch=sm_90', expected one for "
+                          "a target that this runner serves (llvm, cpu, llvm/x86-64-v3)"));
+  for (const char* target : {"", "llvmx", "llv", " llvm", "llvm/x86-64-v4", "llvm\n"}) {
+    ExpectRefused(Signed(farm_, "box2", target), "job/7", HasSubstr("a target that this runner"));
+  }
 }
 
 TEST_F(ArtifactSignatureTest, WhatWasChangedIsRefused) {

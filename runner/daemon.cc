@@ -121,6 +121,7 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
   DeviceSlotOptions options;
   options.device = device.device;
   options.device_name = device.state.device();
+  options.announced.assign(device.state.keys().begin(), device.state.keys().end());
   KILN_ASSIGN_OR_RETURN(options.model, DeviceModelOf(device.state));
   options.reference_limit = absl::Milliseconds(flags.reference_timeout_ms);
   KILN_ASSIGN_OR_RETURN(const std::string executable, CurrentExecutable());

@@ -133,9 +133,9 @@ class DeviceSlot::Turn {
 
 DeviceSlot::DeviceSlot(DeviceSlotOptions options)
     : options_(std::move(options)),
-      signatures_(options_.keys == nullptr
-                      ? nullptr
-                      : std::make_unique<ArtifactCheck>(options_.keys, Clock::Real())),
+      signatures_(options_.keys == nullptr ? nullptr
+                                           : std::make_unique<ArtifactCheck>(
+                                                 options_.keys, options_.announced, Clock::Real())),
       wanted_(YieldFlag::Make()),
       references_(options_.reference_bytes) {
   if (options_.device == kNullDevice) return;

@@ -45,6 +45,9 @@ struct DeviceSlotOptions {
   // Programs that no builder of the farm signed for their trial are refused; null: nothing is
   // asked.
   std::shared_ptr<LiveKeys> keys = nullptr;
+  // The keys that the worker announces, among them the kinds of targets ("llvm") whose signed
+  // programs it runs.
+  std::vector<std::string> announced = {};
 };
 
 class DeviceSlot {
@@ -57,8 +60,8 @@ class DeviceSlot {
   //   FailedPrecondition  "reference ... is not known ...": the caller must send the request again
   //                       with `reference` set. No other error has this code
   //   InvalidArgument     no artifact, no reference digest, a digest that is not of the content
-  //   PermissionDenied    no builder of the farm signed the program for this trial
-  //                       (rpc/artifact_signature.h)
+  //   PermissionDenied    no builder of the farm signed the program for this trial and for a
+  //                       target of this device (rpc/artifact_signature.h)
   //   Internal            the reference itself failed; the message says how
   //   ResourceExhausted   too many calls wait
   //   OutOfRange          the reference took longer than the request allows

@@ -29,11 +29,13 @@ class DeviceSlotSignaturesTest : public testing::Test {
     DeviceSlotOptions options;
     options.device = std::string(kNullDevice);
     options.keys = *LiveKeys::Open(farm_.FolderOf("box1"), Clock::Real());
+    options.announced = {"null"};
     slot_ = std::make_unique<DeviceSlot>(options);
   }
 
-  void Sign(v1::Artifact& artifact, std::string_view trial, const AuthorityFolder& farm) const {
-    KILN_CHECK(SignArtifact(*ReadKeyFolder(farm.FolderOf("box2")), "null", trial, artifact).ok());
+  void Sign(v1::Artifact& artifact, std::string_view trial, const AuthorityFolder& farm,
+            std::string_view target = "null") const {
+    KILN_CHECK(SignArtifact(*ReadKeyFolder(farm.FolderOf("box2")), target, trial, artifact).ok());
   }
   // Returns a request as a scheduler sends it.
   v1::MeasureRequest RequestOf(const AuthorityFolder& farm) const {
@@ -100,6 +102,17 @@ TEST_F(DeviceSlotSignaturesTest, RefusesWhatTheyDidNotMake) {
   request = RequestOf(farm_);
   Sign(*request.mutable_artifact(), kReferenceTrial, farm_);
   ExpectRefused(request, "the artifact is signed for trial 'reference'");
+}
+
+TEST_F(DeviceSlotSignaturesTest, RefusesWhatWasMadeForOtherDevices) {
+  v1::MeasureRequest request = RequestOf(farm_);
+  Sign(*request.mutable_artifact(), "job/7", farm_, "cuda -arch=sm_90");
+  ExpectRefused(request,
+                "the artifact is signed for target 'cuda -arch=sm_90', expected one for a "
+                "target that this runner serves (null)");
+  request = RequestOf(farm_);
+  Sign(*request.mutable_reference(), kReferenceTrial, farm_, "llvm -num-cores=2");
+  ExpectRefused(request, "the reference is signed for target 'llvm -num-cores=2'");
 }
 
 TEST_F(DeviceSlotSignaturesTest, RefusesForeignAndRevokedBuilders) {
