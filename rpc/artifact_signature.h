@@ -37,9 +37,9 @@ Status SignArtifact(const KeyFolder& builder, std::string_view target, std::stri
 // A runner's check of signatures. Thread-safe.
 class ArtifactCheck {
  public:
-  // `keys` has the authority of the farm and its revocations. `served` are the kinds of targets that
-  // the runner announces as keys ("llvm"); others among its keys do no harm. `clock` outlives the
-  // object.
+  // `keys` has the authority of the farm and its revocations. `served` are the kinds of targets
+  // that the runner announces as keys ("llvm"); others among its keys do no harm. `clock` outlives
+  // the object.
   ArtifactCheck(std::shared_ptr<LiveKeys> keys, std::vector<std::string> served, Clock& clock)
       : members_(std::move(keys), clock), served_(std::move(served)) {}
 
