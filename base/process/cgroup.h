@@ -15,11 +15,15 @@ struct GroupLimits {
   int64_t processes = 0;
 };
 
-// Makes the group "children" below this process's own group, with limits, and returns its folder,
-// for JoinGroup. This process itself moves into the group "daemon" beside it, because a group with
-// limits for others must have no processes. The groups stay; the next daemon there uses them
-// again. FailedPrecondition says what is missing. `root` is the folder of the file system, and
-// `own` the file that names this process's group, which tests replace.
+// Makes a group for children of this process below its own group, with limits and without swap, and
+// returns its folder, for JoinGroup. The name is "children-PROGRAM-PID", so that daemons in one
+// group share no limits. A second call of a process sets the limits anew.
+//
+// This process itself moves into the group "daemon" beside it, because a group with limits for
+// others must have no processes. It is where it was before if the call fails. The groups stay;
+// groups of daemons that are gone are removed. FailedPrecondition says what is missing. `root` is
+// the folder of the file system, and `own` the file that names this process's group, which tests
+// replace.
 StatusOr<std::string> MakeChildGroup(const GroupLimits& limits,
                                      const std::string& root = "/sys/fs/cgroup",
                                      const std::string& own = "/proc/self/cgroup");
