@@ -7,6 +7,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdint>
+#include <functional>
+#include <thread>
+
 #include "base/file/fd.h"
 #include "base/file/file.h"
 #include "base/process/process_guard.h"
@@ -86,6 +90,40 @@ TEST(SystemCallFilterTest, RefusesInAChildWhatItsThreadHasGivenUp) {
   EXPECT_EQ(result.output, "written\nrefused\n");
   EXPECT_EQ(kill(getpid(), 0), 0);
 }
+
+#ifdef __x86_64__
+// Makes a call of 32-bit programs, getpid, on a thread beside the first.
+void MakeForeignCall() {
+  std::thread([] {
+    int64_t result = 20;
+    asm volatile("int $0x80" : "+a"(result) : : "memory", "r8", "r9", "r10", "r11");
+  }).join();
+}
+
+int WaitStatusOf(const std::function<void()>& body) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    body();
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return status;
+}
+
+TEST(SystemCallFilterTest, ACallOfAnotherArchitectureEndsTheProcess) {
+  if (!SystemCallFilter::Works()) GTEST_SKIP() << "no seccomp here";
+  if (WaitStatusOf(MakeForeignCall) != 0) GTEST_SKIP() << "this kernel runs no 32-bit programs";
+  const int status = WaitStatusOf([] {
+    SystemCallFilter filter(SystemCallFilter::OtherCalls::kAllowed);
+    filter.Refuse(SYS_ptrace);
+    if (!filter.Install(SystemCallFilter::Threads::kAll).ok()) _exit(1);
+    MakeForeignCall();
+  });
+  ASSERT_TRUE(WIFSIGNALED(status)) << status;
+  EXPECT_EQ(WTERMSIG(status), SIGSYS);
+}
+#endif
 
 TEST(ProcessGuardTest, AHiddenProcessStaysHiddenAndGoesFirst) {
   const pid_t child = fork();

@@ -69,6 +69,11 @@ void SystemCallFilter::AllowIfArguments(uint32_t call, unsigned index, uint32_t 
 
 void SystemCallFilter::Refuse(uint32_t call) { Add(context_, error_, kFails, call, {}); }
 
+void SystemCallFilter::RefuseIfArgument(uint32_t call, unsigned index, uint32_t mask,
+                                        uint32_t value) {
+  Add(context_, error_, kFails, call, {Equals(index, mask, value)});
+}
+
 void SystemCallFilter::RefuseIfAnyBit(uint32_t call, unsigned index, uint32_t bits) {
   for (uint32_t rest = bits; rest != 0; rest &= rest - 1) {
     const uint32_t bit = rest & -rest;
@@ -89,6 +94,8 @@ Status SystemCallFilter::Install(Threads threads) {
     if (error_ == 0) error_ = -seccomp_attr_set(context_, attribute, value);
   };
   set(SCMP_FLTATR_CTL_OPTIMIZE, kBinarySearch);
+  // Otherwise such a call ends its thread alone, and the process goes on without it.
+  set(SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
   set(SCMP_FLTATR_CTL_TSYNC, threads == Threads::kAll);
   // Without this some kernels slow down all code behind a filter, to protect it against leaks that
   // such a process could not suffer from.

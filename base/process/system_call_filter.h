@@ -36,6 +36,8 @@ class SystemCallFilter {
   void AllowIfArguments(uint32_t call, unsigned index, uint32_t value, unsigned other_index,
                         std::initializer_list<uint32_t> others);
   void Refuse(uint32_t call);
+  // Refuses a call if the lower half of an argument, masked, is `value`.
+  void RefuseIfArgument(uint32_t call, unsigned index, uint32_t mask, uint32_t value);
   // Refuses a call if the lower half of an argument has any of these bits, or is not this value.
   void RefuseIfAnyBit(uint32_t call, unsigned index, uint32_t bits);
   void RefuseUnlessArgument(uint32_t call, unsigned index, uint32_t value);
