@@ -23,8 +23,10 @@ LocalCluster::LocalCluster(Options options, std::string executable, TempDir fold
       MakeDaemon("scheduler", {"--db", options_.db, "--exclusive-phases", "--unfinished", "none"});
   builder_ = MakeDaemon("builder", {"--jobs", fmt::format("{}", options_.builder_jobs)});
   if (options_.allow_faults) builder_.child.flags().push_back("--allow-faults");
-  runner_ = MakeDaemon("runner", {"--device", options_.device, "--threads",
-                                  fmt::format("{}", options_.runner_threads)});
+  // Somebody waits for this machine's only device, however it is.
+  runner_ =
+      MakeDaemon("runner", {"--device", options_.device, "--threads",
+                            fmt::format("{}", options_.runner_threads), "--canary-seconds", "0"});
 }
 
 LocalCluster::Daemon LocalCluster::MakeDaemon(const std::string& name,

@@ -49,6 +49,15 @@ wire::ChildDone Serve(const Bench& bench, const wire::ChildRequest& request, Uni
         RunTrial(bench, request.trial(), std::move(outputs), is_wanted, on_phase);
     return done;
   }
+  if (request.has_canary()) {
+    const auto canary_s = bench.device.TimeCanary();
+    if (canary_s.ok()) {
+      done.set_canary_s(*canary_s);
+    } else {
+      done.set_canary_error(ValidUtf8(Message(canary_s.status())));
+    }
+    return done;
+  }
   const auto reference = RunReference(bench, request.reference(), outputs, on_phase);
   if (reference.ok()) {
     done.set_reference_cost_s(reference->cost_s);

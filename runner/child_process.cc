@@ -56,7 +56,8 @@ Status ChildProcess::Check(std::vector<std::string> command) {
 }
 
 ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const UniqueFd& outputs,
-                               const ChildLimits& limits, const std::function<bool()>& cancelled) {
+                               const ChildLimits& limits, const std::function<bool()>& cancelled,
+                               const OnPhase& on_phase) {
   using Taken = MessageChild::Taken;
   ChildOutcome outcome;
   absl::Duration limit = limits.prepare;
@@ -71,6 +72,7 @@ ChildOutcome ChildProcess::Run(const wire::ChildRequest& request, const UniqueFd
     }
     const bool first_is_over = outcome.in_first_run;
     outcome.phase = event.phase();
+    if (on_phase != nullptr) on_phase(event.phase());
     outcome.in_first_run = event.phase() == wire::RUNNING && limits.first_run < limits.run;
     if (event.phase() == wire::RUNNING) {
       running = absl::Now();

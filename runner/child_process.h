@@ -14,6 +14,7 @@
 #include "base/file/file.h"
 #include "base/process/message_child.h"
 #include "runner/child.pb.h"
+#include "runner/on_phase.h"
 #include "runner/yield_flag.h"
 
 namespace kiln::runner {
@@ -66,9 +67,11 @@ class ChildProcess {
 
   // Runs a request. After any outcome but kDone the child is gone. `outputs` is the file of the
   // request (child.proto). `cancelled` is asked about 20 times a second. A cancelled program has
-  // half a second to end by itself, which saves starting a new child.
+  // half a second to end by itself, which saves starting a new child. `on_phase` is called as a
+  // phase is reported, while the child goes on; null: nobody.
   ChildOutcome Run(const wire::ChildRequest& request, const UniqueFd& outputs,
-                   const ChildLimits& limits, const std::function<bool()>& cancelled);
+                   const ChildLimits& limits, const std::function<bool()>& cancelled,
+                   const OnPhase& on_phase = nullptr);
 
   pid_t pid() const { return child_.pid(); }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/hash/digest.h"
+#include "runner/cpu_canary.h"
 #include "runner/cpu_description.h"
 #include "runner/free_memory.h"
 #include "runner/guarded_memory.h"
@@ -30,7 +31,8 @@ const CpuBuffer& AsCpu(const Buffer& buffer) { return static_cast<const CpuBuffe
 
 class CpuDevice : public Device {
  public:
-  explicit CpuDevice(const CpuDeviceOptions& options) : name_(CpuModelName()), calls_(options) {}
+  explicit CpuDevice(const CpuDeviceOptions& options)
+      : options_(options), name_(CpuModelName()), calls_(options) {}
 
   std::string Name() const override { return name_; }
   int64_t FreeMemoryBytes() const override { return runner::FreeMemoryBytes(); }
@@ -52,8 +54,10 @@ class CpuDevice : public Device {
   Status Run(Program& program, std::span<Buffer* const> args) override;
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
   void FlushCaches() override { calls_.FlushCaches(); }
+  StatusOr<double> TimeCanary() override { return TimeCpuCanary(options_); }
 
  private:
+  const CpuDeviceOptions options_;
   const std::string name_;
   CpuCalls calls_;
 };

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/numbers/integers.h"
+#include "runner/canary_reading.h"
 #include "runner/compare_state.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
@@ -28,6 +29,9 @@ constexpr unsigned kThreads = 256;
 constexpr double kLongCall_s = 1e-3;
 constexpr int64_t kMaxBlocks = 1024;
 constexpr int64_t kMinFlushBytes = 32 << 20;
+constexpr int64_t kMinCanaryBytes = 64 << 20;
+// Launches of each kernel of the canary in a span, 1 to 3 ms of a large GPU.
+constexpr int kCanaryLaunches = 32;
 // Bytes that are copied at once when two inputs change places.
 constexpr size_t kExchangedBytes = size_t{16} << 20;
 // Questions of an inspection that are answered together.
@@ -136,6 +140,7 @@ class CudaDevice : public Device {
   void FlushCaches() override;
   void LaunchSingly(bool singly) override { singly_ = singly; }
   int64_t CallsPerReading(int64_t wanted, double call_s) const override;
+  StatusOr<double> TimeCanary() override;
   bool Usable() override;
 
  private:
@@ -163,6 +168,8 @@ class CudaDevice : public Device {
                                     const v1::Tolerance& tolerance);
   Status DescribeStrayWrite(const CudaBuffer& buffer);
   bool HasGraphs() const { return options_.graph_calls > 0 && !singly_; }
+  // Returns the seconds of a span of the canary, which reads `bytes` at `memory`.
+  StatusOr<double> TimeCanarySpan(CuPointer memory, int64_t bytes);
   Status Record(const CudaProgram& program, std::span<CuPointer> pointers, CuGraphExec* graph);
   Status Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
                CuGraphExec graph);
@@ -538,6 +545,42 @@ int64_t CudaDevice::CallsPerReading(int64_t wanted, double call_s) const {
   if (!HasGraphs() || call_s >= kLongCall_s) return wanted;
   const int64_t graph = options_.graph_calls;
   return RoundUp(wanted, graph);
+}
+
+StatusOr<double> CudaDevice::TimeCanarySpan(CuPointer memory, int64_t bytes) {
+  KILN_RETURN_IF_ERROR(Check(driver_.EventRecord(start_, stream_), "record the start"));
+  for (int i = 0; i < kCanaryLaunches; ++i) {
+    // The checksum multiplies more than it reads, so that its time is that of the clock of the
+    // multiprocessors. The search for the largest element does little but read.
+    KILN_RETURN_IF_ERROR(Launch(kernels_.checksum, bytes / 8, memory, bytes, scratch_));
+    KILN_RETURN_IF_ERROR(Launch(kernels_.largest, bytes / 8, memory, bytes / 8,
+                                static_cast<int>(DType::kFloat64), scratch_));
+  }
+  KILN_RETURN_IF_ERROR(Check(driver_.EventRecord(end_, stream_), "record the end"));
+  KILN_RETURN_IF_ERROR(Synchronize("run the canary"));
+  float milliseconds = 0;
+  KILN_RETURN_IF_ERROR(
+      Check(driver_.EventElapsedTime(&milliseconds, start_, end_), "read the time"));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
+// Returns the seconds of one launch of each kernel.
+StatusOr<double> CudaDevice::TimeCanary() {
+  const int64_t bytes = options_.canary_bytes > 0 ? options_.canary_bytes
+                                                  : std::max(2 * gpu_.l2_bytes, kMinCanaryBytes);
+  const size_t block_bytes = static_cast<size_t>(bytes);
+  CuPointer memory = 0;
+  KILN_RETURN_IF_ERROR(Check(pool_.Take(block_bytes, &memory), "allocate memory for the canary"));
+  // The same values each time: the power that a kernel takes depends on them.
+  const Status filled =
+      Check(driver_.MemsetD8Async(memory, 0x3f, block_bytes, stream_), "fill the canary's memory");
+  const StatusOr<double> span_s = SettledSeconds([&]() -> StatusOr<double> {
+    KILN_RETURN_IF_ERROR(filled);
+    return TimeCanarySpan(memory, bytes);
+  });
+  pool_.Return(block_bytes, memory);
+  KILN_RETURN_IF_ERROR(span_s.status());
+  return *span_s / kCanaryLaunches;
 }
 
 void CudaDevice::FlushCaches() {

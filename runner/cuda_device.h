@@ -23,6 +23,8 @@ struct CudaDeviceOptions {
   int graph_calls = 20;
   // Time for which the GPU is held while a batch is queued; 0 = not at all.
   int64_t lead_in_ns = 20'000;
+  // Memory that the canary reads; 0 = twice the second-level cache, but at least 64 MiB.
+  int64_t canary_bytes = 0;
 };
 
 // Takes the GPU's primary context and makes it current in this thread, in about 0.3 s. `driver`

@@ -126,6 +126,38 @@ TEST_F(CudaDeviceTest, AnInputHasOtherContentAtItsAddressUntilItIsRestored) {
   EXPECT_EQ(last, first);
 }
 
+TEST_F(CudaDeviceTest, ItsCanaryMultipliesAndReads) {
+  MakeDevice({.canary_bytes = 4096});
+  int64_t summed = 0, searched = 0;
+  const auto checksum = cuda_.kernels["kiln_checksum"].run;
+  cuda_.kernels["kiln_checksum"].run = [&](const FakeLaunch& launch) {
+    summed += FakeParameter<int64_t>(launch, 1);
+    return checksum(launch);
+  };
+  cuda_.kernels["kiln_largest"].run = [&](const FakeLaunch& launch) {
+    const auto* values = reinterpret_cast<const double*>(FakeParameter<CuPointer>(launch, 0));
+    EXPECT_EQ(values[511], values[0]) << "all its memory is filled";
+    EXPECT_EQ(FakeParameter<int>(launch, 2), 0) << "float64";
+    searched += FakeParameter<int64_t>(launch, 1);
+    return 0;
+  };
+  ASSERT_OK_AND_ASSIGN(const double seconds, device_->TimeCanary());
+  EXPECT_GT(seconds, 0);
+  EXPECT_THAT(summed, testing::AllOf(testing::Ge(2 * 32 * 4096), testing::Le(6 * 32 * 4096)));
+  EXPECT_EQ(searched * 8, summed);
+  EXPECT_TRUE(device_->Usable());
+  // A program still runs after it.
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  ASSERT_OK(device_->Run(*program, args_));
+}
+
+TEST_F(CudaDeviceTest, AFaultOfTheCanaryIsTold) {
+  MakeDevice({.canary_bytes = 4096});
+  cuda_.kernels["kiln_checksum"].run = [](const FakeLaunch&) { return 700; };
+  EXPECT_FALSE(device_->TimeCanary().ok());
+  EXPECT_FALSE(device_->Usable());
+}
+
 TEST_F(CudaDeviceTest, NumbersStandBetweenPointers) {
   MakeDevice();
   cuda_.kernels["scale"] = {

@@ -18,11 +18,14 @@
 #include "base/server/daemon_program.h"
 #include "base/server/net.h"
 #include "base/version.h"
+#include "device/device_state.h"
 #include "rpc/daemon_access.h"
 #include "rpc/device_message.h"
+#include "rpc/device_state_message.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_modes.h"
 #include "rpc/worker_server.h"
+#include "runner/canary.h"
 #include "runner/child_process.h"
 #include "runner/cpu_calls.h"
 #include "runner/device_kinds.h"
@@ -41,6 +44,8 @@ struct Flags : WorkerFlags {
   int threads = 0;
   int64_t reference_timeout_ms = 180'000;
   bool keep_privileges = false;
+  double canary_seconds = 60;
+  std::string null_canary_file;
   std::string once;
   bool list = false;
 };
@@ -73,6 +78,14 @@ void AddFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_flag("--no-drop-privileges", flags.keep_privileges,
                "where the runner is root, run programs as root, too; by default as nobody (65534)");
+  app.add_option("--canary-seconds", flags.canary_seconds,
+                 "time from one run of the device's canary program to the next; a device that is "
+                 "slower than usual takes no trials until it is well; 0 = no canary")
+      ->check(CLI::Range(0.0, 86'400.0))
+      ->capture_default_str();
+  app.add_option("--null-canary", flags.null_canary_file,
+                 "for tests: file with the seconds that the canary of the device null takes")
+      ->type_name("FILE");
   AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
                "print the devices that --device means, one a line: as --device, target, name and "
@@ -124,6 +137,7 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
   options.announced.assign(device.state.keys().begin(), device.state.keys().end());
   KILN_ASSIGN_OR_RETURN(options.model, DeviceModelOf(device.state));
   options.reference_limit = absl::Milliseconds(flags.reference_timeout_ms);
+  options.null_canary_file = flags.null_canary_file;
   KILN_ASSIGN_OR_RETURN(const std::string executable, CurrentExecutable());
   std::vector<std::string>& command = options.child_command;
   command = {executable};
@@ -188,11 +202,22 @@ StatusOr<std::string> NthAddress(HostPort address, size_t index) {
   return address.ToString();
 }
 
+// Returns a reader of the device's state for trials and announcements; null: nothing is known.
+std::unique_ptr<device::DeviceStateReader> StateReader(const DeviceKind& kind, const Flags& flags,
+                                                       const DeviceDescription& device) {
+  constexpr absl::Duration kAge = absl::Milliseconds(100);
+  if (kind.state == nullptr) return nullptr;
+  auto reader = kind.state(device.device, SettingsOf(flags));
+  if (reader == nullptr) return nullptr;
+  return device::MakeCachedReader(std::move(reader), kAge, Clock::Real());
+}
+
 // One device as a worker. Each has a port of its own, because a request names no device.
 class Worker {
  public:
   static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
                                                  size_t index, const FarmAccess& access,
+                                                 std::unique_ptr<device::DeviceStateReader> reader,
                                                  DeviceSlotOptions slot_options) {
     WorkerServer::Options options;
     options.access = access;
@@ -205,8 +230,9 @@ class Worker {
       KILN_ASSIGN_OR_RETURN(options.advertise, NthAddress(advertise, index));
     }
     options.state = std::move(device.state);
-    std::unique_ptr<Worker> worker(
-        new Worker(options.state.id(), options.admission, std::move(slot_options)));
+    std::unique_ptr<Worker> worker(new Worker(options.state.id(), options.admission,
+                                              std::move(reader), std::move(slot_options)));
+    worker->StartCanary(absl::Seconds(flags.canary_seconds));
     options.service = &worker->service_;
     const std::string described =
         fmt::format("{} ({})", options.state.device(), options.state.target());
@@ -218,22 +244,69 @@ class Worker {
   int port() const { return server_->port(); }
 
   void Announce(const std::string& tracker) {
-    server_->Announce(tracker, modes_, [this](v1::WorkerState& state) {
-      state.set_trials_done(slot_.stats().trials_done);
-    });
+    server_->Announce(tracker, modes_, [this](v1::WorkerState& state) { Complete(state); });
   }
 
   // A worker ends in these three steps, so that all workers of a process end together.
   void Leave() { server_->Leave(); }
-  void Cancel() { service_.Stop(); }
+  void Cancel() {
+    service_.Stop();
+    if (canary_ != nullptr) canary_->Stop();
+  }
   void Shutdown() { server_->Shutdown(); }
 
  private:
-  Worker(const std::string& id, const AdmissionControl& admission, DeviceSlotOptions slot_options)
-      : slot_(std::move(slot_options)), service_(slot_, id, admission) {}
+  Worker(const std::string& id, const AdmissionControl& admission,
+         std::unique_ptr<device::DeviceStateReader> reader, DeviceSlotOptions slot_options)
+      : state_(std::move(reader)),
+        slot_(WithState(std::move(slot_options), state_.get())),
+        service_(slot_, id, admission, [this] {
+          if (canary_ != nullptr) canary_->ProbeNow();
+        }) {}
+
+  static DeviceSlotOptions WithState(DeviceSlotOptions options, device::DeviceStateReader* state) {
+    options.state = state;
+    return options;
+  }
+
+  // Called before the server starts.
+  void StartCanary(absl::Duration period) {
+    if (period == absl::ZeroDuration()) return;
+    canary_ = std::make_unique<Canary>(
+        CanaryOptions{.period = period},
+        [this](const std::function<bool()>& cancelled) { return TakeReading(cancelled); },
+        [this](const std::string& reason) { NoteHealth(reason); }, Clock::Real());
+  }
+
+  // A device that is paused belongs to others.
+  StatusOr<double> TakeReading(const std::function<bool()>& cancelled) {
+    const EffectiveMode mode = modes_.Effective();
+    if (mode.mode == v1::WORKER_PAUSED) return FailedPrecondition("{}", mode.sentence);
+    return slot_.TimeCanary(cancelled);
+  }
+
+  void NoteHealth(const std::string& reason) {
+    constexpr char kCondition[] = "canary";
+    if (reason.empty()) {
+      modes_.Clear(kCondition);
+    } else {
+      modes_.Set(kCondition, v1::WORKER_QUARANTINED, "quarantined: " + reason);
+    }
+  }
+
+  // Sets the fields of the state that change.
+  void Complete(v1::WorkerState& state) {
+    state.set_trials_done(slot_.stats().trials_done);
+    if (state_ != nullptr) *state.mutable_device_state() = DeviceStateMessage(state_->Read());
+    if (canary_ != nullptr) canary_->Fill(state);
+  }
 
   WorkerModes modes_;
+  // Null: the device's state is not known.
+  const std::unique_ptr<device::DeviceStateReader> state_;
   DeviceSlot slot_;
+  // Null: there is no canary. Set before the first call of the service.
+  std::unique_ptr<Canary> canary_;
   RunnerService service_;
   std::unique_ptr<WorkerServer> server_;
 };
@@ -250,8 +323,9 @@ Status Serve(const Flags& flags, const DeviceKind& kind, std::vector<DeviceDescr
                           SlotOptions(flags, devices[i], child_args));
     slot_options.keys = access.keys();
     KILN_RETURN_IF_ERROR(PrepareSandbox(kind, flags, slot_options, devices[i].state));
+    auto reader = StateReader(kind, flags, devices[i]);
     KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, access,
-                                                     std::move(slot_options)));
+                                                     std::move(reader), std::move(slot_options)));
     ports.push_back(worker->port());
     workers.push_back(std::move(worker));
   }

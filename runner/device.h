@@ -132,6 +132,10 @@ class Device {
     return wanted;
   }
 
+  // Returns the seconds of the device's canary program (docs/device-state.md). No program is
+  // loaded.
+  virtual StatusOr<double> TimeCanary() = 0;
+
   // Returns false once nothing can run here any more for any reason: the process must be replaced.
   virtual bool Usable() { return true; }
 };

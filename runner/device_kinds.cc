@@ -11,6 +11,7 @@
 #include "runner/device_files.h"
 #include "runner/gpu_model.h"
 #include "runner/sandboxed_cpu.h"
+#include "runtime/parallel_runtime.h"
 
 namespace kiln::runner {
 
@@ -49,6 +50,15 @@ StatusOr<std::unique_ptr<Device>> OpenCpu(std::string_view, const DeviceSettings
       {.cpu = {.threads = settings.threads}, .containment = settings.containment});
 }
 
+std::unique_ptr<device::DeviceStateReader> CpuState(std::string_view,
+                                                    const DeviceSettings& settings) {
+  std::vector<int> cores = runtime::AllowedCores();
+  if (settings.threads > 0 && static_cast<size_t>(settings.threads) < cores.size()) {
+    cores.resize(static_cast<size_t>(settings.threads));
+  }
+  return device::MakeCpuStateReader(std::move(cores), device::ReadSystemFile());
+}
+
 // ---- cuda
 
 StatusOr<std::vector<DeviceDescription>> DescribeCuda(std::string_view device,
@@ -74,6 +84,11 @@ StatusOr<std::unique_ptr<Device>> OpenCuda(std::string_view device, const Device
   return MakeCudaDevice(*driver, gpus.front());
 }
 
+std::unique_ptr<device::DeviceStateReader> GpuState(std::string_view device,
+                                                    const DeviceSettings&) {
+  return device::OpenGpuStateReader(std::string(device.substr(device.find(':') + 1)));
+}
+
 // ---- null
 
 StatusOr<std::vector<DeviceDescription>> DescribeNull(std::string_view,
@@ -96,12 +111,18 @@ std::string NamesOf(DeviceKinds kinds) {
 }
 
 constexpr DeviceKind kDeviceKinds[] = {
-    {.name = "cpu", .help = "cpu", .describe = DescribeCpu, .open = OpenCpu, .files = CpuFiles},
+    {.name = "cpu",
+     .help = "cpu",
+     .describe = DescribeCpu,
+     .open = OpenCpu,
+     .state = CpuState,
+     .files = CpuFiles},
     {.name = "cuda",
      .help = "cuda: every NVIDIA GPU, cuda:0 or cuda:GPU-...: one of them",
      .is_numbered = true,
      .describe = DescribeCuda,
      .open = OpenCuda,
+     .state = GpuState,
      .files = [] { return CudaFiles(); }},
     {.name = "null", .help = "null: runs nothing, costs are made up", .describe = DescribeNull},
 };

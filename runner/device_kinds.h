@@ -10,6 +10,7 @@
 
 #include "base/process/namespaces.h"
 #include "base/status.h"
+#include "device/device_state.h"
 #include "proto/tracker.pb.h"
 #include "runner/containment.h"
 #include "runner/device.h"
@@ -47,6 +48,10 @@ struct DeviceKind {
   // no children.
   StatusOr<std::unique_ptr<Device>> (*open)(std::string_view device,
                                             const DeviceSettings& settings) = nullptr;
+  // Opens a reader of the state of a device that a description names; called in the daemon. Null,
+  // or a null reader: the state is not known.
+  std::unique_ptr<device::DeviceStateReader> (*state)(std::string_view device,
+                                                      const DeviceSettings& settings) = nullptr;
   // Returns the files that a child needs. Null: the kind has no children.
   FileView (*files)() = nullptr;
 };

@@ -9,6 +9,7 @@
 #include "device/gpu_load.h"
 #include "device/noise_mark.h"
 #include "rpc/artifact_digest.h"
+#include "rpc/device_state_message.h"
 #include "runner/arguments.h"
 #include "runner/measure_options.h"
 #include "runner/null_program.h"
@@ -23,6 +24,8 @@ constexpr int kMaxStarts = 3;
 constexpr absl::Duration kFirstRunSlack = absl::Seconds(2);
 // Programs that take this long are timed in one call when they are trials, too.
 constexpr double kLongReference_s = 0.1;
+// Time for a canary beside others that have the device to themselves.
+constexpr absl::Duration kCanaryLimit = absl::Seconds(10);
 constexpr auto kCancelPoll = std::chrono::milliseconds(50);
 
 std::string Short(const std::string& digest) { return digest.substr(0, 12); }
@@ -184,13 +187,14 @@ Status DeviceSlot::WarmUp() {
 
 StatusOr<ChildOutcome> DeviceSlot::RunInChild(const wire::ChildRequest& request,
                                               const UniqueFd& outputs, const ChildLimits& limits,
-                                              const std::function<bool()>& cancelled) {
+                                              const std::function<bool()>& cancelled,
+                                              const OnPhase& on_phase) {
   std::string last_message;
   for (int attempt = 0; attempt < kMaxStarts; ++attempt) {
     const Status warm = WarmUp();
     // The trial still runs without a standby.
     if (active_ == nullptr) return Unavailable("cannot start a child: {}", Message(warm));
-    ChildOutcome outcome = active_->Run(request, outputs, limits, cancelled);
+    ChildOutcome outcome = active_->Run(request, outputs, limits, cancelled, on_phase);
     if (outcome.kind == ChildOutcome::kDone && !outcome.done.device_lost()) return outcome;
     ++children_lost_;
     if (outcome.kind == ChildOutcome::kDone) outcome.message = "it lost its device";
@@ -297,9 +301,16 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   const ChildLimits limits{options_.prepare_limit,
                            absl::Milliseconds(measure_options.timeout_ms()) + pause,
                            FirstRunLimit(measure_options)};
+  v1::TrialResult at_the_end_of_timing;
+  const auto on_phase = [&](wire::Phase phase) {
+    if (phase == wire::RECHECKING) ReadState(at_the_end_of_timing);
+  };
   KILN_ASSIGN_OR_RETURN(ChildOutcome outcome,
-                        RunInChild(child_request, reference->outputs, limits, cancelled));
+                        RunInChild(child_request, reference->outputs, limits, cancelled, on_phase));
   *reply.mutable_result() = ResultOf(outcome);
+  reply.mutable_result()->MergeFrom(at_the_end_of_timing);
+  // A program that is far too slow is not timed beyond its first run.
+  if (!reply.result().has_device_state()) ReadState(*reply.mutable_result());
   RefuseBelowFloor(request, *reply.mutable_result());
   if (reply.result().error() == v1::NO_ERROR) {
     if (device::ParseNoiseMark(reply.result().message()).has_value())
@@ -308,6 +319,25 @@ StatusOr<v1::MeasureReply> DeviceSlot::MeasureInChild(const v1::MeasureRequest& 
   }
   if (ran_reference) reply.mutable_result()->mutable_times()->set_reference_s(reference_s);
   return reply;
+}
+
+void DeviceSlot::ReadState(v1::TrialResult& result) const {
+  if (options_.state == nullptr) return;
+  *result.mutable_device_state() = DeviceStateMessage(options_.state->Read());
+}
+
+StatusOr<double> DeviceSlot::TimeCanary(const std::function<bool()>& cancelled) {
+  Turn turn(*this);
+  KILN_RETURN_IF_ERROR(turn.Wait(cancelled));
+  if (options_.device == kNullDevice) return NullCanary(options_.null_canary_file);
+  wire::ChildRequest request;
+  request.mutable_canary();
+  KILN_ASSIGN_OR_RETURN(
+      const ChildOutcome outcome,
+      RunInChild(request, UniqueFd(), {options_.prepare_limit, kCanaryLimit}, cancelled));
+  if (outcome.kind != ChildOutcome::kDone) return Internal("{}", outcome.message);
+  if (!outcome.done.canary_error().empty()) return Internal("{}", outcome.done.canary_error());
+  return outcome.done.canary_s();
 }
 
 // Follows the same protocol without a device. If a reference is named, the caller must have sent it

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "base/keys/live_keys.h"
 #include "device/device_model.h"
+#include "device/device_state.h"
 #include "proto/runner.pb.h"
 #include "rpc/artifact_signature.h"
 #include "runner/child_process.h"
@@ -48,6 +49,11 @@ struct DeviceSlotOptions {
   // The keys that the worker announces, among them the kinds of targets ("llvm") whose signed
   // programs it runs.
   std::vector<std::string> announced = {};
+  // Reads the device's state, which is asked right after the timing, while the child checks the
+  // program once more; null: results have no state. Outlives the slot.
+  device::DeviceStateReader* state = nullptr;
+  // File that slows the canary of the null device (null_program.h).
+  std::string null_canary_file = {};
 };
 
 class DeviceSlot {
@@ -69,6 +75,10 @@ class DeviceSlot {
   //   Cancelled           `cancelled` returned true
   StatusOr<v1::MeasureReply> Measure(const v1::MeasureRequest& request,
                                      const std::function<bool()>& cancelled);
+
+  // Times the device's canary program between two trials. Errors: ResourceExhausted, Unavailable
+  // and Cancelled as above; Internal if the canary itself failed.
+  StatusOr<double> TimeCanary(const std::function<bool()>& cancelled);
 
   struct Stats {
     uint64_t trials_done = 0;
@@ -94,7 +104,9 @@ class DeviceSlot {
                                           const std::function<bool()>& cancelled);
   StatusOr<ChildOutcome> RunInChild(const wire::ChildRequest& request, const UniqueFd& outputs,
                                     const ChildLimits& limits,
-                                    const std::function<bool()>& cancelled);
+                                    const std::function<bool()>& cancelled,
+                                    const OnPhase& on_phase = nullptr);
+  void ReadState(v1::TrialResult& result) const;
   Status WarmUp();
   // Tells the children whether a trial waits. The caller holds the lock.
   void TellChildren();

@@ -5,7 +5,9 @@
 #include <chrono>
 #include <thread>
 
+#include "base/file/file.h"
 #include "base/status_testing.h"
+#include "device/device_state.h"
 #include "rpc/artifact_digest.h"
 #include "runner/device_slot_testing.h"
 #include "runner/input_values.h"
@@ -260,16 +262,83 @@ TEST_F(DeviceSlotTest, IdleTimeMakesReadingsUntilAnotherTrialComes) {
   EXPECT_THAT(Measure(idle).result().costs_s(), SizeIs(testing::Ge(3)));
 }
 
+// Counts how often it is read.
+class FakeState : public device::DeviceStateReader {
+ public:
+  device::DeviceState Read() override { return {.cpu_mhz = 3000, .load = ++reads}; }
+  int reads = 0;
+};
+
+TEST(DeviceStateTest, ResultsHaveTheStateOfTheEndOfTheTiming) {
+  FakeState state;
+  DeviceSlotOptions options = TestOptions();
+  options.state = &state;
+  DeviceSlot slot(options);
+  ASSERT_OK_AND_ASSIGN(v1::MeasureReply reply, slot.Measure(Request("correct"), NotCancelled));
+  EXPECT_EQ(reply.result().device_state().cpu_mhz(), 3000u);
+  EXPECT_EQ(reply.result().device_state().load(), 1);
+  EXPECT_FALSE(reply.result().device_state().has_power_w());
+  // A program that is stopped in its first run is not timed.
+  v1::MeasureRequest slow = Request("correct");
+  slow.mutable_options()->set_early_stop_ratio(1);
+  slow.mutable_options()->set_best_cost_s(1e-12);
+  ASSERT_OK_AND_ASSIGN(reply, slot.Measure(slow, NotCancelled));
+  EXPECT_TRUE(reply.result().stopped_early());
+  EXPECT_EQ(reply.result().device_state().load(), 2);
+  EXPECT_EQ(state.reads, 2);
+}
+
+TEST_F(DeviceSlotTest, TimesItsCanaryBetweenTrials) {
+  ASSERT_OK_AND_ASSIGN(const double before_s, slot_.TimeCanary(NotCancelled));
+  EXPECT_GT(before_s, 100e-6) << "100,000 multiplications that wait for each other";
+  ExpectRight();
+  ASSERT_OK_AND_ASSIGN(const double after_s, slot_.TimeCanary(NotCancelled));
+  EXPECT_GT(after_s, 100e-6);
+  EXPECT_EQ(slot_.stats().children_lost, 0u);
+  EXPECT_EQ(slot_.stats().trials_done, 1u) << "a canary is no trial";
+}
+
+TEST_F(DeviceSlotTest, ACanaryWaitsForTheTrialInHand) {
+  v1::MeasureRequest hang = Request("infinite_loop");
+  hang.mutable_options()->set_timeout_ms(600'000);
+  std::atomic<bool> stop = false;
+  std::thread trial([&] { (void)slot_.Measure(hang, [&] { return stop.load(); }); });
+  while (slot_.stats().references_run == 0) std::this_thread::yield();
+  std::atomic<int> asked = 0;
+  EXPECT_THAT(slot_.TimeCanary([&] { return ++asked > 2; }),
+              StatusIs(StatusCode::kCancelled, HasSubstr("waiting for the device")));
+  stop = true;
+  trial.join();
+}
+
 TEST(DeviceSlotStartTest, ChildThatDoesNotStartIsUnavailable) {
   DeviceSlotOptions options = TestOptions();
   options.child_command = {"/nonexistent/runner"};
   DeviceSlot missing(options);
   EXPECT_THAT(missing.Measure(Request("correct"), NotCancelled),
               StatusIs(StatusCode::kUnavailable, HasSubstr("/nonexistent/runner")));
+  EXPECT_THAT(missing.TimeCanary(NotCancelled),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("/nonexistent/runner")));
   options.child_command = {"/bin/false"};
   DeviceSlot failing(options);
   EXPECT_THAT(failing.Measure(Request("correct"), NotCancelled),
               StatusIs(StatusCode::kUnavailable, HasSubstr("exit status 1")));
+}
+
+TEST(NullDeviceTest, ItsCanaryTakesWhatAFileSays) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("null-canary"));
+  DeviceSlotOptions options;
+  options.device = "null";
+  options.null_canary_file = folder.Join("canary");
+  DeviceSlot slot(options);
+  EXPECT_EQ(slot.TimeCanary(NotCancelled).value(), 1e-3);
+  ASSERT_OK(WriteFile(options.null_canary_file, "0.00131\n"));
+  EXPECT_EQ(slot.TimeCanary(NotCancelled).value(), 1.31e-3);
+  for (const char* bad : {"", "slow", "0", "-1", "inf", "nan"}) {
+    ASSERT_OK(WriteFile(options.null_canary_file, bad));
+    EXPECT_THAT(slot.TimeCanary(NotCancelled),
+                StatusIs(StatusCode::kInvalidArgument, HasSubstr("expected the seconds")));
+  }
 }
 
 TEST(NullDeviceTest, MakesUpACostFromTheBytes) {

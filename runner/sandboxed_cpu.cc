@@ -8,6 +8,7 @@
 
 #include "base/errno_status.h"
 #include "base/hash/digest.h"
+#include "runner/cpu_canary.h"
 #include "runner/cpu_description.h"
 #include "runner/free_memory.h"
 #include "runner/guarded_memory.h"
@@ -124,6 +125,7 @@ class SandboxedCpu : public Device {
                                              runner::Poison poison, int number) override;
   void FlushCaches() override;
   void ExpectFlushes() override;
+  StatusOr<double> TimeCanary() override { return TimeCpuCanary(options_.cpu); }
 
  private:
   // Copies `content` to where the program's process has `input`.

@@ -13,6 +13,7 @@ grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::Meas
   auto measured = slot_.Measure(*request, [&] { return stopping_ || context->IsCancelled(); });
   if (!measured.ok()) {
     LogInfo("measure refused: {}", Message(measured.status()));
+    if (measured.status().code() == StatusCode::kUnavailable && on_fault_ != nullptr) on_fault_();
     return ToGrpc(measured.status());
   }
   *reply = *std::move(measured);

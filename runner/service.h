@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -13,9 +14,14 @@ namespace kiln::runner {
 
 class RunnerService : public v1::Runner::Service {
  public:
-  // `slot` outlives the service. Results bear worker_id.
-  RunnerService(DeviceSlot& slot, std::string worker_id, AdmissionControl admission = {})
-      : slot_(slot), worker_id_(std::move(worker_id)), admission_(std::move(admission)) {}
+  // `slot` outlives the service. Results bear worker_id. `on_fault` is called when a trial fails by
+  // no fault of its own, by any thread; null: nobody is told.
+  RunnerService(DeviceSlot& slot, std::string worker_id, AdmissionControl admission = {},
+                std::function<void()> on_fault = nullptr)
+      : slot_(slot),
+        worker_id_(std::move(worker_id)),
+        admission_(std::move(admission)),
+        on_fault_(std::move(on_fault)) {}
 
   // Makes calls that wait or run end with Cancelled from now on. Called before the server's
   // Shutdown.
@@ -28,6 +34,7 @@ class RunnerService : public v1::Runner::Service {
   DeviceSlot& slot_;
   const std::string worker_id_;
   const AdmissionControl admission_;
+  const std::function<void()> on_fault_;
   std::atomic<bool> stopping_{false};
 };
 
