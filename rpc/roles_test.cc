@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/file/file.h"
@@ -69,23 +71,88 @@ TEST(RolesTest, EveryRpcHasARowAndEveryRowAnRpc) {
   EXPECT_TRUE(std::ranges::is_sorted(CallRoles(), {}, &CallRole::method));
 }
 
+using Roles = std::set<Role>;
+const Roles kEverybody = {Role::kRead, Role::kSubmit, Role::kWork, Role::kOperate, Role::kAdmin};
+const Roles kUsers = {Role::kSubmit, Role::kOperate, Role::kAdmin};
+const Roles kDaemons = {Role::kWork};
+const Roles kOperators = {Role::kOperate, Role::kAdmin};
+const Roles kAdmins = {Role::kAdmin};
+
+// The roles that may make each call, written out apart from the table and from the order of roles, so
+// that a change of either is a change here.
+const std::map<std::string_view, Roles> kMayCall = {
+    {"/grpc.health.v1.Health/Watch", kEverybody},
+    {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kEverybody},
+    {"/kiln.v1.Builder/Build", kDaemons},
+    {"/kiln.v1.Runner/Measure", kDaemons},
+    {"/kiln.v1.Scheduler/Best", kEverybody},
+    {"/kiln.v1.Scheduler/BindKey", kOperators},
+    {"/kiln.v1.Scheduler/CancelJob", kUsers},
+    {"/kiln.v1.Scheduler/DeleteAutotvmRecords", kOperators},
+    {"/kiln.v1.Scheduler/DeleteModel", kOperators},
+    {"/kiln.v1.Scheduler/DeleteRecords", kOperators},
+    {"/kiln.v1.Scheduler/GetJob", kEverybody},
+    {"/kiln.v1.Scheduler/GetModel", kEverybody},
+    {"/kiln.v1.Scheduler/GetRecord", kEverybody},
+    {"/kiln.v1.Scheduler/ImportRecords", kOperators},
+    {"/kiln.v1.Scheduler/ListAudit", kOperators},
+    {"/kiln.v1.Scheduler/ListAutotvmRecords", kEverybody},
+    {"/kiln.v1.Scheduler/ListJobs", kEverybody},
+    {"/kiln.v1.Scheduler/ListModels", kEverybody},
+    {"/kiln.v1.Scheduler/ListPinned", kEverybody},
+    {"/kiln.v1.Scheduler/ListRecords", kEverybody},
+    {"/kiln.v1.Scheduler/ListUsers", kEverybody},
+    {"/kiln.v1.Scheduler/PauseJob", kUsers},
+    {"/kiln.v1.Scheduler/Predict", kEverybody},
+    {"/kiln.v1.Scheduler/PutModel", kOperators},
+    {"/kiln.v1.Scheduler/QueryConfig", kEverybody},
+    {"/kiln.v1.Scheduler/QuerySchedule", kEverybody},
+    {"/kiln.v1.Scheduler/ResumeJob", kUsers},
+    {"/kiln.v1.Scheduler/ServeCallbacks", kUsers},
+    {"/kiln.v1.Scheduler/SetSchedule", kOperators},
+    {"/kiln.v1.Scheduler/SetUser", kAdmins},
+    {"/kiln.v1.Scheduler/SetWorkerMode", kOperators},
+    {"/kiln.v1.Scheduler/Submit", kUsers},
+    {"/kiln.v1.Scheduler/TestModel", kEverybody},
+    {"/kiln.v1.Scheduler/TrainModel", kUsers},
+    {"/kiln.v1.Scheduler/WatchJob", kEverybody},
+    {"/kiln.v1.Tracker/Acquire", kDaemons},
+    {"/kiln.v1.Tracker/Announce", kDaemons},
+    {"/kiln.v1.Tracker/List", kEverybody},
+    {"/kiln.v1.Tracker/Release", kDaemons},
+    {"/kiln.v1.Tracker/Renew", kDaemons},
+    {"/kiln.v1.Tracker/SetWorkerMode", kDaemons},
+    {"/kiln.v1.Versions/Get", kEverybody},
+};
+
+// The role that a refusal names: the least of those who may.
+std::string_view LeastOf(const Roles& may) {
+  if (may == kUsers) return "submit";
+  if (may == kDaemons) return "work";
+  return may == kOperators ? "operate" : "admin";
+}
+
 TEST(RolesTest, EveryRoleAtEveryCall) {
-  int refused = 0;
   for (const CallRole& row : CallRoles()) {
+    EXPECT_TRUE(kMayCall.contains(row.method)) << row.method << ": say here who may call it";
+  }
+  EXPECT_EQ(kMayCall.size(), CallRoles().size());
+  for (const auto& [method, may] : kMayCall) {
     for (const Role role : kRoles) {
-      const Status status = CheckRole(Holder(role), row.method);
-      EXPECT_EQ(status.ok(), Permits(role, row.least)) << row.method << " " << RoleName(role);
-      if (status.ok()) continue;
-      ++refused;
+      const Status status = CheckRole(Holder(role), method);
+      if (may.contains(role)) {
+        EXPECT_TRUE(status.ok()) << method << " " << RoleName(role);
+        continue;
+      }
       EXPECT_THAT(
           status,
           StatusIs(StatusCode::kPermissionDenied,
                    AllOf(HasSubstr(fmt::format("alice has the role {}, and", RoleName(role))),
-                         HasSubstr(fmt::format("asks for the role {}", RoleName(row.least))),
-                         HasSubstr("`kiln keys issue "), HasSubstr("--role "))));
+                         HasSubstr(fmt::format("asks for the role {}", LeastOf(may))),
+                         HasSubstr("`kiln keys issue "), HasSubstr("--role "))))
+          << method << " " << RoleName(role);
     }
   }
-  EXPECT_GT(refused, 50);
 }
 
 // The farm's inside belongs to daemons: no person announces a worker, holds a lease, or sends
