@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kBytesPerCore = 4 << 20, kMostBytes = 256 << 20;
 // About 0.15 ms at 3 GHz.
 constexpr int64_t kChainLength = 100'000;
-// A span of some milliseconds: other programs on the core do not leave it alone for so long.
-constexpr int64_t kCallsPerSpan = 10;
+// A span of about 10 ms: other programs on the core do not leave it alone for so long.
+constexpr int64_t kCallsPerSpan = 32;
 
 struct Work {
   std::byte* memory = nullptr;
