@@ -156,6 +156,11 @@ std::string ErrorCell(const v1::TrialResult& result) {
   return result.unchecked().empty() ? fmt::format("{:.1e}", result.max_error()) : "unchecked";
 }
 
+std::string MarkText(const v1::Record& record) {
+  if (record.mark().empty()) return "";
+  return fmt::format("its device was slower than usual, {}", record.mark());
+}
+
 std::string UncheckedText(const v1::TrialResult& result) {
   if (result.unchecked().empty()) return "";
   return fmt::format(

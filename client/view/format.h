@@ -59,6 +59,10 @@ std::string SpeedUp(double reference_s, double cost_s);
 std::string SpeedUpText(const v1::TaskStatus& task, const v1::Record& best,
                         std::string_view reference = "the unscheduled loops");
 
+// Returns why the cost of a record is in doubt: "its device was slower than usual, the canary took
+// ..."; "" if it is not.
+std::string MarkText(const v1::Record& record);
+
 // Returns why the check of a record proved little and what to do; "" if the check was good.
 std::string UncheckedText(const v1::TrialResult& result);
 

@@ -72,6 +72,14 @@ TEST(FormatTest, WhatWasNotCheckedIsSaid) {
                                                     testing::HasSubstr("--input-range")));
 }
 
+TEST(FormatTest, ACostInDoubtIsSaid) {
+  v1::Record record;
+  EXPECT_EQ(MarkText(record), "");
+  record.set_mark("the canary took 1.31 ms; 0.98 to 1.02 ms are usual");
+  EXPECT_EQ(MarkText(record),
+            "its device was slower than usual, the canary took 1.31 ms; 0.98 to 1.02 ms are usual");
+}
+
 TEST(FormatTest, WhatASpeedUpIsOf) {
   v1::TaskStatus task;
   v1::Record best;

@@ -53,6 +53,7 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
     json["record"] = best->id();
     json["max_error"] = best->result().max_error();
     if (!best->result().unchecked().empty()) json["unchecked"] = best->result().unchecked();
+    if (!best->mark().empty()) json["mark"] = best->mark();
     json["sampled_outputs"] = best->result().sampled_outputs();
     json["confidence_s"] = OrNull(best->result().confidence_s());
     json["remeasurements"] = RemeasurementsOf(best->result());

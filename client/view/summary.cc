@@ -181,7 +181,8 @@ std::string ManyTasks(const v1::JobStatus& job, const std::vector<v1::Record>& b
     if (task.known_cost_s() <= 0 || task.best_cost_s() <= task.known_cost_s()) continue;
     better += fmt::format("{}: {}", task.spec().description(), KnownTextOf(task, session));
   }
-  return table.ToString(OutputColumns(STDOUT_FILENO)) + UncheckedLines(best) + variants + better +
+  return table.ToString(OutputColumns(STDOUT_FILENO)) + UncheckedLines(best) + MarkedLines(best) +
+         variants + better +
          fmt::format("\none schedule:  {}\n", session.Command("show " + TrialName(best[0])));
 }
 
@@ -192,6 +193,15 @@ std::string UncheckedLines(const std::vector<v1::Record>& records) {
   for (const v1::Record& record : records) {
     const std::string why = UncheckedText(record.result());
     if (!why.empty()) text += fmt::format("trial {} is not checked: {}\n", TrialName(record), why);
+  }
+  return text;
+}
+
+std::string MarkedLines(const std::vector<v1::Record>& records) {
+  std::string text;
+  for (const v1::Record& record : records) {
+    const std::string why = MarkText(record);
+    if (!why.empty()) text += fmt::format("trial {} is marked: {}\n", TrialName(record), why);
   }
   return text;
 }

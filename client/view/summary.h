@@ -18,6 +18,8 @@ std::string Summary(const v1::JobStatus& job, const std::vector<v1::Record>& bes
 std::string CheckText(const v1::Record& record);
 // Returns a line for each record whose check proved little.
 std::string UncheckedLines(const std::vector<v1::Record>& records);
+// Returns a line for each record whose cost is in doubt because its device was slow.
+std::string MarkedLines(const std::vector<v1::Record>& records);
 // Returns a line for each record whose cost is that of rewritten layouts.
 std::string RewrittenLines(const std::vector<v1::Record>& records);
 

@@ -233,7 +233,7 @@ Status ShowJob(const std::string& job_id, bool all_failures, const Session& sess
   for (v1::Record& record : failed) MakePrintable(record);
   for (v1::Record& record : best) MakePrintable(record);
   PrintJob(job, best, EstimateCell(job, farm));
-  fmt::print("{}", UncheckedLines(best));
+  fmt::print("{}{}", UncheckedLines(best), MarkedLines(best));
   PrintFailures(failed, all_failures, session);
   return OkStatus();
 }

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "base/console/terminal.h"
+#include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/cli/machine/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/client.h"
@@ -16,7 +18,9 @@
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "device/calibration.h"
+#include "device/device_state.h"
 #include "rpc/device_message.h"
+#include "rpc/device_state_message.h"
 
 namespace kiln::client {
 namespace {
@@ -45,6 +49,23 @@ std::string DevicesText(const v1::ListReply& reply) {
                              device::CalibrationNote(device::CalibrationOf(*model).source)));
   }
   return fmt::format("{}", fmt::join(lines, ""));
+}
+
+// Returns a line for each runner that has timed its canary or knows its device's state.
+std::string StatesText(const v1::ListReply& reply) {
+  std::string text;
+  for (const v1::WorkerState& worker : reply.workers()) {
+    std::string state = device::PrintDeviceState(DeviceStateOf(worker.device_state()));
+    if (worker.canary_s() > 0) {
+      state +=
+          fmt::format("{}canary {}", state.empty() ? "" : ", ", FormatSeconds(worker.canary_s()));
+    }
+    if (worker.drifts_size() > 0) {
+      state += fmt::format(", {} in the last 24 hours", Counted(worker.drifts_size(), "drift"));
+    }
+    if (!state.empty()) text += fmt::format("{}: {}\n", worker.address(), state);
+  }
+  return text;
 }
 
 // Returns a line for each worker whose sandbox is known, and one for each of its gaps.
@@ -105,6 +126,9 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
   }
   if (queue.rows() > 0) fmt::print("\nqueue\n{}", queue.ToString(columns));
   if (!devices.empty()) fmt::print("\ndevices\n{}", devices);
+  if (const std::string states = StatesText(reply); !states.empty()) {
+    fmt::print("\nstates\n{}", states);
+  }
   if (const std::string sandbox = SandboxText(reply); !sandbox.empty()) {
     fmt::print("\nsandbox\n{}", sandbox);
   }

@@ -188,8 +188,8 @@ Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive
     return OkStatus();
   }
   for (v1::Record& record : records) MakePrintable(record);
-  fmt::print("{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)),
-             UncheckedLines(records), RewrittenLines(records),
+  fmt::print("{}{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)),
+             UncheckedLines(records), MarkedLines(records), RewrittenLines(records),
              session.Command(fmt::format("best {} --args ...", flags.what)));
   return OkStatus();
 }
@@ -221,8 +221,8 @@ Status PrintBest(const SubjectFlags& flags, const Session& session) {
   }
   for (v1::Record& record : records) MakePrintable(record);
   const Names names = NamesOf(jobs);
-  fmt::print("{}{}{}{}", BestTable(records, names), ConfigurationLines(records, session),
-             UncheckedLines(records), RewrittenLines(records));
+  fmt::print("{}{}{}{}{}", BestTable(records, names), ConfigurationLines(records, session),
+             UncheckedLines(records), MarkedLines(records), RewrittenLines(records));
   if (several) {
     fmt::print("{} computations have this key:\n", computations.size());
     for (const NamedComputation& computation : computations) {

@@ -35,7 +35,8 @@ namespace {
 std::string Outcome(const v1::Record& record) {
   const v1::TrialResult& result = record.result();
   if (result.error() != v1::NO_ERROR) return std::string(ErrorName(result.error()));
-  return LatencyCell(CostOf(result)) + (result.stopped_early() ? ", stopped early" : "");
+  return LatencyCell(CostOf(result)) + (result.stopped_early() ? ", stopped early" : "") +
+         (record.mark().empty() ? "" : ", marked");
 }
 
 // A record, and the distance of its workload from the wanted one.

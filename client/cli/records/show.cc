@@ -20,6 +20,8 @@
 #include "client/view/render.h"
 #include "client/view/sketches.h"
 #include "client/view/summary.h"
+#include "device/device_state.h"
+#include "rpc/device_state_message.h"
 
 namespace kiln::client {
 namespace {
@@ -41,7 +43,7 @@ StatusOr<Rendered> RenderedRecord(const v1::Record& record, const Subject& subje
   Rendered rendered;
   rendered.steps = record.steps();
   rendered.target = record.target();
-  rendered.caveat = UncheckedLines({record}) + RewrittenLines({record});
+  rendered.caveat = UncheckedLines({record}) + MarkedLines({record}) + RewrittenLines({record});
   // If the job was deleted, parameters are shown without their source.
   if (const auto job = archive.Job(record.job_id()); job.ok())
     rendered.kernel = job->spec().options().kernel();
@@ -71,9 +73,12 @@ StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& form,
 // Returns comments that describe a schedule, to stand above it.
 std::string Heading(const v1::Record& record) {
   const std::string device = OneLine(record.result().device());
-  return fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record), record.id(),
-                     LatencyCell(CostOf(record.result())), device.empty() ? "" : " on " + device,
-                     OneLine(record.target()));
+  std::string text = fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record),
+                                 record.id(), LatencyCell(CostOf(record.result())),
+                                 device.empty() ? "" : " on " + device, OneLine(record.target()));
+  const std::string state = device::PrintDeviceState(DeviceStateOf(record.result().device_state()));
+  if (!state.empty()) text += fmt::format("# device at the time: {}\n", OneLine(state));
+  return text;
 }
 
 struct Shown {
