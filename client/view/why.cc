@@ -24,6 +24,8 @@ constexpr size_t kMaxDetails = 8;
 constexpr size_t kMaxKeys = 12;
 // A share of failures says something from so many trials on.
 constexpr uint32_t kLeastTrials = 8;
+// A job whose devices are busy for this share of the time does not wait for builds.
+constexpr double kBusyDevice = 0.9;
 // The target whose programs are not run, so that it has no reference.
 constexpr std::string_view kNull = "null";
 
@@ -302,7 +304,8 @@ class Finder {
     if (const std::string pace = PaceText(job_); !pace.empty()) details.push_back("pace: " + pace);
     if (serving.workers.empty()) {
       Add(WhyKind::kNoBuilder, {{"key", key}}, std::move(details));
-    } else if (serving.all_busy() && serving.pending > 0) {
+    } else if (serving.all_busy() && serving.pending > 0 &&
+               job_.busy_share_last_minute() < kBusyDevice) {
       Add(WhyKind::kBuilders,
           {{"key", key},
            {"slots", Counted(serving.slots, "slot")},

@@ -314,6 +314,11 @@ TEST(WhyTest, BuildersAreMissingOrShort) {
   EXPECT_THAT(reason.details, ElementsAre("pace: 2 trials/s"));
   farm.workers->mutable_keys(0)->set_pending(1);
   EXPECT_THAT(Only(WhyKind::kBuilders, job, farm).text, HasSubstr("1 request waits for one more"));
+  // More builders would not help a device that is busy.
+  job.set_busy_share_last_minute(0.95);
+  Only(WhyKind::kRunning, job, farm);
+  job.set_busy_share_last_minute(0.85);
+  Only(WhyKind::kBuilders, job, farm);
   farm.workers->mutable_keys(0)->set_pending(0);
   Only(WhyKind::kRunning, job, farm);
   farm.workers->mutable_keys(0)->set_pending(1);
