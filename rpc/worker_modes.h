@@ -68,15 +68,15 @@ class WorkerModes {
   // Notes the mode that an operator asks for, and his name.
   void Ask(v1::WorkerMode mode, std::string by);
 
-  // Returns the strictest mode. Of equally strict ones the operator's goes first, then the condition
-  // whose name is the smallest. A condition may say how the worker serves: SERVES, "takes at most
-  // 50% of the device's time".
+  // Returns the strictest mode. Of equally strict ones the operator's goes first, then the
+  // condition whose name is the smallest. A condition may say how the worker serves: SERVES, "takes
+  // at most 50% of the device's time".
   EffectiveMode Effective() const;
   // Sets the four fields of the state that are about modes.
   void Fill(v1::WorkerState* state) const;
 
-  // Has `changed` called after each change of the effective mode or its sentence, in the thread that
-  // changed it. It may look at this object, and changes nothing of it.
+  // Has `changed` called after each change of the effective mode or its sentence, in the thread
+  // that changed it. It may look at this object, and changes nothing of it.
   [[nodiscard]] Subscription Subscribe(std::function<void()> changed);
 
  private:

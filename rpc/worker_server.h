@@ -43,8 +43,8 @@ class WorkerServer {
   std::string address() const { return server_->address(); }
 
   // Announces the worker to the tracker at HOST:PORT; "" = there is no tracker. Called once. A
-  // thread of this object calls `complete` before each announcement, until Leave: it sets the fields
-  // of the state that change. `modes` outlive this object.
+  // thread of this object calls `complete` before each announcement, until Leave: it sets the
+  // fields of the state that change. `modes` outlive this object.
   void Announce(const std::string& tracker, WorkerModes& modes,
                 std::function<void(v1::WorkerState&)> complete);
   // Announces the worker now, because its state has changed. Changes of its modes need no call.

@@ -39,7 +39,8 @@ cat "$out/cheats_small.txt"
 tail -n 5 "$out/cheats_small.log"
 
 if [ -n "$gpu_test" ]; then
-  # The test finds its programs below its folder, and starts children of a runner: kiln_runner --child.
+  # The test finds its programs below its folder, and starts children of a runner: kiln_runner
+  # --child.
   mkdir -p "$out/test/runner/testdata"
   cp "$cubin" "$out/test/runner/testdata/gpu_programs.cubin"
   printf '#!/bin/sh\nshift\nexec "%s" runner-child "$@"\n' "$kiln" >"$out/test/runner/kiln_runner"

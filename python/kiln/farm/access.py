@@ -20,8 +20,8 @@ _SECRET_KEY = "kiln-secret"
 # whatever the address is, so nobody but a daemon of the farm is believed.
 _DAEMON_HOST = "daemon.kiln.internal"
 _PROBE_S = 5.0
-# The files of a folder of keys. Key and certificate are one file, so that a renewal replaces both at
-# once.
+# The files of a folder of keys. Key and certificate are one file, so that a renewal replaces both
+# at once.
 _IDENTITY, _AUTHORITY, _REVOKED = "identity.pem", "authority.pem", "revoked.pem"
 # The files are looked at when somebody asks, at most this often.
 LOOK_EVERY_S = 1.0
