@@ -17,8 +17,14 @@ class FileLock {
   // Makes the file, with mode 0600, if there is none. Unavailable if another holder keeps the lock
   // for longer than `patience`, measured by `clock`.
   static StatusOr<FileLock> Acquire(const std::string& path, absl::Duration patience, Clock& clock);
+  // Locks a folder that exists, by the folder itself: no file is made in it.
+  static StatusOr<FileLock> AcquireFolder(const std::string& path, absl::Duration patience,
+                                          Clock& clock);
 
  private:
+  static StatusOr<FileLock> Lock(UniqueFd file, const std::string& path, absl::Duration patience,
+                                 Clock& clock);
+
   explicit FileLock(UniqueFd file) : file_(std::move(file)) {}
 
   UniqueFd file_;

@@ -32,6 +32,21 @@ TEST(FileLockTest, OneHolderAtATime) {
   EXPECT_EQ(count, 100);
 }
 
+TEST(FileLockTest, AFolderHasOneHolderAtATime) {
+  const TempDir temporary = *TempDir::Make("file-lock-test");
+  const std::string folder = temporary.Join("folder");
+  ASSERT_OK(MakeDirs(folder));
+  FakeClock clock;
+  ASSERT_OK_AND_ASSIGN(std::optional<FileLock> held,
+                       FileLock::AcquireFolder(folder, absl::ZeroDuration(), clock));
+  EXPECT_THAT(FileLock::AcquireFolder(folder, absl::ZeroDuration(), clock),
+              StatusIs(StatusCode::kUnavailable, HasSubstr(folder)));
+  held.reset();
+  EXPECT_OK(FileLock::AcquireFolder(folder, absl::ZeroDuration(), clock));
+  EXPECT_THAT(FileLock::AcquireFolder(temporary.Join("none"), absl::ZeroDuration(), clock),
+              StatusIs(StatusCode::kNotFound, HasSubstr("none")));
+}
+
 TEST(FileLockTest, PatienceEnds) {
   const TempDir folder = *TempDir::Make("file-lock-test");
   const std::string path = folder.Join("lock");

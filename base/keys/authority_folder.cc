@@ -171,14 +171,14 @@ StatusOr<AuthorityFolder> AuthorityFolder::Open(const std::string& path, Sources
 
 std::string AuthorityFolder::FolderOf(std::string_view name) const { return JoinPath(path_, name); }
 
-StatusOr<Revocations> AuthorityFolder::ReadRevocations() const {
+StatusOr<Revocations> AuthorityFolder::OwnRevocations() const {
   const std::string file = JoinPath(JoinPath(path_, kOwn), kRevoked);
   KILN_ASSIGN_OR_RETURN(const std::string pem, ReadFile(file, openssl::kMaxPemBytes));
   return Revocations::Parse(pem, authority_.certificate(), file);
 }
 
 StatusOr<std::vector<Issued>> AuthorityFolder::List() const {
-  KILN_ASSIGN_OR_RETURN(const Revocations revoked, ReadRevocations());
+  KILN_ASSIGN_OR_RETURN(const Revocations revoked, OwnRevocations());
   KILN_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                         CertificatesIn(JoinPath(JoinPath(path_, kOwn), kIssued)));
   std::vector<Issued> all;
@@ -204,16 +204,16 @@ StatusOr<std::string> AuthorityFolder::NewSerial() const {
 
 StatusOr<Issued> AuthorityFolder::IssueLocked(const Member& member, int days) {
   const absl::Time now = sources_.clock->Now();
-  KILN_ASSIGN_OR_RETURN(const Revocations revoked, ReadRevocations());
+  KILN_ASSIGN_OR_RETURN(const Revocations revoked, OwnRevocations());
   KILN_ASSIGN_OR_RETURN(const std::string serial, NewSerial());
   KILN_ASSIGN_OR_RETURN(PrivateKey key, PrivateKey::Make());
   KILN_ASSIGN_OR_RETURN(Certificate certificate, authority_.Issue(member, key, days, serial, now));
   const std::string file = fmt::format("{}/{}/{}/{}{}", path_, kOwn, kIssued, serial, kSuffix);
   // The list comes first: no certificate goes out that is not in it.
   KILN_RETURN_IF_ERROR(WriteFileAtomically(file, certificate.ToPem(), kPublicMode));
-  KILN_RETURN_IF_ERROR(
-      WriteKeyFolder(FolderOf(member.name),
-                     KeyFolder{certificate, std::move(key), authority_.certificate(), revoked}));
+  KILN_RETURN_IF_ERROR(WriteKeyFolder(
+      FolderOf(member.name),
+      KeyFolder{certificate, std::move(key), authority_.certificate(), revoked}, *sources_.clock));
   return ReadIssued(file, revoked);
 }
 
@@ -229,7 +229,13 @@ StatusOr<Issued> AuthorityFolder::Issue(const Member& member, int days, bool rep
     return issued.identity.name != member.name || !issued.IsCurrent(now);
   });
   if (!held.empty() && !replace) return AlreadyHas(held.back());
-  if (!held.empty()) KILN_RETURN_IF_ERROR(RevokeLocked(held));
+  if (!held.empty()) {
+    KILN_RETURN_IF_ERROR(RevokeLocked(held));
+  } else if (replace) {
+    // An earlier attempt may have revoked it and stopped on the way.
+    KILN_ASSIGN_OR_RETURN(const Revocations revoked, OwnRevocations());
+    KILN_RETURN_IF_ERROR(SpreadRevocations(revoked));
+  }
   return IssueLocked(member, days);
 }
 
@@ -255,9 +261,34 @@ StatusOr<Issued> AuthorityFolder::Renew(const std::string& name, int days) {
   return IssueLocked({name, held.back().identity.role}, days);
 }
 
+// Returns the names whose folders are here. The user may have moved some to their machines.
+StatusOr<std::vector<std::string>> AuthorityFolder::Members() const {
+  KILN_ASSIGN_OR_RETURN(const std::vector<Issued> all, List());
+  std::vector<std::string> names;
+  std::string last;
+  for (const Issued& issued : all) {
+    const std::string& name = issued.identity.name;
+    if (name != std::exchange(last, name) && FileExists(FolderOf(name))) names.push_back(name);
+  }
+  return names;
+}
+
+// The authority may have been put back from an old copy. Members leave a list that is no newer than
+// theirs, so the next one continues the newest of all.
+StatusOr<Revocations> AuthorityFolder::NewestRevocations(
+    const std::vector<std::string>& names) const {
+  KILN_ASSIGN_OR_RETURN(Revocations newest, OwnRevocations());
+  for (const std::string& name : names) {
+    StatusOr<Revocations> theirs = ReadRevocations(FolderOf(name), authority_.certificate());
+    if (theirs.ok() && theirs->number() > newest.number()) newest = *std::move(theirs);
+  }
+  return newest;
+}
+
 Status AuthorityFolder::RevokeLocked(std::vector<Issued>& ended) {
   const absl::Time now = sources_.clock->Now();
-  KILN_ASSIGN_OR_RETURN(const Revocations before, ReadRevocations());
+  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> names, Members());
+  KILN_ASSIGN_OR_RETURN(const Revocations before, NewestRevocations(names));
   Revocations::Entries entries = before.entries();
   for (Issued& issued : ended) {
     issued.revoked = now;
@@ -265,43 +296,54 @@ Status AuthorityFolder::RevokeLocked(std::vector<Issued>& ended) {
   }
   KILN_ASSIGN_OR_RETURN(const Revocations after,
                         authority_.Revoke(entries, before.number() + 1, now));
-  KILN_RETURN_IF_ERROR(WriteRevocations(JoinPath(path_, kOwn), after));
+  KILN_RETURN_IF_ERROR(
+      WriteRevocations(JoinPath(path_, kOwn), after, authority_.certificate(), *sources_.clock));
   return SpreadRevocations(after);
 }
 
+// Goes on after a folder that cannot be written, and returns the first error.
 Status AuthorityFolder::SpreadRevocations(const Revocations& revoked) const {
-  KILN_ASSIGN_OR_RETURN(const std::vector<Issued> all, List());
-  std::string last;
-  for (const Issued& issued : all) {
-    const std::string& name = issued.identity.name;
-    if (name == std::exchange(last, name)) continue;
-    // The user may have moved the folder to its machine.
-    if (FileExists(FolderOf(name))) {
-      KILN_RETURN_IF_ERROR(WriteRevocations(FolderOf(name), revoked));
-    }
+  KILN_ASSIGN_OR_RETURN(const std::vector<std::string> names, Members());
+  Status first;
+  for (const std::string& name : names) {
+    const Status written =
+        WriteRevocations(FolderOf(name), revoked, authority_.certificate(), *sources_.clock);
+    if (written.ok() || !first.ok()) continue;
+    first = Status(written.code(),
+                   fmt::format("the authority has revoked what was asked, but the folder of {} "
+                               "still has an older list: {}; mend that and give the same command "
+                               "again",
+                               name, Message(written)));
   }
-  return OkStatus();
+  return first;
 }
 
-StatusOr<std::vector<Issued>> AuthorityFolder::Revoke(const std::string& name_or_serial) {
+StatusOr<Revoked> AuthorityFolder::Revoke(const std::string& name_or_serial) {
   KILN_RETURN_IF_ERROR(CheckMemberName(name_or_serial));
   KILN_ASSIGN_OR_RETURN(
       const FileLock lock,
       FileLock::Acquire(JoinPath(JoinPath(path_, kOwn), kLock), kLockPatience, *sources_.clock));
-  KILN_ASSIGN_OR_RETURN(std::vector<Issued> ended, List());
+  KILN_ASSIGN_OR_RETURN(std::vector<Issued> named, List());
   const absl::Time now = sources_.clock->Now();
-  std::erase_if(ended, [&](const Issued& issued) {
+  std::erase_if(named, [&](const Issued& issued) {
     const Identity& who = issued.identity;
-    return (who.name != name_or_serial && who.serial != name_or_serial) || !issued.IsCurrent(now);
+    return (who.name != name_or_serial && who.serial != name_or_serial) || now > who.expires;
   });
-  if (ended.empty()) {
+  if (named.empty()) {
     return NotFound(
         "nothing to revoke: no certificate that holds has the name or the serial number {}; `kiln "
         "keys list` prints all",
         name_or_serial);
   }
-  KILN_RETURN_IF_ERROR(RevokeLocked(ended));
-  return ended;
+  std::vector<Issued> held = named;
+  std::erase_if(held, [&](const Issued& issued) { return !issued.IsCurrent(now); });
+  if (held.empty()) {
+    KILN_ASSIGN_OR_RETURN(const Revocations revoked, OwnRevocations());
+    KILN_RETURN_IF_ERROR(SpreadRevocations(revoked));
+    return Revoked{std::move(named), true};
+  }
+  KILN_RETURN_IF_ERROR(RevokeLocked(held));
+  return Revoked{std::move(held), false};
 }
 
 }  // namespace kiln

@@ -40,6 +40,13 @@ struct Issued {
   bool IsCurrent(absl::Time now) const { return !revoked.has_value() && now <= identity.expires; }
 };
 
+// The result of Revoke.
+struct Revoked {
+  std::vector<Issued> certificates;
+  // Whether they had been revoked earlier, so that the list alone was handed on again.
+  bool earlier = false;
+};
+
 class AuthorityFolder {
  public:
   struct Sources {
@@ -63,8 +70,10 @@ class AuthorityFolder {
   // after the other. NotFound if there is none, or if the newest is revoked.
   StatusOr<Issued> Renew(const std::string& name, int days);
   // Revokes all certificates of a name, or the one with a serial number, if they have not expired.
-  // Returns those. NotFound if there are none. The list goes into the folders of all members here.
-  StatusOr<std::vector<Issued>> Revoke(const std::string& name_or_serial);
+  // NotFound if there are none. The list goes into the folders of all members here. If one of them
+  // cannot be written, the certificates are revoked all the same, the list goes into the others, and
+  // the error says what to do. A call for certificates that are revoked hands the list on again.
+  StatusOr<Revoked> Revoke(const std::string& name_or_serial);
   // Returns all certificates, ordered by name, then by their beginning. Reads each.
   StatusOr<std::vector<Issued>> List() const;
 
@@ -76,7 +85,9 @@ class AuthorityFolder {
  private:
   AuthorityFolder(std::string path, Authority authority, Sources sources);
 
-  StatusOr<Revocations> ReadRevocations() const;
+  StatusOr<Revocations> OwnRevocations() const;
+  StatusOr<Revocations> NewestRevocations(const std::vector<std::string>& names) const;
+  StatusOr<std::vector<std::string>> Members() const;
   StatusOr<std::string> NewSerial() const;
   StatusOr<Issued> IssueLocked(const Member& member, int days);
   Status RevokeLocked(std::vector<Issued>& ended);

@@ -3,6 +3,7 @@
 #include <sys/stat.h>
 
 #include <atomic>
+#include <cstdio>
 #include <set>
 #include <thread>
 
@@ -186,8 +187,9 @@ TEST_F(AuthorityFolderTest, RevocationsReachEveryFolder) {
   ASSERT_OK(folder.Issue({"box1", Role::kWork}, 10, false));
   // The folder was moved to its machine.
   ASSERT_OK(RemoveTree(folder.FolderOf("bob")));
-  ASSERT_OK_AND_ASSIGN(std::vector<Issued> ended, folder.Revoke("alice"));
-  EXPECT_THAT(ended, SizeIs(2)) << "both certificates of the name";
+  ASSERT_OK_AND_ASSIGN(Revoked ended, folder.Revoke("alice"));
+  EXPECT_THAT(ended.certificates, SizeIs(2)) << "both certificates of the name";
+  EXPECT_FALSE(ended.earlier);
   EXPECT_FALSE(FileExists(folder.FolderOf("bob")));
   EXPECT_THAT(CheckFolder(folder, "alice"),
               StatusIs(StatusCode::kUnauthenticated, HasSubstr("was revoked on")));
@@ -196,18 +198,65 @@ TEST_F(AuthorityFolderTest, RevocationsReachEveryFolder) {
   EXPECT_THAT(keys.revoked.entries(), SizeIs(2));
   EXPECT_EQ(keys.revoked.number(), 1);
   EXPECT_TRUE(keys.revoked.RevokedAt(second.identity.serial).has_value());
-  EXPECT_THAT(folder.Revoke("alice"),
+  EXPECT_THAT(folder.Revoke("carol"),
               StatusIs(StatusCode::kNotFound,
                        AllOf(HasSubstr("nothing to revoke"), HasSubstr("`kiln keys list`"))));
   // A single certificate goes by its number.
   ASSERT_OK_AND_ASSIGN(const Issued again, folder.Issue({"alice", Role::kRead}, 10, false));
   ASSERT_OK_AND_ASSIGN(ended, folder.Revoke(again.identity.serial));
-  ASSERT_THAT(ended, SizeIs(1));
-  EXPECT_EQ(ended[0].identity, again.identity);
+  ASSERT_THAT(ended.certificates, SizeIs(1));
+  EXPECT_EQ(ended.certificates[0].identity, again.identity);
   ASSERT_OK_AND_ASSIGN(const std::vector<Issued> all, folder.List());
   for (const Issued& issued : all) {
     EXPECT_EQ(issued.revoked.has_value(), issued.identity.name == "alice");
   }
+}
+
+// The folder of box1 is in a state in which nothing can be written into it.
+TEST_F(AuthorityFolderTest, AFolderThatCannotBeWrittenHoldsUpNoOther) {
+  AuthorityFolder folder = Init();
+  for (const char* name : {"box1", "box2"}) {
+    ASSERT_OK(folder.Issue({name, Role::kWork}, 10, false));
+  }
+  ASSERT_OK(folder.Issue({"alice", Role::kSubmit}, 10, false));
+  const std::string box1 = folder.FolderOf("box1"), away = temporary_.Join("away");
+  ASSERT_EQ(std::rename(box1.c_str(), away.c_str()), 0);
+  ASSERT_OK(WriteFile(box1, "in the way"));
+  const auto number_of = [&](const std::string& name) {
+    return ReadRevocations(folder.FolderOf(name), folder.authority().certificate())->number();
+  };
+  const auto fails = AllOf(HasSubstr("the folder of box1 still has an older list"), HasSubstr(box1),
+                           HasSubstr("give the same command again"));
+  const auto revoke = [&] { return std::string(Message(folder.Revoke("alice").status())); };
+  EXPECT_THAT(revoke(), fails);
+  EXPECT_EQ(number_of("box2"), 1);
+  EXPECT_THAT(revoke(), fails) << "it says so until it has worked";
+  EXPECT_THAT(std::string(Message(folder.Issue({"alice", Role::kRead}, 10, true).status())), fails);
+  ASSERT_OK(RemoveFile(box1));
+  ASSERT_EQ(std::rename(away.c_str(), box1.c_str()), 0);
+  EXPECT_EQ(number_of("box1"), 0);
+  ASSERT_OK_AND_ASSIGN(const Revoked again, folder.Revoke("alice"));
+  EXPECT_TRUE(again.earlier);
+  ASSERT_THAT(again.certificates, SizeIs(1));
+  EXPECT_EQ(again.certificates[0].revoked, clock_.Now());
+  EXPECT_EQ(number_of("box1"), 1);
+}
+
+// An old copy of the authority was put back. What the newer list revoked stays revoked, and the
+// next list goes to members who have the newer one.
+TEST_F(AuthorityFolderTest, AnOlderAuthorityGoesOnFromTheNewestList) {
+  AuthorityFolder folder = Init();
+  ASSERT_OK(folder.Issue({"box1", Role::kWork}, 10, false));
+  ASSERT_OK_AND_ASSIGN(const Issued alice, folder.Issue({"alice", Role::kRead}, 10, false));
+  ASSERT_OK_AND_ASSIGN(const Issued bob, folder.Issue({"bob", Role::kRead}, 10, false));
+  ASSERT_OK_AND_ASSIGN(const std::string copy, ReadFile(OwnFile("revoked.pem")));
+  ASSERT_OK(folder.Revoke("alice"));
+  ASSERT_OK(WriteFile(OwnFile("revoked.pem"), copy));
+  ASSERT_OK(folder.Revoke("bob"));
+  ASSERT_OK_AND_ASSIGN(const KeyFolder keys, ReadKeyFolder(folder.FolderOf("box1")));
+  EXPECT_EQ(keys.revoked.number(), 2);
+  EXPECT_TRUE(keys.revoked.RevokedAt(alice.identity.serial).has_value());
+  EXPECT_TRUE(keys.revoked.RevokedAt(bob.identity.serial).has_value());
 }
 
 // Each process has its own object; they meet in the files alone.

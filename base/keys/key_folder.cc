@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/file/file.h"
+#include "base/file/file_lock.h"
 #include "base/file/private_file.h"
 #include "base/keys/authority.h"
 #include "base/keys/openssl.h"
@@ -19,6 +20,8 @@ constexpr PrivateContent kContent{"private key",
 // The certificates and the list are no secrets; their folder keeps others out.
 constexpr int kPublicMode = 0644;
 constexpr int kPrivateMode = 0600;
+// Changes take milliseconds. A lock that is kept for longer is a process that hangs.
+constexpr absl::Duration kLockPatience = absl::Seconds(10);
 
 StatusOr<std::string> ReadPart(const std::string& path) {
   StatusOr<std::string> text = ReadFile(path, openssl::kMaxPemBytes);
@@ -32,7 +35,7 @@ StatusOr<std::string> ReadPart(const std::string& path) {
 }  // namespace
 
 StatusOr<KeyFolder> ReadKeyFolder(const std::string& path) {
-  const auto [identity, authority, revoked] = KeyFolderFiles(path);
+  const auto [identity, authority, unused] = KeyFolderFiles(path);
   StatusOr<std::string> pem = ReadPrivateFile(identity, kContent, openssl::kMaxPemBytes);
   if (pem.status().code() == StatusCode::kNotFound) {
     return NotFound("{}; {}", Message(pem.status()), kContent.remedy);
@@ -49,8 +52,7 @@ StatusOr<KeyFolder> ReadKeyFolder(const std::string& path) {
   KILN_ASSIGN_OR_RETURN(const std::string authority_pem, ReadPart(authority));
   KILN_ASSIGN_OR_RETURN(Certificate trusted, Certificate::Parse(authority_pem, authority));
   KILN_RETURN_IF_ERROR(CheckAuthority(trusted, authority));
-  KILN_ASSIGN_OR_RETURN(const std::string revoked_pem, ReadPart(revoked));
-  KILN_ASSIGN_OR_RETURN(Revocations list, Revocations::Parse(revoked_pem, trusted, revoked));
+  KILN_ASSIGN_OR_RETURN(Revocations list, ReadRevocations(path, trusted));
   return KeyFolder{std::move(certificate), std::move(key), std::move(trusted), std::move(list)};
 }
 
@@ -58,17 +60,28 @@ std::array<std::string, 3> KeyFolderFiles(const std::string& path) {
   return {JoinPath(path, kIdentity), JoinPath(path, kAuthority), JoinPath(path, kRevoked)};
 }
 
-Status WriteKeyFolder(const std::string& path, const KeyFolder& folder) {
+Status WriteKeyFolder(const std::string& path, const KeyFolder& folder, Clock& clock) {
   KILN_RETURN_IF_ERROR(MakePrivateDir(path));
   KILN_RETURN_IF_ERROR(
       WriteFileAtomically(JoinPath(path, kAuthority), folder.authority.ToPem(), kPublicMode));
-  KILN_RETURN_IF_ERROR(WriteRevocations(path, folder.revoked));
+  KILN_RETURN_IF_ERROR(WriteRevocations(path, folder.revoked, folder.authority, clock));
   // The identity comes last: a folder that has one is complete.
   return WriteFileAtomically(JoinPath(path, kIdentity),
                              folder.certificate.ToPem() + folder.key.ToPem(), kPrivateMode);
 }
 
-Status WriteRevocations(const std::string& path, const Revocations& revoked) {
+StatusOr<Revocations> ReadRevocations(const std::string& path, const Certificate& authority) {
+  const std::string file = JoinPath(path, kRevoked);
+  KILN_ASSIGN_OR_RETURN(const std::string pem, ReadPart(file));
+  return Revocations::Parse(pem, authority, file);
+}
+
+Status WriteRevocations(const std::string& path, const Revocations& revoked,
+                        const Certificate& authority, Clock& clock) {
+  KILN_ASSIGN_OR_RETURN(const FileLock lock, FileLock::AcquireFolder(path, kLockPatience, clock));
+  // A list that is missing, damaged or another farm's is replaced.
+  const StatusOr<Revocations> there = ReadRevocations(path, authority);
+  if (there.ok() && there->number() >= revoked.number()) return OkStatus();
   return WriteFileAtomically(JoinPath(path, kRevoked), revoked.ToPem(), kPublicMode);
 }
 

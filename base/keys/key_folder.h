@@ -13,6 +13,7 @@
 #include <array>
 #include <string>
 
+#include "base/clock.h"
 #include "base/keys/certificate.h"
 #include "base/keys/private_key.h"
 #include "base/keys/revocations.h"
@@ -37,9 +38,16 @@ StatusOr<KeyFolder> ReadKeyFolder(const std::string& path);
 // Returns the paths of identity.pem, authority.pem and revoked.pem.
 std::array<std::string, 3> KeyFolderFiles(const std::string& path);
 
-// Makes the folder, mode 0700, or replaces its files, each of them whole or not at all.
-Status WriteKeyFolder(const std::string& path, const KeyFolder& folder);
-// Replaces revoked.pem.
-Status WriteRevocations(const std::string& path, const Revocations& revoked);
+// Makes the folder, mode 0700, or replaces its files, each of them whole or not at all. The list of
+// revocations is written as by WriteRevocations. `clock` measures the wait for other processes.
+Status WriteKeyFolder(const std::string& path, const KeyFolder& folder,
+                      Clock& clock = Clock::Real());
+// Replaces revoked.pem, unless it is a list of `authority` with the same number or a larger one: no
+// list takes the place of a newer one. Processes that write into one folder at once wait for each
+// other. Unavailable if another process keeps the folder locked for 10 s.
+Status WriteRevocations(const std::string& path, const Revocations& revoked,
+                        const Certificate& authority, Clock& clock = Clock::Real());
+// Reads revoked.pem of the folder, which `authority` has signed. Errors are those of ReadKeyFolder.
+StatusOr<Revocations> ReadRevocations(const std::string& path, const Certificate& authority);
 
 }  // namespace kiln

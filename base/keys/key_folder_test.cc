@@ -2,6 +2,9 @@
 
 #include <sys/stat.h>
 
+#include <thread>
+#include <vector>
+
 #include "base/file/file.h"
 #include "base/keys/keys_testing.h"
 #include "base/status_testing.h"
@@ -91,9 +94,8 @@ TEST_F(KeyFolderTest, PartsThatDoNotBelongTogether) {
   EXPECT_THAT(ReadStatus(),
               StatusIs(StatusCode::kFailedPrecondition,
                        HasSubstr("the certificate of 'box1' with the key of another one")));
-  mixed = made;
-  mixed.revoked = other.revoked;
-  ASSERT_OK(Write(mixed));
+  ASSERT_OK(Write(made));
+  ASSERT_OK(WriteFile(PathOf("revoked.pem"), other.revoked.ToPem()));
   EXPECT_THAT(ReadStatus(), StatusIs(StatusCode::kFailedPrecondition,
                                      HasSubstr("is not signed by the authority 'Kiln farm aa'")));
   mixed = made;
@@ -101,6 +103,53 @@ TEST_F(KeyFolderTest, PartsThatDoNotBelongTogether) {
   ASSERT_OK(Write(mixed));
   EXPECT_THAT(ReadStatus(),
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("is no authority of a farm")));
+}
+
+TEST_F(KeyFolderTest, NoListTakesThePlaceOfANewerOne) {
+  KeyFolder folder = Make(authority_, "box1");
+  ASSERT_OK(Write(folder));
+  const auto list = [&](const Authority& authority, int64_t number) {
+    return *authority.Revoke({}, number, kTestNow);
+  };
+  const auto write = [&](const Revocations& revoked) {
+    return WriteRevocations(path_, revoked, folder.authority);
+  };
+  const auto number = [&] { return ReadRevocations(path_, folder.authority)->number(); };
+  ASSERT_OK(write(list(authority_, 7)));
+  EXPECT_EQ(number(), 7);
+  for (const int64_t older : {6, 7, 0}) {
+    ASSERT_OK(write(list(authority_, older)));
+    EXPECT_EQ(number(), 7) << older;
+  }
+  // A renewal that was begun before writes the list of that time.
+  folder.revoked = list(authority_, 5);
+  ASSERT_OK(Write(folder));
+  EXPECT_EQ(number(), 7);
+  // Everything but a list of this authority gives way to any.
+  ASSERT_OK(WriteFile(PathOf("revoked.pem"), "half a list"));
+  ASSERT_OK(write(list(authority_, 1)));
+  EXPECT_EQ(number(), 1);
+  ASSERT_OK(WriteFile(PathOf("revoked.pem"), list(TestAuthority("bb"), 9).ToPem()));
+  ASSERT_OK(write(list(authority_, 2)));
+  EXPECT_EQ(number(), 2);
+}
+
+TEST_F(KeyFolderTest, ProcessesThatWriteListsAtOnceLeaveTheNewest) {
+  const KeyFolder folder = Make(authority_, "box1");
+  ASSERT_OK(Write(folder));
+  constexpr int kWriters = 4, kLists = 12;
+  std::vector<std::thread> writers;
+  for (int i = 0; i < kWriters; ++i) {
+    writers.emplace_back([&, i] {
+      for (int number = 1 + i; number <= kLists; number += kWriters) {
+        EXPECT_OK(
+            WriteRevocations(path_, *authority_.Revoke({}, number, kTestNow), folder.authority));
+        EXPECT_GE(ReadRevocations(path_, folder.authority)->number(), number);
+      }
+    });
+  }
+  for (std::thread& writer : writers) writer.join();
+  EXPECT_EQ(ReadRevocations(path_, folder.authority)->number(), kLists);
 }
 
 TEST_F(KeyFolderTest, AnyBitForOthersOnTheKeyIsRefused) {

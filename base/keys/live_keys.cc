@@ -1,7 +1,9 @@
 #include "base/keys/live_keys.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/log.h"
@@ -33,20 +35,50 @@ std::shared_ptr<const KeyFolder> LiveKeys::Now() {
 void LiveKeys::TakeRevocations(std::string_view pem) {
   const std::string problem(Message(Take(pem)));
   const std::lock_guard lock(mutex_);
-  if (problem != last_refusal_ && !problem.empty()) {
-    LogWarn("a list of revoked certificates is not taken: {}", problem);
-  }
+  if (problem != last_refusal_ && !problem.empty()) LogWarn("{}", problem);
   last_refusal_ = problem;
 }
 
 Status LiveKeys::Take(std::string_view pem) {
+  if (pem.empty()) return OkStatus();
   const std::shared_ptr<const KeyFolder> now = Now();
-  if (pem.empty() || pem == now->revoked.ToPem()) return OkStatus();
-  KILN_ASSIGN_OR_RETURN(const Revocations list,
-                        Revocations::Parse(pem, now->authority, "what the tracker has sent"));
-  if (list.number() <= now->revoked.number()) return OkStatus();
-  KILN_RETURN_IF_ERROR(WriteRevocations(path_, list));
+  if (pem != now->revoked.ToPem()) {
+    StatusOr<Revocations> list =
+        Revocations::Parse(pem, now->authority, "what the tracker has sent");
+    KILN_RETURN_IF_ERROR(Annotate(list.status(), "a list of revoked certificates is not taken"));
+    Adopt(now->authority, *std::move(list));
+  }
+  return Save();
+}
+
+void LiveKeys::Adopt(const Certificate& authority, Revocations list) {
+  const std::lock_guard lock(mutex_);
+  if (!good_->authority.Equals(authority) || list.number() <= good_->revoked.number()) return;
   LogInfo("took the farm's list {} of revoked certificates", list.number());
+  KeyFolder newer = *good_;
+  newer.revoked = std::move(list);
+  good_ = std::make_shared<const KeyFolder>(std::move(newer));
+}
+
+// Writes the list that holds into the folder if the folder's is older. Others may read the keys
+// meanwhile.
+Status LiveKeys::Save() {
+  std::shared_ptr<const KeyFolder> now;
+  {
+    const std::lock_guard lock(mutex_);
+    if (good_->revoked.number() <= written_) return OkStatus();
+    now = good_;
+  }
+  const int64_t number = now->revoked.number();
+  const Status written = WriteRevocations(path_, now->revoked, now->authority, clock_);
+  if (!written.ok()) {
+    return Annotate(written, fmt::format("list {} of revoked certificates holds in this process "
+                                         "alone, until it ends; expected a folder of keys that "
+                                         "user {} can write",
+                                         number, geteuid()));
+  }
+  const std::lock_guard lock(mutex_);
+  written_ = std::max(written_, number);
   return OkStatus();
 }
 
@@ -64,9 +96,21 @@ LiveKeys::Stamps LiveKeys::Look() const {
 Status LiveKeys::Read(const Stamps& stamps) {
   next_look_s_ = clock_.MonotonicSeconds() + absl::ToDoubleSeconds(kLookEvery);
   KILN_ASSIGN_OR_RETURN(KeyFolder folder, ReadKeyFolder(path_));
-  good_ = std::make_shared<const KeyFolder>(std::move(folder));
   stamps_ = stamps;
+  written_ = folder.revoked.number();
+  if (good_ != nullptr) KeepNewerRevocations(folder);
+  good_ = std::make_shared<const KeyFolder>(std::move(folder));
   return OkStatus();
+}
+
+// An older list may come back with a copy of the folder; it brings nobody back.
+void LiveKeys::KeepNewerRevocations(KeyFolder& folder) const {
+  const Revocations& held = good_->revoked;
+  if (!good_->authority.Equals(folder.authority)) return;
+  if (held.number() <= folder.revoked.number()) return;
+  LogWarn("{} has list {} of revoked certificates, and the newer list {} goes on to hold", path_,
+          folder.revoked.number(), held.number());
+  folder.revoked = held;
 }
 
 }  // namespace kiln

@@ -26,13 +26,16 @@ class LiveKeys {
 
   // Returns the folder as it was last good. Files that have changed are read again; while they do
   // not belong together, for instance because they are being copied, the state before holds and the
-  // log says why. Key and certificate change together or not at all. Usually costs a lock; once in
-  // kLookEvery also three system calls.
+  // log says why. Key and certificate change together or not at all. A list of revocations gives way
+  // to a newer one of its authority alone. Usually costs a lock; once in kLookEvery also three
+  // system calls.
   std::shared_ptr<const KeyFolder> Now();
 
-  // Takes a list of revocations that another process of the farm has handed on: writes it into the
-  // folder if it is this authority's and newer than the folder's. Everything else is left, and the
-  // log says why.
+  // Takes a list of revocations that another process of the farm has handed on, if it is this
+  // authority's and newer than the one that holds. It holds at once, and is written into the folder,
+  // unless a newer one is there. If the folder cannot be written, the list holds in this process
+  // alone: the log says so, and the next call tries again. Everything else is left, and the log
+  // says why.
   void TakeRevocations(std::string_view pem);
 
   const std::string& path() const { return path_; }
@@ -53,6 +56,9 @@ class LiveKeys {
   Stamps Look() const;
   Status Read(const Stamps& stamps);
   Status Take(std::string_view pem);
+  void Adopt(const Certificate& authority, Revocations list);
+  Status Save();
+  void KeepNewerRevocations(KeyFolder& folder) const;
 
   const std::string path_;
   Clock& clock_;
@@ -61,6 +67,8 @@ class LiveKeys {
   std::shared_ptr<const KeyFolder> good_;
   // Stamps of the files that good_ was read from.
   Stamps stamps_;
+  // The number of the folder's list of revocations. That of good_ is larger if it is not written.
+  int64_t written_ = -1;
   double next_look_s_ = 0;
   std::string last_problem_;
   std::string last_refusal_;

@@ -1,15 +1,21 @@
 #include "base/keys/live_keys.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
 #include <vector>
 
 #include "base/file/file.h"
 #include "base/keys/authority_folder.h"
+#include "base/keys/key_folder.h"
 #include "base/log.h"
 #include "base/status_testing.h"
 
 namespace kiln {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
@@ -27,6 +33,17 @@ class LiveKeysTest : public testing::Test {
     clock_.Advance(LiveKeys::kLookEvery);
     return live_->Now()->certificate.Serial();
   }
+
+  Revocations List(int64_t number) { return *farm_.authority().Revoke({}, number, clock_.Now()); }
+  // Writes a list as the authority does.
+  void WriteList(int64_t number) {
+    ASSERT_OK(WriteRevocations(farm_.FolderOf("box1"), List(number),
+                               farm_.authority().certificate(), clock_));
+  }
+  int64_t NumberOnDisk() {
+    return ReadRevocations(farm_.FolderOf("box1"), farm_.authority().certificate())->number();
+  }
+  int64_t NumberNow() { return live_->Now()->revoked.number(); }
 
   FakeClock clock_;
   const TempDir temporary_ = *TempDir::Make("live-keys-test");
@@ -80,6 +97,80 @@ TEST_F(LiveKeysTest, WhileFilesAreCopiedTheStateBeforeHolds) {
   EXPECT_LE(log_.size(), 5u);
   ASSERT_FALSE(log_.empty());
   EXPECT_THAT(log_[0], HasSubstr("the keys stay as they were: "));
+}
+
+// The scheduler of a box gets list 6 from the tracker, when the authority has written list 7 into
+// their folder already.
+TEST_F(LiveKeysTest, AnOlderListTakesNoPlaceOnDisk) {
+  WriteList(5);
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_EQ(NumberNow(), 5);
+  WriteList(7);
+  live_->TakeRevocations(List(6).ToPem());
+  EXPECT_EQ(NumberOnDisk(), 7);
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_EQ(NumberNow(), 7);
+  live_->TakeRevocations(List(8).ToPem());
+  EXPECT_EQ(NumberNow(), 8) << "it holds at once";
+  EXPECT_EQ(NumberOnDisk(), 8);
+}
+
+TEST_F(LiveKeysTest, AListHoldsWhereTheFolderCannotBeWritten) {
+  const std::string folder = farm_.FolderOf("box1"), away = temporary_.Join("away");
+  ASSERT_EQ(std::rename(folder.c_str(), away.c_str()), 0);
+  live_->TakeRevocations(List(6).ToPem());
+  EXPECT_EQ(NumberNow(), 6);
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_EQ(NumberNow(), 6);
+  live_->TakeRevocations(List(6).ToPem());
+  EXPECT_THAT(log_, testing::Contains(HasSubstr("list 6 of revoked certificates holds in this "
+                                                "process alone")));
+  // It is written as soon as that works.
+  ASSERT_EQ(std::rename(away.c_str(), folder.c_str()), 0);
+  EXPECT_EQ(NumberOnDisk(), 0);
+  live_->TakeRevocations(List(6).ToPem());
+  EXPECT_EQ(NumberOnDisk(), 6);
+}
+
+// An ordinary user whose folder belongs to another one.
+TEST_F(LiveKeysTest, AListHoldsWhereTheFolderIsReadOnly) {
+  if (geteuid() == 0) GTEST_SKIP() << "root writes into every folder";
+  chmod(farm_.FolderOf("box1").c_str(), 0500);
+  live_->TakeRevocations(List(6).ToPem());
+  EXPECT_EQ(NumberNow(), 6);
+  EXPECT_EQ(NumberOnDisk(), 0);
+  chmod(farm_.FolderOf("box1").c_str(), 0700);
+}
+
+TEST_F(LiveKeysTest, AnOlderListThatComesBackWithACopyDoesNotHold) {
+  const std::string old_list = *ReadFile(farm_.FolderOf("box1/revoked.pem"));
+  WriteList(7);
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_EQ(NumberNow(), 7);
+  ASSERT_OK(WriteFileAtomically(farm_.FolderOf("box1/revoked.pem"), old_list));
+  // The rest of the folder is read all the same.
+  ASSERT_OK_AND_ASSIGN(const Issued renewed, farm_.Renew("box1", 20));
+  ASSERT_EQ(NumberOnDisk(), 0);
+  EXPECT_EQ(SerialNow(), renewed.identity.serial);
+  EXPECT_EQ(NumberNow(), 7);
+  EXPECT_THAT(log_, testing::Contains(AllOf(HasSubstr("has list 0 of revoked certificates"),
+                                            HasSubstr("list 7 goes on to hold"))));
+  live_->TakeRevocations(List(7).ToPem());
+  EXPECT_EQ(NumberOnDisk(), 7);
+}
+
+// A folder that has moved to another farm has that farm's list, whatever its number is.
+TEST_F(LiveKeysTest, AnotherAuthorityHasItsOwnNumbers) {
+  WriteList(7);
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_EQ(NumberNow(), 7);
+  ASSERT_OK_AND_ASSIGN(AuthorityFolder other,
+                       AuthorityFolder::Init(temporary_.Join("other"), {&clock_, nullptr}));
+  ASSERT_OK(other.Issue({"box1", Role::kWork}, 10, false));
+  ASSERT_OK_AND_ASSIGN(const KeyFolder moved, ReadKeyFolder(other.FolderOf("box1")));
+  ASSERT_OK(WriteKeyFolder(farm_.FolderOf("box1"), moved, clock_));
+  EXPECT_EQ(SerialNow(), moved.certificate.Serial());
+  EXPECT_EQ(NumberNow(), 0);
 }
 
 TEST_F(LiveKeysTest, AFolderThatIsNoneIsRefusedAtFirst) {

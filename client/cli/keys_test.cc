@@ -95,6 +95,7 @@ TEST_F(KeysTest, FromIssueToRevocation) {
               AllOf(HasSubstr("revoked the certificate "), HasSubstr("of alice, role operate"),
                     HasSubstr("revoked.pem")));
   EXPECT_THAT(Check("alice"), StatusIs(StatusCode::kUnauthenticated, HasSubstr("was revoked")));
+  EXPECT_THAT(Keys({"revoke", "alice"}), HasSubstr("of alice, role operate, already on 20"));
   const std::vector<Json> rows = JsonLines(Keys({"list", "--json"}));
   ASSERT_EQ(rows.size(), 3u);
   for (const Json& row : rows) {

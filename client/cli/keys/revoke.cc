@@ -25,13 +25,14 @@ struct RevokeFlags {
 Status RevokeKeys(const RevokeFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(AuthorityFolder folder, AuthorityFolder::Open(flags.authority, {}));
   for (const std::string& name : flags.names) {
-    KILN_ASSIGN_OR_RETURN(const std::vector<Issued> ended, folder.Revoke(name));
-    for (const Issued& issued : ended) {
+    KILN_ASSIGN_OR_RETURN(const Revoked revoked, folder.Revoke(name));
+    for (const Issued& issued : revoked.certificates) {
       if (session.json) {
         fmt::print("{}\n", IssuedJson(issued, Clock::Real().Now()));
       } else {
-        fmt::print("revoked the certificate {} of {}, role {}\n", issued.identity.serial,
-                   issued.identity.name, RoleName(issued.identity.role));
+        fmt::print("revoked the certificate {} of {}, role {}{}\n", issued.identity.serial,
+                   issued.identity.name, RoleName(issued.identity.role),
+                   revoked.earlier ? fmt::format(", already on {}", UtcText(*issued.revoked)) : "");
       }
     }
   }
