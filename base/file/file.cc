@@ -184,10 +184,15 @@ UniqueFd LockFolder(const std::string& path) {
   return folder;
 }
 
+// The user to whom root gives folders that its unprivileged children write.
+constexpr uid_t kNobody = 65534;
+
 bool IsLeft(const std::string& path, int age_s) {
   struct stat info{};
-  return lstat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode) && info.st_uid == geteuid() &&
-         std::time(nullptr) - info.st_mtime >= age_s;
+  if (lstat(path.c_str(), &info) != 0 || !S_ISDIR(info.st_mode)) return false;
+  const uid_t user = geteuid();
+  const bool is_ours = info.st_uid == user || (user == 0 && info.st_uid == kNobody);
+  return is_ours && std::time(nullptr) - info.st_mtime >= age_s;
 }
 
 }  // namespace

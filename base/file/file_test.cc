@@ -144,6 +144,23 @@ TEST(TempDirTest, WhatAKilledOwnerLeftIsRemoved) {
   unsetenv("TMPDIR");
 }
 
+TEST(TempDirTest, RootRemovesWhatItGaveToNobody) {
+  if (geteuid() != 0) GTEST_SKIP() << "for root";
+  ASSERT_OK_AND_ASSIGN(const TempDir root, TempDir::Make("temp_dir_root"));
+  setenv("TMPDIR", root.path().c_str(), 1);
+  const std::string nobodys = root.Join("mine.abcdef"), anothers = root.Join("mine.ghijkl");
+  const auto make = [](const std::string& path, uid_t owner) {
+    return MakeDirs(path).ok() && WriteFile(path + "/file", "x").ok() &&
+           chown(path.c_str(), owner, owner) == 0;
+  };
+  const bool made = make(nobodys, 65534) && make(anothers, 23456);
+  RemoveLeftTempDirs("mine", 0);
+  unsetenv("TMPDIR");
+  if (!made) GTEST_SKIP() << "this container has no other user";
+  EXPECT_FALSE(FileExists(nobodys));
+  EXPECT_TRUE(FileExists(anothers));
+}
+
 TEST(TempDirTest, GoesWithItsOwner) {
   std::string path;
   {
