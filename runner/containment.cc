@@ -142,9 +142,8 @@ Status Confine(const ContainmentOptions& options, std::span<const int> kept, int
   // Writing into a full file is then an error, and does not end the process.
   signal(SIGXFSZ, SIG_IGN);
   KILN_RETURN_IF_ERROR(SetLimits(options, extra_bytes));
-  if (geteuid() == 0 && options.drop_privileges && NobodyExists()) {
-    KILN_RETURN_IF_ERROR(BecomeNobody());
-  }
+  // Root that had to stay root when it entered its sandbox has no capabilities to change its user.
+  if (options.drop_privileges && CanBecomeNobody()) KILN_RETURN_IF_ERROR(BecomeNobody());
   KILN_RETURN_IF_ERROR(DropCapabilities());
   // The program itself is a memory file. Beside it, the loader needs only the libraries of the
   // system.

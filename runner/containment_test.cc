@@ -43,7 +43,7 @@ int ExitOf(const std::function<int()>& body) {
 
 TEST(ContainmentTest, FirstStepLeavesNothingBehindIt) {
   ASSERT_OK_AND_ASSIGN(const Pipe pipe, MakePipe());
-  const bool is_root = geteuid() == 0 && NobodyExists();
+  const bool is_root = CanBecomeNobody();
   const int failed = ExitOf([&] {
     const int kept[] = {pipe.write.get()};
     if (!Confine({.cpu_s = 77, .output_bytes = 4096}, kept, kExtraBytes).ok()) return 100;
@@ -65,6 +65,17 @@ TEST(ContainmentTest, RootMayKeepItsPrivileges) {
               // The process keeps its user, but not the rights that make it root.
               return FirstFalse(
                   {geteuid() == 0, chown("/proc/self", 1, 1) != 0, prctl(PR_CAPBSET_DROP, 0) != 0});
+            }),
+            0);
+}
+
+// The child of a device that opens for root alone stays root and has no capabilities.
+TEST(ContainmentTest, RootWithoutCapabilitiesIsConfinedToo) {
+  if (geteuid() != 0) GTEST_SKIP() << "for root";
+  EXPECT_EQ(ExitOf([] {
+              if (!DropCapabilities().ok()) return 100;
+              if (!Confine({}, {}, kExtraBytes).ok()) return 101;
+              return FirstFalse({geteuid() == 0, chown("/proc/self", 1, 1) != 0});
             }),
             0);
 }

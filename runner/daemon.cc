@@ -1,14 +1,11 @@
 #include "runner/daemon.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 
-#include "base/errno_status.h"
 #include "base/file/file.h"
 #include "base/hash/unique_id.h"
 #include "base/log.h"
@@ -151,16 +148,20 @@ StatusOr<DeviceSlotOptions> SlotOptions(const Flags& flags, const DeviceDescript
   return options;
 }
 
-// Finds the sandbox of children. Where a device does not open in namespaces, they have none.
+// Finds the sandbox of children, in which their device opens.
 StatusOr<SandboxFound> FindSandboxOf(const DeviceKind& kind, const Flags& flags,
-                                     std::vector<std::string> command) {
+                                     const std::vector<std::string>& command) {
   SandboxFound found = FindSandbox(
       {.view = kind.files(), .limits = LimitsOf(flags), .nobody = !flags.keep_privileges});
-  if (found.sandbox.namespaces) {
-    const std::vector<std::string> arguments = ArgumentsOf(found.sandbox);
-    command.insert(command.end(), arguments.begin(), arguments.end());
-    const Status opens = ChildProcess::Check(std::move(command));
-    if (!opens.ok()) GiveUpNamespaces(found, Message(opens));
+  const Status opened = FitSandbox(found, [&](const Sandbox& sandbox) {
+    std::vector<std::string> check = command;
+    const std::vector<std::string> arguments = ArgumentsOf(sandbox);
+    check.insert(check.end(), arguments.begin(), arguments.end());
+    return ChildProcess::Check(std::move(check));
+  });
+  if (!opened.ok()) {
+    LogWarn("device {} does not open, in a sandbox or without one: {}", flags.device,
+            Message(opened));
   }
   if (flags.require_sandbox) KILN_RETURN_IF_ERROR(RequireNoGaps(found));
   return found;
@@ -184,9 +185,7 @@ Status PrepareSandbox(const DeviceKind& kind, const Flags& flags, DeviceSlotOpti
 // is in a home that children do not see.
 StatusOr<TempDir> MakeCudaCache() {
   KILN_ASSIGN_OR_RETURN(TempDir folder, TempDir::Make("kiln-cuda-cache"));
-  if (geteuid() == 0 && NobodyExists() && chown(folder.path().c_str(), kNobody, kNobody) != 0) {
-    return ErrnoStatus(errno, "cannot give {} to user {}", folder.path(), kNobody);
-  }
+  if (CanBecomeNobody()) KILN_RETURN_IF_ERROR(GiveToNobody(folder.path()));
   setenv("CUDA_CACHE_PATH", folder.path().c_str(), 0);
   return folder;
 }

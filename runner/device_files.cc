@@ -69,6 +69,8 @@ FileView CudaFiles(const std::string& root) {
   AddListed("CUDA_MPS_PIPE_DIRECTORY", view.write);
   AddListed("CUDA_CACHE_PATH", view.write);
   view.has_shared_memory = true;
+  // To the daemon that keeps the driver's state, and to a server that shares a GPU.
+  view.has_sockets = true;
   return view;
 }
 

@@ -23,6 +23,7 @@ TEST(DeviceFilesTest, ACpuNeedsNoDevicesAndWritesNothing) {
     EXPECT_THAT(view.read, Not(Contains(path)));
   }
   EXPECT_FALSE(view.has_shared_memory);
+  EXPECT_FALSE(view.has_sockets);
 }
 
 TEST(DeviceFilesTest, AGpuNeedsTheDriversDevicesAndNoOthers) {
@@ -48,6 +49,7 @@ TEST(DeviceFilesTest, AGpuNeedsTheDriversDevicesAndNoOthers) {
   EXPECT_THAT(view.read, Contains("/opt/driver/lib"));
   EXPECT_THAT(view.read, Not(Contains(folder.Join("sys/module/kvm"))));
   EXPECT_TRUE(view.has_shared_memory);
+  EXPECT_TRUE(view.has_sockets);
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ ContainmentFacts ContainmentFactsHere() {
   return {.filters_calls = SystemCallFilter::Works(),
           .restricts_files = CanRestrictFiles(),
           .is_root = geteuid() == 0,
-          .has_nobody = NobodyExists(),
+          .is_root_outside = geteuid() == 0 && IsRootOutside(),
+          .has_nobody = CanBecomeNobody(),
           .namespaces = std::string(Message(TryNamespaces()))};
 }
 
@@ -48,7 +49,9 @@ std::vector<ContainmentLine> ContainmentTable(const ContainmentFacts& facts) {
   std::string user;
   if (facts.is_root && !facts.drops_privileges)
     user = "programs run as root, because --no-drop-privileges is given";
-  if (facts.is_root && facts.drops_privileges && !facts.has_nobody && !facts.namespaces.empty()) {
+  // In namespaces root is another user inside, which helps if it is no root outside.
+  const bool inside_helps = facts.namespaces.empty() && !facts.is_root_outside;
+  if (facts.is_root && facts.drops_privileges && !facts.has_nobody && !inside_helps) {
     user = "there is no user but root to run programs as";
   }
   using enum Contained;

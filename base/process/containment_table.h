@@ -16,7 +16,9 @@ struct ContainmentFacts {
   // Access to files can be restricted (base/process/file_access.h).
   bool restricts_files = false;
   bool is_root = false;
-  // User 65534 exists. Programs run as that user if this process is root.
+  // Root here is also root outside of its user namespace.
+  bool is_root_outside = false;
+  // This process is root and can become user 65534, as whom programs run then.
   bool has_nobody = false;
   // Reason why children get no namespaces (base/process/namespaces.h); "": they get them.
   std::string namespaces = {};

@@ -44,6 +44,11 @@ TEST(ContainmentTableTest, SaysWhichLinesDoNotHoldAndWhy) {
   facts.namespaces = "no namespaces here";
   EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
               AllOf(HasSubstr("is root"), HasSubstr("no user but root to run programs as")));
+  facts.namespaces = "";
+  EXPECT_EQ(BrokenContainmentLines(facts, {Contained::kCpuProgram}), "");
+  facts.is_root_outside = true;
+  EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
+              HasSubstr("no user but root to run programs as"));
   facts.drops_privileges = false;
   EXPECT_THAT(BrokenContainmentLines(facts, {Contained::kCpuProgram}),
               HasSubstr("because --no-drop-privileges is given"));

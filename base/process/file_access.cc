@@ -38,12 +38,14 @@ constexpr uint64_t kExecute = 1 << 0, kReadFile = 1 << 2, kReadFolder = 1 << 3;
 constexpr uint64_t kOfFiles = kExecute | 1 << 1 | kReadFile | 1 << 14 | 1 << 15;
 constexpr uint64_t kRead = kExecute | kReadFile | kReadFolder;
 
+constexpr int kTruncationVersion = 3;
+
 // Returns all rights that a version knows. Version 1 has 13; later versions add linking and
 // renaming between folders, truncating, and controlling devices.
 uint64_t AllAccess(int version) {
   uint64_t rights = (uint64_t{1} << 13) - 1;
   if (version >= 2) rights |= uint64_t{1} << 13;
-  if (version >= 3) rights |= uint64_t{1} << 14;
+  if (version >= kTruncationVersion) rights |= uint64_t{1} << 14;
   if (version >= 5) rights |= uint64_t{1} << 15;
   return rights;
 }
@@ -71,6 +73,8 @@ Status AddPath(const UniqueFd& ruleset, const std::string& path, uint64_t rights
 }  // namespace
 
 bool CanRestrictFiles() { return Version() > 0; }
+
+bool CanRestrictTruncation() { return Version() >= kTruncationVersion; }
 
 Status RestrictFiles(const FileAccess& access) {
   const int version = Version();

@@ -27,6 +27,10 @@ struct FileAccess {
 // Returns whether this kernel can restrict file access.
 bool CanRestrictFiles();
 
+// Returns whether a restriction covers the shortening of files, too (Linux 6.2). Before, a thread
+// can shorten and empty files that it may not write.
+bool CanRestrictTruncation();
+
 // Restricts the calling thread for good. Unimplemented if the kernel cannot. The thread gives up
 // new privileges. Costs some 10 us, and a few more for each entry.
 Status RestrictFiles(const FileAccess& access);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -17,8 +18,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <initializer_list>
+#include <optional>
 #include <string_view>
 
+#include "base/clock.h"
 #include "base/errno_status.h"
 #include "base/file/fd.h"
 #include "base/file/file.h"
@@ -57,9 +61,16 @@ Status MapUser(uid_t user, gid_t group) {
   return OkStatus();
 }
 
-// Returns whether this process needed a user namespace to make the others.
-StatusOr<bool> Unshare(bool nobody) {
-  if (geteuid() == 0 && (!nobody || NobodyExists()) && unshare(kWithoutUser) == 0) return false;
+// Returns whether this process needed a user namespace to make the others. Root that may not make
+// them by its own right becomes another user first: in a user namespace it would stay root for all
+// that is outside.
+StatusOr<bool> Unshare(const std::string& scratch, bool nobody) {
+  const bool changes_user = nobody && CanBecomeNobody();
+  if (geteuid() == 0 && changes_user == nobody && unshare(kWithoutUser) == 0) return false;
+  if (changes_user) {
+    KILN_RETURN_IF_ERROR(GiveToNobody(scratch));
+    KILN_RETURN_IF_ERROR(BecomeNobody());
+  }
   const uid_t user = geteuid();
   const gid_t group = getegid();
   if (unshare(CLONE_NEWUSER | kWithoutUser) != 0) return ErrnoStatus(errno, "cannot make them");
@@ -113,9 +124,19 @@ class NewRoot {
     return Restrict(at_ + path, attributes);
   }
 
+  // The machine's settings below /proc are read-only, because root may write them without any
+  // capability.
   Status AddProc() {
     KILN_RETURN_IF_ERROR(MakeDirs(at_ + "/proc"));
-    return Mount("proc", at_ + "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC);
+    KILN_RETURN_IF_ERROR(Mount("proc", at_ + "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC));
+    for (const char* const name :
+         {"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "mtrr"}) {
+      const std::string path = fmt::format("{}/proc/{}", at_, name);
+      if (!FileExists(path)) continue;
+      KILN_RETURN_IF_ERROR(Mount(path.c_str(), path, nullptr, MS_BIND));
+      KILN_RETURN_IF_ERROR(Restrict(path, kReadOnly));
+    }
+    return OkStatus();
   }
 
   Status AddMemory(const std::string& path, int64_t bytes) {
@@ -221,6 +242,66 @@ Status LeaveRoot() {
   return OkStatus();
 }
 
+// Reads until all writers have closed the pipe. DeadlineExceeded if that takes longer than `limit`.
+StatusOr<std::string> ReadToEnd(const UniqueFd& pipe, absl::Duration limit) {
+  Clock& clock = Clock::Real();
+  const int64_t end = clock.MonotonicNanos() + absl::ToInt64Nanoseconds(limit);
+  std::string text;
+  while (true) {
+    const int64_t left = std::max<int64_t>(end - clock.MonotonicNanos(), 0);
+    pollfd waited{.fd = pipe.get(), .events = POLLIN, .revents = 0};
+    const int ready = poll(&waited, 1, static_cast<int>(left / 1'000'000));
+    if (ready == 0) {
+      return DeadlineExceeded("the process has not ended after {}", absl::FormatDuration(limit));
+    }
+    char part[256];
+    const ssize_t got = ready < 0 ? -1 : read(pipe.get(), part, sizeof(part));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return text;
+    text.append(part, static_cast<size_t>(got));
+  }
+}
+
+// Returns what the tried process said, or what became of it.
+std::string WhyNot(const StatusOr<std::string>& text) {
+  if (!text.ok()) return std::string(Message(text.status()));
+  return text->empty() ? "the process died" : *text;
+}
+
+// Kills a process that holds `pipe`, and reaps it. One that hangs in the kernel is left alone.
+void KillHolder(pid_t pid, const UniqueFd& pipe) {
+  constexpr absl::Duration kLimit = absl::Seconds(1);
+  kill(pid, SIGKILL);
+  if (ReadToEnd(pipe, kLimit).ok()) WaitFor(pid);
+}
+
+// Returns a user's id outside of the user namespace of this process; nullopt: the namespace has no
+// such user.
+std::optional<uint32_t> UserOutside(uint32_t user) {
+  const auto map = ReadFile("/proc/self/uid_map", 1 << 16);
+  // A kernel without user namespaces has no such file.
+  if (!map.ok()) return user;
+  const char* at = map->c_str();
+  unsigned long long inside = 0, outside = 0, count = 0;
+  int used = 0;
+  while (std::sscanf(at, "%llu %llu %llu%n", &inside, &outside, &count, &used) == 3) {
+    if (user >= inside && user - inside < count) {
+      return static_cast<uint32_t>(outside + (user - inside));
+    }
+    at += used;
+  }
+  return std::nullopt;
+}
+
+bool HasCapabilities(std::initializer_list<unsigned> capabilities) {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct held[_LINUX_CAPABILITY_U32S_3] = {};
+  if (syscall(SYS_capget, &header, held) != 0) return false;
+  return std::ranges::all_of(capabilities, [&](unsigned capability) {
+    return (held[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability)) != 0;
+  });
+}
+
 // ---- reasons --------------------------------------------------------------------------------
 
 std::string SettingOf(const char* path) {
@@ -254,30 +335,38 @@ Status DropCapabilities() {
   return ErrnoStatus(errno, "cannot give up the capabilities of a process");
 }
 
-bool NobodyExists() {
-  const auto map = ReadFile("/proc/self/uid_map", 1 << 16);
-  if (!map.ok()) return true;
-  const char* at = map->c_str();
-  unsigned long long inside = 0, outside = 0, count = 0;
-  int used = 0;
-  while (std::sscanf(at, "%llu %llu %llu%n", &inside, &outside, &count, &used) == 3) {
-    if (kNobody >= inside && kNobody - inside < count) return true;
-    at += used;
-  }
-  return false;
+bool NobodyExists() { return UserOutside(kNobody).has_value(); }
+
+bool CanBecomeNobody() {
+  return geteuid() == 0 && NobodyExists() && HasCapabilities({CAP_SETUID, CAP_SETGID, CAP_CHOWN});
+}
+
+bool IsRootOutside() { return UserOutside(0) == 0; }
+
+Status GiveToNobody(const std::string& path) {
+  if (chown(path.c_str(), kNobody, kNobody) == 0) return OkStatus();
+  return ErrnoStatus(errno, "cannot give {} to user {}", path, kNobody);
 }
 
 Status BecomeNobody() {
   if (geteuid() != 0) return OkStatus();
-  if (setgroups(0, nullptr) == 0 && setresgid(kNobody, kNobody, kNobody) == 0 &&
-      setresuid(kNobody, kNobody, kNobody) == 0) {
-    return OkStatus();
+  int death_signal = 0;
+  prctl(PR_GET_PDEATHSIG, &death_signal);
+  const pid_t parent = getppid();
+  if (setgroups(0, nullptr) != 0 || setresgid(kNobody, kNobody, kNobody) != 0 ||
+      setresuid(kNobody, kNobody, kNobody) != 0) {
+    return ErrnoStatus(errno, "cannot become user {}", kNobody);
   }
-  return ErrnoStatus(errno, "cannot become user {}", kNobody);
+  // The change of the user undoes it. The parent may have ended meanwhile.
+  if (death_signal != 0) {
+    prctl(PR_SET_PDEATHSIG, death_signal);
+    if (getppid() != parent) _exit(128 + death_signal);
+  }
+  return OkStatus();
 }
 
 Status EnterNamespaces(const FileView& view, bool nobody) {
-  KILN_ASSIGN_OR_RETURN(const bool has_user_namespace, Unshare(nobody));
+  KILN_ASSIGN_OR_RETURN(const bool has_user_namespace, Unshare(view.scratch, nobody));
   HideProcess();
   KILN_RETURN_IF_ERROR(ForkInside());
   KILN_RETURN_IF_ERROR(EnterView(view));
@@ -291,7 +380,7 @@ Status EnterNamespaces(const FileView& view, bool nobody) {
   return OkStatus();
 }
 
-Status TryNamespaces() {
+Status TryNamespaces(absl::Duration limit) {
   KILN_ASSIGN_OR_RETURN(const TempDir folder, TempDir::Make("kiln-namespaces"));
   KILN_ASSIGN_OR_RETURN(Pipe pipe, MakePipe());
   const pid_t pid = fork();
@@ -303,13 +392,14 @@ Status TryNamespaces() {
     _exit(0);
   }
   pipe.write.Reset();
-  std::string text(1024, '\0');
-  const ssize_t got = read(pipe.read.get(), text.data(), text.size());
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
-  WaitFor(pid);
-  if (text == "ok") return OkStatus();
-  return FailedPrecondition("namespaces do not work here ({}): {}",
-                            text.empty() ? "the process died" : text, Advice());
+  const StatusOr<std::string> text = ReadToEnd(pipe.read, limit);
+  if (text.ok()) {
+    WaitFor(pid);
+  } else {
+    KillHolder(pid, pipe.read);
+  }
+  if (text.ok() && *text == "ok") return OkStatus();
+  return FailedPrecondition("namespaces do not work here ({}): {}", WhyNot(text), Advice());
 }
 
 }  // namespace kiln

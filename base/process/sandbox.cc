@@ -1,9 +1,9 @@
 #include "base/process/sandbox.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sched.h>
-#include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -41,23 +41,66 @@ constexpr uint32_t kRefused[] = {
 constexpr uint32_t kNewNamespaces = CLONE_NEWNS | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
                                     CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWCGROUP;
 
-Status RefuseSystemCalls() {
+// Calls that change owners, modes, times and attributes of files, which Landlock does not restrict.
+// Headers lack the newest ones, whose numbers are the same on all architectures.
+constexpr uint32_t kFchmodat2 = 452, kSetxattrat = 463, kRemovexattrat = 466, kFileSetattr = 469;
+constexpr uint32_t kChangesOfAttributes[] = {
+#ifdef __x86_64__
+    SYS_chmod,        SYS_chown,      SYS_lchown,    SYS_utime,   SYS_utimes,      SYS_futimesat,
+#endif
+    SYS_fchmod,       SYS_fchmodat,   kFchmodat2,    SYS_fchown,  SYS_fchownat,    SYS_utimensat,
+    SYS_setxattr,     SYS_lsetxattr,  SYS_fsetxattr, kSetxattrat, SYS_removexattr, SYS_lremovexattr,
+    SYS_fremovexattr, kRemovexattrat, kFileSetattr};
+
+// The sockets are those between processes of this child, and for some children those that connect
+// to servers of the machine by a file.
+void RefuseSockets(SystemCallFilter& filter, bool connects_to_files) {
+  filter.RefuseUnlessArgument(SYS_socketpair, 0, AF_UNIX);
+  if (connects_to_files) {
+    filter.RefuseUnlessArgument(SYS_socket, 0, AF_UNIX);
+    return;
+  }
+  filter.Refuse(SYS_socket);
+  // One of a pair of datagram sockets (the type SOCK_RAW gives the same) can be connected anew. The
+  // other types lack their bit.
+  static_assert((SOCK_RAW & SOCK_DGRAM) != 0 && ((SOCK_STREAM | SOCK_SEQPACKET) & SOCK_DGRAM) == 0);
+  filter.RefuseIfAnyBit(SYS_socketpair, 1, SOCK_DGRAM);
+}
+
+// Refuses changes of files of the machine that Landlock lets pass.
+void RefuseChangesOfFiles(SystemCallFilter& filter) {
+  for (const uint32_t call : kChangesOfAttributes) filter.Refuse(call);
+  if (CanRestrictTruncation()) return;
+  filter.Refuse(SYS_truncate);
+  // A file that is opened for reading may be emptied, too.
+#ifdef __x86_64__
+  filter.RefuseIfArgument(SYS_open, 1, O_TRUNC | O_ACCMODE, O_TRUNC | O_RDONLY);
+#endif
+  filter.RefuseIfArgument(SYS_openat, 2, O_TRUNC | O_ACCMODE, O_TRUNC | O_RDONLY);
+  // Its flags are in memory.
+  filter.RefuseAsUnknown(SYS_openat2);
+}
+
+Status RefuseSystemCalls(const Sandbox& sandbox) {
   SystemCallFilter filter(SystemCallFilter::OtherCalls::kAllowed);
   for (const uint32_t call : kRefused) filter.Refuse(call);
   filter.RefuseIfAnyBit(SYS_clone, 0, kNewNamespaces);
   // Its flags are in memory, which a filter does not see. The C library has another way then.
   filter.RefuseAsUnknown(SYS_clone3);
-  // The only sockets are those between processes of this child.
-  filter.RefuseUnlessArgument(SYS_socket, 0, AF_UNIX);
-  filter.RefuseUnlessArgument(SYS_socketpair, 0, AF_UNIX);
+  RefuseSockets(filter, sandbox.view.has_sockets);
+  if (!sandbox.namespaces) RefuseChangesOfFiles(filter);
   return filter.Install(SystemCallFilter::Threads::kThis);
 }
 
-// The processes of the child write settings of their own below /proc.
-FileAccess AccessOf(const FileView& view) {
+// The processes of the child write settings of their own below /proc. Outside of namespaces root
+// could write those of the machine there, too.
+FileAccess AccessOf(const Sandbox& sandbox) {
+  const FileView& view = sandbox.view;
   FileAccess access{.read = view.read, .write = view.write};
   access.write.insert(access.write.end(), view.devices.begin(), view.devices.end());
-  access.write.insert(access.write.end(), {view.scratch, "/proc"});
+  access.write.push_back(view.scratch);
+  const bool writes_proc = sandbox.namespaces || geteuid() != 0;
+  (writes_proc ? access.write : access.read).emplace_back("/proc");
   if (view.has_shared_memory) access.write.emplace_back("/dev/shm");
   return access;
 }
@@ -68,17 +111,29 @@ Status EnterWithoutNamespaces(const Sandbox& sandbox) {
     return ErrnoStatus(errno, "cannot give up new privileges");
   }
   if (sandbox.nobody && geteuid() == 0) {
-    const std::string& scratch = sandbox.view.scratch;
-    if (chown(scratch.c_str(), kNobody, kNobody) != 0) {
-      return ErrnoStatus(errno, "cannot give {} to user {}", scratch, kNobody);
-    }
-    const pid_t parent = getppid();
+    KILN_RETURN_IF_ERROR(GiveToNobody(sandbox.view.scratch));
     KILN_RETURN_IF_ERROR(BecomeNobody());
-    // The change of the user undoes it.
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent) _exit(128 + SIGKILL);
   }
   return DropCapabilities();
+}
+
+// Returns why children of root stay root.
+std::string_view WhyRoot(const SandboxWish& wish) {
+  if (!wish.nobody) {
+    return "children run as root, because --no-drop-privileges is given; leave it out";
+  }
+  if (!NobodyExists()) {
+    return "children run as root, because user 65534 does not exist here; start the daemon in a "
+           "user namespace with more than one user";
+  }
+  return "children run as root, because the daemon lacks one of the capabilities CAP_SETUID, "
+         "CAP_SETGID and CAP_CHOWN and cannot make them user 65534; give it these, or start it as "
+         "an ordinary user";
+}
+
+void GiveUp(SandboxFound& found, std::string_view means, std::string gap) {
+  std::erase(found.applied, means);
+  found.gaps.push_back(std::move(gap));
 }
 
 }  // namespace
@@ -99,11 +154,10 @@ SandboxFound FindSandbox(const SandboxWish& wish) {
   sandbox.namespaces = facts.namespaces.empty();
   note(sandbox.namespaces, "namespaces", facts.namespaces);
   if (facts.is_root) {
-    sandbox.nobody = wish.nobody && (facts.has_nobody || sandbox.namespaces);
-    note(sandbox.nobody, "unprivileged user",
-         wish.nobody ? "children run as root, because user 65534 does not exist here; start the "
-                       "daemon in a user namespace with more than one user"
-                     : "children run as root, because --no-drop-privileges is given; leave it out");
+    // In namespaces root is another user inside, which helps if it is no root outside.
+    const bool inside_helps = sandbox.namespaces && !facts.is_root_outside;
+    sandbox.nobody = wish.nobody && (facts.has_nobody || inside_helps);
+    note(sandbox.nobody, "unprivileged user", WhyRoot(wish));
   } else {
     found.applied.emplace_back("unprivileged user");
   }
@@ -120,15 +174,29 @@ SandboxFound FindSandbox(const SandboxWish& wish) {
   return found;
 }
 
-void GiveUpNamespaces(SandboxFound& found, std::string_view reason) {
-  found.sandbox.namespaces = false;
-  found.sandbox.nobody = false;
-  std::erase(found.applied, "namespaces");
-  if (geteuid() == 0) std::erase(found.applied, "unprivileged user");
-  found.gaps.push_back(fmt::format(
-      "children run without namespaces and as the daemon's user, because the device does not open "
-      "in them ({}); see the list of what a driver needs in docs/runner.md",
-      reason));
+Status FitSandbox(SandboxFound& found, const std::function<Status(const Sandbox&)>& opens) {
+  if (!found.sandbox.namespaces && !found.sandbox.nobody) return OkStatus();
+  Status opened = opens(found.sandbox);
+  if (opened.ok()) return opened;
+  SandboxFound fewer = found;
+  if (fewer.sandbox.namespaces) {
+    fewer.sandbox.namespaces = false;
+    GiveUp(fewer, "namespaces",
+           fmt::format("children run without namespaces, because the device does not open in them "
+                       "({}); see the list of what a driver needs in docs/runner.md",
+                       Message(opened)));
+    opened = opens(fewer.sandbox);
+  }
+  if (!opened.ok() && fewer.sandbox.nobody) {
+    fewer.sandbox.nobody = false;
+    GiveUp(fewer, "unprivileged user",
+           fmt::format("children run as root, because the device does not open for user {} ({}); "
+                       "let that user read and write the device's files, for instance /dev/nvidia*",
+                       kNobody, Message(opened)));
+    opened = opens(fewer.sandbox);
+  }
+  if (opened.ok()) found = std::move(fewer);
+  return opened;
 }
 
 Status RequireNoGaps(const SandboxFound& found) {
@@ -151,6 +219,7 @@ std::vector<std::string> ArgumentsOf(const Sandbox& sandbox) {
   for (const std::string& path : sandbox.view.devices) add("--use-device", path);
   for (const std::string& path : sandbox.view.write) add("--write", path);
   if (sandbox.view.has_shared_memory) arguments.emplace_back("--shared-memory");
+  if (sandbox.view.has_sockets) arguments.emplace_back("--sockets");
   return arguments;
 }
 
@@ -163,6 +232,7 @@ void AddSandboxOptions(CLI::App& app, Sandbox& sandbox) {
   app.add_option("--use-device", sandbox.view.devices)->expected(1)->take_all();
   app.add_option("--write", sandbox.view.write)->expected(1)->take_all();
   app.add_flag("--shared-memory", sandbox.view.has_shared_memory);
+  app.add_flag("--sockets", sandbox.view.has_sockets);
 }
 
 Status EnterSandbox(Sandbox sandbox) {
@@ -174,8 +244,8 @@ Status EnterSandbox(Sandbox sandbox) {
   if (!sandbox.group.empty()) KILN_RETURN_IF_ERROR(JoinGroup(sandbox.group));
   KILN_RETURN_IF_ERROR(sandbox.namespaces ? EnterNamespaces(sandbox.view, sandbox.nobody)
                                           : EnterWithoutNamespaces(sandbox));
-  if (CanRestrictFiles()) KILN_RETURN_IF_ERROR(RestrictFiles(AccessOf(sandbox.view)));
-  return SystemCallFilter::Works() ? RefuseSystemCalls() : OkStatus();
+  if (CanRestrictFiles()) KILN_RETURN_IF_ERROR(RestrictFiles(AccessOf(sandbox)));
+  return SystemCallFilter::Works() ? RefuseSystemCalls(sandbox) : OkStatus();
 }
 
 }  // namespace kiln

@@ -5,8 +5,8 @@
 // of system calls (system_call_filter.h), and limits of a control group (cgroup.h).
 #pragma once
 
+#include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/process/cgroup.h"
@@ -51,9 +51,11 @@ struct SandboxWish {
 // Tries the means, in a daemon before it has threads. Costs some 10 ms.
 SandboxFound FindSandbox(const SandboxWish& wish);
 
-// Gives up namespaces and the change of the user after a child has failed with them, for this
-// reason.
-void GiveUpNamespaces(SandboxFound& found, std::string_view reason);
+// Finds the strictest sandbox in which a device opens. `opens` starts a child that opens the device
+// in a sandbox. First namespaces are given up, then the change of root's user; each that is becomes
+// a gap, with the reason. If the device opens in none, its error is returned and nothing is given
+// up, because the reason lies elsewhere. Calls `opens` three times at most.
+Status FitSandbox(SandboxFound& found, const std::function<Status(const Sandbox&)>& opens);
 
 // FailedPrecondition with all gaps; OK: there is none. For --require-sandbox.
 Status RequireNoGaps(const SandboxFound& found);
