@@ -154,10 +154,10 @@ SandboxFound FindSandbox(const SandboxWish& wish) {
   sandbox.namespaces = facts.namespaces.empty();
   note(sandbox.namespaces, "namespaces", facts.namespaces);
   if (facts.is_root) {
-    // In namespaces root is another user inside, which helps if it is no root outside.
-    const bool inside_helps = sandbox.namespaces && !facts.is_root_outside;
-    sandbox.nobody = wish.nobody && (facts.has_nobody || inside_helps);
-    note(sandbox.nobody, "unprivileged user", WhyRoot(wish));
+    sandbox.nobody = wish.nobody && (facts.has_nobody || sandbox.namespaces);
+    // A user that is another one inside of its namespaces alone may still be root outside.
+    const bool stays_root = !facts.has_nobody && facts.is_root_outside;
+    note(sandbox.nobody && !stays_root, "unprivileged user", WhyRoot(wish));
   } else {
     found.applied.emplace_back("unprivileged user");
   }
