@@ -64,9 +64,9 @@ Status PoisonAll(Device& device, const CheckedProgram& checked, Poison poison) {
   return OkStatus();
 }
 
-StatusOr<double> RunOnce(Device& device, CheckedProgram& checked, Poison poison) {
+StatusOr<CheckedTime> RunOnce(Device& device, CheckedProgram& checked, Poison poison) {
   KILN_RETURN_IF_ERROR(PoisonAll(device, checked, poison));
-  return device.Time(*checked.program, checked.args, 1);
+  return device.RunChecked(*checked.program, checked.args);
 }
 
 }  // namespace kiln::runner

@@ -55,7 +55,7 @@ Status PrepareArguments(const Bench& bench, const std::vector<Argument>& argumen
 // Poisons outputs and workspaces.
 Status PoisonAll(Device& device, const CheckedProgram& checked, Poison poison);
 
-// Runs the program once on poisoned outputs. Returns the seconds that the run took.
-StatusOr<double> RunOnce(Device& device, CheckedProgram& checked, Poison poison);
+// Runs the program once on poisoned outputs, which are looked at next.
+StatusOr<CheckedTime> RunOnce(Device& device, CheckedProgram& checked, Poison poison);
 
 }  // namespace kiln::runner

@@ -1,10 +1,6 @@
 #include "runner/cpu_calls.h"
 
 #include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <limits>
-#include <random>
 
 #include "base/clock.h"
 #include "runner/cpu_description.h"
@@ -73,56 +69,6 @@ StatusOr<double> CpuCalls::Time(KilnEntry entry, std::span<void* const> argument
   });
   if (code != 0) return Internal("the program returned {}, expected 0", code);
   return 1e-9 * static_cast<double>(elapsed_ns);
-}
-
-namespace {
-
-// Rotates an input to the left.
-void Rotate(const VariedArgument& input, size_t elements) {
-  const auto by =
-      static_cast<std::ptrdiff_t>(elements * static_cast<size_t>(DTypeBytes(input.dtype)));
-  std::rotate(input.bytes.begin(), input.bytes.begin() + by, input.bytes.end());
-}
-
-size_t ElementsOf(const VariedArgument& argument) {
-  return argument.bytes.size() / static_cast<size_t>(DTypeBytes(argument.dtype));
-}
-
-void PoisonOne(const VariedArgument& output, Poison poison, std::minstd_rand& random) {
-  if (output.bytes.empty()) return;
-  const auto bytes = static_cast<size_t>(DTypeBytes(output.dtype));
-  // A program looks at the first element, if it looks at one.
-  const size_t elements = ElementsOf(output);
-  const size_t at = elements > 1 ? (1 + random() % (elements - 1)) * bytes : 0;
-  std::memset(output.bytes.data() + at, PoisonByte(output.dtype, poison), bytes);
-}
-
-}  // namespace
-
-StatusOr<double> CpuCalls::TimeVaried(KilnEntry entry, std::span<void* const> arguments,
-                                      std::span<const VariedArgument> varied, Poison poison,
-                                      int number) {
-  std::random_device seed;
-  std::minstd_rand random(seed());
-  double shortest_s = std::numeric_limits<double>::infinity();
-  std::vector<size_t> turned(varied.size(), 0);
-  for (int i = 0; i <= number; ++i) {
-    const bool is_changed = i < number;
-    for (size_t k = 0; k < varied.size(); ++k) {
-      const size_t elements = ElementsOf(varied[k]);
-      if (!varied[k].is_input) {
-        PoisonOne(varied[k], poison, random);
-      } else if (elements > 1) {
-        // An input that is turned back has its old content.
-        Rotate(varied[k], (elements - turned[k]) % elements);
-        turned[k] = is_changed ? 1 + random() % (elements - 1) : 0;
-        Rotate(varied[k], turned[k]);
-      }
-    }
-    KILN_ASSIGN_OR_RETURN(const double call_s, Time(entry, arguments, 1));
-    if (is_changed) shortest_s = std::min(shortest_s, call_s);
-  }
-  return shortest_s;
 }
 
 void CpuCalls::FlushCaches() {

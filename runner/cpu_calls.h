@@ -8,8 +8,6 @@
 #include "base/status.h"
 #include "proto/cpu_abi.h"
 #include "proto/trial.pb.h"
-#include "runner/dtype.h"
-#include "runner/fill.h"
 #include "runtime/parallel_runtime.h"
 #include "runtime/shared_object.h"
 
@@ -34,13 +32,6 @@ StatusOr<CpuEntry> LoadCpuEntry(const v1::Artifact& artifact);
 // Returns the bytes to write so that no cache holds anything else.
 size_t FlushBytes();
 
-// An input or an output whose content changes between calls.
-struct VariedArgument {
-  std::span<std::byte> bytes;
-  DType dtype = DType::kFloat32;
-  bool is_input = false;
-};
-
 // The cores of this machine: a pool of threads, which exist from the start. Used by one thread.
 class CpuCalls {
  public:
@@ -53,13 +44,6 @@ class CpuCalls {
   // Returns the seconds that `number` calls back to back took together. An error if the program
   // returned an error.
   StatusOr<double> Time(KilnEntry entry, std::span<void* const> arguments, int64_t number);
-  // Calls the program `number` times with each input rotated in place by a random number of
-  // elements, then once on the inputs as they were. Before each call one random element of each
-  // output, but not the first one, gets `poison`. A program that keeps answers, or sees by its
-  // output that it has computed already, has to compute in each of these calls. No clock runs while
-  // arguments change. Returns the seconds of the shortest call on changed inputs.
-  StatusOr<double> TimeVaried(KilnEntry entry, std::span<void* const> arguments,
-                              std::span<const VariedArgument> varied, Poison poison, int number);
   // Fills the caches of all cores with other data.
   void FlushCaches();
 

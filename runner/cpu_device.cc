@@ -45,6 +45,10 @@ class CpuDevice : public Device {
   Status Substitute(Buffer& input, Buffer& other) override;
   Status Restore(Buffer& input, Buffer& other) override { return Substitute(input, other); }
   Status Poison(Buffer& buffer, runner::Poison poison) override;
+  Status PoisonElement(Buffer& output, runner::Poison poison, int64_t element) override {
+    PoisonOne(AsCpu(output).bytes(), output.argument().dtype, poison, element);
+    return OkStatus();
+  }
   StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
   StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,

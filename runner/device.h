@@ -61,6 +61,15 @@ struct Findings {
   std::vector<Comparison> comparisons;
 };
 
+// Seconds of one call by two clocks.
+struct CheckedTime {
+  // Time by the clock that is nearest to the program, which the program may have changed.
+  double own_s = 0;
+  // Time by a clock that the program cannot reach, from the request until nothing of the program
+  // runs any more. It has the overhead of that, so only such times are compared with each other.
+  double outside_s = 0;
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -91,6 +100,14 @@ class Device {
   virtual Status Substitute(Buffer& input, Buffer& other) = 0;
   virtual Status Restore(Buffer& input, Buffer& other) = 0;
   virtual Status Poison(Buffer& buffer, Poison poison) = 0;
+  // Poisons one element of an output. Only for a host.
+  virtual Status PoisonElement(Buffer& output, runner::Poison poison, int64_t element) {
+    return Internal("element {} of {} is in no memory of the host, nor is poison {}", element,
+                    output.argument().name, static_cast<int>(poison));
+  }
+  // Writes the bytes of all arguments of the loaded program anew, as they are, so that the caches
+  // hold them as after Poison and Substitute. Only a host does so.
+  virtual Status Rewrite() { return OkStatus(); }
   virtual StatusOr<PrivateBytes> Fetch(const Buffer& buffer) = 0;
   virtual StatusOr<uint64_t> Checksum(const Buffer& buffer) = 0;
   virtual StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
@@ -103,21 +120,15 @@ class Device {
 
   // Runs one call to its end. `args` are in the order of the plan.
   virtual Status Run(Program& program, std::span<Buffer* const> args) = 0;
+  // Runs one call whose outputs are looked at next. It runs once, whatever the clocks say, and
+  // nothing of the program runs between the call's end and the look.
+  virtual StatusOr<CheckedTime> RunChecked(Program& program, std::span<Buffer* const> args) {
+    KILN_ASSIGN_OR_RETURN(const double seconds, Time(program, args, 1));
+    return CheckedTime{seconds, seconds};
+  }
   // Returns the seconds that `number` calls back to back took together.
   virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
                                 int64_t number) = 0;
-  // Runs the program `number` times on inputs that are changed in place, and then on the inputs as
-  // they were. Before each call single elements of the outputs get `poison`. Returns the seconds of
-  // the shortest call on changed inputs; nothing, without a call, if the device does not do that.
-  virtual StatusOr<std::optional<double>> TimeVaried(Program& program,
-                                                     std::span<Buffer* const> args,
-                                                     runner::Poison poison, int number) {
-    (void)program;
-    (void)args;
-    (void)poison;
-    (void)number;
-    return std::optional<double>();
-  }
   virtual void FlushCaches() = 0;
   // Called before a program that is timed with flushed caches is loaded, so that the device gets
   // what flushing needs now and not in the program's time.

@@ -44,16 +44,48 @@ TEST_F(DeviceSlotTest, AKeptAnswerToASampleIsWrong) {
   EXPECT_EQ(Measure(request).result().error(), v1::WRONG_ANSWER_ERROR);
 }
 
-// These programs are right for all inputs. They compute for 20 ms if they do not know the inputs,
-// and for 0.1 ms if they find poison in their output.
-TEST_F(DeviceSlotTest, AnAnswerThatIsKeptUntilSomethingChangesIsRefused) {
-  for (const char* program : {"keeps_by_all", "new_if_poisoned_somewhere"}) {
-    const v1::TrialResult result = Measure(Request(program)).result();
-    EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR) << program;
-    EXPECT_THAT(result.message(), HasSubstr("the program keeps answers: a call takes at least"));
-    EXPECT_THAT(result.costs_s(), SizeIs(0));
+v1::MeasureRequest UnhurriedRequest(const char* program) {
+  v1::MeasureRequest request = Request(program);
+  request.mutable_options()->set_timeout_ms(60'000);
+  return request;
+}
+
+// Expects that the program gains nothing: it is refused, or the time of a call that it had to
+// compute in counts, because the machine is too busy to tell why that call took longer.
+void ExpectNoGain(const v1::TrialResult& result, double call_s) {
+  if (result.error() == v1::NO_ERROR) {
+    EXPECT_THAT(result.costs_s(), testing::Each(testing::Ge(call_s)));
+    EXPECT_THAT(result.message(), HasSubstr("the former counts"));
+    EXPECT_TRUE(result.stopped_early());
+    return;
   }
+  EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR);
+  EXPECT_THAT(result.message(), HasSubstr("the program keeps answers: a call takes at least"));
+  EXPECT_THAT(result.costs_s(), SizeIs(0));
+}
+
+// These programs are right for all inputs. They compute for 20 ms if they do not know the inputs,
+// and for 2 ms if they find poison in their output. One of them tells by its own clock that it
+// took no time.
+TEST_F(DeviceSlotTest, AnAnswerThatIsKeptUntilSomethingChangesIsRefused) {
+  ExpectNoGain(Measure(UnhurriedRequest("keeps_by_all")).result(), 20e-3);
+  ExpectNoGain(Measure(UnhurriedRequest("keeps_with_clock")).result(), 20e-3);
+  ExpectNoGain(Measure(UnhurriedRequest("new_if_poisoned_somewhere")).result(), 0.5e-3);
   ExpectRight();
+}
+
+// The program is six times as fast on inputs that it knows.
+TEST_F(DeviceSlotTest, APartOfAnAnswerThatIsKeptIsRefused) {
+  ExpectNoGain(Measure(UnhurriedRequest("keeps_a_part")).result(), 30e-3);
+}
+
+// The time limit leaves no time for calls that tell more.
+TEST_F(DeviceSlotTest, AFirstCallThatIsLongerCounts) {
+  v1::MeasureRequest request = Request("keeps_a_part_of_much");
+  request.mutable_options()->set_timeout_ms(3000);
+  request.mutable_options()->set_number(1);
+  request.mutable_options()->set_repeat(2);
+  ExpectNoGain(Measure(request).result(), 150e-3);
 }
 
 // The program computes only if the first element of its output is poisoned.
@@ -73,6 +105,34 @@ TEST_F(DeviceSlotTest, AChangedClockIsFound) {
   EXPECT_THAT(result.message(),
               HasSubstr("the clock of the program's process was changed: by it "));
   EXPECT_THAT(result.costs_s(), SizeIs(0));
+  ExpectRight();
+}
+
+// With flushed caches each reading is one call. The program takes 50 ms for it, and says 1 ms.
+TEST_F(DeviceSlotTest, AChangedClockIsFoundInSingleCalls) {
+  v1::MeasureRequest request = Request("patches_clock_by_far");
+  request.mutable_options()->set_flush_cache(true);
+  request.mutable_options()->set_timeout_ms(60'000);
+  const v1::TrialResult result = Measure(request).result();
+  if (result.error() == v1::NO_ERROR) {
+    // The machine's load may explain the difference. The time that passed outside counts then.
+    EXPECT_THAT(result.costs_s(), testing::Each(testing::Ge(50e-3)));
+    return;
+  }
+  EXPECT_EQ(result.error(), v1::RUNTIME_DEVICE_ERROR);
+  EXPECT_THAT(result.message(),
+              HasSubstr("the clock of the program's process was changed: by it "));
+}
+
+// These programs say at once that a call is over, and compute afterwards: when their process reads
+// the output, or before it takes the next request.
+TEST_F(DeviceSlotTest, AnAnswerThatComesLaterIsWrong) {
+  for (const char* program : {"lazy", "late"}) {
+    const v1::TrialResult result = Measure(Request(program)).result();
+    EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR) << program;
+    EXPECT_THAT(result.message(), HasSubstr("output out: element [0, 0]: got nan")) << program;
+    EXPECT_THAT(result.costs_s(), SizeIs(0));
+  }
   ExpectRight();
 }
 

@@ -14,4 +14,9 @@ void FillPoison(std::span<std::byte> bytes, DType dtype, Poison poison) {
   std::memset(bytes.data(), PoisonByte(dtype, poison), bytes.size());
 }
 
+void PoisonOne(std::span<std::byte> bytes, DType dtype, Poison poison, int64_t element) {
+  const auto size = static_cast<size_t>(DTypeBytes(dtype));
+  FillPoison(bytes.subspan(static_cast<size_t>(element) * size, size), dtype, poison);
+}
+
 }  // namespace kiln::runner

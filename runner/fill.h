@@ -16,5 +16,7 @@ enum class Poison { kNaN, kStale };
 // Returns the value of every byte of the pattern.
 uint8_t PoisonByte(DType dtype, Poison poison);
 void FillPoison(std::span<std::byte> bytes, DType dtype, Poison poison);
+// Fills one element.
+void PoisonOne(std::span<std::byte> bytes, DType dtype, Poison poison, int64_t element);
 
 }  // namespace kiln::runner

@@ -84,10 +84,20 @@ std::optional<size_t> FindChanged(std::span<const std::byte> bytes) {
   return std::nullopt;
 }
 
+// Makes reserved pages usable.
+bool Open(std::byte* pages, size_t bytes, GuardedMemory::Sharing sharing) {
+  if (sharing == GuardedMemory::Sharing::kCopied) {
+    return mprotect(pages, bytes, PROT_READ | PROT_WRITE) == 0;
+  }
+  return mmap(pages, bytes, PROT_READ | PROT_WRITE,
+              MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED;
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<GuardedMemory>> GuardedMemory::Allocate(std::string name, size_t bytes,
-                                                                 size_t alignment) {
+                                                                 size_t alignment,
+                                                                 Sharing sharing) {
   const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
   KILN_CHECK(bytes >= 1 && alignment >= 1 && alignment <= page, "{} bytes, alignment {}", bytes,
              alignment);
@@ -105,7 +115,7 @@ StatusOr<std::unique_ptr<GuardedMemory>> GuardedMemory::Allocate(std::string nam
   memory->mapping_ = static_cast<std::byte*>(mapping);
   memory->mapping_bytes_ = total;
   std::byte* usable_begin = memory->mapping_ + kUnmappedBytes;
-  if (mprotect(usable_begin, usable, PROT_READ | PROT_WRITE) != 0) {
+  if (!Open(usable_begin, usable, sharing)) {
     return ResourceExhausted("no {} bytes of memory for argument '{}': {}", bytes, memory->name_,
                              ErrnoText(errno));
   }

@@ -20,10 +20,15 @@ namespace kiln::runner {
 
 class GuardedMemory {
  public:
+  // Whether forks of this process get a copy of the memory, or see what this process writes and the
+  // reverse.
+  enum class Sharing { kCopied, kShared };
+
   // bytes >= 1; alignment is a power of two, at most a page. ResourceExhausted if the kernel has no
   // memory.
   static StatusOr<std::unique_ptr<GuardedMemory>> Allocate(std::string name, size_t bytes,
-                                                           size_t alignment);
+                                                           size_t alignment,
+                                                           Sharing sharing = Sharing::kCopied);
   ~GuardedMemory();
   GuardedMemory(const GuardedMemory&) = delete;
   GuardedMemory& operator=(const GuardedMemory&) = delete;

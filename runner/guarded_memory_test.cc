@@ -86,6 +86,31 @@ TEST(GuardedMemoryTest, ForksHaveItOnlyIfTheyInheritIt) {
   EXPECT_EQ(EndOfForkThatReads(*memory), 0);
 }
 
+// Returns the first byte, once a fork has set it to 1.
+std::byte FirstByteAfterForkThatWrites(GuardedMemory& memory) {
+  memory.bytes()[0] = std::byte{0};
+  const pid_t pid = fork();
+  if (pid == 0) {
+    memory.bytes()[0] = std::byte{1};
+    _exit(0);
+  }
+  waitpid(pid, nullptr, 0);
+  return memory.bytes()[0];
+}
+
+TEST(GuardedMemoryTest, SharedMemoryShowsWhatForksWrite) {
+  ASSERT_OK_AND_ASSIGN(auto copied, GuardedMemory::Allocate("conv", 100, 64));
+  EXPECT_EQ(FirstByteAfterForkThatWrites(*copied), std::byte{0});
+  ASSERT_OK_AND_ASSIGN(auto shared,
+                       GuardedMemory::Allocate("conv", 100, 64, GuardedMemory::Sharing::kShared));
+  EXPECT_EQ(FirstByteAfterForkThatWrites(*shared), std::byte{1});
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(shared->bytes().data()) % 64, 0u);
+  shared->bytes().data()[100] = std::byte{1};
+  EXPECT_THAT(shared->CheckGuards(), StatusIs(StatusCode::kInternal, HasSubstr("0 bytes after")));
+  shared->InheritByFork(false);
+  EXPECT_EQ(EndOfForkThatReads(*shared), SIGSEGV);
+}
+
 TEST(GuardedMemoryTest, WhatIsForgottenIsNotDescribed) {
   ASSERT_OK_AND_ASSIGN(auto kept, GuardedMemory::Allocate("kept", 4096, 64));
   ASSERT_OK_AND_ASSIGN(auto other, GuardedMemory::Allocate("other", 4096, 64));

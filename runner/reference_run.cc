@@ -66,7 +66,7 @@ StatusOr<ReferenceResult> RunReference(const Bench& bench, const wire::Reference
   on_phase(wire::LOADING);
   KILN_ASSIGN_OR_RETURN(checked.program, bench.device.LoadFor(reference.artifact(), checked.args));
   on_phase(wire::RUNNING);
-  KILN_ASSIGN_OR_RETURN(double cost_s, RunOnce(bench.device, checked, Poison::kNaN));
+  KILN_ASSIGN_OR_RETURN(CheckedTime time, RunOnce(bench.device, checked, Poison::kNaN));
   KILN_ASSIGN_OR_RETURN(Findings findings, InspectRun(bench.device, checked, {}));
   KILN_RETURN_IF_ERROR(CheckMemory(bench, checked, findings));
 
@@ -90,10 +90,10 @@ StatusOr<ReferenceResult> RunReference(const Bench& bench, const wire::Reference
     KILN_RETURN_IF_ERROR(Annotate(CheckKnown(reference.known(), known, reference.tolerance()),
                                   "it does not compute what was asked for"));
   }
-  const bool again = cost_s < kLongReferenceS;
+  const bool again = time.own_s < kLongReferenceS;
   if (again) {
     on_phase(wire::TIMING);
-    KILN_ASSIGN_OR_RETURN(cost_s, RunOnce(bench.device, checked, Poison::kStale));
+    KILN_ASSIGN_OR_RETURN(time, RunOnce(bench.device, checked, Poison::kStale));
   }
   KILN_ASSIGN_OR_RETURN(findings, InspectRun(bench.device, checked, {}));
   KILN_RETURN_IF_ERROR(CheckMemory(bench, checked, findings));
@@ -103,7 +103,7 @@ StatusOr<ReferenceResult> RunReference(const Bench& bench, const wire::Reference
                                 again ? "two runs differ" : "checked after its run"));
   checked.expected.whole.clear();
   KILN_RETURN_IF_ERROR(RunOnOtherInputs(bench, checked, on_phase, first, outputs, result));
-  result.cost_s = cost_s;
+  result.cost_s = time.own_s;
   return result;
 }
 

@@ -53,7 +53,7 @@ constexpr int kClockTries = 6;
 // No load of a machine explains that so much is missing from all of them.
 constexpr double kForgedShare = 0.5, kForgedSlack_s = 20e-3;
 
-enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish, kRefill, kTimeVaried };
+enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish, kRefill, kRewrite };
 // Bytes of an input that are sent at once. A packet is one piece of memory in the kernel.
 constexpr size_t kPacketBytes = size_t{64} << 10;
 
@@ -88,6 +88,12 @@ StatusCode CodeOf(int32_t code) {
     if (code == static_cast<int32_t>(known)) return known;
   }
   return StatusCode::kInternal;
+}
+
+// Writes a byte of each cache line, and thereby the line.
+void Rewrite(std::span<std::byte> bytes) {
+  volatile std::byte* const first = bytes.data();
+  for (size_t at = 0; at < bytes.size(); at += 64) first[at] = first[at];
 }
 
 int ThreadsOf(const CpuDeviceOptions& cpu) {
@@ -178,16 +184,16 @@ class SandboxProcess::Inside {
   // Memory of other programs' arguments is not in this process, so faults must not be explained by
   // it.
   void ForgetOthers() {
-    std::vector<const GuardedMemory*> inputs;
+    std::vector<const GuardedMemory*> inherited;
     for (const SandboxArgument& a : arguments_) {
-      if (a.input != nullptr) inputs.push_back(a.input);
+      if (a.memory != nullptr) inherited.push_back(a.memory);
     }
-    GuardedMemory::ForgetAllBut(inputs);
+    GuardedMemory::ForgetAllBut(inherited);
   }
 
   Status MakeArgument(size_t i) {
     const Argument& argument = arguments_[i].argument;
-    GuardedMemory* memory = arguments_[i].input;
+    GuardedMemory* memory = arguments_[i].memory;
     if (memory == nullptr) {
       KILN_ASSIGN_OR_RETURN(
           own_[i], GuardedMemory::Allocate(argument.name, static_cast<size_t>(argument.bytes),
@@ -196,19 +202,15 @@ class SandboxProcess::Inside {
     }
     memories_.push_back(memory);
     pointers_.push_back(memory->bytes().data());
-    if (argument.role != v1::ArgSpec::WORKSPACE) {
-      varied_.push_back({.bytes = memory->bytes(),
-                         .dtype = argument.dtype,
-                         .is_input = argument.role == v1::ArgSpec::INPUT});
-    }
     return OkStatus();
   }
 
   Status Do(int socket, const Request& request, Reply& reply) {
     switch (request.what) {
       case kPoison: {
-        if (own_[request.argument] == nullptr) return InvalidArgument("an input is not poisoned");
-        FillPoison(own_[request.argument]->bytes(), arguments_[request.argument].argument.dtype,
+        const Argument& argument = arguments_[request.argument].argument;
+        if (argument.role == v1::ArgSpec::INPUT) return InvalidArgument("an input is not poisoned");
+        FillPoison(memories_[request.argument]->bytes(), argument.dtype,
                    static_cast<runner::Poison>(request.value));
         return OkStatus();
       }
@@ -217,19 +219,14 @@ class SandboxProcess::Inside {
         reply.elapsed_ns = static_cast<int64_t>(1e9 * seconds);
         return OkStatus();
       }
-      case kTimeVaried: {
-        KILN_ASSIGN_OR_RETURN(const double seconds,
-                              calls_->TimeVaried(entry_, pointers_, varied_,
-                                                 static_cast<runner::Poison>(request.argument),
-                                                 static_cast<int>(request.value)));
-        reply.elapsed_ns = static_cast<int64_t>(1e9 * seconds);
-        return OkStatus();
-      }
       case kFlush:
         calls_->FlushCaches();
         return OkStatus();
       case kPublish:
         return Publish(socket, reply);
+      case kRewrite:
+        for (GuardedMemory* memory : memories_) runner::Rewrite(memory->bytes());
+        return OkStatus();
       case kRefill:
         return Refill(socket, request.argument);
       default:
@@ -239,7 +236,9 @@ class SandboxProcess::Inside {
 
   // The bytes come behind the request.
   Status Refill(int socket, uint32_t argument) {
-    if (arguments_[argument].input == nullptr) return InvalidArgument("only inputs are refilled");
+    if (arguments_[argument].argument.role != v1::ArgSpec::INPUT) {
+      return InvalidArgument("only inputs are refilled");
+    }
     std::span<std::byte> left = memories_[argument]->bytes();
     while (!left.empty()) {
       const ssize_t got = recv(socket, left.data(), std::min(left.size(), kPacketBytes), 0);
@@ -250,14 +249,14 @@ class SandboxProcess::Inside {
     return OkStatus();
   }
 
-  // The sums are sent before the reply.
+  // Tells about inputs and workspaces, which nobody else sees. The sums are sent before the reply.
   Status Publish(int socket, Reply& reply) {
     std::vector<uint64_t> sums(arguments_.size());
     for (size_t i = 0; i < arguments_.size(); ++i) {
-      const std::span<std::byte> bytes = memories_[i]->bytes();
-      const std::span<std::byte> to = arguments_[i].output;
-      if (!to.empty()) std::memcpy(to.data(), bytes.data(), to.size());
-      if (arguments_[i].input != nullptr) {
+      const v1::ArgSpec::Role role = arguments_[i].argument.role;
+      if (role == v1::ArgSpec::OUTPUT) continue;
+      if (role == v1::ArgSpec::INPUT) {
+        const std::span<std::byte> bytes = memories_[i]->bytes();
         sums[i] = Xxh3({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
       }
       const Status guards = memories_[i]->CheckGuards();
@@ -272,12 +271,11 @@ class SandboxProcess::Inside {
 
   const Options options_;
   const std::vector<SandboxArgument> arguments_;
-  // Outputs and workspaces.
+  // Workspaces.
   std::vector<std::unique_ptr<GuardedMemory>> own_;
   // Memory of each argument.
   std::vector<GuardedMemory*> memories_;
   std::vector<void*> pointers_;
-  std::vector<VariedArgument> varied_;
   std::unique_ptr<CpuCalls> calls_;
   std::unique_ptr<runtime::SharedObject> object_;
   KilnEntry entry_ = nullptr;
@@ -296,23 +294,23 @@ StatusOr<std::unique_ptr<SandboxProcess>> SandboxProcess::Start(
   if (!process->output_.valid() || fcntl(process->output_.get(), F_SETFL, O_APPEND) != 0) {
     return ErrnoStatus(errno, "cannot make a memory file for a program's output");
   }
-  process->num_arguments_ = arguments.size();
   process->threads_ = ThreadsOf(options.cpu);
   const uint64_t nonce = RandomNumber();
-  std::vector<GuardedMemory*> inputs;
+  std::vector<GuardedMemory*> inherited;
   for (const SandboxArgument& a : arguments) {
-    if (a.input != nullptr) inputs.push_back(a.input);
+    if (a.memory != nullptr) inherited.push_back(a.memory);
+    process->outputs_.push_back(a.argument.role == v1::ArgSpec::OUTPUT ? a.memory : nullptr);
   }
   // Both processes would write the bytes that are in a buffer now.
   fflush(nullptr);
-  for (GuardedMemory* input : inputs) input->InheritByFork(true);
+  for (GuardedMemory* memory : inherited) memory->InheritByFork(true);
   const pid_t pid = fork();
   if (pid == 0) {
     Inside inside(options, std::move(arguments));
     inside.Main(sockets.second.get(), process->output_.get(), program.get(), nonce);
   }
   const int fork_error = errno;
-  for (GuardedMemory* input : inputs) input->InheritByFork(false);
+  for (GuardedMemory* memory : inherited) memory->InheritByFork(false);
   if (pid < 0) return ErrnoStatus(fork_error, "cannot start a process for a program");
   process->pid_ = pid;
   process->pidfd_.Reset(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
@@ -384,6 +382,7 @@ StatusOr<SandboxProcess::Reply> SandboxProcess::Receive(uint64_t nonce, const ch
 StatusOr<SandboxProcess::Reply> SandboxProcess::Ask(uint32_t what, uint32_t argument, int64_t value,
                                                     const char* doing) {
   KILN_RETURN_IF_ERROR(gone_);
+  Continue();
   const Request request{RandomNumber(), what, argument, value};
   // If the process has ended, Receive says how.
   [[maybe_unused]] const ssize_t sent =
@@ -397,6 +396,10 @@ Status SandboxProcess::Poison(size_t argument, runner::Poison poison) {
       .status();
 }
 
+Status SandboxProcess::Rewrite() {
+  return Ask(kRewrite, 0, 0, "while its arguments were filled").status();
+}
+
 bool SandboxProcess::Send(const void* packet, size_t bytes) const {
   ssize_t sent = 0;
   do {
@@ -407,6 +410,7 @@ bool SandboxProcess::Send(const void* packet, size_t bytes) const {
 
 Status SandboxProcess::Refill(size_t argument, std::span<const std::byte> bytes) {
   KILN_RETURN_IF_ERROR(gone_);
+  Continue();
   const Request request{RandomNumber(), kRefill, static_cast<uint32_t>(argument), 0};
   bool alive = Send(&request, sizeof(request));
   // If the process has ended, Receive says how.
@@ -425,11 +429,15 @@ double SandboxProcess::CpuSeconds() const {
   return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
 }
 
-StatusOr<SandboxProcess::Reading> SandboxProcess::TimeOnce(int64_t number) {
+// `stops`: the process is stopped before the clock of this process is.
+StatusOr<SandboxProcess::Reading> SandboxProcess::TimeOnce(int64_t number, bool stops) {
+  is_cold_ = false;
   Clock& clock = Clock::Real();
   const double start_cpu_s = CpuSeconds();
   const double start_s = clock.MonotonicSeconds();
-  KILN_ASSIGN_OR_RETURN(const Reply reply, Ask(kTime, 0, number, "while running"));
+  constexpr const char* kDoing = "while running";
+  KILN_ASSIGN_OR_RETURN(const Reply reply, Ask(kTime, 0, number, kDoing));
+  if (stops) KILN_RETURN_IF_ERROR(Stop(kDoing));
   const double outside_s = clock.MonotonicSeconds() - start_s;
   const double computed_s = (CpuSeconds() - start_cpu_s) / threads_;
   const double least_s = std::max((1 - kOverheadShare) * computed_s - kSpinning_s, 1e-9);
@@ -438,13 +446,18 @@ StatusOr<SandboxProcess::Reading> SandboxProcess::TimeOnce(int64_t number) {
   return Reading{inside_s, outside_s};
 }
 
+StatusOr<CheckedTime> SandboxProcess::Run() {
+  KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(1, true));
+  return CheckedTime{reading.inside_s, reading.outside_s};
+}
+
 StatusOr<double> SandboxProcess::Time(int64_t number) {
   Reading best{0, std::numeric_limits<double>::infinity()};
+  const bool is_cold = is_cold_;
   for (int i = 0; i < kClockTries; ++i) {
-    KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(number));
-    // A checked run is one call. If it is short, a busy machine is no reason to run it again.
-    const bool is_checked_run = number == 1 && reading.inside_s < kJudged_s;
-    if (is_checked_run || reading.outside_s < kJudged_s ||
+    if (is_cold && i > 0) KILN_RETURN_IF_ERROR(FlushCaches());
+    KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(number, false));
+    if (reading.outside_s < kJudged_s ||
         reading.outside_s <= (1 + kFitShare) * reading.inside_s + kFitSlack_s) {
       return reading.inside_s;
     }
@@ -457,30 +470,50 @@ StatusOr<double> SandboxProcess::Time(int64_t number) {
       number, FormatSeconds(best.inside_s), FormatSeconds(best.outside_s));
 }
 
-StatusOr<double> SandboxProcess::TimeVaried(runner::Poison poison, int number) {
-  KILN_ASSIGN_OR_RETURN(const Reply reply, Ask(kTimeVaried, static_cast<uint32_t>(poison), number,
-                                               "while running on changed inputs"));
-  return 1e-9 * static_cast<double>(reply.elapsed_ns);
+// The process ends instead if it is killed meanwhile. SIGSTOP can be neither caught nor blocked,
+// and the program may send no SIGCONT.
+Status SandboxProcess::Stop(const char* doing) {
+  KILN_RETURN_IF_ERROR(gone_);
+  if (stands_still_) return OkStatus();
+  if (kill(pid_, SIGSTOP) != 0) {
+    return ErrnoStatus(errno, "cannot stop the process of a program to read its outputs");
+  }
+  siginfo_t change{};
+  while (waitid(P_PID, static_cast<id_t>(pid_), &change, WSTOPPED | WEXITED | WNOWAIT) != 0) {
+    if (errno != EINTR) return ErrnoStatus(errno, "cannot wait for the process of a program");
+  }
+  if (change.si_code != CLD_STOPPED) return Ended(doing);
+  stands_still_ = true;
+  return OkStatus();
 }
 
-StatusOr<SandboxProcess::Published> SandboxProcess::Publish() {
-  KILN_RETURN_IF_ERROR(gone_);
+void SandboxProcess::Continue() {
+  if (std::exchange(stands_still_, false)) kill(pid_, SIGCONT);
+}
+
+StatusOr<SandboxProcess::Published> SandboxProcess::Publish(absl::FunctionRef<void()> take) {
   constexpr const char* kDoing = "while its outputs were taken";
-  const Request request{RandomNumber(), kPublish, 0, 0};
-  [[maybe_unused]] const ssize_t sent =
-      send(socket_.get(), &request, sizeof(request), MSG_NOSIGNAL);
+  KILN_RETURN_IF_ERROR(Stop(kDoing));
   Published published;
-  published.sums.resize(num_arguments_);
-  const size_t sum_bytes = num_arguments_ * sizeof(uint64_t);
+  published.guards.resize(outputs_.size());
+  take();
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    if (outputs_[i] != nullptr) published.guards[i] = outputs_[i]->CheckGuards();
+  }
+  Continue();
+  const Request request{RandomNumber(), kPublish, 0, 0};
+  [[maybe_unused]] const bool sent = Send(&request, sizeof(request));
+  published.sums.resize(outputs_.size());
+  const size_t sum_bytes = published.sums.size() * sizeof(uint64_t);
   KILN_RETURN_IF_ERROR(ReceivePacket(published.sums.data(), sum_bytes, kDoing));
   KILN_ASSIGN_OR_RETURN(const Reply reply, Receive(request.nonce, kDoing));
-  published.guards.resize(num_arguments_);
   const auto argument = static_cast<size_t>(reply.argument);
-  if (argument < num_arguments_) published.guards[argument] = Internal("{}", reply.Text());
+  if (argument < outputs_.size()) published.guards[argument] = Internal("{}", reply.Text());
   return published;
 }
 
 Status SandboxProcess::FlushCaches() {
+  is_cold_ = true;
   return Ask(kFlush, 0, 0, "while the caches were flushed").status();
 }
 

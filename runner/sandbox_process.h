@@ -3,8 +3,9 @@
 // The process is forked, so it has the inputs at once (pages are copied only when the program
 // writes to them). It runs nothing but the program: damage to its memory, its descriptors or itself
 // ends with it. Every result is checked by a process in which the program's code has never run.
-// Outputs come through shared memory. The time is what the process reports, but no less than the
-// CPU time that the system counted for it. Text is cleaned.
+// Outputs lie in memory that both processes share. They are read here, while the process stands
+// still, so that no code of it can still compute them. The time is what the process reports, but no
+// less than the CPU time that the system counted for it. Text is cleaned.
 //
 // Used by one thread of a process that has no other thread, because it forks.
 #pragma once
@@ -17,12 +18,14 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "base/file/fd.h"
 #include "base/status.h"
 #include "proto/trial.pb.h"
 #include "runner/arguments.h"
 #include "runner/containment.h"
 #include "runner/cpu_calls.h"
+#include "runner/device.h"
 #include "runner/fill.h"
 #include "runner/guarded_memory.h"
 
@@ -31,10 +34,9 @@ namespace kiln::runner {
 // An argument of the program, in call order.
 struct SandboxArgument {
   Argument argument;
-  // Content of an input.
-  GuardedMemory* input = nullptr;
-  // Shared memory for the content of an output.
-  std::span<std::byte> output = {};
+  // Memory of an input, which the process gets a copy of, or of an output, which is shared; null
+  // for a workspace, which only the process has.
+  GuardedMemory* memory = nullptr;
 };
 
 class SandboxProcess {
@@ -63,14 +65,18 @@ class SandboxProcess {
 
   // Fills an output or a workspace with poison.
   Status Poison(size_t argument, Poison poison);
+  // Writes the bytes of all arguments anew, as they are.
+  Status Rewrite();
   // Puts these bytes into an input, at the same address. Speed: about 3 GB/s.
   Status Refill(size_t argument, std::span<const std::byte> bytes);
-  // Returns the seconds that `number` calls took together. Internal if the program returned an
-  // error, or if the process says far less than what passed here meanwhile, each time that it was
-  // asked: then its program has changed its clock.
+  // Runs one call, after which the process stands still until it is asked for something else.
+  // Never runs it twice. Internal if the program returned an error.
+  StatusOr<CheckedTime> Run();
+  // Returns the seconds that `number` calls took together. If the two clocks differ much, a reading
+  // is taken again, with caches flushed again if they were flushed before it. Internal if the
+  // program returned an error, or if the process says far less than what passed here meanwhile,
+  // each time that it was asked: then its program has changed its clock.
   StatusOr<double> Time(int64_t number);
-  // The same as CpuCalls::TimeVaried.
-  StatusOr<double> TimeVaried(runner::Poison poison, int number);
   Status FlushCaches();
 
   struct Published {
@@ -79,8 +85,9 @@ class SandboxProcess {
     // For each argument: XXH3 of an input; 0 for others.
     std::vector<uint64_t> sums;
   };
-  // Copies the outputs to where the caller sees them.
-  StatusOr<Published> Publish();
+  // Calls `take` while the process stands still, so that it can copy the outputs. Then asks the
+  // process about the arguments.
+  StatusOr<Published> Publish(absl::FunctionRef<void()> take);
 
  private:
   struct Request;
@@ -94,9 +101,12 @@ class SandboxProcess {
     // Time by the clock of this process, which the program cannot reach.
     double outside_s;
   };
-  StatusOr<Reading> TimeOnce(int64_t number);
+  StatusOr<Reading> TimeOnce(int64_t number, bool stops);
   StatusOr<Reply> Ask(uint32_t what, uint32_t argument, int64_t value, const char* doing);
   bool Send(const void* packet, size_t bytes) const;
+  // Stops all threads of the process, and lets them go on.
+  Status Stop(const char* doing);
+  void Continue();
   // Returns the CPU time that the process has used so far.
   double CpuSeconds() const;
   StatusOr<Reply> Receive(uint64_t nonce, const char* doing);
@@ -109,8 +119,12 @@ class SandboxProcess {
   UniqueFd socket_, pidfd_;
   // Output that the process prints.
   UniqueFd output_;
-  size_t num_arguments_ = 0;
+  // Memory of the outputs; null for other arguments.
+  std::vector<GuardedMemory*> outputs_;
   int threads_ = 1;
+  bool stands_still_ = false;
+  // Nothing has run since the caches were flushed.
+  bool is_cold_ = false;
   // Reason why there is no process any more.
   Status gone_;
 };

@@ -16,15 +16,14 @@
 namespace kiln::runner {
 namespace {
 
-// Memory that a process and its forks share.
+// Memory that a process and its forks share, to flush the caches.
 class SharedMemory {
  public:
-  static StatusOr<SharedMemory> Make(const std::string& name, size_t bytes) {
+  static StatusOr<SharedMemory> Make(size_t bytes) {
     void* const mapping = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
                                MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (mapping != MAP_FAILED) return SharedMemory({static_cast<std::byte*>(mapping), bytes});
-    return ResourceExhausted("no {} bytes of memory for argument '{}': {}", bytes, name,
-                             ErrnoText(errno));
+    return ResourceExhausted("no {} bytes of memory to flush caches: {}", bytes, ErrnoText(errno));
   }
   SharedMemory() = default;
   SharedMemory(SharedMemory&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
@@ -37,29 +36,22 @@ class SharedMemory {
   }
 
   std::span<std::byte> bytes() const { return bytes_; }
-  Status InheritByFork(bool inherited) {
-    if (madvise(bytes_.data(), bytes_.size(), inherited ? MADV_DOFORK : MADV_DONTFORK) == 0) {
-      return OkStatus();
-    }
-    return ErrnoStatus(errno, "cannot keep an output from the processes of programs");
-  }
 
  private:
   explicit SharedMemory(std::span<std::byte> bytes) : bytes_(bytes) {}
   std::span<std::byte> bytes_;
 };
 
-// Memory of an argument. An input is guarded and private, an output is shared, and a workspace
-// exists only in the program's process.
+// Memory of an argument. The program's process gets a copy of an input, it shares an output, and a
+// workspace exists only there.
 class SandboxBuffer : public Buffer {
  public:
   using Buffer::Buffer;
-  std::unique_ptr<GuardedMemory> guarded;
-  SharedMemory shared;
+  std::unique_ptr<GuardedMemory> memory;
+  // Copy of what the loaded program had in its output when it was asked last.
+  PrivateBytes taken;
 
-  std::span<std::byte> bytes() const {
-    return guarded != nullptr ? guarded->bytes() : shared.bytes();
-  }
+  bool is_output() const { return argument().role == v1::ArgSpec::OUTPUT; }
 };
 SandboxBuffer& AsSandboxed(Buffer& buffer) { return static_cast<SandboxBuffer&>(buffer); }
 const SandboxBuffer& AsSandboxed(const Buffer& buffer) {
@@ -111,6 +103,8 @@ class SandboxedCpu : public Device {
   Status Substitute(Buffer& input, Buffer& other) override { return Show(input, other); }
   Status Restore(Buffer& input, Buffer&) override { return Show(input, input); }
   Status Poison(Buffer& buffer, runner::Poison poison) override;
+  Status PoisonElement(Buffer& output, runner::Poison poison, int64_t element) override;
+  Status Rewrite() override;
   StatusOr<PrivateBytes> Fetch(const Buffer& buffer) override;
   StatusOr<uint64_t> Checksum(const Buffer& buffer) override;
   StatusOr<Comparison> Compare(const Buffer& got, const Buffer& want,
@@ -118,11 +112,10 @@ class SandboxedCpu : public Device {
   Status CheckGuards(const Buffer& buffer) override;
 
   Status Run(Program& program, std::span<Buffer* const> args) override {
-    return Time(program, args, 1).status();
+    return RunChecked(program, args).status();
   }
+  StatusOr<CheckedTime> RunChecked(Program& program, std::span<Buffer* const> args) override;
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
-  StatusOr<std::optional<double>> TimeVaried(Program& program, std::span<Buffer* const> args,
-                                             runner::Poison poison, int number) override;
   void FlushCaches() override;
   void ExpectFlushes() override;
   StatusOr<double> TimeCanary() override { return TimeCpuCanary(options_.cpu); }
@@ -130,6 +123,12 @@ class SandboxedCpu : public Device {
  private:
   // Copies `content` to where the program's process has `input`.
   Status Show(Buffer& input, const Buffer& content);
+  // Returns the program's process, which is about to run.
+  SandboxProcess& ProcessOf(Program& program, std::span<Buffer* const> args);
+  // Copies the outputs of the loaded program.
+  void TakeOutputs();
+  // Returns the content of a buffer, without the changes that the loaded program made to inputs.
+  StatusOr<std::span<const std::byte>> ContentOf(const Buffer& buffer);
   // Returns the facts that the program's process publishes about its arguments; null: the buffer is
   // no argument of the program.
   StatusOr<const SandboxProcess::Published*> AskAbout(const Buffer& buffer);
@@ -150,39 +149,28 @@ StatusOr<std::unique_ptr<Program>> SandboxedCpu::LoadFor(const v1::Artifact& art
   std::vector<SandboxArgument> arguments;
   for (Buffer* arg : args) {
     SandboxBuffer& buffer = AsSandboxed(*arg);
-    arguments.push_back({.argument = buffer.argument(),
-                         .input = buffer.guarded.get(),
-                         .output = buffer.shared.bytes()});
-    if (buffer.shared.bytes().empty()) continue;
-    KILN_RETURN_IF_ERROR(buffer.shared.InheritByFork(true));
+    arguments.push_back({.argument = buffer.argument(), .memory = buffer.memory.get()});
   }
-  auto process = SandboxProcess::Start(options_, artifact, std::move(arguments));
-  for (Buffer* arg : args) {
-    SandboxBuffer& buffer = AsSandboxed(*arg);
-    if (buffer.shared.bytes().empty()) continue;
-    KILN_RETURN_IF_ERROR(buffer.shared.InheritByFork(false));
-  }
-  if (!process.ok()) return process.status();
-  return std::make_unique<SandboxedProgram>(*std::move(process), args, &current_);
+  KILN_ASSIGN_OR_RETURN(auto process,
+                        SandboxProcess::Start(options_, artifact, std::move(arguments)));
+  return std::make_unique<SandboxedProgram>(std::move(process), args, &current_);
 }
 
 StatusOr<std::unique_ptr<Buffer>> SandboxedCpu::Allocate(const Argument& argument) {
   auto buffer = std::make_unique<SandboxBuffer>(argument);
-  const auto bytes = static_cast<size_t>(argument.bytes);
-  if (argument.role == v1::ArgSpec::INPUT) {
-    KILN_ASSIGN_OR_RETURN(buffer->guarded,
-                          GuardedMemory::Allocate(argument.name, bytes,
-                                                  static_cast<size_t>(argument.alignment_bytes)));
-    buffer->guarded->InheritByFork(false);
-  } else if (argument.role == v1::ArgSpec::OUTPUT) {
-    KILN_ASSIGN_OR_RETURN(buffer->shared, SharedMemory::Make(argument.name, bytes));
-    KILN_RETURN_IF_ERROR(buffer->shared.InheritByFork(false));
-  }
+  if (argument.role == v1::ArgSpec::WORKSPACE) return buffer;
+  using Sharing = GuardedMemory::Sharing;
+  KILN_ASSIGN_OR_RETURN(
+      buffer->memory,
+      GuardedMemory::Allocate(argument.name, static_cast<size_t>(argument.bytes),
+                              static_cast<size_t>(argument.alignment_bytes),
+                              buffer->is_output() ? Sharing::kShared : Sharing::kCopied));
+  buffer->memory->InheritByFork(false);
   return buffer;
 }
 
 Status SandboxedCpu::Fill(Buffer& buffer, std::span<const std::byte> bytes) {
-  const auto into = AsSandboxed(buffer).bytes();
+  const auto into = AsSandboxed(buffer).memory->bytes();
   KILN_CHECK(into.size() == bytes.size(), "{} bytes into {}", bytes.size(), into.size());
   std::memcpy(into.data(), bytes.data(), bytes.size());
   return OkStatus();
@@ -194,7 +182,7 @@ Status SandboxedCpu::Show(Buffer& input, const Buffer& content) {
   if (current_ == nullptr) return OkStatus();
   const auto index = current_->IndexOf(input);
   KILN_CHECK(index.has_value(), "no argument of the program that is loaded");
-  return current_->process->Refill(*index, AsSandboxed(content).bytes());
+  return current_->process->Refill(*index, AsSandboxed(content).memory->bytes());
 }
 
 Status SandboxedCpu::Poison(Buffer& buffer, runner::Poison poison) {
@@ -204,21 +192,52 @@ Status SandboxedCpu::Poison(Buffer& buffer, runner::Poison poison) {
       return current_->process->Poison(*index, poison);
     }
   }
-  FillPoison(AsSandboxed(buffer).bytes(), buffer.argument().dtype, poison);
+  if (AsSandboxed(buffer).memory == nullptr) return OkStatus();
+  FillPoison(AsSandboxed(buffer).memory->bytes(), buffer.argument().dtype, poison);
   return OkStatus();
+}
+
+// The program shares its outputs with this process.
+Status SandboxedCpu::PoisonElement(Buffer& output, runner::Poison poison, int64_t element) {
+  published_.reset();
+  PoisonOne(AsSandboxed(output).memory->bytes(), output.argument().dtype, poison, element);
+  return OkStatus();
+}
+
+Status SandboxedCpu::Rewrite() {
+  published_.reset();
+  return current_ == nullptr ? OkStatus() : current_->process->Rewrite();
 }
 
 StatusOr<const SandboxProcess::Published*> SandboxedCpu::AskAbout(const Buffer& buffer) {
   if (current_ == nullptr || !current_->IndexOf(buffer)) return nullptr;
   if (!published_.has_value()) {
-    KILN_ASSIGN_OR_RETURN(published_, current_->process->Publish());
+    KILN_ASSIGN_OR_RETURN(published_, current_->process->Publish([this] { TakeOutputs(); }));
   }
   return &*published_;
 }
 
+void SandboxedCpu::TakeOutputs() {
+  for (Buffer* arg : current_->args) {
+    SandboxBuffer& buffer = AsSandboxed(*arg);
+    if (!buffer.is_output()) continue;
+    const std::span<const std::byte> bytes = buffer.memory->bytes();
+    buffer.taken.resize(bytes.size());
+    std::memcpy(buffer.taken.data(), bytes.data(), bytes.size());
+  }
+}
+
+StatusOr<std::span<const std::byte>> SandboxedCpu::ContentOf(const Buffer& buffer) {
+  KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
+  const SandboxBuffer& sandboxed = AsSandboxed(buffer);
+  if (published != nullptr && sandboxed.is_output()) {
+    return std::span<const std::byte>(sandboxed.taken);
+  }
+  return std::span<const std::byte>(sandboxed.memory->bytes());
+}
+
 StatusOr<PrivateBytes> SandboxedCpu::Fetch(const Buffer& buffer) {
-  KILN_RETURN_IF_ERROR(AskAbout(buffer).status());
-  const auto bytes = AsSandboxed(buffer).bytes();
+  KILN_ASSIGN_OR_RETURN(const auto bytes, ContentOf(buffer));
   return PrivateBytes(bytes.begin(), bytes.end());
 }
 
@@ -226,18 +245,17 @@ StatusOr<PrivateBytes> SandboxedCpu::Fetch(const Buffer& buffer) {
 // the program's process, which the program may have changed.
 StatusOr<uint64_t> SandboxedCpu::Checksum(const Buffer& buffer) {
   KILN_ASSIGN_OR_RETURN(const SandboxProcess::Published* published, AskAbout(buffer));
-  if (published != nullptr && AsSandboxed(buffer).guarded != nullptr) {
+  if (published != nullptr && !AsSandboxed(buffer).is_output()) {
     return published->sums[current_->IndexOf(buffer).value()];
   }
-  const auto bytes = AsSandboxed(buffer).bytes();
+  KILN_ASSIGN_OR_RETURN(const auto bytes, ContentOf(buffer));
   return Xxh3({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
 StatusOr<Comparison> SandboxedCpu::Compare(const Buffer& got, const Buffer& want,
                                            const v1::Tolerance& tolerance) {
-  KILN_RETURN_IF_ERROR(AskAbout(got).status());
-  return runner::Compare(got.argument(), AsSandboxed(got).bytes(), AsSandboxed(want).bytes(),
-                         tolerance);
+  KILN_ASSIGN_OR_RETURN(const auto bytes, ContentOf(got));
+  return runner::Compare(got.argument(), bytes, AsSandboxed(want).memory->bytes(), tolerance);
 }
 
 Status SandboxedCpu::CheckGuards(const Buffer& buffer) {
@@ -246,22 +264,21 @@ Status SandboxedCpu::CheckGuards(const Buffer& buffer) {
   return published->guards[current_->IndexOf(buffer).value()];
 }
 
-StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> args,
-                                    int64_t number) {
+SandboxProcess& SandboxedCpu::ProcessOf(Program& program, std::span<Buffer* const> args) {
   SandboxedProgram& sandboxed = static_cast<SandboxedProgram&>(program);
   KILN_CHECK(std::ranges::equal(args, sandboxed.args),
              "the program was loaded for other arguments");
   published_.reset();
-  return sandboxed.process->Time(number);
+  return *sandboxed.process;
 }
 
-StatusOr<std::optional<double>> SandboxedCpu::TimeVaried(Program& program, std::span<Buffer* const>,
-                                                         runner::Poison poison, int number) {
-  published_.reset();
-  KILN_ASSIGN_OR_RETURN(
-      const double seconds,
-      static_cast<SandboxedProgram&>(program).process->TimeVaried(poison, number));
-  return std::optional<double>(seconds);
+StatusOr<CheckedTime> SandboxedCpu::RunChecked(Program& program, std::span<Buffer* const> args) {
+  return ProcessOf(program, args).Run();
+}
+
+StatusOr<double> SandboxedCpu::Time(Program& program, std::span<Buffer* const> args,
+                                    int64_t number) {
+  return ProcessOf(program, args).Time(number);
 }
 
 void SandboxedCpu::FlushCaches() {
@@ -272,7 +289,7 @@ void SandboxedCpu::FlushCaches() {
 // Makes the memory once for all processes, because new memory is slow at first.
 void SandboxedCpu::ExpectFlushes() {
   if (!flush_.bytes().empty()) return;
-  auto memory = SharedMemory::Make("flushed", FlushBytes());
+  auto memory = SharedMemory::Make(FlushBytes());
   // Each process gets its own memory then.
   if (!memory.ok()) return;
   flush_ = *std::move(memory);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
 #include <string_view>
 #include <utility>
 
@@ -14,6 +15,7 @@
 #include "device/noise_mark.h"
 #include "runner/arguments.h"
 #include "runner/expected_outputs.h"
+#include "runner/kept_answers.h"
 #include "runner/measure_options.h"
 #include "runner/other_inputs.h"
 #include "runner/output_sample.h"
@@ -38,15 +40,16 @@ constexpr double kFreshSlackS = 100e-6;
 // The shortest of these calls counts.
 constexpr int kFreshCalls = 3;
 
-// Calls on inputs that change in place, for short programs and for others. Programs that take
-// longer than kVariedProgramS have none: for these, one call on new inputs tells enough.
-constexpr double kShortProgramS = 0.2e-3, kVariedProgramS = 5e-3;
-constexpr int64_t kMostVariedBytes = int64_t{4} << 20;
-constexpr int kVariedCalls = 6, kFewVariedCalls = 1;
-// Ratio and slack for the time of the shortest of these calls. Nothing but their inputs is new to
-// them.
-constexpr double kVariedRatio = 2;
-constexpr double kVariedSlackS = 20e-6;
+// Programs up to these sizes run once more on their own answer.
+constexpr double kShortProgramS = 5e-3;
+constexpr int64_t kFewBytes = int64_t{4} << 20;
+// Pairs of calls that tell whether a program keeps answers, and the time after which no further one
+// begins. Most programs need one pair, and a program that keeps answers needs twenty.
+constexpr int kMostPairs = 100;
+constexpr double kMostPairingS = 20;
+
+constexpr std::string_view kWrongOnOtherInputs =
+    "right in the first run, wrong in the last one, which had other inputs";
 
 // Measures wall time from one Lap to the next.
 class Stopwatch {
@@ -65,12 +68,10 @@ class Stopwatch {
 // and a wait for a core explain smaller differences.
 bool IsKept(double fresh_s, double cost_s) { return fresh_s > kFreshRatio * cost_s + kFreshSlackS; }
 
-// Returns how many calls are worth their time, and that of their check.
-int VariedCalls(const CheckedProgram& checked, double cost_s) {
+int64_t ArgumentBytes(std::span<Buffer* const> args) {
   int64_t bytes = 0;
-  for (const Buffer* arg : checked.args) bytes += arg->argument().bytes;
-  if (cost_s > kVariedProgramS || bytes > kMostVariedBytes) return 0;
-  return cost_s > kShortProgramS ? kFewVariedCalls : kVariedCalls;
+  for (const Buffer* arg : args) bytes += arg->argument().bytes;
+  return bytes;
 }
 
 // The phases of one trial, each with its time and its failures in the result. An error of a phase
@@ -135,8 +136,16 @@ class TrialPhases {
   // `again`: the program is run once more after the timing.
   Status Time(OtherInputs& other, bool again);
   Status Recheck(OtherInputs& other, bool again);
-  // Refuses a program that takes longer on inputs that have changed in place.
-  Status RunOnChangedInputs();
+  // Refuses a program that leaves its answer as it finds it.
+  Status RunOnOwnAnswer();
+  // Refuses a program that takes longer on inputs that it has not met. `is_fresh`: the last run had
+  // such inputs.
+  Status RefuseKeptAnswers(OtherInputs& other, bool is_fresh);
+  Status AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept);
+  StatusOr<CallPair> PairInNewProcess(OtherInputs& other);
+  StatusOr<double> RepeatedSeconds();
+  // Returns the seconds until the trial's time limit.
+  double LeftSeconds() const;
   StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s, double cost_s);
   double CostSeconds() const { return *std::ranges::min_element(timing_.costs_s); }
   void Conclude();
@@ -149,14 +158,21 @@ class TrialPhases {
   v1::TrialResult& result_;
   v1::TrialTimes& times_;
   Clock& clock_ = Clock::Real();
+  std::minstd_rand random_{std::random_device{}()};
   Stopwatch watch_;
   CheckedProgram checked_;
   double max_error_ = 0;
   // Seconds of the first run, and of the first run with its check.
   double first_s_ = 0, used_s_ = 0;
+  // Time at which the trial's time limit began.
+  double start_s_ = 0;
+  // Times of the last checked run.
+  CheckedTime last_run_;
   Timing timing_;
   // Seconds of a call on inputs that the program had not seen.
   double fresh_s_ = 0;
+  // Set if such a call tells more than the readings.
+  bool fresh_counts_ = false;
 };
 
 // Checks that the program can be compared with its reference. Sets the places of the samples.
@@ -195,13 +211,14 @@ Status TrialPhases::Load() {
 }
 
 Status TrialPhases::RunFirst() {
-  const double start_s = clock_.MonotonicSeconds();
-  const auto first_s = RunOnce(device_, checked_, Poison::kNaN);
+  start_s_ = clock_.MonotonicSeconds();
+  const auto first = RunOnce(device_, checked_, Poison::kNaN);
   times_.set_first_run_s(watch_.Lap());
-  if (!first_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, first_s.status());
-  first_s_ = *first_s;
+  if (!first.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, first.status());
+  last_run_ = *first;
+  first_s_ = first->own_s;
   KILN_RETURN_IF_ERROR(Check("", Poison::kNaN));
-  used_s_ = clock_.MonotonicSeconds() - start_s;
+  used_s_ = clock_.MonotonicSeconds() - start_s_;
   return OkStatus();
 }
 
@@ -267,16 +284,19 @@ Status TrialPhases::Recheck(OtherInputs& other, bool again) {
   fresh_s_ = first_s_;
   if (again) {
     KILN_RETURN_IF_ERROR(ShowOther(other));
-    const auto second_s = RunOnce(device_, checked_, Poison::kStale);
+    const auto second = RunOnce(device_, checked_, Poison::kStale);
     times_.set_last_run_s(watch_.Lap());
-    if (!second_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, second_s.status());
-    fresh_s_ = *second_s;
+    if (!second.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, second.status());
+    last_run_ = *second;
+    fresh_s_ = second->own_s;
   }
-  KILN_RETURN_IF_ERROR(Check(
-      "right in the first run, wrong in the last one, which had other inputs", Poison::kStale));
+  KILN_RETURN_IF_ERROR(Check(kWrongOnOtherInputs, Poison::kStale));
   // A program that is far slower than others gains nothing.
-  if (again && !timing_.stopped_early) KILN_RETURN_IF_ERROR(RunOnChangedInputs());
-  if (again && IsKept(fresh_s_, CostSeconds())) {
+  if (device_.is_host() && !timing_.stopped_early) {
+    KILN_RETURN_IF_ERROR(RunOnOwnAnswer());
+    KILN_RETURN_IF_ERROR(RefuseKeptAnswers(other, again));
+  }
+  if (again && !fresh_counts_ && IsKept(fresh_s_, CostSeconds())) {
     const auto shortest_s = FreshSeconds(other, fresh_s_, CostSeconds());
     times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
     if (!shortest_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, shortest_s.status());
@@ -285,29 +305,98 @@ Status TrialPhases::Recheck(OtherInputs& other, bool again) {
   return OkStatus();
 }
 
-Status TrialPhases::RunOnChangedInputs() {
-  const double cost_s = CostSeconds();
-  const int calls = VariedCalls(checked_, cost_s);
-  if (calls == 0) return OkStatus();
-  const auto changed_s =
-      device_.TimeVaried(*checked_.program, checked_.args, Poison::kStale, calls);
+// The program finds its own answer for the same inputs, and one element of it poisoned. A program
+// that looks for poison looks at the first element, if it looks at one.
+Status TrialPhases::RunOnOwnAnswer() {
+  if (CostSeconds() > kShortProgramS || ArgumentBytes(checked_.args) > kFewBytes) {
+    return OkStatus();
+  }
+  Status run;
+  for (Buffer* output : checked_.outputs) {
+    const Argument& argument = output->argument();
+    const int64_t elements = argument.bytes / DTypeBytes(argument.dtype);
+    if (elements == 0) continue;
+    std::uniform_int_distribution<int64_t> any(std::min<int64_t>(1, elements - 1), elements - 1);
+    run.Update(device_.PoisonElement(*output, Poison::kStale, any(random_)));
+  }
+  if (run.ok()) run = device_.RunChecked(*checked_.program, checked_.args).status();
   times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
-  if (!changed_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, changed_s.status());
-  if (!changed_s->has_value()) return OkStatus();
-  KILN_RETURN_IF_ERROR(Check(
+  if (!run.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, run);
+  return Check(
       "right on poisoned outputs, wrong in the last run, which found its own answer with single "
       "elements poisoned",
-      Poison::kStale));
-  // A call on changed inputs is as new to the program as one on other inputs.
-  fresh_s_ = std::min(fresh_s_, **changed_s);
-  // One call between others finds colder caches than a batch of calls.
-  const double ratio = calls == kVariedCalls ? kVariedRatio : kFreshRatio;
-  if (**changed_s <= ratio * cost_s + kVariedSlackS) return OkStatus();
-  return Fail(v1::WRONG_ANSWER_ERROR,
-              InvalidArgument("the program keeps answers: a call takes at least {} when its inputs "
-                              "have changed in place, and {} when they have not; a program must "
-                              "compute in each call",
-                              FormatSeconds(**changed_s), FormatSeconds(cost_s)));
+      Poison::kStale);
+}
+
+// The program meets the same content again, written like a new one. Returns seconds by a clock that
+// the program cannot reach.
+StatusOr<double> TrialPhases::RepeatedSeconds() {
+  KILN_RETURN_IF_ERROR(device_.Rewrite());
+  KILN_ASSIGN_OR_RETURN(const CheckedTime repeated,
+                        device_.RunChecked(*checked_.program, checked_.args));
+  return repeated.outside_s;
+}
+
+// A new process has met nothing. Its call on the other inputs follows one on the first inputs, as
+// in the process before it, and is checked, so that it must compute.
+StatusOr<CallPair> TrialPhases::PairInNewProcess(OtherInputs& other) {
+  checked_.program.reset();
+  KILN_RETURN_IF_ERROR(other.Hide());
+  KILN_ASSIGN_OR_RETURN(checked_.program, device_.LoadFor(trial_.artifact(), checked_.args));
+  KILN_RETURN_IF_ERROR(RunOnce(device_, checked_, Poison::kNaN).status());
+  KILN_RETURN_IF_ERROR(other.Show());
+  KILN_ASSIGN_OR_RETURN(const CheckedTime fresh, RunOnce(device_, checked_, Poison::kStale));
+  times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
+  KILN_RETURN_IF_ERROR(Check(kWrongOnOtherInputs, Poison::kStale));
+  KILN_ASSIGN_OR_RETURN(const double repeated_s, RepeatedSeconds());
+  return CallPair{fresh.outside_s, repeated_s};
+}
+
+Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept) {
+  if (is_fresh) {
+    KILN_ASSIGN_OR_RETURN(const double repeated_s, RepeatedSeconds());
+    kept.Add({last_run_.outside_s, repeated_s});
+  }
+  const double start_s = clock_.MonotonicSeconds();
+  double longest_s = last_run_.outside_s;
+  while (kept.keeping() == Keeping::kUndecided && kept.pairs() < kMostPairs) {
+    const double begin_s = clock_.MonotonicSeconds();
+    // Even a pair that takes three times as long as the others must end within the trial's time.
+    if (begin_s - start_s > kMostPairingS || LeftSeconds() < 3 * longest_s + 0.2) break;
+    KILN_ASSIGN_OR_RETURN(const CallPair pair, PairInNewProcess(other));
+    kept.Add(pair);
+    longest_s = std::max(longest_s, clock_.MonotonicSeconds() - begin_s);
+  }
+  return OkStatus();
+}
+
+double TrialPhases::LeftSeconds() const {
+  const double limit_s = 1e-3 * (trial_.options().timeout_ms() + trial_.options().cooldown_ms());
+  return limit_s - (clock_.MonotonicSeconds() - start_s_);
+}
+
+Status TrialPhases::RefuseKeptAnswers(OtherInputs& other, bool is_fresh) {
+  const double cost_s = CostSeconds();
+  if (IsLikeCall(last_run_.outside_s, cost_s)) return OkStatus();
+  KeptAnswers kept(cost_s);
+  const Status added = AddPairs(other, is_fresh, kept);
+  times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
+  if (result_.error() != v1::NO_ERROR) return added;
+  if (!added.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, added);
+  if (kept.keeping() == Keeping::kComputes) return OkStatus();
+  if (kept.keeping() == Keeping::kKeeps) {
+    return Fail(v1::WRONG_ANSWER_ERROR,
+                InvalidArgument(
+                    "the program keeps answers: a call takes at least {} on inputs that it has "
+                    "not met, and {} on inputs that it has; a program must compute in each call",
+                    FormatSeconds(kept.shortest().fresh_s),
+                    FormatSeconds(std::min(cost_s, kept.shortest().repeated_s))));
+  }
+  // The machine was too busy to tell, or the time was too short.
+  if ((is_fresh || kept.fitting_pairs() > 0) && kept.MayCompute()) return OkStatus();
+  fresh_counts_ = true;
+  fresh_s_ = kept.pairs() > 0 ? kept.shortest().fresh_s : last_run_.outside_s;
+  return OkStatus();
 }
 
 // Returns the shortest of a few calls, each on inputs that the call before did not have. One of the
@@ -316,15 +405,15 @@ Status TrialPhases::RunOnChangedInputs() {
 StatusOr<double> TrialPhases::FreshSeconds(OtherInputs& other, double fresh_s, double cost_s) {
   for (int i = 1; i < kFreshCalls && IsKept(fresh_s, cost_s); ++i) {
     KILN_RETURN_IF_ERROR(i % 2 == 1 ? other.Hide() : other.Show());
-    KILN_ASSIGN_OR_RETURN(const double call_s, RunOnce(device_, checked_, Poison::kStale));
-    fresh_s = std::min(fresh_s, call_s);
+    KILN_ASSIGN_OR_RETURN(const CheckedTime call, RunOnce(device_, checked_, Poison::kStale));
+    fresh_s = std::min(fresh_s, call.own_s);
   }
   return fresh_s;
 }
 
 // Sets the costs of a program that passed all checks.
 void TrialPhases::Conclude() {
-  if (IsKept(fresh_s_, CostSeconds())) {
+  if (fresh_counts_ || IsKept(fresh_s_, CostSeconds())) {
     SetStoppedEarly(fresh_s_);
     result_.set_message(fmt::format(
         "a call on new inputs takes {}, calls on inputs that it has seen {}: the former counts",

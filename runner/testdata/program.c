@@ -13,8 +13,10 @@
 #include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "proto/cpu_abi.h"
@@ -196,8 +198,23 @@ static int SpyLate(const Closure* closure) {
 /* These programs compute once and give the answer again if they take the inputs for the same. They
  * do so always, by the first elements, by the address, by all elements, or because the outputs are
  * still there: the first element is not NaN, or has neither poison, or no element has. */
+#if defined(PROGRAM_keeps_a_part)
+enum { kKnownNs = 5000000, kUnknownNs = 30000000 };
+#elif defined(PROGRAM_keeps_a_part_of_much)
+enum { kKnownNs = 25000000, kUnknownNs = 150000000 };
+#elif defined(PROGRAM_keeps_by_all) || defined(PROGRAM_keeps_with_clock)
+enum { kKnownNs = 0, kUnknownNs = 20000000 };
+#endif
+#if defined(PROGRAM_keeps_a_part) || defined(PROGRAM_keeps_a_part_of_much) || \
+    defined(PROGRAM_keeps_by_all) || defined(PROGRAM_keeps_with_clock)
+#define KEEPS_BY_ALL 1
+static void ComputeFor(int64_t ns) {
+  const struct timespec computing = {0, ns};
+  if (ns > 0) nanosleep(&computing, NULL);
+}
+#endif
 #if defined(PROGRAM_keeps_answer) || defined(PROGRAM_keeps_by_first) ||    \
-    defined(PROGRAM_keeps_by_address) || defined(PROGRAM_keeps_by_all) ||  \
+    defined(PROGRAM_keeps_by_address) || defined(KEEPS_BY_ALL) ||          \
     defined(PROGRAM_leaves_outputs) || defined(PROGRAM_new_if_poisoned) || \
     defined(PROGRAM_new_if_poisoned_somewhere)
 #define KEEPS 1
@@ -218,7 +235,7 @@ static int IsKnown(const Closure* closure) {
   return memcmp(seen, closure->a, 3 * sizeof(float)) == 0;
 #elif defined(PROGRAM_keeps_by_address)
   return seen_at == closure->a;
-#elif defined(PROGRAM_keeps_by_all)
+#elif defined(KEEPS_BY_ALL)
   return memcmp(seen, closure->a, kCount * sizeof(float)) == 0 &&
          memcmp(seen + kCount, closure->b, kCount * sizeof(float)) == 0;
 #elif defined(PROGRAM_new_if_poisoned)
@@ -245,32 +262,68 @@ static void Keep(const Closure* closure) {
 }
 #endif
 
-#ifdef PROGRAM_patches_clock
-#include <dlfcn.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
+#if defined(PROGRAM_patches_clock_by_far) || defined(PROGRAM_keeps_with_clock)
+#define CHANGES_CLOCK 1
+enum { kShare = 50 };
+#elif defined(PROGRAM_patches_clock)
+#define CHANGES_CLOCK 1
+enum { kShare = 5 };
+#endif
 
-/* Tells a fifth of the time that has passed. */
+#if defined(CHANGES_CLOCK) || defined(PROGRAM_late)
+/* Replaces a function of the C library by a jump. Returns 0 if that is possible. */
+static int Patch(const char* name, const void* target) {
+  unsigned char* const at = dlsym(RTLD_DEFAULT, name);
+  void* const page = (void*)((uintptr_t)at & ~(uintptr_t)4095);
+  if (at == NULL || mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return 1;
+  memcpy(at, "\x48\xb8", 2);
+  memcpy(at + 2, &target, 8);
+  memcpy(at + 10, "\xff\xe0", 2);
+  return 0;
+}
+#endif
+
+#if defined(PROGRAM_lazy) || defined(PROGRAM_late)
+/* The call whose work is not done yet. */
+static Closure due;
+static volatile int is_due;
+
+static void WorkLate(void) {
+  is_due = 0;
+  const struct timespec computing = {0, 300000000};
+  nanosleep(&computing, NULL);
+  Task(&due, 0, kCount);
+}
+#endif
+
+#ifdef PROGRAM_lazy
+/* Does the work when somebody reads the output in this process. */
+static void OnFault(int signal, siginfo_t* info, void* context) {
+  (void)signal, (void)info;
+  const int is_write = (((ucontext_t*)context)->uc_mcontext.gregs[REG_ERR] & 2) != 0;
+  mprotect((void*)((uintptr_t)due.out & ~(uintptr_t)4095), 4096, PROT_READ | PROT_WRITE);
+  if (!is_write && is_due) WorkLate();
+}
+#endif
+
+#ifdef PROGRAM_late
+/* Does the work once it has been said that the call is over. */
+static ssize_t LateReceive(int socket, void* into, size_t bytes, int flags) {
+  if (is_due) WorkLate();
+  return syscall(SYS_recvfrom, socket, into, bytes, flags, NULL, NULL);
+}
+#endif
+
+#ifdef CHANGES_CLOCK
+/* Tells a part of the time that has passed. */
 static int SlowClock(clockid_t clock, struct timespec* time) {
   static int64_t start_ns;
   if (syscall(SYS_clock_gettime, clock, time) != 0) return -1;
   const int64_t now_ns = time->tv_sec * 1000000000LL + time->tv_nsec;
   if (start_ns == 0) start_ns = now_ns;
-  const int64_t told_ns = start_ns + (now_ns - start_ns) / 5;
+  const int64_t told_ns = start_ns + (now_ns - start_ns) / kShare;
   time->tv_sec = told_ns / 1000000000LL;
   time->tv_nsec = told_ns % 1000000000LL;
-  return 0;
-}
-
-/* Replaces the C library's clock by a jump to SlowClock. Returns 0 if that is possible. */
-static int PatchClock(void) {
-  unsigned char* const at = dlsym(RTLD_DEFAULT, "clock_gettime");
-  void* const page = (void*)((uintptr_t)at & ~(uintptr_t)4095);
-  if (at == NULL || mprotect(page, 8192, PROT_READ | PROT_WRITE | PROT_EXEC) != 0) return 1;
-  const void* const target = (const void*)SlowClock;
-  memcpy(at, "\x48\xb8", 2);
-  memcpy(at + 2, &target, 8);
-  memcpy(at + 10, "\xff\xe0", 2);
   return 0;
 }
 #endif
@@ -285,8 +338,16 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   for (int i = 0; i < 4; ++i) {
     if ((uintptr_t)args[i] % 64 != 0) return 7;
   }
+#ifdef CHANGES_CLOCK
+  static int patched;
+  if (!patched && Patch("clock_gettime", (const void*)SlowClock) != 0) return 11;
+  patched = 1;
+#endif
 #ifdef KEEPS
   if (IsKnown(&closure)) {
+#ifdef KEEPS_BY_ALL
+    ComputeFor(kKnownNs);
+#endif
 #if !defined(PROGRAM_leaves_outputs) && !defined(PROGRAM_new_if_poisoned) && \
     !defined(PROGRAM_new_if_poisoned_somewhere)
     memcpy(out, answer, sizeof(answer));
@@ -331,12 +392,25 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
     (void)!write(fd, reply, 8);
   }
 #elif defined(PROGRAM_patches_clock)
-  static int patched;
-  if (!patched && PatchClock() != 0) return 11;
-  patched = 1;
   /* Some 50 us of sleep, of which the system counts no CPU time. */
   const struct timespec computing = {0, 1};
   nanosleep(&computing, NULL);
+#elif defined(PROGRAM_patches_clock_by_far)
+  const struct timespec computing = {0, 50000000};
+  nanosleep(&computing, NULL);
+#elif defined(PROGRAM_lazy)
+  struct sigaction action = {.sa_sigaction = OnFault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+  if (sigaction(SIGSEGV, &action, NULL) != 0) return 12;
+  due = closure;
+  is_due = 1;
+  return mprotect((void*)((uintptr_t)out & ~(uintptr_t)4095), 4096, PROT_NONE) == 0 ? 0 : 13;
+#elif defined(PROGRAM_late)
+  static int patched;
+  if (!patched && Patch("recv", (const void*)LateReceive) != 0) return 11;
+  patched = 1;
+  due = closure;
+  is_due = 1;
+  return 0;
 #elif defined(PROGRAM_floods)
   static char words[1 << 16];
   memset(words, 'x', sizeof(words));
@@ -356,13 +430,12 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   Keep(&closure);
 #endif
 #if defined(PROGRAM_new_if_poisoned) || defined(PROGRAM_new_if_poisoned_somewhere)
-  /* Some 100 us. */
-  for (volatile int work = 0; work < 50000; ++work) {
+  /* Some 2 ms. */
+  for (volatile int work = 0; work < 1000000; ++work) {
   }
 #endif
-#ifdef PROGRAM_keeps_by_all
-  const struct timespec computing = {0, 20000000};
-  nanosleep(&computing, NULL);
+#ifdef KEEPS_BY_ALL
+  ComputeFor(kUnknownNs);
 #endif
 #if defined(PROGRAM_wrong_answer)
   /* Element [1, 3]. */
