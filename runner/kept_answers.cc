@@ -12,8 +12,8 @@ constexpr double kSlack_s = 20e-6;
 // would hide what the program does. A few further pairs then show more.
 constexpr double kWaitedRatio = 4, kWaitedSlack_s = 100e-6;
 constexpr int kPairsThatWaited = 4;
-// Half of so many pairs and more fit if the program computes, even on a machine that is too busy for
-// a clean pair.
+// Half of so many pairs and more fit if the program computes, even on a machine that is too busy
+// for a clean pair.
 constexpr int kManyPairs = 6;
 // Share of the programs that compute, at most, which are said to keep answers.
 constexpr double kErrors = 1e-6;
