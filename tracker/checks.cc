@@ -73,6 +73,22 @@ Status CheckWorker(const v1::WorkerState& state) {
   return state.kind() == v1::RUNNER ? DeviceModelOf(state).status() : OkStatus();
 }
 
+Status CheckAsked(const v1::SetWorkerModeRequest& request) {
+  KILN_RETURN_IF_ERROR(CheckId("worker", request.worker()));
+  switch (request.mode()) {
+    case v1::WORKER_SERVES:
+    case v1::WORKER_CORDONED:
+    case v1::WORKER_DRAINS:
+    case v1::WORKER_PAUSED:
+      return OkStatus();
+    default:
+      return InvalidArgument(
+          "mode is {}; expected WORKER_SERVES (0), WORKER_CORDONED (1), WORKER_DRAINS (2) or "
+          "WORKER_PAUSED (3), because a worker quarantines itself",
+          static_cast<int>(request.mode()));
+  }
+}
+
 bool Serves(const v1::WorkerState& worker, v1::WorkerKind kind, std::string_view key) {
   return worker.kind() == kind &&
          std::find(worker.keys().begin(), worker.keys().end(), key) != worker.keys().end();

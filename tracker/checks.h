@@ -14,6 +14,9 @@ inline constexpr uint32_t kMaxSlots = 4'096;
 
 Status CheckId(std::string_view field, std::string_view value);
 Status CheckRequest(const v1::AcquireRequest& request);
+// InvalidArgument: the request names no worker, or a mode that operators do not ask for.
+Status CheckAsked(const v1::SetWorkerModeRequest& request);
+
 Status CheckWorker(const v1::WorkerState& state);
 
 // Returns whether the request may have a slot of the worker: the worker serves the request's kind

@@ -138,6 +138,33 @@ TEST_F(ClientsTest, AChangedStateIsAnnouncedAtOnce) {
   }));
 }
 
+// The times are the real ones.
+TEST(ModesTest, AWorkerLearnsWithinASecondAndTellsARestartedTracker) {
+  TestTracker tracker;
+  WorkerModes modes;
+  WorkerAnnouncer announcer(
+      {.tracker = tracker.address(), .state = [] { return Worker("w", 1); }, .modes = &modes});
+  ASSERT_TRUE(announcer.WaitConnected(absl::Seconds(10)));
+  v1::SetWorkerModeRequest request;
+  request.set_worker("w");
+  request.set_mode(v1::WORKER_PAUSED);
+  request.set_user("ada");
+  v1::SetWorkerModeReply reply;
+  grpc::ClientContext context;
+  const absl::Time asked = absl::Now();
+  ASSERT_TRUE(tracker.NewStub()->SetWorkerMode(&context, request, &reply).ok());
+  EXPECT_THAT(reply.workers(), testing::ElementsAre("w"));
+  EXPECT_TRUE(Eventually([&] { return modes.Effective().mode == v1::WORKER_PAUSED; }));
+  EXPECT_LT(absl::Now() - asked, absl::Seconds(1));
+  tracker.Stop();
+  tracker.Restart();
+  EXPECT_TRUE(Eventually([&] {
+    const v1::ListReply list = tracker.List();
+    return list.workers_size() == 1 && list.workers(0).mode_reason() == "paused by ada";
+  }));
+  EXPECT_EQ(modes.Effective().mode, v1::WORKER_PAUSED);
+}
+
 TEST_F(ClientsTest, WithoutATrackerTheAnnouncerDoesNothing) {
   WorkerAnnouncer announcer({.tracker = "", .state = [] { return Worker("never asked", 1); }});
   EXPECT_FALSE(announcer.WaitConnected(absl::Seconds(10)));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/counted.h"
 #include "tracker/checks.h"
 
 namespace kiln::tracker {
@@ -10,6 +11,9 @@ namespace {
 
 constexpr int64_t kMinLeaseMs = 100;
 constexpr int64_t kRememberReleasedMs = 60'000;
+// Most announcements that all workers are told to make together.
+constexpr int64_t kAnnouncementsPerMs = 2;
+constexpr size_t kMostNames = 10;
 
 // Returns the log line about a worker that is new here.
 std::string NewsOf(const v1::AnnounceRequest& request) {
@@ -74,10 +78,30 @@ int64_t Registry::LeaseMs(uint32_t asked_ms) const {
   return std::clamp<int64_t>(asked_ms, kMinLeaseMs, options_.max_lease_ms);
 }
 
-int64_t Registry::NextAnnounceMs() const { return std::max<int64_t>(options_.deadline_ms / 4, 1); }
+// Workers learn with an announcement what is asked of them, so they announce often. The more workers
+// there are, the less often.
+int64_t Registry::NextAnnounceMs() const {
+  const int64_t longest_ms = std::max<int64_t>(options_.deadline_ms / 4, 1);
+  const auto workers = static_cast<int64_t>(workers_.size());
+  return std::min(longest_ms, std::max(options_.announce_ms, workers / kAnnouncementsPerMs));
+}
+
+int64_t Registry::PatienceMs() const {
+  const int64_t quarter_ms = std::max<int64_t>(options_.deadline_ms / 4, 1);
+  return quarter_ms + quarter_ms / 2;
+}
+
+EffectiveMode Registry::ModeOf(const Worker& worker) const {
+  const EffectiveMode said{worker.state.mode(), worker.state.mode_reason()};
+  if (!worker.wish.has_value()) return said;
+  const bool is_known =
+      worker.state.asked_mode() == worker.wish->mode && worker.state.asked_by() == worker.wish->by;
+  return is_known ? said : StricterOf(AskedMode(worker.wish->mode, worker.wish->by), said);
+}
 
 int64_t Registry::FreeSlots(const Worker& worker) const {
   if (!worker.announced || now_ms_ < worker.grantable_from_ms) return 0;
+  if (!TakesNewLeases(ModeOf(worker).mode)) return 0;
   return static_cast<int64_t>(worker.state.slots()) - static_cast<int64_t>(worker.leases.size());
 }
 
@@ -164,13 +188,23 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
     worker.grantable_from_ms = now_ms_ + options_.refill_ms;
   }
   if (!worker.announced) events_.push_back(NewsOf(request));
+  const EffectiveMode before = ModeOf(worker);
   worker.announced = true;
   worker.state = state;
+  const bool repeats = state.asked_mode() != v1::WORKER_SERVES || !state.asked_by().empty();
+  if (!worker.wish.has_value() && repeats) {
+    worker.wish = {state.asked_mode(), state.asked_by()};
+  }
+  NoteMode(worker, before);
   worker.heard_ms = now_ms_;
   worker.gone_at_ms = now_ms_ + options_.deadline_ms;
   RevokeSurplus(worker);
   Match();
   reply.set_next_announce_ms(static_cast<uint32_t>(NextAnnounceMs()));
+  if (worker.wish.has_value()) {
+    reply.set_asked_mode(worker.wish->mode);
+    reply.set_asked_by(worker.wish->by);
+  }
   return reply;
 }
 
@@ -191,7 +225,7 @@ Status Registry::CheckIsOneProcess(const Worker& known, const v1::WorkerState& s
 // A known worker at the address may be dead, and the new worker its successor. The known worker has
 // a moment to announce itself.
 Status Registry::CheckAddressIsFree(const v1::WorkerState& state) const {
-  const int64_t patience_ms = NextAnnounceMs() + NextAnnounceMs() / 2;
+  const int64_t patience_ms = PatienceMs();
   for (const auto& [id, worker] : workers_) {
     if (worker.state.address() != state.address() || !worker.announced) continue;
     const int64_t silent_ms = now_ms_ - worker.heard_ms;
@@ -223,6 +257,55 @@ void Registry::RevokeSurplus(Worker& worker) {
         });
     RemoveLease(std::string(*newest), /*released=*/false);
   }
+}
+
+// ---- modes ----------------------------------------------------------------------------------
+
+void Registry::NoteMode(const Worker& worker, const EffectiveMode& before) {
+  const EffectiveMode now = ModeOf(worker);
+  if (now == before) return;
+  events_.push_back(
+      fmt::format("worker {} at {} {}", worker.state.id(), worker.state.address(),
+                  now.sentence.empty() ? "serves" : "does not serve: " + now.sentence));
+}
+
+StatusOr<Registry::Workers::iterator> Registry::FindNamed(const std::string& name) {
+  if (const auto it = workers_.find(name); it != workers_.end()) return it;
+  std::vector<Workers::iterator> found;
+  for (auto it = workers_.begin(); it != workers_.end(); ++it) {
+    if (it->second.state.address() == name) return it;
+    if (it->first.find(name) != std::string::npos) found.push_back(it);
+  }
+  if (found.size() == 1) return found[0];
+  if (found.empty()) {
+    return NotFound(
+        "no worker has the id or the address '{}', and no id has it as a part; this tracker knows "
+        "{}, which `kiln workers` lists",
+        name, Counted(static_cast<int64_t>(workers_.size()), "worker"));
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < std::min(found.size(), kMostNames); ++i) {
+    names.push_back(fmt::format("{} at {}", found[i]->first, found[i]->second.state.address()));
+  }
+  const std::string more =
+      found.size() > kMostNames ? fmt::format(", and {} more", found.size() - kMostNames) : "";
+  return FailedPrecondition("'{}' is a part of the ids of {} workers: {}{}; give more of the id",
+                            name, found.size(), fmt::join(names, ", "), more);
+}
+
+StatusOr<v1::SetWorkerModeReply> Registry::SetWorkerMode(const v1::SetWorkerModeRequest& request,
+                                                         int64_t now_ms) {
+  KILN_RETURN_IF_ERROR(CheckAsked(request));
+  Advance(now_ms);
+  KILN_ASSIGN_OR_RETURN(const auto it, FindNamed(request.worker()));
+  Worker& worker = it->second;
+  const EffectiveMode before = ModeOf(worker);
+  worker.wish = {request.mode(), request.user()};
+  NoteMode(worker, before);
+  Match();
+  v1::SetWorkerModeReply reply;
+  reply.add_workers(it->first);
+  return reply;
 }
 
 std::vector<std::string> Registry::TakeGranted() { return std::exchange(granted_, {}); }
@@ -282,7 +365,10 @@ v1::ListReply Registry::List(int64_t now_ms) {
   v1::ListReply reply;
   std::map<KindKey, v1::KeyState> keys;
   for (const auto& [id, worker] : workers_) {
+    const EffectiveMode mode = ModeOf(worker);
     *reply.add_workers() = worker.state;
+    reply.mutable_workers()->rbegin()->set_mode(mode.mode);
+    reply.mutable_workers()->rbegin()->set_mode_reason(mode.sentence);
     reply.add_busy_slots(static_cast<uint32_t>(worker.leases.size()));
     const std::set<std::string> own(worker.state.keys().begin(), worker.state.keys().end());
     for (const std::string& key : own) {

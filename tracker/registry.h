@@ -25,7 +25,13 @@
 //            It is dropped when it is not polled for request_idle_ms, with its lease if nobody
 //            fetched the lease. A newer incarnation of its scheduler drops the request, and the
 //            leases of the older incarnation.
-//   wanted   A lease is wanted if a waiting request should have its slot. The request then has the
+//   mode     A worker's mode is the stricter one of the mode that it announces and of the mode that
+//            an operator asks for, until the worker announces that it knows of the wish
+//            (rpc/worker_modes.h has the order). Only a worker that serves gets new leases. A wish
+//            lives as long as its worker: the worker repeats it, and a registry that knows no wish
+//            takes that.
+//   wanted   All leases of a worker that drains, is quarantined or paused are wanted. Another lease
+//            is wanted if a waiting request should have its slot. The request then has the
 //            higher priority; or it has the same priority, the lease is older than turn_ms, and its
 //            user has the smaller use. Of users with equal use, and of two schedulers of one user,
 //            a lease is wanted if its holder holds so much more that moving one slot is fairer (or
@@ -54,12 +60,17 @@
 #include "base/hash/unique_id.h"
 #include "base/status.h"
 #include "proto/tracker.pb.h"
+#include "rpc/worker_modes.h"
 
 namespace kiln::tracker {
 
 struct RegistryOptions {
   // A worker that is silent for so long is gone.
   int64_t deadline_ms = 10'000;
+  // Workers announce themselves so often, or twice a millisecond all together if they are more, but
+  // at least four times in deadline_ms. A worker learns in this time that it should pause, and then
+  // has half a second to stop its program (runner/child_process.h): a second in all.
+  int64_t announce_ms = 400;
   int64_t default_lease_ms = 10'000;
   int64_t max_lease_ms = 600'000;
   int64_t request_idle_ms = 5'000;
@@ -120,6 +131,12 @@ class Registry {
   // Ignores unknown ids, and leases of other schedulers.
   void Release(const v1::ReleaseRequest& request, int64_t now_ms);
 
+  // Notes an operator's wish for the workers that the request names, and returns their ids.
+  // InvalidArgument: workers are not asked for such a mode; NotFound, FailedPrecondition: none or
+  // several workers bear the name.
+  StatusOr<v1::SetWorkerModeReply> SetWorkerMode(const v1::SetWorkerModeRequest& request,
+                                                 int64_t now_ms);
+
   // Lets time pass: expires, drops and grants leases and requests that are due.
   void Advance(int64_t now_ms);
 
@@ -133,8 +150,14 @@ class Registry {
  private:
   using KindKey = std::pair<v1::WorkerKind, std::string>;
 
+  // An operator's wish for a worker.
+  struct Wish {
+    v1::WorkerMode mode = v1::WORKER_SERVES;
+    std::string by;
+  };
   struct Worker {
     v1::WorkerState state;
+    std::optional<Wish> wish;
     int64_t gone_at_ms = 0;
     // Time of the worker's last announcement.
     int64_t heard_ms = 0;
@@ -191,6 +214,11 @@ class Registry {
 
   void SetNow(int64_t now_ms);
   bool InFirstDeadline() const;
+  EffectiveMode ModeOf(const Worker& worker) const;
+  // Finds the worker by its id, its address or a unique part of its id.
+  StatusOr<Workers::iterator> FindNamed(const std::string& name);
+  // Returns the longest time until an announcement, after which a silent worker may be dead.
+  int64_t PatienceMs() const;
   // Returns the slots that may be granted now.
   int64_t FreeSlots(const Worker& worker) const;
   bool Before(const Request& a, const Request& b) const;
@@ -216,6 +244,8 @@ class Registry {
   Status CheckAddressIsFree(const v1::WorkerState& state) const;
   void EvictAddress(const v1::WorkerState& state);
   void RevokeSurplus(Worker& worker);
+  // Tells operators if the worker's mode is another one than before.
+  void NoteMode(const Worker& worker, const EffectiveMode& before);
 
   void ReleaseEarlier(const std::string& scheduler_id, uint64_t incarnation);
   bool RenewOne(const v1::Lease& lease, const v1::RenewRequest& by);

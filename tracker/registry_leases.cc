@@ -187,6 +187,8 @@ Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Shares&
     if (lease.kind != request.request.kind() || named.count(&lease) > 0) continue;
     const Worker& worker = workers_.find(lease.lease.worker().id())->second;
     if (!Suits(worker.state, request.request)) continue;
+    // The slot of a cordoned worker goes to nobody.
+    if (!TakesNewLeases(ModeOf(worker).mode)) continue;
     if (!Outranks(request, lease, shares)) continue;
     const std::string& user = lease.lease.user();
     const std::tuple<bool, int64_t, double, int64_t, uint64_t> rank(
@@ -200,9 +202,15 @@ Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Shares&
   return best;
 }
 
-// Marks for every waiting request, in order, at most one lease that it can hope for.
+// Marks all leases of workers that give theirs back, and for every waiting request, in order, at
+// most one lease that it can hope for.
 void Registry::MarkWanted() {
   std::set<LeaseEntry*> named;
+  // These slots go to nobody, so they help no request.
+  for (auto& [id, lease] : leases_) {
+    const Worker& worker = workers_.find(lease.lease.worker().id())->second;
+    if (GivesLeasesBack(ModeOf(worker).mode)) named.insert(&lease);
+  }
   if (waiting_ > 0) {
     Shares shares = shares_;
     const double turn_s = 1e-3 * static_cast<double>(options_.turn_ms);

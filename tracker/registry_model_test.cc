@@ -28,6 +28,24 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
 
   int Uniform(int n) { return static_cast<int>(rng_() % static_cast<uint64_t>(n)); }
 
+  v1::WorkerMode RandomMode() { return static_cast<v1::WorkerMode>(Uniform(5)); }
+
+  void RandomWish() {
+    v1::SetWorkerModeRequest request;
+    request.set_worker(fmt::format("w{}", Uniform(7)));
+    request.set_mode(Uniform(2) == 0 ? v1::WORKER_SERVES : RandomMode());
+    request.set_user(fmt::format("u{}", Uniform(2)));
+    const auto reply = registry_->SetWorkerMode(request, now_);
+    if (request.mode() == v1::WORKER_QUARANTINED) {
+      EXPECT_EQ(reply.status().code(), StatusCode::kInvalidArgument);
+      return;
+    }
+    model_.Advance(now_);
+    RegistryModel::W* w = model_.FindWorker(request.worker());
+    ASSERT_EQ(reply.ok(), w != nullptr) << reply.status();
+    if (w != nullptr) w->wish = {request.mode(), request.user()};
+  }
+
   void RandomAnnounce() {
     static const std::vector<std::vector<std::string>> kKeys = {
         {"cuda", "cuda/sm_90", "NVIDIA H200"}, {"cuda", "cuda/sm_80"}, {"llvm"}, {"llvm", "cuda"}};
@@ -36,6 +54,15 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
         Worker(fmt::format("w{}", i), 1 + (Uniform(20) == 0 ? Uniform(3) : i % 3), kKeys[i % 4],
                i % 2 == 0 ? RUNNER : BUILDER);
     if (Uniform(10) == 0) request.mutable_worker()->set_address("shared:1");
+    // Some workers have heard what is asked of them, and some have it from another tracker.
+    const RegistryModel::W* known = model_.FindWorker(request.worker().id());
+    if (Uniform(3) != 0 && known != nullptr && known->wish) {
+      request.mutable_worker()->set_asked_mode(known->wish->first);
+      request.mutable_worker()->set_asked_by(known->wish->second);
+    } else if (Uniform(20) == 0) {
+      request.mutable_worker()->set_asked_mode(RandomMode());
+    }
+    request.mutable_worker()->set_mode(Uniform(4) == 0 ? RandomMode() : v1::WORKER_SERVES);
     request.set_leaving(Uniform(25) == 0);
     request.set_rejoining(Uniform(4) == 0);
     const auto announced = registry_->Announce(request, now_);
@@ -62,6 +89,13 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
     if (!w->announced && request.rejoining()) w->grantable_from = now_ + options_.refill_ms;
     w->announced = true;
     w->state = request.worker();
+    const bool repeats = w->state.asked_mode() != v1::WORKER_SERVES || !w->state.asked_by().empty();
+    if (!w->wish && repeats) w->wish = {w->state.asked_mode(), w->state.asked_by()};
+    if (w->wish) {
+      EXPECT_EQ(announced->asked_mode(), w->wish->first);
+      EXPECT_EQ(announced->asked_by(), w->wish->second);
+    }
+    EXPECT_EQ(announced->has_asked_mode(), w->wish.has_value());
     w->heard = now_;
     w->gone_at = now_ + options_.deadline_ms;
     while (model_.Busy(*w) > w->state.slots()) {
@@ -150,10 +184,22 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
       if (!ModelRenews(lease, request.scheduler_id())) lost.push_back(lease.id());
     }
     EXPECT_THAT(reply->lost_lease_ids(), testing::ElementsAreArray(lost));
-    EXPECT_LE(static_cast<size_t>(reply->wanted_lease_ids_size()), model_.waiting.size());
+    const std::set<std::string> wanted(reply->wanted_lease_ids().begin(),
+                                       reply->wanted_lease_ids().end());
+    for (const v1::Lease& lease : mine) {
+      const RegistryModel::L* held = model_.FindLease(lease.id());
+      if (held == nullptr || held->scheduler != request.scheduler_id()) continue;
+      const bool gives_back = model_.GivesBack(*model_.FindWorker(lease.worker().id()));
+      EXPECT_TRUE(!gives_back || wanted.contains(lease.id())) << lease.id();
+    }
+    size_t for_others = 0;
     for (const std::string& id : reply->wanted_lease_ids()) {
       const RegistryModel::L* lease = model_.FindLease(id);
       ASSERT_NE(lease, nullptr);
+      const int strictness = model_.StrictnessOf(*model_.FindWorker(lease->lease.worker().id()));
+      if (strictness >= 2) continue;
+      EXPECT_EQ(strictness, 0) << "the slot of a cordoned worker goes to nobody";
+      ++for_others;
       EXPECT_TRUE(std::any_of(model_.waiting.begin(), model_.waiting.end(),
                               [&](const auto& r) {
                                 const RegistryModel::W* w =
@@ -163,6 +209,7 @@ class RegistryRandomTest : public testing::TestWithParam<uint64_t> {
                               }))
           << "nobody who waits may have lease " << id;
     }
+    EXPECT_LE(for_others, model_.waiting.size());
     std::erase_if(given_, [&](const v1::Lease&) { return Uniform(40) == 0; });
   }
 
@@ -258,8 +305,10 @@ TEST_P(RegistryRandomTest, AgreesWithTheModel) {
   for (int step = 0; step < 4'000; ++step) {
     SCOPED_TRACE(fmt::format("seed {} step {} now {}", GetParam(), step, now_));
     const int op = Uniform(100);
-    if (op < 30) {
+    if (op < 28) {
       RandomAnnounce();
+    } else if (op < 30) {
+      RandomWish();
     } else if (op < 60) {
       RandomAcquire();
     } else if (op < 75) {

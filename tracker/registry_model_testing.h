@@ -29,6 +29,8 @@ class RegistryModel {
     int64_t heard = 0;
     int64_t grantable_from = 0;
     bool announced = false;
+    // Mode that an operator asks for, and his name.
+    std::optional<std::pair<v1::WorkerMode, std::string>> wish = std::nullopt;
   };
   struct L {
     v1::Lease lease;
@@ -57,8 +59,24 @@ class RegistryModel {
     return std::count_if(leases.begin(), leases.end(),
                          [&](const L& l) { return l.lease.worker().id() == w.state.id(); });
   }
+  // From the mildest mode to the strictest.
+  static int Strictness(v1::WorkerMode mode) {
+    return std::map<v1::WorkerMode, int>{{v1::WORKER_SERVES, 0},
+                                         {v1::WORKER_CORDONED, 1},
+                                         {v1::WORKER_DRAINS, 2},
+                                         {v1::WORKER_QUARANTINED, 3},
+                                         {v1::WORKER_PAUSED, 4}}
+        .at(mode);
+  }
+  int StrictnessOf(const W& w) const {
+    const int said = Strictness(w.state.mode());
+    if (!w.wish || (w.wish->first == w.state.asked_mode() && w.wish->second == w.state.asked_by()))
+      return said;
+    return std::max(said, Strictness(w.wish->first));
+  }
+  bool GivesBack(const W& w) const { return StrictnessOf(w) >= 2; }
   int64_t Free(const W& w, int64_t now) const {
-    if (!w.announced || now < w.grantable_from) return 0;
+    if (!w.announced || now < w.grantable_from || StrictnessOf(w) > 0) return 0;
     return w.state.slots() - Busy(w);
   }
   void DropWorker(const std::string& id) {

@@ -129,6 +129,17 @@ grpc::ServerUnaryReactor* TrackerService::List(grpc::CallbackServerContext* cont
   });
 }
 
+grpc::ServerUnaryReactor* TrackerService::SetWorkerMode(grpc::CallbackServerContext* context,
+                                                        const v1::SetWorkerModeRequest* request,
+                                                        v1::SetWorkerModeReply* reply) {
+  return Answer(context, *request, [&] {
+    auto result = registry_.SetWorkerMode(*request, NowMs());
+    if (!result.ok()) return result.status();
+    *reply = *std::move(result);
+    return OkStatus();
+  });
+}
+
 grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* context,
                                                   const v1::AcquireRequest* request,
                                                   v1::AcquireReply* reply) {

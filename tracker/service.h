@@ -53,6 +53,9 @@ class TrackerService : public v1::Tracker::CallbackService {
                                     v1::ReleaseReply* reply) override;
   grpc::ServerUnaryReactor* List(grpc::CallbackServerContext* context,
                                  const v1::ListRequest* request, v1::ListReply* reply) override;
+  grpc::ServerUnaryReactor* SetWorkerMode(grpc::CallbackServerContext* context,
+                                          const v1::SetWorkerModeRequest* request,
+                                          v1::SetWorkerModeReply* reply) override;
 
  private:
   // One Acquire that is being answered later.
