@@ -109,16 +109,16 @@ v1::WorkerState DescribeWorker(const Flags& flags) {
 
 Status Serve(const Flags& flags, PoolOptions pool_options) {
   KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
-  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   StopSignal stop;
   WorkerServer::Options options;
+  options.state = DescribeWorker(flags);
+  KILN_RETURN_IF_ERROR(PrepareSandbox(flags, pool_options, options.state));
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   options.access = access;
   options.admission = access.MakeAdmission("builder");
   options.max_request_bytes = kRequestBytes;
   options.listen = flags.listen;
   options.advertise = flags.advertise;
-  options.state = DescribeWorker(flags);
-  KILN_RETURN_IF_ERROR(PrepareSandbox(flags, pool_options, options.state));
   WorkerModes modes;
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));

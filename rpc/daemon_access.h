@@ -11,6 +11,8 @@ namespace kiln {
 // FailedPrecondition if other machines can reach the address of --listen and there are no keys,
 // unless --insecure is given: a secret would go through the network in the clear.
 // FailedPrecondition for the keys of somebody who is no daemon.
+//
+// Keys bring threads of gRPC along, so a daemon makes its StopSignal and finds its sandbox first.
 StatusOr<FarmAccess> OpenAccess(const DaemonFlags& flags);
 
 }  // namespace kiln

@@ -313,18 +313,20 @@ class Worker {
 Status Serve(const Flags& flags, const DeviceKind& kind, std::vector<DeviceDescription> devices,
              const std::vector<std::string>& child_args) {
   KILN_RETURN_IF_ERROR(CheckWorkerFlags(flags));
-  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   StopSignal stop;
+  std::vector<DeviceSlotOptions> slots;
+  for (DeviceDescription& device : devices) {
+    KILN_ASSIGN_OR_RETURN(slots.emplace_back(), SlotOptions(flags, device, child_args));
+    KILN_RETURN_IF_ERROR(PrepareSandbox(kind, flags, slots.back(), device.state));
+  }
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> ports;
   for (size_t i = 0; i < devices.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(DeviceSlotOptions slot_options,
-                          SlotOptions(flags, devices[i], child_args));
-    slot_options.keys = access.keys();
-    KILN_RETURN_IF_ERROR(PrepareSandbox(kind, flags, slot_options, devices[i].state));
+    slots[i].keys = access.keys();
     auto reader = StateReader(kind, flags, devices[i]);
     KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, access,
-                                                     std::move(reader), std::move(slot_options)));
+                                                     std::move(reader), std::move(slots[i])));
     ports.push_back(worker->port());
     workers.push_back(std::move(worker));
   }

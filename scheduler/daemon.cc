@@ -101,8 +101,8 @@ WorkerList WorkersOf(const std::string& tracker, const FarmAccess& access) {
 
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
-  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   StopSignal stop;
+  KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
   EventHub events;

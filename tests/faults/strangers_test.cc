@@ -153,6 +153,16 @@ TEST_F(StrangersTest, EachRoleHasItsCallsAndNoOther) {
   }
 }
 
+// Keys bring threads along, and a signal to the process may come to any of them.
+TEST_F(StrangersTest, DaemonsWithKeysStopInOrder) {
+  for (DaemonProcess* const daemon :
+       {&farm_->runner(), &farm_->builder(), &farm_->scheduler(), &farm_->tracker()}) {
+    ASSERT_OK_AND_ASSIGN(const ExitStatus exit, daemon->Stop());
+    EXPECT_TRUE(exit.ok()) << exit.ToString() << "\n" << daemon->Log();
+    EXPECT_THAT(daemon->Log(), HasSubstr("stopping on signal 15"));
+  }
+}
+
 TEST_F(StrangersTest, MembersKeepToSizesAndNames) {
   Issue("alice", Role::kSubmit);
   const FarmAccess access = AccessOf(farm_keys_.FolderOf("alice"));
