@@ -74,7 +74,7 @@ grpc::ChannelArguments Arguments() {
 }  // namespace
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address, const FarmAccess& access) {
-  const auto credentials = access.Credentials();
+  const auto credentials = access.CredentialsFor(address);
   if (access.secret().empty()) return grpc::CreateCustomChannel(address, credentials, Arguments());
   std::vector<std::unique_ptr<hooks::ClientInterceptorFactoryInterface>> interceptors;
   interceptors.push_back(std::make_unique<SecretSenderFactory>(access.secret()));

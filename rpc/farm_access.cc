@@ -28,7 +28,10 @@ StatusOr<FarmAccess> OpenKeys(const std::string& folder) {
 }  // namespace
 
 FarmAccess::FarmAccess(std::shared_ptr<LiveKeys> keys, Clock& clock)
-    : keys_(std::move(keys)), clock_(&clock), credentials_(FarmCredentials(keys_, clock)) {}
+    : keys_(std::move(keys)),
+      clock_(&clock),
+      servers_(std::make_shared<ServerWatch>(keys_, clock)),
+      credentials_(FarmCredentials(*keys_, servers_)) {}
 
 StatusOr<FarmAccess> FarmAccess::Open(const std::string& keys_folder,
                                       const std::string& secret_file) {
@@ -53,8 +56,11 @@ StatusOr<Identity> FarmAccess::Self() const {
   return Verify(now->certificate, now->authority, now->revoked, clock_->Now());
 }
 
-std::shared_ptr<grpc::ChannelCredentials> FarmAccess::Credentials() const {
-  return credentials_ != nullptr ? credentials_ : grpc::InsecureChannelCredentials();
+std::shared_ptr<grpc::ChannelCredentials> FarmAccess::CredentialsFor(
+    const std::string& address) const {
+  if (credentials_ == nullptr) return grpc::InsecureChannelCredentials();
+  servers_->AddAddress(address);
+  return credentials_;
 }
 
 AdmissionControl FarmAccess::MakeAdmission(std::string service) const {

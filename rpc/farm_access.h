@@ -14,6 +14,7 @@
 #include "base/server/secret.h"
 #include "base/status.h"
 #include "rpc/admission_control.h"
+#include "rpc/server_watch.h"
 
 namespace kiln {
 
@@ -42,9 +43,10 @@ class FarmAccess {
   // Returns whose keys these are. Unauthenticated if the certificate does not hold now.
   StatusOr<Identity> Self() const;
 
-  // Returns credentials for channels to the farm's daemons. Those of a secret are plain text:
-  // MakeChannel adds the secret.
-  std::shared_ptr<grpc::ChannelCredentials> Credentials() const;
+  // Returns credentials for a channel to the farm's daemon at this address, HOST:PORT. With keys, the
+  // daemon is judged as long as the process is connected (ServerWatch). Those of a secret are plain
+  // text: MakeChannel adds the secret.
+  std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& address) const;
   // Returns the check of callers of the service with this name: "tracker".
   AdmissionControl MakeAdmission(std::string service) const;
   // Returns a text that only daemons with this secret, or with this key, know.
@@ -59,6 +61,7 @@ class FarmAccess {
   Secret secret_;
   std::shared_ptr<LiveKeys> keys_;
   Clock* clock_ = nullptr;
+  std::shared_ptr<ServerWatch> servers_;
   std::shared_ptr<grpc::ChannelCredentials> credentials_;
 };
 

@@ -10,7 +10,6 @@
 
 #include "base/keys/key_folder.h"
 #include "base/server/grpc_status.h"
-#include "rpc/member_check.h"
 
 namespace kiln {
 namespace {
@@ -23,35 +22,27 @@ constexpr unsigned kReadEverySeconds = 1;
 // Accepts servers that are daemons of the farm.
 class DaemonVerifier : public tls::ExternalCertificateVerifier {
  public:
-  DaemonVerifier(std::shared_ptr<LiveKeys> keys, Clock& clock) : members_(std::move(keys), clock) {}
+  explicit DaemonVerifier(std::shared_ptr<ServerWatch> servers) : servers_(std::move(servers)) {}
   ~DaemonVerifier() override = default;
 
   bool Verify(tls::TlsCustomVerificationCheckRequest* request, std::function<void(grpc::Status)>,
               grpc::Status* status) override {
-    const grpc::string_ref shown = request->peer_cert();
-    *status = ToGrpc(Check(std::string_view(shown.data(), shown.size())));
+    *status = ToGrpc(servers_->Accept(View(request->target_name()), View(request->peer_cert())));
     return true;
   }
   void Cancel(tls::TlsCustomVerificationCheckRequest*) override {}
 
  private:
-  Status Check(std::string_view pem) {
-    KILN_ASSIGN_OR_RETURN(const Identity server, members_.Check(pem));
-    if (MayServe(server.role)) return OkStatus();
-    return MakeStatus(StatusCode::kUnauthenticated,
-                      "the server has the certificate of {} with the role {}, expected a daemon's: "
-                      "`kiln keys issue NAME --role work`",
-                      server.name, RoleName(server.role));
-  }
+  static std::string_view View(grpc::string_ref text) { return {text.data(), text.size()}; }
 
-  MemberCheck members_;
+  const std::shared_ptr<ServerWatch> servers_;
 };
 
 }  // namespace
 
-std::shared_ptr<grpc::ChannelCredentials> FarmCredentials(std::shared_ptr<LiveKeys> keys,
-                                                          Clock& clock) {
-  const auto [identity, authority, revoked] = KeyFolderFiles(keys->path());
+std::shared_ptr<grpc::ChannelCredentials> FarmCredentials(const LiveKeys& keys,
+                                                          std::shared_ptr<ServerWatch> servers) {
+  const auto [identity, authority, revoked] = KeyFolderFiles(keys.path());
   tls::TlsChannelCredentialsOptions options;
   // Key and certificate are one file.
   options.set_certificate_provider(std::make_shared<tls::FileWatcherCertificateProvider>(
@@ -63,7 +54,7 @@ std::shared_ptr<grpc::ChannelCredentials> FarmCredentials(std::shared_ptr<LiveKe
   options.set_verify_server_certs(false);
   options.set_check_call_host(false);
   options.set_certificate_verifier(
-      tls::ExternalCertificateVerifier::Create<DaemonVerifier>(std::move(keys), clock));
+      tls::ExternalCertificateVerifier::Create<DaemonVerifier>(std::move(servers)));
   return tls::TlsCredentials(options);
 }
 

@@ -19,9 +19,11 @@
 #include "base/status_testing.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/admission_control.h"
+#include "rpc/channel.h"
 #include "rpc/farm_access.h"
 #include "rpc/farm_credentials.h"
 #include "rpc/member_check.h"
+#include "rpc/server_watch.h"
 
 namespace kiln {
 namespace {
@@ -80,12 +82,17 @@ class TlsTest : public testing::Test {
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
     return grpc::CreateCustomChannel(server_->address(), credentials, arguments);
   }
+  std::shared_ptr<grpc::ChannelCredentials> CredentialsOf(const std::string& folder) {
+    const auto keys = *LiveKeys::Open(folder, clock_);
+    return FarmCredentials(*keys, std::make_shared<ServerWatch>(keys, clock_));
+  }
   std::shared_ptr<grpc::Channel> ConnectAs(const AuthorityFolder& farm, const std::string& name) {
-    return Connect(FarmCredentials(*LiveKeys::Open(farm.FolderOf(name), clock_), clock_));
+    return Connect(CredentialsOf(farm.FolderOf(name)));
   }
 
-  static Status List(const std::shared_ptr<grpc::Channel>& channel) {
+  static Status List(const std::shared_ptr<grpc::Channel>& channel, bool waits = false) {
     grpc::ClientContext context;
+    context.set_wait_for_ready(waits);
     context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     v1::ListReply reply;
     return FromGrpc(v1::Tracker::NewStub(channel)->List(&context, {}, &reply));
@@ -307,23 +314,68 @@ TEST_F(TlsTest, AServersNewCertificateIsShownByNewConnections) {
   ASSERT_OK(farm_.Issue({"box1", Role::kWork}, 10, false));
   ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 100, false));
   Serve(farm_, "box1");
-  const auto open = ConnectAs(farm_, "alice");
-  EXPECT_OK(List(open));
   clock_.Advance(absl::Hours(24 * 11));
   EXPECT_THAT(List(ConnectAs(farm_, "alice")),
               StatusIs(StatusCode::kUnavailable, HasSubstr("the certificate of box1 ended on")));
   ASSERT_OK(farm_.Renew("box1", 10));
   clock_.Advance(LiveKeys::kLookEvery);
   EXPECT_OK(List(ConnectAs(farm_, "alice")));
-  // An open connection goes on.
-  EXPECT_OK(List(open));
+}
+
+// Only the client hears of it: a server that is in the wrong hands closes nothing.
+TEST_F(TlsTest, ACallUnderWayEndsWhenItsServerIsRevokedOrLate) {
+  ServeBox1();
+  ASSERT_OK(farm_.Issue({"box2", Role::kWork}, 1000, false));
+  ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 1000, false));
+  // box2 is another machine.
+  const auto keys = *LiveKeys::Open(farm_.FolderOf("box2"), clock_);
+  ASSERT_OK_AND_ASSIGN(const std::unique_ptr<GrpcServer> box2,
+                       GrpcServer::Start({.listen = "127.0.0.2:0",
+                                          .services = {&service_},
+                                          .check_caller = admission_->MakeCallerCheck(),
+                                          .keys = keys}));
+  std::atomic<bool> stays = true;
+  std::atomic<int> calls = 0;
+  service_.on_list = [&](const grpc::ServerContext& context) {
+    ++calls;
+    while (stays && !context.IsCancelled()) Clock::Real().SleepFor(absl::Milliseconds(10));
+  };
+  const FarmAccess alice(*LiveKeys::Open(farm_.FolderOf("alice"), clock_), clock_);
+  const auto channel = MakeChannel(server_->address(), alice);
+  const auto other = MakeChannel(box2->address(), alice);
+  // Calls once the channel is connected, and returns when the server has the call.
+  const auto call = [&](const std::shared_ptr<grpc::Channel>& to, int number) {
+    auto status = std::async(std::launch::async, [to] { return List(to, true); });
+    for (int i = 0; calls < number && i < 2'000; ++i) {
+      Clock::Real().SleepFor(absl::Milliseconds(10));
+    }
+    return status;
+  };
+  auto others = call(other, 1), first = call(channel, 2);
+  ASSERT_OK(farm_.Revoke("box1"));
+  clock_.Advance(LiveKeys::kLookEvery);
+  EXPECT_THAT(first.get(), StatusIs(StatusCode::kUnavailable, testing::_));
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  EXPECT_THAT(List(channel),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("box1 with the serial number")));
+  EXPECT_EQ(calls, 2) << "no request reaches it";
+  // The same channel finds the server again when its keys are in order.
+  ASSERT_OK(farm_.Issue({"box1", Role::kWork}, 100, false));
+  clock_.Advance(LiveKeys::kLookEvery);
+  auto second = call(channel, 3);
+  clock_.Advance(absl::Hours(24 * 101));
+  EXPECT_THAT(second.get(), StatusIs(StatusCode::kUnavailable, testing::_));
+  EXPECT_THAT(List(channel),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("the certificate of box1 ended on")));
+  EXPECT_EQ(others.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+  stays = false;
+  EXPECT_OK(others.get());
 }
 
 TEST_F(TlsTest, AClientsNewCertificateIsShownByNewConnections) {
   ServeBox1();
   ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 10, false));
-  const auto keys = *LiveKeys::Open(farm_.FolderOf("alice"), clock_);
-  const auto credentials = FarmCredentials(keys, clock_);
+  const auto credentials = CredentialsOf(farm_.FolderOf("alice"));
   EXPECT_OK(List(Connect(credentials)));
   clock_.Advance(absl::Hours(24 * 11));
   EXPECT_THAT(List(Connect(credentials)), Refused("the certificate of alice ended on", "renew"));
@@ -357,8 +409,7 @@ TEST_F(TlsTest, WhileAServersKeysAreCopiedItShowsTheOnesBefore) {
 TEST_F(TlsTest, WhileAClientsKeysAreCopiedItsOpenConnectionsGoOn) {
   ServeBox1();
   ASSERT_OK(farm_.Issue({"alice", Role::kSubmit}, 10, false));
-  const auto credentials =
-      FarmCredentials(*LiveKeys::Open(farm_.FolderOf("alice"), clock_), clock_);
+  const auto credentials = CredentialsOf(farm_.FolderOf("alice"));
   const auto open = Connect(credentials);
   EXPECT_OK(List(open));
   const std::string identity = farm_.FolderOf("alice/identity.pem");

@@ -1,8 +1,6 @@
 #include "base/server/acceptor.h"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -10,6 +8,7 @@
 
 #include <array>
 #include <cerrno>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +17,7 @@
 #include "base/clock.h"
 #include "base/errno_status.h"
 #include "base/log.h"
+#include "base/server/socket_peer.h"
 
 namespace kiln {
 namespace {
@@ -26,36 +26,6 @@ namespace {
 constexpr int kLookMs = 1'000;
 constexpr double kCheckEverySeconds = 2;
 constexpr absl::Duration kDescriptorShortagePause = absl::Milliseconds(50);
-
-struct Peer {
-  std::string host;
-  // "ipv4:127.0.0.1:4711", "ipv6:[::1]:4711".
-  std::string peer;
-};
-
-Peer PeerV4(in_addr address, uint16_t port) {
-  char text[INET_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET, &address, text, sizeof(text));
-  return {text, fmt::format("ipv4:{}:{}", text, ntohs(port))};
-}
-
-Peer PeerOf(const sockaddr_storage& address) {
-  if (address.ss_family == AF_INET) {
-    const auto& v4 = reinterpret_cast<const sockaddr_in&>(address);
-    return PeerV4(v4.sin_addr, v4.sin_port);
-  }
-  const auto& v6 = reinterpret_cast<const sockaddr_in6&>(address);
-  if (IN6_IS_ADDR_V4MAPPED(&v6.sin6_addr)) {
-    in_addr v4{};
-    std::copy_n(v6.sin6_addr.s6_addr + 12, 4, reinterpret_cast<uint8_t*>(&v4.s_addr));
-    return PeerV4(v4, v6.sin6_port);
-  }
-  char text[INET6_ADDRSTRLEN] = "";
-  inet_ntop(AF_INET6, &v6.sin6_addr, text, sizeof(text));
-  std::string host = text;
-  if (v6.sin6_scope_id != 0) host += fmt::format("%{}", v6.sin6_scope_id);
-  return {host, fmt::format("ipv6:[{}]:{}", host, ntohs(v6.sin6_port))};
-}
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -161,18 +131,16 @@ void Acceptor::AcceptAll(int listening) {
 }
 
 void Acceptor::AddConnection(UniqueFd connection) {
-  sockaddr_storage address{};
-  socklen_t size = sizeof(address);
-  if (getpeername(connection.get(), reinterpret_cast<sockaddr*>(&address), &size) != 0) return;
+  std::optional<SocketPeer> peer = PeerOfSocket(connection.get());
+  if (!peer.has_value()) return;
   UniqueFd kept(fcntl(connection.get(), F_DUPFD_CLOEXEC, 0));
   if (!kept.valid()) return HandleDescriptorShortage();
   const int id = kept.get();
   if (!Watch(id, EPOLLHUP).ok()) return;
-  Peer peer = PeerOf(address);
   std::vector<int> gone;
   {
     std::lock_guard lock(mutex_);
-    gone = list_.Add(id, std::move(peer.peer), std::move(peer.host), absl::Now());
+    gone = list_.Add(id, peer->GrpcName(), std::move(peer->host), absl::Now());
   }
   kept_[id] = std::move(kept);
   const bool refused = !gone.empty() && gone[0] == id;
