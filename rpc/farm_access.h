@@ -43,9 +43,9 @@ class FarmAccess {
   // Returns whose keys these are. Unauthenticated if the certificate does not hold now.
   StatusOr<Identity> Self() const;
 
-  // Returns credentials for a channel to the farm's daemon at this address, HOST:PORT. With keys, the
-  // daemon is judged as long as the process is connected (ServerWatch). Those of a secret are plain
-  // text: MakeChannel adds the secret.
+  // Returns credentials for a channel to the farm's daemon at this address, HOST:PORT. With keys,
+  // the daemon is judged as long as the process is connected (ServerWatch). Those of a secret are
+  // plain text: MakeChannel adds the secret.
   std::shared_ptr<grpc::ChannelCredentials> CredentialsFor(const std::string& address) const;
   // Returns the check of callers of the service with this name: "tracker".
   AdmissionControl MakeAdmission(std::string service) const;

@@ -78,8 +78,8 @@ const Roles kDaemons = {Role::kWork};
 const Roles kOperators = {Role::kOperate, Role::kAdmin};
 const Roles kAdmins = {Role::kAdmin};
 
-// The roles that may make each call, written out apart from the table and from the order of roles, so
-// that a change of either is a change here.
+// The roles that may make each call, written out apart from the table and from the order of roles,
+// so that a change of either is a change here.
 const std::map<std::string_view, Roles> kMayCall = {
     {"/grpc.health.v1.Health/Watch", kEverybody},
     {"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo", kEverybody},

@@ -78,8 +78,8 @@ int64_t Registry::LeaseMs(uint32_t asked_ms) const {
   return std::clamp<int64_t>(asked_ms, kMinLeaseMs, options_.max_lease_ms);
 }
 
-// Workers learn with an announcement what is asked of them, so they announce often. The more workers
-// there are, the less often.
+// Workers learn with an announcement what is asked of them, so they announce often. The more
+// workers there are, the less often.
 int64_t Registry::NextAnnounceMs() const {
   const int64_t longest_ms = std::max<int64_t>(options_.deadline_ms / 4, 1);
   const auto workers = static_cast<int64_t>(workers_.size());

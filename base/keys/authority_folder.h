@@ -71,8 +71,9 @@ class AuthorityFolder {
   StatusOr<Issued> Renew(const std::string& name, int days);
   // Revokes all certificates of a name, or the one with a serial number, if they have not expired.
   // NotFound if there are none. The list goes into the folders of all members here. If one of them
-  // cannot be written, the certificates are revoked all the same, the list goes into the others, and
-  // the error says what to do. A call for certificates that are revoked hands the list on again.
+  // cannot be written, the certificates are revoked all the same, the list goes into the others,
+  // and the error says what to do. A call for certificates that are revoked hands the list on
+  // again.
   StatusOr<Revoked> Revoke(const std::string& name_or_serial);
   // Returns all certificates, ordered by name, then by their beginning. Reads each.
   StatusOr<std::vector<Issued>> List() const;

@@ -26,16 +26,16 @@ class LiveKeys {
 
   // Returns the folder as it was last good. Files that have changed are read again; while they do
   // not belong together, for instance because they are being copied, the state before holds and the
-  // log says why. Key and certificate change together or not at all. A list of revocations gives way
-  // to a newer one of its authority alone. Usually costs a lock; once in kLookEvery also three
+  // log says why. Key and certificate change together or not at all. A list of revocations gives
+  // way to a newer one of its authority alone. Usually costs a lock; once in kLookEvery also three
   // system calls.
   std::shared_ptr<const KeyFolder> Now();
 
   // Takes a list of revocations that another process of the farm has handed on, if it is this
-  // authority's and newer than the one that holds. It holds at once, and is written into the folder,
-  // unless a newer one is there. If the folder cannot be written, the list holds in this process
-  // alone: the log says so, and the next call tries again. Everything else is left, and the log
-  // says why.
+  // authority's and newer than the one that holds. It holds at once, and is written into the
+  // folder, unless a newer one is there. If the folder cannot be written, the list holds in this
+  // process alone: the log says so, and the next call tries again. Everything else is left, and the
+  // log says why.
   void TakeRevocations(std::string_view pem);
 
   const std::string& path() const { return path_; }

@@ -6,10 +6,10 @@
 
 namespace kiln {
 
-// Shuts down the TCP connections of this process whose other end has an address of `host`, a name or
-// a number, and one of the ports. Their owners see the end of the connection. Returns how many there
-// were. If the name cannot be looked up, the ports alone decide. Costs a look-up and a system call
-// for each open descriptor. Thread-safe.
+// Shuts down the TCP connections of this process whose other end has an address of `host`, a name
+// or a number, and one of the ports. Their owners see the end of the connection. Returns how many
+// there were. If the name cannot be looked up, the ports alone decide. Costs a look-up and a system
+// call for each open descriptor. Thread-safe.
 int ShutDownConnections(const std::string& host, const std::set<int>& ports);
 
 }  // namespace kiln
