@@ -122,7 +122,7 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   WorkerModes modes;
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
-  BuilderService service(cache, flags.allow_faults, options.admission, access.keys());
+  BuilderService service(cache, modes, flags.allow_faults, options.admission, access.keys());
   options.service = &service;
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));

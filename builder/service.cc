@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/server/grpc_status.h"
 #include "rpc/artifact_signature.h"
+#include "rpc/yield_reply.h"
 
 namespace kiln::builder {
 
@@ -17,7 +18,19 @@ grpc::Status BuilderService::Build(grpc::ServerContext* context, const v1::Build
     return ToGrpc(
         FailedPrecondition("this builder makes no broken code; start it with --allow-faults"));
   }
-  auto outcome = executor_.Build(*request, [&] { return stopping_ || context->IsCancelled(); });
+  EffectiveMode mode = modes_.Effective();
+  if (RefusesTrials(mode.mode)) return YieldReply(*context, mode);
+  bool is_stopped = false;
+  auto outcome = executor_.Build(*request, [&] {
+    if (is_stopped) return true;
+    mode = modes_.Effective();
+    is_stopped = StopsTrials(mode.mode);
+    return is_stopped || stopping_ || context->IsCancelled();
+  });
+  if (!outcome.ok() && is_stopped) {
+    LogInfo("build stopped: {}", mode.sentence);
+    return YieldReply(*context, mode);
+  }
   if (!outcome.ok()) {
     LogInfo("build refused: {}", Message(outcome.status()));
     return ToGrpc(outcome.status());

@@ -9,16 +9,19 @@
 #include "builder/build_executor.h"
 #include "proto/builder.grpc.pb.h"
 #include "rpc/admission_control.h"
+#include "rpc/worker_modes.h"
 
 namespace kiln::builder {
 
 class BuilderService : public v1::Builder::Service {
  public:
-  // `executor` outlives the service. Artifacts of requests that name a trial are signed with `keys`
+  // `executor` and `modes` outlive the service. While the modes refuse work, calls are sent back
+  // (rpc/yield_reply.h); a pause stops the builds in hand. Artifacts of requests that name a trial are signed with `keys`
   // (rpc/artifact_signature.h), those from a cache too; null: nothing is signed.
-  BuilderService(BuildExecutor& executor, bool allow_faults, AdmissionControl admission = {},
-                 std::shared_ptr<LiveKeys> keys = nullptr)
+  BuilderService(BuildExecutor& executor, const WorkerModes& modes, bool allow_faults,
+                 AdmissionControl admission = {}, std::shared_ptr<LiveKeys> keys = nullptr)
       : executor_(executor),
+        modes_(modes),
         allow_faults_(allow_faults),
         admission_(std::move(admission)),
         keys_(std::move(keys)) {}
@@ -37,6 +40,7 @@ class BuilderService : public v1::Builder::Service {
   Status Sign(const v1::BuildRequest& request, v1::BuildReply& reply) const;
 
   BuildExecutor& executor_;
+  const WorkerModes& modes_;
   const bool allow_faults_;
   const AdmissionControl admission_;
   const std::shared_ptr<LiveKeys> keys_;

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/keys/authority_folder.h"
@@ -27,7 +28,7 @@ class ServiceTest : public testing::Test {
   explicit ServiceTest(bool allow_faults = true, std::shared_ptr<LiveKeys> keys = nullptr)
       : pool_(Options()),
         cache_(pool_, 64 << 20, "test"),
-        service_(cache_, allow_faults, {}, std::move(keys)) {
+        service_(cache_, modes_, allow_faults, {}, std::move(keys)) {
     GrpcServer::Options options;
     options.services = {&service_};
     auto server = GrpcServer::Start(options);
@@ -55,6 +56,7 @@ class ServiceTest : public testing::Test {
 
   Pool pool_;
   BuildCache cache_;
+  WorkerModes modes_;
   BuilderService service_;
   std::unique_ptr<GrpcServer> server_;
   std::unique_ptr<v1::Builder::Stub> stub_;
@@ -157,6 +159,27 @@ TEST_F(ServiceTest, StopEndsWhatRuns) {
   while (cache_.stats().misses == 0) std::this_thread::yield();  // until the build has begun
   service_.Stop();
   caller.join();
+}
+
+TEST_F(ServiceTest, APauseStopsABuildWithinASecond) {
+  absl::Time ended;
+  std::thread caller([&] {
+    EXPECT_THAT(
+        Build(FaultRequest(v1::FAULT_COMPILER_HANG, 600'000)),
+        StatusIs(StatusCode::kUnavailable, "the worker takes no trials now: paused by ada"));
+    ended = absl::Now();
+  });
+  while (cache_.stats().misses == 0) std::this_thread::yield();  // until the build has begun
+  const absl::Time paused = absl::Now();
+  modes_.Ask(v1::WORKER_PAUSED, "ada");
+  caller.join();
+  EXPECT_LT(ended - paused, absl::Seconds(1));
+  EXPECT_THAT(Build(MatmulRequest("null")), StatusIs(StatusCode::kUnavailable, _));
+  modes_.Ask(v1::WORKER_DRAINS, "ada");
+  // A lease may be in use yet.
+  EXPECT_OK(Build(MatmulRequest("null")));
+  modes_.Ask(v1::WORKER_SERVES, "ada");
+  EXPECT_OK(Build(MatmulRequest("llvm")));
 }
 
 TEST_F(NoFaultsTest, FaultsAreRefused) {

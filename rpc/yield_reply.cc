@@ -4,11 +4,15 @@
 
 #include <string>
 
+#include "absl/strings/cord.h"
+
 namespace kiln {
 namespace {
 
 // Key of the metadata, whose value is the mode's name.
 constexpr char kWorkerModeKey[] = "kiln-worker-mode";
+// Name of the mark of a status.
+constexpr char kYieldMark[] = "kiln/yield";
 
 }  // namespace
 
@@ -19,9 +23,12 @@ grpc::Status YieldReply(grpc::ServerContext& context, const EffectiveMode& mode)
                                   mode.sentence.empty() ? ModeName(mode.mode) : mode.sentence));
 }
 
-bool IsYieldReply(const grpc::ClientContext& context, const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNAVAILABLE &&
-         context.GetServerTrailingMetadata().contains(kWorkerModeKey);
+void MarkYield(const grpc::ClientContext& context, Status& status) {
+  if (status.code() != StatusCode::kUnavailable) return;
+  if (!context.GetServerTrailingMetadata().contains(kWorkerModeKey)) return;
+  status.SetPayload(kYieldMark, absl::Cord());
 }
+
+bool IsYield(const Status& status) { return status.GetPayload(kYieldMark).has_value(); }
 
 }  // namespace kiln

@@ -7,6 +7,7 @@
 #include <grpcpp/client_context.h>
 #include <grpcpp/server_context.h>
 
+#include "base/status.h"
 #include "rpc/worker_modes.h"
 
 namespace kiln {
@@ -14,7 +15,9 @@ namespace kiln {
 // Makes the answer, UNAVAILABLE, and adds the metadata to the call.
 grpc::Status YieldReply(grpc::ServerContext& context, const EffectiveMode& mode);
 
-// Returns whether the ended call got such an answer.
-bool IsYieldReply(const grpc::ClientContext& context, const grpc::Status& status);
+// Marks `status`, the status of the ended call, if its answer was such an answer.
+void MarkYield(const grpc::ClientContext& context, Status& status);
+// Returns whether the status is marked.
+bool IsYield(const Status& status);
 
 }  // namespace kiln

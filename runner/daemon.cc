@@ -259,7 +259,7 @@ class Worker {
          std::unique_ptr<device::DeviceStateReader> reader, DeviceSlotOptions slot_options)
       : state_(std::move(reader)),
         slot_(WithState(std::move(slot_options), state_.get())),
-        service_(slot_, id, admission, [this] {
+        service_(slot_, modes_, id, admission, [this] {
           if (canary_ != nullptr) canary_->ProbeNow();
         }) {}
 

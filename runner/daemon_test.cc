@@ -4,6 +4,7 @@
 #include <memory>
 #include <thread>
 
+#include "absl/time/clock.h"
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/process/namespaces.h"
@@ -16,6 +17,7 @@
 #include "rpc/artifact_digest.h"
 #include "rpc/channel.h"
 #include "rpc/tracker_testing.h"
+#include "rpc/yield_reply.h"
 #include "runner/device_files.h"
 
 namespace kiln::runner {
@@ -46,6 +48,8 @@ class Daemon : public DaemonProcess {
     if (!status.ok()) return FromGrpc(status);
     return reply;
   }
+
+  v1::Runner::Stub& stub() { return *stub_; }
 
  private:
   std::unique_ptr<v1::Runner::Stub> stub_;
@@ -125,6 +129,41 @@ TEST(DaemonTest, AbandonedCallFreesTheDevice) {
   hang.mutable_options()->set_timeout_ms(600'000);
   EXPECT_THAT(daemon.Measure(hang, absl::Milliseconds(300)),
               StatusIs(StatusCode::kDeadlineExceeded, testing::_));
+  ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(Request("correct")));
+  EXPECT_EQ(reply.result().error(), v1::NO_ERROR);
+}
+
+// The worker hears with its next announcement. The trial's caller learns that nothing has failed.
+TEST(DaemonTest, APauseStopsTheTrialWithinASecond) {
+  FakeTracker tracker;
+  Daemon daemon({"--threads", "1", "--tracker", tracker.address()});
+  ASSERT_OK(daemon.Measure(Request("correct")));
+  v1::MeasureRequest hang = Request("infinite_loop");
+  hang.mutable_options()->set_timeout_ms(600'000);
+  absl::Time ended;
+  std::thread caller([&] {
+    grpc::ClientContext context;
+    v1::MeasureReply reply;
+    const grpc::Status status = daemon.stub().Measure(&context, hang, &reply);
+    ended = absl::Now();
+    EXPECT_EQ(status.error_message(), "the worker takes no trials now: paused by ada");
+    Status marked = FromGrpc(status);
+    MarkYield(context, marked);
+    EXPECT_TRUE(IsYield(marked));
+  });
+  Clock::Real().SleepFor(absl::Milliseconds(200));
+  const absl::Time asked = absl::Now();
+  tracker.Ask(v1::WORKER_PAUSED, "ada");
+  caller.join();
+  EXPECT_LT(ended - asked, absl::Seconds(1));
+  EXPECT_EQ(tracker.WaitFor([](auto& r) { return r.worker().mode() == v1::WORKER_PAUSED; })
+                .worker()
+                .mode_reason(),
+            "paused by ada");
+  EXPECT_THAT(daemon.Measure(Request("correct")),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("paused by ada")));
+  tracker.Ask(v1::WORKER_SERVES, "bob");
+  tracker.WaitFor([](auto& r) { return r.worker().asked_by() == "bob"; });
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(Request("correct")));
   EXPECT_EQ(reply.result().error(), v1::NO_ERROR);
 }

@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "base/server/grpc_status.h"
+#include "rpc/yield_reply.h"
 
 namespace kiln::runner {
 
@@ -10,7 +11,19 @@ grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::Meas
   if (const Status admitted = admission_.Admit(*context, *request); !admitted.ok()) {
     return ToGrpc(admitted);
   }
-  auto measured = slot_.Measure(*request, [&] { return stopping_ || context->IsCancelled(); });
+  EffectiveMode mode = modes_.Effective();
+  if (RefusesTrials(mode.mode)) return YieldReply(*context, mode);
+  bool is_stopped = false;
+  auto measured = slot_.Measure(*request, [&] {
+    if (is_stopped) return true;
+    mode = modes_.Effective();
+    is_stopped = StopsTrials(mode.mode);
+    return is_stopped || stopping_ || context->IsCancelled();
+  });
+  if (!measured.ok() && is_stopped) {
+    LogInfo("measure stopped: {}", mode.sentence);
+    return YieldReply(*context, mode);
+  }
   if (!measured.ok()) {
     LogInfo("measure refused: {}", Message(measured.status()));
     if (measured.status().code() == StatusCode::kUnavailable && on_fault_ != nullptr) on_fault_();

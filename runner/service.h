@@ -8,17 +8,20 @@
 
 #include "proto/runner.grpc.pb.h"
 #include "rpc/admission_control.h"
+#include "rpc/worker_modes.h"
 #include "runner/device_slot.h"
 
 namespace kiln::runner {
 
 class RunnerService : public v1::Runner::Service {
  public:
-  // `slot` outlives the service. Results bear worker_id. `on_fault` is called when a trial fails by
-  // no fault of its own, by any thread; null: nobody is told.
-  RunnerService(DeviceSlot& slot, std::string worker_id, AdmissionControl admission = {},
-                std::function<void()> on_fault = nullptr)
+  // `slot` and `modes` outlive the service. Results bear worker_id. While the modes refuse trials,
+  // calls are sent back (rpc/yield_reply.h); a pause stops the trial in hand. `on_fault` is called
+  // when a trial fails by no fault of its own, by any thread; null: nobody is told.
+  RunnerService(DeviceSlot& slot, const WorkerModes& modes, std::string worker_id,
+                AdmissionControl admission = {}, std::function<void()> on_fault = nullptr)
       : slot_(slot),
+        modes_(modes),
         worker_id_(std::move(worker_id)),
         admission_(std::move(admission)),
         on_fault_(std::move(on_fault)) {}
@@ -32,6 +35,7 @@ class RunnerService : public v1::Runner::Service {
 
  private:
   DeviceSlot& slot_;
+  const WorkerModes& modes_;
   const std::string worker_id_;
   const AdmissionControl admission_;
   const std::function<void()> on_fault_;

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "compiler/schedule/step.h"
+#include "rpc/yield_reply.h"
 #include "scheduler/dispatch/dispatch_core.h"
 
 namespace kiln::scheduler {
@@ -199,6 +200,9 @@ template <typename Item>
 Attempt Dispatcher::Core::Failed(std::unique_ptr<Item> item, const LeasedWorker& lease,
                                  const CallResult& result, const std::stop_token& stop) {
   if (stop.stop_requested()) return {};
+  if (IsYield(result.status)) {
+    return {.again = std::move(item), .rest = std::string(Message(result.status))};
+  }
   Attempt attempt;
   // A worker whose lease is lost is gone, so there is nothing to leave alone.
   if (!lease.lost()) attempt.complaint = Message(result.status);

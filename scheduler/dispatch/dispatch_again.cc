@@ -1,6 +1,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "rpc/yield_reply.h"
 #include "scheduler/dispatch/dispatch_core.h"
 #include "scheduler/dispatch/worker_replies.h"
 #include "scheduler/dispatch/yield_watch.h"
@@ -65,6 +66,8 @@ std::optional<Attempt> Dispatcher::Core::ReadElite(const LeasedWorker& lease,
   if (call.status.ok()) {
     readings_.Note(*turn, device, reply.result());
     ledger_.PokeWriter();
+  } else if (IsYield(call.status)) {
+    attempt.rest = Message(call.status);
   } else if (!stop.stop_requested() && !lease.lost()) {
     attempt.complaint = Message(call.status);
   }

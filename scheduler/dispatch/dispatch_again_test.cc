@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/status_testing.h"
+#include "rpc/yield_reply.h"
 #include "scheduler/dispatch/dispatch.h"
 #include "scheduler/dispatch/dispatch_testing.h"
 #include "scheduler/dispatch/workers_testing.h"
@@ -198,6 +199,12 @@ class IdleTimeTest : public DispatchTest {
           while (builder_.calls < hold_until_built_ && !context.IsCancelled()) {
             absl::SleepFor(absl::Milliseconds(1));
           }
+          const bool yields = IsOfElite(request)
+                                  ? elites_to_yield_-- > 0
+                                  : IsOfFinalRace(request) && of_final_race_ % 3 == 2;
+          if (yields && yields_left_-- > 0) {
+            return YieldReply(context, {v1::WORKER_PAUSED, "paused by ada"});
+          }
           if (IsOfElite(request)) ++of_elites_;
           if (IsOfFinalRace(request)) ++of_final_race_;
           if (request.options().early_stop_ratio() > 0) before_last_trial_ = of_elites_.load();
@@ -238,6 +245,7 @@ class IdleTimeTest : public DispatchTest {
   std::atomic<int> of_elites_{0}, of_final_race_{0}, before_last_trial_{0};
   std::atomic<bool> other_seed_{false};  // whether an elite was read with another seed
   std::atomic<int> races_of_other_seed_{0};
+  std::atomic<int> elites_to_yield_{0}, yields_left_{0};
   std::string wrong_;
   std::mutex mutex_;
   double longest_wait_s_ = 0;
@@ -385,6 +393,24 @@ TEST_F(IdleTimeTest, FinalistsAreCheckedWithOtherInputsEvenWhereElitesAreNot) {
   ASSERT_OK(dispatcher_->MeasureAgain({list}));
   EXPECT_GT(of_final_race_, 0);
   EXPECT_EQ(races_of_other_seed_, of_final_race_);
+}
+
+// The readings of a race stay when the runner is paused, and nothing is given up, however often.
+TEST_F(IdleTimeTest, APausedRunnerEndsNoRace) {
+  yields_left_ = 6;
+  elites_to_yield_ = 2;
+  Start();
+  EXPECT_EQ(RunTrials(0, 4).size(), 4u);
+  EXPECT_TRUE(Eventually([&] { return of_elites_ > 0; }));
+  ASSERT_OK(dispatcher_->EndIdleReadings());
+  EXPECT_EQ(yields_left_, 4);
+  Finalists list;
+  for (const store::Record& record : Records()) {
+    list.entries.push_back({record.id, record.steps, {.id = record.id}});
+  }
+  ASSERT_OK(dispatcher_->MeasureAgain({list}));
+  EXPECT_LE(yields_left_, 0);
+  EXPECT_EQ(ReadAgain().size(), list.entries.size());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #include <atomic>
 
 #include "base/status_testing.h"
+#include "rpc/yield_reply.h"
 #include "scheduler/dispatch/dispatch_testing.h"
 #include "scheduler/dispatch/workers_testing.h"
 
@@ -9,6 +10,68 @@ namespace kiln::scheduler {
 namespace {
 
 using testing::HasSubstr;
+
+// More pauses than a trial has attempts. The worker that yields is left alone, the trials go on when
+// it takes them again, and none has failed.
+TEST_F(DispatchTest, AWorkerThatYieldsCostsTheTrialNothing) {
+  const EffectiveMode paused = {v1::WORKER_PAUSED, "paused by ada"};
+  std::atomic<int> runner_yields{8}, builder_yields{8};
+  FakeBuilder builder([&](grpc::ServerContext& context, const auto&, auto&) {
+    return builder_yields-- > 0 ? YieldReply(context, paused) : grpc::Status::OK;
+  });
+  FakeRunner runner([&](grpc::ServerContext& context, const auto&, auto&) {
+    return runner_yields-- > 0 ? YieldReply(context, paused) : grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1", 1);
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 3).size(), 3u);
+  const auto records = Records();
+  ASSERT_EQ(records.size(), 3u);
+  for (const store::Record& record : records) EXPECT_EQ(record.error, store::kNoError);
+  EXPECT_LT(runner_yields, 0);
+  EXPECT_LT(builder_yields, 0);
+}
+
+TEST_F(DispatchTest, WhatAYieldingWorkerSaysIsTheReasonOfTheWait) {
+  std::atomic<bool> yields{true};
+  FakeBuilder builder;
+  FakeRunner runner([&](grpc::ServerContext& context, const auto&, auto&) {
+    return yields ? YieldReply(context, {v1::WORKER_PAUSED, "paused by ada"}) : grpc::Status::OK;
+  });
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  DispatchOptions options = QuickDispatch();
+  options.first_backoff = std::chrono::milliseconds(100);
+  Start(options);
+  dispatcher_->Submit(MakeTrial(0));
+  EXPECT_TRUE(Eventually([&] {
+    const Dispatcher::Waiting waiting = dispatcher_->waiting();
+    return waiting.for_runner && waiting.problem.ends_with("paused by ada");
+  }));
+  EXPECT_LT(runner.calls, 200) << "asked again and again without a pause";
+  yields = false;
+  ASSERT_OK(NextOutcome());
+  EXPECT_EQ(Records()[0].error, store::kNoError);
+}
+
+// Another runner takes the trial at once.
+TEST_F(DispatchTest, ATrialGoesFromAYieldingWorkerToAnother) {
+  FakeBuilder builder;
+  FakeRunner paused([&](grpc::ServerContext& context, const auto&, auto&) {
+    return YieldReply(context, {v1::WORKER_PAUSED, "paused by ada"});
+  });
+  FakeRunner good;
+  AddBuilder(builder, "b1");
+  AddRunner(paused, "r1");
+  AddRunner(good, "r2");
+  Start();
+  EXPECT_EQ(RunTrials(0, 10).size(), 10u);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, store::kNoError) << record.message;
+    EXPECT_EQ(record.runner, "r2");
+  }
+}
 
 // Such a cost would be the best one for ever, and stop all other trials early.
 TEST_F(DispatchTest, ACostThatNoDeviceCanHaveIsNoResult) {

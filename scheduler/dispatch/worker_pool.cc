@@ -272,21 +272,28 @@ WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWor
   return item;
 }
 
+void WorkerPool::LeaveAlone(const LeasedWorker& lease, std::chrono::milliseconds pause,
+                            std::string_view reason) {
+  if (stop_.stop_requested()) return;
+  const v1::WorkerState& worker = lease.worker();
+  trouble_[worker.id()].until = Clock::now() + pause;
+  problem_ = fmt::format("{} {} at {}: {}", options_.name, worker.id(), worker.address(), reason);
+  LogWarn("{}; left alone for {} ms", problem_, pause.count());
+}
+
 void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
   const std::string& worker = lease.worker().id();
   std::lock_guard lock(mutex_);
-  if (attempt.complaint.empty()) {
-    trouble_.erase(worker);
-    problem_.clear();
-  } else if (!stop_.stop_requested()) {
-    Backoff& trouble = trouble_[worker];
-    const int doublings = std::min(trouble.failures++, 20);
+  if (!attempt.complaint.empty()) {
+    const int doublings = std::min(trouble_[worker].failures++, 20);
     const auto pause =
         std::min(options_.longest_backoff, options_.first_backoff * (int64_t{1} << doublings));
-    trouble.until = Clock::now() + pause;
-    problem_ = fmt::format("{} {} at {}: {}", options_.name, worker, lease.worker().address(),
-                           attempt.complaint);
-    LogWarn("{}; left alone for {} ms", problem_, pause.count());
+    LeaveAlone(lease, pause, attempt.complaint);
+  } else if (!attempt.rest.empty()) {
+    LeaveAlone(lease, options_.first_backoff, attempt.rest);
+  } else {
+    trouble_.erase(worker);
+    problem_.clear();
   }
   if (attempt.again != nullptr) {
     attempt.again->avoid_worker = worker;

@@ -4,7 +4,8 @@
 // go when it is lost, when others want it, or when there was no item for a while. An item that
 // failed on a worker goes back to the front of the queue and is kept for another worker if there is
 // one. The worker that failed is left alone for a while, which doubles with each failure: its
-// leases are let go, and others are asked for.
+// leases are let go, and others are asked for. A worker that takes nothing for now is left alone for
+// the shortest while, and has not failed.
 //
 // With `ahead`, a lane whose worker has an item sends it one more when no other lane can take that
 // item. The worker has the item at hand when the first is done, and knows that it waits.
@@ -45,6 +46,8 @@ struct Attempt {
   WorkItemPtr again = nullptr;
   // If not empty, the reason why the worker should be left alone for a while.
   std::string complaint = {};
+  // If not empty, the reason why the worker takes nothing for now.
+  std::string rest = {};
 };
 
 class WorkerPool {
@@ -126,6 +129,9 @@ class WorkerPool {
                    const Serving& serving);
   std::deque<WorkItemPtr>::iterator FindTakeable(const std::string& worker);
   void Settle(const LeasedWorker& lease, Attempt attempt);
+  // Notes why nothing is done on the worker, which is left alone until then. Lock held.
+  void LeaveAlone(const LeasedWorker& lease, std::chrono::milliseconds pause,
+                  std::string_view reason);
 
   const Options options_;
   LeaseSource& source_;

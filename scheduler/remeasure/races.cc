@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "rpc/yield_reply.h"
 #include "scheduler/values/messages.h"
 #include "search/tuning/final_race.h"
 
@@ -130,7 +131,9 @@ class Turns {
         if (is_wanted()) return Yield();
         const CallResult call = Take(i, measure);
         if (call.status.ok()) continue;
-        return is_wanted() ? Yield() : call;
+        if (is_wanted()) return Yield();
+        if (IsYield(call.status)) KeepReadings();
+        return call;
       }
     }
     return {OkStatus(), true};
@@ -196,11 +199,16 @@ class Turns {
             .device = device_};
   }
 
-  CallResult Yield() {
+  // Keeps the readings for the next turns.
+  void KeepReadings() {
     for (size_t i = 0; i < race_.entries.size(); ++i) {
       store::Remeasurement said = RemeasurementOfEntry(i);
       if (!said.costs_s.empty()) race_.entries[i].finalist.known = std::move(said);
     }
+  }
+
+  CallResult Yield() {
+    KeepReadings();
     return {Status(StatusCode::kAborted, "another job waits for the runner"), true};
   }
 

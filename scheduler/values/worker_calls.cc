@@ -8,6 +8,7 @@
 #include "proto/builder.grpc.pb.h"
 #include "proto/runner.grpc.pb.h"
 #include "rpc/channel.h"
+#include "rpc/yield_reply.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -49,7 +50,8 @@ CallResult WorkerCalls::Call(const std::string& address, const CallLimits& limit
   const auto cancel = [&context] { context.TryCancel(); };
   const std::stop_callback on_lost(limits.lost, cancel);
   const std::stop_callback on_stop(limits.stop, cancel);
-  const Status status = FromGrpc(invoke(channel, context));
+  Status status = FromGrpc(invoke(channel, context));
+  MarkYield(context, status);
   if (status.ok() || !limits.lost.stop_requested()) return {status, true};
   return {
       Unavailable("its lease was lost: the worker is gone, or the tracker has revoked the lease"),

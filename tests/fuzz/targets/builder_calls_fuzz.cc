@@ -73,7 +73,8 @@ Answer Build(builder::BuilderService& service, const v1::BuildRequest& request) 
 void MakeAll(const BuilderCalls& calls) {
   InProcess in_process;
   builder::BuildCache cache(in_process, kCacheBytes, "fuzz");
-  builder::BuilderService service(cache, /*allow_faults=*/false);
+  const WorkerModes modes;
+  builder::BuilderService service(cache, modes, /*allow_faults=*/false);
   for (int i = 0; i < std::min(calls.calls_size(), kMaxCalls); ++i) {
     const Answer first = Build(service, calls.calls(i));
     const Answer second = Build(service, calls.calls(i));

@@ -62,7 +62,8 @@ void MakeAll(RunnerCalls& calls) {
   runner::DeviceSlotOptions options;
   options.device = options.device_name = "null";
   runner::DeviceSlot slot(options);
-  runner::RunnerService service(slot, "runner");
+  const WorkerModes modes;
+  runner::RunnerService service(slot, modes, "runner");
   uint64_t answered = 0;
   for (int i = 0; i < std::min(calls.calls_size(), kMaxCalls); ++i) {
     v1::MeasureRequest& request = *calls.mutable_calls(i);
