@@ -16,8 +16,9 @@ namespace kiln::builder {
 class BuilderService : public v1::Builder::Service {
  public:
   // `executor` and `modes` outlive the service. While the modes refuse work, calls are sent back
-  // (rpc/yield_reply.h); a pause stops the builds in hand. Artifacts of requests that name a trial are signed with `keys`
-  // (rpc/artifact_signature.h), those from a cache too; null: nothing is signed.
+  // (rpc/yield_reply.h); a pause stops the builds in hand. Artifacts of requests that name a trial
+  // are signed with `keys` (rpc/artifact_signature.h), those from a cache too; null: nothing is
+  // signed.
   BuilderService(BuildExecutor& executor, const WorkerModes& modes, bool allow_faults,
                  AdmissionControl admission = {}, std::shared_ptr<LiveKeys> keys = nullptr)
       : executor_(executor),

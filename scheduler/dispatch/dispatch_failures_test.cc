@@ -11,8 +11,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// More pauses than a trial has attempts. The worker that yields is left alone, the trials go on when
-// it takes them again, and none has failed.
+// More pauses than a trial has attempts. The worker that yields is left alone, the trials go on
+// when it takes them again, and none has failed.
 TEST_F(DispatchTest, AWorkerThatYieldsCostsTheTrialNothing) {
   const EffectiveMode paused = {v1::WORKER_PAUSED, "paused by ada"};
   std::atomic<int> runner_yields{8}, builder_yields{8};

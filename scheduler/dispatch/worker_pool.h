@@ -4,8 +4,8 @@
 // go when it is lost, when others want it, or when there was no item for a while. An item that
 // failed on a worker goes back to the front of the queue and is kept for another worker if there is
 // one. The worker that failed is left alone for a while, which doubles with each failure: its
-// leases are let go, and others are asked for. A worker that takes nothing for now is left alone for
-// the shortest while, and has not failed.
+// leases are let go, and others are asked for. A worker that takes nothing for now is left alone
+// for the shortest while, and has not failed.
 //
 // With `ahead`, a lane whose worker has an item sends it one more when no other lane can take that
 // item. The worker has the item at hand when the first is done, and knows that it waits.
