@@ -137,10 +137,11 @@ void Acceptor::AddConnection(UniqueFd connection) {
   if (!kept.valid()) return HandleDescriptorShortage();
   const int id = kept.get();
   if (!Watch(id, EPOLLHUP).ok()) return;
+  std::string name = peer->GrpcName();
   std::vector<int> gone;
   {
     std::lock_guard lock(mutex_);
-    gone = list_.Add(id, peer->GrpcName(), std::move(peer->host), absl::Now());
+    gone = list_.Add(id, std::move(name), std::move(peer->host), absl::Now());
   }
   kept_[id] = std::move(kept);
   const bool refused = !gone.empty() && gone[0] == id;
