@@ -465,6 +465,11 @@ class BuildTest(unittest.TestCase):
             self.assertEqual(record.error, error, f"{kinds[record.steps]}: {record.message}")
             self.assertRegex(record.message, message)
         self.assertEqual(set(kinds.values()), set(expected))
+        # The slow one may still be at it.
+        for _ in range(100):
+            if served.costs["build"].calls == 12:
+                break
+            time.sleep(0.1)
         self.assertEqual(served.costs["build"].calls, 12)
         candidate = seen[0]
         self.assertRegex(candidate.target, "^llvm .*-mcpu=")
