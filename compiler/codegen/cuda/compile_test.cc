@@ -1,5 +1,6 @@
 #include "compiler/codegen/cuda/compile.h"
 
+#include <dlfcn.h>
 #include <elf.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -53,6 +54,13 @@ TEST_F(CudaCompile, MakesACubin) {
 }
 
 // What is left out for speed is not in the code.
+// A sandbox may not show the path by which the loader knows the second library.
+TEST_F(CudaCompile, NvrtcsSecondLibraryIsOpenBeforeItIsAskedFor) {
+  ASSERT_OK_AND_ASSIGN(const NvrtcInfo nvrtc, FindNvrtc());
+  const std::string name = fmt::format("libnvrtc-builtins.so.{}.{}", nvrtc.major, nvrtc.minor);
+  EXPECT_NE(dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD), nullptr) << name;
+}
+
 TEST_F(CudaCompile, MakesTheSameOfTheSameText) {
   for (const std::string_view text :
        {std::string_view(kTiledMatmul), std::string_view(kReduction),

@@ -47,6 +47,17 @@ std::vector<std::string> Candidates() {
   }
   return paths;
 }
+
+// NVRTC opens its second library at its first compilation, by name alone. The loader may know the
+// name by a path that a sandbox does not show, so the library beside NVRTC is opened here.
+void LoadBuiltins(const NvrtcInfo& info) {
+  std::error_code error;
+  const std::string name = fmt::format("libnvrtc-builtins.so.{}.{}", info.major, info.minor);
+  for (const fs::path& file : {fs::path(info.path), fs::weakly_canonical(info.path, error)}) {
+    if (dlopen((file.parent_path() / name).c_str(), RTLD_LAZY | RTLD_LOCAL) != nullptr) return;
+  }
+}
+
 }  // namespace
 
 StatusOr<const Nvrtc*> Nvrtc::Get() {
@@ -73,6 +84,7 @@ StatusOr<Nvrtc> Nvrtc::Load() {
     Dl_info where;
     nvrtc.info_.path =
         dladdr(reinterpret_cast<void*>(nvrtc.call_.Version), &where) != 0 ? where.dli_fname : path;
+    LoadBuiltins(nvrtc.info_);
     return nvrtc;
   }
   return FailedPrecondition(
