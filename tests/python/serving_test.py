@@ -17,6 +17,7 @@ import kiln
 import numpy
 from kiln import auto_scheduler
 from kiln.farm import serving as serving_module
+from kiln.farm.builds import Builds
 from kiln.farm.serving import Applied
 
 FOLDER = os.environ["KILN_TEST_FOLDER"]
@@ -481,6 +482,80 @@ class BuildTest(unittest.TestCase):
                           ("T_matmul_NN", "float32", (32, 24), "output")])
         self.assertEqual((candidate.is_cuda, candidate.architecture), (False, ""))
 
+    def test_calls_that_were_given_up_keep_their_places(self):
+        """Slow calls do not pile up: what finds no place in time fails by a sentence."""
+        may_return, lock = threading.Event(), threading.Lock()
+        began, at_once = [], [0, 0]
+
+        def build(candidate):
+            with lock:
+                began.append(candidate.steps)
+                is_slow = len(began) <= 2
+                at_once[0] += 1
+                at_once[1] = max(at_once)
+            if is_slow:
+                may_return.wait(120)
+            made = compiled_product(candidate)
+            with lock:
+                at_once[0] -= 1
+            return made
+
+        def look(event):
+            if event.record is not None and "earlier calls" in event.record.message:
+                may_return.set()
+
+        job = self.client.tune(self.matmul, target="llvm", trials=8, finalists=0, verbose=0,
+                               build_timeout_ms=4000, no_warm_start=True, callbacks=[look],
+                               served=kiln.Served(build=build, build_jobs=2))
+        self.assertEqual(job.status().state, "SUCCEEDED")
+        self.assertEqual(at_once[1], 2)
+        records = list(self.client.records(job=job.id, errors=True))
+        self.assertEqual(len(records), 8)
+        errors = {each.steps: (each.error, each.message) for each in records}
+        for steps in began[:2]:
+            self.assertEqual(errors[steps][0], "BUILD_TIMEOUT_ERROR", errors[steps])
+        refused = [each for each in records if each.error == "COMPILE_HOST_ERROR"]
+        self.assertTrue(refused)
+        for each in refused:
+            self.assertIn("2 earlier calls of the build function still run, so this one did not "
+                          "begin within 3.6 s; give", each.message)
+            self.assertNotIn(each.steps, began)
+        # The places are free again once the slow calls have returned.
+        self.assertIn("NO_ERROR", [each.error for each in records])
+
+    def test_python_waits_at_its_end_for_calls_that_have_begun(self):
+        job = self.client.submit(self.matmul, target="llvm", trials=8, finalists=0,
+                                 no_warm_start=True, build_timeout_ms=100_000,
+                                 served=kiln.Served(build=len, build_jobs=1))
+        code = f"""
+import sys, threading
+import kiln
+began, told = threading.Event(), threading.Event()
+class Errors:
+    def write(self, text):
+        sys.__stderr__.write(text)
+        if "waits for" in text:
+            told.set()
+    def flush(self):
+        sys.__stderr__.flush()
+sys.stderr = Errors()
+def build(candidate):
+    print("began", flush=True)
+    began.set()
+    is_told = told.wait(60)
+    print("returned", is_told, threading.main_thread().is_alive(), flush=True)
+    raise ValueError("no binary")
+client = kiln.connect({self.client.connection.address!r}, {self.client.connection.access.path!r})
+client.serve({job.id!r}, kiln.Served(build=build, build_jobs=1))
+assert began.wait(60)
+"""
+        done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True,
+                              text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(done.stdout.splitlines(), ["began", "returned True False"])
+        self.assertIn("kiln: Python waits for 1 call of the build function to return\n", done.stderr)
+        job.cancel()
+
     def test_the_builders_of_tvms_calls_take_a_function(self):
         auto_scheduler.use(self.client)
         task = auto_scheduler.SearchTask(
@@ -512,6 +587,63 @@ class BuildTest(unittest.TestCase):
             kiln.Served(build="cc")
         with self.assertRaisesRegex(kiln.InvalidArgumentError, "build_jobs is 257, expected 0 to"):
             kiln.Served(build=len, build_jobs=257)
+
+
+class BuildsTest(unittest.TestCase):
+    """The places of the calls of a build function."""
+
+    def setUp(self):
+        self.builds = Builds(1)
+        self.sent, self.refused, self.may_return = [], [], threading.Event()
+        self.addCleanup(self.may_return.set)
+
+    def start(self, name, within_s=60):
+        def call():
+            if name == "slow":
+                self.may_return.wait(60)
+            if name == "raises":
+                raise SystemExit(1)
+            return name
+
+        self.builds.start(call, self.sent.append, self.refused.append, within_s)
+
+    def test_a_call_waits_for_a_place(self):
+        self.start("slow")
+        self.start("next")
+        self.start("late", within_s=0.01)
+        self.assertTrue(wait_until(lambda: self.refused))
+        self.assertEqual(self.sent, [])
+        self.may_return.set()
+        self.assertTrue(wait_until(lambda: len(self.sent) == 2))
+        self.assertEqual(self.sent, ["slow", "next"])
+        self.assertEqual(self.refused, [
+            "1 earlier call of the build function still runs, so this one did not begin within "
+            "0.01 s; give what the function runs a time limit, or raise build_jobs"])
+
+    def test_a_call_that_raises_gives_its_place_back(self):
+        self.start("raises")
+        self.start("next")
+        self.assertTrue(wait_until(lambda: self.sent))
+        self.assertEqual((self.sent, self.refused), (["next"], []))
+
+    def test_no_call_begins_after_the_main_thread(self):
+        code = """
+import threading
+from kiln.farm.builds import Builds
+builds, may_return = Builds(1), threading.Event()
+def second():
+    print("second")
+def first():
+    may_return.wait(60)
+    threading.main_thread().join()
+    print("first")
+builds.start(first, print, print, 60)
+builds.start(second, print, print, 60)
+may_return.set()
+"""
+        done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True,
+                              text=True)
+        self.assertEqual(done.stdout.splitlines(), ["first", "None"])
 
 
 class AutoSchedulerTest(unittest.TestCase):

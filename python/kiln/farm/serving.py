@@ -1,8 +1,8 @@
 """Code of the user in a search: a cost model, sketch rules, an objective, a build function.
 
 The search stays in the scheduler and calls this process over a stream, once a batch. A thread of
-the process answers, and each build has a thread of its own. The job goes on only while the process
-is connected.
+the process answers, and each build has a thread of its own (builds.py). The job goes on only while
+the process is connected.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import grpc
 from kiln import errors
 from kiln.errors import InvalidArgumentError
 from kiln.farm import program
+from kiln.farm.builds import Builds, is_ending
 from kiln.farm.connection import PATIENCE_S, Connection, error_of
 from kiln.proto import scheduler_pb2, trial_pb2
 
@@ -37,6 +38,10 @@ _LONGEST_TEXT = 8 << 10
 # Limits of the scheduler: builds at once, and bytes of a binary.
 _MOST_BUILDS = 256
 _LARGEST_BINARY = 64 << 20
+# The time of a build whose job says none, and the part of it within which a build has to begin: the
+# scheduler must hear in time that none did.
+_BUILD_S = 15.0
+_BEGINS_WITHIN = 0.9
 
 
 @dataclass(frozen=True)
@@ -201,10 +206,13 @@ class Served:
     timeout_s: float | None = None
     # Makes the binary of each candidate. Several threads call it at once.
     build: BuildFunction | None = None
-    # Most builds at once; 0 = the number of cores here.
+    # Most calls of it at once, over all jobs and with those that were given up; 0 = the number of
+    # cores here.
     build_jobs: int = 0
     # Costs of the calls of all jobs by kind: "predict", "update", "objective", "rules", "build".
     costs: dict[str, Cost] = field(default_factory=dict, repr=False)
+    # The calls of `build`.
+    builds: Builds | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         model = self.cost_model
@@ -232,6 +240,8 @@ class Served:
             raise InvalidArgumentError(
                 f"objective is {self.objective!r}, expected a function of latencies"
             )
+        if self.build is not None:
+            self.builds = Builds(self.builds_at_once())
 
     def words(self) -> list[str]:
         """The flags for `kiln submit`."""
@@ -433,6 +443,8 @@ class Serving:
         self._accepted = threading.Event()
         self._lock = threading.Lock()
         self._tell_failure: Callable[[], None] = lambda: None
+        # Seconds within which a build of the job has to begin; asked for at the first one.
+        self._begins_within_s: float | None = None
         # The exception that the user's code has raised, and why serving has ended, if it failed.
         self.exception: BaseException | None = None
         self.error: errors.KilnError | None = None
@@ -449,12 +461,15 @@ class Serving:
         self.close()
 
     def close(self) -> None:
-        """Ends serving. A job that has not ended waits for a process that serves it."""
+        """Ends serving. A job that has not ended waits for a process that serves it.
+
+        Calls of the build function go on until they return.
+        """
         self._closed = True
         if self._call is not None:
             self._call.cancel()
         if threading.current_thread() is not self._thread:
-            # Code of the user that is at work ends with the process.
+            # Other code of the user that is at work ends with the process.
             self._thread.join(timeout=1.0)
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -537,17 +552,37 @@ class Serving:
         """Answers a call; a build in a thread of its own, so that others need not wait for it."""
         kind, replies = request.WhichOneof("call"), self._replies
         if kind == "build":
-            thread = threading.Thread(
-                target=self._answer, args=(request, replies), name="kiln build", daemon=True
-            )
-            thread.start()
+            self._build(request, replies)
         elif kind is not None:
-            self._answer(request, replies)
+            replies.put(self._reply_to(request))
         elif not is_first:
             # The job has ended: the scheduler waits until this side of the stream has as well.
             replies.put(None)
 
-    def _answer(self, request: Any, replies: queue.SimpleQueue[Any]) -> None:
+    def _build(self, request: Any, replies: queue.SimpleQueue[Any]) -> None:
+        if is_ending():
+            raise errors.FailedPreconditionError(
+                "the main thread of Python has ended, and no build begins after it; let it wait for "
+                f"the end of job {self.job_id}, or serve the job again"
+            )
+        assert self._served.builds is not None
+        self._served.builds.start(
+            call=lambda: self._reply_to(request),
+            send=replies.put,
+            refuse=lambda why: replies.put(_refusal(request, why)),
+            within_s=self._begins_within(),
+        )
+
+    def _begins_within(self) -> float:
+        if self._begins_within_s is None:
+            asked = scheduler_pb2.GetJobRequest(job_id=self.job_id)
+            job = self._connection.call(self._connection.scheduler.GetJob, asked)
+            limit_s = 1e-3 * job.spec.options.build_timeout_ms or _BUILD_S
+            self._begins_within_s = _BEGINS_WITHIN * limit_s
+        return self._begins_within_s
+
+    def _reply_to(self, request: Any) -> Any:
+        """The answer to a call, or the text of what the user's code raised."""
         kind = request.WhichOneof("call")
         start = time.perf_counter()
         try:
@@ -555,11 +590,15 @@ class Serving:
         except BaseException as error:  # pylint: disable=broad-exception-caught
             if kind != "build":
                 self.exception = error
-            reply = scheduler_pb2.CallbackReply(number=request.number, error=_text_of(error))
+            reply = _refusal(request, _text_of(error))
         with self._lock:
             cost = self._served.costs.setdefault(kind, Cost())
             cost.calls += 1
             cost.seconds += time.perf_counter() - start
             cost.bytes += request.ByteSize()
             cost.items += _items(request)
-        replies.put(reply)
+        return reply
+
+
+def _refusal(request: Any, why: str) -> Any:
+    return scheduler_pb2.CallbackReply(number=request.number, error=why)
