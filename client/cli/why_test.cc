@@ -9,6 +9,7 @@
 #include "absl/time/clock.h"
 #include "base/server/daemon_testing.h"
 #include "client/cli/kiln_testing.h"
+#include "store/sqlite_store.h"
 
 namespace kiln::client {
 namespace {
@@ -128,6 +129,25 @@ TEST_F(WhyTest, ReasonsAsTheFarmGrows) {
                           HasSubstr("\nhelp  start `kiln builder` on another machine")));
   EXPECT_THAT(KilnPrints(At({"jobs", second})), HasSubstr("estimate  ends in about "));
   EXPECT_THAT(Refused(At({"why", "nope"})), HasSubstr("nope"));
+}
+
+TEST_F(WhyTest, TheQueueIsCountedBehindAnyNumberOfJobs) {
+  // The scheduler works on two jobs.
+  for (int i = 0; i < 2; ++i) Until(Submit("1000000"), "no-device");
+  const std::string first = Submit("1000000");
+  ASSERT_OK(scheduler_->Stop());
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, store::OpenSqliteStore(db_));
+    for (int i = 0; i < 600; ++i) {
+      ASSERT_OK(
+          store->AddJob({.id = fmt::format("ended{}", i), .state = store::JobState::kSucceeded}));
+    }
+  }
+  ASSERT_OK(scheduler_->Start());
+  const std::string second = Submit("1000000");
+  EXPECT_THAT(Until(first, "queue"), HasSubstr("is number 1 of 2 in the queue"));
+  EXPECT_THAT(Until(second, "queue"), HasSubstr("is number 2 of 2 in the queue"));
+  EXPECT_THAT(Until("ended0", "succeeded"), HasSubstr("job ended0 has ended"));
 }
 
 // A database alone tells of jobs that have ended.

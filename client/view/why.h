@@ -15,11 +15,11 @@ namespace kiln::client {
 
 // The answers of a farm.
 struct FarmAnswers {
-  // The newest job first. Jobs that are left out are not counted as being before another.
+  // The jobs that are queued or run, the newest first.
   std::vector<v1::JobStatus> jobs = {};
   // nullopt: the tracker did not answer.
   std::optional<v1::ListReply> workers = std::nullopt;
-  // Empty: the scheduler keeps no limits, or does not tell them.
+  // The user of the job. Empty: the scheduler keeps no limits, or does not tell them.
   std::vector<v1::UserShare> users = {};
 };
 

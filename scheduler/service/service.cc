@@ -1,6 +1,8 @@
 #include "scheduler/service/service.h"
 
+#include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "base/log.h"
 #include "base/process/freed_memory.h"
@@ -27,6 +29,19 @@ namespace {
 // 0 asks for all jobs, like a number that is not set.
 std::optional<uint32_t> LimitOf(const v1::ListJobsRequest& request) {
   return request.limit() == 0 ? std::nullopt : std::optional(request.limit());
+}
+
+// Returns the jobs that the request asks for, the newest first.
+StatusOr<std::vector<store::JobRow>> JobsFor(const v1::ListJobsRequest& request,
+                                             store::Store& store) {
+  if (!request.unfinished()) return store.ListJobs(LimitOf(request));
+  KILN_ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store.LoadUnfinishedJobs());
+  std::erase_if(jobs,
+                [](const store::JobRow& job) { return job.state == store::JobState::kPaused; });
+  std::ranges::reverse(jobs);
+  const size_t most = LimitOf(request).value_or(jobs.size());
+  if (jobs.size() > most) jobs.erase(jobs.begin() + static_cast<ptrdiff_t>(most), jobs.end());
+  return jobs;
 }
 
 // Returns "record 7" or "12 records from 7".
@@ -135,8 +150,9 @@ grpc::Status SchedulerService::ListJobs(grpc::ServerContext* context,
                                         const v1::ListJobsRequest* request,
                                         v1::ListJobsReply* reply) {
   return Answer(*context, *request, [&]() -> Status {
-    KILN_ASSIGN_OR_RETURN(const auto jobs, store_.ListJobs(LimitOf(*request)));
+    KILN_ASSIGN_OR_RETURN(const auto jobs, JobsFor(*request, store_));
     for (const store::JobRow& job : jobs) {
+      if (context->IsCancelled()) return GoneStatus();
       KILN_ASSIGN_OR_RETURN(*reply->add_jobs(), jobs_.StatusOf(job));
       DropDagTexts(*reply->mutable_jobs(reply->jobs_size() - 1));
     }

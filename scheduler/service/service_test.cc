@@ -219,6 +219,25 @@ TEST_F(ServiceTest, JobsAreListedNewestFirst) {
   EXPECT_GT(status.created_s(), 0);
 }
 
+TEST_F(ServiceTest, UnfinishedJobsAreListedHoweverManyOthersAreNewer) {
+  const std::string a = Submit(TestJob(10));
+  const std::string b = Submit(TestJob(20));
+  for (const store::JobState state : {store::JobState::kSucceeded, store::JobState::kFailed,
+                                      store::JobState::kCancelled, store::JobState::kPaused}) {
+    ASSERT_OK(store_->AddJob({.id = std::string(store::JobStateName(state)), .state = state}));
+  }
+  v1::ListJobsRequest request;
+  request.set_unfinished(true);
+  ASSERT_OK_AND_ASSIGN(const auto all, Call(&v1::Scheduler::Stub::ListJobs, request));
+  ASSERT_EQ(all.jobs_size(), 2);
+  EXPECT_EQ(all.jobs(0).id(), b);
+  EXPECT_EQ(all.jobs(1).id(), a);
+  request.set_limit(1);
+  ASSERT_OK_AND_ASSIGN(const auto one, Call(&v1::Scheduler::Stub::ListJobs, request));
+  ASSERT_EQ(one.jobs_size(), 1);
+  EXPECT_EQ(one.jobs(0).id(), b);
+}
+
 TEST_F(ServiceTest, BestAndRecords) {
   FakeBuilder builder;
   FakeRunner runner;

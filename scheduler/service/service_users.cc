@@ -69,8 +69,11 @@ grpc::Status SchedulerService::ListUsers(grpc::ServerContext* context,
     const int64_t since_s = NowSeconds() - kDay_s;
     for (const FairShares::User& user : shares_->Users()) {
       if (context->IsCancelled()) return GoneStatus();
-      KILN_ASSIGN_OR_RETURN(const store::UserTotals totals,
-                            store_.TotalsOfUser(user.name, since_s, true));
+      if (!request->name().empty() && user.name != request->name()) continue;
+      store::UserTotals totals;
+      if (!request->without_sums()) {
+        KILN_ASSIGN_OR_RETURN(totals, store_.TotalsOfUser(user.name, since_s, true));
+      }
       *reply->add_users() = ShareOf(user, totals);
     }
     return OkStatus();

@@ -124,6 +124,30 @@ TEST_F(ServiceUsersTest, LimitsAreSetShownAndKept) {
   EXPECT_THAT(Audit(later), testing::IsEmpty());
 }
 
+TEST_F(ServiceUsersTest, OneUserIsShownWithoutTheSumsOfHisRecords) {
+  v1::UserShare user;
+  for (const char* name : {"ada", "bob"}) {
+    user.set_name(name);
+    user.set_devices(2);
+    ASSERT_OK(Set(user));
+  }
+  ASSERT_OK(Submit(20));
+  v1::ListUsersRequest request;
+  request.set_name("ada");
+  ASSERT_OK_AND_ASSIGN(v1::ListUsersReply reply, Call(&Stub::ListUsers, request));
+  ASSERT_EQ(reply.users_size(), 1);
+  EXPECT_EQ(reply.users(0).name(), "ada");
+  EXPECT_EQ(reply.users(0).jobs_now(), 1u);
+  request.set_without_sums(true);
+  ASSERT_OK_AND_ASSIGN(reply, Call(&Stub::ListUsers, request));
+  ASSERT_EQ(reply.users_size(), 1);
+  EXPECT_EQ(reply.users(0).devices(), 2u);
+  EXPECT_EQ(reply.users(0).jobs_now(), 0u);
+  request.set_name("nobody");
+  ASSERT_OK_AND_ASSIGN(reply, Call(&Stub::ListUsers, request));
+  EXPECT_EQ(reply.users_size(), 0);
+}
+
 TEST_F(ServiceUsersTest, APausedJobIsShownAsPausedAndChargedNoMore) {
   FakeBuilder builder;
   FakeRunner runner([](auto&, const auto&, auto&) {

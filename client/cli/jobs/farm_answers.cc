@@ -5,16 +5,13 @@
 #include "client/service_call.h"
 
 namespace kiln::client {
-namespace {
-
-// A list of all jobs of a large database takes long.
-constexpr uint32_t kNewestJobs = 500;
-
-}  // namespace
-
 StatusOr<FarmAnswers> AskFarm(const Session& session, SchedulerClient& client) {
   FarmAnswers answers;
-  KILN_ASSIGN_OR_RETURN(answers.jobs, client.Jobs(kNewestJobs));
+  v1::ListJobsRequest unfinished;
+  unfinished.set_unfinished(true);
+  KILN_ASSIGN_OR_RETURN(const v1::ListJobsReply there,
+                        Call(*client.stub(), &v1::Scheduler::Stub::ListJobs, unfinished));
+  answers.jobs.assign(there.jobs().begin(), there.jobs().end());
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, session.Access());
   // A scheduler passes on the list of its tracker.
   if (auto workers = ListWorkers(client.address(), access); workers.ok()) {
@@ -23,8 +20,11 @@ StatusOr<FarmAnswers> AskFarm(const Session& session, SchedulerClient& client) {
   return answers;
 }
 
-void AskForLimits(SchedulerClient& client, FarmAnswers& answers) {
-  const auto users = Call(*client.stub(), &v1::Scheduler::Stub::ListUsers, v1::ListUsersRequest());
+void AskForLimits(SchedulerClient& client, const std::string& user, FarmAnswers& answers) {
+  v1::ListUsersRequest request;
+  request.set_name(user);
+  request.set_without_sums(true);
+  const auto users = Call(*client.stub(), &v1::Scheduler::Stub::ListUsers, request);
   if (users.ok()) answers.users.assign(users->users().begin(), users->users().end());
 }
 

@@ -66,7 +66,7 @@ StatusOr<v1::JobStatus> Ask(const std::string& job_id, const Session& session, F
     KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
     KILN_ASSIGN_OR_RETURN(v1::JobStatus job, client->Job(job_id));
     KILN_ASSIGN_OR_RETURN(farm, AskFarm(session, *client));
-    AskForLimits(*client, farm);
+    AskForLimits(*client, job.spec().user(), farm);
     return job;
   }
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());

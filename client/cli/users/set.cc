@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,12 +25,11 @@ struct SetFlags {
 
 // Returns the user as he is. A user whom the scheduler does not know has no limits.
 StatusOr<v1::UserShare> UserNow(SchedulerClient& client, const std::string& name) {
-  KILN_ASSIGN_OR_RETURN(
-      const v1::ListUsersReply reply,
-      Call(*client.stub(), &v1::Scheduler::Stub::ListUsers, v1::ListUsersRequest()));
-  const auto found = std::ranges::find_if(
-      reply.users(), [&](const v1::UserShare& user) { return user.name() == name; });
-  if (found != reply.users().end()) return *found;
+  v1::ListUsersRequest request;
+  request.set_name(name);
+  KILN_ASSIGN_OR_RETURN(const v1::ListUsersReply reply,
+                        Call(*client.stub(), &v1::Scheduler::Stub::ListUsers, request));
+  if (!reply.users().empty()) return reply.users(0);
   v1::UserShare user;
   user.set_name(name);
   user.set_weight(1);
