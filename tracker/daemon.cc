@@ -21,6 +21,7 @@ struct Flags : DaemonFlags {
   Flags() { listen = "127.0.0.1:9190"; }
 
   int64_t deadline_ms = RegistryOptions().deadline_ms;
+  int64_t lease_ms = RegistryOptions().default_lease_ms;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -28,6 +29,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--deadline-ms", flags.deadline_ms,
                  "a worker that is silent for so long is removed")
       ->check(CLI::Range(int64_t{100}, int64_t{3'600'000}))
+      ->capture_default_str();
+  app.add_option("--lease-ms", flags.lease_ms,
+                 "a lease whose scheduler is silent for so long ends, unless the scheduler asked "
+                 "for another time")
+      ->check(CLI::Range(int64_t{1'000}, RegistryOptions().max_lease_ms))
       ->capture_default_str();
   AddDaemonFlags(app, flags);
 }
@@ -37,6 +43,7 @@ Status Serve(const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   TrackerService::Options options;
   options.registry.deadline_ms = flags.deadline_ms;
+  options.registry.default_lease_ms = flags.lease_ms;
   options.registry.seal = [key = "kiln lease " + access.SealKey()](std::string_view text) {
     return MacHex(key, text);
   };

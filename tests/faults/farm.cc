@@ -32,8 +32,10 @@ StatusOr<std::unique_ptr<Farm>> Farm::Start(const Options& options) {
     common = {"--secret-file", file};
   }
   if (!options.keys_folder.empty()) common = {"--keys", options.keys_folder};
-  KILN_ASSIGN_OR_RETURN(farm->tracker_,
-                        StartDaemon("tracker/kiln_tracker", {"--deadline-ms", "3000"}, common));
+  KILN_ASSIGN_OR_RETURN(farm->tracker_, StartDaemon("tracker/kiln_tracker",
+                                                    {"--deadline-ms", "3000", "--lease-ms",
+                                                     fmt::format("{}", options.lease_ms)},
+                                                    common));
   common.insert(common.end(), {"--tracker", farm->tracker_->address()});
   KILN_ASSIGN_OR_RETURN(farm->scheduler_,
                         StartDaemon("scheduler/kiln_scheduler", {"--db", farm->db()}, common));

@@ -2,6 +2,7 @@
 // started again.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,8 @@ class Farm {
     std::string db_folder = {};
     // The builder makes broken code when asked to.
     bool allow_faults = true;
+    // The tracker's --lease-ms.
+    int64_t lease_ms = 10'000;
   };
   static StatusOr<std::unique_ptr<Farm>> Start(const Options& options);
   static StatusOr<std::unique_ptr<Farm>> Start();

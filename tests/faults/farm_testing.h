@@ -59,7 +59,7 @@ class FarmTest : public testing::Test {
     v1::GetJobRequest request;
     request.set_job_id(job);
     grpc::ClientContext context;
-    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(2));
+    context.set_deadline(std::chrono::system_clock::now() + std::chrono::seconds(20));
     return farm_->Connect()->GetJob(&context, request, status).ok();
   }
 
