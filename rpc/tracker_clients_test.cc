@@ -167,7 +167,8 @@ TEST_F(TrackerClientsTest, AHangingTrackerDoesNotHoldUpTheStop) {
     stop.request_stop();
     waiter.join();
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(11))
+      << "the call of Acquire has 12 s";
   tracker_.hang = false;
 }
 

@@ -443,20 +443,22 @@ TEST_F(GrpcServerTest, WatchersOfHealthSeeChanges) {
 
 // Without the call described at InitGrpc, one of these rounds now and then takes ten seconds.
 TEST(GrpcServerStopTest, ComesDownAtOnceAfterALargeMessage) {
-  const double start = Clock::Real().MonotonicSeconds();
   for (int round = 0; round < 8; ++round) {
-    EchoService service;
-    ASSERT_OK_AND_ASSIGN(auto server, GrpcServer::Start({.services = {&service}}));
-    grpc::ChannelArguments arguments;
-    arguments.SetMaxReceiveMessageSize(-1);
-    auto stub = Echo::NewStub(grpc::CreateCustomChannel(
-        server->address(), grpc::InsecureChannelCredentials(), arguments));
-    grpc::ClientContext context;
-    EchoMessage request, response;
-    request.set_text(std::string(20 << 20, 'x'));
-    EXPECT_TRUE(stub->Say(&context, request, &response).ok());
+    const double start = Clock::Real().MonotonicSeconds();
+    {
+      EchoService service;
+      ASSERT_OK_AND_ASSIGN(auto server, GrpcServer::Start({.services = {&service}}));
+      grpc::ChannelArguments arguments;
+      arguments.SetMaxReceiveMessageSize(-1);
+      auto stub = Echo::NewStub(grpc::CreateCustomChannel(
+          server->address(), grpc::InsecureChannelCredentials(), arguments));
+      grpc::ClientContext context;
+      EchoMessage request, response;
+      request.set_text(std::string(20 << 20, 'x'));
+      EXPECT_TRUE(stub->Say(&context, request, &response).ok());
+    }
+    EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 8);
   }
-  EXPECT_LT(Clock::Real().MonotonicSeconds() - start, 8);
 }
 
 TEST(GrpcStatusTest, BothWays) {

@@ -398,11 +398,11 @@ TEST_F(DispatchTest, ABuilderThatCannotBeReachedIsLeftForOthers) {
   DispatchOptions options = QuickDispatch();
   options.max_builders = 2;
   options.connect = std::chrono::milliseconds(50);
-  options.first_backoff = options.longest_backoff = std::chrono::seconds(30);
+  options.first_backoff = options.longest_backoff = std::chrono::minutes(10);
   Start(options);
   const absl::Time start = absl::Now();
   EXPECT_EQ(RunTrials(0, 30).size(), 30u);
-  EXPECT_LT(absl::Now() - start, absl::Seconds(10));
+  EXPECT_LT(absl::Now() - start, absl::Minutes(5)) << "no trial waits for the other builder";
   EXPECT_EQ(good.calls, 31);
 }
 
