@@ -333,7 +333,8 @@ TEST_F(DeviceSlotTest, AStoppedTrialIsDoneAgain) {
   }
   EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
   EXPECT_THAT(result.costs_s(), SizeIs(10));
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(50))
+      << "the trial has 60 s";
   EXPECT_EQ(slot_.stats().children_lost, 1);
 }
 

@@ -11,9 +11,10 @@ seconds. When the runner knows what is usual, the device gets a load, and a job 
         where there is no PyTorch; no setting of the GPU is touched
   null  none: a file makes its canary slow
 
-Prints when the device was quarantined, with the sentence, when it was well again after the load had
-ended, and how many records of that time are marked. Fails if the device was not quarantined within
-one period and the time of a reading, if it did not become well, or if no record is marked.
+Prints when the device was quarantined, with what `kiln workers` and `kiln why` say of it, when it was
+well again after the load had ended, and how many records of that time are marked. Fails if the device
+was not quarantined within one period and the time of a reading, if it did not become well, or if no
+record is marked.
 """
 import argparse
 import json
@@ -151,6 +152,7 @@ def check(flags, farm):
         slow_s = wait("a quarantine", lambda: runner()["mode"] == "WORKER_QUARANTINED", flags.period + 20)
         print(f"quarantined {slow_s:.1f} s after the load came, with a period of {flags.period:g} s")
         print(run([flags.kiln, "workers", "--tracker", tracker]))
+        print(run([flags.kiln, "why", job, "--scheduler", scheduler]))
 
         def records():
             lines = run([flags.kiln, "records", "list", "--errors", "--json", "--scheduler", scheduler])

@@ -342,7 +342,7 @@ class Endless:
     def predict(self, programs):
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
         import time
-        time.sleep(60)
+        time.sleep(600)
     def update(self, results):
         pass
 client = kiln.connect({self.client.connection.address!r}, {self.client.connection.access.path!r})
@@ -355,7 +355,7 @@ except KeyboardInterrupt:
         start = time.monotonic()
         done = subprocess.run([sys.executable, "-c", code], check=False)
         self.assertEqual(done.returncode, 7)
-        self.assertLess(time.monotonic() - start, 30)
+        self.assertLess(time.monotonic() - start, 300)
         job = next(each for each in self.client.jobs() if each.name == "ctrl-c")
         self.assertEqual(job.state, "CANCELLED")
 
