@@ -264,9 +264,10 @@ void Registry::RevokeSurplus(Worker& worker) {
 void Registry::NoteMode(const Worker& worker, const EffectiveMode& before) {
   const EffectiveMode now = ModeOf(worker);
   if (now == before) return;
+  std::string said = now.mode == v1::WORKER_SERVES ? "serves" : "does not serve";
+  if (!now.sentence.empty()) said += ": " + now.sentence;
   events_.push_back(
-      fmt::format("worker {} at {} {}", worker.state.id(), worker.state.address(),
-                  now.sentence.empty() ? "serves" : "does not serve: " + now.sentence));
+      fmt::format("worker {} at {} {}", worker.state.id(), worker.state.address(), said));
 }
 
 StatusOr<Registry::Workers::iterator> Registry::FindNamed(const std::string& name) {
@@ -277,11 +278,9 @@ StatusOr<Registry::Workers::iterator> Registry::FindNamed(const std::string& nam
     if (it->first.find(name) != std::string::npos) found.push_back(it);
   }
   if (found.size() == 1) return found[0];
-  if (found.empty()) {
-    return NotFound(
-        "no worker has the id or the address '{}', and no id has it as a part; this tracker knows "
-        "{}, which `kiln workers` lists",
-        name, Counted(static_cast<int64_t>(workers_.size()), "worker"));
+  const bool is_unknown = found.empty();
+  if (is_unknown) {
+    for (auto it = workers_.begin(); it != workers_.end(); ++it) found.push_back(it);
   }
   std::vector<std::string> names;
   for (size_t i = 0; i < std::min(found.size(), kMostNames); ++i) {
@@ -289,6 +288,13 @@ StatusOr<Registry::Workers::iterator> Registry::FindNamed(const std::string& nam
   }
   const std::string more =
       found.size() > kMostNames ? fmt::format(", and {} more", found.size() - kMostNames) : "";
+  if (is_unknown) {
+    return NotFound(
+        "no worker has the id or the address '{}', and no id has it as a part; this tracker knows "
+        "{}{}{}{}",
+        name, Counted(static_cast<int64_t>(workers_.size()), "worker"), names.empty() ? "" : ": ",
+        fmt::join(names, ", "), more);
+  }
   return FailedPrecondition("'{}' is a part of the ids of {} workers: {}{}; give more of the id",
                             name, found.size(), fmt::join(names, ", "), more);
 }
@@ -366,9 +372,16 @@ v1::ListReply Registry::List(int64_t now_ms) {
   std::map<KindKey, v1::KeyState> keys;
   for (const auto& [id, worker] : workers_) {
     const EffectiveMode mode = ModeOf(worker);
-    *reply.add_workers() = worker.state;
-    reply.mutable_workers()->rbegin()->set_mode(mode.mode);
-    reply.mutable_workers()->rbegin()->set_mode_reason(mode.sentence);
+    v1::WorkerState& state = *reply.add_workers();
+    state = worker.state;
+    state.set_mode(mode.mode);
+    state.set_mode_reason(mode.sentence);
+    // A wish that counts before the worker has heard of it is listed as if the worker had.
+    if (worker.wish.has_value() && worker.wish->mode != v1::WORKER_SERVES &&
+        worker.wish->mode == mode.mode) {
+      state.set_asked_mode(worker.wish->mode);
+      state.set_asked_by(worker.wish->by);
+    }
     reply.add_busy_slots(static_cast<uint32_t>(worker.leases.size()));
     const std::set<std::string> own(worker.state.keys().begin(), worker.state.keys().end());
     for (const std::string& key : own) {

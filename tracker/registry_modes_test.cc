@@ -7,6 +7,7 @@ namespace {
 using testing::AllOf;
 using testing::Contains;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -143,6 +144,37 @@ TEST_F(RegistryModesTest, ARestartedRegistryLearnsTheWish) {
   EXPECT_EQ(later.asked_by(), "ada");
 }
 
+TEST_F(RegistryModesTest, TheListSaysWhoseModeItIs) {
+  v1::AnnounceRequest worker = Worker("w", 1, {"cuda"});
+  Announce(worker);
+  Asked(Wish("w", v1::WORKER_PAUSED));
+  EXPECT_EQ(Listed().asked_mode(), v1::WORKER_PAUSED) << "the worker has not heard yet";
+  EXPECT_EQ(Listed().asked_by(), "ada");
+  AnnounceAsAsked(worker);
+  Asked(Wish("w", v1::WORKER_SERVES, "bob"));
+  EXPECT_EQ(Listed().asked_mode(), v1::WORKER_PAUSED) << "it is paused until it has heard";
+  AnnounceAsAsked(worker);
+  EXPECT_EQ(Listed().asked_mode(), v1::WORKER_SERVES);
+  EXPECT_EQ(Listed().asked_by(), "bob");
+  // The worker's own stricter mode stays its own.
+  worker.mutable_worker()->set_mode(v1::WORKER_PAUSED);
+  worker.mutable_worker()->set_mode_reason("outside of its hours");
+  Announce(worker);
+  Asked(Wish("w", v1::WORKER_CORDONED));
+  EXPECT_EQ(Listed().asked_mode(), v1::WORKER_SERVES);
+}
+
+TEST_F(RegistryModesTest, AWorkerMaySayHowItServes) {
+  v1::AnnounceRequest worker = Worker("w", 1, {"cuda"});
+  Announce(worker);
+  registry_.TakeEvents();
+  worker.mutable_worker()->set_mode_reason("takes at most 25% of the device's time");
+  Announce(worker);
+  EXPECT_THAT(registry_.TakeEvents(),
+              ElementsAre("worker w at w:1 serves: takes at most 25% of the device's time"));
+  Granted(Ask("r1", "ann"));
+}
+
 TEST_F(RegistryModesTest, NobodyAsksForNothing) {
   const auto reply = registry_.Announce(Worker("w", 1, {"cuda"}), now_ms_);
   ASSERT_OK(reply);
@@ -164,7 +196,11 @@ TEST_F(RegistryModesTest, WorkersAreFoundByIdAddressOrAPartOfTheId) {
   EXPECT_THAT(registry_.SetWorkerMode(Wish("x", v1::WORKER_DRAINS), now_ms_),
               StatusIs(StatusCode::kNotFound,
                        AllOf(HasSubstr("no worker has the id or the address 'x'"),
-                             HasSubstr("knows 3 workers, which `kiln workers` lists"))));
+                             HasSubstr("this tracker knows 3 workers: a1 at a1:1, a1b2 at "
+                                       "a1b2:1, a1b3 at a1b3:1"))));
+  for (int i = 0; i < 12; ++i) Announce(Worker(fmt::format("more{:02}", i), 1, {"cuda"}));
+  EXPECT_THAT(registry_.SetWorkerMode(Wish("x", v1::WORKER_DRAINS), now_ms_),
+              StatusIs(StatusCode::kNotFound, EndsWith("more06 at more06:1, and 5 more")));
   EXPECT_THAT(registry_.SetWorkerMode(Wish("", v1::WORKER_DRAINS), now_ms_),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("worker is empty")));
   EXPECT_THAT(registry_.SetWorkerMode(Wish("a1", v1::WORKER_QUARANTINED), now_ms_),
