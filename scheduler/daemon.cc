@@ -10,6 +10,7 @@
 #include "base/process/stop_signal.h"
 #include "base/server/daemon_program.h"
 #include "base/server/grpc_server.h"
+#include "base/server/grpc_status.h"
 #include "base/server/net.h"
 #include "device/exclusive_phases.h"
 #include "proto/tracker.grpc.pb.h"
@@ -30,7 +31,7 @@ namespace kiln::scheduler {
 namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
-constexpr std::chrono::seconds kListTimeout{5};
+constexpr std::chrono::seconds kTrackerTimeout{5};
 
 struct Flags : DaemonFlags {
   Flags() { listen = "127.0.0.1:9290"; }
@@ -88,13 +89,42 @@ WorkerList WorkersOf(const std::string& tracker, const FarmAccess& access) {
     const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, access));
     grpc::ClientContext context;
     context.AddMetadata(kAskedBySchedulerKey, "");
-    context.set_deadline(std::chrono::system_clock::now() + kListTimeout);
+    context.set_deadline(std::chrono::system_clock::now() + kTrackerTimeout);
     v1::ListReply reply;
     const grpc::Status status = stub->List(&context, {}, &reply);
     if (!status.ok()) {
       return Unavailable("the tracker at {} cannot say which devices there are: {}", tracker,
                          status.error_message());
     }
+    return reply;
+  };
+}
+
+Status CannotAsk(const std::string& tracker, const Status& status) {
+  switch (status.code()) {
+    case StatusCode::kUnavailable:
+    case StatusCode::kDeadlineExceeded:
+      return Unavailable("the tracker at {} cannot be asked, so the worker keeps its mode: {}",
+                         tracker, Message(status));
+    case StatusCode::kUnimplemented:
+      return FailedPrecondition(
+          "no tracker that sets modes answers at {}; expected one of this version in the "
+          "scheduler's --tracker",
+          tracker);
+    default:
+      return status;
+  }
+}
+
+WorkerModeCall ModesOf(const std::string& tracker, const FarmAccess& access) {
+  return [tracker,
+          access](const v1::SetWorkerModeRequest& request) -> StatusOr<v1::SetWorkerModeReply> {
+    const auto stub = v1::Tracker::NewStub(MakeChannel(tracker, access));
+    grpc::ClientContext context;
+    context.set_deadline(std::chrono::system_clock::now() + kTrackerTimeout);
+    v1::SetWorkerModeReply reply;
+    const grpc::Status status = stub->SetWorkerMode(&context, request, &reply);
+    if (!status.ok()) return CannotAsk(tracker, FromGrpc(status));
     return reply;
   };
 }
@@ -128,6 +158,7 @@ Status Serve(const Flags& flags) {
   SchedulerService service(*store, jobs, events,
                            {.admission = admission,
                             .list_workers = WorkersOf(flags.tracker, access),
+                            .set_worker_mode = ModesOf(flags.tracker, access),
                             .shares = &shares});
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;

@@ -24,6 +24,9 @@
 namespace kiln::scheduler {
 
 using WorkerList = std::function<StatusOr<v1::ListReply>()>;
+// Makes the tracker's call SetWorkerMode.
+using WorkerModeCall =
+    std::function<StatusOr<v1::SetWorkerModeReply>(const v1::SetWorkerModeRequest&)>;
 
 class SchedulerService : public v1::Scheduler::Service {
  public:
@@ -38,6 +41,8 @@ class SchedulerService : public v1::Scheduler::Service {
     // Asks the tracker which device a job's device name stands for, and whether the device is
     // there. Null: the device name is taken as a key without asking.
     WorkerList list_workers = {};
+    // Passes an operator's wish for a worker on to the tracker. Null: such calls are refused.
+    WorkerModeCall set_worker_mode = {};
     // Shares and limits of users. Null: the calls about users are refused.
     FairShares* shares = nullptr;
     Clock* clock = &Clock::Real();
@@ -56,6 +61,7 @@ class SchedulerService : public v1::Scheduler::Service {
         choices_(options.choices),
         models_(options.models),
         list_workers_(options.list_workers),
+        set_worker_mode_(options.set_worker_mode),
         shares_(options.shares),
         audit_(store, clock_) {}
 
@@ -84,6 +90,10 @@ class SchedulerService : public v1::Scheduler::Service {
                        v1::SetUserReply* reply) override;
   grpc::Status ListAudit(grpc::ServerContext* context, const v1::ListAuditRequest* request,
                          v1::ListAuditReply* reply) override;
+
+  // In service_workers.cc.
+  grpc::Status SetWorkerMode(grpc::ServerContext* context, const v1::SetWorkerModeRequest* request,
+                             v1::SetWorkerModeReply* reply) override;
 
   // In service_callbacks.cc.
   grpc::Status ServeCallbacks(
@@ -195,6 +205,9 @@ class SchedulerService : public v1::Scheduler::Service {
   using CallbackStream = grpc::ServerReaderWriter<v1::CallbackRequest, v1::CallbackReply>;
   // Carries calls to the process that has opened the stream, until the job has ended.
   Status Serve(grpc::ServerContext& context, CallbackStream& stream);
+  // Returns the wish as the tracker gets it: in the caller's name, with the time.
+  StatusOr<v1::SetWorkerModeRequest> Signed(const grpc::ServerContext& context,
+                                            const v1::SetWorkerModeRequest& request) const;
   // Returns OK if the process may serve the job that it names.
   Status CheckServing(const grpc::ServerContext& context, const v1::CallbackReply& first) const;
   Status SendModel(const v1::GetModelRequest& request, grpc::ServerContext& context,
@@ -212,6 +225,7 @@ class SchedulerService : public v1::Scheduler::Service {
   ConcurrencyLimiter choices_;
   ConcurrencyLimiter models_;
   const WorkerList list_workers_;
+  const WorkerModeCall set_worker_mode_;
   FairShares* const shares_;
   Audit audit_;
   std::atomic<bool> stopping_{false};

@@ -28,7 +28,12 @@ class ServiceKeysTest : public testing::Test {
     const FarmAccess access = AccessOf("box1");
     const AdmissionControl admission = access.MakeAdmission("scheduler");
     service_ = std::make_unique<SchedulerService>(
-        *store_, *jobs_, events_, SchedulerService::Options{.admission = admission});
+        *store_, *jobs_, events_,
+        SchedulerService::Options{.admission = admission,
+                                  .set_worker_mode = [this](const auto& request) {
+                                    wishes_.push_back(request.user());
+                                    return v1::SetWorkerModeReply();
+                                  }});
     auto server = GrpcServer::Start({.services = {service_.get()},
                                      .check_caller = admission.MakeCallerCheck(),
                                      .check_certificate = admission.MakeCertificateCheck(),
@@ -98,6 +103,8 @@ class ServiceKeysTest : public testing::Test {
   std::unique_ptr<store::Store> store_ = store::NewMemoryStore();
   FakeCluster cluster_;
   EventHub events_;
+  // Names in which the tracker was asked for modes of workers.
+  std::vector<std::string> wishes_;
   std::unique_ptr<Jobs> jobs_;
   std::unique_ptr<SchedulerService> service_;
   std::unique_ptr<GrpcServer> server_;
@@ -166,6 +173,24 @@ TEST_F(ServiceKeysTest, AModelIsReplacedByOperatorsAlone) {
   ASSERT_OK_AND_ASSIGN(const auto entries, store_->Audit("alice", 0, 10));
   EXPECT_THAT(entries,
               testing::Contains(testing::Field(&store::AuditRow::call, "Scheduler.TrainModel")));
+}
+
+TEST_F(ServiceKeysTest, WorkersAreSteeredByOperatorsInTheirOwnName) {
+  Issue("alice", Role::kSubmit);
+  Issue("olga", Role::kOperate);
+  v1::SetWorkerModeRequest request;
+  request.set_worker("r1");
+  request.set_mode(v1::WORKER_PAUSED);
+  request.set_user("alice: a new driver");
+  EXPECT_THAT(Call(*As("alice"), &v1::Scheduler::Stub::SetWorkerMode, request),
+              Denied("alice has the role submit", "operate"));
+  EXPECT_THAT(wishes_, testing::IsEmpty());
+  EXPECT_OK(Call(*As("olga"), &v1::Scheduler::Stub::SetWorkerMode, request));
+  EXPECT_THAT(wishes_, testing::ElementsAre(AllOf(testing::StartsWith("olga at "),
+                                                  testing::EndsWith("Z: a new driver"))));
+  ASSERT_OK_AND_ASSIGN(const auto entries, store_->Audit("olga", 0, 10));
+  ASSERT_EQ(entries.size(), 1u);
+  EXPECT_EQ(entries[0].subject, "worker r1: paused, a new driver");
 }
 
 TEST_F(ServiceKeysTest, AJobWithOwnBuildsIsRefusedBeforeItRuns) {
