@@ -1,11 +1,6 @@
 #include "client/jobs/job_spec.h"
 
-#include <pwd.h>
-#include <unistd.h>
-
-#include <array>
 #include <charconv>
-#include <cstdlib>
 #include <utility>
 
 #include "base/text/counted.h"
@@ -14,6 +9,7 @@
 #include "client/jobs/parameters.h"
 #include "client/jobs/task_list.h"
 #include "client/jobs/template_source.h"
+#include "client/jobs/user_name.h"
 #include "compiler/dag/text.h"
 #include "compiler/handwritten/kernel_text.h"
 #include "compiler/target/target.h"
@@ -21,17 +17,6 @@
 
 namespace kiln::client {
 namespace {
-
-std::string UserName() {
-  const char* const variable = std::getenv("USER");
-  if (variable != nullptr && *variable != '\0') return variable;
-  // Containers and services do not set the variable.
-  std::array<char, 4096> buffer;
-  passwd entry, *found = nullptr;
-  const bool known =
-      getpwuid_r(geteuid(), &entry, buffer.data(), buffer.size(), &found) == 0 && found != nullptr;
-  return known ? found->pw_name : fmt::format("user {}", geteuid());
-}
 
 // Adds a parameter such as "eps_greedy=0.1".
 Status AddParameter(std::string_view text, v1::TuneOptions& options) {

@@ -1,4 +1,4 @@
-// kiln workers lists a tracker's workers and its queue.
+// kiln workers lists a tracker's workers and its queue, or asks for the mode of a worker.
 #include <fmt/ranges.h>
 #include <unistd.h>
 
@@ -7,11 +7,14 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 
 #include "base/console/terminal.h"
 #include "base/text/counted.h"
 #include "base/text/units.h"
 #include "client/cli/machine/commands.h"
+#include "client/cli/machine/mode_rows.h"
+#include "client/cli/machine/set_mode.h"
 #include "client/cli/session_flags.h"
 #include "client/client.h"
 #include "client/view/format.h"
@@ -68,6 +71,21 @@ std::string StatesText(const v1::ListReply& reply) {
   return text;
 }
 
+// Returns a table of the workers that do not serve, that serve in part, or whose mode an operator
+// has set; "" = there are none.
+std::string ModesText(const v1::ListReply& reply, int columns) {
+  Table table({{"Address"},
+               {"Mode"},
+               {"Since"},
+               {"By", Table::kLeft, kMinColumns},
+               {"Why", Table::kLeft, kMinColumns, kMaxLines}});
+  for (const ModeRow& row : ModeRows(reply)) {
+    table.AddRow({row.address, std::string(row.mode),
+                  row.since_s.has_value() ? ShortTimeText(*row.since_s) : "-", row.by, row.why});
+  }
+  return table.rows() == 0 ? "" : table.ToString(columns);
+}
+
 // Returns a line for each worker whose sandbox is known, and one for each of its gaps.
 std::string SandboxText(const v1::ListReply& reply) {
   std::string text;
@@ -79,12 +97,32 @@ std::string SandboxText(const v1::ListReply& reply) {
   return text;
 }
 
-Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
-  std::string tracker = "127.0.0.1:9190";
+// A service that lists the workers: the tracker, or a scheduler, which passes on its tracker's list.
+struct ListedBy {
+  std::string_view what = "tracker";
+  std::string address = "127.0.0.1:9190";
+};
+
+ListedBy FindList(const WorkersFlags& flags, const Session& session) {
+  ListedBy list;
+  if (flags.tracker.has_value()) {
+    list.address = *flags.tracker;
+    return list;
+  }
+  std::string tracker;
   ReadVariable("KILN_TRACKER", tracker);
-  tracker = flags.tracker.value_or(tracker);
+  if (!tracker.empty()) {
+    list.address = tracker;
+  } else if (!session.scheduler.empty()) {
+    list = {"scheduler", session.scheduler};
+  }
+  return list;
+}
+
+Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
+  const ListedBy list = FindList(flags, session);
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, session.Access());
-  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(tracker, access));
+  KILN_ASSIGN_OR_RETURN(v1::ListReply reply, ListWorkers(list.address, access));
   if (session.json) {
     fmt::print("{}\n", JsonOf(reply));
     return OkStatus();
@@ -118,13 +156,17 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
   }
   const int columns = TerminalColumns(STDOUT_FILENO);
   const std::string devices = DevicesText(reply);
+  fmt::print("{} {}\n\n", list.what, list.address);
   if (workers.rows() == 0) {
-    fmt::print("tracker {}\n\nno workers: start kiln builder and kiln runner with --tracker {}\n",
-               tracker, tracker);
+    fmt::print("no workers: start kiln builder and kiln runner with --tracker {}\n",
+               list.what == "tracker" ? list.address : "HOST:PORT");
   } else {
-    fmt::print("tracker {}\n\nservers\n{}", tracker, workers.ToString(columns));
+    fmt::print("servers\n{}", workers.ToString(columns));
   }
   if (queue.rows() > 0) fmt::print("\nqueue\n{}", queue.ToString(columns));
+  if (const std::string modes = ModesText(reply, columns); !modes.empty()) {
+    fmt::print("\nmodes\n{}", modes);
+  }
   if (!devices.empty()) fmt::print("\ndevices\n{}", devices);
   if (const std::string states = StatesText(reply); !states.empty()) {
     fmt::print("\nstates\n{}", states);
@@ -139,15 +181,17 @@ Status PrintWorkers(const WorkersFlags& flags, const Session& session) {
 
 Run AddWorkers(CLI::App& workers, SessionFlags& session) {
   const auto flags = std::make_shared<WorkersFlags>();
-  workers.description("list a tracker's workers and its queue");
+  workers.description("list the workers and who waits; pause, drain, cordon or resume one");
   workers
       .add_option_function<std::string>(
           "--tracker", [flags = flags.get()](const std::string& value) { flags->tracker = value; },
           "address of the tracker [127.0.0.1:9190]")
       ->type_name("HOST:PORT");
-  session.AddAccess(workers);
-  session.AddJson(workers);
-  return Plain([flags](const Session& session) { return PrintWorkers(*flags, session); });
+  session.AddScheduler(workers);
+  const std::shared_ptr<ModeFlags> mode = AddModeCommands(workers);
+  return Plain([flags, mode](const Session& session) {
+    return mode->mode.has_value() ? SetMode(*mode, session) : PrintWorkers(*flags, session);
+  });
 }
 
 }  // namespace kiln::client
