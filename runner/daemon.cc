@@ -26,7 +26,10 @@
 #include "runner/child_process.h"
 #include "runner/cpu_calls.h"
 #include "runner/device_kinds.h"
+#include "runner/device_share.h"
 #include "runner/free_memory.h"
+#include "runner/hours.h"
+#include "runner/hours_watch.h"
 #include "runner/once.h"
 #include "runner/service.h"
 
@@ -43,12 +46,26 @@ struct Flags : WorkerFlags {
   bool keep_privileges = false;
   double canary_seconds = 60;
   std::string null_canary_file;
+  // Texts of the command line; "" = the runner may use its device always, and all of its time.
+  std::string hours, hours_zone, share;
   std::string once;
   bool list = false;
 };
 
 std::string CheckDevice(const std::string& device) {
   return std::string(Message(FindDeviceKind(device).status()));
+}
+
+std::string CheckHours(const std::string& hours) {
+  return std::string(Message(Hours::Parse(hours, absl::UTCTimeZone()).status()));
+}
+
+std::string CheckZone(const std::string& zone) {
+  return std::string(Message(FindZone(zone).status()));
+}
+
+std::string CheckShare(const std::string& share) {
+  return std::string(Message(ParseShare(share).status()));
 }
 
 // Returns for instance "cpu; cuda: every NVIDIA GPU, ...; or null: ...".
@@ -60,6 +77,25 @@ std::string DeviceHelp() {
     if (&kind != &AllDeviceKinds().back()) help += "; ";
   }
   return help;
+}
+
+// Flags of a runner on a box that serves others.
+void AddUseFlags(CLI::App& app, Flags& flags) {
+  app.add_option("--hours", flags.hours,
+                 "when the device may be used, as in \"mon-fri 20:00-06:00, sat-sun\"; outside of "
+                 "these hours the runner is paused, and a trial in hand is stopped when they end "
+                 "[always]")
+      ->check(CheckHours)
+      ->type_name("HOURS");
+  app.add_option("--hours-zone", flags.hours_zone,
+                 "time zone of --hours, as in Europe/Berlin [that of this machine]")
+      ->check(CheckZone)
+      ->type_name("ZONE");
+  app.add_option("--share", flags.share,
+                 "the part of the device's time that trials may take, as in 25%: after each one "
+                 "the device rests [100%]")
+      ->check(CheckShare)
+      ->type_name("PERCENT");
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -83,6 +119,7 @@ void AddFlags(CLI::App& app, Flags& flags) {
   app.add_option("--null-canary", flags.null_canary_file,
                  "for tests: file with the seconds that the canary of the device null takes")
       ->type_name("FILE");
+  AddUseFlags(app, flags);
   AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
                "print the devices that --device means, one a line: as --device, target, name and "
@@ -211,6 +248,13 @@ std::unique_ptr<device::DeviceStateReader> StateReader(const DeviceKind& kind, c
   return device::MakeCachedReader(std::move(reader), kAge, Clock::Real());
 }
 
+// Returns null if trials may take all of the device's time.
+StatusOr<std::unique_ptr<DeviceShare>> ShareOf(const Flags& flags) {
+  if (flags.share.empty()) return nullptr;
+  KILN_ASSIGN_OR_RETURN(const double share, ParseShare(flags.share));
+  return std::make_unique<DeviceShare>(share, Clock::Real());
+}
+
 // One device as a worker. Each has a port of its own, because a request names no device.
 class Worker {
  public:
@@ -229,8 +273,11 @@ class Worker {
       KILN_ASSIGN_OR_RETURN(options.advertise, NthAddress(advertise, index));
     }
     options.state = std::move(device.state);
+    KILN_ASSIGN_OR_RETURN(std::unique_ptr<DeviceShare> share, ShareOf(flags));
     std::unique_ptr<Worker> worker(new Worker(options.state.id(), options.admission,
-                                              std::move(reader), std::move(slot_options)));
+                                              std::move(reader), std::move(share),
+                                              std::move(slot_options)));
+    KILN_RETURN_IF_ERROR(worker->LimitUse(flags));
     worker->StartCanary(absl::Seconds(flags.canary_seconds));
     options.service = &worker->service_;
     const std::string described =
@@ -256,16 +303,34 @@ class Worker {
 
  private:
   Worker(const std::string& id, const AdmissionControl& admission,
-         std::unique_ptr<device::DeviceStateReader> reader, DeviceSlotOptions slot_options)
+         std::unique_ptr<device::DeviceStateReader> reader, std::unique_ptr<DeviceShare> share,
+         DeviceSlotOptions slot_options)
       : state_(std::move(reader)),
-        slot_(WithState(std::move(slot_options), state_.get())),
+        share_(std::move(share)),
+        slot_(Equipped(std::move(slot_options))),
         service_(slot_, modes_, id, admission, [this] {
           if (canary_ != nullptr) canary_->ProbeNow();
         }) {}
 
-  static DeviceSlotOptions WithState(DeviceSlotOptions options, device::DeviceStateReader* state) {
-    options.state = state;
+  DeviceSlotOptions Equipped(DeviceSlotOptions options) const {
+    options.state = state_.get();
+    options.share = share_.get();
     return options;
+  }
+
+  // Says of a device that is for others, too, which part of its time and which hours are the
+  // runner's. Called before the server starts.
+  Status LimitUse(const Flags& flags) {
+    if (share_ != nullptr) modes_.Set("share", v1::WORKER_SERVES, share_->Sentence());
+    if (flags.hours.empty() && !flags.hours_zone.empty()) {
+      return InvalidArgument("--hours-zone {} is of no use without --hours, expected both or none",
+                             flags.hours_zone);
+    }
+    if (flags.hours.empty()) return OkStatus();
+    KILN_ASSIGN_OR_RETURN(const absl::TimeZone zone, FindZone(flags.hours_zone));
+    KILN_ASSIGN_OR_RETURN(Hours hours, Hours::Parse(flags.hours, zone));
+    hours_ = std::make_unique<HoursWatch>(std::move(hours), modes_, Clock::Real());
+    return OkStatus();
   }
 
   // Called before the server starts.
@@ -303,7 +368,11 @@ class Worker {
   WorkerModes modes_;
   // Null: the device's state is not known.
   const std::unique_ptr<device::DeviceStateReader> state_;
+  // Null: trials may take all of the device's time.
+  const std::unique_ptr<DeviceShare> share_;
   DeviceSlot slot_;
+  // Null: the device may be used always.
+  std::unique_ptr<HoursWatch> hours_;
   // Null: there is no canary. Set before the first call of the service.
   std::unique_ptr<Canary> canary_;
   RunnerService service_;

@@ -165,6 +165,46 @@ TEST(DaemonTest, APauseStopsTheTrial) {
   EXPECT_EQ(reply.result().error(), v1::NO_ERROR);
 }
 
+// Returns a window of an hour that begins so many hours from now, in UTC.
+std::string HoursFromNow(int hours) {
+  const absl::TimeZone utc = absl::UTCTimeZone();
+  const absl::Time from = absl::Now() + absl::Hours(hours);
+  return absl::FormatTime("%H:%M-", from, utc) +
+         absl::FormatTime("%H:%M", from + absl::Hours(1), utc);
+}
+
+v1::MeasureRequest NullRequest() {
+  v1::MeasureRequest request;
+  request.mutable_artifact()->set_device("null");
+  request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
+  return request;
+}
+
+TEST(DaemonTest, OutsideOfItsHoursARunnerIsPaused) {
+  FakeTracker tracker;
+  Daemon daemon({"--device", "null", "--hours", HoursFromNow(6), "--hours-zone", "UTC", "--tracker",
+                 tracker.address()});
+  const v1::WorkerState first = tracker.WaitFor([](auto&) { return true; }).worker();
+  EXPECT_EQ(first.mode(), v1::WORKER_PAUSED) << "from the first announcement on";
+  EXPECT_THAT(first.mode_reason(), HasSubstr("outside of its hours "));
+  EXPECT_THAT(daemon.Measure(NullRequest()),
+              StatusIs(StatusCode::kUnavailable, HasSubstr("outside of its hours ")));
+  // An operator does not override them.
+  tracker.Ask(v1::WORKER_SERVES, "bob");
+  EXPECT_EQ(tracker.WaitFor([](auto& r) { return r.worker().asked_by() == "bob"; }).worker().mode(),
+            v1::WORKER_PAUSED);
+}
+
+TEST(DaemonTest, ARunnerSaysWhichPartOfTheTimeItTakes) {
+  FakeTracker tracker;
+  Daemon daemon(
+      {"--device", "null", "--hours", "mon-sun", "--share", "25%", "--tracker", tracker.address()});
+  const v1::WorkerState worker = tracker.WaitFor([](auto&) { return true; }).worker();
+  EXPECT_EQ(worker.mode(), v1::WORKER_SERVES);
+  EXPECT_EQ(worker.mode_reason(), "takes at most 25% of the device's time");
+  EXPECT_OK(daemon.Measure(NullRequest()));
+}
+
 TEST(DaemonTest, StopsDuringATrial) {
   Daemon daemon({"--threads", "1"});
   ASSERT_OK(daemon.Measure(Request("correct")));
@@ -197,10 +237,7 @@ TEST(DaemonTest, NullDeviceAnnouncesItself) {
   const v1::WorkerState worker = tracker.WaitFor([](auto&) { return true; }).worker();
   EXPECT_THAT(worker.keys(), ElementsAre("null"));
   EXPECT_EQ(worker.target(), "null");
-  v1::MeasureRequest request;
-  request.mutable_artifact()->set_device("null");
-  request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
-  ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(request));
+  ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(NullRequest()));
   EXPECT_THAT(reply.result().costs_s(), SizeIs(1));
 }
 
@@ -253,6 +290,13 @@ TEST(FlagsTest, HelpAndBadFlags) {
   EXPECT_THAT(RunRunner({"--help"}).output, AllOf(HasSubstr("--tracker"), HasSubstr("--once")));
   EXPECT_NE(RunRunner({"--device", "tpu"}).exit.code, 0);
   EXPECT_NE(RunRunner({"--threads", "-1"}).exit.code, 0);
+  EXPECT_THAT(RunRunner({"--hours", "mon-fry"}).error,
+              HasSubstr("found 'mon-fry', expected a day"));
+  EXPECT_THAT(RunRunner({"--hours", "mon", "--hours-zone", "Europe/Atlantis"}).error,
+              HasSubstr("no time zone 'Europe/Atlantis'"));
+  EXPECT_THAT(RunRunner({"--device", "null", "--hours-zone", "UTC"}).error,
+              HasSubstr("of no use without --hours"));
+  EXPECT_THAT(RunRunner({"--share", "0.25"}).error, HasSubstr("as in 25%"));
   EXPECT_THAT(RunRunner({"--log-level", "loud"}).error, HasSubstr("loud"));
   EXPECT_THAT(RunRunner({"--listen", "nowhere"}).error, HasSubstr("nowhere"));
   EXPECT_THAT(RunRunner({"--tracker", "nowhere"}).error, HasSubstr("nowhere"));

@@ -377,6 +377,8 @@ StatusOr<v1::MeasureReply> DeviceSlot::Measure(const v1::MeasureRequest& request
   const double asked_s = clock.MonotonicSeconds();
   Turn turn(*this);
   KILN_RETURN_IF_ERROR(turn.Wait(cancelled));
+  DeviceShare::Use use(options_.share);
+  KILN_RETURN_IF_ERROR(use.Begin(cancelled));
   const double start_s = clock.MonotonicSeconds();
   const bool null = options_.device == kNullDevice || request.artifact().device() == kNullDevice;
   auto reply = null ? MeasureNull(request) : MeasureInChild(request, cancelled);

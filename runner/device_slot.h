@@ -21,6 +21,7 @@
 #include "proto/runner.pb.h"
 #include "rpc/artifact_signature.h"
 #include "runner/child_process.h"
+#include "runner/device_share.h"
 #include "runner/reference_store.h"
 #include "runner/yield_flag.h"
 
@@ -52,6 +53,8 @@ struct DeviceSlotOptions {
   // Reads the device's state, which is asked right after the timing, while the child checks the
   // program once more; null: results have no state. Outlives the slot.
   device::DeviceStateReader* state = nullptr;
+  // The part of the device's time that trials may take; null: all of it. Outlives the slot.
+  DeviceShare* share = nullptr;
   // File that slows the canary of the null device (null_program.h).
   std::string null_canary_file = {};
 };
@@ -69,7 +72,7 @@ class DeviceSlot {
   //   PermissionDenied    no builder of the farm signed the program for this trial and for a
   //                       target of this device (rpc/artifact_signature.h)
   //   Internal            the reference itself failed; the message says how
-  //   ResourceExhausted   too many calls wait
+  //   ResourceExhausted   too many calls wait, or the device's share is used up for a while
   //   OutOfRange          the reference took longer than the request allows
   //   Unavailable         no child can be started
   //   Cancelled           `cancelled` returned true

@@ -355,6 +355,30 @@ TEST(NullDeviceTest, ItsCanaryTakesWhatAFileSays) {
   }
 }
 
+TEST(NullDeviceTest, ADeviceWhoseShareIsUsedUpTakesNoTrial) {
+  FakeClock clock;
+  DeviceShare share(0.25, clock);
+  DeviceSlotOptions options;
+  options.device = "null";
+  options.share = &share;
+  DeviceSlot slot(options);
+  v1::MeasureRequest request;
+  request.mutable_artifact()->set_device("null");
+  request.mutable_artifact()->set_digest(DigestOf(request.artifact()));
+  EXPECT_OK(slot.Measure(request, NotCancelled));
+  {
+    DeviceShare::Use use(&share);
+    ASSERT_OK(use.Begin(NotCancelled));
+    clock.Advance(absl::Seconds(20));
+  }
+  EXPECT_THAT(slot.Measure(request, NotCancelled),
+              StatusIs(StatusCode::kResourceExhausted, testing::HasSubstr("takes at most 25%")));
+  EXPECT_OK(slot.TimeCanary(NotCancelled));
+  clock.Advance(absl::Seconds(60));
+  EXPECT_OK(slot.Measure(request, NotCancelled));
+  EXPECT_EQ(slot.stats().trials_done, 2u);
+}
+
 TEST(NullDeviceTest, MakesUpACostFromTheBytes) {
   DeviceSlotOptions options;
   options.device = "null";
