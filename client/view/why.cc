@@ -29,22 +29,35 @@ constexpr double kBusyDevice = 0.9;
 // The target whose programs are not run, so that it has no reference.
 constexpr std::string_view kNull = "null";
 
-// The workers of one kind that serve a key.
+// The workers of one kind that have a key.
 struct Serving {
   std::vector<const v1::WorkerState*> workers;
-  uint32_t slots = 0, busy = 0, pending = 0;
+  // Workers among them that take no trials now.
+  std::vector<const v1::WorkerState*> stopped;
+  // Slots of the others.
+  uint32_t slots = 0, busy = 0;
+  uint32_t pending = 0;
 
   bool all_busy() const { return slots > 0 && busy >= slots; }
+  bool all_stopped() const { return !stopped.empty() && stopped.size() == workers.size(); }
 };
 
-Serving ServingOf(const v1::ListReply& there, v1::WorkerKind kind, std::string_view key) {
+// `keeps_leases`: the job may hold a slot of a worker that is cordoned.
+Serving ServingOf(const v1::ListReply& there, v1::WorkerKind kind, std::string_view key,
+                  bool keeps_leases) {
   Serving serving;
   for (int i = 0; i < there.workers_size(); ++i) {
     const v1::WorkerState& worker = there.workers(i);
     if (worker.kind() != kind || std::ranges::count(worker.keys(), key) == 0) continue;
+    const uint32_t busy = i < there.busy_slots_size() ? there.busy_slots(i) : 0;
+    const bool is_kept = keeps_leases && worker.mode() == v1::WORKER_CORDONED && busy > 0;
     serving.workers.push_back(&worker);
+    if (worker.mode() != v1::WORKER_SERVES && !is_kept) {
+      serving.stopped.push_back(&worker);
+      continue;
+    }
     serving.slots += worker.slots();
-    if (i < there.busy_slots_size()) serving.busy += there.busy_slots(i);
+    serving.busy += busy;
   }
   for (const v1::KeyState& state : there.keys()) {
     if (state.kind() == kind && state.key() == key) serving.pending = state.pending();
@@ -63,6 +76,30 @@ std::string TargetKey(const v1::JobStatus& job) {
 // Returns the key of the runners of a job.
 std::string DeviceKey(const v1::JobStatus& job) {
   return job.spec().device().empty() ? TargetKey(job) : job.spec().device();
+}
+
+// Returns why the worker takes no trials: it is quarantined or outside of its hours by itself, and
+// everything else is an operator's wish.
+WhyKind KindOfStop(const v1::WorkerState& worker) {
+  if (worker.mode() == v1::WORKER_QUARANTINED) return WhyKind::kQuarantined;
+  const bool by_itself =
+      worker.mode() == v1::WORKER_PAUSED && worker.asked_mode() != v1::WORKER_PAUSED;
+  return by_itself ? WhyKind::kOutsideHours : WhyKind::kStopped;
+}
+
+// Returns "127.0.0.1:9490: paused by ada".
+std::string WorkerLine(const v1::WorkerState& worker) {
+  return fmt::format("{}: {}", worker.address(),
+                     worker.mode_reason().empty() ? "it gives no reason" : worker.mode_reason());
+}
+
+// Returns "the only runner", "all 3 runners" or "2 of 3 runners", with a verb behind it "... is" or
+// "... are".
+std::string CountOf(size_t some, size_t all, std::string_view noun, bool verb) {
+  if (all == 1) return fmt::format("the only {}{}", noun, verb ? " is" : "");
+  const std::string_view is = !verb ? "" : some == 1 ? " is" : " are";
+  if (some == all) return fmt::format("all {} {}s{}", all, noun, is);
+  return fmt::format("{} of {} {}s{}", some, all, noun, is);
 }
 
 // Cuts the list to what fits on a screen.
@@ -160,6 +197,7 @@ class Finder {
       OfPlace();
     }
     LookForDevice();
+    LookForStopped(v1::RUNNER, DeviceKey(job_));
   }
 
   void OfPlace() {
@@ -195,7 +233,10 @@ class Finder {
   void OfRunning() {
     if (job_.waiting_for_workers() != 0) {
       LookForLimit();
-      if (reasons_.empty()) LookForDevice();
+      if (reasons_.empty()) {
+        LookForDevice();
+        LookForStopped(v1::RUNNER, DeviceKey(job_));
+      }
       LookForBuilders();
       if (reasons_.empty()) LookForBusyDevices();
       if (reasons_.empty()) {
@@ -220,9 +261,58 @@ class Finder {
       Add(WhyKind::kReference,
           {{"limit", fmt::format("{:.4g}", limit_s > 0 ? limit_s : kDefaultReferenceLimit_s)}},
           Notices());
-    } else if (reasons_.empty()) {
-      const std::string pace = PaceText(job_);
-      Add(WhyKind::kRunning, {{"pace", pace.empty() ? "no trial is done yet" : pace}}, Notices());
+    } else {
+      OfPace();
+    }
+  }
+
+  void OfPace() {
+    std::vector<std::string> details = LimitsOfDevices();
+    const bool is_limited = !details.empty();
+    if (!is_limited && !reasons_.empty()) return;
+    const std::string pace = PaceText(job_);
+    details.insert(details.end(), job_.notices().begin(), job_.notices().end());
+    Limit(details, "notice");
+    Add(is_limited ? WhyKind::kShare : WhyKind::kRunning,
+        {{"pace", pace.empty() ? "no trial is done yet" : pace}}, std::move(details));
+  }
+
+  // Returns what the runners of the job's device say of how they serve; empty if one of them says
+  // nothing.
+  std::vector<std::string> LimitsOfDevices() const {
+    std::vector<std::string> limits;
+    if (!farm_.workers.has_value()) return limits;
+    const Serving serving = Known(v1::RUNNER, DeviceKey(job_));
+    for (const v1::WorkerState* const worker : serving.workers) {
+      if (worker->device() != job_.device() || worker->mode() != v1::WORKER_SERVES) continue;
+      if (worker->mode_reason().empty()) return {};
+      limits.push_back(WorkerLine(*worker));
+    }
+    return limits;
+  }
+
+  // The caller has looked whether the tracker has answered.
+  Serving Known(v1::WorkerKind kind, std::string_view key) const {
+    return ServingOf(*farm_.workers, kind, key, /*keeps_leases=*/!job_.device().empty());
+  }
+
+  // Says why none of the workers that have the key takes trials.
+  void LookForStopped(v1::WorkerKind kind, const std::string& key) {
+    if (!farm_.workers.has_value() || key.empty()) return;
+    const Serving serving = Known(kind, key);
+    if (!serving.all_stopped()) return;
+    const bool is_runner = kind == v1::RUNNER;
+    for (const WhyKind why : {WhyKind::kStopped, WhyKind::kQuarantined, WhyKind::kOutsideHours}) {
+      std::vector<std::string> details;
+      for (const v1::WorkerState* const worker : serving.stopped) {
+        if (KindOfStop(*worker) == why) details.push_back(WorkerLine(*worker));
+      }
+      if (details.empty()) continue;
+      const std::string count = CountOf(details.size(), serving.workers.size(),
+                                        WorkerKindName(kind), why != WhyKind::kStopped);
+      Limit(details, WorkerKindName(kind));
+      Add(why, {{"device", is_runner ? "device" : "builder"}, {"key", key}, {"workers", count}},
+          std::move(details));
     }
   }
 
@@ -235,7 +325,7 @@ class Finder {
   void LookForDevice() {
     if (!farm_.workers.has_value()) return;
     const std::string key = DeviceKey(job_);
-    if (key.empty() || !ServingOf(*farm_.workers, v1::RUNNER, key).workers.empty()) return;
+    if (key.empty() || !Known(v1::RUNNER, key).workers.empty()) return;
     std::set<std::string> there;
     for (const v1::WorkerState& worker : farm_.workers->workers()) {
       if (worker.kind() != v1::RUNNER) continue;
@@ -259,7 +349,7 @@ class Finder {
   void LookForBusyDevices() {
     if (!farm_.workers.has_value()) return;
     const std::string key = DeviceKey(job_);
-    const Serving serving = ServingOf(*farm_.workers, v1::RUNNER, key);
+    const Serving serving = Known(v1::RUNNER, key);
     if (!serving.all_busy()) return;
     const auto holders = HoldersOf(serving.workers, job_, farm_.jobs);
     std::vector<std::string> details;
@@ -271,6 +361,9 @@ class Finder {
     if (details.empty())
       details.push_back("no job of this scheduler has one: another scheduler's do");
     Limit(details, "job");
+    for (const v1::WorkerState* const worker : serving.stopped) {
+      if (details.size() < kMaxDetails) details.push_back(WorkerLine(*worker));
+    }
     Add(WhyKind::kBusy, {{"key", key}, {"slots", fmt::format("{}", serving.slots)}},
         std::move(details));
   }
@@ -299,11 +392,13 @@ class Finder {
     if (!farm_.workers.has_value() || job_.device().empty()) return;
     const std::string key = TargetKey(job_);
     if (key.empty()) return;
-    const Serving serving = ServingOf(*farm_.workers, v1::BUILDER, key);
+    const Serving serving = Known(v1::BUILDER, key);
     std::vector<std::string> details;
     if (const std::string pace = PaceText(job_); !pace.empty()) details.push_back("pace: " + pace);
     if (serving.workers.empty()) {
       Add(WhyKind::kNoBuilder, {{"key", key}}, std::move(details));
+    } else if (serving.all_stopped()) {
+      LookForStopped(v1::BUILDER, key);
     } else if (serving.all_busy() && serving.pending > 0 &&
                job_.busy_share_last_minute() < kBusyDevice) {
       Add(WhyKind::kBuilders,
@@ -337,7 +432,8 @@ std::string EstimateText(const v1::JobStatus& job, const FarmAnswers& farm) {
   if (job.state() != v1::RUNNING) return {};
   if (job.waiting_for_workers() == 0) return EndsText(SecondsToEnd(job));
   if (!farm.workers.has_value() || !job.device().empty()) return {};
-  const Serving serving = ServingOf(*farm.workers, v1::RUNNER, DeviceKey(job));
+  const Serving serving =
+      ServingOf(*farm.workers, v1::RUNNER, DeviceKey(job), /*keeps_leases=*/false);
   return StartsText(SecondsToDevice(job, HoldersOf(serving.workers, job, farm.jobs)));
 }
 

@@ -62,6 +62,15 @@ class Workers {
     reply_.add_busy_slots(busy);
     return *this;
   }
+  // Sets the mode of the last worker and why; of an operator, if `by_operator`.
+  Workers& Mode(v1::WorkerMode mode, const std::string& reason, bool by_operator = false) {
+    v1::WorkerState& worker = *reply_.mutable_workers()->rbegin();
+    worker.set_address(fmt::format("box{}:9490", reply_.workers_size()));
+    worker.set_mode(mode);
+    worker.set_mode_reason(reason);
+    if (by_operator) worker.set_asked_mode(mode);
+    return *this;
+  }
   Workers& Pending(v1::WorkerKind kind, const std::string& key, uint32_t pending) {
     v1::KeyState& state = *reply_.add_keys();
     state.set_kind(kind);
@@ -271,6 +280,111 @@ TEST(WhyTest, AFreeDeviceLeavesTheSchedulersSentence) {
               HasSubstr("no connection to 10.0.0.7:9391"));
   // So does a tracker that does not answer.
   Only(WhyKind::kWaits, job, {.jobs = {job}});
+}
+
+constexpr char kByAda[] = "paused by ada at 2026-11-29T14:02:11Z: a new driver";
+
+TEST(WhyTest, AnOperatorHasStoppedTheDevice) {
+  const v1::JobStatus job = Waiting();
+  const std::optional<v1::ListReply> there =
+      Workers().Add(v1::RUNNER, {"cuda", "H200"}, 1, 0).Mode(v1::WORKER_PAUSED, kByAda, true);
+  const Reason reason = Only(WhyKind::kStopped, job, {.jobs = {job}, .workers = there});
+  EXPECT_EQ(reason.text,
+            "job 4f3a waits for a device 'cuda': an operator has stopped the only runner");
+  EXPECT_THAT(reason.details, ElementsAre(std::string("box1:9490: ") + kByAda));
+  EXPECT_THAT(reason.remedy, HasSubstr("`kiln workers resume NAME`"));
+  // A worker does not cordon or drain itself.
+  const std::optional<v1::ListReply> two = Workers()
+                                               .Add(v1::RUNNER, {"cuda", "H200"}, 1, 0)
+                                               .Mode(v1::WORKER_CORDONED, "cordoned by ada")
+                                               .Add(v1::RUNNER, {"cuda", "H200"}, 1, 1)
+                                               .Mode(v1::WORKER_DRAINS, "drained by bob");
+  EXPECT_THAT(Only(WhyKind::kStopped, job, {.jobs = {job}, .workers = two}).text,
+              HasSubstr("an operator has stopped all 2 runners"));
+  EXPECT_THAT(
+      Kinds(WhyOf(Job(v1::QUEUED), {.jobs = {Job(v1::QUEUED), Running("a")}, .workers = two})),
+      ElementsAre(WhyKind::kQueue, WhyKind::kStopped));
+}
+
+TEST(WhyTest, TheDeviceHasStoppedByItself) {
+  const v1::JobStatus job = Waiting();
+  const std::optional<v1::ListReply> there =
+      Workers()
+          .Add(v1::RUNNER, {"cuda", "H200"}, 1, 0)
+          .Mode(v1::WORKER_QUARANTINED, "quarantined: the canary took 2 ms; 1 ms is usual")
+          .Add(v1::RUNNER, {"cuda", "H200"}, 1, 0)
+          .Mode(v1::WORKER_PAUSED, "outside of its hours 22:00-06:00, until Mon 22:00")
+          .Add(v1::RUNNER, {"cuda", "H200"}, 1, 0)
+          .Mode(v1::WORKER_PAUSED, "outside of its hours sat-sun, until Sat 00:00");
+  const std::vector<Reason> reasons = WhyOf(job, {.jobs = {job}, .workers = there});
+  ASSERT_THAT(Kinds(reasons), ElementsAre(WhyKind::kQuarantined, WhyKind::kOutsideHours));
+  EXPECT_EQ(reasons[0].text,
+            "job 4f3a waits for a device 'cuda': 1 of 3 runners is quarantined, because the device "
+            "is not well");
+  EXPECT_THAT(reasons[0].details,
+              ElementsAre("box1:9490: quarantined: the canary took 2 ms; 1 ms is usual"));
+  EXPECT_EQ(reasons[1].text,
+            "job 4f3a waits for a device 'cuda': 2 of 3 runners are paused outside of set "
+            "hours");
+  EXPECT_THAT(reasons[1].details, SizeIs(2));
+}
+
+// Jobs wait for the workers that serve. Those that do not are mentioned.
+TEST(WhyTest, AStoppedWorkerBesideABusyOne) {
+  const v1::JobStatus job = Waiting();
+  const Workers there =
+      OneGpu().Add(v1::RUNNER, {"cuda", "H200"}, 1, 0).Mode(v1::WORKER_PAUSED, kByAda, true);
+  const Reason reason =
+      Only(WhyKind::kBusy, job, {.jobs = {job, Running("bbbb", "bob")}, .workers = there});
+  EXPECT_THAT(reason.text, HasSubstr("all 1 are busy"));
+  EXPECT_THAT(reason.details,
+              ElementsAre(StartsWith("job bbbb of bob"), std::string("box3:9490: ") + kByAda));
+}
+
+// Only the job that holds a cordoned worker keeps it.
+TEST(WhyTest, ACordonedWorkerStaysWithItsJob) {
+  v1::JobStatus job = Running();
+  job.set_waiting_for_workers(1);
+  job.set_message("waits for a builder");
+  const Workers there = Workers()
+                            .Add(v1::RUNNER, {"cuda", "NVIDIA H200"}, 1, 1)
+                            .Mode(v1::WORKER_CORDONED, "cordoned by ada", true)
+                            .Add(v1::BUILDER, {"cuda"}, 2, 1);
+  Only(WhyKind::kWaits, job, {.jobs = {job}, .workers = there});
+  Only(WhyKind::kStopped, Waiting(), {.jobs = {Waiting()}, .workers = there});
+}
+
+TEST(WhyTest, BuildersThatAreStopped) {
+  v1::JobStatus job = Running();
+  job.set_waiting_for_workers(1);
+  const Workers there = Workers()
+                            .Add(v1::RUNNER, {"cuda", "NVIDIA H200"}, 1, 1)
+                            .Add(v1::BUILDER, {"cuda"}, 2, 0)
+                            .Mode(v1::WORKER_PAUSED, kByAda, true);
+  EXPECT_EQ(Only(WhyKind::kStopped, job, {.jobs = {job}, .workers = there}).text,
+            "job 4f3a waits for a builder 'cuda': an operator has stopped the only builder");
+}
+
+TEST(WhyTest, ADeviceThatTheJobMayUseInPart) {
+  v1::JobStatus job = Running();
+  job.add_notices("a notice");
+  FarmAnswers farm = {.jobs = {job},
+                      .workers = Workers()
+                                     .Add(v1::RUNNER, {"cuda", "NVIDIA H200"}, 1, 1)
+                                     .Mode(v1::WORKER_SERVES, "takes at most 25% of the time")
+                                     .Add(v1::BUILDER, {"cuda"}, 2, 1)};
+  const Reason reason = Only(WhyKind::kShare, job, farm);
+  EXPECT_EQ(reason.text,
+            "job 4f3a runs on a device of which it may take a part of the time: 2 trials/s");
+  EXPECT_THAT(reason.details, ElementsAre("box1:9490: takes at most 25% of the time", "a notice"));
+  EXPECT_THAT(reason.remedy, HasSubstr("--share"));
+  // Another runner of the same device that has no limit takes the trials, too.
+  farm.workers = Workers()
+                     .Add(v1::RUNNER, {"cuda", "NVIDIA H200"}, 1, 1)
+                     .Mode(v1::WORKER_SERVES, "takes at most 25% of the time")
+                     .Add(v1::RUNNER, {"cuda", "NVIDIA H200"}, 1, 1)
+                     .Add(v1::BUILDER, {"cuda"}, 2, 1);
+  Only(WhyKind::kRunning, job, farm);
 }
 
 TEST(WhyTest, TheUserHasAsManyDevicesAsHeMay) {

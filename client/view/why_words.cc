@@ -30,6 +30,17 @@ constexpr WhyWords kWords[] = {
     {WhyKind::kNoDevice, "no-device", "job {job} asks for a device '{key}', and no runner has one",
      "start `kiln runner` on a machine with such a device; or submit with a --device that "
      "`kiln workers` lists"},
+    {WhyKind::kStopped, "stopped",
+     "job {job} waits for a {device} '{key}': an operator has stopped {workers}",
+     "ask the operator; `kiln workers resume NAME` lets a worker serve again"},
+    {WhyKind::kQuarantined, "quarantined",
+     "job {job} waits for a {device} '{key}': {workers} quarantined, because the device is not "
+     "well",
+     "wait: the runner probes its device, and serves again when it is well; start the runner anew "
+     "if the device has become slower for good"},
+    {WhyKind::kOutsideHours, "hours",
+     "job {job} waits for a {device} '{key}': {workers} paused outside of set hours",
+     "wait for these hours; or start the runner with other --hours, or one on another machine"},
     {WhyKind::kBusy, "busy", "job {job} waits for a device '{key}': all {slots} are busy",
      "wait: devices go to the highest --priority first, and then to the user who has had the "
      "least; or start "
@@ -59,6 +70,9 @@ constexpr WhyWords kWords[] = {
      "`kiln jobs {job}` lists them, each with the command that repeats it alone"},
     {WhyKind::kWaits, "waits", "job {job} stands still: {message}",
      "mend what the sentence names; the job goes on by itself"},
+    {WhyKind::kShare, "share",
+     "job {job} runs on a device of which it may take a part of the time: {pace}",
+     "wait; or start the runner with a larger --share"},
     {WhyKind::kRunning, "running", "job {job} runs: {pace}", "nothing holds it up"},
 };
 

@@ -19,6 +19,9 @@ enum class WhyKind {
   kQueue,
   kNext,
   kNoDevice,
+  kStopped,
+  kQuarantined,
+  kOutsideHours,
   kBusy,
   kDeviceLimit,
   kNoBuilder,
@@ -27,6 +30,7 @@ enum class WhyKind {
   kLastReadings,
   kFailing,
   kWaits,
+  kShare,
   kRunning,
 };
 
