@@ -250,7 +250,7 @@ std::unique_ptr<device::DeviceStateReader> StateReader(const DeviceKind& kind, c
 
 // Returns null if trials may take all of the device's time.
 StatusOr<std::unique_ptr<DeviceShare>> ShareOf(const Flags& flags) {
-  if (flags.share.empty()) return nullptr;
+  if (flags.share.empty()) return std::unique_ptr<DeviceShare>();
   KILN_ASSIGN_OR_RETURN(const double share, ParseShare(flags.share));
   return std::make_unique<DeviceShare>(share, Clock::Real());
 }

@@ -1,5 +1,7 @@
 #include "runner/hours.h"
 
+#include <utility>
+
 #include "absl/time/civil_time.h"
 #include "base/status_testing.h"
 
@@ -103,11 +105,12 @@ TEST(HoursTest, ATimeThatClocksNeverShowOrShowTwice) {
 
 // NextChange agrees with a walk from minute to minute, through weeks in which clocks are set.
 TEST(HoursTest, TheNextChangeIsTheFirst) {
+  constexpr std::pair<int, int> kStarts[] = {{3, 6}, {3, 26}, {4, 2}, {10, 1}, {10, 22}};
   for (const char* name : {"UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe"}) {
     for (const char* text : {"mon-fri 20:00-06:00, sat-sun", "01:45-02:15", "sun 02:00-03:00",
                              "sat 23:30-02:30, mon 00:00-00:01"}) {
       const Hours hours = Parsed(text, Zone(name));
-      for (const auto& [month, day] : {std::pair(3, 6), {3, 26}, {4, 2}, {10, 1}, {10, 22}}) {
+      for (const auto& [month, day] : kStarts) {
         absl::Time time = At(month, day, 0);
         absl::Time next = hours.NextChange(time);
         for (int i = 0; i < 10 * 24 * 60; ++i) {

@@ -17,14 +17,14 @@ namespace kiln::client {
 std::string_view ModeWord(const v1::WorkerState& worker, uint32_t busy_slots);
 
 struct ModeRow {
-  std::string address;
-  std::string_view mode;
+  std::string address = {};
+  std::string_view mode = {};
   // Unix time; none: it is not known.
-  std::optional<int64_t> since_s;
+  std::optional<int64_t> since_s = std::nullopt;
   // Name of an operator, or "itself".
-  std::string by;
+  std::string by = {};
   // "" = no reason was given.
-  std::string why;
+  std::string why = {};
 
   bool operator==(const ModeRow&) const = default;
 };

@@ -17,10 +17,10 @@ namespace kiln::client {
 
 struct ModeFlags {
   // The mode that the command line asks for; none: it lists the workers.
-  std::optional<v1::WorkerMode> mode;
+  std::optional<v1::WorkerMode> mode = std::nullopt;
   // Id of a worker, a part of it, or the worker's address.
-  std::string worker;
-  std::string why;
+  std::string worker = {};
+  std::string why = {};
 };
 
 // Adds the commands to `kiln workers`, whose flags they take behind their own.
