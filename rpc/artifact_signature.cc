@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 
-#include "base/keys/certificate.h"
 #include "base/keys/role.h"
 #include "base/keys/signature.h"
 #include "base/text/utf8.h"
@@ -74,18 +73,38 @@ Status ArtifactCheck::CheckTarget(const v1::Artifact& artifact, std::string_view
       what, OneLine(target), fmt::join(served_, ", "));
 }
 
+// Returns null for bytes that are no certificate.
+std::shared_ptr<const ArtifactCheck::Read> ArtifactCheck::Find(const std::string& der) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = read_.find(der);
+    if (found != read_.end()) return found->second;
+  }
+  const std::optional<Certificate> certificate = CertificateFromDer(der);
+  if (!certificate.has_value()) return nullptr;
+  return std::make_shared<const Read>(Read{*certificate, certificate->ToPem()});
+}
+
+void ArtifactCheck::Remember(const std::string& der, const std::shared_ptr<const Read>& read) {
+  const std::lock_guard lock(mutex_);
+  if (read_.contains(der)) return;
+  if (read_.size() >= kMostRead) read_.clear();
+  read_.emplace(der, read);
+}
+
 Status ArtifactCheck::Check(const v1::Artifact& artifact, std::string_view trial,
                             std::string_view what) {
   KILN_RETURN_IF_ERROR(CheckTrial(artifact, trial, what));
-  const std::optional<Certificate> certificate = CertificateFromDer(artifact.certificate());
-  if (!certificate.has_value()) {
+  const std::shared_ptr<const Read> read = Find(artifact.certificate());
+  if (read == nullptr) {
     return Refused(
         "the {} came with {} bytes that are no certificate, expected that of the builder which "
         "signed it: have a builder of this farm build the program anew",
         what, artifact.certificate().size());
   }
-  const StatusOr<Identity> builder = members_.Check(certificate->ToPem());
+  const StatusOr<Identity> builder = members_.Check(read->pem);
   if (!builder.ok()) return Refused("who signed the {}: {}", what, Message(builder.status()));
+  Remember(artifact.certificate(), read);
   if (builder->role != Role::kWork) {
     return Refused(
         "the {} is signed by {}, whose role is {}, expected a builder, whose role is {}: `kiln "
@@ -94,7 +113,9 @@ Status ArtifactCheck::Check(const v1::Artifact& artifact, std::string_view trial
         what, builder->name, RoleName(builder->role), RoleName(Role::kWork), RoleName(Role::kWork));
   }
   const std::string text = SignedText(artifact.digest(), artifact.target(), artifact.trial());
-  if (IsSignature(artifact.signature(), text, *certificate)) return CheckTarget(artifact, what);
+  if (IsSignature(artifact.signature(), text, read->certificate)) {
+    return CheckTarget(artifact, what);
+  }
   return Refused(
       "the signature of the {} is not that of {} over digest '{}', target '{}' and trial '{}', "
       "expected an artifact as its builder made it: it was changed on the way, or the signature is "

@@ -138,8 +138,35 @@ TEST_F(ArtifactSignatureTest, ARevokedBuilderIsRefused) {
 
 TEST_F(ArtifactSignatureTest, ABuilderWhoseTimeHasEndedIsRefused) {
   const v1::Artifact artifact = Signed(farm_, "box2");
+  ASSERT_OK(check_->Check(artifact, "job/7", "artifact"));
   clock_.Advance(absl::Hours(241));
   ExpectRefused(artifact, "job/7", HasSubstr("`kiln keys renew box2`"));
+}
+
+// The runner moves to another farm, and its process goes on.
+TEST_F(ArtifactSignatureTest, ABuilderOfTheFarmBeforeIsRefused) {
+  AuthorityFolder other = *AuthorityFolder::Init(temporary_.Join("other"), {&clock_, nullptr});
+  ASSERT_OK(other.Issue({"box1", Role::kWork}, 10, false));
+  const v1::Artifact artifact = Signed(farm_, "box2");
+  ASSERT_OK(check_->Check(artifact, "job/7", "artifact"));
+  ASSERT_OK(WriteKeyFolder(farm_.FolderOf("box1"), *ReadKeyFolder(other.FolderOf("box1"))));
+  clock_.Advance(LiveKeys::kLookEvery);
+  ExpectRefused(artifact, "job/7", HasSubstr("was issued by"));
+  EXPECT_OK(check_->Check(Signed(other, "box1"), "job/7", "artifact"));
+}
+
+// The certificate of a builder that is remembered, changed in each byte, is another one.
+TEST_F(ArtifactSignatureTest, AChangedCertificateIsNotTheOneThatIsRemembered) {
+  const v1::Artifact good = Signed(farm_, "box2");
+  ASSERT_OK(check_->Check(good, "job/7", "artifact"));
+  for (size_t i = 0; i < good.certificate().size(); ++i) {
+    v1::Artifact changed = good;
+    (*changed.mutable_certificate())[i] ^= 1;
+    EXPECT_THAT(check_->Check(changed, "job/7", "artifact"),
+                StatusIs(StatusCode::kPermissionDenied))
+        << i;
+  }
+  EXPECT_OK(check_->Check(good, "job/7", "artifact"));
 }
 
 TEST_F(ArtifactSignatureTest, AMemberWhoIsNoBuilderIsRefused) {

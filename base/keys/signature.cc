@@ -60,9 +60,10 @@ std::optional<Certificate> CertificateFromDer(std::string_view der) {
   const openssl::ErrorScope errors;
   if (der.size() > kMostCertificateBytes) return std::nullopt;
   const unsigned char* from = BytesOf(der);
-  X509* const certificate = d2i_X509(nullptr, &from, static_cast<long>(der.size()));
-  if (certificate == nullptr) return std::nullopt;
-  return Certificate::Own(certificate);
+  openssl::X509Certificate certificate(d2i_X509(nullptr, &from, static_cast<long>(der.size())));
+  // A certificate has one text, so that nothing which is kept by the text is kept twice.
+  if (certificate == nullptr || from != BytesOf(der) + der.size()) return std::nullopt;
+  return Certificate::Own(certificate.release());
 }
 
 }  // namespace kiln

@@ -20,7 +20,7 @@ bool IsSignature(std::string_view signature, std::string_view text, const Certif
 
 // Returns the certificate in DER form, less than 1 KiB for ours.
 std::string DerOf(const Certificate& certificate);
-// Returns nothing for bytes that are no certificate, and for more than 16 KiB.
+// Returns nothing for bytes that are no certificate, or more than one, and for more than 16 KiB.
 std::optional<Certificate> CertificateFromDer(std::string_view der);
 
 }  // namespace kiln

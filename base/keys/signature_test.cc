@@ -29,6 +29,8 @@ TEST(SignatureTest, CertificatesAsBytes) {
   EXPECT_FALSE(CertificateFromDer("").has_value());
   EXPECT_FALSE(CertificateFromDer("junk").has_value());
   EXPECT_FALSE(CertificateFromDer(der.substr(0, der.size() - 1)).has_value());
+  EXPECT_FALSE(CertificateFromDer(der + "x").has_value());
+  EXPECT_FALSE(CertificateFromDer(der + der).has_value());
   EXPECT_FALSE(CertificateFromDer(der + std::string(20'000, 'x')).has_value());
 }
 
