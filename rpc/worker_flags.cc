@@ -17,7 +17,9 @@ void AddWorkerFlags(CLI::App& app, WorkerFlags& flags, std::string_view worker,
                              worker));
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to announce to");
   app.add_flag("--require-sandbox", flags.require_sandbox,
-               "do not start if this machine lacks a part of the sandbox (docs/runner.md)");
+               "do not start unless all of the sandbox works on this machine: namespaces, seccomp, "
+               "Landlock, children that are not root, and a control group that limits their memory "
+               "and number; without it the log and `kiln workers` name what is missing");
 }
 
 Status CheckWorkerFlags(const WorkerFlags& flags) {

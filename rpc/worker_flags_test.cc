@@ -15,6 +15,9 @@ TEST(WorkerFlags, AreReadFromTheCommandLine) {
   AddWorkerFlags(app, flags, "builder");
   EXPECT_EQ(flags.listen, "127.0.0.1:0");
   EXPECT_THAT(app.help(), HasSubstr("reach this builder"));
+  for (const char* means : {"namespaces", "seccomp", "Landlock", "control group"}) {
+    EXPECT_THAT(app.get_option("--require-sandbox")->get_description(), HasSubstr(means));
+  }
   app.parse("--listen 0.0.0.0:9391 --advertise farm:9391 --tracker farm:9190");
   EXPECT_EQ(flags.listen, "0.0.0.0:9391");
   EXPECT_EQ(flags.advertise, "farm:9391");
