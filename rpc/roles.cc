@@ -66,14 +66,6 @@ const CallRole* FindRow(std::string_view method) {
   return row != std::end(kRows) && row->method == method ? row : nullptr;
 }
 
-// Returns "Scheduler.Submit". Another method may be a stranger's text.
-std::string NameOf(std::string_view method) {
-  if (!method.starts_with(kPackage)) return OneLine(method.substr(0, kShown));
-  std::string name = OneLine(method.substr(kPackage.size(), kShown));
-  std::ranges::replace(name, '/', '.');
-  return name;
-}
-
 Status Denied(const Identity& caller, Role needed, std::string_view action) {
   return MakeStatus(
       StatusCode::kPermissionDenied,
@@ -87,6 +79,13 @@ Status Denied(const Identity& caller, Role needed, std::string_view action) {
 
 }  // namespace
 
+std::string CallName(std::string_view method) {
+  if (!method.starts_with(kPackage)) return OneLine(method.substr(0, kShown));
+  std::string name = OneLine(method.substr(kPackage.size(), kShown));
+  std::ranges::replace(name, '/', '.');
+  return name;
+}
+
 std::span<const CallRole> CallRoles() { return kRows; }
 
 Status CheckRole(const Identity& caller, std::string_view method) {
@@ -95,10 +94,10 @@ Status CheckRole(const Identity& caller, std::string_view method) {
     return Unimplemented(
         "this Kiln has no call {}: client and daemon are of different versions, or this is another "
         "daemon; compare `kiln --version` on both machines",
-        NameOf(method));
+        CallName(method));
   }
   if (Permits(caller.role, row->least)) return OkStatus();
-  return Denied(caller, row->least, NameOf(method));
+  return Denied(caller, row->least, CallName(method));
 }
 
 Status CheckOwner(const Identity& caller, std::string_view owner, std::string_view method,
@@ -109,12 +108,12 @@ Status CheckOwner(const Identity& caller, std::string_view owner, std::string_vi
   if (!row->least_for_others.has_value()) {
     return MakeStatus(StatusCode::kPermissionDenied,
                       "{} belongs to {}, and {} is for its owner alone; found {}", thing,
-                      OneLine(owner.substr(0, kShown)), NameOf(method), caller.name);
+                      OneLine(owner.substr(0, kShown)), CallName(method), caller.name);
   }
   if (Permits(caller.role, *row->least_for_others)) return OkStatus();
   return Denied(
       caller, *row->least_for_others,
-      fmt::format("{} for {} of {}", NameOf(method), thing, OneLine(owner.substr(0, kShown))));
+      fmt::format("{} for {} of {}", CallName(method), thing, OneLine(owner.substr(0, kShown))));
 }
 
 }  // namespace kiln

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/keys/identity.h"
@@ -24,6 +25,10 @@ struct CallRole {
 
 // Returns the rows of all RPCs of proto/ and of the other services of a daemon, ordered by method.
 std::span<const CallRole> CallRoles();
+
+// Returns "Scheduler.Submit" for "/kiln.v1.Scheduler/Submit". Another method may be a stranger's
+// text: one line of at most 80 bytes.
+std::string CallName(std::string_view method);
 
 // OK if the caller has the role that the call asks for. PermissionDenied otherwise, with both roles
 // and the command that gives another one. Unimplemented for a call without a row: what nobody has

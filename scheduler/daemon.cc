@@ -16,6 +16,7 @@
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/daemon_access.h"
+#include "rpc/refusal_note.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/drift_marks.h"
 #include "scheduler/fair_share/shared_leases.h"
@@ -165,7 +166,11 @@ Status Serve(const Flags& flags) {
   WorkersView workers(admission, WorkersOf(flags.tracker, access));
   VersionService version(admission);
   server_options.services = {&service, &workers, &version};
-  server_options.check_caller = admission.MakeCallerCheck();
+  server_options.check_caller =
+      NoteRefusals(admission.MakeCallerCheck(),
+                   [&service](std::string_view user, std::string_view call, const Status& why) {
+                     service.NoteRefused(user, call, why);
+                   });
   server_options.check_certificate = admission.MakeCertificateCheck();
   server_options.keys = access.keys();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,

@@ -60,6 +60,7 @@ constexpr int kMaxLooks = 30;  // tries to see a first runner
 void SchedulerService::Stop() {
   stopping_ = true;
   events_.Close();
+  audit_.Flush();
 }
 
 // Ends long work when its caller goes, and when the service stops.

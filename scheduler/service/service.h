@@ -67,6 +67,10 @@ class SchedulerService : public v1::Scheduler::Service {
 
   // Ends calls that wait with Unavailable, now and later. Call before the server's Shutdown.
   void Stop();
+  // Keeps a refusal of the server for the audit (rpc/refusal_note.h). Does not wait.
+  void NoteRefused(std::string_view user, std::string_view call, const Status& why) {
+    audit_.NoteRefused(user, call, why);
+  }
 
   grpc::Status Submit(grpc::ServerContext* context, const v1::SubmitRequest* request,
                       v1::SubmitReply* reply) override;

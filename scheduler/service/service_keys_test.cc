@@ -6,6 +6,7 @@
 #include "base/status_testing.h"
 #include "rpc/channel.h"
 #include "rpc/farm_access.h"
+#include "rpc/refusal_note.h"
 #include "scheduler/dispatch/workers_testing.h"
 #include "scheduler/service/service.h"
 #include "scheduler/values/job_testing.h"
@@ -34,10 +35,14 @@ class ServiceKeysTest : public testing::Test {
                                     wishes_.push_back(request.user());
                                     return v1::SetWorkerModeReply();
                                   }});
-    auto server = GrpcServer::Start({.services = {service_.get()},
-                                     .check_caller = admission.MakeCallerCheck(),
-                                     .check_certificate = admission.MakeCertificateCheck(),
-                                     .keys = access.keys()});
+    const auto note = [this](std::string_view user, std::string_view call, const Status& why) {
+      service_->NoteRefused(user, call, why);
+    };
+    auto server =
+        GrpcServer::Start({.services = {service_.get()},
+                           .check_caller = NoteRefusals(admission.MakeCallerCheck(), note),
+                           .check_certificate = admission.MakeCertificateCheck(),
+                           .keys = access.keys()});
     KILN_CHECK(server.ok(), "{}", server.status().ToString());
     server_ = *std::move(server);
   }
@@ -146,6 +151,32 @@ TEST_F(ServiceKeysTest, AJobIsInTheNameOfItsCertificateAndForItsOwner) {
   }
   EXPECT_THAT(Serve(*alice, job, ""), StatusIs(StatusCode::kFailedPrecondition,
                                                HasSubstr("has no part that a process serves")));
+}
+
+// Strangers and members whose role is another are in the audit, and fill it with few entries.
+TEST_F(ServiceKeysTest, RefusalsAreAuditedAndFew) {
+  Issue("rita", Role::kRead);
+  Issue("olga", Role::kOperate);
+  Issue("former", Role::kAdmin);
+  ASSERT_OK(farm_.Revoke("former"));
+  const auto rita = As("rita"), olga = As("olga"), former = As("former");
+  const auto nobody = v1::Scheduler::NewStub(MakeStrangersChannel(server_->address()));
+  for (int i = 0; i < 30; ++i) {
+    EXPECT_FALSE(Submit(*rita, "olga").ok());
+    EXPECT_FALSE(Cancel(*nobody, "a job").ok());
+  }
+  // His name is not believed any more.
+  EXPECT_THAT(Cancel(*former, "a job"), StatusIs(StatusCode::kUnauthenticated, testing::_));
+  ASSERT_OK_AND_ASSIGN(const v1::ListAuditReply reply,
+                       Call(*olga, &v1::Scheduler::Stub::ListAudit, v1::ListAuditRequest()));
+  std::map<std::string, int> entries;
+  for (const v1::AuditEntry& entry : reply.entries()) {
+    ++entries[fmt::format("{} {}", entry.user(), entry.call())];
+    EXPECT_THAT(entry.refused(), testing::AnyOf(HasSubstr("rita has the role read"),
+                                                HasSubstr("asks for a certificate")));
+  }
+  EXPECT_THAT(entries, testing::ElementsAre(testing::Pair(" Scheduler.CancelJob", 10),
+                                            testing::Pair("rita Scheduler.Submit", 10)));
 }
 
 TEST_F(ServiceKeysTest, AModelIsReplacedByOperatorsAlone) {

@@ -97,6 +97,7 @@ grpc::Status SchedulerService::ListAudit(grpc::ServerContext* context,
                                          const v1::ListAuditRequest* request,
                                          v1::ListAuditReply* reply) {
   return Answer(*context, *request, [&]() -> Status {
+    audit_.Flush();
     const uint32_t asked = request->limit() == 0 ? kDefaultAuditLimit : request->limit();
     const double since_ms = std::clamp(request->since_s() * 1e3, 0.0, 1e15);
     KILN_ASSIGN_OR_RETURN(const std::vector<store::AuditRow> rows,
