@@ -27,6 +27,7 @@ StatusOr<std::string> FarmFolder::DefaultPath() {
 
 std::string FarmFolder::StateFile() const { return JoinPath(path_, "farm.json"); }
 std::string FarmFolder::SecretFile() const { return JoinPath(path_, "secret"); }
+std::string FarmFolder::Authority() const { return JoinPath(path_, "keys"); }
 std::string FarmFolder::Database() const { return JoinPath(path_, "kiln.db"); }
 std::string FarmFolder::LogFile(const std::string& process) const {
   return JoinPath(path_, FileName(process) + ".log");

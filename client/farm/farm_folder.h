@@ -3,6 +3,7 @@
 //   farm.json      the farm's state (client/farm/farm_state.h); removed when the farm has ended
 //   lock           held by the supervisor while the farm runs
 //   secret         secret of the farm, which stays for the next start
+//   keys           authority of a farm with keys, and their folders
 //   kiln.db        jobs and records
 //   NAME.log       what a daemon, or the supervisor, has printed
 //   NAME.port      the ports of a daemon
@@ -31,6 +32,7 @@ class FarmFolder {
   const std::string& path() const { return path_; }
   std::string StateFile() const;
   std::string SecretFile() const;
+  std::string Authority() const;
   std::string Database() const;
   std::string LogFile(const std::string& process) const;
   std::string PortFile(const std::string& process) const;

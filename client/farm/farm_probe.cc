@@ -21,30 +21,7 @@ std::string Trouble(const Status& status) {
   return status.ok() ? "" : fmt::format("does not answer: {}", Message(status));
 }
 
-}  // namespace
-
-bool FarmAnswers::AllAnswer() const {
-  return std::ranges::all_of(trouble, [](const std::string& text) { return text.empty(); });
-}
-
-int FarmAnswers::CountJobs(v1::JobState state) const {
-  return static_cast<int>(std::ranges::count_if(
-      jobs, [state](const v1::JobStatus& job) { return job.state() == state; }));
-}
-
-int FarmAnswers::CountWorkers(v1::WorkerKind kind) const {
-  return static_cast<int>(
-      std::count_if(workers.workers().begin(), workers.workers().end(),
-                    [kind](const v1::WorkerState& worker) { return worker.kind() == kind; }));
-}
-
-Session FarmSession(const FarmState& state, Session session) {
-  session.scheduler = state.AddressOf("scheduler");
-  session.secret_file = FarmFolder(state.options.folder).SecretFile();
-  return session;
-}
-
-FarmAnswers AskFarm(const FarmState& state, const Session& session) {
+FarmAnswers Ask(const FarmState& state, const Session& session, bool with_jobs) {
   FarmAnswers answers;
   const auto access = session.Access();
   auto workers = access.ok() ? ListWorkers(state.AddressOf("tracker"), *access)
@@ -53,7 +30,9 @@ FarmAnswers AskFarm(const FarmState& state, const Session& session) {
   if (workers.ok()) answers.workers = *std::move(workers);
   for (const v1::WorkerState& worker : answers.workers.workers()) listed.insert(worker.address());
   const auto ask_scheduler = [&]() -> Status {
+    // The scheduler answers a call here.
     KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
+    if (!with_jobs) return OkStatus();
     KILN_ASSIGN_OR_RETURN(answers.jobs, client->Jobs(std::nullopt));
     return OkStatus();
   };
@@ -75,6 +54,39 @@ FarmAnswers AskFarm(const FarmState& state, const Session& session) {
     answers.trouble.push_back(std::move(trouble));
   }
   return answers;
+}
+
+}  // namespace
+
+bool FarmAnswers::AllAnswer() const {
+  return std::ranges::all_of(trouble, [](const std::string& text) { return text.empty(); });
+}
+
+int FarmAnswers::CountJobs(v1::JobState state) const {
+  return static_cast<int>(std::ranges::count_if(
+      jobs, [state](const v1::JobStatus& job) { return job.state() == state; }));
+}
+
+int FarmAnswers::CountWorkers(v1::WorkerKind kind) const {
+  return static_cast<int>(
+      std::count_if(workers.workers().begin(), workers.workers().end(),
+                    [kind](const v1::WorkerState& worker) { return worker.kind() == kind; }));
+}
+
+Session FarmSession(const FarmState& state, Session session) {
+  session.scheduler = state.AddressOf("scheduler");
+  session.keys_folder = state.user_keys;
+  session.secret_file =
+      state.user_keys.empty() ? FarmFolder(state.options.folder).SecretFile() : "";
+  return session;
+}
+
+FarmAnswers AskDaemons(const FarmState& state, const Session& session) {
+  return Ask(state, session, /*with_jobs=*/false);
+}
+
+FarmAnswers AskFarm(const FarmState& state, const Session& session) {
+  return Ask(state, session, /*with_jobs=*/true);
 }
 
 }  // namespace kiln::client

@@ -24,11 +24,14 @@ struct FarmAnswers {
   int CountWorkers(v1::WorkerKind kind) const;
 };
 
-// Returns the session of a user of this farm on this machine.
+// Returns the session of the user of this farm on this machine, with his keys or the secret.
 Session FarmSession(const FarmState& state, Session session);
 
-// Tracker and scheduler are called; a worker answers if the tracker lists each of its addresses,
-// which it announces again and again. Takes seconds if a daemon hangs. Call InitGrpc first.
+// Asks whether the daemons answer, and lists no jobs. Tracker and scheduler are called; a worker
+// answers if the tracker lists each of its addresses, which it announces again and again. Takes
+// seconds if a daemon hangs. Call InitGrpc first.
+FarmAnswers AskDaemons(const FarmState& state, const Session& session);
+// Does the same, and lists all jobs.
 FarmAnswers AskFarm(const FarmState& state, const Session& session);
 
 }  // namespace kiln::client

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kOwnerOnly = 0600;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 constexpr std::array<std::pair<FarmProcess::Phase, std::string_view>, 4> kPhases = {{
     {FarmProcess::Phase::kStarting, "starting"},
@@ -29,11 +29,9 @@ Json JsonOf(const ProcessIdentity& process) {
 }
 
 Json JsonOf(const FarmOptions& options) {
-  return {{"folder", options.folder},
-          {"db", options.db},
-          {"host", options.host},
-          {"workers", options.workers},
-          {"devices", options.devices}};
+  return {{"folder", options.folder},   {"db", options.db},
+          {"host", options.host},       {"workers", options.workers},
+          {"devices", options.devices}, {"authority", options.authority}};
 }
 
 Json JsonOf(const FarmProcess& process) {
@@ -126,6 +124,7 @@ Status Parse(const Json& json, FarmOptions& options) {
   members.Get("host", options.host);
   members.Get("workers", options.workers);
   members.Get("devices", options.devices);
+  members.Get("authority", options.authority);
   return members.status();
 }
 
@@ -168,6 +167,7 @@ std::string FarmStateText(const FarmState& state) {
                      {"options", JsonOf(state.options)},
                      {"machine", state.machine},
                      {"supervisor", JsonOf(state.supervisor)},
+                     {"user_keys", state.user_keys},
                      {"started_s", state.started_s},
                      {"up", state.up},
                      {"processes", processes},
@@ -183,11 +183,12 @@ StatusOr<FarmState> ParseFarmState(std::string_view text) {
   Members members(json);
   int format = 0;
   members.Get("format", format);
-  if (format != kFormat) members.Refuse("format", "1");
+  if (format != kFormat) members.Refuse("format", "2");
   members.Include(Parse(members.Get("options", &Json::is_object, "an object"), state.options));
   members.Get("machine", state.machine);
   members.Include(
       Parse(members.Get("supervisor", &Json::is_object, "an object"), state.supervisor));
+  members.Get("user_keys", state.user_keys);
   members.Get("started_s", state.started_s);
   members.Get("up", state.up);
   for (const Json& process : members.Get("processes", &Json::is_array, "a list")) {

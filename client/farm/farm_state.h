@@ -14,6 +14,10 @@
 
 namespace kiln::client {
 
+// The usual ports.
+inline constexpr int kTrackerPort = 9190;
+inline constexpr int kSchedulerPort = 9290;
+
 // The wishes of the user.
 struct FarmOptions {
   // The folder of the farm, an absolute path.
@@ -25,6 +29,8 @@ struct FarmOptions {
   int workers = 0;
   // Kinds of devices: cpu, cuda, null. Empty: those that are there.
   std::vector<std::string> devices = {};
+  // Folder of the authority of the farm's keys, an absolute path; "": the farm has a secret.
+  std::string authority = {};
 
   friend bool operator==(const FarmOptions&, const FarmOptions&) = default;
 };
@@ -52,6 +58,8 @@ struct FarmState {
   // The machine: a folder may be seen by several.
   std::string machine;
   ProcessIdentity supervisor;
+  // Folder of the user's keys; "": the farm has a secret.
+  std::string user_keys = {};
   double started_s = 0;
   // True once all processes served at the same time.
   bool up = false;

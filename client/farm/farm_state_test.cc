@@ -17,9 +17,14 @@ using Json = nlohmann::ordered_json;
 
 FarmState SomeState() {
   FarmState state;
-  state.options = {.folder = "/f", .db = "/f/kiln.db", .workers = 3, .devices = {"cpu", "cuda"}};
+  state.options = {.folder = "/f",
+                   .db = "/f/kiln.db",
+                   .workers = 3,
+                   .devices = {"cpu", "cuda"},
+                   .authority = "/f/keys"};
   state.machine = "box1";
   state.supervisor = {4711, 123456789012, "boot"};
+  state.user_keys = "/f/keys/alice";
   state.started_s = 1.5;
   state.up = true;
   state.processes = {{.name = "tracker",
@@ -74,8 +79,8 @@ TEST(FarmState, AnythingElseIsRefused) {
   negative["supervisor"]["pid"] = -1;
   EXPECT_THAT(Message(ParseFarmState(negative.dump()).status()), HasSubstr("'pid' is not"));
   Json later = good;
-  later["format"] = 2;
-  EXPECT_THAT(Message(ParseFarmState(later.dump()).status()), HasSubstr("'format' is not 1"));
+  later["format"] = 3;
+  EXPECT_THAT(Message(ParseFarmState(later.dump()).status()), HasSubstr("'format' is not 2"));
 }
 
 TEST(FarmState, TheFileIsItsOwnersAlone) {

@@ -11,15 +11,15 @@
 #include "base/log.h"
 #include "base/process/process_identity.h"
 #include "base/process/subprocess.h"
+#include "base/process/user_name.h"
 #include "base/server/listen.h"
 #include "base/server/net.h"
 #include "base/server/secret.h"
+#include "client/farm/farm_keys.h"
 
 namespace kiln::client {
 namespace {
 
-constexpr int kTrackerPort = 9190;
-constexpr int kSchedulerPort = 9290;
 constexpr int kBuilderPort = 9390;
 constexpr int kFirstRunnerPort = 9490;
 constexpr char kLoopback[] = "127.0.0.1";
@@ -67,7 +67,7 @@ StatusOr<std::unique_ptr<FarmSupervisor>> FarmSupervisor::Start(
   std::unique_ptr<FarmSupervisor> farm(
       new FarmSupervisor(options, *std::move(lock), std::move(executable), clock));
   KILN_RETURN_IF_ERROR(farm->EndLeftovers());
-  KILN_RETURN_IF_ERROR(farm->MakeSecret());
+  KILN_RETURN_IF_ERROR(farm->MakeAccess());
   KILN_ASSIGN_OR_RETURN(farm->state_.supervisor, IdentifyProcess(getpid()));
   KILN_ASSIGN_OR_RETURN(const std::vector<Device> devices, farm->Devices(find_devices));
   farm->state_.machine = HostName();
@@ -119,6 +119,19 @@ Status FarmSupervisor::EndLeftovers() {
   return OkStatus();
 }
 
+Status FarmSupervisor::MakeAccess() {
+  const std::string& authority = state_.options.authority;
+  if (authority.empty()) {
+    access_ = {"--secret-file", folder_.SecretFile()};
+    return MakeSecret();
+  }
+  KILN_ASSIGN_OR_RETURN(const FarmKeys keys,
+                        MakeFarmKeys(authority, MemberOfUser(UserName()), clock_));
+  access_ = {"--keys", keys.daemons};
+  state_.user_keys = keys.user;
+  return OkStatus();
+}
+
 Status FarmSupervisor::MakeSecret() const {
   const std::string path = folder_.SecretFile();
   if (!FileExists(path)) {
@@ -149,7 +162,7 @@ void FarmSupervisor::AddMember(const std::string& name, const std::string& host,
   child.executable = executable_;
   child.daemon = name.substr(0, name.find(' '));
   child.flags = std::move(flags);
-  child.flags.insert(child.flags.end(), {"--secret-file", folder_.SecretFile()});
+  child.flags.insert(child.flags.end(), access_.begin(), access_.end());
   child.host = host;
   const bool free = AreFree(host, port, ports);
   child.port = fmt::format("{}", free ? port : 0);

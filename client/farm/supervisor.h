@@ -3,7 +3,7 @@
 // (client/farm/restart_policy.h); the others go on meanwhile. All end with this process.
 //
 // Tracker and scheduler listen on the host of the options, the workers on loopback: only this
-// scheduler calls them. Belongs to one thread.
+// scheduler calls them. With an authority, all of them have its keys. Belongs to one thread.
 #pragma once
 
 #include <functional>
@@ -34,8 +34,9 @@ class FarmSupervisor {
   using FindDevices = std::function<StatusOr<int>(const std::string& kind)>;
 
   // Returns once all daemons serve. Takes the folder's lock, ends what a supervisor that was killed
-  // has left behind, and makes the secret if there is none. Errors: the farm runs already; no
-  // device; a daemon ends before it serves. Cancelled if `interrupted` becomes true meanwhile.
+  // has left behind, and makes the secret, or authority and keys, if there are none. Errors: the
+  // farm runs already; no device; a daemon ends before it serves. Cancelled if `interrupted`
+  // becomes true meanwhile.
   // `clock` outlives the object.
   static StatusOr<std::unique_ptr<FarmSupervisor>> Start(const FarmOptions& options,
                                                          const FindDevices& find_devices,
@@ -63,6 +64,8 @@ class FarmSupervisor {
   FarmSupervisor(FarmOptions options, FileLock lock, std::string executable, Clock& clock);
 
   Status EndLeftovers();
+  // Sets access_.
+  Status MakeAccess();
   Status MakeSecret() const;
   StatusOr<std::vector<Device>> Devices(const FindDevices& find_devices) const;
   // `daemon` is the first word of `name`.
@@ -81,6 +84,8 @@ class FarmSupervisor {
   Clock& clock_;
   FarmState state_;
   FarmState saved_;
+  // The words of a daemon's command line that name its secret or its keys.
+  std::vector<std::string> access_;
   // Tracker, scheduler, workers; state_.processes has the same order.
   std::vector<Member> members_;
 };

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/process/user_name.h"
 #include "base/text/counted.h"
 #include "client/jobs/faults.h"
 #include "client/jobs/kernel_source.h"

@@ -178,7 +178,7 @@ TABLE = {
         "search/choice", "store", "store/wire", "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
     # A farm on this machine: its processes, and the file that describes them.
-    "client/farm": [*_BASE, "proto", "client"],
+    "client/farm": [*_BASE, "base/keys", "proto", "client"],
     # Text for the answers of services, and for the compiler's output.
     "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # Checks of a machine, a device or a trial.

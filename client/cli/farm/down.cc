@@ -11,18 +11,17 @@
 #include "base/clock.h"
 #include "base/file/file.h"
 #include "base/process/process_identity.h"
-#include "base/text/counted.h"
 #include "client/cli/farm/commands.h"
 #include "client/cli/farm/farm_flags.h"
 #include "client/cli/session_flags.h"
 #include "client/farm/farm_probe.h"
+#include "client/farm/process_end.h"
 
 namespace kiln::client {
 namespace {
 
 // Longer than the supervisor gives its daemons one after the other.
 constexpr absl::Duration kPatience = absl::Seconds(45);
-constexpr absl::Duration kPollPause = absl::Milliseconds(10);
 
 // Ends the supervisor, which ends the daemons in order, or is killed with them.
 Status EndSupervisor(const FarmFolder& folder, const FarmState& state) {
@@ -32,6 +31,9 @@ Status EndSupervisor(const FarmFolder& folder, const FarmState& state) {
   fmt::print(stderr, "kiln: the farm did not end within {}; its processes are killed\n",
              absl::FormatDuration(kPatience));
   (void)SignalProcess(state.supervisor, SIGKILL);
+  KILN_RETURN_IF_ERROR(WaitForEnd(
+      {.name = "supervisor", .process = state.supervisor, .log = folder.LogFile("supervisor")},
+      Clock::Real()));
   return folder.Lock(kPatience, Clock::Real()).status();
 }
 
@@ -65,7 +67,7 @@ Status Down(const std::string& folder_flag, const Session& session) {
   std::vector<std::string> ended;
   for (const FarmProcess& process : state.processes) {
     if (process.process.pid == 0) continue;
-    while (IsRunning(process.process)) Clock::Real().SleepFor(kPollPause);
+    KILN_RETURN_IF_ERROR(WaitForEnd(process, Clock::Real()));
     ended.push_back(fmt::format("{} ({})", process.name, process.process.pid));
   }
   fmt::print("The farm in {} has ended: {}.\n", path, fmt::join(ended, ", "));

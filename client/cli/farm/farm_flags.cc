@@ -46,6 +46,14 @@ void FarmFlags::Add(CLI::App& command) {
   command.add_option("--listen", listen, "host on which tracker and scheduler listen")
       ->type_name("HOST")
       ->capture_default_str();
+  CLI::Option* const with_tls = command.add_flag(
+      "--tls", tls, "connect by TLS with keys of the farm, which are made if they are missing");
+  command
+      .add_option(
+          "--authority", authority,
+          "with --tls: the folder of the authority that makes the keys [keys of the folder]")
+      ->type_name("FOLDER")
+      ->needs(with_tls);
 }
 
 StatusOr<FarmOptions> FarmFlags::Complete() const {
@@ -58,10 +66,15 @@ StatusOr<FarmOptions> FarmFlags::Complete() const {
   options.host = listen;
   options.workers = workers;
   options.devices = devices;
-  if (!IsLoopback({listen, 0})) {
+  if (tls) {
+    options.authority = FarmFolder(options.folder).Authority();
+    if (!authority.empty()) {
+      KILN_ASSIGN_OR_RETURN(options.authority, Absolute(authority));
+    }
+  } else if (!IsLoopback({listen, 0})) {
     return FailedPrecondition(
         "other machines could reach a farm that listens on {}, and its secret would go through the "
-        "network in the clear; leave --listen out",
+        "network in the clear; add --tls, or leave --listen out",
         listen);
   }
   return options;
@@ -73,6 +86,9 @@ std::vector<std::string> SuperviseWords(const FarmOptions& options) {
       "--listen", options.host,   "--workers", fmt::format("{}", options.workers)};
   for (const std::string& device : options.devices) {
     words.insert(words.end(), {"--device", device});
+  }
+  if (!options.authority.empty()) {
+    words.insert(words.end(), {"--tls", "--authority", options.authority});
   }
   return words;
 }

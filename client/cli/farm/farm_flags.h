@@ -26,9 +26,12 @@ struct FarmFlags {
   std::string listen = "127.0.0.1";
   int workers = 0;
   std::vector<std::string> devices;
+  bool tls = false;
+  std::string authority;
 
   void Add(CLI::App& command);
-  // Returns them with absolute paths. FailedPrecondition if other machines could reach the farm.
+  // Returns them with absolute paths. FailedPrecondition if other machines could reach a farm
+  // without keys.
   StatusOr<FarmOptions> Complete() const;
 };
 

@@ -10,6 +10,7 @@
 #include "base/file/private_file.h"
 #include "base/process/background.h"
 #include "base/process/subprocess.h"
+#include "base/server/net.h"
 #include "base/text/shell_word.h"
 #include "client/cli/farm/commands.h"
 #include "client/cli/farm/farm_flags.h"
@@ -60,7 +61,7 @@ Status WaitForAnswers(const FarmFolder& folder, const Session& session) {
   const double end = clock.MonotonicSeconds() + absl::ToDoubleSeconds(kAnswerPatience);
   while (true) {
     KILN_ASSIGN_OR_RETURN(const FarmState state, ReadRunningFarm(folder));
-    if (state.up && AskFarm(state, FarmSession(state, session)).AllAnswer()) return OkStatus();
+    if (state.up && AskDaemons(state, FarmSession(state, session)).AllAnswer()) return OkStatus();
     if (clock.MonotonicSeconds() > end) {
       return Unavailable("the farm runs, and does not answer; see `kiln farm status` and {}",
                          folder.LogFile("supervisor"));
@@ -69,10 +70,33 @@ Status WaitForAnswers(const FarmFolder& folder, const Session& session) {
   }
 }
 
+// Prints what to type so that another machine measures for the farm.
+void PrintSecondBox(const FarmState& state, const std::string& program) {
+  const std::string& host = state.options.host;
+  if (IsLoopback({host, 0})) {
+    fmt::print(
+        "Only this machine reaches it; other machines reach a farm that was started with\n"
+        "--tls --listen 0.0.0.0.\n");
+    return;
+  }
+  const std::string authority = ShellWord(state.options.authority);
+  const bool all = host == "0.0.0.0" || host == "::";
+  const auto tracker = ParseHostPort(state.AddressOf("tracker"));
+  const int port = tracker.ok() ? tracker->port : 0;
+  fmt::print(
+      "To measure on another machine, too; here it is box2:\n"
+      "  {} keys issue box2 --role work --authority {}\n"
+      "  scp -rp {} box2:\n"
+      "  box2$ {} runner --keys box2 --listen 0.0.0.0:0 --tracker {}\n",
+      program, authority, ShellWord(JoinPath(state.options.authority, "box2")), program,
+      HostPort{all ? HostName() : host, port}.ToString());
+}
+
 void PrintFarm(const FarmState& state, const Session& session, bool new_one) {
   const FarmFolder folder(state.options.folder);
   const bool usual = folder.path() == FarmFolder::DefaultPath().value_or("");
   const std::string of = usual ? "" : " --folder " + ShellWord(folder.path());
+  const bool with_keys = !state.user_keys.empty();
   fmt::print("The farm in {} {}:\n", folder.path(), new_one ? "is up" : "runs already");
   for (const FarmProcess& process : state.processes) {
     fmt::print("  {:<12} {}\n", process.name, fmt::join(process.addresses, " "));
@@ -82,12 +106,17 @@ void PrintFarm(const FarmState& state, const Session& session, bool new_one) {
       "\n"
       "To use it, in any shell of yours on this machine:\n"
       "  export KILN_SCHEDULER={} KILN_TRACKER={}\n"
-      "  export KILN_SECRET_FILE={}\n"
+      "  export {}={}\n"
       "  {} tune matmul --args 512,512,512\n"
       "\n"
       "{} farm status{} shows it, and {} farm down{} ends it.\n",
-      state.AddressOf("scheduler"), state.AddressOf("tracker"), ShellWord(folder.SecretFile()),
-      session.program, session.program, of, session.program, of);
+      state.AddressOf("scheduler"), state.AddressOf("tracker"),
+      with_keys ? "KILN_KEYS" : "KILN_SECRET_FILE",
+      ShellWord(with_keys ? state.user_keys : folder.SecretFile()), session.program,
+      session.program, of, session.program, of);
+  if (!with_keys) return;
+  fmt::print("\n");
+  PrintSecondBox(state, session.program);
 }
 
 Status Up(const FarmFlags& flags, const Session& session) {

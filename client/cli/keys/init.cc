@@ -5,11 +5,16 @@
 #include <memory>
 #include <string>
 
+#include "base/file/file.h"
 #include "base/keys/authority_folder.h"
+#include "base/process/user_name.h"
+#include "base/server/net.h"
 #include "base/text/shell_word.h"
 #include "client/cli/keys/commands.h"
 #include "client/cli/keys/keys_text.h"
 #include "client/cli/session_flags.h"
+#include "client/farm/farm_keys.h"
+#include "client/farm/farm_state.h"
 #include "client/session.h"
 
 namespace kiln::client {
@@ -19,18 +24,26 @@ struct InitFlags {
   std::string authority = kDefaultAuthority;
 };
 
-// Prints the commands that make the keys of a farm of two boxes.
+// Prints the commands that lead from here to a secured farm of two boxes. With `init` itself they
+// are six.
 void PrintNextSteps(const std::string& folder, const std::string& program) {
   const std::string named =
       folder == kDefaultAuthority ? "" : fmt::format(" --authority {}", ShellWord(folder));
-  const std::string box2 = ShellWord(folder + "/box2");
+  const std::string box2 = ShellWord(JoinPath(folder, "box2"));
+  const std::string user = ShellWord(JoinPath(folder, MemberOfUser(UserName())));
+  const std::string host = HostName();
   fmt::print(
       "\n"
-      "The keys of a farm of two boxes, and of alice; this is box1:\n"
-      "  {} keys issue box1 box2 --role work{}\n"
-      "  {} keys issue alice --role submit{}\n"
-      "  scp -rp {} box2:\n",
-      program, named, program, named, box2);
+      "From here to a farm of two boxes, this one and box2, and its first job:\n"
+      "  {} farm up --tls --authority {} --listen 0.0.0.0\n"
+      "  {} keys issue box2 --role work{}\n"
+      "  scp -rp {} box2:\n"
+      "  box2$ {} runner --keys box2 --listen 0.0.0.0:0 --tracker {}:{}\n"
+      "  {} tune matmul --args 512,512,512 --scheduler {}:{} --keys {}\n"
+      "\n"
+      "{} keys issue NAME --role submit makes the keys of another person.\n",
+      program, ShellWord(folder), program, named, box2, program, host, kTrackerPort, program, host,
+      kSchedulerPort, user, program);
 }
 
 Status InitKeys(const InitFlags& flags, const Session& session) {
