@@ -7,11 +7,12 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
-#include <tuple>
 #include <utility>
 
 #include "base/json/json_cursor.h"
+#include "store/record_order.h"
 
 namespace kiln::store {
 namespace {
@@ -24,10 +25,10 @@ struct Entry {
   std::string_view target;
   // The layout rewrite option.
   int64_t layout = 0;
-  bool failed = false;
-  bool stopped_early = false;
-  double mean_cost_s = 0;
+  Rank rank = {};
 };
+
+bool IsRight(const Record& record) { return record.error == kNoError && !record.costs_s.empty(); }
 
 // Returns the value of ` -name=value` in a target, "" if absent.
 std::string_view TargetOption(std::string_view target, std::string_view name) {
@@ -116,15 +117,14 @@ std::vector<size_t> BestIndices(const std::vector<Entry>& entries) {
   AppearanceOrder order;
   const Computations computations(entries);
   std::map<AppearanceOrder::Path, size_t> best;
-  auto rank = [&](size_t i) { return std::pair(entries[i].stopped_early, entries[i].mean_cost_s); };
   for (size_t i = 0; i < entries.size(); ++i) {
-    if (entries[i].failed) continue;
+    if (entries[i].rank.failed) continue;
     const auto [hash, args] = SplitWorkloadKey(entries[i].workload_key);
     const std::string layout = std::to_string(entries[i].layout);
     for (const std::string& key : TargetKeys(entries[i].target)) {
       const std::string id(computations.Of(entries[i]));
       auto [it, inserted] = best.try_emplace(order.Of({key, hash, args, id, layout}), i);
-      if (!inserted && rank(i) < rank(it->second)) it->second = i;
+      if (!inserted && entries[i].rank < entries[it->second].rank) it->second = i;
     }
   }
   std::vector<size_t> indices;
@@ -158,9 +158,8 @@ std::vector<Record> Distill(std::span<const Record> records) {
                        .workload_key = r.workload_key,
                        .target = r.target,
                        .layout = r.layout_rewrite_option,
-                       .failed = r.error != kNoError || r.costs_s.empty(),
-                       .stopped_early = r.stopped_early,
-                       .mean_cost_s = MeanCost(r)});
+                       .rank = RankOf(r)});
+    entries.back().rank.failed = !IsRight(r);
   }
   std::vector<Record> picked;
   for (const size_t index : BestIndices(entries)) picked.push_back(records[index]);
@@ -191,13 +190,36 @@ Status TooManyBest(size_t most_bytes) {
 
 }  // namespace
 
-// Keeps one record for each hash, arguments, identity, target and layout option. Distill() would
-// take only that record of the group, so it gets these alone.
+// Keeps the records of each hash, arguments, identity, target and layout option that may be chosen.
+// Distill() would take only one record of the group, so it gets the chosen ones alone.
 struct RecordDistiller::State {
   struct Kept {
-    Record record;
+    std::optional<Record> fastest = {};
+    // All of them: a faster record with a wider interval may not differ from any of these.
+    std::vector<Record> finalists = {};
     // Position of the group's first record without error.
     int64_t order = 0;
+
+    // Returns the bytes by which the group has grown, modulo 2^64.
+    size_t Take(const Record& record) {
+      size_t grown = 0;
+      if (record.confidence_s.has_value()) {
+        finalists.push_back(record);
+        grown += BytesOf(record);
+      }
+      if (fastest.has_value() && !BetterThan(record, *fastest)) return grown;
+      if (fastest.has_value()) grown -= BytesOf(*fastest);
+      fastest = record;
+      return grown + BytesOf(record);
+    }
+
+    Record Chosen() {
+      std::vector<Rival> rivals = {RivalOf(*fastest)};
+      for (const Record& finalist : finalists) rivals.push_back(RivalOf(finalist));
+      const int64_t id = ChooseRecord(rivals).id;
+      const auto finalist = std::ranges::find(finalists, id, &Record::id);
+      return std::move(id == fastest->id ? *fastest : *finalist);
+    }
   };
 
   std::map<std::string, Kept> best;
@@ -209,20 +231,13 @@ RecordDistiller::RecordDistiller() : state_(std::make_unique<State>()) {}
 RecordDistiller::~RecordDistiller() = default;
 
 Status RecordDistiller::Add(const Record& record) {
+  if (!IsRight(record)) return OkStatus();
   const auto [hash, args] = SplitWorkloadKey(record.workload_key);
   const std::string group = Joined({hash, args, record.workload_id, record.target,
                                     std::to_string(record.layout_rewrite_option)});
-  const auto rank = [](const Record& r) {
-    return std::tuple(r.error != kNoError || r.costs_s.empty(), r.stopped_early, MeanCost(r));
-  };
   auto [at, is_new] = state_->best.try_emplace(group);
-  State::Kept& kept = at->second;
-  if (!is_new && !(rank(record) < rank(kept.record))) return OkStatus();
-  const bool is_first = record.error == kNoError && (is_new || kept.record.error != kNoError);
-  if (is_first) kept.order = ++state_->groups;
-  if (!is_new) state_->bytes -= BytesOf(kept.record);
-  kept.record = record;
-  state_->bytes += BytesOf(record);
+  if (is_new) at->second.order = ++state_->groups;
+  state_->bytes += at->second.Take(record);
   constexpr size_t kMax = LogDistiller::kMaxBytes;
   return state_->bytes <= kMax ? OkStatus() : TooManyBest(kMax);
 }
@@ -232,7 +247,7 @@ std::vector<Record> RecordDistiller::Finish() {
   for (auto& [group, best] : state_->best) kept.push_back(std::move(best));
   std::ranges::stable_sort(kept, {}, &State::Kept::order);
   std::vector<Record> records;
-  for (State::Kept& best : kept) records.push_back(std::move(best.record));
+  for (State::Kept& best : kept) records.push_back(best.Chosen());
   return Distill(records);
 }
 

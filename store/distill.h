@@ -23,11 +23,11 @@ std::string TargetModel(std::string_view target);
 
 // Keeps the best record without error of each group. Records of a group have the same key of
 // TargetKeys(target), workload hash, workload arguments, computation and layout rewrite option:
-// costs of different layout options cannot be compared. Complete measurements go before those that
-// stopped early, then the smaller mean cost, then the record that comes first. A record that is
-// best under several keys is kept once. The result is ordered by target key, hash and arguments in
-// the order of their first appearance. Records are added one at a time, and only the best ones so
-// far are held. Not thread-safe, like the other distillers.
+// costs of different layout options cannot be compared. The record is chosen as a query chooses one
+// (record_order.h); of records without ids the first one. A record that is best under several keys
+// is kept once. The result is ordered by target key, hash and arguments in the order of their first
+// appearance. Records are added one at a time, and only the best ones so far and the finalists are
+// held. Not thread-safe, like the other distillers.
 class RecordDistiller {
  public:
   RecordDistiller();
@@ -44,7 +44,8 @@ class RecordDistiller {
 };
 std::vector<Record> Distill(std::span<const Record> records);
 
-// Does the same for the lines of a log, whatever their version.
+// Does the same for the lines of a log, whatever their version. A line has no interval: the smallest
+// mean cost counts, then the first line.
 class LogDistiller {
  public:
   LogDistiller();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
 #include <sstream>
 
@@ -104,6 +105,28 @@ TEST(Distill, MeansAndEarlyStops) {
   EXPECT_THAT(DistilledTrials(records), ElementsAre(2));
   records.resize(1);
   EXPECT_THAT(DistilledTrials(records), ElementsAre(0));
+}
+
+// The order of the records does not matter, and the first readings of finalists do not either.
+TEST(Distill, OfFinalistsThatDoNotDifferTheSmallestIdIsKept) {
+  std::vector<Record> records;
+  for (uint32_t trial = 0; trial < 4; ++trial) {
+    records.push_back(Measured(trial, "k", "t", 1e-3 * (9 - trial)));
+    records.back().id = 10 + trial;
+    records.back().confidence_s = 1e-5;
+  }
+  records[0].remeasured_costs_s = {1.2e-3};
+  records[1].remeasured_costs_s = {1.012e-3};
+  records[2].remeasured_costs_s = {1.005e-3};
+  records[3].remeasured_costs_s = {1.000e-3};
+  const auto by_id = [](const Record& a, const Record& b) { return a.id < b.id; };
+  do {
+    RecordDistiller distiller;
+    for (const Record& record : records) ASSERT_OK(distiller.Add(record));
+    const std::vector<Record> kept = distiller.Finish();
+    ASSERT_EQ(kept.size(), 1u);
+    ASSERT_EQ(kept[0].trial, 1u);
+  } while (std::next_permutation(records.begin(), records.end(), by_id));
 }
 
 TEST(Distill, ALogOfBestRecordsStaysAsItIs) {

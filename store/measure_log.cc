@@ -230,6 +230,17 @@ MeasureLog ParseMeasureLog(std::string_view text) {
   return log;
 }
 
+namespace {
+
+// A finalist has the one cost by which it is compared, so that who reads the log orders the records
+// as the store does.
+std::vector<double> CostsOf(const Record& record) {
+  if (record.error != kNoError) return {kErrorCost};
+  return record.remeasured_costs_s.empty() ? record.costs_s : std::vector<double>{Cost(record)};
+}
+
+}  // namespace
+
 StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   MeasureLogLine line;
   JsonCursor json(record.steps);
@@ -249,7 +260,7 @@ StatusOr<MeasureLogLine> LineOfRecord(const Record& record) {
   line.target_host = record.target_host;
   line.layout_rewrite_option = is_packed ? kPreTransformed : option;
   line.task_input_names = record.input_names;
-  line.costs_s = record.error == kNoError ? record.costs_s : std::vector<double>{kErrorCost};
+  line.costs_s = CostsOf(record);
   line.error_no = record.error;
   const double all_cost_s = record.build_s + record.run_s;
   // JSON has no infinite numbers and no NaN.

@@ -68,8 +68,8 @@ struct MeasureLog {
 
 MeasureLog ParseMeasureLog(std::string_view text);
 
-// Returns the line of a record as v0.6. Costs are [1e+10] on error. A record is refused if its
-// steps are no array of steps.
+// Returns the line of a record as v0.6. Costs are [1e+10] on error, and the one Cost() of a record
+// that was measured again. A record is refused if its steps are no array of steps.
 StatusOr<MeasureLogLine> LineOfRecord(const Record& record);
 
 // Returns the record of a line: no DAG, no FLOPs, no device; all_cost_s becomes run_s. Costs are

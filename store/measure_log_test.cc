@@ -248,6 +248,10 @@ TEST(MeasureLog, ARecordPrintsAsTheLineOfItsVersion) {
   EXPECT_EQ(
       PrintMeasureLogLine(line),
       R"({"i": [["[\"0fad1b42\", [1, 56, 56, 64]]", "cuda -arch=sm_90", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32], "", 0, []], [[], [["CI", 3], ["SP", 0, 0, 56, [1], 1]]]], "r": [[1.23457e-05, 2e-05], 0, 0.75, 1700000001], "v": "v0.6"})");
+  // A finalist has the cost by which it is compared.
+  record.remeasured_costs_s = {3e-5, 1e-5, 2.5e-5};
+  ASSERT_OK_AND_ASSIGN(const MeasureLogLine again, LineOfRecord(record));
+  EXPECT_THAT(again.costs_s, testing::ElementsAre(2.5e-5));
   record = FailedRecord("j", 1, 7);
   record.run_s = NAN;
   ASSERT_OK_AND_ASSIGN(const MeasureLogLine failed, LineOfRecord(record));

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/hash/unique_id.h"
+#include "store/record_order.h"
 
 namespace kiln::store {
 namespace {
@@ -517,16 +518,15 @@ class MemoryStore final : public Store {
 
     StatusOr<std::vector<Record>> BestNamed(std::string_view name,
                                             std::string_view target) override {
-      // The best records by target and way of measuring.
-      std::map<std::pair<std::string, std::string>, Record, WayOrder> best;
+      // The records by target and way of measuring.
+      std::map<std::pair<std::string, std::string>, std::vector<const Record*>, WayOrder> groups;
       for (const Record& record : store_.records_) {
         if (record.error != kNoError || WorkloadName(record) != name) continue;
         if (!target.empty() && record.target != target) continue;
-        auto [it, inserted] = best.try_emplace({record.target, record.measured_as}, record);
-        if (!inserted && BetterThan(record, it->second)) it->second = record;
+        groups[{record.target, record.measured_as}].push_back(&record);
       }
       std::vector<Record> result;
-      for (auto& [of, record] : best) result.push_back(std::move(record));
+      for (auto& [of, records] : groups) result.push_back(Chosen(std::move(records)));
       return result;
     }
 
@@ -677,14 +677,29 @@ class MemoryStore final : public Store {
     return found;
   }
 
+  // Returns the record that is chosen of at least one. Looks at as many as the SQLite store does.
+  static Record Chosen(std::vector<const Record*> records) {
+    const size_t looked_at = std::min(records.size(), kMostRivals);
+    std::partial_sort(records.begin(), records.begin() + static_cast<std::ptrdiff_t>(looked_at),
+                      records.end(),
+                      [](const Record* a, const Record* b) { return BetterThan(*a, *b); });
+    records.resize(looked_at);
+    std::vector<Rival> rivals;
+    for (const Record* record : records) rivals.push_back(RivalOf(*record));
+    ChosenRecord chosen = ChooseRecord(rivals);
+    const auto at = std::ranges::find(records, chosen.id, &Record::id);
+    Record record = **at;
+    record.equal_ids = std::move(chosen.equal_ids);
+    return record;
+  }
+
   template <typename Predicate>
   std::optional<Record> Best(Predicate matches) {
-    const Record* best = nullptr;
+    std::vector<const Record*> found;
     for (const Record& record : records_) {
-      if (record.error != kNoError || !matches(record)) continue;
-      if (best == nullptr || BetterThan(record, *best)) best = &record;
+      if (record.error == kNoError && matches(record)) found.push_back(&record);
     }
-    return best == nullptr ? std::nullopt : std::optional(*best);
+    return found.empty() ? std::nullopt : std::optional(Chosen(std::move(found)));
   }
 
   std::mutex mutex_;

@@ -101,6 +101,9 @@ struct Record {
   // See HasRewrittenLayouts.
   int64_t layout_rewrite_option = 0;
   std::vector<std::string> input_names = {};
+  // Set in a best record that a query has chosen, and kept nowhere: ids of the finalists that do
+  // not differ significantly from it (record_order.h), ascending.
+  std::vector<int64_t> equal_ids = {};
 };
 
 // Numbers of proto/scheduler.proto.

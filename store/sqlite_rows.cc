@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 
 #include "base/json/json_cursor.h"
 #include "base/text/utf8.h"
@@ -177,6 +178,20 @@ const char kRecordColumns[] =
     "layout_rewrite_option, input_names, m.text, measured_as, device_state, mark "
     "FROM records r LEFT JOIN dags d ON d.id = r.dag_id "
     "LEFT JOIN device_models m ON m.id = r.device_model_id ";
+
+const char kRivalColumns[] =
+    "SELECT measured_as, stopped_early, mean_cost_s, r.id, confidence_s, device FROM records r ";
+
+StatusOr<Rival> ReadRival(const Statement& row) {
+  // A file that somebody else wrote to may lack a cost: such a row stands first in the index.
+  const double cost_s = row.IsNull(2) ? -std::numeric_limits<double>::infinity() : row.Double(2);
+  return Rival{.rank = {.measured_as = row.Text(0),
+                        .stopped_early = row.Int(1) != 0,
+                        .cost_s = cost_s,
+                        .id = row.Int(3)},
+               .confidence_s = row.Double(4),
+               .device = row.Text(5)};
+}
 
 StatusOr<Record> ReadRecord(const Statement& row) {
   Record record;

@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "store/record.h"
+#include "store/record_order.h"
 #include "store/sqlite.h"
 #include "store/store.h"
 
@@ -51,6 +52,8 @@ extern const char kUserColumns[];
 extern const char kAuditColumns[];
 extern const char kTaskColumns[];
 extern const char kRecordColumns[];
+// Only of records without errors.
+extern const char kRivalColumns[];
 extern const char kRoundColumns[];
 extern const char kCalibrationColumns[];
 // All columns but the file.
@@ -64,6 +67,7 @@ StatusOr<UserRow> ReadUser(const sqlite::Statement& row);
 StatusOr<AuditRow> ReadAudit(const sqlite::Statement& row);
 StatusOr<TaskRow> ReadTask(const sqlite::Statement& row);
 StatusOr<Record> ReadRecord(const sqlite::Statement& row);
+StatusOr<Rival> ReadRival(const sqlite::Statement& row);
 StatusOr<RoundRow> ReadRound(const sqlite::Statement& row);
 StatusOr<CalibrationRow> ReadCalibration(const sqlite::Statement& row);
 StatusOr<ModelRow> ReadModel(const sqlite::Statement& row);
@@ -104,6 +108,31 @@ StatusOr<std::optional<Record>> SelectOne(sqlite::Database& database, std::strin
   KILN_ASSIGN_OR_RETURN(std::vector<Record> records, SelectRecords(database, where, values...));
   if (records.empty()) return std::optional<Record>();
   return std::optional<Record>(std::move(records.front()));
+}
+
+// Returns the record that is chosen of the fastest one and the finalists that do not differ from it
+// (record_order.h). `where` selects the records without errors of its target and way of measuring.
+// Cost: nothing is read if the fastest one is no finalist, else at most kMostRivals rows.
+template <typename... Values>
+StatusOr<Record> ChooseBeside(sqlite::Database& database, Record fastest, std::string_view where,
+                              const Values&... values) {
+  if (!fastest.confidence_s.has_value()) return fastest;
+  KILN_ASSIGN_OR_RETURN(
+      const std::vector<Rival> rivals,
+      Select<Rival>(database, ReadRival, kRivalColumns,
+                    fmt::format("{} ORDER BY {} LIMIT {}", where, kBestFirst, kMostRivals),
+                    values...));
+  if (rivals.empty()) return fastest;
+  ChosenRecord chosen = ChooseRecord(rivals);
+  if (chosen.id != fastest.id) {
+    KILN_ASSIGN_OR_RETURN(std::optional<Record> other,
+                          SelectOne(database, "WHERE r.id = ?", chosen.id));
+    // Somebody has deleted it meanwhile.
+    if (!other.has_value()) return fastest;
+    fastest = *std::move(other);
+  }
+  fastest.equal_ids = std::move(chosen.equal_ids);
+  return fastest;
 }
 
 // NotFound: there is no such job.

@@ -79,7 +79,13 @@ StatusOr<std::vector<Record>> SqliteSnapshot::BestNamed(std::string_view name,
                                              : "target = ?4 AND ?2 = '' AND ?3 = ''",
                               Record()));
   while (next.has_value()) {
-    best.push_back(*std::move(next));
+    // Copies: the record is moved from.
+    const std::string of_target = next->target, way = next->measured_as;
+    KILN_ASSIGN_OR_RETURN(
+        best.emplace_back(),
+        ChooseBeside(database_, *std::move(next),
+                     "WHERE workload = ? AND error = 0 AND target = ? AND measured_as = ?", name,
+                     of_target, way));
     KILN_ASSIGN_OR_RETURN(
         next, first("target = ?2 AND measured_as < ?3 AND ?4 IS NOT NULL", best.back()));
     if (next.has_value() || !target.empty()) continue;

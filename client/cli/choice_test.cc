@@ -57,6 +57,10 @@ TEST_F(ChoiceTest, SaysWhatAComputationGetsAndWhy) {
                     HasSubstr("because   no schedule is set for it; of its records"),
                     HasSubstr(" show " + trial)));
   EXPECT_THAT(Kiln({"choice", "query", trial}), HasSubstr("schedule  trial " + trial));
+  EXPECT_THAT(Error(Query("32,32,32", {"--as-deployed", "stream"})),
+              HasSubstr("has no record for null that was measured as stream, only "));
+  EXPECT_THAT(Error({"best", job, "--as-deployed", "stream"}),
+              HasSubstr("has no successful record that was measured as stream"));
 
   const Json near = Choice("64,32,32");
   EXPECT_EQ(near["source"], "SCHEDULE_COMPATIBLE");

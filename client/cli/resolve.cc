@@ -20,6 +20,7 @@
 #include "compiler/schedule/fit.h"
 #include "compiler/target/meaning.h"
 #include "rpc/hardware_message.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::client {
 namespace {
@@ -76,9 +77,8 @@ std::optional<NamedTrial> TrialOf(const SubjectFlags& flags) {
   return ParseTrialName(flags.what);
 }
 
-bool IsBetter(const v1::TrialResult& a, const v1::TrialResult& b) {
-  if (a.stopped_early() != b.stopped_early()) return b.stopped_early();
-  return CostOf(a) < CostOf(b);
+bool IsBetter(const v1::Record& a, const v1::Record& b) {
+  return store::RankOf(a) < store::RankOf(b);
 }
 
 // Names the record's computation: a line of a log may have only a key.
@@ -93,7 +93,7 @@ StatusOr<std::vector<v1::Record>> BestOfWorkloads(const std::string& job_id, Arc
   KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
     if (CostOf(record.result()) <= 0) return OkStatus();
     const auto [place, is_new] = best.try_emplace({WorkloadOf(record), record.target()}, record);
-    if (!is_new && IsBetter(record.result(), place->second.result())) place->second = record;
+    if (!is_new && IsBetter(record, place->second)) place->second = record;
     return OkStatus();
   }));
   std::vector<v1::Record> records;
@@ -151,7 +151,7 @@ std::vector<v1::Record> BestOfEachGroup(const std::vector<v1::Record>& records) 
                                    [&](const v1::Record& other) { return Alike(other, record); });
     if (same == best.end()) {
       best.push_back(record);
-    } else if (IsBetter(record.result(), same->result())) {
+    } else if (IsBetter(record, *same)) {
       *same = record;
     }
   }
@@ -192,7 +192,7 @@ StatusOr<std::vector<v1::Record>> BestConfigurations(const std::vector<v1::Recor
     KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& other) {
       const bool is_one =
           handwritten::IsKernelPoint(other.steps()) && other.target() == record.target();
-      if (is_one && (!best.has_value() || IsBetter(other.result(), best->result()))) best = other;
+      if (is_one && (!best.has_value() || IsBetter(other, *best))) best = other;
       return OkStatus();
     }));
     if (best.has_value()) configurations.push_back(*std::move(best));
@@ -303,8 +303,10 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
     FastestVariantsFirst(job, records);
   }
   if (!records.empty()) return records;
-  return NotFound("{} has no successful record{} in {}; tune it first", Describe(subject),
-                  flags.target.empty() ? "" : " for target " + flags.target, archive.Name());
+  return NotFound("{} has no successful record{}{} in {}; tune it first", Describe(subject),
+                  flags.target.empty() ? "" : " for target " + flags.target,
+                  flags.as_deployed.empty() ? "" : " that was measured as " + flags.as_deployed,
+                  archive.Name());
 }
 
 StatusOr<std::vector<NamedComputation>> ComputationsOfRecords(

@@ -19,6 +19,15 @@ void AddSubject(CLI::App& command, SessionFlags& session, SubjectFlags& subject,
   session.AddPlace(command);
 }
 
+void AddDeployment(CLI::App& command, SubjectFlags& subject) {
+  command
+      .add_option("--as-deployed", subject.as_deployed,
+                  "only records that were measured as a program is deployed: within a CUDA graph, "
+                  "or by single launches on a stream")
+      ->check(CLI::IsMember({"graph", "stream"}))
+      ->type_name("graph|stream");
+}
+
 void AddKernelSpace(CLI::App& command, SubjectFlags& subject) {
   command
       .add_option("--space", subject.kernel_space,

@@ -37,6 +37,8 @@ void AddSubject(CLI::App& command, SessionFlags& session, SubjectFlags& subject,
                 const std::string& target = "only targets that begin with this text");
 // Adds the number of a record.
 void AddRecord(CLI::App& command, SubjectFlags& subject);
+// Adds --as-deployed.
+void AddDeployment(CLI::App& command, SubjectFlags& subject);
 // Adds the file that describes the space of the subject's kernel.
 void AddKernelSpace(CLI::App& command, SubjectFlags& subject);
 

@@ -1,6 +1,7 @@
 #include "scheduler/remeasure/finalist_selection.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "search/policies/first_candidates.h"
@@ -32,6 +33,8 @@ Field FieldOf(uint32_t task, const std::string& target, std::span<const store::R
     ++field.trials;
     if (record.error == store::kNoError && !record.stopped_early) field.able.push_back(&record);
   }
+  // Of equal costs the smaller id goes first, as everywhere.
+  std::ranges::sort(field.able, {}, &store::Record::id);
   return field;
 }
 
@@ -45,19 +48,30 @@ const store::Record* WinnerOf(const Field& field, const std::set<int64_t>& raced
   return winner;
 }
 
-// Tells whether the user would have this schedule without tuning. The winner must not be slower.
-bool IsUntuned(const store::Record& record) {
-  return record.steps == store::kNoSteps || record.origin.starts_with(search::kHeuristicOrigin);
+bool IsHeuristic(const store::Record& record) {
+  return record.origin.starts_with(search::kHeuristicOrigin);
+}
+
+// Returns the factor by which an untuned schedule may be slower than the best candidate, as the
+// trials' readings say. The user would have such a schedule without tuning, so that the winner must
+// not be slower. `first_heuristic`: it is what a computation gets that was never measured.
+double MarginOf(const store::Record& record, bool first_heuristic) {
+  if (first_heuristic) return std::numeric_limits<double>::infinity();
+  if (record.steps == store::kNoSteps) return kUnscheduledMargin;
+  return IsHeuristic(record) ? search::kFinalistMargin : 0;
 }
 
 // Adds the untuned schedules that the winner is compared with, so that both are measured in the
-// same race. Leaves out untuned schedules that are much slower.
+// same race.
 void AddUntuned(std::span<const store::Record* const> able, std::vector<int>& chosen) {
   if (chosen.empty()) return;
-  const double limit_s = search::kFinalistMargin * store::Cost(*able[chosen[0]]);
+  const double least_s = store::Cost(*able[chosen[0]]);
+  bool seen_heuristic = false;
   for (size_t i = 0; i < able.size(); ++i) {
     const auto entry = static_cast<int>(i);
-    if (!IsUntuned(*able[i]) || store::Cost(*able[i]) > limit_s) continue;
+    const bool first_heuristic = IsHeuristic(*able[i]) && !seen_heuristic;
+    seen_heuristic |= first_heuristic;
+    if (store::Cost(*able[i]) > MarginOf(*able[i], first_heuristic) * least_s) continue;
     if (std::ranges::find(chosen, entry) == chosen.end()) chosen.push_back(entry);
   }
 }

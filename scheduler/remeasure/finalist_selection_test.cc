@@ -5,6 +5,7 @@
 
 #include "base/status_testing.h"
 #include "scheduler/values/job_testing.h"
+#include "search/policies/first_candidates.h"
 #include "store/memory_store.h"
 
 namespace kiln::scheduler {
@@ -30,8 +31,9 @@ class FinalistSelectionTest : public testing::Test {
     selection_ = std::make_unique<FinalistSelection>(job_, kJobId, *store_);
   }
 
-  int64_t Add(double cost_s, std::string steps = {}, uint32_t task = 0) {
+  int64_t Add(double cost_s, std::string steps = {}, uint32_t task = 0, std::string origin = {}) {
     store::Record record;
+    record.origin = std::move(origin);
     record.job_id = kJobId;
     record.task_index = task;
     record.trial = trials_++;
@@ -96,6 +98,45 @@ TEST_F(FinalistSelectionTest, TheUnscheduledLoopsAreBesideThemUnlessTheyAreMuchS
   Add(0.5e-3);
   selection_ = std::make_unique<FinalistSelection>(job_, kJobId, *store_);
   EXPECT_THAT(Next(), SizeIs(1)) << "all others are twice as slow by now";
+}
+
+TEST_F(FinalistSelectionTest, TheUnscheduledLoopsAreThereUpToTwiceTheBest) {
+  Begin(1);
+  const int64_t first = Add(1e-3), second = Add(1.01e-3);
+  const int64_t at_twice = Add(2e-3, "[]");
+  Add(2.1e-3, "[]");
+  AddSlow(200);
+  EXPECT_THAT(Next(), ElementsAre(first, second, at_twice));
+}
+
+// A later heuristic schedule is a guess like others.
+TEST_F(FinalistSelectionTest, TheHeuristicScheduleIsAlwaysThere) {
+  Begin(1);
+  const std::string by_rule = std::string(search::kHeuristicOrigin) + "sketch 1, by rule";
+  const int64_t heuristic = Add(7e-3, {}, 0, by_rule);
+  Add(7e-3, {}, 0, by_rule);
+  const int64_t first = Add(1e-3), second = Add(1.01e-3);
+  const int64_t near = Add(1.2e-3, {}, 0, by_rule);
+  AddSlow(200);
+  EXPECT_THAT(Next(), ElementsAre(first, second, heuristic, near));
+  Race(first, 1e-3);
+  Race(second, 1.01e-3);
+  Race(heuristic, 7e-3);
+  Race(near, 1.2e-3);
+  EXPECT_THAT(Next(), IsEmpty()) << "and it is there once";
+}
+
+TEST_F(FinalistSelectionTest, OfEqualCostsTheSmallerIdGoesFirst) {
+  Begin(1);
+  trials_ = 50;
+  const int64_t late = Add(1e-3);
+  trials_ = 10;
+  const int64_t early = Add(1e-3);
+  Add(1e-3);
+  trials_ = 100;
+  AddSlow(200);
+  ASSERT_LT(late, early);
+  EXPECT_THAT(Next(), ElementsAre(late, early));
 }
 
 TEST_F(FinalistSelectionTest, AfterARaceTheWinnerMeetsThoseWithALuckyReading) {

@@ -7,6 +7,7 @@
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/dag/workload_key.h"
+#include "device/measured_as.h"
 #include "rpc/hardware_message.h"
 #include "search/choice/config_context.h"
 #include "search/choice/context.h"
@@ -64,13 +65,15 @@ v1::QueryScheduleReply MessageOf(const search::Choice& choice) {
 StatusOr<v1::QueryScheduleReply> QuerySchedule(store::Store& store,
                                                const v1::QueryScheduleRequest& request,
                                                const std::stop_token& stop) {
+  KILN_RETURN_IF_ERROR(device::CheckDeployment(request.as_deployed()));
   KILN_ASSIGN_OR_RETURN(
       const search::Task task,
       TaskOf(request.dag(), request.target(), HardwareParamsOf(request.hardware()), stop));
   search::StoreRecords records(store);
   std::shared_ptr<search::Context> outer;
   if (request.or_sample()) outer = std::make_shared<search::SampledSchedule>(request.seed());
-  search::HistoryOptions options{.include_compatible = request.include_compatible()};
+  search::HistoryOptions options{.include_compatible = request.include_compatible(),
+                                 .as_deployed = request.as_deployed()};
   if (request.or_sample()) options.heuristic_seed = request.seed();
   search::HistoryBest context(records, options, std::move(outer));
   KILN_ASSIGN_OR_RETURN(const search::Choice choice, context.Query(task));

@@ -10,7 +10,8 @@ Choice ChoiceOf(const store::Record& record) {
           .record = fmt::format("{}", record.id),
           .cost_s = store::Cost(record),
           .hardware = HardwareParamsOf(record.hardware),
-          .device = record.device};
+          .device = record.device,
+          .measured_as = record.measured_as};
 }
 
 }  // namespace kiln::search

@@ -25,6 +25,8 @@ struct Choice {
   double cost_s = 0;
   target::HardwareParams hardware = {};  // parameters of the device that measured it
   std::string device = {};               // its model; "" if the record does not say
+  // For kRecord: the way in which the record was measured (device/measured_as.h).
+  std::string measured_as = {};
   // For kCompatible: the computation and target of the record, and their distance
   // (workload_distance.h).
   std::string reused_from = {};

@@ -1,6 +1,7 @@
 #include "search/choice/context.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -15,6 +16,7 @@
 #include "compiler/target/meaning.h"
 #include "compiler/target/recorded.h"
 #include "device/calibration.h"
+#include "device/measured_as.h"
 #include "search/choice/heuristic_choice.h"
 #include "search/choice/record_or_heuristic.h"
 #include "search/choice/workload_distance.h"
@@ -34,6 +36,15 @@ Status Lowers(const Task& task, std::string_view steps) {
   KILN_ASSIGN_OR_RETURN(const auto parsed, schedule::ParseSteps(steps));
   KILN_ASSIGN_OR_RETURN(const schedule::State state, schedule::Replay(task.dag, parsed, task.stop));
   return lower::Lower(state, {.gpu = task.target.is_gpu(), .stop = task.stop}).status();
+}
+
+std::string WayText(const std::string& measured_as) {
+  return measured_as.empty() ? "in an unknown way" : measured_as;
+}
+
+// Returns the rank of a record that was chosen. Ids do not count: the computations differ.
+store::Rank RankOf(const Choice& choice) {
+  return {.measured_as = choice.measured_as, .cost_s = choice.cost_s};
 }
 
 bool IsOfKind(const store::Record& record, const Task& task) {
@@ -92,13 +103,10 @@ StatusOr<Choice> HistoryBest::Find(const Task& task) {
   for (const store::PinnedSchedule& set : pinned) {
     if (IsFor(task, set.target)) return SetTo(set.steps);
   }
-  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records,
-                        records_.Best({.id = id, .keys = dag::WorkloadKeys(*task.dag)}));
-  const std::string target = target::PrintTarget(task.target);
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, RecordsFor(task, id));
   const store::Record* best = nullptr;
   for (const store::Record& record : records) {
-    if (!target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {})) continue;
-    if (best != nullptr && store::Cost(record) >= store::Cost(*best)) continue;
+    if (best != nullptr && !store::BetterThan(record, *best)) continue;
     // A key stands for computations of any types, so a record that is known by its key may be of
     // another one.
     if (record.dag.empty()) {
@@ -117,6 +125,35 @@ StatusOr<Choice> HistoryBest::Find(const Task& task) {
       .ChooseCompatible(std::move(compatible));
 }
 
+// Returns the best records of the task's computation for targets that mean the same as its own, one
+// for each text of a target and way of measuring.
+StatusOr<std::vector<store::Record>> HistoryBest::RecordsFor(const Task& task,
+                                                             const std::string& id) {
+  KILN_ASSIGN_OR_RETURN(std::vector<store::Record> records,
+                        records_.Best({.id = id, .keys = dag::WorkloadKeys(*task.dag)}));
+  const std::string target = target::PrintTarget(task.target);
+  std::erase_if(records, [&](const store::Record& record) {
+    return !target::MeanSame(record.target, HardwareParamsOf(record.hardware), target, {});
+  });
+  if (options_.as_deployed.empty()) return records;
+  std::set<std::string> ways;
+  for (const store::Record& record : records) ways.insert(WayText(record.measured_as));
+  std::erase_if(records, [&](const store::Record& record) {
+    return !device::IsAsDeployed(record.measured_as, options_.as_deployed);
+  });
+  if (!records.empty()) return records;
+  if (ways.empty()) {
+    return NotFound(
+        "the computation has no record for {}, so none that was measured as {}: tune it with "
+        "--as-deployed {}, or ask for records of any way",
+        target, options_.as_deployed, options_.as_deployed);
+  }
+  return FailedPrecondition(
+      "the computation has no record for {} that was measured as {}, only {}: tune it with "
+      "--as-deployed {}, or ask for records of any way",
+      target, options_.as_deployed, fmt::join(ways, ", "), options_.as_deployed);
+}
+
 StatusOr<Choice> HistoryBest::OrHeuristic(const Task& task, const store::Record& best) {
   if (!options_.heuristic_seed.has_value()) return ChoiceOf(best);
   return RecordOrHeuristic(task, records_, *options_.heuristic_seed).Choose(best);
@@ -127,7 +164,7 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
   KILN_ASSIGN_OR_RETURN(const auto related, records_.WithHash(WorkloadHash(key)));
   const bool has_rival = options_.heuristic_seed.has_value() && task.target.kind->runs_programs;
   Choice best;
-  double least_s = 0;
+  store::Rank least;
   for (const KnownComputation& computation : related) {
     const auto distance = WorkloadDistance(key, computation.key);
     if (!distance.has_value()) continue;
@@ -139,8 +176,10 @@ StatusOr<Choice> HistoryBest::Compatible(const Task& task) {
       // A hand-written kernel has no schedule.
       if (handwritten::IsKernelPoint(record.steps)) continue;
       if (has_rival && !IsWorthReusing(record)) continue;
-      if (best.source != ChoiceSource::kNone && cost_s >= least_s) continue;
-      least_s = cost_s;
+      store::Rank rank = store::RankOf(record);
+      rank.cost_s = cost_s;
+      if (best.source != ChoiceSource::kNone && !(rank < least)) continue;
+      least = std::move(rank);
       best = ChoiceOf(record);
       best.source = ChoiceSource::kCompatible;
       best.cost_s = 0;
@@ -197,7 +236,7 @@ StatusOr<ScheduledDag> FasterOf(const Task& task, Context& context) {
   other.dag = plain;
   KILN_ASSIGN_OR_RETURN(Choice of_plain, context.Query(other));
   const bool has_record = chosen.schedule.source == ChoiceSource::kRecord;
-  const bool is_faster = !has_record || of_plain.cost_s < chosen.schedule.cost_s;
+  const bool is_faster = !has_record || RankOf(of_plain) < RankOf(chosen.schedule);
   if (of_plain.source == ChoiceSource::kRecord && is_faster) chosen = {plain, std::move(of_plain)};
   return chosen;
 }

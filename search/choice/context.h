@@ -70,9 +70,14 @@ class Context {
 struct HistoryOptions {
   // If the computation has no record for the target, use a compatible record: one of another target
   // of the same kind, or one of a computation with the same stages at a finite distance
-  // (workload_distance.h). The record with the least product of cost and distance is chosen. Its
-  // program is correct, but its speed is unknown.
+  // (workload_distance.h). The record with the least product of cost and distance is chosen, of the
+  // way of measuring that goes first (store::Rank). Its program is correct, but its speed is
+  // unknown.
   bool include_compatible = false;
+  // "graph" or "stream": only records that were measured as a program is deployed
+  // (device/measured_as.h); "": of any way. A computation that has records for the target, but none
+  // of these, is FailedPrecondition, and one that has none is NotFound.
+  std::string as_deployed = {};
   // If set, the schedule that is chosen without measuring, with this seed, replaces records and
   // compatible records where it is expected to be faster (record_or_heuristic.h). Compatible
   // records then have to be worth reusing (IsWorthReusing).
@@ -91,6 +96,7 @@ class HistoryBest final : public Context {
   StatusOr<Choice> Find(const Task& task) override;
 
  private:
+  StatusOr<std::vector<store::Record>> RecordsFor(const Task& task, const std::string& id);
   StatusOr<Choice> Compatible(const Task& task);
   StatusOr<Choice> OrHeuristic(const Task& task, const store::Record& best);
 
@@ -151,8 +157,9 @@ struct ScheduledDag {
 };
 
 // If the task's computation takes packed inputs, compares it with the same computation with plain
-// inputs (dag::PlainInputs), and returns the one whose record in `context` is faster. If neither
-// has a record, returns the task's computation with the context's choice for it.
+// inputs (dag::PlainInputs), and returns the one whose record in `context` is faster; if both were
+// measured in different ways, the one whose way goes first (store::Rank). If neither has a record,
+// returns the task's computation with the context's choice for it.
 StatusOr<ScheduledDag> FasterOf(const Task& task, Context& context);
 
 }  // namespace kiln::search

@@ -44,7 +44,8 @@ INSTANTIATE_TEST_SUITE_P(
 class HistoryTest : public testing::Test {
  protected:
   // Returns the record's number.
-  int64_t Add(const Task& task, double cost_s, const std::string& steps = "[]") {
+  int64_t Add(const Task& task, double cost_s, const std::string& steps = "[]",
+              const std::string& measured_as = "") {
     const std::string job = "j" + std::to_string(jobs_++);
     store::TaskRow row;
     row.job_id = job;
@@ -63,6 +64,7 @@ class HistoryTest : public testing::Test {
     record.steps = steps;
     record.costs_s = {cost_s};
     record.device = "a device";
+    record.measured_as = measured_as;
     const auto id = store_->AddRecord(record);
     EXPECT_OK(id.status());
     return id.value_or(0);
@@ -92,6 +94,44 @@ TEST_F(HistoryTest, IsTheBestRecordForATargetThatMeansTheSame) {
   EXPECT_EQ(choice.steps, kTilesOf4);
   EXPECT_EQ(choice.cost_s, 2e-6);
   EXPECT_EQ(choice.device, "a device");
+}
+
+TEST_F(HistoryTest, CostsOfDifferentWaysOfMeasuringAreNotCompared) {
+  const Task task = MatmulTask("16,16,16"),
+             alike = MatmulTask("16,16,16", "llvm -keys=cpu -mcpu=znver4");
+  const int64_t stream = Add(task, 9e-6, "[]", "stream/warm/free");
+  const int64_t slower_graph = Add(task, 5e-6, "[]", "graph/warm/free");
+  const int64_t graph = Add(alike, 4e-6, kTilesOf4, "graph/warm/free");
+  EXPECT_EQ(Ask(task).record, std::to_string(stream)) << "single launches go first";
+  EXPECT_EQ(Ask(task).measured_as, "stream/warm/free");
+  EXPECT_EQ(Ask(task, {.as_deployed = "stream"}).record, std::to_string(stream));
+  EXPECT_EQ(Ask(task, {.as_deployed = "graph"}).record, std::to_string(graph));
+  EXPECT_NE(slower_graph, graph);
+  // The same holds for records of other computations.
+  const HistoryOptions compatible = {.include_compatible = true};
+  Add(MatmulTask("16,64,64"), 1e-6, "[]", "graph/warm/free");
+  const int64_t far = Add(MatmulTask("16,64,64"), 5e-6, "[]", "stream/warm/free");
+  EXPECT_EQ(Ask(MatmulTask("64,64,64"), compatible).record, std::to_string(far));
+}
+
+TEST_F(HistoryTest, AComputationThatWasNotMeasuredAsItIsDeployedIsRefused) {
+  const Task task = MatmulTask("16,16,16");
+  StoreRecords records(*store_);
+  HistoryBest context(records, {.include_compatible = true, .as_deployed = "stream"},
+                      std::make_shared<SampledSchedule>(1));
+  EXPECT_THAT(context.Query(task),
+              StatusIs(StatusCode::kNotFound, HasSubstr("has no record for llvm -mcpu=znver4")));
+  Add(task, 9e-6, "[]", "graph/warm/free");
+  Add(task, 9e-6);
+  EXPECT_THAT(
+      context.Query(task),
+      StatusIs(StatusCode::kFailedPrecondition,
+               HasSubstr("measured as stream, only graph/warm/free, in an unknown way: tune it")));
+  const std::string id = dag::WorkloadId(*task.dag);
+  ASSERT_OK(
+      store_->PinSchedule({.workload_id = id, .target = "llvm -mcpu=znver4", .steps = kTilesOf4}));
+  ASSERT_OK_AND_ASSIGN(const Choice set, context.Query(task));
+  EXPECT_EQ(set.source, ChoiceSource::kSet) << "what somebody has set needs no measurement";
 }
 
 // An imported record names its computation by the key alone, as long as no job knows the key.
@@ -247,6 +287,18 @@ TEST_F(HistoryTest, OfPackedAndPlainInputsTheFasterRecord) {
   EXPECT_EQ(faster(packed).dag, packed.dag);
   EXPECT_EQ(faster(plain).schedule.record, std::to_string(first))
       << "that of a computation whose inputs are not known";
+}
+
+TEST_F(HistoryTest, OfPackedAndPlainInputsThatWereMeasuredInTwoWaysTheFirstWay) {
+  const Task plain = MatmulTask("16,16,16");
+  Task packed = plain;
+  packed.dag = dag::PackInputs(plain.dag, [](int) { return true; });
+  StoreRecords records(*store_);
+  HistoryBest context(records, {});
+  const int64_t stream = Add(plain, 9e-6, "[]", "stream/warm/free");
+  Add(packed, 1e-6, "[]", "graph/warm/free");
+  ASSERT_OK_AND_ASSIGN(const ScheduledDag chosen, FasterOf(packed, context));
+  EXPECT_EQ(chosen.schedule.record, std::to_string(stream));
 }
 
 TEST(FixedScheduleTest, StepsThatDoNotApplyAreNoAnswer) {

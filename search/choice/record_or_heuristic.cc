@@ -59,7 +59,8 @@ Choice ChoiceOf(const Task& task, HeuristicChoice unmeasured) {
           .predicted_s = unmeasured.predicted_s};
 }
 
-// Facts from other records on the same device and for the same target.
+// Facts from other records that were measured in the same way, on the same device and for the same
+// target.
 struct HeuristicHistory {
   std::optional<store::Record> heuristic;  // the best record of the heuristic schedule
   bool heuristic_failed = false;
@@ -69,8 +70,10 @@ struct HeuristicHistory {
 bool IsComparable(const store::Record& record, const store::Record& best) {
   const bool same_device =
       record.device.empty() || best.device.empty() || record.device == best.device;
-  return same_device && target::MeanSame(record.target, HardwareParamsOf(record.hardware),
-                                         best.target, HardwareParamsOf(best.hardware));
+  const bool same_way = record.measured_as == best.measured_as;
+  return same_way && same_device &&
+         target::MeanSame(record.target, HardwareParamsOf(record.hardware), best.target,
+                          HardwareParamsOf(best.hardware));
 }
 
 // Orders records of heuristic schedules. The first schedule of a computation is the one that it

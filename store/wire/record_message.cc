@@ -121,6 +121,7 @@ v1::Record RecordMessage(const Record& record) {
   message.set_layout_rewrite_option(record.layout_rewrite_option);
   message.mutable_input_names()->Add(record.input_names.begin(), record.input_names.end());
   message.set_mark(record.mark);
+  message.mutable_equal_record_ids()->Add(record.equal_ids.begin(), record.equal_ids.end());
   return message;
 }
 
@@ -145,7 +146,20 @@ Record RecordOf(const v1::Record& message) {
   record.layout_rewrite_option = message.layout_rewrite_option();
   record.input_names.assign(message.input_names().begin(), message.input_names().end());
   record.mark = message.mark();
+  record.equal_ids.assign(message.equal_record_ids().begin(), message.equal_record_ids().end());
   return record;
+}
+
+Rank RankOf(const v1::Record& message) {
+  Record record;
+  record.id = message.id();
+  record.error = message.result().error();
+  record.costs_s.assign(message.result().costs_s().begin(), message.result().costs_s().end());
+  record.remeasured_costs_s.assign(message.result().remeasured_costs_s().begin(),
+                                   message.result().remeasured_costs_s().end());
+  record.stopped_early = message.result().stopped_early();
+  record.measured_as = message.result().measured_as();
+  return RankOf(record);
 }
 
 }  // namespace kiln::store

@@ -20,4 +20,7 @@ WorkloadRef WorkloadOf(const v1::BestRequest& message);
 v1::Record RecordMessage(const Record& record);
 Record RecordOf(const v1::Record& message);
 
+// Returns the same as RankOf(RecordOf(message)), without the texts.
+Rank RankOf(const v1::Record& message);
+
 }  // namespace kiln::store

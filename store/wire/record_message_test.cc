@@ -23,7 +23,6 @@ v1::Record FullMessage() {
   v1::Record message;
   int next = 0;
   FillFields(message, next);
-  message.clear_equal_record_ids();
   return message;
 }
 
@@ -35,13 +34,13 @@ auto FieldsOf(const Record& record) {
                builder, runner, stopped_early, max_error, unchecked, flop_count, origin, score,
                remeasured_costs_s, confidence_s, remeasurements, remeasured_run_s,
                remeasured_device, sampled_outputs, times, measured_as, device_state, mark,
-               target_host, layout_rewrite_option, input_names] = record;
+               target_host, layout_rewrite_option, input_names, equal_ids] = record;
   return std::make_tuple(
       id, job_id, task_index, trial, workload_id, workload_key, dag, target, hardware, device_model,
       steps, costs_s, error, message, build_s, run_s, timestamp_s, device, builder, runner,
       stopped_early, max_error, unchecked, flop_count, origin, score, remeasured_costs_s,
       confidence_s, remeasurements, remeasured_run_s, remeasured_device, sampled_outputs, times,
-      measured_as, device_state, mark, target_host, layout_rewrite_option, input_names);
+      measured_as, device_state, mark, target_host, layout_rewrite_option, input_names, equal_ids);
 }
 
 template <size_t... I>
@@ -61,7 +60,7 @@ std::vector<size_t> SameFields(const Record& a, const Record& b) {
 
 TEST(RecordMessageTest, NoFieldOfTheMessageIsLost) {
   const v1::Record message = FullMessage();
-  ASSERT_THAT(UnsetFields(message), ElementsAre("equal_record_ids"));
+  ASSERT_THAT(UnsetFields(message), IsEmpty());
   MessageDifferencer difference;
   std::string report;
   difference.ReportDifferencesToString(&report);
@@ -72,6 +71,17 @@ TEST(RecordMessageTest, EveryFieldOfTheRecordIsInTheMessage) {
   const Record record = RecordOf(FullMessage());
   EXPECT_THAT(SameFields(record, Record()), IsEmpty());
   EXPECT_EQ(FieldsOf(RecordOf(RecordMessage(record))), FieldsOf(record));
+}
+
+TEST(RecordMessageTest, AMessageHasTheRankOfItsRecord) {
+  v1::Record message = FullMessage();
+  for (const int error : {0, 4}) {
+    message.mutable_result()->set_error(static_cast<v1::ErrorKind>(error));
+    const Rank rank = RankOf(message), expected = RankOf(RecordOf(message));
+    EXPECT_FALSE(rank < expected || expected < rank);
+    EXPECT_EQ(rank.failed, error != 0);
+    EXPECT_EQ(rank.id, message.id());
+  }
 }
 
 TEST(RecordMessageTest, WhatIsNotSetStaysSo) {

@@ -1,5 +1,6 @@
 // kiln best prints the best records of a subject.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -32,6 +33,7 @@
 #include "compiler/dag/ops/registry.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/target/target.h"
+#include "store/wire/record_message.h"
 
 namespace kiln::client {
 namespace {
@@ -48,7 +50,7 @@ struct FasterVariant {
 };
 
 bool FasterThan(const v1::Record& a, const v1::Record& b) {
-  return CostOf(a.result()) < CostOf(b.result());
+  return store::RankOf(a) < store::RankOf(b);
 }
 
 // Costs of different ways of measuring are not comparable.
@@ -150,6 +152,25 @@ std::string BestTable(const std::vector<v1::Record>& records, const Names& names
   return table.ToString(TerminalColumns(STDOUT_FILENO));
 }
 
+// Returns a line for each record that other finalists equal.
+StatusOr<std::string> EqualLines(const std::vector<v1::Record>& records, Archive& archive) {
+  std::string lines;
+  for (const v1::Record& record : records) {
+    std::vector<std::string> names;
+    for (const int64_t id : record.equal_record_ids()) {
+      const StatusOr<v1::Record> equal = archive.GetRecord(id);
+      // Somebody may have deleted it meanwhile.
+      if (equal.status().code() == StatusCode::kNotFound) continue;
+      KILN_RETURN_IF_ERROR(equal.status());
+      names.push_back(TrialName(*equal));
+    }
+    if (names.empty()) continue;
+    lines += fmt::format("trial {} is not significantly different from trial{} {}\n",
+                         TrialName(record), names.size() == 1 ? "" : "s", fmt::join(names, ", "));
+  }
+  return lines;
+}
+
 // Returns whether the subject is an operator without arguments: "matmul".
 bool IsOperatorAlone(const SubjectFlags& flags) {
   return flags.arguments.op.empty() && flags.arguments.args.empty() && flags.record == 0 &&
@@ -188,7 +209,8 @@ Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive
     return OkStatus();
   }
   for (v1::Record& record : records) MakePrintable(record);
-  fmt::print("{}{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)),
+  KILN_ASSIGN_OR_RETURN(const std::string equal, EqualLines(records, archive));
+  fmt::print("{}{}{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)), equal,
              UncheckedLines(records), MarkedLines(records), RewrittenLines(records),
              session.Command(fmt::format("best {} --args ...", flags.what)));
   return OkStatus();
@@ -221,7 +243,8 @@ Status PrintBest(const SubjectFlags& flags, const Session& session) {
   }
   for (v1::Record& record : records) MakePrintable(record);
   const Names names = NamesOf(jobs);
-  fmt::print("{}{}{}{}{}", BestTable(records, names), ConfigurationLines(records, session),
+  KILN_ASSIGN_OR_RETURN(const std::string equal, EqualLines(records, *archive));
+  fmt::print("{}{}{}{}{}{}", BestTable(records, names), equal, ConfigurationLines(records, session),
              UncheckedLines(records), MarkedLines(records), RewrittenLines(records));
   if (several) {
     fmt::print("{} computations have this key:\n", computations.size());
@@ -245,11 +268,7 @@ Run AddBest(CLI::App& best, SessionFlags& session) {
   best.description("the best record of a workload, a job, a kernel or a template of autotvm");
   AddSubject(best, session, *flags);
   AddKernelSpace(best, *flags);
-  best.add_option("--as-deployed", flags->as_deployed,
-                  "only records that were measured as a program is deployed: within a CUDA graph, "
-                  "or by single launches on a stream")
-      ->check(CLI::IsMember({"graph", "stream"}))
-      ->type_name("graph|stream");
+  AddDeployment(best, *flags);
   return Plain([flags](const Session& session) { return PrintBest(*flags, session); });
 }
 

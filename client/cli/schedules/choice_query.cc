@@ -166,6 +166,7 @@ Status QueryChoice(const ChoiceFlags& flags, const Session& session) {
   request.set_include_compatible(!flags.without_compatible);
   request.set_or_sample(!flags.without_sample);
   request.set_seed(flags.seed);
+  request.set_as_deployed(flags.subject.as_deployed);
   KILN_ASSIGN_OR_RETURN(const v1::QueryScheduleReply reply, archive->QuerySchedule(request));
   if (!session.json) return PrintAnswer(asked, reply, flags, session, *archive);
   fmt::print("{}\n", QueryJson(asked, reply));
@@ -178,6 +179,7 @@ Run AddChoiceQuery(CLI::App& query, SessionFlags& session) {
   const auto flags = std::make_shared<ChoiceFlags>();
   query.description("the schedule that kiln compile would take, and why that one");
   AddSubject(query, session, flags->subject, "the target [llvm; of a record its own]");
+  AddDeployment(query, flags->subject);
   query.add_option("--as", flags->form, "print the schedule as well, in a form of kiln show")
       ->check(CLI::IsMember(RenderForms()));
   query.add_flag("--without-compatible", flags->without_compatible,

@@ -260,10 +260,15 @@ class Client:
 
     # ---- records ----------------------------------------------------------------------------
 
-    def best(self, what: Computation | Job | str, target: str = "") -> Record | None:
+    def best(
+        self, what: Computation | Job | str, target: str = "", *, as_deployed: str = ""
+    ) -> Record | None:
         """The best record of a computation (of any target, or this one), a job or a workload key.
 
-        None: there is no record. Of a job with several tasks it is the first task's.
+        None: there is no record. Of a job with several tasks it is the first task's. Costs that were
+        measured in different ways are not compared: of several ways single launches go first, then
+        graphs. `as_deployed`: only records measured within a CUDA "graph", or by single launches
+        on a "stream".
 
         Examples:
             >>> client.best(kiln.op("matmul", 64, 64, 64)).error
@@ -272,17 +277,25 @@ class Client:
             True
         """
         if isinstance(what, Job):
-            return next(iter(self.best_of_job(what.id)), None)
-        found = self.best_of_targets(what, target)
-        return min(found, key=lambda each: each.cost_s or 0.0, default=None)
+            request = scheduler_pb2.BestRequest(job_id=what.id, as_deployed=as_deployed)
+            return min(self._best(request), key=lambda each: each.task, default=None)
+        found = self.best_of_targets(what, target, as_deployed=as_deployed)
+        way = max((each.measured_as for each in found), default="")
+        of_way = [each for each in found if each.measured_as == way]
+        return min(of_way, key=lambda each: (each.cost_s or 0.0, each.id), default=None)
 
-    def best_of_targets(self, what: Computation | str, target: str = "") -> list[Record]:
-        """The best record of a computation, or of a workload key, for each text of a target.
+    def best_of_targets(
+        self, what: Computation | str, target: str = "", *, as_deployed: str = ""
+    ) -> list[Record]:
+        """The best record of a computation, or of a workload key.
 
-        With a `target` those of the same meaning.
+        One for each text of a target and way of measuring; with a `target` those of the same
+        meaning.
         """
         key = what.workload_key if isinstance(what, Computation) else _text("what", what)
-        return self._best(scheduler_pb2.BestRequest(workload_keys=[key], target=target))
+        return self._best(
+            scheduler_pb2.BestRequest(workload_keys=[key], target=target, as_deployed=as_deployed)
+        )
 
     def best_of_job(self, id: str) -> list[Record]:
         """The best record of each task that has one, in the order of the tasks."""
@@ -409,14 +422,20 @@ class Client:
         include_compatible: bool = False,
         or_sample: bool = True,
         seed: int = 1,
+        as_deployed: str = "",
     ) -> Schedule:
-        """The schedule that the computation gets where nothing is searched, on a full target."""
+        """The schedule that the computation gets where nothing is searched, on a full target.
+
+        `as_deployed`: only by records measured within a CUDA "graph", or by single launches on a
+        "stream"; an error if there are none.
+        """
         request = scheduler_pb2.QueryScheduleRequest(
             dag=computation.text,
             target=target,
             include_compatible=include_compatible,
             or_sample=or_sample,
             seed=_natural("seed", seed),
+            as_deployed=as_deployed,
         )
         reply = self.connection.call(self.connection.scheduler.QuerySchedule, request)
         return values.schedule_of(reply)

@@ -34,6 +34,10 @@ class Record:
     costs_s: tuple[float, ...]
     # 95% of readings at other times lie within so much of the cost; None = not known.
     confidence_s: float | None
+    # How it was measured, "graph/warm/free"; "" = not known. Costs of different ways do not compare.
+    measured_as: str
+    # Of a best record: the ids of finalists that do not differ from it significantly.
+    equal_ids: tuple[int, ...]
     flop_count: float
     workload_key: str
     # Digest of the computation, "" for imported lines.
@@ -100,6 +104,8 @@ def record_of(message: Any) -> Record:
         cost_s=_cost(result),
         costs_s=tuple(result.costs_s),
         confidence_s=result.confidence_s or None,
+        measured_as=result.measured_as,
+        equal_ids=tuple(message.equal_record_ids),
         flop_count=message.flop_count,
         workload_key=message.workload_key,
         workload_id=message.workload_id,
