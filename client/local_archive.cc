@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <optional>
 
 #include "absl/time/clock.h"
@@ -263,6 +264,17 @@ StatusOr<v1::Record> KeepTrial(const std::string& path, const v1::Record& messag
   KILN_RETURN_IF_ERROR(id.status());
   KILN_ASSIGN_OR_RETURN(record, store->GetRecord(*id));
   return store::RecordMessage(record);
+}
+
+StatusOr<int64_t> PruneAudit(const std::string& path, int64_t before_ms, bool only_count) {
+  if (!FileExists(path)) return NotFound("no database at {}", path);
+  KILN_ASSIGN_OR_RETURN(const auto store,
+                        store::OpenSqliteStore(path, {.mode = OpenOptions::Mode::kReadWrite}));
+  if (!only_count) return store->PruneAudit(before_ms);
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::AuditRow> entries,
+                        store->Audit("", 0, std::numeric_limits<uint32_t>::max()));
+  return static_cast<int64_t>(std::ranges::count_if(
+      entries, [&](const store::AuditRow& entry) { return entry.at_ms < before_ms; }));
 }
 
 Status CheckDatabase(const std::string& path) {

@@ -20,6 +20,10 @@ inline constexpr char kScheduleJob[] = "schedules";
 // record, with its number. A cost that no device can have is refused.
 StatusOr<v1::Record> KeepTrial(const std::string& path, const v1::Record& record);
 
+// Deletes the entries of the audit from before `before_ms`, Unix time, or only counts them. Returns
+// their number. A scheduler may work on the file meanwhile.
+StatusOr<int64_t> PruneAudit(const std::string& path, int64_t before_ms, bool only_count);
+
 // Makes the database if it does not exist. Refuses a file that is no database of Kiln and a
 // database that a scheduler works on. The embedded scheduler would write the same errors into its
 // log; here they are returned at once.

@@ -361,6 +361,12 @@ class MemoryStore final : public Store {
     return OkStatus();
   }
 
+  StatusOr<int64_t> PruneAudit(int64_t before_ms) override {
+    std::lock_guard lock(mutex_);
+    return static_cast<int64_t>(
+        std::erase_if(audit_, [&](const AuditRow& entry) { return entry.at_ms < before_ms; }));
+  }
+
   StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
                                         uint32_t limit) override {
     std::lock_guard lock(mutex_);

@@ -499,6 +499,14 @@ class SqliteStore final : public Store {
     return transaction.Commit();
   }
 
+  StatusOr<int64_t> PruneAudit(int64_t before_ms) override {
+    std::lock_guard lock(mutex_);
+    KILN_ASSIGN_OR_RETURN(Statement drop, database_->Prepare("DELETE FROM audit WHERE at_ms < ?"));
+    KILN_RETURN_IF_ERROR(drop.Bind(before_ms));
+    KILN_RETURN_IF_ERROR(drop.Run());
+    return database_->changes();
+  }
+
   StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
                                         uint32_t limit) override {
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());

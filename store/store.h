@@ -278,6 +278,8 @@ class Store {
   // Adds the entry (`entry.id` is ignored), and drops the oldest entries if there are more than
   // `keep`.
   virtual Status AddAudit(const AuditRow& entry, int64_t keep) = 0;
+  // Deletes the entries from before `before_ms`, Unix time. Returns their number.
+  virtual StatusOr<int64_t> PruneAudit(int64_t before_ms) = 0;
   // Returns the newest `limit` entries from `since_ms` on, the newest first. user "" = all users.
   virtual StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
                                                 uint32_t limit) = 0;

@@ -173,6 +173,10 @@ Status StoreDecorator::AddAudit(const AuditRow& entry, int64_t keep) {
   return Through(Access::kWrite, [&] { return store_.AddAudit(entry, keep); });
 }
 
+StatusOr<int64_t> StoreDecorator::PruneAudit(int64_t before_ms) {
+  return Through(Access::kWrite, [&] { return store_.PruneAudit(before_ms); });
+}
+
 StatusOr<std::vector<AuditRow>> StoreDecorator::Audit(std::string_view user, int64_t since_ms,
                                                       uint32_t limit) {
   return Through(Access::kRead, [&] { return store_.Audit(user, since_ms, limit); });

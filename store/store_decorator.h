@@ -70,6 +70,7 @@ class StoreDecorator : public Store {
   StatusOr<UserTotals> TotalsOfUser(std::string_view name, int64_t since_s,
                                     bool with_bytes) override;
   Status AddAudit(const AuditRow& entry, int64_t keep) override;
+  StatusOr<int64_t> PruneAudit(int64_t before_ms) override;
   StatusOr<std::vector<AuditRow>> Audit(std::string_view user, int64_t since_ms,
                                         uint32_t limit) override;
   StatusOr<SchedulerIdentity> NextIncarnation() override;

@@ -116,6 +116,10 @@ TEST_P(StoreTest, TheAuditKeepsTheNewestEntries) {
                                   .call = "Scheduler.Submit",
                                   .subject = "job 4",
                                   .refused = "no"}));
+  // Entries that are too old go, whoever made them.
+  EXPECT_EQ(*store_->PruneAudit(40), 1);
+  EXPECT_EQ(*store_->PruneAudit(40), 0);
+  EXPECT_THAT(ids("", 0, 100), ElementsAre(5, 4));
 }
 
 }  // namespace

@@ -4,9 +4,12 @@
 
 #include <filesystem>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "base/file/file.h"
 #include "base/server/daemon_testing.h"
 #include "client/cli/kiln_testing.h"
+#include "store/sqlite_store.h"
 
 namespace kiln::client {
 namespace {
@@ -71,6 +74,28 @@ TEST_F(DbTest, PruningSaysFirstWhatWouldGo) {
               AllOf(HasSubstr("To delete"), HasSubstr("would be deleted")));
   EXPECT_THAT(Kiln({"db", "check"}), HasSubstr("6 records"));
   EXPECT_THAT(Kiln({"db", "prune", "--older-than", "30", "--yes"}), HasSubstr("0 records deleted"));
+}
+
+TEST_F(DbTest, OldEntriesOfTheAuditGo) {
+  Tune();
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, store::OpenSqliteStore(db_));
+    const int64_t now_ms = absl::ToUnixMillis(absl::Now());
+    for (const int64_t days : {400, 31, 29}) {
+      ASSERT_OK(store->AddAudit({.at_ms = now_ms - days * 24 * 60 * 60 * 1000,
+                                 .user = "ann",
+                                 .call = "Scheduler.CancelJob",
+                                 .subject = "job j"},
+                                /*keep=*/100'000));
+    }
+  }
+  EXPECT_EQ(Kiln({"db", "prune", "--audit-days", "30", "--dry-run"}),
+            "2 entries of the audit would be deleted\n");
+  EXPECT_EQ(Kiln({"db", "prune", "--audit-days", "30"}), "2 entries of the audit deleted\n");
+  EXPECT_EQ(
+      JsonLines(Kiln({"db", "prune", "--audit-days", "28", "--json"})).at(0)["deleted_of_audit"],
+      1);
+  EXPECT_THAT(Kiln({"db", "check"}), HasSubstr("6 records")) << "and nothing else";
 }
 
 }  // namespace

@@ -116,6 +116,7 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
       {"Users", [](store::Store& s) { return s.Users().status(); }},
       {"TotalsOfUser", [](store::Store& s) { return s.TotalsOfUser("u", 0, true).status(); }},
       {"AddAudit", [](store::Store& s) { return s.AddAudit({.user = "u"}, 1); }},
+      {"PruneAudit", [](store::Store& s) { return s.PruneAudit(1).status(); }},
       {"Audit", [](store::Store& s) { return s.Audit("", 0, 1).status(); }},
       {"NextIncarnation", [](store::Store& s) { return s.NextIncarnation().status(); }},
       {"Read",

@@ -15,6 +15,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "base/console/terminal.h"
+#include "base/text/counted.h"
 #include "base/text/units.h"
 #include "base/text/utf8.h"
 #include "client/cli/autotvm_list.h"
@@ -24,6 +25,7 @@
 #include "client/cli/record_filter.h"
 #include "client/cli/records/deletion.h"
 #include "client/cli/session_flags.h"
+#include "client/local_archive.h"
 #include "client/view/format.h"
 #include "store/autotvm_record.h"
 
@@ -36,6 +38,8 @@ struct PruneFlags {
   std::optional<uint32_t> keep_best;
   // Only records older than this are deleted: days, or see ParseTime.
   std::string older_than;
+  // Entries of the audit that are older than so many days are deleted. None: the audit stays.
+  std::optional<uint32_t> audit_days;
   // True: says what would be deleted, and deletes nothing.
   bool dry_run = false;
   // Only records that match are deleted.
@@ -57,7 +61,8 @@ bool HasEnded(const v1::JobStatus& job) {
 StatusOr<PruneRule> RuleOf(const PruneFlags& flags, int64_t now_s,
                            const std::vector<v1::JobStatus>& jobs, Archive& archive) {
   if (!flags.keep_best.has_value() && flags.older_than.empty()) {
-    return InvalidArgument("say what goes: --keep-best N, --older-than DAYS, or both");
+    return InvalidArgument(
+        "say what goes: --keep-best N, --older-than DAYS, or both; or --audit-days N");
   }
   PruneRule rule;
   rule.keep = flags.keep_best.value_or(1);
@@ -223,6 +228,25 @@ StatusOr<DeletionCounts> DeletePruned(const Prunable& prunable, const Pruners& p
   return deleted;
 }
 
+Status PruneAuditEntries(const PruneFlags& flags, int64_t now_s, const Session& session) {
+  if (!session.scheduler.empty()) {
+    return InvalidArgument(
+        "--audit-days works on the file of the database, not through a scheduler: call kiln db "
+        "prune on the scheduler's machine with --db; the scheduler may go on meanwhile");
+  }
+  const int64_t before_s = now_s - int64_t{*flags.audit_days} * 24 * 60 * 60;
+  KILN_ASSIGN_OR_RETURN(const int64_t entries,
+                        PruneAudit(session.db, before_s * 1000, flags.dry_run));
+  if (session.json) {
+    fmt::print("{{\"{}\":{}}}\n", flags.dry_run ? "would_delete_of_audit" : "deleted_of_audit",
+               entries);
+    return OkStatus();
+  }
+  fmt::print("{} of the audit {}\n", Counted(entries, "entry", "entries"),
+             flags.dry_run ? "would be deleted" : "deleted");
+  return OkStatus();
+}
+
 // Prints for each computation, target and device how many records are deleted and kept; then
 // proceeds like kiln records delete.
 Status PruneRecords(const PruneFlags& flags, const Session& session) {
@@ -252,6 +276,15 @@ Status PruneRecords(const PruneFlags& flags, const Session& session) {
   return OkStatus();
 }
 
+Status Prune(const PruneFlags& flags, const Session& session) {
+  const bool records = flags.keep_best.has_value() || !flags.older_than.empty();
+  if (flags.audit_days.has_value()) {
+    KILN_RETURN_IF_ERROR(PruneAuditEntries(flags, absl::ToUnixSeconds(absl::Now()), session));
+    if (!records) return OkStatus();
+  }
+  return PruneRecords(flags, session);
+}
+
 }  // namespace
 
 Run AddDbPrune(CLI::App& prune, SessionFlags& session) {
@@ -263,10 +296,14 @@ Run AddDbPrune(CLI::App& prune, SessionFlags& session) {
       .add_option("--older-than", flags->older_than,
                   "only records from before this time go: 90 days or 12h ago, or 2026-11-21")
       ->type_name("DAYS");
+  prune
+      .add_option("--audit-days", flags->audit_days,
+                  "entries of kiln audit that are older than this go")
+      ->type_name("DAYS");
   prune.add_flag("--dry-run", flags->dry_run, "say what would go, and delete nothing");
   prune.add_flag("--yes", flags->yes, "do not ask");
   AddRecordFilter(prune, session, flags->filter);
-  return Plain([flags](const Session& session) { return PruneRecords(*flags, session); });
+  return Plain([flags](const Session& session) { return Prune(*flags, session); });
 }
 
 }  // namespace kiln::client
