@@ -14,6 +14,7 @@
 #include "client/protocol.h"
 #include "client/reach.h"
 #include "client/service_call.h"
+#include "client/silence_guard.h"
 #include "proto/tracker.grpc.pb.h"
 #include "proto/version.grpc.pb.h"
 #include "rpc/channel.h"
@@ -25,25 +26,9 @@ namespace {
 constexpr auto kConnectTimeout = std::chrono::seconds(5);
 // While a key is bound, the scheduler checks every record of the key.
 constexpr auto kBindTimeout = std::chrono::seconds(600);
-constexpr absl::Duration kReconnectPause = absl::Milliseconds(200);
 // How long a submission is repeated if its reply was lost.
 constexpr absl::Duration kSubmitPatience = absl::Seconds(10);
 constexpr int kRequestDigits = 32;
-
-// Calls `visit` for each message of a stream until it returns an error, which is then returned.
-template <typename Message>
-Status VisitStream(grpc::ClientContext& context, grpc::ClientReader<Message>& stream,
-                   const std::function<Status(const Message&)>& visit) {
-  Message message;
-  while (stream.Read(&message)) {
-    const Status status = visit(message);
-    if (status.ok()) continue;
-    context.TryCancel();
-    (void)stream.Finish();
-    return status;
-  }
-  return FromGrpc(stream.Finish());
-}
 
 // Makes one call of a service over a channel that may not be connected yet. A server that has no
 // answer in plain text may have one over TLS, which says what it asks for.
@@ -125,7 +110,8 @@ bool IsFinal(v1::JobState state) {
 }
 
 StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::string& address,
-                                                                    const FarmAccess& access) {
+                                                                    const FarmAccess& access,
+                                                                    ClientLimits limits) {
   KILN_ASSIGN_OR_RETURN(const HostPort host_port, ParseHostPort(address));
   const auto channel = MakeChannel(host_port.ToString(), access);
   const auto told = FirstCall<v1::Versions>(host_port.ToString(), access, channel,
@@ -137,7 +123,31 @@ StatusOr<std::unique_ptr<SchedulerClient>> SchedulerClient::Connect(const std::s
   KILN_RETURN_IF_ERROR(CheckProtocol(*told, address));
   return std::unique_ptr<SchedulerClient>(
       new SchedulerClient(address, v1::Scheduler::NewStub(channel), access.keys() != nullptr,
-                          ClockLead(*told, absl::Now())));
+                          ClockLead(*told, absl::Now()), std::move(limits)));
+}
+
+Status SchedulerClient::Silent(absl::Duration limit) const {
+  return DeadlineExceeded(
+      "the scheduler at {} accepted the call and has said nothing for {}: it may be stuck; look at "
+      "its log, or start it again",
+      address_, absl::FormatDuration(limit));
+}
+
+template <typename Message>
+Status SchedulerClient::VisitStream(grpc::ClientContext& context,
+                                    grpc::ClientReader<Message>& stream,
+                                    const std::function<Status(const Message&)>& visit) const {
+  SilenceGuard guard(context, limits_.silence);
+  Message message;
+  while (guard.Exchange([&] { return stream.Read(&message); })) {
+    const Status status = visit(message);
+    if (status.ok()) continue;
+    context.TryCancel();
+    (void)stream.Finish();
+    return status;
+  }
+  const Status ended = FromGrpc(stream.Finish());
+  return guard.fired() ? Silent(guard.last_limit()) : ended;
 }
 
 StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {
@@ -146,13 +156,14 @@ StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {
   if (named_) request.mutable_spec()->clear_user();
   request.set_request_id(UniqueId(kRequestDigits));
   const absl::Time begin = absl::Now();
+  RetryPause retry(limits_.random);
   while (true) {
     const auto reply = Call(*stub_, &v1::Scheduler::Stub::Submit, request);
     if (reply.ok()) return reply->job_id();
     const bool again =
         reply.status().code() == StatusCode::kUnavailable && absl::Now() - begin < kSubmitPatience;
     if (!again) return reply.status();
-    absl::SleepFor(kReconnectPause);
+    absl::SleepFor(retry.Next());
   }
 }
 
@@ -180,6 +191,7 @@ Status SchedulerClient::Watch(const std::string& job_id,
   Received received;
   bool ended = false;
   absl::Time last_contact = absl::Now();
+  RetryPause retry(limits_.random);
   while (!stop.stop_requested()) {
     v1::WatchJobRequest request;
     request.set_job_id(job_id);
@@ -187,8 +199,12 @@ Status SchedulerClient::Watch(const std::string& job_id,
     grpc::ClientContext context;
     std::stop_callback cancel(stop, [&] { context.TryCancel(); });
     const auto stream = stub_->WatchJob(&context, request);
+    SilenceGuard guard(context, limits_.silence);
+    bool heard = false;
     v1::JobEvent event;
-    while (stream->Read(&event)) {
+    while (guard.Exchange([&] { return stream->Read(&event); })) {
+      heard = true;
+      retry.Reset();
       last_contact = absl::Now();
       if (event.has_record() && !received.Add(event.record().trial())) event.clear_record();
       ended = IsFinal(event.status().state());
@@ -197,6 +213,12 @@ Status SchedulerClient::Watch(const std::string& job_id,
     const grpc::Status status = stream->Finish();
     if (status.ok() && ended) return OkStatus();
     if (stop.stop_requested()) break;
+    if (guard.fired()) {
+      // A quiet job has no events, but each stream begins with one.
+      if (heard) continue;
+      return Unavailable("{}; job {} goes on if the scheduler works",
+                         Message(Silent(guard.last_limit())), job_id);
+    }
     // A stream that ends early without an error means that the scheduler is stopping.
     const Status error = status.ok()
                              ? Unavailable("the scheduler ended the stream of job {}", job_id)
@@ -206,7 +228,7 @@ Status SchedulerClient::Watch(const std::string& job_id,
       return Unavailable("lost the scheduler at {}: {}; job {} goes on when it is back", address_,
                          ConnectionReason(Message(error)), job_id);
     }
-    absl::SleepFor(kReconnectPause);
+    absl::SleepFor(retry.Next());
   }
   return Cancelled("stopped watching job {}", job_id);
 }
@@ -313,6 +335,7 @@ StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
   grpc::ClientContext context;
   v1::ImportRecordsReply reply;
   const auto stream = stub_->ImportRecords(&context, &reply);
+  SilenceGuard guard(context, limits_.silence);
   v1::ImportRecordsRequest request;
   while (true) {
     const StatusOr<bool> more = lines.Next(*request.mutable_line());
@@ -321,10 +344,14 @@ StatusOr<v1::ImportRecordsReply> SchedulerClient::Import(LogLines& lines) {
       (void)stream->Finish();
       return more.status();
     }
-    if (!*more || !stream->Write(request)) break;
+    if (!*more || !guard.Exchange([&] { return stream->Write(request); })) break;
   }
-  stream->WritesDone();
-  KILN_RETURN_IF_ERROR(FromGrpc(stream->Finish()));
+  const Status ended = guard.Exchange(limits_.import_end, [&] {
+    stream->WritesDone();
+    return FromGrpc(stream->Finish());
+  });
+  if (guard.fired()) return Silent(guard.last_limit());
+  KILN_RETURN_IF_ERROR(ended);
   return reply;
 }
 

@@ -16,14 +16,26 @@
 #include "client/archive.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "rpc/farm_access.h"
+#include "rpc/retry_pause.h"
 
 namespace kiln::client {
+
+// How long a client waits, and how it repeats calls.
+struct ClientLimits {
+  // A stream whose scheduler neither sends nor takes anything for so long is given up.
+  absl::Duration silence = absl::Minutes(2);
+  // So long the scheduler may work on the last lines of an import before it answers.
+  absl::Duration import_end = absl::Minutes(10);
+  // Parts of the pauses between two tries.
+  Random random = RealRandom();
+};
 
 class SchedulerClient : public Archive {
  public:
   // Asks the scheduler something at once. Unavailable: "cannot reach a scheduler at ...".
   static StatusOr<std::unique_ptr<SchedulerClient>> Connect(const std::string& address,
-                                                            const FarmAccess& access);
+                                                            const FarmAccess& access,
+                                                            ClientLimits limits = {});
 
   const std::string& address() const { return address_; }
   // The connection, for code that makes other calls: remote_models.h, scheduler_context.h.
@@ -41,8 +53,9 @@ class SchedulerClient : public Archive {
   Status Resume(const std::string& job_id);
 
   // Calls `on_event` in this thread for every record of the job, each once, and every change of its
-  // status, until the job has ended. A lost connection is made again. Returns Unavailable only if
-  // the connection stays lost for `patience`, and Cancelled once `stop` is requested.
+  // status, until the job has ended. A lost connection is made again, and so is a stream that is
+  // silent for long. Returns Unavailable only if the connection stays lost for `patience`, or the
+  // scheduler accepts the call and says nothing at all; and Cancelled once `stop` is requested.
   Status Watch(const std::string& job_id, const std::function<void(const v1::JobEvent&)>& on_event,
                std::stop_token stop, absl::Duration patience = absl::Seconds(30));
 
@@ -69,17 +82,25 @@ class SchedulerClient : public Archive {
 
  private:
   SchedulerClient(std::string address, std::shared_ptr<v1::Scheduler::Stub> stub, bool named,
-                  absl::Duration clock_lead)
+                  absl::Duration clock_lead, ClientLimits limits)
       : address_(std::move(address)),
         stub_(std::move(stub)),
         named_(named),
-        clock_lead_(clock_lead) {}
+        clock_lead_(clock_lead),
+        limits_(std::move(limits)) {}
+
+  // Calls `visit` for each message of a stream until it returns an error, which is then returned.
+  template <typename Message>
+  Status VisitStream(grpc::ClientContext& context, grpc::ClientReader<Message>& stream,
+                     const std::function<Status(const Message&)>& visit) const;
+  Status Silent(absl::Duration limit) const;
 
   std::string address_;
   std::shared_ptr<v1::Scheduler::Stub> stub_;
   // A certificate says who calls.
   const bool named_;
   const absl::Duration clock_lead_;
+  const ClientLimits limits_;
 };
 
 bool IsFinal(v1::JobState state);
