@@ -22,6 +22,7 @@
 #include "store/merge.h"
 #include "store/plausible_cost.h"
 #include "store/sqlite_store.h"
+#include "store/task_results.h"
 #include "store/wire/import_message.h"
 #include "store/wire/job_message.h"
 #include "store/wire/record_message.h"
@@ -204,8 +205,9 @@ class LocalArchive : public Archive {
   StatusOr<std::vector<v1::Record>> BestOfJob(const v1::BestRequest& request) {
     KILN_ASSIGN_OR_RETURN(const auto tasks, store_->TasksOfJob(request.job_id()));
     std::vector<v1::Record> records;
+    store::TaskResults results(*store_);
     for (const store::TaskRow& task : tasks) {
-      KILN_ASSIGN_OR_RETURN(const auto best, store_->BestOfJob(request.job_id(), task.index));
+      KILN_ASSIGN_OR_RETURN(const auto best, results.Best(task));
       if (best.has_value() && device::IsAsDeployed(best->measured_as, request.as_deployed())) {
         records.push_back(store::RecordMessage(*best));
       }

@@ -97,6 +97,16 @@ class MemoryStore final : public Store {
     return OkStatus();
   }
 
+  Status SetKnownTask(std::string_view job_id, uint32_t task_index, std::string_view known_job,
+                      uint32_t trials) override {
+    std::lock_guard lock(mutex_);
+    auto it = tasks_.find({std::string(job_id), task_index});
+    if (it == tasks_.end()) return NotFound("no task {} in job {}", task_index, job_id);
+    it->second.known_job = known_job;
+    it->second.known_trials = trials;
+    return OkStatus();
+  }
+
   StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
                                             std::span<const ReferenceCost> costs) override {
     std::lock_guard lock(mutex_);

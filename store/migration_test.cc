@@ -64,6 +64,7 @@ Record Written(int version, const std::string& job, uint32_t trial) {
   if (version >= 3) r.times = std::string("\x09\0t", 3);
   if (version >= 9) r.sampled_outputs = 8192;
   if (version >= 12) r.device_model = "compute_capability=90 multiprocessors=132 name=NVIDIA H200";
+  if (version >= 19) r.device_state = std::string("\x08\0\x10", 3);
   // Graphs and warm caches were what Kiln did, unless the job asked for cold ones.
   if (job == "j") r.measured_as = "graph/warm/free";
   return r;
@@ -98,7 +99,7 @@ std::vector<Record> WrittenTrials(int version) {
 Record WrittenImport(int version) {
   Record r = Written(version, "import", 0);
   r.workload_id = r.dag = r.device = r.builder = r.runner = r.origin = r.times = r.device_model =
-      "";
+      r.device_state = "";
   r.score = {};
   r.sampled_outputs = {};
   if (version >= 11) {
@@ -178,6 +179,8 @@ TEST_P(MigrationTest, RecordsAndJobsAreWhatTheyWere) {
     EXPECT_EQ(task.alternative_of.has_value(), version_ >= 4 && i == 1);
     EXPECT_EQ(task.variant, version_ < 4 ? "" : i == 0 ? "direct" : "winograd");
     EXPECT_EQ(task.network, version_ < 4 ? "" : "net");
+    EXPECT_EQ(task.known_job, "");
+    EXPECT_EQ(task.known_trials, 0u);
   }
 }
 

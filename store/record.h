@@ -180,6 +180,10 @@ struct TaskRow {
   std::string preparation = {};
   // The network that the task is a part of.
   std::string network = {};
+  // The job whose trials of the same task count as trials of this one, and their number
+  // (SetKnownTask). "": there is none.
+  std::string known_job = {};
+  uint32_t known_trials = 0;
 };
 
 // A computation that the store knows, under one of its keys. A computation may have several keys,

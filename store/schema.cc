@@ -367,10 +367,16 @@ ALTER TABLE records ADD COLUMN mark TEXT NOT NULL DEFAULT '';
 CREATE INDEX records_of_runner ON records (runner, timestamp_s) WHERE runner != '';
 )sql";
 
+// Adds the trials of other jobs that count as trials of a task.
+constexpr const char kVersion20[] = R"sql(
+ALTER TABLE tasks ADD COLUMN known_job TEXT NOT NULL DEFAULT '';
+ALTER TABLE tasks ADD COLUMN known_trials INTEGER NOT NULL DEFAULT 0;
+)sql";
+
 constexpr const char* kMigrations[] = {kVersion1,  kVersion2,  kVersion3,  kVersion4,  kVersion5,
                                        kVersion6,  kVersion7,  kVersion8,  kVersion9,  kVersion10,
                                        kVersion11, kVersion12, kVersion13, kVersion14, kVersion15,
-                                       kVersion16, kVersion17, kVersion18, kVersion19};
+                                       kVersion16, kVersion17, kVersion18, kVersion19, kVersion20};
 
 }  // namespace
 

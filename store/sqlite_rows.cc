@@ -140,7 +140,8 @@ StatusOr<AuditRow> ReadAudit(const Statement& row) {
 
 const char kTaskColumns[] =
     "SELECT job_id, task_index, workload_key, d.text, target, weight, description, flop_count, "
-    "reference_cost_s, alternative_of, variant, preparation, network, workload_id "
+    "reference_cost_s, alternative_of, variant, preparation, network, workload_id, known_job, "
+    "known_trials "
     "FROM tasks t LEFT JOIN dags d ON d.id = t.dag_id ";
 
 StatusOr<TaskRow> ReadTask(const Statement& row) {
@@ -159,6 +160,8 @@ StatusOr<TaskRow> ReadTask(const Statement& row) {
   task.preparation = TextOf(row, 11);
   task.network = TextOf(row, 12);
   task.workload_id = TextOf(row, 13);
+  task.known_job = TextOf(row, 14);
+  task.known_trials = static_cast<uint32_t>(row.Int(15));
   return task;
 }
 

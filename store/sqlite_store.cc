@@ -162,6 +162,12 @@ class SqliteStore final : public Store {
     return writes_.UpdateReferenceCost({std::string(job_id), task_index, cost_s});
   }
 
+  Status SetKnownTask(std::string_view job_id, uint32_t task_index, std::string_view known_job,
+                      uint32_t trials) override {
+    std::lock_guard lock(mutex_);
+    return writes_.UpdateKnownTask(job_id, task_index, known_job, trials);
+  }
+
   StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
                                             std::span<const ReferenceCost> costs) override {
     KILN_RETURN_IF_ERROR(CheckBatch(records));

@@ -105,12 +105,12 @@ Status SqliteWrites::InsertTasks(std::string_view job_id, std::span<const TaskRo
         database_.Prepare(
             "INSERT INTO tasks (job_id, task_index, workload_key, dag_id, target, weight, "
             "description, flop_count, reference_cost_s, alternative_of, variant, preparation, "
-            "network, workload_id) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
-    KILN_RETURN_IF_ERROR(insert.Bind(job_id, task.index, task.workload_key, dag_id, task.target,
-                                     task.weight, task.description, task.flop_count,
-                                     task.reference_cost_s, task.alternative_of, task.variant,
-                                     task.preparation, task.network, task.workload_id));
+            "network, workload_id, known_job, known_trials) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"));
+    KILN_RETURN_IF_ERROR(insert.Bind(
+        job_id, task.index, task.workload_key, dag_id, task.target, task.weight, task.description,
+        task.flop_count, task.reference_cost_s, task.alternative_of, task.variant, task.preparation,
+        task.network, task.workload_id, task.known_job, task.known_trials));
     if (Status status = insert.Run(); !status.ok()) {
       if (status.code() != StatusCode::kAlreadyExists) return status;
       return AlreadyExists("job {} has a task {} already", job_id, task.index);
@@ -147,6 +147,17 @@ Status SqliteWrites::EndFruitlessRuns(std::string_view job_id) {
                                           "WHERE id = ? AND fruitless_runs != 0"));
   KILN_RETURN_IF_ERROR(update.Bind(job_id));
   return update.Run();
+}
+
+Status SqliteWrites::UpdateKnownTask(std::string_view job_id, uint32_t task_index,
+                                     std::string_view known_job, uint32_t trials) {
+  KILN_ASSIGN_OR_RETURN(Statement update,
+                        database_.Prepare("UPDATE tasks SET known_job = ?, known_trials = ? "
+                                          "WHERE job_id = ? AND task_index = ?"));
+  KILN_RETURN_IF_ERROR(update.Bind(known_job, trials, job_id, task_index));
+  KILN_RETURN_IF_ERROR(update.Run());
+  if (database_.changes() == 0) return NotFound("no task {} in job {}", task_index, job_id);
+  return OkStatus();
 }
 
 Status SqliteWrites::UpdateReferenceCost(const ReferenceCost& cost) {

@@ -30,6 +30,9 @@ class SqliteWrites {
   // AlreadyExists: the job has a task of that index.
   Status InsertTasks(std::string_view job_id, std::span<const TaskRow> tasks);
   Status UpdateReferenceCost(const ReferenceCost& cost);
+  // NotFound: no such task.
+  Status UpdateKnownTask(std::string_view job_id, uint32_t task_index, std::string_view known_job,
+                         uint32_t trials);
 
   // ---- records
   // NotFound: no such job.

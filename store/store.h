@@ -150,6 +150,9 @@ class Store {
   virtual Status AddTasks(std::string_view job_id, std::span<const TaskRow> tasks) = 0;
   virtual StatusOr<std::vector<TaskRow>> TasksOfJob(std::string_view job_id) = 0;
   virtual Status SetReferenceCost(std::string_view job_id, uint32_t task_index, double cost_s) = 0;
+  // Counts so many trials of another job as trials of the task (TaskRow::known_job).
+  virtual Status SetKnownTask(std::string_view job_id, uint32_t task_index,
+                              std::string_view known_job, uint32_t trials) = 0;
 
   // ---- records
   // Returns the new id (`record.id` is ignored). A result that is delivered twice counts once: the

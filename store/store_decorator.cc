@@ -64,6 +64,12 @@ Status StoreDecorator::SetReferenceCost(std::string_view job_id, uint32_t task_i
                  [&] { return store_.SetReferenceCost(job_id, task_index, cost_s); });
 }
 
+Status StoreDecorator::SetKnownTask(std::string_view job_id, uint32_t task_index,
+                                    std::string_view known_job, uint32_t trials) {
+  return Through(Access::kWrite,
+                 [&] { return store_.SetKnownTask(job_id, task_index, known_job, trials); });
+}
+
 StatusOr<std::vector<int64_t>> StoreDecorator::AddRecords(std::span<const Record> records,
                                                           std::span<const ReferenceCost> costs) {
   return Through(Access::kWrite, [&] { return store_.AddRecords(records, costs); });

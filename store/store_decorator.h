@@ -31,6 +31,8 @@ class StoreDecorator : public Store {
   Status AddTasks(std::string_view job_id, std::span<const TaskRow> tasks) override;
   StatusOr<std::vector<TaskRow>> TasksOfJob(std::string_view job_id) override;
   Status SetReferenceCost(std::string_view job_id, uint32_t task_index, double cost_s) override;
+  Status SetKnownTask(std::string_view job_id, uint32_t task_index, std::string_view known_job,
+                      uint32_t trials) override;
   StatusOr<std::vector<int64_t>> AddRecords(std::span<const Record> records,
                                             std::span<const ReferenceCost> costs) override;
   StatusOr<int64_t> ImportRecords(std::string_view job_id,

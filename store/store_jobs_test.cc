@@ -50,6 +50,7 @@ TEST_P(StoreTest, JobsThatAreMissingOrThereTwiceAreRefused) {
               StatusIs(StatusCode::kNotFound, "no job j2"));
   EXPECT_THAT(store_->AddTasks("j2", {}), StatusIs(StatusCode::kNotFound, "no job j2"));
   EXPECT_THAT(store_->AddRecord(TestRecord("j2", 0)), StatusIs(StatusCode::kNotFound, "no job j2"));
+  EXPECT_THAT(store_->SetKnownTask("j1", 3, "k", 1), StatusIs(StatusCode::kNotFound, testing::_));
   EXPECT_THAT(store_->SetReferenceCost("j1", 3, 1),
               StatusIs(StatusCode::kNotFound, "no task 3 in job j1"));
   EXPECT_THAT(store_->GetRecord(1), StatusIs(StatusCode::kNotFound, "no record 1"));
@@ -105,15 +106,22 @@ TEST_P(StoreTest, TasksKeepEveryFieldAndTheirOrder) {
               .alternative_of = 0,
               .variant = "winograd",
               .preparation = "p1 = weights",
-              .network = "net"};
+              .network = "net",
+              .known_job = "one more",
+              .known_trials = 7};
   tasks[1] = {.job_id = "j", .index = 0, .workload_key = "k0", .dag = "", .target = "null"};
   ASSERT_OK(store_->AddJob(job, tasks));
   ASSERT_OK(store_->SetReferenceCost("j", 0, 0.125));
+  ASSERT_OK(store_->SetKnownTask("j", 0, "other", 64));
   ASSERT_OK_AND_ASSIGN(const std::vector<TaskRow> found, store_->TasksOfJob("j"));
   ASSERT_EQ(found.size(), 2);
   EXPECT_EQ(found[0].index, 0);
   EXPECT_EQ(found[0].dag, "");
   EXPECT_EQ(found[0].reference_cost_s, 0.125);
+  EXPECT_EQ(found[0].known_job, "other");
+  EXPECT_EQ(found[0].known_trials, 64u);
+  EXPECT_EQ(found[1].known_job, "one more") << "as it was added";
+  EXPECT_EQ(found[1].known_trials, 7u);
   EXPECT_EQ(found[1].job_id, "j");
   EXPECT_EQ(found[1].index, 1);
   EXPECT_EQ(found[1].workload_id, "w1");

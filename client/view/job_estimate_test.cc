@@ -45,12 +45,17 @@ TEST(JobQueueTest, HigherPrioritiesAndOlderJobsAreBefore) {
   v1::JobStatus served = Queued("served", 9);
   served.mutable_spec()->mutable_served()->set_objective(true);
   served.set_phase("waits for the process");
+  v1::JobStatus joins = Queued("joins", 9);
+  joins.add_tasks()->set_tuned_by_job("runs");
   const std::vector<v1::JobStatus> all = {
-      Queued("new", 1),   Queued("it", 0), Queued("old", 0),         Queued("low", -1),
-      Queued("older", 0), served,          Running("runs", 0, 1, 0), Queued("first", 1)};
+      Queued("new", 1),         Queued("it", 0),    Queued("old", 0),
+      Queued("low", -1),        Queued("older", 0), served,
+      Running("runs", 0, 1, 0), Queued("first", 1), joins};
   EXPECT_THAT(Ids(JobsBefore(all[1], all)), ElementsAre("first", "new", "older", "old"));
   EXPECT_THAT(Ids(JobsBefore(all[7], all)), ElementsAre());
   EXPECT_THAT(Ids(RunningJobs(all)), ElementsAre("runs"));
+  EXPECT_TRUE(WaitsForResults(joins));
+  EXPECT_FALSE(WaitsForTurn(joins));
   EXPECT_TRUE(WaitsForProcess(served));
   served.clear_phase();
   EXPECT_TRUE(WaitsForTurn(served));

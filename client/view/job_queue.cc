@@ -9,8 +9,14 @@ bool WaitsForProcess(const v1::JobStatus& job) {
   return job.state() == v1::QUEUED && job.spec().has_served() && !job.phase().empty();
 }
 
+bool WaitsForResults(const v1::JobStatus& job) {
+  return job.state() == v1::QUEUED &&
+         std::ranges::any_of(
+             job.tasks(), [](const v1::TaskStatus& task) { return !task.tuned_by_job().empty(); });
+}
+
 bool WaitsForTurn(const v1::JobStatus& job) {
-  return job.state() == v1::QUEUED && !WaitsForProcess(job);
+  return job.state() == v1::QUEUED && !WaitsForProcess(job) && !WaitsForResults(job);
 }
 
 std::vector<const v1::JobStatus*> JobsBefore(const v1::JobStatus& job,

@@ -9,6 +9,8 @@ namespace kiln::client {
 
 // A job waits for a process of its user, and not for its turn.
 bool WaitsForProcess(const v1::JobStatus& job);
+// A job waits for the results of other jobs that tune its tasks, and not for its turn.
+bool WaitsForResults(const v1::JobStatus& job);
 // A job holds up no others: it is in the queue, and can be taken.
 bool WaitsForTurn(const v1::JobStatus& job);
 

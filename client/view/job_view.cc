@@ -8,6 +8,7 @@
 #include "base/text/shell_word.h"
 #include "base/text/units.h"
 #include "client/view/format.h"
+#include "client/view/job_queue.h"
 #include "client/view/kernel_values.h"
 #include "client/view/task_window.h"
 #include "client/view/variant_groups.h"
@@ -30,6 +31,7 @@ bool Waits(const v1::JobStatus& job) {
 }
 
 std::string ActivityText(const v1::JobStatus& job) {
+  if (WaitsForResults(job)) return job.phase();
   if (!Waits(job)) {
     const bool remeasured =
         job.state() == v1::RUNNING && !job.phase().empty() && !IsEstimatePhase(job.phase());
@@ -81,6 +83,10 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
   // A short wait is not news: every job waits for a moment at its start.
   if (Waits(status_) && status_.elapsed_s() >= kLongWait_s && ActivityText(status_) != last_wait_) {
     last_wait_ = ActivityText(status_);
+    lines.push_back(last_wait_);
+  }
+  if (WaitsForResults(status_) && status_.phase() != last_wait_) {
+    last_wait_ = status_.phase();
     lines.push_back(last_wait_);
   }
   for (; seen_notices_ < status_.notices_size(); ++seen_notices_) {

@@ -180,6 +180,17 @@ TEST(JobViewTest, TheEndIsALineOnce) {
   EXPECT_THAT(view.Observe(event), IsEmpty());
 }
 
+TEST(JobViewTest, AWaitForAnotherJobIsSaidOnce) {
+  JobView view;
+  v1::JobEvent event = Event(0, 0);
+  event.mutable_status()->set_state(v1::QUEUED);
+  event.mutable_status()->mutable_tasks(0)->set_tuned_by_job("aaaa");
+  event.mutable_status()->set_phase("waits for the results of job aaaa");
+  EXPECT_THAT(view.Observe(event), ElementsAre("waits for the results of job aaaa"));
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+  EXPECT_THAT(view.LastLines({}), testing::Contains(HasSubstr("the results of job aaaa")));
+}
+
 TEST(JobViewTest, ALongWaitIsSaidOnce) {
   JobView view;
   v1::JobEvent event = Event(0, 0);

@@ -191,6 +191,9 @@ class Finder {
     if (WaitsForProcess(job_)) {
       // The rest of the phase says what helps.
       Add(WhyKind::kProcess, {{"phase", job_.phase().substr(0, job_.phase().find(';'))}});
+    } else if (WaitsForResults(job_)) {
+      Add(WhyKind::kResults, {{"phase", job_.phase()}}, TunersOf(job_));
+      return;
     } else if (!job_.message().empty()) {
       Add(WhyKind::kWaits, {{"message", job_.message()}});
     } else {
@@ -198,6 +201,20 @@ class Finder {
     }
     LookForDevice();
     LookForStopped(v1::RUNNER, DeviceKey(job_));
+  }
+
+  // Returns a line for each job whose results this one waits for.
+  std::vector<std::string> TunersOf(const v1::JobStatus& job) const {
+    std::set<std::string> tuners;
+    for (const v1::TaskStatus& task : job.tasks()) tuners.insert(task.tuned_by_job());
+    std::vector<std::string> lines;
+    for (const v1::JobStatus& other : farm_.jobs) {
+      if (!tuners.contains(other.id())) continue;
+      const std::string ends = EndsText(SecondsToEnd(other));
+      lines.push_back(JobLine(other, ends.empty() ? "tunes it" : "tunes it, " + ends));
+    }
+    Limit(lines, "job");
+    return lines;
   }
 
   void OfPlace() {

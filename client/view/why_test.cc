@@ -153,6 +153,17 @@ TEST(WhyTest, AJobWhoseProcessIsNotThere) {
   Only(WhyKind::kNext, job, {.jobs = {job}});
 }
 
+TEST(WhyTest, AJobWhoseTaskAnotherJobTunes) {
+  v1::JobStatus job = Job(v1::QUEUED), other = Job(v1::RUNNING, "aaaa", "bob");
+  job.mutable_tasks(0)->set_tuned_by_job("aaaa");
+  job.set_phase("waits for the results of job aaaa, which tunes the same task");
+  const Reason reason = Only(WhyKind::kResults, job, {.jobs = {job, other}});
+  EXPECT_EQ(reason.text, "job 4f3a waits for the results of job aaaa, which tunes the same task");
+  ASSERT_EQ(reason.details.size(), 1u);
+  EXPECT_THAT(reason.details[0], testing::AllOf(HasSubstr("aaaa"), HasSubstr("tunes it")));
+  EXPECT_THAT(reason.remedy, HasSubstr("--no-warm-start"));
+}
+
 TEST(WhyTest, AJobInTheQueue) {
   v1::JobStatus urgent = Job(v1::QUEUED, "aaaa", "bob");
   urgent.mutable_spec()->set_priority(5);

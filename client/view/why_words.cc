@@ -19,6 +19,9 @@ constexpr WhyWords kWords[] = {
     {WhyKind::kProcess, "process",
      "job {job} needs a process of {user} that answers for a part of the search: it {phase}",
      "start the program again that submitted the job, or call `client.serve(\"{job}\", ...)`"},
+    {WhyKind::kResults, "results", "job {job} {phase}",
+     "wait: it takes these results, and a device only for what they lack; `kiln tune "
+     "--no-warm-start` tunes all the same"},
     {WhyKind::kQueue, "queue",
      "job {job} is number {place} of {queued} in the queue by priority and age; the scheduler runs "
      "{running}, and takes another when one of them ends: among equal priorities the users who "

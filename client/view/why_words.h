@@ -16,6 +16,7 @@ enum class WhyKind {
   kCancelled,
   kPaused,
   kProcess,
+  kResults,
   kQueue,
   kNext,
   kNoDevice,

@@ -1,5 +1,6 @@
 #include "scheduler/jobs/job_run.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "scheduler/jobs/job_ending.h"
 #include "scheduler/jobs/job_history.h"
 #include "scheduler/jobs/job_model.h"
+#include "scheduler/jobs/known_tasks.h"
 #include "scheduler/remeasure/finalist_selection.h"
 #include "scheduler/values/device_keys.h"
 #include "search/policies/sketch_policy.h"
@@ -138,7 +140,9 @@ StatusOr<CheckedJob> JobRun::ReadJob() {
 StatusOr<bool> JobRun::NeedsDevice(const CheckedJob& job) {
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store_.CountTrials(job_.id));
   // An earlier run died between its last record and its end.
-  if (ending_ == store::JobEnding::kNone && counts.total >= job.spec.options().trials()) {
+  KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
+  const uint64_t trials = static_cast<uint64_t>(counts.total) + KnownTrials(rows);
+  if (ending_ == store::JobEnding::kNone && trials >= job.spec.options().trials()) {
     ending_ = store::JobEnding::kTrialsUsedUp;
     KILN_RETURN_IF_ERROR(KeepProgress());
   }
@@ -181,13 +185,20 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   const v1::TuneOptions& options = job.spec.options();
   KILN_ASSIGN_OR_RETURN(const std::vector<store::Record> records, store_.RecordsOfJob(job_.id, 0));
   JobHistory history = HistoryOf(job_.id, records, device.tasks);
+  KILN_ASSIGN_OR_RETURN(const std::vector<store::TaskRow> rows, TakeKnown(job, device));
+  const auto known = static_cast<uint32_t>(std::min<uint64_t>(KnownTrials(rows), options.trials()));
+  if (history.trials == 0 && known > 0 && known == options.trials()) {
+    ending_ = store::JobEnding::kTrialsUsedUp;
+    KILN_RETURN_IF_ERROR(KeepProgress());
+    return Remark(job);
+  }
   KILN_ASSIGN_OR_RETURN(const search::Models models, ModelsOf(job, device));
   NoteFewTrials(job);
   KILN_ASSIGN_OR_RETURN(const WarmStart start, StartWarm(job, device, models));
   std::vector<std::optional<SampledReference>> samples = SamplesOf(job);
-  KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
   KILN_ASSIGN_OR_RETURN(JobSearch search, MakeJobSearch(job, device, history, start, models,
                                                         served_.get(), samples, rows));
+  search.options.trials = options.trials() - known;
   if (history.trials > 0) {
     LogInfo("job {} goes on after {} of {} trials", job_.id, history.trials, options.trials());
   }
@@ -222,6 +233,18 @@ StatusOr<search::Models> JobRun::ModelsOf(const CheckedJob& job, const LeasedDev
       options.policy(), options.seed(), device.calibration.row, stop,
       {.trained = trained.has_value() ? &*trained : nullptr,
        .parameters = {options.model_parameters().begin(), options.model_parameters().end()}});
+}
+
+StatusOr<std::vector<store::TaskRow>> JobRun::TakeKnown(const CheckedJob& job,
+                                                        const LeasedDevice& device) {
+  KILN_ASSIGN_OR_RETURN(std::vector<store::TaskRow> rows, store_.TasksOfJob(job_.id));
+  KILN_ASSIGN_OR_RETURN(
+      const std::vector<KnownTask> known,
+      FindKnownTasks(job_.id, job, device.tasks, device.lease.worker().device(), store_));
+  KILN_RETURN_IF_ERROR(KeepKnownTasks(known, rows, store_));
+  if (const std::string remark = KnownRemark(rows); !remark.empty())
+    LogInfo("job {}: {}", job_.id, remark);
+  return rows;
 }
 
 StatusOr<WarmStart> JobRun::StartWarm(const CheckedJob& job, const LeasedDevice& device,
@@ -299,7 +322,12 @@ Status JobRun::MeasureFinalists(const CheckedJob& job, Dispatcher& dispatcher) {
 
 StatusOr<std::string> JobRun::Remark(const CheckedJob& job) {
   KILN_ASSIGN_OR_RETURN(const store::TrialCounts counts, store_.CountTrials(job_.id));
-  return RemarkOn(ending_, job.spec.options(), counts);
+  KILN_ASSIGN_OR_RETURN(const auto rows, store_.TasksOfJob(job_.id));
+  const std::string known = KnownRemark(rows);
+  StatusOr<std::string> remark = RemarkOn(ending_, job.spec.options(), counts);
+  if (known.empty()) return remark;
+  // If none of its own trials is right, the known ones are its result.
+  return remark.ok() && !remark->empty() ? fmt::format("{}; {}", known, *remark) : known;
 }
 
 // ---- progress and status --------------------------------------------------------------------

@@ -4,6 +4,7 @@
 //
 //   device_lease        the first lease, which says what the device is
 //   job_history         facts from the job's own records
+//   known_tasks         trials of other jobs that count as the job's own
 //   warm_start          facts from other jobs' records
 //   job_search          policies and options for the tuning loop (search/tuning/tune.h)
 //   dispatch_job        the job as the dispatcher takes it
@@ -97,6 +98,9 @@ class JobRun {
   StatusOr<bool> NeedsDevice(const CheckedJob& job);
   StatusOr<LeasedDevice> WaitForDevice(const CheckedJob& job);
   StatusOr<std::string> Tune(const CheckedJob& job, LeasedDevice device);
+  // Takes what other jobs have measured of the same tasks. Returns the tasks with it.
+  StatusOr<std::vector<store::TaskRow>> TakeKnown(const CheckedJob& job,
+                                                  const LeasedDevice& device);
   StatusOr<WarmStart> StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                 const search::Models& models);
   // Runs the job from its first trial to the end of the final race.

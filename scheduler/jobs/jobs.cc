@@ -179,8 +179,10 @@ bool Jobs::InHand(const std::string& job_id) const {
 Jobs::Queued Jobs::QueuedOf(store::JobRow job) {
   Queued queued;
   v1::JobSpec spec;
-  if (spec.ParseFromString(std::exchange(job.spec, {})) && spec.has_served())
-    queued.served = std::move(*spec.mutable_served());
+  if (spec.ParseFromString(std::exchange(job.spec, {}))) {
+    queued.keys = TaskKeysOf(spec);
+    if (spec.has_served()) queued.served = std::move(*spec.mutable_served());
+  }
   queued.row = std::move(job);
   return queued;
 }
@@ -189,6 +191,28 @@ void Jobs::Enqueue(store::JobRow job) {
   queue_.push_back(QueuedOf(std::move(job)));
   MakeRoom();
   changed_.notify_all();
+}
+
+TunedTasks Jobs::TasksOfRunningJobs() const {
+  TunedTasks tuned;
+  for (const auto& [id, keys] : running_keys_) tuned.Add(id, running_.at(id)->job().priority, keys);
+  return tuned;
+}
+
+void Jobs::ShowWait(const Queued& queued, LiveStatus& live) const {
+  if (LacksProcess(queued)) {
+    live.phase = WaitsFor(*queued.served);
+    return;
+  }
+  TunedTasks tuned = TasksOfRunningJobs();
+  for (const Queued& other : queue_) {
+    if (&other == &queued) break;
+    if (HasBegun(other)) tuned.Add(other.row.id, other.row.priority, other.keys);
+  }
+  std::vector<std::string> tuners = tuned.TunersOf(queued.keys, queued.row.priority);
+  if (!WaitsForAll(tuners)) return;
+  live.phase = WaitPhase(tuners);
+  live.tuned_by = std::move(tuners);
 }
 
 bool Jobs::LacksProcess(const Queued& queued) const {
@@ -389,9 +413,9 @@ StatusOr<v1::JobStatus> Jobs::StatusOf(const store::JobRow& job) const {
     std::lock_guard lock(mutex_);
     const auto it = running_.find(job.id);
     if (it != running_.end()) run = it->second;
-    for (const Queued& queued : queue_) {
-      if (queued.row.id == job.id && LacksProcess(queued)) live.phase = WaitsFor(*queued.served);
-    }
+    const auto queued =
+        std::ranges::find_if(queue_, [&](const Queued& other) { return other.row.id == job.id; });
+    if (queued != queue_.end()) ShowWait(*queued, live);
   }
   if (run != nullptr) live = run->live();
   return StatusMessage(store_, job, live, NowMs());
@@ -418,9 +442,12 @@ std::list<Jobs::Queued>::iterator Jobs::NextJobToRun() {
     }
     return std::pair(-int64_t{job.row.priority}, user->second);
   };
+  TunedTasks tuned = TasksOfRunningJobs();
   auto most = queue_.end();
   for (auto job = queue_.begin(); job != queue_.end(); ++job) {
-    if (LacksProcess(*job) || (occupied && IsSuspect(job->row))) continue;
+    const bool waits = WaitsForAll(tuned.TunersOf(job->keys, job->row.priority));
+    if (HasBegun(*job)) tuned.Add(job->row.id, job->row.priority, job->keys);
+    if (waits || LacksProcess(*job) || (occupied && IsSuspect(job->row))) continue;
     if (most == queue_.end() || rank(*job) < rank(*most)) most = job;
   }
   return most;
@@ -468,13 +495,15 @@ void Jobs::RunLoop() {
     if (stopping_) return;
     const auto job = NextJobToRun();
     auto run = std::make_shared<JobRun>(context_, job->row);
-    queue_.erase(job);
     const std::string id = run->job().id;
     running_[id] = run;
+    running_keys_[id] = std::move(job->keys);
+    queue_.erase(job);
     lock.unlock();
     std::optional<store::JobRow> again = RunJob(*run);
     lock.lock();
     running_.erase(id);
+    running_keys_.erase(id);
     if (again.has_value()) Enqueue(*std::move(again));
     MakeRoom();
     changed_.notify_all();

@@ -18,6 +18,12 @@
 // where another user has several: the other job goes back to the queue with its results. A job with
 // parts that a process of the user serves waits in the queue until such a process is connected, and
 // goes back to the queue when the process is gone.
+//
+// A job waits in the queue while other unfinished jobs tune all its tasks (shared_tasks.h), and then
+// takes their results (known_tasks.h). It waits for jobs that run, and for jobs before it in the
+// queue that have begun, such as those that ran when the scheduler stopped; never for a less urgent
+// one. The first of several such jobs in the queue therefore waits for none in the queue, and one of
+// them always goes on.
 #pragma once
 
 #include <condition_variable>
@@ -38,6 +44,7 @@
 #include "scheduler/fair_share/fair_shares.h"
 #include "scheduler/jobs/event_hub.h"
 #include "scheduler/jobs/job_run.h"
+#include "scheduler/jobs/shared_tasks.h"
 #include "scheduler/values/job_spec.h"
 #include "store/store.h"
 
@@ -107,6 +114,7 @@ class Jobs {
     store::JobRow row;  // without the spec, which may be large
     // The parts of the job that the user's process serves.
     std::optional<v1::ServedCode> served;
+    TaskKeys keys;
   };
 
   Status SetAside(const store::JobRow& job);
@@ -136,6 +144,12 @@ class Jobs {
   Status Reopen(Request& request, const std::string& job_id);
   static Queued QueuedOf(store::JobRow job);
   void Enqueue(store::JobRow job);
+  // Returns the tasks of the jobs that run. Lock held.
+  TunedTasks TasksOfRunningJobs() const;
+  // Says why a job of the queue waits, unless it waits for its turn. Lock held.
+  void ShowWait(const Queued& queued, LiveStatus& live) const;
+  // Tells whether the job goes on, when it is its turn, before jobs that have not begun.
+  static bool HasBegun(const Queued& queued) { return queued.row.started_ms.has_value(); }
   // Tells whether the user's process, which the job needs, is not there.
   bool LacksProcess(const Queued& queued) const;
   // Returns the job's row if the store takes the job, whose run has ended early, as queued again.
@@ -160,6 +174,7 @@ class Jobs {
   bool taking_in_ = false;
   std::list<Queued> queue_;  // the oldest first
   std::map<std::string, std::shared_ptr<JobRun>> running_;
+  std::map<std::string, TaskKeys> running_keys_;  // of the same jobs
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -30,6 +30,8 @@ class SharedJobsTest : public JobsTest {
     v1::JobSpec spec = TestJob(trials);
     spec.set_user(user);
     spec.set_priority(priority);
+    // Each job tunes its task by itself.
+    spec.mutable_options()->set_no_warm_start(true);
     return Submit(spec);
   }
 

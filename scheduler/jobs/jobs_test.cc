@@ -438,8 +438,10 @@ TEST_P(JobsTest, TwoJobsShareTheWorkers) {
   AddRunner(r1, "r1");
   AddRunner(r2, "r2");
   Start();
+  v1::JobSpec other = TestJob(40);
+  other.mutable_options()->set_seed(8);
   const std::string a = Submit(TestJob(40));
-  const std::string b = Submit(TestJob(40));
+  const std::string b = Submit(other);
   ASSERT_TRUE(Ends(a));
   ASSERT_TRUE(Ends(b));
   ExpectExactly(a, 40);

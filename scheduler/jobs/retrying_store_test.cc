@@ -62,6 +62,7 @@ std::map<std::string, std::function<Status(store::Store&)>> AllCalls() {
       {"AddTasks", [=](store::Store& s) { return s.AddTasks("j", {&task, 1}); }},
       {"TasksOfJob", [](store::Store& s) { return s.TasksOfJob("j").status(); }},
       {"SetReferenceCost", [](store::Store& s) { return s.SetReferenceCost("j", 0, 1); }},
+      {"SetKnownTask", [](store::Store& s) { return s.SetKnownTask("j", 0, "k", 1); }},
       {"AddRecords", [=](store::Store& s) { return s.AddRecords({&record, 1}).status(); }},
       {"ImportRecords",
        [=](store::Store& s) { return s.ImportRecords("j", {&record, 1}).status(); }},

@@ -20,6 +20,7 @@
 #include "scheduler/values/computations.h"
 #include "store/autotvm_log.h"
 #include "store/import_log.h"
+#include "store/task_results.h"
 #include "store/wire/import_message.h"
 #include "store/wire/record_message.h"
 
@@ -229,8 +230,9 @@ Status SchedulerService::Best(const v1::BestRequest& request, v1::BestReply& rep
 Status SchedulerService::BestOfJob(const v1::BestRequest& request, v1::BestReply& reply) {
   KILN_RETURN_IF_ERROR(store_.GetJob(request.job_id()).status());
   KILN_ASSIGN_OR_RETURN(const auto tasks, store_.TasksOfJob(request.job_id()));
+  store::TaskResults results(store_);
   for (const store::TaskRow& task : tasks) {
-    KILN_ASSIGN_OR_RETURN(const auto best, store_.BestOfJob(request.job_id(), task.index));
+    KILN_ASSIGN_OR_RETURN(const auto best, results.Best(task));
     if (!best.has_value()) continue;
     if (!IsFor(request.target(), *best)) continue;
     if (!device::IsAsDeployed(best->measured_as, request.as_deployed())) continue;

@@ -46,6 +46,8 @@ void AddLive(const LiveStatus& live, v1::JobStatus& status) {
   status.set_busy_share_last_minute(live.busy.busy_share);
   status.set_elites_share_last_minute(live.busy.elites_share);
   status.set_trials_per_s_last_minute(live.busy.trials_per_s);
+  for (size_t i = 0; i < live.tuned_by.size() && i < static_cast<size_t>(status.tasks_size()); ++i)
+    status.mutable_tasks(static_cast<int>(i))->set_tuned_by_job(live.tuned_by[i]);
   const size_t known = std::min(live.known.size(), static_cast<size_t>(status.tasks_size()));
   for (size_t i = 0; i < known; ++i) {
     v1::TaskStatus& task = *status.mutable_tasks(static_cast<int>(i));

@@ -40,6 +40,8 @@ struct LiveStatus {
     std::optional<Best> best;
   };
   std::vector<Known> known;  // one for each task, or empty
+  // Jobs whose results this one waits for, one for each task, or empty.
+  std::vector<std::string> tuned_by;
   std::vector<std::string> notices;
   BusyMeter::Reading busy;
 };

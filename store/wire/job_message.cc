@@ -4,6 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "store/task_results.h"
+
 namespace kiln::store {
 namespace {
 
@@ -27,7 +29,7 @@ v1::TaskSpec TaskSpecOf(const TaskRow& row) {
   return spec;
 }
 
-StatusOr<v1::TaskStatus> TaskStatusMessage(Store& store, const TaskRow& row,
+StatusOr<v1::TaskStatus> TaskStatusMessage(TaskResults& results, const TaskRow& row,
                                            const TrialCounts& counts) {
   v1::TaskStatus task;
   *task.mutable_spec() = TaskSpecOf(row);
@@ -36,12 +38,12 @@ StatusOr<v1::TaskStatus> TaskStatusMessage(Store& store, const TaskRow& row,
   task.set_flop_count(row.flop_count);
   const auto trials = counts.by_task.find(row.index);
   if (trials != counts.by_task.end()) task.set_trials(static_cast<uint32_t>(trials->second));
-  KILN_ASSIGN_OR_RETURN(const auto best, store.BestOfJob(row.job_id, row.index));
+  KILN_ASSIGN_OR_RETURN(const auto best, results.Best(row));
   if (best.has_value()) {
     task.set_best_cost_s(Cost(*best));
     task.set_best_record_id(best->id);
   }
-  KILN_ASSIGN_OR_RETURN(const auto unscheduled, store.UnscheduledOfJob(row.job_id, row.index));
+  KILN_ASSIGN_OR_RETURN(const auto unscheduled, results.Unscheduled(row));
   if (unscheduled.has_value()) {
     task.set_reference_cost_s(Cost(*unscheduled));
     task.set_reference_record_id(unscheduled->id);
@@ -52,6 +54,12 @@ StatusOr<v1::TaskStatus> TaskStatusMessage(Store& store, const TaskRow& row,
     // known.
     task.set_reference_cost_s(*row.reference_cost_s);
     task.set_reference_message("timed in one call, when the reference outputs were computed");
+  }
+  KILN_ASSIGN_OR_RETURN(const auto known, results.Known(row));
+  task.set_known_states(row.known_trials);
+  if (known.has_value()) {
+    task.set_known_cost_s(Cost(*known));
+    task.set_known_record_id(known->id);
   }
   return task;
 }
@@ -91,8 +99,9 @@ StatusOr<v1::JobStatus> JobStatusMessage(Store& store, const JobRow& job, v1::Jo
   KILN_ASSIGN_OR_RETURN(const TrialCounts counts, store.CountTrials(job.id));
   SetCounts(counts, status);
   KILN_ASSIGN_OR_RETURN(const auto tasks, store.TasksOfJob(job.id));
+  TaskResults results(store);
   for (const TaskRow& row : tasks) {
-    KILN_ASSIGN_OR_RETURN(*status.add_tasks(), TaskStatusMessage(store, row, counts));
+    KILN_ASSIGN_OR_RETURN(*status.add_tasks(), TaskStatusMessage(results, row, counts));
   }
   return status;
 }

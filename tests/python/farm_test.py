@@ -110,10 +110,28 @@ class NullDeviceTest(unittest.TestCase):
     def test_lines_of_trials_and_rounds(self):
         said = io.StringIO()
         with contextlib.redirect_stderr(said):
-            self.client.tune(self.matmul, target="null", **{**SHORT, "verbose": 2})
+            self.client.tune(self.matmul, target="null", seed=9, **{**SHORT, "verbose": 2})
         lines = re.findall(r"trial +\d+  task 0  .* GFLOP/s, best", said.getvalue())
         self.assertEqual(len(lines), 6)
         self.assertRegex(said.getvalue(), r"round \d+  trials 6/6  \d")
+
+    def test_a_task_that_is_known_is_not_tuned_again(self):
+        again = self.client.tune(self.matmul, target="null", **SHORT)
+        status = again.status()
+        self.assertEqual((status.state, status.trials_done), ("SUCCEEDED", 0))
+        self.assertEqual(again.best().id, self.job.best().id)
+        self.assertEqual(list(self.client.records(job=again.id)), [])
+
+    def test_what_is_asked_as_it_is_deployed(self):
+        best = self.job.best()
+        self.assertTrue(best.measured_as)
+        self.assertEqual(best.equal_ids, ())
+        self.assertEqual(self.client.best(self.matmul, "null").measured_as, best.measured_as)
+        self.assertIsNone(self.client.best(self.matmul, "null", as_deployed="stream"))
+        with self.assertRaisesRegex(kiln.KilnError, "measured as stream, only "):
+            self.client.schedule(self.matmul, "null", as_deployed="stream")
+        with self.assertRaisesRegex(kiln.InvalidArgumentError, "expected graph or stream"):
+            self.client.best(self.matmul, as_deployed="tram")
 
     def test_a_terminal_shows_one_line(self):
         class Terminal(io.StringIO):
@@ -326,7 +344,7 @@ class NullDeviceTest(unittest.TestCase):
             job.pause()
 
     def test_a_process_that_dies_is_started_again(self):
-        job = self.client.submit(self.matmul, target="null", trials=40, finalists=0)
+        job = self.client.submit(self.matmul, target="null", trials=40, finalists=0, seed=10)
         events = job.watch()
         next(events)
         for mark in ("\0scheduler\0", "\0runner\0"):

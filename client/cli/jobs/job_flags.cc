@@ -214,7 +214,8 @@ void JobFlags::AddSearch(CLI::App& command) {
   AddStops(command);
   AddRounds(command);
   command.add_flag("--no-warm-start", values_->no_warm_start,
-                   "use nothing that earlier jobs measured: for comparisons of searches");
+                   "use nothing that other jobs measured, and tune what they have tuned: for "
+                   "comparisons of searches");
 }
 
 void JobFlags::AddTo(CLI::App& command) {

@@ -169,10 +169,16 @@ class SketchPolicy(SearchPolicy):
                 )
 
     def options(self) -> dict[str, Any]:
-        """Fields of kiln.farm.options.TuneOptions."""
+        """Fields of kiln.farm.options.TuneOptions.
+
+        Without a seed each search has another one, as in TVM: it looks for new programs, while a
+        farm does not search again what it has searched by the same seed.
+        """
         model = self.program_cost_model
         named = {"policy": model.policy, "parameter": self.params or None, **model.options()}
-        return named if self.seed is None else {**named, "seed": self.seed}
+        if self.seed is None:
+            return {"seed": self._random.randrange(2**62), **named}
+        return {**named, "seed": self.seed}
 
     def generate_sketches(self, print_for_debug: bool = False) -> list[Sketch]:
         """The sketches of the task, without a job."""

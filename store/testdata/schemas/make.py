@@ -21,7 +21,7 @@ SCHEMAS = [
     ("06", "6da0202", 6), ("07", "0fdb5d2", 7), ("08", "0fdb5d2", 8), ("09", "0fdb5d2", 9), ("10", "1863a99", 10),
     ("11", "c9da3c4", 11), ("12", "19989da", 12), ("13", "f87a613", 13), ("14-first", "7ccfc02", 14),
     ("14-second", "5100027", 14), ("14", "0e1b08f", 14), ("15", "0cdd00a", 15), ("16-first", "76ca567", 16),
-    ("16", "ab527e6", 16), ("17", "de0a9da", 17), ("18", "ee2b708", 18),
+    ("16", "ab527e6", 16), ("17", "de0a9da", 17), ("18", "ee2b708", 18), ("19", "27b7cca", 19),
 ]  # fmt: skip
 APPLICATION_ID = 0x4B494C4E
 
@@ -108,6 +108,8 @@ def add_record(db, version, job, trial, **changes):
         "input_names": "[]",
         "device_model_id": 1,
         "measured_as": "graph/warm/free",
+        "device_state": b"\x08\x00\x10",
+        "mark": "",
     }
     values.update(changes)
     costs, remeasured = values.pop("costs"), values.pop("remeasured")
@@ -163,7 +165,7 @@ def fill(db, version):
     add_record(
         db, version, "import", 0, workload_id="", dag_id=None, device="", builder="", runner="", origin="", score=None,
         times=b"", sampled_outputs=0, device_model_id=None, target_host="llvm", layout_rewrite_option=2,
-        input_names='["x"]', measured_as="",
+        input_names='["x"]', measured_as="", device_state=b"",
     )  # fmt: skip
     insert(
         db, "rounds", job_id="j", number=0, task_index=1, elapsed_s=4.5, trials=5, total_latency_s=0.002,
