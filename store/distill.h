@@ -44,8 +44,8 @@ class RecordDistiller {
 };
 std::vector<Record> Distill(std::span<const Record> records);
 
-// Does the same for the lines of a log, whatever their version. A line has no interval: the smallest
-// mean cost counts, then the first line.
+// Does the same for the lines of a log, whatever their version. A line has no interval: the
+// smallest mean cost counts, then the first line.
 class LogDistiller {
  public:
   LogDistiller();

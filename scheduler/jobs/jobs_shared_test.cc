@@ -164,7 +164,7 @@ TEST_P(JobsTest, AJobStillWaitsAfterARestart) {
   ASSERT_TRUE(Ends(second));
   ExpectExactly(first, 40);
   EXPECT_EQ(Count(second), 0u);
-  // What it has taken is still there after another restart.
+  // Another restart changes nothing about it.
   Restart();
   EXPECT_EQ(Status(second).tasks(0).best_record_id(), Status(first).tasks(0).best_record_id());
 }

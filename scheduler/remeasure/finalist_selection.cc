@@ -33,7 +33,7 @@ Field FieldOf(uint32_t task, const std::string& target, std::span<const store::R
     ++field.trials;
     if (record.error == store::kNoError && !record.stopped_early) field.able.push_back(&record);
   }
-  // Of equal costs the smaller id goes first, as everywhere.
+  // If costs are equal, the smaller id goes first, as everywhere.
   std::ranges::sort(field.able, {}, &store::Record::id);
   return field;
 }

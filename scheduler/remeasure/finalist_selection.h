@@ -1,7 +1,7 @@
 // Selects the entries of the final race of a job's tasks: the fastest trials by their first
 // readings. The schedule that was chosen without measuring is always added, unless its trial failed
-// or was stopped early, and the unscheduled loops are added up to kUnscheduledMargin. A task that is
-// much slower than the fastest of its alternatives has no race.
+// or was stopped early, and the unscheduled loops are added up to kUnscheduledMargin. A task that
+// is much slower than the fastest of its alternatives has no race.
 //
 // A race may show that its winner is slower than the first reading of a trial that was not in it.
 // Such trials are in the next final race, together with the winner, so the selection remembers who

@@ -34,9 +34,9 @@ class Record:
     costs_s: tuple[float, ...]
     # 95% of readings at other times lie within so much of the cost; None = not known.
     confidence_s: float | None
-    # How it was measured, "graph/warm/free"; "" = not known. Costs of different ways do not compare.
+    # The way of measuring, "graph/warm/free"; "" = not known. Costs of two ways do not compare.
     measured_as: str
-    # Of a best record: the ids of finalists that do not differ from it significantly.
+    # Ids of finalists that do not differ significantly from it, if it is a best record.
     equal_ids: tuple[int, ...]
     flop_count: float
     workload_key: str
