@@ -5,9 +5,11 @@
 #include <cstring>
 #include <map>
 
+#include "absl/functional/function_ref.h"
 #include "base/clock.h"
 #include "base/numbers/integers.h"
 #include "runner/canary_reading.h"
+#include "runner/changed_calls.h"
 #include "runner/compare_state.h"
 #include "runner/cuda_kernels.h"
 #include "runner/cuda_program.h"
@@ -34,6 +36,10 @@ constexpr int64_t kMinCanaryBytes = 64 << 20;
 constexpr int kCanaryLaunches = 32;
 // Bytes that are copied at once when two inputs change places.
 constexpr size_t kExchangedBytes = size_t{16} << 20;
+// Time for which the GPU is held while a graph is sent to it for the first time.
+constexpr int64_t kGraphLeadIn_ns = 200'000;
+// Bytes of the elements of an output that are looked at.
+constexpr size_t kSampleBytes = 8 * size_t{kMostSampled};
 // Questions of an inspection that are answered together.
 constexpr size_t kMaxQuestions = 64;
 // Time to wait actively. Most waits are this short. To sleep and be woken takes as long, and takes
@@ -137,6 +143,11 @@ class CudaDevice : public Device {
   StatusOr<Findings> Inspect(const Inspection& inspection) override;
   Status Run(Program& program, std::span<Buffer* const> args) override;
   StatusOr<double> Time(Program& program, std::span<Buffer* const> args, int64_t number) override;
+  StatusOr<std::optional<ChangedResult>> TimeChanged(Program& program,
+                                                     std::span<Buffer* const> args,
+                                                     const ChangedCalls& calls,
+                                                     std::span<const Inspection::Pair> expected,
+                                                     const v1::Tolerance& tolerance) override;
   void FlushCaches() override;
   void LaunchSingly(bool singly) override { singly_ = singly; }
   int64_t CallsPerReading(int64_t wanted, double call_s) const override;
@@ -149,6 +160,8 @@ class CudaDevice : public Device {
     CuFunction compare = nullptr;
     CuFunction checksum = nullptr;
     CuFunction guards = nullptr;
+    CuFunction change = nullptr;
+    CuFunction sample = nullptr;
     CuFunction lead_in = nullptr;
   };
 
@@ -170,7 +183,22 @@ class CudaDevice : public Device {
   bool HasGraphs() const { return options_.graph_calls > 0 && !singly_; }
   // Returns the seconds of a span of the canary, which reads `bytes` at `memory`.
   StatusOr<double> TimeCanarySpan(CuPointer memory, int64_t bytes);
-  Status Record(const CudaProgram& program, std::span<CuPointer> pointers, CuGraphExec* graph);
+  // Records what `queue` queues.
+  Status Record(absl::FunctionRef<Status()> queue, CuGraphExec* graph);
+  // Returns the seconds between two events around what `queue` queues. The GPU is held for the
+  // lead-in meanwhile.
+  StatusOr<double> TimeQueued(int64_t lead_in_ns, absl::FunctionRef<Status()> queue);
+  // A program's calls with changed arguments. `samples` is memory for kSampleBytes of each output
+  // of each call.
+  struct ChangingCalls;
+  Status QueueChanging(const ChangingCalls& calls, const CudaProgram* program, CuPointer samples);
+  StatusOr<double> TimeChanging(const ChangingCalls& calls, const CudaProgram* program,
+                                CuPointer samples);
+  // Queues a copy of the elements of a buffer that are looked at.
+  Status TakeSample(const Buffer& buffer, uint64_t seed, CuPointer into);
+  StatusOr<std::vector<Status>> CheckSamples(std::span<const Inspection::Pair> expected,
+                                             const v1::Tolerance& tolerance, uint64_t seed,
+                                             CuPointer got, CuPointer want);
   Status Queue(const CudaProgram& program, std::span<CuPointer> pointers, int64_t number,
                CuGraphExec graph);
 
@@ -217,6 +245,7 @@ Status CudaDevice::Start() {
   const std::pair<const char*, CuFunction*> wanted[] = {
       {"kiln_largest", &kernels_.largest},   {"kiln_compare", &kernels_.compare},
       {"kiln_checksum", &kernels_.checksum}, {"kiln_guards", &kernels_.guards},
+      {"kiln_change", &kernels_.change},     {"kiln_sample", &kernels_.sample},
       {"kiln_lead_in", &kernels_.lead_in},
   };
   for (const auto& [name, function] : wanted) {
@@ -476,15 +505,10 @@ Status CudaDevice::DescribeStrayWrite(const CudaBuffer& buffer) {
                   ahead - before.rbegin() + 1);
 }
 
-// Records a graph of options_.graph_calls calls.
-Status CudaDevice::Record(const CudaProgram& program, std::span<CuPointer> pointers,
-                          CuGraphExec* graph) {
+Status CudaDevice::Record(absl::FunctionRef<Status()> queue, CuGraphExec* graph) {
   KILN_RETURN_IF_ERROR(
       Check(driver_.StreamBeginCapture(stream_, kCuCaptureThreadLocal), "record a graph"));
-  Status status;
-  for (int i = 0; i < options_.graph_calls && status.ok(); ++i) {
-    status = program.Launch(stream_, pointers);
-  }
+  Status status = queue();
   CuGraph recorded = nullptr;
   // The recording ends also after an error, because the stream must leave the recording.
   const CuResult ended = driver_.StreamEndCapture(stream_, &recorded);
@@ -506,6 +530,25 @@ Status CudaDevice::Queue(const CudaProgram& program, std::span<CuPointer> pointe
   return OkStatus();
 }
 
+StatusOr<double> CudaDevice::TimeQueued(int64_t lead_in_ns, absl::FunctionRef<Status()> queue) {
+  if (lead_in_ns > 0) {
+    KILN_RETURN_IF_ERROR(Launch(kernels_.lead_in, 1, static_cast<uint64_t>(lead_in_ns)));
+  }
+  Status status = Check(driver_.EventRecord(start_, stream_), "record the start");
+  if (status.ok()) status = queue();
+  if (status.ok()) status = Check(driver_.EventRecord(end_, stream_), "record the end");
+  // The wait happens also after an error, because no work may run on into the next call. The second
+  // one is for the whole GPU: work that a kernel launched elsewhere ends in the span of the program
+  // that launched it, and not when it is checked.
+  Status ended = Synchronize("run the program");
+  if (ended.ok()) ended = Check(driver_.CtxSynchronize(), "run the program");
+  KILN_RETURN_IF_ERROR(status.ok() ? ended : status);
+  float milliseconds = 0;
+  KILN_RETURN_IF_ERROR(
+      Check(driver_.EventElapsedTime(&milliseconds, start_, end_), "read the time"));
+  return 1e-3 * static_cast<double>(milliseconds);
+}
+
 StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const> args,
                                   int64_t number) {
   const auto& program = static_cast<const CudaProgram&>(any_program);
@@ -513,25 +556,137 @@ StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const>
   for (const Buffer* buffer : args) pointers.push_back(AsCuda(*buffer).data());
   CuGraphExec graph = nullptr;
   if (HasGraphs() && number >= options_.graph_calls) {
-    KILN_RETURN_IF_ERROR(Record(program, pointers, &graph));
+    const auto some = [&]() -> Status {
+      for (int i = 0; i < options_.graph_calls; ++i) {
+        KILN_RETURN_IF_ERROR(program.Launch(stream_, pointers));
+      }
+      return OkStatus();
+    };
+    KILN_RETURN_IF_ERROR(Record(some, &graph));
   }
-  if (options_.lead_in_ns > 0) {
-    KILN_RETURN_IF_ERROR(Launch(kernels_.lead_in, 1, static_cast<uint64_t>(options_.lead_in_ns)));
-  }
-  Status status = Check(driver_.EventRecord(start_, stream_), "record the start");
-  if (status.ok()) status = Queue(program, pointers, number, graph);
-  if (status.ok()) status = Check(driver_.EventRecord(end_, stream_), "record the end");
-  // The wait happens also after an error, because no work may run on into the next call. The second
-  // one is for the whole GPU: work that a kernel launched elsewhere ends in the span of the program
-  // that launched it, and not when it is checked.
-  Status ended = Synchronize("run the program");
-  if (ended.ok()) ended = Check(driver_.CtxSynchronize(), "run the program");
+  StatusOr<double> seconds =
+      TimeQueued(options_.lead_in_ns, [&] { return Queue(program, pointers, number, graph); });
   if (graph != nullptr) driver_.GraphExecDestroy(graph);
-  KILN_RETURN_IF_ERROR(status.ok() ? ended : status);
-  float milliseconds = 0;
-  KILN_RETURN_IF_ERROR(
-      Check(driver_.EventElapsedTime(&milliseconds, start_, end_), "read the time"));
-  return 1e-3 * static_cast<double>(milliseconds);
+  return seconds;
+}
+
+struct CudaDevice::ChangingCalls {
+  ChangedCalls calls;
+  std::vector<Buffer*> args;
+  std::vector<CuPointer> pointers;
+  // For each argument: its changes.
+  std::vector<std::vector<Change>> changes;
+  std::vector<const Buffer*> outputs;
+};
+
+Status CudaDevice::TakeSample(const Buffer& buffer, uint64_t seed, CuPointer into) {
+  const int64_t elements = buffer.argument().elements;
+  const int64_t samples = std::min(elements, kMostSampled);
+  return Launch(kernels_.sample, std::max<int64_t>(2, samples), AsCuda(buffer).data(), elements,
+                DTypeBytes(buffer.argument().dtype), seed, into, samples);
+}
+
+// Without a program only what runs between its calls is queued.
+Status CudaDevice::QueueChanging(const ChangingCalls& changing, const CudaProgram* program,
+                                 CuPointer samples) {
+  std::vector<CuPointer> pointers = changing.pointers;
+  for (int call = 0; call < changing.calls.calls; ++call) {
+    for (size_t i = 0; i < changing.args.size(); ++i) {
+      if (changing.changes[i].empty()) continue;
+      const Argument& argument = changing.args[i]->argument();
+      const int64_t width = DTypeBytes(argument.dtype), count = argument.bytes / width;
+      const Change& change = changing.changes[i][static_cast<size_t>(call)];
+      KILN_RETURN_IF_ERROR(Launch(kernels_.change, std::max<int64_t>(2, count), pointers[i], count,
+                                  width, change.mask, change.flip));
+    }
+    if (program != nullptr) KILN_RETURN_IF_ERROR(program->Launch(stream_, pointers));
+    for (const Buffer* output : changing.outputs) {
+      KILN_RETURN_IF_ERROR(TakeSample(*output, changing.calls.seed, samples));
+      samples += kSampleBytes;
+    }
+  }
+  return OkStatus();
+}
+
+// All calls are one graph, so that the speed of the host does not count and the program sees no
+// difference between them.
+StatusOr<double> CudaDevice::TimeChanging(const ChangingCalls& changing, const CudaProgram* program,
+                                          CuPointer samples) {
+  CuGraphExec graph = nullptr;
+  KILN_RETURN_IF_ERROR(Record([&] { return QueueChanging(changing, program, samples); }, &graph));
+  StatusOr<double> seconds = TimeQueued(kGraphLeadIn_ns, [&] {
+    return Check(driver_.GraphLaunch(graph, stream_), "launch a graph");
+  });
+  driver_.GraphExecDestroy(graph);
+  return seconds;
+}
+
+// The samples lie one behind the other.
+StatusOr<std::vector<Status>> CudaDevice::CheckSamples(std::span<const Inspection::Pair> expected,
+                                                       const v1::Tolerance& asked, uint64_t seed,
+                                                       CuPointer got, CuPointer want) {
+  std::vector<Status> outputs;
+  for (const Inspection::Pair& pair : expected) {
+    const Argument& argument = pair.got->argument();
+    const v1::Tolerance tolerance = EffectiveTolerance(argument.dtype, asked);
+    const int dtype = static_cast<int>(argument.dtype);
+    const int64_t samples = std::min(argument.elements, kMostSampled);
+    answers_[0] = {};
+    KILN_RETURN_IF_ERROR(
+        Check(driver_.MemcpyHtoDAsync(scratch_, answers_, sizeof(CompareState), stream_),
+              "copy to the GPU"));
+    KILN_RETURN_IF_ERROR(TakeSample(*pair.want, seed, want));
+    // The tolerance is a part of the largest element of the whole output.
+    KILN_RETURN_IF_ERROR(Launch(kernels_.largest, std::max<int64_t>(2, argument.elements),
+                                AsCuda(*pair.want).data(), argument.elements, dtype, scratch_));
+    KILN_RETURN_IF_ERROR(Launch(kernels_.compare, std::max<int64_t>(2, samples), got, want, samples,
+                                dtype, MinTolerance(argument.dtype), tolerance.absolute(),
+                                tolerance.relative(), scratch_));
+    KILN_RETURN_IF_ERROR(
+        Check(driver_.MemcpyDtoHAsync(answers_, scratch_, sizeof(CompareState), stream_),
+              "copy from the GPU"));
+    KILN_RETURN_IF_ERROR(Synchronize("check the outputs"));
+    const uint64_t different = answers_[0].different;
+    outputs.push_back(different == 0
+                          ? OkStatus()
+                          : InvalidArgument("output {}: {} of {} elements that were looked at "
+                                            "differ",
+                                            argument.name, different, samples));
+    got += kSampleBytes;
+  }
+  return outputs;
+}
+
+StatusOr<std::optional<ChangedResult>> CudaDevice::TimeChanged(
+    Program& program, std::span<Buffer* const> args, const ChangedCalls& calls,
+    std::span<const Inspection::Pair> expected, const v1::Tolerance& tolerance) {
+  ChangingCalls changing{.calls = calls, .args = {args.begin(), args.end()}};
+  for (size_t i = 0; i < args.size(); ++i) {
+    changing.pointers.push_back(AsCuda(*args[i]).data());
+    changing.changes.push_back(ChangesOf(args[i]->argument(), i, calls));
+  }
+  for (const Inspection::Pair& pair : expected) changing.outputs.push_back(pair.got);
+  // The program's samples come first, then those of the calls without it, then the expected one.
+  const size_t of_calls = static_cast<size_t>(calls.calls) * expected.size() * kSampleBytes;
+  const size_t bytes = 2 * of_calls + kSampleBytes;
+  CuPointer samples = 0;
+  KILN_RETURN_IF_ERROR(Check(pool_.Take(bytes, &samples), "allocate memory for a check"));
+  const auto run = [&]() -> StatusOr<std::optional<ChangedResult>> {
+    KILN_ASSIGN_OR_RETURN(
+        const double all_s,
+        TimeChanging(changing, static_cast<const CudaProgram*>(&program), samples));
+    KILN_ASSIGN_OR_RETURN(const double own_s, TimeChanging(changing, nullptr, samples + of_calls));
+    const size_t before_checked = static_cast<size_t>(calls.checked) * expected.size();
+    ChangedResult result;
+    result.call_s = std::max(0.0, all_s - own_s) / calls.calls;
+    KILN_ASSIGN_OR_RETURN(result.outputs, CheckSamples(expected, tolerance, calls.seed,
+                                                       samples + before_checked * kSampleBytes,
+                                                       samples + 2 * of_calls));
+    return result;
+  };
+  auto result = run();
+  pool_.Return(bytes, samples);
+  return result;
 }
 
 Status CudaDevice::Run(Program& program, std::span<Buffer* const> args) {

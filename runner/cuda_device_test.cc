@@ -1,7 +1,8 @@
 // Tests the GPU runner's logic over a fake driver, without a GPU.
 #include "runner/cuda_device.h"
 
-#include <elf.h>
+#include <algorithm>
+#include <cstring>
 
 #include "base/status_testing.h"
 #include "rpc/fields_testing.h"
@@ -19,23 +20,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-std::string EmptyCubin() {
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_machine = 190;
-  header.e_shentsize = sizeof(Elf64_Shdr);
-  header.e_shnum = 1;
-  header.e_shoff = sizeof(header);
-  Elf64_Shdr section{};
-  section.sh_type = SHT_PROGBITS;
-  section.sh_offset = sizeof(header) + sizeof(section);
-  section.sh_size = 100;
-  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
-  bytes.append(reinterpret_cast<const char*>(&section), sizeof(section));
-  return bytes.append(100, 'x');
-}
 
 class CudaDeviceTest : public testing::Test {
  protected:
@@ -63,6 +47,7 @@ class CudaDeviceTest : public testing::Test {
       argument.shape = {2, 4};
       argument.elements = 8;
       argument.bytes = 32;
+      if (argument.name == "out") argument.role = v1::ArgSpec::OUTPUT;
       buffers_.push_back(*device_->Allocate(argument));
       args_.push_back(buffers_.back().get());
     }
@@ -156,6 +141,61 @@ TEST_F(CudaDeviceTest, AFaultOfTheCanaryIsTold) {
   cuda_.kernels["kiln_checksum"].run = [](const FakeLaunch&) { return 700; };
   EXPECT_FALSE(device_->TimeCanary().ok());
   EXPECT_FALSE(device_->Usable());
+}
+
+TEST_F(CudaDeviceTest, InputsDifferFromCallToCallAndStayInTheEnd) {
+  MakeDevice();
+  for (Buffer* arg : args_) ASSERT_OK(device_->Poison(*arg, Poison::kStale));
+  std::vector<float> values(8), want;
+  for (size_t i = 0; i < 8; ++i) values[i] = static_cast<float>(i);
+  for (const float value : values) want.push_back(value + 1);
+  ASSERT_OK(device_->Fill(*args_[0], std::as_bytes(std::span(values))));
+  ASSERT_OK_AND_ASSIGN(auto expected, device_->Allocate(args_[1]->argument()));
+  ASSERT_OK(device_->Fill(*expected, std::as_bytes(std::span(want))));
+  const Inspection::Pair pairs[] = {{args_[1], expected.get()}};
+  std::vector<std::vector<float>> met;
+  const auto add = cuda_.kernels["add"].run;
+  const auto noting = [&](const FakeLaunch& launch) {
+    const auto* in = reinterpret_cast<const float*>(FakeParameter<CuPointer>(launch, 0));
+    const auto* out = reinterpret_cast<const float*>(FakeParameter<CuPointer>(launch, 1));
+    met.emplace_back(in, in + 8);
+    for (int i = 0; i < 8 && met.size() <= 4; ++i)
+      EXPECT_NE(out[i], in[i] + 1) << "the answer is there already";
+    cuda_.now_ms += 0.25;
+    return add(launch);
+  };
+  cuda_.kernels["add"].run = noting;
+  cuda_.keeps_time = true;
+  ASSERT_OK_AND_ASSIGN(auto program, device_->Load(Add()));
+  const ChangedCalls calls{.calls = 4, .checked = 2, .seed = 1};
+  ASSERT_OK_AND_ASSIGN(auto result, device_->TimeChanged(*program, args_, calls, pairs, {}));
+  ASSERT_TRUE(result.has_value());
+  EXPECT_NEAR(result->call_s, 0.25e-3, 1e-8) << "the changes take no part in it";
+  ASSERT_EQ(result->outputs.size(), 1u);
+  EXPECT_OK(result->outputs[0]);
+  ASSERT_EQ(met.size(), 4u);
+  for (int call = 0; call < 4; ++call) {
+    std::vector<float> sorted = met[static_cast<size_t>(call)];
+    EXPECT_EQ(sorted == values, call == 2);
+    std::sort(sorted.begin(), sorted.end());
+    EXPECT_EQ(sorted, values);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto last, device_->Fetch(*args_[0]));
+  EXPECT_EQ(std::memcmp(last.data(), values.data(), last.size()), 0);
+
+  // An answer that the checked call leaves out is wrong.
+  cuda_.kernels["add"].run = [&](const FakeLaunch& launch) {
+    return met.size() == 6 ? met.emplace_back(), 0 : noting(launch);
+  };
+  ASSERT_OK_AND_ASSIGN(result, device_->TimeChanged(*program, args_, calls, pairs, {}));
+  ASSERT_EQ(result->outputs.size(), 1u);
+  EXPECT_EQ(Message(result->outputs[0]), "output out: 8 of 8 elements that were looked at differ");
+  EXPECT_TRUE(device_->Usable());
+
+  // A fault in such a call is one of the program.
+  cuda_.kernels["add"].run = [](const FakeLaunch&) { return 700; };
+  EXPECT_THAT(device_->TimeChanged(*program, args_, calls, pairs, {}),
+              StatusIs(StatusCode::kInternal, HasSubstr("CUDA_ERROR_FAKE (700)")));
 }
 
 TEST_F(CudaDeviceTest, NumbersStandBetweenPointers) {

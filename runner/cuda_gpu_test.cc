@@ -41,7 +41,8 @@ StatusOr<Gpu> FindGpu() {
   return Gpu{driver, gpus[0]};
 }
 
-v1::Artifact Program(const std::vector<std::pair<std::string, std::vector<uint32_t>>>& kernels) {
+// Arguments a, b, out, scratch of one shape.
+v1::Artifact WithArguments(const std::vector<int64_t>& shape) {
   v1::Artifact artifact;
   artifact.set_device("cuda");
   artifact.set_binary(*ReadFile("runner/testdata/gpu_programs.cubin"));
@@ -49,11 +50,15 @@ v1::Artifact Program(const std::vector<std::pair<std::string, std::vector<uint32
     v1::ArgSpec& arg = *artifact.mutable_plan()->add_args();
     arg.set_name(name);
     arg.set_dtype("float32");
-    arg.add_shape(4);
-    arg.add_shape(6);
+    for (const int64_t extent : shape) arg.add_shape(extent);
     if (arg.name() == "out") arg.set_role(v1::ArgSpec::OUTPUT);
     if (arg.name() == "scratch") arg.set_role(v1::ArgSpec::WORKSPACE);
   }
+  return artifact;
+}
+
+v1::Artifact Program(const std::vector<std::pair<std::string, std::vector<uint32_t>>>& kernels) {
+  v1::Artifact artifact = WithArguments({4, 6});
   for (const auto& [symbol, args] : kernels) {
     v1::KernelLaunch& launch = *artifact.mutable_plan()->add_launches();
     launch.set_symbol(symbol);
@@ -65,6 +70,25 @@ v1::Artifact Program(const std::vector<std::pair<std::string, std::vector<uint32
   return artifact;
 }
 v1::Artifact Program(const std::string& symbol) { return Program({{symbol, {0, 1, 2}}}); }
+
+// A program of one kernel with blocks of 256 threads.
+v1::Artifact Blocks(const std::string& symbol, const std::vector<int64_t>& shape,
+                    std::vector<uint32_t> grid, std::vector<uint32_t> block) {
+  v1::Artifact artifact = WithArguments(shape);
+  v1::KernelLaunch& launch = *artifact.mutable_plan()->add_launches();
+  launch.set_symbol(symbol);
+  launch.mutable_grid()->Assign(grid.begin(), grid.end());
+  launch.mutable_block()->Assign(block.begin(), block.end());
+  for (uint32_t arg : {0, 1, 2}) launch.add_args(arg);
+  artifact.set_digest(DigestOf(artifact));
+  return artifact;
+}
+v1::Artifact Sum(uint32_t elements) {
+  return Blocks("sum", {elements}, {elements / 256, 1, 1}, {256, 1, 1});
+}
+v1::Artifact Product(const std::string& symbol, uint32_t n) {
+  return Blocks(symbol, {n, n}, {n / 16, n / 16, 1}, {16, 16, 1});
+}
 
 Argument Elements(const std::string& name, DType dtype, int64_t count) {
   Argument argument;
@@ -225,6 +249,51 @@ TEST_F(CudaGpuDeviceTest, TimesWithLittleOfItsOwn) {
   }
 }
 
+// A reading on inputs that change is that of the timed calls, whatever the size.
+TEST_F(CudaGpuDeviceTest, CallsOnChangedInputsTakeNoLonger) {
+  std::vector<std::pair<std::string, v1::Artifact>> programs;
+  for (uint32_t elements : {256u, 4096u, 1u << 16, 1u << 18, 1u << 20, 1u << 21, 1u << 22})
+    programs.emplace_back(fmt::format("sum {}", elements), Sum(elements));
+  for (uint32_t n : {16, 64, 128, 256, 512, 1024})
+    programs.emplace_back(fmt::format("product {}", n), Product("product", n));
+  fmt::print("us per call: timed, and on inputs that change (three readings of each)\n");
+  for (const auto& [name, artifact] : programs) {
+    SCOPED_TRACE(name);
+    ASSERT_OK_AND_ASSIGN(auto program, device_->Load(artifact));
+    ASSERT_OK_AND_ASSIGN(const auto arguments, ParseArguments(artifact.plan()));
+    std::vector<std::unique_ptr<Buffer>> buffers;
+    std::vector<Buffer*> args;
+    for (const Argument& argument : arguments) {
+      std::vector<std::byte> bytes(static_cast<size_t>(argument.bytes));
+      FillRandom(bytes, argument.dtype, 0, argument.name);
+      buffers.push_back(Filled(argument, bytes));
+      args.push_back(buffers.back().get());
+    }
+    ASSERT_OK(device_->Run(*program, args));
+    ASSERT_OK_AND_ASSIGN(const auto right, device_->Fetch(*args[2]));
+    const auto expected = Filled(arguments[2], right);
+    const Inspection::Pair pairs[] = {{args[2], expected.get()}};
+    ASSERT_OK_AND_ASSIGN(const uint64_t sum, device_->Checksum(*args[0]));
+    std::string line = fmt::format("{:14}", name);
+    double least_ratio = 1e9;
+    for (int round = 0; round < 3; ++round) {
+      ASSERT_OK_AND_ASSIGN(const double batch_s, device_->Time(*program, args, 400));
+      const ChangedCalls calls{.calls = 16, .checked = 5 * round, .seed = uint64_t(round)};
+      ASSERT_OK_AND_ASSIGN(const auto changed,
+                           device_->TimeChanged(*program, args, calls, pairs, {}));
+      ASSERT_TRUE(changed.has_value());
+      EXPECT_OK(changed->outputs.at(0));
+      line += fmt::format(" {:8.2f} {:8.2f}", 1e6 * batch_s / 400, 1e6 * changed->call_s);
+      least_ratio = std::min(least_ratio, (changed->call_s - 1e-6) / (batch_s / 400));
+    }
+    fmt::print("{}\n", line);
+    const bool is_cached = 4 * args[0]->argument().bytes <= 16 << 20;
+    EXPECT_LT(least_ratio, is_cached ? 1.3 : 2.0);
+    ASSERT_OK_AND_ASSIGN(const uint64_t last_sum, device_->Checksum(*args[0]));
+    EXPECT_EQ(last_sum, sum);
+  }
+}
+
 class CudaSlotTest : public CudaGpuTest {
  protected:
   void SetUp() override {
@@ -237,14 +306,19 @@ class CudaSlotTest : public CudaGpuTest {
     slot_ = std::make_unique<DeviceSlot>(std::move(options));
   }
   v1::TrialResult Measure(const v1::Artifact& artifact) {
+    return Measure(artifact, Program("correct"));
+  }
+  v1::TrialResult Measure(const v1::Artifact& artifact, const v1::Artifact& reference,
+                          uint32_t min_repeat_ms = 0) {
     v1::MeasureRequest request;
     *request.mutable_artifact() = artifact;
     // Some tests change the plan of a program.
     request.mutable_artifact()->set_digest(DigestOf(artifact));
-    *request.mutable_reference() = Program("correct");
+    *request.mutable_reference() = reference;
     request.set_reference_digest(request.reference().digest());
     request.set_seed(42);
     request.mutable_options()->set_timeout_ms(3000);
+    request.mutable_options()->set_min_repeat_ms(min_repeat_ms);
     const double start_s = Clock::Real().MonotonicSeconds();
     auto reply = slot_->Measure(request, NotCancelled);
     EXPECT_OK(reply);
@@ -271,6 +345,40 @@ TEST_F(CudaSlotTest, MeasuresRightPrograms) {
     ExpectRight(artifact);
   }
   EXPECT_EQ(slot_->stats().children_lost, 0);
+}
+
+// Honest programs keep the reading of their timed calls.
+TEST_F(CudaSlotTest, HonestProgramsPassWithChangedInputs) {
+  std::vector<v1::Artifact> programs;
+  for (uint32_t elements : {256u, 1u << 16, 1u << 20, 1u << 22, 1u << 24})
+    programs.push_back(Sum(elements));
+  for (uint32_t n : {16, 64, 128, 256, 512, 1024}) programs.push_back(Product("product", n));
+  for (const v1::Artifact& program : programs) {
+    for (int trial = 0; trial < 5; ++trial) {
+      const v1::TrialResult result = Measure(program, program, 10);
+      EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
+      EXPECT_FALSE(result.stopped_early())
+          << program.plan().launches(0).symbol() << " " << program.plan().args(0).shape(0) << ": "
+          << result.message();
+    }
+  }
+}
+
+TEST_F(CudaSlotTest, ProgramsThatKeepAnswersGainNothing) {
+  for (uint32_t n : {128, 512}) {
+    const v1::TrialResult honest = Measure(Product("product", n), Product("product", n), 10);
+    ASSERT_EQ(honest.error(), v1::NO_ERROR) << honest.message();
+    for (const char* program : {"product_by_sample", "product_if_poison_first", "product_if_poison",
+                                "product_after_rest"}) {
+      SCOPED_TRACE(fmt::format("{} {}", program, n));
+      const v1::TrialResult result = Measure(Product(program, n), Product("product", n), 10);
+      if (result.error() == v1::NO_ERROR) {
+        EXPECT_THAT(result.costs_s(), Each(Gt(0.7 * honest.costs_s(0))));
+      } else {
+        EXPECT_EQ(result.error(), v1::WRONG_ANSWER_ERROR);
+      }
+    }
+  }
 }
 
 TEST_F(CudaSlotTest, EachFaultCostsOneTrial) {

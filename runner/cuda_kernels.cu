@@ -1,4 +1,4 @@
-// The runner's own kernels: checks of a trial's buffers, and a lead-in for timings.
+// The runner's own kernels: checks and changes of a trial's buffers, and a lead-in for timings.
 //
 // They are shipped as PTX (cuda_kernels.ptx, made by generate_ptx.sh), which the driver compiles
 // when a child starts, so neither the build nor the GPU machine needs a toolkit. They include no
@@ -12,6 +12,7 @@ using kiln::runner::CompareState;
 using kiln::runtime::DType;
 
 using u8 = unsigned char;
+using u16 = unsigned short;
 using u32 = unsigned int;
 using u64 = unsigned long long;
 using i64 = long long;
@@ -172,6 +173,54 @@ extern "C" __global__ void kiln_guards(const u8* before, const u8* after, i64 by
   for (i64 i = First(); i < bytes; i += Step())
     found += (before[i] != canary) + (after[i] != canary);
   if (found > 0) atomicAdd(stray, found);
+}
+
+// Returns the element with which element i changes places. The array is cut into pieces whose sizes
+// are powers of two, the largest first; within a piece of 2^n elements the places differ by the
+// lowest n bits of the mask. So the same mask undoes the change, and masks may follow each other in
+// any order.
+__device__ i64 PartnerOf(i64 i, i64 count, u64 mask) {
+  i64 base = 0;
+  while (true) {
+    const i64 piece = i64{1} << (63 - __clzll(count - base));
+    if (i - base < piece) return base + ((i - base) ^ static_cast<i64>(mask & (piece - 1)));
+    base += piece;
+  }
+}
+
+template <typename Element>
+__device__ void Change(Element* data, i64 count, u64 mask, Element flip) {
+  for (i64 i = First(); i < count; i += Step()) {
+    const i64 partner = PartnerOf(i, count, mask);
+    if (partner < i) continue;
+    const Element here = data[i] ^ flip;
+    data[i] = data[partner] ^ flip;
+    data[partner] = here;
+  }
+}
+
+// Changes the order of the elements, which have `width` bytes each, and flips bits of all of them.
+extern "C" __global__ void kiln_change(void* data, i64 count, i64 width, u64 mask, u64 flip) {
+  switch (width) {
+    case 1:
+      return Change(static_cast<u8*>(data), count, mask, static_cast<u8>(flip));
+    case 2:
+      return Change(static_cast<u16*>(data), count, mask, static_cast<u16>(flip));
+    case 4:
+      return Change(static_cast<u32*>(data), count, mask, static_cast<u32>(flip));
+    default:
+      return Change(static_cast<u64*>(data), count, mask, flip);
+  }
+}
+
+// Copies elements whose places depend on the seed alone; all of them in order if `samples` is
+// `count`.
+extern "C" __global__ void kiln_sample(const u8* data, i64 count, i64 width, u64 seed, u8* into,
+                                       i64 samples) {
+  for (i64 k = First(); k < samples; k += Step()) {
+    const u64 place = samples == count ? k : Mix(seed + k) % count;
+    for (i64 byte = 0; byte < width; ++byte) into[k * width + byte] = data[place * width + byte];
+  }
 }
 
 // Keeps the stream busy while the host queues the calls to be timed.

@@ -1,5 +1,8 @@
 #include "runner/cuda_kernels_testing.h"
 
+#include <elf.h>
+
+#include <bit>
 #include <cstring>
 
 #include "runner/arguments.h"
@@ -20,7 +23,10 @@ T* Pointer(CuPointer pointer) {
 
 // The runner's own kernels, in a simple way.
 CuResult Largest(const FakeLaunch&) { return 0; }
-CuResult Lead(const FakeLaunch&) { return 0; }
+CuResult Lead(const FakeLaunch& launch) {
+  FakeCuda::Get().now_ms += 1e-6 * static_cast<double>(FakeParameter<uint64_t>(launch, 0));
+  return 0;
+}
 
 CuResult CompareAll(const FakeLaunch& launch) {
   Argument argument;
@@ -68,7 +74,66 @@ CuResult Guards(const FakeLaunch& launch) {
   return 0;
 }
 
+// Time of a kernel that changes or copies something.
+constexpr double kShort_ms = 1e-3;
+
+uint64_t PartnerOf(uint64_t i, uint64_t count, uint64_t mask) {
+  uint64_t base = 0;
+  while (true) {
+    const uint64_t piece = std::bit_floor(count - base);
+    if (i - base < piece) return base + ((i - base) ^ (mask & (piece - 1)));
+    base += piece;
+  }
+}
+
+CuResult Change(const FakeLaunch& launch) {
+  auto* data = Pointer<unsigned char>(FakeParameter<CuPointer>(launch, 0));
+  const auto count = static_cast<uint64_t>(FakeParameter<int64_t>(launch, 1));
+  const auto width = static_cast<uint64_t>(FakeParameter<int64_t>(launch, 2));
+  const uint64_t mask = FakeParameter<uint64_t>(launch, 3);
+  const uint64_t flip = FakeParameter<uint64_t>(launch, 4);
+  for (uint64_t i = 0; i < count; ++i) {
+    const uint64_t partner = PartnerOf(i, count, mask);
+    if (partner < i) continue;
+    uint64_t here = 0, there = 0;
+    std::memcpy(&here, data + i * width, width);
+    std::memcpy(&there, data + partner * width, width);
+    here ^= flip, there ^= flip;
+    std::memcpy(data + i * width, &there, width);
+    std::memcpy(data + partner * width, &here, width);
+  }
+  FakeCuda::Get().now_ms += kShort_ms;
+  return 0;
+}
+
+// The samples are the first elements in place of any.
+CuResult Sample(const FakeLaunch& launch) {
+  const auto* data = Pointer<const unsigned char>(FakeParameter<CuPointer>(launch, 0));
+  auto* into = Pointer<unsigned char>(FakeParameter<CuPointer>(launch, 4));
+  const int64_t bytes = FakeParameter<int64_t>(launch, 2) * FakeParameter<int64_t>(launch, 5);
+  std::memcpy(into, data, static_cast<size_t>(bytes));
+  FakeCuda::Get().now_ms += kShort_ms;
+  return 0;
+}
+
 }  // namespace
+
+std::string EmptyCubin() {
+  Elf64_Ehdr header{};
+  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
+  header.e_ident[EI_CLASS] = ELFCLASS64;
+  header.e_machine = 190;
+  header.e_shentsize = sizeof(Elf64_Shdr);
+  header.e_shnum = 1;
+  header.e_shoff = sizeof(header);
+  Elf64_Shdr section{};
+  section.sh_type = SHT_PROGBITS;
+  section.sh_offset = sizeof(header) + sizeof(section);
+  section.sh_size = 100;
+  std::string bytes(reinterpret_cast<const char*>(&header), sizeof(header));
+  bytes.append(reinterpret_cast<const char*>(&section), sizeof(section));
+  return bytes.append(100, 'x');
+}
 
 void ResetFakeCuda() {
   FakeCuda& fake = FakeCuda::Get();
@@ -77,6 +142,8 @@ void ResetFakeCuda() {
   fake.kernels["kiln_compare"] = {.run = CompareAll};
   fake.kernels["kiln_checksum"] = {.run = Checksum};
   fake.kernels["kiln_guards"] = {.run = Guards};
+  fake.kernels["kiln_change"] = {.run = Change, .parameters = 5};
+  fake.kernels["kiln_sample"] = {.run = Sample, .parameters = 6};
   fake.kernels["kiln_lead_in"] = {.run = Lead};
 }
 

@@ -18,6 +18,7 @@
 #include "base/status.h"
 #include "proto/trial.pb.h"
 #include "runner/arguments.h"
+#include "runner/changed_calls.h"
 #include "runner/compare.h"
 #include "runner/fill.h"
 #include "runner/private_bytes.h"
@@ -68,6 +69,14 @@ struct CheckedTime {
   // Time by a clock that the program cannot reach, from the request until nothing of the program
   // runs any more. It has the overhead of that, so only such times are compared with each other.
   double outside_s = 0;
+};
+
+// The time of calls with changed arguments, and the answer of one of them.
+struct ChangedResult {
+  // Seconds of one call, on average.
+  double call_s = 0;
+  // For each output: an error if elements of the checked call's are wrong.
+  std::vector<Status> outputs;
 };
 
 class Device {
@@ -129,6 +138,15 @@ class Device {
   // Returns the seconds that `number` calls back to back took together.
   virtual StatusOr<double> Time(Program& program, std::span<Buffer* const> args,
                                 int64_t number) = 0;
+  // Times calls between which the arguments change (changed_calls.h). Each pair of `expected` has
+  // an output of the program, and what the checked call must put there, within `tolerance`. Leaves
+  // the inputs as they were. Nothing: the device does not do so.
+  virtual StatusOr<std::optional<ChangedResult>> TimeChanged(
+      Program& program, std::span<Buffer* const> args, const ChangedCalls& calls,
+      std::span<const Inspection::Pair> expected, const v1::Tolerance& tolerance) {
+    (void)program, (void)args, (void)calls, (void)expected, (void)tolerance;
+    return std::nullopt;
+  }
   virtual void FlushCaches() = 0;
   // Called before a program that is timed with flushed caches is loaded, so that the device gets
   // what flushing needs now and not in the program's time.

@@ -1,6 +1,7 @@
 #include "runner/run_checks.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "runner/compare.h"
 #include "runner/output_sample.h"
@@ -34,15 +35,29 @@ Status CheckMemory(const Bench& bench, const CheckedProgram& checked, const Find
   return OkStatus();
 }
 
-Status CheckOutputs(const Bench& bench, const CheckedProgram& checked, const Findings& findings,
-                    double& max_error) {
+StatusOr<std::vector<uint64_t>> SumsOfInputs(Device& device, const CheckedProgram& checked) {
+  Inspection inspection;
+  for (const auto& input : checked.inputs) inspection.sums.push_back(input.buffer->buffer.get());
+  KILN_ASSIGN_OR_RETURN(Findings findings, device.Inspect(inspection));
+  return std::move(findings.sums);
+}
+
+Status CheckInputs(const Bench& bench, const CheckedProgram& checked,
+                   std::span<const uint64_t> sums) {
   for (size_t i = 0; i < checked.inputs.size(); ++i) {
     const auto& input = checked.inputs[i];
-    if (findings.sums[checked.expected.whole.size() + i] == input.shown) continue;
+    if (sums[i] == input.shown) continue;
     ForgetInput(bench, input);
     return InvalidArgument("the program modified its input {}",
                            input.buffer->buffer->argument().name);
   }
+  return OkStatus();
+}
+
+Status CheckOutputs(const Bench& bench, const CheckedProgram& checked, const Findings& findings,
+                    double& max_error) {
+  KILN_RETURN_IF_ERROR(
+      CheckInputs(bench, checked, std::span(findings.sums).subspan(checked.expected.whole.size())));
   for (const Comparison& comparison : findings.comparisons) {
     max_error = std::max(max_error, comparison.max_error);
     if (comparison.different > 0) return InvalidArgument("{}", comparison.message);

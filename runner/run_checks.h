@@ -4,6 +4,9 @@
 // An error of a check is the program's fault, unless its function says otherwise.
 #pragma once
 
+#include <span>
+#include <vector>
+
 #include "base/status.h"
 #include "runner/checked_program.h"
 
@@ -17,6 +20,12 @@ StatusOr<Findings> InspectRun(Device& device, const CheckedProgram& checked,
 // Checks the guards and the expected outputs. An expected output that was written to leaves the
 // cache.
 Status CheckMemory(const Bench& bench, const CheckedProgram& checked, const Findings& findings);
+
+// Checks the inputs alone, by their checksums, for a device on which all programs share them. An
+// input that was written to leaves the cache.
+StatusOr<std::vector<uint64_t>> SumsOfInputs(Device& device, const CheckedProgram& checked);
+Status CheckInputs(const Bench& bench, const CheckedProgram& checked,
+                   std::span<const uint64_t> sums);
 
 // Checks the inputs and the outputs. An input that was written to leaves the cache. Raises
 // `max_error` to the largest error of an output.

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/status.h"
@@ -14,6 +16,7 @@
 #include "base/text/utf8.h"
 #include "device/noise_mark.h"
 #include "runner/arguments.h"
+#include "runner/changed_calls.h"
 #include "runner/expected_outputs.h"
 #include "runner/kept_answers.h"
 #include "runner/measure_options.h"
@@ -33,10 +36,17 @@ constexpr double kLongProgramS = 0.1;
 // Copies of the outputs beside the arguments: the expected outputs for both contents of the inputs;
 // in the memory of the host also those of the program's own process.
 constexpr int kCopiesToCheck = 2, kHostCopiesToCheck = 3;
-// Ratio and slack for the time of calls on inputs that the program has not seen, compared with the
-// timed calls.
-constexpr double kFreshRatio = 8;
-constexpr double kFreshSlackS = 100e-6;
+// How much longer than the timed calls those on inputs that the program has not seen may take.
+struct Allowance {
+  double ratio;
+  double slack_s;
+};
+// A call of a host waits for a core, and finds nothing in the caches.
+constexpr Allowance kOnHost{.ratio = 8, .slack_s = 100e-6};
+// A single call on a GPU takes some microseconds longer than one of many.
+constexpr Allowance kSingleOnGpu{.ratio = 1.5, .slack_s = 10e-6};
+// Slack of calls that are queued like the timed ones.
+constexpr double kQueuedSlackS = 1e-6;
 // The shortest of these calls counts.
 constexpr int kFreshCalls = 3;
 
@@ -48,6 +58,9 @@ constexpr int64_t kFewBytes = int64_t{4} << 20;
 constexpr int kMostPairs = 100;
 constexpr double kMostPairingS = 20;
 
+constexpr std::string_view kWrongOnChangingInputs =
+    "right in the first run, wrong in one of several calls, before each of which its inputs "
+    "changed";
 constexpr std::string_view kWrongOnOtherInputs =
     "right in the first run, wrong in the last one, which had other inputs";
 
@@ -62,11 +75,6 @@ class Stopwatch {
  private:
   double last_s_ = Clock::Real().MonotonicSeconds();
 };
-
-// Returns whether calls on new inputs take so much longer than the readings that the program did
-// not compute in the timed calls. A program computes anew for inputs that it has not seen; caches
-// and a wait for a core explain smaller differences.
-bool IsKept(double fresh_s, double cost_s) { return fresh_s > kFreshRatio * cost_s + kFreshSlackS; }
 
 int64_t ArgumentBytes(std::span<Buffer* const> args) {
   int64_t bytes = 0;
@@ -88,7 +96,8 @@ class TrialPhases {
         is_wanted_(is_wanted),
         on_phase_(on_phase),
         result_(result),
-        times_(*result.mutable_times()) {}
+        times_(*result.mutable_times()),
+        allowance_(bench.device.is_host() ? kOnHost : kSingleOnGpu) {}
 
   Status Run(UniqueFd outputs) {
     on_phase_(wire::PREPARING);
@@ -136,6 +145,17 @@ class TrialPhases {
   // `again`: the program is run once more after the timing.
   Status Time(OtherInputs& other, bool again);
   Status Recheck(OtherInputs& other, bool again);
+  // Refuses a program that changed its inputs when it was timed.
+  Status CheckTimedInputs();
+  // Runs the program on the other inputs, once and, where that tells more, in many calls. Sets the
+  // seconds of a call on inputs that it has not met.
+  Status RunOnNewInputs();
+  // Returns the seconds of a call whose inputs change from call to call, and sets how they are
+  // compared; nothing: a call by itself tells as much.
+  StatusOr<std::optional<double>> ChangedSeconds();
+  // Loads the program anew, so that it has met nothing, and runs it on the other inputs, until its
+  // time fits the readings or it has had a few chances.
+  Status RunAnew();
   // Refuses a program that leaves its answer as it finds it.
   Status RunOnOwnAnswer();
   // Refuses a program that takes longer on inputs that it has not met. `is_fresh`: the last run had
@@ -146,8 +166,14 @@ class TrialPhases {
   StatusOr<double> RepeatedSeconds();
   // Returns the seconds until the trial's time limit.
   double LeftSeconds() const;
-  StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s, double cost_s);
+  StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s);
   double CostSeconds() const { return *std::ranges::min_element(timing_.costs_s); }
+  // Returns whether calls on new inputs take so much longer than the readings that the program did
+  // not compute in the timed calls. A program computes anew for inputs that it has not seen; caches
+  // and a wait for a core explain smaller differences.
+  bool IsKept(double fresh_s) const {
+    return fresh_s > allowance_.ratio * CostSeconds() + allowance_.slack_s;
+  }
   void Conclude();
 
   const Bench& bench_;
@@ -158,7 +184,7 @@ class TrialPhases {
   v1::TrialResult& result_;
   v1::TrialTimes& times_;
   Clock& clock_ = Clock::Real();
-  std::minstd_rand random_{std::random_device{}()};
+  std::mt19937_64 random_{std::random_device{}()};
   Stopwatch watch_;
   CheckedProgram checked_;
   double max_error_ = 0;
@@ -169,8 +195,9 @@ class TrialPhases {
   // Times of the last checked run.
   CheckedTime last_run_;
   Timing timing_;
-  // Seconds of a call on inputs that the program had not seen.
+  // Seconds of a call on inputs that the program had not seen, and how it is compared.
   double fresh_s_ = 0;
+  Allowance allowance_;
   // Set if such a call tells more than the readings.
   bool fresh_counts_ = false;
 };
@@ -282,26 +309,90 @@ Status TrialPhases::Time(OtherInputs& other, bool again) {
 
 Status TrialPhases::Recheck(OtherInputs& other, bool again) {
   fresh_s_ = first_s_;
-  if (again) {
-    KILN_RETURN_IF_ERROR(ShowOther(other));
-    const auto second = RunOnce(device_, checked_, Poison::kStale);
-    times_.set_last_run_s(watch_.Lap());
-    if (!second.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, second.status());
-    last_run_ = *second;
-    fresh_s_ = second->own_s;
-  }
-  KILN_RETURN_IF_ERROR(Check(kWrongOnOtherInputs, Poison::kStale));
   // A program that is far slower than others gains nothing.
+  if (timing_.stopped_early) allowance_ = kOnHost;
+  if (again) {
+    KILN_RETURN_IF_ERROR(CheckTimedInputs());
+    KILN_RETURN_IF_ERROR(ShowOther(other));
+    KILN_RETURN_IF_ERROR(RunOnNewInputs());
+  } else {
+    KILN_RETURN_IF_ERROR(Check(kWrongOnOtherInputs, Poison::kStale));
+  }
   if (device_.is_host() && !timing_.stopped_early) {
     KILN_RETURN_IF_ERROR(RunOnOwnAnswer());
     KILN_RETURN_IF_ERROR(RefuseKeptAnswers(other, again));
   }
-  if (again && !fresh_counts_ && IsKept(fresh_s_, CostSeconds())) {
-    const auto shortest_s = FreshSeconds(other, fresh_s_, CostSeconds());
-    times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
-    if (!shortest_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, shortest_s.status());
-    fresh_s_ = *shortest_s;
+  if (!again || fresh_counts_ || !IsKept(fresh_s_)) return OkStatus();
+  if (!device_.is_host()) return RunAnew();
+  const auto shortest_s = FreshSeconds(other, fresh_s_);
+  times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
+  if (!shortest_s.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, shortest_s.status());
+  fresh_s_ = *shortest_s;
+  return OkStatus();
+}
+
+// On a host the program has copies of its inputs.
+Status TrialPhases::CheckTimedInputs() {
+  if (device_.is_host()) return OkStatus();
+  const auto sums = SumsOfInputs(device_, checked_);
+  times_.set_check_s(times_.check_s() + watch_.Lap());
+  if (!sums.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, sums.status());
+  const Status unchanged = CheckInputs(bench_, checked_, *sums);
+  return unchanged.ok() ? OkStatus() : Fail(v1::WRONG_ANSWER_ERROR, unchanged);
+}
+
+// The calls whose inputs change come first, because the program then has not met the inputs that
+// one of them has.
+Status TrialPhases::RunOnNewInputs() {
+  const auto changed_s = ChangedSeconds();
+  if (!changed_s.ok()) return changed_s.status();
+  const auto second = RunOnce(device_, checked_, Poison::kStale);
+  times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
+  if (!second.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, second.status());
+  last_run_ = *second;
+  fresh_s_ = changed_s->value_or(second->own_s);
+  return Check(kWrongOnOtherInputs, Poison::kStale);
+}
+
+StatusOr<std::optional<double>> TrialPhases::ChangedSeconds() {
+  if (device_.is_host() || timing_.stopped_early || !checked_.samples.empty()) return std::nullopt;
+  std::vector<Argument> arguments;
+  for (const Buffer* arg : checked_.args) arguments.push_back(arg->argument());
+  const auto calls = PlanChangedCalls(CostSeconds(), first_s_, arguments, random_);
+  if (!calls.has_value()) return std::nullopt;
+  std::vector<Inspection::Pair> expected;
+  for (size_t i = 0; i < checked_.outputs.size(); ++i) {
+    expected.push_back({checked_.outputs[i], checked_.expected.whole[i].buffer->buffer.get()});
   }
+  const auto result =
+      device_.TimeChanged(*checked_.program, checked_.args, *calls, expected, trial_.tolerance());
+  times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
+  if (!result.ok()) return Fail(v1::RUNTIME_DEVICE_ERROR, result.status());
+  if (!result->has_value()) return std::nullopt;
+  allowance_ = {.ratio = calls->most_ratio, .slack_s = kQueuedSlackS};
+  for (const Status& output : (*result)->outputs) {
+    if (output.ok()) continue;
+    return Fail(v1::WRONG_ANSWER_ERROR, Annotate(output, kWrongOnChangingInputs));
+  }
+  return (*result)->call_s;
+}
+
+// A program that keeps answers still has those of earlier calls, unless it is loaded anew.
+Status TrialPhases::RunAnew() {
+  const double begin_s = clock_.MonotonicSeconds();
+  double shortest_s = fresh_s_, longest_s = 0;
+  for (int i = 1; i < kFreshCalls && IsKept(shortest_s); ++i) {
+    // Even a chance that takes three times as long as the others must end within the trial's time.
+    if (LeftSeconds() < 3 * std::max(longest_s, fresh_s_) + 0.2) break;
+    checked_.program.reset();
+    auto program = device_.LoadFor(trial_.artifact(), checked_.args);
+    if (!program.ok()) return Fail(v1::COMPILE_DEVICE_ERROR, program.status());
+    checked_.program = *std::move(program);
+    KILN_RETURN_IF_ERROR(RunOnNewInputs());
+    shortest_s = std::min(shortest_s, fresh_s_);
+    longest_s = (clock_.MonotonicSeconds() - begin_s) / i;
+  }
+  fresh_s_ = shortest_s;
   return OkStatus();
 }
 
@@ -402,8 +493,8 @@ Status TrialPhases::RefuseKeptAnswers(OtherInputs& other, bool is_fresh) {
 // Returns the shortest of a few calls, each on inputs that the call before did not have. One of the
 // calls took fresh_s. No more calls are made than needed to show that the program also computed
 // when it was timed.
-StatusOr<double> TrialPhases::FreshSeconds(OtherInputs& other, double fresh_s, double cost_s) {
-  for (int i = 1; i < kFreshCalls && IsKept(fresh_s, cost_s); ++i) {
+StatusOr<double> TrialPhases::FreshSeconds(OtherInputs& other, double fresh_s) {
+  for (int i = 1; i < kFreshCalls && IsKept(fresh_s); ++i) {
     KILN_RETURN_IF_ERROR(i % 2 == 1 ? other.Hide() : other.Show());
     KILN_ASSIGN_OR_RETURN(const CheckedTime call, RunOnce(device_, checked_, Poison::kStale));
     fresh_s = std::min(fresh_s, call.own_s);
@@ -413,7 +504,7 @@ StatusOr<double> TrialPhases::FreshSeconds(OtherInputs& other, double fresh_s, d
 
 // Sets the costs of a program that passed all checks.
 void TrialPhases::Conclude() {
-  if (fresh_counts_ || IsKept(fresh_s_, CostSeconds())) {
+  if (fresh_counts_ || IsKept(fresh_s_)) {
     SetStoppedEarly(fresh_s_);
     result_.set_message(fmt::format(
         "a call on new inputs takes {}, calls on inputs that it has seen {}: the former counts",

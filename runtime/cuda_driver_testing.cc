@@ -235,6 +235,7 @@ void AddContexts(CudaDriver& d) {
 void AddKernels(CudaDriver& d) {
   d.ModuleLoadData = [](CuModule* module, const void*) {
     *module = SomeHandle<CuModule>();
+    ++Fake().module_loads;
     if (Fake().load_result == 0) ++Fake().modules;
     return Fake().load_result;
   };
@@ -392,11 +393,16 @@ void AddEvents(CudaDriver& d) {
       recording->events[event] = recording->streams[stream];
     } else {
       ++Fake().event_records;
+      Fake().recorded_ms[event] = Fake().now_ms;
     }
     return Fake().sticky;
   };
-  d.EventElapsedTime = [](float* ms, CuEvent, CuEvent) {
+  d.EventElapsedTime = [](float* ms, CuEvent start, CuEvent end) {
     *ms = 2;
+    if (Fake().keeps_time) {
+      *ms = static_cast<float>(Fake().recorded_ms[end] - Fake().recorded_ms[start]);
+      return 0;
+    }
     if (Fake().elapsed_ms.empty()) return 0;
     *ms = Fake().elapsed_ms.front();
     Fake().elapsed_ms.pop_front();

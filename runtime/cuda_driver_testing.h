@@ -74,8 +74,9 @@ struct FakeCuda {
   int streams = 0;
   int events = 0;
   int pushed_contexts = 0;
-  // Modules that are loaded now.
+  // Modules that are loaded now, and those that were ever loaded.
   int modules = 0;
+  int module_loads = 0;
   // Waits for the stream.
   int waits = 0;
   // Waits of the whole context.
@@ -95,6 +96,10 @@ struct FakeCuda {
   std::vector<CuAccessPolicyWindow> windows;
   // Times between events that are still to come; afterwards 2 for ever.
   std::deque<float> elapsed_ms;
+  // If set, the time between events is what kernels have added to now_ms between them.
+  bool keeps_time = false;
+  double now_ms = 0;
+  std::map<CuEvent, double> recorded_ms;
   std::vector<std::string> launched;
   // Blocks and their bytes.
   std::map<CuPointer, size_t> memory;

@@ -57,6 +57,74 @@ extern "C" __global__ void __launch_bounds__(64)
   if (threadIdx.x < kElements) out[threadIdx.x] = a[threadIdx.x] + 2 * b[threadIdx.x];
 }
 
+// Programs of other sizes. Products have as many rows and columns as 16 times the blocks along x.
+extern "C" __global__ void sum(const float* a, const float* b, float* out) {
+  const int i = blockIdx.x * blockDim.x + threadIdx.x;
+  out[i] = a[i] + 2 * b[i];
+}
+__device__ void Multiply(const float* a, const float* b, float* out, bool rests) {
+  const int n = 16 * gridDim.x;
+  const int row = blockIdx.y * 16 + threadIdx.y, column = blockIdx.x * 16 + threadIdx.x;
+  if (rests) return;
+  float sum = 0;
+  for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
+  out[row * n + column] = sum;
+}
+extern "C" __global__ void product(const float* a, const float* b, float* out) {
+  Multiply(a, b, out, false);
+}
+
+// These programs cheat: they compute only if they do not know their inputs by a sample, find poison
+// in their first element or anywhere, or have rested long enough.
+__device__ float seen[64];
+__device__ unsigned blocks_done, calls;
+__device__ unsigned long long last_end;
+__device__ bool IsPoison(float value) {
+  const unsigned bits = __float_as_uint(value);
+  return bits != 0 && bits == (bits & 0xff) * 0x01010101u;
+}
+// One thread does `at_end` when all blocks are done.
+template <typename AtEnd>
+__device__ void End(AtEnd at_end) {
+  __syncthreads();
+  if (threadIdx.x + threadIdx.y > 0) return;
+  __threadfence();
+  if (atomicAdd(&blocks_done, 1) != gridDim.x * gridDim.y - 1) return;
+  at_end();
+  blocks_done = 0;
+  ++calls;
+}
+extern "C" __global__ void product_by_sample(const float* a, const float* b, float* out) {
+  const int stride = 256 * gridDim.x * gridDim.y / 64;
+  const int thread = threadIdx.y * 16 + threadIdx.x;
+  const bool same = thread >= 64 || seen[thread] == a[thread * stride];
+  const bool known = __syncthreads_and(same) && calls > 0;
+  Multiply(a, b, out, known);
+  End([&] {
+    for (int i = 0; i < 64; ++i) seen[i] = a[i * stride];
+  });
+}
+extern "C" __global__ void product_if_poison_first(const float* a, const float* b, float* out) {
+  // All blocks have looked before one of them writes the first element, because it computes longer.
+  Multiply(a, b, out, !IsPoison(out[0]) && calls > 0);
+  End([] {});
+}
+extern "C" __global__ void product_if_poison(const float* a, const float* b, float* out) {
+  const int n = 16 * gridDim.x;
+  const float found = out[(blockIdx.y * 16 + threadIdx.y) * n + blockIdx.x * 16 + threadIdx.x];
+  Multiply(a, b, out, __syncthreads_and(!IsPoison(found)) && calls > 0);
+  End([] {});
+}
+extern "C" __global__ void product_after_rest(const float* a, const float* b, float* out) {
+  __shared__ bool rests;
+  unsigned long long now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  if (threadIdx.x + threadIdx.y == 0) rests = calls > 0 && now - last_end < 15000;
+  __syncthreads();
+  Multiply(a, b, out, rests);
+  End([] { asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(last_end)); });
+}
+
 // Waits for a known number of cycles, to measure what timing adds.
 __device__ void Wait(long long cycles, const float* a, const float* b, float* out) {
   const long long start = clock64();
