@@ -7,7 +7,7 @@ namespace {
 
 // Time that the calls of a short program take together, and its longest call. A longer call is read
 // to one percent by itself.
-constexpr double kTogether_s = 1e-3;
+constexpr double kTogether_s = 0.5e-3;
 constexpr double kLongestCall_s = 0.5e-3;
 // A program that leaves out a part of the calls is found with the probability of that part, and
 // the first call is never the one that is looked at.

@@ -26,7 +26,7 @@ TEST(PlanChangedCallsTest, ShortProgramsAreCalledOften) {
     return plan.has_value() ? plan->calls : 0;
   };
   EXPECT_EQ(calls(2e-6, 2e-6), 16);
-  EXPECT_EQ(calls(100e-6, 100e-6), 10);
+  EXPECT_EQ(calls(100e-6, 100e-6), 5);
   EXPECT_EQ(calls(400e-6, 400e-6), 4);
   EXPECT_EQ(calls(600e-6, 600e-6), 0) << "one call is read as well";
   // The first call of a program does not decide whether its calls are looked at, only how many.

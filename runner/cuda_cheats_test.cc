@@ -37,7 +37,7 @@ constexpr int kElements = 4096;
 // Milliseconds of a call that computes, and of one that does not. A launch takes some of it anyway.
 constexpr double kWork_ms = 20e-3, kRest_ms = 2e-3, kGap_ms = 1e-3;
 
-// What a program knows and does in a call. Its state is gone when a module is loaded.
+// The things that a program knows in a call. Its state is gone when a module is loaded.
 struct Call {
   float* in;
   float* out;

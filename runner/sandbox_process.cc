@@ -25,6 +25,7 @@
 #include "base/process/subprocess.h"
 #include "base/text/units.h"
 #include "base/text/utf8.h"
+#include "runner/core_waits.h"
 #include "runner/fault_report.h"
 
 namespace kiln::runner {
@@ -44,14 +45,8 @@ constexpr int64_t kBytesPerArgument = int64_t{4} << 20;
 constexpr double kSpinning_s = 2e-3;
 constexpr double kOverheadShare = 0.25;
 
-// A reading by the process's own clock fits if this process saw no more time pass, but for the
-// overhead of a request and of threads that are woken. What is shorter than kJudged_s cannot be
-// judged. On a busy machine one reading in a row of them fits.
-constexpr double kJudged_s = 5e-3;
-constexpr double kFitShare = 0.1, kFitSlack_s = 2e-3;
+// On a busy machine the two clocks fit in one reading in a row of them.
 constexpr int kClockTries = 6;
-// No load of a machine explains that so much is missing from all of them.
-constexpr double kForgedShare = 0.5, kForgedSlack_s = 20e-3;
 
 enum What : uint32_t { kLoad, kPoison, kTime, kFlush, kPublish, kRefill, kRewrite };
 // Bytes of an input that are sent at once. A packet is one piece of memory in the kernel.
@@ -443,7 +438,23 @@ StatusOr<SandboxProcess::Reading> SandboxProcess::TimeOnce(int64_t number, bool 
   const double least_s = std::max((1 - kOverheadShare) * computed_s - kSpinning_s, 1e-9);
   const double inside_s = std::clamp(1e-9 * static_cast<double>(reply.elapsed_ns), least_s,
                                      std::max(least_s, outside_s));
-  return Reading{inside_s, outside_s};
+  return Reading{inside_s, outside_s, 1e-9 * static_cast<double>(reply.elapsed_ns)};
+}
+
+// Takes a reading together with the system's counts, which cost some time.
+StatusOr<SandboxProcess::Judged> SandboxProcess::TimeJudged(int64_t number, bool counts) {
+  const auto own_before = counts ? ReadOwnCounts() : std::nullopt;
+  const auto before = counts ? ReadCoreCounts(pid_) : std::nullopt;
+  KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(number, false));
+  ClockReading clocks{.told_s = reading.told_s, .outside_s = reading.outside_s};
+  const auto after = before ? ReadCoreCounts(pid_) : std::nullopt;
+  const auto own_after = own_before ? ReadOwnCounts() : std::nullopt;
+  if (after && own_after) {
+    clocks.cores = UseBetween(*before, *after);
+    clocks.cores->waited_s +=
+        1e-9 * static_cast<double>(own_after->waited_ns - own_before->waited_ns);
+  }
+  return Judged{reading, JudgeClock(clocks)};
 }
 
 StatusOr<CheckedTime> SandboxProcess::Run() {
@@ -452,22 +463,21 @@ StatusOr<CheckedTime> SandboxProcess::Run() {
 }
 
 StatusOr<double> SandboxProcess::Time(int64_t number) {
-  Reading best{0, std::numeric_limits<double>::infinity()};
+  Judged best{.reading = {.outside_s = std::numeric_limits<double>::infinity()}};
   const bool is_cold = is_cold_;
   for (int i = 0; i < kClockTries; ++i) {
     if (is_cold && i > 0) KILN_RETURN_IF_ERROR(FlushCaches());
-    KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(number, false));
-    if (reading.outside_s < kJudged_s ||
-        reading.outside_s <= (1 + kFitShare) * reading.inside_s + kFitSlack_s) {
-      return reading.inside_s;
-    }
-    if (reading.outside_s < best.outside_s) best = reading;
+    KILN_ASSIGN_OR_RETURN(const Judged judged, TimeJudged(number, i > 0));
+    if (judged.verdict == ClockVerdict::kFits) return judged.reading.inside_s;
+    // The first reading lacks the counts, without which it is no evidence.
+    if (i > 0 && judged.reading.outside_s < best.reading.outside_s) best = judged;
   }
-  if (best.outside_s <= (1 + kForgedShare) * best.inside_s + kForgedSlack_s) return best.outside_s;
+  if (best.verdict != ClockVerdict::kForged) return best.reading.outside_s;
   return Internal(
       "the clock of the program's process was changed: by it {} calls took {}, and by the clock of "
-      "another process at least {}; a program must leave clocks alone",
-      number, FormatSeconds(best.inside_s), FormatSeconds(best.outside_s));
+      "another process at least {}, in which it computed for longer than that; a program must "
+      "leave clocks alone",
+      number, FormatSeconds(best.reading.told_s), FormatSeconds(best.reading.outside_s));
 }
 
 // The process ends instead if it is killed meanwhile. SIGSTOP can be neither caught nor blocked,

@@ -23,6 +23,7 @@
 #include "base/status.h"
 #include "proto/trial.pb.h"
 #include "runner/arguments.h"
+#include "runner/clock_check.h"
 #include "runner/containment.h"
 #include "runner/cpu_calls.h"
 #include "runner/device.h"
@@ -73,9 +74,9 @@ class SandboxProcess {
   // Never runs it twice. Internal if the program returned an error.
   StatusOr<CheckedTime> Run();
   // Returns the seconds that `number` calls took together. If the two clocks differ much, a reading
-  // is taken again, with caches flushed again if they were flushed before it. Internal if the
-  // program returned an error, or if the process says far less than what passed here meanwhile,
-  // each time that it was asked: then its program has changed its clock.
+  // is taken again, with caches flushed again if they were flushed before it; in the end the time
+  // that passed here counts. Internal if the program returned an error, or if the process says far
+  // less than its threads computed meanwhile: then its program has changed its clock.
   StatusOr<double> Time(int64_t number);
   Status FlushCaches();
 
@@ -96,12 +97,19 @@ class SandboxProcess {
 
   SandboxProcess() = default;
   struct Reading {
-    // Time by the clock of the process.
+    // Time by the clock of the process, but no less than the system's counts allow.
     double inside_s;
     // Time by the clock of this process, which the program cannot reach.
     double outside_s;
+    // Time that the process said.
+    double told_s;
+  };
+  struct Judged {
+    Reading reading = {};
+    ClockVerdict verdict = ClockVerdict::kDiffers;
   };
   StatusOr<Reading> TimeOnce(int64_t number, bool stops);
+  StatusOr<Judged> TimeJudged(int64_t number, bool counts);
   StatusOr<Reply> Ask(uint32_t what, uint32_t argument, int64_t value, const char* doing);
   bool Send(const void* packet, size_t bytes) const;
   // Stops all threads of the process, and lets them go on.
