@@ -19,11 +19,11 @@
 // parts that a process of the user serves waits in the queue until such a process is connected, and
 // goes back to the queue when the process is gone.
 //
-// A job waits in the queue while other unfinished jobs tune all its tasks (shared_tasks.h), and then
-// takes their results (known_tasks.h). It waits for jobs that run, and for jobs before it in the
-// queue that have begun, such as those that ran when the scheduler stopped; never for a less urgent
-// one. The first of several such jobs in the queue therefore waits for none in the queue, and one of
-// them always goes on.
+// A job waits in the queue while other unfinished jobs tune all its tasks (shared_tasks.h), and
+// then takes their results (known_tasks.h). It waits for jobs that run, and for jobs before it in
+// the queue that have begun, such as those that ran when the scheduler stopped; never for a less
+// urgent one. The first of several such jobs in the queue therefore waits for none in the queue,
+// and one of them always goes on.
 #pragma once
 
 #include <condition_variable>

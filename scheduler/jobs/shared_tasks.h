@@ -1,9 +1,9 @@
 // Tells which tasks several jobs ask for alike, so that one search does for all of them.
 //
-// Two jobs ask for a task alike if the results of either are what the other one looks for: the same
-// computation, target and device, programs that are measured, checked and re-measured in the same
-// way, and the same search: policy, its parameters, template, kernel, cost model and seed. A job may
-// ask for any number of trials, in any time, with any weights.
+// Two jobs ask for a task alike if the results of either are what the other one looks for: the
+// same computation, target and device, programs that are measured, checked and re-measured in the
+// same way, and the same search: policy, its parameters, template, kernel, cost model and seed. A
+// job may ask for any number of trials, in any time, with any weights.
 //
 // Pure functions of immutable values; TunedTasks is not thread-safe.
 #pragma once
