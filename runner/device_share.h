@@ -1,7 +1,7 @@
-// The share of its device's time that a runner may use: "25%". After a trial of t seconds the device
-// rests until the trial is at most that share of the time since it began, so that a box that serves
-// others is never busy with trials for long. In a minute the trials take their share, and at most
-// one trial more.
+// The share of its device's time that a runner may use: "25%". After a trial of t seconds the
+// device rests until the trial is at most that share of the time since it began, so that a box
+// that serves others is never busy with trials for long. In a minute the trials take their share,
+// and at most one trial more.
 //
 // The device's owner makes each trial a Use. Thread-safe; one Use at a time. Cost: a lock.
 #pragma once

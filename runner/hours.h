@@ -1,11 +1,12 @@
 // The hours of the week in which a runner may use its device: "mon-fri 20:00-06:00, sat-sun".
 //
 // The text is a list of entries with commas between. An entry has days, a span of time, or both. A
-// day is mon, tue, wed, thu, fri, sat or sun; two days with "-" between mean all days from the first
-// to the second, also over the end of a week. A span is HH:MM-HH:MM; one that ends before it begins
-// goes on into the next day, and belongs to the day on which it begins. An entry without days is for
-// all days, and one without a span for whole days. The hours are those of clocks on the wall in a
-// time zone: where such a clock is set forward or back, a span is an hour shorter or longer.
+// day is mon, tue, wed, thu, fri, sat or sun; two days with "-" between mean all days from the
+// first to the second, also over the end of a week. A span is HH:MM-HH:MM; one that ends before it
+// begins goes on into the next day, and belongs to the day on which it begins. An entry without
+// days is for all days, and one without a span for whole days. The hours are those of clocks on
+// the wall in a time zone: where such a clock is set forward or back, a span is an hour shorter or
+// longer.
 //
 // A value. Cost: Contains a look-up; NextChange some hundred of them.
 #pragma once

@@ -114,8 +114,8 @@ TEST_F(DispatchTest, FinalistsAreMeasuredInTurnsAndKept) {
   EXPECT_EQ(dispatcher_->busy().devices, 1);
 }
 
-// Another job of higher priority gets the runner in the middle of a reading, which would take half a
-// minute. Readings that were taken are not taken again.
+// Another job of higher priority gets the runner in the middle of a reading, which would take half
+// a minute. Readings that were taken are not taken again.
 TEST_F(DispatchTest, AFinalRaceYieldsItsRunner) {
   FakeBuilder builder;
   std::atomic<int> calls{0};

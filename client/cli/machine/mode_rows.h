@@ -1,5 +1,5 @@
-// The rows of `kiln workers` about modes: which worker does not serve or serves in part, since when,
-// by whom and why. Pure functions.
+// The rows of `kiln workers` about modes: which worker does not serve or serves in part, since
+// when, by whom and why. Pure functions.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace kiln::client {
 
-// Returns "serves", "cordoned", "drains", "drained", "paused" or "quarantined". A worker that drains
-// is drained when none of its slots is busy.
+// Returns "serves", "cordoned", "drains", "drained", "paused" or "quarantined". A worker that
+// drains is drained when none of its slots is busy.
 std::string_view ModeWord(const v1::WorkerState& worker, uint32_t busy_slots);
 
 struct ModeRow {

@@ -97,7 +97,8 @@ std::string SandboxText(const v1::ListReply& reply) {
   return text;
 }
 
-// A service that lists the workers: the tracker, or a scheduler, which passes on its tracker's list.
+// A service that lists the workers: the tracker, or a scheduler, which passes on its tracker's
+// list.
 struct ListedBy {
   std::string_view what = "tracker";
   std::string address = "127.0.0.1:9190";
