@@ -148,7 +148,7 @@ TEST_F(KeysFarmTest, EachKeyMayDoWhatItsRoleMay) {
                               "submit"),
                     HasSubstr("`kiln keys issue rita --role submit --replace`")));
   EXPECT_THAT(RunKiln(As("alice", {"audit"})).error, HasSubstr("asks for the role operate"));
-  // Who has started the farm sees the refusals; they are few, however many calls are refused.
+  // The user who started the farm sees the refusals. They are few, however many calls are refused.
   for (int i = 0; i < 15; ++i) RunKiln(As("rita", {"cancel", "none"}));
   int of_rita = 0;
   for (const Json& entry : JsonLines(KilnPrints(With(own_keys_, {"audit", "--json"})))) {
