@@ -45,7 +45,8 @@ JobRow FullJob() {
 TaskRow FullTask() {
   TaskRow task;
   auto& [job_id, index, workload_id, workload_key, dag, target, weight, description, flop_count,
-         reference_cost_s, alternative_of, variant, preparation, network] = task;
+         reference_cost_s, alternative_of, variant, preparation, network, known_job, known_trials] =
+      task;
   job_id = "job";
   index = 0;
   workload_id = kTestId;
@@ -60,6 +61,9 @@ TaskRow FullTask() {
   variant = "direct";
   preparation = "p";
   network = "n";
+  // ATaskWithTrialsOfAnotherJob has them.
+  known_job = "";
+  known_trials = 0;
   return task;
 }
 
@@ -123,6 +127,38 @@ TEST_F(JobMessageTest, TheJobsRow) {
   EXPECT_EQ(status.ending(), v1::NO_IMPROVEMENT);
   EXPECT_EQ(status.created_s(), 1'700'000'000);
   EXPECT_EQ(status.elapsed_s(), 15);
+}
+
+// The other job has the task at another place.
+TEST_F(JobMessageTest, ATaskWithTrialsOfAnotherJob) {
+  JobRow asking;
+  asking.id = "asking";
+  TaskRow other = FullTask(), task = FullTask();
+  other.job_id = task.job_id = "";
+  other.workload_id = "another";
+  other.known_job = task.known_job = "job";
+  task.index = 1;
+  task.known_trials = 4;
+  ASSERT_OK(store_->AddJob(asking, std::vector<TaskRow>{other, task}));
+  ASSERT_OK_AND_ASSIGN(v1::JobStatus status,
+                       JobStatusMessage(*store_, asking, v1::JobSpec(), kStartMs));
+  EXPECT_EQ(status.trials_done(), 0u);
+  EXPECT_EQ(status.tasks(0).best_record_id(), 0) << "the job has no such task";
+  const v1::TaskStatus known = status.tasks(1);
+  EXPECT_EQ(known.trials(), 0u);
+  EXPECT_EQ(known.known_states(), 4u);
+  EXPECT_EQ(known.known_record_id(), best_id_);
+  EXPECT_EQ(known.known_cost_s(), 1e-3);
+  EXPECT_EQ(known.best_record_id(), best_id_);
+  EXPECT_EQ(known.best_cost_s(), 1e-3);
+  EXPECT_EQ(known.reference_record_id(), unscheduled_id_);
+  // A better record of its own counts.
+  Record own = TestRecord("asking", 0, 0.5e-3);
+  own.task_index = 1;
+  ASSERT_OK_AND_ASSIGN(const int64_t id, store_->AddRecord(own));
+  ASSERT_OK_AND_ASSIGN(status, JobStatusMessage(*store_, asking, v1::JobSpec(), kStartMs));
+  EXPECT_EQ(status.tasks(1).best_record_id(), id);
+  EXPECT_EQ(status.tasks(1).known_record_id(), best_id_);
 }
 
 TEST_F(JobMessageTest, AJobThatIsCancelledEndedByThat) {
