@@ -572,11 +572,11 @@ StatusOr<double> CudaDevice::Time(Program& any_program, std::span<Buffer* const>
 
 struct CudaDevice::ChangingCalls {
   ChangedCalls calls;
-  std::vector<Buffer*> args;
-  std::vector<CuPointer> pointers;
+  std::vector<Buffer*> args = {};
+  std::vector<CuPointer> pointers = {};
   // For each argument: its changes.
-  std::vector<std::vector<Change>> changes;
-  std::vector<const Buffer*> outputs;
+  std::vector<std::vector<Change>> changes = {};
+  std::vector<const Buffer*> outputs = {};
 };
 
 Status CudaDevice::TakeSample(const Buffer& buffer, uint64_t seed, CuPointer into) {
