@@ -463,7 +463,8 @@ StatusOr<CheckedTime> SandboxProcess::Run() {
 }
 
 StatusOr<double> SandboxProcess::Time(int64_t number) {
-  Judged best{.reading = {.outside_s = std::numeric_limits<double>::infinity()}};
+  Judged best;
+  best.reading.outside_s = std::numeric_limits<double>::infinity();
   const bool is_cold = is_cold_;
   for (int i = 0; i < kClockTries; ++i) {
     if (is_cold && i > 0) KILN_RETURN_IF_ERROR(FlushCaches());

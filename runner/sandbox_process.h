@@ -98,11 +98,11 @@ class SandboxProcess {
   SandboxProcess() = default;
   struct Reading {
     // Time by the clock of the process, but no less than the system's counts allow.
-    double inside_s;
+    double inside_s = 0;
     // Time by the clock of this process, which the program cannot reach.
-    double outside_s;
+    double outside_s = 0;
     // Time that the process said.
-    double told_s;
+    double told_s = 0;
   };
   struct Judged {
     Reading reading = {};
