@@ -158,9 +158,9 @@ bool Hours::Contains(absl::Time time) const {
 // or back. A time on the wall stands for two times where clocks are set back.
 absl::Time Hours::NextChange(absl::Time time) const {
   std::vector<absl::Time> candidates;
-  // Clocks are set by less than a day, so the next change of the bits is within eight days.
+  // A span may fall into an hour that clocks leave out, and comes a week later then.
   const absl::CivilMinute from(zone_.At(time - absl::Hours(24)).cs);
-  constexpr int kMinutes = kWeekMinutes + 2 * kDayMinutes;
+  constexpr int kMinutes = 2 * kWeekMinutes + 2 * kDayMinutes;
   int minute = MinuteOfWeek(absl::CivilSecond(from));
   for (int i = 0; i < kMinutes; ++i, minute = (minute + 1) % kWeekMinutes) {
     const int before = (minute + kWeekMinutes - 1) % kWeekMinutes;
@@ -173,7 +173,7 @@ absl::Time Hours::NextChange(absl::Time time) const {
   absl::Time set = time;
   while (zone_.NextTransition(set, &transition)) {
     set = zone_.At(transition.to).trans;
-    if (set <= time || set > time + absl::Hours(9 * 24)) break;
+    if (set <= time || set > time + absl::Hours(16 * 24)) break;
     candidates.push_back(set);
   }
   std::ranges::sort(candidates);
