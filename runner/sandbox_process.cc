@@ -445,7 +445,7 @@ StatusOr<SandboxProcess::Reading> SandboxProcess::TimeOnce(int64_t number, bool 
 StatusOr<SandboxProcess::Judged> SandboxProcess::TimeJudged(int64_t number, bool counts) {
   const auto own_before = counts ? ReadOwnCounts() : std::nullopt;
   const auto before = counts ? ReadCoreCounts(pid_) : std::nullopt;
-  KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(number, false));
+  KILN_ASSIGN_OR_RETURN(Reading reading, TimeOnce(number, false));
   ClockReading clocks{.told_s = reading.told_s, .outside_s = reading.outside_s};
   const auto after = before ? ReadCoreCounts(pid_) : std::nullopt;
   const auto own_after = own_before ? ReadOwnCounts() : std::nullopt;
@@ -453,6 +453,8 @@ StatusOr<SandboxProcess::Judged> SandboxProcess::TimeJudged(int64_t number, bool
     clocks.cores = UseBetween(*before, *after);
     clocks.cores->waited_s +=
         1e-9 * static_cast<double>(own_after->waited_ns - own_before->waited_ns);
+    // A thread computes for no longer than the calls take, but for its spinning.
+    reading.inside_s = std::max(reading.inside_s, clocks.cores->longest_s - kSpinning_s);
   }
   return Judged{reading, JudgeClock(clocks)};
 }

@@ -408,8 +408,8 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #elif defined(PROGRAM_patches_clock_by_far)
   UseCore(50000000);
 #elif defined(PROGRAM_patches_clock_asleep)
-  /* Some 50 us of sleep, of which the system counts no CPU time. */
-  const struct timespec asleep = {0, 1};
+  /* The system counts no CPU time of sleep. */
+  const struct timespec asleep = {0, 1000000};
   nanosleep(&asleep, NULL);
 #elif defined(PROGRAM_lazy)
   struct sigaction action = {.sa_sigaction = OnFault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
