@@ -35,7 +35,10 @@ class DeathTest : public testing::Test {
     ASSERT_OK(jobs_->Start());
   }
   std::string Submit(uint32_t trials) {
-    auto id = jobs_->Submit(TestJob(trials));
+    v1::JobSpec spec = TestJob(trials);
+    // Each job tunes its task by itself.
+    spec.mutable_options()->set_no_warm_start(true);
+    auto id = jobs_->Submit(spec);
     KILN_CHECK(id.ok(), "{}", id.status().ToString());
     return *id;
   }

@@ -67,7 +67,9 @@ TEST_P(JobsTest, ALaterJobKnowsWhatAnEarlierOneMeasured) {
 
   // A job of the same workload reports the known results before its first trial.
   hold = true;
-  const std::string again = Submit(LearnedJob(32));
+  v1::JobSpec seeded = LearnedJob(32);
+  seeded.mutable_options()->set_seed(8);
+  const std::string again = Submit(seeded);
   ASSERT_TRUE(Eventually([&] { return Status(again).tasks(0).known_states() > 0; }));
   const v1::TaskStatus known = Status(again).tasks(0);
   EXPECT_EQ(known.trials(), 0u);
@@ -175,11 +177,13 @@ TEST_P(JobsTest, ATemplateSearchLearnsFromOtherComputationsAlsoAfterARestart) {
   ASSERT_TRUE(Ends(id));
   ExpectExactly(id, 40);
 
-  // The same job again measures nothing twice.
+  // The same job by another seed measures nothing twice.
   std::set<std::string> measured;
   const auto records = *store_->RecordsOfJob(id, 0);
   for (const auto& r : records) measured.insert(r.steps);
-  const std::string again = Submit(TemplateJob(40, 32));
+  v1::JobSpec seeded = TemplateJob(40, 32);
+  seeded.mutable_options()->set_seed(8);
+  const std::string again = Submit(seeded);
   ASSERT_TRUE(Ends(again));
   ExpectExactly(again, 40);
   const auto later = *store_->RecordsOfJob(again, 0);
