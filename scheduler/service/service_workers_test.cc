@@ -57,7 +57,9 @@ class ServiceWorkersTest : public testing::Test {
   // Returns "USER CALL SUBJECT" of the entries, the newest first; with the reason of a refusal.
   std::vector<std::string> Audit() {
     std::vector<std::string> entries;
-    for (const store::AuditRow& row : *store_->Audit("", 0, 100)) {
+    const auto rows = store_->Audit("", 0, 100);
+    EXPECT_OK(rows);
+    for (const store::AuditRow& row : *rows) {
       entries.push_back(fmt::format("{} {} {}{}", row.user, row.call, row.subject,
                                     row.refused.empty() ? "" : " REFUSED " + row.refused));
     }
