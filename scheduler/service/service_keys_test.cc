@@ -165,7 +165,11 @@ TEST_F(ServiceKeysTest, RefusalsAreAuditedAndFew) {
     EXPECT_FALSE(Submit(*rita, "olga").ok());
     EXPECT_FALSE(Cancel(*nobody, "a job").ok());
   }
-  // His name is not believed any more.
+  // His name is not believed any more, once the server has seen the list.
+  EXPECT_TRUE(Eventually([&] {
+    return Call(*former, &v1::Scheduler::Stub::ListJobs, v1::ListJobsRequest()).status().code() ==
+           StatusCode::kUnauthenticated;
+  }));
   EXPECT_THAT(Cancel(*former, "a job"), StatusIs(StatusCode::kUnauthenticated, testing::_));
   ASSERT_OK_AND_ASSIGN(const v1::ListAuditReply reply,
                        Call(*olga, &v1::Scheduler::Stub::ListAudit, v1::ListAuditRequest()));
