@@ -83,7 +83,7 @@ end_all() {
 collect() { local file; for file in "$work"/*/*.pid; do pids+=($(cat "$file")); done; }
 record() {
   python3 -B "$capture" cable1 "$1" > "$work/ready" & pids+=($!)
-  until grep -q capturing "$work/ready"; do sleep 0.02; done
+  until grep -qs capturing "$work/ready"; do sleep 0.02; done
 }
 
 target=llvm; [[ $device != cpu ]] && target=$device
@@ -95,6 +95,7 @@ type_printed() {
   if [[ $line == "box2\$ "* ]]; then box=box2 line=${line#*\$ }; fi
   case $line in
     "scp -rp "*) line="cp -rp ${line#scp -rp }"; line=${line/% box2:/ ..\/box2\/} ;;
+    *" keys issue "*) line+=" > issue.log" ;;
     *" farm up "*) line+=" --device $device > up.log" ;;
     *" runner "*) line+=" --device $device 2>> r.log & echo \$! > r.pid" ;;
     *" tune "*) line="${line/*512,512,512/$tune} > tune.log 2>&1" ;;
