@@ -1,6 +1,7 @@
 // A device that becomes slower than usual, by the real binary: its worker is quarantined until the
 // device is well, its jobs wait, and the records of that time are marked. The device is null, whose
 // canary takes what a file says.
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,6 +18,7 @@
 namespace kiln::client {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -122,6 +124,13 @@ TEST_F(CanaryTest, ASlowDeviceIsQuarantinedUntilItIsWell) {
   ASSERT_TRUE(Eventually([&] { return Job(urgent)["waiting_for_workers"] == 1; })) << Job(urgent);
   EXPECT_EQ(Trials(urgent), 0u);
   EXPECT_EQ(Trials(job), stands_at);
+  const Json why = JsonLines(KilnPrints(At({"why", urgent, "--json"})))[0]["reasons"][0];
+  EXPECT_EQ(why["kind"], "quarantined") << why;
+  ASSERT_THAT(why["details"], SizeIs(1)) << why;
+  EXPECT_EQ(why["details"][0], fmt::format("{}: quarantined: {}", runner_->address(), kSentence));
+  // The table breaks its lines.
+  EXPECT_THAT(KilnPrints({"workers", "--tracker", tracker_->address()}),
+              AllOf(HasSubstr("quarantined"), HasSubstr("the canary took")));
 
   SetCanary("0.001");
   ASSERT_TRUE(Eventually([&] { return Runner()["mode"] == "WORKER_SERVES"; })) << Runner();
