@@ -223,7 +223,7 @@ class IdleTimeTest : public DispatchTest {
     AddRunner(runner_, "r1");
     job_.options.set_seed(7);
     job_.options.set_finalists(4);
-    job_.options.mutable_measure()->set_idle_ms(60'000);
+    job_.options.mutable_measure()->set_idle_ms(2'000);
     job_.options.mutable_measure()->set_timeout_ms(5'000);
   }
 
