@@ -19,6 +19,7 @@
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/fit.h"
 #include "compiler/target/meaning.h"
+#include "device/measured_as.h"
 #include "rpc/hardware_message.h"
 #include "store/wire/record_message.h"
 
@@ -86,12 +87,15 @@ std::string WorkloadOf(const v1::Record& record) {
   return record.workload_id().empty() ? record.workload_key() : record.workload_id();
 }
 
-StatusOr<std::vector<v1::Record>> BestOfWorkloads(const std::string& job_id, Archive& archive) {
+StatusOr<std::vector<v1::Record>> BestOfWorkloads(const std::string& job_id,
+                                                  const std::string& as_deployed,
+                                                  Archive& archive) {
   std::map<std::pair<std::string, std::string>, v1::Record> best;
   v1::ListRecordsRequest request;
   request.set_job_id(job_id);
   KILN_RETURN_IF_ERROR(archive.VisitRecords(request, [&](const v1::Record& record) {
-    if (CostOf(record.result()) <= 0) return OkStatus();
+    const bool is_asked = device::IsAsDeployed(record.result().measured_as(), as_deployed);
+    if (CostOf(record.result()) <= 0 || !is_asked) return OkStatus();
     const auto [place, is_new] = best.try_emplace({WorkloadOf(record), record.target()}, record);
     if (!is_new && IsBetter(record, place->second)) place->second = record;
     return OkStatus();
@@ -288,7 +292,7 @@ StatusOr<std::vector<v1::Record>> BestOf(const Subject& subject, const SubjectFl
   request.mutable_workload_keys()->Add(subject.workload_keys.begin(), subject.workload_keys.end());
   KILN_ASSIGN_OR_RETURN(auto records, archive.Best(request));
   if (records.empty() && !subject.job_id.empty()) {
-    KILN_ASSIGN_OR_RETURN(records, BestOfWorkloads(subject.job_id, archive));
+    KILN_ASSIGN_OR_RETURN(records, BestOfWorkloads(subject.job_id, flags.as_deployed, archive));
   }
   std::erase_if(records, [&](const v1::Record& record) {
     return !IsFor(flags.target, record) ||
