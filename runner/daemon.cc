@@ -358,8 +358,10 @@ class Worker {
     }
   }
 
-  // Sets the fields of the state that change.
+  // Sets the fields of the state that change. A device that is paused is let go, within the time
+  // from one announcement to the next.
   void Complete(v1::WorkerState& state) {
+    if (StopsTrials(modes_.Effective().mode)) slot_.LetGo();
     state.set_trials_done(slot_.stats().trials_done);
     if (state_ != nullptr) *state.mutable_device_state() = DeviceStateMessage(state_->Read());
     if (canary_ != nullptr) canary_->Fill(state);

@@ -133,6 +133,15 @@ TEST(DaemonTest, AbandonedCallFreesTheDevice) {
   EXPECT_EQ(reply.result().error(), v1::NO_ERROR);
 }
 
+// Waits until the daemon has no children; false after ten seconds.
+bool HasNoChildren(const Daemon& daemon) {
+  for (int i = 0; i < 1000; ++i) {
+    if (ChildrenOf(daemon.pid()).empty()) return true;
+    Clock::Real().SleepFor(absl::Milliseconds(10));
+  }
+  return false;
+}
+
 // The worker hears with its next announcement. The trial's caller learns that nothing has failed.
 // The trial would go on for ten minutes.
 TEST(DaemonTest, APauseStopsTheTrial) {
@@ -159,6 +168,7 @@ TEST(DaemonTest, APauseStopsTheTrial) {
             "paused by ada");
   EXPECT_THAT(daemon.Measure(Request("correct")),
               StatusIs(StatusCode::kUnavailable, HasSubstr("paused by ada")));
+  EXPECT_TRUE(HasNoChildren(daemon)) << "the device is let go";
   tracker.Ask(v1::WORKER_SERVES, "bob");
   tracker.WaitFor([](auto& r) { return r.worker().asked_by() == "bob"; });
   ASSERT_OK_AND_ASSIGN(const v1::MeasureReply reply, daemon.Measure(Request("correct")));

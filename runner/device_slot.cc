@@ -113,6 +113,14 @@ class DeviceSlot::Turn {
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
+  // Returns false if others have the device or wait for it.
+  bool TakeIfFree() {
+    std::lock_guard lock(slot_.mutex_);
+    if (!slot_.queue_.empty()) return false;
+    slot_.queue_.push_back(this);
+    return true;
+  }
+
   Status Wait(const std::function<bool()>& cancelled) {
     std::unique_lock lock(slot_.mutex_);
     if (slot_.queue_.size() > slot_.options_.max_waiting) {
@@ -338,6 +346,13 @@ StatusOr<double> DeviceSlot::TimeCanary(const std::function<bool()>& cancelled) 
   if (outcome.kind != ChildOutcome::kDone) return Internal("{}", outcome.message);
   if (!outcome.done.canary_error().empty()) return Internal("{}", outcome.done.canary_error());
   return outcome.done.canary_s();
+}
+
+void DeviceSlot::LetGo() {
+  Turn turn(*this);
+  if (!turn.TakeIfFree()) return;
+  active_ = nullptr;
+  standby_ = nullptr;
 }
 
 // Follows the same protocol without a device. If a reference is named, the caller must have sent it

@@ -83,6 +83,10 @@ class DeviceSlot {
   // and Cancelled as above; Internal if the canary itself failed.
   StatusOr<double> TimeCanary(const std::function<bool()>& cancelled);
 
+  // Ends the children, so that the memory that they have of the device is free for others. The next
+  // trial starts new ones. Does nothing while a trial is in hand.
+  void LetGo();
+
   struct Stats {
     uint64_t trials_done = 0;
     uint64_t children_started = 0;

@@ -1,11 +1,14 @@
 // Runs whole trials in real child processes: right programs, their timing, and calls that wait.
 #include "runner/device_slot.h"
 
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <thread>
 
 #include "base/file/file.h"
+#include "base/process/process_tree.h"
 #include "base/status_testing.h"
 #include "device/device_state.h"
 #include "rpc/artifact_digest.h"
@@ -322,6 +325,34 @@ TEST_F(DeviceSlotTest, ACanaryWaitsForTheTrialInHand) {
   EXPECT_THAT(slot_.TimeCanary([&] { return ++asked > 2; }),
               StatusIs(StatusCode::kCancelled, HasSubstr("waiting for the device")));
   stop = true;
+  trial.join();
+}
+
+TEST_F(DeviceSlotTest, ADeviceThatIsLetGoHasNoChildren) {
+  ExpectRight();
+  EXPECT_FALSE(ChildrenOf(getpid()).empty());
+  slot_.LetGo();
+  EXPECT_TRUE(ChildrenOf(getpid()).empty());
+  slot_.LetGo();
+  ExpectRight();
+  EXPECT_EQ(slot_.stats().children_lost, 0u);
+}
+
+TEST_F(DeviceSlotTest, ADeviceWithATrialInHandIsNotLetGo) {
+  ExpectRight();
+  std::atomic<bool> asked = false, cancelled = false;
+  std::thread trial([&] {
+    EXPECT_THAT(slot_.Measure(Request("infinite_loop"),
+                              [&] {
+                                asked = true;
+                                return cancelled.load();
+                              }),
+                StatusIs(StatusCode::kCancelled, testing::_));
+  });
+  while (!asked) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  slot_.LetGo();
+  EXPECT_FALSE(ChildrenOf(getpid()).empty());
+  cancelled = true;
   trial.join();
 }
 

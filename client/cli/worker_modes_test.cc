@@ -19,7 +19,7 @@ using testing::HasSubstr;
 using Json = nlohmann::json;
 
 bool Eventually(const std::function<bool()>& condition) {
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 1200; ++i) {
     if (condition()) return true;
     absl::SleepFor(absl::Milliseconds(100));
   }
