@@ -45,7 +45,8 @@ class Side:
         self.scheduler = self.farm.start("scheduler", "--exclusive-phases", "--tracker", tracker, "--db",
                                          str(self.farm.folder / "kiln.db"))
         self.farm.start("builder", "--jobs", "2", "--tracker", tracker)
-        self.farm.start("runner", "--tracker", tracker)
+        # The builder beside it would make the canary slow.
+        self.farm.start("runner", "--canary-seconds", "0", "--tracker", tracker)
         log = "".join((self.farm.folder / f"{name}.log").read_text() for name in ("builder", "runner"))
         has = [("namespaces" in line) for line in re.findall(r"sandbox of [^:]*: (.*)", log)]
         if has != [self.with_namespaces] * 2:
@@ -68,7 +69,9 @@ class Side:
         job = json.loads(lines.splitlines()[-1])["job"]
         self.run("watch", job)
         found = json.loads(self.run("jobs", job, "--json"))["job"]
-        return found["trials_done"] / found["elapsed_s"]
+        if found["trials_done"] != count:
+            raise RuntimeError(f"the job ended after {found['trials_done']} trials, {found['state']}")
+        return count / found["elapsed_s"]
 
 
 def main():
