@@ -174,7 +174,10 @@ TEST_F(FarmTest, AFarmThatCannotStartSaysWhy) {
               AllOf(HasSubstr("the farm did not start: the scheduler ended"),
                     HasSubstr("/dev/null/kiln.db")));
   EXPECT_THAT(RunKiln(Farm("status")).error, HasSubstr("no farm runs in"));
-  EXPECT_THAT(RunKiln(UpWords({"--listen", "0.0.0.0"})).error, HasSubstr("leave --listen out"));
+  EXPECT_THAT(RunKiln(UpWords({"--listen", "0.0.0.0"})).error,
+              HasSubstr("add --tls, or leave --listen out"));
+  EXPECT_THAT(RunKiln(UpWords({"--authority", farm_ + "/keys"})).error, HasSubstr("--tls"));
+  EXPECT_FALSE(FileExists(farm_ + "/keys"));
   EXPECT_THAT(RunKiln(Farm("up", {"--device", "gpu"})).error, HasSubstr("--device"));
 }
 

@@ -30,16 +30,16 @@ StatusOr<bool> HasKeys(const AuthorityFolder& folder, const std::string& name, a
   return holder.ok() && holder->expires - now > kRenewWithin;
 }
 
-// Makes sure that the member has keys. A role that the name has already stays.
+// Makes sure that the member has keys. A role that the name has already stays, and what was revoked
+// comes back by `kiln keys issue` alone.
 Status Ensure(AuthorityFolder& folder, const Member& member, absl::Time now) {
   KILN_ASSIGN_OR_RETURN(const bool has_keys, HasKeys(folder, member.name, now));
   if (has_keys) return OkStatus();
   KILN_ASSIGN_OR_RETURN(const std::vector<Issued> all, folder.List());
-  const bool holds = std::ranges::any_of(all, [&](const Issued& issued) {
-    return issued.identity.name == member.name && issued.IsCurrent(now);
-  });
-  if (holds) return folder.Renew(member.name, kDefaultDays).status();
-  return folder.Issue(member, kDefaultDays, /*replace=*/false).status();
+  const bool is_known = std::ranges::any_of(
+      all, [&](const Issued& issued) { return issued.identity.name == member.name; });
+  if (!is_known) return folder.Issue(member, kDefaultDays, /*replace=*/false).status();
+  return Annotate(folder.Renew(member.name, kDefaultDays).status(), folder.path());
 }
 
 }  // namespace

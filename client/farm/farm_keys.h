@@ -25,8 +25,9 @@ std::string MemberOfUser(std::string_view user);
 // Returns the keys of the daemons and of `user`, who is a member's name, from the authority in the
 // folder `authority` (base/keys/authority_folder.h). What is missing is made: the authority; a key
 // with the role `work` for the daemons; one with the role `admin` for the user, whose farm it is. A
-// key that ends within 30 days is renewed. One that is there keeps its role. Errors are those of
-// AuthorityFolder and ReadKeyFolder.
+// key that has ended, or ends within 30 days, is renewed, and keeps its role. NotFound, with the
+// command that makes a new one, if it was revoked. Other errors are those of AuthorityFolder and
+// ReadKeyFolder.
 StatusOr<FarmKeys> MakeFarmKeys(const std::string& authority, const std::string& user,
                                 Clock& clock);
 

@@ -57,16 +57,21 @@ TEST_F(FarmKeysTest, AreRenewedInTheirLastMonth) {
   EXPECT_GT(after.expires, before.expires + absl::Hours(24 * 300));
 }
 
-TEST_F(FarmKeysTest, AreMadeAnewAfterTheirEndOrARevocation) {
+TEST_F(FarmKeysTest, AreRenewedAfterTheirEndAndNotAfterARevocation) {
   ASSERT_OK_AND_ASSIGN(const FarmKeys keys, Make());
   clock_.Advance(absl::Hours(24 * 400));
   EXPECT_FALSE(Holder(keys.daemons).ok());
   ASSERT_OK(Make());
   EXPECT_OK(Holder(keys.daemons));
+  EXPECT_EQ(Holder(keys.user)->role, Role::kAdmin);
   ASSERT_OK(Authority().Revoke("alice"));
+  EXPECT_THAT(Make(), StatusIs(StatusCode::kNotFound,
+                               testing::AllOf(HasSubstr(authority_),
+                                              HasSubstr("`kiln keys issue alice --role ROLE`"))));
   EXPECT_FALSE(Holder(keys.user).ok());
+  ASSERT_OK(Authority().Issue({"alice", Role::kSubmit}, 100, false));
   ASSERT_OK(Make());
-  EXPECT_OK(Holder(keys.user));
+  EXPECT_EQ(Holder(keys.user)->role, Role::kSubmit);
 }
 
 // `kiln keys issue` has made the user's key before.

@@ -32,6 +32,7 @@ constexpr absl::Duration kStopGrace = absl::Seconds(10);
 constexpr absl::Duration kLeftoverPatience = absl::Seconds(10);
 constexpr absl::Duration kPollPause = absl::Milliseconds(10);
 constexpr int64_t kMaxLogBytes = 16 << 20;
+constexpr absl::Duration kRenewEvery = absl::Hours(24);
 
 // Returns whether the ports from `port` on can be bound now.
 bool AreFree(const std::string& host, int port, int count) {
@@ -129,7 +130,16 @@ Status FarmSupervisor::MakeAccess() {
                         MakeFarmKeys(authority, MemberOfUser(UserName()), clock_));
   access_ = {"--keys", keys.daemons};
   state_.user_keys = keys.user;
+  next_renewal_ = clock_.Now() + kRenewEvery;
   return OkStatus();
+}
+
+void FarmSupervisor::RenewKeys() {
+  const std::string& authority = state_.options.authority;
+  if (authority.empty() || clock_.Now() < next_renewal_) return;
+  next_renewal_ = clock_.Now() + kRenewEvery;
+  const Status renewed = MakeFarmKeys(authority, MemberOfUser(UserName()), clock_).status();
+  if (!renewed.ok()) LogWarn("the keys of the farm were not looked at: {}", Message(renewed));
 }
 
 Status FarmSupervisor::MakeSecret() const {
@@ -218,6 +228,7 @@ Status FarmSupervisor::Launch(size_t index) {
 }
 
 void FarmSupervisor::Tick() {
+  RenewKeys();
   for (size_t i = 0; i < members_.size(); ++i) LookAt(i);
   Save();
 }

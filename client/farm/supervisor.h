@@ -47,7 +47,7 @@ class FarmSupervisor {
   ~FarmSupervisor();
 
   // Call it a few times a second: looks for daemons that have died, and starts those whose pause is
-  // over.
+  // over. Once a day it also renews keys that end soon; daemons take them up by themselves.
   void Tick();
 
   const FarmState& state() const { return state_; }
@@ -67,6 +67,7 @@ class FarmSupervisor {
   // Sets access_.
   Status MakeAccess();
   Status MakeSecret() const;
+  void RenewKeys();
   StatusOr<std::vector<Device>> Devices(const FindDevices& find_devices) const;
   // `daemon` is the first word of `name`.
   void AddMember(const std::string& name, const std::string& host, int port, int ports,
@@ -86,6 +87,8 @@ class FarmSupervisor {
   FarmState saved_;
   // The words of a daemon's command line that name its secret or its keys.
   std::vector<std::string> access_;
+  // Time of the next look at the end of the keys, by the wall clock.
+  absl::Time next_renewal_;
   // Tracker, scheduler, workers; state_.processes has the same order.
   std::vector<Member> members_;
 };
