@@ -47,16 +47,27 @@ std::vector<Change> ChangesOf(const Argument& argument, size_t index, const Chan
                      static_cast<uint32_t>(index)};
   std::mt19937_64 random(seed);
   const uint64_t top_bit = uint64_t{1} << (8 * DTypeBytes(argument.dtype) - 1);
-  const bool is_input = argument.role == v1::ArgSpec::INPUT;
+  const uint64_t flip = IsFloat(argument.dtype) ? top_bit : 1;
+  const int all = 2 * calls.calls;
   std::vector<Change> changes;
-  // The place of each element differs from its own one by these bits.
-  uint64_t order = 0;
-  for (int call = 0; call < calls.calls; ++call) {
-    const uint64_t next = is_input && call == calls.checked ? 0 : random();
+  if (argument.role != v1::ArgSpec::INPUT) {
     // An output whose order changes may still be right, for instance if all elements are equal.
-    const uint64_t flip = is_input ? 0 : IsFloat(argument.dtype) ? top_bit : 1;
-    changes.push_back({.mask = order ^ next, .flip = flip});
-    order = next;
+    for (int i = 0; i < all; ++i) {
+      changes.push_back({.mask = random(), .flip = flip, .from = kNoPlaces, .to = kAllPlaces});
+    }
+    return changes;
+  }
+  // Values of a range of their own, and indices, would leave it.
+  const bool flips = !argument.range.has_value() && argument.index_limit == 0;
+  // The place of each element differs from its own one by the bits of `order`.
+  uint64_t order = 0, flipped = kNoPlaces;
+  for (int i = 0; i < all; ++i) {
+    const bool is_own = i == calls.checked || i == all - 1;
+    // Odd numbers move each element but a last one.
+    const uint64_t next = is_own ? 0 : random() | 1;
+    const uint64_t to = is_own || !flips ? kNoPlaces : random() >> 1 | 1;
+    changes.push_back({.mask = order ^ next, .flip = flips ? flip : 0, .from = flipped, .to = to});
+    order = next, flipped = to;
   }
   return changes;
 }

@@ -2,11 +2,11 @@
 // finds no output as it left it. On a GPU such calls are queued back to back, as timed calls are,
 // and only small kernels of the runner run between them.
 //
-// The inputs get another order of their elements, and thereby keep the distribution of their
-// values. They have their own order in one call, whose outputs are looked at. The program cannot
-// know which call that is: all are queued before the first one begins, and the same runs between
-// all of them. Outputs and workspaces get another order and flipped bits, so that what a program
-// leaves there is wrong.
+// The inputs get another order of their elements, and other signs, and thereby keep the
+// distribution of their values. They are as they were in one call, whose outputs are looked at. The
+// program cannot know which call that is: all are queued before the first one begins, and the same
+// runs between all of them. Outputs and workspaces get another order and flipped bits, so that what
+// a program leaves there is wrong.
 #pragma once
 
 #include <cstdint>
@@ -38,13 +38,20 @@ std::optional<ChangedCalls> PlanChangedCalls(double call_s, double longest_s,
                                              std::mt19937_64& random);
 
 // A change of an argument before a call. Two elements change places if their places differ by the
-// bits of `mask` (PartnerOf in cuda_kernels.cu). The bits of `flip` are flipped in all elements.
+// bits of `mask` (PartnerOf in cuda_kernels.cu). In some elements the bits of `flip` are flipped:
+// first in those at places that `from` selects, and after they have moved in those at places that
+// `to` selects. A number selects half of all places, kNoPlaces and kAllPlaces what they say.
 struct Change {
   uint64_t mask = 0;
   uint64_t flip = 0;
+  uint64_t from = 0;
+  uint64_t to = 0;
 };
-// Returns the changes of the argument at `index` before each of the calls; nothing for a large
-// workspace, which stays as it is. If all changes of an input are made twice, it is as it was.
+constexpr uint64_t kNoPlaces = 0, kAllPlaces = ~uint64_t{0};
+
+// Returns the changes of the argument at `index` before each of the calls, and as many for the same
+// calls without the program; nothing for a large workspace, which stays as it is. After the last
+// one an input is as it was.
 std::vector<Change> ChangesOf(const Argument& argument, size_t index, const ChangedCalls& calls);
 
 // Elements of an output of the checked call that are looked at.

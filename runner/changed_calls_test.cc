@@ -64,23 +64,37 @@ TEST(PlanChangedCallsTest, MuchDataIsNotChanged) {
 }
 
 // The order of the elements before each call is that of the masks so far.
-TEST(ChangesOfTest, AnInputHasItsOwnOrderInTheCheckedCallAlone) {
+TEST(ChangesOfTest, AnInputIsAsItWasInTheCheckedCallAndInTheEnd) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     const ChangedCalls calls{.calls = 16, .checked = static_cast<int>(1 + seed % 15), .seed = seed};
     const std::vector<Change> changes = ChangesOf(kInput, 0, calls);
-    ASSERT_EQ(changes.size(), 16u);
+    ASSERT_EQ(changes.size(), 32u);
     std::set<uint64_t> orders;
-    uint64_t order = 0;
-    for (int call = 0; call < 16; ++call) {
+    uint64_t order = 0, flipped = kNoPlaces;
+    for (int call = 0; call < 32; ++call) {
       const Change& change = changes[static_cast<size_t>(call)];
       order ^= change.mask;
       orders.insert(order);
-      EXPECT_EQ(order == 0, call == calls.checked) << seed;
-      EXPECT_EQ(change.flip, 0u) << "values stay in their range";
+      EXPECT_EQ(change.from, flipped);
+      flipped = change.to;
+      EXPECT_EQ(change.flip, uint64_t{1} << 31) << "the sign";
+      const bool is_own = call == calls.checked || call == 31;
+      EXPECT_EQ(order == 0, is_own) << seed;
+      EXPECT_EQ(flipped == kNoPlaces, is_own) << seed;
+      EXPECT_EQ(order % 2 == 0, is_own) << "elements move in inputs of any size";
     }
-    EXPECT_EQ(orders.size(), 16u) << "all calls differ";
-    for (const Change& change : changes) order ^= change.mask;
-    EXPECT_EQ(order, 0u) << "the second time undoes the first";
+    EXPECT_EQ(orders.size(), 31u) << "all calls differ";
+  }
+}
+
+TEST(ChangesOfTest, ValuesStayInTheirRange) {
+  Argument index = kInput;
+  index.index_limit = 5;
+  Argument ranged = kInput;
+  ranged.range.emplace();
+  const ChangedCalls calls{.calls = 8, .checked = 3, .seed = 5};
+  for (const Argument& argument : {index, ranged}) {
+    for (const Change& change : ChangesOf(argument, 0, calls)) EXPECT_EQ(change.flip, 0u);
   }
 }
 
@@ -88,10 +102,13 @@ TEST(ChangesOfTest, OutputsHaveAnotherOrderAndOtherValues) {
   const ChangedCalls calls{.calls = 8, .checked = 3, .seed = 5};
   const std::vector<Change> inputs = ChangesOf(kInput, 0, calls);
   const std::vector<Change> outputs = ChangesOf(kOutput, 1, calls);
-  for (size_t call = 0; call < 8; ++call) {
+  ASSERT_EQ(outputs.size(), 16u);
+  for (size_t call = 0; call < 16; ++call) {
     EXPECT_NE(outputs[call].mask, 0u);
     EXPECT_NE(outputs[call].mask, inputs[call].mask) << "elements of an output follow no input";
     EXPECT_EQ(outputs[call].flip, uint64_t{1} << 31) << "the sign";
+    EXPECT_EQ(outputs[call].from, kNoPlaces);
+    EXPECT_EQ(outputs[call].to, kAllPlaces);
   }
   const Argument flags = Of(v1::ArgSpec::OUTPUT, 100, DType::kBool);
   EXPECT_EQ(ChangesOf(flags, 1, calls)[0].flip, 1u) << "still 0 or 1";

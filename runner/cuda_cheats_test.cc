@@ -62,6 +62,13 @@ double Work(const Call& call) {
   Compute(call.in, call.out);
   return kWork_ms;
 }
+// All elements of the output are the sum.
+double Sum(const Call& call) {
+  double sum = 0;
+  for (int i = 0; i < kElements; ++i) sum += static_cast<double>(call.in[i]);
+  std::fill_n(call.out, kElements, static_cast<float>(sum));
+  return kWork_ms;
+}
 double UnlessKnown(const Call& call, bool known) { return known ? kRest_ms : Work(call); }
 
 double SameSample(const Call& call) {
@@ -114,11 +121,17 @@ class CudaCheatsTest : public testing::Test {
     ASSERT_OK_AND_ASSIGN(const auto gpus, ListCudaGpus(FakeCuda::Driver()));
     ASSERT_OK_AND_ASSIGN(device_, MakeCudaDevice(FakeCuda::Driver(), gpus.front()));
     cache_ = std::make_unique<BufferCache>(1 << 24);
+    RunReferenceOf("honest");
+  }
+
+  // Later trials are compared with this program.
+  void RunReferenceOf(const std::string& symbol) {
     ASSERT_OK_AND_ASSIGN(outputs_, MakeOutputFile());
     wire::ReferenceRun reference;
-    *reference.mutable_artifact() = Program("honest");
+    *reference.mutable_artifact() = Program(symbol);
     reference.set_seed(42);
     ASSERT_OK(RunReference({*device_, *cache_}, reference, outputs_, [](wire::Phase) {}));
+    reference_ = symbol;
   }
 
   void AddKernel(const std::string& name, Behavior behavior) {
@@ -173,7 +186,7 @@ class CudaCheatsTest : public testing::Test {
     *trial.mutable_artifact() = Program(symbol);
     *trial.mutable_reference_plan() = trial.artifact().plan();
     trial.set_seed(42);
-    trial.set_reference_key("honest");
+    trial.set_reference_key(reference_);
     v1::MeasureOptions options;
     options.set_min_repeat_ms(2);
     options.set_flush_cache(flush_cache);
@@ -217,6 +230,7 @@ class CudaCheatsTest : public testing::Test {
   std::unique_ptr<Device> device_;
   std::unique_ptr<BufferCache> cache_;
   UniqueFd outputs_;
+  std::string reference_;
 };
 
 constexpr const char* kWrongWhileChanging =
@@ -281,6 +295,26 @@ TEST_F(CudaCheatsTest, AProgramThatSkipsHalfOfItsCallsIsFoundInHalfOfItsTrials) 
     refused += result.error() == v1::WRONG_ANSWER_ERROR ? 1 : 0;
   }
   EXPECT_GT(refused, 5);
+}
+
+// The order of the inputs does not matter to a sum, but their signs do.
+TEST_F(CudaCheatsTest, AProgramWhoseAnswerDependsOnNoOrderIsFound) {
+  AddKernel("sum", Sum);
+  RunReferenceOf("sum");
+  ExpectWrong(Measure("gives_last_sum",
+                      [](const Call& call) {
+                        if (call.calls > 0 && call.since_last_ms < 15e-3) {
+                          std::copy(call.kept.begin(), call.kept.end(), call.out);
+                          return kRest_ms;
+                        }
+                        const double work_ms = Sum(call);
+                        call.kept.assign(call.out, call.out + kElements);
+                        return work_ms;
+                      }),
+              kWrongWhileChanging);
+  const v1::TrialResult honest = MeasureKernel("sum");
+  EXPECT_EQ(honest.error(), v1::NO_ERROR) << honest.message();
+  EXPECT_FALSE(honest.stopped_early());
 }
 
 TEST_F(CudaCheatsTest, AnInputThatChangesWhileItIsTimedIsFound) {

@@ -595,9 +595,10 @@ Status CudaDevice::QueueChanging(const ChangingCalls& changing, const CudaProgra
       if (changing.changes[i].empty()) continue;
       const Argument& argument = changing.args[i]->argument();
       const int64_t width = DTypeBytes(argument.dtype), count = argument.bytes / width;
-      const Change& change = changing.changes[i][static_cast<size_t>(call)];
+      const int number = program != nullptr ? call : changing.calls.calls + call;
+      const Change& change = changing.changes[i][static_cast<size_t>(number)];
       KILN_RETURN_IF_ERROR(Launch(kernels_.change, std::max<int64_t>(2, count), pointers[i], count,
-                                  width, change.mask, change.flip));
+                                  width, change.mask, change.flip, change.from, change.to));
     }
     if (program != nullptr) KILN_RETURN_IF_ERROR(program->Launch(stream_, pointers));
     for (const Buffer* output : changing.outputs) {

@@ -2,6 +2,7 @@
 #include "runner/cuda_device.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/status_testing.h"
@@ -147,7 +148,7 @@ TEST_F(CudaDeviceTest, InputsDifferFromCallToCallAndStayInTheEnd) {
   MakeDevice();
   for (Buffer* arg : args_) ASSERT_OK(device_->Poison(*arg, Poison::kStale));
   std::vector<float> values(8), want;
-  for (size_t i = 0; i < 8; ++i) values[i] = static_cast<float>(i);
+  for (size_t i = 0; i < 8; ++i) values[i] = static_cast<float>(10 + i);
   for (const float value : values) want.push_back(value + 1);
   ASSERT_OK(device_->Fill(*args_[0], std::as_bytes(std::span(values))));
   ASSERT_OK_AND_ASSIGN(auto expected, device_->Allocate(args_[1]->argument()));
@@ -159,8 +160,9 @@ TEST_F(CudaDeviceTest, InputsDifferFromCallToCallAndStayInTheEnd) {
     const auto* in = reinterpret_cast<const float*>(FakeParameter<CuPointer>(launch, 0));
     const auto* out = reinterpret_cast<const float*>(FakeParameter<CuPointer>(launch, 1));
     met.emplace_back(in, in + 8);
-    for (int i = 0; i < 8 && met.size() <= 4; ++i)
-      EXPECT_NE(out[i], in[i] + 1) << "the answer is there already";
+    int right = 0;
+    for (int i = 0; i < 8; ++i) right += out[i] == in[i] + 1 ? 1 : 0;
+    EXPECT_LT(right, 4) << "the answer is there already";
     cuda_.now_ms += 0.25;
     return add(launch);
   };
@@ -177,8 +179,9 @@ TEST_F(CudaDeviceTest, InputsDifferFromCallToCallAndStayInTheEnd) {
   for (int call = 0; call < 4; ++call) {
     std::vector<float> sorted = met[static_cast<size_t>(call)];
     EXPECT_EQ(sorted == values, call == 2);
+    for (float& value : sorted) value = std::abs(value);
     std::sort(sorted.begin(), sorted.end());
-    EXPECT_EQ(sorted, values);
+    EXPECT_EQ(sorted, values) << "but for their signs";
   }
   ASSERT_OK_AND_ASSIGN(const auto last, device_->Fetch(*args_[0]));
   EXPECT_EQ(std::memcmp(last.data(), values.data(), last.size()), 0);

@@ -188,28 +188,38 @@ __device__ i64 PartnerOf(i64 i, i64 count, u64 mask) {
   }
 }
 
+// Returns 1 for the places that a number selects.
+__device__ u64 Selects(u64 places, i64 i) {
+  if (places == 0 || places == ~0ull) return places & 1;
+  return Mix(places + static_cast<u64>(i)) & 1;
+}
+
 template <typename Element>
-__device__ void Change(Element* data, i64 count, u64 mask, Element flip) {
+__device__ void Change(Element* data, i64 count, u64 mask, Element flip, u64 from, u64 to) {
   for (i64 i = First(); i < count; i += Step()) {
     const i64 partner = PartnerOf(i, count, mask);
     if (partner < i) continue;
-    const Element here = data[i] ^ flip;
-    data[i] = data[partner] ^ flip;
-    data[partner] = here;
+    const u64 here = Selects(from, i) ^ Selects(to, partner);
+    const u64 there = Selects(from, partner) ^ Selects(to, i);
+    const Element moved = data[i] ^ static_cast<Element>(here * flip);
+    data[i] = data[partner] ^ static_cast<Element>(there * flip);
+    data[partner] = moved;
   }
 }
 
-// Changes the order of the elements, which have `width` bytes each, and flips bits of all of them.
-extern "C" __global__ void kiln_change(void* data, i64 count, i64 width, u64 mask, u64 flip) {
+// Changes the order of the elements, which have `width` bytes each, and flips bits of some of them
+// (changed_calls.h).
+extern "C" __global__ void kiln_change(void* data, i64 count, i64 width, u64 mask, u64 flip,
+                                       u64 from, u64 to) {
   switch (width) {
     case 1:
-      return Change(static_cast<u8*>(data), count, mask, static_cast<u8>(flip));
+      return Change(static_cast<u8*>(data), count, mask, static_cast<u8>(flip), from, to);
     case 2:
-      return Change(static_cast<u16*>(data), count, mask, static_cast<u16>(flip));
+      return Change(static_cast<u16*>(data), count, mask, static_cast<u16>(flip), from, to);
     case 4:
-      return Change(static_cast<u32*>(data), count, mask, static_cast<u32>(flip));
+      return Change(static_cast<u32*>(data), count, mask, static_cast<u32>(flip), from, to);
     default:
-      return Change(static_cast<u64*>(data), count, mask, flip);
+      return Change(static_cast<u64*>(data), count, mask, flip, from, to);
   }
 }
 

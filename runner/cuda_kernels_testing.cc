@@ -4,8 +4,10 @@
 
 #include <bit>
 #include <cstring>
+#include <functional>
 
 #include "runner/arguments.h"
+#include "runner/changed_calls.h"
 #include "runner/compare.h"
 #include "runner/compare_state.h"
 
@@ -86,19 +88,27 @@ uint64_t PartnerOf(uint64_t i, uint64_t count, uint64_t mask) {
   }
 }
 
-CuResult Change(const FakeLaunch& launch) {
+uint64_t Selects(uint64_t places, uint64_t i) {
+  if (places == kNoPlaces || places == kAllPlaces) return places & 1;
+  return std::hash<uint64_t>()((places + i) * 0x9e3779b97f4a7c15) >> 63;
+}
+
+CuResult ChangeElements(const FakeLaunch& launch) {
   auto* data = Pointer<unsigned char>(FakeParameter<CuPointer>(launch, 0));
   const auto count = static_cast<uint64_t>(FakeParameter<int64_t>(launch, 1));
   const auto width = static_cast<uint64_t>(FakeParameter<int64_t>(launch, 2));
   const uint64_t mask = FakeParameter<uint64_t>(launch, 3);
   const uint64_t flip = FakeParameter<uint64_t>(launch, 4);
+  const uint64_t from = FakeParameter<uint64_t>(launch, 5);
+  const uint64_t to = FakeParameter<uint64_t>(launch, 6);
   for (uint64_t i = 0; i < count; ++i) {
     const uint64_t partner = PartnerOf(i, count, mask);
     if (partner < i) continue;
     uint64_t here = 0, there = 0;
     std::memcpy(&here, data + i * width, width);
     std::memcpy(&there, data + partner * width, width);
-    here ^= flip, there ^= flip;
+    here ^= flip * (Selects(from, i) ^ Selects(to, partner));
+    there ^= flip * (Selects(from, partner) ^ Selects(to, i));
     std::memcpy(data + i * width, &there, width);
     std::memcpy(data + partner * width, &here, width);
   }
@@ -107,7 +117,7 @@ CuResult Change(const FakeLaunch& launch) {
 }
 
 // The samples are the first elements in place of any.
-CuResult Sample(const FakeLaunch& launch) {
+CuResult TakeSample(const FakeLaunch& launch) {
   const auto* data = Pointer<const unsigned char>(FakeParameter<CuPointer>(launch, 0));
   auto* into = Pointer<unsigned char>(FakeParameter<CuPointer>(launch, 4));
   const int64_t bytes = FakeParameter<int64_t>(launch, 2) * FakeParameter<int64_t>(launch, 5);
@@ -142,8 +152,8 @@ void ResetFakeCuda() {
   fake.kernels["kiln_compare"] = {.run = CompareAll};
   fake.kernels["kiln_checksum"] = {.run = Checksum};
   fake.kernels["kiln_guards"] = {.run = Guards};
-  fake.kernels["kiln_change"] = {.run = Change, .parameters = 5};
-  fake.kernels["kiln_sample"] = {.run = Sample, .parameters = 6};
+  fake.kernels["kiln_change"] = {.run = ChangeElements, .parameters = 7};
+  fake.kernels["kiln_sample"] = {.run = TakeSample, .parameters = 6};
   fake.kernels["kiln_lead_in"] = {.run = Lead};
 }
 
