@@ -36,19 +36,19 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::Push(WorkItemPtr item) {
   std::lock_guard lock(mutex_);
   queue_.push_back(std::move(item));
-  changed_.notify_all();
+  NotifyAll();
 }
 
 void WorkerPool::PushFirst(WorkItemPtr item) {
   std::lock_guard lock(mutex_);
   queue_.push_front(std::move(item));
-  changed_.notify_all();
+  NotifyAll();
 }
 
 void WorkerPool::Poke() {
   std::lock_guard lock(mutex_);
   ++events_;
-  changed_.notify_all();
+  NotifyAll();
 }
 
 void WorkerPool::Stop() {
@@ -59,7 +59,17 @@ void WorkerPool::Stop() {
 void WorkerPool::Drain() {
   stop_.request_stop();
   std::lock_guard lock(mutex_);
+  NotifyAll();
+}
+
+// There are many resting lanes. Each that woke up in vain would cost two switches of threads.
+void WorkerPool::NotifyAll() {
   changed_.notify_all();
+  if (stop_.stop_requested()) {
+    rested_.notify_all();
+  } else if (queue_.size() > seeking_) {
+    rested_.notify_one();
+  }
 }
 
 void WorkerPool::Join() {
@@ -104,11 +114,12 @@ void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
 bool WorkerPool::WaitForWork() {
   std::unique_lock lock(mutex_);
   ++resting_;
-  changed_.wait(lock, [this] { return stop_.stop_requested() || queue_.size() > seeking_; });
+  rested_.wait(lock, [this] { return stop_.stop_requested() || queue_.size() > seeking_; });
   --resting_;
   if (stop_.stop_requested()) return false;
   ++seeking_;
-  changed_.notify_all();  // may allow lanes to send items ahead
+  // Lanes may send items ahead now, and another resting lane may have to seek as well.
+  NotifyAll();
   return true;
 }
 
@@ -122,7 +133,7 @@ std::optional<LeasedWorker> WorkerPool::AcquireLease() {
   StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
   lock.lock();
   --seeking_;
-  changed_.notify_all();
+  NotifyAll();
   if (lease.ok()) return *std::move(lease);
   if (stop_.stop_requested()) return std::nullopt;
   if (lease.status().code() != StatusCode::kDeadlineExceeded) {
@@ -135,7 +146,7 @@ std::optional<LeasedWorker> WorkerPool::AcquireLease() {
 void WorkerPool::Serve(const LeasedWorker& lease) {
   const std::stop_callback on_lost(lease.lost_token(), [this] {
     std::lock_guard lock(mutex_);
-    changed_.notify_all();
+    NotifyAll();
   });
   const std::string& worker = lease.worker().id();
   if (accept_ != nullptr) {
@@ -154,7 +165,7 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
   {
     std::lock_guard lock(mutex_);
     serving.over = true;
-    changed_.notify_all();
+    NotifyAll();
   }
   ahead.join();
 }
@@ -201,7 +212,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
     }
     if (--usable_[worker] == 0) usable_.erase(worker);
     if (idle) {
-      changed_.notify_all();  // others may take the items that were left to this lane
+      NotifyAll();  // others may take the items that were left to this lane
       return;
     }
     lock.unlock();
@@ -300,7 +311,7 @@ void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
     queue_.push_front(std::move(attempt.again));
   }
   ++events_;
-  changed_.notify_all();
+  NotifyAll();
 }
 
 }  // namespace kiln::scheduler

@@ -105,6 +105,9 @@ class WorkerPool {
     Clock::time_point until;
   };
 
+  // Wakes all who wait, but of the resting lanes only one, and only if an item needs it: that one
+  // wakes the next. Called after each change that somebody may wait for. Lock held.
+  void NotifyAll();
   void RunLane(std::optional<LeasedWorker> lease);
   // Returns false when the pool stops.
   bool WaitForWork();
@@ -144,6 +147,8 @@ class WorkerPool {
 
   mutable std::mutex mutex_;
   std::condition_variable changed_;
+  // Resting lanes wait on it.
+  std::condition_variable rested_;
   std::deque<WorkItemPtr> queue_;
   // Lanes that will take an item once they can: no more lanes need ask for leases.
   size_t seeking_ = 0;
