@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
+#include <vector>
 
 #include "base/file/file.h"
 #include "base/server/daemon_testing.h"
 #include "client/cli/kiln_testing.h"
+#include "store/sqlite_store.h"
 
 namespace kiln::client {
 namespace {
@@ -47,6 +50,34 @@ class RecordsTest : public KilnTest {
     return line.dump() + "\n";
   }
 };
+
+// Trials 1, 3 and 4 are finalists; trial 3 has the smallest median.
+TEST_F(RecordsTest, OfFinalistsThatDoNotDifferOneIsChosenAndTheOthersAreNamed) {
+  const std::string job = Tune("32,32,32");
+  std::vector<std::string> ids(6);
+  for (const Json& record : List({})) ids[record["trial"].get<size_t>()] = record["id"];
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, store::OpenSqliteStore(db_));
+    std::vector<store::Remeasurement> finalists;
+    for (const auto& [trial, cost_s] : {std::pair(1, 1.002e-9), {3, 1.000e-9}, {4, 1.001e-9}}) {
+      finalists.push_back({.id = std::stoll(ids[static_cast<size_t>(trial)]),
+                           .costs_s = {cost_s},
+                           .confidence_s = 2e-12});
+    }
+    ASSERT_OK(store->SetRemeasurements(finalists));
+  }
+  const std::string trial = job + "/1";
+  EXPECT_THAT(Kiln({"best", job}),
+              AllOf(HasSubstr(trial),
+                    HasSubstr("trial " + trial + " is not significantly different from trials " +
+                              job + "/3, " + job + "/4\n")));
+  const Json best = Json::parse(Kiln({"best", job, "--json"}));
+  EXPECT_EQ(best["id"], ids[1]);
+  EXPECT_EQ(best["equal_record_ids"], Json::array({ids[3], ids[4]}));
+  EXPECT_THAT(Kiln({"choice", "query", "matmul", "--args", "32,32,32", "--target", "null"}),
+              HasSubstr("trial " + trial));
+  EXPECT_THAT(Kiln({"records", "distill"}), HasSubstr("[1.002e-09]"));
+}
 
 TEST_F(RecordsTest, AreListedByWhatTheyAreOf) {
   const std::string first = Tune("32,32,32"), second = Tune("16,16,16");
