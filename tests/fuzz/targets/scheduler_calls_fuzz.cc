@@ -249,7 +249,8 @@ void Session::PutModel(const PutModelRequests& requests) {
 void Session::ListJobs(const v1::ListJobsRequest& request) {
   v1::ListJobsReply reply;
   KILN_CHECK(Call(&SchedulerService::ListJobs, request, reply).ok());
-  if (request.limit() > 0) return;
+  // A job that has ended may be left out then.
+  if (request.limit() > 0 || request.unfinished()) return;
   const std::set<std::string> taken(taken_.begin(), taken_.end());
   size_t found = 0;
   for (const v1::JobStatus& job : reply.jobs()) found += taken.contains(job.id());
