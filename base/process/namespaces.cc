@@ -309,8 +309,21 @@ std::string SettingOf(const char* path) {
   return text.ok() ? text->substr(0, text->find('\n')) : "";
 }
 
+// Returns whether the root folder is no mount point, as in a chroot. Its mounts cannot be changed
+// then.
+bool IsInChroot() {
+  struct statx about = {};
+  return statx(AT_FDCWD, "/", 0, 0, &about) == 0 &&
+         (about.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0 &&
+         (about.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0;
+}
+
 // Returns what to do about namespaces that fail, from the settings of this machine.
 std::string Advice() {
+  if (IsInChroot()) {
+    return "the root folder is no mount point; before chroot, make it one: mount --bind FOLDER "
+           "FOLDER";
+  }
   if (SettingOf("/proc/sys/user/max_user_namespaces") == "0") {
     return "user.max_user_namespaces is 0; set it: sysctl -w user.max_user_namespaces=15000";
   }

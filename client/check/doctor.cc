@@ -176,11 +176,13 @@ void AddDevices(const Session& session, std::vector<Finding>& findings) {
 // Adds the table of the limits that programs of this user's runners and builders have.
 void AddContainment(std::vector<Finding>& findings) {
   for (const ContainmentLine& line : ContainmentTable(ContainmentFactsHere())) {
-    findings.push_back(
-        {"contain", line.why_not.empty(),
-         fmt::format("{} {}: {}", NameOf(line.who), line.what,
-                     line.why_not.empty() ? fmt::format("{} ({})", line.may, line.means)
-                                          : fmt::format("not limited, {}", line.why_not))});
+    const bool holds = line.why_not.empty();
+    findings.push_back({.what = "contain",
+                        .ok = holds,
+                        .detail = fmt::format("{} {}: {}", NameOf(line.who), line.what,
+                                              holds ? fmt::format("{} ({})", line.may, line.means)
+                                                    : fmt::format("not limited, {}", line.why_not)),
+                        .is_gap = !holds});
   }
 }
 

@@ -15,6 +15,8 @@ struct Finding {
   bool ok = true;
   // "AMD EPYC 9654, 2 cores, AVX-512".
   std::string detail;
+  // Set if it is not ok, but Kiln works as well without it: programs have a limit less.
+  bool is_gap = false;
 };
 
 // Returns the findings about this machine and the session's scheduler: whose keys the session has

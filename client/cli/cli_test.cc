@@ -666,6 +666,17 @@ TEST_F(CliTest, VersionAndDoctor) {
   for (const char* what : {"CPU", "LLVM", "CUDA", "limits", "disk", "database"}) {
     EXPECT_THAT(doctor.output, HasSubstr(what));
   }
+  // Missing limits of programs are told, and are no failure.
+  const RunResult told = RunKiln({"doctor", "--db", folder_.Join("none.db"), "--json"});
+  bool is_well = true;
+  std::istringstream rows(told.output);
+  for (std::string row; std::getline(rows, row);) {
+    const Json finding = Json::parse(row);
+    const bool ok = finding["ok"].get<bool>(), gap = finding["gap"].get<bool>();
+    EXPECT_EQ(gap, finding["what"].get<std::string>() == "contain" && !ok) << row;
+    is_well &= ok || gap;
+  }
+  EXPECT_EQ(told.exit.ok(), is_well) << told.output << told.error;
   const std::string text = File("text.db", "no database at all, really none\n");
   EXPECT_THAT(RunKiln({"doctor", "--db", text}).output, HasSubstr("BAD  database"));
 }

@@ -23,12 +23,15 @@ Status PrintDiagnosis(const Session& session) {
   Table table({{""}, {"What"}, {"Finding", Table::kLeft, kMinColumns, kMaxLines}});
   const auto findings = Diagnose(session);
   for (const Finding& finding : findings) {
-    all_ok &= finding.ok;
+    all_ok &= finding.ok || finding.is_gap;
     if (session.json) {
-      fmt::print("{{\"what\":{},\"ok\":{},\"detail\":{}}}\n", JsonString(finding.what), finding.ok,
-                 JsonString(finding.detail));
+      fmt::print("{{\"what\":{},\"ok\":{},\"gap\":{},\"detail\":{}}}\n", JsonString(finding.what),
+                 finding.ok, finding.is_gap, JsonString(finding.detail));
     } else {
-      table.AddRow({finding.ok ? "ok" : "BAD", finding.what, finding.detail});
+      table.AddRow({finding.ok       ? "ok"
+                    : finding.is_gap ? "gap"
+                                     : "BAD",
+                    finding.what, finding.detail});
     }
   }
   if (!session.json) fmt::print("{}", table.ToString(TerminalColumns(STDOUT_FILENO)));
