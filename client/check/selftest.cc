@@ -94,8 +94,11 @@ StatusOr<uint32_t> CountDevices(const std::string& device) {
   return FailedPrecondition("{}", reason.empty() ? result.exit.ToString() : reason);
 }
 
+// The runner stands still meanwhile, so that no child is killed in the trial after this one.
 void KillChildren(pid_t runner) {
+  kill(runner, SIGSTOP);
   for (const pid_t child : ChildrenOf(runner)) kill(child, SIGKILL);
+  kill(runner, SIGCONT);
 }
 
 std::string ResultText(const v1::TrialResult& result) {
