@@ -94,10 +94,19 @@ StatusOr<uint32_t> CountDevices(const std::string& device) {
   return FailedPrecondition("{}", reason.empty() ? result.exit.ToString() : reason);
 }
 
+// Kills all that descends from a process, the last ones first. A child in namespaces has a process
+// around it, and would live on for a moment after that one.
+void KillDescendants(pid_t process) {
+  for (const pid_t child : ChildrenOf(process)) {
+    KillDescendants(child);
+    kill(child, SIGKILL);
+  }
+}
+
 // The runner stands still meanwhile, so that no child is killed in the trial after this one.
 void KillChildren(pid_t runner) {
   kill(runner, SIGSTOP);
-  for (const pid_t child : ChildrenOf(runner)) kill(child, SIGKILL);
+  KillDescendants(runner);
   kill(runner, SIGCONT);
 }
 
