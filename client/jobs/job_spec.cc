@@ -10,7 +10,6 @@
 #include "client/jobs/parameters.h"
 #include "client/jobs/task_list.h"
 #include "client/jobs/template_source.h"
-#include "client/jobs/user_name.h"
 #include "compiler/dag/text.h"
 #include "compiler/handwritten/kernel_text.h"
 #include "compiler/target/target.h"

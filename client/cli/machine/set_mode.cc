@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "base/process/user_name.h"
 #include "base/text/utf8.h"
 #include "client/cli/command.h"
 #include "client/cli/machine/mode_rows.h"
 #include "client/client.h"
-#include "client/jobs/user_name.h"
 #include "client/service_call.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
