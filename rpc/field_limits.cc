@@ -37,6 +37,7 @@ const std::map<std::string_view, Limit>& Limits() {
   static const auto* limits = new std::map<std::string_view, Limit>{
       {"WorkerState.id", {kName}},
       {"WorkerState.address", {kName}},
+      {"WorkerState.http_address", {kName}},
       {"WorkerState.keys", {kName, 64}},
       {"WorkerState.device", {kName}},
       {"WorkerState.version", {kName}},
@@ -68,6 +69,7 @@ const std::map<std::string_view, Limit>& Limits() {
       {"JobSpec.user", {kName}},
       {"JobSpec.request_id", {kName}},
       {"SubmitRequest.request_id", {kName}},
+      {"SubmitRequest.traceparent", {kName}},
       {"JobSpec.tasks", {0, 10'000}},
       {"ServedCode.sketch_rules", {kName, 64}},
       {"CallbackReply.job_id", {kName}},

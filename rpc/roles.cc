@@ -37,6 +37,7 @@ constexpr CallRole kRows[] = {
     Row("/kiln.v1.Scheduler/ListPinned", Role::kRead),
     Row("/kiln.v1.Scheduler/ListRecords", Role::kRead),
     Row("/kiln.v1.Scheduler/ListUsers", Role::kRead),
+    Row("/kiln.v1.Scheduler/OpenDashboard", Role::kRead),
     {"/kiln.v1.Scheduler/PauseJob", Role::kSubmit, Role::kOperate},
     Row("/kiln.v1.Scheduler/Predict", Role::kRead),
     Row("/kiln.v1.Scheduler/PutModel", Role::kOperate),

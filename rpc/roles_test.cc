@@ -102,6 +102,7 @@ const std::map<std::string_view, Roles> kMayCall = {
     {"/kiln.v1.Scheduler/ListPinned", kEverybody},
     {"/kiln.v1.Scheduler/ListRecords", kEverybody},
     {"/kiln.v1.Scheduler/ListUsers", kEverybody},
+    {"/kiln.v1.Scheduler/OpenDashboard", kEverybody},
     {"/kiln.v1.Scheduler/PauseJob", kUsers},
     {"/kiln.v1.Scheduler/Predict", kEverybody},
     {"/kiln.v1.Scheduler/PutModel", kOperators},
