@@ -56,6 +56,10 @@ constexpr int64_t kFewBytes = int64_t{4} << 20;
 // Pairs of calls that tell whether a program keeps answers, and the time after which no further one
 // begins. Most programs need one pair, and a program that keeps answers needs twenty.
 constexpr int kMostPairs = 100;
+// Calls of a new process before the pair, after which its threads and caches are as in a process
+// that was timed, and further repeated calls after a pair that waited for a core. Such a call takes
+// a fiftieth of the time that a new process takes.
+constexpr int kWarmCalls = 4, kMoreRepeatedCalls = 4;
 constexpr double kMostPairingS = 20;
 
 constexpr std::string_view kWrongOnChangingInputs =
@@ -161,9 +165,11 @@ class TrialPhases {
   // Refuses a program that takes longer on inputs that it has not met. `is_fresh`: the last run had
   // such inputs.
   Status RefuseKeptAnswers(OtherInputs& other, bool is_fresh);
+  // Adds a pair, and further repeated calls if its own one waited for a core.
+  Status AddPair(const CallPair& pair, KeptAnswers& kept);
   Status AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept);
   StatusOr<CallPair> PairInNewProcess(OtherInputs& other);
-  StatusOr<double> RepeatedSeconds();
+  StatusOr<CallTime> RepeatedCall();
   // Returns the seconds until the trial's time limit.
   double LeftSeconds() const;
   StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s);
@@ -419,34 +425,49 @@ Status TrialPhases::RunOnOwnAnswer() {
       Poison::kStale);
 }
 
-// The program meets the same content again, written like a new one. Returns seconds by a clock that
-// the program cannot reach.
-StatusOr<double> TrialPhases::RepeatedSeconds() {
+CallTime CallTimeOf(const CheckedTime& run) { return {run.outside_s, run.computed_s}; }
+
+// The program meets the same content again, written like a new one.
+StatusOr<CallTime> TrialPhases::RepeatedCall() {
   KILN_RETURN_IF_ERROR(device_.Rewrite());
   KILN_ASSIGN_OR_RETURN(const CheckedTime repeated,
                         device_.RunChecked(*checked_.program, checked_.args));
-  return repeated.outside_s;
+  return CallTimeOf(repeated);
 }
 
-// A new process has met nothing. Its call on the other inputs follows one on the first inputs, as
+// A new process has met nothing. Its call on the other inputs follows calls on the first inputs, as
 // in the process before it, and is checked, so that it must compute.
 StatusOr<CallPair> TrialPhases::PairInNewProcess(OtherInputs& other) {
   checked_.program.reset();
   KILN_RETURN_IF_ERROR(other.Hide());
   KILN_ASSIGN_OR_RETURN(checked_.program, device_.LoadFor(trial_.artifact(), checked_.args));
   KILN_RETURN_IF_ERROR(RunOnce(device_, checked_, Poison::kNaN).status());
+  for (int i = 1; i < kWarmCalls && LeftSeconds() > 0; ++i) {
+    KILN_RETURN_IF_ERROR(device_.RunChecked(*checked_.program, checked_.args).status());
+  }
   KILN_RETURN_IF_ERROR(other.Show());
   KILN_ASSIGN_OR_RETURN(const CheckedTime fresh, RunOnce(device_, checked_, Poison::kStale));
   times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
   KILN_RETURN_IF_ERROR(Check(kWrongOnOtherInputs, Poison::kStale));
-  KILN_ASSIGN_OR_RETURN(const double repeated_s, RepeatedSeconds());
-  return CallPair{fresh.outside_s, repeated_s};
+  KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
+  return CallPair{CallTimeOf(fresh), repeated};
+}
+
+Status TrialPhases::AddPair(const CallPair& pair, KeptAnswers& kept) {
+  kept.Add(pair);
+  for (int i = 0; i < kMoreRepeatedCalls; ++i) {
+    if (kept.keeping() != Keeping::kUndecided || !kept.RepeatedAreLong()) break;
+    if (LeftSeconds() < 3 * pair.repeated.wall_s + 0.2) break;
+    KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
+    kept.AddRepeated(repeated);
+  }
+  return OkStatus();
 }
 
 Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept) {
   if (is_fresh) {
-    KILN_ASSIGN_OR_RETURN(const double repeated_s, RepeatedSeconds());
-    kept.Add({last_run_.outside_s, repeated_s});
+    KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
+    KILN_RETURN_IF_ERROR(AddPair({CallTimeOf(last_run_), repeated}, kept));
   }
   const double start_s = clock_.MonotonicSeconds();
   double longest_s = last_run_.outside_s;
@@ -455,7 +476,7 @@ Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kep
     // Even a pair that takes three times as long as the others must end within the trial's time.
     if (begin_s - start_s > kMostPairingS || LeftSeconds() < 3 * longest_s + 0.2) break;
     KILN_ASSIGN_OR_RETURN(const CallPair pair, PairInNewProcess(other));
-    kept.Add(pair);
+    KILN_RETURN_IF_ERROR(AddPair(pair, kept));
     longest_s = std::max(longest_s, clock_.MonotonicSeconds() - begin_s);
   }
   return OkStatus();
@@ -480,13 +501,13 @@ Status TrialPhases::RefuseKeptAnswers(OtherInputs& other, bool is_fresh) {
                 InvalidArgument(
                     "the program keeps answers: a call takes at least {} on inputs that it has "
                     "not met, and {} on inputs that it has; a program must compute in each call",
-                    FormatSeconds(kept.shortest().fresh_s),
-                    FormatSeconds(std::min(cost_s, kept.shortest().repeated_s))));
+                    FormatSeconds(kept.shortest().fresh.wall_s),
+                    FormatSeconds(std::min(cost_s, kept.shortest().repeated.wall_s))));
   }
   // The machine was too busy to tell, or the time was too short.
   if ((is_fresh || kept.fitting_pairs() > 0) && kept.MayCompute()) return OkStatus();
   fresh_counts_ = true;
-  fresh_s_ = kept.pairs() > 0 ? kept.shortest().fresh_s : last_run_.outside_s;
+  fresh_s_ = kept.pairs() > 0 ? kept.shortest().fresh.wall_s : last_run_.outside_s;
   return OkStatus();
 }
 
