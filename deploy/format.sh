@@ -25,8 +25,9 @@ sources() {
     return
   fi
   for word in $words; do names+=(-o -name "*.$word"); done
-  find . \( -name '.?*' -o -name 'bazel-*' \) -prune -o \( "${names[@]:1}" \) -type f -print0 |
-    sort -z
+  # The folders below third_party hold sources of others, as they came.
+  find . \( -name '.?*' -o -name 'bazel-*' -o -path './third_party/*' -type d \) -prune -o \
+    \( "${names[@]:1}" \) -type f -print0 | sort -z
 }
 # Prints "FILE:LINE" for each long comment line. $1 has the endings of the files' names, $2 matches
 # the beginning of a comment. Comments of two folders are not checked.

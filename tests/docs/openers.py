@@ -21,6 +21,8 @@ import sys
 LIMITS = os.path.join("tests", "docs", "openers.txt")
 SLASHES = (".cc", ".h", ".cu", ".c", ".proto")
 HASHES = (".py", ".sh", ".bazel", ".bzl")
+# Sources of others, as they came.
+VENDORED = re.compile(r"third_party/.*/")
 OPENER = re.compile(r"(Of|Those|Who|As|By|Where|What)\b")
 
 
@@ -62,7 +64,7 @@ def count(root):
     comments, found = collections.Counter(), collections.defaultdict(list)
     for path in sorted(tracked_files(root)):
         full = os.path.join(root, path)
-        if not path.endswith(SLASHES + HASHES) or not os.path.isfile(full):
+        if not path.endswith(SLASHES + HASHES) or VENDORED.match(path) or not os.path.isfile(full):
             continue
         with open(full, encoding="utf-8") as file:
             text = file.read()
