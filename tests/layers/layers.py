@@ -24,7 +24,7 @@ _COMPILER = [
 # The folders or single headers that a folder may include besides itself.
 _BASE = [
     "base", "base/text", "base/numbers", "base/hash", "base/file", "base/json", "base/arrays", "base/console", "base/process",
-    "base/server",
+    "base/server", "base/metrics",
 ]
 
 TABLE = {
@@ -33,6 +33,8 @@ TABLE = {
     # Errors, the log, clocks, threads.
     "base": ["base/text"],
     "base/numbers": ["base"],
+    # Counters, and their text for a monitoring system.
+    "base/metrics": ["base", "base/text"],
     "base/hash": ["base", "base/numbers"],
     "base/file": ["base", "base/text", "base/hash"],
     "base/json": ["base", "base/text"],
@@ -55,6 +57,8 @@ TABLE = {
     "python/native": ["runtime/kiln_runtime.h"],
     # Communication of processes: channels, leases, limits of fields, a worker at its tracker.
     "rpc": [*_BASE, "base/keys", "device", "proto", "runtime/dtype.h"],
+    # A daemon's port for pages: metrics, health, a dashboard.
+    "rpc/http": [*_BASE, "base/keys", "rpc"],
     # The compiler is a pipeline of folders: each sees the folders before it.
     "compiler/target": [*_BASE, "device"],
     "compiler/ir": [*_BASE],
@@ -118,9 +122,9 @@ TABLE = {
         "store/wire",
     ] + _COMPILER,
     # The services meet in proto/ and rpc/ and never include each other.
-    "tracker": [*_BASE, "proto", "rpc"],
-    "builder": [*_BASE, "base/keys", "proto", "rpc", "compiler"],
-    "runner": [*_BASE, "base/keys", "device", "proto", "rpc", "runtime"],
+    "tracker": [*_BASE, "proto", "rpc", "rpc/http"],
+    "builder": [*_BASE, "base/keys", "proto", "rpc", "rpc/http", "compiler"],
+    "runner": [*_BASE, "base/keys", "device", "proto", "rpc", "rpc/http", "runtime"],
     # The scheduler is a pipeline of rooms: each sees those before it. These are the values that the
     # rooms share.
     "scheduler/values": [
@@ -147,13 +151,13 @@ TABLE = {
     ] + _COMPILER,
     # The RPCs.
     "scheduler/service": [
-        *_BASE, "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
+        *_BASE, "device", "proto", "rpc", "rpc/http", "costmodel", "training", "training/wire", "search", "store", "store/wire",
         "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks", "scheduler/fair_share",
         "scheduler/jobs",
     ] + _COMPILER,
     # The process.
     "scheduler": [
-        *_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
+        *_BASE, "device", "proto", "rpc", "rpc/http", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
         "scheduler/service",
     ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
@@ -223,7 +227,9 @@ LIBRARIES = {
     "lld": ["compiler/codegen/llvm"],
     "nvrtc.h": ["compiler/codegen/cuda"],
     "spdlog": ["base"],
-    "openssl": ["base/hash", "base/keys", "base/server"],
+    "openssl": ["base/hash", "base/keys", "base/server", "rpc/http"],
+    "httplib.h": ["rpc/http"],
+    "prometheus": ["base/metrics"],
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
     "onnx": ["frontend/onnx"],
