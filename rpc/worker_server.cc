@@ -4,22 +4,12 @@
 
 #include "absl/time/time.h"
 #include "base/server/net.h"
+#include "rpc/reachable_address.h"
 
 namespace kiln {
 namespace {
 
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
-
-// Returns an address that clients can connect to. An address to listen on may not be one.
-StatusOr<std::string> ReachableAddress(const std::string& advertise, const GrpcServer& server) {
-  if (!advertise.empty()) {
-    KILN_ASSIGN_OR_RETURN(const HostPort address, ParseHostPort(advertise));
-    return address.ToString();
-  }
-  KILN_ASSIGN_OR_RETURN(HostPort address, ParseHostPort(server.address()));
-  if (address.host == "0.0.0.0" || address.host == "::") address.host = HostName();
-  return address.ToString();
-}
 
 }  // namespace
 
@@ -31,9 +21,11 @@ StatusOr<std::unique_ptr<WorkerServer>> WorkerServer::Start(Options options) {
   server_options.check_caller = options.admission.MakeCallerCheck();
   server_options.check_certificate = options.admission.MakeCertificateCheck();
   server_options.keys = options.access.keys();
+  server_options.ended = std::move(options.ended);
   KILN_ASSIGN_OR_RETURN(std::unique_ptr<GrpcServer> server, GrpcServer::Start(server_options));
-  KILN_ASSIGN_OR_RETURN(*options.state.mutable_address(),
-                        ReachableAddress(options.advertise, *server));
+  KILN_ASSIGN_OR_RETURN(const HostPort bound, ParseHostPort(server->address()));
+  KILN_ASSIGN_OR_RETURN(const HostPort address, ReachableAddress(options.advertise, bound));
+  options.state.set_address(address.ToString());
   return std::unique_ptr<WorkerServer>(
       new WorkerServer(std::move(options.state), std::move(options.access), std::move(server)));
 }

@@ -33,6 +33,8 @@ class WorkerServer {
     FarmAccess access;
     // AdmissionControl of the service, which `access` has made.
     AdmissionControl admission;
+    // Told of each call that has ended (base/server/grpc_server.h). Null: nobody is.
+    CallEnded ended = nullptr;
     // The state that does not change. The server fills in the address.
     v1::WorkerState state;
   };

@@ -84,12 +84,28 @@ CallerCheck ExceptHealth(CallerCheck check) {
   };
 }
 
-// Tells the acceptor whose calls were let in. A watch belongs to one call; gRPC owns it.
+// Returns the check, which tells `ended` of the calls that it refuses.
+CallerCheck TellRefused(CallerCheck check, CallEnded ended) {
+  if (check == nullptr || ended == nullptr) return check;
+  return [check = std::move(check), ended = std::move(ended)](const CallHead& head) {
+    Status status = check(head);
+    if (!status.ok()) ended(head.method(), static_cast<grpc::StatusCode>(status.raw_code()));
+    return status;
+  };
+}
+
+// Tells the acceptor whose calls were let in, and `ended` how they have ended. A watch belongs to
+// one call; gRPC owns it.
 class CallerWatch : public hooks::Interceptor {
  public:
-  CallerWatch(Acceptor& acceptor, hooks::ServerRpcInfo* call) : acceptor_(acceptor), call_(call) {}
+  CallerWatch(Acceptor& acceptor, const CallEnded& ended, hooks::ServerRpcInfo* call)
+      : acceptor_(acceptor), ended_(ended), call_(call) {}
 
   void Intercept(hooks::InterceptorBatchMethods* methods) override {
+    if (ended_ != nullptr &&
+        methods->QueryInterceptionHookPoint(hooks::InterceptionHookPoints::PRE_SEND_STATUS)) {
+      ended_(call_->method(), methods->GetSendStatus().error_code());
+    }
     if (methods->QueryInterceptionHookPoint(
             hooks::InterceptionHookPoints::POST_RECV_INITIAL_METADATA) &&
         call_->method() != kHealthCheckMethod) {
@@ -107,20 +123,22 @@ class CallerWatch : public hooks::Interceptor {
   }
 
   Acceptor& acceptor_;
+  const CallEnded& ended_;
   hooks::ServerRpcInfo* const call_;
 };
 
 class CallerWatches : public hooks::ServerInterceptorFactoryInterface {
  public:
-  explicit CallerWatches(Acceptor& acceptor) : acceptor_(acceptor) {}
+  CallerWatches(Acceptor& acceptor, const CallEnded& ended) : acceptor_(acceptor), ended_(ended) {}
 
   hooks::Interceptor* CreateServerInterceptor(hooks::ServerRpcInfo* call) override {
     // gRPC owns the watch.
-    return new CallerWatch(acceptor_, call);
+    return new CallerWatch(acceptor_, ended_, call);
   }
 
  private:
   Acceptor& acceptor_;
+  const CallEnded& ended_;
 };
 
 }  // namespace
@@ -138,6 +156,7 @@ void InitGrpc() {
 
 GrpcServer::GrpcServer(HostPort address, ListeningSockets listening, const Options& options)
     : address_(std::move(address)),
+      ended_(options.ended),
       acceptor_(std::move(listening), ConnectionLimits(options), options.check_certificate) {}
 
 StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const Options& options) {
@@ -161,11 +180,11 @@ Status GrpcServer::Serve(const Options& options) {
   for (grpc::Service* service : options.services) builder.RegisterService(service);
   builder.RegisterCallbackGenericService(&health_);
   std::vector<std::unique_ptr<hooks::ServerInterceptorFactoryInterface>> watches;
-  watches.push_back(std::make_unique<CallerWatches>(acceptor_));
+  watches.push_back(std::make_unique<CallerWatches>(acceptor_, ended_));
   builder.experimental().SetInterceptorCreators(std::move(watches));
   connections_ = builder.experimental().AddExternalConnectionAcceptor(
       grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-      CheckedCredentials(ExceptHealth(options.check_caller), options.keys));
+      CheckedCredentials(TellRefused(ExceptHealth(options.check_caller), ended_), options.keys));
   server_ = builder.BuildAndStart();
   if (server_ == nullptr) return Internal("gRPC does not start a server");
   return acceptor_.Start([this](UniqueFd connection) {

@@ -5,9 +5,12 @@
 
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/support/status.h>
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/time/time.h"
@@ -19,6 +22,11 @@
 #include "base/status.h"
 
 namespace kiln {
+
+// Told of a call that has ended, or that was refused before its request was read: its method,
+// "/kiln.v1.Tracker/List", which may be a stranger's text, and its status. Threads of gRPC call it,
+// many at once, so it must not wait.
+using CallEnded = std::function<void(std::string_view method, grpc::StatusCode status)>;
 
 // The owner calls Start and Shutdown; any thread may call the rest. Services are not owned and
 // outlive the server.
@@ -40,6 +48,8 @@ class GrpcServer {
     CertificateCheck check_certificate = nullptr;
     // The server's certificate; connections are of TLS. Null: plain text.
     std::shared_ptr<LiveKeys> keys = nullptr;
+    // Null: nobody is told.
+    CallEnded ended = nullptr;
     // 0 = as many as there are descriptors for, at most 20,000.
     size_t max_connections = 0;
   };
@@ -74,6 +84,7 @@ class GrpcServer {
   Status Serve(const Options& options);
 
   HostPort address_;
+  const CallEnded ended_;
   HealthService health_;
   Acceptor acceptor_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> connections_;

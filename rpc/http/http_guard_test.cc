@@ -4,6 +4,7 @@
 #include "base/keys/authority_folder.h"
 #include "base/keys/key_folder.h"
 #include "base/keys/live_keys.h"
+#include "base/server/grpc_server.h"
 #include "base/status_testing.h"
 
 namespace kiln {
@@ -19,6 +20,7 @@ auto Unauthenticated(const std::string& found, const std::string& mends) {
 class GuardWithKeysTest : public testing::Test {
  protected:
   GuardWithKeysTest() : farm_(Make("farm")) {
+    InitGrpc();
     Issue(farm_, {"box1", Role::kWork});
     keys_ = *LiveKeys::Open(farm_.FolderOf("box1"), clock_);
     guard_ = std::make_unique<HttpGuard>(HttpGuard::Options{.service = "tracker",

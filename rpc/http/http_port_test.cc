@@ -9,6 +9,7 @@
 #include "base/keys/key_folder.h"
 #include "base/keys/live_keys.h"
 #include "base/numbers/rng.h"
+#include "base/server/grpc_server.h"
 #include "base/status_testing.h"
 #include "rpc/http/http_testing.h"
 
@@ -16,6 +17,7 @@ namespace kiln {
 namespace {
 
 using testing::AllOf;
+using testing::AnyOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -156,7 +158,7 @@ TEST(OpenPortTest, BadRequestsEndTheirConnectionsAlone) {
       "GET /" + std::string(5'000, 'a') + " HTTP/1.1\r\n\r\n",
       start + many + "\r\n",
       start + "A: " + std::string(10'000, 'b') + "\r\n\r\n",
-      start + ranges + "\r\nConnection: close\r\n\r\n",
+      "GET /none HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" + ranges + "\r\n\r\n",
       "GET /%ZZ%00%u12 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
       "GET\r\n\r\n",
       "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
@@ -164,7 +166,8 @@ TEST(OpenPortTest, BadRequestsEndTheirConnectionsAlone) {
       std::string("\0\0\0\0\r\n\r\n", 8),
   };
   for (const std::string& request : requests) {
-    EXPECT_THAT(Exchange(port.port(), request), Not(HasSubstr("path=/page caller= a= star")))
+    // A reply may be lost with the bytes that nobody has read.
+    EXPECT_THAT(Exchange(port.port(), request), AnyOf("", StartsWith("HTTP/1.1 4")))
         << request.substr(0, 60);
     EXPECT_THAT(Get(port.port(), "/healthz"), HasSubstr("\r\n\r\nok\n"));
   }
@@ -320,6 +323,7 @@ TEST(StreamPortTest, ABrowserThatLeavesMakesRoom) {
 class TlsPortTest : public testing::Test {
  protected:
   TlsPortTest() {
+    InitGrpc();
     Issue({"box1", Role::kWork});
     Issue({"prometheus", Role::kRead});
     keys_ = *LiveKeys::Open(farm_.FolderOf("box1"), clock_);

@@ -217,7 +217,7 @@ _SERVICES = [
 LIBRARIES = {
     # Command lines.
     "CLI": [
-        "base/console", "base/process", "base/server", "rpc", "builder", "runner", "scheduler", "tracker", "client/cli", "tools",
+        "base/console", "base/process", "base/server", "rpc", "rpc/http", "builder", "runner", "scheduler", "tracker", "client/cli", "tools",
     ],
     "grpc": _SERVICES,
     "grpcpp": _SERVICES,
