@@ -13,6 +13,7 @@
 #include "base/server/daemon_program.h"
 #include "base/thread_pool.h"
 #include "base/version.h"
+#include "builder/builder_metrics.h"
 #include "builder/cache.h"
 #include "builder/child_files.h"
 #include "builder/once.h"
@@ -20,6 +21,8 @@
 #include "builder/service.h"
 #include "compiler/codegen/backends/backends.h"
 #include "rpc/daemon_access.h"
+#include "rpc/http/daemon_pages.h"
+#include "rpc/http/http_flags.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_modes.h"
 #include "rpc/worker_server.h"
@@ -30,7 +33,7 @@ namespace {
 // Room for the texts of a computation and of its schedule.
 constexpr int kRequestBytes = 40 << 20;
 
-struct Flags : WorkerFlags {
+struct Flags : WorkerFlags, HttpFlags {
   int jobs = 0;
   int64_t cache_mib = 512;
   bool allow_faults = false;
@@ -40,6 +43,7 @@ struct Flags : WorkerFlags {
 
 void AddFlags(CLI::App& app, Flags& flags) {
   AddWorkerFlags(app, flags, "builder");
+  AddHttpFlag(app, flags);
   app.add_option("--jobs", flags.jobs, "builds at a time; 0 = one per core")
       ->check(CLI::Range(0, 4096))
       ->capture_default_str();
@@ -122,8 +126,18 @@ Status Serve(const Flags& flags, PoolOptions pool_options) {
   WorkerModes modes;
   Pool pool(std::move(pool_options));
   BuildCache cache(pool, flags.cache_mib << 20, std::string(kVersion));
-  BuilderService service(cache, modes, flags.allow_faults, options.admission, access.keys());
+  KILN_ASSIGN_OR_RETURN(const auto pages, DaemonPages::Make({.flags = flags,
+                                                             .listen = flags.listen,
+                                                             .advertise = flags.advertise,
+                                                             .service = "builder",
+                                                             .access = access}));
+  const auto shown = ShowBuilder(cache, Jobs(flags), pages->metrics());
+  BuilderService service(cache, modes, flags.allow_faults, options.admission, access.keys(),
+                         BuilderMetrics(pages->metrics()));
   options.service = &service;
+  options.ended = pages->calls().Hook();
+  KILN_RETURN_IF_ERROR(pages->Start());
+  options.state.set_http_address(pages->address());
   KILN_ASSIGN_OR_RETURN(const auto worker, WorkerServer::Start(std::move(options)));
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {worker->port()}));
   LogInfo("serving {} builds at a time on {}", Jobs(flags), worker->address());

@@ -38,6 +38,7 @@ grpc::Status BuilderService::Build(grpc::ServerContext* context, const v1::Build
   *reply = std::move(outcome->reply);
   if (const Status is_signed = Sign(*request, *reply); !is_signed.ok()) return ToGrpc(is_signed);
   ++builds_done_;
+  metrics_.Note(*reply);
   LogDebug("built {} in {:.3f} s{}: {} {}", reply->artifact().digest().substr(0, 12),
            reply->build_s(), reply->cached() ? ", cached" : "", v1::ErrorKind_Name(reply->error()),
            reply->message());

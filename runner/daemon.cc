@@ -19,6 +19,8 @@
 #include "rpc/daemon_access.h"
 #include "rpc/device_message.h"
 #include "rpc/device_state_message.h"
+#include "rpc/http/daemon_pages.h"
+#include "rpc/http/http_flags.h"
 #include "rpc/worker_flags.h"
 #include "rpc/worker_modes.h"
 #include "rpc/worker_server.h"
@@ -31,6 +33,7 @@
 #include "runner/hours.h"
 #include "runner/hours_watch.h"
 #include "runner/once.h"
+#include "runner/runner_metrics.h"
 #include "runner/service.h"
 
 namespace kiln::runner {
@@ -39,7 +42,7 @@ namespace {
 // Room for an artifact and its reference.
 constexpr int kRequestBytes = 160 << 20;
 
-struct Flags : WorkerFlags {
+struct Flags : WorkerFlags, HttpFlags {
   std::string device = "cpu";
   int threads = 0;
   int64_t reference_timeout_ms = 180'000;
@@ -101,6 +104,7 @@ void AddUseFlags(CLI::App& app, Flags& flags) {
 void AddFlags(CLI::App& app, Flags& flags) {
   AddWorkerFlags(app, flags, "runner",
                  fmt::format("{}; each further GPU has the next port", kListenHelp));
+  AddHttpFlag(app, flags);
   app.add_option("--device", flags.device, DeviceHelp())->check(CheckDevice)->capture_default_str();
   app.add_option("--threads", flags.threads, "cores to run programs on; 0 = all")
       ->check(CLI::Range(0, 4096))
@@ -260,6 +264,7 @@ class Worker {
  public:
   static StatusOr<std::unique_ptr<Worker>> Start(const Flags& flags, DeviceDescription device,
                                                  size_t index, const FarmAccess& access,
+                                                 DaemonPages& pages,
                                                  std::unique_ptr<device::DeviceStateReader> reader,
                                                  DeviceSlotOptions slot_options) {
     WorkerServer::Options options;
@@ -273,15 +278,18 @@ class Worker {
       KILN_ASSIGN_OR_RETURN(options.advertise, NthAddress(advertise, index));
     }
     options.state = std::move(device.state);
+    options.state.set_http_address(pages.address());
+    options.ended = pages.calls().Hook();
     KILN_ASSIGN_OR_RETURN(std::unique_ptr<DeviceShare> share, ShareOf(flags));
     std::unique_ptr<Worker> worker(new Worker(options.state.id(), options.admission,
                                               std::move(reader), std::move(share),
-                                              std::move(slot_options)));
+                                              std::move(slot_options), pages.metrics()));
     KILN_RETURN_IF_ERROR(worker->LimitUse(flags));
     worker->StartCanary(absl::Seconds(flags.canary_seconds));
     options.service = &worker->service_;
     const std::string described =
         fmt::format("{} ({})", options.state.device(), options.state.target());
+    worker->Show(options.state, pages.metrics());
     KILN_ASSIGN_OR_RETURN(worker->server_, WorkerServer::Start(std::move(options)));
     LogInfo("serving {} on {}", described, worker->server_->address());
     return worker;
@@ -304,13 +312,28 @@ class Worker {
  private:
   Worker(const std::string& id, const AdmissionControl& admission,
          std::unique_ptr<device::DeviceStateReader> reader, std::unique_ptr<DeviceShare> share,
-         DeviceSlotOptions slot_options)
-      : state_(std::move(reader)),
+         DeviceSlotOptions slot_options, Metrics& metrics)
+      : device_(slot_options.device),
+        state_(std::move(reader)),
         share_(std::move(share)),
         slot_(Equipped(std::move(slot_options))),
-        service_(slot_, modes_, id, admission, [this] {
-          if (canary_ != nullptr) canary_->ProbeNow();
-        }) {}
+        service_(
+            slot_, modes_, id, admission,
+            [this] {
+              if (canary_ != nullptr) canary_->ProbeNow();
+            },
+            RunnerMetrics(device_, metrics)) {}
+
+  // Shows the device's figures for as long as the worker lives. `fixed` is the part of the state
+  // that does not change. Called before the server starts.
+  void Show(const v1::WorkerState& fixed, Metrics& metrics) {
+    shown_ = metrics.AddCollector([this, fixed](MetricSheet& sheet) {
+      v1::WorkerState now = fixed;
+      modes_.Fill(&now);
+      FillReadings(now);
+      CollectDevice(device_, now, slot_.stats(), sheet);
+    });
+  }
 
   DeviceSlotOptions Equipped(DeviceSlotOptions options) const {
     options.state = state_.get();
@@ -363,10 +386,16 @@ class Worker {
   void Complete(v1::WorkerState& state) {
     if (StopsTrials(modes_.Effective().mode)) slot_.LetGo();
     state.set_trials_done(slot_.stats().trials_done);
+    FillReadings(state);
+  }
+
+  void FillReadings(v1::WorkerState& state) const {
     if (state_ != nullptr) *state.mutable_device_state() = DeviceStateMessage(state_->Read());
     if (canary_ != nullptr) canary_->Fill(state);
   }
 
+  // As in --device.
+  const std::string device_;
   WorkerModes modes_;
   // Null: the device's state is not known.
   const std::unique_ptr<device::DeviceStateReader> state_;
@@ -379,6 +408,8 @@ class Worker {
   std::unique_ptr<Canary> canary_;
   RunnerService service_;
   std::unique_ptr<WorkerServer> server_;
+  // Shows figures of the members above.
+  std::shared_ptr<void> shown_;
 };
 
 Status Serve(const Flags& flags, const DeviceKind& kind, std::vector<DeviceDescription> devices,
@@ -391,13 +422,20 @@ Status Serve(const Flags& flags, const DeviceKind& kind, std::vector<DeviceDescr
     KILN_RETURN_IF_ERROR(PrepareSandbox(kind, flags, slots.back(), device.state));
   }
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
+  KILN_ASSIGN_OR_RETURN(const auto pages, DaemonPages::Make({.flags = flags,
+                                                             .listen = flags.listen,
+                                                             .advertise = flags.advertise,
+                                                             .service = "runner",
+                                                             .access = access}));
+  KILN_RETURN_IF_ERROR(pages->Start());
   std::vector<std::unique_ptr<Worker>> workers;
   std::vector<int> ports;
   for (size_t i = 0; i < devices.size(); ++i) {
     slots[i].keys = access.keys();
     auto reader = StateReader(kind, flags, devices[i]);
-    KILN_ASSIGN_OR_RETURN(auto worker, Worker::Start(flags, std::move(devices[i]), i, access,
-                                                     std::move(reader), std::move(slots[i])));
+    KILN_ASSIGN_OR_RETURN(auto worker,
+                          Worker::Start(flags, std::move(devices[i]), i, access, *pages,
+                                        std::move(reader), std::move(slots[i])));
     ports.push_back(worker->port());
     workers.push_back(std::move(worker));
   }

@@ -32,6 +32,7 @@ grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::Meas
   *reply = *std::move(measured);
   v1::TrialResult& result = *reply->mutable_result();
   result.set_runner(worker_id_);
+  metrics_.Note(*reply);
   LogDebug("measured {}: {} {}", request->artifact().digest().substr(0, 12),
            v1::ErrorKind_Name(result.error()),
            result.costs_s().empty() ? result.message() : fmt::format("{} s", result.costs_s(0)));

@@ -10,6 +10,7 @@
 #include "rpc/admission_control.h"
 #include "rpc/worker_modes.h"
 #include "runner/device_slot.h"
+#include "runner/runner_metrics.h"
 
 namespace kiln::runner {
 
@@ -17,14 +18,17 @@ class RunnerService : public v1::Runner::Service {
  public:
   // `slot` and `modes` outlive the service. Results bear worker_id. While the modes refuse trials,
   // calls are sent back (rpc/yield_reply.h); a pause stops the trial in hand. `on_fault` is called
-  // when a trial fails by no fault of its own, by any thread; null: nobody is told.
+  // when a trial fails by no fault of its own, by any thread; null: nobody is told. `metrics` count
+  // what was answered.
   RunnerService(DeviceSlot& slot, const WorkerModes& modes, std::string worker_id,
-                AdmissionControl admission = {}, std::function<void()> on_fault = nullptr)
+                AdmissionControl admission = {}, std::function<void()> on_fault = nullptr,
+                RunnerMetrics metrics = {})
       : slot_(slot),
         modes_(modes),
         worker_id_(std::move(worker_id)),
         admission_(std::move(admission)),
-        on_fault_(std::move(on_fault)) {}
+        on_fault_(std::move(on_fault)),
+        metrics_(metrics) {}
 
   // Makes calls that wait or run end with Cancelled from now on. Called before the server's
   // Shutdown.
@@ -39,6 +43,7 @@ class RunnerService : public v1::Runner::Service {
   const std::string worker_id_;
   const AdmissionControl admission_;
   const std::function<void()> on_fault_;
+  const RunnerMetrics metrics_;
   std::atomic<bool> stopping_{false};
 };
 

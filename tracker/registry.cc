@@ -140,6 +140,7 @@ void Registry::RememberReleased(const std::string& id) {
 void Registry::RemoveWorker(Workers::iterator worker, std::string_view why) {
   events_.push_back(fmt::format("worker {} at {} is gone: {}; {} leases lost", worker->first,
                                 worker->second.state.address(), why, worker->second.leases.size()));
+  totals_.leases_lost += worker->second.leases.size();
   while (!worker->second.leases.empty()) {
     RemoveLease(std::string(*worker->second.leases.begin()), /*released=*/false);
   }
@@ -242,6 +243,7 @@ void Registry::EvictAddress(const v1::WorkerState& state) {
   for (auto it = workers_.begin(); it != workers_.end();) {
     const auto next = std::next(it);
     if (it->second.state.address() == state.address()) {
+      ++totals_.workers_lost;
       RemoveWorker(it, fmt::format("worker {} has its address now", state.id()));
     }
     it = next;
@@ -325,6 +327,7 @@ void Registry::Advance(int64_t now_ms) {
   for (auto it = workers_.begin(); it != workers_.end();) {
     const auto next = std::next(it);
     if (now_ms_ >= it->second.gone_at_ms) {
+      ++totals_.workers_lost;
       RemoveWorker(it, fmt::format("silent for {} ms", options_.deadline_ms));
     }
     it = next;

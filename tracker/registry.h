@@ -145,6 +145,16 @@ class Registry {
 
   v1::ListReply List(int64_t now_ms);
 
+  // Counts since the start.
+  struct Totals {
+    // Workers that fell silent, or whose address another one took.
+    uint64_t workers_lost = 0;
+    // Leases of workers that were gone, for whatever reason.
+    uint64_t leases_lost = 0;
+    uint64_t leases_granted = 0;
+  };
+  const Totals& totals() const { return totals_; }
+
   int64_t NextAnnounceMs() const;
 
  private:
@@ -264,6 +274,7 @@ class Registry {
   int64_t now_ms_;
   // Counts arrivals and grants.
   uint64_t serial_ = 0;
+  Totals totals_;
   Workers workers_;
   // Workers that were seen and are gone; kept during the first deadline_ms.
   std::set<std::string, std::less<>> departed_;

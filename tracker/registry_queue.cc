@@ -128,6 +128,7 @@ void Registry::Grant(Request& request, Worker& worker) {
   worker.last_grant = entry.serial;
   request.lease_id = entry.lease.id();
   --waiting_;
+  ++totals_.leases_granted;
   granted_.push_back(asked.request_id());
   AddLease(std::move(entry), worker);
 }

@@ -69,6 +69,11 @@ void TrackerService::Stop() {
   for (const auto& [id, waiter] : waiters) waiter->Refuse(Stopping());
 }
 
+TrackerService::Figures TrackerService::Look() {
+  std::lock_guard lock(mutex_);
+  return {registry_.List(NowMs()), registry_.totals()};
+}
+
 int64_t TrackerService::NowMs() const { return clock_->MonotonicNanos() / 1'000'000; }
 
 template <typename Request, typename Call>

@@ -40,6 +40,13 @@ class TrackerService : public v1::Tracker::CallbackService {
   // Shutdown.
   void Stop();
 
+  // Returns what the tracker knows now, for its pages.
+  struct Figures {
+    v1::ListReply list;
+    Registry::Totals totals;
+  };
+  Figures Look();
+
   grpc::ServerUnaryReactor* Announce(grpc::CallbackServerContext* context,
                                      const v1::AnnounceRequest* request,
                                      v1::AnnounceReply* reply) override;
