@@ -34,7 +34,8 @@ LocalCluster::Daemon LocalCluster::MakeDaemon(const std::string& name,
   DaemonChild::Options child;
   child.executable = executable_;
   child.daemon = name;
-  child.flags = {"--log-level", options_.log_level, "--secret-file", secret_path()};
+  child.flags = {"--log-level", options_.log_level, "--secret-file",
+                 secret_path(), "--http-port",      "off"};
   child.flags.insert(child.flags.end(), flags.begin(), flags.end());
   child.port_file = folder_.Join(name + ".port");
   child.log =

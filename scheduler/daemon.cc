@@ -16,9 +16,14 @@
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/channel.h"
 #include "rpc/daemon_access.h"
+#include "rpc/http/daemon_pages.h"
+#include "rpc/http/http_flags.h"
 #include "rpc/refusal_note.h"
+#include "scheduler/counted_store.h"
+#include "scheduler/database_figures.h"
 #include "scheduler/database_lock.h"
 #include "scheduler/drift_marks.h"
+#include "scheduler/fair_share/counted_leases.h"
 #include "scheduler/fair_share/shared_leases.h"
 #include "scheduler/jobs/jobs.h"
 #include "scheduler/service/service.h"
@@ -34,7 +39,7 @@ namespace {
 constexpr absl::Duration kStopGrace = absl::Seconds(2);
 constexpr std::chrono::seconds kTrackerTimeout{5};
 
-struct Flags : DaemonFlags {
+struct Flags : DaemonFlags, HttpFlags {
   Flags() { listen = "127.0.0.1:9290"; }
 
   std::string tracker = "127.0.0.1:9190";
@@ -48,6 +53,7 @@ struct Flags : DaemonFlags {
 
 void AddFlags(CLI::App& app, Flags& flags) {
   AddListenFlag(app, flags);
+  AddHttpFlag(app, flags);
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to lease workers from")
       ->capture_default_str();
   app.add_option("--db", flags.db, "the database of jobs and records; made if it is not there")
@@ -135,7 +141,14 @@ Status Serve(const Flags& flags) {
   StopSignal stop;
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
-  KILN_ASSIGN_OR_RETURN(const auto store, store::OpenSqliteStore(flags.db));
+  KILN_ASSIGN_OR_RETURN(const auto database, store::OpenSqliteStore(flags.db));
+  KILN_ASSIGN_OR_RETURN(
+      const auto pages,
+      DaemonPages::Make(
+          {.flags = flags, .listen = flags.listen, .service = "scheduler", .access = access}));
+  const auto figures = pages->metrics().AddCollector(
+      [&flags](MetricSheet& sheet) { CollectDatabase(flags.db, sheet); });
+  CountedStore store(*database, pages->metrics());
   EventHub events;
   ExclusivePhases phases;
   Jobs::Options options;
@@ -143,20 +156,22 @@ Status Serve(const Flags& flags) {
   options.unfinished = flags.unfinished;
   options.dispatch.access = access;
   if (flags.exclusive_phases) options.dispatch.phases = &phases;
-  KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store->NextIncarnation());
+  KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store.NextIncarnation());
   FairShares shares(
-      *store, {.half_life_s = flags.half_life_hours * 3600, .head_start_s = flags.head_start_s});
+      store, {.half_life_s = flags.half_life_hours * 3600, .head_start_s = flags.head_start_s});
   KILN_RETURN_IF_ERROR(shares.Start());
   options.shares = &shares;
-  Jobs jobs(*store,
-            ShareFairly(TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
-                                      static_cast<uint64_t>(identity.incarnation), access),
-                        shares),
-            events, options);
+  Jobs jobs(
+      store,
+      CountLeases(ShareFairly(TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),
+                                            static_cast<uint64_t>(identity.incarnation), access),
+                              shares),
+                  pages->metrics()),
+      events, options);
   // Sets jobs aside before any request can ask for them.
   KILN_RETURN_IF_ERROR(jobs.Start());
   const AdmissionControl admission = access.MakeAdmission("scheduler");
-  SchedulerService service(*store, jobs, events,
+  SchedulerService service(store, jobs, events,
                            {.admission = admission,
                             .list_workers = WorkersOf(flags.tracker, access),
                             .set_worker_mode = ModesOf(flags.tracker, access),
@@ -173,15 +188,18 @@ Status Serve(const Flags& flags) {
                    });
   server_options.check_certificate = admission.MakeCertificateCheck();
   server_options.keys = access.keys();
+  server_options.ended = pages->calls().Hook();
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
+  KILN_RETURN_IF_ERROR(pages->Start());
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));
   LogInfo("serving {} on {}", flags.db, server->address());
   const TrackerCheck tracker_check(flags.tracker, access);
-  DriftMarks marks(*store, Clock::Real());
+  DriftMarks marks(store, Clock::Real());
   const TrackerWatch tracker_watch(flags.tracker, SchedulerId(identity, flags.db), access, marks);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}; unfinished jobs go on with the next start", signal);
+  pages->Stop();
   service.Stop();
   jobs.Stop();
   server->Shutdown(kStopGrace);
