@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kOwnerOnly = 0600;
 constexpr size_t kMaxBytes = 1 << 20;
-constexpr int kFormat = 2;
+constexpr int kFormat = 3;
 
 constexpr std::array<std::pair<FarmProcess::Phase, std::string_view>, 4> kPhases = {{
     {FarmProcess::Phase::kStarting, "starting"},
@@ -39,6 +39,7 @@ Json JsonOf(const FarmProcess& process) {
           {"phase", PhaseName(process.phase)},
           {"process", JsonOf(process.process)},
           {"addresses", process.addresses},
+          {"pages", process.pages},
           {"log", process.log},
           {"restarts", process.restarts},
           {"last_end", process.last_end}};
@@ -142,6 +143,7 @@ Status Parse(const Json& json, FarmProcess& process) {
   }
   members.Include(Parse(members.Get("process", &Json::is_object, "an object"), process.process));
   members.Get("addresses", process.addresses);
+  members.Get("pages", process.pages);
   members.Get("log", process.log);
   members.Get("restarts", process.restarts);
   members.Get("last_end", process.last_end);
@@ -183,7 +185,7 @@ StatusOr<FarmState> ParseFarmState(std::string_view text) {
   Members members(json);
   int format = 0;
   members.Get("format", format);
-  if (format != kFormat) members.Refuse("format", "2");
+  if (format != kFormat) members.Refuse("format", "3");
   members.Include(Parse(members.Get("options", &Json::is_object, "an object"), state.options));
   members.Get("machine", state.machine);
   members.Include(

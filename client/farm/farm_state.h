@@ -17,6 +17,9 @@ namespace kiln::client {
 // The usual ports.
 inline constexpr int kTrackerPort = 9190;
 inline constexpr int kSchedulerPort = 9290;
+// The pages of tracker and scheduler.
+inline constexpr int kTrackerPagesPort = 9191;
+inline constexpr int kSchedulerPagesPort = 9291;
 
 // The wishes of the user.
 struct FarmOptions {
@@ -45,6 +48,8 @@ struct FarmProcess {
   ProcessIdentity process = {};
   // HOST:PORT of each port, for this machine; empty while it starts for the first time.
   std::vector<std::string> addresses = {};
+  // HOST:PORT of its pages (/metrics, /healthz), for this machine; "" if it serves none.
+  std::string pages = {};
   std::string log;
   int restarts = 0;
   // How it ended the last time: "killed by signal 9 (Killed)"; "" if it never did.

@@ -31,6 +31,7 @@ FarmState SomeState() {
                       .phase = FarmProcess::Phase::kServing,
                       .process = {4712, 17, "boot"},
                       .addresses = {"127.0.0.1:9190"},
+                      .pages = "127.0.0.1:9191",
                       .log = "/f/tracker.log",
                       .restarts = 2,
                       .last_end = "exit status 1"},
@@ -79,8 +80,8 @@ TEST(FarmState, AnythingElseIsRefused) {
   negative["supervisor"]["pid"] = -1;
   EXPECT_THAT(Message(ParseFarmState(negative.dump()).status()), HasSubstr("'pid' is not"));
   Json later = good;
-  later["format"] = 3;
-  EXPECT_THAT(Message(ParseFarmState(later.dump()).status()), HasSubstr("'format' is not 2"));
+  later["format"] = 4;
+  EXPECT_THAT(Message(ParseFarmState(later.dump()).status()), HasSubstr("'format' is not 3"));
 }
 
 TEST(FarmState, TheFileIsItsOwnersAlone) {

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
@@ -21,7 +22,9 @@ namespace kiln::client {
 namespace {
 
 constexpr int kBuilderPort = 9390;
+constexpr int kBuilderPagesPort = 9391;
 constexpr int kFirstRunnerPort = 9490;
+constexpr int kRunnerPagesPort = 9590;
 constexpr char kLoopback[] = "127.0.0.1";
 constexpr size_t kTracker = 0, kScheduler = 1;
 constexpr int kOwnerOnly = 0600;
@@ -40,6 +43,20 @@ bool AreFree(const std::string& host, int port, int count) {
     if (!Listen({host, port + i}).ok()) return false;
   }
   return true;
+}
+
+// Returns the first of the ports from `port` on that can be bound now and is none of `taken`; 0 if
+// there is none among the next hundred.
+int FreePort(const std::string& host, int port, const std::vector<FarmProcess>& taken) {
+  const auto is_taken = [&](int one) {
+    return std::ranges::any_of(taken, [&](const FarmProcess& process) {
+      return process.pages.ends_with(fmt::format(":{}", one));
+    });
+  };
+  for (int one = port; one < port + 100; ++one) {
+    if (!is_taken(one) && AreFree(host, one, 1)) return one;
+  }
+  return 0;
 }
 
 // Returns a host that reaches a daemon that listens on `host` from this machine.
@@ -167,12 +184,14 @@ StatusOr<std::vector<FarmSupervisor::Device>> FarmSupervisor::Devices(
 }
 
 void FarmSupervisor::AddMember(const std::string& name, const std::string& host, int port,
-                               int ports, std::vector<std::string> flags) {
+                               int ports, int pages, std::vector<std::string> flags) {
   DaemonChild::Options child;
   child.executable = executable_;
   child.daemon = name.substr(0, name.find(' '));
   child.flags = std::move(flags);
   child.flags.insert(child.flags.end(), access_.begin(), access_.end());
+  const int pages_port = FreePort(host, pages, state_.processes);
+  child.flags.insert(child.flags.end(), {"--http-port", fmt::format("{}", pages_port)});
   child.host = host;
   const bool free = AreFree(host, port, ports);
   child.port = fmt::format("{}", free ? port : 0);
@@ -183,27 +202,31 @@ void FarmSupervisor::AddMember(const std::string& name, const std::string& host,
   child.port_file = folder_.PortFile(name);
   child.log = folder_.LogFile(name);
   members_.push_back({DaemonChild(std::move(child))});
-  state_.processes.push_back({.name = name, .log = folder_.LogFile(name)});
+  state_.processes.push_back(
+      {.name = name,
+       .pages = pages_port == 0 ? "" : HostPort{HostFromHere(host), pages_port}.ToString(),
+       .log = folder_.LogFile(name)});
 }
 
 Status FarmSupervisor::LaunchAll(const std::vector<Device>& devices,
                                  const std::function<bool()>& interrupted) {
   const FarmOptions& options = state_.options;
-  AddMember("tracker", options.host, kTrackerPort, 1, {});
+  AddMember("tracker", options.host, kTrackerPort, 1, kTrackerPagesPort, {});
   KILN_RETURN_IF_ERROR(Launch(kTracker));
   KILN_RETURN_IF_ERROR(members_[kTracker].child.WaitUntilServes(interrupted));
   const HostPort bound = *ParseHostPort(members_[kTracker].child.Address());
   const std::string tracker = HostPort{HostFromHere(options.host), bound.port}.ToString();
-  AddMember("scheduler", options.host, kSchedulerPort, 1,
+  AddMember("scheduler", options.host, kSchedulerPort, 1, kSchedulerPagesPort,
             {"--tracker", tracker, "--db", options.db, "--exclusive-phases"});
-  AddMember("builder", kLoopback, kBuilderPort, 1,
+  AddMember("builder", kLoopback, kBuilderPort, 1, kBuilderPagesPort,
             {"--tracker", tracker, "--jobs", fmt::format("{}", options.workers)});
   int port = kFirstRunnerPort;
   for (const Device& device : devices) {
     std::vector<std::string> flags = {"--tracker", tracker, "--device", device.kind};
     // The builder beside it would make the canary of a CPU slow.
     if (device.kind == "cpu") flags.insert(flags.end(), {"--canary-seconds", "0"});
-    AddMember("runner " + device.kind, kLoopback, port, device.count, std::move(flags));
+    AddMember("runner " + device.kind, kLoopback, port, device.count, kRunnerPagesPort,
+              std::move(flags));
     port += device.count;
   }
   for (size_t i = kScheduler; i < members_.size(); ++i) KILN_RETURN_IF_ERROR(Launch(i));

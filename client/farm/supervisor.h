@@ -69,8 +69,8 @@ class FarmSupervisor {
   Status MakeSecret() const;
   void RenewKeys();
   StatusOr<std::vector<Device>> Devices(const FindDevices& find_devices) const;
-  // `daemon` is the first word of `name`.
-  void AddMember(const std::string& name, const std::string& host, int port, int ports,
+  // The first word of `name` is the daemon. Its pages get the first free port from `pages` on.
+  void AddMember(const std::string& name, const std::string& host, int port, int ports, int pages,
                  std::vector<std::string> flags);
   Status LaunchAll(const std::vector<Device>& devices, const std::function<bool()>& interrupted);
   Status Launch(size_t index);

@@ -35,6 +35,7 @@ void PrintJson(const FarmState& state, const FarmAnswers& answers) {
                          {"restarts", process.restarts},
                          {"last_end", process.last_end},
                          {"addresses", process.addresses},
+                         {"pages", process.pages},
                          {"log", process.log}});
   }
   const Json json = {{"folder", state.options.folder},
@@ -79,6 +80,11 @@ void PrintFarm(const FarmState& state, const FarmAnswers& answers) {
              Counted(answers.CountWorkers(v1::RUNNER), "runner"),
              Counted(std::ssize(answers.jobs), "job"), answers.CountJobs(v1::RUNNING),
              answers.CountJobs(v1::QUEUED));
+  const char* const scheme = state.options.authority.empty() ? "http" : "https";
+  for (const FarmProcess& process : state.processes) {
+    if (process.pages.empty()) continue;
+    fmt::print("Metrics of the {}: {}://{}/metrics\n", process.name, scheme, process.pages);
+  }
   for (const FarmProcess& process : state.processes) {
     if (process.last_end.empty()) continue;
     fmt::print("The {} ended, the last time with {}: see {}\n", process.name, process.last_end,
