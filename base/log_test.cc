@@ -1,9 +1,14 @@
 #include "base/log.h"
 
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "base/log_format.h"
+#include "base/log_scope.h"
 #include "base/status_testing.h"
 
 namespace kiln {
@@ -23,6 +28,7 @@ class LogTest : public testing::Test {
   void TearDown() override {
     SetLogSink(nullptr);
     SetLogLevel(LogLevel::kInfo);
+    SetLogFormat(LogFormat::kText);
   }
   std::vector<std::string> lines_;
 };
@@ -79,6 +85,51 @@ TEST_F(LogTest, LinesOfThreadsDoNotMix) {
     const std::string tail = line.substr(line.size() - 50);
     EXPECT_EQ(tail, std::string(50, tail[0]));
   }
+}
+
+TEST_F(LogTest, ALineOfJsonHasWhatTheTextHas) {
+  InitLog("oven");
+  ASSERT_OK(SetLogFormat("json"));
+  LogWarn("{} \"loaves\"\n{}", 3, "{} \x1b[2J");
+  ASSERT_EQ(lines_.size(), 1u);
+  const auto line = nlohmann::json::parse(lines_[0]);
+  EXPECT_THAT(line["time"].get<std::string>(),
+              MatchesRegex("[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}[.][0-9]{3}Z"));
+  EXPECT_EQ(line["level"].get<std::string>(), "warn");
+  EXPECT_EQ(line["process"].get<std::string>(), "oven");
+  EXPECT_EQ(line["pid"].get<int>(), getpid());
+  EXPECT_EQ(line["message"].get<std::string>(), "3 \"loaves\"\n{} \x1b[2J");
+  EXPECT_FALSE(line.contains("job"));
+  EXPECT_FALSE(line.contains("trace_id"));
+}
+
+TEST_F(LogTest, LinesOfJsonNameWhatTheThreadWorksFor) {
+  SetLogFormat(LogFormat::kJson);
+  {
+    const LogScope outer({.job = "3f2a"});
+    {
+      const LogScope inner({.job = "3f2a", .trial = "3f2a/17", .trace_id = "0af7"});
+      LogInfo("inside");
+      std::jthread([] { LogInfo("another thread"); });
+    }
+    LogInfo("around");
+  }
+  LogInfo("outside");
+  ASSERT_EQ(lines_.size(), 4u);
+  const auto of = [&](size_t i, const char* name) {
+    return nlohmann::json::parse(lines_[i]).value(name, std::string());
+  };
+  EXPECT_EQ(of(0, "trial"), "3f2a/17");
+  EXPECT_EQ(of(0, "trace_id"), "0af7");
+  EXPECT_EQ(of(1, "trial"), "");
+  EXPECT_EQ(of(2, "job"), "3f2a");
+  EXPECT_EQ(of(2, "trial"), "");
+  EXPECT_EQ(of(3, "job"), "");
+}
+
+TEST_F(LogTest, UnknownFormatIsRefused) {
+  EXPECT_THAT(SetLogFormat("xml"),
+              StatusIs(StatusCode::kInvalidArgument, HasSubstr("'xml', expected text or json")));
 }
 
 TEST(DebugLevelTest, ReadsTheListOfAreas) {

@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/log_scope.h"
 #include "base/server/grpc_status.h"
 #include "rpc/artifact_signature.h"
+#include "rpc/trace_context.h"
 #include "rpc/yield_reply.h"
 
 namespace kiln::builder {
@@ -20,6 +22,7 @@ grpc::Status BuilderService::Build(grpc::ServerContext* context, const v1::Build
   }
   EffectiveMode mode = modes_.Effective();
   if (RefusesTrials(mode.mode)) return YieldReply(*context, mode);
+  const LogScope log_ids(LogIdsOf(request->trial(), request->traceparent()));
   bool is_stopped = false;
   auto outcome = executor_.Build(*request, [&] {
     if (is_stopped) return true;

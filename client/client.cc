@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <set>
 
 #include "absl/time/clock.h"
@@ -18,6 +19,7 @@
 #include "proto/tracker.grpc.pb.h"
 #include "proto/version.grpc.pb.h"
 #include "rpc/channel.h"
+#include "rpc/trace_context.h"
 #include "store/autotvm_log.h"
 
 namespace kiln::client {
@@ -155,6 +157,8 @@ StatusOr<std::string> SchedulerClient::Submit(const v1::JobSpec& spec) {
   *request.mutable_spec() = spec;
   if (named_) request.mutable_spec()->clear_user();
   request.set_request_id(UniqueId(kRequestDigits));
+  const char* const parent = std::getenv("TRACEPARENT");
+  request.set_traceparent(PrintTraceparent(NewSpan(parent == nullptr ? "" : parent)));
   const absl::Time begin = absl::Now();
   RetryPause retry(limits_.random);
   while (true) {

@@ -1,7 +1,9 @@
 #include "runner/service.h"
 
 #include "base/log.h"
+#include "base/log_scope.h"
 #include "base/server/grpc_status.h"
+#include "rpc/trace_context.h"
 #include "rpc/yield_reply.h"
 
 namespace kiln::runner {
@@ -13,6 +15,7 @@ grpc::Status RunnerService::Measure(grpc::ServerContext* context, const v1::Meas
   }
   EffectiveMode mode = modes_.Effective();
   if (RefusesTrials(mode.mode)) return YieldReply(*context, mode);
+  const LogScope log_ids(LogIdsOf(request->trial(), request->traceparent()));
   bool is_stopped = false;
   auto measured = slot_.Measure(*request, [&] {
     if (is_stopped) return true;

@@ -137,6 +137,7 @@ class CudaDevice : public NetworkDevice {
   StatusOr<std::vector<double>> TimeKernelsInRuns(const KernelCalls&, int64_t) override {
     return Unimplemented("a GPU's kernels are timed by themselves alone");
   }
+  StatusOr<std::vector<KernelSpan>> TraceRun(const KernelCalls& calls) override;
 
  private:
   struct EncodedMap {
@@ -570,6 +571,44 @@ StatusOr<std::vector<double>> CudaDevice::TimeKernels(const KernelCalls& calls, 
     seconds.push_back(all_s / static_cast<double>(number));
   }
   return seconds;
+}
+
+// An untimed run goes before, so that the host queues the kernels while the GPU is at work. The
+// events between the kernels keep them from overlapping.
+StatusOr<std::vector<KernelSpan>> CudaDevice::TraceRun(const KernelCalls& calls) {
+  const CuStream stream = run_stream_->get();
+  std::vector<Event> marks;
+  for (size_t i = 0; i <= kernels_.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(Event event, MakeEvent(kCuEventDefault));
+    marks.push_back(std::move(event));
+  }
+  const auto mark = [&](size_t i) {
+    return Check(driver_.EventRecord(marks[i].get(), stream), "record a kernel's time");
+  };
+  const auto queue = [&]() -> Status {
+    KILN_RETURN_IF_ERROR(LaunchOneByOne(calls, stream));
+    KILN_RETURN_IF_ERROR(mark(0));
+    for (size_t k = 0; k < kernels_.size(); ++k) {
+      KILN_RETURN_IF_ERROR(LaunchKernel(kernels_[k], calls.args[k], stream, false));
+      KILN_RETURN_IF_ERROR(mark(k + 1));
+    }
+    return OkStatus();
+  };
+  const Status queued = queue();
+  const Status done = Synchronize("run the network");
+  KILN_RETURN_IF_ERROR(queued.ok() ? done : queued);
+  std::vector<KernelSpan> spans;
+  double at_s = 0;
+  for (size_t k = 0; k < kernels_.size(); ++k) {
+    float milliseconds = 0;
+    KILN_RETURN_IF_ERROR(
+        Check(driver_.EventElapsedTime(&milliseconds, marks[k].get(), marks[k + 1].get()),
+              "read the time"));
+    const double end_s = at_s + 1e-3 * static_cast<double>(milliseconds);
+    spans.push_back({at_s, end_s});
+    at_s = end_s;
+  }
+  return spans;
 }
 
 StatusOr<std::unique_ptr<NetworkDevice>> Open(const Network& network,

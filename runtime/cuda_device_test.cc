@@ -566,6 +566,14 @@ TEST_F(CudaDeviceTest, TimesRunsAndKernels) {
   ASSERT_OK_AND_ASSIGN(const auto kernels, executor->Profile(10));
   EXPECT_THAT(kernels, testing::Each(testing::DoubleNear(0.2e-3, 1e-9)));
   EXPECT_EQ(kernels.size(), 4u);
+  const int events = cuda_.events;
+  ASSERT_OK_AND_ASSIGN(const auto spans, executor->TraceRun());
+  ASSERT_EQ(spans.size(), 4u);
+  for (size_t k = 0; k < spans.size(); ++k) {
+    EXPECT_NEAR(spans[k].begin_s, 2e-3 * static_cast<double>(k), 1e-9);
+    EXPECT_NEAR(spans[k].end_s, 2e-3 * static_cast<double>(k + 1), 1e-9);
+  }
+  EXPECT_EQ(cuda_.events, events);
   EXPECT_THAT(executor->Bench({.repeat = 0}), StatusIs(StatusCode::kInvalidArgument, testing::_));
   // Runs are still right afterwards.
   ASSERT_OK_AND_ASSIGN(const auto outputs, Run(*executor));

@@ -374,4 +374,11 @@ StatusOr<std::vector<double>> Executor::ProfileInNetwork(int64_t number,
   return device_->TimeKernelsInRuns(calls_, number);
 }
 
+StatusOr<std::vector<KernelSpan>> Executor::TraceRun(std::span<const void* const> inputs) {
+  std::lock_guard lock(mutex_);
+  const DeviceScope scope(*device_);
+  KILN_RETURN_IF_ERROR(StartTimingLocked(inputs));
+  return device_->TraceRun(calls_);
+}
+
 }  // namespace kiln::runtime

@@ -111,6 +111,10 @@ class Executor {
   StatusOr<std::vector<double>> ProfileInNetwork(int64_t number = 20,
                                                  std::span<const void* const> inputs = {});
 
+  // Returns when each kernel ran in one run of the network, in order. The kernels run one after
+  // another, also where they overlap in other runs: on CUDA the GPU's clock is read between them.
+  StatusOr<std::vector<KernelSpan>> TraceRun(std::span<const void* const> inputs = {});
+
   // Waits for calls that are running, which may allocate.
   MemoryUse memory_use() const;
 

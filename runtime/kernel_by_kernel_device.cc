@@ -82,4 +82,22 @@ StatusOr<std::vector<double>> KernelByKernelDevice::TimeKernelsInRuns(const Kern
   return seconds;
 }
 
+StatusOr<std::vector<KernelSpan>> KernelByKernelDevice::TraceRun(const KernelCalls& calls) {
+  std::vector<KernelSpan> spans;
+  const auto run = [&]() -> Status {
+    WakeUp();
+    KILN_RETURN_IF_ERROR(LaunchEach(calls));
+    KILN_RETURN_IF_ERROR(Synchronize("run the network"));
+    const double start_s = Now();
+    for (size_t k = 0; k < calls.args.size(); ++k) {
+      const double begin_s = Now() - start_s;
+      KILN_RETURN_IF_ERROR(LaunchTimes(calls, k, 1));
+      spans.push_back({begin_s, Now() - start_s});
+    }
+    return OkStatus();
+  };
+  KILN_RETURN_IF_ERROR(Work(run));
+  return spans;
+}
+
 }  // namespace kiln::runtime

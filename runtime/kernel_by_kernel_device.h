@@ -16,6 +16,7 @@ class KernelByKernelDevice : public NetworkDevice {
   StatusOr<std::vector<double>> TimeKernels(const KernelCalls& calls, int64_t number) override;
   StatusOr<std::vector<double>> TimeKernelsInRuns(const KernelCalls& calls,
                                                   int64_t number) override;
+  StatusOr<std::vector<KernelSpan>> TraceRun(const KernelCalls& calls) override;
 
  protected:
   // Launches each kernel. Called on the thread of Work.

@@ -43,6 +43,11 @@ struct KernelCalls {
   std::vector<void*> callers;
 };
 
+// The time of a kernel in a run, in seconds since the run's first kernel began.
+struct KernelSpan {
+  double begin_s = 0, end_s = 0;
+};
+
 enum class CopyPath : uint8_t {
   // From memory that only the host reaches.
   kToDevice,
@@ -111,6 +116,7 @@ class NetworkDevice {
   virtual StatusOr<std::vector<double>> TimeKernels(const KernelCalls& calls, int64_t number) = 0;
   virtual StatusOr<std::vector<double>> TimeKernelsInRuns(const KernelCalls& calls,
                                                           int64_t number) = 0;
+  virtual StatusOr<std::vector<KernelSpan>> TraceRun(const KernelCalls& calls) = 0;
 };
 
 // The calling thread may use the device as long as this object lives.

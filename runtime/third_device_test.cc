@@ -227,6 +227,12 @@ TEST_F(ThirdDeviceTest, IsTimedByTheHostsClock) {
   EXPECT_THAT(kernels, ElementsAre(testing::Gt(0), testing::Gt(0)));
   ASSERT_OK_AND_ASSIGN(const auto in_network, executor->ProfileInNetwork(10));
   EXPECT_THAT(in_network, ElementsAre(testing::Gt(0), testing::Gt(0)));
+  ASSERT_OK_AND_ASSIGN(const auto spans, executor->TraceRun());
+  ASSERT_THAT(spans, SizeIs(2));
+  EXPECT_GE(spans[0].begin_s, 0);
+  EXPECT_GT(spans[0].end_s, spans[0].begin_s);
+  EXPECT_GE(spans[1].begin_s, spans[0].end_s);
+  EXPECT_GT(spans[1].end_s, spans[1].begin_s);
 }
 
 TEST_F(ThirdDeviceTest, SaysWhatItCannotRun) {

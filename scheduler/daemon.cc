@@ -18,6 +18,7 @@
 #include "rpc/daemon_access.h"
 #include "rpc/http/daemon_pages.h"
 #include "rpc/http/http_flags.h"
+#include "rpc/otlp/http_post.h"
 #include "rpc/refusal_note.h"
 #include "scheduler/counted_store.h"
 #include "scheduler/database_figures.h"
@@ -29,6 +30,7 @@
 #include "scheduler/service/service.h"
 #include "scheduler/tracker_check.h"
 #include "scheduler/tracker_watch.h"
+#include "scheduler/trial_spans.h"
 #include "scheduler/version_service.h"
 #include "scheduler/workers_view.h"
 #include "store/sqlite_store.h"
@@ -49,6 +51,7 @@ struct Flags : DaemonFlags, HttpFlags {
   std::string unfinished = Jobs::Options().unfinished;
   double half_life_hours = FairShares::Options().half_life_s / 3600;
   double head_start_s = FairShares::Options().head_start_s;
+  std::string otlp;
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
@@ -80,6 +83,10 @@ void AddFlags(CLI::App& app, Flags& flags) {
          "first")
       ->check(CLI::Range(0.0, 1e9))
       ->capture_default_str();
+  app.add_option(
+      "--otlp", flags.otlp,
+      "HOST:PORT of a collector of OpenTelemetry that gets the spans of trials and jobs, "
+      "over HTTP (usual port: 4318)");
   AddDaemonFlags(app, flags);
 }
 
@@ -136,6 +143,22 @@ WorkerModeCall ModesOf(const std::string& tracker, const FarmAccess& access) {
   };
 }
 
+// Has the spans of trials and jobs sent to the collector. Returns null without one.
+StatusOr<std::unique_ptr<TrialSpans>> SendSpans(const std::string& collector, store::Store& store,
+                                                Jobs::Options& options) {
+  if (collector.empty()) return std::unique_ptr<TrialSpans>();
+  auto post = PostTo(collector);
+  KILN_RETURN_IF_ERROR(Annotate(post.status(), "the address of the collector (--otlp)"));
+  auto spans = std::make_unique<TrialSpans>(
+      store, OtlpExporter::Options{.service = "kiln scheduler", .collector = collector},
+      *std::move(post));
+  options.dispatch.traced = [&spans = *spans](const store::Record& record) {
+    spans.Committed(record);
+  };
+  options.ended = [&spans = *spans](const std::string& job_id) { spans.JobEnded(job_id); };
+  return spans;
+}
+
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
   StopSignal stop;
@@ -161,6 +184,8 @@ Status Serve(const Flags& flags) {
       store, {.half_life_s = flags.half_life_hours * 3600, .head_start_s = flags.head_start_s});
   KILN_RETURN_IF_ERROR(shares.Start());
   options.shares = &shares;
+  KILN_ASSIGN_OR_RETURN(const std::unique_ptr<TrialSpans> spans,
+                        SendSpans(flags.otlp, store, options));
   Jobs jobs(
       store,
       CountLeases(ShareFairly(TrackerLeases(flags.tracker, SchedulerId(identity, flags.db),

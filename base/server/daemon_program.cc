@@ -6,6 +6,7 @@
 #include "base/console/usage.h"
 #include "base/file/file.h"
 #include "base/log.h"
+#include "base/log_format.h"
 #include "base/process/descriptor_limit.h"
 #include "base/process/process_guard.h"
 
@@ -17,6 +18,9 @@ void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help) {
 
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags, std::string_view port_file_help) {
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
+      ->capture_default_str();
+  app.add_option("--log-format", flags.log_format,
+                 "text, or json: an object per line, with the job, the trial and its trace")
       ->capture_default_str();
   app.add_option("--port-file", flags.port_file, std::string(port_file_help));
   app.add_option(
@@ -56,6 +60,7 @@ int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, in
     return kUsageExit;
   }
   Status status = SetLogLevel(flags.log_level);
+  if (status.ok()) status = SetLogFormat(flags.log_format);
   if (status.ok()) status = work();
   if (status.ok()) return 0;
   fmt::print(stderr, "{}: {}\n", name, Message(status));

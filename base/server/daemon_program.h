@@ -21,6 +21,7 @@ struct DaemonFlags {
   // HOST:PORT to serve on; port 0 = any free port. A daemon sets its usual address.
   std::string listen;
   std::string log_level = "info";
+  std::string log_format = "text";
   std::string port_file;
   std::string keys_folder;
   std::string secret_file;
@@ -36,7 +37,7 @@ inline constexpr std::string_view kListenHelp = "HOST:PORT to serve on; port 0 =
 // is the first flag of a daemon's help and the others are among the last.
 void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help = kListenHelp);
 
-// Adds --log-level, --port-file, --keys, --secret-file and --insecure. rpc/daemon_access.h opens
+// Adds --log-level, --log-format, --port-file, --keys, --secret-file and --insecure. rpc/daemon_access.h opens
 // what they name.
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
                     std::string_view port_file_help = kPortFileHelp);
@@ -46,7 +47,7 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 
 // Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
-// level of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit
+// level and format of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit
 // (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
 //
 // The process is hidden (process_guard.h), because it reads keys and its children run

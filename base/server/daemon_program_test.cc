@@ -8,6 +8,7 @@
 
 #include "base/file/file.h"
 #include "base/log.h"
+#include "base/log_format.h"
 #include "base/status_testing.h"
 
 namespace kiln {
@@ -35,11 +36,13 @@ Outcome RunWith(std::vector<std::string> words, const Status& result = OkStatus(
   run.exit_status = RunDaemon("test", app, flags, static_cast<int>(argv.size()), argv.data(), [&] {
     run.worked = true;
     run.level = GetLogLevel();
+    LogDebug("at work");
     return result;
   });
   run.output = testing::internal::GetCapturedStdout();
   run.error = testing::internal::GetCapturedStderr();
   SetLogLevel(LogLevel::kInfo);
+  SetLogFormat(LogFormat::kText);
   return run;
 }
 
@@ -50,6 +53,17 @@ TEST(DaemonProgramTest, WorksAtTheLogLevelAskedFor) {
   EXPECT_EQ(run.exit_status, 0);
   EXPECT_EQ(run.level, LogLevel::kError);
   EXPECT_EQ(run.output + run.error, "");
+}
+
+TEST(DaemonProgramTest, LogsInTheFormatAskedFor) {
+  EXPECT_THAT(RunWith({"--log-level", "debug"}).error, HasSubstr(" test debug: at work\n"));
+  const Outcome run = RunWith({"--log-level", "debug", "--log-format", "json"});
+  EXPECT_THAT(run.error, HasSubstr(R"("level":"debug","process":"test","pid":)"));
+  EXPECT_THAT(run.error, HasSubstr("\"message\":\"at work\"}\n"));
+  const Outcome refused = RunWith({"--log-format", "xml"});
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_FALSE(refused.worked);
+  EXPECT_THAT(refused.error, HasSubstr("unknown log format 'xml'"));
 }
 
 TEST(DaemonProgramTest, AnErrorIsToldUnderItsName) {

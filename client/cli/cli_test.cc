@@ -356,6 +356,20 @@ TEST_F(CliTest, ANetworkCompilesAndRuns) {
   EXPECT_THAT(KilnPrints({"bench", file, "--repeat", "3", "--min-repeat-ms", "1", "--profile"}),
               AllOf(HasSubstr("median"), HasSubstr("all kernels, each run again and again:"),
                     HasSubstr("all kernels, within runs of the network:")));
+  const std::string trace = folder_.Join("trace.json");
+  EXPECT_THAT(
+      RunKiln({"bench", file, "--repeat", "2", "--min-repeat-ms", "1", "--trace", trace}).error,
+      HasSubstr("written to " + trace));
+  double end_us = 0;
+  int kernels = 0;
+  const auto traced = nlohmann::json::parse(*ReadFile(trace));
+  for (const nlohmann::json& event : traced["traceEvents"]) {
+    if (event["ph"] != "X") continue;
+    ++kernels;
+    EXPECT_GE(event["ts"].get<double>(), end_us - 0.01);
+    end_us = event["ts"].get<double>() + event["dur"].get<double>();
+  }
+  EXPECT_EQ(kernels, 4);
   EXPECT_THAT(KilnPrints({"verify", file, "--kernels"}),
               AllOf(HasSubstr("output probabilities"), HasSubstr("right"),
                     HasSubstr("0 of 1 output wrong, 0 of 4 kernels")));

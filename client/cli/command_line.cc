@@ -54,6 +54,7 @@ constexpr Entry kCommands[] = {
     {"jobs", AddJobs},
     {"why", AddWhy},
     {"watch", AddWatch},
+    {"trace", AddTrace},
     {"cancel", AddCancel},
     {"calibrate", AddCalibrate},
     {"workers", AddWorkers},

@@ -64,8 +64,8 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
                   [this](OwnBuildItem item, const std::stop_token& stop) {
                     BuildOwn(std::move(item), stop);
                   }),
-      writer_(job_.id, ReferencesKnown(job_.tasks), ledger_, readings_, store_, committed_,
-              [this] { runners_.Poke(); }) {}
+      writer_(job_.id, ReferencesKnown(job_.tasks), *options_.clock, ledger_, readings_, store_,
+              committed_, options_.traced, [this] { runners_.Poke(); }) {}
 
 Dispatcher::Core::~Core() {
   Stop();
@@ -130,7 +130,9 @@ void Dispatcher::Core::Submit(search::Trial trial) {
   auto item = std::make_unique<BuildItem>();
   item->task = trial.task;
   item->steps = search::PrintCandidate(trial.candidate);
-  item->work = ledger_.Begin(std::move(trial));
+  InFlightTrial begun = ledger_.Begin(std::move(trial));
+  begun.instants.set_chosen_us(NowMicros());
+  item->work = std::move(begun);
   RequestReference(item->task);
   builders_.Push(std::move(item));
 }

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "absl/time/time.h"
+#include "base/clock.h"
 #include "device/exclusive_phases.h"
 #include "proto/scheduler.pb.h"
 #include "rpc/farm_access.h"
@@ -87,6 +88,11 @@ struct DispatchOptions {
   // searches while any job times a program on a CPU. Outlives the dispatcher. Null: builders,
   // searches and devices have machines of their own.
   ExclusivePhases* phases = nullptr;
+  // Tells the instants of trials. Outlives the dispatcher.
+  Clock* clock = &Clock::Real();
+  // Called with each record after its commit, in a thread of the dispatcher, which it must not hold
+  // up. Null: nobody asks.
+  std::function<void(const store::Record&)> traced = nullptr;
 };
 
 // Makes the binaries of candidates from their source, in place of the builders' compilers: code of

@@ -65,6 +65,8 @@ class Dispatcher::Core {
 
  private:
   // ---- dispatch.cc
+  // Returns unix time for TrialInstants.
+  int64_t NowMicros() const { return absl::ToUnixMicros(options_.clock->Now()); }
   // Returns an empty hold if no phases take turns, or after a stop.
   ExclusivePhases::Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;

@@ -22,6 +22,7 @@ struct InFlightTrial {
   search::Trial trial;
   uint64_t serial = 0;        // unique; a trial's number may be given out again
   std::stop_token abandoned;  // requested when the trial's result is no longer wanted
+  v1::TrialInstants instants = {};
 };
 
 // Asks for the program that answers are compared with.
@@ -82,6 +83,7 @@ struct MeasuredTrial {
   store::Record record;
   std::optional<double> reference_cost_s;        // reported by the runner
   std::shared_ptr<const v1::Artifact> artifact;  // set if the candidate may become an elite
+  v1::TrialInstants instants;
 };
 
 }  // namespace kiln::scheduler

@@ -4,8 +4,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/log_scope.h"
 #include "base/text/utf8.h"
 #include "rpc/device_message.h"
+#include "rpc/trace_context.h"
 #include "scheduler/dispatch/dispatch_core.h"
 #include "scheduler/dispatch/worker_replies.h"
 #include "scheduler/values/combined_stop.h"
@@ -51,8 +53,11 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
   const CombinedStop either(std::move(pool_stop), AbandonedOf(*item));
   const std::stop_token stop = either.token();
   if (stop.stop_requested()) return {};
+  const v1::BuildRequest request = RequestOf(*item);
+  const LogScope log_ids(LogIdsOf(request.trial(), request.traceparent()));
+  const int64_t sent_us = NowMicros();
   v1::BuildReply reply;
-  CallResult result = calls_.Build(lease.worker().address(), RequestOf(*item),
+  CallResult result = calls_.Build(lease.worker().address(), request,
                                    {.connect = options_.connect,
                                     .deadline = BuildDeadline(job_, options_),
                                     .lost = lease.lost_token(),
@@ -78,6 +83,10 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
     }
   }
   if (result.status.ok()) {
+    if (auto* trial = std::get_if<InFlightTrial>(&item->work)) {
+      trial->instants.set_build_sent_us(sent_us);
+      trial->instants.set_build_received_us(NowMicros());
+    }
     if (!item->refused_by.empty()) {
       LogWarn("job {}: builder {} refused {}, which builder {} has built", job_.id,
               item->refused_by, NameOf(*item), lease.worker().id());
@@ -225,8 +234,12 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
     return {};
   }
   v1::MeasureRequest request = TrialRequest(job_, item->task, *check, *trial.artifact);
+  request.set_traceparent(
+      PrintTraceparent(TraceOfTrial(job_.id, trial.in_hand.trial.number, TrialSpan::kRun)));
+  const LogScope log_ids(LogIdsOf(request.trial(), request.traceparent()));
   // Another job's trials wait for the runner, which the runner itself does not see.
   if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
+  const int64_t sent_us = NowMicros();
   v1::MeasureReply reply;
   CallResult result = CallMeasure(lease, request, *check->reference, stop, &reply);
   if (result.status.ok() && !reply.has_result()) {
@@ -242,6 +255,8 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
     }
     return Failed(std::move(item), lease, result, stop);
   }
+  trial.in_hand.instants.set_run_sent_us(sent_us);
+  trial.in_hand.instants.set_run_received_us(NowMicros());
   std::optional<double> reference_cost_s;
   if (reply.reference_cost_s() > 0) reference_cost_s = reply.reference_cost_s();
   Finish(item->task, std::move(trial), &lease, reply.result(), reference_cost_s);
@@ -342,6 +357,7 @@ void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* ru
   v1::TrialTimes times = trial.build_times;
   times.MergeFrom(result.times());
   measured.record.times = times.SerializeAsString();
+  measured.instants = trial.in_hand.instants;
   measured.trial = std::move(trial.in_hand.trial);
   measured.reference_cost_s = reference_cost_s;
   if (runner != nullptr) {

@@ -4,6 +4,8 @@
 #include <optional>
 #include <utility>
 
+#include "store/wire/kept_times.h"
+
 namespace kiln::scheduler {
 namespace {
 
@@ -12,14 +14,18 @@ constexpr std::chrono::seconds kWriteReadings{1};
 
 }  // namespace
 
-ResultWriter::ResultWriter(std::string job_id, std::set<int> references_known, TrialLedger& ledger,
-                           IdleReadings& readings, store::Store& store,
-                           std::function<void()> committed, std::function<void()> written)
+ResultWriter::ResultWriter(std::string job_id, std::set<int> references_known, Clock& clock,
+                           TrialLedger& ledger, IdleReadings& readings, store::Store& store,
+                           std::function<void()> committed,
+                           std::function<void(const store::Record&)> traced,
+                           std::function<void()> written)
     : job_id_(std::move(job_id)),
+      clock_(clock),
       ledger_(ledger),
       readings_(readings),
       store_(store),
       committed_(std::move(committed)),
+      traced_(std::move(traced)),
       written_(std::move(written)),
       references_known_(std::move(references_known)),
       thread_([this] { Run(); }) {}
@@ -42,6 +48,9 @@ void ResultWriter::Run() {
     if (ends) return;
     if (with_readings) write_readings = now + kWriteReadings;
     committed_();
+    if (traced_ != nullptr) {
+      for (const MeasuredTrial& measured : batch.trials) traced_(measured.record);
+    }
     for (MeasuredTrial& measured : batch.trials) readings_.Add(measured);
     ledger_.Finish(batch.trials);
     if (!batch.trials.empty()) written_();
@@ -56,7 +65,10 @@ Status ResultWriter::Write(std::vector<MeasuredTrial>& trials, bool with_reading
 Status ResultWriter::Commit(std::vector<MeasuredTrial>& trials) {
   std::vector<store::Record> records;
   std::vector<store::ReferenceCost> costs;
-  for (const MeasuredTrial& measured : trials) {
+  const int64_t now_us = absl::ToUnixMicros(clock_.Now());
+  for (MeasuredTrial& measured : trials) {
+    measured.instants.set_committed_us(now_us);
+    store::AppendInstants(measured.instants, measured.record.times);
     records.push_back(measured.record);
     if (!measured.reference_cost_s.has_value()) continue;
     if (!references_known_.insert(measured.trial.task).second) continue;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "scheduler/dispatch/idle_readings.h"
 #include "scheduler/dispatch/trial_ledger.h"
@@ -21,10 +22,11 @@ namespace kiln::scheduler {
 class ResultWriter {
  public:
   // All references outlive this object. `references_known` has the tasks whose reference cost the
-  // store has. `committed` is called after each commit, and `written` after a commit that has
-  // trials; both run in the writer's thread.
-  ResultWriter(std::string job_id, std::set<int> references_known, TrialLedger& ledger,
-               IdleReadings& readings, store::Store& store, std::function<void()> committed,
+  // store has. `committed` is called after each commit, `traced` then with each of its records unless
+  // it is null, and `written` after a commit that has trials; all run in the writer's thread.
+  ResultWriter(std::string job_id, std::set<int> references_known, Clock& clock,
+               TrialLedger& ledger, IdleReadings& readings, store::Store& store,
+               std::function<void()> committed, std::function<void(const store::Record&)> traced,
                std::function<void()> written);
   // Writes the remaining results. TrialLedger::Close must have been called.
   ~ResultWriter() { thread_.join(); }
@@ -32,13 +34,16 @@ class ResultWriter {
  private:
   void Run();
   Status Write(std::vector<MeasuredTrial>& trials, bool with_readings);
-  Status Commit(std::vector<MeasuredTrial>& trials);  // sets the records' ids
+  // Sets the records' ids and the instant of the commit.
+  Status Commit(std::vector<MeasuredTrial>& trials);
 
   const std::string job_id_;
+  Clock& clock_;
   TrialLedger& ledger_;
   IdleReadings& readings_;
   store::Store& store_;
   const std::function<void()> committed_;
+  const std::function<void(const store::Record&)> traced_;
   const std::function<void()> written_;
   std::set<int> references_known_;  // belongs to the thread
   std::thread thread_;              // last: the thread uses the other members

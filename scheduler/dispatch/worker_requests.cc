@@ -7,6 +7,7 @@
 #include "proto/job_defaults.h"
 #include "rpc/artifact_signature.h"
 #include "rpc/hardware_message.h"
+#include "rpc/trace_context.h"
 #include "scheduler/remeasure/races.h"
 
 namespace kiln::scheduler {
@@ -57,6 +58,8 @@ v1::BuildRequest BuildRequestOf(const Dispatcher::Job& job, const BuildItem& ite
   request.set_trial(TrialIdOf(job, item));
   const auto* trial = std::get_if<InFlightTrial>(&item.work);
   if (trial == nullptr) return request;
+  request.set_traceparent(
+      PrintTraceparent(TraceOfTrial(job.id, trial->trial.number, TrialSpan::kBuild)));
   const auto fault = job.options.faults().find(trial->trial.number);
   if (fault != job.options.faults().end()) {
     request.set_fault(static_cast<v1::Fault>(fault->second));

@@ -13,6 +13,7 @@
 #include "scheduler/jobs/retrying_store.h"
 #include "scheduler/values/combined_stop.h"
 #include "scheduler/values/computations.h"
+#include "scheduler/values/request_trace.h"
 #include "scheduler/values/served_code.h"
 
 namespace kiln::scheduler {
@@ -25,12 +26,13 @@ constexpr int kMaxFruitlessRuns = 2;
 constexpr char kPausedMessage[] = "paused by request; `kiln jobs resume {}` goes on";
 
 std::string JobIdOf(const std::string& request_id, int attempt) {
-  return Sha256Hex(fmt::format("{} {}", request_id, attempt)).substr(0, kIdDigits);
+  return Sha256Hex(fmt::format("{} {}", RequestIdIn(request_id), attempt)).substr(0, kIdDigits);
 }
 
 std::string RequestIdOf(const store::JobRow& job) {
   v1::JobSpec spec;
-  return spec.ParseFromString(job.spec) ? spec.request_id() : std::string();
+  return spec.ParseFromString(job.spec) ? std::string(RequestIdIn(spec.request_id()))
+                                        : std::string();
 }
 
 // Returns the phase of a job that waits for the user's process.
@@ -255,7 +257,7 @@ StatusOr<store::JobRow> Jobs::AddJob(Request& request, const CheckedJob& checked
     if (added.ok()) return job;
     if (added.code() != StatusCode::kAlreadyExists) return added;
     KILN_ASSIGN_OR_RETURN(store::JobRow there, request.store.GetJob(job.id));
-    if (RequestIdOf(there) == checked.spec.request_id()) return there;
+    if (RequestIdOf(there) == RequestIdIn(checked.spec.request_id())) return there;
   }
 }
 
@@ -303,7 +305,8 @@ Status Jobs::CheckLimits(Request& request, const CheckedJob& checked) const {
   if (!HasQuotas(LimitsOf(checked.spec.user()))) return OkStatus();
   // A request whose answer was lost asks for its job again.
   const auto there = request.store.GetJob(JobIdOf(checked.spec.request_id(), 0));
-  if (there.ok() && RequestIdOf(*there) == checked.spec.request_id()) return OkStatus();
+  if (there.ok() && RequestIdOf(*there) == RequestIdIn(checked.spec.request_id()))
+    return OkStatus();
   return CheckLimits(request, checked.spec.user(), checked.spec.options().trials());
 }
 
@@ -566,6 +569,7 @@ void Jobs::SetState(JobRun& run, store::JobState state, std::string_view message
   if (status.ok()) {
     LogInfo("job {} {}{}{}", job_id, store::JobStateName(state), message.empty() ? "" : ": ",
             message);
+    if (options_.ended != nullptr && store::IsFinal(state)) options_.ended(job_id);
     return;
   }
   // The job was cancelled meanwhile. The first final state wins.

@@ -67,6 +67,9 @@ class Jobs {
     // Shares and limits of users. Outlives this object. Null: all users are equal, and may
     // have what they like.
     FairShares* shares = nullptr;
+    // Called when the store has the final state of a job that ran, in the job's thread, which it
+    // must not hold up. Null: nobody asks.
+    std::function<void(const std::string& job_id)> ended = nullptr;
   };
 
   // Store and hub outlive this object.

@@ -18,6 +18,7 @@
 #include "scheduler/service/caller_watch.h"
 #include "scheduler/service/watch.h"
 #include "scheduler/values/computations.h"
+#include "scheduler/values/request_trace.h"
 #include "store/autotvm_log.h"
 #include "store/import_log.h"
 #include "store/task_results.h"
@@ -116,9 +117,9 @@ grpc::Status SchedulerService::Submit(grpc::ServerContext* context,
     }
     KILN_RETURN_IF_ERROR(SettleDevice(*context, spec));
     KILN_RETURN_IF_ERROR(CheckCostModel(store_, spec));
+    const std::string kept = KeptRequest(request->request_id(), request->traceparent());
     return RunWhileCallerWaits(*context, [&](const std::stop_token& gone) -> Status {
-      KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(),
-                            jobs_.Submit(spec, request->request_id(), gone));
+      KILN_ASSIGN_OR_RETURN(*reply->mutable_job_id(), jobs_.Submit(spec, kept, gone));
       act.subject = "job " + reply->job_id();
       return OkStatus();
     });

@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "rpc/hardware_message.h"
+#include "rpc/trace_context.h"
+#include "store/wire/kept_times.h"
 
 namespace kiln::store {
 namespace {
@@ -30,8 +32,9 @@ v1::TrialResult ResultMessage(const Record& record) {
   result.set_remeasured_device(record.remeasured_device);
   result.set_sampled_outputs(static_cast<uint64_t>(record.sampled_outputs.value_or(0)));
   result.set_measured_as(record.measured_as);
-  if (record.times.empty() || !result.mutable_times()->ParseFromString(record.times)) {
-    result.clear_times();
+  ReadTimes(record.times, result);
+  if (result.has_instants()) {
+    result.set_trace_id(TraceOfTrial(record.job_id, record.trial).trace_id);
   }
   if (record.device_state.empty() ||
       !result.mutable_device_state()->ParseFromString(record.device_state)) {
@@ -62,7 +65,7 @@ void TakeResult(const v1::TrialResult& result, Record& record) {
   if (result.sampled_outputs() > 0) {
     record.sampled_outputs = static_cast<int64_t>(result.sampled_outputs());
   }
-  record.times = result.times().SerializeAsString();
+  record.times = PrintTimes(result.times(), result.instants());
   record.measured_as = result.measured_as();
   record.device_state = result.device_state().SerializeAsString();
 }

@@ -15,8 +15,8 @@ RecordFilter FilterOf(const v1::ListRecordsRequest& message);
 AutotvmFilter FilterOf(const v1::ListAutotvmRecordsRequest& message);
 WorkloadRef WorkloadOf(const v1::BestRequest& message);
 
-// Nothing is lost either way, except for Record::times that are no TrialTimes: these become
-// unknown.
+// Nothing is lost either way, except for Record::times that are no times (kept_times.h): these
+// become unknown. The trace id of a record follows from its job and trial.
 v1::Record RecordMessage(const Record& record);
 Record RecordOf(const v1::Record& message);
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "rpc/fields_testing.h"
+#include "rpc/trace_context.h"
 
 namespace kiln::store {
 namespace {
@@ -23,6 +24,7 @@ v1::Record FullMessage() {
   v1::Record message;
   int next = 0;
   FillFields(message, next);
+  message.mutable_result()->set_trace_id(TraceOfTrial(message.job_id(), message.trial()).trace_id);
   return message;
 }
 
@@ -88,6 +90,7 @@ TEST(RecordMessageTest, WhatIsNotSetStaysSo) {
   const Record record = RecordOf(RecordMessage(Record()));
   EXPECT_EQ(FieldsOf(record), FieldsOf(Record()));
   EXPECT_FALSE(RecordMessage(record).result().has_times());
+  EXPECT_EQ(RecordMessage(record).result().trace_id(), "");
 }
 
 TEST(RecordMessageTest, TimesThatAreNoneAreNotKnown) {

@@ -59,6 +59,8 @@ TABLE = {
     "rpc": [*_BASE, "base/keys", "device", "proto", "runtime/dtype.h"],
     # A daemon's port for pages: metrics, health, a dashboard.
     "rpc/http": [*_BASE, "base/keys", "rpc"],
+    # Spans of trials, as a collector of OpenTelemetry takes them.
+    "rpc/otlp": [*_BASE, "rpc"],
     # The compiler is a pipeline of folders: each sees the folders before it.
     "compiler/target": [*_BASE, "device"],
     "compiler/ir": [*_BASE],
@@ -159,6 +161,8 @@ TABLE = {
     "scheduler": [
         *_BASE, "device", "proto", "rpc", "rpc/http", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
         "scheduler/service",
+        *_BASE, "device", "proto", "rpc", "rpc/otlp", "search", "store", "store/wire", "scheduler/values",
+        "scheduler/fair_share", "scheduler/jobs", "scheduler/service",
     ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [

@@ -8,9 +8,11 @@
 #include <memory>
 #include <numeric>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/console/terminal.h"
+#include "base/file/file.h"
 #include "base/numbers/median.h"
 #include "base/text/counted.h"
 #include "base/text/units.h"
@@ -19,6 +21,7 @@
 #include "client/cli/session_flags.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
+#include "client/view/trace_events.h"
 #include "runtime/executor.h"
 
 namespace kiln::client {
@@ -32,6 +35,8 @@ struct BenchFlags {
   double min_repeat_ms = 100;
   // True: each kernel is timed by itself as well.
   bool profile = false;
+  // File for the kernels of one run, for a viewer of traces; "": none.
+  std::string trace;
   int threads = 0, gpu = 0;
 };
 
@@ -148,6 +153,33 @@ std::string BenchJson(const Statistics& s, const runtime::Network& network,
       s.mean, s.median, s.max, s.min, s.deviation, ExpectedOf(network), kernels);
 }
 
+// Writes each kernel of one run as a slice.
+Status WriteTrace(const std::string& path, runtime::Executor& executor) {
+  KILN_ASSIGN_OR_RETURN(const std::vector<runtime::KernelSpan> spans, executor.TraceRun());
+  KILN_ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path));
+  TraceEvents events([&file](std::string_view bytes) { return file.Append(bytes); });
+  const runtime::Network& network = executor.network();
+  constexpr int kGroup = 1, kLane = 1;
+  events.NameGroup(kGroup, fmt::format("a run on {}", network.target.device), 0);
+  events.NameLane(kGroup, kLane, "kernels");
+  for (size_t k = 0; k < spans.size(); ++k) {
+    const runtime::NetworkKernel& kernel = network.kernels[k];
+    const double seconds = spans[k].end_s - spans[k].begin_s;
+    events.Slice(kGroup, kLane, kernel.name, 1e6 * spans[k].begin_s, 1e6 * seconds,
+                 {{"kernel", fmt::to_string(k)},
+                  {"schedule", std::string(runtime::SourceName(kernel.source))},
+                  {"by its record",
+                   kernel.expected_s > 0 ? FormatSeconds(kernel.expected_s) : std::string()},
+                  {"speed", seconds > 0 ? FormatFlops(kernel.flops / seconds) : std::string()}});
+  }
+  KILN_RETURN_IF_ERROR(events.Finish());
+  KILN_RETURN_IF_ERROR(file.Commit());
+  fmt::print(stderr,
+             "one run of {} written to {}, for https://ui.perfetto.dev or chrome://tracing\n",
+             Counted(std::ssize(spans), "kernel"), path);
+  return OkStatus();
+}
+
 Status Bench(const BenchFlags& flags, bool json) {
   runtime::ExecutorOptions options;
   options.threads = flags.threads;
@@ -160,6 +192,7 @@ Status Bench(const BenchFlags& flags, bool json) {
   if (flags.profile) {
     KILN_ASSIGN_OR_RETURN(profile, ProfileOf(*executor));
   }
+  if (!flags.trace.empty()) KILN_RETURN_IF_ERROR(WriteTrace(flags.trace, *executor));
   const Statistics statistics = StatisticsOf(samples);
   if (json) {
     fmt::print("{}\n", BenchJson(statistics, executor->network(), profile));
@@ -183,6 +216,10 @@ Run AddBench(CLI::App& bench, SessionFlags& session) {
       ->check(CLI::Range(0.0, 3.6e6))
       ->capture_default_str();
   bench.add_flag("--profile", flags->profile, "each kernel by itself, too");
+  bench
+      .add_option("--trace", flags->trace,
+                  "write the kernels of one run for Perfetto and chrome://tracing")
+      ->type_name("FILE");
   AddExecutor(bench, flags->threads, flags->gpu);
   session.AddJson(bench);
   return Plain([flags](const Session& session) { return Bench(*flags, session.json); });
