@@ -1,16 +1,20 @@
 #include "client/daemon_child.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <sstream>
 
 #include "absl/time/clock.h"
 #include "base/errno_status.h"
 #include "base/file/fd.h"
 #include "base/file/file.h"
+#include "client/core_list.h"
 
 namespace kiln::client {
 namespace {
@@ -31,10 +35,7 @@ std::string JoinAddress(const std::string& host, const std::string& port) {
   return fmt::format("{}:{}", host, port);
 }
 
-}  // namespace
-
-Status BecomeClusterChild(const std::string& log_path) {
-  DieWithParent();
+Status PrintInto(const std::string& log_path) {
   if (log_path == "-") return OkStatus();
   const UniqueFd log(open(log_path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
   if (!log.valid()) return ErrnoStatus(errno, "cannot write {}", log_path);
@@ -44,14 +45,46 @@ Status BecomeClusterChild(const std::string& log_path) {
   return OkStatus();
 }
 
+// Makes this process run on the cores, and the threads and processes that it starts.
+Status StayOn(const std::string& list) {
+  if (list == "-") return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const std::vector<int> cores, ParseCoreList(list));
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  for (const int core : cores) {
+    if (core < CPU_SETSIZE) CPU_SET(core, &set);
+  }
+  if (sched_setaffinity(0, sizeof(set), &set) != 0) {
+    return ErrnoStatus(errno, "this process cannot stay on the cores {}", list);
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status BecomeClusterChild(const std::string& log_path, const std::string& cores) {
+  DieWithParent();
+  KILN_RETURN_IF_ERROR(PrintInto(log_path));
+  const Status stays = StayOn(cores);
+  if (!stays.ok()) fmt::print(stderr, "kiln: {}; any core is used\n", Message(stays));
+  return OkStatus();
+}
+
 Status DaemonChild::Launch() {
   // A runner whose GPUs got any free ports gets free ones again.
   if (ports_.size() == 1) options_.port = ports_.front();
   ports_.clear();
   SubprocessOptions options;
-  options.argv = {options_.executable, kClusterChild,     options_.log,
-                  options_.daemon,     "--listen",        JoinAddress(options_.host, options_.port),
-                  "--port-file",       options_.port_file};
+  const std::string cores = options_.cores.empty() ? "-" : CoreListText(options_.cores);
+  options.argv = {options_.executable,
+                  kClusterChild,
+                  options_.log,
+                  cores,
+                  options_.daemon,
+                  "--listen",
+                  JoinAddress(options_.host, options_.port),
+                  "--port-file",
+                  options_.port_file};
   options.argv.insert(options.argv.end(), options_.flags.begin(), options_.flags.end());
   options.output = SubprocessOptions::Stream::kNull;
   KILN_RETURN_IF_ERROR(RemoveFile(options_.port_file));

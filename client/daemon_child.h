@@ -18,10 +18,12 @@
 namespace kiln::client {
 
 // First argument of a child: the process dies with its parent, prints into the file that the second
-// argument names ("-": its parent's output), and then starts with the remaining arguments.
+// argument names ("-": its parent's output), runs on the cores that the third one lists ("0-3,8";
+// "-": those of its parent), and then starts with the remaining arguments.
 inline constexpr char kClusterChild[] = "cluster-child";
-// main calls it for such arguments, before anything else. An error: the file can't be written.
-Status BecomeClusterChild(const std::string& log_path);
+// main calls it for such arguments, before anything else and before any thread. An error: the file
+// can't be written. A process that may use none of the cores says so and uses those of its parent.
+Status BecomeClusterChild(const std::string& log_path, const std::string& cores);
 
 class DaemonChild {
  public:
@@ -39,6 +41,8 @@ class DaemonChild {
     std::string port_file;
     // The file to which it prints.
     std::string log;
+    // Cores on which it runs, ascending; empty: those of this process.
+    std::vector<int> cores = {};
   };
 
   DaemonChild() = default;

@@ -499,6 +499,8 @@ TEST_F(CudaDeviceTest, SelectsAndDescribesGpus) {
   cuda_.gpus[2].name = "Small GPU";
   cuda_.gpus[2].major = 7;
   cuda_.gpus[2].attributes[kCuMaxThreadsPerBlock] = 512;
+  cuda_.gpus[2].attributes[kCuPciDomain] = 1;
+  cuda_.gpus[2].attributes[kCuPciBus] = 0xdb;
   const auto count = [](std::string_view device) -> StatusOr<size_t> {
     KILN_ASSIGN_OR_RETURN(const auto gpus, SelectCudaGpus(FakeCuda::Driver(), device));
     return gpus.size();
@@ -514,6 +516,7 @@ TEST_F(CudaDeviceTest, SelectsAndDescribesGpus) {
   EXPECT_FALSE(count("opencl").ok());
   const auto gpus = *SelectCudaGpus(FakeCuda::Driver(), "cuda:GPU-22");
   EXPECT_EQ(gpus[0].uuid, "GPU-22222222-2222-2222-2222-222222222222");
+  EXPECT_EQ(gpus[0].pci_address, "0001:db:00.0");
   EXPECT_EQ(TargetOf(gpus[0]), "cuda -arch=sm_70 -max_threads_per_block=512");
   EXPECT_THAT(KeysOf(gpus[0]), ElementsAre("cuda", "cuda/sm_70", "Small GPU", gpus[0].uuid));
   const v1::HardwareParams hardware = HardwareOf(gpus[0]);

@@ -126,8 +126,8 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddUseFlags(app, flags);
   AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
-               "print the devices that --device means, one a line: as --device, target, name and "
-               "device model with tabs between, and end");
+               "print the devices that --device means, one a line: as --device, target, name, "
+               "device model and PCI address with tabs between, and end");
   app.add_option("--once", flags.once,
                  "measure the MeasureRequest in this file (*.txtpb: text, else binary), print the "
                  "reply and end");
@@ -455,8 +455,8 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
   if (flags.list) {
     for (const DeviceDescription& device : devices) {
       KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, DeviceModelOf(device.state));
-      fmt::print("{}\t{}\t{}\t{}\n", device.device, device.state.target(), device.state.device(),
-                 device::PrintDeviceModel(model));
+      fmt::print("{}\t{}\t{}\t{}\t{}\n", device.device, device.state.target(),
+                 device.state.device(), device::PrintDeviceModel(model), device.pci_address);
     }
     return OkStatus();
   }

@@ -69,6 +69,7 @@ StatusOr<std::vector<DeviceDescription>> DescribeCuda(std::string_view device,
   for (const CudaGpu& gpu : gpus) {
     DeviceDescription& description =
         devices.emplace_back("cuda:" + gpu.uuid, Announced(gpu.name, TargetOf(gpu)));
+    description.pci_address = gpu.pci_address;
     for (const std::string& key : KeysOf(gpu)) description.state.add_keys(key);
     *description.state.mutable_hardware() = HardwareOf(gpu);
     KILN_ASSIGN_OR_RETURN(const device::DeviceModel model, ReadGpuModel(*driver, gpu));

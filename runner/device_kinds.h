@@ -23,6 +23,8 @@ struct DeviceDescription {
   std::string device;
   // State without an address and without the fields that every worker has.
   v1::WorkerState state;
+  // "0000:3b:00.0"; "": the device has none, or it is not known.
+  std::string pci_address = {};
 };
 
 struct DeviceSettings {

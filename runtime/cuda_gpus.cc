@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace kiln::runtime {
 namespace {
@@ -17,6 +18,16 @@ std::string UuidText(const CuUuid& uuid) {
   return text;
 }
 
+// Returns "" if the driver does not say.
+std::string PciAddress(const CudaDriver& driver, CuDeviceHandle handle) {
+  int domain = 0, bus = 0, device = 0;
+  for (const auto& [which, value] :
+       {std::pair{kCuPciDomain, &domain}, {kCuPciBus, &bus}, {kCuPciDevice, &device}}) {
+    if (driver.DeviceGetAttribute(value, which, handle) != 0) return "";
+  }
+  return fmt::format("{:04x}:{:02x}:{:02x}.0", domain, bus, device);
+}
+
 StatusOr<CudaGpu> Describe(const CudaDriver& driver, int ordinal) {
   CudaGpu gpu;
   gpu.ordinal = ordinal;
@@ -29,6 +40,7 @@ StatusOr<CudaGpu> Describe(const CudaDriver& driver, int ordinal) {
   CuUuid uuid{};
   KILN_RETURN_IF_ERROR(driver.Check(driver.DeviceGetUuid(&uuid, gpu.handle), what));
   gpu.uuid = UuidText(uuid);
+  gpu.pci_address = PciAddress(driver, gpu.handle);
   size_t memory_bytes = 0;
   KILN_RETURN_IF_ERROR(driver.Check(driver.DeviceTotalMem(&memory_bytes, gpu.handle), what));
   gpu.memory_bytes = static_cast<int64_t>(memory_bytes);

@@ -19,6 +19,8 @@ struct CudaGpu {
   std::string name;
   // "GPU-1f0c...", as nvidia-smi -L prints it.
   std::string uuid;
+  // "0000:3b:00.0", as /sys/bus/pci/devices names it; "" if the driver does not say.
+  std::string pci_address;
   // Compute capability.
   int major = 0;
   int minor = 0;

@@ -35,7 +35,7 @@ StatusOr<Message> ParseReply(const std::string& output, std::string_view who) {
 
 // Runs a Kiln command in a process that ends with this one.
 StatusOr<RunResult> RunCommand(std::vector<std::string> argv, absl::Duration timeout) {
-  argv.insert(argv.begin() + 1, {kClusterChild, "-"});
+  argv.insert(argv.begin() + 1, {kClusterChild, "-", "-"});
   SubprocessOptions options;
   options.argv = std::move(argv);
   options.output = options.error = SubprocessOptions::Stream::kPipe;

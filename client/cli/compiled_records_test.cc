@@ -41,6 +41,16 @@ class CompiledRecordsTest : public KilnTest {
                       HasSubstr(" " + record["id"].get<std::string>() + " ")));
   }
 
+  // Tries two candidates of a product of matrices, in a database of its own.
+  RunResult TuneMatmul(const Words& more) const {
+    Words words = {"tune",      "matmul", "--args",          "32,32,32", "--target",    "llvm",
+                   "--trials",  "2",      "--min-repeat-ms", "1",        "--finalists", "0",
+                   "--idle-ms", "0",      "--no-warm-start", "--db",     other_db_};
+    words.insert(words.end(), more.begin(), more.end());
+    return RunKiln(words);
+  }
+
+  const std::string other_db_ = folder_.Join("other.db");
   const std::string file_ = folder_.Join("one.kiln");
   std::string job_;
 };
@@ -58,6 +68,48 @@ TEST_F(CompiledRecordsTest, ANetworkOneTaskOneTrialOneRecord) {
     EXPECT_THAT(KilnPrints({"verify", file_, "--kernels"}),
                 HasSubstr("0 of 1 output wrong, 0 of 1 kernel"));
   }
+}
+
+// A folder with a compiled file and a log of records; one that is damaged is a row of its own.
+TEST_F(CompiledRecordsTest, AFolderIsVerified) {
+  KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"}));
+  const std::string tasks = KilnPrints({"records", "curve", job_, "--db", db_, "--each-task"});
+  EXPECT_THAT(tasks, AllOf(HasSubstr("softmax"), HasSubstr("mlp")));
+  const std::string kept = folder_.Join("kept");
+  ASSERT_OK(MakeDirs(kept));
+  ASSERT_OK(WriteFile(kept + "/mlp.kiln", *ReadFile(file_)));
+  TuneMatmul({});
+  ASSERT_OK(WriteFile(kept + "/log.json", KilnPrints({"records", "export", "--db", other_db_})));
+  const Words words = {"verify", kept, "--most-slower", "0"};
+  EXPECT_THAT(KilnPrints(words), AllOf(HasSubstr("mlp.kiln"), HasSubstr("2 of 2 files right")));
+  ASSERT_OK(WriteFile(kept + "/damaged.kiln", "KILN-NET"));
+  const RunResult damaged = RunKiln(words);
+  EXPECT_EQ(damaged.exit.code, 2);
+  EXPECT_THAT(damaged.output, AllOf(HasSubstr("not checked"), HasSubstr("2 of 3 files right")));
+  EXPECT_EQ(RunKiln({"verify", kept + "/damaged.kiln"}).exit.code, 2);
+  EXPECT_EQ(RunKiln({"verify", folder_.Join("none")}).exit.code, 2);
+}
+
+// Which one is faster is chance here; both are measured.
+TEST_F(CompiledRecordsTest, AJobIsComparedWithABaseline) {
+  const std::string baseline = folder_.Join("baseline.jsonl");
+  ASSERT_OK(WriteFile(baseline, TuneMatmul({"--json"}).output));
+  const RunResult same = TuneMatmul({"--baseline", baseline});
+  EXPECT_THAT(same.exit.code, testing::AnyOf(0, 1)) << same.error;
+  EXPECT_THAT(same.output, AllOf(HasSubstr("Baseline"), HasSubstr(" +- "), HasSubstr("1 task: ")));
+  const std::vector<Json> lines = JsonLines(TuneMatmul({"--baseline", baseline, "--json"}).output);
+  EXPECT_EQ(lines.back()["event"], "baseline");
+  const Json task = lines.back()["tasks"][0];
+  EXPECT_EQ(task["measured"], true) << task;
+  EXPECT_GT(task["ratio"], 0);
+  // A compiled network has other computations, and no programs.
+  KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"}));
+  const RunResult other = TuneMatmul({"--baseline", file_});
+  EXPECT_EQ(other.exit.code, 0);
+  EXPECT_THAT(other.output, HasSubstr("not compared; the baseline does not have it"));
+  const RunResult none = TuneMatmul({"--baseline", folder_.Join("none")});
+  EXPECT_EQ(none.exit.code, 1);
+  EXPECT_EQ(none.output, "");
 }
 
 TEST_F(CompiledRecordsTest, WeightsAreAsTheyWereTuned) {

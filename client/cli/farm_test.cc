@@ -169,6 +169,28 @@ TEST_F(FarmTest, AStaleFileHarmsNobody) {
   ASSERT_OK(RemoveFile(path));
 }
 
+// A runner for each device; one that dies does so alone.
+TEST_F(FarmTest, SeveralRunners) {
+  const std::string up = KilnPrints(UpWords({"--device", "null"}));
+  EXPECT_THAT(up, AllOf(HasSubstr("runner null:0"), HasSubstr("runner null:1")));
+  Json status = Status();
+  EXPECT_EQ(status["runners"], 2);
+  ASSERT_THAT(status["processes"], SizeIs(5));
+  EXPECT_EQ(status["processes"][4]["name"], "runner null:1");
+  EXPECT_EQ(status["processes"][4]["log"], farm_ + "/runner-null-1.log");
+  EXPECT_EQ(status["processes"][4]["cores"], "");
+  TuneOnFarm("16,16,16");
+  ASSERT_EQ(SignalProcess(*IdentifyProcess(status["processes"][3]["pid"]), SIGKILL), OkStatus());
+  EXPECT_TRUE(Eventually([&] {
+    const Json now = Status();
+    return now["answers"] == true && now["processes"][3]["restarts"] == 1;
+  })) << Status();
+  EXPECT_EQ(Status()["processes"][4]["pid"], status["processes"][4]["pid"]);
+  KilnPrints(Farm("down"));
+  EXPECT_THAT(RunKiln(Farm("up", {"--device", "cpu", "--device", "cpu"})).error,
+              HasSubstr("--device cpu is given 2 times"));
+}
+
 TEST_F(FarmTest, AFarmThatCannotStartSaysWhy) {
   EXPECT_THAT(RunKiln(UpWords({"--db", "/dev/null/kiln.db"})).error,
               AllOf(HasSubstr("the farm did not start: the scheduler ended"),

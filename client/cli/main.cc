@@ -46,14 +46,14 @@ int Help(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   kiln::HideProcess();
-  if (argc < 3 || std::string_view(argv[1]) != kiln::client::kClusterChild) {
+  if (argc < 4 || std::string_view(argv[1]) != kiln::client::kClusterChild) {
     return Main(argc, argv);
   }
-  const kiln::Status status = kiln::client::BecomeClusterChild(argv[2]);
+  const kiln::Status status = kiln::client::BecomeClusterChild(argv[2], argv[3]);
   if (!status.ok()) {
     fmt::print(stderr, "kiln: {}\n", kiln::Message(status));
     return 1;
   }
-  argv[2] = argv[0];
-  return Main(argc - 2, argv + 2);
+  argv[3] = argv[0];
+  return Main(argc - 3, argv + 3);
 }

@@ -588,6 +588,9 @@ TEST_F(RecordsTest, CurvesAreDrawn) {
   const Json point = Json::parse(json.substr(0, json.find('\n')));
   EXPECT_EQ(point["job"], first);
   EXPECT_GT(point["best_s"], 0);
+  EXPECT_EQ(point["task"], nullptr);
+  // A job of one task has one line.
+  EXPECT_EQ(Kiln({"records", "curve", first, "--each-task", "--json"}), json);
   EXPECT_THAT(Error({"records", "curve", "none"}), HasSubstr("there is no job none"));
   EXPECT_THAT(Error({"records", "curve", first, "--task", "1"}), HasSubstr("has the tasks 0 to 0"));
   const std::string log = folder_.Join("log.json");

@@ -8,9 +8,10 @@
 namespace kiln::client {
 namespace {
 
-// Returns "runner-cpu" of "runner cpu".
+// Returns "runner-cuda-1" of "runner cuda:1".
 std::string FileName(std::string process) {
   std::ranges::replace(process, ' ', '-');
+  std::ranges::replace(process, ':', '-');
   return process;
 }
 

@@ -37,6 +37,7 @@ TEST(FarmFolder, OneHolderOfTheLock) {
   }
   EXPECT_FALSE(folder.IsLocked(Clock::Real()));
   EXPECT_EQ(folder.LogFile("runner cpu"), folder.path() + "/runner-cpu.log");
+  EXPECT_EQ(folder.PortFile("runner cuda:1"), folder.path() + "/runner-cuda-1.port");
 }
 
 }  // namespace

@@ -62,6 +62,14 @@ bool FarmAnswers::AllAnswer() const {
   return std::ranges::all_of(trouble, [](const std::string& text) { return text.empty(); });
 }
 
+bool FarmAnswers::ServingAnswer(const FarmState& state) const {
+  for (size_t i = 0; i < trouble.size(); ++i) {
+    const bool serves = state.processes[i].phase == FarmProcess::Phase::kServing;
+    if (serves && !trouble[i].empty()) return false;
+  }
+  return true;
+}
+
 int FarmAnswers::CountJobs(v1::JobState state) const {
   return static_cast<int>(std::ranges::count_if(
       jobs, [state](const v1::JobStatus& job) { return job.state() == state; }));

@@ -19,6 +19,8 @@ struct FarmAnswers {
   std::vector<v1::JobStatus> jobs;
 
   bool AllAnswer() const;
+  // Returns whether those answer that serve as the state says; a runner that keeps dying does not.
+  bool ServingAnswer(const FarmState& state) const;
   int CountJobs(v1::JobState state) const;
   // Counts the workers that the tracker lists.
   int CountWorkers(v1::WorkerKind kind) const;

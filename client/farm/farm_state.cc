@@ -29,13 +29,15 @@ Json JsonOf(const ProcessIdentity& process) {
 }
 
 Json JsonOf(const FarmOptions& options) {
-  return {{"folder", options.folder},   {"db", options.db},
-          {"host", options.host},       {"workers", options.workers},
-          {"devices", options.devices}, {"authority", options.authority}};
+  return {{"folder", options.folder},      {"db", options.db},           {"host", options.host},
+          {"workers", options.workers},    {"devices", options.devices}, {"gpus", options.gpus},
+          {"authority", options.authority}};
 }
 
 Json JsonOf(const FarmProcess& process) {
   return {{"name", process.name},
+          {"device", process.device},
+          {"cores", process.cores},
           {"phase", PhaseName(process.phase)},
           {"process", JsonOf(process.process)},
           {"addresses", process.addresses},
@@ -125,6 +127,7 @@ Status Parse(const Json& json, FarmOptions& options) {
   members.Get("host", options.host);
   members.Get("workers", options.workers);
   members.Get("devices", options.devices);
+  members.Get("gpus", options.gpus);
   members.Get("authority", options.authority);
   return members.status();
 }
@@ -132,6 +135,8 @@ Status Parse(const Json& json, FarmOptions& options) {
 Status Parse(const Json& json, FarmProcess& process) {
   Members members(json);
   members.Get("name", process.name);
+  members.Get("device", process.device);
+  members.Get("cores", process.cores);
   std::string phase;
   members.Get("phase", phase);
   const auto* const row =

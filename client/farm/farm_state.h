@@ -32,6 +32,8 @@ struct FarmOptions {
   int workers = 0;
   // Kinds of devices: cpu, cuda, null. Empty: those that are there.
   std::vector<std::string> devices = {};
+  // GPUs of this machine that measure (ChooseLocalDevices).
+  std::string gpus = "all";
   // Folder of the authority of the farm's keys, an absolute path; "": the farm has a secret.
   std::string authority = {};
 
@@ -41,8 +43,12 @@ struct FarmOptions {
 struct FarmProcess {
   enum class Phase { kStarting, kServing, kWaiting, kGivenUp };
 
-  // "tracker", "runner cpu".
+  // "tracker", "runner cpu", "runner cuda:1".
   std::string name;
+  // The device of a runner: "NVIDIA H200 (GPU-1f0c...)"; "": the process is no runner.
+  std::string device = {};
+  // Cores on which it runs, "0-3,8"; "": any.
+  std::string cores = {};
   Phase phase = Phase::kStarting;
   // No process while it waits to be started again, and once it is given up.
   ProcessIdentity process = {};

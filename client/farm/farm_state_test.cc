@@ -21,6 +21,7 @@ FarmState SomeState() {
                    .db = "/f/kiln.db",
                    .workers = 3,
                    .devices = {"cpu", "cuda"},
+                   .gpus = "0,1",
                    .authority = "/f/keys"};
   state.machine = "box1";
   state.supervisor = {4711, 123456789012, "boot"};
@@ -35,10 +36,12 @@ FarmState SomeState() {
                       .log = "/f/tracker.log",
                       .restarts = 2,
                       .last_end = "exit status 1"},
-                     {.name = "runner cuda",
+                     {.name = "runner cuda:1",
+                      .device = "NVIDIA H200 (GPU-1f0c)",
+                      .cores = "14-15",
                       .phase = FarmProcess::Phase::kGivenUp,
                       .addresses = {"127.0.0.1:9491", "127.0.0.1:9492"},
-                      .log = "/f/runner-cuda.log"}};
+                      .log = "/f/runner-cuda-1.log"}};
   state.notes = {"port 9190 is taken"};
   return state;
 }
@@ -47,7 +50,7 @@ TEST(FarmState, IsReadAsItWasWritten) {
   const FarmState state = SomeState();
   ASSERT_OK_AND_ASSIGN(const FarmState read, ParseFarmState(FarmStateText(state)));
   EXPECT_EQ(read, state);
-  EXPECT_EQ(read.AddressOf("runner cuda"), "127.0.0.1:9491");
+  EXPECT_EQ(read.AddressOf("runner cuda:1"), "127.0.0.1:9491");
   EXPECT_EQ(read.AddressOf("scheduler"), "");
   ASSERT_OK_AND_ASSIGN(const FarmState empty, ParseFarmState(FarmStateText({})));
   EXPECT_EQ(empty, FarmState());

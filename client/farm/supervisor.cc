@@ -16,6 +16,7 @@
 #include "base/server/listen.h"
 #include "base/server/net.h"
 #include "base/server/secret.h"
+#include "client/core_list.h"
 #include "client/farm/farm_keys.h"
 
 namespace kiln::client {
@@ -26,7 +27,7 @@ constexpr int kBuilderPagesPort = 9391;
 constexpr int kFirstRunnerPort = 9490;
 constexpr int kRunnerPagesPort = 9590;
 constexpr char kLoopback[] = "127.0.0.1";
-constexpr size_t kTracker = 0, kScheduler = 1;
+constexpr size_t kTracker = 0, kScheduler = 1, kFirstRunner = 3;
 constexpr int kOwnerOnly = 0600;
 // A command that looks whether the farm runs has the lock for a moment.
 constexpr absl::Duration kLockPatience = absl::Seconds(1);
@@ -37,14 +38,6 @@ constexpr absl::Duration kPollPause = absl::Milliseconds(10);
 constexpr int64_t kMaxLogBytes = 16 << 20;
 constexpr absl::Duration kRenewEvery = absl::Hours(24);
 
-// Returns whether the ports from `port` on can be bound now.
-bool AreFree(const std::string& host, int port, int count) {
-  for (int i = 0; i < count; ++i) {
-    if (!Listen({host, port + i}).ok()) return false;
-  }
-  return true;
-}
-
 // Returns the first of the ports from `port` on that can be bound now and is none of `taken`; 0 if
 // there is none among the next hundred.
 int FreePort(const std::string& host, int port, const std::vector<FarmProcess>& taken) {
@@ -54,7 +47,7 @@ int FreePort(const std::string& host, int port, const std::vector<FarmProcess>& 
     });
   };
   for (int one = port; one < port + 100; ++one) {
-    if (!is_taken(one) && AreFree(host, one, 1)) return one;
+    if (!is_taken(one) && Listen({host, one}).ok()) return one;
   }
   return 0;
 }
@@ -74,7 +67,7 @@ void TurnLog(const std::string& log) {
 }  // namespace
 
 StatusOr<std::unique_ptr<FarmSupervisor>> FarmSupervisor::Start(
-    const FarmOptions& options, const FindDevices& find_devices,
+    const FarmOptions& options, const FindPlaces& find_places,
     const std::function<bool()>& interrupted, Clock& clock) {
   const FarmFolder folder(options.folder);
   KILN_RETURN_IF_ERROR(MakePrivateDir(folder.path()));
@@ -87,10 +80,10 @@ StatusOr<std::unique_ptr<FarmSupervisor>> FarmSupervisor::Start(
   KILN_RETURN_IF_ERROR(farm->EndLeftovers());
   KILN_RETURN_IF_ERROR(farm->MakeAccess());
   KILN_ASSIGN_OR_RETURN(farm->state_.supervisor, IdentifyProcess(getpid()));
-  KILN_ASSIGN_OR_RETURN(const std::vector<Device> devices, farm->Devices(find_devices));
+  KILN_ASSIGN_OR_RETURN(const LocalPlaces places, find_places(options));
   farm->state_.machine = HostName();
   farm->state_.started_s = clock.UnixSeconds();
-  KILN_RETURN_IF_ERROR(farm->LaunchAll(devices, interrupted));
+  KILN_RETURN_IF_ERROR(farm->LaunchAll(places, interrupted));
   farm->state_.up = true;
   farm->Save();
   LogInfo("the farm in {} is up", folder.path());
@@ -167,24 +160,9 @@ Status FarmSupervisor::MakeSecret() const {
   return Secret::Read(path).status();
 }
 
-StatusOr<std::vector<FarmSupervisor::Device>> FarmSupervisor::Devices(
-    const FindDevices& find_devices) const {
-  std::vector<Device> devices;
-  for (const std::string& kind : state_.options.devices) {
-    KILN_ASSIGN_OR_RETURN(const int count, find_devices(kind));
-    devices.push_back({kind, count});
-  }
-  if (!devices.empty()) return devices;
-  KILN_ASSIGN_OR_RETURN(const int cpus, find_devices("cpu"));
-  devices.push_back({"cpu", cpus});
-  // A machine without a GPU is as good as another.
-  const auto gpus = find_devices("cuda");
-  if (gpus.ok() && *gpus > 0) devices.push_back({"cuda", *gpus});
-  return devices;
-}
-
 void FarmSupervisor::AddMember(const std::string& name, const std::string& host, int port,
-                               int ports, int pages, std::vector<std::string> flags) {
+                               int pages, const std::vector<int>& cores,
+                               std::vector<std::string> flags) {
   DaemonChild::Options child;
   child.executable = executable_;
   child.daemon = name.substr(0, name.find(' '));
@@ -193,7 +171,7 @@ void FarmSupervisor::AddMember(const std::string& name, const std::string& host,
   const int pages_port = FreePort(host, pages, state_.processes);
   child.flags.insert(child.flags.end(), {"--http-port", fmt::format("{}", pages_port)});
   child.host = host;
-  const bool free = AreFree(host, port, ports);
+  const bool free = Listen({host, port}).ok();
   child.port = fmt::format("{}", free ? port : 0);
   if (!free) {
     state_.notes.push_back(
@@ -201,40 +179,68 @@ void FarmSupervisor::AddMember(const std::string& name, const std::string& host,
   }
   child.port_file = folder_.PortFile(name);
   child.log = folder_.LogFile(name);
+  child.cores = cores;
   members_.push_back({DaemonChild(std::move(child))});
   state_.processes.push_back(
       {.name = name,
+       .cores = CoreListText(cores),
        .pages = pages_port == 0 ? "" : HostPort{HostFromHere(host), pages_port}.ToString(),
        .log = folder_.LogFile(name)});
 }
 
-Status FarmSupervisor::LaunchAll(const std::vector<Device>& devices,
+void FarmSupervisor::AddRunner(const LocalPlaces::Runner& runner, int port,
+                               const std::string& tracker) {
+  const LocalDevice& device = runner.device;
+  std::vector<std::string> flags = {"--tracker", tracker, "--device", device.device};
+  // The builder beside it would make the canary of a CPU slow.
+  if (device.device == "cpu") flags.insert(flags.end(), {"--canary-seconds", "0"});
+  AddMember("runner " + device.label, kLoopback, port, kRunnerPagesPort, runner.cores,
+            std::move(flags));
+  const size_t colon = device.device.find(':');
+  state_.processes.back().device =
+      colon == std::string::npos
+          ? device.name
+          : fmt::format("{} ({})", device.name, device.device.substr(colon + 1));
+}
+
+Status FarmSupervisor::LaunchAll(const LocalPlaces& places,
                                  const std::function<bool()>& interrupted) {
   const FarmOptions& options = state_.options;
-  AddMember("tracker", options.host, kTrackerPort, 1, kTrackerPagesPort, {});
+  AddMember("tracker", options.host, kTrackerPort, kTrackerPagesPort, places.others, {});
   KILN_RETURN_IF_ERROR(Launch(kTracker));
   KILN_RETURN_IF_ERROR(members_[kTracker].child.WaitUntilServes(interrupted));
   const HostPort bound = *ParseHostPort(members_[kTracker].child.Address());
   const std::string tracker = HostPort{HostFromHere(options.host), bound.port}.ToString();
-  AddMember("scheduler", options.host, kSchedulerPort, 1, kSchedulerPagesPort,
+  AddMember("scheduler", options.host, kSchedulerPort, kSchedulerPagesPort, places.others,
             {"--tracker", tracker, "--db", options.db, "--exclusive-phases"});
-  AddMember("builder", kLoopback, kBuilderPort, 1, kBuilderPagesPort,
+  AddMember("builder", kLoopback, kBuilderPort, kBuilderPagesPort, places.others,
             {"--tracker", tracker, "--jobs", fmt::format("{}", options.workers)});
   int port = kFirstRunnerPort;
-  for (const Device& device : devices) {
-    std::vector<std::string> flags = {"--tracker", tracker, "--device", device.kind};
-    // The builder beside it would make the canary of a CPU slow.
-    if (device.kind == "cpu") flags.insert(flags.end(), {"--canary-seconds", "0"});
-    AddMember("runner " + device.kind, kLoopback, port, device.count, kRunnerPagesPort,
-              std::move(flags));
-    port += device.count;
-  }
+  for (const LocalPlaces::Runner& runner : places.runners) AddRunner(runner, port++, tracker);
   for (size_t i = kScheduler; i < members_.size(); ++i) KILN_RETURN_IF_ERROR(Launch(i));
-  for (Member& member : members_) {
-    KILN_RETURN_IF_ERROR(member.child.WaitUntilServes(interrupted));
+  for (size_t i = 0; i < kFirstRunner; ++i) {
+    KILN_RETURN_IF_ERROR(members_[i].child.WaitUntilServes(interrupted));
   }
+  KILN_RETURN_IF_ERROR(AwaitRunners(interrupted));
   for (size_t i = 0; i < members_.size(); ++i) LookAt(i);
   return OkStatus();
+}
+
+Status FarmSupervisor::AwaitRunners(const std::function<bool()>& interrupted) {
+  Status failed;
+  size_t serving = 0;
+  for (size_t i = kFirstRunner; i < members_.size(); ++i) {
+    const Status serves = members_[i].child.WaitUntilServes(interrupted);
+    if (serves.code() == absl::StatusCode::kCancelled) return serves;
+    if (serves.ok()) {
+      ++serving;
+      continue;
+    }
+    failed = serves;
+    state_.notes.push_back(fmt::format("the {} did not start at once, the others serve: {}",
+                                       state_.processes[i].name, Message(serves)));
+  }
+  return serving > 0 ? OkStatus() : failed;
 }
 
 Status FarmSupervisor::Launch(size_t index) {

@@ -1,6 +1,7 @@
-// Runs a farm on this machine: tracker, scheduler, a builder, and a runner for each kind of device,
-// as children of this process on the usual ports. A child that dies is started again
-// (client/farm/restart_policy.h); the others go on meanwhile. All end with this process.
+// Runs a farm on this machine: tracker, scheduler, a builder, and a runner for each device, as
+// children of this process on the usual ports and on cores of their own (client/local_places.h). A
+// child that dies is started again (client/farm/restart_policy.h); the others go on meanwhile. All
+// end with this process.
 //
 // Tracker and scheduler listen on the host of the options, the workers on loopback: only this
 // scheduler calls them. With an authority, all of them have its keys. Belongs to one thread.
@@ -20,26 +21,22 @@
 #include "client/farm/farm_folder.h"
 #include "client/farm/farm_state.h"
 #include "client/farm/restart_policy.h"
+#include "client/local_places.h"
 
 namespace kiln::client {
 
 class FarmSupervisor {
  public:
-  // A kind of device of this machine, with the number of its devices.
-  struct Device {
-    std::string kind;
-    int count = 1;
-  };
-  // Returns the devices of a kind; an error if there are none.
-  using FindDevices = std::function<StatusOr<int>(const std::string& kind)>;
+  // Returns the runners of the farm and their places.
+  using FindPlaces = std::function<StatusOr<LocalPlaces>(const FarmOptions& options)>;
 
-  // Returns once all daemons serve. Takes the folder's lock, ends what a supervisor that was killed
-  // has left behind, and makes the secret, or authority and keys, if there are none. Errors: the
-  // farm runs already; no device; a daemon ends before it serves. Cancelled if `interrupted`
-  // becomes true meanwhile.
-  // `clock` outlives the object.
+  // Returns once all daemons serve; of several runners, once one serves and each other one serves
+  // or has failed, which the state's notes say. Takes the folder's lock, ends what a supervisor
+  // that was killed has left behind, and makes the secret, or authority and keys, if there are
+  // none. Errors: the farm runs already; no device; a daemon ends before it serves. Cancelled if
+  // `interrupted` becomes true meanwhile. `clock` outlives the object.
   static StatusOr<std::unique_ptr<FarmSupervisor>> Start(const FarmOptions& options,
-                                                         const FindDevices& find_devices,
+                                                         const FindPlaces& find_places,
                                                          const std::function<bool()>& interrupted,
                                                          Clock& clock);
   // Ends the daemons in order: the scheduler, which gives its leases back, the workers, the
@@ -68,11 +65,12 @@ class FarmSupervisor {
   Status MakeAccess();
   Status MakeSecret() const;
   void RenewKeys();
-  StatusOr<std::vector<Device>> Devices(const FindDevices& find_devices) const;
-  // The first word of `name` is the daemon. Its pages get the first free port from `pages` on.
-  void AddMember(const std::string& name, const std::string& host, int port, int ports, int pages,
-                 std::vector<std::string> flags);
-  Status LaunchAll(const std::vector<Device>& devices, const std::function<bool()>& interrupted);
+  // The daemon is the first word of `name`. Its pages get the first free port from `pages` on.
+  void AddMember(const std::string& name, const std::string& host, int port, int pages,
+                 const std::vector<int>& cores, std::vector<std::string> flags);
+  void AddRunner(const LocalPlaces::Runner& runner, int port, const std::string& tracker);
+  Status LaunchAll(const LocalPlaces& places, const std::function<bool()>& interrupted);
+  Status AwaitRunners(const std::function<bool()>& interrupted);
   Status Launch(size_t index);
   void LookAt(size_t index);
   void NoteDeath(size_t index, const ExitStatus& exit);

@@ -171,6 +171,8 @@ TABLE = {
         "costmodel/model_file.h", "training/wire", "search/choice",
         # The GPU of this machine.
         "runtime/cuda_driver.h", "runtime/cuda_gpus.h",
+        # The cores that this process may use.
+        "runtime/parallel_runtime.h",
         # Meanings of a log's keys, the schedule that a computation gets, and the tolerance of
         # answers.
         "scheduler/values/computations.h", "scheduler/service/choice_calls.h", "scheduler/values/answer_tolerance.h",

@@ -40,8 +40,16 @@ void FarmFlags::Add(CLI::App& command) {
       ->capture_default_str();
   command
       .add_option("--device", devices,
-                  "kinds of devices to measure on: cpu, cuda, null [those that are there]")
+                  "kinds of devices to measure on: cpu, cuda, null [those that are there]; null "
+                  "may be given several times")
       ->check(CLI::IsMember({"cpu", "cuda", "null"}));
+  command
+      .add_option(
+          "--devices", gpus,
+          "which GPUs measure, each with a runner of its own: all, or indices and UUIDs, as "
+          "in 0,1")
+      ->type_name("LIST")
+      ->capture_default_str();
   command.add_option("--db", db, "the database of jobs and records [kiln.db of the folder]");
   command.add_option("--listen", listen, "host on which tracker and scheduler listen")
       ->type_name("HOST")
@@ -66,6 +74,7 @@ StatusOr<FarmOptions> FarmFlags::Complete() const {
   options.host = listen;
   options.workers = workers;
   options.devices = devices;
+  options.gpus = gpus;
   if (tls) {
     options.authority = FarmFolder(options.folder).Authority();
     if (!authority.empty()) {
@@ -82,8 +91,9 @@ StatusOr<FarmOptions> FarmFlags::Complete() const {
 
 std::vector<std::string> SuperviseWords(const FarmOptions& options) {
   std::vector<std::string> words = {
-      "--folder", options.folder, "--db",      options.db,
-      "--listen", options.host,   "--workers", fmt::format("{}", options.workers)};
+      "--folder",  options.folder, "--db",      options.db,
+      "--listen",  options.host,   "--workers", fmt::format("{}", options.workers),
+      "--devices", options.gpus};
   for (const std::string& device : options.devices) {
     words.insert(words.end(), {"--device", device});
   }

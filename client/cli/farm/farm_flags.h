@@ -26,6 +26,7 @@ struct FarmFlags {
   std::string listen = "127.0.0.1";
   int workers = 0;
   std::vector<std::string> devices;
+  std::string gpus = "all";
   bool tls = false;
   std::string authority;
 

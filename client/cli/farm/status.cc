@@ -4,9 +4,12 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "base/console/terminal.h"
 #include "base/server/grpc_server.h"
@@ -28,6 +31,8 @@ void PrintJson(const FarmState& state, const FarmAnswers& answers) {
   for (size_t i = 0; i < state.processes.size(); ++i) {
     const FarmProcess& process = state.processes[i];
     processes.push_back({{"name", process.name},
+                         {"device", process.device},
+                         {"cores", process.cores},
                          {"pid", process.process.pid},
                          {"phase", PhaseName(process.phase)},
                          {"answers", answers.trouble[i].empty()},
@@ -53,19 +58,30 @@ void PrintJson(const FarmState& state, const FarmAnswers& answers) {
 }
 
 void PrintProcesses(const FarmState& state, const FarmAnswers& answers) {
-  Table table({{"Process"},
-               {"Pid", Table::kRight},
-               {"Restarts", Table::kRight},
-               {"Address", Table::kLeft, kMinColumns, kMaxLines},
-               {"State", Table::kLeft, kMinColumns, kMaxLines}});
+  const bool placed = std::ranges::any_of(
+      state.processes, [](const FarmProcess& process) { return !process.cores.empty(); });
+  std::vector<Table::Column> columns = {{"Process", Table::kLeft, kMinColumns, kMaxLines},
+                                        {"Pid", Table::kRight},
+                                        {"Restarts", Table::kRight},
+                                        {"Address", Table::kLeft, kMinColumns, kMaxLines},
+                                        {"State", Table::kLeft, kMinColumns, kMaxLines}};
+  if (placed) columns.push_back({"Cores", Table::kLeft, kMinColumns, kMaxLines});
+  Table table(std::move(columns));
   for (size_t i = 0; i < state.processes.size(); ++i) {
     const FarmProcess& process = state.processes[i];
-    table.AddRow(
-        {process.name, process.process.pid == 0 ? "-" : fmt::format("{}", process.process.pid),
-         fmt::format("{}", process.restarts), fmt::format("{}", fmt::join(process.addresses, " ")),
-         answers.trouble[i].empty() ? "answers" : answers.trouble[i]});
+    std::vector<std::string> row = {
+        process.name, process.process.pid == 0 ? "-" : fmt::format("{}", process.process.pid),
+        fmt::format("{}", process.restarts), fmt::format("{}", fmt::join(process.addresses, " ")),
+        answers.trouble[i].empty() ? "answers" : answers.trouble[i]};
+    if (placed) row.push_back(process.cores.empty() ? "any" : process.cores);
+    table.AddRow(std::move(row));
   }
   fmt::print("{}", table.ToString(TerminalColumns(STDOUT_FILENO)));
+  for (const FarmProcess& process : state.processes) {
+    if (process.name.starts_with("runner cuda")) {
+      fmt::print("The {} measures on {}.\n", process.name, process.device);
+    }
+  }
 }
 
 void PrintFarm(const FarmState& state, const FarmAnswers& answers) {

@@ -8,18 +8,19 @@
 #include "base/process/stop_signal.h"
 #include "client/cli/farm/commands.h"
 #include "client/cli/farm/farm_flags.h"
+#include "client/farm/farm_places.h"
 #include "client/farm/supervisor.h"
+#include "client/host_topology.h"
 #include "client/local_devices.h"
+#include "runtime/parallel_runtime.h"
 
 namespace kiln::client {
 namespace {
 
 constexpr absl::Duration kTick = absl::Milliseconds(100);
 
-StatusOr<int> CountDevices(const std::string& kind) {
-  KILN_ASSIGN_OR_RETURN(const v1::ListReply there, LocalDevices(kind));
-  if (there.workers().empty()) return NotFound("this machine has no device of kind {}", kind);
-  return there.workers_size();
+StatusOr<LocalPlaces> FindPlaces(const FarmOptions& options) {
+  return FindFarmPlaces(options, ListLocalDevices, HostTopology(runtime::AllowedCores()));
 }
 
 StatusOr<int> Supervise(const FarmFlags& flags) {
@@ -35,7 +36,7 @@ StatusOr<int> Supervise(const FarmFlags& flags) {
     return stopped;
   };
   KILN_ASSIGN_OR_RETURN(const auto farm,
-                        FarmSupervisor::Start(options, CountDevices, interrupted, Clock::Real()));
+                        FarmSupervisor::Start(options, FindPlaces, interrupted, Clock::Real()));
   while (!stop.WaitFor(kTick).has_value()) farm->Tick();
   return 0;
 }

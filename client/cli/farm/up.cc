@@ -11,10 +11,12 @@
 #include "base/process/background.h"
 #include "base/process/subprocess.h"
 #include "base/server/net.h"
+#include "base/text/counted.h"
 #include "base/text/shell_word.h"
 #include "client/cli/farm/commands.h"
 #include "client/cli/farm/farm_flags.h"
 #include "client/cli/session_flags.h"
+#include "client/core_list.h"
 #include "client/farm/farm_probe.h"
 
 namespace kiln::client {
@@ -55,13 +57,14 @@ StatusOr<FarmState> StartFarm(const FarmOptions& options) {
   }
 }
 
-// Waits until every daemon answers.
+// Waits until every daemon answers that has not died meanwhile.
 Status WaitForAnswers(const FarmFolder& folder, const Session& session) {
   Clock& clock = Clock::Real();
   const double end = clock.MonotonicSeconds() + absl::ToDoubleSeconds(kAnswerPatience);
   while (true) {
     KILN_ASSIGN_OR_RETURN(const FarmState state, ReadRunningFarm(folder));
-    if (state.up && AskDaemons(state, FarmSession(state, session)).AllAnswer()) return OkStatus();
+    const FarmAnswers answers = AskDaemons(state, FarmSession(state, session));
+    if (state.up && answers.ServingAnswer(state)) return OkStatus();
     if (clock.MonotonicSeconds() > end) {
       return Unavailable("the farm runs, and does not answer; see `kiln farm status` and {}",
                          folder.LogFile("supervisor"));
@@ -92,6 +95,25 @@ void PrintSecondBox(const FarmState& state, const std::string& program) {
       HostPort{all ? HostName() : host, port}.ToString());
 }
 
+// Returns what a process does on which cores, with blanks before it; "" if it has no place.
+std::string PlaceText(const FarmState& state, const FarmProcess& process) {
+  std::string text;
+  if (!process.addresses.empty() && process.name.starts_with("runner cuda")) {
+    text = "  " + process.device;
+  }
+  if (process.phase != FarmProcess::Phase::kServing) {
+    text += fmt::format("  {}", PhaseName(process.phase));
+  }
+  if (process.cores.empty()) return text;
+  text += fmt::format("  on cores {}", process.cores);
+  if (process.name != "builder") return text;
+  const auto cores = ParseCoreList(process.cores);
+  const int64_t builds = state.options.workers > 0 ? state.options.workers
+                         : cores.ok()              ? std::ssize(*cores)
+                                                   : 0;
+  return text + fmt::format(", {} at a time", Counted(builds, "build"));
+}
+
 void PrintFarm(const FarmState& state, const Session& session, bool new_one) {
   const FarmFolder folder(state.options.folder);
   const bool usual = folder.path() == FarmFolder::DefaultPath().value_or("");
@@ -99,7 +121,8 @@ void PrintFarm(const FarmState& state, const Session& session, bool new_one) {
   const bool with_keys = !state.user_keys.empty();
   fmt::print("The farm in {} {}:\n", folder.path(), new_one ? "is up" : "runs already");
   for (const FarmProcess& process : state.processes) {
-    fmt::print("  {:<12} {}\n", process.name, fmt::join(process.addresses, " "));
+    fmt::print("  {:<14} {}{}\n", process.name, fmt::join(process.addresses, " "),
+               PlaceText(state, process));
   }
   for (const std::string& note : state.notes) fmt::print("Note: {}.\n", note);
   fmt::print(

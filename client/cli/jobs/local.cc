@@ -121,15 +121,12 @@ StatusOr<int> RunLocal(const LocalFlags& flags, Session session) {
   session.scheduler.clear();
   if (!flags.db.empty()) session.db = flags.db;
   KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
-  LocalCluster::Options options;
-  options.db = session.db;
-  options.device = flags.device;
-  if (options.device.empty()) {
-    KILN_ASSIGN_OR_RETURN(options.device, DeviceHere());
+  std::string device = flags.device;
+  if (device.empty()) {
+    KILN_ASSIGN_OR_RETURN(device, DeviceHere());
   }
-  options.runner_threads = flags.cluster.threads;
-  options.builder_jobs = flags.cluster.build_jobs;
-  options.log_folder = flags.cluster.log_folder;
+  KILN_ASSIGN_OR_RETURN(const LocalCluster::Options options,
+                        ClusterOptions(device, flags.cluster, session));
   bool over = false;
   const auto is_over = [&] {
     if (!over && owner.IsGone()) {
@@ -141,6 +138,7 @@ StatusOr<int> RunLocal(const LocalFlags& flags, Session session) {
   auto cluster = LocalCluster::Start(options, is_over);
   if (over) return kInterruptedExit;
   KILN_RETURN_IF_ERROR(cluster.status());
+  SayPlaces(options, **cluster, session);
   const Status ready = WaitForWorkers(**cluster, is_over);
   if (over) return kInterruptedExit;
   KILN_RETURN_IF_ERROR(ready);

@@ -1,17 +1,25 @@
 #include "client/cli/jobs/run_job.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <utility>
+#include <vector>
 
+#include "base/console/terminal.h"
 #include "base/text/counted.h"
+#include "base/text/shell_word.h"
 #include "base/text/utf8.h"
 #include "client/cli/command.h"
+#include "client/direct_trials.h"
 #include "client/jobs/model_source.h"
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
 #include "client/local_devices.h"
+#include "client/local_places.h"
 #include "client/this_machine.h"
 #include "client/view/format.h"
 #include "client/view/json.h"
@@ -21,6 +29,9 @@
 
 namespace kiln::client {
 namespace {
+
+// An odd number, so that the median is a reading.
+constexpr int kBaselineTurns = 7;
 
 Status NoTrialSucceeded(const v1::JobStatus& job, const Session& session) {
   return FailedPrecondition("no trial of job {} succeeded: {}; see {}", job.id(), ErrorCounts(job),
@@ -59,6 +70,61 @@ StatusOr<int> ReportOutcome(const Followed& followed, SchedulerClient& client,
   if (best.empty() && known && job.trials_done() == 0) return 0;
   if (best.empty()) return NoTrialSucceeded(job, session);
   return 0;
+}
+
+// Returns a measurement of programs for the target of a job, on its cluster.
+MeasureSteps MeasureOn(DirectTrials& trials, const v1::JobSpec& spec, const std::string& target) {
+  DirectTrial trial;
+  trial.target = target;
+  trial.options = spec.options().measure();
+  // Both programs are read to their end.
+  trial.options.clear_early_stop_ratio();
+  trial.options.clear_idle_ms();
+  trial.build_timeout_ms = spec.options().build_timeout_ms();
+  return [trial, &trials](const std::string& dag, const std::string& steps) -> StatusOr<double> {
+    DirectTrial one = trial;
+    one.dag = dag;
+    one.steps = steps;
+    KILN_ASSIGN_OR_RETURN(const v1::TrialResult result, trials.Run(one));
+    if (result.error() == v1::NO_ERROR) return MeanCost(result);
+    return FailedPrecondition("{}: {}", ErrorName(result.error()), FirstLine(result.message()));
+  };
+}
+
+// Compares what the job has found with the baseline, and prints it. Returns the exit status.
+// `cluster` is null if the devices are elsewhere.
+StatusOr<int> ReportBaseline(const Baseline& baseline, const v1::JobStatus& job,
+                             SchedulerClient& client, const LocalCluster* cluster,
+                             const Session& session) {
+  v1::BestRequest request;
+  request.set_job_id(job.id());
+  KILN_ASSIGN_OR_RETURN(const std::vector<v1::Record> best, client.Best(request));
+  std::unique_ptr<DirectTrials> trials;
+  MeasureSteps measure;
+  if (cluster != nullptr && !best.empty()) {
+    KILN_ASSIGN_OR_RETURN(trials, DirectTrials::Connect(*cluster));
+    measure = MeasureOn(*trials, job.spec(), best.front().target());
+  }
+  const std::vector<ComparedTask> tasks = CompareWithBaseline(
+      baseline, job, best, measure,
+      "the times are recorded ones, since the devices are those of a scheduler", kBaselineTurns);
+  if (session.json) {
+    fmt::print("{}\n", ComparedJson(tasks, baseline.path));
+  } else {
+    fmt::print("\n{}", ComparedTable(tasks, baseline.path, OutputColumns(STDOUT_FILENO)));
+  }
+  std::fflush(stdout);
+  return AnySlower(tasks) ? 1 : 0;
+}
+
+// Prints the end of a job, and the comparison with the baseline (null: none). Returns the exit
+// status.
+StatusOr<int> ReportEnd(const Followed& followed, SchedulerClient& client,
+                        const LocalCluster* cluster, const Session& session, bool quiet,
+                        const Baseline* baseline) {
+  KILN_ASSIGN_OR_RETURN(const int status, ReportOutcome(followed, client, session, quiet));
+  if (status != 0 || baseline == nullptr) return status;
+  return ReportBaseline(*baseline, followed.job, client, cluster, session);
 }
 
 // `followed` was interrupted and keeps running, since it does not belong to this process.
@@ -102,18 +168,14 @@ Status ChooseDeviceHere(v1::JobSpec& spec) {
   return OkStatus();
 }
 
-// The cluster serves one target, whose device its runner has.
-LocalCluster::Options ClusterOptions(const v1::JobSpec& spec, const ClusterFlags& flags,
-                                     const Session& session) {
-  LocalCluster::Options options;
-  options.db = session.db;
-  options.device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
+// The cluster serves one target, whose device its runners have.
+StatusOr<LocalCluster::Options> OptionsOfJob(const v1::JobSpec& spec, const ClusterFlags& flags,
+                                             const Session& session) {
+  std::string device = DeviceOfTarget(spec.tasks(0).target()).value_or("cpu");
   // A job for one GPU gets a cluster with that GPU alone.
-  if (spec.device().starts_with("GPU-")) options.device += ":" + spec.device();
-  options.runner_threads = flags.threads;
-  options.builder_jobs = flags.build_jobs;
+  if (spec.device().starts_with("GPU-")) device += ":" + spec.device();
+  KILN_ASSIGN_OR_RETURN(LocalCluster::Options options, ClusterOptions(device, flags, session));
   options.allow_faults = !spec.options().faults().empty();
-  options.log_folder = flags.log_folder;
   return options;
 }
 
@@ -131,25 +193,28 @@ StatusOr<std::string> Begin(SchedulerClient& client, const v1::JobSpec& spec,
 
 StatusOr<int> TuneThrough(SchedulerClient& client, const v1::JobSpec& spec,
                           const std::string& resumed_id, const FollowOptions& follow,
-                          const Session& session, StopSignal& stop) {
+                          const Session& session, StopSignal& stop, const Baseline* baseline) {
   KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(client, spec, resumed_id));
   PrintStart(job_id, spec, session, follow, client.Name());
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(client, job_id, session, stop, nullptr, follow));
   if (followed.interrupted) return ReportStillRunning(followed, job_id, session);
-  return ReportOutcome(followed, client, session, follow.quiet);
+  return ReportEnd(followed, client, nullptr, session, follow.quiet, baseline);
 }
 
 StatusOr<int> TuneOnThisMachine(v1::JobSpec spec, const std::string& resumed_id,
                                 const ClusterFlags& flags, const FollowOptions& follow,
-                                const Session& session, StopSignal& stop) {
+                                const Session& session, StopSignal& stop,
+                                const Baseline* baseline) {
   KILN_RETURN_IF_ERROR(CheckDatabase(session.db));
+  KILN_ASSIGN_OR_RETURN(const LocalCluster::Options options, OptionsOfJob(spec, flags, session));
   bool interrupted = false;
-  auto cluster = LocalCluster::Start(ClusterOptions(spec, flags, session), [&] {
+  auto cluster = LocalCluster::Start(options, [&] {
     return interrupted = interrupted || stop.WaitFor(absl::ZeroDuration()).has_value();
   });
   if (interrupted) return kInterruptedExit;
   KILN_RETURN_IF_ERROR(cluster.status());
+  if (!follow.quiet) SayPlaces(options, **cluster, session);
   KILN_ASSIGN_OR_RETURN(const auto client, SchedulerClient::Connect((*cluster)->scheduler_address(),
                                                                     (*cluster)->secret()));
   KILN_ASSIGN_OR_RETURN(const std::string job_id, Begin(*client, spec, resumed_id));
@@ -158,7 +223,16 @@ StatusOr<int> TuneOnThisMachine(v1::JobSpec spec, const std::string& resumed_id,
   PrintStart(job_id, spec, session, follow, session.db);
   KILN_ASSIGN_OR_RETURN(const Followed followed,
                         Follow(*client, job_id, session, stop, cluster->get(), follow));
-  return ReportOutcome(followed, *client, session, follow.quiet);
+  return ReportEnd(followed, *client, cluster->get(), session, follow.quiet, baseline);
+}
+
+// Refuses what chooses among devices of this machine for a job that runs elsewhere.
+Status CheckNoDevices(const ClusterFlags& flags) {
+  if (flags.devices == "all") return OkStatus();
+  return InvalidArgument(
+      "--devices {} chooses among the GPUs of this machine, and a scheduler runs the job: leave "
+      "out --devices or --scheduler; --device names a device of a farm",
+      flags.devices);
 }
 
 }  // namespace
@@ -194,25 +268,59 @@ void AddCluster(CLI::App& command, ClusterFlags& cluster) {
       ->check(CLI::Range(0, 4096))
       ->capture_default_str()
       ->group(kGroup);
+  command
+      .add_option(
+          "--devices", cluster.devices,
+          "which GPUs measure, each with a runner of its own: all, or indices and UUIDs, as "
+          "in 0,1")
+      ->type_name("LIST")
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+StatusOr<LocalCluster::Options> ClusterOptions(const std::string& device, const ClusterFlags& flags,
+                                               const Session& session) {
+  LocalCluster::Options options;
+  options.db = session.db;
+  options.device = device;
+  options.runner_threads = flags.threads;
+  options.builder_jobs = flags.build_jobs;
+  options.log_folder = flags.log_folder;
+  const bool is_gpu = device == "cuda" || device.starts_with("cuda:");
+  if (is_gpu || flags.devices != "all") {
+    KILN_ASSIGN_OR_RETURN(options.places, PlacesHere(device, flags.devices));
+  }
+  return options;
+}
+
+void SayPlaces(const LocalCluster::Options& options, const LocalCluster& cluster,
+               const Session& session) {
+  if (!session.json && options.places.runners.size() > 1) {
+    fmt::print(stderr, "kiln: {}\n", PlacesText(options.places));
+  }
+  for (const std::string& note : cluster.notes()) fmt::print(stderr, "kiln: {}\n", note);
 }
 
 StatusOr<int> RunJob(v1::JobSpec spec, const ClusterFlags& cluster, const FollowOptions& follow,
-                     const Session& session, StopSignal& stop) {
+                     const Session& session, StopSignal& stop, const Baseline* baseline) {
   if (session.scheduler.empty()) {
     KILN_RETURN_IF_ERROR(NameThisCpu(spec));
     KILN_RETURN_IF_ERROR(ChooseDeviceHere(spec));
-    return TuneOnThisMachine(std::move(spec), "", cluster, follow, session, stop);
+    return TuneOnThisMachine(std::move(spec), "", cluster, follow, session, stop, baseline);
   }
+  KILN_RETURN_IF_ERROR(CheckNoDevices(cluster));
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
-  return TuneThrough(*client, spec, "", follow, session, stop);
+  return TuneThrough(*client, spec, "", follow, session, stop, baseline);
 }
 
 StatusOr<int> ResumeJob(const v1::JobStatus& job, const ClusterFlags& cluster,
-                        const FollowOptions& follow, const Session& session, StopSignal& stop) {
+                        const FollowOptions& follow, const Session& session, StopSignal& stop,
+                        const Baseline* baseline) {
   if (session.scheduler.empty())
-    return TuneOnThisMachine(job.spec(), job.id(), cluster, follow, session, stop);
+    return TuneOnThisMachine(job.spec(), job.id(), cluster, follow, session, stop, baseline);
+  KILN_RETURN_IF_ERROR(CheckNoDevices(cluster));
   KILN_ASSIGN_OR_RETURN(const auto client, session.Connect());
-  return TuneThrough(*client, job.spec(), job.id(), follow, session, stop);
+  return TuneThrough(*client, job.spec(), job.id(), follow, session, stop, baseline);
 }
 
 StatusOr<int> WatchJob(const std::string& job_id, SchedulerClient& client,

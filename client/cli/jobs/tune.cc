@@ -1,12 +1,14 @@
 // kiln tune makes a job, runs it and shows it to its end.
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "base/process/stop_signal.h"
 #include "base/server/grpc_server.h"
 #include "base/text/utf8.h"
+#include "client/check/baseline.h"
 #include "client/cli/compilation_target.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/jobs/follow.h"
@@ -29,6 +31,8 @@ struct TuneFlags {
   ClusterFlags cluster;
   // An unfinished job of the database that is followed instead of a new one; "last": the newest.
   std::string resume;
+  // File with the results of an earlier release; "": none.
+  std::string baseline;
 };
 
 // Returns the job to resume: the named one, or the newest job that was left unfinished or
@@ -62,7 +66,8 @@ void PrintOtherVariants(const JobDescription& job, const Session& session) {
       job.arguments.op, variants->back().name);
 }
 
-StatusOr<int> Resume(const TuneFlags& flags, const Session& session, StopSignal& stop) {
+StatusOr<int> Resume(const TuneFlags& flags, const Session& session, StopSignal& stop,
+                     const Baseline* baseline) {
   KILN_ASSIGN_OR_RETURN(const v1::JobStatus job, JobToResume(flags.resume, session));
   if (job.spec().tasks().empty()) {
     return FailedPrecondition(
@@ -70,15 +75,21 @@ StatusOr<int> Resume(const TuneFlags& flags, const Session& session, StopSignal&
         "is damaged; expected a job that kiln jobs lists with a task",
         OneLine(job.id()));
   }
-  return ResumeJob(job, flags.cluster, flags.follow, session, stop);
+  return ResumeJob(job, flags.cluster, flags.follow, session, stop, baseline);
 }
 
 StatusOr<int> Tune(const TuneFlags& flags, const Session& session) {
   // StopSignal must exist before any thread.
   StopSignal stop;
   InitGrpc();
+  // A baseline that cannot be read is said before anything is tuned.
+  std::optional<Baseline> baseline;
+  if (!flags.baseline.empty()) {
+    KILN_ASSIGN_OR_RETURN(baseline, ReadBaseline(flags.baseline));
+  }
+  const Baseline* const compared = baseline.has_value() ? &*baseline : nullptr;
   // A resumed job has its own target.
-  if (!flags.resume.empty()) return Resume(flags, session, stop);
+  if (!flags.resume.empty()) return Resume(flags, session, stop, compared);
   KILN_ASSIGN_OR_RETURN(const ChosenTarget target, ChooseTarget(flags.job.Target(), session));
   const JobDescription job = flags.job.Job(target.text);
   KILN_ASSIGN_OR_RETURN(v1::JobSpec spec, MakeJobSpec(job));
@@ -89,7 +100,7 @@ StatusOr<int> Tune(const TuneFlags& flags, const Session& session) {
     return 0;
   }
   if (!flags.follow.quiet) PrintOtherVariants(job, session);
-  return RunJob(std::move(spec), flags.cluster, flags.follow, session, stop);
+  return RunJob(std::move(spec), flags.cluster, flags.follow, session, stop, compared);
 }
 
 }  // namespace
@@ -106,6 +117,13 @@ Run AddTune(CLI::App& tune, SessionFlags& session) {
       ->expected(0, 1)
       ->default_str("last")
       ->type_name("JOB");
+  tune.add_option(
+          "--baseline", flags->baseline,
+          "compare the best programs at the end with this file of an earlier release (a log "
+          "of records, the output of tune --json, or a compiled network); exit status 1 if "
+          "one is slower")
+      ->type_name("FILE")
+      ->group("Output");
   AddCluster(tune, flags->cluster);
   MarkMostUsed(tune, "--db");
   return [flags](const Session& session) { return Tune(*flags, session); };

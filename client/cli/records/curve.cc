@@ -26,6 +26,8 @@ struct CurveFlags {
   std::vector<std::string> jobs;
   // Task of each job; none: the job's total latency.
   std::optional<int> task;
+  // True: a line for each task of a job beside that of the total latency.
+  bool each_task = false;
   // True: the axis shows time instead of trials.
   bool seconds = false;
   // File for a picture in SVG; "": text on stdout.
@@ -62,21 +64,46 @@ StatusOr<Curve> CurveOf(const std::string& job_id, std::optional<int> task, Arch
   return builder.Finish();
 }
 
-void PrintJson(const std::vector<std::string>& jobs, const std::vector<Curve>& curves) {
+// A line of the picture.
+struct Wanted {
+  std::string job;
+  // No task: the total latency.
+  std::optional<int> task = {};
+};
+
+// Returns the lines that the flags mean.
+StatusOr<std::vector<Wanted>> LinesOf(const CurveFlags& flags, Archive& archive) {
+  std::vector<Wanted> lines;
+  for (const std::string& job : flags.jobs) {
+    lines.push_back({job, flags.task});
+    if (!flags.each_task) continue;
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus status, archive.Job(job));
+    // The total latency of a job of one task is that of the task.
+    for (int i = 0; status.tasks_size() > 1 && i < status.tasks_size(); ++i) {
+      lines.push_back({job, i});
+    }
+  }
+  return lines;
+}
+
+void PrintJson(const std::vector<Wanted>& lines, const std::vector<Curve>& curves) {
   for (size_t i = 0; i < curves.size(); ++i) {
+    const std::string task =
+        lines[i].task.has_value() ? fmt::format("{}", *lines[i].task) : std::string("null");
     for (const CurvePoint& point : curves[i].points) {
-      fmt::print("{{\"job\":{},\"trials\":{},\"elapsed_s\":{},\"best_s\":{}}}\n",
-                 JsonString(jobs[i]), point.trials, point.elapsed_s, point.best_s);
+      fmt::print("{{\"job\":{},\"task\":{},\"trials\":{},\"elapsed_s\":{},\"best_s\":{}}}\n",
+                 JsonString(lines[i].job), task, point.trials, point.elapsed_s, point.best_s);
     }
   }
 }
 
 Status PrintCurves(const CurveFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const std::vector<Wanted> lines, LinesOf(flags, *archive));
   std::vector<Curve> curves;
   bool any = false;
-  for (const std::string& job : flags.jobs) {
-    KILN_ASSIGN_OR_RETURN(curves.emplace_back(), CurveOf(job, flags.task, *archive));
+  for (const Wanted& line : lines) {
+    KILN_ASSIGN_OR_RETURN(curves.emplace_back(), CurveOf(line.job, line.task, *archive));
     any = any || !curves.back().points.empty();
   }
   if (!any) return NotFound("no trial of {} was right yet", fmt::join(flags.jobs, ", "));
@@ -88,7 +115,7 @@ Status PrintCurves(const CurveFlags& flags, const Session& session) {
                                              : "Best latency so far by trials")));
   }
   if (session.json) {
-    PrintJson(flags.jobs, curves);
+    PrintJson(lines, curves);
   } else if (flags.output.empty()) {
     fmt::print("{}", CurveText(curves, axis, OutputColumns(STDOUT_FILENO)));
   }
@@ -101,8 +128,13 @@ Run AddRecordsCurve(CLI::App& curve, SessionFlags& session) {
   const auto flags = std::make_shared<CurveFlags>();
   curve.description("how fast jobs found their best programs");
   curve.add_option("job", flags->jobs, "jobs; one line for each")->required();
-  curve.add_option("--task", flags->task, "only this task of each [the total latency]")
-      ->check(CLI::NonNegativeNumber);
+  CLI::Option* const task =
+      curve.add_option("--task", flags->task, "only this task of each [the total latency]")
+          ->check(CLI::NonNegativeNumber);
+  curve
+      .add_flag("--each-task", flags->each_task,
+                "a line for each task of a job, beside that of the total latency")
+      ->excludes(task);
   curve.add_flag("--seconds", flags->seconds, "against the time instead of the trials");
   curve.add_option("-o,--output", flags->output,
                    "a picture instead of text, for instance curve.svg");

@@ -59,12 +59,13 @@ class Job:
         return curve_of(self.watch())
 
     def plot(self, *kinds: str, axes: Any = None) -> Any:
-        """Draws plots with matplotlib, all three if none is named, and returns their axes.
+        """Draws plots, all three if none is named, and returns their axes.
 
         "convergence" is the speed of each trial and of the best one so far, "latency" the objective
         after each round, and "roofline" the tasks' speeds beside what the device can do: its float32
         operations without matrix units, and its memory where the driver tells its speed. `axes` are
-        those to draw on, one for each kind. KilnError: matplotlib is not installed.
+        those to draw on, one for each kind; without them new ones of matplotlib, or, where that is
+        not installed, pictures in SVG, which notebooks show and which have `save(path)`.
         """
         unknown = [kind for kind in kinds if kind not in _PLOTS]
         if unknown:

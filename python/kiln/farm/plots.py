@@ -1,4 +1,7 @@
-"""Plots of a job with matplotlib: how it got faster, and how far from its device's limits it is."""
+"""Plots of a job: how it got faster, and how far from its device's limits it is.
+
+With matplotlib where it is installed, else as SVG (svg_axes.py).
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kiln.errors import InvalidArgumentError, KilnError
+from kiln.errors import InvalidArgumentError
 from kiln.farm.curve import Point
+from kiln.farm.svg_axes import SvgAxes, SvgPanels
 from kiln.farm.values import Record, Worker
 
 
@@ -24,15 +28,13 @@ class RooflinePoint:
 def figure(kinds: Sequence[str], given: Any) -> list[Any]:
     """Axes for each plot: new ones side by side, or those that are given.
 
-    KilnError: matplotlib is not installed. InvalidArgumentError: there are not as many.
+    InvalidArgumentError: there are not as many.
     """
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise KilnError(
-            "plot needs matplotlib, which is not installed: pip install kiln[matplotlib]"
-        ) from error
     if given is None:
+        try:
+            from matplotlib import pyplot
+        except ImportError:
+            return SvgPanels(SvgAxes() for _ in kinds)
         _, made = pyplot.subplots(
             1, len(kinds), figsize=(5.0 * len(kinds), 3.6), layout="constrained", squeeze=False
         )
