@@ -140,17 +140,21 @@ bool TaskScheduler::AddResult(int task, std::optional<double> cost_s) {
   TaskState& state = tasks_[task];
   ++state.trials;
   ++trials_;
-  const bool better = cost_s.has_value() && *cost_s < state.best_s;
-  if (better) {
-    state.best_s = *cost_s;
-    if (*cost_s < latencies_s_[state.group]) {
-      latencies_s_[state.group] = *cost_s;
-      slopes_.clear();
-    }
-    state.best_trials = state.trials;
-    improved_trials_ = trials_;
+  return cost_s.has_value() && Improve(state, *cost_s);
+}
+
+void TaskScheduler::AddKnown(int task, double cost_s) { Improve(tasks_[task], cost_s); }
+
+bool TaskScheduler::Improve(TaskState& state, double cost_s) {
+  if (cost_s >= state.best_s) return false;
+  state.best_s = cost_s;
+  if (cost_s < latencies_s_[state.group]) {
+    latencies_s_[state.group] = cost_s;
+    slopes_.clear();
   }
-  return better;
+  state.best_trials = state.trials;
+  improved_trials_ = trials_;
+  return true;
 }
 
 void TaskScheduler::EndRound(int task) {

@@ -56,6 +56,9 @@
 //     rival's sums, it waits until the rival has had some rounds, the more the slower it is. Then
 //     it has a second round in any case. So has a task that is far slower than its alternative.
 //
+// Held tasks. Another search may tune a task meanwhile. Such a task is held: it has no rounds, like
+// a dead one, until it is let go. The costs that the other search finds count in the objective.
+//
 // A group without a result has the latency 1e10 s, so it comes first until it is dead; only while
 // its rounds are open, others are preferred. Latencies in seconds. Cost of a round: each task looks
 // at its peers, its alternatives and the tasks with the same sums, and the objective is asked once
@@ -84,6 +87,7 @@ enum class Ending {
   kNoImprovement,   // early stopping, of the job or of its last tasks
   kSpaceExhausted,  // no task has candidates left that may help
   kTimeUsedUp,
+  kLeftToOthers,  // the tasks that are left are tuned by other searches
 };
 
 struct ScheduledTask {
@@ -161,12 +165,21 @@ class TaskScheduler {
   // Notes that the task has no candidates left.
   void MarkExhausted(int task);
 
+  // Holds the task, or lets it go. Open rounds go on.
+  void Hold(int task, bool held) { tasks_[task].held = held; }
+  // Adds a cost that another search has measured. It counts in the objective, and is no trial.
+  void AddKnown(int task, double cost_s);
+
   struct Gradient {
     double chain = 0, backward = 0, forward = 0, expected_gain = 0, gradient = 0;
   };
   Gradient GradientOf(int task) const;
 
-  bool dead(int task) const { return tasks_[task].exhausted || Stopped(tasks_[task]); }
+  // Tells whether the task gets no rounds. Only a held task may get some later.
+  bool dead(int task) const {
+    return tasks_[task].exhausted || tasks_[task].held || Stopped(tasks_[task]);
+  }
+  bool held(int task) const { return tasks_[task].held; }
   bool exhausted(int task) const { return tasks_[task].exhausted; }
   // Tells whether the task's last trials brought nothing, so that more of its trials are not
   // wanted.
@@ -207,8 +220,11 @@ class TaskScheduler {
     uint32_t best_trials = 0;       // value of `trials` when the best came
     std::vector<double> history_s;  // best_s after each round that ended
     bool exhausted = false;
+    bool held = false;
   };
 
+  // Notes a cost of the task. Returns true if it is the best so far.
+  bool Improve(TaskState& state, double cost_s);
   bool Stopped(const TaskState& task) const;
   bool Awaited(const TaskState& task) const;
   bool IsPruned(int task) const;

@@ -446,6 +446,42 @@ TEST(TaskScheduler, TasksDie) {
   EXPECT_EQ(s.Next(), std::nullopt);
 }
 
+TEST(TaskScheduler, AHeldTaskHasNoRoundsUntilItIsLetGo) {
+  for (const TaskStrategy strategy : {TaskStrategy::kGradient, TaskStrategy::kRoundRobin}) {
+    TaskScheduler s = Make({{.weight = 100}, {}}, {.strategy = strategy, .opening_trials = 1});
+    s.Hold(0, true);
+    for (int i = 0; i < 20; ++i) {
+      ASSERT_EQ(s.Next(), 1) << i;
+      Rounds(s, 1, {1e-3});
+    }
+    s.MarkExhausted(1);
+    EXPECT_EQ(s.Next(), std::nullopt);
+    s.Hold(0, false);
+    ASSERT_EQ(s.Next(), 0);
+    EXPECT_EQ(s.RoundTrials(0), 1u) << "its opening";
+  }
+}
+
+TEST(TaskScheduler, TheCostsOfOtherSearchesCountInTheObjective) {
+  TaskScheduler s = Make({{.weight = 2}, {}}, {.early_stopping = 3});
+  s.Hold(0, true);
+  Rounds(s, 1, {1e-3});
+  EXPECT_EQ(s.Score(), std::nullopt);
+  s.AddKnown(0, 5e-3);
+  ASSERT_TRUE(s.Score().has_value());
+  EXPECT_DOUBLE_EQ(*s.Score(), 2 * 5e-3 + 1e-3);
+  s.AddKnown(0, 7e-3);
+  EXPECT_DOUBLE_EQ(s.latency_s(0), 5e-3) << "the best one counts";
+  EXPECT_EQ(s.trials(0), 0u);
+  // They are improvements like others.
+  Rounds(s, 1, {2e-3, 2e-3});
+  s.AddKnown(0, 4e-3);
+  Rounds(s, 1, {2e-3, 2e-3});
+  EXPECT_EQ(s.Over(), std::nullopt);
+  Rounds(s, 1, {2e-3});
+  EXPECT_EQ(s.Over(), Ending::kNoImprovement);
+}
+
 TEST(TaskScheduler, StopsWhenNothingImproves) {
   TaskScheduler s = Make({{}, {}}, {.early_stopping = 4});
   Rounds(s, 0, {1e-3, 2e-3, 2e-3, 2e-3, 2e-3, 2e-3});

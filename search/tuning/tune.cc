@@ -26,6 +26,7 @@ class TuneLoop {
         measurer_(measurer),
         stop_(stop),
         schedule_(FactsOf(tasks), options.schedule),
+        trials_(options.trials),
         missing_(options.missing.begin(), options.missing.end()),
         next_number_(options.first_trial),
         events_(tasks.size()),
@@ -39,6 +40,7 @@ class TuneLoop {
   StatusOr<Ending> Run() {
     ShowResult();
     while (true) {
+      KILN_RETURN_IF_ERROR(TakeNews());
       KILN_RETURN_IF_ERROR(TakeProposals());
       KILN_RETURN_IF_ERROR(CutShort());
       KILN_RETURN_IF_ERROR(FillMeasurer());
@@ -54,7 +56,7 @@ class TuneLoop {
       for (auto& [policy, observations] : TakeEvents()) policy->Observe(observations);
     }
     if (stop_) return Cancelled("stopped");
-    return ending_.value_or(EndingOfSearch());
+    return EndingOfLoop();
   }
 
  private:
@@ -106,6 +108,13 @@ class TuneLoop {
     return OkStatus();
   }
 
+  // A search that has no more to do for now ends for good only if no other search tunes its tasks.
+  Ending EndingOfLoop() const {
+    const Ending ending = ending_.value_or(EndingOfSearch());
+    const bool is_final = ending == Ending::kTimeUsedUp || ending == Ending::kTargetReached;
+    return awaits_others_ && !is_final ? Ending::kLeftToOthers : ending;
+  }
+
   // Returns the ending if the search was not cut short.
   Ending EndingOfSearch() const {
     if (NumbersLeft() == 0) return Ending::kTrialsUsedUp;
@@ -118,7 +127,8 @@ class TuneLoop {
   // ---- trial numbers
 
   size_t NumbersLeft() const {
-    return missing_.size() + (std::max(options_.trials, next_number_) - next_number_);
+    const size_t given = next_number_ - missing_.size();
+    return trials_ - std::min<size_t>(trials_, given);
   }
 
   uint32_t TakeNumber() {
@@ -126,6 +136,34 @@ class TuneLoop {
     const uint32_t number = missing_.front();
     missing_.pop_front();
     return number;
+  }
+
+  // ---- tasks that other searches tune
+
+  Status TakeNews() {
+    if (options_.others == nullptr || stop_) return OkStatus();
+    KILN_ASSIGN_OR_RETURN(NewsOfOthers news, options_.others->Take());
+    trials_ = news.trials;
+    awaits_others_ = false;
+    for (int task = 0; task < schedule_.num_tasks(); ++task) {
+      const TunedBy tuned_by = news.tuned_by[task];
+      schedule_.Hold(task, tuned_by != TunedBy::kThisSearch);
+      awaits_others_ = awaits_others_ || tuned_by == TunedBy::kOthers;
+    }
+    for (KnownResult& known : news.results) {
+      if (known.observation.valid) schedule_.AddKnown(known.task, known.observation.cost_s);
+      if (known.is_new) events_[known.task].push_back(std::move(known.observation));
+    }
+    if (!news.results.empty()) ShowResult();
+    return OkStatus();
+  }
+
+  // Tells whether the candidate may be measured now. Candidates of a held task wait.
+  bool IsWanted(const Ready& ready) const { return !schedule_.held(ready.round->task); }
+
+  size_t NumReady() const {
+    return static_cast<size_t>(
+        std::ranges::count_if(ready_, [this](const Ready& ready) { return IsWanted(ready); }));
   }
 
   // ---- searching
@@ -139,8 +177,9 @@ class TuneLoop {
 
   void MaybeSearch() {
     if (stop_ || ending_.has_value() || search_.busy()) return;
-    if (NumbersLeft() <= ready_.size()) return;
-    if (in_flight_.size() + ready_.size() > Ahead()) return;
+    const size_t ready = NumReady();
+    if (NumbersLeft() <= ready) return;
+    if (in_flight_.size() + ready > Ahead()) return;
     schedule_.ExpectTrials(ExpectedTrials());
     const std::optional<int> task = schedule_.Next();
     if (!task.has_value()) return;
@@ -157,8 +196,8 @@ class TuneLoop {
     order.events = TakeEvents();
     order.policy = tasks_[*task].policy;
     order.suggestions = SuggestionsFor(*task);
-    order.candidates = static_cast<int>(
-        std::min<size_t>(schedule_.RoundTrials(*task), NumbersLeft() - ready_.size()));
+    order.candidates =
+        static_cast<int>(std::min<size_t>(schedule_.RoundTrials(*task), NumbersLeft() - ready));
     searched_ = *task;
     schedule_.BeginRound(*task);
     search_.Start(std::move(order));
@@ -242,13 +281,16 @@ class TuneLoop {
   // ---- measuring
 
   Status FillMeasurer() {
-    while (!stop_ && !ending_.has_value() && !ready_.empty() && NumbersLeft() > 0 &&
+    while (!stop_ && !ending_.has_value() && NumbersLeft() > 0 &&
            in_flight_.size() < static_cast<size_t>(std::max(1, measurer_.capacity()))) {
-      Ready next = std::move(ready_.front());
-      ready_.pop_front();
+      const auto at =
+          std::ranges::find_if(ready_, [this](const Ready& ready) { return IsWanted(ready); });
+      if (at == ready_.end()) break;
+      Ready next = std::move(*at);
+      ready_.erase(at);
       const int task = next.round->task;
       // The task has stopped improving meanwhile.
-      if (schedule_.dead(task) && !schedule_.exhausted(task)) {
+      if (schedule_.stopped(task) && !schedule_.exhausted(task)) {
         KILN_RETURN_IF_ERROR(FinishOne(*next.round));
         continue;
       }
@@ -292,6 +334,8 @@ class TuneLoop {
   Measurer& measurer_;
   const std::atomic<bool>& stop_;
   TaskScheduler schedule_;
+  uint32_t trials_;
+  bool awaits_others_ = false;  // whether another search tunes some task
   std::deque<uint32_t> missing_;
   uint32_t next_number_;
   std::deque<Ready> ready_;                        // proposed, not yet submitted

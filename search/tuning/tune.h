@@ -26,6 +26,7 @@
 #include "base/status.h"
 #include "device/exclusive_phases.h"
 #include "search/policies/policy.h"
+#include "search/tuning/other_searches.h"
 #include "search/tuning/task_scheduler.h"
 
 namespace kiln::search {
@@ -110,6 +111,8 @@ struct TuneOptions {
       {};  // numbers below first_trial that have no result: given out first
   TaskSchedulerOptions schedule = {};
   bool lock_step = false;
+  // The searches that may tune some of the tasks meanwhile. Null: there are none. Outlives Tune.
+  OtherSearches* others = nullptr;
   // At this time (Clock::MonotonicSeconds) the search ends, whatever is in hand.
   double until_s = std::numeric_limits<double>::infinity();
   // Set if the measured programs run on the cores that search. Null: they run elsewhere. Outlives
@@ -124,7 +127,8 @@ struct TuneOptions {
 };
 
 // Runs until the trials or the time are used up, every task is exhausted or stopped, or a target is
-// reached, and returns which of these happened. When `stop` becomes true, waits for the trials in
+// reached, and returns which of these happened; or until only tasks are left that other searches
+// tune. When `stop` becomes true, waits for the trials in
 // flight and returns Cancelled. Abandons trials in hand whose results are of no use any more: those
 // of a stopped task, or of the whole job.
 StatusOr<Ending> Tune(std::span<const TuneTask> tasks, const TuneOptions& options,

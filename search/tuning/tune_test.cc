@@ -402,5 +402,129 @@ TEST(Tune, InLockStepEverySearchKnowsAllResultsInOrder) {
   for (size_t i = 0; i < policy.observed.size(); ++i) EXPECT_EQ(policy.observed[i].trial, i);
 }
 
+// Other searches, as the test says.
+class FakeOthers final : public OtherSearches {
+ public:
+  explicit FakeOthers(NewsOfOthers news) : now(std::move(news)) {}
+  StatusOr<NewsOfOthers> Take() override {
+    ++taken;
+    if (before_take != nullptr) before_take();
+    NewsOfOthers news = now;
+    now.results.clear();
+    return news;
+  }
+
+  NewsOfOthers now;
+  int taken = 0;
+  std::function<void()> before_take;
+};
+
+KnownResult Known(int task, uint64_t hash, double cost_s, bool is_new) {
+  KnownResult known{.task = task, .is_new = is_new};
+  known.observation.candidate.hash = hash;
+  known.observation.valid = true;
+  known.observation.cost_s = cost_s;
+  return known;
+}
+
+size_t TrialsOf(const FakeMeasurer& measurer, int task) {
+  return static_cast<size_t>(std::ranges::count(measurer.tasks, task));
+}
+
+TEST(Tune, ATaskThatAnotherSearchTunesHasNoTrialsAndItsResultsAreKnown) {
+  FakePolicy a(100), b(100);
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  FakeOthers others({.tuned_by = {TunedBy::kOthers, TunedBy::kThisSearch},
+                     .trials = 12,
+                     .results = {Known(0, 1000, 0.5, true), Known(0, 1001, 0.25, false)}});
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 20, .others = &others};
+  double best_s = 0;
+  options.on_measured = [&](const MeasuredRound& round) {
+    best_s = round.tasks.latency_s(0);
+    return OkStatus();
+  };
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kLeftToOthers);
+  EXPECT_EQ(TrialsOf(measurer, 0), 0u);
+  EXPECT_EQ(TrialsOf(measurer, 1), 12u);
+  EXPECT_EQ(best_s, 0.25);
+  ASSERT_EQ(a.observed.size(), 1u) << "the other candidate is known";
+  EXPECT_EQ(a.observed[0].candidate.hash, 1000u);
+}
+
+TEST(Tune, ATaskIsTunedOnceTheOtherSearchLeavesIt) {
+  FakePolicy a(100), b(100);
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  FakeOthers others({.tuned_by = {TunedBy::kOthers, TunedBy::kThisSearch}, .trials = 10});
+  others.before_take = [&] {
+    if (measurer.recorded.size() == 5)
+      others.now = {.tuned_by = {TunedBy::kThisSearch, TunedBy::kThisSearch}, .trials = 20};
+  };
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 20, .others = &others};
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 5;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTrialsUsedUp);
+  EXPECT_EQ(measurer.recorded.size(), 20u);
+  EXPECT_GE(TrialsOf(measurer, 0), 5u);
+  EXPECT_GE(others.taken, 20) << "after each result";
+}
+
+// Candidates that were proposed before are measured when the task is let go.
+TEST(Tune, CandidatesOfATaskThatIsTakenOverWait) {
+  FakePolicy a(8), b(100);
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  FakeOthers others({.tuned_by = {TunedBy::kThisSearch, TunedBy::kThisSearch}, .trials = 40});
+  size_t held_from = 0, held_until = 0;
+  others.before_take = [&] {
+    const size_t done = measurer.recorded.size();
+    const bool held = done >= 2 && done < 10;
+    if (held && held_from == 0) held_from = measurer.tasks.size();
+    if (done == 10 && held_until == 0) held_until = measurer.tasks.size();
+    others.now.tuned_by[0] = held ? TunedBy::kOthers : TunedBy::kThisSearch;
+  };
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 40, .others = &others};
+  options.schedule.strategy = TaskStrategy::kRoundRobin;
+  options.schedule.round_trials = 8;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTrialsUsedUp);
+  ASSERT_GT(held_from, 0u);
+  ASSERT_GT(held_until, held_from);
+  for (size_t i = held_from; i < held_until; ++i) EXPECT_EQ(measurer.tasks[i], 1) << i;
+  EXPECT_EQ(TrialsOf(measurer, 0), 8u);
+}
+
+TEST(Tune, ASearchThatStopsEarlyAwaitsTheOthersUnlessItsTimeIsUp) {
+  const std::atomic<bool> stop = false;
+  const auto ending_of = [&](TuneOptions options, TunedBy tuned_by) {
+    FakePolicy a(100), b(100);
+    const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+    FakeMeasurer measurer;
+    measurer.all_fail = true;
+    FakeOthers others({.tuned_by = {tuned_by, TunedBy::kThisSearch},
+                       .trials = 90,
+                       .results = {Known(0, 1000, 0.5, true)}});
+    options.trials = 90;
+    options.others = &others;
+    const StatusOr<Ending> ending = Tune(tasks, options, measurer, stop);
+    EXPECT_OK(ending);
+    return *ending;
+  };
+  TuneOptions early;
+  early.schedule.give_up_trials = 5;
+  early.schedule.early_stopping = 20;
+  EXPECT_EQ(ending_of(early, TunedBy::kOthers), Ending::kLeftToOthers);
+  EXPECT_EQ(ending_of(early, TunedBy::kNobody), Ending::kNoImprovement);
+  TuneOptions late;
+  late.until_s = Clock::Real().MonotonicSeconds() - 1;
+  EXPECT_EQ(ending_of(late, TunedBy::kOthers), Ending::kTimeUsedUp);
+}
+
 }  // namespace
 }  // namespace kiln::search
