@@ -48,6 +48,8 @@ store::JobEnding StoredEnding(search::Ending ending) {
       return store::JobEnding::kSpaceExhausted;
     case search::Ending::kTimeUsedUp:
       return store::JobEnding::kTimeUsedUp;
+    case search::Ending::kLeftToOthers:
+      return store::JobEnding::kNone;
   }
   return store::JobEnding::kNone;
 }

@@ -10,6 +10,7 @@
 
 namespace kiln::scheduler {
 
+// Returns kNone for a search that goes on when other jobs have ended.
 store::JobEnding StoredEnding(search::Ending ending);
 
 // Returns the remark on a job that is done: "", or why it took fewer trials than asked.

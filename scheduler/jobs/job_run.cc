@@ -177,6 +177,8 @@ StatusOr<LeasedDevice> JobRun::WaitForDevice(const CheckedJob& job) {
       LeaseDevice(job, job_.id, *first_.source, store_, search_stop_.get_token(),
                   [this](std::string problem) { status_.SetProblem(std::move(problem)); }));
   status_.SetDevice(leased.lease.worker().device(), NoticeOf(leased));
+  tuners_.SetDevice(leased.lease.worker().device());
+  if (context_.has_device != nullptr) context_.has_device();
   return leased;
 }
 
@@ -199,6 +201,8 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
   KILN_ASSIGN_OR_RETURN(JobSearch search, MakeJobSearch(job, device, history, start, models,
                                                         served_.get(), samples, rows));
   search.options.trials = options.trials() - known;
+  SharedSearch shared = ShareSearch(job, device, start, rows);
+  search.options.others = &shared;
   if (history.trials > 0) {
     LogInfo("job {} goes on after {} of {} trials", job_.id, history.trials, options.trials());
   }
@@ -206,6 +210,10 @@ StatusOr<std::string> JobRun::Tune(const CheckedJob& job, LeasedDevice device) {
       DispatchJobOf(job_.id, job, device, std::move(history), start, std::move(samples), rows);
   dispatch.own_builds = OwnBuildsOfJob();
   KILN_RETURN_IF_ERROR(Measure(job, search, std::move(dispatch), std::move(device.lease)));
+  if (awaits_others_) {
+    left_to_others_ = shared.held();
+    return Cancelled("other jobs tune the tasks that are left");
+  }
   if (!options.calibrate()) return Remark(job);
   SetPhase("fitting the constants of the device");
   return Calibrate(store_, job_.id, device.tasks, NowMs() / 1000, stop_.get_token());
@@ -247,6 +255,21 @@ StatusOr<std::vector<store::TaskRow>> JobRun::TakeKnown(const CheckedJob& job,
   return rows;
 }
 
+SharedSearch JobRun::ShareSearch(const CheckedJob& job, const LeasedDevice& device,
+                                 const WarmStart& start, const std::vector<store::TaskRow>& rows) {
+  return SharedSearch({.id = job_.id,
+                       .job = &job,
+                       .tasks = device.tasks,
+                       .device = device.lease.worker().device(),
+                       .tuners = &tuners_,
+                       .rows = rows},
+                      start, store_,
+                      [this](std::vector<LiveStatus::Known> known, std::vector<std::string> by) {
+                        status_.SetShared(std::move(known), std::move(by));
+                        context_.changed(job_.id);
+                      });
+}
+
 StatusOr<WarmStart> JobRun::StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                       const search::Models& models) {
   KILN_ASSIGN_OR_RETURN(WarmStart start, MakeWarmStart(job_.id, job, device, models, store_,
@@ -274,9 +297,11 @@ Status JobRun::Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job
     }
   });
   const std::stop_callback on_stop_trials(stop_trials_.get_token(), [&] { dispatcher.Stop(); });
+  tuners_.OnChange([&] { dispatcher.Wake(); });
   Status measured = Search(job, search, dispatcher);
+  tuners_.OnChange(nullptr);
   if (measured.ok()) measured = dispatcher.EndIdleReadings();
-  if (measured.ok()) measured = MeasureFinalists(job, dispatcher);
+  if (measured.ok() && !awaits_others_) measured = MeasureFinalists(job, dispatcher);
   status_.ClearDispatcher();
   if (drains_) dispatcher.Join();
   if (search_stopped_) {
@@ -300,6 +325,7 @@ Status JobRun::Search(const CheckedJob& job, JobSearch& search, Dispatcher& disp
   KILN_ASSIGN_OR_RETURN(const search::Ending ending,
                         search::Tune(search.tasks, search.options, dispatcher, search_stopped_));
   ending_ = StoredEnding(ending);
+  awaits_others_ = ending == search::Ending::kLeftToOthers;
   status_.SetEstimate("");
   return KeepProgress();
 }

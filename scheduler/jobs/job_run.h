@@ -5,6 +5,7 @@
 //   device_lease        the first lease, which says what the device is
 //   job_history         facts from the job's own records
 //   known_tasks         trials of other jobs that count as the job's own
+//   shared_search       tasks that other jobs tune meanwhile
 //   warm_start          facts from other jobs' records
 //   job_search          policies and options for the tuning loop (search/tuning/tune.h)
 //   dispatch_job        the job as the dispatcher takes it
@@ -16,6 +17,9 @@
 // A job may have parts that a process of the user serves (ServedCode). Such a run needs the process
 // from its begin. If the process goes, the run ends at its next call to the process: it gives its
 // workers back, and another run goes on once a process is connected.
+//
+// A run ends early if only tasks are left that other jobs tune (shared_tasks.h): it gives its workers
+// back, and another run goes on with their results.
 //
 // A run that is stopped, or whose process dies, leaves the job unfinished. Another run goes on from
 // the records: every trial number is used exactly once.
@@ -37,6 +41,8 @@
 #include "scheduler/jobs/job_search.h"
 #include "scheduler/jobs/retrying_store.h"
 #include "scheduler/jobs/run_status.h"
+#include "scheduler/jobs/shared_search.h"
+#include "scheduler/jobs/task_tuners.h"
 #include "scheduler/jobs/time_budget.h"
 #include "scheduler/values/job_spec.h"
 #include "scheduler/values/messages.h"
@@ -54,6 +60,7 @@ struct RunContext {
   DispatchOptions dispatch;
   CallbackHub* callbacks = nullptr;
   std::function<void(const std::string& job_id)> changed;  // called after each commit
+  std::function<void()> has_device = nullptr;              // called when a run has its first device
 };
 
 class JobRun {
@@ -75,6 +82,12 @@ class JobRun {
   // Tells whether Run has ended because no process of the user serves the job any more. Call after
   // Run.
   bool lost_process() const { return lost_process_; }
+  // Tells for each task whether the run has ended because only this task and others are left that
+  // other jobs tune. Empty if it ended otherwise. Call after Run.
+  const std::vector<bool>& left_to_others() const { return left_to_others_; }
+  // The jobs that tune the job's tasks. Any thread may set them.
+  TaskTuners& tuners() { return tuners_; }
+  const TaskTuners& tuners() const { return tuners_; }
   LiveStatus live() const;
   // Tells whether the store has a result of this run.
   bool has_result() const { return has_result_; }
@@ -101,6 +114,9 @@ class JobRun {
   // Takes what other jobs have measured of the same tasks. Returns the tasks with it.
   StatusOr<std::vector<store::TaskRow>> TakeKnown(const CheckedJob& job,
                                                   const LeasedDevice& device);
+  // Returns the job's part in the tasks that other jobs tune, too. The arguments outlive it.
+  SharedSearch ShareSearch(const CheckedJob& job, const LeasedDevice& device,
+                           const WarmStart& start, const std::vector<store::TaskRow>& rows);
   StatusOr<WarmStart> StartWarm(const CheckedJob& job, const LeasedDevice& device,
                                 const search::Models& models);
   // Runs the job from its first trial to the end of the final race.
@@ -135,7 +151,10 @@ class JobRun {
   std::stop_source search_stop_;
   std::atomic<bool> search_stopped_{false};
   bool lost_process_ = false;
+  bool awaits_others_ = false;  // whether the search has ended for the reason of left_to_others_
+  std::vector<bool> left_to_others_;
   std::atomic<bool> has_result_{false};
+  TaskTuners tuners_;
   RetryingStore store_;
   std::unique_ptr<ServedSearch> served_;  // null: nothing of the job is served
   // status_ asks the leases why no worker comes, so they outlive it.

@@ -112,6 +112,10 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
     events_.Notify(job_id);
     changed_.notify_all();  // a suspect may have a result now
   };
+  context_.has_device = [this] {
+    std::lock_guard lock(mutex_);
+    ShareTasks();
+  };
 }
 
 Jobs::~Jobs() { Stop(); }
@@ -185,20 +189,58 @@ Jobs::Queued Jobs::QueuedOf(store::JobRow job) {
     queued.keys = TaskKeysOf(spec);
     if (spec.has_served()) queued.served = std::move(*spec.mutable_served());
   }
+  queued.awaited = AwaitedBeforeBegin(queued.keys);
   queued.row = std::move(job);
+  if (HasBegun(queued)) queued.turn = ++last_turn_;
   return queued;
 }
 
-void Jobs::Enqueue(store::JobRow job) {
-  queue_.push_back(QueuedOf(std::move(job)));
+void Jobs::Enqueue(store::JobRow job) { Enqueue(QueuedOf(std::move(job))); }
+
+void Jobs::Enqueue(Queued job) {
+  queue_.push_back(std::move(job));
   MakeRoom();
   changed_.notify_all();
 }
 
-TunedTasks Jobs::TasksOfRunningJobs() const {
+void Jobs::Dequeue(const std::string& job_id) {
+  if (queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; }) == 0) return;
+  ShareTasks();
+  changed_.notify_all();  // another job may have waited for this one
+}
+
+TunedTasks Jobs::TasksOfJobs(const std::function<bool(const Queued&)>& counts) const {
   TunedTasks tuned;
-  for (const auto& [id, keys] : running_keys_) tuned.Add(id, running_.at(id)->job().priority, keys);
+  for (const auto& [id, sharing] : sharing_) {
+    const JobRun& run = *running_.at(id);
+    tuned.Add(id, {run.job().priority, sharing.turn, run.tuners().device()}, sharing.keys);
+  }
+  for (const Queued& job : queue_) {
+    if (counts(job)) tuned.Add(job.row.id, PlaceOf(job), job.keys);
+  }
   return tuned;
+}
+
+void Jobs::ShareTasks() {
+  const TunedTasks tuned = TasksOfJobs([](const Queued& job) { return job.only_awaits; });
+  for (const auto& [id, sharing] : sharing_) {
+    JobRun& run = *running_.at(id);
+    run.tuners().Set(
+        tuned.TunersOf(sharing.keys, {run.job().priority, sharing.turn, run.tuners().device()}));
+  }
+}
+
+Jobs::Queued Jobs::QueuedAgain(store::JobRow row, const JobRun& run, Sharing sharing) {
+  Queued queued = QueuedOf(std::move(row));
+  const std::vector<bool>& left = run.left_to_others();
+  if (left.empty()) return queued;
+  queued.turn = sharing.turn;
+  queued.only_awaits = true;
+  queued.awaited = std::move(sharing.keys);
+  for (size_t i = 0; i < queued.awaited.size(); ++i) {
+    if (i >= left.size() || !left[i]) queued.awaited[i].clear();
+  }
+  return queued;
 }
 
 void Jobs::ShowWait(const Queued& queued, LiveStatus& live) const {
@@ -206,13 +248,8 @@ void Jobs::ShowWait(const Queued& queued, LiveStatus& live) const {
     live.phase = WaitsFor(*queued.served);
     return;
   }
-  TunedTasks tuned = TasksOfRunningJobs();
-  for (const Queued& other : queue_) {
-    if (&other == &queued) break;
-    if (HasBegun(other)) tuned.Add(other.row.id, other.row.priority, other.keys);
-  }
-  std::vector<std::string> tuners = tuned.TunersOf(queued.keys, queued.row.priority);
-  if (!WaitsForAll(tuners)) return;
+  std::vector<std::string> tuners = TasksOfBegunJobs().TunersOf(queued.awaited, PlaceOf(queued));
+  if (!WaitsForAll(queued.awaited, tuners)) return;
   live.phase = WaitPhase(tuners);
   live.tuned_by = std::move(tuners);
 }
@@ -338,7 +375,7 @@ Status Jobs::Pause(const std::string& job_id, const std::stop_token& gone) {
   KILN_RETURN_IF_ERROR(paused);
   {
     std::lock_guard lock(mutex_);
-    queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; });
+    Dequeue(job_id);
     const auto it = running_.find(job_id);
     if (it != running_.end()) it->second->Pause();
   }
@@ -356,7 +393,7 @@ Status Jobs::Cancel(const std::string& job_id, const std::stop_token& gone) {
   KILN_RETURN_IF_ERROR(cancelled);
   {
     std::lock_guard lock(mutex_);
-    queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; });
+    Dequeue(job_id);
     const auto it = running_.find(job_id);
     if (it != running_.end()) it->second->Stop();
   }
@@ -397,7 +434,7 @@ Status Jobs::Reopen(Request& request, const std::string& job_id) {
     if (!Rests(before) && InHand(job_id)) return OkStatus();
     if (running_.contains(job_id)) return StillRuns(job_id);
     // The job was paused, or ended, while it went back to the queue.
-    queue_.remove_if([&](const Queued& job) { return job.row.id == job_id; });
+    Dequeue(job_id);
     KILN_RETURN_IF_ERROR(CheckRoom(before.user));
   }
   if (store::IsFinal(before.state)) KILN_RETURN_IF_ERROR(CheckLimits(request, before));
@@ -445,11 +482,10 @@ std::list<Jobs::Queued>::iterator Jobs::NextJobToRun() {
     }
     return std::pair(-int64_t{job.row.priority}, user->second);
   };
-  TunedTasks tuned = TasksOfRunningJobs();
+  const TunedTasks tuned = TasksOfBegunJobs();
   auto most = queue_.end();
   for (auto job = queue_.begin(); job != queue_.end(); ++job) {
-    const bool waits = WaitsForAll(tuned.TunersOf(job->keys, job->row.priority));
-    if (HasBegun(*job)) tuned.Add(job->row.id, job->row.priority, job->keys);
+    const bool waits = WaitsForAll(job->awaited, tuned.TunersOf(job->awaited, PlaceOf(*job)));
     if (waits || LacksProcess(*job) || (occupied && IsSuspect(job->row))) continue;
     if (most == queue_.end() || rank(*job) < rank(*most)) most = job;
   }
@@ -500,14 +536,17 @@ void Jobs::RunLoop() {
     auto run = std::make_shared<JobRun>(context_, job->row);
     const std::string id = run->job().id;
     running_[id] = run;
-    running_keys_[id] = std::move(job->keys);
+    const uint64_t turn = HasBegun(*job) ? job->turn : ++last_turn_;
+    sharing_[id] = {std::move(job->keys), turn};
     queue_.erase(job);
+    ShareTasks();
     lock.unlock();
     std::optional<store::JobRow> again = RunJob(*run);
     lock.lock();
     running_.erase(id);
-    running_keys_.erase(id);
-    if (again.has_value()) Enqueue(*std::move(again));
+    Sharing sharing = std::move(sharing_.extract(id).mapped());
+    if (again.has_value()) Enqueue(QueuedAgain(*std::move(again), *run, std::move(sharing)));
+    ShareTasks();
     MakeRoom();
     changed_.notify_all();
     lock.unlock();
@@ -539,7 +578,7 @@ std::optional<store::JobRow> Jobs::RunJob(JobRun& run) {
     return RequeuedRow(run);
   } else if (result.status().code() != StatusCode::kCancelled) {
     SetState(run, store::JobState::kFailed, Message(result.status()));
-  } else if (run.makes_way()) {
+  } else if (run.makes_way() || !run.left_to_others().empty()) {
     return RequeuedRow(run);
   } else {
     // The job was stopped in order. If it was cancelled, or the database is away, its state stays

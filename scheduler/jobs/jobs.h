@@ -19,11 +19,12 @@
 // parts that a process of the user serves waits in the queue until such a process is connected, and
 // goes back to the queue when the process is gone.
 //
-// A job waits in the queue while other unfinished jobs tune all its tasks (shared_tasks.h), and
-// then takes their results (known_tasks.h). It waits for jobs that run, and for jobs before it in
-// the queue that have begun, such as those that ran when the scheduler stopped; never for a less
-// urgent one. The first of several such jobs in the queue therefore waits for none in the queue,
-// and one of them always goes on.
+// A task that several jobs ask for is tuned by the first of them (shared_tasks.h); the others take
+// its results (known_tasks.h). A job that runs tunes its other tasks meanwhile (shared_search.h).
+// When only such tasks are left it goes back to the queue and keeps its turn. A job waits in the
+// queue while other jobs tune all its tasks, or all that are left: jobs that run, and jobs that
+// have begun, such as those that ran when the scheduler stopped. A job waits only for jobs before
+// it in the order of jobs, so the first of those that have begun waits for none, and goes on.
 #pragma once
 
 #include <condition_variable>
@@ -118,6 +119,16 @@ class Jobs {
     // The parts of the job that the user's process serves.
     std::optional<v1::ServedCode> served;
     TaskKeys keys;
+    uint64_t turn = kNoTurn;
+    // The tasks that keep the job in the queue while others tune them (WaitsForAll).
+    TaskKeys awaited;
+    // Whether the job's own part is done, so that jobs that run may wait for it.
+    bool only_awaits = false;
+  };
+  // The part of a running job that other jobs share.
+  struct Sharing {
+    TaskKeys keys;
+    uint64_t turn = kNoTurn;
   };
 
   Status SetAside(const store::JobRow& job);
@@ -145,10 +156,21 @@ class Jobs {
   Status AwaitEnd(Request& request, const std::string& job_id);
   Status StillRuns(const std::string& job_id) const;
   Status Reopen(Request& request, const std::string& job_id);
-  static Queued QueuedOf(store::JobRow job);
+  // Returns the job with the next turn, if it has begun. Lock held.
+  Queued QueuedOf(store::JobRow job);
   void Enqueue(store::JobRow job);
-  // Returns the tasks of the jobs that run. Lock held.
-  TunedTasks TasksOfRunningJobs() const;
+  void Enqueue(Queued job);
+  // Takes the job from the queue if it is there. Lock held.
+  void Dequeue(const std::string& job_id);
+  static JobPlace PlaceOf(const Queued& queued) { return {queued.row.priority, queued.turn}; }
+  // Returns the tasks of the jobs that run, and of those in the queue that `counts` tells. Lock
+  // held.
+  TunedTasks TasksOfJobs(const std::function<bool(const Queued&)>& counts) const;
+  TunedTasks TasksOfBegunJobs() const { return TasksOfJobs(&Jobs::HasBegun); }
+  // Tells each job that runs which of its tasks other jobs tune. Lock held.
+  void ShareTasks();
+  // Returns the job as it goes back to the queue after its run.
+  Queued QueuedAgain(store::JobRow row, const JobRun& run, Sharing sharing);
   // Says why a job of the queue waits, unless it waits for its turn. Lock held.
   void ShowWait(const Queued& queued, LiveStatus& live) const;
   // Tells whether the job goes on, when it is its turn, before jobs that have not begun.
@@ -177,7 +199,8 @@ class Jobs {
   bool taking_in_ = false;
   std::list<Queued> queue_;  // the oldest first
   std::map<std::string, std::shared_ptr<JobRun>> running_;
-  std::map<std::string, TaskKeys> running_keys_;  // of the same jobs
+  std::map<std::string, Sharing> sharing_;  // of the same jobs
+  uint64_t last_turn_ = 0;
   bool stopping_ = false;
   std::vector<std::thread> threads_;
 };

@@ -81,18 +81,22 @@ StatusOr<std::vector<KnownTask>> FindKnownTasks(const std::string& job_id, const
     }
   }
   const bool all = std::ranges::none_of(known, &std::string::empty, &KnownTask::job_id);
-  const auto share = std::max<uint32_t>(
-      1, job.spec.options().trials() / static_cast<uint32_t>(std::max<size_t>(1, tasks.size())));
+  const uint32_t share = ShareOfTask(job.spec);
   for (KnownTask& task : known) {
     if (!all) task.trials = std::min(task.trials, share);
   }
   return known;
 }
 
+uint32_t ShareOfTask(const v1::JobSpec& spec) {
+  const auto tasks = static_cast<uint32_t>(std::max(1, spec.tasks_size()));
+  return std::max(1u, spec.options().trials() / tasks);
+}
+
 Status KeepKnownTasks(std::span<const KnownTask> known, std::vector<store::TaskRow>& rows,
                       store::Store& store) {
   for (store::TaskRow& row : rows) {
-    if (row.index >= known.size() || !row.known_job.empty()) continue;
+    if (row.index >= known.size() || row.known_trials > 0) continue;
     const KnownTask& task = known[row.index];
     if (task.job_id.empty()) continue;
     KILN_RETURN_IF_ERROR(store.SetKnownTask(row.job_id, row.index, task.job_id, task.trials));
@@ -113,7 +117,7 @@ std::string KnownRemark(std::span<const store::TaskRow> rows) {
   if (trials == 0) return "";
   std::set<std::string> jobs;
   for (const store::TaskRow& row : rows) {
-    if (!row.known_job.empty()) jobs.insert(row.known_job);
+    if (row.known_trials > 0) jobs.insert(row.known_job);
   }
   return fmt::format("known: {} of job{} {}", Counted(static_cast<int64_t>(trials), "trial"),
                      jobs.size() == 1 ? "" : "s", fmt::join(jobs, ", "));

@@ -6,6 +6,9 @@
 // Otherwise a known task counts for no more than its even share of the job's trials, since the
 // others need the rest.
 //
+// While another job still tunes a task, the row of the task names that job, with no trials: its
+// results count, and its trials do when it has succeeded.
+//
 // Free functions; any thread.
 #pragma once
 
@@ -32,8 +35,11 @@ StatusOr<std::vector<KnownTask>> FindKnownTasks(const std::string& job_id, const
                                                 std::span<const search::Task> tasks,
                                                 const std::string& device, store::Store& store);
 
-// Keeps in the store what is known of those tasks of the job of which nothing was known before, and
-// puts it into their rows.
+// Returns an even share of the job's trials: so many known trials of a task are enough.
+uint32_t ShareOfTask(const v1::JobSpec& spec);
+
+// Keeps in the store what is known of those tasks of the job of which no trials were known before,
+// and puts it into their rows.
 Status KeepKnownTasks(std::span<const KnownTask> known, std::vector<store::TaskRow>& rows,
                       store::Store& store);
 

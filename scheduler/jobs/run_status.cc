@@ -48,6 +48,12 @@ void RunStatus::SetKnown(std::vector<LiveStatus::Known> known, std::vector<std::
   known_notices_ = std::move(notices);
 }
 
+void RunStatus::SetShared(std::vector<LiveStatus::Known> known, std::vector<std::string> tuned_by) {
+  std::lock_guard lock(mutex_);
+  known_ = std::move(known);
+  tuned_by_ = std::move(tuned_by);
+}
+
 void RunStatus::SetDispatcher(const Dispatcher& dispatcher, WhyWaiting for_builder,
                               WhyWaiting for_runner) {
   std::lock_guard lock(mutex_);
@@ -68,6 +74,7 @@ LiveStatus RunStatus::Read() const {
   live.phase = phase_.empty() ? estimate_ : phase_;
   live.next_task = next_task_;
   live.known = known_;
+  live.tuned_by = tuned_by_;
   if (for_device_ != nullptr) {
     live.waiting_for_workers = true;
     live.blocked_reason = problem_.empty() ? for_device_() : problem_;

@@ -37,6 +37,9 @@ class RunStatus {
   // Sets the results of earlier jobs, and sentences for people about the start of the search.
   void SetKnown(std::vector<LiveStatus::Known> known, std::vector<std::string> notices);
 
+  // Sets what is known now of each task, and the jobs that tune it meanwhile ("": none).
+  void SetShared(std::vector<LiveStatus::Known> known, std::vector<std::string> tuned_by);
+
   // The status asks the dispatcher until ClearDispatcher.
   void SetDispatcher(const Dispatcher& dispatcher, WhyWaiting for_builder, WhyWaiting for_runner);
   void ClearDispatcher();
@@ -56,6 +59,7 @@ class RunStatus {
   std::vector<std::string> notices_;
   std::optional<uint32_t> next_task_;
   std::vector<LiveStatus::Known> known_;
+  std::vector<std::string> tuned_by_;
   std::vector<std::string> known_notices_;
   WhyWaiting for_device_;  // null once the job has a device
   const Dispatcher* dispatcher_ = nullptr;

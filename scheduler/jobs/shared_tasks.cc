@@ -6,7 +6,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <utility>
 
 #include "base/hash/digest.h"
 
@@ -68,32 +70,55 @@ TaskKeys TaskKeysOf(const v1::JobSpec& spec) {
   return keys;
 }
 
-void TunedTasks::Add(const std::string& job_id, int32_t priority, const TaskKeys& keys) {
+bool IsBefore(const JobPlace& a, const JobPlace& b) {
+  return std::pair(-int64_t{a.priority}, a.turn) < std::pair(-int64_t{b.priority}, b.turn);
+}
+
+void TunedTasks::Add(const std::string& job_id, const JobPlace& place, const TaskKeys& keys) {
   for (const std::string& key : keys) {
-    if (key.empty()) continue;
-    const auto [at, is_new] = tuners_.try_emplace(key, Tuner{job_id, priority});
-    if (!is_new && at->second.priority < priority) at->second = {job_id, priority};
+    if (!key.empty()) tuners_[key].push_back({job_id, place});
   }
 }
 
-std::vector<std::string> TunedTasks::TunersOf(const TaskKeys& keys, int32_t priority) const {
+std::vector<std::string> TunedTasks::TunersOf(const TaskKeys& keys, const JobPlace& place) const {
   std::vector<std::string> tuners(keys.size());
   for (size_t i = 0; i < keys.size(); ++i) {
     const auto at = tuners_.find(keys[i]);
-    if (at != tuners_.end() && at->second.priority >= priority) tuners[i] = at->second.job_id;
+    if (at == tuners_.end()) continue;
+    const Tuner* first = nullptr;
+    for (const Tuner& tuner : at->second) {
+      const std::string& device = tuner.place.device;
+      const bool elsewhere = !device.empty() && !place.device.empty() && device != place.device;
+      if (elsewhere || !IsBefore(tuner.place, place)) continue;
+      if (first == nullptr || IsBefore(tuner.place, first->place)) first = &tuner;
+    }
+    if (first != nullptr) tuners[i] = first->job_id;
   }
   return tuners;
 }
 
-bool WaitsForAll(const std::vector<std::string>& tuners) {
-  return !tuners.empty() && std::ranges::none_of(tuners, &std::string::empty);
+TaskKeys AwaitedBeforeBegin(const TaskKeys& keys) {
+  const bool some_own = std::ranges::any_of(keys, &std::string::empty);
+  return some_own ? TaskKeys(keys.size()) : keys;
+}
+
+bool WaitsForAll(const TaskKeys& awaited, const std::vector<std::string>& tuners) {
+  bool awaits = false;
+  for (size_t i = 0; i < awaited.size(); ++i) {
+    if (awaited[i].empty()) continue;
+    if (tuners[i].empty()) return false;
+    awaits = true;
+  }
+  return awaits;
 }
 
 std::string WaitPhase(const std::vector<std::string>& tuners) {
-  const std::set<std::string> jobs(tuners.begin(), tuners.end());
+  std::set<std::string> jobs(tuners.begin(), tuners.end());
+  jobs.erase("");
+  const auto tasks = std::ssize(tuners) - std::ranges::count(tuners, "");
   return fmt::format("waits for the results of job{} {}, which tune{} the same {}",
                      jobs.size() == 1 ? "" : "s", fmt::join(jobs, ", "),
-                     jobs.size() == 1 ? "s" : "", tuners.size() == 1 ? "task" : "tasks");
+                     jobs.size() == 1 ? "s" : "", tasks == 1 ? "task" : "tasks");
 }
 
 }  // namespace kiln::scheduler

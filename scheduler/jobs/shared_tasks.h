@@ -5,13 +5,17 @@
 // same way, and the same search: policy, its parameters, template, kernel, cost model and seed. A
 // job may ask for any number of trials, in any time, with any weights.
 //
+// Jobs have an order: by priority, then by the turns in which they began. Of the jobs with the same
+// task the first one tunes it, and the others wait for its results. So a job waits only for jobs
+// that come before it, and jobs never wait for each other.
+//
 // Pure functions of immutable values; TunedTasks is not thread-safe.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "proto/scheduler.pb.h"
@@ -27,27 +31,46 @@ using TaskKeys = std::vector<std::string>;
 // Cost: a digest of each task.
 TaskKeys TaskKeysOf(const v1::JobSpec& spec);
 
-// The tasks that some jobs tune.
+// The turn of a job that has not begun. Such a job comes after all that have.
+inline constexpr uint64_t kNoTurn = std::numeric_limits<uint64_t>::max();
+
+// The place of a job in the order of jobs.
+struct JobPlace {
+  int32_t priority = 0;
+  uint64_t turn = kNoTurn;  // no two jobs that have begun have the same
+  // The device that the job measures on. "": it is not known yet.
+  std::string device = {};
+};
+
+// Returns whether a job comes before another one.
+bool IsBefore(const JobPlace& a, const JobPlace& b);
+
+// The tasks of jobs that have begun.
 class TunedTasks {
  public:
-  void Add(const std::string& job_id, int32_t priority, const TaskKeys& keys);
+  void Add(const std::string& job_id, const JobPlace& place, const TaskKeys& keys);
 
-  // Returns for each key the job that tunes it: of those of at least this priority the most urgent
-  // one, then the one that was added first. "": there is none.
-  std::vector<std::string> TunersOf(const TaskKeys& keys, int32_t priority) const;
+  // Returns for each key the job whose results a job at this place waits for: the first one before
+  // it that has the task and does not measure on another device. "": there is none.
+  std::vector<std::string> TunersOf(const TaskKeys& keys, const JobPlace& place) const;
 
  private:
   struct Tuner {
     std::string job_id;
-    int32_t priority = 0;
+    JobPlace place;
   };
-  std::map<std::string, Tuner, std::less<>> tuners_;  // key: of a task
+  std::map<std::string, std::vector<Tuner>, std::less<>> tuners_;  // key: of a task
 };
 
-// Returns whether a job with these tuners has nothing to do by itself.
-bool WaitsForAll(const std::vector<std::string>& tuners);
+// Returns the tasks that keep a job in the queue while other jobs tune them: all tasks, or none if
+// the job tunes one by itself in any case.
+TaskKeys AwaitedBeforeBegin(const TaskKeys& keys);
 
-// Returns the phase of such a job: "waits for the results of job 3f2a, ...".
+// Returns whether a job that awaits these tasks has nothing to do by itself: it awaits some, and
+// each has a tuner. The tuners of tasks with the key "" do not matter.
+bool WaitsForAll(const TaskKeys& awaited, const std::vector<std::string>& tuners);
+
+// Returns the phase of such a job: "waits for the results of job 3f2a, ...". A tuner may be "".
 std::string WaitPhase(const std::vector<std::string>& tuners);
 
 }  // namespace kiln::scheduler

@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/numbers/rng.h"
 #include "scheduler/values/job_testing.h"
 
 namespace kiln::scheduler {
@@ -78,22 +83,121 @@ TEST(SharedTasks, SomeJobsTuneByThemselvesInAnyCase) {
   EXPECT_THAT(keys_of([](v1::JobSpec&) {}), Each(testing::Ne("")));
 }
 
-TEST(SharedTasks, TheMostUrgentTunerOfEachTaskUnlessItIsLessUrgent) {
+TEST(SharedTasks, TheFirstJobTunesUnlessItIsLessUrgent) {
   TunedTasks tuned;
-  tuned.Add("first", 0, {"a", "b", ""});
-  tuned.Add("second", 0, {"b", "c"});
-  tuned.Add("urgent", 5, {"b"});
-  EXPECT_THAT(tuned.TunersOf({"a", "b", "c", "d", ""}, 0),
+  tuned.Add("second", {.priority = 0, .turn = 2}, {"b", "c"});
+  tuned.Add("first", {.priority = 0, .turn = 1}, {"a", "b", ""});
+  tuned.Add("urgent", {.priority = 5, .turn = 3}, {"b"});
+  EXPECT_THAT(tuned.TunersOf({"a", "b", "c", "d", ""}, {.priority = 0}),
               ElementsAre("first", "urgent", "second", "", ""));
-  EXPECT_THAT(tuned.TunersOf({"a", "b"}, 5), ElementsAre("", "urgent"));
-  EXPECT_THAT(tuned.TunersOf({"b"}, 6), ElementsAre(""));
+  EXPECT_THAT(tuned.TunersOf({"a", "b"}, {.priority = 5, .turn = 4}), ElementsAre("", "urgent"));
+  EXPECT_THAT(tuned.TunersOf({"b"}, {.priority = 6}), ElementsAre(""));
+  // Jobs do not wait for themselves, or for later ones.
+  EXPECT_THAT(tuned.TunersOf({"b", "c"}, {.priority = 0, .turn = 2}), ElementsAre("urgent", ""));
+  EXPECT_THAT(tuned.TunersOf({"b"}, {.priority = 5, .turn = 3}), ElementsAre(""));
+}
+
+TEST(SharedTasks, AJobOnAnotherDeviceTunesAnotherTask) {
+  TunedTasks tuned;
+  tuned.Add("x", {.turn = 1, .device = "X"}, {"a"});
+  tuned.Add("y", {.turn = 2, .device = "Y"}, {"a"});
+  tuned.Add("waits", {.turn = 3}, {"a"});
+  EXPECT_THAT(tuned.TunersOf({"a"}, {.turn = 4, .device = "X"}), ElementsAre("x"));
+  EXPECT_THAT(tuned.TunersOf({"a"}, {.turn = 4, .device = "Y"}), ElementsAre("y"));
+  EXPECT_THAT(tuned.TunersOf({"a"}, {.turn = 4, .device = "Z"}), ElementsAre("waits"));
+  EXPECT_THAT(tuned.TunersOf({"a"}, {.turn = 4}), ElementsAre("x"));
+}
+
+// A job of a simulated scheduler.
+struct SimulatedJob {
+  std::string id;
+  JobPlace place;
+  TaskKeys keys;
+  bool ended = false;
+};
+
+TunedTasks TasksOf(const std::vector<SimulatedJob>& jobs) {
+  TunedTasks tuned;
+  for (const SimulatedJob& job : jobs) {
+    if (!job.ended && job.place.turn != kNoTurn) tuned.Add(job.id, job.place, job.keys);
+  }
+  return tuned;
+}
+
+std::vector<SimulatedJob> RandomJobs(Rng& rng) {
+  std::vector<SimulatedJob> jobs(static_cast<size_t>(UniformIn(rng, 2, 11)));
+  std::vector<uint64_t> turns;
+  for (size_t i = 0; i < jobs.size(); ++i) turns.push_back(i + 1);
+  Shuffle(rng, turns);
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    SimulatedJob& job = jobs[i];
+    job.id = fmt::format("j{}", i);
+    job.place.priority = static_cast<int32_t>(UniformInt(rng, 3));
+    if (Chance(rng, 0.75)) job.place.turn = turns[i];
+    job.place.device = PickFrom(rng, std::vector<std::string>{"", "X", "Y"});
+    for (int64_t task = UniformIn(rng, 1, 5); task > 0; --task)
+      job.keys.push_back(Chance(rng, 0.1) ? "" : fmt::format("t{}", UniformInt(rng, 7)));
+  }
+  return jobs;
+}
+
+// Each job waits for earlier ones alone, so some job waits for none, whichever have ended.
+TEST(SharedTasks, NoJobsWaitForEachOther) {
+  Rng rng(20261129);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<SimulatedJob> jobs = RandomJobs(rng);
+    for (size_t left = jobs.size(); left > 0; --left) {
+      const TunedTasks tuned = TasksOf(jobs);
+      std::vector<SimulatedJob*> free;
+      for (SimulatedJob& job : jobs) {
+        if (job.ended) continue;
+        const std::vector<std::string> tuners = tuned.TunersOf(job.keys, job.place);
+        for (const std::string& tuner : tuners) {
+          const auto other = std::ranges::find(jobs, tuner, &SimulatedJob::id);
+          if (tuner.empty()) continue;
+          ASSERT_TRUE(other != jobs.end() && !other->ended) << tuner;
+          ASSERT_TRUE(IsBefore(other->place, job.place)) << tuner;
+        }
+        if (std::ranges::all_of(tuners, &std::string::empty)) free.push_back(&job);
+      }
+      ASSERT_FALSE(free.empty()) << "round " << round << ": all jobs wait";
+      PickFrom(rng, free)->ended = true;
+    }
+  }
+}
+
+// If all jobs have begun and have one device, each task has one tuner.
+TEST(SharedTasks, EachTaskHasOneTuner) {
+  Rng rng(7);
+  for (int round = 0; round < 500; ++round) {
+    std::vector<SimulatedJob> jobs = RandomJobs(rng);
+    for (size_t i = 0; i < jobs.size(); ++i) {
+      jobs[i].place.device = "X";
+      if (jobs[i].place.turn == kNoTurn) jobs[i].place.turn = 100 + i;
+    }
+    const TunedTasks tuned = TasksOf(jobs);
+    std::map<std::string, std::set<std::string>> tuners_of;
+    for (const SimulatedJob& job : jobs) {
+      const std::vector<std::string> tuners = tuned.TunersOf(job.keys, job.place);
+      for (size_t i = 0; i < tuners.size(); ++i) {
+        if (!job.keys[i].empty())
+          tuners_of[job.keys[i]].insert(tuners[i].empty() ? job.id : tuners[i]);
+      }
+    }
+    for (const auto& [key, tuners] : tuners_of) EXPECT_EQ(tuners.size(), 1u) << key;
+  }
 }
 
 TEST(SharedTasks, AJobWaitsIfNothingIsLeftToDo) {
-  EXPECT_TRUE(WaitsForAll({"j", "k"}));
-  EXPECT_FALSE(WaitsForAll({"j", ""}));
-  EXPECT_FALSE(WaitsForAll({}));
+  EXPECT_TRUE(WaitsForAll({"a", "b"}, {"j", "k"}));
+  EXPECT_FALSE(WaitsForAll({"a", "b"}, {"j", ""}));
+  EXPECT_TRUE(WaitsForAll({"a", ""}, {"j", ""})) << "the second task is done";
+  EXPECT_FALSE(WaitsForAll({"", ""}, {"", ""}));
+  EXPECT_FALSE(WaitsForAll({}, {}));
+  EXPECT_THAT(AwaitedBeforeBegin({"a", "b"}), ElementsAre("a", "b"));
+  EXPECT_THAT(AwaitedBeforeBegin({"a", ""}), ElementsAre("", ""));
   EXPECT_EQ(WaitPhase({"j"}), "waits for the results of job j, which tunes the same task");
+  EXPECT_EQ(WaitPhase({"j", ""}), "waits for the results of job j, which tunes the same task");
   EXPECT_EQ(WaitPhase({"j", "j"}), "waits for the results of job j, which tunes the same tasks");
   EXPECT_EQ(WaitPhase({"k", "j"}), "waits for the results of jobs j, k, which tune the same tasks");
 }

@@ -60,7 +60,7 @@ class Watch {
            status.device() != sent_.device() || status.phase() != sent_.phase() ||
            status.notices_size() != sent_.notices_size() ||
            status.next_task() != sent_.next_task() || KnownStates(status) != KnownStates(sent_) ||
-           BestRecords(status) != BestRecords(sent_) ||
+           Tuners(status) != Tuners(sent_) || BestRecords(status) != BestRecords(sent_) ||
            status.waiting_for_workers() != sent_.waiting_for_workers();
   }
 
@@ -71,6 +71,13 @@ class Watch {
       best.emplace_back(task.best_record_id(), task.best_cost_s());
     }
     return best;
+  }
+
+  // Returns the jobs that tune the tasks.
+  static std::vector<std::string> Tuners(const v1::JobStatus& status) {
+    std::vector<std::string> tuners;
+    for (const v1::TaskStatus& task : status.tasks()) tuners.push_back(task.tuned_by_job());
+    return tuners;
   }
 
   static uint64_t KnownStates(const v1::JobStatus& status) {
