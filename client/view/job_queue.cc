@@ -1,5 +1,7 @@
 #include "client/view/job_queue.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace kiln::client {
@@ -13,6 +15,14 @@ bool WaitsForResults(const v1::JobStatus& job) {
   return job.state() == v1::QUEUED &&
          std::ranges::any_of(
              job.tasks(), [](const v1::TaskStatus& task) { return !task.tuned_by_job().empty(); });
+}
+
+std::string TunedByText(const v1::JobStatus& job, int task) {
+  const std::string& tuner = job.tasks(task).tuned_by_job();
+  if (job.state() != v1::RUNNING || tuner.empty()) return "";
+  const std::string& name = job.tasks(task).spec().description();
+  return fmt::format("job {} tunes {}: its results are taken", tuner,
+                     name.empty() ? fmt::format("task {}", task) : name);
 }
 
 bool WaitsForTurn(const v1::JobStatus& job) {

@@ -1,6 +1,7 @@
 // The order in which a scheduler takes the jobs that wait. Pure functions.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "proto/scheduler.pb.h"
@@ -11,6 +12,9 @@ namespace kiln::client {
 bool WaitsForProcess(const v1::JobStatus& job);
 // A job waits for the results of other jobs that tune its tasks, and not for its turn.
 bool WaitsForResults(const v1::JobStatus& job);
+// Returns "job 3f2a tunes matmul 64,64,64: its results are taken" for a task that another job tunes
+// while this one runs; "" for other tasks.
+std::string TunedByText(const v1::JobStatus& job, int task);
 // A job holds up no others: it is in the queue, and can be taken.
 bool WaitsForTurn(const v1::JobStatus& job);
 

@@ -113,8 +113,12 @@ std::vector<std::string> JobView::Observe(const v1::JobEvent& event) {
 void JobView::KeepKnown(v1::JobStatus status, std::vector<std::string>& lines) {
   for (int i = 0; i < status.tasks_size(); ++i) {
     v1::TaskStatus& task = *status.mutable_tasks(i);
-    const bool before = i < status_.tasks_size() && status_.tasks(i).known_states() > 0;
-    if (task.known_states() > 0 && !before) {
+    const bool seen = i < status_.tasks_size();
+    const bool before = seen && status_.tasks(i).known_states() > 0;
+    const std::string tuned_by = TunedByText(status, i);
+    if (!tuned_by.empty() && !(seen && TunedByText(status_, i) == tuned_by))
+      lines.push_back(tuned_by);
+    if (task.known_states() > 0 && !before && tuned_by.empty()) {
       lines.push_back(KnownText(task));
       if (status.tasks_size() > 1) lines.back() += "  " + task.spec().description();
     } else if (task.known_states() == 0 && before) {

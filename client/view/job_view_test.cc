@@ -191,6 +191,19 @@ TEST(JobViewTest, AWaitForAnotherJobIsSaidOnce) {
   EXPECT_THAT(view.LastLines({}), testing::Contains(HasSubstr("the results of job aaaa")));
 }
 
+TEST(JobViewTest, ATaskThatAnotherJobTunesIsSaidOnce) {
+  JobView view;
+  v1::JobEvent event = Event(0, 0);
+  v1::TaskStatus& task = *event.mutable_status()->mutable_tasks(0);
+  task.set_tuned_by_job("aaaa");
+  task.set_known_states(3);
+  EXPECT_THAT(view.Observe(event), ElementsAre(AllOf(HasSubstr("job aaaa tunes "),
+                                                     HasSubstr(": its results are taken"))));
+  EXPECT_THAT(view.Observe(event), IsEmpty());
+  task.set_tuned_by_job("bbbb");
+  EXPECT_THAT(view.Observe(event), ElementsAre(HasSubstr("job bbbb tunes ")));
+}
+
 TEST(JobViewTest, ALongWaitIsSaidOnce) {
   JobView view;
   v1::JobEvent event = Event(0, 0);

@@ -44,6 +44,7 @@ Json TaskJson(const v1::TaskStatus& task, const v1::Record* best) {
                      {"cost_s", OrNull(task.known_cost_s())},
                      {"record", task.known_record_id()}};
   }
+  if (!task.tuned_by_job().empty()) json["tuned_by_job"] = task.tuned_by_job();
   const v1::TaskSpec& spec = task.spec();
   if (!spec.variant().empty()) json["variant"] = spec.variant();
   if (spec.has_alternative_of()) json["alternative_of"] = spec.alternative_of();

@@ -59,6 +59,7 @@ TEST(JsonTest, TheEndHasTheBestOfEachTask) {
   // A task without a result.
   job.add_tasks();
   job.mutable_tasks(0)->set_known_states(3);
+  job.mutable_tasks(0)->set_tuned_by_job("aaaa");
   job.mutable_tasks(0)->set_known_record_id(4);
   job.mutable_tasks(0)->set_known_cost_s(5e-3);
   const Json json = Json::parse(EndEvent(job, {event.record()}));
@@ -71,6 +72,8 @@ TEST(JsonTest, TheEndHasTheBestOfEachTask) {
   EXPECT_FALSE(json["tasks"][1].contains("record"));
   EXPECT_EQ(json["tasks"][0]["known"], Json({{"states", 3}, {"cost_s", 5e-3}, {"record", 4}}));
   EXPECT_FALSE(json["tasks"][1].contains("known"));
+  EXPECT_EQ(json["tasks"][0]["tuned_by_job"], Json("aaaa"));
+  EXPECT_FALSE(json["tasks"][1].contains("tuned_by_job"));
 }
 
 TEST(JsonTest, VariantsOfOneGroup) {

@@ -289,6 +289,10 @@ class Finder {
     if (!is_limited && !reasons_.empty()) return;
     const std::string pace = PaceText(job_);
     details.insert(details.end(), job_.notices().begin(), job_.notices().end());
+    for (int i = 0; i < job_.tasks_size(); ++i) {
+      if (std::string tuned_by = TunedByText(job_, i); !tuned_by.empty())
+        details.push_back(std::move(tuned_by));
+    }
     Limit(details, "notice");
     Add(is_limited ? WhyKind::kShare : WhyKind::kRunning,
         {{"pace", pace.empty() ? "no trial is done yet" : pace}}, std::move(details));

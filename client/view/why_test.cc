@@ -164,6 +164,15 @@ TEST(WhyTest, AJobWhoseTaskAnotherJobTunes) {
   EXPECT_THAT(reason.remedy, HasSubstr("--no-warm-start"));
 }
 
+TEST(WhyTest, AJobThatRunsWhileAnotherJobTunesATask) {
+  v1::JobStatus job = Running();
+  job.add_tasks()->mutable_spec()->set_description("softmax 8,1000");
+  job.mutable_tasks(1)->set_tuned_by_job("aaaa");
+  const FarmAnswers farm = {.jobs = {job, Running("aaaa")}, .workers = OneGpu()};
+  EXPECT_THAT(Only(WhyKind::kRunning, job, farm).details,
+              ElementsAre("job aaaa tunes softmax 8,1000: its results are taken"));
+}
+
 TEST(WhyTest, AJobInTheQueue) {
   v1::JobStatus urgent = Job(v1::QUEUED, "aaaa", "bob");
   urgent.mutable_spec()->set_priority(5);

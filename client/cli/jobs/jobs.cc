@@ -20,6 +20,7 @@
 #include "client/cli/session_flags.h"
 #include "client/client.h"
 #include "client/view/format.h"
+#include "client/view/job_queue.h"
 #include "client/view/json.h"
 #include "client/view/kernel_values.h"
 #include "client/view/printable.h"
@@ -178,6 +179,8 @@ void PrintJob(const v1::JobStatus& job, const std::vector<v1::Record>& best,
   for (int i = 0; i < job.tasks_size(); ++i) {
     const std::string& preparation = job.tasks(i).spec().preparation();
     if (!preparation.empty()) fmt::print("task {} takes prepared inputs: {}\n", i, preparation);
+    if (const std::string tuned_by = TunedByText(job, i); !tuned_by.empty())
+      fmt::print("{}\n", tuned_by);
   }
 }
 
