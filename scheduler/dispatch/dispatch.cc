@@ -53,7 +53,11 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
                 EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
             return Measure(As<RunItem>(std::move(item)), lease, std::move(stop));
           },
-          [this](const v1::WorkerState& runner) { return ReasonUnusable(runner); },
+          [this](const v1::WorkerState& runner) {
+            std::string reason = ReasonUnusable(runner);
+            if (reason.empty()) unlike_.Note(runner);
+            return reason;
+          },
           std::move(first_runner),
           [this](const LeasedWorker& lease, const std::stop_token& stop) {
             const ExclusivePhases::Hold turn =
@@ -172,6 +176,8 @@ BusyMeter::Reading Dispatcher::Core::busy() const {
 std::vector<std::string> Dispatcher::Core::notices() {
   std::vector<std::string> now = references_.notices();
   if (const std::string noise = noise_.notice(); !noise.empty()) now.push_back(noise);
+  const std::vector<std::string> of_devices = unlike_.notices();
+  now.insert(now.end(), of_devices.begin(), of_devices.end());
   std::lock_guard lock(notices_mutex_);
   for (std::string& notice : now) {
     if (std::ranges::find(notices_, notice) == notices_.end())

@@ -108,6 +108,9 @@ void Dispatcher::Core::ToRace(int task, std::shared_ptr<Race> race) {
   auto item = std::make_unique<RunItem>();
   item->task = task;
   item->work = std::move(race);
+  // A race beside another one on a device would keep it from the next device that is free.
+  item->in_turn = true;
+  item->last_choices = unlike_.Runners();
   ToRunners(std::move(item));
 }
 

@@ -38,6 +38,7 @@
 #include "scheduler/dispatch/trial_ledger.h"
 #include "scheduler/dispatch/worker_pool.h"
 #include "scheduler/dispatch/worker_requests.h"
+#include "scheduler/remeasure/unlike_devices.h"
 #include "scheduler/values/worker_calls.h"
 
 namespace kiln::scheduler {
@@ -140,6 +141,7 @@ class Dispatcher::Core {
   std::vector<std::string> notices_;  // in the order in which they were first reported
   IdleReadings readings_;
   DeviceDrifts drifts_;
+  UnlikeDevices unlike_;
   mutable std::mutex busy_mutex_;
   BusyMeter busy_;
 

@@ -11,6 +11,11 @@ namespace {
 // Time until a source that refused is asked again.
 constexpr std::chrono::milliseconds kAskAgain{500};
 
+bool Avoids(const WorkItem& item, const std::string& worker) {
+  return item.avoid_worker == worker ||
+         std::ranges::find(item.last_choices, worker) != item.last_choices.end();
+}
+
 }  // namespace
 
 WorkerPool::WorkerPool(Options options, LeaseSource& source, Work work,
@@ -172,7 +177,7 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
 
 bool WorkerPool::MayGoAhead(const std::string& worker) {
   return idle_ == 0 && (seeking_ > 0 || resting_ == 0) && usable_.contains(worker) &&
-         !IsBackedOff(worker) && FindTakeable(worker) != queue_.end();
+         !IsBackedOff(worker) && FindTakeable(worker, /*ahead=*/true) != queue_.end();
 }
 
 void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
@@ -182,7 +187,7 @@ void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
   while (true) {
     changed_.wait(lock, [&] { return ends() || (!lease.wanted() && MayGoAhead(worker)); });
     if (ends()) return;
-    const auto found = FindTakeable(worker);
+    const auto found = FindTakeable(worker, /*ahead=*/true);
     WorkItemPtr item = std::move(*found);
     queue_.erase(found);
     serving.ahead_works = true;
@@ -232,12 +237,13 @@ std::vector<std::string> WorkerPool::BackedOffWorkers(Clock::time_point* until) 
   return workers;
 }
 
-// Finds the first item for this worker. Items that failed on it are left to lanes on other workers,
-// if there are any.
-std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker) {
-  const bool alone = usable_.size() == 1;
-  return std::find_if(queue_.begin(), queue_.end(), [&](const WorkItemPtr& item) {
-    return alone || item->avoid_worker != worker;
+// Items that avoid the worker are left to lanes on others, if there are any that take them.
+std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker, bool ahead) {
+  return std::ranges::find_if(queue_, [&](const WorkItemPtr& item) {
+    if (ahead && item->in_turn) return false;
+    return !Avoids(*item, worker) || std::ranges::all_of(usable_, [&](const auto& lanes) {
+      return lanes.first == worker || Avoids(*item, lanes.first);
+    });
   });
 }
 

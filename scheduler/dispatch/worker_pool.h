@@ -33,10 +33,14 @@
 
 namespace kiln::scheduler {
 
-// An item of a pool. The pool sets avoid_worker, the owner sets the rest.
+// An item of a pool. The pool sets avoid_worker, the owner sets the rest before it pushes the item.
 struct WorkItem {
   virtual ~WorkItem() = default;
   std::string avoid_worker = {};  // id of the worker where the item failed last
+  // Ids of workers that take the item only if no others can.
+  std::vector<std::string> last_choices = {};
+  // Whether the item is never sent ahead, because it takes a worker for long.
+  bool in_turn = false;
 };
 using WorkItemPtr = std::unique_ptr<WorkItem>;
 
@@ -130,7 +134,8 @@ class WorkerPool {
   bool IsBackedOff(const std::string& worker) const;
   WorkItemPtr Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
                    const Serving& serving);
-  std::deque<WorkItemPtr>::iterator FindTakeable(const std::string& worker);
+  // Returns the first item for this worker, or the end. Lock held.
+  std::deque<WorkItemPtr>::iterator FindTakeable(const std::string& worker, bool ahead = false);
   void Settle(const LeasedWorker& lease, Attempt attempt);
   // Notes why nothing is done on the worker, which is left alone until then. Lock held.
   void LeaveAlone(const LeasedWorker& lease, std::chrono::milliseconds pause,

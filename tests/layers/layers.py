@@ -135,7 +135,7 @@ TABLE = {
         *_BASE, "device", "proto", "rpc", "search", "store", "store/wire",
     ] + _COMPILER,
     # Candidates that are measured again: elites while a job goes on, finalists at its end.
-    "scheduler/remeasure": [*_BASE, "proto", "rpc", "search", "store", "scheduler/values"] + _COMPILER,
+    "scheduler/remeasure": [*_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values"] + _COMPILER,
     # Trials and where they go: builders and runners, their calls, answers and faults.
     "scheduler/dispatch": [
         "runtime/dtype.h",
