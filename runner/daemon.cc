@@ -139,9 +139,17 @@ DeviceSettings SettingsOf(const Flags& flags) {
   return {.threads = Threads(flags), .containment = {.drop_privileges = !flags.keep_privileges}};
 }
 
+// Returns an id for the worker. It begins with the device's UUID if the device has one, so that
+// records say which of several GPUs measured them, also when the runner has long ended.
+std::string WorkerIdOf(const v1::WorkerState& state) {
+  constexpr std::string_view kUuid = "GPU-";
+  const std::string key = state.keys().empty() ? "" : *state.keys().rbegin();
+  return key.starts_with(kUuid) ? fmt::format("{}.{}", key, UniqueId(8)) : UniqueId();
+}
+
 // Adds the fields that every worker has.
 void CompleteState(v1::WorkerState& state) {
-  state.set_id(UniqueId());
+  state.set_id(WorkerIdOf(state));
   state.set_kind(v1::RUNNER);
   state.set_slots(1);
   state.set_version(std::string(kVersion));

@@ -3,11 +3,13 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/console/terminal.h"
 #include "base/text/counted.h"
@@ -22,6 +24,7 @@
 #include "client/view/printable.h"
 #include "device/calibration.h"
 #include "device/device_state.h"
+#include "device/unlike_canary.h"
 #include "rpc/device_message.h"
 #include "rpc/device_state_message.h"
 
@@ -54,15 +57,37 @@ std::string DevicesText(const v1::ListReply& reply) {
   return fmt::format("{}", fmt::join(lines, ""));
 }
 
+// Returns the ids of the runners whose canaries are unlike those of other devices of their model.
+std::set<std::string> UnlikeRunners(const v1::ListReply& reply) {
+  std::map<std::string, std::vector<const v1::WorkerState*>> of_model;
+  for (const v1::WorkerState& worker : reply.workers()) {
+    if (worker.kind() == v1::RUNNER) of_model[worker.device()].push_back(&worker);
+  }
+  std::set<std::string> ids;
+  for (const auto& [model, runners] : of_model) {
+    std::vector<double> canaries_s;
+    for (const v1::WorkerState* const runner : runners) canaries_s.push_back(runner->canary_s());
+    const bool is_gpu = runners[0]->target().starts_with("cuda");
+    const std::vector<bool> unlike = device::UnlikeCanaries(
+        canaries_s, is_gpu ? device::kUnlikeGpuShare : device::kUnlikeCpuShare);
+    for (size_t i = 0; i < runners.size(); ++i) {
+      if (unlike[i]) ids.insert(runners[i]->id());
+    }
+  }
+  return ids;
+}
+
 // Returns a line for each runner that has timed its canary or knows its device's state.
 std::string StatesText(const v1::ListReply& reply) {
   std::string text;
+  const std::set<std::string> unlike = UnlikeRunners(reply);
   for (const v1::WorkerState& worker : reply.workers()) {
     std::string state = device::PrintDeviceState(DeviceStateOf(worker.device_state()));
     if (worker.canary_s() > 0) {
       state +=
           fmt::format("{}canary {}", state.empty() ? "" : ", ", FormatSeconds(worker.canary_s()));
     }
+    if (unlike.contains(worker.id())) state += ", unlike other devices of its model";
     if (worker.drifts_size() > 0) {
       state += fmt::format(", {} in the last 24 hours", Counted(worker.drifts_size(), "drift"));
     }

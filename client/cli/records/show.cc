@@ -76,6 +76,8 @@ std::string Heading(const v1::Record& record) {
   std::string text = fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record),
                                  record.id(), LatencyCell(CostOf(record.result())),
                                  device.empty() ? "" : " on " + device, OneLine(record.target()));
+  const std::string runner = OneLine(record.result().runner());
+  if (!runner.empty()) text += fmt::format("# measured by runner {}\n", runner);
   const std::string state = device::PrintDeviceState(DeviceStateOf(record.result().device_state()));
   if (!state.empty()) text += fmt::format("# device at the time: {}\n", OneLine(state));
   return text;
