@@ -205,17 +205,23 @@ Status SchedulerClient::Watch(const std::string& job_id,
     const auto stream = stub_->WatchJob(&context, request);
     SilenceGuard guard(context, limits_.silence);
     bool heard = false;
+    v1::JobStatus status;  // the last one that came, which holds until the next one
     v1::JobEvent event;
     while (guard.Exchange([&] { return stream->Read(&event); })) {
       heard = true;
       retry.Reset();
       last_contact = absl::Now();
       if (event.has_record() && !received.Add(event.record().trial())) event.clear_record();
+      if (event.has_status()) {
+        status = event.status();
+      } else {
+        *event.mutable_status() = status;
+      }
       ended = IsFinal(event.status().state());
       on_event(event);
     }
-    const grpc::Status status = stream->Finish();
-    if (status.ok() && ended) return OkStatus();
+    const grpc::Status finished = stream->Finish();
+    if (finished.ok() && ended) return OkStatus();
     if (stop.stop_requested()) break;
     if (guard.fired()) {
       // A quiet job has no events, but each stream begins with one.
@@ -224,9 +230,9 @@ Status SchedulerClient::Watch(const std::string& job_id,
                          Message(Silent(guard.last_limit())), job_id);
     }
     // A stream that ends early without an error means that the scheduler is stopping.
-    const Status error = status.ok()
+    const Status error = finished.ok()
                              ? Unavailable("the scheduler ended the stream of job {}", job_id)
-                             : FromGrpc(status);
+                             : FromGrpc(finished);
     if (error.code() != StatusCode::kUnavailable) return error;
     if (absl::Now() - last_contact > patience) {
       return Unavailable("lost the scheduler at {}: {}; job {} goes on when it is back", address_,

@@ -11,6 +11,7 @@
 #include "store/sqlite_rows.h"
 #include "store/sqlite_snapshot.h"
 #include "store/sqlite_writes.h"
+#include "store/trial_tallies.h"
 
 namespace kiln::store {
 namespace {
@@ -29,13 +30,44 @@ constexpr size_t kMaxReaders = 8;
 // fit, they are written several times. Memory is taken as pages are used.
 constexpr int kWriterCacheKiB = 48 << 10;
 
-StatusOr<int64_t> CountRunners(Database& database, std::string_view job_id) {
-  KILN_ASSIGN_OR_RETURN(Statement query,
-                        database.Prepare("SELECT count(DISTINCT runner) FROM records "
-                                         "WHERE job_id = ? AND runner != ''"));
+StatusOr<std::set<std::string, std::less<>>> RunnersOf(Database& database,
+                                                       std::string_view job_id) {
+  KILN_ASSIGN_OR_RETURN(Statement query, database.Prepare("SELECT DISTINCT runner FROM records "
+                                                          "WHERE job_id = ? AND runner != ''"));
   KILN_RETURN_IF_ERROR(query.Bind(job_id));
-  KILN_RETURN_IF_ERROR(query.Step().status());
-  return query.Int(0);
+  std::set<std::string, std::less<>> runners;
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return runners;
+    runners.emplace(query.Text(0));
+  }
+}
+
+StatusOr<TrialTallies::Tally> TallyOf(Database& database, std::string_view job_id) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare(
+          "SELECT task_index, error, count(*), max(trial), sum(run_s), sum(remeasured_run_s) "
+          "FROM records WHERE job_id = ? GROUP BY task_index, error"));
+  KILN_RETURN_IF_ERROR(query.Bind(job_id));
+  TrialTallies::Tally tally;
+  KILN_ASSIGN_OR_RETURN(tally.runners, RunnersOf(database, job_id));
+  TrialCounts& counts = tally.counts;
+  counts.runners = static_cast<int64_t>(tally.runners.size());
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const bool row, query.Step());
+    if (!row) return tally;
+    const int64_t trials = query.Int(2);
+    counts.total += trials;
+    counts.by_task[static_cast<uint32_t>(query.Int(0))] += trials;
+    KILN_ASSIGN_OR_RETURN(const int error, ErrorKindOf(query.Int(1), job_id));
+    counts.by_error[static_cast<size_t>(error)] += trials;
+    const double run_s = query.Double(4);
+    // The time of an import is not known.
+    if (run_s > 0) counts.run_s += run_s;
+    counts.remeasured_run_s += query.Double(5);
+    counts.next_trial = std::max(counts.next_trial, static_cast<uint32_t>(query.Int(3)) + 1);
+  }
 }
 
 // Counts imported trials without reading their records. The devices' time is not known for them.
@@ -101,6 +133,7 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(const bool changed, ApplyJobState(job, state, message, now_ms));
     if (!changed) return OkStatus();
     KILN_RETURN_IF_ERROR(writes_.UpdateJob(job));
+    if (IsFinal(state)) tallies_.Forget(job_id);
     return transaction.Commit();
   }
 
@@ -174,15 +207,21 @@ class SqliteStore final : public Store {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
     std::vector<int64_t> ids;
-    std::set<std::string> jobs;
+    std::set<std::string, std::less<>> jobs;
+    std::vector<const Record*> added;
     for (const Record& record : records) {
-      KILN_ASSIGN_OR_RETURN(const int64_t id, writes_.InsertOrFind(record));
-      ids.push_back(id);
-      jobs.insert(record.job_id);
+      if (!jobs.contains(record.job_id)) {
+        KILN_RETURN_IF_ERROR(BeginTally(record.job_id));
+        jobs.insert(record.job_id);
+      }
+      KILN_ASSIGN_OR_RETURN(const SqliteWrites::Inserted inserted, writes_.InsertOrFind(record));
+      ids.push_back(inserted.id);
+      if (inserted.is_new) added.push_back(&record);
     }
     for (const ReferenceCost& cost : costs) KILN_RETURN_IF_ERROR(writes_.UpdateReferenceCost(cost));
     for (const std::string& job : jobs) KILN_RETURN_IF_ERROR(writes_.EndFruitlessRuns(job));
     KILN_RETURN_IF_ERROR(transaction.Commit());
+    for (const Record* record : added) tallies_.Add(*record);
     return ids;
   }
 
@@ -205,6 +244,7 @@ class SqliteStore final : public Store {
       ++imported;
     }
     if (job_id == kImport) KILN_RETURN_IF_ERROR(writes_.CountImported(by_error));
+    tallies_.Forget(job_id);
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
   }
@@ -263,43 +303,28 @@ class SqliteStore final : public Store {
   }
 
   StatusOr<TrialCounts> CountTrials(std::string_view job_id) override {
+    if (auto counts = tallies_.Find(job_id)) return *std::move(counts);
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
     if (job_id == kImport) return CountImported(*reader);
-    KILN_ASSIGN_OR_RETURN(
-        Statement query,
-        reader->Prepare(
-            "SELECT task_index, error, count(*), max(trial), sum(run_s), sum(remeasured_run_s) "
-            "FROM records WHERE job_id = ? GROUP BY task_index, error"));
-    KILN_RETURN_IF_ERROR(query.Bind(job_id));
-    TrialCounts counts;
-    KILN_ASSIGN_OR_RETURN(counts.runners, CountRunners(*reader, job_id));
-    while (true) {
-      KILN_ASSIGN_OR_RETURN(const bool row, query.Step());
-      if (!row) return counts;
-      const int64_t trials = query.Int(2);
-      counts.total += trials;
-      counts.by_task[static_cast<uint32_t>(query.Int(0))] += trials;
-      KILN_ASSIGN_OR_RETURN(const int error, ErrorKindOf(query.Int(1), job_id));
-      counts.by_error[static_cast<size_t>(error)] += trials;
-      const double run_s = query.Double(4);
-      // The time of an import is not known.
-      if (run_s > 0) counts.run_s += run_s;
-      counts.remeasured_run_s += query.Double(5);
-      counts.next_trial = std::max(counts.next_trial, static_cast<uint32_t>(query.Int(3)) + 1);
-    }
+    KILN_ASSIGN_OR_RETURN(TrialTallies::Tally tally, TallyOf(*reader, job_id));
+    return std::move(tally.counts);
   }
 
   Status SetRemeasurements(std::span<const Remeasurement> remeasured) override {
     std::lock_guard lock(mutex_);
     KILN_ASSIGN_OR_RETURN(Transaction transaction, Transaction::Begin(*database_));
+    std::vector<std::pair<Record, Record>> changed;
     for (const Remeasurement& f : remeasured) {
       KILN_ASSIGN_OR_RETURN(std::optional<Record> found,
                             SelectOne(*database_, "WHERE r.id = ?", f.id));
       if (!found) return NotFound("no record {}", f.id);
-      KILN_ASSIGN_OR_RETURN(const Record record, WithRemeasurement(*std::move(found), f));
+      KILN_ASSIGN_OR_RETURN(Record record, WithRemeasurement(*found, f));
       KILN_RETURN_IF_ERROR(writes_.UpdateRemeasurements(record));
+      changed.emplace_back(*std::move(found), std::move(record));
     }
-    return transaction.Commit();
+    KILN_RETURN_IF_ERROR(transaction.Commit());
+    for (const auto& [before, after] : changed) tallies_.Change(before, after);
+    return OkStatus();
   }
 
   StatusOr<int64_t> MarkRecords(const SlowSpan& span) override {
@@ -636,6 +661,15 @@ class SqliteStore final : public Store {
   }
 
  private:
+  // Begins to keep the sums of a job that gets records, of which the database has none of this
+  // transaction yet. Imported records have counts of their own.
+  Status BeginTally(const std::string& job_id) {
+    if (job_id == kImport || tallies_.Knows(job_id)) return OkStatus();
+    KILN_ASSIGN_OR_RETURN(TrialTallies::Tally tally, TallyOf(*database_, job_id));
+    tallies_.Begin(job_id, std::move(tally));
+    return OkStatus();
+  }
+
   // Deletes all records of the ids in one transaction. Returns how many there were.
   StatusOr<int64_t> DeleteEach(std::span<const int64_t> ids,
                                StatusOr<bool> (SqliteWrites::*remove)(int64_t)) {
@@ -646,6 +680,7 @@ class SqliteStore final : public Store {
       KILN_ASSIGN_OR_RETURN(const bool was_there, (writes_.*remove)(id));
       deleted += was_there;
     }
+    tallies_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
   }
@@ -655,6 +690,7 @@ class SqliteStore final : public Store {
   const std::unique_ptr<Database> database_;
   SqliteWrites writes_;
   ConnectionPool readers_;
+  TrialTallies tallies_;  // belongs to the writer, which has mutex_; all threads read it
 };
 
 }  // namespace

@@ -68,6 +68,44 @@ TEST_F(SqliteStoreTest, ADagIsKeptOnce) {
   EXPECT_EQ(dags, 1);
 }
 
+// The sums of a job that gets records are kept, and are read from the file by another store.
+TEST_F(SqliteStoreTest, KeptSumsAreThoseOfTheFile) {
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  ASSERT_OK(AddJob(*store, "j"));
+  const auto same = [&] {
+    const TrialCounts kept = *store->CountTrials("j");
+    const TrialCounts read = *(*Open())->CountTrials("j");
+    EXPECT_EQ(kept.total, read.total);
+    EXPECT_EQ(kept.by_task, read.by_task);
+    EXPECT_EQ(kept.by_error, read.by_error);
+    EXPECT_EQ(kept.next_trial, read.next_trial);
+    EXPECT_EQ(kept.run_s, read.run_s);
+    EXPECT_EQ(kept.remeasured_run_s, read.remeasured_run_s);
+    EXPECT_EQ(kept.runners, read.runners);
+    return kept.total;
+  };
+  Record other = TestRecord("j", 5);
+  other.task_index = 2;
+  other.runner = "runner-2";
+  ASSERT_OK(store->AddRecords(std::vector<Record>{TestRecord("j", 0), FailedRecord("j", 1, 4)}));
+  ASSERT_OK_AND_ASSIGN(const int64_t id, store->AddRecord(other));
+  EXPECT_EQ(same(), 3);
+  // The store has this record already.
+  ASSERT_OK(store->AddRecord(other));
+  EXPECT_EQ(same(), 3);
+  // A batch that is refused counts for nothing.
+  EXPECT_FALSE(
+      store->AddRecords(std::vector<Record>{TestRecord("j", 6), TestRecord("j", 0, 2)}).ok());
+  EXPECT_EQ(same(), 3);
+  const Remeasurement again = {.id = id, .run_s = 0.5, .error = 5, .message = "element 3"};
+  ASSERT_OK(store->SetRemeasurements({&again, 1}));
+  EXPECT_EQ(same(), 3);
+  ASSERT_OK(store->DeleteRecords({&id, 1}));
+  EXPECT_EQ(same(), 2);
+  ASSERT_OK(store->AddRecord(TestRecord("j", 7)));
+  EXPECT_EQ(same(), 3);
+}
+
 TEST_F(SqliteStoreTest, CostsReadAsJsonInSql) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   ASSERT_OK(AddJob(*store, "j"));

@@ -183,7 +183,7 @@ Status SqliteWrites::CountImported(const ErrorCounts& added) {
   return OkStatus();
 }
 
-StatusOr<int64_t> SqliteWrites::InsertOrFind(const Record& record) {
+StatusOr<SqliteWrites::Inserted> SqliteWrites::InsertOrFind(const Record& record) {
   KILN_RETURN_IF_ERROR(CheckJob(database_, record.job_id));
   const StatusOr<int64_t> inserted = InsertRecord(record, record.job_id, record.trial);
   if (inserted.ok() && record.job_id == kImport) {
@@ -191,12 +191,13 @@ StatusOr<int64_t> SqliteWrites::InsertOrFind(const Record& record) {
     added[static_cast<size_t>(record.error)] = 1;
     KILN_RETURN_IF_ERROR(CountImported(added));
   }
-  if (inserted.status().code() != StatusCode::kAlreadyExists) return inserted;
+  if (inserted.ok()) return Inserted{*inserted};
+  if (inserted.status().code() != StatusCode::kAlreadyExists) return inserted.status();
   KILN_ASSIGN_OR_RETURN(
       const std::optional<Record> there,
       SelectOne(database_, "WHERE job_id = ? AND trial = ?", record.job_id, record.trial));
-  if (there.has_value() && SameTrial(*there, record)) return there->id;
-  return inserted;
+  if (there.has_value() && SameTrial(*there, record)) return Inserted{there->id, false};
+  return inserted.status();
 }
 
 Status SqliteWrites::UpdateRemeasurements(const Record& record) {

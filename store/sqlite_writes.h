@@ -40,9 +40,13 @@ class SqliteWrites {
   // Inserts the record as the given trial of an existing job, whatever the record says of both. For
   // kImport the caller counts the records, once for many.
   StatusOr<int64_t> InsertRecord(const Record& record, std::string_view job_id, uint32_t trial);
+  struct Inserted {
+    int64_t id = 0;
+    bool is_new = true;
+  };
   // Inserts the record into the job that it names. Returns the id of the same result if the store
   // has it already.
-  StatusOr<int64_t> InsertOrFind(const Record& record);
+  StatusOr<Inserted> InsertOrFind(const Record& record);
   using ErrorCounts = std::array<int64_t, kNumErrorKinds>;
   Status CountImported(const ErrorCounts& added);
   Status UpdateRemeasurements(const Record& record);

@@ -127,6 +127,7 @@ void Registry::RemoveLease(std::string_view id, bool released) {
   // A granted request lives as long as its lease.
   requests_.erase(entry.request_id);
   leases_.erase(it);
+  may_match_ = true;
 }
 
 void Registry::RememberReleased(const std::string& id) {
@@ -187,9 +188,12 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
   Worker& worker = it->second;
   if (!worker.announced && request.rejoining()) {
     worker.grantable_from_ms = now_ms_ + options_.refill_ms;
+    NoteDue(worker.grantable_from_ms);
   }
   if (!worker.announced) events_.push_back(NewsOf(request));
   const EffectiveMode before = ModeOf(worker);
+  const bool is_same = worker.announced && worker.state.slots() == state.slots() &&
+                       std::ranges::equal(worker.state.keys(), state.keys());
   worker.announced = true;
   worker.state = state;
   const bool repeats = state.asked_mode() != v1::WORKER_SERVES || !state.asked_by().empty();
@@ -197,8 +201,10 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
     worker.wish = {state.asked_mode(), state.asked_by()};
   }
   NoteMode(worker, before);
+  if (!is_same || ModeOf(worker).mode != before.mode) may_match_ = true;
   worker.heard_ms = now_ms_;
   worker.gone_at_ms = now_ms_ + options_.deadline_ms;
+  NoteDue(worker.gone_at_ms);
   RevokeSurplus(worker);
   Match();
   reply.set_next_announce_ms(static_cast<uint32_t>(NextAnnounceMs()));
@@ -310,6 +316,7 @@ StatusOr<v1::SetWorkerModeReply> Registry::SetWorkerMode(const v1::SetWorkerMode
   const EffectiveMode before = ModeOf(worker);
   worker.wish = {request.mode(), request.user()};
   NoteMode(worker, before);
+  may_match_ = true;
   Match();
   v1::SetWorkerModeReply reply;
   reply.add_workers(it->first);
@@ -324,6 +331,19 @@ std::vector<std::string> Registry::TakeEvents() { return std::exchange(events_, 
 
 void Registry::Advance(int64_t now_ms) {
   SetNow(now_ms);
+  if (due_ms_.has_value() && now_ms_ >= *due_ms_) {
+    ExpireAll();
+    due_ms_ = SoonestMs();
+    may_match_ = true;
+  }
+  while (!released_forget_.empty() && now_ms_ >= released_forget_.front().first) {
+    released_.erase(released_forget_.front().second);
+    released_forget_.pop_front();
+  }
+  Match();
+}
+
+void Registry::ExpireAll() {
   for (auto it = workers_.begin(); it != workers_.end();) {
     const auto next = std::next(it);
     if (now_ms_ >= it->second.gone_at_ms) {
@@ -346,14 +366,11 @@ void Registry::Advance(int64_t now_ms) {
     if (!it->second.delivered && now_ms_ >= it->second.keep_until_ms) RemoveRequest(it);
     it = next;
   }
-  while (!released_forget_.empty() && now_ms_ >= released_forget_.front().first) {
-    released_.erase(released_forget_.front().second);
-    released_forget_.pop_front();
-  }
-  Match();
 }
 
-std::optional<int64_t> Registry::NextEventMs() const {
+std::optional<int64_t> Registry::NextEventMs() const { return due_ms_; }
+
+std::optional<int64_t> Registry::SoonestMs() const {
   std::optional<int64_t> next;
   const auto note = [&](int64_t ms) { next = std::min(next.value_or(ms), ms); };
   for (const auto& [id, worker] : workers_) {

@@ -42,8 +42,10 @@
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.
 //
-// Cost, with R waiting requests, W workers and L leases: Announce, Release and a tick O(W + R + L)
-// plus O(R) per grant; Renew and wanted O(R log R + R * L) if any request waits.
+// Cost, with R waiting requests, W workers and L leases: an announcement that changes nothing, and a
+// renewal of a lease, O(log W + log L). O(W + R + L) when something is due, a request or a lease
+// comes or goes, or a worker changes, plus O(R) per grant. Leases are marked as wanted with O(R log
+// R + R * L), but when that is much, only so often that it takes a small share of the time.
 #pragma once
 
 #include <cstdint>
@@ -140,7 +142,8 @@ class Registry {
   // Lets time pass: expires, drops and grants leases and requests that are due.
   void Advance(int64_t now_ms);
 
-  // Returns the time at which Advance next has something to do; none: nothing is pending.
+  // Returns the time at which Advance next has something to do, or a time before it; none: nothing
+  // is pending.
   std::optional<int64_t> NextEventMs() const;
 
   v1::ListReply List(int64_t now_ms);
@@ -190,6 +193,7 @@ class Registry {
     uint64_t serial = 0;
     // Incarnation of the scheduler.
     uint64_t incarnation = 0;
+    // Whether a waiting request should have the slot.
     bool wanted = false;
   };
   struct Request {
@@ -200,6 +204,12 @@ class Registry {
     std::string lease_id;
     // True after a Poll has answered the lease.
     bool delivered = false;
+  };
+  // A lease that might go to a request, as MarkWanted looks at it.
+  struct Candidate {
+    LeaseEntry* lease = nullptr;
+    const Worker* worker = nullptr;
+    bool named = false;
   };
   struct Held {
     std::map<std::pair<v1::WorkerKind, std::string>, int64_t> by_user;
@@ -223,6 +233,10 @@ class Registry {
   using Requests = std::map<std::string, Request, std::less<>>;
 
   void SetNow(int64_t now_ms);
+  // Notes that Advance has something to do at this time.
+  void NoteDue(int64_t at_ms) { due_ms_ = std::min(due_ms_.value_or(at_ms), at_ms); }
+  void ExpireAll();
+  std::optional<int64_t> SoonestMs() const;
   bool InFirstDeadline() const;
   EffectiveMode ModeOf(const Worker& worker) const;
   // Finds the worker by its id, its address or a unique part of its id.
@@ -263,9 +277,11 @@ class Registry {
   void AddDrifts(v1::RenewReply& reply) const;
   bool Recreate(const v1::Lease& lease, const v1::RenewRequest& by);
   Worker* WorkerOfUnknownLease(const v1::WorkerState& state);
+  // Tells whether a waiting request should have the slot, or the worker gives its leases back.
+  bool IsWanted(const LeaseEntry& lease) const;
   void MarkWanted();
-  LeaseEntry* PickVictim(const Request& request, const Shares& shares,
-                         const std::set<LeaseEntry*>& named);
+  Candidate* PickVictim(const Request& request, const Shares& shares,
+                        std::vector<Candidate>& candidates);
   bool Outranks(const Request& request, const LeaseEntry& lease, const Shares& shares) const;
   int64_t LeaseMs(uint32_t asked_ms) const;
 
@@ -282,6 +298,13 @@ class Registry {
   Requests requests_;
   // Number of requests without a lease.
   size_t waiting_ = 0;
+  // Whether a waiting request may be granted now, because something has changed since the last look.
+  bool may_match_ = false;
+  // The time that NextEventMs tells. Times that are put off leave it as it is: Advance then finds
+  // nothing, and sets it anew.
+  std::optional<int64_t> due_ms_;
+  // Leases are not marked as wanted again before this time.
+  int64_t mark_from_ms_ = 0;
   // Leases that users hold, and the last use that was sent for each.
   Shares shares_;
   // Ids of leases released within the last minute.

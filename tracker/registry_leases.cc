@@ -10,6 +10,9 @@ namespace kiln::tracker {
 namespace {
 
 constexpr size_t kSealDigits = 32;
+// Pairs of a request and a lease for which the mark of wanted leases may be looked at once a
+// millisecond: that takes a few hundredths of the time.
+constexpr int64_t kPairsPerMs = 1'000;
 
 }  // namespace
 
@@ -36,11 +39,16 @@ StatusOr<v1::RenewReply> Registry::Renew(const v1::RenewRequest& request, int64_
   }
   MarkWanted();
   for (const v1::Lease* lease : kept) {
-    if (leases_.find(lease->id())->second.wanted) reply.add_wanted_lease_ids(lease->id());
+    if (IsWanted(leases_.find(lease->id())->second)) reply.add_wanted_lease_ids(lease->id());
   }
   reply.set_next_renew_ms(static_cast<uint32_t>(next_ms));
   AddDrifts(reply);
   return reply;
+}
+
+bool Registry::IsWanted(const LeaseEntry& lease) const {
+  const Worker& worker = workers_.find(lease.lease.worker().id())->second;
+  return lease.wanted || GivesLeasesBack(ModeOf(worker).mode);
 }
 
 // A worker speaks for itself only.
@@ -110,6 +118,7 @@ bool Registry::Recreate(const v1::Lease& lease, const v1::RenewRequest& by) {
   entry.serial = ++serial_;
   entry.granted_ms = now_ms_;
   entry.expires_ms = now_ms_ + entry.lease.lease_ms();
+  NoteDue(entry.expires_ms);
   NoteUse(entry.kind, lease.user(), lease.use());
   AddLease(std::move(entry), *worker);
   return true;
@@ -131,6 +140,7 @@ Registry::Worker* Registry::WorkerOfUnknownLease(const v1::WorkerState& state) {
   Worker& worker = workers_[state.id()];
   worker.state = state;
   worker.gone_at_ms = start_ms_ + options_.deadline_ms;
+  NoteDue(worker.gone_at_ms);
   return &worker;
 }
 
@@ -179,49 +189,52 @@ bool Registry::Outranks(const Request& request, const LeaseEntry& lease,
 // Picks the lease that should go to `request`. A lease that is wanted already comes first, then the
 // lowest priority, then the user with the largest use, then the one with the most leases, then the
 // oldest lease.
-Registry::LeaseEntry* Registry::PickVictim(const Request& request, const Shares& shares,
-                                           const std::set<LeaseEntry*>& named) {
-  LeaseEntry* best = nullptr;
+Registry::Candidate* Registry::PickVictim(const Request& request, const Shares& shares,
+                                          std::vector<Candidate>& candidates) {
+  Candidate* best = nullptr;
   std::tuple<bool, int64_t, double, int64_t, uint64_t> best_rank;
-  for (auto& [id, lease] : leases_) {
-    if (lease.kind != request.request.kind() || named.count(&lease) > 0) continue;
-    const Worker& worker = workers_.find(lease.lease.worker().id())->second;
-    if (!Suits(worker.state, request.request)) continue;
-    // The slot of a cordoned worker goes to nobody.
-    if (!TakesNewLeases(ModeOf(worker).mode)) continue;
+  for (Candidate& candidate : candidates) {
+    const LeaseEntry& lease = *candidate.lease;
+    if (candidate.named || lease.kind != request.request.kind()) continue;
     if (!Outranks(request, lease, shares)) continue;
+    if (!Suits(candidate.worker->state, request.request)) continue;
     const std::string& user = lease.lease.user();
     const std::tuple<bool, int64_t, double, int64_t, uint64_t> rank(
         !lease.wanted, lease.lease.priority(), -shares.Use(lease.kind, user),
         -shares.held.User(lease.kind, user), lease.serial);
     if (best == nullptr || rank < best_rank) {
-      best = &lease;
+      best = &candidate;
       best_rank = rank;
     }
   }
   return best;
 }
 
-// Marks all leases of workers that give theirs back, and for every waiting request, in order, at
-// most one lease that it can hope for.
+// Marks for every waiting request, in order, at most one lease that it can hope for. The slot of a
+// worker that takes no new leases helps no request.
 void Registry::MarkWanted() {
-  std::set<LeaseEntry*> named;
-  // These slots go to nobody, so they help no request.
+  if (now_ms_ < mark_from_ms_) return;
+  mark_from_ms_ = now_ms_ + std::min(static_cast<int64_t>(waiting_ * leases_.size()) / kPairsPerMs,
+                                     options_.turn_ms);
+  std::vector<Candidate> candidates;
   for (auto& [id, lease] : leases_) {
     const Worker& worker = workers_.find(lease.lease.worker().id())->second;
-    if (GivesLeasesBack(ModeOf(worker).mode)) named.insert(&lease);
-  }
-  if (waiting_ > 0) {
-    Shares shares = shares_;
-    const double turn_s = 1e-3 * static_cast<double>(options_.turn_ms);
-    for (Request* request : WaitingInOrder()) {
-      LeaseEntry* victim = PickVictim(*request, shares, named);
-      if (victim == nullptr) continue;
-      named.insert(victim);
-      shares.Move(*victim, *request, turn_s);
+    if (waiting_ > 0 && TakesNewLeases(ModeOf(worker).mode)) {
+      candidates.push_back({&lease, &worker});
+    } else {
+      lease.wanted = false;
     }
   }
-  for (auto& [id, lease] : leases_) lease.wanted = named.count(&lease) > 0;
+  if (candidates.empty()) return;
+  Shares shares = shares_;
+  const double turn_s = 1e-3 * static_cast<double>(options_.turn_ms);
+  for (Request* request : WaitingInOrder()) {
+    Candidate* const victim = PickVictim(*request, shares, candidates);
+    if (victim == nullptr) continue;
+    victim->named = true;
+    shares.Move(*victim->lease, *request, turn_s);
+  }
+  for (const Candidate& candidate : candidates) candidate.lease->wanted = candidate.named;
 }
 
 }  // namespace kiln::tracker

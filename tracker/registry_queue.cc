@@ -53,7 +53,7 @@ std::vector<Registry::Request*> Registry::WaitingInOrder() {
 }
 
 void Registry::Match() {
-  if (waiting_ == 0) return;
+  if (!std::exchange(may_match_, false) || waiting_ == 0) return;
   std::map<KindKey, int64_t> free;
   for (const auto& [id, worker] : workers_) {
     const int64_t n = FreeSlots(worker);
@@ -125,6 +125,7 @@ void Registry::Grant(Request& request, Worker& worker) {
   entry.incarnation = asked.incarnation();
   entry.granted_ms = now_ms_;
   entry.expires_ms = now_ms_ + entry.lease.lease_ms();
+  NoteDue(entry.expires_ms);
   worker.last_grant = entry.serial;
   request.lease_id = entry.lease.id();
   --waiting_;
@@ -161,6 +162,8 @@ StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, 
   if (entry.lease_id.empty()) entry.request = request;
   const int64_t wait_ms = std::min(request.wait_ms(), kMaxWaitMs);
   entry.keep_until_ms = std::max(entry.keep_until_ms, now_ms_ + wait_ms + options_.request_idle_ms);
+  NoteDue(entry.keep_until_ms);
+  may_match_ = true;
   Match();
   return Poll(request.request_id(), now_ms);
 }
@@ -222,6 +225,7 @@ void Registry::StopPolling(std::string_view request_id, int64_t now_ms) {
   const auto it = requests_.find(request_id);
   if (it == requests_.end()) return;
   it->second.keep_until_ms = now_ms_ + options_.request_idle_ms;
+  NoteDue(it->second.keep_until_ms);
 }
 
 }  // namespace kiln::tracker

@@ -86,9 +86,8 @@ grpc::ServerUnaryReactor* TrackerService::Answer(grpc::CallbackServerContext* co
     status = stopping_ ? Stopping() : call();
     AnswerGranted();
     LogEvents();
-    ++version_;
+    NoteNextEvent(registry_.NextEventMs());
   }
-  changed_.notify_all();
   return Finished(context, status);
 }
 
@@ -171,14 +170,14 @@ grpc::ServerUnaryReactor* TrackerService::Acquire(grpc::CallbackServerContext* c
       if (!result->has_lease() && wait_ms > 0) {
         waiter = new Waiter(this, request->request_id(), now_ms + wait_ms, reply);
         waiters_[request->request_id()] = waiter;
+        NoteNextEvent(waiter->until_ms());
       }
       *reply = *std::move(result);
     }
     AnswerGranted();
     LogEvents();
-    ++version_;
+    NoteNextEvent(registry_.NextEventMs());
   }
-  changed_.notify_all();
   if (older != nullptr) older->Answer({});
   return waiter != nullptr ? waiter : Finished(context, status);
 }
@@ -219,9 +218,8 @@ void TrackerService::Cancelled(Waiter* waiter) {
     if (it == waiters_.end() || it->second != waiter) return;
     waiters_.erase(it);
     registry_.StopPolling(waiter->request_id(), NowMs());
-    ++version_;
+    NoteNextEvent(registry_.NextEventMs());
   }
-  changed_.notify_all();
   waiter->Refuse(kiln::Cancelled("the client has disconnected"));
 }
 
@@ -231,6 +229,12 @@ std::optional<int64_t> TrackerService::NextEventMs() const {
     next_ms = std::min(next_ms.value_or(waiter->until_ms()), waiter->until_ms());
   }
   return next_ms;
+}
+
+void TrackerService::NoteNextEvent(std::optional<int64_t> at_ms) {
+  if (!at_ms.has_value() || (sleeps_until_ms_.has_value() && *at_ms >= *sleeps_until_ms_)) return;
+  is_sooner_ = true;
+  changed_.notify_all();
 }
 
 void TrackerService::LetTimePass() {
@@ -244,8 +248,9 @@ void TrackerService::LetTimePass() {
     const absl::Duration sleep = next_ms.has_value()
                                      ? absl::Milliseconds(std::max<int64_t>(*next_ms - NowMs(), 1))
                                      : absl::InfiniteDuration();
-    const uint64_t seen = version_;
-    clock_->WaitFor(lock, changed_, sleep, [&] { return stopping_ || version_ != seen; });
+    sleeps_until_ms_ = next_ms;
+    is_sooner_ = false;
+    clock_->WaitFor(lock, changed_, sleep, [&] { return stopping_ || is_sooner_; });
   }
 }
 

@@ -79,6 +79,8 @@ class TrackerService : public v1::Tracker::CallbackService {
   void AnswerGranted();
   void AnswerOverdue();
   std::optional<int64_t> NextEventMs() const;
+  // Has the thread look again if it would sleep beyond the next event.
+  void NoteNextEvent(std::optional<int64_t> at_ms);
   // The waiter's client has gone.
   void Cancelled(Waiter* waiter);
   void LetTimePass();
@@ -89,8 +91,10 @@ class TrackerService : public v1::Tracker::CallbackService {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool stopping_ = false;
-  // Counts the calls, so that the thread looks again when it might sleep.
-  uint64_t version_ = 0;
+  // The time until which the thread sleeps; none: until something comes.
+  std::optional<int64_t> sleeps_until_ms_;
+  // Whether something comes before that time.
+  bool is_sooner_ = false;
   Registry registry_;
   // Keyed by request id. Each waiter owns itself.
   std::map<std::string, Waiter*> waiters_;

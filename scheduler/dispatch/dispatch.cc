@@ -58,12 +58,7 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
             if (reason.empty()) unlike_.Note(runner);
             return reason;
           },
-          std::move(first_runner),
-          [this](const LeasedWorker& lease, const std::stop_token& stop) {
-            const ExclusivePhases::Hold turn =
-                EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
-            return ReadElite(lease, stop);
-          }),
+          std::move(first_runner), RunnerMeanwhile()),
       own_builds_(job_.own_builds.at_once,
                   [this](OwnBuildItem item, const std::stop_token& stop) {
                     BuildOwn(std::move(item), stop);
@@ -98,6 +93,14 @@ WorkerPool::Options Dispatcher::Core::RunnerOptions() const {
   WorkerPool::Options options = PoolOptions("runner", options_.max_runners);
   options.ahead = job_.options.measure().idle_ms() > 0;
   return options;
+}
+
+WorkerPool::Meanwhile Dispatcher::Core::RunnerMeanwhile() {
+  if (job_.options.measure().idle_ms() == 0) return nullptr;
+  return [this](const LeasedWorker& lease, const std::stop_token& stop) {
+    const ExclusivePhases::Hold turn = EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
+    return ReadElite(lease, stop);
+  };
 }
 
 std::string Dispatcher::Core::ReasonUnusable(const v1::WorkerState& runner) const {

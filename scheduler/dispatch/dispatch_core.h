@@ -28,6 +28,7 @@
 
 #include "proto/builder.pb.h"
 #include "proto/runner.pb.h"
+#include "scheduler/dispatch/device_texts.h"
 #include "scheduler/dispatch/dispatch.h"
 #include "scheduler/dispatch/dispatch_items.h"
 #include "scheduler/dispatch/idle_readings.h"
@@ -72,6 +73,8 @@ class Dispatcher::Core {
   ExclusivePhases::Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
   WorkerPool::Options PoolOptions(std::string name, int lanes) const;
   WorkerPool::Options RunnerOptions() const;
+  // Returns what a runner without a trial does; null if the job does not use idle time.
+  WorkerPool::Meanwhile RunnerMeanwhile();
   std::string ReasonUnusable(const v1::WorkerState& runner) const;
   void RequestReference(int task);
   // `not_by` names a builder. Another one builds the reference if there is another one.
@@ -131,6 +134,7 @@ class Dispatcher::Core {
   store::Store& store_;
   const std::function<void()> committed_;
   WorkerCalls calls_;
+  DeviceTexts device_texts_;
 
   // Ends races, which take longer than a trial.
   std::stop_source drain_;

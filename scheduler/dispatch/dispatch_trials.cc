@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/log_scope.h"
 #include "base/text/utf8.h"
-#include "rpc/device_message.h"
 #include "rpc/trace_context.h"
 #include "scheduler/dispatch/dispatch_core.h"
 #include "scheduler/dispatch/worker_replies.h"
@@ -35,13 +34,6 @@ void RefuseImplausible(store::Record& record) {
   record.error = v1::UNKNOWN_ERROR;
   record.message = Message(plausible);
   record.costs_s.clear();
-}
-
-void NoteRunner(const LeasedWorker& runner, store::Record& record) {
-  record.device = runner.worker().device();
-  record.runner = runner.worker().id();
-  const auto model = DeviceModelOf(runner.worker());
-  if (model.ok()) record.device_model = device::PrintDeviceModel(*model);
 }
 
 }  // namespace
@@ -351,7 +343,11 @@ void Dispatcher::Core::Finish(int task, BuiltTrial trial, const LeasedWorker* ru
   if (!ledger_.IsInFlight(serial)) return;  // the trial was abandoned
   MeasuredTrial measured;
   measured.record = RecordOf(task, trial);
-  if (runner != nullptr) NoteRunner(*runner, measured.record);
+  if (runner != nullptr) {
+    measured.record.device = runner->worker().device();
+    measured.record.runner = runner->worker().id();
+    measured.record.device_model = device_texts_.TextOf(runner->worker());
+  }
   SetResult(result, measured.record);
   RefuseImplausible(measured.record);
   v1::TrialTimes times = trial.build_times;

@@ -41,19 +41,19 @@ WorkerPool::~WorkerPool() {
 void WorkerPool::Push(WorkItemPtr item) {
   std::lock_guard lock(mutex_);
   queue_.push_back(std::move(item));
-  NotifyAll();
+  Notify();
 }
 
 void WorkerPool::PushFirst(WorkItemPtr item) {
   std::lock_guard lock(mutex_);
   queue_.push_front(std::move(item));
-  NotifyAll();
+  Notify();
 }
 
 void WorkerPool::Poke() {
+  if (meanwhile_ == nullptr) return;
   std::lock_guard lock(mutex_);
-  ++events_;
-  NotifyAll();
+  CallToMeanwhile();
 }
 
 void WorkerPool::Stop() {
@@ -67,14 +67,61 @@ void WorkerPool::Drain() {
   NotifyAll();
 }
 
-// There are many resting lanes. Each that woke up in vain would cost two switches of threads.
+// There are many lanes. Each that woke up in vain would cost two switches of threads.
+void WorkerPool::Notify() {
+  if (options_.ahead) changed_.notify_all();
+  CallIdleLanes();
+  if (NeedsLease()) rested_.notify_one();
+}
+
 void WorkerPool::NotifyAll() {
   changed_.notify_all();
-  if (stop_.stop_requested()) {
-    rested_.notify_all();
-  } else if (queue_.size() > seeking_) {
-    rested_.notify_one();
+  rested_.notify_all();
+  while (!idle_lanes_.empty()) Call(idle_lanes_.begin());
+}
+
+void WorkerPool::CallIdleLanes() {
+  while (called_ < queue_.size()) {
+    const auto lane = std::ranges::find_if(idle_lanes_, [this](const IdleLane* idle) {
+      return FindTakeable(idle->worker) != queue_.end();
+    });
+    if (lane == idle_lanes_.end()) return;
+    Call(lane);
   }
+}
+
+void WorkerPool::CallToMeanwhile() {
+  ++events_;
+  if (options_.ahead) changed_.notify_all();
+  while (!idle_lanes_.empty()) Call(idle_lanes_.begin());
+}
+
+void WorkerPool::Call(std::list<IdleLane*>::iterator lane) {
+  (*lane)->is_called = true;
+  (*lane)->called.notify_one();
+  idle_lanes_.erase(lane);
+  ++called_;
+}
+
+bool WorkerPool::WaitIdle(std::unique_lock<std::mutex>& lock, const std::string& worker,
+                          Clock::time_point until, const std::function<bool()>& done) {
+  IdleLane lane{.worker = worker};
+  ++seeking_;
+  ++idle_;
+  bool in_time = true;
+  while (in_time && !done()) {
+    idle_lanes_.push_front(&lane);
+    lane.is_called = false;
+    in_time = lane.called.wait_until(lock, until, [&] { return lane.is_called; });
+    if (lane.is_called) {
+      --called_;
+    } else {
+      std::erase(idle_lanes_, &lane);
+    }
+  }
+  --seeking_;
+  --idle_;
+  return in_time || done();
 }
 
 void WorkerPool::Join() {
@@ -119,12 +166,12 @@ void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
 bool WorkerPool::WaitForWork() {
   std::unique_lock lock(mutex_);
   ++resting_;
-  rested_.wait(lock, [this] { return stop_.stop_requested() || queue_.size() > seeking_; });
+  rested_.wait(lock, [this] { return stop_.stop_requested() || NeedsLease(); });
   --resting_;
   if (stop_.stop_requested()) return false;
   ++seeking_;
   // Lanes may send items ahead now, and another resting lane may have to seek as well.
-  NotifyAll();
+  Notify();
   return true;
 }
 
@@ -138,7 +185,7 @@ std::optional<LeasedWorker> WorkerPool::AcquireLease() {
   StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
   lock.lock();
   --seeking_;
-  NotifyAll();
+  Notify();
   if (lease.ok()) return *std::move(lease);
   if (stop_.stop_requested()) return std::nullopt;
   if (lease.status().code() != StatusCode::kDeadlineExceeded) {
@@ -170,7 +217,7 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
   {
     std::lock_guard lock(mutex_);
     serving.over = true;
-    NotifyAll();
+    changed_.notify_all();
   }
   ahead.join();
 }
@@ -217,7 +264,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
     }
     if (--usable_[worker] == 0) usable_.erase(worker);
     if (idle) {
-      NotifyAll();  // others may take the items that were left to this lane
+      Notify();  // others may take the items that were left to this lane
       return;
     }
     lock.unlock();
@@ -274,13 +321,8 @@ WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWor
     const auto more = [&] {
       return meanwhile_ != nullptr && events_ != seen && !serving.ahead_works && !lease.wanted();
     };
-    ++seeking_;
-    ++idle_;
-    const bool woken =
-        changed_.wait_until(lock, until, [&] { return over() || found() || more(); });
-    --seeking_;
-    --idle_;
-    if (!woken) return nullptr;
+    const auto done = [&] { return over() || found() || more(); };
+    if (!WaitIdle(lock, worker, until, done)) return nullptr;
   }
   if (over()) return nullptr;
   const auto taken = FindTakeable(worker);
@@ -316,8 +358,8 @@ void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
     attempt.again->avoid_worker = worker;
     queue_.push_front(std::move(attempt.again));
   }
-  ++events_;
-  NotifyAll();
+  if (meanwhile_ != nullptr) CallToMeanwhile();
+  Notify();
 }
 
 }  // namespace kiln::scheduler

@@ -1,7 +1,8 @@
 // Leases workers of one kind and feeds them from a queue: one thread (a lane) serves each lease.
 //
 // A lane asks for a lease when there are items, keeps the lease while there are items, and lets it
-// go when it is lost, when others want it, or when there was no item for a while. An item that
+// go when it is lost, when others want it, or when there was no item for a while. A few lanes ask at
+// a time: the tracker keeps a call open for each, and the next lane asks when one has its lease. An item that
 // failed on a worker goes back to the front of the queue and is kept for another worker if there is
 // one. The worker that failed is left alone for a while, which doubles with each failure: its
 // leases are let go, and others are asked for. A worker that takes nothing for now is left alone
@@ -20,6 +21,7 @@
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -60,6 +62,7 @@ class WorkerPool {
     std::string name = "worker";  // used in logs and reasons for a block
     int lanes = 8;
     bool ahead = false;
+    size_t most_asking = 4;  // lanes that ask for a lease at a time
     std::chrono::milliseconds idle_release{2'000};
     std::chrono::milliseconds first_backoff{1'000};
     std::chrono::milliseconds longest_backoff{15'000};
@@ -104,14 +107,36 @@ class WorkerPool {
 
  private:
   using Clock = std::chrono::steady_clock;
+
   struct Backoff {
     int failures = 0;
     Clock::time_point until;
   };
 
-  // Wakes all who wait, but of the resting lanes only one, and only if an item needs it: that one
-  // wakes the next. Called after each change that somebody may wait for. Lock held.
+  // A lane that has a lease and waits for an item, or for other work to do meanwhile.
+  struct IdleLane {
+    const std::string& worker;
+    std::condition_variable called = {};
+    bool is_called = false;
+  };
+
+  // Wakes those that a change of the queue or of the leases concerns: for each item one idle lane
+  // that can take it, or else one resting lane, which wakes the next. Lock held.
+  void Notify();
+  // Wakes all who wait, for a change that concerns all. Lock held.
   void NotifyAll();
+  // Calls idle lanes until there is one for each item. Lock held.
+  void CallIdleLanes();
+  // Calls all idle lanes, because there may be other work to do meanwhile. Lock held.
+  void CallToMeanwhile();
+  void Call(std::list<IdleLane*>::iterator lane);
+  // Waits until the lane is called and `done`, or until the time; false: it was the time.
+  bool WaitIdle(std::unique_lock<std::mutex>& lock, const std::string& worker,
+                Clock::time_point until, const std::function<bool()>& done);
+  // Tells whether a resting lane should ask for a lease. Lock held.
+  bool NeedsLease() const {
+    return queue_.size() > seeking_ && seeking_ - idle_ < options_.most_asking;
+  }
   void RunLane(std::optional<LeasedWorker> lease);
   // Returns false when the pool stops.
   bool WaitForWork();
@@ -151,9 +176,12 @@ class WorkerPool {
   std::stop_source stop_items_;
 
   mutable std::mutex mutex_;
+  // Threads that send items ahead wait on it, and lanes whose source refused.
   std::condition_variable changed_;
   // Resting lanes wait on it.
   std::condition_variable rested_;
+  std::list<IdleLane*> idle_lanes_;  // those that nobody has called, the latest first
+  size_t called_ = 0;                // lanes that were called and have not looked yet
   std::deque<WorkItemPtr> queue_;
   // Lanes that will take an item once they can: no more lanes need ask for leases.
   size_t seeking_ = 0;

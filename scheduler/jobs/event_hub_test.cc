@@ -33,6 +33,18 @@ TEST(EventHubTest, AnotherJobDoesNot) {
   EXPECT_EQ(hub.Wait("a", 0, absl::Milliseconds(20)), 0u);
 }
 
+TEST(EventHubTest, ResultsDoNotChangeTheStatusVersion) {
+  EventHub hub;
+  hub.Notify("a");
+  const uint64_t status_version = hub.status_version("a");
+  const uint64_t seen = hub.version("a");
+  hub.NotifyResults("a");
+  EXPECT_NE(hub.Wait("a", seen, absl::Seconds(20)), seen);
+  EXPECT_EQ(hub.status_version("a"), status_version);
+  hub.Notify("a");
+  EXPECT_NE(hub.status_version("a"), status_version);
+}
+
 TEST(EventHubTest, CloseEndsAllWaiting) {
   EventHub hub;
   std::jthread closer([&] {

@@ -286,7 +286,7 @@ Status JobRun::Measure(const CheckedJob& job, JobSearch& search, Dispatcher::Job
   Dispatcher dispatcher(std::move(dispatch), context_.dispatch, *builders_.source, *runners_.source,
                         std::move(first_runner), store_, [this] {
                           has_result_ = true;
-                          context_.changed(job_.id);
+                          context_.committed(job_.id);
                         });
   status_.SetDispatcher(dispatcher, builders_.why_waiting, runners_.why_waiting);
   const std::stop_callback on_stop(search_stop_.get_token(), [&] {
@@ -375,7 +375,7 @@ void JobRun::ShowEstimate(const search::TaskScheduler& tasks) {
   status_.SetEstimate(
       is_estimate ? PrintEstimatePhase(expected->value, expected->estimated, expected->groups)
                   : std::string());
-  if (is_estimate) context_.changed(job_.id);
+  if (is_estimate) context_.committed(job_.id);
 }
 
 Status JobRun::KeepRound(const search::MeasuredRound& round) {
@@ -384,7 +384,7 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
   row.elapsed_s = 1e-3 * static_cast<double>(NowMs() - started_ms_);
   KILN_RETURN_IF_ERROR(store_.AddRound(row).status());
   KILN_RETURN_IF_ERROR(KeepProgress());
-  context_.changed(job_.id);
+  context_.committed(job_.id);
   GiveBackFreedMemory(kFreedBytesToKeep);
   return OkStatus();
 }

@@ -59,8 +59,10 @@ struct RunContext {
   LeaseFactory leases;
   DispatchOptions dispatch;
   CallbackHub* callbacks = nullptr;
-  std::function<void(const std::string& job_id)> changed;  // called after each commit
-  std::function<void()> has_device = nullptr;              // called when a run has its first device
+  std::function<void(const std::string& job_id)> changed;  // called when the status has changed
+  // Called after each commit of results.
+  std::function<void(const std::string& job_id)> committed;
+  std::function<void()> has_device = nullptr;  // called when a run has its first device
 };
 
 class JobRun {

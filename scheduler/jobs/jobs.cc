@@ -108,8 +108,9 @@ Jobs::Jobs(store::Store& store, LeaseFactory leases, EventHub& events, const Opt
   context_.leases = std::move(leases);
   context_.store_pause = options_.store_pause;
   context_.dispatch = options_.dispatch;
-  context_.changed = [this](const std::string& job_id) {
-    events_.Notify(job_id);
+  context_.changed = [this](const std::string& job_id) { events_.Notify(job_id); };
+  context_.committed = [this](const std::string& job_id) {
+    events_.NotifyResults(job_id);
     changed_.notify_all();  // a suspect may have a result now
   };
   context_.has_device = [this] {

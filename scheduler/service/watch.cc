@@ -1,7 +1,9 @@
 #include "scheduler/service/watch.h"
 
+#include <optional>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "store/wire/job_message.h"
 #include "store/wire/record_message.h"
 
@@ -10,6 +12,9 @@ namespace {
 
 // Longest time until a watcher's end, or a change that is not in the store, is noticed.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
+// While results come, the status is read so often, and results are sent so often.
+constexpr absl::Duration kStatusInterval = absl::Milliseconds(500);
+constexpr absl::Duration kResultsInterval = absl::Milliseconds(50);
 
 class Watch {
  public:
@@ -19,37 +24,60 @@ class Watch {
   Status Run() {
     while (true) {
       const uint64_t seen = events_.version(options_.job_id);
-      // The state is read before the records: once it is final, no more records come.
-      KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
-      KILN_ASSIGN_OR_RETURN(v1::JobStatus status, jobs_.StatusOf(job));
-      KILN_RETURN_IF_ERROR(SendRecords(status));
-      KILN_RETURN_IF_ERROR(SendRounds(status));
-      const bool final = store::IsFinal(job.state);
-      if (final || Changed(status)) KILN_RETURN_IF_ERROR(Send(std::move(status), nullptr));
-      if (final) return OkStatus();
+      if (IsStatusDue()) {
+        KILN_ASSIGN_OR_RETURN(const bool final, SendAll());
+        if (final) return OkStatus();
+      } else {
+        KILN_RETURN_IF_ERROR(SendRecords());
+      }
       KILN_RETURN_IF_ERROR(Wait(seen));
     }
   }
 
  private:
-  Status SendRecords(const v1::JobStatus& status) {
+  bool IsStatusDue() const {
+    return !sent_any_ || events_.status_version(options_.job_id) != status_version_ ||
+           absl::Now() - status_time_ >= kStatusInterval;
+  }
+
+  // Returns whether the job has ended.
+  StatusOr<bool> SendAll() {
+    status_version_ = events_.status_version(options_.job_id);
+    status_time_ = absl::Now();
+    // The state is read before the records: once it is final, no more records come.
+    KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus status, jobs_.StatusOf(job));
+    unsent_ = status;
+    KILN_RETURN_IF_ERROR(SendRecords());
+    KILN_RETURN_IF_ERROR(SendRounds());
+    const bool final = store::IsFinal(job.state);
+    const bool has_news = final || Changed(status);
+    unsent_.reset();
+    if (!has_news) return final;
+    unsent_ = status;
+    KILN_RETURN_IF_ERROR(Send(nullptr));
+    return final;
+  }
+
+  Status SendRecords() {
     store::RecordFilter filter;
     filter.job_id = options_.job_id;
     filter.include_errors = true;
     filter.after_id = last_id_;
     return store_.ForEachRecord(filter, [&](const store::Record& record) -> Status {
       last_id_ = record.id;
+      results_time_ = absl::Now();
       if (record.trial < options_.from_trial) return CheckAlive();
-      return Send(status, &record);
+      return Send(&record);
     });
   }
 
-  Status SendRounds(const v1::JobStatus& status) {
+  Status SendRounds() {
     KILN_ASSIGN_OR_RETURN(const std::vector<store::RoundRow> rounds,
                           store_.RoundsOfJob(options_.job_id, next_round_));
     for (const store::RoundRow& round : rounds) {
       next_round_ = round.number + 1;
-      KILN_RETURN_IF_ERROR(Send(status, nullptr, &round));
+      KILN_RETURN_IF_ERROR(Send(nullptr, &round));
     }
     return OkStatus();
   }
@@ -86,22 +114,28 @@ class Watch {
     return states;
   }
 
-  Status Send(v1::JobStatus status, const store::Record* record,
-              const store::RoundRow* round = nullptr) {
+  // Sends the status that was read last along, once.
+  Status Send(const store::Record* record, const store::RoundRow* round = nullptr) {
     KILN_RETURN_IF_ERROR(CheckAlive());
     v1::JobEvent event;
-    *event.mutable_status() = std::move(status);
-    if (sent_any_) DropDagTexts(*event.mutable_status());
+    if (unsent_.has_value()) {
+      *event.mutable_status() = *std::exchange(unsent_, std::nullopt);
+      if (sent_any_) DropDagTexts(*event.mutable_status());
+    }
     if (record != nullptr) *event.mutable_record() = store::RecordMessage(*record);
     if (round != nullptr) *event.mutable_round() = store::RoundMessage(*round);
     if (!options_.write(event)) return Gone();
     sent_any_ = true;
-    sent_ = std::move(*event.mutable_status());
+    if (event.has_status()) sent_ = std::move(*event.mutable_status());
     return OkStatus();
   }
 
   Status Wait(uint64_t seen) {
     const absl::Time start = absl::Now();
+    if (start - results_time_ < kResultsInterval) {
+      absl::SleepFor(kResultsInterval);
+      if (events_.version(options_.job_id) != seen) return CheckAlive();
+    }
     while (events_.Wait(options_.job_id, seen, kLook) == seen) {
       KILN_RETURN_IF_ERROR(CheckAlive());
       if (absl::Now() - start >= kLook * 2) break;
@@ -122,6 +156,10 @@ class Watch {
   const WatchOptions& options_;
   int64_t last_id_ = 0;
   uint32_t next_round_ = 0;
+  uint64_t status_version_ = 0;
+  absl::Time status_time_ = absl::InfinitePast();   // when the status was read last
+  absl::Time results_time_ = absl::InfinitePast();  // when the last record was sent
+  std::optional<v1::JobStatus> unsent_;             // a status that no event has carried yet
   bool sent_any_ = false;
   v1::JobStatus sent_;  // the last status that was sent
 };

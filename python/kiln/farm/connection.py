@@ -238,7 +238,7 @@ _PAUSE_S = 0.2
 
 
 def watch(connection: Connection, job_id: str, stop: Stop | None = None) -> Iterator[Any]:
-    """The events of a job (JobEvent), each record once, until the job has ended.
+    """The events of a job (JobEvent), each record once, until the job has ended. Each has a status.
 
     A lost connection is made again. UnavailableError: it stays lost for PATIENCE_S.
     """
@@ -251,10 +251,15 @@ def watch(connection: Connection, job_id: str, stop: Stop | None = None) -> Iter
             first_missing += 1
         request = scheduler_pb2.WatchJobRequest(job_id=job_id, from_trial=first_missing)
         ended = False
+        status = scheduler_pb2.JobStatus()  # the last one that came, which holds until the next one
         lost: errors.KilnError | str = "the scheduler ended the stream"
         try:
             for event in connection.stream(connection.scheduler.WatchJob, request, stop):
                 contact = time.monotonic()
+                if event.HasField("status"):
+                    status = event.status
+                else:
+                    event.status.CopyFrom(status)
                 ended = event.status.state in FINAL
                 if event.HasField("record"):
                     trial = event.record.trial
