@@ -58,6 +58,7 @@ constexpr Entry kCommands[] = {
     {"cancel", AddCancel},
     {"calibrate", AddCalibrate},
     {"workers", AddWorkers},
+    {"dashboard", AddDashboard},
     {"users list", AddUsersList},
     {"users set", AddUsersSet},
     {"audit", AddAudit},

@@ -3,12 +3,14 @@
 
 #include <atomic>
 #include <functional>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <utility>
 
 #include "absl/time/time.h"
 #include "base/clock.h"
+#include "base/keys/identity.h"
 #include "base/server/grpc_status.h"
 #include "proto/scheduler.grpc.pb.h"
 #include "proto/tracker.pb.h"
@@ -27,6 +29,10 @@ using WorkerList = std::function<StatusOr<v1::ListReply>()>;
 // Makes the tracker's call SetWorkerMode.
 using WorkerModeCall =
     std::function<StatusOr<v1::SetWorkerModeReply>(const v1::SetWorkerModeRequest&)>;
+// Makes a way into the scheduler's pages for one browser of the caller; none where there are no
+// certificates.
+using DashboardDoor =
+    std::function<StatusOr<v1::OpenDashboardReply>(const std::optional<Identity>& caller)>;
 
 class SchedulerService : public v1::Scheduler::Service {
  public:
@@ -45,6 +51,8 @@ class SchedulerService : public v1::Scheduler::Service {
     WorkerModeCall set_worker_mode = {};
     // Shares and limits of users. Null: the calls about users are refused.
     FairShares* shares = nullptr;
+    // Lets browsers into the pages. Null: there are none, and the call is refused.
+    DashboardDoor open_dashboard = {};
     Clock* clock = &Clock::Real();
   };
 
@@ -63,6 +71,7 @@ class SchedulerService : public v1::Scheduler::Service {
         list_workers_(options.list_workers),
         set_worker_mode_(options.set_worker_mode),
         shares_(options.shares),
+        open_dashboard_(options.open_dashboard),
         audit_(store, clock_) {}
 
   // Ends calls that wait with Unavailable, now and later. Call before the server's Shutdown.
@@ -98,6 +107,10 @@ class SchedulerService : public v1::Scheduler::Service {
   // In service_workers.cc.
   grpc::Status SetWorkerMode(grpc::ServerContext* context, const v1::SetWorkerModeRequest* request,
                              v1::SetWorkerModeReply* reply) override;
+
+  // In service_dashboard.cc.
+  grpc::Status OpenDashboard(grpc::ServerContext* context, const v1::OpenDashboardRequest* request,
+                             v1::OpenDashboardReply* reply) override;
 
   // In service_callbacks.cc.
   grpc::Status ServeCallbacks(
@@ -231,6 +244,7 @@ class SchedulerService : public v1::Scheduler::Service {
   const WorkerList list_workers_;
   const WorkerModeCall set_worker_mode_;
   FairShares* const shares_;
+  const DashboardDoor open_dashboard_;
   Audit audit_;
   std::atomic<bool> stopping_{false};
 };

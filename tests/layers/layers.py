@@ -154,8 +154,17 @@ TABLE = {
     # The RPCs.
     "scheduler/service": [
         *_BASE, "device", "proto", "rpc", "rpc/http", "costmodel", "training", "training/wire", "search", "store", "store/wire",
+        *_BASE, "base/keys/identity.h", "device", "proto", "rpc", "costmodel", "training", "training/wire", "search", "store", "store/wire",
         "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks", "scheduler/fair_share",
         "scheduler/jobs",
+    ] + _COMPILER,
+    # Pages for browsers, beside the RPCs.
+    "scheduler/pages": [
+        *_BASE, "base/keys", "device", "proto", "rpc", "rpc/http", "store", "store/wire", "scheduler/values",
+        "scheduler/jobs",
+        "scheduler/service/concurrency_limiter.h",
+        # The words of tables and of `kiln why`: texts of messages, which have the same words everywhere.
+        "client/view/format.h", "client/view/variant_groups.h", "client/view/why.h",
     ] + _COMPILER,
     # The process.
     "scheduler": [
@@ -163,6 +172,8 @@ TABLE = {
         "scheduler/service",
         *_BASE, "device", "proto", "rpc", "rpc/otlp", "search", "store", "store/wire", "scheduler/values",
         "scheduler/fair_share", "scheduler/jobs", "scheduler/service",
+        *_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
+        "scheduler/service", "scheduler/pages",
     ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [

@@ -1,6 +1,6 @@
 // The frame of the pages: which page an address stands for, the scheme of colours, and the state of the connection.
-import { h, replace, empty } from "/web/dom.js";
-import { Refused } from "/web/api.js";
+import { h, replace, empty, setPlace } from "/web/dom.js";
+import { ask, Refused } from "/web/api.js";
 import { jobsPage } from "/web/jobs.js";
 import { jobPage } from "/web/job.js";
 import { queuePage } from "/web/queue.js";
@@ -129,4 +129,4 @@ replace(document.getElementById("nav"), PAGES.filter((page) => !page.under)
 dark.addEventListener("change", paint);
 window.addEventListener("hashchange", open);
 paint();
-open();
+ask("/api/about").then((about) => setPlace(about.scheduler_port)).catch(() => {}).finally(open);

@@ -66,8 +66,16 @@ export function facts(items) {
       .map(([name, value, hint]) => [h("dt", { title: hint || null }, name), h("dd", {}, value)]));
 }
 
-// Makes a command line that can be copied.
-export function command(text) {
+// The scheduler's address, which commands are given; "" until it is known.
+let place = "";
+export function setPlace(port) {
+  const host = location.hostname.includes(":") ? `[${location.hostname}]` : location.hostname;
+  place = port > 0 ? ` --scheduler ${host}:${port}` : "";
+}
+
+// Makes a command line that can be copied. A command names the scheduler of these pages, unless it names a tracker.
+export function command(line) {
+  const text = line.includes("--tracker") ? line : line + place;
   const button = h("button", { type: "button", "aria-label": `Copy the command ${text}` }, "Copy");
   button.addEventListener("click", async () => {
     try {

@@ -40,13 +40,12 @@ function stepList(steps) {
 }
 
 export async function recordPage(page) {
-  const id = page.parts.join("/");
-  const record = await ask(`/api/records/${encodeURIComponent(id)}`);
+  const record = await ask(`/api/records/${page.parts.map(encodeURIComponent).join("/")}`);
   page.title(`${record.job}/${record.trial}`);
   page.live(true);
   const loops = h("div", {}, h("p", { class: "loading", role: "status" }, "Making the loops"));
   const form = (name, text) => h("button", { type: "button", class: "ghost", "data-form": name, "aria-pressed": String(name === "loops"), onclick: () => showText(name) }, text);
-  const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Form" }, form("loops", "Loops"), form("program", "Program"), form("dag", "Computation"));
+  const tabs = h("div", { class: "tabs", role: "group", "aria-label": "Form" }, form("loops", "Loops"), form("schedule", "Schedule"), form("program", "Program"), form("dag", "Computation"));
   async function showText(name) {
     for (const button of tabs.children) button.setAttribute("aria-pressed", String(button.dataset.form === name));
     try {
