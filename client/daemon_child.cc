@@ -90,6 +90,7 @@ Status DaemonChild::Launch() {
   KILN_RETURN_IF_ERROR(RemoveFile(options_.port_file));
   KILN_ASSIGN_OR_RETURN(Subprocess process, Subprocess::Spawn(options));
   process_ = std::make_unique<Subprocess>(std::move(process));
+  is_asked_ = false;
   return OkStatus();
 }
 
@@ -140,18 +141,26 @@ std::string DaemonChild::Address() const {
   return JoinAddress(options_.host, ports_.empty() ? options_.port : ports_.front());
 }
 
+void DaemonChild::AskToStop() {
+  if (!launched() || is_asked_) return;
+  process_->Kill(SIGTERM);
+  is_asked_ = true;
+}
+
 void DaemonChild::Stop(absl::Duration grace) {
   if (!launched()) return;
-  (void)process_->Stop(grace);
+  AskToStop();
+  if (!process_->Wait(grace).ok()) {
+    process_->Kill(SIGKILL);
+    (void)process_->Wait();
+  }
   process_.reset();
 }
 
 void StopInOrder(DaemonChild& scheduler, const std::vector<DaemonChild*>& workers,
                  DaemonChild& tracker, absl::Duration grace) {
   scheduler.Stop(grace);
-  for (DaemonChild* worker : workers) {
-    if (worker->launched()) worker->Kill(SIGTERM);
-  }
+  for (DaemonChild* worker : workers) worker->AskToStop();
   for (DaemonChild* worker : workers) worker->Stop(grace);
   tracker.Stop(grace);
 }

@@ -73,14 +73,17 @@ class DaemonChild {
   // Returns the first address.
   std::string Address() const;
 
-  void Kill(int signal) { process_->Kill(signal); }
-  // Ends the process: SIGTERM, and SIGKILL after `grace`. Does nothing if it was not launched.
+  // Tells the process to end, by SIGTERM. It is told once: a second SIGTERM would end a daemon
+  // before it has removed its files.
+  void AskToStop();
+  // Ends the process: AskToStop, and SIGKILL after `grace`. Does nothing if it was not launched.
   void Stop(absl::Duration grace);
 
  private:
   Options options_;
   std::vector<std::string> ports_;
   std::unique_ptr<Subprocess> process_;
+  bool is_asked_ = false;
 };
 
 // Ends the daemons of a farm in order, the tracker last: the scheduler gives its leases back to a
