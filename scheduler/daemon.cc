@@ -3,7 +3,11 @@
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
+#include "base/clock.h"
 #include "base/hash/digest.h"
 #include "base/log.h"
 #include "base/process/freed_memory.h"
@@ -14,6 +18,7 @@
 #include "base/server/net.h"
 #include "device/exclusive_phases.h"
 #include "proto/tracker.grpc.pb.h"
+#include "rpc/artifact_signature.h"
 #include "rpc/channel.h"
 #include "rpc/daemon_access.h"
 #include "rpc/http/daemon_pages.h"
@@ -178,6 +183,10 @@ Status Serve(const Flags& flags) {
   options.max_running = flags.max_jobs;
   options.unfinished = flags.unfinished;
   options.dispatch.access = access;
+  if (access.keys() != nullptr) {
+    options.dispatch.signatures = std::make_shared<ArtifactCheck>(
+        access.keys(), std::vector<std::string>{"llvm", "cuda"}, Clock::Real());
+  }
   if (flags.exclusive_phases) options.dispatch.phases = &phases;
   KILN_ASSIGN_OR_RETURN(const store::SchedulerIdentity identity, store.NextIncarnation());
   FairShares shares(

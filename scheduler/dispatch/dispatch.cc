@@ -207,6 +207,13 @@ Dispatcher::Waiting Dispatcher::Core::waiting() const {
 
 // ---- calls that failed ----------------------------------------------------------------------
 
+int Dispatcher::Core::MostAttempts(const BuildItem& item) const {
+  const bool is_reference = std::holds_alternative<ReferenceBuild>(item.work);
+  return is_reference ? options_.max_reference_attempts : options_.max_attempts;
+}
+
+int Dispatcher::Core::MostAttempts(const RunItem& /*item*/) const { return options_.max_attempts; }
+
 template <typename Item>
 Attempt Dispatcher::Core::Failed(std::unique_ptr<Item> item, const LeasedWorker& lease,
                                  const CallResult& result, const std::stop_token& stop) {
@@ -219,7 +226,7 @@ Attempt Dispatcher::Core::Failed(std::unique_ptr<Item> item, const LeasedWorker&
   if (!lease.lost()) attempt.complaint = Message(result.status);
   const bool counts = result.reached && !IsBusy(result.status);
   if (counts) ++item->attempts;
-  if (item->attempts < options_.max_attempts) {
+  if (item->attempts < MostAttempts(*item)) {
     LogDebug("job {}: {} goes to another worker: {}: {}", job_.id, NameOf(*item), Describe(lease),
              Message(result.status));
     attempt.again = std::move(item);

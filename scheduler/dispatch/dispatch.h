@@ -38,6 +38,7 @@
 #include "base/clock.h"
 #include "device/exclusive_phases.h"
 #include "proto/scheduler.pb.h"
+#include "rpc/artifact_signature.h"
 #include "rpc/farm_access.h"
 #include "rpc/lease_source.h"
 #include "scheduler/remeasure/elites.h"
@@ -71,11 +72,17 @@ struct DispatchTask {
 };
 
 struct DispatchOptions {
-  FarmAccess access;      // what the farm's workers ask for
+  FarmAccess access;  // what the farm's workers ask for
+  // Judges what builders sign, so that one that forges signatures is left alone, and not the
+  // runners that refuse its programs. Null: the farm has no keys.
+  std::shared_ptr<ArtifactCheck> signatures = nullptr;
   int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that the workers can have in hand
   int max_attempts = 3;  // for a trial, counting only attempts that reached a worker
+  // For a reference, without which the job fails: a builder that fails each time is left alone
+  // for long enough then that the job gets another one.
+  int max_reference_attempts = 6;
   std::chrono::milliseconds connect{3'000};
   // Time that a call may take beyond the time limits of build and run: for waiting, loading,
   // sending.

@@ -83,6 +83,9 @@ class Dispatcher::Core {
   // Queues the item for runners once the reference of its task is built.
   void ToRunners(RunItemPtr item);
   void NoteBusy(const LeasedWorker& runner, double run_s, BusyMeter::Use use);
+  // Returns after how many attempts that failed the item is given up.
+  int MostAttempts(const BuildItem& item) const;
+  int MostAttempts(const RunItem& item) const;
   // Handles a call that failed: the item goes back to its queue, or is given up.
   template <typename Item>
   Attempt Failed(std::unique_ptr<Item> item, const LeasedWorker& lease, const CallResult& result,
@@ -93,6 +96,8 @@ class Dispatcher::Core {
   // ---- dispatch_trials.cc
   Attempt Build(BuildItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
   v1::BuildRequest RequestOf(const BuildItem& item) const;
+  // Checks that the builder made what it was asked for, and signed it for this item.
+  Status CheckBuilt(const BuildItem& item, const v1::Artifact& artifact);
   // Handles a builder's refusal of the item: another builder is asked, if there is one.
   Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
   // Tells whether the user makes the item's binary.

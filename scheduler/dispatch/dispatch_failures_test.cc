@@ -346,6 +346,22 @@ TEST_F(DispatchTest, AReferenceThatDoesNotBuildEndsTheJob) {
               StatusIs(StatusCode::kFailedPrecondition, HasSubstr("no such instruction")));
 }
 
+TEST_F(DispatchTest, AReferenceIsAskedForMoreOftenThanATrial) {
+  std::atomic<int> failures{0};
+  FakeBuilder builder([&](auto&, const v1::BuildRequest& request, auto&) {
+    if (request.steps() != store::kNoSteps || failures == 5) return grpc::Status::OK;
+    ++failures;
+    return grpc::Status(grpc::StatusCode::INTERNAL, "no child starts");
+  });
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start();
+  EXPECT_EQ(RunTrials(0, 1).size(), 1u);
+  EXPECT_EQ(failures, 5);
+  EXPECT_EQ(Records()[0].error, store::kNoError);
+}
+
 TEST_F(DispatchTest, AReferenceThatDoesNotRunEndsTheJob) {
   FakeBuilder builder;
   FakeRunner runner([](auto&, const auto&, auto&) {

@@ -1,9 +1,18 @@
 // Trial ids that builders sign and runners ask for.
+#include <chrono>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "base/file/file.h"
+#include "base/hash/digest.h"
+#include "base/keys/authority_folder.h"
+#include "base/keys/keys_testing.h"
 #include "base/status_testing.h"
+#include "rpc/artifact_signature.h"
 #include "scheduler/dispatch/dispatch.h"
 #include "scheduler/dispatch/dispatch_testing.h"
 #include "scheduler/dispatch/workers_testing.h"
@@ -74,6 +83,80 @@ TEST_F(DispatchTest, AProgramThatIsSignedForAnotherTrialIsNotMeasured) {
   EXPECT_EQ(Records()[0].error, v1::UNKNOWN_ERROR);
   EXPECT_THAT(Records()[0].message,
               HasSubstr("it signed trial 0 for trial 'other/5', expected trial 'job/0'"));
+}
+
+// Two farms, each with a key for builders.
+class ForgedSignatureTest : public DispatchTest {
+ protected:
+  ForgedSignatureTest() {
+    for (AuthorityFolder* farm : {&farm_, &foreign_}) {
+      KILN_CHECK(farm->Issue({"box", Role::kWork}, 100, false).ok());
+    }
+  }
+
+  // Signs with the farm's key the artifact that the fake builder is about to make.
+  static FakeBuilder::Hook SignedBy(const AuthorityFolder& farm) {
+    return [&farm](auto&, const v1::BuildRequest& request, v1::BuildReply& reply) {
+      v1::Artifact& artifact = *reply.mutable_artifact();
+      artifact.set_digest(Sha256Hex(request.dag() + request.steps()));
+      KILN_CHECK(
+          SignArtifact(*ReadKeyFolder(farm.FolderOf("box")), "null", request.trial(), artifact)
+              .ok());
+      return grpc::Status::OK;
+    };
+  }
+
+  // Returns options with which the dispatcher judges signatures by the farm's authority.
+  DispatchOptions Judging(std::chrono::milliseconds backoff) {
+    DispatchOptions options = QuickDispatch();
+    options.first_backoff = options.longest_backoff = backoff;
+    options.signatures = std::make_shared<ArtifactCheck>(
+        *LiveKeys::Open(farm_.FolderOf("box"), clock_), std::vector<std::string>{"llvm"}, clock_);
+    return options;
+  }
+
+  FakeClock clock_{kTestNow};
+  const TempDir temporary_ = *TempDir::Make("forged-signature-test");
+  AuthorityFolder farm_ = *AuthorityFolder::Init(temporary_.Join("farm"), {&clock_, nullptr});
+  AuthorityFolder foreign_ = *AuthorityFolder::Init(temporary_.Join("other"), {&clock_, nullptr});
+};
+
+TEST_F(ForgedSignatureTest, TheBuilderIsLeftAloneAndNotTheRunner) {
+  FakeBuilder liar(SignedBy(foreign_)), honest(SignedBy(farm_));
+  FakeRunner runner([](auto&, const v1::MeasureRequest& request, v1::MeasureReply&) {
+    EXPECT_EQ(request.trial(), request.artifact().trial());
+    return grpc::Status::OK;
+  });
+  AddBuilder(liar, "liar");
+  AddBuilder(honest, "honest");
+  AddRunner(runner, "r1");
+  Start(Judging(std::chrono::minutes(10)));
+  EXPECT_EQ(RunTrials(0, 20).size(), 20u);
+  EXPECT_EQ(runner.measured, 20);
+  // Each of its two slots once.
+  EXPECT_LE(liar.calls, 2);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, v1::NO_ERROR) << record.message;
+    EXPECT_EQ(record.builder, "honest");
+  }
+}
+
+TEST_F(ForgedSignatureTest, ATrialThatNobodyElseBuildsIsGivenUpBeforeARunnerSeesIt) {
+  // The reference is as it should be.
+  FakeBuilder::Hook lie = SignedBy(foreign_), truth = SignedBy(farm_);
+  FakeBuilder builder([&](auto& context, const v1::BuildRequest& request, v1::BuildReply& reply) {
+    return request.trial() == kReferenceTrial ? truth(context, request, reply)
+                                              : lie(context, request, reply);
+  });
+  FakeRunner runner;
+  AddBuilder(builder, "b1");
+  AddRunner(runner, "r1");
+  Start(Judging(std::chrono::milliseconds(5)));
+  EXPECT_EQ(RunTrials(0, 1).size(), 1u);
+  EXPECT_EQ(runner.measured, 0);
+  ASSERT_EQ(Records().size(), 1u);
+  EXPECT_EQ(Records()[0].error, v1::UNKNOWN_ERROR);
+  EXPECT_THAT(Records()[0].message, HasSubstr("trial 0: who signed the program"));
 }
 
 }  // namespace

@@ -62,17 +62,7 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
     result.status = Internal("the answer has no source of the program, which the user compiles");
   }
   if (result.status.ok() && reply.has_artifact()) {
-    const bool is_reference = std::holds_alternative<ReferenceBuild>(item->work);
-    const Status same = references_.CheckProgram(item->task, is_reference, reply.artifact());
-    const std::string trial = TrialIdOf(job_, *item);
-    const bool is_for_trial =
-        reply.artifact().signature().empty() || reply.artifact().trial() == trial;
-    if (!same.ok()) {
-      result.status = Internal("it made another program than {}: {}", NameOf(*item), Message(same));
-    } else if (!is_for_trial) {
-      result.status = Internal("it signed {} for trial '{}', expected trial '{}'", NameOf(*item),
-                               OneLine(reply.artifact().trial()), trial);
-    }
+    result.status = CheckBuilt(*item, reply.artifact());
   }
   if (result.status.ok()) {
     if (auto* trial = std::get_if<InFlightTrial>(&item->work)) {
@@ -94,6 +84,24 @@ Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
     return Refused(std::move(item), lease, result.status);
   }
   return Failed(std::move(item), lease, result, stop);
+}
+
+// Internal: the builder is at fault, so another one is asked.
+Status Dispatcher::Core::CheckBuilt(const BuildItem& item, const v1::Artifact& artifact) {
+  const bool is_reference = std::holds_alternative<ReferenceBuild>(item.work);
+  const Status same = references_.CheckProgram(item.task, is_reference, artifact);
+  if (!same.ok()) {
+    return Internal("it made another program than {}: {}", NameOf(item), Message(same));
+  }
+  const std::string trial = TrialIdOf(job_, item);
+  if (!artifact.signature().empty() && artifact.trial() != trial) {
+    return Internal("it signed {} for trial '{}', expected trial '{}'", NameOf(item),
+                    OneLine(artifact.trial()), trial);
+  }
+  // A builder's artifact without a binary has nothing to sign.
+  if (options_.signatures == nullptr || IsOwnBuild(item)) return OkStatus();
+  const Status signature = options_.signatures->Check(artifact, trial, "program");
+  return signature.ok() ? OkStatus() : Internal("{}: {}", NameOf(item), Message(signature));
 }
 
 Attempt Dispatcher::Core::Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why) {
