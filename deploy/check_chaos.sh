@@ -1,12 +1,14 @@
 #!/bin/bash
-# Puts 200 random faults on farms of daemons, and checks after each that no trial is lost or there twice.
+# Puts 200 random faults on farms of daemons, and checks after each that no trial is lost or there
+# twice.
 #
 #   deploy/check_chaos.sh KILN [FOLDER] [OPTION...]    FOLDER for the farms: a new one in /tmp
 #
-# As root, in namespaces of its own: besides kills, stops and bad connections it takes a cable between two boxes down,
-# fills the disk of the database, and sets the clocks of daemons. Workers that lie join the farms. Needs python3 with
-# python3-grpcio and python3-protobuf, protobuf-compiler, protobuf-compiler-grpc, iproute2, openssl, and for clocks
-# faketime and a KILN that is not static. Takes about half an hour. Options are those of tests/chaos/chaos.py: --seed,
+# As root, in namespaces of its own: besides kills, stops and bad connections it takes a cable
+# between two boxes down, fills the disk of the database, and sets the clocks of daemons. Workers
+# that lie join the farms. Needs python3 with python3-grpcio and python3-protobuf,
+# protobuf-compiler, protobuf-compiler-grpc, iproute2, openssl, and for clocks faketime and a KILN
+# that is not static. Takes about half an hour. Options are those of tests/chaos/chaos.py: --seed,
 # --faults, --shapes, --report.
 set -euo pipefail
 (($# >= 1)) || { sed -n '2,10s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }

@@ -19,9 +19,9 @@ namespace kiln {
 
 struct TraceContext {
   // 32 lower-case hex digits, not all 0.
-  std::string trace_id;
+  std::string trace_id = {};
   // 16 lower-case hex digits, not all 0.
-  std::string span_id;
+  std::string span_id = {};
   // False: the caller keeps no spans.
   bool sampled = true;
   bool operator==(const TraceContext&) const = default;

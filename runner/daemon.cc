@@ -402,7 +402,7 @@ class Worker {
     if (canary_ != nullptr) canary_->Fill(state);
   }
 
-  // As in --device.
+  // The value of --device.
   const std::string device_;
   WorkerModes modes_;
   // Null: the device's state is not known.

@@ -73,7 +73,7 @@ class CountedStore : public store::StoreDecorator {
   std::mutex mutex_;
   // All of these are guarded by mutex_. Jobs that have not ended, by id.
   std::map<std::string, Job, std::less<>> jobs_;
-  // By the kind of the target: "llvm".
+  // The key is the kind of the target: "llvm".
   std::map<std::string, OfTarget, std::less<>> targets_;
   std::map<std::string, Counter, std::less<>> device_seconds_;
 

@@ -100,7 +100,7 @@ TEST_F(CountedStoreTest, WhatWasNotCommittedDoesNotCount) {
   EXPECT_FALSE(store_.AddRecords(records).ok());
   EXPECT_THAT(metrics_.Text(), Not(HasSubstr("kiln_trials_total")));
   Expect("kiln_store_errors_total 1");
-  // What the caller did wrong is no error of the disk.
+  // A mistake of the caller is no error of the disk.
   EXPECT_FALSE(store_.GetJob("none").ok());
   Expect("kiln_store_errors_total 1");
 }

@@ -25,7 +25,7 @@ void CollectDatabase(const std::string& path, MetricSheet& sheet) {
   };
   sheet.Gauge("kiln_database_disk_bytes", "Size of the disk that has the database.",
               bytes(disk.f_blocks));
-  // What is left for users without special rights.
+  // The space that is left for users without special rights.
   sheet.Gauge("kiln_database_disk_free_bytes", "Free bytes of the disk that has the database.",
               bytes(disk.f_bavail));
 }

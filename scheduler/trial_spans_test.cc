@@ -1,9 +1,12 @@
 #include "scheduler/trial_spans.h"
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
-#include <vector>
+#include <string>
+#include <utility>
 
 #include "base/status_testing.h"
 #include "proto/scheduler.pb.h"

@@ -1,5 +1,5 @@
-// Sums over the trials of the jobs that get records now, kept as records come, so that a status need
-// not read all records of its job.
+// Sums over the trials of the jobs that get records now, kept as records come, so that a status
+// need not read all records of its job.
 //
 // The owner tells it of each change of the database, after the commit. Thread-safe. Memory: one
 // entry for each job that has got records since the start and has not ended.

@@ -1,4 +1,4 @@
-// What the tracker shows to a monitoring system: its figures, and the addresses of the daemons.
+// The tracker shows this to a monitoring system: its figures, and the addresses of the daemons.
 //
 // Pure functions.
 #pragma once

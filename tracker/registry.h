@@ -42,8 +42,8 @@
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.
 //
-// Cost, with R waiting requests, W workers and L leases: an announcement that changes nothing, and a
-// renewal of a lease, O(log W + log L). O(W + R + L) when something is due, a request or a lease
+// Cost, with R waiting requests, W workers and L leases: an announcement that changes nothing, and
+// a renewal of a lease, O(log W + log L). O(W + R + L) when something is due, a request or a lease
 // comes or goes, or a worker changes, plus O(R) per grant. Leases are marked as wanted with O(R log
 // R + R * L), but when that is much, only so often that it takes a small share of the time.
 #pragma once
@@ -298,7 +298,8 @@ class Registry {
   Requests requests_;
   // Number of requests without a lease.
   size_t waiting_ = 0;
-  // Whether a waiting request may be granted now, because something has changed since the last look.
+  // Whether a waiting request may be granted now, because something has changed since the last
+  // look.
   bool may_match_ = false;
   // The time that NextEventMs tells. Times that are put off leave it as it is: Advance then finds
   // nothing, and sets it anew.

@@ -127,7 +127,8 @@ std::string Metrics::Text() const {
   for (auto& [name, family] : sheet.families_) families.push_back(std::move(*family));
   std::ranges::sort(families, {}, &prometheus::MetricFamily::name);
   for (prometheus::MetricFamily& family : families) {
-    std::ranges::sort(family.metric, [](const auto& a, const auto& b) { return a.label < b.label; });
+    std::ranges::sort(family.metric,
+                      [](const auto& a, const auto& b) { return a.label < b.label; });
   }
   return prometheus::TextSerializer().Serialize(families);
 }

@@ -37,8 +37,8 @@ inline constexpr std::string_view kListenHelp = "HOST:PORT to serve on; port 0 =
 // is the first flag of a daemon's help and the others are among the last.
 void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help = kListenHelp);
 
-// Adds --log-level, --log-format, --port-file, --keys, --secret-file and --insecure. rpc/daemon_access.h opens
-// what they name.
+// Adds --log-level, --log-format, --port-file, --keys, --secret-file and --insecure.
+// rpc/daemon_access.h opens what they name.
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
                     std::string_view port_file_help = kPortFileHelp);
 
@@ -47,8 +47,8 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 
 // Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
-// level and format of `flags`. Returns the exit status: 0, also after --help; 1 after an error; kUsageExit
-// (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
+// level and format of `flags`. Returns the exit status: 0, also after --help; 1 after an error;
+// kUsageExit (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
 //
 // The process is hidden (process_guard.h), because it reads keys and its children run
 // strangers' code. The log has `name` from the start. The process can have as many descriptors open

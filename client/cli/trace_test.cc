@@ -61,7 +61,7 @@ TEST_F(TraceTest, AJobIsAFileForViewers) {
   for (const Json& event : file["traceEvents"]) {
     const std::string kind = event["ph"], name = event["name"];
     const int group = event["pid"];
-    if (name == "process_name") groups[group] = event["args"]["name"];
+    if (name == "process_name") groups[group] = event["args"]["name"].get<std::string>();
     if (kind == "C") ++counters;
     if (kind == "X" && name.starts_with("round ")) ++rounds;
     if (kind == "X" && name.starts_with("trial ")) {

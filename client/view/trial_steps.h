@@ -16,7 +16,7 @@ enum class StepKind { kWait, kBuild, kRun, kPhase };
 
 struct TrialStep {
   // "build"; of a phase "compile".
-  std::string_view name;
+  std::string_view name = {};
   StepKind kind = StepKind::kWait;
   // Unix time. A phase stands behind the step that it is a part of, and lies within it.
   int64_t begin_us = 0, end_us = 0;

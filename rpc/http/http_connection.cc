@@ -268,7 +268,7 @@ class Connection : private httplib::Server {
   const int socket_;
   SocketStream& stream_;
   HttplibStream adapter_;
-  // What the caller shows: the certificate of the connection, and the headers of the last request.
+  // The caller shows these: the certificate of the connection, and the headers of the last request.
   std::string certificate_;
   std::string authorization_;
   std::string cookie_;

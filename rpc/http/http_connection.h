@@ -15,7 +15,7 @@
 
 namespace kiln {
 
-// What all connections of a port share. Outlives them. Thread-safe.
+// All connections of a port share this. It outlives them. Thread-safe.
 struct HttpServing {
   const HttpRoutes& routes;
   const HttpGuard& guard;

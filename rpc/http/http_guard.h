@@ -17,7 +17,7 @@
 
 namespace kiln {
 
-// What a request shows of its sender. "" = nothing.
+// A request shows this of its sender. "" = nothing.
 struct ShownCredentials {
   // Certificate whose key the sender has, as PEM. Nobody has checked who issued it.
   std::string certificate;

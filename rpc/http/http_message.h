@@ -1,4 +1,4 @@
-// What a page is asked and what it answers: values, without a socket or a library.
+// The questions to a page and its answers: values, without a socket or a library.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ struct HttpRequest {
   std::vector<std::string> stars = {};
   // The decoded parameters behind '?'. The first one of a name counts.
   std::map<std::string, std::string, std::less<>> parameters = {};
-  // Who asks: the name in the certificate, or the name for which the session was made. "" where the
-  // farm has no keys.
+  // The sender: the name in the certificate, or the name for which the session was made. "" where
+  // the farm has no keys.
   std::string caller = {};
   // The id of the last event that a browser has seen of a stream that broke off; "" = none.
   std::string last_event_id = {};

@@ -100,7 +100,7 @@ TEST(OpenPortTest, OtherMethodsAndBodiesAreRefused) {
     EXPECT_THAT(Exchange(port.port(), method + head + "\r\n"),
                 AllOf(StartsWith("HTTP/1.1 405"), HasSubstr("expected GET")));
   }
-  // What follows the head is a body and no request.
+  // The rest behind the head is a body and no request.
   const std::string smuggled = "GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n";
   EXPECT_THAT(Exchange(port.port(), fmt::format("GET /page HTTP/1.1\r\nHost: localhost\r\n"
                                                 "Content-Length: {}\r\n\r\n{}",

@@ -1,4 +1,4 @@
-// What a server needs of OpenSSL for its connections, with the keys as they are now.
+// All that a server needs of OpenSSL for its connections, with the keys as they are now.
 #pragma once
 
 #include <memory>

@@ -37,7 +37,7 @@ class BrowserSessions {
     size_t max_of_holder = 20;
   };
 
-  // Who gets in.
+  // The user who gets in.
   struct Holder {
     // The name in the certificate; "" where the farm has no keys.
     std::string name = {};

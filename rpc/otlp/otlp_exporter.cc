@@ -1,6 +1,7 @@
 #include "rpc/otlp/otlp_exporter.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"

@@ -17,7 +17,7 @@ namespace kiln {
 struct OtlpSpan {
   using Value = std::variant<std::string, int64_t, double>;
 
-  TraceContext context;
+  TraceContext context = {};
   // "": the span is the root of its trace.
   std::string parent_span_id = {};
   std::string name = {};

@@ -1,5 +1,5 @@
-// The device model of each runner as records keep it. It is printed once for each runner, because it
-// does not change while the runner's process lives.
+// The device model of each runner as records keep it. It is printed once for each runner, because
+// it does not change while the runner's process lives.
 //
 // Thread-safe. Memory: one text for each runner that was asked for.
 #pragma once

@@ -15,9 +15,10 @@
 // it up once, for a reference that computes a sample of the outputs (sampled_reference.h).
 //
 // Finalists take the same way. All finalists of a task go to one runner, which measures them in
-// turns (races.h). Several runners race several tasks at once. A runner whose device measures unlike
-// the others takes races only if no other runner can (unlike_devices.h). If the job uses idle time, a runner without a trial reads the elites meanwhile
-// (elites.h). These readings are written to the store once a second, and a failure at once.
+// turns (races.h). Several runners race several tasks at once. A runner whose device measures
+// unlike the others takes races only if no other runner can (unlike_devices.h). If the job uses
+// idle time, a runner without a trial reads the elites meanwhile (elites.h). These readings are
+// written to the store once a second, and a failure at once.
 //
 // Submit, Next, Abandon, TakeCorrections and MeasureAgain belong to one thread; any thread may call
 // the other functions. Cost: one commit for all results that came since the last commit.

@@ -22,8 +22,9 @@ namespace kiln::scheduler {
 class ResultWriter {
  public:
   // All references outlive this object. `references_known` has the tasks whose reference cost the
-  // store has. `committed` is called after each commit, `traced` then with each of its records unless
-  // it is null, and `written` after a commit that has trials; all run in the writer's thread.
+  // store has. `committed` is called after each commit, `traced` then with each of its records
+  // unless it is null, and `written` after a commit that has trials; all run in the writer's
+  // thread.
   ResultWriter(std::string job_id, std::set<int> references_known, Clock& clock,
                TrialLedger& ledger, IdleReadings& readings, store::Store& store,
                std::function<void()> committed, std::function<void(const store::Record&)> traced,

@@ -1,12 +1,12 @@
 // Leases workers of one kind and feeds them from a queue: one thread (a lane) serves each lease.
 //
 // A lane asks for a lease when there are items, keeps the lease while there are items, and lets it
-// go when it is lost, when others want it, or when there was no item for a while. A few lanes ask at
-// a time: the tracker keeps a call open for each, and the next lane asks when one has its lease. An item that
-// failed on a worker goes back to the front of the queue and is kept for another worker if there is
-// one. The worker that failed is left alone for a while, which doubles with each failure: its
-// leases are let go, and others are asked for. A worker that takes nothing for now is left alone
-// for the shortest while, and has not failed.
+// go when it is lost, when others want it, or when there was no item for a while. A few lanes ask
+// at a time: the tracker keeps a call open for each, and the next lane asks when one has its lease.
+// An item that failed on a worker goes back to the front of the queue and is kept for another
+// worker if there is one. The worker that failed is left alone for a while, which doubles with each
+// failure: its leases are let go, and others are asked for. A worker that takes nothing for now is
+// left alone for the shortest while, and has not failed.
 //
 // With `ahead`, a lane whose worker has an item sends it one more when no other lane can take that
 // item. The worker has the item at hand when the first is done, and knows that it waits.

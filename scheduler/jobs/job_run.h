@@ -18,8 +18,8 @@
 // from its begin. If the process goes, the run ends at its next call to the process: it gives its
 // workers back, and another run goes on once a process is connected.
 //
-// A run ends early if only tasks are left that other jobs tune (shared_tasks.h): it gives its workers
-// back, and another run goes on with their results.
+// A run ends early if only tasks are left that other jobs tune (shared_tasks.h): it gives its
+// workers back, and another run goes on with their results.
 //
 // A run that is stopped, or whose process dies, leaves the job unfinished. Another run goes on from
 // the records: every trial number is used exactly once.

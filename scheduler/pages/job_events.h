@@ -41,7 +41,7 @@ class JobEvents {
   const EventHub& hub_;
   const std::string job_id_;
   int64_t last_id_;
-  // What the last event told.
+  // The state that the last event told.
   std::string last_state_;
   bool is_final_ = false;
   bool has_ended_ = false;

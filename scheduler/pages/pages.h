@@ -1,10 +1,10 @@
-// The answers of the scheduler's pages, as JSON. Each answer is bounded: lists have limits, and what
-// takes long is read in parts, over several answers.
+// The answers of the scheduler's pages, as JSON. Each answer is bounded: lists have limits, and
+// what takes long is read in parts, over several answers.
 //
 // The queries of the store that an answer makes: ListJobs with a limit, GetJob, what a job's status
-// takes (Jobs::StatusOf), RoundsOfJob from the last round that is known, LoadUnfinishedJobs, Ids and
-// Records of a snapshot (the next records of a job; records by id), GetRecord, BestRecords of one
-// computation and target, and the best 50 records of one computation.
+// takes (Jobs::StatusOf), RoundsOfJob from the last round that is known, LoadUnfinishedJobs, Ids
+// and Records of a snapshot (the next records of a job; records by id), GetRecord, BestRecords of
+// one computation and target, and the best 50 records of one computation.
 #pragma once
 
 #include <cstdint>

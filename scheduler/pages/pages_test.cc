@@ -49,7 +49,7 @@ class PagesTest : public testing::Test {
       record.workload_id = std::string(64, 'a');
       ASSERT_OK(store_->AddRecord(record));
     }
-    // What was kept of the statuses is too old now.
+    // The statuses that were kept are too old now.
     clock_.Advance(absl::Seconds(2));
   }
 
@@ -305,7 +305,7 @@ TEST_F(JobEventsTest, ABrokenStreamGoesOnBehindTheLastEvent) {
 TEST_F(JobEventsTest, BeginsBehindTheRecordThatThePageHas) {
   AddTrials("j1", 0, 5);
   EXPECT_THAT(Told(*(**Open("", "4"))(absl::ZeroDuration())), ElementsAre(4));
-  // What the browser tells itself goes before the address.
+  // The browser's own word goes before the address.
   EXPECT_THAT(Told(*(**Open("2", "4"))(absl::ZeroDuration())), ElementsAre(2, 3, 4));
 }
 

@@ -1,4 +1,4 @@
-// Where a measured program lies under the limits of its device: the speed that it reaches, beside
+// The place of a measured program under the limits of its device: the speed that it reaches, beside
 // the peak of the arithmetic units and what the memory can feed.
 //
 //   limit = min(peak_flops, intensity * bytes_per_s)      intensity = operations / bytes
@@ -17,7 +17,7 @@ namespace kiln::scheduler {
 
 struct DevicePeaks {
   double peak_flops = 0;
-  // Where the peak comes from: "float32 multiply-adds".
+  // The source of the peak: "float32 multiply-adds".
   std::string peak_of;
   double bytes_per_s = 0;
   std::string bytes_of;

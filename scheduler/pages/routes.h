@@ -16,7 +16,7 @@
 namespace kiln::scheduler {
 
 struct PageRoute {
-  // As HttpPort::Handle takes it.
+  // HttpPort::Handle takes the pattern.
   std::string pattern;
   HttpHandler handler;
 };

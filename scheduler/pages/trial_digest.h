@@ -1,4 +1,4 @@
-// What the pages show of a job's trials, in bounded memory: each task's way to its best candidate,
+// The pages show this of a job's trials, in bounded memory: each task's way to its best candidate,
 // the spread of what was measured on the way, what failed and why, and where a page of trials
 // begins.
 //
@@ -43,7 +43,7 @@ struct BestPoint {
 struct TaskDigest {
   // In the order of the trials, the costs falling.
   std::vector<BestPoint> best;
-  // By the number of the bucket: trial / width.
+  // The key is the number of the bucket: trial / width.
   std::map<uint32_t, TrialBucket> buckets;
   // Trials in a bucket, a power of two.
   uint32_t width = 1;
@@ -67,7 +67,7 @@ class TrialDigest {
  public:
   // Trials of one page.
   static constexpr uint32_t kPageTrials = 50;
-  // Of the first kManyTasks tasks, and of each further one.
+  // The first kManyTasks tasks have the first number of buckets, each further one the second.
   static constexpr size_t kManyTasks = 64, kMostBuckets = 128, kFewBuckets = 16;
   static constexpr size_t kMostBestPoints = 256, kMostTop = 20;
   // Further causes count as one for each kind of error.

@@ -1,5 +1,5 @@
-// A job keeps the trace of its submitter behind the id of its request, in JobSpec.request_id: "4f3a"
-// or "4f3a 00-TRACE-SPAN-01". A scheduler that is restarted finds it there. Pure functions.
+// A job keeps the trace of its submitter behind the id of its request, in JobSpec.request_id:
+// "4f3a" or "4f3a 00-TRACE-SPAN-01". A scheduler that is restarted finds it there. Pure functions.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a simulated fleet has done and seen: counts since the start, and times since the last mark.
+// The figures of a simulated fleet: counts since the start, and times since the last mark.
 //
 // Thread-safe.
 #pragma once

@@ -62,7 +62,7 @@ class Workers {
     Timers::TimePoint busy_until;      // runners
     std::set<std::string> references;  // runners: the digests that they know
   };
-  // What a call does, as its worker drew it.
+  // The fate of a call, which its worker drew.
   enum class Fate { kAnswer, kUnavailable, kHang, kError };
   struct Draw {
     Fate fate = Fate::kAnswer;

@@ -139,6 +139,8 @@ TABLE = {
     # Trials and where they go: builders and runners, their calls, answers and faults.
     "scheduler/dispatch": [
         "runtime/dtype.h",
+        # For tests, in which builders sign.
+        "base/keys/keys_testing.h",
         *_BASE, "device", "proto", "rpc", "search", "store", "store/wire", "scheduler/values", "scheduler/remeasure",
     ] + _COMPILER,
     # Shares and limits of users: their time on devices, and who is next.
@@ -163,7 +165,8 @@ TABLE = {
         *_BASE, "base/keys", "device", "proto", "rpc", "rpc/http", "store", "store/wire", "scheduler/values",
         "scheduler/jobs",
         "scheduler/service/concurrency_limiter.h",
-        # The words of tables and of `kiln why`: texts of messages, which have the same words everywhere.
+        # The words of tables and of `kiln why`: texts of messages, which have the same words
+        # everywhere.
         "client/view/format.h", "client/view/variant_groups.h", "client/view/why.h",
     ] + _COMPILER,
     # The process.
@@ -245,7 +248,7 @@ LIBRARIES = {
     "nvrtc.h": ["compiler/codegen/cuda"],
     "spdlog": ["base"],
     "openssl": ["base/hash", "base/keys", "base/server", "rpc/http"],
-    "httplib.h": ["rpc/http"],
+    "httplib.h": ["rpc/http", "rpc/otlp"],
     "prometheus": ["base/metrics"],
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
