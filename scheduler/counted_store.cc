@@ -145,9 +145,8 @@ void CountedStore::Count(const store::Record& record) {
 
 const CountedStore::OfTarget& CountedStore::CountsOf(const std::string& target) {
   std::string kind = target.substr(0, target.find(' '));
-  auto found = targets_.find(kind);
-  if (found != targets_.end()) return found->second;
-  if (targets_.size() >= kMostTargets) kind = kOther;
+  if (!targets_.contains(kind) && targets_.size() >= kMostTargets) kind = kOther;
+  if (const auto found = targets_.find(kind); found != targets_.end()) return found->second;
   OfTarget& made = targets_[kind];
   for (int error = 0; error < store::kNumErrorKinds; ++error) {
     made.trials[static_cast<size_t>(error)] = metrics_.AddCounter(
@@ -162,9 +161,9 @@ const CountedStore::OfTarget& CountedStore::CountsOf(const std::string& target) 
 const Counter& CountedStore::DeviceSecondsOf(const std::string& job_id) {
   const auto job = jobs_.find(job_id);
   std::string user = job == jobs_.end() ? kOther : job->second.user;
+  if (!device_seconds_.contains(user) && device_seconds_.size() >= kMostUsers) user = kOther;
   const auto found = device_seconds_.find(user);
   if (found != device_seconds_.end()) return found->second;
-  if (device_seconds_.size() >= kMostUsers) user = kOther;
   return device_seconds_[user] = metrics_.AddCounter(
              "kiln_user_device_seconds_total",
              "Time of devices that trials of the user's jobs took.", {{"user", user}});

@@ -36,6 +36,7 @@
 #include "scheduler/tracker_check.h"
 #include "scheduler/tracker_watch.h"
 #include "scheduler/trial_spans.h"
+#include "scheduler/values/queue_figures.h"
 #include "scheduler/version_service.h"
 #include "scheduler/workers_view.h"
 #include "store/sqlite_store.h"
@@ -183,6 +184,10 @@ Status Serve(const Flags& flags) {
   options.max_running = flags.max_jobs;
   options.unfinished = flags.unfinished;
   options.dispatch.access = access;
+  QueueFigures queues;
+  options.dispatch.queues = &queues;
+  const auto queues_shown =
+      pages->metrics().AddCollector([&queues](MetricSheet& sheet) { queues.Collect(sheet); });
   if (access.keys() != nullptr) {
     options.dispatch.signatures = std::make_shared<ArtifactCheck>(
         access.keys(), std::vector<std::string>{"llvm", "cuda"}, Clock::Real());

@@ -38,16 +38,16 @@ TEST(MetricsTest, CountersByDefaultCountNothing) {
 
 TEST(MetricsTest, HistogramsHaveBuckets) {
   Metrics metrics;
-  const Histogram histogram = metrics.AddHistogram("kiln_build_seconds", "Builds.", {0.1, 1});
+  const Histogram histogram = metrics.AddHistogram("kiln_build_seconds", "Builds.", {0.125, 1});
   for (const double value :
-       {0.05, 0.1, 0.5, 3.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+       {0.0625, 0.125, 0.5, 3.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
     histogram.Add(value);
   }
-  EXPECT_THAT(metrics.Text(), AllOf(HasSubstr("kiln_build_seconds_bucket{le=\"0.1\"} 2\n"),
+  EXPECT_THAT(metrics.Text(), AllOf(HasSubstr("kiln_build_seconds_bucket{le=\"0.125\"} 2\n"),
                                     HasSubstr("kiln_build_seconds_bucket{le=\"1\"} 3\n"),
                                     HasSubstr("kiln_build_seconds_bucket{le=\"+Inf\"} 4\n"),
                                     HasSubstr("kiln_build_seconds_count 4\n"),
-                                    HasSubstr("kiln_build_seconds_sum 3.65\n")));
+                                    HasSubstr("kiln_build_seconds_sum 3.6875\n")));
 }
 
 TEST(MetricsTest, CollectorsAreAskedWhileTheyLive) {

@@ -110,8 +110,10 @@ class Connection : private httplib::Server {
     set_exception_handler([](const httplib::Request&, httplib::Response& response,
                              std::exception_ptr) { response.status = 500; });
     // No page takes a body.
-    set_expect_100_continue_handler(
-        [](const httplib::Request&, httplib::Response&) { return 413; });
+    set_expect_100_continue_handler([](const httplib::Request&, httplib::Response& response) {
+      response.status = 413;
+      return response.status;
+    });
   }
 
   void Serve() {
@@ -122,12 +124,16 @@ class Connection : private httplib::Server {
       bool closed = false;
       const bool last = i + 1 == kRequestsOfConnection;
       const auto set_up = [](httplib::Request& request) { request.ranges.clear(); };
+      answered_ = false;
       if (!process_request(adapter_, last, closed, set_up) || closed || ends_) return;
+      // It was no request: nobody knows where the next one would begin.
+      if (!answered_) return;
     }
   }
 
  private:
   void Answer(const httplib::Request& request, httplib::Response& response) {
+    answered_ = true;
     stream_.Allow(kHttpWriteTime, 0);
     Status refused;
     const bool has_body =
@@ -272,6 +278,8 @@ class Connection : private httplib::Server {
   std::string certificate_;
   std::string authorization_;
   std::string cookie_;
+  // Whether the last request came as far as Answer.
+  bool answered_ = false;
   // Whether the connection ends after this reply.
   bool ends_ = false;
 };

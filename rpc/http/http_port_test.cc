@@ -1,9 +1,11 @@
 #include "rpc/http/http_port.h"
 
+#include <algorithm>
 #include <atomic>
-#include <functional>
-#include <set>
+#include <cstdlib>
+#include <stdexcept>
 
+#include "absl/time/clock.h"
 #include "base/file/file.h"
 #include "base/keys/authority_folder.h"
 #include "base/keys/key_folder.h"
@@ -212,6 +214,18 @@ TEST(SecretPortTest, AsksForTheSecret) {
   EXPECT_THAT(Get(port.port(), "/page", "Authorization: Bearer 0123456789abcdef\r\n"),
               StartsWith("HTTP/1.1 200"));
   EXPECT_EQ(refusals, 2);
+}
+
+TEST(SecretPortTest, ASecretWithAPercentSignIsItself) {
+  const TempDir folder = *TempDir::Make("http-port-test");
+  ASSERT_OK(WriteFileAtomically(folder.Join("secret"), "0123456789%41%0a%", 0600));
+  HttpPort port({.access = FarmAccess(*Secret::Read(folder.Join("secret")))});
+  AddPages(port);
+  ASSERT_OK(port.Start());
+  EXPECT_THAT(Get(port.port(), "/page", "Authorization: Bearer 0123456789%41%0a%\r\n"),
+              StartsWith("HTTP/1.1 200"));
+  EXPECT_THAT(Get(port.port(), "/page", "Authorization: Bearer 0123456789A%0a%\r\n"),
+              StartsWith("HTTP/1.1 401"));
 }
 
 TEST(SessionPortTest, ATokenLetsOneBrowserIn) {

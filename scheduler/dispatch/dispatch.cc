@@ -8,6 +8,7 @@
 #include "compiler/schedule/step.h"
 #include "rpc/yield_reply.h"
 #include "scheduler/dispatch/dispatch_core.h"
+#include "scheduler/values/queue_figures.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -64,7 +65,13 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
                     BuildOwn(std::move(item), stop);
                   }),
       writer_(job_.id, ReferencesKnown(job_.tasks), *options_.clock, ledger_, readings_, store_,
-              committed_, options_.traced, [this] { runners_.Poke(); }) {}
+              committed_, options_.traced, [this] { runners_.Poke(); }) {
+  if (options_.queues == nullptr || job_.tasks.empty()) return;
+  shown_ = options_.queues->Add([this] {
+    return QueueFigures::Sizes{
+        .target = job_.tasks.front().target, .build = builders_.queued(), .run = runners_.queued()};
+  });
+}
 
 Dispatcher::Core::~Core() {
   Stop();

@@ -51,6 +51,8 @@
 
 namespace kiln::scheduler {
 
+class QueueFigures;
+
 // The facts that all trials of one task share.
 struct DispatchTask {
   std::string workload_id, workload_key;
@@ -97,6 +99,9 @@ struct DispatchOptions {
   // searches while any job times a program on a CPU. Outlives the dispatcher. Null: builders,
   // searches and devices have machines of their own.
   ExclusivePhases* phases = nullptr;
+  // Shows how many trials wait (scheduler/values/queue_figures.h). Outlives the dispatcher. Null:
+  // nobody sees it.
+  QueueFigures* queues = nullptr;
   // Tells the instants of trials. Outlives the dispatcher.
   Clock* clock = &Clock::Real();
   // Called with each record after its commit, in a thread of the dispatcher, which it must not hold

@@ -158,6 +158,8 @@ class Dispatcher::Core {
   WorkerPool runners_;
   OwnBuildQueue own_builds_;
   ResultWriter writer_;
+  // Shows the queues of the pools.
+  std::shared_ptr<void> shown_;
 };
 
 }  // namespace kiln::scheduler

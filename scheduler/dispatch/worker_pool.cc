@@ -130,6 +130,11 @@ void WorkerPool::Join() {
   }
 }
 
+size_t WorkerPool::queued() const {
+  std::lock_guard lock(mutex_);
+  return queue_.size();
+}
+
 int WorkerPool::usable() const {
   std::lock_guard lock(mutex_);
   int sum = 0;

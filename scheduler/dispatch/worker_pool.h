@@ -97,6 +97,8 @@ class WorkerPool {
   // Waits until all lanes have ended.
   void Join();
 
+  // Returns the number of items that wait for a worker.
+  size_t queued() const;
   // Returns the number of leases in hand on workers that are not left alone.
   int usable() const;
   // Tells whether another worker than this one has a lane and is not left alone.

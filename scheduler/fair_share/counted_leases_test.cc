@@ -35,7 +35,9 @@ TEST(CountedLeasesTest, CountsWhatIsHeldAndWhatIsLost) {
   const LeaseFactory leases = CountLeases(
       [&](const LeaseSpec&) { return Leases{.source = std::make_unique<Passing>(workers)}; },
       metrics, clock);
-  const auto source = leases({.kind = v1::RUNNER}).source;
+  LeaseSpec spec;
+  spec.kind = v1::RUNNER;
+  const auto source = leases(spec).source;
   const std::vector<std::string> none;
   EXPECT_THAT(metrics.Text(), AllOf(HasSubstr("kiln_leases_held{kind=\"builder\"} 0\n"),
                                     HasSubstr("kiln_leases_held{kind=\"runner\"} 0\n")));

@@ -1446,7 +1446,7 @@ bool parse_header(const char *beg, const char *end, T fn) {
   }
 
   if (p < end) {
-    fn(std::string(beg, key_end), decode_url(std::string(p, end), false));
+    fn(std::string(beg, key_end), std::string(p, end));
     return true;
   }
 
