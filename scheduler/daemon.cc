@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "base/clock.h"
 #include "base/hash/digest.h"
 #include "base/log.h"
@@ -16,6 +17,7 @@
 #include "base/server/grpc_server.h"
 #include "base/server/grpc_status.h"
 #include "base/server/net.h"
+#include "base/version.h"
 #include "device/exclusive_phases.h"
 #include "proto/tracker.grpc.pb.h"
 #include "rpc/artifact_signature.h"
@@ -32,6 +34,8 @@
 #include "scheduler/fair_share/counted_leases.h"
 #include "scheduler/fair_share/shared_leases.h"
 #include "scheduler/jobs/jobs.h"
+#include "scheduler/pages/door.h"
+#include "scheduler/pages/routes.h"
 #include "scheduler/service/service.h"
 #include "scheduler/tracker_check.h"
 #include "scheduler/tracker_watch.h"
@@ -165,16 +169,23 @@ StatusOr<std::unique_ptr<TrialSpans>> SendSpans(const std::string& collector, st
   return spans;
 }
 
+// Null without a port for pages.
+DashboardDoor OpenDoor(const HttpPort* port, BrowserSessions& sessions) {
+  return port == nullptr ? DashboardDoor() : DoorOf(*port, sessions);
+}
+
 Status Serve(const Flags& flags) {
   KILN_RETURN_IF_ERROR(Annotate(ParseHostPort(flags.tracker).status(), "the tracker's address"));
   StopSignal stop;
   KILN_ASSIGN_OR_RETURN(const FarmAccess access, OpenAccess(flags));
   KILN_ASSIGN_OR_RETURN(const DatabaseLock lock, DatabaseLock::Take(flags.db));
   KILN_ASSIGN_OR_RETURN(const auto database, store::OpenSqliteStore(flags.db));
-  KILN_ASSIGN_OR_RETURN(
-      const auto pages,
-      DaemonPages::Make(
-          {.flags = flags, .listen = flags.listen, .service = "scheduler", .access = access}));
+  BrowserSessions sessions({});
+  KILN_ASSIGN_OR_RETURN(const auto pages, DaemonPages::Make({.flags = flags,
+                                                             .listen = flags.listen,
+                                                             .service = "scheduler",
+                                                             .access = access,
+                                                             .sessions = &sessions}));
   const auto figures = pages->metrics().AddCollector(
       [&flags](MetricSheet& sheet) { CollectDatabase(flags.db, sheet); });
   CountedStore store(*database, pages->metrics());
@@ -214,7 +225,13 @@ Status Serve(const Flags& flags) {
                            {.admission = admission,
                             .list_workers = WorkersOf(flags.tracker, access),
                             .set_worker_mode = ModesOf(flags.tracker, access),
-                            .shares = &shares});
+                            .shares = &shares,
+                            .open_dashboard = OpenDoor(pages->port(), sessions)});
+  Pages dashboard(store,
+                  {.read_status = [&](const store::JobRow& job) { return jobs.StatusOf(job); },
+                   .list_workers = WorkersOf(flags.tracker, access),
+                   .version = std::string(kVersion)});
+  if (pages->port() != nullptr) AddPages(dashboard, events, *pages->port());
   GrpcServer::Options server_options;
   server_options.listen = flags.listen;
   WorkersView workers(admission, WorkersOf(flags.tracker, access));
@@ -228,9 +245,12 @@ Status Serve(const Flags& flags) {
   server_options.check_certificate = admission.MakeCertificateCheck();
   server_options.keys = access.keys();
   server_options.ended = pages->calls().Hook();
+  // Callers of gRPC may ask for the way into the pages at once.
+  KILN_RETURN_IF_ERROR(pages->Start());
+  const absl::Cleanup stop_pages = [&] { pages->Stop(); };
   KILN_ASSIGN_OR_RETURN(const std::unique_ptr<GrpcServer> server,
                         GrpcServer::Start(server_options));
-  KILN_RETURN_IF_ERROR(pages->Start());
+  dashboard.SetSchedulerPort(server->port());
   KILN_RETURN_IF_ERROR(WritePortFile(flags, {server->port()}));
   LogInfo("serving {} on {}", flags.db, server->address());
   const TrackerCheck tracker_check(flags.tracker, access);
@@ -238,8 +258,9 @@ Status Serve(const Flags& flags) {
   const TrackerWatch tracker_watch(flags.tracker, SchedulerId(identity, flags.db), access, marks);
   const int signal = stop.Wait();
   LogInfo("stopping on signal {}; unfinished jobs go on with the next start", signal);
-  pages->Stop();
+  // Ends the streams of the pages, too.
   service.Stop();
+  pages->Stop();
   jobs.Stop();
   server->Shutdown(kStopGrace);
   return OkStatus();

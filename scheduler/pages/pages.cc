@@ -91,7 +91,7 @@ Json Pages::About() const {
   Json about;
   about["now_s"] = NowS();
   about["version"] = options_.version;
-  about["scheduler_port"] = options_.scheduler_port;
+  about["scheduler_port"] = scheduler_port_.load();
   return about;
 }
 

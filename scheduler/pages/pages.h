@@ -7,6 +7,7 @@
 // one computation and target, and the best 50 records of one computation.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,8 +38,6 @@ class Pages {
     ReadStatus read_status;
     // Asks the tracker for its workers. Null: they are not known.
     std::function<StatusOr<v1::ListReply>()> list_workers;
-    // Port of the scheduler's RPCs, for commands that the pages show.
-    int scheduler_port = 0;
     std::string version;
     // Outlives the pages.
     Clock* clock = &Clock::Real();
@@ -63,6 +62,9 @@ class Pages {
 
   // The store outlives this object.
   Pages(store::Store& store, Options options);
+
+  // Sets the port of the scheduler's RPCs, which the commands on the pages name; 0 = not known.
+  void SetSchedulerPort(int port) { scheduler_port_ = port; }
 
   // Port and version of the scheduler.
   Json About() const;
@@ -115,6 +117,7 @@ class Pages {
   JobStatuses statuses_;
   Recent<Trialed> trials_;
   ConcurrencyLimiter programs_;
+  std::atomic<int> scheduler_port_{0};
 
   std::mutex farm_mutex_;
   // All are guarded by farm_mutex_.

@@ -62,10 +62,11 @@ class PagesTest : public testing::Test {
     Pages::Options options;
     options.read_status = [this](const store::JobRow& job) { return Status(job); };
     options.list_workers = [this] { return workers_; };
-    options.scheduler_port = 9290;
     options.clock = &clock_;
     options.records_at_once = records_at_once;
-    return std::make_unique<Pages>(*store_, options);
+    auto pages = std::make_unique<Pages>(*store_, options);
+    pages->SetSchedulerPort(9290);
+    return pages;
   }
   // Answers a request as the port does.
   HttpReply Get(Pages& pages, const std::string& pattern, std::vector<std::string> stars = {},

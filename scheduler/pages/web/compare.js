@@ -63,7 +63,7 @@ async function records(page, result, a, b) {
   const marks = [one, two].filter((record) => record.roof.known).map((record) => ({ name: `${record.job}/${record.trial}`, ...record.roof }));
   const LIMIT = 400;
   const both = differences(one.steps.slice(0, LIMIT), two.steps.slice(0, LIMIT));
-  const stepColumns = [{ title: "", cell: ([x, y]) => (x && y ? "both" : x ? "first only" : "second only") }, { title: "First", cell: ([x]) => stepCell(x) }, { title: "Second", cell: ([, y]) => stepCell(y) }];
+  const stepColumns = [{ title: "In", cell: ([x, y]) => (x && y ? "both" : x ? "first only" : "second only") }, { title: "First", cell: ([x]) => stepCell(x) }, { title: "Second", cell: ([, y]) => stepCell(y) }];
   replace(result, panel("Figures", table("Figures of both records", COLUMNS("First", "Second"), rows)),
     marks.length > 0 && panel("Roofline", h("div", { class: "body" }, roofline(marks[0], marks)), { note: "the device of the first one" }), panel("Schedule steps", table("Schedule steps of both", stepColumns, both)));
 }

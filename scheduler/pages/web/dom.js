@@ -32,9 +32,23 @@ function append(element, children) {
   }
 }
 
+// Names an element within a page that is drawn anew.
+const nameOf = (element) => [element.tagName, element.id, element.getAttribute("aria-label"), element.getAttribute("href"),
+  element.dataset?.mode, element.dataset?.form].join(" ");
+
+// Replaces the contents. The focus and the places to which tables were scrolled stay where they were.
 export function replace(element, ...children) {
+  const focused = element.contains(document.activeElement) && element !== document.activeElement ? nameOf(document.activeElement) : null;
+  const scrolled = [...element.querySelectorAll(".scroll, pre, .steps")].map((region) => [nameOf(region), region.scrollLeft, region.scrollTop]);
   element.textContent = "";
   append(element, children);
+  for (const [name, left, top] of scrolled.filter((one) => one[1] > 0 || one[2] > 0)) {
+    const region = [...element.querySelectorAll(".scroll, pre, .steps")].find((one) => nameOf(one) === name);
+    if (region) { region.scrollLeft = left; region.scrollTop = top; }
+  }
+  if (focused === null) return;
+  const again = [...element.querySelectorAll("a, button, input, select, [tabindex]")].find((one) => nameOf(one) === focused);
+  again?.focus({ preventScroll: true });
 }
 
 // Makes a panel with a heading. `aside` stands at the right of the heading.

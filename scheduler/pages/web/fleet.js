@@ -18,7 +18,7 @@ function stateWords(state) {
 function device(worker, now, history) {
   const words = stateWords(worker.state);
   return h("section", { class: "panel c6", "aria-label": `Runner ${worker.address}` },
-    h("header", {}, chip(worker.mode, worker.mode_reason), h("h3", {}, worker.device || "device without a name"), h("span", { class: "grow" }),
+    h("header", {}, chip(worker.mode, worker.mode_reason), h("h2", {}, worker.device || "device without a name"), h("span", { class: "grow" }),
       h("span", { class: "note mono" }, worker.address)),
     figures([
       ["Busy", `${worker.busy} of ${plural(worker.slots, "slot")}`, h("span", {}, spark(history.map((value, i) => [i, value + 0.02]), "Busy share since this page was opened")), "Slots that a scheduler leases now"],

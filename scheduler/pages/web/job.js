@@ -130,7 +130,7 @@ class JobView {
     const shown = this.answer.tasks.filter((task) => byIndex.has(task.index)).sort((a, b) => b.best_s * b.weight - a.best_s * a.weight).slice(0, CARDS);
     if (shown.length === 0) { replace(this.parts.cards, empty("No trial yet", "Each task gets a curve with its first result.")); return; }
     const single = shown.length === 1;
-    replace(this.parts.cards, h("div", { class: single ? "body" : "cards" }, shown.map((task) => h(single ? "div" : "div", { class: single ? "" : "card" },
+    replace(this.parts.cards, h("div", { class: single ? "body" : "cards" }, shown.map((task) => h("div", { class: single ? "" : "card" },
       h("div", { class: "row" }, h("h3", {}, task.description || task.workload_key), h("span", { class: "big" }, latency(task.best_s))),
       h("p", { class: "sub" }, [`task ${task.index}`, plural(task.trials, "trial"), task.reference_s > 0 && task.best_s > 0 && `${times(task.reference_s / task.best_s)} faster`].filter(Boolean).join(" · ")),
       taskCurve(byIndex.get(task.index), { height: single ? 260 : 150, reference: task.reference_s, name: task.description, last: this.curve.trials })))),

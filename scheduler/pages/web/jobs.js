@@ -1,6 +1,6 @@
 // The list of jobs, the newest first.
 import { ask, query } from "/web/api.js";
-import { h, table, panel, figures, empty } from "/web/dom.js";
+import { h, table, panel, figures, empty, replace } from "/web/dom.js";
 import { count } from "/web/units.js";
 import { elapsed, jobCell, nameOf, progressCell, sparkCell, stateCell, time, totalCell } from "/web/rows.js";
 
@@ -35,11 +35,11 @@ export async function jobsPage(page) {
   function draw() {
     const jobs = answer.jobs.filter(matches);
     const by = (word) => count(answer.jobs.filter((job) => job.state === word).length);
-    sums.replaceChildren(figures([["Running", by("running")], ["Queued", by("queued")], ["Paused", by("paused")],
+    replace(sums, figures([["Running", by("running")], ["Queued", by("queued")], ["Paused", by("paused")],
       ["Succeeded", by("succeeded"), "of those listed"], ["Failed", by("failed"), "of those listed"]]));
-    if (answer.jobs.length === 0) list.replaceChildren(empty("No job yet", "A job appears here as soon as it is submitted:", "kiln submit conv2d_nchw --args 1,7,7,512,512,3,3,1,1"));
-    else if (jobs.length === 0) list.replaceChildren(empty("No job matches", "Another word or another state may find it."));
-    else list.replaceChildren(table("Jobs, the newest first", COLUMNS, jobs));
+    if (answer.jobs.length === 0) replace(list, empty("No job yet", "A job appears here as soon as it is submitted:", "kiln submit conv2d_nchw --args 1,7,7,512,512,3,3,1,1"));
+    else if (jobs.length === 0) replace(list, empty("No job matches", "Another word or another state may find it."));
+    else replace(list, table("Jobs, the newest first", COLUMNS, jobs));
     more.hidden = !answer.more;
     note.textContent = `The newest ${answer.jobs.length} jobs`;
   }
@@ -58,6 +58,8 @@ export async function jobsPage(page) {
       shown = true;
     }
     draw();
+    // Statuses that take long come with the next answers.
+    if (answer.partial && page.shown()) setTimeout(() => load().catch(() => {}), 150);
   }
   page.repeat(3, load);
 }

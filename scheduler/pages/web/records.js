@@ -1,6 +1,6 @@
 // The best records of the computations that were tuned of late, and of any that is asked for.
 import { ask, query } from "/web/api.js";
-import { h, panel, table, empty } from "/web/dom.js";
+import { h, panel, table, empty, replace } from "/web/dom.js";
 import { latency, speed, times } from "/web/units.js";
 import { jobLink, recordLink, time } from "/web/rows.js";
 
@@ -51,9 +51,9 @@ export async function recordsPage(page) {
   const draw = () => {
     const rows = answer.rows.filter((row) => (target === "" || row.target === target) &&
       [row.description, row.workload_key, row.workload_id, row.device, row.job].join(" ").toLowerCase().includes(needle.toLowerCase()));
-    if (answer.rows.length === 0) list.replaceChildren(empty("No record yet", "A record appears here with the first result of a job."));
-    else if (rows.length === 0) list.replaceChildren(empty("Nothing matches", "Press Enter to look for a trial (JOB/12), a record (#7), a workload id or a workload key in the whole database."));
-    else list.replaceChildren(table("Best record of each computation", WORKLOADS, rows));
+    if (answer.rows.length === 0) replace(list, empty("No record yet", "A record appears here with the first result of a job."));
+    else if (rows.length === 0) replace(list, empty("Nothing matches", "Press Enter to look for a trial (JOB/12), a record (#7), a workload id or a workload key in the whole database."));
+    else replace(list, table("Best record of each computation", WORKLOADS, rows));
   };
   const form = h("form", { class: "filters", onsubmit: (event) => { event.preventDefault(); if (needle.trim()) open(page, needle.trim()); } },
     h("input", { class: "field", type: "search", size: 34, placeholder: "Computation, JOB/12, #7, workload id", "aria-label": "Find records", oninput: (event) => { needle = event.target.value; draw(); } }),

@@ -1,0 +1,303 @@
+"""Clicks through the pages of a scheduler on the null target in Chromium (deploy/check_dashboard.sh).
+
+usage: check_dashboard.py KILN AXE_JS FOLDER
+
+Starts a farm with jobs of each state, one of them with 20,000 trials. Each page is opened in dark and light, at widths
+of 1440 and 390; axe-core looks at it, and the browser's log must have no error. Then figures are measured. What is
+found is printed, and pictures go into the folder.
+"""
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
+
+HOSTILE = '<img src=x onerror="document.title=1">'
+MANY_TRIALS = 20_000
+# Names of pictures for docs/, by page, width and scheme.
+PICTURES = {("jobs", 1440, "light"): "jobs", ("job", 1440, "dark"): "job", ("fleet", 1440, "light"): "fleet",
+            ("record", 1440, "light"): "record", ("compare jobs", 1440, "dark"): "compare", ("job", 390, "dark"): "phone"}
+
+
+class Farm:
+    """A farm of the binary in a folder of its own, which ends with the `with` statement."""
+
+    def __init__(self, kiln, folder):
+        self.kiln = kiln
+        self.folder = folder
+
+    def run(self, *words, check=True):
+        done = subprocess.run([self.kiln, *words], capture_output=True, text=True, timeout=600,
+                              env={**os.environ, "KILN_SCHEDULER": getattr(self, "scheduler", "")})
+        if check and done.returncode != 0:
+            raise RuntimeError(f"kiln {' '.join(words)}: {done.stderr.strip()}")
+        return done.stdout.strip()
+
+    def __enter__(self):
+        self.run("farm", "up", "--folder", self.folder, "--device", "null", "--workers", "2")
+        status = json.loads(self.run("farm", "status", "--folder", self.folder, "--json").splitlines()[0])
+        self.scheduler = find_address(status, "scheduler")
+        return self
+
+    def __exit__(self, *_):
+        self.run("farm", "down", "--folder", self.folder, check=False)
+
+    def submit(self, *words):
+        """Submits a job and returns its id."""
+        line = json.loads(self.run("submit", *words, "--target", "null", "--json").splitlines()[-1])
+        return line.get("job") or line["id"]
+
+    def state(self, job):
+        return json.loads(self.run("jobs", job, "--json").splitlines()[-1])["state"]
+
+    def await_end(self, job, seconds):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            state = self.state(job)
+            if state in ("SUCCEEDED", "FAILED", "CANCELLED"):
+                return state
+            time.sleep(1)
+        raise RuntimeError(f"job {job} is {self.state(job)} after {seconds} s")
+
+    def url(self):
+        return self.run("dashboard", "--print")
+
+
+def find_address(value, role):
+    """The HOST:PORT that a JSON value has for the daemon of a role."""
+    if isinstance(value, dict):
+        if value.get("role") == role or value.get("name") == role or value.get("kind") == role:
+            return value["address"]
+        if isinstance(value.get(role), str):
+            return value[role]
+        value = list(value.values())
+    if isinstance(value, list):
+        for one in value:
+            found = find_address(one, role)
+            if found:
+                return found
+    return None
+
+
+class Browser:
+    def __init__(self, profile, axe):
+        options = webdriver.ChromeOptions()
+        # Chromium's own sandbox takes namespaces, which a container may forbid.
+        for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+                     f"--user-data-dir={profile}"):
+            options.add_argument(word)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+        self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        self.axe = axe
+
+    def look(self, width, scheme, height=900):
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
+            "width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500})
+        self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
+            "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+    def open(self, url):
+        self.driver.get(url)
+        self.driver.refresh()
+        self.settle()
+
+    def settle(self):
+        """Waits until the page shows something else than that it loads."""
+        WebDriverWait(self.driver, 30).until(lambda driver: driver.execute_script(
+            "return document.querySelector('main h1') && !document.querySelector('main .loading')"))
+        time.sleep(0.4)
+
+    def violations(self):
+        # The page's own policy keeps scripts of elsewhere out, so the checks come in by the debugger.
+        self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": self.axe})
+        return self.driver.execute_async_script(
+            "const done = arguments[0]; axe.run().then((found) => done(found.violations.map((one) => "
+            "one.id + ': ' + one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | '))))"
+            ".catch((error) => done(['axe: ' + error]))")
+
+    def errors(self):
+        return [line["message"] for line in self.driver.get_log("browser") if line["level"] in ("SEVERE", "WARNING")]
+
+    def picture(self, path, width, scheme):
+        height = self.driver.execute_script("return document.documentElement.scrollHeight")
+        self.look(width, scheme, min(height, 1500))
+        time.sleep(0.3)
+        self.driver.save_screenshot(path)
+        self.look(width, scheme)
+
+    def heap_bytes(self):
+        self.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+        figures = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+        return next(one["value"] for one in figures if one["name"] == "JSHeapUsedSize")
+
+    def first_paint_ms(self):
+        return self.driver.execute_script(
+            "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
+
+    def fetch(self, path):
+        """Asks for a path as the pages do. Returns its JSON."""
+        return self.driver.execute_async_script(
+            "const done = arguments[1]; fetch(arguments[0]).then((a) => a.json()).then(done).catch((e) => done(String(e)))",
+            path)
+
+    def times_ms(self, path, calls):
+        return self.driver.execute_async_script(
+            "const [path, calls, done] = arguments; (async () => { const all = []; for (let i = 0; i < calls; i++) {"
+            " const from = performance.now(); await (await fetch(path)).text(); all.push(performance.now() - from); }"
+            " done(all); })().catch((e) => done([]));", path, calls)
+
+
+def jobs_of(farm):
+    """Submits jobs of several states. Returns their ids by what they are."""
+    conv = ["conv2d_nchw", "--args", "1,7,7,512,512,3,3,1,1", "--epilogue", "bias,relu"]
+    jobs = {"many": farm.submit("matmul", "--args", "512,512,512", "--trials", str(MANY_TRIALS), "--policy", "random",
+                                "--name", "many trials")}
+    jobs["network"] = farm.submit("network:resnet-18", "--trials", "600", "--policy", "sketch.random")
+    jobs["small"] = farm.submit(*conv, "--trials", "64", "--seed", "1")
+    jobs["hostile"] = farm.submit("matmul", "--args", "64,64,64", "--trials", "16", "--name", HOSTILE)
+    jobs["cancelled"] = farm.submit("matmul", "--args", "128,128,128", "--trials", "100000", "--policy", "random")
+    jobs["waiting"] = farm.submit("matmul", "--args", "256,256,256", "--trials", "100", "--priority", "-5")
+    farm.run("cancel", jobs["cancelled"])
+    farm.run("jobs", "pause", jobs["waiting"])
+    return jobs
+
+
+def pages_of(browser, jobs):
+    best = [task["best_record"] for task in browser.fetch(f"/api/jobs/{jobs['network']}")["tasks"] if task["best_record"]]
+    return {"jobs": "jobs", "job": f"job/{jobs['network']}", "job of one task": f"job/{jobs['small']}",
+            "job with a hostile name": f"job/{jobs['hostile']}", "job of many trials": f"job/{jobs['many']}",
+            "paused job": f"job/{jobs['waiting']}", "queue": "queue", "fleet": "fleet", "records": "records",
+            "record": f"record/{best[0]}", "records of one": f"records?workload={workload_of(browser, best[0])}",
+            "compare": "compare", "compare jobs": f"compare?a={jobs['many']}&b={jobs['network']}",
+            "compare records": f"compare?kind=records&a={best[0]}&b={best[1]}", "nothing": "job/none"}
+
+
+def workload_of(browser, record):
+    return browser.fetch(f"/api/records/{record}")["workload_id"]
+
+
+def check_pages(browser, base, pages, folder):
+    """Opens each page in each width and scheme. Returns what is wrong."""
+    found = []
+    for name, address in pages.items():
+        for width in (1440, 390):
+            for scheme in ("light", "dark"):
+                browser.look(width, scheme)
+                browser.open(f"{base}/#/{address}")
+                where = f"{name}, {width} wide, {scheme}"
+                expected = "404" if name == "nothing" else None
+                found += [f"{where}: {line}" for line in browser.errors() if expected is None or expected not in line]
+                found += [f"{where}: {line}" for line in browser.violations()]
+                wide = browser.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
+                if wide > 0:
+                    found.append(f"{where}: the page is {wide} points wider than the window")
+                if (name, width, scheme) in PICTURES:
+                    browser.picture(f"{folder}/doc-{PICTURES[(name, width, scheme)]}.png", width, scheme)
+        print(f"looked at {name}", flush=True)
+    return found
+
+
+def check_ways(browser, base, jobs):
+    """Uses the pages as a person does: by the keyboard, the links, the switch of the scheme."""
+    found = []
+    driver = browser.driver
+    browser.look(1440, "light")
+    browser.open(f"{base}/#/jobs")
+    if driver.title == "1" or not driver.find_elements(By.XPATH, f"//a[contains(text(), '{HOSTILE[:8]}')]"):
+        found.append("the name of the hostile job is not shown as it is")
+    driver.find_element(By.ID, "theme").click()
+    if driver.execute_script("return document.documentElement.dataset.theme") != "dark":
+        found.append("the switch does not change the scheme")
+    driver.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("resnet")
+    rows = driver.find_elements(By.CSS_SELECTOR, "tbody tr")
+    if len(rows) != 1:
+        found.append(f"the search finds {len(rows)} jobs instead of one")
+    driver.find_element(By.CSS_SELECTOR, f"a[href='#/job/{jobs['network']}']").click()
+    browser.settle()
+    for text in ("Oldest", "Best", "Over time"):
+        driver.find_element(By.XPATH, f"//button[text()='{text}']").click()
+        time.sleep(0.5)
+    driver.find_element(By.CSS_SELECTOR, "table a[href^='#/record/']").click()
+    browser.settle()
+    for text in ("Schedule", "Program", "Computation", "Loops"):
+        driver.find_element(By.XPATH, f"//button[text()='{text}']").click()
+        time.sleep(0.5)
+        if not driver.find_elements(By.CSS_SELECTOR, "pre"):
+            found.append(f"a record has no text for {text}")
+    driver.execute_script("localStorage.clear()")
+    return found + [f"by use: {line}" for line in browser.errors()]
+
+
+def check_strangers(browser, url):
+    """The address lets nobody in twice, and without a session there is nothing."""
+    found = []
+    browser.driver.get(url)
+    if "Kiln" in browser.driver.title and browser.driver.find_elements(By.ID, "main"):
+        found.append("an address that was used lets a second browser in")
+    browser.driver.delete_all_cookies()
+    base = url.split("/login")[0]
+    for path in ("/", "/api/jobs", "/web/app.js"):
+        status = browser.driver.execute_async_script(
+            "const done = arguments[1]; fetch(arguments[0]).then((a) => done(a.status)).catch((e) => done(String(e)))",
+            base + path)
+        if status != 401:
+            found.append(f"{path} answers {status} to a stranger, expected 401")
+    browser.errors()
+    return found
+
+
+def measure(browser, base, jobs):
+    browser.driver.execute_cdp_cmd("Performance.enable", {})
+    browser.look(1440, "light")
+    for name, address in (("jobs", "jobs"), (f"job of {MANY_TRIALS} trials", f"job/{jobs['many']}")):
+        paints = []
+        for _ in range(5):
+            browser.open(f"{base}/#/{address}")
+            paints.append(browser.first_paint_ms() or float("nan"))
+        print(f"{name}: first contentful paint {statistics.median(paints):.0f} ms, "
+              f"JavaScript heap {browser.heap_bytes() / 2**20:.1f} MiB")
+    record = browser.fetch("/api/records")["rows"][0]
+    paths = ["/api/jobs", f"/api/jobs/{jobs['many']}", f"/api/jobs/{jobs['many']}/curve",
+             f"/api/jobs/{jobs['many']}/trials?page=200&order=newest", f"/api/jobs/{jobs['many']}/trials?order=best",
+             "/api/queue", "/api/fleet", "/api/records", f"/api/records?workload={record['workload_id']}",
+             f"/api/records/{record['record']}", f"/api/records/{record['record']}/text/loops"]
+    for path in paths:
+        times = sorted(browser.times_ms(path, 200))
+        print(f"{path[:60]:60} p50 {times[len(times) // 2]:6.1f} ms  p99 {times[int(len(times) * 0.99)]:6.1f} ms")
+
+
+def main():
+    kiln, axe_path, folder = sys.argv[1:]
+    with open(axe_path, encoding="utf-8") as file:
+        axe = file.read()
+    with Farm(kiln, f"{os.environ['HOME']}/farm") as farm:
+        jobs = jobs_of(farm)
+        for job in ("network", "small", "hostile"):
+            print(f"job {job}: {farm.await_end(jobs[job], 300)}", flush=True)
+        browser = Browser(f"{os.environ['HOME']}/chromium", axe)
+        try:
+            url = farm.url()
+            base = url.split("/login")[0]
+            browser.driver.get(url)
+            browser.errors()
+            print(f"job many: {farm.await_end(jobs['many'], 1200)}", flush=True)
+            found = check_pages(browser, base, pages_of(browser, jobs), folder)
+            found += check_ways(browser, base, jobs)
+            measure(browser, base, jobs)
+            found += check_strangers(browser, url)
+        finally:
+            browser.driver.quit()
+    for line in found:
+        print(f"WRONG: {line}")
+    print(f"{len(found)} things are wrong" if found else "all pages are well")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
