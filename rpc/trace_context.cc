@@ -62,7 +62,7 @@ std::string PrintTraceparent(const TraceContext& context) {
 
 TraceContext NewSpan(std::string_view parent) {
   const auto parsed = ParseTraceparent(parent);
-  TraceContext span = parsed.ok() ? *parsed : TraceContext{.trace_id = UniqueId(kTraceDigits)};
+  TraceContext span = parsed.ok() ? *parsed : TraceContext{UniqueId(kTraceDigits), {}, true};
   span.span_id = UniqueId(kSpanDigits);
   return span;
 }
