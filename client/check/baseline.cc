@@ -14,6 +14,7 @@
 #include "base/file/file.h"
 #include "base/numbers/median.h"
 #include "base/text/counted.h"
+#include "base/text/units.h"
 #include "client/view/format.h"
 #include "runtime/network_file.h"
 #include "store/measure_log.h"

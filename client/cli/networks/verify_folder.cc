@@ -13,6 +13,7 @@
 #include "base/console/terminal.h"
 #include "base/text/counted.h"
 #include "base/text/shell_word.h"
+#include "base/text/units.h"
 #include "client/view/format.h"
 
 namespace kiln::client {
