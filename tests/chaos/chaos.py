@@ -121,14 +121,16 @@ class Round:
             farm.liar_program = ["/usr/bin/python3", "-B", str(pathlib.Path(__file__).with_name("liar.py"))]
         return farm
 
-    def top_up(self) -> None:
-        """Submits jobs until two are unfinished and enough trials are to come."""
+    def top_up(self) -> bool:
+        """Submits jobs until two are unfinished and enough trials are to come. Returns whether none was unfinished."""
+        was_idle = None
         while True:
             states = self.invariants.database.states()
             done = {job: len(self.invariants.database.numbers(job)) for job, row in states.items()
                     if row[0] in ("queued", "running")}
+            was_idle = not done if was_idle is None else was_idle
             if len(done) >= 2 and sum(states[job][2] - count for job, count in done.items()) >= self.flags.trials:
-                return
+                return was_idle
             size = [str(self.rng.randrange(32, 1024, 16)) for _ in range(3)]
             words = ["submit", "matmul", "--args", ",".join(size), "--target", "null", "--policy", "sketch.random",
                      "--trials", str(self.rng.randint(self.flags.trials, 2 * self.flags.trials)), "--cooldown-ms", "4",
@@ -177,6 +179,9 @@ class Round:
         print(done.what, end="", flush=True)
         if fault.ends_scheduler:
             self.at_death = self.invariants.database.newest_of_jobs()
+        if self.top_up():
+            # All jobs had ended meanwhile.
+            done.since = time.monotonic()
         pauses = self.sampler.pauses(done.since)
         if pauses is None:
             why = "".join(self.farm.client("why", job).stdout for job, row in self.invariants.database.states().items()

@@ -253,8 +253,8 @@ def _liar(kind: str, lies: tuple[str, ...]) -> Callable[[Farm, random.Random], D
         time.sleep(seconds)
         liar.kill()
         liar.wait()
-        lies = log.read_text(errors="replace").count(f"lies: {lie}")
-        return Done(f"a {kind} that lies ({lie}) for {seconds:.1f} s, {told or 'which did not start'}; {lies} lies",
+        calls = log.read_text(errors="replace").count(f"lies: {lie}")
+        return Done(f"a {kind} that lies ({lie}) for {seconds:.1f} s, {told or 'which did not start'}; {calls} lies",
                     time.monotonic())
 
     return run
