@@ -20,10 +20,12 @@ std::string IsNamed(std::string_view names) {
 
 StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, const Names& names,
                                                    uint32_t limit) {
-  if (filter.top.has_value() && names.empty() && IsOfBestIndex(filter)) {
-    KILN_ASSIGN_OR_RETURN(std::vector<int64_t> best, TopRecords(database_, filter, limit));
+  if (filter.top.has_value()) {
+    KILN_ASSIGN_OR_RETURN(auto best, TopRecords(database_, filter, names, limit));
     // Failed records come after all others.
-    if (!filter.include_errors || best.size() == limit) return best;
+    if (best.has_value() && (!filter.include_errors || best->size() == limit)) {
+      return *std::move(best);
+    }
   }
   // The condition is spelled out by the members that are set, so that each form gets its index. The
   // other parameters are bound and unused.
@@ -33,7 +35,10 @@ StatusOr<std::vector<int64_t>> SqliteSnapshot::Ids(const RecordFilter& filter, c
   where += names.empty() ? " AND ?3 = ''" : " AND " + IsNamed("?3");
   where += filter.target.empty() ? " AND ?4 = ''" : " AND substr(target, 1, length(?4)) = ?4";
   where += filter.device.empty() ? " AND ?5 = ''" : " AND device = ?5";
-  where += " AND timestamp_s >= ?6 AND timestamp_s <= ?8";
+  // An index of a job's trials has no times, so a row is read for each condition on them.
+  const RecordFilter any_time;
+  where += filter.since_s == any_time.since_s ? " AND ?6 IS NOT NULL" : " AND timestamp_s >= ?6";
+  where += filter.until_s == any_time.until_s ? " AND ?8 IS NOT NULL" : " AND timestamp_s <= ?8";
   where +=
       filter.key_prefix.empty() ? " AND ?9 = ''" : " AND substr(workload_key, 1, length(?9)) = ?9";
   where += filter.top.has_value() ? fmt::format(" ORDER BY error != 0, {}", kBestFirst)

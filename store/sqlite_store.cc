@@ -133,7 +133,6 @@ class SqliteStore final : public Store {
     KILN_ASSIGN_OR_RETURN(const bool changed, ApplyJobState(job, state, message, now_ms));
     if (!changed) return OkStatus();
     KILN_RETURN_IF_ERROR(writes_.UpdateJob(job));
-    if (IsFinal(state)) tallies_.Forget(job_id);
     return transaction.Commit();
   }
 
@@ -306,8 +305,12 @@ class SqliteStore final : public Store {
     if (auto counts = tallies_.Find(job_id)) return *std::move(counts);
     KILN_ASSIGN_OR_RETURN(const ConnectionPool::Lease reader, readers_.Take());
     if (job_id == kImport) return CountImported(*reader);
+    // Sums are kept from now on, unless a write is under way: a read waits for none.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
     KILN_ASSIGN_OR_RETURN(TrialTallies::Tally tally, TallyOf(*reader, job_id));
-    return std::move(tally.counts);
+    TrialCounts counts = tally.counts;
+    if (lock.owns_lock() && counts.total > 0) tallies_.Begin(job_id, std::move(tally));
+    return counts;
   }
 
   Status SetRemeasurements(std::span<const Remeasurement> remeasured) override {

@@ -106,6 +106,25 @@ TEST_F(SqliteStoreTest, KeptSumsAreThoseOfTheFile) {
   EXPECT_EQ(same(), 3);
 }
 
+// A list of jobs asks for the sums of jobs that have ended. They are read once.
+TEST_F(SqliteStoreTest, SumsOfAJobThatHasEndedAreKept) {
+  {
+    ASSERT_OK_AND_ASSIGN(auto store, Open());
+    ASSERT_OK(AddJob(*store, "j"));
+    ASSERT_OK(store->AddRecords(std::vector<Record>{TestRecord("j", 0), FailedRecord("j", 1, 4)}));
+    ASSERT_OK(store->UpdateJobState("j", JobState::kSucceeded, "", 1));
+  }
+  ASSERT_OK_AND_ASSIGN(auto store, Open());
+  EXPECT_EQ(store->CountTrials("j")->total, 2);
+  // Somebody who deletes behind the store's back, which nobody may, shows that nothing is read.
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  ASSERT_OK(raw->Execute("DELETE FROM records WHERE trial = 1"));
+  EXPECT_EQ(store->CountTrials("j")->total, 2);
+  const int64_t first = store->RecordsOfJob("j", 0)->front().id;
+  ASSERT_OK(store->DeleteRecords({&first, 1}));
+  EXPECT_EQ(store->CountTrials("j")->total, 0);
+}
+
 TEST_F(SqliteStoreTest, CostsReadAsJsonInSql) {
   ASSERT_OK_AND_ASSIGN(auto store, Open());
   ASSERT_OK(AddJob(*store, "j"));
@@ -498,6 +517,37 @@ TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
     EXPECT_THAT(plan.Text(3), HasSubstr("SEARCH records USING INDEX best_of_workload"));
     EXPECT_FALSE(*plan.Step()) << plan.Text(3);
   }
+}
+
+// The query for the best of a span of time reads no rows, and the trials of a job are found by an
+// index that has all that a page of them needs.
+TEST_F(SqliteStoreTest, TheBestOfATimeAndTheTrialsOfAJobAreReadFromIndexes) {
+  ASSERT_OK(Open());
+  ASSERT_OK_AND_ASSIGN(auto raw, Raw());
+  const std::pair<const char*, const char*> cases[] = {
+      {"SELECT timestamp_s / 86400 FROM records WHERE error = 0 AND timestamp_s / 86400 < ? "
+       "ORDER BY timestamp_s / 86400 DESC LIMIT 1",
+       "COVERING INDEX best_of_day (<expr><?)"},
+      {"SELECT measured_as, stopped_early, mean_cost_s, id FROM records r WHERE error = 0 AND "
+       "timestamp_s / 86400 = ? AND +timestamp_s BETWEEN ? AND ? AND +id > ? "
+       "ORDER BY measured_as DESC, stopped_early, mean_cost_s, r.id",
+       "COVERING INDEX best_of_day (<expr>=?)"},
+      {"SELECT measured_as, stopped_early, mean_cost_s, id FROM records r WHERE error = 0 AND "
+       "workload = ? AND target = ? AND id > ? AND +timestamp_s BETWEEN ? AND ? "
+       "ORDER BY measured_as DESC, stopped_early, mean_cost_s, r.id",
+       "INDEX best_of_workload (workload=? AND target=?)"},
+  };
+  for (const auto& [query, index] : cases) {
+    ASSERT_OK_AND_ASSIGN(auto plan, raw->Prepare(fmt::format("EXPLAIN QUERY PLAN {}", query)));
+    ASSERT_TRUE(*plan.Step());
+    EXPECT_THAT(plan.Text(3), HasSubstr(index));
+    EXPECT_FALSE(*plan.Step()) << plan.Text(3);
+  }
+  ASSERT_OK_AND_ASSIGN(auto plan,
+                       raw->Prepare("EXPLAIN QUERY PLAN SELECT id FROM records r WHERE id > ?1 AND "
+                                    "job_id = ?2 AND ?3 = '' ORDER BY id LIMIT ?4"));
+  ASSERT_TRUE(*plan.Step());
+  EXPECT_THAT(plan.Text(3), HasSubstr("COVERING INDEX sqlite_autoindex_records_1 (job_id=?)"));
 }
 
 // Triggers and views of others would run with Kiln's own statements, and a trigger would make

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <iterator>
 #include <limits>
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 
 #include "store/record.h"
@@ -18,6 +18,11 @@ namespace {
 
 using sqlite::Database;
 using sqlite::Statement;
+
+constexpr int64_t kDay_s = 86'400;
+
+// If a span of time holds fewer records of a computation than this, they are read and sorted.
+constexpr int64_t kFewRecords = 2'000;
 
 struct Group {
   std::string workload, target;
@@ -59,15 +64,8 @@ class Best {
   std::set<Rank> best_;
 };
 
-// Adds records of the group until the rest of the group is worse than all of the best.
-Status AddGroup(Database& database, const Group& group, int64_t after_id, Best& best) {
-  KILN_ASSIGN_OR_RETURN(Statement query,
-                        database.Prepare(fmt::format(
-                            "SELECT measured_as, stopped_early, mean_cost_s, id FROM records r "
-                            "WHERE error = 0 AND workload = ? AND target = ? AND id > ? "
-                            "ORDER BY {}",
-                            kBestFirst)));
-  KILN_RETURN_IF_ERROR(query.Bind(group.workload, group.target, after_id));
+// Adds the rows of the query, which come best first, until the rest is worse than all of the best.
+Status AddRows(Statement& query, Best& best) {
   while (true) {
     KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
     if (!found) return OkStatus();
@@ -82,27 +80,110 @@ Status AddGroup(Database& database, const Group& group, int64_t after_id, Best& 
   }
 }
 
-}  // namespace
-
-bool IsOfBestIndex(const RecordFilter& filter) {
+bool HasTimes(const RecordFilter& filter) {
   const RecordFilter any_time;
-  return filter.job_id.empty() && filter.workload.empty() && filter.device.empty() &&
-         filter.key_prefix.empty() && filter.since_s == any_time.since_s &&
-         filter.until_s == any_time.until_s;
+  return filter.since_s != any_time.since_s || filter.until_s != any_time.until_s;
 }
 
-StatusOr<std::vector<int64_t>> TopRecords(Database& database, const RecordFilter& filter,
-                                          uint32_t limit) {
-  Best best(limit);
-  Group last;
+Status AddGroup(Database& database, const Group& group, const RecordFilter& filter, Best& best) {
+  // `+` keeps the times from choosing another index.
+  const std::string_view times = HasTimes(filter) ? "AND +timestamp_s BETWEEN ?4 AND ?5"
+                                                  : "AND ?4 IS NOT NULL AND ?5 IS NOT NULL";
+  KILN_ASSIGN_OR_RETURN(Statement query,
+                        database.Prepare(fmt::format(
+                            "SELECT measured_as, stopped_early, mean_cost_s, id FROM records r "
+                            "WHERE error = 0 AND workload = ?1 AND target = ?2 AND id > ?3 {} "
+                            "ORDER BY {}",
+                            times, kBestFirst)));
+  KILN_RETURN_IF_ERROR(
+      query.Bind(group.workload, group.target, filter.after_id, filter.since_s, filter.until_s));
+  return AddRows(query, best);
+}
+
+// Calls `add` for each group of the workload with this name ("" = of all workloads) whose target
+// begins as the filter says.
+Status ForEachGroup(Database& database, const std::string& name, const RecordFilter& filter,
+                    const std::function<Status(const Group&)>& add) {
+  Group last = {.workload = name};
   while (true) {
     KILN_ASSIGN_OR_RETURN(std::optional<Group> next, GroupBehind(database, last));
-    if (!next.has_value()) return best.ids();
-    if (next->target.starts_with(filter.target)) {
-      KILN_RETURN_IF_ERROR(AddGroup(database, *next, filter.after_id, best));
-    }
+    if (!next.has_value() || (!name.empty() && next->workload != name)) return OkStatus();
+    if (next->target.starts_with(filter.target)) KILN_RETURN_IF_ERROR(add(*next));
     last = *std::move(next);
   }
+}
+
+StatusOr<std::optional<int64_t>> DayBefore(Database& database, int64_t day) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare("SELECT timestamp_s / 86400 FROM records WHERE error = 0 AND "
+                       "timestamp_s / 86400 < ? ORDER BY timestamp_s / 86400 DESC LIMIT 1"));
+  KILN_RETURN_IF_ERROR(query.Bind(day));
+  KILN_ASSIGN_OR_RETURN(const bool found, query.Step());
+  return found ? std::optional(query.Int(0)) : std::nullopt;
+}
+
+Status AddDay(Database& database, int64_t day, const RecordFilter& filter, Best& best) {
+  KILN_ASSIGN_OR_RETURN(
+      Statement query,
+      database.Prepare(fmt::format("SELECT measured_as, stopped_early, mean_cost_s, id "
+                                   "FROM records r WHERE error = 0 AND timestamp_s / 86400 = ? "
+                                   "AND +timestamp_s BETWEEN ? AND ? AND +id > ? ORDER BY {}",
+                                   kBestFirst)));
+  KILN_RETURN_IF_ERROR(query.Bind(day, filter.since_s, filter.until_s, filter.after_id));
+  return AddRows(query, best);
+}
+
+// The days are visited from the last one on.
+Status AddDays(Database& database, const RecordFilter& filter, Best& best) {
+  // One past the last day that is wanted.
+  int64_t end = filter.until_s / kDay_s + 1;
+  while (true) {
+    KILN_ASSIGN_OR_RETURN(const std::optional<int64_t> day, DayBefore(database, end));
+    if (!day.has_value() || *day < filter.since_s / kDay_s) return OkStatus();
+    KILN_RETURN_IF_ERROR(AddDay(database, *day, filter, best));
+    end = *day;
+  }
+}
+
+StatusOr<bool> AreFew(Database& database, const Store::Names& names, const RecordFilter& filter) {
+  int64_t count = 0;
+  for (const std::string& name : names) {
+    KILN_ASSIGN_OR_RETURN(
+        Statement query,
+        database.Prepare("SELECT count(*) FROM (SELECT 1 FROM records WHERE workload = ? AND "
+                         "timestamp_s >= ? AND timestamp_s <= ? LIMIT ?)"));
+    KILN_RETURN_IF_ERROR(query.Bind(name, filter.since_s, filter.until_s, kFewRecords));
+    KILN_RETURN_IF_ERROR(query.Step().status());
+    count += query.Int(0);
+  }
+  return count < kFewRecords;
+}
+
+}  // namespace
+
+StatusOr<std::optional<std::vector<int64_t>>> TopRecords(Database& database,
+                                                         const RecordFilter& filter,
+                                                         const Store::Names& names,
+                                                         uint32_t limit) {
+  using Ids = std::optional<std::vector<int64_t>>;
+  if (!filter.job_id.empty() || !filter.device.empty() || !filter.key_prefix.empty()) return Ids();
+  Best best(limit);
+  if (names.empty() && filter.target.empty()) {
+    KILN_RETURN_IF_ERROR(AddDays(database, filter, best));
+    return Ids(best.ids());
+  }
+  if (HasTimes(filter)) {
+    if (names.empty()) return Ids();
+    KILN_ASSIGN_OR_RETURN(const bool are_few, AreFew(database, names, filter));
+    if (are_few) return Ids();
+  }
+  for (const std::string& name : names.empty() ? Store::Names{""} : names) {
+    KILN_RETURN_IF_ERROR(ForEachGroup(database, name, filter, [&](const Group& group) {
+      return AddGroup(database, group, filter, best);
+    }));
+  }
+  return Ids(best.ids());
 }
 
 }  // namespace kiln::store

@@ -1,5 +1,6 @@
 // The conformance suite, queries: what every Store finds among its records.
 #include <algorithm>
+#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -309,6 +310,57 @@ TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
       const auto end = ranked.begin() + std::min<size_t>(top, ranked.size());
       EXPECT_EQ(Visited({.target = target, .top = top}),
                 std::vector<uint32_t>(ranked.begin(), end));
+    }
+  }
+}
+
+// Each way to the best gives what sorting all records gives: days, groups, and groups within a time.
+TEST_P(StoreTest, TheBestOfATimeAreThoseOfAllRecords) {
+  constexpr int64_t kDay_s = 86'400;
+  AddJob("j");
+  const uint64_t seed = 20261129;
+  SCOPED_TRACE(fmt::format("seed {}", seed));
+  std::mt19937_64 rng(seed);
+  std::vector<Record> batch;
+  for (uint32_t trial = 0; trial < 3'000; ++trial) {
+    Record record = rng() % 10 == 0 ? FailedRecord("j", trial, 4)
+                                    : TestRecord("j", trial, 1 + static_cast<double>(rng() % 500));
+    record.workload_id = rng() % 20 == 0 ? "rare" : "common";
+    record.target = rng() % 2 == 0 ? "llvm" : "null";
+    record.stopped_early = rng() % 5 == 0;
+    record.measured_as = rng() % 3 == 0 ? "stream/warm/free" : "graph/warm/free";
+    // Also before 1970, where days are counted towards zero.
+    record.timestamp_s = static_cast<int64_t>(rng() % (20 * kDay_s)) - 3 * kDay_s;
+    batch.push_back(record);
+  }
+  ASSERT_OK(store_->AddRecords(batch));
+  std::stable_sort(batch.begin(), batch.end(), BetterThan);
+  const auto expected = [&](const RecordFilter& filter) {
+    std::vector<uint32_t> trials;
+    for (const Record& record : batch) {
+      const bool matches =
+          record.error == 0 && record.target.starts_with(filter.target) &&
+          (filter.workload.id.empty() || record.workload_id == filter.workload.id) &&
+          record.timestamp_s >= filter.since_s && record.timestamp_s <= filter.until_s;
+      if (matches && trials.size() < *filter.top) trials.push_back(record.trial);
+    }
+    return trials;
+  };
+  const int64_t times[] = {std::numeric_limits<int64_t>::min(), -2 * kDay_s, -7, 0, 5 * kDay_s + 17,
+                           std::numeric_limits<int64_t>::max()};
+  for (const std::string workload : {"", "rare", "common"}) {
+    for (const std::string target : {"", "ll"}) {
+      for (const int64_t since_s : times) {
+        for (const int64_t until_s : times) {
+          const RecordFilter filter = {.workload = {.id = workload},
+                                       .target = target,
+                                       .since_s = since_s,
+                                       .until_s = until_s,
+                                       .top = 9};
+          EXPECT_EQ(Visited(filter), expected(filter))
+              << workload << " " << target << " from " << since_s << " to " << until_s;
+        }
+      }
     }
   }
 }

@@ -18,6 +18,7 @@ bool TrialTallies::Knows(std::string_view job_id) const {
 
 void TrialTallies::Begin(std::string_view job_id, Tally tally) {
   std::lock_guard lock(mutex_);
+  if (jobs_.size() >= kMostJobs && !jobs_.contains(job_id)) jobs_.clear();
   jobs_.insert_or_assign(std::string(job_id), std::move(tally));
 }
 
