@@ -25,7 +25,8 @@ constexpr int64_t kDay_s = 86'400;
 constexpr int64_t kFewRecords = 2'000;
 
 struct Group {
-  std::string workload, target;
+  std::string workload = {};
+  std::string target = {};
 };
 
 // Returns the group after this one in the index; none: it is the last.

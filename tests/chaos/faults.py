@@ -222,8 +222,13 @@ def _disk_full(farm: Farm, rng: random.Random) -> Done:
 
 
 def _clock_jump(farm: Farm, rng: random.Random) -> Done:
+    """Sets clocks back for a while.
+
+    Clocks are not set ahead: gRPC's timers sleep until a time of the kernel's clock, which libfaketime does not set, so
+    they would sleep for as long as the clock is ahead (docs/experiments/chaos.md).
+    """
     names = rng.sample(farm.names, rng.randint(1, len(farm.names)))
-    offset = rng.choice([-86_400, -3_600, -30, 30, 3_600, 86_400])
+    offset = rng.choice([-86_400, -3_600, -30])
     for name in names:
         _set_clock(farm, name, offset)
     time.sleep(3)
