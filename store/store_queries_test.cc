@@ -314,7 +314,7 @@ TEST_P(StoreTest, BestAgreesWithASortOnRandomRecords) {
   }
 }
 
-// Each way to the best gives what sorting all records gives: days, groups, and groups within a time.
+// Each way to the best gives what sorting all records gives: days, groups, groups within a time.
 TEST_P(StoreTest, TheBestOfATimeAreThoseOfAllRecords) {
   constexpr int64_t kDay_s = 86'400;
   AddJob("j");
