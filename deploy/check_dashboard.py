@@ -114,7 +114,7 @@ class Browser:
         time.sleep(0.4)
 
     def violations(self):
-        # The page's own policy keeps scripts of elsewhere out, so the checks come in by the debugger.
+        # The page's own policy keeps foreign scripts out, so the debugger brings the checks in.
         self.driver.execute_cdp_cmd("Runtime.evaluate", {"expression": self.axe})
         return self.driver.execute_async_script(
             "const done = arguments[0]; axe.run().then((found) => done(found.violations.map((one) => "
