@@ -32,6 +32,13 @@ ListDevices With(int gpus) {
   };
 }
 
+FarmOptions Kinds(const Names& kinds, const std::string& gpus = "all") {
+  FarmOptions options;
+  options.devices = kinds;
+  options.gpus = gpus;
+  return options;
+}
+
 // Returns for each runner its label and cores.
 StatusOr<Names> Runners(const FarmOptions& options, int gpus, const std::string& cores = "0-15") {
   const HostTopology host(*ParseCoreList(cores), "/there/is/no/such/folder");
@@ -55,20 +62,19 @@ TEST(FarmPlacesTest, WhatIsThere) {
 }
 
 TEST(FarmPlacesTest, WhatTheUserNames) {
-  EXPECT_EQ(*Runners({.devices = {"cuda"}, .gpus = "1"}, 2),
-            (Names{"cuda:1 14-15", "others 0-13"}));
-  EXPECT_EQ(*Runners({.gpus = "GPU-0"}, 2), (Names{"cpu ", "cuda:0 14-15", "others 0-13"}));
-  EXPECT_EQ(*Runners({.devices = {"null", "cpu", "null"}}, 0),
+  EXPECT_EQ(*Runners(Kinds({"cuda"}, "1"), 2), (Names{"cuda:1 14-15", "others 0-13"}));
+  EXPECT_EQ(*Runners(Kinds({}, "GPU-0"), 2), (Names{"cpu ", "cuda:0 14-15", "others 0-13"}));
+  EXPECT_EQ(*Runners(Kinds({"null", "cpu", "null"}), 0),
             (Names{"null:0 ", "null:1 ", "cpu ", "others "}));
-  EXPECT_THAT(Runners({.devices = {"cpu", "cpu"}}, 0),
+  EXPECT_THAT(Runners(Kinds({"cpu", "cpu"}), 0),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("--device cpu is given 2 times")));
-  EXPECT_THAT(Runners({.gpus = "0,2"}, 2),
+  EXPECT_THAT(Runners(Kinds({}, "0,2"), 2),
               StatusIs(StatusCode::kInvalidArgument, HasSubstr("'2' of --devices 0,2")));
 }
 
 TEST(FarmPlacesTest, GpusThatAreNotThere) {
-  EXPECT_EQ(Runners({.devices = {"cuda"}}, 0).status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_EQ(Runners({.gpus = "0"}, 0).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Runners(Kinds({"cuda"}), 0).status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_EQ(Runners(Kinds({}, "0"), 0).status().code(), StatusCode::kFailedPrecondition);
 }
 
 }  // namespace
