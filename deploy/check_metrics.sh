@@ -28,5 +28,5 @@ chmod 755 "$work"
 mkdir "$work/debian" "$work/disk"
 chmod 777 "$work/debian"
 (cd "$work/debian" && apt-get -q download prometheus >/dev/null && dpkg-deb -x prometheus_*.deb .)
-mount -t tmpfs -o size=64m kiln-check-metrics "$work/disk"
+mount -t tmpfs -o size=512m kiln-check-metrics "$work/disk"
 /usr/bin/python3 -B tests/metrics/prometheus.py "$kiln" "$work/debian/usr/bin" "$work"
