@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """How long a scheduler's answers take that a dashboard needs, over a large database.
 
-  query_latency.py KILN --db DB [--messages PYTHONPATH] [--fill] [--calls 200] [--json FILE]
+  query_latency.py KILN --db DB [--messages PYTHONPATH] [--fill] [--calls 200] [--only TEXT] [--json FILE]
 
 DB is one that records_scale.py has filled with imported records. --fill adds jobs to it, once: a small job is tuned on
 the device null, and copied into 300 jobs of 1,000 trials, of 20 users, and one of 20,000 trials with 313 rounds.
@@ -84,6 +84,8 @@ def fill(kiln: str, db: str) -> None:
             "report) VALUES (?, ?, 0, ?, ?, ?, ?, 0.1, ?)",
             (LONG_JOB, number, 10.0 * number, 64 * number, 1e-3 / (number + 1), f"[{1e-3 / (number + 1)}]",
              "round: 64 candidates of 5,000 samples\n" * 20))
+    for number in range(USERS):
+        connection.execute("INSERT OR IGNORE INTO users (name, device_s) VALUES (?, 1)", (f"user{number:02}",))
     for number in range(AUDIT):
         connection.execute("INSERT INTO audit (at_ms, user, call, subject, refused) VALUES (?, ?, ?, ?, '')",
                            (1_700_000_000_000 + number, f"user{number % USERS:02}", "Scheduler.Submit", "job x"))
