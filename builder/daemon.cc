@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <memory>
 
 #include "base/hash/unique_id.h"
 #include "base/log.h"
@@ -42,6 +43,7 @@ struct Flags : WorkerFlags, HttpFlags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
+  app.description("Turns candidates into compiled programs.");
   AddWorkerFlags(app, flags, "builder");
   AddHttpFlag(app, flags);
   app.add_option("--jobs", flags.jobs, "builds at a time; 0 = one per core")
@@ -55,9 +57,11 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddDaemonFlags(app, flags);
   auto* once = app.add_option("--once", flags.once,
                               "build the BuildRequest in this file (*.txtpb: text, else binary) in "
-                              "this process, print the reply and end");
+                              "this process, print the reply and end")
+                   ->configurable(false);
   app.add_option("-o,--output", flags.output, "with --once: write the binary to this file")
-      ->needs(once);
+      ->needs(once)
+      ->configurable(false);
 }
 
 int Jobs(const Flags& flags) { return flags.jobs > 0 ? flags.jobs : AvailableCpus(); }
@@ -159,9 +163,15 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
 
 }  // namespace
 
+std::shared_ptr<void> AddBuilderFlags(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  AddFlags(app, *flags);
+  return flags;
+}
+
 int BuilderMain(int argc, char** argv, const std::vector<std::string>& child_args) {
   Flags flags;
-  CLI::App app("Turns candidates into compiled programs.", "kiln_builder");
+  CLI::App app("", "kiln_builder");
   AddFlags(app, flags);
   return RunDaemon("builder", app, flags, argc, argv, [&] { return Main(flags, child_args); });
 }

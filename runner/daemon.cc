@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 
 #include "base/file/file.h"
 #include "base/hash/unique_id.h"
@@ -102,6 +103,7 @@ void AddUseFlags(CLI::App& app, Flags& flags) {
 }
 
 void AddFlags(CLI::App& app, Flags& flags) {
+  app.description("Checks and times compiled programs on this machine's device.");
   AddWorkerFlags(app, flags, "runner",
                  fmt::format("{}; each further GPU has the next port", kListenHelp));
   AddHttpFlag(app, flags);
@@ -127,10 +129,12 @@ void AddFlags(CLI::App& app, Flags& flags) {
   AddDaemonFlags(app, flags, fmt::format("{}; one line per GPU", kPortFileHelp));
   app.add_flag("--list", flags.list,
                "print the devices that --device means, one a line: as --device, target, name, "
-               "device model and PCI address with tabs between, and end");
+               "device model and PCI address with tabs between, and end")
+      ->configurable(false);
   app.add_option("--once", flags.once,
                  "measure the MeasureRequest in this file (*.txtpb: text, else binary), print the "
-                 "reply and end");
+                 "reply and end")
+      ->configurable(false);
 }
 
 int Threads(const Flags& flags) { return flags.threads > 0 ? flags.threads : DefaultCpuThreads(); }
@@ -478,9 +482,15 @@ Status Main(const Flags& flags, const std::vector<std::string>& child_args) {
 
 }  // namespace
 
+std::shared_ptr<void> AddRunnerFlags(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  AddFlags(app, *flags);
+  return flags;
+}
+
 int RunnerMain(int argc, char** argv, const std::vector<std::string>& child_args) {
   Flags flags;
-  CLI::App app("Checks and times compiled programs on this machine's device.", "kiln_runner");
+  CLI::App app("", "kiln_runner");
   AddFlags(app, flags);
   return RunDaemon("runner", app, flags, argc, argv, [&] { return Main(flags, child_args); });
 }

@@ -65,6 +65,7 @@ struct Flags : DaemonFlags, HttpFlags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
+  app.description("Runs tuning jobs on the workers of a tracker and keeps their records.");
   AddListenFlag(app, flags);
   AddHttpFlag(app, flags);
   app.add_option("--tracker", flags.tracker, "HOST:PORT of the tracker to lease workers from")
@@ -268,11 +269,16 @@ Status Serve(const Flags& flags) {
 
 }  // namespace
 
+std::shared_ptr<void> AddSchedulerFlags(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  AddFlags(app, *flags);
+  return flags;
+}
+
 int SchedulerMain(int argc, char** argv) {
   KeepFreedMemory();  // the scheduler searches, which allocates much
   Flags flags;
-  CLI::App app("Runs tuning jobs on the workers of a tracker and keeps their records.",
-               "kiln_scheduler");
+  CLI::App app("", "kiln_scheduler");
   AddFlags(app, flags);
   return RunDaemon("scheduler", app, flags, argc, argv, [&] { return Serve(flags); });
 }

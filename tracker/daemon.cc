@@ -1,6 +1,7 @@
 #include "tracker/daemon.h"
 
 #include <CLI/CLI.hpp>
+#include <memory>
 
 #include "base/hash/mac.h"
 #include "base/log.h"
@@ -28,6 +29,7 @@ struct Flags : DaemonFlags, HttpFlags {
 };
 
 void AddFlags(CLI::App& app, Flags& flags) {
+  app.description("Keeps the list of workers and leases them to schedulers.");
   AddListenFlag(app, flags);
   AddHttpFlag(app, flags);
   app.add_option("--deadline-ms", flags.deadline_ms,
@@ -96,9 +98,15 @@ Status Serve(const Flags& flags) {
 
 }  // namespace
 
+std::shared_ptr<void> AddTrackerFlags(CLI::App& app) {
+  auto flags = std::make_shared<Flags>();
+  AddFlags(app, *flags);
+  return flags;
+}
+
 int TrackerMain(int argc, char** argv) {
   Flags flags;
-  CLI::App app("Keeps the list of workers and leases them to schedulers.", "kiln_tracker");
+  CLI::App app("", "kiln_tracker");
   AddFlags(app, flags);
   return RunDaemon("tracker", app, flags, argc, argv, [&] { return Serve(flags); });
 }

@@ -70,7 +70,7 @@ std::string Placeholder(std::string_view type) {
 }
 
 // Splits "UINT:UINT in [1 - 64]" into "UINT" and "1 to 64". "HOST:PORT" is a type alone.
-std::pair<std::string, std::string> TypeAndCheck(const std::string& text) {
+OptionValues TypeAndCheck(const std::string& text) {
   const size_t colon = std::min(text.find(':'), text.size());
   const std::string check = colon < text.size() ? InWords(text.substr(colon + 1)) : "";
   return {check.empty() ? text : text.substr(0, colon), check};
@@ -82,7 +82,7 @@ class PlainFormatter : public CLI::Formatter {
     std::string left = make_option_name(option, is_positional);
     std::string text = make_option_desc(option);
     if (option->get_type_size() != 0) {
-      const auto [type, check] = TypeAndCheck(option->get_type_name());
+      const auto [type, check] = ValuesOf(*option);
       if (!is_positional && !type.empty()) left += " " + Placeholder(type);
       if (!check.empty()) text += "; " + check;
       if (!option->get_default_str().empty()) text += " [" + option->get_default_str() + "]";
@@ -198,6 +198,8 @@ std::string Problem(const CLI::App& app, const CLI::ParseError& error) {
 }
 
 }  // namespace
+
+OptionValues ValuesOf(const CLI::Option& option) { return TypeAndCheck(option.get_type_name()); }
 
 void PlainHelp(CLI::App& app) { app.formatter(std::make_shared<PlainFormatter>()); }
 

@@ -6,6 +6,7 @@
 
 namespace CLI {
 class App;
+class Option;
 class ParseError;
 }  // namespace CLI
 
@@ -20,6 +21,14 @@ inline constexpr char kMostUsed[] = "Most used";
 // Makes the help of `app`, and of the commands that are added to it afterwards, at most 80 columns
 // wide. Ranges and choices stand in sentences ("1 to 64"), defaults in brackets at their ends.
 void PlainHelp(CLI::App& app);
+
+// The values that an option takes. The type is CLI11's: "INT", "UINT", "FLOAT", "TEXT", or a noun
+// for users. The check is in words, "1 to 64", or empty.
+struct OptionValues {
+  std::string type;
+  std::string check;
+};
+OptionValues ValuesOf(const CLI::Option& option);
 
 // Returns the error message for a command line that `app` has refused, and where to read on: "there
 // is no flag --trails, did you mean --trials? See kiln tune --help". It has no newline.

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "base/console/config_file.h"
 #include "base/console/usage.h"
 #include "base/file/file.h"
 #include "base/log.h"
@@ -11,12 +12,26 @@
 #include "base/process/process_guard.h"
 
 namespace kiln {
+namespace {
+
+Status ApplyConfigOf(const DaemonFlags& flags, std::string_view name, CLI::App& app) {
+  if (flags.config_file.empty()) return OkStatus();
+  KILN_ASSIGN_OR_RETURN(const ConfigFile file, ReadConfigFile(flags.config_file));
+  return ApplyConfig(file, kDaemonNames, name, app);
+}
+
+}  // namespace
 
 void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help) {
   app.add_option("--listen", flags.listen, std::string(help))->capture_default_str();
 }
 
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags, std::string_view port_file_help) {
+  app.add_option("--config", flags.config_file,
+                 "a file in TOML with settings for the flags that are not given here; `kiln config "
+                 "--defaults` prints one")
+      ->type_name("FILE")
+      ->configurable(false);
   app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
   app.add_option("--log-format", flags.log_format,
@@ -57,6 +72,10 @@ int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, in
     return app.exit(success);
   } catch (const CLI::ParseError& error) {
     fmt::print(stderr, "{}: {}\n", name, UsageError(app, error));
+    return kUsageExit;
+  }
+  if (const Status config = ApplyConfigOf(flags, name, app); !config.ok()) {
+    fmt::print(stderr, "{}: {}\n", name, Message(config));
     return kUsageExit;
   }
   Status status = SetLogLevel(flags.log_level);

@@ -17,9 +17,14 @@ class App;
 
 namespace kiln {
 
+// All daemons, which are the tables of a configuration file.
+inline constexpr std::string_view kDaemonNames[] = {"tracker", "scheduler", "builder", "runner"};
+
 struct DaemonFlags {
   // HOST:PORT to serve on; port 0 = any free port. A daemon sets its usual address.
   std::string listen;
+  // Path of a configuration file (base/console/config_file.h); empty: none.
+  std::string config_file;
   std::string log_level = "info";
   std::string log_format = "text";
   std::string port_file;
@@ -37,8 +42,8 @@ inline constexpr std::string_view kListenHelp = "HOST:PORT to serve on; port 0 =
 // is the first flag of a daemon's help and the others are among the last.
 void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help = kListenHelp);
 
-// Adds --log-level, --log-format, --port-file, --keys, --secret-file and --insecure.
-// rpc/daemon_access.h opens what they name.
+// Adds --config, --log-level, --log-format, --port-file, --keys, --secret-file and --insecure.
+// rpc/daemon_access.h opens what the last four name.
 void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
                     std::string_view port_file_help = kPortFileHelp);
 
@@ -46,9 +51,10 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags,
 // until it serves. Does nothing without --port-file.
 Status WritePortFile(const DaemonFlags& flags, const std::vector<int>& ports);
 
-// Runs a daemon: parses the command line into the flags of `app`, then does `work` under the log
-// level and format of `flags`. Returns the exit status: 0, also after --help; 1 after an error;
-// kUsageExit (usage.h) for a wrong command line. Both failures print "NAME: message" on stderr.
+// Runs a daemon: parses the command line into the flags of `app`, takes what is not there from the
+// table `name` of the file --config, then does `work` under the log level and format of `flags`.
+// Returns the exit status: 0, also after --help; 1 after an error; kUsageExit (usage.h) for a wrong
+// command line or configuration file. All failures print "NAME: message" on stderr.
 //
 // The process is hidden (process_guard.h), because it reads keys and its children run
 // strangers' code. The log has `name` from the start. The process can have as many descriptors open

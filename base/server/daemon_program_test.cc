@@ -23,7 +23,8 @@ struct Outcome {
   LogLevel level = LogLevel::kInfo;
   std::string output, error;
 };
-Outcome RunWith(std::vector<std::string> words, const Status& result = OkStatus()) {
+Outcome RunWith(std::vector<std::string> words, const Status& result = OkStatus(),
+                std::string_view name = "test") {
   words.insert(words.begin(), "kiln_test");
   std::vector<char*> argv;
   for (std::string& word : words) argv.push_back(word.data());
@@ -33,7 +34,7 @@ Outcome RunWith(std::vector<std::string> words, const Status& result = OkStatus(
   Outcome run;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  run.exit_status = RunDaemon("test", app, flags, static_cast<int>(argv.size()), argv.data(), [&] {
+  run.exit_status = RunDaemon(name, app, flags, static_cast<int>(argv.size()), argv.data(), [&] {
     run.worked = true;
     run.level = GetLogLevel();
     LogDebug("at work");
@@ -87,6 +88,28 @@ TEST(DaemonProgramTest, DoesNotWorkWithoutASoundCommandLine) {
   EXPECT_FALSE(help.worked);
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_THAT(help.output, HasSubstr("--port-file"));
+}
+
+TEST(DaemonProgramTest, TakesTheRestFromItsConfigurationFile) {
+  ASSERT_OK_AND_ASSIGN(const TempDir folder, TempDir::Make("daemon-program"));
+  const std::string file = folder.Join("kiln.toml");
+  ASSERT_OK(WriteFile(file, "[tracker]\nlog-level = \"error\"\nlog-format = \"json\"\n"));
+  const Outcome run = RunWith({"--config", file, "--log-format", "text"}, OkStatus(), "tracker");
+  EXPECT_EQ(run.exit_status, 0) << run.error;
+  EXPECT_EQ(run.level, LogLevel::kError);
+  EXPECT_EQ(RunWith({"--config", file}, OkStatus(), "runner").level, LogLevel::kInfo);
+
+  ASSERT_OK(WriteFile(file, "[tracker]\nlog-levle = \"error\"\n"));
+  const Outcome refused = RunWith({"--config", file}, OkStatus(), "tracker");
+  EXPECT_FALSE(refused.worked);
+  EXPECT_EQ(refused.exit_status, 2);
+  EXPECT_EQ(refused.error,
+            fmt::format("tracker: {}, line 2: [tracker] has no key \"log-levle\", did you mean "
+                        "log-level?\n",
+                        file));
+  const Outcome none = RunWith({"--config", folder.Join("none.toml")});
+  EXPECT_EQ(none.exit_status, 2);
+  EXPECT_THAT(none.error, HasSubstr("none.toml"));
 }
 
 TEST(DaemonProgramTest, IsHiddenBeforeItReadsASecret) {

@@ -17,6 +17,7 @@
 #include "base/log.h"
 #include "base/text/utf8.h"
 #include "client/cli/command.h"
+#include "client/cli/config/commands.h"
 #include "client/cli/database/commands.h"
 #include "client/cli/farm/commands.h"
 #include "client/cli/jobs/commands.h"
@@ -114,6 +115,7 @@ constexpr Entry kCommands[] = {
     {"doctor", AddDoctor},
     {"selftest", AddSelfTest},
     {"conformance", AddConformance},
+    {"config", AddConfig},
     {"version", AddVersion},
 };
 

@@ -1,5 +1,4 @@
 #include <fmt/ranges.h>
-#include <toml++/toml.h>
 
 #include <algorithm>
 #include <cmath>
@@ -7,6 +6,7 @@
 #include <span>
 
 #include "base/text/closest_names.h"
+#include "base/text/toml_text.h"
 #include "base/text/utf8.h"
 #include "compiler/handwritten/compiler_options.h"
 #include "compiler/handwritten/kernel_text.h"
@@ -59,17 +59,6 @@ bool IsTaken(std::string_view name) {
   static constexpr std::string_view kWords[] = {"and", "or",  "not",      "true",  "false",
                                                 "min", "max", "ceil_div", "extent"};
   return std::ranges::find(kWords, name) != std::end(kWords);
-}
-
-// Returns the entries of a table in the order of the text.
-std::vector<std::pair<const toml::key*, const toml::node*>> InOrder(const toml::table& table) {
-  std::vector<std::pair<const toml::key*, const toml::node*>> entries;
-  for (const auto& [key, node] : table) entries.emplace_back(&key, &node);
-  std::ranges::sort(entries, [](const auto& a, const auto& b) {
-    const toml::source_position x = a.first->source().begin, y = b.first->source().begin;
-    return std::pair(x.line, x.column) < std::pair(y.line, y.column);
-  });
-  return entries;
 }
 
 Status CheckKeys(const toml::table& table, std::span<const std::string_view> known,
@@ -571,40 +560,16 @@ class KernelTextParser {
   std::set<std::string> constants_;
 };
 
-// Replaces every character that is not ASCII by a question mark.
-std::string InAscii(std::string_view text) {
-  std::string ascii;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x80) ascii += c;
-    // Other bytes continue a character.
-    if (byte >= 0xc0) ascii += '?';
-  }
-  return ascii;
-}
-
-StatusOr<toml::table> ParseToml(std::string_view text) {
+StatusOr<toml::table> ParseTable(std::string_view text) {
   if (text.size() > kMaxKernelTextBytes) {
     return InvalidArgument("the text has {} bytes, expected at most {}", text.size(),
                            kMaxKernelTextBytes);
   }
-  // The library's tables of blanks are wrong between U+00A1 and U+0499. Its behaviour is undefined
-  // for such a letter outside of strings and comments, where TOML allows none. A question mark is
-  // refused there as well, and is allowed wherever the letter is.
-  if (const std::string ascii = InAscii(text); ascii.size() != text.size()) {
-    const toml::parse_result parsed = toml::parse(ascii);
-    if (parsed.failed()) {
-      return ErrorAt(parsed.error().source(),
-                     "{} (a character that is not ASCII, here '?', may stand in strings and "
-                     "comments alone)",
-                     parsed.error().description());
-    }
+  toml::table table;
+  if (const auto mistake = ParseToml(text, table)) {
+    return ErrorAt(mistake->where, "{}", mistake->description);
   }
-  toml::parse_result parsed = toml::parse(text);
-  if (parsed.failed()) {
-    return ErrorAt(parsed.error().source(), "{}", parsed.error().description());
-  }
-  return std::move(parsed).table();
+  return table;
 }
 
 // Sources are put into this text, so they must be UTF-8 text themselves.
@@ -617,7 +582,7 @@ Status CheckSource(const Code& code) {
 }  // namespace
 
 StatusOr<KernelText> ParseKernelText(std::string_view toml) {
-  KILN_ASSIGN_OR_RETURN(const toml::table root, ParseToml(toml));
+  KILN_ASSIGN_OR_RETURN(const toml::table root, ParseTable(toml));
   KernelText text;
   std::string language;
   KILN_RETURN_IF_ERROR(ReadString(root, "language", language));
@@ -634,7 +599,7 @@ StatusOr<KernelText> ParseKernelText(std::string_view toml) {
 
 StatusOr<KernelText> ParseSpaceFile(std::string_view toml, Language language, std::string file,
                                     std::string source) {
-  KILN_ASSIGN_OR_RETURN(const toml::table root, ParseToml(toml));
+  KILN_ASSIGN_OR_RETURN(const toml::table root, ParseTable(toml));
   for (const char* const key : {"language", "file", "source"}) {
     if (const toml::node* const node = root.get(key))
       return ErrorAt(node->source(), "{} is that of {}: leave it out", key, file);

@@ -253,7 +253,7 @@ LIBRARIES = {
     "sqlite3.h": ["store"],
     "xgboost": ["costmodel"],
     "onnx": ["frontend/onnx"],
-    "toml++": ["compiler/handwritten"],
+    "toml++": ["base/text"],
 }
 
 SOURCE = re.compile(r".*\.(h|hh|hpp|inc|c|cc|cpp|cu|cuh)$")
