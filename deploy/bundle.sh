@@ -33,15 +33,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/setup.sh
 . deploy/portable.sh
 
-# add FOLDER BINARY: adds the binary without symbols, because it will run elsewhere.
-add() {
-  local folder=$1 binary=$2
-  [[ -f $binary ]] || stop "$binary is not there"
-  mkdir -p "$stage/$folder"
-  install -m 755 "$binary" "$stage/$folder/"
-  strip "$stage/$folder/$(basename "$binary")"
-  check_portable "$stage/$folder/$(basename "$binary")"
-}
+# add FOLDER BINARY
+add() { install_portable "$2" "$stage/$1/$(basename "$2")"; }
 
 # pack FOLDER ARCHIVE MAX_MB COMPRESSOR...: packs the folder. README.txt comes from standard input.
 pack() {

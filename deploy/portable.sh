@@ -1,5 +1,5 @@
-# Builds programs that run on other machines, and checks that they do. bundle.sh and wheel.sh source
-# it, after setup.sh:
+# Builds programs that run on other machines, and checks that they do. bundle.sh, deb.sh and wheel.sh
+# source it, after setup.sh:
 #   . deploy/portable.sh
 # binaries is the folder of the programs; build_static sets it.
 
@@ -29,4 +29,13 @@ check_portable() {
   newest=$(objdump -T "$1" | grep -oE 'GLIBC_[0-9.]+' | cut -d_ -f2 | sort -V | tail -n 1)
   [[ $(printf '%s\n' "$newest" $GLIBC_NEWEST | sort -V | tail -n 1) == "$GLIBC_NEWEST" ]] ||
     stop "$1 needs glibc $newest, and $GLIBC_NEWEST is promised; build on Debian 12"
+}
+
+# install_portable BINARY TO: copies the binary without symbols, because it will run elsewhere. With
+# any_libraries set it may need this machine's libraries.
+install_portable() {
+  [[ -f $1 ]] || stop "$1 is not there"
+  install -D -m 755 "$1" "$2"
+  strip --remove-section=.comment --remove-section=.note "$2"
+  [[ -n ${any_libraries:-} ]] || check_portable "$2"
 }
