@@ -1,5 +1,5 @@
-# Builds programs that run on other machines, and checks that they do. bundle.sh, deb.sh and wheel.sh
-# source it, after setup.sh:
+# Builds programs that run on other machines, and checks that they do. bundle.sh, deb.sh and
+# wheel.sh source it, after setup.sh:
 #   . deploy/portable.sh
 # binaries is the folder of the programs; build_static sets it.
 
