@@ -8,6 +8,7 @@ found is printed, and pictures go into the folder.
 """
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
@@ -22,27 +23,28 @@ HOSTILE = '<img src=x onerror="document.title=1">'
 MANY_TRIALS = 20_000
 # Names of pictures for docs/, by page, width and scheme.
 PICTURES = {("jobs", 1440, "light"): "jobs", ("job", 1440, "dark"): "job", ("fleet", 1440, "light"): "fleet",
-            ("record", 1440, "light"): "record", ("compare jobs", 1440, "dark"): "compare", ("job", 390, "dark"): "phone"}
+            ("record", 1440, "light"): "record", ("compare jobs", 1440, "dark"): "compare",
+            ("job", 390, "dark"): "phone"}
 
 
 class Farm:
-    """A farm of the binary in a folder of its own, which ends with the `with` statement."""
+    """A farm with keys, of the binary, in a folder of its own; it ends with the `with` statement."""
 
     def __init__(self, kiln, folder):
         self.kiln = kiln
         self.folder = folder
+        self.variables = {}
 
     def run(self, *words, check=True):
         done = subprocess.run([self.kiln, *words], capture_output=True, text=True, timeout=600,
-                              env={**os.environ, "KILN_SCHEDULER": getattr(self, "scheduler", "")})
+                              env={**os.environ, **self.variables})
         if check and done.returncode != 0:
             raise RuntimeError(f"kiln {' '.join(words)}: {done.stderr.strip()}")
         return done.stdout.strip()
 
     def __enter__(self):
-        self.run("farm", "up", "--folder", self.folder, "--device", "null", "--workers", "2")
-        status = json.loads(self.run("farm", "status", "--folder", self.folder, "--json").splitlines()[0])
-        self.scheduler = find_address(status, "scheduler")
+        text = self.run("farm", "up", "--folder", self.folder, "--device", "null", "--workers", "2", "--tls")
+        self.variables = dict(re.findall(r"(KILN_[A-Z]+)=(\S+)", text))
         return self
 
     def __exit__(self, *_):
@@ -50,8 +52,8 @@ class Farm:
 
     def submit(self, *words):
         """Submits a job and returns its id."""
-        line = json.loads(self.run("submit", *words, "--target", "null", "--json").splitlines()[-1])
-        return line.get("job") or line["id"]
+        lines = self.run("submit", *words, "--target", "null", "--json").splitlines()
+        return next(json.loads(line)["job"] for line in lines if '"event":"start"' in line.replace(": ", ":"))
 
     def state(self, job):
         return json.loads(self.run("jobs", job, "--json").splitlines()[-1])["state"]
@@ -69,22 +71,6 @@ class Farm:
         return self.run("dashboard", "--print")
 
 
-def find_address(value, role):
-    """The HOST:PORT that a JSON value has for the daemon of a role."""
-    if isinstance(value, dict):
-        if value.get("role") == role or value.get("name") == role or value.get("kind") == role:
-            return value["address"]
-        if isinstance(value.get(role), str):
-            return value[role]
-        value = list(value.values())
-    if isinstance(value, list):
-        for one in value:
-            found = find_address(one, role)
-            if found:
-                return found
-    return None
-
-
 class Browser:
     def __init__(self, profile, axe):
         options = webdriver.ChromeOptions()
@@ -92,6 +78,8 @@ class Browser:
         for word in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
                      f"--user-data-dir={profile}"):
             options.add_argument(word)
+        # The farm's authority is nobody that a browser knows.
+        options.accept_insecure_certs = True
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
         self.axe = axe
@@ -143,7 +131,8 @@ class Browser:
     def fetch(self, path):
         """Asks for a path as the pages do. Returns its JSON."""
         return self.driver.execute_async_script(
-            "const done = arguments[1]; fetch(arguments[0]).then((a) => a.json()).then(done).catch((e) => done(String(e)))",
+            "const done = arguments[1]; fetch(arguments[0]).then((a) => a.json()).then(done)"
+            ".catch((e) => done(String(e)))",
             path)
 
     def times_ms(self, path, calls):
@@ -156,12 +145,13 @@ class Browser:
 def jobs_of(farm):
     """Submits jobs of several states. Returns their ids by what they are."""
     conv = ["conv2d_nchw", "--args", "1,7,7,512,512,3,3,1,1", "--epilogue", "bias,relu"]
-    jobs = {"many": farm.submit("matmul", "--args", "512,512,512", "--trials", str(MANY_TRIALS), "--policy", "random",
+    quick = ["--policy", "sketch.random"]
+    jobs = {"many": farm.submit("matmul", "--args", "512,512,512", "--trials", str(MANY_TRIALS), *quick,
                                 "--name", "many trials")}
-    jobs["network"] = farm.submit("network:resnet-18", "--trials", "600", "--policy", "sketch.random")
+    jobs["network"] = farm.submit("network:resnet-18", "--trials", "600", *quick)
     jobs["small"] = farm.submit(*conv, "--trials", "64", "--seed", "1")
     jobs["hostile"] = farm.submit("matmul", "--args", "64,64,64", "--trials", "16", "--name", HOSTILE)
-    jobs["cancelled"] = farm.submit("matmul", "--args", "128,128,128", "--trials", "100000", "--policy", "random")
+    jobs["cancelled"] = farm.submit("matmul", "--args", "128,128,128", "--trials", "100000", *quick)
     jobs["waiting"] = farm.submit("matmul", "--args", "256,256,256", "--trials", "100", "--priority", "-5")
     farm.run("cancel", jobs["cancelled"])
     farm.run("jobs", "pause", jobs["waiting"])
@@ -169,7 +159,8 @@ def jobs_of(farm):
 
 
 def pages_of(browser, jobs):
-    best = [task["best_record"] for task in browser.fetch(f"/api/jobs/{jobs['network']}")["tasks"] if task["best_record"]]
+    tasks = browser.fetch(f"/api/jobs/{jobs['network']}")["tasks"]
+    best = [task["best_record"] for task in tasks if task["best_record"]]
     return {"jobs": "jobs", "job": f"job/{jobs['network']}", "job of one task": f"job/{jobs['small']}",
             "job with a hostile name": f"job/{jobs['hostile']}", "job of many trials": f"job/{jobs['many']}",
             "paused job": f"job/{jobs['waiting']}", "queue": "queue", "fleet": "fleet", "records": "records",

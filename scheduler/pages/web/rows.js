@@ -8,7 +8,8 @@ export const recordLink = (id, text) => h("a", { href: `#/record/${id}` }, text 
 export const time = (unix) => (unix ? h("time", { datetime: new Date(unix * 1000).toISOString(), title: exact(unix) }, ago(unix)) : "–");
 
 export function nameOf(job) {
-  return job.name || job.networks?.[0] || job.description || job.id;
+  const network = job.networks?.[0]?.replace(/^network:/, "");
+  return job.name || network || job.description || job.id;
 }
 
 // The name of a job with its id and what it tunes; on a phone also its state and its trials.
