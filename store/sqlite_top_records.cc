@@ -105,7 +105,7 @@ Status AddGroup(Database& database, const Group& group, const RecordFilter& filt
 // begins as the filter says.
 Status ForEachGroup(Database& database, const std::string& name, const RecordFilter& filter,
                     const std::function<Status(const Group&)>& add) {
-  Group last = {.workload = name};
+  Group last{name, ""};
   while (true) {
     KILN_ASSIGN_OR_RETURN(std::optional<Group> next, GroupBehind(database, last));
     if (!next.has_value() || (!name.empty() && next->workload != name)) return OkStatus();
