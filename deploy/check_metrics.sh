@@ -4,7 +4,7 @@
 # and runs as nobody: promtool reads what every daemon shows, the rules and the configuration;
 # Prometheus scrapes a farm on the null target over TLS, answers every expression of the dashboard
 # and the alerts, and three alerts fire: a runner falls silent, a job has no device, the database's
-# disk fills. It takes about four minutes, and needs root, for a disk in memory. KILN: a kiln that
+# disk fills. It takes about a minute, and needs root, for a disk in memory. KILN: a kiln that
 # was built; otherwise bazel builds one.
 set -euo pipefail
 if [[ ${1:-} == --help || ${1:-} == -h ]]; then
