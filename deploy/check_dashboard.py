@@ -56,7 +56,7 @@ class Farm:
         return next(json.loads(line)["job"] for line in lines if '"event":"start"' in line.replace(": ", ":"))
 
     def state(self, job):
-        return json.loads(self.run("jobs", job, "--json").splitlines()[-1])["state"]
+        return json.loads(self.run("why", job, "--json"))["state"]
 
     def await_end(self, job, seconds):
         end = time.monotonic() + seconds
