@@ -160,7 +160,9 @@ Status WriteTrace(const std::string& path, runtime::Executor& executor) {
   TraceEvents events([&file](std::string_view bytes) { return file.Append(bytes); });
   const runtime::Network& network = executor.network();
   constexpr int kGroup = 1, kLane = 1;
-  events.NameGroup(kGroup, fmt::format("a run on {}", network.target.device), 0);
+  const runtime::NetworkTarget& target = network.target;
+  const std::string& device = target.device.empty() ? target.text : target.device;
+  events.NameGroup(kGroup, fmt::format("a run on {}", device), 0);
   events.NameLane(kGroup, kLane, "kernels");
   for (size_t k = 0; k < spans.size(); ++k) {
     const runtime::NetworkKernel& kernel = network.kernels[k];
