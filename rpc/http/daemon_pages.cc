@@ -42,6 +42,8 @@ StatusOr<std::unique_ptr<DaemonPages>> DaemonPages::Make(Options options) {
   }
   pages->port_ =
       std::make_unique<HttpPort>(HttpPort::Options{.listen = listen.ToString(),
+                                                   // A daemon is of use without pages, too.
+                                                   .or_any_port = true,
                                                    .service = pages->options_.service,
                                                    .access = pages->options_.access,
                                                    .sessions = pages->options_.sessions,

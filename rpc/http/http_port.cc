@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "base/server/listen.h"
 #include "base/server/socket_peer.h"
 
@@ -46,6 +47,10 @@ void HttpPort::HandleStream(std::string pattern, Role needed, EventSource source
 Status HttpPort::Start() {
   KILN_ASSIGN_OR_RETURN(address_, ParseListenAddress(options_.listen));
   StatusOr<ListeningSockets> listening = Listen(address_);
+  if (!listening.ok() && options_.or_any_port && address_.port != 0) {
+    LogWarn("cannot listen on {}; the pages get another port", Message(listening.status()));
+    listening = Listen({address_.host, 0});
+  }
   if (!listening.ok()) {
     return Unavailable("cannot listen on {}; choose another port with --http-port",
                        Message(listening.status()));

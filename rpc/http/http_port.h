@@ -39,6 +39,8 @@ class HttpPort {
     // HOST:PORT; port 0 = any free port. Other machines may reach the host only where OpenAccess
     // (rpc/daemon_access.h) lets the daemon listen on it.
     std::string listen = "127.0.0.1:0";
+    // Whether any free port will do where that one is taken. The log says so.
+    bool or_any_port = false;
     // Names the daemon in messages: "tracker".
     std::string service = "daemon";
     // Keys: TLS and certificates. A secret: asked for in the header Authorization. Nothing: open.

@@ -145,6 +145,16 @@ TEST(OpenPortTest, APortThatIsTakenIsSaid) {
                                       AllOf(HasSubstr(port.address()), HasSubstr("--http-port"))));
 }
 
+TEST(OpenPortTest, AnyPortWillDoIfTheOwnerSaysSo) {
+  HttpPort port({});
+  ASSERT_OK(port.Start());
+  HttpPort other({.listen = port.address(), .or_any_port = true});
+  AddPages(other);
+  ASSERT_OK(other.Start());
+  EXPECT_NE(other.port(), port.port());
+  EXPECT_THAT(Get(other.port(), "/healthz"), HasSubstr("\r\n\r\nok\n"));
+}
+
 // Requests that are too large, never end, or are none. The port answers good ones all the time.
 TEST(OpenPortTest, BadRequestsEndTheirConnectionsAlone) {
   HttpPort port({});
