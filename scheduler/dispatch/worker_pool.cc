@@ -11,6 +11,10 @@ namespace {
 // Time until a source that refused is asked again.
 constexpr std::chrono::milliseconds kAskAgain{500};
 
+// Time for which a new lease waits for an item if other lanes have taken the items that it was asked
+// for: another scheduler may have items and no worker.
+constexpr std::chrono::milliseconds kFirstWait{100};
+
 bool Avoids(const WorkItem& item, const std::string& worker) {
   return item.avoid_worker == worker ||
          std::ranges::find(item.last_choices, worker) != item.last_choices.end();
@@ -156,13 +160,15 @@ std::optional<std::string> WorkerPool::BlockedReason() const {
 // ---- lanes ----------------------------------------------------------------------------------
 
 void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
+  // The items for a lease that the pool was given are still to come.
+  bool waits = lease.has_value();
   while (true) {
     if (!lease.has_value()) {
       if (!WaitForWork()) return;
       lease = AcquireLease();
       if (!lease.has_value()) continue;
     }
-    Serve(*lease);
+    Serve(*lease, std::exchange(waits, false));
     lease.reset();
     if (stop_.stop_requested()) return;
   }
@@ -200,7 +206,7 @@ std::optional<LeasedWorker> WorkerPool::AcquireLease() {
   return std::nullopt;
 }
 
-void WorkerPool::Serve(const LeasedWorker& lease) {
+void WorkerPool::Serve(const LeasedWorker& lease, bool waits) {
   const std::stop_callback on_lost(lease.lost_token(), [this] {
     std::lock_guard lock(mutex_);
     NotifyAll();
@@ -214,7 +220,7 @@ void WorkerPool::Serve(const LeasedWorker& lease) {
       Settle(lease, {.again = nullptr, .complaint = refusal});
     }
   }
-  Serving serving;
+  Serving serving{.waits = waits};
   std::thread ahead;
   if (options_.ahead) ahead = std::thread([&] { ServeAhead(lease, serving); });
   ServeInTurn(lease, serving);
@@ -253,7 +259,7 @@ void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
   }
 }
 
-void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) {
+void WorkerPool::ServeInTurn(const LeasedWorker& lease, Serving& serving) {
   const std::string& worker = lease.worker().id();
   std::unique_lock lock(mutex_);
   while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
@@ -266,6 +272,7 @@ void WorkerPool::ServeInTurn(const LeasedWorker& lease, const Serving& serving) 
       lock.unlock();
       attempt = work_(std::move(item), lease, stop_items_.get_token());
       lock.lock();
+      serving.waits = true;
     }
     if (--usable_[worker] == 0) usable_.erase(worker);
     if (idle) {
@@ -310,7 +317,8 @@ WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWor
   const std::string& worker = lease.worker().id();
   const auto over = [&] { return stop_.stop_requested() || lease.lost() || IsBackedOff(worker); };
   const auto found = [&] { return FindTakeable(worker) != queue_.end(); };
-  auto until = Clock::now() + options_.idle_release;
+  const auto first_wait = std::min(kFirstWait, options_.idle_release);
+  auto until = Clock::now() + (serving.waits ? options_.idle_release : first_wait);
   while (!over() && !found()) {
     const uint64_t seen = events_;
     if (meanwhile_ != nullptr && !serving.ahead_works && !lease.wanted()) {

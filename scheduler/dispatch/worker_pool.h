@@ -1,7 +1,8 @@
 // Leases workers of one kind and feeds them from a queue: one thread (a lane) serves each lease.
 //
 // A lane asks for a lease when there are items, keeps the lease while there are items, and lets it
-// go when it is lost, when others want it, or when there was no item for a while. A few lanes ask
+// go when it is lost, when others want it, or when there was no item for a while. The while is a
+// short one if other lanes have taken the items before the lease came. A few lanes ask
 // at a time: the tracker keeps a call open for each, and the next lane asks when one has its lease.
 // An item that failed on a worker goes back to the front of the queue and is kept for another
 // worker if there is one. The worker that failed is left alone for a while, which doubles with each
@@ -143,14 +144,16 @@ class WorkerPool {
   // Returns false when the pool stops.
   bool WaitForWork();
   std::optional<LeasedWorker> AcquireLease();
-  // Serves until the lease has to be let go.
-  void Serve(const LeasedWorker& lease);
+  // Serves until the lease has to be let go. `waits` as in Serving.
+  void Serve(const LeasedWorker& lease, bool waits);
   // The state that the two threads of a lease share. The mutex guards it.
   struct Serving {
     bool over = false;         // ServeInTurn has ended
     bool ahead_works = false;  // ServeAhead has an item in hand
+    // An item was done with the lease, or is to come: the lease waits for the next one.
+    bool waits = false;
   };
-  void ServeInTurn(const LeasedWorker& lease, const Serving& serving);
+  void ServeInTurn(const LeasedWorker& lease, Serving& serving);
   // Sends items ahead beside ServeInTurn, until that is over.
   void ServeAhead(const LeasedWorker& lease, Serving& serving);
   // Tells whether the queue has an item that would have to wait for this worker anyway. Lock held.

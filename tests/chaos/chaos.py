@@ -2,7 +2,7 @@
 """Random faults in farms of real daemons, with jobs on the device null under way; what must hold is checked.
 
   chaos.py KILN [--seed S] [--faults N] [--per-farm N] [--shapes SHAPE,...] [--kinds KIND,...] [--longest SECONDS]
-           [--folder DIR] [--liar PYTHONPATH] [--clock LIBRARY] [--report FILE] [--trials N]
+           [--folder DIR] [--keep] [--liar PYTHONPATH] [--clock LIBRARY] [--report FILE] [--trials N]
 
 Shapes of farms take turns, each for --per-farm faults:
   plain    two builders and two runners behind proxies of this program, on loopback
@@ -174,7 +174,7 @@ class Round:
         self.top_up()
         if fault.ends_scheduler:
             self.await_results_of_all()
-        print(f"{number:4} {self.shape:6} {fault.kind}: ", end="", flush=True)
+        print(f"{time.strftime('%H:%M:%S')} {number:4} {self.shape:6} {fault.kind}: ", end="", flush=True)
         done = fault.run(self.farm, self.rng)
         print(done.what, end="", flush=True)
         if fault.ends_scheduler:
@@ -287,6 +287,7 @@ def main() -> int:
     parser.add_argument("--longest", type=float, default=60, help="seconds that a fault may last")
     parser.add_argument("--trials", type=int, default=800, help="trials of a job, at least")
     parser.add_argument("--folder", default=None)
+    parser.add_argument("--keep", action="store_true", help="keep the logs in any case")
     parser.add_argument("--liar", default="", help="PYTHONPATH of the messages, for workers that lie")
     parser.add_argument("--clock", default="", help="libfaketime's library")
     parser.add_argument("--report", default=None, help="write a line of JSON for each fault")
@@ -311,7 +312,7 @@ def main() -> int:
         pathlib.Path(flags.report).write_text("".join(json.dumps(dataclasses.asdict(row)) + "\n" for row in rows))
     if hasattr(flags, "disk"):
         subprocess.run(["umount", "--lazy", str(flags.disk)], check=False, stderr=subprocess.DEVNULL)
-    if ok:
+    if ok and not flags.keep:
         shutil.rmtree(folder)
     return 0 if ok else 1
 
