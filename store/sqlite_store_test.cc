@@ -509,7 +509,9 @@ TEST_F(SqliteStoreTest, TheBestOfAllAreIndexLookUps) {
   ASSERT_OK(Open());
   ASSERT_OK_AND_ASSIGN(auto raw, Raw());
   for (const char* query :
-       {"SELECT workload, target FROM records WHERE error = 0 AND (workload, target) > (?, ?) "
+       {"SELECT target FROM records WHERE error = 0 AND workload = ? AND target > ? "
+        "ORDER BY target LIMIT 1",
+        "SELECT workload, target FROM records WHERE error = 0 AND workload > ? "
         "ORDER BY workload, target LIMIT 1",
         "SELECT measured_as, stopped_early, mean_cost_s, id FROM records WHERE error = 0 AND "
         "workload = ? AND target = ? AND id > ? "

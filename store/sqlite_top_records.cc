@@ -22,23 +22,41 @@ using sqlite::Statement;
 constexpr int64_t kDay_s = 86'400;
 
 // If a span of time holds fewer records of a computation than this, they are read and sorted.
-constexpr int64_t kFewRecords = 2'000;
+constexpr int64_t kFewRecords = 500;
 
 struct Group {
   std::string workload = {};
   std::string target = {};
 };
 
-// Returns the group after this one in the index; none: it is the last.
-StatusOr<std::optional<Group>> GroupBehind(Database& database, const Group& group) {
+// Returns the first target after this one of the workload; none: it is the last.
+StatusOr<std::optional<std::string>> TargetBehind(Database& database, const Group& group) {
+  KILN_ASSIGN_OR_RETURN(Statement next,
+                        database.Prepare("SELECT target FROM records WHERE error = 0 AND "
+                                         "workload = ? AND target > ? ORDER BY target LIMIT 1"));
+  KILN_RETURN_IF_ERROR(next.Bind(group.workload, group.target));
+  KILN_ASSIGN_OR_RETURN(const bool found, next.Step());
+  return found ? std::optional(next.Text(0)) : std::nullopt;
+}
+
+// Returns the first group of the workloads after this one; none: it is the last.
+StatusOr<std::optional<Group>> WorkloadBehind(Database& database, const std::string& workload) {
   KILN_ASSIGN_OR_RETURN(
       Statement next,
-      database.Prepare("SELECT workload, target FROM records WHERE error = 0 AND "
-                       "(workload, target) > (?, ?) ORDER BY workload, target LIMIT 1"));
-  KILN_RETURN_IF_ERROR(next.Bind(group.workload, group.target));
+      database.Prepare("SELECT workload, target FROM records WHERE error = 0 AND workload > ? "
+                       "ORDER BY workload, target LIMIT 1"));
+  KILN_RETURN_IF_ERROR(next.Bind(workload));
   KILN_ASSIGN_OR_RETURN(const bool found, next.Step());
   if (!found) return std::optional<Group>();
   return std::optional(Group{next.Text(0), next.Text(1)});
+}
+
+// Returns the group after this one in the index; none: it is the last. These are two queries: of
+// one that compares (workload, target) SQLite passes over all records of the group.
+StatusOr<std::optional<Group>> GroupBehind(Database& database, const Group& group) {
+  KILN_ASSIGN_OR_RETURN(std::optional<std::string> target, TargetBehind(database, group));
+  if (!target.has_value()) return WorkloadBehind(database, group.workload);
+  return std::optional(Group{group.workload, *std::move(target)});
 }
 
 // The best records so far, at most `limit`.
@@ -108,7 +126,8 @@ Status ForEachGroup(Database& database, const std::string& name, const RecordFil
   Group last{name, ""};
   while (true) {
     KILN_ASSIGN_OR_RETURN(std::optional<Group> next, GroupBehind(database, last));
-    if (!next.has_value() || (!name.empty() && next->workload != name)) return OkStatus();
+    const bool is_over = !next.has_value() || (!name.empty() && next->workload != name);
+    if (is_over) return OkStatus();
     if (next->target.starts_with(filter.target)) KILN_RETURN_IF_ERROR(add(*next));
     last = *std::move(next);
   }
