@@ -11,8 +11,8 @@ namespace {
 // Time until a source that refused is asked again.
 constexpr std::chrono::milliseconds kAskAgain{500};
 
-// Time for which a new lease waits for an item if other lanes have taken the items that it was asked
-// for: another scheduler may have items and no worker.
+// Time for which a new lease waits for an item if other lanes have taken the items that it was
+// asked for: another scheduler may have items and no worker.
 constexpr std::chrono::milliseconds kFirstWait{100};
 
 bool Avoids(const WorkItem& item, const std::string& worker) {
