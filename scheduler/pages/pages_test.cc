@@ -119,7 +119,7 @@ TEST_F(PagesTest, AnAnswerReadsOnlyAsManyStatusesAsThereIsTimeFor) {
   EXPECT_EQ((*answer)["partial"], true);
   EXPECT_EQ((*answer)["jobs"].size(), 6u);
   EXPECT_EQ((*answer)["jobs"][4]["partial"], true);
-  for (; answers < 10 && (*answer)["partial"]; ++answers) answer = pages.Jobs(0);
+  for (; answers < 10 && (*answer)["partial"].get<bool>(); ++answers) answer = pages.Jobs(0);
   EXPECT_EQ((*answer)["partial"], false);
   EXPECT_THAT(answers, testing::AllOf(testing::Gt(1), testing::Lt(6)));
 }
@@ -305,9 +305,9 @@ TEST_F(JobEventsTest, ABrokenStreamGoesOnBehindTheLastEvent) {
 
 TEST_F(JobEventsTest, BeginsBehindTheRecordThatThePageHas) {
   AddTrials("j1", 0, 5);
-  EXPECT_THAT(Told(*(**Open("", "4"))(absl::ZeroDuration())), ElementsAre(4));
+  EXPECT_THAT(Told(*(*Open("", "4"))(absl::ZeroDuration())), ElementsAre(4));
   // The browser's own word goes before the address.
-  EXPECT_THAT(Told(*(**Open("2", "4"))(absl::ZeroDuration())), ElementsAre(2, 3, 4));
+  EXPECT_THAT(Told(*(*Open("2", "4"))(absl::ZeroDuration())), ElementsAre(2, 3, 4));
 }
 
 TEST_F(JobEventsTest, TellsManyTrialsInSeveralEvents) {
