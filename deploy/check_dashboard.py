@@ -82,6 +82,8 @@ class Browser:
         options.accept_insecure_certs = True
         options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
         self.driver = webdriver.Chrome(service=Service("/usr/bin/chromedriver"), options=options)
+        # A machine may be busy with other work.
+        self.driver.set_script_timeout(180)
         self.axe = axe
 
     def look(self, width, scheme, height=900):

@@ -146,7 +146,8 @@ TEST(RecordJsonTest, ShowsStepsThatItCannotReadAsTheyAre) {
 TEST(ProgramTextTest, MakesEachForm) {
   for (const std::string_view form : ProgramForms()) {
     const auto text = ProgramText(Product(), form, {});
-    ASSERT_OK(text) << form;
+    SCOPED_TRACE(form);
+    ASSERT_OK(text);
     EXPECT_THAT(*text, HasSubstr("C")) << form;
   }
   EXPECT_THAT(*ProgramText(Product(), "loops", {}), HasSubstr("for i.0"));
