@@ -53,6 +53,10 @@ class DispatchRacesTest : public DispatchTest {
   DispatchRacesTest() {
     job_.tasks.resize(kTasks, job_.tasks[0]);
     for (int i = 0; i < kTasks; ++i) job_.tasks[i].description = fmt::format("task {}", i);
+    // The store has the first task already.
+    std::vector<store::TaskRow> rows(kTasks - 1);
+    for (uint32_t i = 0; i < rows.size(); ++i) rows[i].index = i + 1;
+    EXPECT_OK(store_->AddTasks(kJobId, rows));
   }
 
   void AddTimed(FakeRunner& runner, const std::string& id, double canary_s) {
