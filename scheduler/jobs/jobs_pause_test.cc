@@ -51,9 +51,9 @@ TEST_P(JobsTest, APausedJobHoldsNothingAndGoesOnWithAllResults) {
   EXPECT_THAT(Status(id).message(), HasSubstr("kiln jobs resume " + id));
   EXPECT_TRUE(Eventually([&] { return cluster_.runners.held() + cluster_.builders.held() == 0; }));
   ASSERT_OK(jobs_->Pause(id));  // a second pause
-  const double active_s = store_->GetJob(id)->progress.active_s;
   // It stays paused when the scheduler starts again.
   Restart();
+  const double active_s = store_->GetJob(id)->progress.active_s;
   const size_t count = Count(id);
   EXPECT_LT(count, 60u);
   absl::SleepFor(absl::Milliseconds(50));

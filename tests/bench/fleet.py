@@ -172,7 +172,7 @@ class Run:
             self.run("watch", job)
             status = json.loads(self.run("jobs", job, "--json"))["job"]
             done["trials"] += status["trials_done"]
-            for error, number in status["errors"].items():
+            for error, number in status.get("errors", {}).items():
                 done["error_results" if error == RUNTIME_ERROR else "other_errors"] += number
         time.sleep(1.5)
         return done, self.simulator.figures

@@ -136,9 +136,18 @@ class Round:
                      "--trials", str(self.rng.randint(self.flags.trials, 2 * self.flags.trials)), "--cooldown-ms", "4",
                      "--no-warm-start", "--seed", str(self.rng.getrandbits(30)), "--finalists",
                      str(self.rng.choice([0, 0, 3]))]
+            self.submit(words)
+
+    def submit(self, words: list[str]) -> None:
+        """Submits a job, again and again while the scheduler that a fault ended starts again."""
+        give_up = time.monotonic() + _PATIENCE_S
+        while True:
             submitted = self.farm.client(*words)
-            if submitted.returncode != 0:
+            if submitted.returncode == 0:
+                return
+            if "cannot reach a scheduler" not in submitted.stderr or time.monotonic() > give_up:
                 raise RuntimeError(f"kiln {' '.join(words)}: {submitted.stderr}")
+            time.sleep(0.2)
 
     def resume_set_aside(self) -> int:
         """Goes on with jobs whose scheduler died twice without a result, as their message says."""
