@@ -160,24 +160,6 @@ TABLE = {
         "scheduler/values", "scheduler/remeasure", "scheduler/dispatch", "scheduler/callbacks", "scheduler/fair_share",
         "scheduler/jobs",
     ] + _COMPILER,
-    # Pages for browsers, beside the RPCs.
-    "scheduler/pages": [
-        *_BASE, "base/keys", "device", "proto", "rpc", "rpc/http", "store", "store/wire", "scheduler/values",
-        "scheduler/jobs",
-        "scheduler/service/concurrency_limiter.h",
-        # The words of tables and of `kiln why`: texts of messages, which have the same words
-        # everywhere.
-        "client/view/format.h", "client/view/variant_groups.h", "client/view/why.h",
-    ] + _COMPILER,
-    # The process.
-    "scheduler": [
-        *_BASE, "device", "proto", "rpc", "rpc/http", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
-        "scheduler/service",
-        *_BASE, "device", "proto", "rpc", "rpc/otlp", "search", "store", "store/wire", "scheduler/values",
-        "scheduler/fair_share", "scheduler/jobs", "scheduler/service",
-        *_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values", "scheduler/fair_share", "scheduler/jobs",
-        "scheduler/service", "scheduler/pages",
-    ],
     # The library for programs: a scheduler, a farm of its own, the records of a file.
     "client": [
         *_BASE, "device", "proto", "rpc", "compiler", "store", "store/wire", "graph", "frontend", "frontend/onnx",
@@ -205,6 +187,20 @@ TABLE = {
     "client/farm": [*_BASE, "base/keys", "proto", "client"],
     # Text for the answers of services, and for the compiler's output.
     "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
+    # Pages for browsers, beside the RPCs.
+    "scheduler/pages": [
+        *_BASE, "base/keys", "device", "proto", "rpc", "rpc/http", "store", "store/wire", "scheduler/values",
+        "scheduler/jobs",
+        "scheduler/service/concurrency_limiter.h",
+        # The words of tables and of `kiln why`: texts of messages, which have the same words
+        # everywhere.
+        "client/view/format.h", "client/view/variant_groups.h", "client/view/why.h",
+    ] + _COMPILER,
+    # The process.
+    "scheduler": [
+        *_BASE, "device", "proto", "rpc", "rpc/http", "rpc/otlp", "search", "store", "store/wire", "scheduler/values",
+        "scheduler/fair_share", "scheduler/jobs", "scheduler/service", "scheduler/pages",
+    ],
     # Checks of a machine, a device or a trial.
     "client/check": [
         *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
