@@ -137,7 +137,9 @@ TEST_F(ServiceTest, WatchSendsEveryRecordAndEndsWithTheFinalState) {
   EXPECT_EQ(live.events.back().status().trials_done(), 30u);
   EXPECT_EQ(live.events.back().status().tasks(0).spec().dag(), "");
   for (const auto& event : live.events) {
-    if (event.has_status()) EXPECT_EQ(event.status().id(), id);
+    if (event.has_status()) {
+      EXPECT_EQ(event.status().id(), id);
+    }
   }
 
   const Watched after = Watch(id);
