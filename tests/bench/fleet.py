@@ -33,8 +33,8 @@ ENDLESS = 10_000_000
 RUNNERS_OF_A_JOB = 16
 TICKS = os.sysconf("SC_CLK_TCK")
 POLICIES = {"random": "sketch.random", "sketch": "sketch.xgb"}
-# Numbers of the protocol's ErrorKind.
-RUNTIME_ERROR = "RUNTIME_DEVICE_ERROR"
+# RUNTIME_DEVICE_ERROR of the protocol's ErrorKind, as a key of JSON.
+RUNTIME_ERROR = "4"
 
 
 def cpu_seconds(pid):
@@ -172,7 +172,7 @@ class Run:
             self.run("watch", job)
             status = json.loads(self.run("jobs", job, "--json"))["job"]
             done["trials"] += status["trials_done"]
-            for error, number in status.get("errors", {}).items():
+            for error, number in status["error_counts"].items():
                 done["error_results" if error == RUNTIME_ERROR else "other_errors"] += number
         time.sleep(1.5)
         return done, self.simulator.figures
