@@ -70,7 +70,7 @@ TEST_F(CompiledRecordsTest, ANetworkOneTaskOneTrialOneRecord) {
   }
 }
 
-// A folder with a compiled file; one that is damaged is a row of its own.
+// A folder with a compiled file, and one with a file that is damaged.
 TEST_F(CompiledRecordsTest, AFolderIsVerified) {
   KilnPrints(Compile({"network:mlp", "--target", "llvm", "--strict"}));
   const std::string tasks = KilnPrints({"records", "curve", job_, "--db", db_, "--each-task"});
@@ -80,11 +80,13 @@ TEST_F(CompiledRecordsTest, AFolderIsVerified) {
   ASSERT_OK(WriteFile(kept + "/mlp.kiln", *ReadFile(file_)));
   const Words words = {"verify", kept, "--most-slower", "0"};
   EXPECT_THAT(KilnPrints(words), AllOf(HasSubstr("mlp.kiln"), HasSubstr("1 of 1 file right")));
-  ASSERT_OK(WriteFile(kept + "/damaged.kiln", "KILN-NET"));
-  const RunResult damaged = RunKiln(words);
+  const std::string bad = folder_.Join("bad");
+  ASSERT_OK(MakeDirs(bad));
+  ASSERT_OK(WriteFile(bad + "/damaged.kiln", "KILN-NET"));
+  const RunResult damaged = RunKiln({"verify", bad});
   EXPECT_EQ(damaged.exit.code, 2);
-  EXPECT_THAT(damaged.output, AllOf(HasSubstr("not checked"), HasSubstr("1 of 2 files right")));
-  EXPECT_EQ(RunKiln({"verify", kept + "/damaged.kiln"}).exit.code, 2);
+  EXPECT_THAT(damaged.output, AllOf(HasSubstr("not checked"), HasSubstr("0 of 1 file right")));
+  EXPECT_EQ(RunKiln({"verify", bad + "/damaged.kiln"}).exit.code, 2);
   EXPECT_EQ(RunKiln({"verify", folder_.Join("none")}).exit.code, 2);
 }
 

@@ -135,6 +135,8 @@ VerifyFolderOptions FolderOptions(const VerifyFlags& flags) {
   options.bench_words = {"--threads", fmt::format("{}", flags.threads), "--gpu",
                          fmt::format("{}", flags.gpu)};
   options.verify_words = options.bench_words;
+  // Only the times of single kernels are asked for.
+  options.bench_words.insert(options.bench_words.end(), {"--repeat", "1", "--min-repeat-ms", "1"});
   options.verify_words.insert(options.verify_words.end(),
                               {"--seed", fmt::format("{}", flags.seed)});
   if (flags.kernels) options.verify_words.emplace_back("--kernels");
