@@ -442,7 +442,7 @@ StatusOr<CallPair> TrialPhases::PairInNewProcess(OtherInputs& other) {
   KILN_RETURN_IF_ERROR(other.Hide());
   KILN_ASSIGN_OR_RETURN(checked_.program, device_.LoadFor(trial_.artifact(), checked_.args));
   KILN_RETURN_IF_ERROR(RunOnce(device_, checked_, Poison::kNaN).status());
-  for (int i = 1; i < kWarmCalls && LeftSeconds() > 0; ++i) {
+  for (int i = 1; i < kWarmCalls && LeftSeconds() > 3 * last_run_.outside_s + 0.2; ++i) {
     KILN_RETURN_IF_ERROR(device_.RunChecked(*checked_.program, checked_.args).status());
   }
   KILN_RETURN_IF_ERROR(other.Show());
@@ -470,7 +470,8 @@ Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kep
     KILN_RETURN_IF_ERROR(AddPair({CallTimeOf(last_run_), repeated}, kept));
   }
   const double start_s = clock_.MonotonicSeconds();
-  double longest_s = last_run_.outside_s;
+  // A new process takes at least as long as that of the trial took.
+  double longest_s = times_.load_s() + times_.first_run_s() + last_run_.outside_s;
   while (kept.keeping() == Keeping::kUndecided && kept.pairs() < kMostPairs) {
     const double begin_s = clock_.MonotonicSeconds();
     // Even a pair that takes three times as long as the others must end within the trial's time.
