@@ -170,8 +170,9 @@ class TrialPhases {
   Status AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept);
   StatusOr<CallPair> PairInNewProcess(OtherInputs& other);
   StatusOr<CallTime> RepeatedCall();
-  // Returns the seconds until the trial's time limit.
-  double LeftSeconds() const;
+  // Returns whether something that took so long before, and takes three times as long now, ends
+  // within the trial's time limit, with a tenth of the limit to spare.
+  bool HasTimeFor(double seconds) const;
   StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s);
   double CostSeconds() const { return *std::ranges::min_element(timing_.costs_s); }
   // Returns whether calls on new inputs take so much longer than the readings that the program did
@@ -389,7 +390,7 @@ Status TrialPhases::RunAnew() {
   double shortest_s = fresh_s_, longest_s = 0;
   for (int i = 1; i < kFreshCalls && IsKept(shortest_s); ++i) {
     // Even a chance that takes three times as long as the others must end within the trial's time.
-    if (LeftSeconds() < 3 * std::max(longest_s, fresh_s_) + 0.2) break;
+    if (!HasTimeFor(std::max(longest_s, fresh_s_))) break;
     checked_.program.reset();
     auto program = device_.LoadFor(trial_.artifact(), checked_.args);
     if (!program.ok()) return Fail(v1::COMPILE_DEVICE_ERROR, program.status());
@@ -442,7 +443,7 @@ StatusOr<CallPair> TrialPhases::PairInNewProcess(OtherInputs& other) {
   KILN_RETURN_IF_ERROR(other.Hide());
   KILN_ASSIGN_OR_RETURN(checked_.program, device_.LoadFor(trial_.artifact(), checked_.args));
   KILN_RETURN_IF_ERROR(RunOnce(device_, checked_, Poison::kNaN).status());
-  for (int i = 1; i < kWarmCalls && LeftSeconds() > 3 * last_run_.outside_s + 0.2; ++i) {
+  for (int i = 1; i < kWarmCalls && HasTimeFor(last_run_.outside_s); ++i) {
     KILN_RETURN_IF_ERROR(device_.RunChecked(*checked_.program, checked_.args).status());
   }
   KILN_RETURN_IF_ERROR(other.Show());
@@ -457,7 +458,7 @@ Status TrialPhases::AddPair(const CallPair& pair, KeptAnswers& kept) {
   kept.Add(pair);
   for (int i = 0; i < kMoreRepeatedCalls; ++i) {
     if (kept.keeping() != Keeping::kUndecided || !kept.RepeatedAreLong()) break;
-    if (LeftSeconds() < 3 * pair.repeated.wall_s + 0.2) break;
+    if (!HasTimeFor(pair.repeated.wall_s)) break;
     KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
     kept.AddRepeated(repeated);
   }
@@ -475,7 +476,7 @@ Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kep
   while (kept.keeping() == Keeping::kUndecided && kept.pairs() < kMostPairs) {
     const double begin_s = clock_.MonotonicSeconds();
     // Even a pair that takes three times as long as the others must end within the trial's time.
-    if (begin_s - start_s > kMostPairingS || LeftSeconds() < 3 * longest_s + 0.2) break;
+    if (begin_s - start_s > kMostPairingS || !HasTimeFor(longest_s)) break;
     KILN_ASSIGN_OR_RETURN(const CallPair pair, PairInNewProcess(other));
     KILN_RETURN_IF_ERROR(AddPair(pair, kept));
     longest_s = std::max(longest_s, clock_.MonotonicSeconds() - begin_s);
@@ -483,9 +484,10 @@ Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kep
   return OkStatus();
 }
 
-double TrialPhases::LeftSeconds() const {
+bool TrialPhases::HasTimeFor(double seconds) const {
   const double limit_s = 1e-3 * (trial_.options().timeout_ms() + trial_.options().cooldown_ms());
-  return limit_s - (clock_.MonotonicSeconds() - start_s_);
+  const double left_s = limit_s - (clock_.MonotonicSeconds() - start_s_);
+  return left_s > 3 * seconds + std::max(0.2, 0.1 * limit_s);
 }
 
 Status TrialPhases::RefuseKeptAnswers(OtherInputs& other, bool is_fresh) {
