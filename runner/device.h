@@ -69,6 +69,9 @@ struct CheckedTime {
   // Time by a clock that the program cannot reach, from the request until nothing of the program
   // runs any more. It has the overhead of that, so only such times are compared with each other.
   double outside_s = 0;
+  // CPU time that the system counted for all threads of the program meanwhile, if it is known. It
+  // has no waits in it, and the time in which threads look for work.
+  std::optional<double> computed_s = {};
 };
 
 // The time of calls with changed arguments, and the answer of one of them.

@@ -17,7 +17,8 @@ using Machine = std::function<double(double work_s)>;
 Keeping Judge(double fresh_s, double repeated_s, const Machine& machine) {
   KeptAnswers kept(repeated_s);
   while (kept.keeping() == Keeping::kUndecided && kept.pairs() < kMostPairs) {
-    kept.Add({machine(fresh_s), machine(repeated_s)});
+    const double fresh_wall_s = machine(fresh_s);
+    kept.Add({{fresh_wall_s}, {machine(repeated_s)}});
   }
   return kept.keeping();
 }
@@ -45,7 +46,7 @@ TEST(KeptAnswersTest, OnePairTellsOnAQuietMachine) {
   for (const double work_s : {1e-6, 100e-6, 5e-3, 1.0}) {
     KeptAnswers kept(work_s);
     EXPECT_EQ(kept.keeping(), Keeping::kUndecided);
-    kept.Add({Quiet(work_s), Quiet(work_s)});
+    kept.Add({{Quiet(work_s)}, {Quiet(work_s)}});
     EXPECT_EQ(kept.keeping(), Keeping::kComputes) << work_s;
   }
 }
@@ -54,14 +55,14 @@ TEST(KeptAnswersTest, AProgramThatKeepsAnswersNeedsTwentyPairs) {
   for (const double work_s : {200e-6, 5e-3, 1.0}) {
     KeptAnswers kept(1e-6);
     for (int i = 0; i < 19; ++i) {
-      kept.Add({Quiet(work_s), Quiet(1e-6)});
+      kept.Add({{Quiet(work_s)}, {Quiet(1e-6)}});
       EXPECT_EQ(kept.keeping(), Keeping::kUndecided) << work_s;
     }
     EXPECT_FALSE(kept.MayCompute());
-    kept.Add({Quiet(work_s), Quiet(1e-6)});
+    kept.Add({{Quiet(work_s)}, {Quiet(1e-6)}});
     EXPECT_EQ(kept.keeping(), Keeping::kKeeps) << work_s;
-    EXPECT_NEAR(kept.shortest().fresh_s, Quiet(work_s), 1e-12);
-    EXPECT_NEAR(kept.shortest().repeated_s, Quiet(1e-6), 1e-12);
+    EXPECT_NEAR(kept.shortest().fresh.wall_s, Quiet(work_s), 1e-12);
+    EXPECT_NEAR(kept.shortest().repeated.wall_s, Quiet(1e-6), 1e-12);
   }
 }
 
@@ -99,7 +100,7 @@ TEST(KeptAnswersTest, AMachineThatIsTooBusyForACleanPairDecidesAfterAFewPairs) {
   for (int i = 0; i < 6; ++i) {
     EXPECT_EQ(kept.keeping(), Keeping::kUndecided) << i;
     EXPECT_TRUE(kept.MayCompute());
-    kept.Add(i % 2 == 0 ? CallPair{1e-2, 0.6e-2} : CallPair{1e-1, 1e-1});
+    kept.Add(i % 2 == 0 ? CallPair{{1e-2}, {0.6e-2}} : CallPair{{1e-1}, {1e-1}});
   }
   EXPECT_EQ(kept.keeping(), Keeping::kComputes);
 }
@@ -107,11 +108,42 @@ TEST(KeptAnswersTest, AMachineThatIsTooBusyForACleanPairDecidesAfterAFewPairs) {
 // A single wait in the first repeated call hides nothing.
 TEST(KeptAnswersTest, ARepeatedCallThatWaitedIsNoEvidence) {
   KeptAnswers kept(1e-6);
-  kept.Add({20e-3, 30e-3});
+  kept.Add({{20e-3}, {30e-3}});
   EXPECT_EQ(kept.keeping(), Keeping::kUndecided);
-  kept.Add({20e-3, 60e-6});
+  kept.Add({{20e-3}, {60e-6}});
   EXPECT_EQ(kept.keeping(), Keeping::kUndecided);
-  for (int i = 0; i < 30; ++i) kept.Add({20e-3, 60e-6});
+  for (int i = 0; i < 30; ++i) kept.Add({{20e-3}, {60e-6}});
+  EXPECT_EQ(kept.keeping(), Keeping::kKeeps);
+}
+
+TEST(KeptAnswersTest, ARepeatedCallOfALaterMomentEndsTheWait) {
+  KeptAnswers kept(1e-6);
+  kept.Add({{70e-6}, {3e-3}});
+  EXPECT_EQ(kept.keeping(), Keeping::kUndecided);
+  EXPECT_TRUE(kept.RepeatedAreLong());
+  kept.AddRepeated({60e-6});
+  EXPECT_FALSE(kept.RepeatedAreLong());
+  EXPECT_EQ(kept.keeping(), Keeping::kComputes);
+}
+
+// The fresh call waited for a core, and the program computed as long in both.
+TEST(KeptAnswersTest, TheTimeThatAProgramComputesHasNoWaitsInIt) {
+  KeptAnswers kept(10e-6);
+  kept.Add({{5e-3, 90e-6}, {60e-6, 80e-6}});
+  EXPECT_EQ(kept.keeping(), Keeping::kComputes);
+}
+
+TEST(KeptAnswersTest, AProgramThatKeepsAnswersIsFoundByBothClocks) {
+  KeptAnswers kept(1e-6);
+  while (kept.keeping() == Keeping::kUndecided) kept.Add({{400e-6, 380e-6}, {60e-6, 80e-6}});
+  EXPECT_EQ(kept.keeping(), Keeping::kKeeps);
+  EXPECT_EQ(kept.pairs(), 20);
+}
+
+// Threads that look for work for long in the repeated call would hide the work of the fresh one.
+TEST(KeptAnswersTest, ThreadsThatLookForWorkHideNoKeptAnswer) {
+  KeptAnswers kept(1e-6);
+  while (kept.keeping() == Keeping::kUndecided) kept.Add({{400e-6, 800e-6}, {60e-6, 1e-3}});
   EXPECT_EQ(kept.keeping(), Keeping::kKeeps);
 }
 

@@ -434,11 +434,11 @@ StatusOr<SandboxProcess::Reading> SandboxProcess::TimeOnce(int64_t number, bool 
   KILN_ASSIGN_OR_RETURN(const Reply reply, Ask(kTime, 0, number, kDoing));
   if (stops) KILN_RETURN_IF_ERROR(Stop(kDoing));
   const double outside_s = clock.MonotonicSeconds() - start_s;
-  const double computed_s = (CpuSeconds() - start_cpu_s) / threads_;
-  const double least_s = std::max((1 - kOverheadShare) * computed_s - kSpinning_s, 1e-9);
+  const double computed_s = CpuSeconds() - start_cpu_s;
+  const double least_s = std::max((1 - kOverheadShare) * computed_s / threads_ - kSpinning_s, 1e-9);
   const double inside_s = std::clamp(1e-9 * static_cast<double>(reply.elapsed_ns), least_s,
                                      std::max(least_s, outside_s));
-  return Reading{inside_s, outside_s, 1e-9 * static_cast<double>(reply.elapsed_ns)};
+  return Reading{inside_s, outside_s, 1e-9 * static_cast<double>(reply.elapsed_ns), computed_s};
 }
 
 // Takes a reading together with the system's counts, which cost some time.
@@ -461,7 +461,7 @@ StatusOr<SandboxProcess::Judged> SandboxProcess::TimeJudged(int64_t number, bool
 
 StatusOr<CheckedTime> SandboxProcess::Run() {
   KILN_ASSIGN_OR_RETURN(const Reading reading, TimeOnce(1, true));
-  return CheckedTime{reading.inside_s, reading.outside_s};
+  return CheckedTime{reading.inside_s, reading.outside_s, reading.computed_s};
 }
 
 StatusOr<double> SandboxProcess::Time(int64_t number) {

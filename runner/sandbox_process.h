@@ -103,6 +103,8 @@ class SandboxProcess {
     double outside_s = 0;
     // Time that the process said.
     double told_s = 0;
+    // CPU time of all threads.
+    double computed_s = 0;
   };
   struct Judged {
     Reading reading = {};

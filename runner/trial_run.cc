@@ -56,6 +56,10 @@ constexpr int64_t kFewBytes = int64_t{4} << 20;
 // Pairs of calls that tell whether a program keeps answers, and the time after which no further one
 // begins. Most programs need one pair, and a program that keeps answers needs twenty.
 constexpr int kMostPairs = 100;
+// Calls of a new process before the pair, after which its threads and caches are as in a process
+// that was timed, and further repeated calls after a pair that waited for a core. Such a call takes
+// a fiftieth of the time that a new process takes.
+constexpr int kWarmCalls = 4, kMoreRepeatedCalls = 4;
 constexpr double kMostPairingS = 20;
 
 constexpr std::string_view kWrongOnChangingInputs =
@@ -161,11 +165,14 @@ class TrialPhases {
   // Refuses a program that takes longer on inputs that it has not met. `is_fresh`: the last run had
   // such inputs.
   Status RefuseKeptAnswers(OtherInputs& other, bool is_fresh);
+  // Adds a pair, and further repeated calls if its own one waited for a core.
+  Status AddPair(const CallPair& pair, KeptAnswers& kept);
   Status AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept);
   StatusOr<CallPair> PairInNewProcess(OtherInputs& other);
-  StatusOr<double> RepeatedSeconds();
-  // Returns the seconds until the trial's time limit.
-  double LeftSeconds() const;
+  StatusOr<CallTime> RepeatedCall();
+  // Returns whether something that took so long before, and takes three times as long now, ends
+  // within the trial's time limit, with a tenth of the limit to spare.
+  bool HasTimeFor(double seconds) const;
   StatusOr<double> FreshSeconds(OtherInputs& other, double fresh_s);
   double CostSeconds() const { return *std::ranges::min_element(timing_.costs_s); }
   // Returns whether calls on new inputs take so much longer than the readings that the program did
@@ -383,7 +390,7 @@ Status TrialPhases::RunAnew() {
   double shortest_s = fresh_s_, longest_s = 0;
   for (int i = 1; i < kFreshCalls && IsKept(shortest_s); ++i) {
     // Even a chance that takes three times as long as the others must end within the trial's time.
-    if (LeftSeconds() < 3 * std::max(longest_s, fresh_s_) + 0.2) break;
+    if (!HasTimeFor(std::max(longest_s, fresh_s_))) break;
     checked_.program.reset();
     auto program = device_.LoadFor(trial_.artifact(), checked_.args);
     if (!program.ok()) return Fail(v1::COMPILE_DEVICE_ERROR, program.status());
@@ -419,51 +426,68 @@ Status TrialPhases::RunOnOwnAnswer() {
       Poison::kStale);
 }
 
-// The program meets the same content again, written like a new one. Returns seconds by a clock that
-// the program cannot reach.
-StatusOr<double> TrialPhases::RepeatedSeconds() {
+CallTime CallTimeOf(const CheckedTime& run) { return {run.outside_s, run.computed_s}; }
+
+// The program meets the same content again, written like a new one.
+StatusOr<CallTime> TrialPhases::RepeatedCall() {
   KILN_RETURN_IF_ERROR(device_.Rewrite());
   KILN_ASSIGN_OR_RETURN(const CheckedTime repeated,
                         device_.RunChecked(*checked_.program, checked_.args));
-  return repeated.outside_s;
+  return CallTimeOf(repeated);
 }
 
-// A new process has met nothing. Its call on the other inputs follows one on the first inputs, as
+// A new process has met nothing. Its call on the other inputs follows calls on the first inputs, as
 // in the process before it, and is checked, so that it must compute.
 StatusOr<CallPair> TrialPhases::PairInNewProcess(OtherInputs& other) {
   checked_.program.reset();
   KILN_RETURN_IF_ERROR(other.Hide());
   KILN_ASSIGN_OR_RETURN(checked_.program, device_.LoadFor(trial_.artifact(), checked_.args));
   KILN_RETURN_IF_ERROR(RunOnce(device_, checked_, Poison::kNaN).status());
+  for (int i = 1; i < kWarmCalls && HasTimeFor(last_run_.outside_s); ++i) {
+    KILN_RETURN_IF_ERROR(device_.RunChecked(*checked_.program, checked_.args).status());
+  }
   KILN_RETURN_IF_ERROR(other.Show());
   KILN_ASSIGN_OR_RETURN(const CheckedTime fresh, RunOnce(device_, checked_, Poison::kStale));
   times_.set_last_run_s(times_.last_run_s() + watch_.Lap());
   KILN_RETURN_IF_ERROR(Check(kWrongOnOtherInputs, Poison::kStale));
-  KILN_ASSIGN_OR_RETURN(const double repeated_s, RepeatedSeconds());
-  return CallPair{fresh.outside_s, repeated_s};
+  KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
+  return CallPair{CallTimeOf(fresh), repeated};
+}
+
+Status TrialPhases::AddPair(const CallPair& pair, KeptAnswers& kept) {
+  kept.Add(pair);
+  for (int i = 0; i < kMoreRepeatedCalls; ++i) {
+    if (kept.keeping() != Keeping::kUndecided || !kept.RepeatedAreLong()) break;
+    if (!HasTimeFor(pair.repeated.wall_s)) break;
+    KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
+    kept.AddRepeated(repeated);
+  }
+  return OkStatus();
 }
 
 Status TrialPhases::AddPairs(OtherInputs& other, bool is_fresh, KeptAnswers& kept) {
   if (is_fresh) {
-    KILN_ASSIGN_OR_RETURN(const double repeated_s, RepeatedSeconds());
-    kept.Add({last_run_.outside_s, repeated_s});
+    KILN_ASSIGN_OR_RETURN(const CallTime repeated, RepeatedCall());
+    KILN_RETURN_IF_ERROR(AddPair({CallTimeOf(last_run_), repeated}, kept));
   }
   const double start_s = clock_.MonotonicSeconds();
-  double longest_s = last_run_.outside_s;
+  // A new process takes at least as long as that of the trial took.
+  double longest_s = times_.load_s() + times_.first_run_s() + last_run_.outside_s;
   while (kept.keeping() == Keeping::kUndecided && kept.pairs() < kMostPairs) {
     const double begin_s = clock_.MonotonicSeconds();
     // Even a pair that takes three times as long as the others must end within the trial's time.
-    if (begin_s - start_s > kMostPairingS || LeftSeconds() < 3 * longest_s + 0.2) break;
+    if (begin_s - start_s > kMostPairingS || !HasTimeFor(longest_s)) break;
     KILN_ASSIGN_OR_RETURN(const CallPair pair, PairInNewProcess(other));
-    kept.Add(pair);
+    KILN_RETURN_IF_ERROR(AddPair(pair, kept));
     longest_s = std::max(longest_s, clock_.MonotonicSeconds() - begin_s);
   }
   return OkStatus();
 }
 
-double TrialPhases::LeftSeconds() const {
+bool TrialPhases::HasTimeFor(double seconds) const {
   const double limit_s = 1e-3 * (trial_.options().timeout_ms() + trial_.options().cooldown_ms());
-  return limit_s - (clock_.MonotonicSeconds() - start_s_);
+  const double left_s = limit_s - (clock_.MonotonicSeconds() - start_s_);
+  return left_s > 3 * seconds + std::max(0.2, 0.1 * limit_s);
 }
 
 Status TrialPhases::RefuseKeptAnswers(OtherInputs& other, bool is_fresh) {
@@ -480,13 +504,13 @@ Status TrialPhases::RefuseKeptAnswers(OtherInputs& other, bool is_fresh) {
                 InvalidArgument(
                     "the program keeps answers: a call takes at least {} on inputs that it has "
                     "not met, and {} on inputs that it has; a program must compute in each call",
-                    FormatSeconds(kept.shortest().fresh_s),
-                    FormatSeconds(std::min(cost_s, kept.shortest().repeated_s))));
+                    FormatSeconds(kept.shortest().fresh.wall_s),
+                    FormatSeconds(std::min(cost_s, kept.shortest().repeated.wall_s))));
   }
   // The machine was too busy to tell, or the time was too short.
   if ((is_fresh || kept.fitting_pairs() > 0) && kept.MayCompute()) return OkStatus();
   fresh_counts_ = true;
-  fresh_s_ = kept.pairs() > 0 ? kept.shortest().fresh_s : last_run_.outside_s;
+  fresh_s_ = kept.pairs() > 0 ? kept.shortest().fresh.wall_s : last_run_.outside_s;
   return OkStatus();
 }
 

@@ -208,9 +208,17 @@ enum { kKnownNs = 0, kUnknownNs = 20000000 };
 #if defined(PROGRAM_keeps_a_part) || defined(PROGRAM_keeps_a_part_of_much) || \
     defined(PROGRAM_keeps_by_all) || defined(PROGRAM_keeps_with_clock)
 #define KEEPS_BY_ALL 1
-static void ComputeFor(int64_t ns) {
-  const struct timespec computing = {0, ns};
-  if (ns > 0) nanosleep(&computing, NULL);
+#endif
+#if defined(KEEPS_BY_ALL) || defined(PROGRAM_patches_clock) || defined(PROGRAM_patches_clock_by_far)
+/* Computes until the system has counted so much CPU time more. */
+static void UseCore(int64_t ns) {
+  int64_t end_ns = 0, now_ns = 0;
+  do {
+    struct timespec used;
+    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
+    now_ns = used.tv_sec * 1000000000LL + used.tv_nsec;
+    if (end_ns == 0) end_ns = now_ns + ns;
+  } while (now_ns < end_ns);
 }
 #endif
 #if defined(PROGRAM_keeps_answer) || defined(PROGRAM_keeps_by_first) ||    \
@@ -269,19 +277,6 @@ enum { kShare = 50 };
 #define CHANGES_CLOCK 1
 enum { kShare = 5 };
 #endif
-#if defined(PROGRAM_patches_clock) || defined(PROGRAM_patches_clock_by_far)
-/* Computes until the system has counted so much CPU time more. */
-static void UseCore(int64_t ns) {
-  int64_t end_ns = 0, now_ns = 0;
-  do {
-    struct timespec used;
-    syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &used);
-    now_ns = used.tv_sec * 1000000000LL + used.tv_nsec;
-    if (end_ns == 0) end_ns = now_ns + ns;
-  } while (now_ns < end_ns);
-}
-#endif
-
 #if defined(CHANGES_CLOCK) || defined(PROGRAM_late)
 /* Replaces a function of the C library by a jump. Returns 0 if that is possible. */
 static int Patch(const char* name, const void* target) {
@@ -358,7 +353,7 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
 #ifdef KEEPS
   if (IsKnown(&closure)) {
 #ifdef KEEPS_BY_ALL
-    ComputeFor(kKnownNs);
+    UseCore(kKnownNs);
 #endif
 #if !defined(PROGRAM_leaves_outputs) && !defined(PROGRAM_new_if_poisoned) && \
     !defined(PROGRAM_new_if_poisoned_somewhere)
@@ -448,7 +443,7 @@ int32_t kiln_entry(KilnCpuContext* context, void* const* args) {
   }
 #endif
 #ifdef KEEPS_BY_ALL
-  ComputeFor(kUnknownNs);
+  UseCore(kUnknownNs);
 #endif
 #if defined(PROGRAM_wrong_answer)
   /* Element [1, 3]. */
