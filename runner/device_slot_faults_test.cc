@@ -126,15 +126,12 @@ TEST_F(DeviceSlotTest, AChangedClockIsFoundInSingleCalls) {
   ExpectNoGainByClock(Measure(request).result(), 50e-3);
 }
 
-// A program that waits for a core looks like one that sleeps, so the latter is not refused. It
-// sleeps for 1 ms, and says 0.2 ms.
+// A program that waits for a core looks like one that sleeps, so the latter is not refused, unless
+// its threads look for work for longer than it says. It sleeps for 1 ms, and says 0.2 ms.
 TEST_F(DeviceSlotTest, AChangedClockGainsNothingForAProgramThatSleeps) {
   v1::MeasureRequest request = UnhurriedRequest("patches_clock_asleep");
   request.mutable_options()->set_min_repeat_ms(60);
-  const v1::TrialResult result = Measure(request).result();
-  EXPECT_EQ(result.error(), v1::NO_ERROR) << result.message();
-  EXPECT_THAT(result.costs_s(), SizeIs(1));
-  EXPECT_THAT(result.costs_s(), testing::Each(testing::Ge(0.9e-3)));
+  ExpectNoGainByClock(Measure(request).result(), 1e-3);
 }
 
 // These programs say at once that a call is over, and compute afterwards: when their process reads
