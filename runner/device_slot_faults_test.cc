@@ -180,7 +180,7 @@ TEST_P(FaultTest, CostsOneTrial) {
   const Fault& fault = GetParam();
   ExpectRight();
   v1::MeasureRequest request = Request(fault.program);
-  request.mutable_options()->set_timeout_ms(400);
+  if (fault.error == v1::RUN_TIMEOUT_ERROR) request.mutable_options()->set_timeout_ms(400);
   const v1::TrialResult result = Measure(request).result();
   EXPECT_EQ(v1::ErrorKind_Name(result.error()), v1::ErrorKind_Name(fault.error));
   EXPECT_THAT(result.message(), HasSubstr(fault.message));
