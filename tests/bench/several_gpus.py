@@ -9,9 +9,9 @@ For each number of GPUs: `kiln farm up` with so many, in a folder and with a dat
 one job that ends after --seconds. Counts trials and builds a second, the share of the time in which
 each device was busy with trials, the CPU seconds of each process with its children, and the total
 latency over time. Then, with the largest number: two jobs of users with the weights 1 and 3; and a
-job in which one runner is killed at a third of the time, and the last one is stopped, as by a GPU
-that hangs, at two thirds. Of that job each trial must be in the records once, but for those that
-such a runner had in hand when the time was over.
+job of as many trials as the first one did, in which one runner is killed at a third of the time,
+and the last one is stopped, as by a GPU that hangs, at two thirds. Of that job each trial must be
+in the records once.
 
 Prints a summary, and writes several_gpus.json and several_gpus.svg into --out. Ends with 1 if a
 count is not exact or a job fails. Needs Python 3.10 and nothing else. The device null measures
@@ -194,14 +194,15 @@ def records(farm, job):
     return found
 
 
-def follow(farm, flags, seconds, at=()):
-    """Runs a job for so long. Calls each (part of the time, function) of `at` when it is its turn.
+def follow(farm, flags, seconds, at=(), trials=0):
+    """Runs a job for so long, or until it has done so many trials, if that is a number.
 
-    Returns the job's id, its last status, and its rounds as (seconds, trials, total latency).
+    Calls each (part of the seconds, function) of `at` when it is its turn. Returns the job's id, its
+    last status, and its rounds as (seconds, trials, total latency).
     """
-    words = farm.words("tune", *job_words(flags), "--minutes", str(seconds / 60), "--no-warm-start",
-                       "--seed", "1", "--finalists", "0", "--json", "--scheduler",
-                       farm.address("scheduler"))
+    budget = ["--trials", str(trials)] if trials else ["--minutes", str(seconds / 60)]
+    words = farm.words("tune", *job_words(flags), *budget, "--no-warm-start", "--seed", "1", "--finalists", "0",
+                       "--json", "--scheduler", farm.address("scheduler"))
     process = subprocess.Popen(words, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     timers = [threading.Timer(part * seconds, act) for part, act in at]
     for timer in timers:
@@ -304,8 +305,8 @@ def share(flags, gpus, folder):
             "share_of_ann": own[0] / sum(own) if sum(own) else None, "expected": 0.25}
 
 
-def lose(flags, gpus, folder):
-    """A runner is killed, and another one stopped, while a job runs."""
+def lose(flags, gpus, trials, folder):
+    """A runner is killed, and another one stopped, while a job of so many trials runs."""
     events = []
     with Farm(flags, gpus, folder) as farm, Names(farm) as names:
         begin = time.time()
@@ -318,14 +319,12 @@ def lose(flags, gpus, folder):
         plan = [(1 / 3, lambda: act(signal.SIGKILL, 0, "killed"))]
         if gpus > 1:
             plan.append((2 / 3, lambda: act(signal.SIGSTOP, -1, "stopped")))
-        job, status, _ = follow(farm, flags, flags.seconds, plan)
+        job, status, _ = follow(farm, flags, flags.seconds, plan, trials)
         found = records(farm, job)
         result = counts(found)
         restarts = {runner["name"]: runner["restarts"] for runner in farm.runners()}
-    # The last ones may have been in hand when the time was over.
-    exact = (result["missing"] <= gpus and result["again"] == 0 and
-             result["records"] == status["trials_done"])
-    return {"gpus": gpus, "job": job, "state": status["state"], "events": events,
+    exact = result == {"records": trials, "missing": 0, "again": 0} and status["trials_done"] == trials
+    return {"gpus": gpus, "job": job, "trials": trials, "state": status["state"], "events": events,
             "restarts": restarts, "trials_done": status["trials_done"], "counts": result,
             "exact": exact, "runners": by_runner(found, names, status["elapsed_s"])}
 
@@ -409,7 +408,8 @@ def whole(flags, folder):
         print(f"shares of weights 1 and 3: {report['shares']}", flush=True)
         keep()
     if not flags.no_losses:
-        report["losses"] = lose(flags, max(numbers), folder / "losses")
+        trials = max(run["trials"] for run in report["runs"])
+        report["losses"] = lose(flags, max(numbers), trials, folder / "losses")
         print(f"losses: {report['losses']}", flush=True)
         ok &= report["losses"]["exact"] and report["losses"]["state"] == "SUCCEEDED"
         keep()
