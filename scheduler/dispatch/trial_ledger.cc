@@ -50,7 +50,8 @@ InFlightTrial TrialLedger::Begin(search::Trial trial) {
 
 StatusOr<std::optional<search::Outcome>> TrialLedger::Next(double until_s) {
   std::unique_lock lock(mutex_);
-  WaitUntil(until_s, lock, changed_, [this] { return HasEnded() || !finished_.empty() || woken_; });
+  WaitUntil(until_s, lock, to_search_,
+            [this] { return HasEnded() || !finished_.empty() || woken_; });
   KILN_RETURN_IF_ERROR(EndCause());
   if (finished_.empty()) {
     woken_ = false;
@@ -114,12 +115,12 @@ void TrialLedger::BeginRaces(size_t count) {
 
 Status TrialLedger::WaitForRaces() {
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [this] { return HasEnded() || open_races_ == 0; });
+  to_search_.wait(lock, [this] { return HasEnded() || open_races_ == 0; });
   if (!failure_.ok() || open_races_ > 0) return EndCause();
   return OkStatus();
 }
 
-// ---- the lanes of workers -------------------------------------------------------------------
+// ---- the work of workers --------------------------------------------------------------------
 
 bool TrialLedger::IsInFlight(uint64_t serial) const {
   std::lock_guard lock(mutex_);
@@ -139,7 +140,7 @@ void TrialLedger::AddResult(uint64_t serial, MeasuredTrial measured) {
     std::move(others, held_back_.end(), std::back_inserter(measured_));
     held_back_.erase(others, held_back_.end());
   }
-  changed_.notify_all();
+  to_writer_.notify_all();
 }
 
 bool TrialLedger::IsHeldBack(int task, uint64_t serial) const {
@@ -150,7 +151,7 @@ bool TrialLedger::IsHeldBack(int task, uint64_t serial) const {
 void TrialLedger::EndRace() {
   std::lock_guard lock(mutex_);
   --open_races_;
-  changed_.notify_all();
+  to_search_.notify_all();
 }
 
 bool TrialLedger::IsOpen() const {
@@ -165,9 +166,9 @@ TrialLedger::Batch TrialLedger::TakeMeasured(const std::function<bool()>& due,
   std::unique_lock lock(mutex_);
   const auto ready = [&] { return closing_ || !measured_.empty() || due(); };
   if (until.has_value()) {
-    changed_.wait_until(lock, *until, ready);
+    to_writer_.wait_until(lock, *until, ready);
   } else {
-    changed_.wait(lock, ready);
+    to_writer_.wait(lock, ready);
   }
   for (const MeasuredTrial& measured : measured_) being_written_.insert(measured.trial.number);
   return {std::exchange(measured_, {}), closing_};
@@ -175,7 +176,7 @@ TrialLedger::Batch TrialLedger::TakeMeasured(const std::function<bool()>& due,
 
 void TrialLedger::PokeWriter() {
   std::lock_guard lock(mutex_);
-  changed_.notify_all();
+  to_writer_.notify_all();
 }
 
 void TrialLedger::Finish(std::span<MeasuredTrial> written) {
@@ -184,7 +185,7 @@ void TrialLedger::Finish(std::span<MeasuredTrial> written) {
     being_written_.erase(measured.trial.number);
     finished_.push_back(OutcomeOf(measured));
   }
-  changed_.notify_all();
+  to_search_.notify_all();
 }
 
 // ---- any thread -----------------------------------------------------------------------------
@@ -192,25 +193,25 @@ void TrialLedger::Finish(std::span<MeasuredTrial> written) {
 void TrialLedger::Wake() {
   std::lock_guard lock(mutex_);
   woken_ = true;
-  changed_.notify_all();
+  to_search_.notify_all();
 }
 
 void TrialLedger::Fail(Status status) {
   std::lock_guard lock(mutex_);
   if (failure_.ok()) failure_ = std::move(status);
-  changed_.notify_all();
+  to_search_.notify_all();
 }
 
 void TrialLedger::Stop() {
   std::lock_guard lock(mutex_);
   stopping_ = true;
-  changed_.notify_all();
+  to_search_.notify_all();
 }
 
 void TrialLedger::Close() {
   std::lock_guard lock(mutex_);
   closing_ = true;
-  changed_.notify_all();
+  to_writer_.notify_all();
 }
 
 }  // namespace kiln::scheduler

@@ -49,7 +49,7 @@ class TrialLedger {
   // Waits until all races have ended. Returns the same errors as Next.
   Status WaitForRaces();
 
-  // ---- the lanes of workers
+  // ---- the work of workers
   // Tells whether the trial's result is wanted.
   bool IsInFlight(uint64_t serial) const;
   // Does nothing if the trial was abandoned.
@@ -95,7 +95,8 @@ class TrialLedger {
   bool IsReturned(uint32_t number) const;                        // lock held
 
   mutable std::mutex mutex_;
-  std::condition_variable changed_;
+  std::condition_variable to_search_;     // the thread of the search waits on it
+  std::condition_variable to_writer_;     // the writer waits on it
   std::map<uint64_t, InFlight> in_hand_;  // key: serial number
   uint64_t serials_ = 0;                  // the last serial number that was given out
   std::set<int> begun_;                   // tasks that have a trial
