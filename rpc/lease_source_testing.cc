@@ -59,10 +59,10 @@ void FakeLeaseSource::RemoveWorker(const std::string& id) {
   for (const auto& signals : lost) signals->lost.request_stop();
 }
 
-void FakeLeaseSource::Want(const std::string& id) {
+void FakeLeaseSource::Want(const std::string& id, bool wanted) {
   std::lock_guard lock(core_->mutex);
   for (auto& [lease_id, held] : core_->held) {
-    if (held.worker_id == id) held.signals->wanted = true;
+    if (held.worker_id == id) held.signals->wanted = wanted;
   }
 }
 

@@ -19,8 +19,8 @@ class FakeLeaseSource : public LeaseSource {
   void AddWorker(v1::WorkerState worker);
   // Loses the leases on the worker and gives out no more.
   void RemoveWorker(const std::string& id);
-  // Makes all leases on the worker wanted, until they are let go.
-  void Want(const std::string& id);
+  // Makes all leases on the worker wanted, until they are let go, or not wanted any more.
+  void Want(const std::string& id, bool wanted = true);
 
   int held() const;
   // Number of leases that were ever acquired.

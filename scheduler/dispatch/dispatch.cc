@@ -43,16 +43,15 @@ Dispatcher::Core::Core(Job job, const DispatchOptions& options, LeaseSource& bui
       references_(job_.options, job_.tasks),
       readings_(job_, store),
       builders_(PoolOptions("builder", options.max_builders), builders,
-                [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
-                  const ExclusivePhases::Hold turn = EnterPhase(ExclusivePhases::Kind::kWork, stop);
-                  return Build(As<BuildItem>(std::move(item)), lease, std::move(stop));
+                [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop,
+                       WorkerPool::Done done) {
+                  Build(As<BuildItem>(std::move(item)), lease, std::move(stop), std::move(done));
                 }),
       runners_(
           RunnerOptions(), runners,
-          [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop) {
-            const ExclusivePhases::Hold turn =
-                EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
-            return Measure(As<RunItem>(std::move(item)), lease, std::move(stop));
+          [this](WorkItemPtr item, const LeasedWorker& lease, std::stop_token stop,
+                 WorkerPool::Done done) {
+            Measure(As<RunItem>(std::move(item)), lease, std::move(stop), std::move(done));
           },
           [this](const v1::WorkerState& runner) {
             std::string reason = ReasonUnusable(runner);
@@ -86,9 +85,18 @@ ExclusivePhases::Hold Dispatcher::Core::EnterPhase(ExclusivePhases::Kind kind,
   return options_.phases->Enter(kind, std::move(stop));
 }
 
-WorkerPool::Options Dispatcher::Core::PoolOptions(std::string name, int lanes) const {
+void Dispatcher::Core::InPhase(ExclusivePhases::Kind kind, std::stop_token stop,
+                               std::function<void(Hold)> work) {
+  const bool takes_part = kind == ExclusivePhases::Kind::kWork || job_.on_cpu;
+  if (options_.phases == nullptr || !takes_part) return work({});
+  helpers_.Run([this, kind, stop = std::move(stop), work = std::move(work)] {
+    work(options_.phases->Enter(kind, stop));
+  });
+}
+
+WorkerPool::Options Dispatcher::Core::PoolOptions(std::string name, int most_leases) const {
   return {.name = std::move(name),
-          .lanes = lanes,
+          .most_leases = most_leases,
           .idle_release = options_.idle_release,
           .first_backoff = options_.first_backoff,
           .longest_backoff = options_.longest_backoff};
@@ -105,8 +113,7 @@ WorkerPool::Options Dispatcher::Core::RunnerOptions() const {
 WorkerPool::Meanwhile Dispatcher::Core::RunnerMeanwhile() {
   if (job_.options.measure().idle_ms() == 0) return nullptr;
   return [this](const LeasedWorker& lease, const std::stop_token& stop) {
-    const ExclusivePhases::Hold turn = EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
-    return ReadElite(lease, stop);
+    return NextReading(lease, stop);
   };
 }
 
@@ -136,6 +143,7 @@ void Dispatcher::Core::Join() {
   builders_.Join();
   own_builds_.Join();
   runners_.Join();
+  helpers_.Join();
 }
 
 // ---- queues and reports -----------------------------------------------------------------------

@@ -1,7 +1,7 @@
 // Takes trials to workers: builds ahead on all builders that it can lease, measures on all runners,
 // commits each result to the store, and only then hands the outcome to the search.
 //
-//   Submit -> [build queue] -> builder lanes -> [run queue] -> runner lanes -> commit -> Next
+//   Submit -> [build queue] -> builders -> [run queue] -> runners -> commit -> Next
 //
 // If the user builds (OwnBuilds), builders answer with a candidate's source, and further threads
 // have its binary made before it goes to the run queue. No lease waits for the user's code.
@@ -138,7 +138,7 @@ class Dispatcher final : public search::Measurer {
   // is. `committed` is called after each commit, in a thread of the dispatcher.
   Dispatcher(Job job, const DispatchOptions& options, LeaseSource& builders, LeaseSource& runners,
              LeasedWorker first_runner, store::Store& store, std::function<void()> committed);
-  // Stops, and waits for the lanes. Results that were measured are committed.
+  // Stops, and waits for the work in hand. Results that were measured are committed.
   ~Dispatcher() override;
 
   // Returns the number of trials that the leased workers can have in hand, and a few more.

@@ -1,3 +1,4 @@
+#include <future>
 #include <utility>
 
 #include "base/log.h"
@@ -10,14 +11,30 @@
 
 namespace kiln::scheduler {
 
+CallResult Dispatcher::Core::AwaitMeasure(const LeasedWorker& lease,
+                                          std::shared_ptr<v1::MeasureRequest> request,
+                                          std::shared_ptr<const v1::Artifact> reference,
+                                          const std::stop_token& stop, v1::MeasureReply* reply) {
+  // The thread that sets the value may still be about it when this one goes on.
+  const auto ended = std::make_shared<std::promise<CallResult>>();
+  std::future<CallResult> result = ended->get_future();
+  CallMeasure(lease, std::move(request), std::move(reference), stop,
+              [ended, reply](CallResult end, v1::MeasureReply& answer) {
+                *reply = std::move(answer);
+                ended->set_value(std::move(end));
+              });
+  return result.get();
+}
+
 CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task,
                                              const v1::Artifact& artifact, RemeasureReason why,
                                              const std::stop_token& stop, v1::MeasureReply* reply) {
   while (true) {
     const std::optional<AnswerCheck> check = references_.CheckOf(task, "");
     if (!check.has_value()) return {Unavailable("its reference is being made again"), false};
-    v1::MeasureRequest request = RemeasureRequest(job_, task, *check, artifact, why);
-    CallResult result = CallMeasure(lease, request, *check->reference, stop, reply);
+    const auto request =
+        std::make_shared<v1::MeasureRequest>(RemeasureRequest(job_, task, *check, artifact, why));
+    CallResult result = AwaitMeasure(lease, request, check->reference, stop, reply);
     if (result.status.ok() && !reply->has_result()) {
       result.status = Unavailable("the answer has no result");
     }
@@ -27,7 +44,7 @@ CallResult Dispatcher::Core::MeasureOneAgain(const LeasedWorker& lease, int task
       return result;
     }
     // The reference fails now, but did not fail with the inputs of the trials.
-    const bool other_inputs = request.seed() != job_.options.seed();
+    const bool other_inputs = request->seed() != job_.options.seed();
     if (result.status.code() != StatusCode::kInternal || !other_inputs) return result;
     LogWarn("job {}: task {} is checked with the same inputs only: {}", job_.id, task,
             Message(result.status));
@@ -53,18 +70,26 @@ void Dispatcher::Core::BoundReading(int task, v1::TrialResult& result) const {
 
 // ---- elites --------------------------------------------------------------------------------
 
-std::optional<Attempt> Dispatcher::Core::ReadElite(const LeasedWorker& lease,
-                                                   const std::stop_token& stop) {
-  if (!ledger_.IsOpen()) return std::nullopt;
-  const std::string device = DeviceIdentity(lease.worker());
+WorkerPool::Piece Dispatcher::Core::NextReading(const LeasedWorker& lease,
+                                                const std::stop_token& stop) {
+  if (!ledger_.IsOpen()) return nullptr;
+  std::string device = DeviceIdentity(lease.worker());
   const std::optional<EliteSet::Turn> turn = readings_.Next(device);
-  if (!turn.has_value()) return std::nullopt;
+  if (!turn.has_value()) return nullptr;
+  return [this, turn = *turn, device = std::move(device), stop, &lease] {
+    return ReadElite(turn, device, lease, stop);
+  };
+}
+
+Attempt Dispatcher::Core::ReadElite(const EliteSet::Turn& turn, const std::string& device,
+                                    const LeasedWorker& lease, const std::stop_token& stop) {
+  const Hold phase = EnterPhase(ExclusivePhases::Kind::kMeasurement, stop);
   v1::MeasureReply reply;
   const CallResult call =
-      MeasureOneAgain(lease, turn->task, *turn->artifact, RemeasureReason::kIdle, stop, &reply);
+      MeasureOneAgain(lease, turn.task, *turn.artifact, RemeasureReason::kIdle, stop, &reply);
   Attempt attempt;
   if (call.status.ok()) {
-    readings_.Note(*turn, device, reply.result());
+    readings_.Note(turn, device, reply.result());
     ledger_.PokeWriter();
   } else if (IsYield(call.status)) {
     attempt.rest = Message(call.status);

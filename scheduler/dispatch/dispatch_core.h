@@ -9,7 +9,11 @@
 //   result_writer    the thread that takes results to the store
 //   own_builds       candidates whose binaries the user makes
 //   worker_requests  the requests to workers
-//   worker_pool      the queues, the leases, and the lanes in which all of this is called
+//   worker_pool      the queues and the leases; it calls all of this
+//
+// Calls of workers hold no thread. What follows an answer runs in the thread that brought it, which
+// must not be held up: references, races, readings of elites and phases of the machine have threads
+// of their own (helper_threads.h).
 //
 // The functions of this class stand in three files:
 //
@@ -40,6 +44,7 @@
 #include "scheduler/dispatch/worker_pool.h"
 #include "scheduler/dispatch/worker_requests.h"
 #include "scheduler/remeasure/unlike_devices.h"
+#include "scheduler/values/helper_threads.h"
 #include "scheduler/values/worker_calls.h"
 
 namespace kiln::scheduler {
@@ -60,7 +65,7 @@ class Dispatcher::Core {
   Status MeasureAgain(std::vector<Finalists> lists, double until_s);
   void Stop();
   void Drain();
-  // Waits until the lanes have ended, after Stop or Drain.
+  // Waits until no worker is in use any more, after Stop or Drain.
   void Join();
   BusyMeter::Reading busy() const;
   Waiting waiting() const;
@@ -69,9 +74,13 @@ class Dispatcher::Core {
   // ---- dispatch.cc
   // Returns unix time for TrialInstants.
   int64_t NowMicros() const { return absl::ToUnixMicros(options_.clock->Now()); }
-  // Returns an empty hold if no phases take turns, or after a stop.
-  ExclusivePhases::Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
-  WorkerPool::Options PoolOptions(std::string name, int lanes) const;
+  using Hold = ExclusivePhases::Hold;
+  // Has `work` run within a phase of the kind: here if no phases take turns, else in a helper. The
+  // hold is empty if no phases take turns, or after a stop.
+  void InPhase(ExclusivePhases::Kind kind, std::stop_token stop, std::function<void(Hold)> work);
+  // Waits for the phase.
+  Hold EnterPhase(ExclusivePhases::Kind kind, std::stop_token stop);
+  WorkerPool::Options PoolOptions(std::string name, int most_leases) const;
   WorkerPool::Options RunnerOptions() const;
   // Returns what a runner without a trial does; null if the job does not use idle time.
   WorkerPool::Meanwhile RunnerMeanwhile();
@@ -94,7 +103,16 @@ class Dispatcher::Core {
   void GiveUp(RunItemPtr item, const std::string& cause);
 
   // ---- dispatch_trials.cc
-  Attempt Build(BuildItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
+  struct BuildInHand;
+  struct RunInHand;
+  void Build(BuildItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop,
+             WorkerPool::Done done);
+  void CallBuild(const std::shared_ptr<BuildInHand>& in_hand, const LeasedWorker& lease);
+  // Handles the end of a call of Build.
+  Attempt BuildEnded(BuildInHand& in_hand, const LeasedWorker& lease, CallResult result,
+                     v1::BuildReply reply);
+  // Returns OK if the reply can be what was asked for.
+  Status CheckReply(const BuildItem& item, const v1::BuildReply& reply);
   v1::BuildRequest RequestOf(const BuildItem& item) const;
   // Checks that the builder made what it was asked for, and signed it for this item.
   Status CheckBuilt(const BuildItem& item, const v1::Artifact& artifact);
@@ -107,11 +125,18 @@ class Dispatcher::Core {
   void TrialBuilt(BuildItem& item, InFlightTrial trial, const std::string& builder,
                   v1::BuildReply reply);
   void ReferenceBuilt(const BuildItem& item, const std::string& builder, v1::BuildReply reply);
-  Attempt Measure(RunItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop);
-  Attempt MeasureTrial(RunItemPtr item, const LeasedWorker& lease, const std::stop_token& stop);
-  CallResult CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
-                         const v1::Artifact& reference, const std::stop_token& stop,
-                         v1::MeasureReply* reply);
+  void Measure(RunItemPtr item, const LeasedWorker& lease, std::stop_token pool_stop,
+               WorkerPool::Done done);
+  void MeasureTrial(RunItemPtr item, const LeasedWorker& lease, const std::stop_token& stop,
+                    WorkerPool::Done done);
+  // Handles the end of a trial's call of Measure.
+  struct TrialInHand;
+  Attempt TrialEnded(TrialInHand& in_hand, const LeasedWorker& lease, CallResult result,
+                     v1::MeasureReply& reply);
+  // Sends the reference along if the runner does not have it.
+  void CallMeasure(const LeasedWorker& lease, std::shared_ptr<v1::MeasureRequest> request,
+                   std::shared_ptr<const v1::Artifact> reference, const std::stop_token& stop,
+                   WorkerCalls::Done<v1::MeasureReply> done);
   Attempt ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease, const CallResult& result,
                                const std::stop_token& stop);
   void NoteReferenceFailure(int task, const v1::Artifact& reference, const Status& status);
@@ -121,12 +146,18 @@ class Dispatcher::Core {
               std::optional<double> reference_cost_s);
 
   // ---- dispatch_again.cc
+  // Does what CallMeasure does, and waits for the end.
+  CallResult AwaitMeasure(const LeasedWorker& lease, std::shared_ptr<v1::MeasureRequest> request,
+                          std::shared_ptr<const v1::Artifact> reference,
+                          const std::stop_token& stop, v1::MeasureReply* reply);
   CallResult MeasureOneAgain(const LeasedWorker& lease, int task, const v1::Artifact& artifact,
                              RemeasureReason why, const std::stop_token& stop,
                              v1::MeasureReply* reply);
   void BoundReading(int task, v1::TrialResult& result) const;
-  // Reads an elite while the runner would be idle.
-  std::optional<Attempt> ReadElite(const LeasedWorker& lease, const std::stop_token& stop);
+  // Returns the reading of an elite that the runner takes next, while it would be idle.
+  WorkerPool::Piece NextReading(const LeasedWorker& lease, const std::stop_token& stop);
+  Attempt ReadElite(const EliteSet::Turn& turn, const std::string& device,
+                    const LeasedWorker& lease, const std::stop_token& stop);
   std::shared_ptr<Race> RaceOf(Finalists list, double until_s) const;
   void ToRace(int task, std::shared_ptr<Race> race);
   // Notes that a finalist was built or failed to build.
@@ -154,7 +185,8 @@ class Dispatcher::Core {
   mutable std::mutex busy_mutex_;
   BusyMeter busy_;
 
-  WorkerPool builders_;  // the lanes of the pools use the members above
+  HelperThreads helpers_;
+  WorkerPool builders_;  // the work of the pools uses the members above
   WorkerPool runners_;
   OwnBuildQueue own_builds_;
   ResultWriter writer_;

@@ -1,5 +1,5 @@
 // Items that go through the dispatcher's two pools, and the results that come out of them. All are
-// plain values: an item belongs to the queue or the lane that holds it.
+// plain values: an item belongs to the queue or to the work that holds it.
 #pragma once
 
 #include <cstdint>

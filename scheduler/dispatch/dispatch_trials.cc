@@ -40,33 +40,87 @@ void RefuseImplausible(store::Record& record) {
 
 // ---- building -------------------------------------------------------------------------------
 
-Attempt Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
-                                std::stop_token pool_stop) {
-  const CombinedStop either(std::move(pool_stop), AbandonedOf(*item));
-  const std::stop_token stop = either.token();
-  if (stop.stop_requested()) return {};
-  const v1::BuildRequest request = RequestOf(*item);
-  const LogScope log_ids(LogIdsOf(request.trial(), request.traceparent()));
-  const int64_t sent_us = NowMicros();
-  v1::BuildReply reply;
-  CallResult result = calls_.Build(lease.worker().address(), request,
-                                   {.connect = options_.connect,
-                                    .deadline = BuildDeadline(job_, options_),
-                                    .lost = lease.lost_token(),
-                                    .stop = stop},
-                                   &reply);
-  if (result.status.ok() && reply.error() == v1::NO_ERROR && !reply.has_artifact()) {
-    result.status = Internal("the answer has neither an artifact nor an error");
+// A build that goes on.
+struct Dispatcher::Core::BuildInHand {
+  BuildInHand(BuildItemPtr build, std::stop_token pool_stop, WorkerPool::Done end)
+      : item(std::move(build)),
+        stop(std::move(pool_stop), AbandonedOf(*item)),
+        done(std::move(end)) {}
+
+  BuildItemPtr item;
+  const CombinedStop stop;
+  const WorkerPool::Done done;
+  Hold turn;
+  int64_t sent_us = 0;
+  std::string trial, traceparent;
+};
+
+void Dispatcher::Core::Build(BuildItemPtr item, const LeasedWorker& lease,
+                             std::stop_token pool_stop, WorkerPool::Done done) {
+  const auto in_hand =
+      std::make_shared<BuildInHand>(std::move(item), std::move(pool_stop), std::move(done));
+  const auto begin = [this, in_hand, &lease] {
+    InPhase(ExclusivePhases::Kind::kWork, in_hand->stop.token(),
+            [this, in_hand, &lease](Hold turn) {
+              in_hand->turn = std::move(turn);
+              CallBuild(in_hand, lease);
+            });
+  };
+  // The program of a reference is made first, which may take a while.
+  if (!std::holds_alternative<ReferenceBuild>(in_hand->item->work)) return begin();
+  helpers_.Run(begin);
+}
+
+void Dispatcher::Core::CallBuild(const std::shared_ptr<BuildInHand>& in_hand,
+                                 const LeasedWorker& lease) {
+  const std::stop_token stop = in_hand->stop.token();
+  if (stop.stop_requested()) {
+    in_hand->turn = Hold();
+    return in_hand->done({});
   }
-  if (result.status.ok() && reply.has_artifact() && IsOwnBuild(*item) && reply.source().empty()) {
-    result.status = Internal("the answer has no source of the program, which the user compiles");
+  const auto end = [this, in_hand, &lease](CallResult result, v1::BuildReply& reply) {
+    in_hand->turn = Hold();
+    in_hand->done(BuildEnded(*in_hand, lease, std::move(result), std::move(reply)));
+  };
+  v1::BuildRequest request = RequestOf(*in_hand->item);
+  in_hand->trial = request.trial();
+  in_hand->traceparent = request.traceparent();
+  in_hand->sent_us = NowMicros();
+  const bool is_reference = std::holds_alternative<ReferenceBuild>(in_hand->item->work);
+  calls_.Build(lease.worker().address(), std::move(request),
+               {.connect = options_.connect,
+                .deadline = BuildDeadline(job_, options_),
+                .lost = lease.lost_token(),
+                .stop = stop},
+               [this, end, is_reference](CallResult result, v1::BuildReply& reply) {
+                 if (!is_reference) return end(std::move(result), reply);
+                 // The known elements of the outputs are computed, which may take a while, too.
+                 helpers_.Run([end, result, reply = std::move(reply)]() mutable {
+                   end(std::move(result), reply);
+                 });
+               });
+}
+
+Status Dispatcher::Core::CheckReply(const BuildItem& item, const v1::BuildReply& reply) {
+  if (!reply.has_artifact()) {
+    if (reply.error() != v1::NO_ERROR) return OkStatus();
+    return Internal("the answer has neither an artifact nor an error");
   }
-  if (result.status.ok() && reply.has_artifact()) {
-    result.status = CheckBuilt(*item, reply.artifact());
+  if (IsOwnBuild(item) && reply.source().empty()) {
+    return Internal("the answer has no source of the program, which the user compiles");
   }
+  return CheckBuilt(item, reply.artifact());
+}
+
+Attempt Dispatcher::Core::BuildEnded(BuildInHand& in_hand, const LeasedWorker& lease,
+                                     CallResult result, v1::BuildReply reply) {
+  const LogScope log_ids(LogIdsOf(in_hand.trial, in_hand.traceparent));
+  BuildItemPtr item = std::move(in_hand.item);
+  const std::stop_token stop = in_hand.stop.token();
+  if (result.status.ok()) result.status = CheckReply(*item, reply);
   if (result.status.ok()) {
     if (auto* trial = std::get_if<InFlightTrial>(&item->work)) {
-      trial->instants.set_build_sent_us(sent_us);
+      trial->instants.set_build_sent_us(in_hand.sent_us);
       trial->instants.set_build_received_us(NowMicros());
     }
     if (!item->refused_by.empty()) {
@@ -214,48 +268,102 @@ void Dispatcher::Core::ReferenceBuilt(const BuildItem& item, const std::string& 
 
 // ---- measuring ------------------------------------------------------------------------------
 
-Attempt Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
-                                  std::stop_token pool_stop) {
-  const CombinedStop either(std::move(pool_stop), AbandonedOf(*item));
-  if (either.token().stop_requested()) return {};
-  if (std::holds_alternative<BuiltTrial>(item->work))
-    return MeasureTrial(std::move(item), lease, either.token());
-  const CombinedStop any(either.token(), drain_.get_token());
-  return RunRace(std::move(item), lease, any.token());
+// A measurement that goes on.
+struct Dispatcher::Core::RunInHand {
+  RunInHand(RunItemPtr run, std::stop_token pool_stop, WorkerPool::Done end)
+      : item(std::move(run)),
+        stop(std::move(pool_stop), AbandonedOf(*item)),
+        done(std::move(end)) {}
+
+  RunItemPtr item;
+  const CombinedStop stop;
+  const WorkerPool::Done done;
+  Hold turn;
+};
+
+void Dispatcher::Core::Measure(RunItemPtr item, const LeasedWorker& lease,
+                               std::stop_token pool_stop, WorkerPool::Done done) {
+  const auto in_hand =
+      std::make_shared<RunInHand>(std::move(item), std::move(pool_stop), std::move(done));
+  const std::stop_token stop = in_hand->stop.token();
+  InPhase(ExclusivePhases::Kind::kMeasurement, stop, [this, in_hand, stop, &lease](Hold turn) {
+    in_hand->turn = std::move(turn);
+    const auto end = [in_hand](Attempt attempt) {
+      in_hand->turn = Hold();
+      in_hand->done(std::move(attempt));
+    };
+    if (stop.stop_requested()) return end({});
+    if (std::holds_alternative<BuiltTrial>(in_hand->item->work)) {
+      return MeasureTrial(std::move(in_hand->item), lease, stop, end);
+    }
+    helpers_.Run([this, in_hand, stop, end, &lease] {
+      const CombinedStop any(stop, drain_.get_token());
+      end(RunRace(std::move(in_hand->item), lease, any.token()));
+    });
+  });
 }
 
-Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& lease,
-                                       const std::stop_token& stop) {
-  auto& trial = std::get<BuiltTrial>(item->work);
-  const std::optional<AnswerCheck> check = references_.CheckOf(item->task, trial.builder);
+// A trial whose call of Measure goes on.
+struct Dispatcher::Core::TrialInHand {
+  RunItemPtr item;
+  const AnswerCheck check;
+  const std::stop_token stop;
+  const int64_t sent_us;
+  const std::shared_ptr<v1::MeasureRequest> request;
+};
+
+void Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& lease,
+                                    const std::stop_token& stop, WorkerPool::Done done) {
+  const auto& trial = std::get<BuiltTrial>(item->work);
+  std::optional<AnswerCheck> check = references_.CheckOf(item->task, trial.builder);
   // The reference is being replaced, so the item waits for the new one.
   if (!check.has_value()) {
     ToRunners(std::move(item));
-    return {};
+    return done({});
   }
-  v1::MeasureRequest request = TrialRequest(job_, item->task, *check, *trial.artifact);
-  request.set_traceparent(
+  const auto request =
+      std::make_shared<v1::MeasureRequest>(TrialRequest(job_, item->task, *check, *trial.artifact));
+  request->set_traceparent(
       PrintTraceparent(TraceOfTrial(job_.id, trial.in_hand.trial.number, TrialSpan::kRun)));
-  const LogScope log_ids(LogIdsOf(request.trial(), request.traceparent()));
   // Another job's trials wait for the runner, which the runner itself does not see.
-  if (lease.wanted()) request.mutable_options()->set_idle_ms(0);
-  const int64_t sent_us = NowMicros();
-  v1::MeasureReply reply;
-  CallResult result = CallMeasure(lease, request, *check->reference, stop, &reply);
+  if (lease.wanted()) request->mutable_options()->set_idle_ms(0);
+  const std::shared_ptr<TrialInHand> in_hand(
+      new TrialInHand{std::move(item), *std::move(check), stop, NowMicros(), request});
+  const auto end = [this, in_hand, &lease, done](CallResult result, v1::MeasureReply& reply) {
+    done(TrialEnded(*in_hand, lease, std::move(result), reply));
+  };
+  CallMeasure(lease, request, in_hand->check.reference, stop,
+              [this, end](CallResult result, v1::MeasureReply& reply) {
+                if (result.status.code() != StatusCode::kOutOfRange) {
+                  return end(std::move(result), reply);
+                }
+                // Another reference is sought, which may take a while.
+                helpers_.Run([end, result, reply = std::move(reply)]() mutable {
+                  end(std::move(result), reply);
+                });
+              });
+}
+
+Attempt Dispatcher::Core::TrialEnded(TrialInHand& in_hand, const LeasedWorker& lease,
+                                     CallResult result, v1::MeasureReply& reply) {
+  const LogScope log_ids(LogIdsOf(in_hand.request->trial(), in_hand.request->traceparent()));
+  RunItemPtr item = std::move(in_hand.item);
+  const AnswerCheck& check = in_hand.check;
   if (result.status.ok() && !reply.has_result()) {
     result.status = Unavailable("the answer has no result");
   }
   if (!result.status.ok()) {
     // A runner answers INTERNAL if the reference fails, and OUT_OF_RANGE if it takes too long.
     if (result.status.code() == StatusCode::kInternal) {
-      NoteReferenceFailure(item->task, *check->reference, result.status);
+      NoteReferenceFailure(item->task, *check.reference, result.status);
     }
-    if (result.status.code() == StatusCode::kOutOfRange && check->samples.empty()) {
-      return ReferenceTookTooLong(std::move(item), lease, result, stop);
+    if (result.status.code() == StatusCode::kOutOfRange && check.samples.empty()) {
+      return ReferenceTookTooLong(std::move(item), lease, result, in_hand.stop);
     }
-    return Failed(std::move(item), lease, result, stop);
+    return Failed(std::move(item), lease, result, in_hand.stop);
   }
-  trial.in_hand.instants.set_run_sent_us(sent_us);
+  auto& trial = std::get<BuiltTrial>(item->work);
+  trial.in_hand.instants.set_run_sent_us(in_hand.sent_us);
   trial.in_hand.instants.set_run_received_us(NowMicros());
   std::optional<double> reference_cost_s;
   if (reply.reference_cost_s() > 0) reference_cost_s = reply.reference_cost_s();
@@ -263,27 +371,29 @@ Attempt Dispatcher::Core::MeasureTrial(RunItemPtr item, const LeasedWorker& leas
   return {};
 }
 
-// Sends the reference along if the runner does not have it.
-CallResult Dispatcher::Core::CallMeasure(const LeasedWorker& lease, v1::MeasureRequest& request,
-                                         const v1::Artifact& reference, const std::stop_token& stop,
-                                         v1::MeasureReply* reply) {
+void Dispatcher::Core::CallMeasure(const LeasedWorker& lease,
+                                   std::shared_ptr<v1::MeasureRequest> request,
+                                   std::shared_ptr<const v1::Artifact> reference,
+                                   const std::stop_token& stop,
+                                   WorkerCalls::Done<v1::MeasureReply> done) {
   // A request that was sent ahead may have to wait until the runner has run another trial's
   // reference.
   const bool ahead = job_.options.measure().idle_ms() > 0;
-  CallLimits limits{.connect = options_.connect,
-                    .deadline = MeasureDeadline(job_, options_, ahead),
-                    .lost = lease.lost_token(),
-                    .stop = stop};
-  const std::string& address = lease.worker().address();
-  CallResult result = calls_.Measure(address, request, limits, reply);
-  if (result.status.code() == StatusCode::kFailedPrecondition) {
-    *request.mutable_reference() = reference;
-    limits.deadline = MeasureDeadline(job_, options_, /*with_reference=*/true);
-    reply->Clear();
-    result = calls_.Measure(address, request, limits, reply);
-  }
-  if (result.status.ok()) BoundReply(request, limits.deadline, *reply);
-  return result;
+  const bool has_reference = request->has_reference();
+  const CallLimits limits{.connect = options_.connect,
+                          .deadline = MeasureDeadline(job_, options_, ahead || has_reference),
+                          .lost = lease.lost_token(),
+                          .stop = stop};
+  calls_.Measure(lease.worker().address(), request, limits,
+                 [this, &lease, request, reference, stop, done, has_reference,
+                  deadline = limits.deadline](CallResult result, v1::MeasureReply& reply) {
+                   if (result.status.code() == StatusCode::kFailedPrecondition && !has_reference) {
+                     *request->mutable_reference() = *reference;
+                     return CallMeasure(lease, request, reference, stop, done);
+                   }
+                   if (result.status.ok()) BoundReply(*request, deadline, reply);
+                   done(std::move(result), reply);
+                 });
 }
 
 Attempt Dispatcher::Core::ReferenceTookTooLong(RunItemPtr item, const LeasedWorker& lease,

@@ -32,7 +32,7 @@ class IdleReadings {
   // Adds a trial that has a record. Moves its artifact out of `measured`.
   void Add(MeasuredTrial& measured);
 
-  // ---- the lanes of runners
+  // ---- runners
   // Returns the elite that the device reads next, or nothing.
   std::optional<EliteSet::Turn> Next(const std::string& device);
   void Note(const EliteSet::Turn& turn, const std::string& device, const v1::TrialResult& result);

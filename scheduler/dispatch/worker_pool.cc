@@ -10,10 +10,10 @@ namespace {
 
 // Time until a source that refused is asked again.
 constexpr std::chrono::milliseconds kAskAgain{500};
-
-// Time for which a new lease waits for an item if other lanes have taken the items that it was
-// asked for: another scheduler may have items and no worker.
+// Time for which a new lease waits for an item if the items that it was asked for were done on
+// other workers: another scheduler may have items and no worker.
 constexpr std::chrono::milliseconds kFirstWait{100};
+constexpr std::chrono::hours kForEver{24 * 365};
 
 bool Avoids(const WorkItem& item, const std::string& worker) {
   return item.avoid_worker == worker ||
@@ -30,11 +30,11 @@ WorkerPool::WorkerPool(Options options, LeaseSource& source, Work work,
       work_(std::move(work)),
       accept_(std::move(accept)),
       meanwhile_(std::move(meanwhile)) {
-  for (int i = 0; i < options_.lanes; ++i) {
-    lanes_.emplace_back([this, lease = std::exchange(first, std::nullopt)]() mutable {
-      RunLane(std::exchange(lease, std::nullopt));
-    });
-  }
+  // The items for a lease that the pool was given are still to come.
+  if (first.has_value()) Take(*std::move(first), options_.idle_release);
+  threads_.emplace_back([this] { WatchTime(); });
+  const int asking = std::min(options_.most_leases, options_.most_asking);
+  for (int i = 0; i < asking; ++i) threads_.emplace_back([this] { Ask(); });
 }
 
 WorkerPool::~WorkerPool() {
@@ -43,21 +43,22 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::Push(WorkItemPtr item) {
-  std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   queue_.push_back(std::move(item));
-  Notify();
+  Proceed(lock);
 }
 
 void WorkerPool::PushFirst(WorkItemPtr item) {
-  std::lock_guard lock(mutex_);
+  Lock lock(mutex_);
   queue_.push_front(std::move(item));
-  Notify();
+  Proceed(lock);
 }
 
 void WorkerPool::Poke() {
   if (meanwhile_ == nullptr) return;
-  std::lock_guard lock(mutex_);
-  CallToMeanwhile();
+  Lock lock(mutex_);
+  ++events_;
+  Proceed(lock);
 }
 
 void WorkerPool::Stop() {
@@ -68,70 +69,24 @@ void WorkerPool::Stop() {
 void WorkerPool::Drain() {
   stop_.request_stop();
   std::lock_guard lock(mutex_);
-  NotifyAll();
-}
-
-// There are many lanes. Each that woke up in vain would cost two switches of threads.
-void WorkerPool::Notify() {
-  if (options_.ahead) changed_.notify_all();
-  CallIdleLanes();
-  if (NeedsLease()) rested_.notify_one();
-}
-
-void WorkerPool::NotifyAll() {
-  changed_.notify_all();
-  rested_.notify_all();
-  while (!idle_lanes_.empty()) Call(idle_lanes_.begin());
-}
-
-void WorkerPool::CallIdleLanes() {
-  while (called_ < queue_.size()) {
-    const auto lane = std::ranges::find_if(idle_lanes_, [this](const IdleLane* idle) {
-      return FindTakeable(idle->worker) != queue_.end();
-    });
-    if (lane == idle_lanes_.end()) return;
-    Call(lane);
-  }
-}
-
-void WorkerPool::CallToMeanwhile() {
-  ++events_;
-  if (options_.ahead) changed_.notify_all();
-  while (!idle_lanes_.empty()) Call(idle_lanes_.begin());
-}
-
-void WorkerPool::Call(std::list<IdleLane*>::iterator lane) {
-  (*lane)->is_called = true;
-  (*lane)->called.notify_one();
-  idle_lanes_.erase(lane);
-  ++called_;
-}
-
-bool WorkerPool::WaitIdle(std::unique_lock<std::mutex>& lock, const std::string& worker,
-                          Clock::time_point until, const std::function<bool()>& done) {
-  IdleLane lane{.worker = worker};
-  ++seeking_;
-  ++idle_;
-  bool in_time = true;
-  while (in_time && !done()) {
-    idle_lanes_.push_front(&lane);
-    lane.is_called = false;
-    in_time = lane.called.wait_until(lock, until, [&] { return lane.is_called; });
-    if (lane.is_called) {
-      --called_;
-    } else {
-      std::erase(idle_lanes_, &lane);
-    }
-  }
-  --seeking_;
-  --idle_;
-  return in_time || done();
+  asked_.notify_all();
+  refused_.notify_all();
+  timed_.notify_all();
 }
 
 void WorkerPool::Join() {
-  for (std::thread& lane : lanes_) {
-    if (lane.joinable()) lane.join();
+  {
+    Lock lock(mutex_);
+    ended_.wait(lock, [this] { return in_hand_ == 0; });
   }
+  for (std::thread& thread : threads_) {
+    if (thread.joinable()) thread.join();
+  }
+  helpers_.Join();
+  Lock lock(mutex_);
+  // A lease that became idle last was not looked at any more.
+  while (!idle_.empty()) LetGo(PlacePtr(idle_.front()));
+  Proceed(lock);
 }
 
 size_t WorkerPool::queued() const {
@@ -141,14 +96,12 @@ size_t WorkerPool::queued() const {
 
 int WorkerPool::usable() const {
   std::lock_guard lock(mutex_);
-  int sum = 0;
-  for (const auto& [worker, lanes] : usable_) sum += lanes;
-  return sum;
+  return usable_places_;
 }
 
 bool WorkerPool::HasOther(const std::string& worker) const {
   std::lock_guard lock(mutex_);
-  return std::ranges::any_of(usable_, [&](const auto& lanes) { return lanes.first != worker; });
+  return std::ranges::any_of(usable_, [&](const auto& places) { return places.first != worker; });
 }
 
 std::optional<std::string> WorkerPool::BlockedReason() const {
@@ -157,132 +110,116 @@ std::optional<std::string> WorkerPool::BlockedReason() const {
   return problem_;
 }
 
-// ---- lanes ----------------------------------------------------------------------------------
+// ---- leases ---------------------------------------------------------------------------------
 
-void WorkerPool::RunLane(std::optional<LeasedWorker> lease) {
-  // The items for a lease that the pool was given are still to come.
-  bool waits = lease.has_value();
+bool WorkerPool::NeedsLease() const {
+  return MayAsk() && queue_.size() > static_cast<size_t>(asking_) + idle_.size();
+}
+
+void WorkerPool::Ask() {
+  Lock lock(mutex_);
   while (true) {
-    if (!lease.has_value()) {
-      if (!WaitForWork()) return;
-      lease = AcquireLease();
-      if (!lease.has_value()) continue;
-    }
-    Serve(*lease, std::exchange(waits, false));
-    lease.reset();
+    asked_.wait(lock, [this] { return stop_.stop_requested() || NeedsLease(); });
     if (stop_.stop_requested()) return;
+    ++asking_;
+    Clock::time_point until = Clock::time_point::max();
+    const std::vector<std::string> avoid = BackedOffWorkers(&until);
+    Proceed(lock);  // items may go ahead now, and another thread may have to ask as well
+    lock.unlock();
+    const absl::Duration patience =
+        avoid.empty() ? absl::InfiniteDuration() : absl::FromChrono(until - Clock::now());
+    StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
+    const Status status = lease.status();
+    if (lease.ok()) Take(*std::move(lease), std::min(kFirstWait, options_.idle_release));
+    lock.lock();
+    --asking_;
+    Proceed(lock);
+    if (status.ok() || stop_.stop_requested()) continue;
+    if (status.code() == StatusCode::kDeadlineExceeded) continue;
+    problem_ = Message(status);
+    refused_.wait_for(lock, kAskAgain, [this] { return stop_.stop_requested(); });
   }
 }
 
-bool WorkerPool::WaitForWork() {
-  std::unique_lock lock(mutex_);
-  ++resting_;
-  rested_.wait(lock, [this] { return stop_.stop_requested() || NeedsLease(); });
-  --resting_;
-  if (stop_.stop_requested()) return false;
-  ++seeking_;
-  // Lanes may send items ahead now, and another resting lane may have to seek as well.
-  Notify();
-  return true;
-}
-
-std::optional<LeasedWorker> WorkerPool::AcquireLease() {
-  std::unique_lock lock(mutex_);
-  Clock::time_point until = Clock::time_point::max();
-  const std::vector<std::string> avoid = BackedOffWorkers(&until);
-  lock.unlock();
-  const absl::Duration patience =
-      avoid.empty() ? absl::InfiniteDuration() : absl::FromChrono(until - Clock::now());
-  StatusOr<LeasedWorker> lease = source_.Acquire(patience, stop_.get_token(), avoid);
-  lock.lock();
-  --seeking_;
-  Notify();
-  if (lease.ok()) return *std::move(lease);
-  if (stop_.stop_requested()) return std::nullopt;
-  if (lease.status().code() != StatusCode::kDeadlineExceeded) {
-    problem_ = Message(lease.status());
-    changed_.wait_for(lock, kAskAgain, [this] { return stop_.stop_requested(); });
+void WorkerPool::Take(LeasedWorker lease, std::chrono::milliseconds patience) {
+  const auto place = std::make_shared<Place>(std::move(lease));
+  const v1::WorkerState& worker = place->lease.worker();
+  const std::string refusal = accept_ == nullptr ? "" : accept_(worker);
+  if (refusal.empty()) {
+    place->on_lost.emplace(place->lease.lost_token(), [this] {
+      std::lock_guard lock(mutex_);
+      LookAt(Clock::now());
+    });
+  } else {
+    LogWarn("{} {} at {} is not used: {}", options_.name, place->id(), worker.address(), refusal);
   }
-  return std::nullopt;
-}
-
-void WorkerPool::Serve(const LeasedWorker& lease, bool waits) {
-  const std::stop_callback on_lost(lease.lost_token(), [this] {
-    std::lock_guard lock(mutex_);
-    NotifyAll();
-  });
-  const std::string& worker = lease.worker().id();
-  if (accept_ != nullptr) {
-    const std::string refusal = accept_(lease.worker());
-    if (!refusal.empty()) {
-      LogWarn("{} {} at {} is not used: {}", options_.name, worker, lease.worker().address(),
-              refusal);
-      Settle(lease, {.again = nullptr, .complaint = refusal});
-    }
+  Lock lock(mutex_);
+  if (!refusal.empty()) Settle(place->lease, {.again = nullptr, .complaint = refusal});
+  if (refusal.empty() && !IsOver(*place)) {
+    places_.push_back(place);
+    place->idle_until = Clock::now() + patience;
+    place->seen_events = events_ - 1;
+    Rest(place);
   }
-  Serving serving{.waits = waits};
-  std::thread ahead;
-  if (options_.ahead) ahead = std::thread([&] { ServeAhead(lease, serving); });
-  ServeInTurn(lease, serving);
-  if (!ahead.joinable()) return;
-  {
-    std::lock_guard lock(mutex_);
-    serving.over = true;
-    changed_.notify_all();
-  }
-  ahead.join();
+  Proceed(lock);
 }
 
-bool WorkerPool::MayGoAhead(const std::string& worker) {
-  return idle_ == 0 && (seeking_ > 0 || resting_ == 0) && usable_.contains(worker) &&
-         !IsBackedOff(worker) && FindTakeable(worker, /*ahead=*/true) != queue_.end();
+bool WorkerPool::IsOver(const Place& place) const {
+  return stop_.stop_requested() || place.lease.lost() || place.lease.wanted() ||
+         IsBackedOff(place.id());
 }
 
-void WorkerPool::ServeAhead(const LeasedWorker& lease, Serving& serving) {
-  const std::string& worker = lease.worker().id();
-  std::unique_lock lock(mutex_);
-  const auto ends = [&] { return serving.over || stop_.stop_requested() || lease.lost(); };
+void WorkerPool::LetGo(const PlacePtr& place) {
+  Uncount(*place);
+  let_go_.push_back(place);
+  if (std::exchange(place->is_idle, false)) idle_.remove(let_go_.back());
+  places_.remove(let_go_.back());
+}
+
+void WorkerPool::Count(Place& place) {
+  if (std::exchange(place.is_counted, true)) return;
+  ++usable_[place.id()];
+  ++usable_places_;
+}
+
+void WorkerPool::Uncount(Place& place) {
+  if (!std::exchange(place.is_counted, false)) return;
+  --usable_places_;
+  if (--usable_[place.id()] == 0) usable_.erase(place.id());
+}
+
+void WorkerPool::WatchTime() {
+  Lock lock(mutex_);
   while (true) {
-    changed_.wait(lock, [&] { return ends() || (!lease.wanted() && MayGoAhead(worker)); });
-    if (ends()) return;
-    const auto found = FindTakeable(worker, /*ahead=*/true);
-    WorkItemPtr item = std::move(*found);
-    queue_.erase(found);
-    serving.ahead_works = true;
-    lock.unlock();
-    Attempt attempt = work_(std::move(item), lease, stop_items_.get_token());
-    lock.lock();
-    serving.ahead_works = false;
-    lock.unlock();
-    Settle(lease, std::move(attempt));
-    lock.lock();
+    LetIdleGo();
+    Proceed(lock);
+    if (stop_.stop_requested()) return;
+    const Clock::time_point until = next_look_;
+    timed_.wait_until(lock, until, [&] { return stop_.stop_requested() || next_look_ < until; });
   }
 }
 
-void WorkerPool::ServeInTurn(const LeasedWorker& lease, Serving& serving) {
-  const std::string& worker = lease.worker().id();
-  std::unique_lock lock(mutex_);
-  while (!stop_.stop_requested() && !lease.lost() && !lease.wanted()) {
-    if (IsBackedOff(worker)) return;
-    ++usable_[worker];
-    WorkItemPtr item = Take(lock, lease, serving);
-    Attempt attempt;
-    const bool idle = item == nullptr;
-    if (!idle) {
-      lock.unlock();
-      attempt = work_(std::move(item), lease, stop_items_.get_token());
-      lock.lock();
-      serving.waits = true;
+// A lease that others want stays until it is idle for long enough: there may be an item at once.
+void WorkerPool::LetIdleGo() {
+  const auto now = Clock::now();
+  next_look_ = now + kForEver;
+  std::vector<PlacePtr> over;
+  for (const PlacePtr& place : idle_) {
+    if (place->ahead_works) continue;  // it is looked at when that ends
+    if (stop_.stop_requested() || place->lease.lost() || IsBackedOff(place->id()) ||
+        now >= place->idle_until) {
+      over.push_back(place);
+    } else {
+      next_look_ = std::min(next_look_, place->idle_until);
     }
-    if (--usable_[worker] == 0) usable_.erase(worker);
-    if (idle) {
-      Notify();  // others may take the items that were left to this lane
-      return;
-    }
-    lock.unlock();
-    Settle(lease, std::move(attempt));
-    lock.lock();
   }
+  for (const PlacePtr& place : over) LetGo(place);
+}
+
+void WorkerPool::LookAt(Clock::time_point time) {
+  if (time >= next_look_) return;
+  next_look_ = time;
+  timed_.notify_all();
 }
 
 std::vector<std::string> WorkerPool::BackedOffWorkers(Clock::time_point* until) const {
@@ -296,52 +233,140 @@ std::vector<std::string> WorkerPool::BackedOffWorkers(Clock::time_point* until) 
   return workers;
 }
 
-// Items that avoid the worker are left to lanes on others, if there are any that take them.
-std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker, bool ahead) {
-  return std::ranges::find_if(queue_, [&](const WorkItemPtr& item) {
-    if (ahead && item->in_turn) return false;
-    return !Avoids(*item, worker) || std::ranges::all_of(usable_, [&](const auto& lanes) {
-      return lanes.first == worker || Avoids(*item, lanes.first);
-    });
-  });
-}
-
 bool WorkerPool::IsBackedOff(const std::string& worker) const {
   const auto it = trouble_.find(worker);
   return it != trouble_.end() && it->second.until > Clock::now();
 }
 
-// Returns null if the lease has to be let go.
-WorkItemPtr WorkerPool::Take(std::unique_lock<std::mutex>& lock, const LeasedWorker& lease,
-                             const Serving& serving) {
-  const std::string& worker = lease.worker().id();
-  const auto over = [&] { return stop_.stop_requested() || lease.lost() || IsBackedOff(worker); };
-  const auto found = [&] { return FindTakeable(worker) != queue_.end(); };
-  const auto first_wait = std::min(kFirstWait, options_.idle_release);
-  auto until = Clock::now() + (serving.waits ? options_.idle_release : first_wait);
-  while (!over() && !found()) {
-    const uint64_t seen = events_;
-    if (meanwhile_ != nullptr && !serving.ahead_works && !lease.wanted()) {
-      lock.unlock();
-      std::optional<Attempt> attempt = meanwhile_(lease, stop_.get_token());
-      const bool did = attempt.has_value();
-      if (did) Settle(lease, *std::move(attempt));
-      lock.lock();
-      if (did && lease.wanted() && !found()) return nullptr;
-      if (did) until = Clock::now() + options_.idle_release;
-      if (did) continue;
+// ---- work -----------------------------------------------------------------------------------
+
+// Items that avoid the worker are left to others, if there are any that take them.
+std::deque<WorkItemPtr>::iterator WorkerPool::FindTakeable(const std::string& worker, bool ahead) {
+  return std::ranges::find_if(queue_, [&](const WorkItemPtr& item) {
+    if (ahead && item->in_turn) return false;
+    return !Avoids(*item, worker) || std::ranges::all_of(usable_, [&](const auto& places) {
+      return places.first == worker || Avoids(*item, places.first);
+    });
+  });
+}
+
+std::vector<WorkerPool::Start> WorkerPool::Starts() {
+  std::vector<Start> starts;
+  if (stop_.stop_requested()) return starts;
+  for (auto it = idle_.begin(); it != idle_.end();) {
+    const PlacePtr place = *it;
+    const auto item = queue_.empty() ? queue_.end() : FindTakeable(place->id());
+    const bool has_item = item != queue_.end();
+    const bool looks = meanwhile_ != nullptr && place->seen_events != events_ &&
+                       !place->ahead_works && !place->lease.wanted();
+    if (place->lease.lost() || IsBackedOff(place->id()) || (!has_item && !looks)) {
+      if (queue_.empty() && meanwhile_ == nullptr) break;
+      ++it;
+      continue;
     }
-    const auto more = [&] {
-      return meanwhile_ != nullptr && events_ != seen && !serving.ahead_works && !lease.wanted();
-    };
-    const auto done = [&] { return over() || found() || more(); };
-    if (!WaitIdle(lock, worker, until, done)) return nullptr;
+    it = idle_.erase(it);
+    place->is_idle = false;
+    place->works = true;
+    place->seen_events = events_;
+    Start start{place, Hand::kFirst, nullptr};
+    if (has_item) {
+      start.item = std::move(*item);
+      queue_.erase(item);
+    }
+    starts.push_back(std::move(start));
   }
-  if (over()) return nullptr;
-  const auto taken = FindTakeable(worker);
-  WorkItemPtr item = std::move(*taken);
-  queue_.erase(taken);
-  return item;
+  AddStartsAhead(starts);
+  in_hand_ += static_cast<int>(starts.size());
+  return starts;
+}
+
+// An item goes ahead if it would have to wait for this worker anyway.
+void WorkerPool::AddStartsAhead(std::vector<Start>& starts) {
+  if (!options_.ahead || queue_.empty() || !idle_.empty()) return;
+  if (asking_ == 0 && MayAsk()) return;
+  for (const PlacePtr& place : places_) {
+    if (!place->works || place->ahead_works || !place->is_counted || IsOver(*place)) continue;
+    const auto item = FindTakeable(place->id(), /*ahead=*/true);
+    if (item == queue_.end()) continue;
+    place->ahead_works = true;
+    starts.push_back({place, Hand::kAhead, std::move(*item)});
+    queue_.erase(item);
+    if (queue_.empty()) return;
+  }
+}
+
+void WorkerPool::Proceed(Lock& lock) {
+  const std::thread::id self = std::this_thread::get_id();
+  if (std::ranges::find(proceeding_, self) != proceeding_.end()) return;
+  proceeding_.push_back(self);
+  while (true) {
+    std::vector<Start> starts = Starts();
+    std::vector<PlacePtr> let_go = std::exchange(let_go_, {});
+    if (starts.empty() && let_go.empty()) break;
+    lock.unlock();
+    let_go.clear();
+    for (Start& start : starts) Begin(std::move(start));
+    lock.lock();
+  }
+  std::erase(proceeding_, self);
+  if (NeedsLease()) asked_.notify_one();
+}
+
+void WorkerPool::Begin(Start start) {
+  if (start.item == nullptr) return BeginMeanwhile(start.place);
+  const LeasedWorker& lease = start.place->lease;
+  // The place goes with the call of the function, so that its lease is given back when it is told.
+  auto place = std::make_shared<PlacePtr>(start.place);
+  start.place = nullptr;
+  work_(std::move(start.item), lease, stop_items_.get_token(),
+        [this, place, hand = start.hand](Attempt attempt) {
+          End(std::exchange(*place, nullptr), hand, std::move(attempt));
+        });
+}
+
+void WorkerPool::BeginMeanwhile(const PlacePtr& place) {
+  Piece piece = meanwhile_(place->lease, stop_.get_token());
+  if (piece == nullptr) {
+    // The lease has been idle all the time.
+    std::lock_guard lock(mutex_);
+    place->works = false;
+    Rest(place);
+    return NoteEnd();
+  }
+  helpers_.Run([this, place = std::make_shared<PlacePtr>(place), piece = std::move(piece)] {
+    Attempt attempt = piece();
+    End(std::exchange(*place, nullptr), Hand::kFirst, std::move(attempt));
+  });
+}
+
+void WorkerPool::End(PlacePtr place, Hand hand, Attempt attempt) {
+  Lock lock(mutex_);
+  Settle(place->lease, std::move(attempt));
+  if (hand == Hand::kFirst) {
+    place->works = false;
+    place->idle_until = Clock::now() + options_.idle_release;
+    place->seen_events = events_ - 1;
+  } else {
+    place->ahead_works = false;
+  }
+  Rest(place);
+  place.reset();
+  Proceed(lock);
+  NoteEnd();
+}
+
+void WorkerPool::NoteEnd() {
+  if (--in_hand_ == 0) ended_.notify_all();
+}
+
+void WorkerPool::Rest(const PlacePtr& place) {
+  const bool is_over = IsOver(*place);
+  if (!is_over) Count(*place);
+  if (place->works) return;
+  if (!is_over && !std::exchange(place->is_idle, true)) idle_.push_front(place);
+  if (place->ahead_works) return;
+  if (is_over) return LetGo(place);
+  LookAt(place->idle_until);
 }
 
 void WorkerPool::LeaveAlone(const LeasedWorker& lease, std::chrono::milliseconds pause,
@@ -351,11 +376,14 @@ void WorkerPool::LeaveAlone(const LeasedWorker& lease, std::chrono::milliseconds
   trouble_[worker.id()].until = Clock::now() + pause;
   problem_ = fmt::format("{} {} at {}: {}", options_.name, worker.id(), worker.address(), reason);
   LogWarn("{}; left alone for {} ms", problem_, pause.count());
+  for (const PlacePtr& place : places_) {
+    if (place->id() == worker.id()) Uncount(*place);
+  }
+  LookAt(Clock::now());
 }
 
 void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
   const std::string& worker = lease.worker().id();
-  std::lock_guard lock(mutex_);
   if (!attempt.complaint.empty()) {
     const int doublings = std::min(trouble_[worker].failures++, 20);
     const auto pause =
@@ -371,8 +399,7 @@ void WorkerPool::Settle(const LeasedWorker& lease, Attempt attempt) {
     attempt.again->avoid_worker = worker;
     queue_.push_front(std::move(attempt.again));
   }
-  if (meanwhile_ != nullptr) CallToMeanwhile();
-  Notify();
+  ++events_;
 }
 
 }  // namespace kiln::scheduler

@@ -1,4 +1,4 @@
-// Tests how long lanes of a pool keep their leases.
+// Tests how long a pool keeps its leases.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +23,7 @@ v1::WorkerState WorkerOfOneSlot(const std::string& id) {
   return worker;
 }
 
-// Counts the lanes that ask.
+// Counts the threads that ask.
 class CountingSource : public LeaseSource {
  public:
   using LeaseSource::Acquire;
@@ -48,15 +48,15 @@ bool Eventually(const Done& done) {
   return done();
 }
 
-// A lane that asked for a worker when there were items gets the worker when the first lane has done
-// them all. Another scheduler may wait for it.
+// The pool asked for three workers when there were items. The first one has done them all when the
+// next one comes, which another scheduler may wait for.
 TEST(WorkerPoolLeasesTest, ALeaseThatComesTooLateIsLetGo) {
   CountingSource source;
   std::atomic<int> done{0};
-  WorkerPool pool({.lanes = 3, .idle_release = std::chrono::minutes(10)}, source,
-                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token) {
+  WorkerPool pool({.most_leases = 3, .idle_release = std::chrono::minutes(10)}, source,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
                     ++done;
-                    return Attempt();
+                    end({});
                   });
   for (int i = 0; i < 3; ++i) pool.Push(std::make_unique<WorkItem>());
   ASSERT_TRUE(Eventually([&] { return source.asking == 3; }));
@@ -65,7 +65,7 @@ TEST(WorkerPoolLeasesTest, ALeaseThatComesTooLateIsLetGo) {
   ASSERT_TRUE(Eventually([&] { return done == 3; }));
   EXPECT_EQ(workers.held(), 1);
   workers.AddWorker(WorkerOfOneSlot("second"));
-  // Both other lanes have had it.
+  // It has come twice: for each of the other two that the pool asked for.
   EXPECT_TRUE(Eventually([&] { return workers.acquired() == 3 && workers.held() == 1; }))
       << workers.acquired() << " leases were acquired, and " << workers.held() << " are held";
 }
@@ -77,10 +77,10 @@ TEST(WorkerPoolLeasesTest, ALeaseToBeginWithWaits) {
   ASSERT_OK_AND_ASSIGN(LeasedWorker first, source.Acquire(absl::Seconds(30), {}));
   std::atomic<int> done{0};
   WorkerPool pool(
-      {.lanes = 1, .idle_release = std::chrono::minutes(10)}, source,
-      [&](WorkItemPtr, const LeasedWorker&, std::stop_token) {
+      {.most_leases = 1, .idle_release = std::chrono::minutes(10)}, source,
+      [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
         ++done;
-        return Attempt();
+        end({});
       },
       nullptr, std::move(first));
   // A lease that does not wait is let go after a tenth of a second.

@@ -35,7 +35,7 @@ struct Finalists {
   std::vector<Finalist> entries;
 };
 
-// Finalists while they are built and measured. Until all are built, only the builders' lanes change
+// Finalists while they are built and measured. Until all are built, only answers of builders change
 // the race, through SetBuilt. From then on the race belongs to the runner that measures it.
 struct Race {
   struct Entry {

@@ -3,6 +3,7 @@
 #include <grpcpp/client_context.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "base/server/grpc_status.h"
 #include "proto/builder.grpc.pb.h"
@@ -28,48 +29,109 @@ bool Connect(grpc::Channel& channel, const CallLimits& limits) {
   return false;
 }
 
+// A call that goes on. It keeps itself until its end.
+template <typename Request, typename Reply>
+struct Pending {
+  Pending(std::shared_ptr<const Request> request, const CallLimits& limits,
+          WorkerCalls::Done<Reply> done)
+      : request(std::move(request)), lost(limits.lost), done(std::move(done)) {
+    context.set_deadline(system_clock::now() + limits.deadline);
+    const std::function<void()> cancel = [this] { context.TryCancel(); };
+    on_lost.emplace(limits.lost, cancel);
+    on_stop.emplace(limits.stop, cancel);
+  }
+
+  void End(const grpc::Status& ended) {
+    on_lost.reset();
+    on_stop.reset();
+    Status status = FromGrpc(ended);
+    MarkYield(context, status);
+    if (!status.ok() && lost.stop_requested()) {
+      status = Unavailable(
+          "its lease was lost: the worker is gone, or the tracker has revoked the lease");
+    }
+    done({std::move(status), true}, reply);
+  }
+
+  grpc::ClientContext context;
+  const std::shared_ptr<const Request> request;
+  const std::stop_token lost;
+  const WorkerCalls::Done<Reply> done;
+  Reply reply;
+  std::optional<std::stop_callback<std::function<void()>>> on_lost, on_stop;
+};
+
 }  // namespace
 
-std::shared_ptr<grpc::Channel> WorkerCalls::ChannelTo(const std::string& address) {
+struct WorkerCalls::Worker {
+  std::string address;
+  std::shared_ptr<grpc::Channel> channel;
+  std::unique_ptr<v1::Builder::Stub> builder;
+  std::unique_ptr<v1::Runner::Stub> runner;
+};
+
+WorkerCalls::WorkerCalls(FarmAccess access) : access_(std::move(access)) {}
+
+WorkerCalls::~WorkerCalls() = default;
+
+WorkerCalls::WorkerPtr WorkerCalls::WorkerAt(const std::string& address) {
   std::lock_guard lock(mutex_);
-  std::shared_ptr<grpc::Channel>& channel = channels_[address];
-  if (channel == nullptr) channel = MakeChannel(address, access_);
-  return channel;
-}
-
-template <typename Invoke>
-CallResult WorkerCalls::Call(const std::string& address, const CallLimits& limits,
-                             const Invoke& invoke) {
-  const std::shared_ptr<grpc::Channel> channel = ChannelTo(address);
-  if (!Connect(*channel, limits)) {
-    return {Unavailable("no connection to {} within {} ms", address, limits.connect.count()),
-            false};
+  WorkerPtr& worker = workers_[address];
+  if (worker == nullptr) {
+    worker = std::make_shared<Worker>();
+    worker->address = address;
+    worker->channel = MakeChannel(address, access_);
+    worker->builder = v1::Builder::NewStub(worker->channel);
+    worker->runner = v1::Runner::NewStub(worker->channel);
   }
-  grpc::ClientContext context;
-  context.set_deadline(system_clock::now() + limits.deadline);
-  const auto cancel = [&context] { context.TryCancel(); };
-  const std::stop_callback on_lost(limits.lost, cancel);
-  const std::stop_callback on_stop(limits.stop, cancel);
-  Status status = FromGrpc(invoke(channel, context));
-  MarkYield(context, status);
-  if (status.ok() || !limits.lost.stop_requested()) return {status, true};
-  return {
-      Unavailable("its lease was lost: the worker is gone, or the tracker has revoked the lease"),
-      true};
+  return worker;
 }
 
-CallResult WorkerCalls::Build(const std::string& address, const v1::BuildRequest& request,
-                              const CallLimits& limits, v1::BuildReply* reply) {
-  return Call(address, limits, [&](const auto& channel, grpc::ClientContext& context) {
-    return v1::Builder::NewStub(channel)->Build(&context, request, reply);
+void WorkerCalls::WhenConnected(const WorkerPtr& worker, const CallLimits& limits,
+                                std::function<void()> call,
+                                std::function<void(CallResult)> failed) {
+  if (worker->channel->GetState(/*try_to_connect=*/true) == GRPC_CHANNEL_READY) return call();
+  helpers_.Run([worker, limits, call = std::move(call), failed = std::move(failed)] {
+    if (Connect(*worker->channel, limits)) return call();
+    failed(
+        {Unavailable("no connection to {} within {} ms", worker->address, limits.connect.count()),
+         false});
   });
 }
 
-CallResult WorkerCalls::Measure(const std::string& address, const v1::MeasureRequest& request,
-                                const CallLimits& limits, v1::MeasureReply* reply) {
-  return Call(address, limits, [&](const auto& channel, grpc::ClientContext& context) {
-    return v1::Runner::NewStub(channel)->Measure(&context, request, reply);
-  });
+void WorkerCalls::Build(const std::string& address, v1::BuildRequest request,
+                        const CallLimits& limits, Done<v1::BuildReply> done) {
+  const WorkerPtr worker = WorkerAt(address);
+  const auto sent = std::make_shared<const v1::BuildRequest>(std::move(request));
+  WhenConnected(
+      worker, limits,
+      [worker, sent, limits, done] {
+        auto call = std::make_shared<Pending<v1::BuildRequest, v1::BuildReply>>(sent, limits, done);
+        worker->builder->async()->Build(&call->context, call->request.get(), &call->reply,
+                                        [call](const grpc::Status& status) { call->End(status); });
+      },
+      [done](CallResult result) {
+        v1::BuildReply none;
+        done(std::move(result), none);
+      });
+}
+
+void WorkerCalls::Measure(const std::string& address,
+                          std::shared_ptr<const v1::MeasureRequest> request,
+                          const CallLimits& limits, Done<v1::MeasureReply> done) {
+  const WorkerPtr worker = WorkerAt(address);
+  WhenConnected(
+      worker, limits,
+      [worker, request, limits, done] {
+        auto call =
+            std::make_shared<Pending<v1::MeasureRequest, v1::MeasureReply>>(request, limits, done);
+        worker->runner->async()->Measure(&call->context, call->request.get(), &call->reply,
+                                         [call](const grpc::Status& status) { call->End(status); });
+      },
+      [done](CallResult result) {
+        v1::MeasureReply none;
+        done(std::move(result), none);
+      });
 }
 
 }  // namespace kiln::scheduler

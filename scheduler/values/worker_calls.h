@@ -1,7 +1,11 @@
 // Calls builders and runners. Thread-safe; keeps one connection for each address.
+//
+// A call holds no thread while its worker is at work: the answer comes in a thread of gRPC, which
+// must not be held up. Only the wait for a connection, which a call needs once, has a thread.
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +15,7 @@
 
 #include "base/status.h"
 #include "rpc/farm_access.h"
+#include "scheduler/values/helper_threads.h"
 
 namespace grpc {
 class Channel;
@@ -39,22 +44,33 @@ struct CallResult {
 
 class WorkerCalls {
  public:
-  // `access` is that of the workers' farm.
-  explicit WorkerCalls(FarmAccess access = {}) : access_(std::move(access)) {}
+  // Gets the end of a call, once, in any thread. The reply is the caller's.
+  template <typename Reply>
+  using Done = std::function<void(CallResult result, Reply& reply)>;
 
-  CallResult Build(const std::string& address, const v1::BuildRequest& request,
-                   const CallLimits& limits, v1::BuildReply* reply);
-  CallResult Measure(const std::string& address, const v1::MeasureRequest& request,
-                     const CallLimits& limits, v1::MeasureReply* reply);
+  // `access` is that of the workers' farm.
+  explicit WorkerCalls(FarmAccess access = {});
+  // All calls must have ended.
+  ~WorkerCalls();
+
+  void Build(const std::string& address, v1::BuildRequest request, const CallLimits& limits,
+             Done<v1::BuildReply> done);
+  void Measure(const std::string& address, std::shared_ptr<const v1::MeasureRequest> request,
+               const CallLimits& limits, Done<v1::MeasureReply> done);
 
  private:
-  template <typename Invoke>
-  CallResult Call(const std::string& address, const CallLimits& limits, const Invoke& invoke);
-  std::shared_ptr<grpc::Channel> ChannelTo(const std::string& address);
+  struct Worker;
+  using WorkerPtr = std::shared_ptr<Worker>;
+
+  WorkerPtr WorkerAt(const std::string& address);
+  // Has `call` run once there is a connection, or `failed`, in this thread or a helper.
+  void WhenConnected(const WorkerPtr& worker, const CallLimits& limits, std::function<void()> call,
+                     std::function<void(CallResult)> failed);
 
   const FarmAccess access_;
   std::mutex mutex_;
-  std::map<std::string, std::shared_ptr<grpc::Channel>> channels_;
+  std::map<std::string, WorkerPtr> workers_;  // key: address
+  HelperThreads helpers_;                     // last: they use the other members
 };
 
 }  // namespace kiln::scheduler

@@ -1,0 +1,182 @@
+#include "scheduler/dispatch/worker_pool.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+
+#include "rpc/lease_source_testing.h"
+
+namespace kiln::scheduler {
+namespace {
+
+using namespace std::chrono_literals;
+
+template <typename Condition>
+bool Eventually(const Condition& condition) {
+  for (int i = 0; i < 6'000 && !condition(); ++i) std::this_thread::sleep_for(5ms);
+  return condition();
+}
+
+class WorkerPoolTest : public testing::Test {
+ protected:
+  void AddWorker(const std::string& id, uint32_t slots = 1) {
+    v1::WorkerState worker;
+    worker.set_id(id);
+    worker.set_slots(slots);
+    source_.AddWorker(std::move(worker));
+  }
+  static WorkerPool::Options Quick(int most_leases) {
+    return {.most_leases = most_leases,
+            .idle_release = 50ms,
+            .first_backoff = 20ms,
+            .longest_backoff = 50ms};
+  }
+
+  FakeLeaseSource source_;
+};
+
+// Each item ends within the call that begins it: the stack must not grow with their number.
+TEST_F(WorkerPoolTest, WorkMayEndAtOnce) {
+  std::atomic<int> done = 0;
+  WorkerPool pool(Quick(1), source_,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+                    ++done;
+                    end({});
+                  });
+  for (int i = 0; i < 100'000; ++i) pool.Push(std::make_unique<WorkItem>());
+  AddWorker("a");
+  EXPECT_TRUE(Eventually([&] { return done == 100'000; }));
+}
+
+// The work of many leases goes on without a thread for each.
+TEST_F(WorkerPoolTest, AllLeasesAreUsedAtOnceAndGivenBackWhenIdle) {
+  AddWorker("a", 300);
+  std::mutex mutex;
+  std::vector<WorkerPool::Done> open;
+  WorkerPool pool(Quick(300), source_,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+                    std::lock_guard lock(mutex);
+                    open.push_back(std::move(end));
+                  });
+  for (int i = 0; i < 300; ++i) pool.Push(std::make_unique<WorkItem>());
+  EXPECT_TRUE(Eventually([&] {
+    std::lock_guard lock(mutex);
+    return open.size() == 300;
+  }));
+  EXPECT_EQ(pool.usable(), 300);
+  EXPECT_EQ(source_.held(), 300);
+  for (const WorkerPool::Done& end : std::exchange(open, {})) end({});
+  EXPECT_TRUE(Eventually([&] { return source_.held() == 0; }));
+  EXPECT_EQ(pool.usable(), 0);
+}
+
+TEST_F(WorkerPoolTest, AnItemThatFailsGoesToAnotherWorker) {
+  AddWorker("a");
+  AddWorker("b");
+  std::atomic<int> done = 0;
+  WorkerPool pool(
+      Quick(2), source_,
+      [&](WorkItemPtr item, const LeasedWorker& worker, std::stop_token, WorkerPool::Done end) {
+        if (worker.worker().id() == "a") {
+          return end({.again = std::move(item), .complaint = "it is broken"});
+        }
+        ++done;
+        end({});
+      });
+  for (int i = 0; i < 20; ++i) pool.Push(std::make_unique<WorkItem>());
+  EXPECT_TRUE(Eventually([&] { return done == 20; }));
+}
+
+// The worker's second item ends after its first, and others have stopped to want the lease by then.
+TEST_F(WorkerPoolTest, ALeaseThatWasWantedForAWhileGoesOn) {
+  AddWorker("a");
+  std::mutex mutex;
+  std::vector<WorkerPool::Done> open;
+  WorkerPool::Options options = Quick(1);
+  options.ahead = true;
+  WorkerPool pool(options, source_,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+                    std::lock_guard lock(mutex);
+                    open.push_back(std::move(end));
+                  });
+  const auto are_open = [&](size_t count) {
+    std::lock_guard lock(mutex);
+    return open.size() == count;
+  };
+  for (int i = 0; i < 2; ++i) pool.Push(std::make_unique<WorkItem>());
+  ASSERT_TRUE(Eventually([&] { return are_open(2); }));
+  source_.Want("a", true);
+  open[0]({});
+  source_.Want("a", false);
+  open[1]({});
+  pool.Push(std::make_unique<WorkItem>());
+  EXPECT_TRUE(Eventually([&] { return are_open(3); }));
+  open[2]({});
+  EXPECT_TRUE(Eventually([&] { return source_.held() == 0; }));
+}
+
+// Other work that there is not does not keep a lease.
+TEST_F(WorkerPoolTest, AnIdleLeaseIsLetGoThoughOthersHaveResults) {
+  AddWorker("a");
+  WorkerPool pool(
+      Quick(1), source_,
+      [](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) { end({}); },
+      nullptr, std::nullopt,
+      [](const LeasedWorker&, std::stop_token) { return WorkerPool::Piece(); });
+  pool.Push(std::make_unique<WorkItem>());
+  EXPECT_TRUE(Eventually([&] {
+    pool.Poke();
+    return source_.acquired() == 1 && source_.held() == 0;
+  }));
+}
+
+// Join waits for work that goes on, and its lease is given back by then.
+TEST_F(WorkerPoolTest, DrainLetsWorkEnd) {
+  AddWorker("a");
+  std::atomic<bool> begun = false;
+  std::jthread other;
+  WorkerPool pool(Quick(1), source_,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+                    begun = true;
+                    other = std::jthread([end = std::move(end)] {
+                      std::this_thread::sleep_for(50ms);
+                      end({});
+                    });
+                  });
+  pool.Push(std::make_unique<WorkItem>());
+  pool.Push(std::make_unique<WorkItem>());
+  ASSERT_TRUE(Eventually([&] { return begun.load(); }));
+  pool.Drain();
+  pool.Join();
+  EXPECT_EQ(source_.held(), 0);
+  EXPECT_EQ(source_.acquired(), 1);
+}
+
+TEST_F(WorkerPoolTest, AnItemOfALostLeaseIsDoneElsewhere) {
+  AddWorker("a");
+  std::atomic<bool> begun = false;
+  std::atomic<int> done = 0;
+  WorkerPool pool(
+      Quick(1), source_,
+      [&](WorkItemPtr item, const LeasedWorker& worker, std::stop_token, WorkerPool::Done end) {
+        if (worker.worker().id() == "b") {
+          ++done;
+          return end({});
+        }
+        begun = true;
+        // The call that goes on is cancelled by the loss.
+        ASSERT_TRUE(Eventually([&] { return worker.lost(); }));
+        end({.again = std::move(item)});
+      });
+  std::thread pusher([&] { pool.Push(std::make_unique<WorkItem>()); });
+  ASSERT_TRUE(Eventually([&] { return begun.load(); }));
+  source_.RemoveWorker("a");
+  AddWorker("b");
+  pusher.join();
+  EXPECT_TRUE(Eventually([&] { return done == 1; }));
+}
+
+}  // namespace
+}  // namespace kiln::scheduler
