@@ -42,6 +42,10 @@ constexpr int kHeuristicSchedules = 2;
 // A task of several gets so many results of its search before its second heuristic schedule.
 constexpr int kResultsBeforeSecond = 8;
 
+// Tasks whose candidates are found at the same time: one for each so many cores.
+constexpr int kCoresOfSearch = 8;
+constexpr int kMostSearches = 8;
+
 using FirstSchedules = std::vector<search::Candidate>;  // schedules of one task
 
 std::optional<uint32_t> UnlessZero(uint32_t number) {
@@ -122,6 +126,9 @@ std::optional<SampledReference> SampleOf(const CheckedTask& task, const v1::Tune
   return sample.ok() ? std::optional(*std::move(sample)) : std::nullopt;
 }
 
+// A search of one task uses all cores in part of its time only.
+int SearchesAtOnce() { return std::clamp(AvailableCpus() / kCoresOfSearch, 1, kMostSearches); }
+
 search::TuneOptions OptionsOf(const v1::JobSpec& spec, bool has_first, const JobHistory& history,
                               ServedSearch* served) {
   search::TuneOptions options;
@@ -130,6 +137,8 @@ search::TuneOptions OptionsOf(const v1::JobSpec& spec, bool has_first, const Job
   options.missing = history.missing_trials;
   options.schedule = ScheduleOf(spec, has_first, served);
   options.lock_step = spec.options().lock_step();
+  // Code of the user is asked by one search at a time.
+  if (served == nullptr) options.searches = SearchesAtOnce();
   return options;
 }
 

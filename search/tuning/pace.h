@@ -17,8 +17,9 @@ class Pace {
 
   // Average time between two results, in which the newest counts more; 0: not known yet.
   double interval_s() const { return interval_s_; }
-  // Returns how many trials, beyond those that the measurer holds, may be left when the next search
-  // begins: at most two rounds.
+  // Returns how many trials, beyond those that the measurer holds, may be left or on their way when
+  // the next search begins: at most twice `round_trials`, the trials of a round of all searches
+  // that may go on at once.
   uint32_t Ahead(uint32_t round_trials) const;
 
  private:

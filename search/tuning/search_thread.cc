@@ -38,12 +38,17 @@ SearchThread::Answer SearchThread::Carry(Order& order) const {
     if (!turn) return {Cancelled("stopped"), {}, 0};
   }
   const double start_s = Clock::Real().MonotonicSeconds();
-  for (auto& [policy, observations] : order.events) policy->Observe(observations);
+  for (auto& [told, observations] : order.events) {
+    const std::lock_guard lock(told->mutex);
+    told->policy->Observe(observations);
+  }
   Answer answer{std::vector<Candidate>(), {}, 0};
   if (order.policy != nullptr) {
-    order.policy->Suggest(order.suggestions);
-    answer.candidates = order.policy->Propose(order.candidates);
-    answer.report = order.policy->last_round();
+    const std::lock_guard lock(order.policy->mutex);
+    Policy& policy = *order.policy->policy;
+    policy.Suggest(order.suggestions);
+    answer.candidates = policy.Propose(order.candidates);
+    answer.report = policy.last_round();
   }
   answer.search_s = Clock::Real().MonotonicSeconds() - start_s;
   return answer;

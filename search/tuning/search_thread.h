@@ -1,4 +1,5 @@
-// The thread in which policies learn and search. The thread has one order at a time.
+// A thread in which policies learn and search. The thread has one order at a time. Several threads
+// may have orders for the same policies: each policy is told and asked under its own lock.
 #pragma once
 
 #include <condition_variable>
@@ -15,12 +16,18 @@
 
 namespace kiln::search {
 
+// A policy, which one thread at a time uses. Outlives the threads.
+struct SearchedPolicy {
+  Policy* policy = nullptr;
+  std::mutex mutex = {};
+};
+
 class SearchThread {
  public:
   struct Order {
-    std::vector<std::pair<Policy*, std::vector<Observation>>> events;  // told first
+    std::vector<std::pair<SearchedPolicy*, std::vector<Observation>>> events;  // told first
     // Null: no candidates are asked for.
-    Policy* policy = nullptr;
+    SearchedPolicy* policy = nullptr;
     std::vector<Observation> suggestions = {};  // told before the policy is asked
     int candidates = 0;
   };

@@ -40,6 +40,10 @@ constexpr int kRoundsAhead = 5;
 // Tasks of about one size differ by at most this factor.
 constexpr double kSizeBase = 1.618;
 
+bool Contains(std::span<const int> tasks, int task) {
+  return std::ranges::find(tasks, task) != tasks.end();
+}
+
 // Lists the tasks with the same key. Tasks with the key "" are in no list.
 class KeyedLists {
  public:
@@ -419,9 +423,11 @@ bool TaskScheduler::IsRivalWellMeasured(int task) const {
 
 // Returns a task that is far slower by its opening alone and whose rival is well known. The
 // gradient of such a task may be 0.
-std::optional<int> TaskScheduler::NextMandatoryTask() const {
+std::optional<int> TaskScheduler::NextMandatoryTask(std::span<const int> in_search) const {
   for (int i = 0; i < num_tasks(); ++i) {
-    if (dead(i) || Chain(i) <= 0 || !IsFarSlowerInOpening(i) || IsPruned(i)) continue;
+    if (Contains(in_search, i) || dead(i) || Chain(i) <= 0 || !IsFarSlowerInOpening(i) ||
+        IsPruned(i))
+      continue;
     if (IsRivalWellMeasured(i) && !WaitsForEqualSums(i)) return i;
   }
   return std::nullopt;
@@ -452,7 +458,7 @@ std::optional<int> TaskScheduler::HeaviestUnopened() const {
   return heaviest;
 }
 
-std::optional<int> TaskScheduler::Next() {
+std::optional<int> TaskScheduler::Next(std::span<const int> in_search) {
   if (Over().has_value()) return std::nullopt;
   if (options_.opening_trials) {
     const std::optional<int> unopened = HeaviestUnopened();
@@ -463,16 +469,17 @@ std::optional<int> TaskScheduler::Next() {
   }
   if (options_.strategy == TaskStrategy::kGradient) {
     if (const std::optional<int> follower = NextFollower()) return follower;
-    if (const std::optional<int> due = NextMandatoryTask()) return due;
+    if (const std::optional<int> due = NextMandatoryTask(in_search)) return due;
   }
-  return options_.strategy == TaskStrategy::kRoundRobin ? InTurn() : ByGradient();
+  return options_.strategy == TaskStrategy::kRoundRobin ? InTurn(in_search) : ByGradient(in_search);
 }
 
 // Returns the first of the tasks with the fewest rounds.
-std::optional<int> TaskScheduler::InTurn() const {
+std::optional<int> TaskScheduler::InTurn(std::span<const int> in_search) const {
   std::optional<int> next;
   for (int i = 0; i < num_tasks(); ++i) {
-    if (!dead(i) && (!next.has_value() || tasks_[i].begun < tasks_[*next].begun)) next = i;
+    if (Contains(in_search, i) || dead(i)) continue;
+    if (!next.has_value() || tasks_[i].begun < tasks_[*next].begun) next = i;
   }
   return next;
 }
@@ -485,11 +492,11 @@ double TaskScheduler::CostOfRound(int task) const {
   return std::min(RoundTrials(task), std::max(1u, *options_.first_round_trials));
 }
 
-std::optional<int> TaskScheduler::ByGradient() {
+std::optional<int> TaskScheduler::ByGradient(std::span<const int> in_search) {
   std::vector<int> alive, awaited;
   for (int i = 0; i < num_tasks(); ++i) {
     // A task that can't improve the objective is left alone, however much it may improve itself.
-    if (dead(i) || Chain(i) <= 0) continue;
+    if (Contains(in_search, i) || dead(i) || Chain(i) <= 0) continue;
     const bool is_alternative = tasks_[i].facts.alternative_of.has_value();
     const bool waits = Awaited(tasks_[i]) || WaitsForEqualSums(i) || IsRepresented(i) ||
                        (!IsOpened(i) && IsPruned(i)) ||

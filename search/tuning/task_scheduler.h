@@ -150,8 +150,10 @@ class TaskScheduler {
   void Restore(int task, std::span<const std::optional<double>> costs_s);
 
   // Returns the task of the next round: first each task once, in order, and then by the strategy.
-  // None if the job is over, if all tasks are dead, or if the others can't improve the objective.
-  std::optional<int> Next();
+  // None if the job is over, if all tasks are dead or `in_search`, or if the others can't improve
+  // the objective. `in_search`: tasks whose candidates are being found, which get no other round
+  // meanwhile.
+  std::optional<int> Next(std::span<const int> in_search = {});
   // Returns the ending if further results are of no use, including those on their way. None: they
   // are of use.
   std::optional<Ending> Over() const;
@@ -236,7 +238,7 @@ class TaskScheduler {
   std::optional<int> NextFollower() const;
   bool IsFarSlowerInOpening(int task) const;
   bool IsRivalWellMeasured(int task) const;
-  std::optional<int> NextMandatoryTask() const;
+  std::optional<int> NextMandatoryTask(std::span<const int> in_search) const;
   bool IsOpened(int task) const;
   std::optional<int> HeaviestUnopened() const;
   double EstimateOf(int task) const;  // weighted
@@ -249,8 +251,8 @@ class TaskScheduler {
   double Forward(int task) const;
   double ExpectedGain(int task, const Gradient& of) const;
   double CostOfRound(int task) const;
-  std::optional<int> ByGradient();
-  std::optional<int> InTurn() const;
+  std::optional<int> ByGradient(std::span<const int> in_search);
+  std::optional<int> InTurn(std::span<const int> in_search) const;
   void LeaveGroupIfMuchSlower(int task);
 
   const TaskSchedulerOptions options_;

@@ -31,8 +31,10 @@ class TuneLoop {
         next_number_(options.first_trial),
         events_(tasks.size()),
         leaders_(tasks.size()),
-        search_([this] { measurer_.Wake(); }, options.phases) {
+        policies_(tasks.size()),
+        searches_(static_cast<size_t>(SearchesAtOnce())) {
     for (size_t i = 0; i < tasks.size(); ++i) {
+      policies_[i].policy = tasks[i].policy;
       schedule_.Restore(static_cast<int>(i), tasks[i].earlier_costs_s);
     }
   }
@@ -44,16 +46,17 @@ class TuneLoop {
       KILN_RETURN_IF_ERROR(TakeProposals());
       KILN_RETURN_IF_ERROR(CutShort());
       KILN_RETURN_IF_ERROR(FillMeasurer());
-      MaybeSearch();
-      // A search whose candidates are no longer wanted is not waited for.
-      if (in_flight_.empty() && (ending_.has_value() || !search_.busy())) break;
+      while (MaybeSearch()) {
+      }
+      // Searches whose candidates are no longer wanted are not waited for.
+      if (in_flight_.empty() && (ending_.has_value() || !IsSearching())) break;
       KILN_ASSIGN_OR_RETURN(std::optional<Outcome> outcome,
                             measurer_.Next(ending_.has_value() ? kNever_s : options_.until_s));
       if (outcome.has_value()) KILN_RETURN_IF_ERROR(TakeOutcome(*std::move(outcome)));
     }
     // Models that are kept still get the last results. A search that goes on uses the models.
-    if (!search_.busy()) {
-      for (auto& [policy, observations] : TakeEvents()) policy->Observe(observations);
+    if (!IsSearching()) {
+      for (auto& [told, observations] : TakeEvents()) told->policy->Observe(observations);
     }
     if (stop_) return Cancelled("stopped");
     return EndingOfLoop();
@@ -71,6 +74,20 @@ class TuneLoop {
     RoundPtr round;
     Candidate candidate;
   };
+
+  // A search thread, which begins with its first order.
+  struct Search {
+    std::optional<SearchThread> thread;
+    int task = 0;           // of the order in hand
+    size_t candidates = 0;  // that the order in hand asks for
+
+    bool busy() const { return thread.has_value() && thread->busy(); }
+  };
+
+  int SearchesAtOnce() const {
+    if (options_.lock_step || options_.phases != nullptr) return 1;
+    return std::clamp(options_.searches, 1, std::max(1, schedule_.num_tasks()));
+  }
 
   static std::vector<ScheduledTask> FactsOf(std::span<const TuneTask> tasks) {
     std::vector<ScheduledTask> facts;
@@ -168,21 +185,46 @@ class TuneLoop {
 
   // ---- searching
 
-  // Returns how many trials may be left when the next search begins.
-  size_t Ahead() {
-    if (options_.lock_step) return 0;
-    return static_cast<size_t>(std::max(1, measurer_.capacity())) +
-           pace_.Ahead(options_.schedule.round_trials);
+  bool IsSearching() const { return std::ranges::any_of(searches_, &Search::busy); }
+
+  std::vector<int> TasksInSearch() const {
+    std::vector<int> tasks;
+    for (const Search& search : searches_) {
+      if (search.busy()) tasks.push_back(search.task);
+    }
+    return tasks;
   }
 
-  void MaybeSearch() {
-    if (stop_ || ending_.has_value() || search_.busy()) return;
-    const size_t ready = NumReady();
-    if (NumbersLeft() <= ready) return;
-    if (in_flight_.size() + ready > Ahead()) return;
+  // Returns the candidates that the searches in hand were asked for.
+  size_t NumComing() const {
+    size_t coming = 0;
+    for (const Search& search : searches_) coming += search.busy() ? search.candidates : 0;
+    return coming;
+  }
+
+  // Returns how many trials may be left, or on their way, when the next search begins.
+  size_t Ahead() {
+    if (options_.lock_step) return 0;
+    const auto searches = static_cast<uint32_t>(searches_.size());
+    return static_cast<size_t>(std::max(1, measurer_.capacity())) +
+           pace_.Ahead(searches * options_.schedule.round_trials);
+  }
+
+  // Begins a search if the measurer would soon have too few trials. Returns whether it did.
+  bool MaybeSearch() {
+    const auto idle = std::ranges::find_if_not(searches_, &Search::busy);
+    if (stop_ || ending_.has_value() || idle == searches_.end()) return false;
+    const size_t found = NumReady() + NumComing();
+    if (NumbersLeft() <= found) return false;
+    if (in_flight_.size() + found > Ahead()) return false;
     schedule_.ExpectTrials(ExpectedTrials());
-    const std::optional<int> task = schedule_.Next();
-    if (!task.has_value()) return;
+    const std::optional<int> task = schedule_.Next(TasksInSearch());
+    if (!task.has_value()) return false;
+    StartSearch(*idle, *task, NumbersLeft() - found);
+    return true;
+  }
+
+  void StartSearch(Search& search, int task, size_t most) {
     SearchThread::Order order;
     for (const Correction& correction : measurer_.TakeCorrections()) {
       Observation observation;
@@ -194,13 +236,16 @@ class TuneLoop {
       events_[correction.task].push_back(std::move(observation));
     }
     order.events = TakeEvents();
-    order.policy = tasks_[*task].policy;
-    order.suggestions = SuggestionsFor(*task);
-    order.candidates =
-        static_cast<int>(std::min<size_t>(schedule_.RoundTrials(*task), NumbersLeft() - ready));
-    searched_ = *task;
-    schedule_.BeginRound(*task);
-    search_.Start(std::move(order));
+    order.policy = &policies_[task];
+    order.suggestions = SuggestionsFor(task);
+    search.task = task;
+    search.candidates = std::min<size_t>(schedule_.RoundTrials(task), most);
+    order.candidates = static_cast<int>(search.candidates);
+    schedule_.BeginRound(task);
+    if (!search.thread.has_value()) {
+      search.thread.emplace([this] { measurer_.Wake(); }, options_.phases);
+    }
+    search.thread->Start(std::move(order));
   }
 
   // Returns the expected number of further trials: if the job ends by a time, that of the pace so
@@ -246,32 +291,42 @@ class TuneLoop {
   }
 
   // Sorts the events of each task by trial, because the order in which they came must not matter in
-  // lock step. A correction comes after the result that it corrects.
-  std::vector<std::pair<Policy*, std::vector<Observation>>> TakeEvents() {
-    std::vector<std::pair<Policy*, std::vector<Observation>>> events;
+  // lock step. A correction comes after the result that it corrects. A policy that searches is told
+  // later.
+  std::vector<std::pair<SearchedPolicy*, std::vector<Observation>>> TakeEvents() {
+    const std::vector<int> searched = TasksInSearch();
+    std::vector<std::pair<SearchedPolicy*, std::vector<Observation>>> events;
     for (size_t i = 0; i < tasks_.size(); ++i) {
       if (events_[i].empty()) continue;
+      if (std::ranges::find(searched, static_cast<int>(i)) != searched.end()) continue;
       std::stable_sort(
           events_[i].begin(), events_[i].end(),
           [](const Observation& a, const Observation& b) { return a.trial < b.trial; });
-      events.emplace_back(tasks_[i].policy, std::exchange(events_[i], {}));
+      events.emplace_back(&policies_[i], std::exchange(events_[i], {}));
     }
     return events;
   }
 
   Status TakeProposals() {
-    std::optional<SearchThread::Answer> answer = search_.Take();
-    if (!answer.has_value()) return OkStatus();
-    KILN_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, std::move(answer->candidates));
-    pace_.NoteSearch(answer->search_s);
+    for (Search& search : searches_) {
+      if (!search.thread.has_value()) continue;
+      std::optional<SearchThread::Answer> answer = search.thread->Take();
+      if (answer.has_value()) KILN_RETURN_IF_ERROR(TakeAnswer(search.task, *std::move(answer)));
+    }
+    return OkStatus();
+  }
+
+  Status TakeAnswer(int task, SearchThread::Answer answer) {
+    KILN_ASSIGN_OR_RETURN(std::vector<Candidate> candidates, std::move(answer.candidates));
+    pace_.NoteSearch(answer.search_s);
     if (options_.on_proposed != nullptr) {
-      options_.on_proposed({searched_, candidates, answer->report, answer->search_s,
+      options_.on_proposed({task, candidates, answer.report, answer.search_s,
                             static_cast<int>(in_flight_.size() + ready_.size())});
     }
     const auto round = std::make_shared<Round>(
-        Round{searched_, candidates.size(), answer->search_s, std::move(answer->report)});
+        Round{task, candidates.size(), answer.search_s, std::move(answer.report)});
     if (candidates.empty()) {
-      schedule_.MarkExhausted(searched_);
+      schedule_.MarkExhausted(task);
       return EndRound(*round);
     }
     for (Candidate& candidate : candidates) ready_.push_back({round, std::move(candidate)});
@@ -342,10 +397,10 @@ class TuneLoop {
   std::map<uint32_t, RoundPtr> in_flight_;         // key: trial number
   std::vector<std::vector<Observation>> events_;   // per task: not yet told
   std::vector<std::vector<Observation>> leaders_;  // per task, the fastest first
-  int searched_ = 0;                               // the task of the order in hand
   Pace pace_;
-  std::optional<Ending> ending_;  // set if the search was cut short
-  SearchThread search_;           // last: it wakes the measurer until its end
+  std::optional<Ending> ending_;          // set if the search was cut short
+  std::vector<SearchedPolicy> policies_;  // of the tasks
+  std::vector<Search> searches_;          // last: they wake the measurer until their end
 };
 
 }  // namespace

@@ -5,9 +5,10 @@
 //          ^                        ^                                              |
 //          +------------------------+----------------------------------------------+
 //
-// Policies live in a thread of their own, so that candidates of the next round are found, and
-// models trained, while those of the last round are built and measured. A round is asked for when
-// so few trials are left that they would be done before the search is. In lock step a round is
+// Policies live in threads of their own, so that candidates of the next rounds are found, and
+// models trained, while those of the last rounds are built and measured. A round is asked for when
+// so few trials are left that they would be done before the search is. Where one search does not
+// keep the measurer busy, candidates of several tasks are found at once. In lock step a round is
 // asked for when no trial is left: every search knows all results, and the same seed and costs give
 // the same run, however many trials are measured at once.
 //
@@ -79,7 +80,9 @@ class Measurer {
 };
 
 struct TuneTask {
-  Policy* policy = nullptr;  // not owned; used by the search thread until Tune returns
+  // Not owned; used by one search thread at a time until Tune returns. Policies of different tasks
+  // are used at once if TuneOptions.searches allows it.
+  Policy* policy = nullptr;
   ScheduledTask facts = {};
   // Costs of earlier runs of the job, in the order of their trials; none: failed. The policy has
   // observed them already.
@@ -111,6 +114,9 @@ struct TuneOptions {
       {};  // numbers below first_trial that have no result: given out first
   TaskSchedulerOptions schedule = {};
   bool lock_step = false;
+  // Tasks whose candidates may be found at the same time. In lock step, and with `phases`, it is
+  // one.
+  int searches = 1;
   // The searches that may tune some of the tasks meanwhile. Null: there are none. Outlives Tune.
   OtherSearches* others = nullptr;
   // At this time (Clock::MonotonicSeconds) the search ends, whatever is in hand.

@@ -2,9 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
+#include <mutex>
 #include <set>
 #include <thread>
 
@@ -19,6 +21,7 @@ class FakePolicy final : public Policy {
  public:
   explicit FakePolicy(int limit) : limit_(limit) {}
   StatusOr<std::vector<Candidate>> Propose(int n) override {
+    const Use use(*this);
     if (while_searching != nullptr) while_searching();
     known_at_round.push_back(observed.size());
     std::vector<Candidate> out;
@@ -26,6 +29,7 @@ class FakePolicy final : public Policy {
     return out;
   }
   void Observe(std::span<const Observation> observations) override {
+    const Use use(*this);
     ++batches;
     for (const Observation& o : observations) observed.push_back(o);
   }
@@ -40,8 +44,19 @@ class FakePolicy final : public Policy {
   std::vector<size_t> known_at_round;
   int batches = 0;
   std::function<void()> while_searching;
+  std::atomic<bool> is_used_by_two = false;
 
  private:
+  // A call of the policy.
+  struct Use {
+    explicit Use(FakePolicy& policy) : policy(policy) {
+      if (policy.users_++ > 0) policy.is_used_by_two = true;
+    }
+    ~Use() { --policy.users_; }
+    FakePolicy& policy;
+  };
+
+  std::atomic<int> users_ = 0;
   int limit_, next_ = 0;
 };
 
@@ -284,6 +299,64 @@ TEST(Tune, TheTrialsOfATaskThatIsStoppedGoToOthers) {
   std::ranges::sort(recorded);
   for (uint32_t i = 0; i < recorded.size(); ++i) EXPECT_EQ(recorded[i], i + 1);
   EXPECT_EQ(recorded.size(), 40u);
+}
+
+// Counts the searches that go on at the same time.
+class SearchCount {
+ public:
+  // Counts one search. Waits in it until `wanted` have gone on at once, or for ten seconds.
+  void Search(int wanted) {
+    std::unique_lock lock(mutex_);
+    most_ = std::max(most_, ++now_);
+    changed_.notify_all();
+    changed_.wait_for(lock, std::chrono::seconds(10), [&] { return most_ >= wanted; });
+    --now_;
+  }
+  int most() const { return most_; }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  int now_ = 0, most_ = 0;
+};
+
+TEST(Tune, SeveralTasksAreSearchedAtOnce) {
+  FakePolicy policies[] = {FakePolicy(1000), FakePolicy(1000), FakePolicy(1000)};
+  SearchCount count;
+  std::vector<TuneTask> tasks;
+  for (FakePolicy& policy : policies) {
+    policy.while_searching = [&count] { count.Search(2); };
+    tasks.push_back({.policy = &policy});
+  }
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 300, .searches = 2};
+  options.schedule.round_trials = 5;
+  ASSERT_OK_AND_ASSIGN(const Ending ending, Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(ending, Ending::kTrialsUsedUp);
+  EXPECT_EQ(count.most(), 2);
+  size_t observed = 0;
+  for (const FakePolicy& policy : policies) {
+    EXPECT_FALSE(policy.is_used_by_two);
+    observed += policy.observed.size();
+  }
+  EXPECT_EQ(observed, 300u);
+  const std::set<uint32_t> numbers(measurer.numbers.begin(), measurer.numbers.end());
+  EXPECT_EQ(numbers.size(), 300u);
+  EXPECT_EQ(*numbers.rbegin(), 299u);
+}
+
+TEST(Tune, InLockStepOneTaskIsSearchedAtATime) {
+  FakePolicy a(1000), b(1000);
+  SearchCount count;
+  for (FakePolicy* policy : {&a, &b}) policy->while_searching = [&count] { count.Search(1); };
+  const TuneTask tasks[] = {{.policy = &a}, {.policy = &b}};
+  FakeMeasurer measurer;
+  const std::atomic<bool> stop = false;
+  TuneOptions options{.trials = 60, .lock_step = true, .searches = 4};
+  options.schedule.round_trials = 5;
+  ASSERT_OK(Tune(tasks, options, measurer, stop));
+  EXPECT_EQ(count.most(), 1);
 }
 
 TEST(Tune, EndsWithItsTimeWhateverIsInHand) {
