@@ -42,6 +42,7 @@
 #include "rpc/artifact_signature.h"
 #include "rpc/farm_access.h"
 #include "rpc/lease_source.h"
+#include "scheduler/dispatch/builder_trust.h"
 #include "scheduler/remeasure/elites.h"
 #include "scheduler/remeasure/races.h"
 #include "scheduler/values/busy_meter.h"
@@ -79,6 +80,8 @@ struct DispatchOptions {
   // Judges what builders sign, so that one that forges signatures is left alone, and not the
   // runners that refuse its programs. Null: the farm has no keys.
   std::shared_ptr<ArtifactCheck> signatures = nullptr;
+  // Chooses the signatures that are judged. Jobs share it.
+  std::shared_ptr<BuilderTrust> trust = std::make_shared<BuilderTrust>();
   int max_builders = 64;  // 30 to 60 cores that compile keep a GPU busy
   int max_runners = 16;
   int queued = 4;        // trials in flight beyond those that the workers can have in hand

@@ -112,10 +112,11 @@ class Dispatcher::Core {
   Attempt BuildEnded(BuildInHand& in_hand, const LeasedWorker& lease, CallResult result,
                      v1::BuildReply reply);
   // Returns OK if the reply can be what was asked for.
-  Status CheckReply(const BuildItem& item, const v1::BuildReply& reply);
+  Status CheckReply(const BuildItem& item, const std::string& builder, const v1::BuildReply& reply);
   v1::BuildRequest RequestOf(const BuildItem& item) const;
   // Checks that the builder made what it was asked for, and signed it for this item.
-  Status CheckBuilt(const BuildItem& item, const v1::Artifact& artifact);
+  Status CheckBuilt(const BuildItem& item, const std::string& builder,
+                    const v1::Artifact& artifact);
   // Handles a builder's refusal of the item: another builder is asked, if there is one.
   Attempt Refused(BuildItemPtr item, const LeasedWorker& lease, const Status& why);
   // Tells whether the user makes the item's binary.
@@ -133,6 +134,10 @@ class Dispatcher::Core {
   struct TrialInHand;
   Attempt TrialEnded(TrialInHand& in_hand, const LeasedWorker& lease, CallResult result,
                      v1::MeasureReply& reply);
+  // Tells whether the builder signed the trial's program wrongly, which a runner has refused.
+  bool IsForged(const RunItem& item);
+  // Has another builder build the trial anew.
+  void BuildElsewhere(RunItemPtr item, const Status& why);
   // Sends the reference along if the runner does not have it.
   void CallMeasure(const LeasedWorker& lease, std::shared_ptr<v1::MeasureRequest> request,
                    std::shared_ptr<const v1::Artifact> reference, const std::stop_token& stop,

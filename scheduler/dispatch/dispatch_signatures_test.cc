@@ -1,4 +1,5 @@
 // Trial ids that builders sign and runners ask for.
+#include <atomic>
 #include <chrono>
 #include <map>
 #include <memory>
@@ -157,6 +158,38 @@ TEST_F(ForgedSignatureTest, ATrialThatNobodyElseBuildsIsGivenUpBeforeARunnerSees
   ASSERT_EQ(Records().size(), 1u);
   EXPECT_EQ(Records()[0].error, v1::UNKNOWN_ERROR);
   EXPECT_THAT(Records()[0].message, HasSubstr("trial 0: who signed the program"));
+}
+
+// The builder signs its first programs rightly, and a runner finds the next one. That trial is
+// built by another builder, and the runner is not left alone.
+TEST_F(ForgedSignatureTest, AProgramThatARunnerRefusesIsBuiltElsewhere) {
+  const FakeBuilder::Hook lie = SignedBy(foreign_), truth = SignedBy(farm_);
+  std::atomic<int> told{0}, forged{0};
+  FakeBuilder liar([&](auto& context, const v1::BuildRequest& request, v1::BuildReply& reply) {
+    const bool lies = request.trial() != kReferenceTrial && ++told > BuilderTrust::kFirst;
+    forged += lies;
+    return lies ? lie(context, request, reply) : truth(context, request, reply);
+  });
+  FakeBuilder honest(truth);
+  ArtifactCheck check(*LiveKeys::Open(farm_.FolderOf("box"), clock_), {"llvm"}, clock_);
+  std::atomic<int> refused{0};
+  FakeRunner runner([&](auto&, const v1::MeasureRequest& request, v1::MeasureReply&) {
+    const Status status = check.Check(request.artifact(), request.trial(), "artifact");
+    refused += !status.ok();
+    if (status.ok()) return grpc::Status::OK;
+    return grpc::Status(grpc::StatusCode::PERMISSION_DENIED, std::string(Message(status)));
+  });
+  AddBuilder(liar, "liar");
+  AddBuilder(honest, "honest");
+  AddRunner(runner, "r1");
+  Start(Judging(std::chrono::minutes(10)));
+  EXPECT_EQ(RunTrials(0, 100).size(), 100u);
+  EXPECT_GE(refused, 1);
+  // Some were on their way when the first one was refused, and each slot may send one after it.
+  EXPECT_LE(forged, refused + 2);
+  for (const store::Record& record : Records()) {
+    EXPECT_EQ(record.error, v1::NO_ERROR) << record.message;
+  }
 }
 
 }  // namespace

@@ -101,7 +101,8 @@ void Dispatcher::Core::CallBuild(const std::shared_ptr<BuildInHand>& in_hand,
                });
 }
 
-Status Dispatcher::Core::CheckReply(const BuildItem& item, const v1::BuildReply& reply) {
+Status Dispatcher::Core::CheckReply(const BuildItem& item, const std::string& builder,
+                                    const v1::BuildReply& reply) {
   if (!reply.has_artifact()) {
     if (reply.error() != v1::NO_ERROR) return OkStatus();
     return Internal("the answer has neither an artifact nor an error");
@@ -109,7 +110,7 @@ Status Dispatcher::Core::CheckReply(const BuildItem& item, const v1::BuildReply&
   if (IsOwnBuild(item) && reply.source().empty()) {
     return Internal("the answer has no source of the program, which the user compiles");
   }
-  return CheckBuilt(item, reply.artifact());
+  return CheckBuilt(item, builder, reply.artifact());
 }
 
 Attempt Dispatcher::Core::BuildEnded(BuildInHand& in_hand, const LeasedWorker& lease,
@@ -117,7 +118,7 @@ Attempt Dispatcher::Core::BuildEnded(BuildInHand& in_hand, const LeasedWorker& l
   const LogScope log_ids(LogIdsOf(in_hand.trial, in_hand.traceparent));
   BuildItemPtr item = std::move(in_hand.item);
   const std::stop_token stop = in_hand.stop.token();
-  if (result.status.ok()) result.status = CheckReply(*item, reply);
+  if (result.status.ok()) result.status = CheckReply(*item, lease.worker().id(), reply);
   if (result.status.ok()) {
     if (auto* trial = std::get_if<InFlightTrial>(&item->work)) {
       trial->instants.set_build_sent_us(in_hand.sent_us);
@@ -141,7 +142,8 @@ Attempt Dispatcher::Core::BuildEnded(BuildInHand& in_hand, const LeasedWorker& l
 }
 
 // Internal: the builder is at fault, so another one is asked.
-Status Dispatcher::Core::CheckBuilt(const BuildItem& item, const v1::Artifact& artifact) {
+Status Dispatcher::Core::CheckBuilt(const BuildItem& item, const std::string& builder,
+                                    const v1::Artifact& artifact) {
   const bool is_reference = std::holds_alternative<ReferenceBuild>(item.work);
   const Status same = references_.CheckProgram(item.task, is_reference, artifact);
   if (!same.ok()) {
@@ -154,6 +156,9 @@ Status Dispatcher::Core::CheckBuilt(const BuildItem& item, const v1::Artifact& a
   }
   // A builder's artifact without a binary has nothing to sign.
   if (options_.signatures == nullptr || IsOwnBuild(item)) return OkStatus();
+  // Only a trial is built again after a runner has refused its program.
+  const bool is_trial = std::holds_alternative<InFlightTrial>(item.work);
+  if (is_trial && !options_.trust->IsDue(builder)) return OkStatus();
   const Status signature = options_.signatures->Check(artifact, trial, "program");
   return signature.ok() ? OkStatus() : Internal("{}: {}", NameOf(item), Message(signature));
 }
@@ -357,6 +362,10 @@ Attempt Dispatcher::Core::TrialEnded(TrialInHand& in_hand, const LeasedWorker& l
     if (result.status.code() == StatusCode::kInternal) {
       NoteReferenceFailure(item->task, *check.reference, result.status);
     }
+    if (result.status.code() == StatusCode::kPermissionDenied && IsForged(*item)) {
+      BuildElsewhere(std::move(item), result.status);
+      return {};
+    }
     if (result.status.code() == StatusCode::kOutOfRange && check.samples.empty()) {
       return ReferenceTookTooLong(std::move(item), lease, result, in_hand.stop);
     }
@@ -369,6 +378,33 @@ Attempt Dispatcher::Core::TrialEnded(TrialInHand& in_hand, const LeasedWorker& l
   if (reply.reference_cost_s() > 0) reference_cost_s = reply.reference_cost_s();
   Finish(item->task, std::move(trial), &lease, reply.result(), reference_cost_s);
   return {};
+}
+
+bool Dispatcher::Core::IsForged(const RunItem& item) {
+  if (options_.signatures == nullptr) return false;
+  const auto& trial = std::get<BuiltTrial>(item.work);
+  options_.trust->Doubt(trial.builder);
+  const v1::Artifact& artifact = *trial.artifact;
+  return !options_.signatures->Check(artifact, artifact.trial(), "program").ok();
+}
+
+void Dispatcher::Core::BuildElsewhere(RunItemPtr item, const Status& why) {
+  auto& trial = std::get<BuiltTrial>(item->work);
+  LogWarn("job {}: builder {} forged the program of {}: {}", job_.id, trial.builder, NameOf(*item),
+          Message(why));
+  if (++item->attempts >= options_.max_attempts) {
+    const std::string cause =
+        fmt::format("given up after {} attempts, the last one at builder {}: {}", item->attempts,
+                    trial.builder, Message(why));
+    return GiveUp(std::move(item), cause);
+  }
+  auto again = std::make_unique<BuildItem>();
+  again->task = item->task;
+  again->attempts = item->attempts;
+  again->avoid_worker = trial.builder;
+  again->steps = std::move(trial.steps);
+  again->work = std::move(trial.in_hand);
+  builders_.PushFirst(std::move(again));
 }
 
 void Dispatcher::Core::CallMeasure(const LeasedWorker& lease,
