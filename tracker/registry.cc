@@ -11,8 +11,8 @@ namespace {
 
 constexpr int64_t kMinLeaseMs = 100;
 constexpr int64_t kRememberReleasedMs = 60'000;
-// Most announcements that all workers are told to make together.
-constexpr int64_t kAnnouncementsPerMs = 2;
+// Most announcements that all workers are told to make together in a second.
+constexpr int64_t kAnnouncementsPerS = 500;
 constexpr size_t kMostNames = 10;
 
 // Returns the log line about a worker that is new here.
@@ -83,7 +83,7 @@ int64_t Registry::LeaseMs(uint32_t asked_ms) const {
 int64_t Registry::NextAnnounceMs() const {
   const int64_t longest_ms = std::max<int64_t>(options_.deadline_ms / 4, 1);
   const auto workers = static_cast<int64_t>(workers_.size());
-  return std::min(longest_ms, std::max(options_.announce_ms, workers / kAnnouncementsPerMs));
+  return std::min(longest_ms, std::max(options_.announce_ms, 1'000 * workers / kAnnouncementsPerS));
 }
 
 int64_t Registry::PatienceMs() const {
@@ -105,11 +105,16 @@ int64_t Registry::FreeSlots(const Worker& worker) const {
   return static_cast<int64_t>(worker.state.slots()) - static_cast<int64_t>(worker.leases.size());
 }
 
+void Registry::NoteLeases(const Worker& worker) {
+  index_.SetFree(worker.state.id(), worker.leases.size() < worker.state.slots());
+}
+
 void Registry::AddLease(LeaseEntry entry, Worker& worker) {
   KILN_CHECK(worker.leases.size() < worker.state.slots(), "worker {} has all {} slots leased",
              worker.state.id(), worker.state.slots());
   shares_.held.Add(entry, 1);
   worker.leases.insert(entry.lease.id());
+  NoteLeases(worker);
   std::string id = entry.lease.id();
   const bool fresh = leases_.emplace(std::move(id), std::move(entry)).second;
   KILN_CHECK(fresh);
@@ -123,6 +128,7 @@ void Registry::RemoveLease(std::string_view id, bool released) {
   const auto worker = workers_.find(entry.lease.worker().id());
   KILN_CHECK(worker != workers_.end(), "lease {} without its worker", id);
   worker->second.leases.erase(it->first);
+  NoteLeases(worker->second);
   if (released) RememberReleased(it->first);
   // A granted request lives as long as its lease.
   requests_.erase(entry.request_id);
@@ -148,12 +154,13 @@ void Registry::RemoveWorker(Workers::iterator worker, std::string_view why) {
   if (InFirstDeadline() && departed_.size() < options_.max_workers) {
     departed_.insert(worker->first);
   }
+  index_.Forget(worker->first);
   workers_.erase(worker);
 }
 
 void Registry::RemoveRequest(Requests::iterator request) {
   if (request->second.lease_id.empty()) {
-    --waiting_;
+    waiting_.erase(request->second.arrival);
     requests_.erase(request);
   } else {
     RemoveLease(std::string(request->second.lease_id), /*released=*/true);
@@ -205,7 +212,9 @@ StatusOr<v1::AnnounceReply> Registry::Announce(const v1::AnnounceRequest& reques
   worker.heard_ms = now_ms_;
   worker.gone_at_ms = now_ms_ + options_.deadline_ms;
   NoteDue(worker.gone_at_ms);
+  index_.Note(state);
   RevokeSurplus(worker);
+  NoteLeases(worker);
   Match();
   reply.set_next_announce_ms(static_cast<uint32_t>(NextAnnounceMs()));
   if (worker.wish.has_value()) {

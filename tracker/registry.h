@@ -42,10 +42,11 @@
 // After a restart, workers that are `rejoining` get no new leases for refill_ms, so that holders
 // can renew first.
 //
-// Cost, with R waiting requests, W workers and L leases: an announcement that changes nothing, and
-// a renewal of a lease, O(log W + log L). O(W + R + L) when something is due, a request or a lease
-// comes or goes, or a worker changes, plus O(R) per grant. Leases are marked as wanted with O(R log
-// R + R * L), but when that is much, only so often that it takes a small share of the time.
+// Cost, with R waiting requests, W workers, F of them with a free slot, and L leases: an
+// announcement that changes nothing, and a renewal of a lease, O(log W + log L). O(R + F) when a
+// request or a lease comes or goes, or a worker changes, plus O(R + F) per grant. O(W + R + L) when
+// something is due, and for the first request of a scheduler. Leases are marked as wanted with
+// O(R log R + R * L), but when that is much, only so often that it takes a small share of the time.
 #pragma once
 
 #include <cstdint>
@@ -63,15 +64,17 @@
 #include "base/status.h"
 #include "proto/tracker.pb.h"
 #include "rpc/worker_modes.h"
+#include "tracker/worker_index.h"
 
 namespace kiln::tracker {
 
 struct RegistryOptions {
   // A worker that is silent for so long is gone.
   int64_t deadline_ms = 10'000;
-  // Workers announce themselves so often, or twice a millisecond all together if they are more, but
-  // at least four times in deadline_ms. A worker learns in this time that it should pause, and then
-  // has half a second to stop its program (runner/child_process.h): a second in all.
+  // Workers announce themselves so often, or 500 times a second all together if they are more than
+  // 200, but at least four times in deadline_ms. A worker learns in this time that it should pause,
+  // and then has half a second to stop its program (runner/child_process.h): a second in all, or
+  // three for a thousand workers.
   int64_t announce_ms = 400;
   int64_t default_lease_ms = 10'000;
   int64_t max_lease_ms = 600'000;
@@ -259,6 +262,8 @@ class Registry {
   void Grant(Request& request, Worker& worker);
   Worker* PickWorker(const v1::AcquireRequest& request);
 
+  // Tells the index how many of the worker's slots are leased.
+  void NoteLeases(const Worker& worker);
   void AddLease(LeaseEntry entry, Worker& worker);
   void RemoveLease(std::string_view id, bool released);
   void RemoveWorker(Workers::iterator worker, std::string_view why);
@@ -292,12 +297,13 @@ class Registry {
   uint64_t serial_ = 0;
   Totals totals_;
   Workers workers_;
+  WorkerIndex index_;  // of workers_
   // Workers that were seen and are gone; kept during the first deadline_ms.
   std::set<std::string, std::less<>> departed_;
   Leases leases_;
   Requests requests_;
-  // Number of requests without a lease.
-  size_t waiting_ = 0;
+  // Requests without a lease, by arrival.
+  std::map<uint64_t, Request*> waiting_;
   // Whether a waiting request may be granted now, because something has changed since the last
   // look.
   bool may_match_ = false;

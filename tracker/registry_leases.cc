@@ -54,8 +54,8 @@ bool Registry::IsWanted(const LeaseEntry& lease) const {
 // A worker speaks for itself only.
 void Registry::AddDrifts(v1::RenewReply& reply) const {
   std::vector<v1::DriftSpan> drifts;
-  for (const auto& [id, worker] : workers_) {
-    for (const v1::DriftSpan& span : worker.state.drifts()) {
+  for (const std::string& id : index_.drifting()) {
+    for (const v1::DriftSpan& span : workers_.find(id)->second.state.drifts()) {
       drifts.push_back(span);
       drifts.back().set_worker(id);
     }
@@ -139,6 +139,8 @@ Registry::Worker* Registry::WorkerOfUnknownLease(const v1::WorkerState& state) {
   }
   Worker& worker = workers_[state.id()];
   worker.state = state;
+  index_.Note(state);
+  NoteLeases(worker);
   worker.gone_at_ms = start_ms_ + options_.deadline_ms;
   NoteDue(worker.gone_at_ms);
   return &worker;
@@ -214,12 +216,13 @@ Registry::Candidate* Registry::PickVictim(const Request& request, const Shares& 
 // worker that takes no new leases helps no request.
 void Registry::MarkWanted() {
   if (now_ms_ < mark_from_ms_) return;
-  mark_from_ms_ = now_ms_ + std::min(static_cast<int64_t>(waiting_ * leases_.size()) / kPairsPerMs,
-                                     options_.turn_ms);
+  mark_from_ms_ =
+      now_ms_ + std::min(static_cast<int64_t>(waiting_.size() * leases_.size()) / kPairsPerMs,
+                         options_.turn_ms);
   std::vector<Candidate> candidates;
   for (auto& [id, lease] : leases_) {
     const Worker& worker = workers_.find(lease.lease.worker().id())->second;
-    if (waiting_ > 0 && TakesNewLeases(ModeOf(worker).mode)) {
+    if (!waiting_.empty() && TakesNewLeases(ModeOf(worker).mode)) {
       candidates.push_back({&lease, &worker});
     } else {
       lease.wanted = false;

@@ -44,18 +44,17 @@ void Registry::ForgetUsesOfTheGone() {
 
 std::vector<Registry::Request*> Registry::WaitingInOrder() {
   std::vector<Request*> waiting;
-  for (auto& [id, request] : requests_) {
-    if (request.lease_id.empty()) waiting.push_back(&request);
-  }
+  for (const auto& [arrival, request] : waiting_) waiting.push_back(request);
   std::sort(waiting.begin(), waiting.end(),
             [this](const Request* a, const Request* b) { return Before(*a, *b); });
   return waiting;
 }
 
 void Registry::Match() {
-  if (!std::exchange(may_match_, false) || waiting_ == 0) return;
+  if (!std::exchange(may_match_, false) || waiting_.empty()) return;
   std::map<KindKey, int64_t> free;
-  for (const auto& [id, worker] : workers_) {
+  for (const std::string& id : index_.free()) {
+    const Worker& worker = workers_.find(id)->second;
     const int64_t n = FreeSlots(worker);
     if (n <= 0) continue;
     const std::set<std::string> keys(worker.state.keys().begin(), worker.state.keys().end());
@@ -63,13 +62,12 @@ void Registry::Match() {
   }
   while (!free.empty()) {
     Request* first = nullptr;
-    for (auto& [id, request] : requests_) {
-      if (!request.lease_id.empty()) continue;
-      if (free.count({request.request.kind(), request.request.key()}) == 0) continue;
+    for (const auto& [arrival, request] : waiting_) {
+      const v1::AcquireRequest& asked = request->request;
+      if (free.count({asked.kind(), asked.key()}) == 0) continue;
       // All free workers may be workers that the request avoids.
-      const bool picky = !request.request.avoid_worker_ids().empty();
-      if (picky && PickWorker(request.request) == nullptr) continue;
-      if (first == nullptr || Before(request, *first)) first = &request;
+      if (!asked.avoid_worker_ids().empty() && PickWorker(asked) == nullptr) continue;
+      if (first == nullptr || Before(*request, *first)) first = request;
     }
     if (first == nullptr) return;
     Worker* worker = PickWorker(first->request);
@@ -87,7 +85,8 @@ void Registry::Match() {
 // load and wear are spread.
 Registry::Worker* Registry::PickWorker(const v1::AcquireRequest& request) {
   Worker* best = nullptr;
-  for (auto& [id, worker] : workers_) {
+  for (const std::string& id : index_.free()) {
+    Worker& worker = workers_.find(id)->second;
     if (!Suits(worker.state, request)) continue;
     const int64_t free = FreeSlots(worker);
     if (free <= 0) continue;
@@ -128,7 +127,7 @@ void Registry::Grant(Request& request, Worker& worker) {
   NoteDue(entry.expires_ms);
   worker.last_grant = entry.serial;
   request.lease_id = entry.lease.id();
-  --waiting_;
+  waiting_.erase(request.arrival);
   ++totals_.leases_granted;
   granted_.push_back(asked.request_id());
   AddLease(std::move(entry), worker);
@@ -141,14 +140,14 @@ StatusOr<v1::AcquireReply> Registry::Acquire(const v1::AcquireRequest& request, 
   ReleaseEarlier(request.scheduler_id(), request.incarnation());
   auto it = requests_.find(request.request_id());
   if (it == requests_.end()) {
-    if (waiting_ >= options_.max_waiting) {
+    if (waiting_.size() >= options_.max_waiting) {
       return ResourceExhausted("{} requests are waiting, no more are accepted; try again later",
-                               waiting_);
+                               waiting_.size());
     }
     it = requests_.try_emplace(request.request_id()).first;
     it->second.arrival = ++serial_;
     it->second.request = request;
-    ++waiting_;
+    waiting_[it->second.arrival] = &it->second;
   }
   Request& entry = it->second;
   const v1::AcquireRequest& known = entry.request;
@@ -205,18 +204,12 @@ v1::AcquireReply Registry::Poll(std::string_view request_id, int64_t now_ms) {
     return reply;
   }
   uint32_t position = 1;
-  for (const auto& [id, other] : requests_) {
-    position += other.lease_id.empty() && other.request.kind() == request.request.kind() &&
-                other.request.key() == request.request.key() && Before(other, request);
+  for (const auto& [arrival, other] : waiting_) {
+    position += other->request.kind() == request.request.kind() &&
+                other->request.key() == request.request.key() && Before(*other, request);
   }
   reply.set_queue_position(position);
-  uint32_t slots = 0;
-  for (const auto& [id, worker] : workers_) {
-    if (Serves(worker.state, request.request.kind(), request.request.key())) {
-      slots += worker.state.slots();
-    }
-  }
-  reply.set_matching_slots(slots);
+  reply.set_matching_slots(index_.SlotsFor(request.request.kind(), request.request.key()));
   return reply;
 }
 
