@@ -99,7 +99,7 @@ Status PrepareSandbox(const Flags& flags, PoolOptions& options, v1::WorkerState&
 // Returns the worker's state that does not change while the daemon runs.
 v1::WorkerState DescribeWorker(const Flags& flags) {
   v1::WorkerState state;
-  state.set_id(UniqueId());
+  state.set_id(NamedWorkerId(UniqueId(), flags));
   state.set_kind(v1::BUILDER);
   state.set_slots(static_cast<uint32_t>(Jobs(flags)));
   state.set_version(std::string(kVersion));

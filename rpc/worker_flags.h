@@ -20,14 +20,22 @@ struct WorkerFlags : DaemonFlags {
   // HOST:PORT; empty: the worker announces itself to nobody.
   std::string tracker;
   bool require_sandbox = false;
+  // Word at the end of the worker's id; empty: the id is random alone.
+  std::string name;
 };
 
-// Adds --listen, --advertise, --tracker and --require-sandbox. `worker` is the worker's noun in the
-// help: "builder".
+// Most bytes of --name.
+inline constexpr size_t kLongestWorkerName = 96;
+
+// Adds --listen, --advertise, --tracker, --require-sandbox and --name. `worker` is the worker's
+// noun in the help: "builder".
 void AddWorkerFlags(CLI::App& app, WorkerFlags& flags, std::string_view worker,
                     std::string_view listen_help = kListenHelp);
 
-// InvalidArgument if --tracker is no HOST:PORT.
+// InvalidArgument if --tracker is no HOST:PORT, or --name is no word.
 Status CheckWorkerFlags(const WorkerFlags& flags);
+
+// Returns "ID.NAME", or `id` if the worker has no name.
+std::string NamedWorkerId(std::string id, const WorkerFlags& flags);
 
 }  // namespace kiln

@@ -33,5 +33,22 @@ TEST(WorkerFlags, TheTrackerIsAnAddressOrNone) {
   EXPECT_THAT(CheckWorkerFlags(flags), StatusIs(StatusCode::kInvalidArgument, HasSubstr("farm")));
 }
 
+TEST(WorkerFlags, ANameIsTheEndOfTheId) {
+  WorkerFlags flags;
+  EXPECT_EQ(NamedWorkerId("GPU-1f.ab", flags), "GPU-1f.ab");
+  flags.name = "kiln-night_7";
+  EXPECT_OK(CheckWorkerFlags(flags));
+  EXPECT_EQ(NamedWorkerId("GPU-1f.ab", flags), "GPU-1f.ab.kiln-night_7");
+}
+
+TEST(WorkerFlags, ANameIsAShortWord) {
+  WorkerFlags flags;
+  for (const std::string& bad :
+       {std::string("two words"), std::string("a.b"), std::string(kLongestWorkerName + 1, 'a')}) {
+    flags.name = bad;
+    EXPECT_THAT(CheckWorkerFlags(flags), StatusIs(StatusCode::kInvalidArgument, HasSubstr(bad)));
+  }
+}
+
 }  // namespace
 }  // namespace kiln

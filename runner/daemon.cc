@@ -152,8 +152,8 @@ std::string WorkerIdOf(const v1::WorkerState& state) {
 }
 
 // Adds the fields that every worker has.
-void CompleteState(v1::WorkerState& state) {
-  state.set_id(WorkerIdOf(state));
+void CompleteState(v1::WorkerState& state, const Flags& flags) {
+  state.set_id(NamedWorkerId(WorkerIdOf(state), flags));
   state.set_kind(v1::RUNNER);
   state.set_slots(1);
   state.set_version(std::string(kVersion));
@@ -162,7 +162,7 @@ void CompleteState(v1::WorkerState& state) {
 StatusOr<std::vector<DeviceDescription>> DescribeDevices(const DeviceKind& kind,
                                                          const Flags& flags) {
   KILN_ASSIGN_OR_RETURN(auto devices, kind.describe(flags.device, SettingsOf(flags)));
-  for (DeviceDescription& device : devices) CompleteState(device.state);
+  for (DeviceDescription& device : devices) CompleteState(device.state, flags);
   return devices;
 }
 
