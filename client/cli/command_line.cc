@@ -20,6 +20,7 @@
 #include "client/cli/config/commands.h"
 #include "client/cli/database/commands.h"
 #include "client/cli/farm/commands.h"
+#include "client/cli/fleet/commands.h"
 #include "client/cli/jobs/commands.h"
 #include "client/cli/keys/commands.h"
 #include "client/cli/machine/commands.h"
@@ -97,6 +98,7 @@ constexpr Entry kCommands[] = {
     {"farm status", AddFarmStatus},
     {"farm down", AddFarmDown},
     {"farm supervise", AddFarmSupervise},
+    {"fleet slurm", AddFleetSlurm},
     {"keys init", AddKeysInit},
     {"keys issue", AddKeysIssue},
     {"keys list", AddKeysList},
@@ -126,6 +128,7 @@ constexpr std::pair<std::string_view, std::string_view> kGroups[] = {
     {"choice", "show or pin the schedule that a computation gets without a search"},
     {"model", "cost models: trained from records, looked at, tested, asked, and kept"},
     {"farm", "a farm on this machine: tracker, scheduler, builder, runners, in the background"},
+    {"fleet", "workers of a farm on machines that Slurm gives out, as many as its queue needs"},
     {"users", "what the users of a farm have had of its devices, and may have"},
     {"keys", "certificates of a farm's machines and people, and its own authority"},
 };

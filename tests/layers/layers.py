@@ -185,6 +185,8 @@ TABLE = {
     ],
     # A farm on this machine: its processes, and the file that describes them.
     "client/farm": [*_BASE, "base/keys", "proto", "client"],
+    # Workers on machines that another scheduler gives out, as many as a farm's queue needs.
+    "client/fleet": [*_BASE, "proto", "rpc", "client"],
     # Text for the answers of services, and for the compiler's output.
     "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
     # Pages for browsers, beside the RPCs.
@@ -210,7 +212,7 @@ TABLE = {
     ],
     "client/cli": [
         *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
-        "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "client/farm", "runtime",
+        "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "client/farm", "client/fleet", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
         "tracker/daemon.h",
