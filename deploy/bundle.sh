@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: deploy/bundle.sh [--out DIR] [--binaries DIR]
 # Builds with --config=static and packs into DIR (default: dist), for any x86-64 Linux with glibc
-# 2.36 or newer:
+# 2.35 or newer:
 #   kiln-runner.tar.gz   the runner alone, for a box that only measures
 #   kiln.tar.xz          the one binary: command line, tracker, scheduler, builder, runner
 #   kiln-runtime.tar.gz  what runs compiled networks: library, C header, Python package
@@ -9,29 +9,14 @@
 # instead of building them. Nothing is packed that would not run elsewhere: another library than
 # glibc's or a newer glibc is an error.
 set -euo pipefail
-usage() { sed -n '2,10s/^# //p' "${BASH_SOURCE[0]}"; }
 
 readonly RUNNER_MAX_MB=8
 readonly KILN_MAX_MB=60
 readonly RUNTIME_MAX_MB=4
 
-out=dist
-binaries=
-while (($#)); do
-  case $1 in
-    --out | --binaries)
-      [[ -n ${2:-} ]] || { echo "error: $1 needs a folder" >&2; exit 2; }
-      if [[ $1 == --out ]]; then out=$2; else binaries=$(realpath -e "$2"); fi
-      shift 2 ;;
-    --help | -h) usage; exit 0 ;;
-    *) echo "error: unknown argument $1; see deploy/bundle.sh --help" >&2; exit 2 ;;
-  esac
-done
-mkdir -p "$out"
-out=$(realpath "$out")
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/portable.sh"
+begin_packing "${BASH_SOURCE[0]}" "$@"
 . deploy/setup.sh
-. deploy/portable.sh
 
 # add FOLDER BINARY
 add() { install_portable "$2" "$stage/$1/$(basename "$2")"; }

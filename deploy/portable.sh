@@ -1,9 +1,41 @@
 # Builds programs that run on other machines, and checks that they do. bundle.sh, deb.sh and
-# wheel.sh source it, after setup.sh:
-#   . deploy/portable.sh
-# binaries is the folder of the programs; build_static sets it.
+# wheel.sh begin with it:
+#   . "$(dirname "${BASH_SOURCE[0]}")/portable.sh"
+#   begin_packing "${BASH_SOURCE[0]}" "$@"
+#   . deploy/setup.sh
+# binaries is the folder of the programs; build_static sets it where the arguments name none.
 
 readonly GLIBC_NEWEST=2.35
+
+# usage_of SCRIPT: the comment at the beginning of the script.
+usage_of() { sed -n '2,${/^#/!q; s/^# \?//p}' "$1"; }
+
+# begin_packing SCRIPT ARGUMENT...: reads the arguments of the script into out, binaries and
+# any_libraries, makes the folder of out, and goes to the top folder of the project. A script has
+# the flag --any-libraries if its usage names it.
+begin_packing() {
+  local script=$1 usage
+  shift
+  usage=$(usage_of "$script")
+  out=dist binaries='' any_libraries=''
+  while (($#)); do
+    case $1 in
+      --out | --binaries)
+        [[ -n ${2:-} ]] || { echo "error: $1 needs a folder" >&2; exit 2; }
+        if [[ $1 == --out ]]; then out=$2; else binaries=$(realpath -e "$2"); fi
+        shift 2 ;;
+      --help | -h) echo "$usage"; exit 0 ;;
+      *)
+        [[ $1 == --any-libraries && $usage == *--any-libraries* ]] ||
+          { echo "error: unknown argument $1; see deploy/$(basename "$script") --help" >&2; exit 2; }
+        any_libraries=1
+        shift ;;
+    esac
+  done
+  mkdir -p "$out"
+  out=$(realpath "$out")
+  cd "$(dirname "$script")/.."
+}
 
 # build_static TARGET...: builds with --config=static.
 build_static() {

@@ -10,23 +10,9 @@ set -euo pipefail
 
 readonly MAX_MIB=60
 
-out=dist binaries= any_libraries=
-while (($#)); do
-  case $1 in
-    --out | --binaries)
-      [[ -n ${2:-} ]] || { echo "error: $1 needs a folder" >&2; exit 2; }
-      if [[ $1 == --out ]]; then out=$2; else binaries=$(realpath -e "$2"); fi
-      shift 2 ;;
-    --any-libraries) any_libraries=1; shift ;;
-    --help | -h) sed -n '2,8s/^# //p' "${BASH_SOURCE[0]}"; exit 0 ;;
-    *) echo "error: unknown argument $1; see deploy/wheel.sh --help" >&2; exit 2 ;;
-  esac
-done
-mkdir -p "$out"
-out=$(realpath "$out")
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. "$(dirname "${BASH_SOURCE[0]}")/portable.sh"
+begin_packing "${BASH_SOURCE[0]}" "$@"
 . deploy/setup.sh
-. deploy/portable.sh
 
 [[ -n $binaries ]] || build_static //client/cli:kiln //runtime:libkiln_runtime.so
 # audit WHEEL PLATFORM MODULE: has the tools of PyPI check what the names of the files promise. The
