@@ -1,7 +1,11 @@
 #include "search/evolution/evaluate.h"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
+#include <utility>
 
+#include "base/numbers/integers.h"
 #include "base/process/cpu_time.h"
 #include "compiler/lower/lower.h"
 #include "compiler/schedule/step.h"
@@ -22,36 +26,53 @@ std::vector<double> ScoresOf(const costmodel::CostModel& model,
   return model.PredictSchedules(programs, steps);
 }
 
+// So many states are timed together, because the CPU time of a thread takes a system call.
+constexpr int64_t kTimedTogether = 4;
+
 struct Cost {
   double lower_s = 0, features_s = 0;
-  Status refusal;
-  bool done = false;
+  std::vector<Status> refusals;
+  int64_t evaluated = 0;
 };
 
-void FillOne(const Workers& workers, Individual& individual, Cost& cost) {
-  if (individual.rows != nullptr || workers.task.stop.stop_requested()) return;
-  const double start = ThreadCpuSeconds();
-  cost.done = true;
+StatusOr<ir::Program> LowerOne(const Task& task, Individual& individual) {
   if (!individual.state.has_value()) {
-    auto state = schedule::Replay(workers.task.dag, individual.steps, workers.task.stop);
-    cost.refusal = state.status();
-    if (!state.ok()) return;
-    individual.state = *std::move(state);
+    KILN_ASSIGN_OR_RETURN(individual.state,
+                          schedule::Replay(task.dag, individual.steps, task.stop));
   }
-  const auto program = lower::Lower(
-      *individual.state, {.gpu = workers.task.target.is_gpu(), .stop = workers.task.stop});
-  const double lowered = ThreadCpuSeconds();
-  cost.lower_s = lowered - start;
-  cost.refusal = program.status();
-  if (!program.ok()) return;
-  FloatMatrix rows = workers.features(*individual.state, *program);
+  return lower::Lower(*individual.state, {.gpu = task.target.is_gpu(), .stop = task.stop});
+}
+
+Status FillRowsOf(const Workers& workers, const ir::Program& program, Individual& individual) {
+  FloatMatrix rows = workers.features(*individual.state, program);
   individual.state.reset();
-  if (rows.rows() == 0) {
-    cost.refusal = FailedPrecondition("the program stores nothing");
-  } else {
-    individual.rows = std::make_shared<const FloatMatrix>(std::move(rows));
+  if (rows.rows() == 0) return FailedPrecondition("the program stores nothing");
+  individual.rows = std::make_shared<const FloatMatrix>(std::move(rows));
+  return OkStatus();
+}
+
+void FillSome(const Workers& workers, std::span<Individual> individuals, Cost& cost) {
+  const double start = ThreadCpuSeconds();
+  std::vector<std::pair<Individual*, ir::Program>> lowered;
+  lowered.reserve(individuals.size());
+  for (Individual& individual : individuals) {
+    if (individual.rows != nullptr || workers.task.stop.stop_requested()) continue;
+    ++cost.evaluated;
+    StatusOr<ir::Program> program = LowerOne(workers.task, individual);
+    if (program.ok()) {
+      lowered.emplace_back(&individual, *std::move(program));
+    } else {
+      cost.refusals.push_back(program.status());
+    }
   }
-  cost.features_s = ThreadCpuSeconds() - lowered;
+  const double middle = ThreadCpuSeconds();
+  for (auto& [individual, program] : lowered) {
+    if (workers.task.stop.stop_requested()) break;
+    Status filled = FillRowsOf(workers, program, *individual);
+    if (!filled.ok()) cost.refusals.push_back(std::move(filled));
+  }
+  cost.lower_s = middle - start;
+  cost.features_s = ThreadCpuSeconds() - middle;
 }
 
 }  // namespace
@@ -67,14 +88,18 @@ void Workers::ForEach(int64_t count, const std::function<void(int64_t)>& body) c
 }
 
 void FillRows(const Workers& workers, std::vector<Individual>& individuals, RoundReport& report) {
-  std::vector<Cost> costs(individuals.size());
-  workers.ForEach(static_cast<int64_t>(individuals.size()),
-                  [&](int64_t i) { FillOne(workers, individuals[i], costs[i]); });
+  const std::span<Individual> all(individuals);
+  const int64_t count = std::ssize(all);
+  std::vector<Cost> costs(static_cast<size_t>(CeilDiv(count, kTimedTogether)));
+  workers.ForEach(std::ssize(costs), [&](int64_t i) {
+    const int64_t begin = i * kTimedTogether;
+    FillSome(workers, all.subspan(begin, std::min(kTimedTogether, count - begin)), costs[i]);
+  });
   for (const Cost& cost : costs) {
     report.seconds(Part::kLower) += cost.lower_s;
     report.seconds(Part::kFeatures) += cost.features_s;
-    if (cost.done) ++report.evaluated;
-    if (!cost.refusal.ok()) report.AddDrop(Drop::kLowering, cost.refusal);
+    report.evaluated += cost.evaluated;
+    for (const Status& refusal : cost.refusals) report.AddDrop(Drop::kLowering, refusal);
   }
   std::erase_if(individuals, [](const Individual& i) { return i.rows == nullptr; });
 }

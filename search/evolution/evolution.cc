@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/numbers/integers.h"
 #include "base/process/cpu_time.h"
 #include "search/evolution/crossover.h"
 #include "search/evolution/mutation.h"
@@ -11,6 +12,9 @@
 
 namespace kiln::search {
 namespace {
+
+// So many children are timed together, because the CPU time of a thread takes a system call.
+constexpr int64_t kTimedTogether = 8;
 
 bool Better(const Individual& a, const Individual& b) {
   return a.score != b.score ? a.score > b.score : a.hash < b.hash;
@@ -20,7 +24,6 @@ struct Child {
   std::optional<Individual> individual;
   bool crossed = false;
   std::vector<std::pair<Drop, Status>> drops;
-  double cpu_s = 0;
 };
 
 class Breeder {
@@ -35,14 +38,12 @@ class Breeder {
   }
 
   Child Breed(uint64_t seed) const {
-    const double start = ThreadCpuSeconds();
     Rng rng(seed);
     Child child;
     for (int i = 0; i < input_.parameters.child_attempts && !child.individual.has_value(); ++i) {
       if (input_.workers.task.stop.stop_requested()) break;
       Try(rng, child);
     }
-    child.cpu_s = ThreadCpuSeconds() - start;
     return child;
   }
 
@@ -136,11 +137,18 @@ std::vector<Individual> BreedGeneration(const EvolutionInput& input, int number,
                                         std::unordered_set<uint64_t>& seen, RoundReport& report) {
   const Breeder breeder(input, generation, elites, seen);
   std::vector<Child> children(count);
+  std::vector<double> cpu_s(static_cast<size_t>(CeilDiv(count, kTimedTogether)));
   const uint64_t seed = SplitSeed(input.seed, number);
-  input.workers.ForEach(count, [&](int64_t i) { children[i] = breeder.Breed(SplitSeed(seed, i)); });
+  input.workers.ForEach(std::ssize(cpu_s), [&](int64_t group) {
+    const double start = ThreadCpuSeconds();
+    const int64_t begin = group * kTimedTogether;
+    for (int64_t i = begin; i < std::min<int64_t>(count, begin + kTimedTogether); ++i)
+      children[i] = breeder.Breed(SplitSeed(seed, i));
+    cpu_s[group] = ThreadCpuSeconds() - start;
+  });
+  for (const double seconds : cpu_s) report.seconds(Part::kChange) += seconds;
   std::vector<Individual> made;
   for (Child& child : children) {
-    report.seconds(Part::kChange) += child.cpu_s;
     for (const auto& [why, reason] : child.drops) report.AddDrop(why, reason);
     if (!child.individual.has_value()) continue;
     if (!seen.insert(child.individual->hash).second) {
