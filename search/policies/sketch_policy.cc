@@ -120,7 +120,15 @@ bool SketchPolicy::IsEarly() const {
   return options_.one_of_many && own_results_ < kResultsForAllStates;
 }
 
-int SketchPolicy::StatesOf(int full) const { return IsEarly() ? (full + 1) / 2 : full; }
+int SketchPolicy::StatesOf(int full, int n) const {
+  const int all = InProportion(parameters_, full, n);
+  if (task_.target.is_gpu()) return IsEarly() ? (all + 1) / 2 : all;
+  const int parts = own_results_ < kCpuResultsForHalfOfStates ? 4
+                    : own_results_ < kCpuResultsForAllStates  ? 2
+                                                              : 1;
+  const int64_t least = int64_t{kLeastStatesOfCandidate} * n;
+  return static_cast<int>(std::min<int64_t>(all, std::max(CeilDiv(all, parts), least)));
+}
 
 double SketchPolicy::ShareByChance(const costmodel::CostModel* ranker) const {
   if (ranker != options_.models.prior.get()) return parameters_.eps_greedy;
@@ -173,8 +181,7 @@ DiversityQuotas SketchPolicy::QuotasOf(int n, std::span<const Individual> ranked
 std::vector<Individual> SketchPolicy::Rank(const costmodel::CostModel& model, int n,
                                            const Workers& workers,
                                            const std::vector<Individual>& drawn) {
-  const int population =
-      InProportion(parameters_, StatesOf(parameters_.evolutionary_search_population), n);
+  const int population = StatesOf(parameters_.evolutionary_search_population, n);
   std::vector<Individual> first =
       Elites(static_cast<size_t>(population * parameters_.sample_init_use_measured_ratio));
   first.insert(first.end(), drawn.begin(), drawn.end());
@@ -349,8 +356,7 @@ StatusOr<std::vector<Candidate>> SketchPolicy::Propose(int n) {
   for (const Individual& individual : reserve_) seen.insert(individual.hash);
   const int population =
       std::min(parameters_.sample_init_population, parameters_.evolutionary_search_population);
-  const int wanted =
-      ranker == nullptr ? n : std::max(n, InProportion(parameters_, StatesOf(population), n));
+  const int wanted = ranker == nullptr ? n : std::max(n, StatesOf(population, n));
   std::vector<Individual> drawn = Draw(wanted, parameters_.max_rejected_draws, workers, seen);
 
   const auto left = [&, all = n + candidates.size()] {

@@ -38,10 +38,17 @@ extern const PolicyKind kSketchXgb, kSketchAnalytic;
 
 // With fewer results of its own, a task follows the tasks with the same sums.
 inline constexpr int kFewOwnResults = 8;
-// Until it has so many results, one of many tasks looks at half as many states, and chooses no
-// more by chance than with a learned model. All tasks share the machine's cores with the builders,
-// the model does not yet tell more states apart, and the other tasks give it contrast.
+// Until it has so many results, one of many tasks of a GPU looks at half as many states, and one of
+// any device chooses no more by chance than with a learned model. All tasks share the machine's
+// cores with the builders, the model does not yet tell more states apart, and the other tasks give
+// it contrast.
 inline constexpr int kResultsForAllStates = 24;
+// A task of a CPU looks at a quarter of the states until it has the first number of results, and at
+// a half until it has the second: what it finds is as fast (docs/experiments/search.md).
+inline constexpr int kCpuResultsForHalfOfStates = 128, kCpuResultsForAllStates = 1024;
+// But it looks at no fewer than so many states of a generation for each candidate, if there are so
+// many.
+inline constexpr int kLeastStatesOfCandidate = 8;
 
 struct SketchPolicyOptions {
   Models models;  // each may be null; without models.learned no model learns
@@ -75,8 +82,9 @@ class SketchPolicy final : public Policy {
 
   void Train();
   const costmodel::CostModel* Ranker() const;  // the model that ranks this round
-  bool IsEarly() const;          // whether this is one of many tasks and has few results
-  int StatesOf(int full) const;  // states that a round of full size looks at now
+  bool IsEarly() const;  // whether this is one of many tasks and has few results
+  // Returns the number of states, of `full`, that a round of n candidates looks at now.
+  int StatesOf(int full, int n) const;
   double ShareByChance(const costmodel::CostModel* ranker) const;
   // Draws random schedules that are not in `seen`, with rows.
   std::vector<Individual> Draw(int count, int max_rejected, const Workers& workers, Hashes& seen);

@@ -163,6 +163,35 @@ TEST(SketchPolicy, OneOfManyTasksTriesFewByChanceAtFirst) {
   }
 }
 
+// A model of few results does not tell many states apart.
+TEST(SketchPolicy, LooksAtMoreStatesTheMoreResultsItHas) {
+  const Task task = MakeTask("matmul", "512,512,512");
+  SketchPolicyOptions options = Options(nullptr);
+  options.models.prior = std::make_shared<AdditiveModel>();
+  Parameters parameters = SmallParameters();
+  parameters.evolutionary_search_population = 256;
+  parameters.full_round = 1;
+  SketchPolicy policy(task, parameters, 1, std::move(options));
+  uint32_t trials = 0;
+  // Returns the states that the four generations of a round of n made.
+  const auto states_of = [&](int n) {
+    const auto proposed = policy.Propose(n);
+    KILN_CHECK(proposed.ok(), "{}", Message(proposed.status()));
+    policy.Observe(Measure(*proposed, trials));
+    trials += static_cast<uint32_t>(proposed->size());
+    return policy.last_round().mutated + policy.last_round().crossed;
+  };
+  const int64_t most = 4 * 218;  // 85% of 256 states in each generation
+  EXPECT_LE(states_of(4), most / 4 + 4);
+  EXPECT_GT(states_of(32), most / 2 + 4) << "eight states of a generation for each candidate";
+  while (trials < kCpuResultsForHalfOfStates) states_of(32);
+  const int64_t half = states_of(4);
+  EXPECT_GT(half, most / 4 + 4);
+  EXPECT_LE(half, most / 2 + 4);
+  while (trials < kCpuResultsForAllStates) states_of(128);
+  EXPECT_GT(states_of(4), most / 2 + 4);
+}
+
 TEST(SketchPolicy, FindsInFewTrialsWhatRandomDoesNotInMany) {
   for (const bool gpu : {false, true}) {
     SCOPED_TRACE(gpu);

@@ -127,7 +127,7 @@ class Device {
   uint64_t seed_ = 0;
 };
 
-// What several jobs have cost and found.
+// The costs of several jobs, and the times that they found.
 struct Totals {
   int trials = 0, rounds = 0;
   double cpu_s = 0, log_best = 0;
