@@ -5,9 +5,9 @@
 //
 // Each task is a job of its own, or all are one job (--together), with rounds as long as those of a
 // job of Kiln. Nothing is built. The device is made up: the time of a schedule is the analytic
-// model's estimate, times a smooth function of the program's feature rows that the model must learn,
-// times a few per cent by chance. The same seed gives the same device and the same job, so two trees
-// can be compared: the digest of all proposals tells whether they decide alike.
+// model's estimate, times a smooth function of the feature rows that the model must learn, times
+// a few per cent by chance. The same seed gives the same device and the same job, so two trees can
+// be compared: the digest of all proposals tells whether they decide alike.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
