@@ -15,8 +15,8 @@
 #include "base/numbers/median.h"
 #include "base/text/counted.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
 #include "runtime/network_file.h"
+#include "scheduler/words/format.h"
 #include "store/measure_log.h"
 
 namespace kiln::client {

@@ -19,12 +19,12 @@
 #include "client/local_archive.h"
 #include "client/local_cluster.h"
 #include "client/this_machine.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
 #include "compiler/ir/hints.h"
 #include "compiler/target/math.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -6,11 +6,11 @@
 #include "base/process/subprocess.h"
 #include "base/text/shell_word.h"
 #include "client/local_cluster.h"
-#include "client/view/format.h"
 #include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
 #include "proto/job_defaults.h"
 #include "scheduler/values/answer_tolerance.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -17,12 +17,12 @@
 #include "client/check/selftest_programs.h"
 #include "client/client.h"
 #include "client/direct_trials.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "rpc/artifact_digest.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -14,8 +14,8 @@
 #include "base/text/units.h"
 #include "base/text/utf8.h"
 #include "client/cli/computations.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
+#include "scheduler/words/format.h"
 #include "store/autotvm_log.h"
 #include "store/distill.h"
 

@@ -10,7 +10,6 @@
 #include "client/jobs/kernel_source.h"
 #include "client/jobs/operator_name.h"
 #include "client/network.h"
-#include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
@@ -21,6 +20,7 @@
 #include "compiler/target/meaning.h"
 #include "device/measured_as.h"
 #include "rpc/hardware_message.h"
+#include "scheduler/words/variant_groups.h"
 #include "store/wire/record_message.h"
 
 namespace kiln::client {

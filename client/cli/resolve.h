@@ -9,7 +9,7 @@
 #include "client/cli/computations.h"
 #include "client/cli/subject_flags.h"
 #include "client/jobs/workload_source.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 

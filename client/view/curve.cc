@@ -9,8 +9,8 @@
 
 #include "base/console/terminal.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
-#include "client/view/variant_groups.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

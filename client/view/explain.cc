@@ -6,9 +6,9 @@
 
 #include "base/text/counted.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
 #include "client/view/kernel_values.h"
-#include "client/view/variant_groups.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

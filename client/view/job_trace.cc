@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -7,11 +7,11 @@
 #include "base/console/terminal.h"
 #include "base/text/shell_word.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
-#include "client/view/job_queue.h"
 #include "client/view/kernel_values.h"
 #include "client/view/task_window.h"
-#include "client/view/variant_groups.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/job_queue.h"
+#include "scheduler/words/variant_groups.h"
 #include "search/tuning/estimate_phase.h"
 
 namespace kiln::client {

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/view/variant_groups.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

@@ -6,9 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/text/utf8.h"
-#include "client/view/format.h"
-#include "client/view/variant_groups.h"
 #include "compiler/handwritten/kernel_point.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

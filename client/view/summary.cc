@@ -9,18 +9,18 @@
 #include "base/console/terminal.h"
 #include "base/text/counted.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
 #include "client/view/kernel_values.h"
 #include "client/view/render.h"
 #include "client/view/render_kernel.h"
 #include "client/view/short_loops.h"
-#include "client/view/variant_groups.h"
 #include "compiler/codegen/backends/backends.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/wide_sums.h"
 #include "compiler/handwritten/kernel_text.h"
 #include "compiler/target/target.h"
 #include "device/noise_mark.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

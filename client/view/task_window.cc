@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "client/view/variant_groups.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

@@ -10,7 +10,7 @@
 #include "base/console/terminal.h"
 #include "base/text/json_string.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "client/view/format.h"
 #include "device/device_model.h"
 #include "rpc/device_message.h"
 #include "rpc/worker_modes.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -50,7 +50,7 @@ Json DriftsJson(const v1::WorkerState& worker) {
 Json WorkerJson(const v1::WorkerState& worker, uint32_t busy) {
   Json json;
   json["id"] = Bounded(worker.id());
-  json["kind"] = client::WorkerKindName(worker.kind());
+  json["kind"] = WorkerKindName(worker.kind());
   json["address"] = Bounded(worker.address());
   json["device"] = Bounded(worker.device());
   json["keys"] = TextsJson(worker.keys());
@@ -86,7 +86,7 @@ Json FleetJson(const v1::ListReply& reply) {
     const v1::KeyState& key = reply.keys(i);
     Json one;
     one["key"] = Bounded(key.key());
-    one["kind"] = client::WorkerKindName(key.kind());
+    one["kind"] = WorkerKindName(key.kind());
     one["total"] = key.total();
     one["free"] = key.free();
     one["pending"] = key.pending();

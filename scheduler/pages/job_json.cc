@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <set>
 #include <utility>
+#include <vector>
 
-#include "client/view/format.h"
-#include "client/view/variant_groups.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/task_shares.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -19,13 +21,13 @@ constexpr int kMostNotices = 20, kMostNetworks = 20;
 // Returns how many times the unscheduled loops take as long; 0 = not known.
 double SpeedUpOf(v1::JobStatus job, double total_s) {
   for (v1::TaskStatus& task : *job.mutable_tasks()) task.set_best_cost_s(task.reference_cost_s());
-  const std::optional<double> reference_s = client::ObjectiveOf(job);
+  const std::optional<double> reference_s = ObjectiveOf(job);
   return reference_s.has_value() && total_s > 0 ? *reference_s / total_s : 0;
 }
 
 // A job of TVM's kind of objective has its total in its rounds alone until each task has a result.
 double TotalOf(const v1::JobStatus& job, const RoundCurve& curve) {
-  if (const auto total_s = client::ObjectiveOf(job); total_s.has_value()) return *total_s;
+  if (const auto total_s = ObjectiveOf(job); total_s.has_value()) return *total_s;
   return curve.points().empty() ? 0 : curve.points().back().total_s;
 }
 
@@ -53,8 +55,8 @@ void AddCounts(const v1::JobStatus& job, Json& row) {
   const uint32_t limit = job.spec().options().trials();
   row["trials_done"] = job.trials_done();
   row["trials_limit"] = limit;
-  row["errors"] = client::NumErrors(job);
-  row["progress"] = client::ProgressOf(job);
+  row["errors"] = NumErrors(job);
+  row["progress"] = ProgressOf(job);
   row["created_s"] = job.created_s();
   row["elapsed_s"] = job.elapsed_s();
   row["busy_share"] = job.busy_share();
@@ -68,7 +70,7 @@ Json TaskJson(const v1::TaskStatus& task, int index) {
   Json json;
   json["index"] = index;
   json["description"] = Bounded(task.spec().description());
-  json["target"] = client::BriefTarget(task.spec().target());
+  json["target"] = BriefTarget(task.spec().target());
   json["weight"] = task.spec().weight() > 0 ? task.spec().weight() : 1;
   json["variant"] = Bounded(task.spec().variant());
   json["is_alternative"] = task.spec().has_alternative_of();
@@ -105,7 +107,7 @@ Json TaskCurveJson(uint32_t index, const TaskDigest& task) {
 
 Json CauseJson(const std::string& job_id, const FailureCause& cause) {
   Json json;
-  json["kind"] = client::ErrorName(static_cast<uint32_t>(cause.error));
+  json["kind"] = ErrorName(static_cast<uint32_t>(cause.error));
   json["message"] = cause.message;
   json["count"] = cause.count;
   json["first_trial"] = cause.first_trial;
@@ -127,14 +129,14 @@ Json JobRowJson(const v1::JobStatus& job, const RoundCurve& curve) {
   row["name"] = Bounded(job.spec().name());
   row["user"] = Bounded(job.spec().user());
   row["priority"] = job.spec().priority();
-  row["state"] = client::JobStateName(job.state());
+  row["state"] = JobStateName(job.state());
   row["is_final"] =
       job.state() == v1::SUCCEEDED || job.state() == v1::FAILED || job.state() == v1::CANCELLED;
-  row["ending"] = client::EndingText(job);
+  row["ending"] = EndingText(job);
   row["message"] = Bounded(job.message());
   row["phase"] = Bounded(job.phase());
   row["device"] = Bounded(job.device());
-  row["target"] = job.tasks().empty() ? "" : client::BriefTarget(job.tasks(0).spec().target());
+  row["target"] = job.tasks().empty() ? "" : BriefTarget(job.tasks(0).spec().target());
   row["description"] = job.tasks().empty() ? "" : Bounded(job.tasks(0).spec().description());
   row["task_count"] = job.tasks_size();
   AddCounts(job, row);
@@ -142,7 +144,7 @@ Json JobRowJson(const v1::JobStatus& job, const RoundCurve& curve) {
   const double total_s = TotalOf(job, curve);
   row["total_s"] = total_s;
   row["speed_up"] = SpeedUpOf(job, total_s);
-  row["objective"] = client::ObjectiveWord(job);
+  row["objective"] = ObjectiveWord(job);
   row["networks"] = NetworksOf(job);
   row["curve"] = SparkOf(curve);
   row["notices"] = Json::array();
@@ -154,19 +156,21 @@ Json JobRowJson(const v1::JobStatus& job, const RoundCurve& curve) {
 
 Json TasksJson(const v1::JobStatus& job) {
   Json tasks = Json::array();
+  const std::vector<double> shares = SharesOf(job);
   for (int i = 0; i < job.tasks_size() && tasks.size() < kMostTasks; ++i) {
     tasks.push_back(TaskJson(job.tasks(i), i));
+    tasks.back()["share"] = shares[static_cast<size_t>(i)];
   }
   return tasks;
 }
 
-Json WhyJsonOf(const v1::JobStatus& job, const client::FarmAnswers& farm) {
+Json WhyJsonOf(const v1::JobStatus& job, const FarmAnswers& farm) {
   Json why;
-  why["estimate"] = client::EstimateText(job, farm);
+  why["estimate"] = EstimateText(job, farm);
   why["reasons"] = Json::array();
-  for (const client::Reason& reason : client::WhyOf(job, farm)) {
+  for (const Reason& reason : WhyOf(job, farm)) {
     Json one;
-    one["kind"] = client::WordsOf(reason.kind).name;
+    one["kind"] = WordsOf(reason.kind).name;
     one["text"] = Bounded(reason.text);
     one["details"] = Json::array();
     for (const std::string& line : reason.details) one["details"].push_back(Bounded(line));
@@ -181,7 +185,7 @@ Json OptionsJson(const v1::TuneOptions& options) {
   json["policy"] = options.policy().empty() ? "sketch.xgb" : Bounded(options.policy());
   json["seed"] = options.seed();
   json["objective"] = options.objective().empty() ? "weighted-sum" : Bounded(options.objective());
-  json["limits"] = client::LimitsText(options);
+  json["limits"] = LimitsText(options);
   return json;
 }
 
@@ -214,7 +218,7 @@ Json TrialJson(const store::Record& record) {
   json["task"] = record.task_index;
   json["error"] = record.error;
   json["error_name"] =
-      record.error == store::kNoError ? "" : client::ErrorName(static_cast<uint32_t>(record.error));
+      record.error == store::kNoError ? "" : ErrorName(static_cast<uint32_t>(record.error));
   json["message"] = Bounded(record.message);
   json["cost_s"] = record.error == store::kNoError ? store::Cost(record) : 0;
   json["stopped_early"] = record.stopped_early;

@@ -3,11 +3,11 @@
 
 #include <cstddef>
 
-#include "client/view/why.h"
 #include "proto/scheduler.pb.h"
 #include "scheduler/pages/json.h"
 #include "scheduler/pages/round_curve.h"
 #include "scheduler/pages/trial_digest.h"
+#include "scheduler/words/why.h"
 #include "store/record.h"
 
 namespace kiln::scheduler {
@@ -18,10 +18,11 @@ inline constexpr size_t kMostTasks = 500;
 // Returns the job for a list: {"id", "name", "state", "trials_done", "total_s", ...}. Seconds end
 // in _s; 0 = not known. `curve` becomes at most 40 points [trials, total].
 Json JobRowJson(const v1::JobStatus& job, const RoundCurve& curve);
-// Returns the first kMostTasks tasks.
+// Returns the first kMostTasks tasks. "share" is a task's part of the total latency, 0 to 1; 0 for
+// a task that is no part of it, such as a variant that another one outruns.
 Json TasksJson(const v1::JobStatus& job);
 // Returns {"estimate": .., "reasons": [{"kind", "text", "details", "remedy"}]}.
-Json WhyJsonOf(const v1::JobStatus& job, const client::FarmAnswers& farm);
+Json WhyJsonOf(const v1::JobStatus& job, const FarmAnswers& farm);
 // Returns the options that decide about the search, as texts.
 Json OptionsJson(const v1::TuneOptions& options);
 

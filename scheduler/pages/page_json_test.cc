@@ -67,6 +67,16 @@ TEST(JobJsonTest, TasksAndNoticesAreLimited) {
   EXPECT_EQ(JobRowJson(job, RoundCurve())["notices"].size(), 20u);
 }
 
+TEST(JobJsonTest, NoTaskHasMoreThanTheWholeTotal) {
+  v1::JobStatus job = RunningJob();
+  *job.add_tasks() = job.tasks(0);
+  job.mutable_tasks(0)->set_best_cost_s(50e-3);
+  job.mutable_tasks(1)->mutable_spec()->set_alternative_of(0);
+  const Json tasks = TasksJson(job);
+  EXPECT_EQ(tasks[0]["share"], 0);
+  EXPECT_DOUBLE_EQ(tasks[1]["share"].get<double>(), 1);
+}
+
 TEST(JobJsonTest, SaysWhyInWords) {
   v1::JobStatus job = RunningJob();
   job.set_state(v1::PAUSED);
@@ -135,6 +145,15 @@ TEST(RecordJsonTest, HasStepsRoofAndCommands) {
   EXPECT_EQ(json["roof"]["known"], true);
   EXPECT_EQ(json["commands"][1], "kiln trial 4f3a/3");
   EXPECT_EQ(json["best_record"], 0);
+}
+
+TEST(RecordJsonTest, NamesAFormThatTheTargetHas) {
+  store::Record record = Product();
+  EXPECT_EQ(RecordJson(record, "", nullptr)["commands"][0], "kiln show 4f3a/3 --as program");
+  record.target = "cuda -arch=sm_90";
+  EXPECT_EQ(RecordJson(record, "", nullptr)["commands"][0], "kiln show 4f3a/3 --as cuda");
+  record.target = "llvm -mcpu=native";
+  EXPECT_EQ(RecordJson(record, "", nullptr)["commands"][0], "kiln show 4f3a/3 --as llvm");
 }
 
 TEST(RecordJsonTest, ShowsStepsThatItCannotReadAsTheyAre) {

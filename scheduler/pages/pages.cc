@@ -9,10 +9,10 @@
 #include <set>
 #include <utility>
 
-#include "client/view/format.h"
 #include "scheduler/pages/fleet_json.h"
 #include "scheduler/pages/job_json.h"
 #include "scheduler/pages/record_json.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::scheduler {
 namespace {
@@ -55,9 +55,9 @@ Json PartialRow(const store::JobRow& job) {
   return row;
 }
 
-Json RowOf(const SeenJob& seen, const client::FarmAnswers& farm) {
+Json RowOf(const SeenJob& seen, const FarmAnswers& farm) {
   Json row = JobRowJson(seen.status, seen.curve);
-  row["estimate"] = client::EstimateText(seen.status, farm);
+  row["estimate"] = EstimateText(seen.status, farm);
   return row;
 }
 
@@ -97,8 +97,8 @@ Json Pages::About() const {
 
 // ---- the farm -------------------------------------------------------------------------------
 
-StatusOr<client::FarmAnswers> Pages::AskFarm() {
-  client::FarmAnswers farm;
+StatusOr<FarmAnswers> Pages::AskFarm() {
+  FarmAnswers farm;
   KILN_ASSIGN_OR_RETURN(std::vector<store::JobRow> jobs, store_.LoadUnfinishedJobs());
   std::erase_if(jobs,
                 [](const store::JobRow& job) { return job.state == store::JobState::kPaused; });
@@ -120,12 +120,12 @@ StatusOr<client::FarmAnswers> Pages::AskFarm() {
   return farm;
 }
 
-StatusOr<std::shared_ptr<const client::FarmAnswers>> Pages::Farm() {
+StatusOr<std::shared_ptr<const FarmAnswers>> Pages::Farm() {
   const std::lock_guard lock(farm_mutex_);
   const double age_s = clock_.MonotonicSeconds() - farm_read_at_s_;
   if (farm_ != nullptr && age_s < absl::ToDoubleSeconds(options_.farm_age)) return farm_;
-  KILN_ASSIGN_OR_RETURN(client::FarmAnswers farm, AskFarm());
-  farm_ = std::make_shared<const client::FarmAnswers>(std::move(farm));
+  KILN_ASSIGN_OR_RETURN(FarmAnswers farm, AskFarm());
+  farm_ = std::make_shared<const FarmAnswers>(std::move(farm));
   farm_read_at_s_ = clock_.MonotonicSeconds();
   return farm_;
 }
@@ -381,7 +381,7 @@ StatusOr<store::Record> Pages::FindTrial(const std::string& job_id, uint32_t tri
 }
 
 StatusOr<store::Record> Pages::FindRecord(std::string_view name) {
-  if (const auto trial = client::ParseTrialName(name); trial.has_value()) {
+  if (const auto trial = ParseTrialName(name); trial.has_value()) {
     return FindTrial(trial->job_id, trial->number);
   }
   KILN_ASSIGN_OR_RETURN(const int64_t id, NumberOf(name));

@@ -19,13 +19,13 @@
 #include "absl/time/time.h"
 #include "base/clock.h"
 #include "base/status.h"
-#include "client/view/why.h"
 #include "proto/tracker.pb.h"
 #include "scheduler/pages/job_statuses.h"
 #include "scheduler/pages/json.h"
 #include "scheduler/pages/recent.h"
 #include "scheduler/pages/trial_digest.h"
 #include "scheduler/service/concurrency_limiter.h"
+#include "scheduler/words/why.h"
 #include "store/store.h"
 
 namespace kiln::scheduler {
@@ -103,8 +103,8 @@ class Pages {
   // Reads on in the trials of a job that has `trials` of them, and shows what is known.
   Status LookAtTrials(const std::string& job_id, uint64_t trials, const Look& look);
   // Returns the farm's answers, at most farm_age old.
-  StatusOr<std::shared_ptr<const client::FarmAnswers>> Farm();
-  StatusOr<client::FarmAnswers> AskFarm();
+  StatusOr<std::shared_ptr<const FarmAnswers>> Farm();
+  StatusOr<FarmAnswers> AskFarm();
   StatusOr<store::Record> FindRecord(std::string_view name);
   StatusOr<store::Record> FindTrial(const std::string& job_id, uint32_t trial);
   StatusOr<std::vector<store::Record>> PageOfTrials(const std::string& job_id, int64_t first_id);
@@ -121,7 +121,7 @@ class Pages {
 
   std::mutex farm_mutex_;
   // All are guarded by farm_mutex_.
-  std::shared_ptr<const client::FarmAnswers> farm_;
+  std::shared_ptr<const FarmAnswers> farm_;
   Status tracker_error_;
   double farm_read_at_s_ = 0;
 };

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "client/view/format.h"
 #include "compiler/dag/text.h"
 #include "compiler/ir/program_text.h"
 #include "compiler/lower/lower.h"
@@ -19,6 +18,7 @@
 #include "rpc/device_state_message.h"
 #include "scheduler/pages/job_json.h"
 #include "scheduler/pages/roofline.h"
+#include "scheduler/words/format.h"
 #include "store/wire/record_message.h"
 
 namespace kiln::scheduler {
@@ -75,12 +75,18 @@ Json RoofJson(const store::Record& record) {
   return json;
 }
 
+// Returns the form in which `kiln show` prints the code of the target's programs. A target for which
+// no code is made has the program alone.
+std::string_view CodeForm(std::string_view target) {
+  if (target.starts_with("cuda")) return "cuda";
+  return target.starts_with("llvm") ? "llvm" : "program";
+}
+
 // Returns the commands that show the record's code and repeat its trial.
 Json CommandsOf(const store::Record& record) {
   const std::string name = fmt::format("{}/{}", record.job_id, record.trial);
-  const bool is_gpu = record.target.starts_with("cuda");
   Json commands = Json::array();
-  commands.push_back(fmt::format("kiln show {} --as {}", name, is_gpu ? "cuda" : "llvm"));
+  commands.push_back(fmt::format("kiln show {} --as {}", name, CodeForm(record.target)));
   commands.push_back(TrialCommand(record.job_id, record.trial));
   return commands;
 }
@@ -121,7 +127,7 @@ Json RecordRowJson(const store::Record& record, std::string_view description) {
   json["description"] = Bounded(description);
   json["workload_id"] = record.workload_id;
   json["workload_key"] = Bounded(record.workload_key);
-  json["target"] = client::BriefTarget(record.target);
+  json["target"] = BriefTarget(record.target);
   json["device"] = Bounded(record.device);
   json["measured_as"] = Bounded(record.measured_as);
   return json;

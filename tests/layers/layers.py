@@ -134,6 +134,8 @@ TABLE = {
         "runtime/dtype.h",
         *_BASE, "device", "proto", "rpc", "search", "store", "store/wire",
     ] + _COMPILER,
+    # Jobs, trials and workers in words, for pages and commands alike.
+    "scheduler/words": [*_BASE, "proto", "compiler/target", "search/tuning"],
     # Candidates that are measured again: elites while a job goes on, finalists at its end.
     "scheduler/remeasure": [*_BASE, "device", "proto", "rpc", "search", "store", "scheduler/values"] + _COMPILER,
     # Trials and where they go: builders and runners, their calls, answers and faults.
@@ -188,15 +190,14 @@ TABLE = {
     # Workers on machines that another scheduler gives out, as many as a farm's queue needs.
     "client/fleet": [*_BASE, "proto", "rpc", "client"],
     # Text for the answers of services, and for the compiler's output.
-    "client/view": [*_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "client"],
+    "client/view": [
+        *_BASE, "device", "proto", "compiler", "search/space", "search/tuning", "scheduler/words", "client",
+    ],
     # Pages for browsers, beside the RPCs.
     "scheduler/pages": [
         *_BASE, "base/keys", "device", "proto", "rpc", "rpc/http", "store", "store/wire", "scheduler/values",
-        "scheduler/jobs",
+        "scheduler/words", "scheduler/jobs",
         "scheduler/service/concurrency_limiter.h",
-        # The words of tables and of `kiln why`: texts of messages, which have the same words
-        # everywhere.
-        "client/view/format.h", "client/view/variant_groups.h", "client/view/why.h",
     ] + _COMPILER,
     # The process.
     "scheduler": [
@@ -206,13 +207,14 @@ TABLE = {
     # Checks of a machine, a device or a trial.
     "client/check": [
         *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "search", "store", "store/wire", "graph", "runtime",
-        "client", "client/view", "client/compile",
+        "scheduler/words", "client", "client/view", "client/compile",
         # Networks are compared with their references as trials are.
         "runner/arguments.h", "runner/compare.h", "scheduler/values/answer_tolerance.h",
     ],
     "client/cli": [
         *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
-        "frontend", "frontend/onnx", "client", "client/jobs", "client/view", "client/check", "client/compile", "client/farm", "client/fleet", "runtime",
+        "frontend", "frontend/onnx", "scheduler/words", "client", "client/jobs", "client/view", "client/check", "client/compile", "client/farm",
+        "client/fleet", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
         "tracker/daemon.h",

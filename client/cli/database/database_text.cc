@@ -10,12 +10,12 @@
 #include "base/text/counted.h"
 #include "base/text/units.h"
 #include "base/text/utf8.h"
-#include "client/view/format.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/schedule/step.h"
 #include "proto/scheduler.pb.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

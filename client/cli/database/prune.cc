@@ -26,7 +26,7 @@
 #include "client/cli/records/deletion.h"
 #include "client/cli/session_flags.h"
 #include "client/local_archive.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 #include "store/autotvm_record.h"
 
 namespace kiln::client {

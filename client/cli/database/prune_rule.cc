@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/arrays/packed_key.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 #include "store/record.h"
 
 namespace kiln::client {

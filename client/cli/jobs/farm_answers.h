@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "client/client.h"
 #include "client/session.h"
-#include "client/view/why.h"
+#include "scheduler/words/why.h"
 
 namespace kiln::client {
 

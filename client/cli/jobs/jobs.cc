@@ -19,15 +19,15 @@
 #include "client/cli/jobs/farm_answers.h"
 #include "client/cli/session_flags.h"
 #include "client/client.h"
-#include "client/view/format.h"
-#include "client/view/job_queue.h"
 #include "client/view/json.h"
 #include "client/view/kernel_values.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
 #include "client/view/timing_table.h"
-#include "client/view/variant_groups.h"
-#include "client/view/why.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/job_queue.h"
+#include "scheduler/words/variant_groups.h"
+#include "scheduler/words/why.h"
 
 namespace kiln::client {
 namespace {

@@ -21,11 +21,11 @@
 #include "client/local_devices.h"
 #include "client/local_places.h"
 #include "client/this_machine.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
-#include "client/view/variant_groups.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

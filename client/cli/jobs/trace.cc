@@ -20,11 +20,11 @@
 #include "client/cli/session_flags.h"
 #include "client/client.h"
 #include "client/job_rounds.h"
-#include "client/view/format.h"
 #include "client/view/job_trace.h"
 #include "client/view/printable.h"
 #include "client/view/trace_events.h"
 #include "client/view/trial_steps.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

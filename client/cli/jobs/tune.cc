@@ -19,8 +19,8 @@
 #include "client/jobs/job_spec.h"
 #include "client/jobs/workload_source.h"
 #include "client/network.h"
-#include "client/view/format.h"
 #include "compiler/target/target.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -1,5 +1,5 @@
 // kiln why says why a job waits or is slow, and what would help.
-#include "client/view/why.h"
+#include "scheduler/words/why.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 #include "client/cli/jobs/farm_answers.h"
 #include "client/cli/session_flags.h"
 #include "client/client.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

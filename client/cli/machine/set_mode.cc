@@ -12,9 +12,9 @@
 #include "client/cli/machine/mode_rows.h"
 #include "client/client.h"
 #include "client/service_call.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "rpc/asked_by.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -19,7 +19,6 @@
 #include "client/cli/machine/set_mode.h"
 #include "client/cli/session_flags.h"
 #include "client/client.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "device/calibration.h"
@@ -27,6 +26,7 @@
 #include "device/unlike_canary.h"
 #include "rpc/device_message.h"
 #include "rpc/device_state_message.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

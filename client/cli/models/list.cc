@@ -13,9 +13,9 @@
 #include "client/cli/models/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/models.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "costmodel/model_file.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

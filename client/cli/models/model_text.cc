@@ -10,9 +10,9 @@
 #include "base/text/counted.h"
 #include "base/text/units.h"
 #include "base/text/utf8.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/features/features.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -22,10 +22,10 @@
 #include "client/cli/subject_flags.h"
 #include "client/cli/workload_flags.h"
 #include "client/jobs/model_source.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/dag/text.h"
 #include "compiler/schedule/step.h"
+#include "scheduler/words/format.h"
 #include "training/wire/model_calls.h"
 
 namespace kiln::client {

@@ -22,9 +22,9 @@
 #include "client/jobs/model_source.h"
 #include "client/jobs/parameters.h"
 #include "client/models.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "costmodel/model_file.h"
+#include "scheduler/words/format.h"
 #include "training/wire/model_calls.h"
 
 namespace kiln::client {

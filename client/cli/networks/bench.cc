@@ -19,10 +19,10 @@
 #include "client/cli/network_flags.h"
 #include "client/cli/networks/commands.h"
 #include "client/cli/session_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/trace_events.h"
 #include "runtime/executor.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -26,8 +26,8 @@
 #include "client/compile/compiled_form.h"
 #include "client/jobs/workload_source.h"
 #include "client/network.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

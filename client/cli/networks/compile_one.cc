@@ -8,10 +8,10 @@
 #include "client/compile/compile_operator.h"
 #include "client/jobs/operator_name.h"
 #include "client/network.h"
-#include "client/view/format.h"
-#include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/dag/text.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 #include "search/choice/choice.h"
 #include "store/wire/record_message.h"
 

@@ -14,7 +14,7 @@
 #include "base/text/counted.h"
 #include "base/text/shell_word.h"
 #include "base/text/units.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

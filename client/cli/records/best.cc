@@ -23,16 +23,16 @@
 #include "client/cli/resolve.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/kernel_values.h"
 #include "client/view/printable.h"
 #include "client/view/render_kernel.h"
 #include "client/view/summary.h"
-#include "client/view/variant_groups.h"
 #include "compiler/dag/ops/registry.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/target/target.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/variant_groups.h"
 #include "store/wire/record_message.h"
 
 namespace kiln::client {

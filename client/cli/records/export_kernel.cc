@@ -12,12 +12,12 @@
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
 #include "client/view/export_cuda.h"
-#include "client/view/format.h"
 #include "compiler/codegen/cuda/compile.h"
 #include "compiler/dag/ops/known_workloads.h"
 #include "compiler/dag/text.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/target/target.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

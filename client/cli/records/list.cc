@@ -23,10 +23,10 @@
 #include "client/cli/records/commands.h"
 #include "client/cli/session_flags.h"
 #include "client/jobs/workload_source.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/kernel_values.h"
 #include "compiler/dag/workload_key.h"
+#include "scheduler/words/format.h"
 #include "search/choice/workload_distance.h"
 
 namespace kiln::client {

@@ -14,7 +14,6 @@
 #include "client/direct_trials.h"
 #include "client/local_archive.h"
 #include "client/this_machine.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
@@ -25,6 +24,7 @@
 #include "compiler/target/math.h"
 #include "compiler/target/target.h"
 #include "rpc/device_message.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -15,13 +15,13 @@
 #include "client/cli/resolve.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/render.h"
 #include "client/view/sketches.h"
 #include "client/view/summary.h"
 #include "device/device_state.h"
 #include "rpc/device_state_message.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -18,8 +18,8 @@
 #include "client/cli/computations.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/session_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
+#include "scheduler/words/format.h"
 #include "store/autotvm_record.h"
 #include "store/record.h"
 

@@ -17,10 +17,10 @@
 #include "client/cli/resolve.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/printable.h"
 #include "client/view/summary.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

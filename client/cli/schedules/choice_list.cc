@@ -12,9 +12,9 @@
 #include "client/cli/computations.h"
 #include "client/cli/schedules/commands.h"
 #include "client/cli/session_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/schedule/step.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

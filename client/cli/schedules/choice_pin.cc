@@ -13,12 +13,12 @@
 #include "client/cli/schedules/requested_computation.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/schedule/step.h"
 #include "compiler/target/target.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

@@ -17,13 +17,13 @@
 #include "client/cli/schedules/requested_computation.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "client/view/render.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_id.h"
 #include "compiler/target/target.h"
 #include "rpc/hardware_message.h"
+#include "scheduler/words/format.h"
 #include "store/autotvm_log.h"
 
 namespace kiln::client {

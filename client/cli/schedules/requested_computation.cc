@@ -4,9 +4,9 @@
 
 #include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
-#include "client/view/format.h"
 #include "compiler/handwritten/kernel_point.h"
 #include "compiler/target/recorded.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 

@@ -17,9 +17,9 @@
 #include "client/jobs/kernel_source.h"
 #include "client/jobs/template_source.h"
 #include "client/jobs/workload_source.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
 #include "compiler/target/target.h"
+#include "scheduler/words/format.h"
 #include "search/templates/kernel_template.h"
 #include "search/templates/shipped.h"
 

@@ -14,8 +14,8 @@
 #include "client/cli/users/commands.h"
 #include "client/client.h"
 #include "client/service_call.h"
-#include "client/view/format.h"
 #include "client/view/json.h"
+#include "scheduler/words/format.h"
 
 namespace kiln::client {
 namespace {

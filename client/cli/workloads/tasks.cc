@@ -19,10 +19,10 @@
 #include "client/jobs/operator_name.h"
 #include "client/network.h"
 #include "client/view/json.h"
-#include "client/view/variant_groups.h"
 #include "compiler/dag/text.h"
 #include "compiler/dag/workload_key.h"
 #include "compiler/target/target.h"
+#include "scheduler/words/variant_groups.h"
 
 namespace kiln::client {
 namespace {

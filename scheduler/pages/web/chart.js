@@ -74,7 +74,8 @@ function nearest(points, at) {
 }
 
 // Draws curves into a new element that follows its width.
-//   series: [{name, points: [[x, y]], kind: "steps" | "line", cls}]   bands: [{points: [[x0, x1, low, high]]}]
+//   series: [{name, points: [[x, y]], kind: "steps" | "line", cls, end}]; steps go on until `end`, or over the whole width
+//   bands: [{points: [[x0, x1, low, high]]}]
 //   dots: [{points: [[x, y]], cls, r}]   fails: [x]   refs: [{y, name}]   x, y: {label, format, log, min, max}
 //   label: a sentence for people who do not see the chart   tip(x): lines about a place
 export function chart(spec, height = 260) {
@@ -132,7 +133,7 @@ function svgOf(spec, width, height, holder) {
   }
   for (const one of spec.series || []) {
     const points = one.points.filter(([, b]) => isFinite(b) && (!spec.y.log || b > 0));
-    svg.append(s("path", { class: one.cls || "s0", d: one.kind === "line" ? path(points, x, y) : steps(points, x, y, ranges.xr[1]) }));
+    svg.append(s("path", { class: one.cls || "s0", d: one.kind === "line" ? path(points, x, y) : steps(points, x, y, one.end ?? ranges.xr[1]) }));
   }
   if (spec.tip) hover(svg, spec, ranges, x, width, bottom, holder);
   return svg;

@@ -12,10 +12,11 @@ function delta(a, b, less = true) {
   const change = b / a - 1;
   if (Math.abs(change) < 0.0005) return h("span", { class: "muted" }, "equal");
   const better = less ? change < 0 : change > 0;
-  return h("span", { class: `delta nowrap ${better ? "good" : "bad"}` }, `${change > 0 ? "+" : "−"}${(Math.abs(change) * 100).toFixed(1)}% ${better ? "better" : "worse"}`);
+  const by = change >= 1 ? times(b / a) : `${change > 0 ? "+" : "−"}${(Math.abs(change) * 100).toFixed(1)}%`;
+  return h("span", { class: `delta nowrap ${better ? "good" : "bad"}` }, `${by} ${better ? "better" : "worse"}`);
 }
 
-const COLUMNS = (a, b) => [{ title: "Figure", cell: (row) => row[0] }, { title: a, cls: "n", cell: (row) => row[1] }, { title: b, cls: "n", cell: (row) => row[2] }, { title: "Second against first", cls: "n", cell: (row) => row[3] ?? "" }];
+const COLUMNS = (a, b) => [{ title: "Figure", cell: (row) => row[0] }, { title: a, cls: "v", cell: (row) => row[1] }, { title: b, cls: "v", cell: (row) => row[2] }, { title: "Change", cls: "v", hint: "The second against the first", cell: (row) => row[3] ?? "" }];
 
 function jobRows(a, b) {
   const of = (name, field, text, less) => [name, text(a[field]), text(b[field]), less === undefined ? "" : delta(a[field], b[field], less)];
@@ -31,7 +32,7 @@ async function jobs(page, result, a, b) {
   const columns = [{ title: "Computation", cell: ([task]) => h("span", { class: "name" }, task.description || task.workload_key) },
     { title: "First", cls: "n", cell: ([task]) => (task.best_record ? recordLink(task.best_record, latency(task.best_s)) : "–") },
     { title: "Second", cls: "n", cell: ([, task]) => (task.best_record ? recordLink(task.best_record, latency(task.best_s)) : "–") },
-    { title: "Second against first", cls: "n", cell: ([x, y]) => delta(x.best_s, y.best_s) }];
+    { title: "Change", cls: "n", hint: "The second against the first", cell: ([x, y]) => delta(x.best_s, y.best_s) }];
   const key = h("div", { class: "legend" }, h("span", {}, h("i", { class: "key" }), "first"), h("span", {}, h("i", { class: "key k1" }), "second"));
   replace(result, panel("Total latency", h("div", { class: "body" }, totalCurve([{ name: "first", rounds: curveA.rounds }, { name: "second", rounds: curveB.rounds }])), { aside: key }),
     panel("Figures", table("Figures of both jobs", COLUMNS("First", "Second"), jobRows(one.job, two.job))),

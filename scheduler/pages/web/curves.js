@@ -14,12 +14,13 @@ const isWide = (values) => {
 // Rounds are [trials, elapsed_s, total_s, task].
 export function totalCurve(series, { byTime = false, height = 280 } = {}) {
   const place = byTime ? 1 : 0;
-  const lines = series.map(({ name, rounds }, i) => ({ name, kind: "steps", cls: `s${i}`,
+  const lines = series.map(({ name, rounds }, i) => ({ name, kind: "steps", cls: `s${i}`, end: rounds.at(-1)?.[place] ?? 0,
     points: rounds.filter((round) => round[2] > 0).map((round) => [round[place], round[2]]) }));
+  const end = Math.max(0, ...lines.map((line) => line.end));
   const values = lines.flatMap((line) => line.points.map(([, value]) => value));
   return chart({
     series: lines,
-    x: { label: byTime ? "seconds since the job began" : "trials", format: byTime ? span : count, min: 0 },
+    x: { label: byTime ? "seconds since the job began" : "trials", format: byTime ? span : count, min: 0, max: end || undefined },
     y: { format: brief, log: isWide(values) },
     none: "The total is known once each task has a result.",
     label: lines.map((line) => line.points.length === 0 ? `${line.name}: no total latency yet`

@@ -2,13 +2,13 @@
 import { ask, follow, query } from "/web/api.js";
 import { h, panel, table, figures, facts, chip, command, empty, replace } from "/web/dom.js";
 import { count, exact, latency, percent, plural, span, speed, times } from "/web/units.js";
-import { nameOf, recordLink, shareText, time, whyList } from "/web/rows.js";
+import { nameOf, paceText, recordLink, shareText, time, whyList } from "/web/rows.js";
 import { legend, taskCurve, totalCurve } from "/web/curves.js";
 
 const CARDS = 24;
 const ROWS = 50;
 
-const TASKS = (job) => [
+const TASKS = [
   { title: "Task", cls: "n", cell: (task) => task.index },
   { title: "Computation", cell: (task) => [h("span", { class: "name" }, task.description || task.workload_key),
     task.variant && h("span", { class: "two" }, `algorithm ${task.variant}`), task.tuned_by_job && h("span", { class: "two" }, `tuned by job ${task.tuned_by_job}`)] },
@@ -17,7 +17,7 @@ const TASKS = (job) => [
   { title: "Best", cls: "n", cell: (task) => (task.best_record ? recordLink(task.best_record, latency(task.best_s)) : "–") },
   { title: "Speed", cls: "n wide", hint: "Arithmetic operations per second of the best candidate", cell: (task) => speed(task.flop_count / task.best_s) },
   { title: "Speed-up", cls: "n wide", hint: "Beside the unscheduled loops: the computation with no schedule applied", cell: (task) => times(task.reference_s / task.best_s) },
-  { title: "Share", cls: "n", hint: "Of the job's total latency", cell: (task) => (job.total_s > 0 && task.best_s > 0 && !task.is_alternative ? percent(task.best_s * task.weight / job.total_s) : "–") },
+  { title: "Share", cls: "n", hint: "Of the job's total latency. Of several algorithms the fastest one counts", cell: (task) => (task.share > 0 ? percent(task.share) : "–") },
 ];
 
 const TRIALS = [
@@ -105,14 +105,14 @@ class JobView {
     (job.message || job.phase) && h("p", { class: job.state === "failed" ? "notice bad" : "notice" }, job.message || job.phase));
     const [share, shareOf] = shareText(job);
     replace(this.parts.figures, figures([
-      ["Total latency", latency(job.total_s), job.speed_up > 0 ? `${times(job.speed_up)} faster than unscheduled loops` : "", "The objective: by default the sum of the best latency of each task times its uses"],
+      ["Total latency", latency(job.total_s), job.speed_up > 0 ? `${times(job.speed_up)} faster than with no schedule` : "", "The objective: by default the sum of the best latency of each task times its uses"],
       ["Trials", count(job.trials_done), job.trials_limit ? `of ${count(job.trials_limit)}` : "no limit"],
       ["Failed", count(job.errors), job.trials_done ? percent(job.errors / job.trials_done) : ""],
-      ["Pace", job.trials_per_s > 0 ? `${job.trials_per_s.toFixed(1)} / s` : "–", "trials of the last minute"],
+      ["Pace", ...paceText(job)],
       ["Device busy", share, shareOf, "Share of the device's time that measured trials or the best candidates again"],
       ["Ran", job.elapsed_s > 0 ? span(job.elapsed_s) : "–", job.ending]]));
     replace(this.parts.why, whyList(this.answer.why));
-    replace(this.parts.tasks, table("Tasks", TASKS(job), this.answer.tasks), this.answer.tasks_more > 0 && h("p", { class: "more" }, `${count(this.answer.tasks_more)} more tasks are not shown; kiln jobs ${this.id} lists all.`));
+    replace(this.parts.tasks, table("Tasks", TASKS, this.answer.tasks), this.answer.tasks_more > 0 && h("p", { class: "more" }, `${count(this.answer.tasks_more)} more tasks are not shown; kiln jobs ${this.id} lists all.`));
     if (this.curveChanged) {
       this.drawTotal();
       this.drawCards();

@@ -64,7 +64,7 @@ export async function recordPage(page) {
       ["Latency", latency(record.cost_s), record.confidence_s > 0 ? `95% sure to within ±${latency(record.confidence_s)}` : plural(record.costs_s.length, "reading")],
       ["Speed", speed(record.flop_count / record.cost_s), scaled(record.flop_count, "FLOP")],
       ["Beside the best", record.best_s > 0 ? times(record.cost_s / record.best_s) : "–", record.best_record && record.best_record !== record.record ? recordLink(record.best_record, latency(record.best_s)) : "it is the best one"],
-      ["Largest error", record.error ? "–" : record.max_error.toExponential(1), "of the largest value", "Beside the reference's outputs on random inputs"],
+      ["Largest error", record.error ? "–" : record.max_error === 0 ? "0" : record.max_error.toExponential(1), "of the largest value", "Beside the reference's outputs on random inputs"],
       ["Build", record.build_s > 0 ? span(record.build_s) : "–", "at the builder"], ["Run", record.run_s > 0 ? span(record.run_s) : "–", "at the runner"]])),
     h("div", { class: "grid" }, roofPanel(record), panel("Schedule", stepList(record.steps), { cls: "c6", note: plural(record.steps.length, "step") })),
     panel("Program", loops, { aside: tabs }),

@@ -7,9 +7,11 @@ export const jobLink = (id, text = id) => h("a", { href: `#/job/${encodeURICompo
 export const recordLink = (id, text) => h("a", { href: `#/record/${id}` }, text || `record ${id}`);
 export const time = (unix) => (unix ? h("time", { datetime: new Date(unix * 1000).toISOString(), title: exact(unix) }, ago(unix)) : "–");
 
+// A job that was given no name is called after its network, or after its first task.
 export function nameOf(job) {
   const network = job.networks?.[0]?.replace(/^network:/, "");
-  return job.name || network || job.description || job.id;
+  const given = job.name === job.description ? "" : job.name;
+  return given || network || job.description || job.id;
 }
 
 // The name of a job with its id and what it tunes; on a phone also its state and its trials.
@@ -39,11 +41,14 @@ export function sparkCell(job) {
 export const totalCell = (job) => [h("span", { class: "name nowrap" }, latency(job.total_s)),
   job.speed_up > 0 && h("span", { class: "two nowrap", title: "Beside the unscheduled loops, which are the computation with no schedule applied" }, `${times(job.speed_up)} faster`)];
 
+// A sentence of the scheduler: it begins with a capital, and what stands between backticks is code.
+const prose = (text) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`.split("`").map((part, i) => (i % 2 === 1 ? h("code", {}, part) : part));
+
 // The reasons why a job waits or is slow.
 export function whyList(why) {
-  return h("div", {}, why.reasons.map((reason) => h("div", { class: "why" }, h("p", {}, reason.text),
-    reason.details.length > 0 && h("ul", {}, reason.details.map((line) => h("li", {}, line))),
-    reason.remedy && h("p", { class: "help" }, reason.remedy))));
+  return h("div", {}, why.reasons.map((reason) => h("div", { class: "why" }, h("p", {}, prose(reason.text)),
+    reason.details.length > 0 && h("ul", {}, reason.details.map((line) => h("li", {}, prose(line)))),
+    reason.remedy && h("p", { class: "help" }, prose(reason.remedy)))));
 }
 
 // The marks of spans of drift over the last 24 hours.
@@ -60,9 +65,18 @@ export function driftBar(drifts, now) {
   return bar;
 }
 
+// A share that rounds to 0% says that no program was run: the target is null.
+const LEAST_SHARE = 0.005;
+
 export const shareText = (job) => {
-  if (job.busy_share_last_minute > 0) return [percent(job.busy_share_last_minute), "of the last minute"];
-  return job.busy_share > 0 ? [percent(job.busy_share), "of the job's time"] : ["–", ""];
+  if (job.busy_share_last_minute >= LEAST_SHARE) return [percent(job.busy_share_last_minute), "of the last minute"];
+  return job.busy_share >= LEAST_SHARE ? [percent(job.busy_share), "of the job's time"] : ["–", ""];
+};
+
+export const paceText = (job) => {
+  if (job.trials_per_s > 0) return [`${job.trials_per_s.toFixed(1)} / s`, "trials of the last minute"];
+  const mean = job.trials_done / job.elapsed_s;
+  return mean > 0 && isFinite(mean) ? [`${mean.toFixed(1)} / s`, "trials of the job's time"] : ["–", ""];
 };
 
 export const elapsed = (job) => (job.elapsed_s > 0 ? span(job.elapsed_s) : "–");

@@ -20,10 +20,11 @@ export function latency(seconds) {
 const bare = (text) => text.replace(/(\.\d*?)0+ /, "$1 ").replace(". ", " ");
 export const brief = (seconds) => bare(latency(seconds));
 
-// A span for people: "12 s", "3 min 20 s", "2 h 5 min".
+// A span for people: "4 ms", "12 s", "3 min 20 s", "2 h 5 min".
 export function span(seconds) {
   if (seconds === null || seconds === undefined || !isFinite(seconds)) return DASH;
   const whole = Math.round(seconds);
+  if (seconds > 0 && seconds < 0.1) return `${Number((seconds * 1e3).toPrecision(2))} ms`;
   if (seconds < 10) return `${seconds.toFixed(1)} s`;
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;

@@ -1,10 +1,10 @@
-#include "client/view/job_queue.h"
+#include "scheduler/words/job_queue.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
-namespace kiln::client {
+namespace kiln {
 
 bool WaitsForProcess(const v1::JobStatus& job) {
   // A queued job has a phase only while its process is not there.
@@ -57,4 +57,4 @@ std::vector<const v1::JobStatus*> RunningJobs(const std::vector<v1::JobStatus>& 
   return running;
 }
 
-}  // namespace kiln::client
+}  // namespace kiln

@@ -1,4 +1,4 @@
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 #include <fmt/format.h>
 
@@ -15,7 +15,7 @@
 #include "compiler/target/target.h"
 #include "proto/job_defaults.h"
 
-namespace kiln::client {
+namespace kiln {
 
 std::string_view ErrorName(uint32_t kind) {
   constexpr std::string_view kNames[] = {"ok",
@@ -251,4 +251,4 @@ std::string ShortTimeText(int64_t unix_s) {
   return absl::FormatTime(this_year ? "%m-%d %H:%M" : "%Y-%m-%d", time, zone);
 }
 
-}  // namespace kiln::client
+}  // namespace kiln

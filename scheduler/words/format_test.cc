@@ -1,4 +1,4 @@
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 
 #include "proto/job_defaults.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 TEST(FormatTest, EveryErrorKindHasAName) {
@@ -164,4 +164,4 @@ TEST(FormatTest, TrialsAreNamedByJobAndNumber) {
 }
 
 }  // namespace
-}  // namespace kiln::client
+}  // namespace kiln

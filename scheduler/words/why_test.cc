@@ -1,4 +1,4 @@
-#include "client/view/why.h"
+#include "scheduler/words/why.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -10,7 +10,7 @@
 #include "base/file/file.h"
 #include "base/status_testing.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 using testing::AllOf;
@@ -558,4 +558,4 @@ TEST(WhyTest, ThePageHasTheWords) {
 }
 
 }  // namespace
-}  // namespace kiln::client
+}  // namespace kiln

@@ -1,14 +1,14 @@
-#include "client/view/variant_groups.h"
+#include "scheduler/words/variant_groups.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 
 #include "base/text/counted.h"
-#include "client/view/format.h"
+#include "scheduler/words/format.h"
 #include "search/tuning/objective.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 std::string VariantName(const v1::TaskStatus& task) {
@@ -119,4 +119,4 @@ std::string ObjectiveWord(const v1::JobStatus& job) {
   return "total latency";
 }
 
-}  // namespace kiln::client
+}  // namespace kiln

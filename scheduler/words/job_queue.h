@@ -6,7 +6,7 @@
 
 #include "proto/scheduler.pb.h"
 
-namespace kiln::client {
+namespace kiln {
 
 // A job waits for a process of its user, and not for its turn.
 bool WaitsForProcess(const v1::JobStatus& job);
@@ -27,4 +27,4 @@ std::vector<const v1::JobStatus*> JobsBefore(const v1::JobStatus& job,
 // Returns the jobs that a scheduler works on now; a running job that waits for a worker is one.
 std::vector<const v1::JobStatus*> RunningJobs(const std::vector<v1::JobStatus>& all);
 
-}  // namespace kiln::client
+}  // namespace kiln

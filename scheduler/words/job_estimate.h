@@ -9,7 +9,7 @@
 
 #include "proto/scheduler.pb.h"
 
-namespace kiln::client {
+namespace kiln {
 
 // Returns the seconds until a running job has its trials or has used up its time, whichever comes
 // first. The trials that are left take as long as those of the last minute. nullopt: the job does
@@ -32,4 +32,4 @@ std::optional<double> SecondsToDevice(const v1::JobStatus& job,
 std::string EndsText(std::optional<double> seconds);
 std::string StartsText(std::optional<double> seconds);
 
-}  // namespace kiln::client
+}  // namespace kiln

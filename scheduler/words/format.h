@@ -9,7 +9,7 @@
 
 #include "proto/scheduler.pb.h"
 
-namespace kiln::client {
+namespace kiln {
 
 // Returns "wrong answer", "run timeout", ...
 std::string_view ErrorName(uint32_t kind);
@@ -92,4 +92,4 @@ std::string TimeText(int64_t unix_s);
 // year.
 std::string ShortTimeText(int64_t unix_s);
 
-}  // namespace kiln::client
+}  // namespace kiln

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "client/view/why_words.h"
 #include "proto/scheduler.pb.h"
 #include "proto/tracker.pb.h"
+#include "scheduler/words/why_words.h"
 
-namespace kiln::client {
+namespace kiln {
 
 // The answers of a farm.
 struct FarmAnswers {
@@ -42,4 +42,4 @@ std::string EstimateText(const v1::JobStatus& job, const FarmAnswers& farm);
 // [{"kind": "busy", "text": "..", "details": [".."], "remedy": ".."}]}.
 std::string WhyJson(const v1::JobStatus& job, const FarmAnswers& farm);
 
-}  // namespace kiln::client
+}  // namespace kiln

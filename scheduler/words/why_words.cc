@@ -1,10 +1,10 @@
-#include "client/view/why_words.h"
+#include "scheduler/words/why_words.h"
 
 #include <fmt/format.h>
 
 #include "absl/strings/str_replace.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 constexpr WhyWords kWords[] = {
@@ -93,4 +93,4 @@ std::string Filled(std::string_view text, const WhyValues& values) {
   return absl::StrReplaceAll(std::string(text), replacements);
 }
 
-}  // namespace kiln::client
+}  // namespace kiln

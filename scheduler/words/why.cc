@@ -1,4 +1,4 @@
-#include "client/view/why.h"
+#include "scheduler/words/why.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -10,14 +10,14 @@
 
 #include "base/text/closest_names.h"
 #include "base/text/counted.h"
-#include "client/view/format.h"
-#include "client/view/job_estimate.h"
-#include "client/view/job_queue.h"
 #include "compiler/target/target.h"
 #include "proto/job_defaults.h"
+#include "scheduler/words/format.h"
+#include "scheduler/words/job_estimate.h"
+#include "scheduler/words/job_queue.h"
 #include "search/tuning/estimate_phase.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 constexpr size_t kMaxDetails = 8;
@@ -476,4 +476,4 @@ std::string WhyJson(const v1::JobStatus& job, const FarmAnswers& farm) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-}  // namespace kiln::client
+}  // namespace kiln

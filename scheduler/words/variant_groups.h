@@ -9,7 +9,7 @@
 
 #include "proto/scheduler.pb.h"
 
-namespace kiln::client {
+namespace kiln {
 
 // Returns the tasks of each group, in the order of the job.
 std::vector<std::vector<int>> VariantGroupsOf(const v1::JobStatus& job);
@@ -36,4 +36,4 @@ std::string ObjectiveWord(const v1::JobStatus& job);
 // above; the fastest way counts".
 std::string RowsText(int tasks, int rows);
 
-}  // namespace kiln::client
+}  // namespace kiln

@@ -1,4 +1,4 @@
-#include "client/view/job_estimate.h"
+#include "scheduler/words/job_estimate.h"
 
 #include <fmt/format.h>
 
@@ -6,11 +6,11 @@
 #include <cmath>
 #include <limits>
 
-#include "client/view/job_queue.h"
 #include "proto/job_defaults.h"
+#include "scheduler/words/job_queue.h"
 #include "search/tuning/estimate_phase.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
@@ -120,4 +120,4 @@ std::string StartsText(std::optional<double> seconds) {
   return seconds.has_value() ? "starts in " + AboutText(*seconds) : "";
 }
 
-}  // namespace kiln::client
+}  // namespace kiln

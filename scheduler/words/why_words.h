@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace kiln::client {
+namespace kiln {
 
 enum class WhyKind {
   kSucceeded,
@@ -53,4 +53,4 @@ using WhyValues = std::vector<std::pair<std::string_view, std::string>>;
 // Returns the text with each {name} replaced by its value.
 std::string Filled(std::string_view text, const WhyValues& values);
 
-}  // namespace kiln::client
+}  // namespace kiln

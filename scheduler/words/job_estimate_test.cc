@@ -1,12 +1,12 @@
-#include "client/view/job_estimate.h"
+#include "scheduler/words/job_estimate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "client/view/job_queue.h"
 #include "proto/job_defaults.h"
+#include "scheduler/words/job_queue.h"
 
-namespace kiln::client {
+namespace kiln {
 namespace {
 
 using testing::DoubleNear;
@@ -141,4 +141,4 @@ TEST(JobEstimateTest, Words) {
 }
 
 }  // namespace
-}  // namespace kiln::client
+}  // namespace kiln
