@@ -16,6 +16,7 @@
 #include "rpc/field_limits.h"
 #include "scheduler/jobs/job_model.h"
 #include "scheduler/service/caller_watch.h"
+#include "scheduler/service/told_status.h"
 #include "scheduler/service/watch.h"
 #include "scheduler/values/computations.h"
 #include "scheduler/values/request_trace.h"
@@ -144,7 +145,7 @@ grpc::Status SchedulerService::GetJob(grpc::ServerContext* context,
                                       const v1::GetJobRequest* request, v1::JobStatus* reply) {
   return Answer(*context, *request, [&]() -> Status {
     KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(request->job_id()));
-    KILN_ASSIGN_OR_RETURN(*reply, jobs_.StatusOf(job));
+    KILN_ASSIGN_OR_RETURN(*reply, ToldStatus(jobs_, job));
     return OkStatus();
   });
 }
@@ -156,7 +157,7 @@ grpc::Status SchedulerService::ListJobs(grpc::ServerContext* context,
     KILN_ASSIGN_OR_RETURN(const auto jobs, JobsFor(*request, store_));
     for (const store::JobRow& job : jobs) {
       if (context->IsCancelled()) return GoneStatus();
-      KILN_ASSIGN_OR_RETURN(*reply->add_jobs(), jobs_.StatusOf(job));
+      KILN_ASSIGN_OR_RETURN(*reply->add_jobs(), ToldStatus(jobs_, job));
       DropDagTexts(*reply->mutable_jobs(reply->jobs_size() - 1));
     }
     return OkStatus();

@@ -154,6 +154,34 @@ TEST_F(ServiceTest, WatchSendsEveryRecordAndEndsWithTheFinalState) {
   for (const uint32_t trial : from.trials()) EXPECT_GE(trial, 10u);
 }
 
+TEST_F(ServiceTest, TheIdOfARequestStandsWithoutItsTrace) {
+  v1::SubmitRequest request;
+  *request.mutable_spec() = TestJob(10);  // waits for workers
+  request.set_request_id("4f3a");
+  request.set_traceparent("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01");
+  ASSERT_OK_AND_ASSIGN(const auto submitted, Call(&v1::Scheduler::Stub::Submit, request));
+  v1::GetJobRequest of;
+  of.set_job_id(submitted.job_id());
+  ASSERT_OK_AND_ASSIGN(const v1::JobStatus job, Call(&v1::Scheduler::Stub::GetJob, of));
+  EXPECT_EQ(job.spec().request_id(), "4f3a");
+  ASSERT_OK_AND_ASSIGN(const auto list,
+                       Call(&v1::Scheduler::Stub::ListJobs, v1::ListJobsRequest()));
+  ASSERT_EQ(list.jobs_size(), 1);
+  EXPECT_EQ(list.jobs(0).spec().request_id(), "4f3a");
+  grpc::ClientContext context;
+  v1::WatchJobRequest watched;
+  watched.set_job_id(submitted.job_id());
+  const auto reader = stub_->WatchJob(&context, watched);
+  v1::JobEvent event;
+  ASSERT_TRUE(reader->Read(&event));
+  EXPECT_EQ(event.status().spec().request_id(), "4f3a");
+  context.TryCancel();
+  reader->Finish();
+  // The same request is the same job, with its trace.
+  ASSERT_OK_AND_ASSIGN(const auto again, Call(&v1::Scheduler::Stub::Submit, request));
+  EXPECT_EQ(again.job_id(), submitted.job_id());
+}
+
 TEST_F(ServiceTest, ASlowWatcherMissesNothingAndHoldsNothingUp) {
   FakeBuilder builder;
   FakeRunner runner;

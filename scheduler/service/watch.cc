@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/time/clock.h"
+#include "scheduler/service/told_status.h"
+#include "scheduler/service/watch_start.h"
 #include "store/wire/job_message.h"
 #include "store/wire/record_message.h"
 
@@ -46,8 +48,12 @@ class Watch {
     status_time_ = absl::Now();
     // The state is read before the records: once it is final, no more records come.
     KILN_ASSIGN_OR_RETURN(const store::JobRow job, store_.GetJob(options_.job_id));
-    KILN_ASSIGN_OR_RETURN(const v1::JobStatus status, jobs_.StatusOf(job));
+    KILN_ASSIGN_OR_RETURN(const v1::JobStatus status, ToldStatus(jobs_, job));
     unsent_ = status;
+    if (!sent_any_) {
+      KILN_ASSIGN_OR_RETURN(last_id_, IdBeforeTrial(store_, options_.job_id, options_.from_trial,
+                                                    status.trials_done()));
+    }
     KILN_RETURN_IF_ERROR(SendRecords());
     KILN_RETURN_IF_ERROR(SendRounds());
     const bool final = store::IsFinal(job.state);
