@@ -1,7 +1,9 @@
 #include "store/sqlite_store.h"
 
 #include <algorithm>
+#include <map>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -29,6 +31,41 @@ constexpr size_t kMaxReaders = 8;
 // Page cache of the writer. A batch of an import changes some thousands of pages: if they do not
 // fit, they are written several times. Memory is taken as pages are used.
 constexpr int kWriterCacheKiB = 48 << 10;
+
+// The bytes that the records of jobs take, kept as records come, so that the totals of a user need
+// not read the texts of all records again. The writer tells it of each change, after the commit.
+// Thread-safe. Memory: one entry for each job that was asked for; at most kMostJobs.
+class BytesOfJobs {
+ public:
+  // None: the job is not known, and the database has to be asked.
+  std::optional<uint64_t> Find(std::string_view job_id) const {
+    std::lock_guard lock(mutex_);
+    const auto job = jobs_.find(job_id);
+    return job == jobs_.end() ? std::nullopt : std::optional(job->second);
+  }
+  // Sets what the database has of the job. Forgets all others if there are too many.
+  void Begin(std::string_view job_id, uint64_t bytes) {
+    std::lock_guard lock(mutex_);
+    if (jobs_.size() >= kMostJobs && !jobs_.contains(job_id)) jobs_.clear();
+    jobs_.insert_or_assign(std::string(job_id), bytes);
+  }
+  // Changes the bytes of a job, if it is known, from those of `before` to those of `after`.
+  void Change(std::string_view job_id, uint64_t before, uint64_t after) {
+    std::lock_guard lock(mutex_);
+    const auto job = jobs_.find(job_id);
+    if (job != jobs_.end()) job->second += after - before;
+  }
+  void ForgetAll() {
+    std::lock_guard lock(mutex_);
+    jobs_.clear();
+  }
+
+ private:
+  static constexpr size_t kMostJobs = 50'000;
+
+  mutable std::mutex mutex_;
+  std::map<std::string, uint64_t, std::less<>> jobs_;
+};
 
 StatusOr<std::set<std::string, std::less<>>> RunnersOf(Database& database,
                                                        std::string_view job_id) {
@@ -220,7 +257,10 @@ class SqliteStore final : public Store {
     for (const ReferenceCost& cost : costs) KILN_RETURN_IF_ERROR(writes_.UpdateReferenceCost(cost));
     for (const std::string& job : jobs) KILN_RETURN_IF_ERROR(writes_.EndFruitlessRuns(job));
     KILN_RETURN_IF_ERROR(transaction.Commit());
-    for (const Record* record : added) tallies_.Add(*record);
+    for (const Record* record : added) {
+      tallies_.Add(*record);
+      bytes_.Change(record->job_id, 0, StoredBytes(*record));
+    }
     return ids;
   }
 
@@ -244,6 +284,7 @@ class SqliteStore final : public Store {
     }
     if (job_id == kImport) KILN_RETURN_IF_ERROR(writes_.CountImported(by_error));
     tallies_.Forget(job_id);
+    bytes_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return imported;
   }
@@ -326,13 +367,18 @@ class SqliteStore final : public Store {
       changed.emplace_back(*std::move(found), std::move(record));
     }
     KILN_RETURN_IF_ERROR(transaction.Commit());
-    for (const auto& [before, after] : changed) tallies_.Change(before, after);
+    for (const auto& [before, after] : changed) {
+      tallies_.Change(before, after);
+      bytes_.Change(before.job_id, StoredBytes(before), StoredBytes(after));
+    }
     return OkStatus();
   }
 
   StatusOr<int64_t> MarkRecords(const SlowSpan& span) override {
     std::lock_guard lock(mutex_);
-    return writes_.MarkRecords(span);
+    const StatusOr<int64_t> marked = writes_.MarkRecords(span);
+    if (marked.value_or(1) > 0) bytes_.ForgetAll();
+    return marked;
   }
 
   StatusOr<uint32_t> AddRound(const RoundRow& row) override {
@@ -505,17 +551,21 @@ class SqliteStore final : public Store {
             "(SELECT coalesce(sum(max(trials - (SELECT count(*) FROM records WHERE job_id = "
             "own.id), 0)), 0) FROM own WHERE unfinished), "
             "(SELECT count(*) FROM own JOIN records r ON r.job_id = own.id WHERE recent AND "
-            "r.timestamp_s >= ?2), "
-            "(SELECT coalesce(sum(length(steps) + length(costs_s) + length(remeasured_costs_s) + "
-            "length(message) + length(times) + length(device_state) + length(mark) + "
-            "length(hardware) + length(target) + length(workload_key) + ?3), 0) "
-            "FROM own JOIN records r ON r.job_id = own.id AND ?4)"));
-    KILN_RETURN_IF_ERROR(query.Bind(name, since_s, kRecordBytes, int64_t{with_bytes}));
+            "r.timestamp_s >= ?2)"));
+    KILN_RETURN_IF_ERROR(query.Bind(name, since_s));
     KILN_RETURN_IF_ERROR(query.Step().status());
-    return UserTotals{.unfinished_jobs = static_cast<uint32_t>(query.Int(0)),
+    UserTotals totals{.unfinished_jobs = static_cast<uint32_t>(query.Int(0)),
                       .trials_to_come = static_cast<uint64_t>(query.Int(1)),
-                      .trials_since = static_cast<uint64_t>(query.Int(2)),
-                      .stored_bytes = static_cast<uint64_t>(query.Int(3))};
+                      .trials_since = static_cast<uint64_t>(query.Int(2))};
+    if (!with_bytes) return totals;
+    KILN_ASSIGN_OR_RETURN(
+        const std::vector<std::string> jobs,
+        Select<std::string>(*reader, ReadText, "SELECT id FROM jobs ", "WHERE user = ?", name));
+    for (const std::string& job : jobs) {
+      KILN_ASSIGN_OR_RETURN(const uint64_t bytes, BytesOfJob(*reader, job));
+      totals.stored_bytes += bytes;
+    }
+    return totals;
   }
 
   Status AddAudit(const AuditRow& entry, int64_t keep) override {
@@ -673,6 +723,26 @@ class SqliteStore final : public Store {
     return OkStatus();
   }
 
+  // Returns the bytes of the job's records. They are kept from now on, unless a write is under way:
+  // a read waits for none. The import is large, and a write would wait for its sum.
+  StatusOr<uint64_t> BytesOfJob(Database& reader, const std::string& job_id) {
+    if (const auto bytes = bytes_.Find(job_id)) return *bytes;
+    std::unique_lock lock(mutex_, std::defer_lock);
+    const bool keeps = job_id != kImport && lock.try_lock();
+    KILN_ASSIGN_OR_RETURN(
+        Statement query,
+        reader.Prepare(
+            "SELECT coalesce(sum(length(steps) + length(costs_s) + length(remeasured_costs_s) + "
+            "length(message) + length(times) + length(device_state) + length(mark) + "
+            "length(hardware) + length(target) + length(workload_key) + ?2), 0) "
+            "FROM records WHERE job_id = ?1"));
+    KILN_RETURN_IF_ERROR(query.Bind(job_id, kRecordBytes));
+    KILN_RETURN_IF_ERROR(query.Step().status());
+    const auto bytes = static_cast<uint64_t>(query.Int(0));
+    if (keeps) bytes_.Begin(job_id, bytes);
+    return bytes;
+  }
+
   // Deletes all records of the ids in one transaction. Returns how many there were.
   StatusOr<int64_t> DeleteEach(std::span<const int64_t> ids,
                                StatusOr<bool> (SqliteWrites::*remove)(int64_t)) {
@@ -684,6 +754,7 @@ class SqliteStore final : public Store {
       deleted += was_there;
     }
     tallies_.ForgetAll();
+    bytes_.ForgetAll();
     KILN_RETURN_IF_ERROR(transaction.Commit());
     return deleted;
   }
@@ -693,7 +764,9 @@ class SqliteStore final : public Store {
   const std::unique_ptr<Database> database_;
   SqliteWrites writes_;
   ConnectionPool readers_;
-  TrialTallies tallies_;  // belongs to the writer, which has mutex_; all threads read it
+  // These belong to the writer, which has mutex_; all threads read them.
+  TrialTallies tallies_;
+  BytesOfJobs bytes_;
 };
 
 }  // namespace

@@ -64,6 +64,41 @@ TEST_P(StoreTest, TotalsOfAUserAreThoseOfHisJobs) {
   EXPECT_EQ(none.unfinished_jobs + none.trials_to_come + none.trials_since + none.stored_bytes, 0u);
 }
 
+TEST_P(StoreTest, StoredBytesFollowEachChangeOfTheRecords) {
+  for (const char* id : {"a", "b"}) ASSERT_OK(store_->AddJob({.id = id, .user = "ann"}));
+  std::vector<int64_t> ids;
+  // Compares with the sum over the records as they are now.
+  const auto check = [&] {
+    uint64_t bytes = 0;
+    for (const int64_t id : ids) bytes += StoredBytes(*store_->GetRecord(id));
+    ASSERT_OK_AND_ASSIGN(const UserTotals totals, store_->TotalsOfUser("ann", 0, true));
+    EXPECT_EQ(totals.stored_bytes, bytes);
+  };
+  check();
+  for (const uint32_t trial : {0u, 1u, 2u}) {
+    ids.push_back(Add(TestRecord("a", trial)));
+    ids.push_back(Add(FailedRecord("b", trial, 5)));
+    check();
+  }
+  ASSERT_OK(store_->SetRemeasurements(std::vector<Remeasurement>{
+      {.id = ids[0], .costs_s = {0.5, 0.25}, .readings = 2, .run_s = 1}}));
+  check();
+  ASSERT_OK_AND_ASSIGN(const int64_t marked,
+                       store_->MarkRecords({.runner = "runner-1", .reason = "a slow canary"}));
+  EXPECT_GT(marked, 0);
+  check();
+  ASSERT_OK(store_->DeleteRecords(std::vector<int64_t>{ids.back()}));
+  ids.pop_back();
+  check();
+  ASSERT_OK_AND_ASSIGN(
+      const int64_t imported,
+      store_->ImportRecords("b", std::vector<Record>{TestRecord("", 77), TestRecord("", 78)}));
+  EXPECT_EQ(imported, 2);
+  ASSERT_OK_AND_ASSIGN(const auto records, store_->RecordsOfJob("b", 2));
+  for (const Record& record : records) ids.push_back(record.id);
+  check();
+}
+
 TEST_P(StoreTest, APausedJobStaysPausedUntilItIsReopenedOrCancelled) {
   AddJob("j");
   ASSERT_OK(store_->UpdateJobState("j", JobState::kRunning, "", 1));
