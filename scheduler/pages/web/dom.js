@@ -115,7 +115,7 @@ export function meter(share, label, hot = false) {
 }
 
 const TONES = {
-  running: "run", succeeded: "good", failed: "bad", cancelled: "", queued: "warn", paused: "warn",
+  running: "run", succeeded: "good", failed: "bad", cancelled: "", queued: "warn", waiting: "warn", paused: "warn",
   serves: "good", cordoned: "warn", drains: "warn", paused_worker: "warn", quarantined: "bad",
 };
 

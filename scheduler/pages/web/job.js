@@ -2,7 +2,7 @@
 import { ask, follow, query } from "/web/api.js";
 import { h, panel, table, figures, facts, chip, command, empty, replace } from "/web/dom.js";
 import { count, exact, latency, percent, plural, span, speed, times } from "/web/units.js";
-import { nameOf, paceText, recordLink, shareText, time, whyList } from "/web/rows.js";
+import { nameOf, paceText, recordLink, shareText, stateChip, time, whyList } from "/web/rows.js";
 import { legend, taskCurve, totalCurve } from "/web/curves.js";
 
 const CARDS = 24;
@@ -100,7 +100,7 @@ class JobView {
   draw() {
     const { job } = this.answer;
     this.page.title(nameOf(job));
-    replace(this.parts.head, h("div", { class: "head" }, h("h1", {}, nameOf(job)), chip(job.state, job.message), h("span", { class: "muted" }, this.answer.why.estimate), h("span", { class: "grow" }),
+    replace(this.parts.head, h("div", { class: "head" }, h("h1", {}, nameOf(job)), stateChip(job), h("span", { class: "muted" }, this.answer.why.estimate), h("span", { class: "grow" }),
       h("a", { href: `#/compare?a=${encodeURIComponent(this.id)}` }, "Compare with another job")),
     (job.message || job.phase) && h("p", { class: job.state === "failed" ? "notice bad" : "notice" }, job.message || job.phase));
     const [share, shareOf] = shareText(job);

@@ -1,13 +1,13 @@
 // The jobs that wait, each with the reason.
 import { ask } from "/web/api.js";
-import { h, panel, chip, empty, figures } from "/web/dom.js";
+import { h, panel, empty, figures } from "/web/dom.js";
 import { count, plural } from "/web/units.js";
-import { jobCell, time, whyList } from "/web/rows.js";
+import { jobCell, stateChip, time, whyList } from "/web/rows.js";
 
 function card(job, place) {
   const facts = [`place ${place}`, `priority ${job.priority}`, job.user || "no user", `${count(job.trials_done)} of ${job.trials_limit ? count(job.trials_limit) : "any number of"} trials`];
   return h("section", { class: "panel", "aria-label": `Job ${job.id}` },
-    h("header", {}, h("span", { class: "wide" }, chip(job.state)), h("div", {}, jobCell(job)), h("span", { class: "grow" }),
+    h("header", {}, h("span", { class: "wide" }, stateChip(job)), h("div", {}, jobCell(job)), h("span", { class: "grow" }),
       h("span", { class: "note" }, facts.join(" · "), " · ", time(job.created_s))),
     whyList(job.why));
 }

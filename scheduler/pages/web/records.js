@@ -56,7 +56,7 @@ export async function recordsPage(page) {
     else replace(list, table("Best record of each computation", WORKLOADS, rows));
   };
   const form = h("form", { class: "filters", onsubmit: (event) => { event.preventDefault(); if (needle.trim()) open(page, needle.trim()); } },
-    h("input", { class: "field", type: "search", size: 34, placeholder: "Computation, JOB/12, #7, workload id", "aria-label": "Find records", oninput: (event) => { needle = event.target.value; draw(); } }),
+    h("input", { class: "field", type: "search", size: 34, placeholder: "Computation, JOB/12, #7", title: "A computation, a trial (JOB/12), a record (#7), a workload id or a workload key", "aria-label": "Find records", oninput: (event) => { needle = event.target.value; draw(); } }),
     h("select", { class: "field", "aria-label": "Target", onchange: (event) => { target = event.target.value; draw(); } }, h("option", { value: "" }, "all targets"), targets.map((one) => h("option", { value: one }, one))));
   page.show(h("div", { class: "head" }, h("h1", {}, "Records"), h("span", { class: "grow" }), form),
     panel("Best record of each computation", list, { note: answer.more ? "of the newest jobs" : "" }));

@@ -14,12 +14,15 @@ export function nameOf(job) {
   return given || network || job.description || job.id;
 }
 
+// A job that runs may wait for a device.
+export const stateChip = (job) => chip(job.state === "running" && job.waiting ? "waiting" : job.state, job.message);
+
 // The name of a job with its id and what it tunes; on a phone also its state and its trials.
 export function jobCell(job) {
   const about = [plural(job.task_count, "task"), job.target].filter(Boolean).join(" · ");
   return [h("a", { class: "name", href: `#/job/${encodeURIComponent(job.id)}` }, nameOf(job)),
     h("span", { class: "two" }, h("span", { class: "mono" }, job.id), ` · ${about}`),
-    h("span", { class: "narrow" }, chip(job.state, job.message), `${trialsText(job)} trials`, job.estimate && h("span", {}, job.estimate))];
+    h("span", { class: "narrow" }, stateChip(job), `${trialsText(job)} trials`, job.estimate && h("span", {}, job.estimate))];
 }
 
 const trialsText = (job) => `${count(job.trials_done)}${job.trials_limit ? ` / ${count(job.trials_limit)}` : ""}`;
@@ -30,7 +33,7 @@ export function progressCell(job) {
 }
 
 export function stateCell(job) {
-  return [chip(job.state, job.message), job.estimate && h("span", { class: "two nowrap" }, job.estimate)];
+  return [stateChip(job), job.estimate && h("span", { class: "two nowrap" }, job.estimate)];
 }
 
 export function sparkCell(job) {
