@@ -75,8 +75,8 @@ Json RoofJson(const store::Record& record) {
   return json;
 }
 
-// Returns the form in which `kiln show` prints the code of the target's programs. A target for which
-// no code is made has the program alone.
+// Returns the form in which `kiln show` prints the code of the target's programs. A target for
+// which no code is made has the program alone.
 std::string_view CodeForm(std::string_view target) {
   if (target.starts_with("cuda")) return "cuda";
   return target.starts_with("llvm") ? "llvm" : "program";
