@@ -21,10 +21,12 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 HOSTILE = '<img src=x onerror="document.title=1">'
 MANY_TRIALS = 20_000
-# Names of pictures for docs/, by page, width and scheme.
-PICTURES = {("jobs", 1440, "light"): "jobs", ("job", 1440, "dark"): "job", ("fleet", 1440, "light"): "fleet",
-            ("record", 1440, "light"): "record", ("compare jobs", 1440, "dark"): "compare",
-            ("job", 390, "dark"): "phone"}
+# Pages whose pictures are for docs/, by their names there.
+PICTURES = {"jobs": "jobs", "job": "job", "job of many trials": "many-trials", "queue": "queue", "fleet": "fleet",
+            "records": "records", "record": "record", "compare jobs": "compare"}
+WIDTHS, SCHEMES = (1440, 390), ("light", "dark")
+# Pictures are cut here: long tables look alike all the way down.
+HIGHEST = 1800
 
 
 class Farm:
@@ -44,7 +46,7 @@ class Farm:
 
     def __enter__(self):
         text = self.run("farm", "up", "--folder", self.folder, "--device", "null", "--workers", "2", "--tls")
-        self.variables = dict(re.findall(r"(KILN_[A-Z]+)=(\S+)", text))
+        self.variables = dict(re.findall(r"(KILN_[A-Z_]+)=(\S+)", text))
         return self
 
     def __exit__(self, *_):
@@ -111,12 +113,18 @@ class Browser:
             "one.id + ': ' + one.nodes.map((node) => node.html.slice(0, 160)).slice(0, 3).join(' | '))))"
             ".catch((error) => done(['axe: ' + error]))")
 
+    def click(self, by, value):
+        """Clicks on an element in the middle of the window."""
+        element = self.driver.find_element(by, value)
+        self.driver.execute_script("arguments[0].scrollIntoView({ block: 'center' })", element)
+        element.click()
+
     def errors(self):
         return [line["message"] for line in self.driver.get_log("browser") if line["level"] in ("SEVERE", "WARNING")]
 
     def picture(self, path, width, scheme):
         height = self.driver.execute_script("return document.documentElement.scrollHeight")
-        self.look(width, scheme, min(height, 1500))
+        self.look(width, scheme, min(height, HIGHEST))
         time.sleep(0.3)
         self.driver.save_screenshot(path)
         self.look(width, scheme)
@@ -126,9 +134,24 @@ class Browser:
         figures = self.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
         return next(one["value"] for one in figures if one["name"] == "JSHeapUsedSize")
 
-    def first_paint_ms(self):
-        return self.driver.execute_script(
-            "return performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null")
+    def paints_ms(self):
+        """The times from the start of the navigation to the first paint, and to that of the largest part."""
+        return self.driver.execute_async_script(
+            "const done = arguments[0];"
+            " const first = performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null;"
+            " new PerformanceObserver((list) => done([first, list.getEntries().at(-1).startTime]))"
+            ".observe({ type: 'largest-contentful-paint', buffered: true }); setTimeout(() => done([first, null]), 3000);")
+
+    def frames_ms(self, selector, frames):
+        """Moves a pointer over an element, one place a frame. Returns the milliseconds from frame to frame."""
+        return self.driver.execute_async_script(
+            "const [selector, frames, done] = arguments; const target = document.querySelector(selector);"
+            " const box = target.getBoundingClientRect(); const all = []; let last = null;"
+            " const step = (now) => { if (last !== null) all.push(now - last); last = now;"
+            " if (all.length >= frames) { done(all); return; }"
+            " target.dispatchEvent(new PointerEvent('pointermove', { bubbles: true, clientY: box.top + 40,"
+            " clientX: box.left + 80 + (box.width - 100) * (all.length / frames) })); requestAnimationFrame(step); };"
+            " requestAnimationFrame(step);", selector, frames)
 
     def fetch(self, path):
         """Asks for a path as the pages do. Returns its JSON."""
@@ -160,6 +183,15 @@ def jobs_of(farm):
     return jobs
 
 
+def jobs_that_wait(farm):
+    """Pauses the runner, and submits jobs that wait for it."""
+    workers = json.loads(farm.run("workers", "--json"))["workers"]
+    runner = next(one["address"] for one in workers if one["kind"] == "RUNNER")
+    farm.run("workers", "pause", runner, "--why", "a new fan is built in")
+    for size in (96, 160):
+        farm.submit("matmul", "--args", f"{size},{size},{size}", "--trials", "64", "--priority", str(size))
+
+
 def pages_of(browser, jobs):
     tasks = browser.fetch(f"/api/jobs/{jobs['network']}")["tasks"]
     best = [task["best_record"] for task in tasks if task["best_record"]]
@@ -179,8 +211,8 @@ def check_pages(browser, base, pages, folder):
     """Opens each page in each width and scheme. Returns what is wrong."""
     found = []
     for name, address in pages.items():
-        for width in (1440, 390):
-            for scheme in ("light", "dark"):
+        for width in WIDTHS:
+            for scheme in SCHEMES:
                 browser.look(width, scheme)
                 browser.open(f"{base}/#/{address}")
                 where = f"{name}, {width} wide, {scheme}"
@@ -190,8 +222,8 @@ def check_pages(browser, base, pages, folder):
                 wide = browser.driver.execute_script("return document.documentElement.scrollWidth - innerWidth")
                 if wide > 0:
                     found.append(f"{where}: the page is {wide} points wider than the window")
-                if (name, width, scheme) in PICTURES:
-                    browser.picture(f"{folder}/doc-{PICTURES[(name, width, scheme)]}.png", width, scheme)
+                picture = f"doc-{PICTURES[name]}" if name in PICTURES else name.replace(" ", "-")
+                browser.picture(f"{folder}/{picture}-{width}-{scheme}.png", width, scheme)
         print(f"looked at {name}", flush=True)
     return found
 
@@ -204,22 +236,22 @@ def check_ways(browser, base, jobs):
     browser.open(f"{base}/#/jobs")
     if driver.title == "1" or not driver.find_elements(By.XPATH, f"//a[contains(text(), '{HOSTILE[:8]}')]"):
         found.append("the name of the hostile job is not shown as it is")
-    driver.find_element(By.ID, "theme").click()
+    browser.click(By.ID, "theme")
     if driver.execute_script("return document.documentElement.dataset.theme") != "dark":
         found.append("the switch does not change the scheme")
     driver.find_element(By.CSS_SELECTOR, "input[type=search]").send_keys("resnet")
     rows = driver.find_elements(By.CSS_SELECTOR, "tbody tr")
     if len(rows) != 1:
         found.append(f"the search finds {len(rows)} jobs instead of one")
-    driver.find_element(By.CSS_SELECTOR, f"a[href='#/job/{jobs['network']}']").click()
+    browser.click(By.CSS_SELECTOR, f"a[href='#/job/{jobs['network']}']")
     browser.settle()
     for text in ("Oldest", "Best", "Over time"):
-        driver.find_element(By.XPATH, f"//button[text()='{text}']").click()
+        browser.click(By.XPATH, f"//button[text()='{text}']")
         time.sleep(0.5)
-    driver.find_element(By.CSS_SELECTOR, "table a[href^='#/record/']").click()
+    browser.click(By.CSS_SELECTOR, "table a[href^='#/record/']")
     browser.settle()
     for text in ("Schedule", "Program", "Computation", "Loops"):
-        driver.find_element(By.XPATH, f"//button[text()='{text}']").click()
+        browser.click(By.XPATH, f"//button[text()='{text}']")
         time.sleep(0.5)
         if not driver.find_elements(By.CSS_SELECTOR, "pre"):
             found.append(f"a record has no text for {text}")
@@ -245,16 +277,31 @@ def check_strangers(browser, url):
     return found
 
 
+def measure_curve(browser, job):
+    """Prints how much of a job of many trials its page draws, and how smoothly. The page is open."""
+    curve = browser.fetch(f"/api/jobs/{job}/curve")
+    points = sum(len(task["best"]) for task in curve["tasks"])
+    spans = sum(len(task["buckets"]) for task in curve["tasks"])
+    size = browser.driver.execute_script("return document.querySelectorAll('*').length")
+    frames = sorted(browser.frames_ms(".card svg, .body .chart svg", 240))
+    print(f"curves of {curve['read']:,} trials: {len(curve['rounds'])} points of the total, {points} of the best so "
+          f"far, {spans} spans, {len(json.dumps(curve)) / 1024:.0f} KiB; {size} elements on the page; frames under a "
+          f"moving pointer p50 {statistics.median(frames):.1f} ms, p99 {frames[int(len(frames) * 0.99)]:.1f} ms")
+
+
 def measure(browser, base, jobs):
     browser.driver.execute_cdp_cmd("Performance.enable", {})
     browser.look(1440, "light")
     for name, address in (("jobs", "jobs"), (f"job of {MANY_TRIALS} trials", f"job/{jobs['many']}")):
-        paints = []
-        for _ in range(5):
+        firsts, largest = [], []
+        for _ in range(9):
             browser.open(f"{base}/#/{address}")
-            paints.append(browser.first_paint_ms() or float("nan"))
-        print(f"{name}: first contentful paint {statistics.median(paints):.0f} ms, "
-              f"JavaScript heap {browser.heap_bytes() / 2**20:.1f} MiB")
+            first, last = browser.paints_ms()
+            firsts.append(first or float("nan"))
+            largest.append(last or float("nan"))
+        print(f"{name}: first contentful paint {statistics.median(firsts):.0f} ms, largest "
+              f"{statistics.median(largest):.0f} ms, JavaScript heap {browser.heap_bytes() / 2**20:.1f} MiB")
+    measure_curve(browser, jobs["many"])
     record = browser.fetch("/api/records")["rows"][0]
     paths = ["/api/jobs", f"/api/jobs/{jobs['many']}", f"/api/jobs/{jobs['many']}/curve",
              f"/api/jobs/{jobs['many']}/trials?page=200&order=newest", f"/api/jobs/{jobs['many']}/trials?order=best",
@@ -280,6 +327,7 @@ def main():
             browser.driver.get(url)
             browser.errors()
             print(f"job many: {farm.await_end(jobs['many'], 1200)}", flush=True)
+            jobs_that_wait(farm)
             found = check_pages(browser, base, pages_of(browser, jobs), folder)
             found += check_ways(browser, base, jobs)
             measure(browser, base, jobs)

@@ -4,18 +4,19 @@
 # usage: deploy/check_dashboard.sh [--pictures] KILN [FOLDER]
 #   KILN        the binary, for instance bazel-bin/client/cli/kiln
 #   FOLDER      for pictures and logs [a temporary one, which is removed]
-#   --pictures  replaces the pictures of docs/pictures
+#   --pictures  replaces the pictures of docs/dashboard
 #
-# Needs root for the packages: Debian's chromium, chromium-driver, python3-selenium and pngquant are
-# installed if they are missing, and axe-core comes out of the package axe-playwright-python. The
-# browser and the farm run as an ordinary user, with a home of its own. Ends with status 1 if a page
-# has an error, or axe-core finds something. It takes some five minutes.
+# Needs root for the packages: Debian's chromium, chromium-driver, python3-selenium, pngquant and
+# webp are installed if they are missing, and axe-core comes out of the package
+# axe-playwright-python. The browser and the farm run as an ordinary user, with a home of its own.
+# Ends with status 1 if a page has an error, or axe-core finds something. It takes some five
+# minutes.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 
 pictures=
 if [[ ${1:-} == --pictures ]]; then
-  pictures=$here/../docs/pictures
+  pictures=$here/../docs/dashboard
   shift
 fi
 [[ $# -ge 1 && -x $1 ]] || { sed -n 's/^# //; 3,8p' "$0"; exit 2; }
@@ -23,7 +24,7 @@ kiln=$(realpath "$1")
 axe_version=0.1.8
 
 missing=()
-for package in chromium chromium-driver python3-selenium fonts-dejavu-core fonts-inter pngquant; do
+for package in chromium chromium-driver python3-selenium fonts-dejavu-core fonts-inter pngquant webp; do
   dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'install ok installed' ||
     missing+=("$package")
 done
@@ -56,11 +57,12 @@ runuser -u "$user" -- env -i HOME="$place/home" PATH=/usr/bin:/bin LANG=C.UTF-8 
   status=$?
 for picture in "$place"/out/*.png; do
   [[ -e $picture ]] || continue
-  pngquant --force --skip-if-larger --ext .png 64 "$picture" || true
   if [[ -n $pictures && $(basename "$picture") == doc-* ]]; then
     mkdir -p "$pictures"
-    cp "$picture" "$pictures/dashboard-$(basename "${picture#*doc-}")"
+    name=$(basename "$picture" .png)
+    cwebp -quiet -near_lossless 60 "$picture" -o "$pictures/${name#doc-}.webp"
   fi
+  pngquant --force --skip-if-larger --ext .png 256 "$picture" || true
 done
 if [[ -n ${keep:-} ]]; then
   cp -r "$place/out/." "$keep/"
