@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/console/config_file.h"
 #include "base/console/usage.h"
@@ -20,6 +21,15 @@ Status ApplyConfigOf(const DaemonFlags& flags, std::string_view name, CLI::App& 
   return ApplyConfig(file, kDaemonNames, name, app);
 }
 
+// Returns the level that the command line or the configuration names, otherwise that of the
+// environment, if it has one.
+std::string LogLevelOf(const CLI::App& app, const DaemonFlags& flags) {
+  const char* const variable = std::getenv("KILN_LOG");
+  const CLI::Option* const option = app.get_option_no_throw("--log-level");
+  const bool is_said = option != nullptr && option->count() > 0;
+  return is_said || variable == nullptr || *variable == '\0' ? flags.log_level : variable;
+}
+
 }  // namespace
 
 void AddListenFlag(CLI::App& app, DaemonFlags& flags, std::string_view help) {
@@ -32,7 +42,7 @@ void AddDaemonFlags(CLI::App& app, DaemonFlags& flags, std::string_view port_fil
                  "--defaults` prints one")
       ->type_name("FILE")
       ->configurable(false);
-  app.add_option("--log-level", flags.log_level, "debug, info, warn or error")
+  app.add_option("--log-level", flags.log_level, "debug, info, warn or error [KILN_LOG]")
       ->capture_default_str();
   app.add_option("--log-format", flags.log_format,
                  "text, or json: an object per line, with the job, the trial and its trace")
@@ -78,7 +88,7 @@ int RunDaemon(std::string_view name, CLI::App& app, const DaemonFlags& flags, in
     fmt::print(stderr, "{}: {}\n", name, Message(config));
     return kUsageExit;
   }
-  Status status = SetLogLevel(flags.log_level);
+  Status status = SetLogLevel(LogLevelOf(app, flags));
   if (status.ok()) status = SetLogFormat(flags.log_format);
   if (status.ok()) status = work();
   if (status.ok()) return 0;

@@ -56,6 +56,22 @@ TEST(DaemonProgramTest, WorksAtTheLogLevelAskedFor) {
   EXPECT_EQ(run.output + run.error, "");
 }
 
+TEST(DaemonProgramTest, TakesTheLevelOfTheEnvironmentIfNothingElseNamesOne) {
+  setenv("KILN_LOG", "error", 1);
+  const LogLevel of_variable = RunWith({}).level;
+  const LogLevel of_flag = RunWith({"--log-level", "warn"}).level;
+  setenv("KILN_LOG", "loud", 1);
+  const Outcome refused = RunWith({});
+  setenv("KILN_LOG", "", 1);
+  const LogLevel of_empty = RunWith({}).level;
+  unsetenv("KILN_LOG");
+  EXPECT_EQ(of_variable, LogLevel::kError);
+  EXPECT_EQ(of_flag, LogLevel::kWarn);
+  EXPECT_FALSE(refused.worked);
+  EXPECT_THAT(refused.error, HasSubstr("loud"));
+  EXPECT_EQ(of_empty, LogLevel::kInfo);
+}
+
 TEST(DaemonProgramTest, LogsInTheFormatAskedFor) {
   EXPECT_THAT(RunWith({"--log-level", "debug"}).error, HasSubstr(" test debug: at work\n"));
   const Outcome run = RunWith({"--log-level", "debug", "--log-format", "json"});
