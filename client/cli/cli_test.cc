@@ -239,16 +239,18 @@ TEST_F(CliTest, ScheduleOfANetworkNamesCompile) {
 
 TEST_F(CliTest, AnOperatorWithoutArgumentsListsItsBest) {
   const std::string db = folder_.Join("kiln.db");
-  EXPECT_THAT(Refused({"best", "matmul", "--db", db}), HasSubstr("no database"));
+  EXPECT_THAT(Refused({"best", "matmul", "--no-default-records", "--db", db}),
+              HasSubstr("no database"));
   for (const char* args : {"8,8,8", "16,8,8"}) {
     KilnPrints({"tune", "matmul", "--args", args, "--target", "null", "--trials", "2", "--db", db});
   }
-  const std::string best = KilnPrints({"best", "matmul", "--db", db});
+  const std::string best = KilnPrints({"best", "matmul", "--no-default-records", "--db", db});
   EXPECT_THAT(best, AllOf(HasSubstr("matmul 8,8,8"), HasSubstr("matmul 16,8,8"),
                           HasSubstr("best matmul --args ...")));
-  const std::string lines = KilnPrints({"best", "matmul", "--db", db, "--json"});
+  const std::string lines =
+      KilnPrints({"best", "matmul", "--no-default-records", "--db", db, "--json"});
   EXPECT_EQ(std::count(lines.begin(), lines.end(), '\n'), 2);
-  EXPECT_THAT(Refused({"best", "softmax", "--db", db}),
+  EXPECT_THAT(Refused({"best", "softmax", "--no-default-records", "--db", db}),
               AllOf(HasSubstr("no record of softmax"), HasSubstr("softmax takes ")));
 }
 

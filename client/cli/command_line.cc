@@ -73,6 +73,7 @@ constexpr Entry kCommands[] = {
     {"records import", AddRecordsImport},
     {"records bind", AddRecordsBind},
     {"records distill", AddRecordsDistill},
+    {"records ship", AddRecordsShip},
     {"records measure", AddRecordsMeasure},
     {"records stats", AddRecordsStats},
     {"records list", AddRecordsList},

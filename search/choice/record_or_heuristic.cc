@@ -33,7 +33,9 @@ bool WasRemeasured(const store::Record& record) { return !record.remeasured_cost
 bool IsUnscheduled(const store::Record& record) { return record.steps == store::kNoSteps; }
 
 bool IsReliablyTuned(const store::Record& record) {
-  return WasRemeasured(record) && !IsUnscheduled(record) && record.trial >= kFewTrials;
+  // A record without a number is a shipped one, whose trial is not that of its search.
+  const bool is_late = record.trial >= kFewTrials || record.id == 0;
+  return WasRemeasured(record) && !IsUnscheduled(record) && is_late;
 }
 
 // Returns the spread of the readings of the record's trial, as a share of its cost.

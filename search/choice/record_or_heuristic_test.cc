@@ -134,6 +134,20 @@ TEST_F(RecordOrHeuristicTest, WhatWasReadAgainBesideItsRivalsIsTaken) {
   ExpectRecord(tuned);
 }
 
+TEST_F(RecordOrHeuristicTest, AShippedRecordThatWasReadAgainIsTakenWhateverItsPlaceInTheFile) {
+  store::Record record = RecordOf(kTuned, 0.7);
+  record.id = 1;
+  record.remeasured_costs_s = {0.7};
+  StoreRecords records(*store_);
+  RecordOrHeuristic rule(task_, records, kSeed);
+  ASSERT_OK_AND_ASSIGN(const Choice own, rule.Choose(record));
+  EXPECT_EQ(own.source, ChoiceSource::kSample);
+  record.id = 0;
+  ASSERT_OK_AND_ASSIGN(const Choice shipped, rule.Choose(record));
+  EXPECT_EQ(shipped.source, ChoiceSource::kRecord);
+  EXPECT_EQ(shipped.record, "j/0");
+}
+
 TEST_F(RecordOrHeuristicTest, ARecordThatIsFarSlowerThanPredictedGivesWay) {
   AddTuned(100 * heuristic_.predicted_s);
   ExpectHeuristic();

@@ -185,6 +185,13 @@ TABLE = {
         *_BASE, "device", "proto", "rpc", "compiler", "compiler/codegen/backends", "search/space", "search/policies",
         "search/choice", "store", "store/wire", "graph", "frontend", "frontend/onnx", "runtime", "client", "client/view",
     ],
+    # The records that ship with Kiln, and who is asked after whom.
+    "client/shipped": [
+        *_BASE, "device", "proto", "rpc", "compiler", "search/space", "search/choice", "store", "store/wire", "client",
+        "client/compile",
+        # The name under which runners announce this machine's CPU.
+        "runner/cpu_description.h",
+    ],
     # A farm on this machine: its processes, and the file that describes them.
     "client/farm": [*_BASE, "base/keys", "proto", "client"],
     # Workers on machines that another scheduler gives out, as many as a farm's queue needs.
@@ -214,7 +221,7 @@ TABLE = {
     "client/cli": [
         *_BASE, "base/keys", "device", "proto", "rpc", "compiler", "costmodel", "training", "training/wire", "search", "store", "store/wire", "graph",
         "frontend", "frontend/onnx", "scheduler/words", "client", "client/jobs", "client/view", "client/check", "client/compile", "client/farm",
-        "client/fleet", "runtime",
+        "client/fleet", "client/shipped", "runtime",
         # The services that the one binary starts, and the meanings of a log's keys. Nothing else of
         # the services.
         "tracker/daemon.h",

@@ -16,6 +16,7 @@
 #include "base/text/units.h"
 #include "client/cli/command.h"
 #include "client/cli/compilation_target.h"
+#include "client/cli/default_records_flags.h"
 #include "client/cli/network_flags.h"
 #include "client/cli/networks/commands.h"
 #include "client/cli/networks/compile_one.h"
@@ -54,6 +55,7 @@ struct CompileFlags {
   // True: the kernels are listed.
   bool kernels = false;
   uint64_t seed = 1;
+  DefaultRecords defaults;
 };
 
 struct Coverage {
@@ -135,13 +137,18 @@ std::string CoverageText(const Coverage& coverage) {
   return text;
 }
 
-void PrintSummary(const CompiledNetwork& compiled, const std::string& path, int64_t bytes) {
+Status PrintSummary(const CompiledNetwork& compiled, const DefaultRecords& defaults,
+                    const std::string& path, int64_t bytes) {
+  std::vector<std::string> records;
+  for (const KernelCoverage& kernel : compiled.coverage) records.push_back(kernel.record);
+  KILN_ASSIGN_OR_RETURN(const std::string shipped, ShippedKernelsLine(records, defaults));
   fmt::print("{}: {}, {}\n", path, FormatBytes(bytes),
              Counted(std::ssize(compiled.coverage), "kernel"));
-  fmt::print("{}{}", MemoryText(compiled), CoverageText(CoverageOf(compiled)));
+  fmt::print("{}{}{}", MemoryText(compiled), CoverageText(CoverageOf(compiled)), shipped);
   for (const KernelCoverage& kernel : compiled.coverage) {
     if (!kernel.remark.empty()) fmt::print(stderr, "kiln: {}: {}\n", kernel.name, kernel.remark);
   }
+  return OkStatus();
 }
 
 std::string KernelJson(const KernelCoverage& kernel) {
@@ -164,7 +171,7 @@ StatusOr<CompiledNetwork> CompileWhole(const CompileFlags& flags, const Session&
   }
   KILN_ASSIGN_OR_RETURN(const graph::Graph network, LoadNetwork(flags.network));
   // Without records all schedules are chosen without measuring.
-  auto archive = session.OpenArchive();
+  auto archive = OpenBestRecords(session, flags.defaults);
   if (!archive.ok() && archive.status().code() != StatusCode::kNotFound) return archive.status();
   KILN_ASSIGN_OR_RETURN(const std::string target, TargetOrDefault(flags.target, session));
   KILN_ASSIGN_OR_RETURN(options.programs.target, CompilationTarget(target, session));
@@ -195,7 +202,8 @@ StatusOr<CompiledNetwork> CompileComputation(const CompileFlags& flags, const Se
   return CompileOne({.subject = SubjectOf(flags),
                      .device = flags.device,
                      .strict = flags.strict,
-                     .seed = flags.seed},
+                     .seed = flags.seed,
+                     .defaults = flags.defaults},
                     session);
 }
 
@@ -210,8 +218,7 @@ Status Compile(const CompileFlags& flags, const Session& session) {
     return OkStatus();
   }
   if (flags.kernels) PrintKernels(compiled);
-  PrintSummary(compiled, flags.output, bytes);
-  return OkStatus();
+  return PrintSummary(compiled, flags.defaults, flags.output, bytes);
 }
 
 }  // namespace
@@ -271,6 +278,7 @@ Run AddCompile(CLI::App& compile, SessionFlags& session) {
   compile.add_option("--seed", flags->seed, "of schedules that are chosen without measuring")
       ->check(NotNegative())
       ->capture_default_str();
+  AddDefaultRecords(compile, flags->defaults);
   session.AddPlace(compile);
   return Plain([flags](const Session& session) { return Compile(*flags, session); });
 }

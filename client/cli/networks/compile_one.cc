@@ -65,7 +65,7 @@ StatusOr<CompiledNetwork> CompileRecordOf(const ComputationToCompile& wanted,
 
 StatusOr<CompiledNetwork> CompileOne(const ComputationToCompile& wanted, const Session& session) {
   KILN_ASSIGN_OR_RETURN(auto workload, NamedWorkload(wanted.subject));
-  auto archive = session.OpenArchive();
+  auto archive = OpenBestRecords(session, wanted.defaults);
   if (!workload.has_value()) {
     if (archive.status().code() == StatusCode::kNotFound) {
       return NotFound("{}; nor is it a job or a record: {}",

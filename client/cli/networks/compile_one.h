@@ -8,6 +8,7 @@
 #include "client/cli/subject_flags.h"
 #include "client/compile/compiled_network.h"
 #include "client/session.h"
+#include "client/shipped/default_records.h"
 
 namespace kiln::client {
 
@@ -19,6 +20,7 @@ struct ComputationToCompile {
   // True: a computation that was never tuned is refused.
   bool strict = false;
   uint64_t seed = 1;
+  DefaultRecords defaults = {};
 };
 
 // An operator or text file gets the best record of its computation for the target. A record, and

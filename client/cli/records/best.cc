@@ -19,6 +19,7 @@
 #include "base/text/utf8.h"
 #include "client/cli/autotvm_list.h"
 #include "client/cli/computations.h"
+#include "client/cli/default_records_flags.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/resolve.h"
 #include "client/cli/session_flags.h"
@@ -178,7 +179,8 @@ bool IsOperatorAlone(const SubjectFlags& flags) {
 }
 
 // Prints the best records of all computations of an operator, found by the jobs' names.
-Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive& archive) {
+Status BestOfOperator(const SubjectFlags& flags, const DefaultRecords& defaults,
+                      const Session& session, Archive& archive) {
   KILN_ASSIGN_OR_RETURN(const dag::OpInfo* const op, dag::FindOp(flags.what));
   KILN_ASSIGN_OR_RETURN(const auto jobs, archive.Jobs(std::nullopt));
   std::set<std::string> ids;
@@ -210,15 +212,17 @@ Status BestOfOperator(const SubjectFlags& flags, const Session& session, Archive
   }
   for (v1::Record& record : records) MakePrintable(record);
   KILN_ASSIGN_OR_RETURN(const std::string equal, EqualLines(records, archive));
-  fmt::print("{}{}{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)), equal,
-             UncheckedLines(records), MarkedLines(records), RewrittenLines(records),
+  fmt::print("{}{}{}{}{}{}\none of them: {}\n", BestTable(records, NamesOf(jobs)), equal,
+             ShippedLines(records, defaults), UncheckedLines(records), MarkedLines(records),
+             RewrittenLines(records),
              session.Command(fmt::format("best {} --args ...", flags.what)));
   return OkStatus();
 }
 
-Status PrintBest(const SubjectFlags& flags, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
-  if (IsOperatorAlone(flags)) return BestOfOperator(flags, session, *archive);
+Status PrintBest(const SubjectFlags& flags, const DefaultRecords& defaults,
+                 const Session& session) {
+  KILN_ASSIGN_OR_RETURN(const auto archive, OpenBestRecords(session, defaults));
+  if (IsOperatorAlone(flags)) return BestOfOperator(flags, defaults, session, *archive);
   const StatusOr<Subject> resolved = Resolve(flags, *archive);
   if (resolved.status().code() == StatusCode::kNotFound && !flags.what.empty()) {
     // The word may be a template of autotvm's logs.
@@ -244,8 +248,9 @@ Status PrintBest(const SubjectFlags& flags, const Session& session) {
   for (v1::Record& record : records) MakePrintable(record);
   const Names names = NamesOf(jobs);
   KILN_ASSIGN_OR_RETURN(const std::string equal, EqualLines(records, *archive));
-  fmt::print("{}{}{}{}{}{}", BestTable(records, names), equal, ConfigurationLines(records, session),
-             UncheckedLines(records), MarkedLines(records), RewrittenLines(records));
+  fmt::print("{}{}{}{}{}{}{}", BestTable(records, names), equal, ShippedLines(records, defaults),
+             ConfigurationLines(records, session), UncheckedLines(records), MarkedLines(records),
+             RewrittenLines(records));
   if (several) {
     fmt::print("{} computations have this key:\n", computations.size());
     for (const NamedComputation& computation : computations) {
@@ -265,11 +270,14 @@ Status PrintBest(const SubjectFlags& flags, const Session& session) {
 
 Run AddBest(CLI::App& best, SessionFlags& session) {
   const auto flags = std::make_shared<SubjectFlags>();
+  const auto defaults = std::make_shared<DefaultRecords>();
   best.description("the best record of a workload, a job, a kernel or a template of autotvm");
   AddSubject(best, session, *flags);
   AddKernelSpace(best, *flags);
   AddDeployment(best, *flags);
-  return Plain([flags](const Session& session) { return PrintBest(*flags, session); });
+  AddDefaultRecords(best, *defaults);
+  return Plain(
+      [flags, defaults](const Session& session) { return PrintBest(*flags, *defaults, session); });
 }
 
 }  // namespace kiln::client

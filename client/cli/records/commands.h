@@ -15,6 +15,7 @@ Run AddRecordsExport(CLI::App& out, SessionFlags& session);
 Run AddRecordsImport(CLI::App& in, SessionFlags& session);
 Run AddRecordsBind(CLI::App& bind, SessionFlags& session);
 Run AddRecordsDistill(CLI::App& distill, SessionFlags& session);
+Run AddRecordsShip(CLI::App& ship, SessionFlags& session);
 Run AddRecordsMeasure(CLI::App& measure, SessionFlags& session);
 Run AddRecordsStats(CLI::App& stats, SessionFlags& session);
 Run AddRecordsList(CLI::App& list, SessionFlags& session);

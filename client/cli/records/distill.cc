@@ -5,10 +5,15 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "base/file/file.h"
 #include "client/archive.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/records/log_output.h"
@@ -17,6 +22,7 @@
 #include "store/autotvm_log.h"
 #include "store/import_log.h"
 #include "store/measure_log.h"
+#include "store/shipped_file.h"
 #include "store/wire/record_message.h"
 
 namespace kiln::client {
@@ -102,6 +108,28 @@ StatusOr<bool> IsAutotvmLog(const std::string& path) {
   }
 }
 
+// Returns whether the file is one of kiln records ship. A pipe is none.
+bool IsShipped(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) return false;
+  std::ifstream file(path, std::ios::binary);
+  std::string head(16, '\0');
+  file.read(head.data(), std::ssize(head));
+  return store::IsShippedFile(head);
+}
+
+// Such a file has the best records alone.
+Status PrintShipped(const std::string& path, TvmExportFilter& for_tvm, LogOutput& output) {
+  KILN_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
+  const auto records = store::ReadShippedFile(bytes);
+  KILN_RETURN_IF_ERROR(Annotate(records.status(), path));
+  for (const store::ShippedRecord& shipped : *records) {
+    KILN_ASSIGN_OR_RETURN(const bool takes, for_tvm.Takes(shipped.record.steps));
+    if (takes) KILN_RETURN_IF_ERROR(output.AddRecord(shipped.record));
+  }
+  return OkStatus();
+}
+
 // A log has the format of its first line.
 Status Distill(const DistillFlags& flags, const Session& session) {
   KILN_ASSIGN_OR_RETURN(LogOutput output, LogOutput::Open(flags.output));
@@ -111,6 +139,8 @@ Status Distill(const DistillFlags& flags, const Session& session) {
     KILN_RETURN_IF_ERROR(flags.format == kAutotvmFormat
                              ? DistillAutotvmRecords(*archive, output)
                              : DistillRecords(*archive, for_tvm, output));
+  } else if (IsShipped(flags.path)) {
+    KILN_RETURN_IF_ERROR(PrintShipped(flags.path, for_tvm, output));
   } else {
     KILN_ASSIGN_OR_RETURN(const bool autotvm, IsAutotvmLog(flags.path));
     KILN_RETURN_IF_ERROR(autotvm ? DistillAutotvmLog(flags.path, output)
@@ -128,7 +158,8 @@ Run AddRecordsDistill(CLI::App& distill, SessionFlags& session) {
   distill.description("the best record of each workload, as a log");
   distill.add_option(
       "file", flags->path,
-      "a log, of the format of its first line [the records of the database or scheduler]");
+      "a log, of the format of its first line, or a file of kiln records ship [the records of the "
+      "database or scheduler]");
   AddFormat(distill, flags->format);
   distill.add_flag("--extended", flags->extended, "records with steps that TVM does not have, too");
   distill.add_option("-o,--output", flags->output, "write to this file [stdout]");

@@ -11,10 +11,12 @@
 #include "base/file/file.h"
 #include "base/text/utf8.h"
 #include "client/cli/compilation_target.h"
+#include "client/cli/default_records_flags.h"
 #include "client/cli/records/commands.h"
 #include "client/cli/resolve.h"
 #include "client/cli/session_flags.h"
 #include "client/cli/subject_flags.h"
+#include "client/shipped/shipped_archive.h"
 #include "client/view/json.h"
 #include "client/view/render.h"
 #include "client/view/sketches.h"
@@ -35,6 +37,7 @@ struct ShowFlags {
   std::vector<std::string> leave_out;
   // True: the sketches of the computation are printed, schedules with blanks.
   bool sketches = false;
+  DefaultRecords defaults;
 };
 
 // Returns the record with its DAG.
@@ -73,8 +76,10 @@ StatusOr<Rendered> FromSteps(const SubjectFlags& flags, const std::string& form,
 // Returns comments that describe a schedule, to stand above it.
 std::string Heading(const v1::Record& record) {
   const std::string device = OneLine(record.result().device());
-  std::string text = fmt::format("# trial {} (record {}), {}{}\n# target {}\n", TrialName(record),
-                                 record.id(), LatencyCell(CostOf(record.result())),
+  const std::string number =
+      IsShippedRecord(record) ? "" : fmt::format(" (record {})", record.id());
+  std::string text = fmt::format("# trial {}{}, {}{}\n# target {}\n", TrialName(record), number,
+                                 LatencyCell(CostOf(record.result())),
                                  device.empty() ? "" : " on " + device, OneLine(record.target()));
   const std::string runner = OneLine(record.result().runner());
   if (!runner.empty()) text += fmt::format("# measured by runner {}\n", runner);
@@ -90,7 +95,8 @@ struct Shown {
 };
 
 StatusOr<Shown> SelectRecordToShow(const SubjectFlags& flags, const std::string& form,
-                                   const std::string& steps_path, const Session& session) {
+                                   const std::string& steps_path, const DefaultRecords& defaults,
+                                   const Session& session) {
   if (!steps_path.empty()) {
     KILN_ASSIGN_OR_RETURN(const Rendered what, FromSteps(flags, form, steps_path, session));
     return Shown{what, ""};
@@ -99,7 +105,7 @@ StatusOr<Shown> SelectRecordToShow(const SubjectFlags& flags, const std::string&
     KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
     if (workload.has_value()) return Shown{{.dag = workload->dag, .target = {}}, ""};
   }
-  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const auto archive, OpenBestRecords(session, defaults));
   KILN_ASSIGN_OR_RETURN(const Subject subject, Resolve(flags, *archive));
   const bool any_target = subject.record.has_value();
   KILN_ASSIGN_OR_RETURN(const v1::Record record, OneBestOf(subject, flags, *archive));
@@ -110,8 +116,8 @@ StatusOr<Shown> SelectRecordToShow(const SubjectFlags& flags, const std::string&
 
 Status ShowSchedule(const ShowFlags& flags, const Session& session) {
   const std::string& form = flags.form;
-  KILN_ASSIGN_OR_RETURN(Shown shown,
-                        SelectRecordToShow(flags.subject, form, flags.steps_path, session));
+  KILN_ASSIGN_OR_RETURN(Shown shown, SelectRecordToShow(flags.subject, form, flags.steps_path,
+                                                        flags.defaults, session));
   shown.what.leave_out = flags.leave_out;
   KILN_ASSIGN_OR_RETURN(const std::string text, Render(shown.what, form));
   if (session.json) {
@@ -125,11 +131,13 @@ Status ShowSchedule(const ShowFlags& flags, const Session& session) {
   return OkStatus();
 }
 
-Status ShowSketches(const SubjectFlags& flags, const Session& session) {
+Status ShowSketches(const SubjectFlags& flags, const DefaultRecords& defaults,
+                    const Session& session) {
   KILN_ASSIGN_OR_RETURN(const auto workload, NamedWorkload(flags));
   Rendered of{.dag = workload.has_value() ? workload->dag : nullptr, .target = flags.target};
   if (of.dag == nullptr) {
-    KILN_ASSIGN_OR_RETURN(const Shown shown, SelectRecordToShow(flags, "schedule", "", session));
+    KILN_ASSIGN_OR_RETURN(const Shown shown,
+                          SelectRecordToShow(flags, "schedule", "", defaults, session));
     of = shown.what;
   } else {
     KILN_ASSIGN_OR_RETURN(of.target, TargetOrDefault(flags.target, session));
@@ -140,7 +148,8 @@ Status ShowSketches(const SubjectFlags& flags, const Session& session) {
 }
 
 Status Show(const ShowFlags& flags, const Session& session) {
-  return flags.sketches ? ShowSketches(flags.subject, session) : ShowSchedule(flags, session);
+  return flags.sketches ? ShowSketches(flags.subject, flags.defaults, session)
+                        : ShowSchedule(flags, session);
 }
 
 }  // namespace
@@ -154,6 +163,7 @@ Run AddShow(CLI::App& show, SessionFlags& session) {
       ->check(CLI::IsMember(RenderForms()))
       ->capture_default_str();
   AddRecord(show, flags->subject);
+  AddDefaultRecords(show, flags->defaults);
   show.add_option("--steps", flags->steps_path,
                   "with --op: a file with steps as JSON; none: the unscheduled loops")
       ->type_name("FILE");

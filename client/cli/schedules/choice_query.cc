@@ -13,6 +13,7 @@
 #include "base/thread_pool.h"
 #include "client/archive.h"
 #include "client/cli/autotvm_list.h"
+#include "client/cli/default_records_flags.h"
 #include "client/cli/schedules/commands.h"
 #include "client/cli/schedules/requested_computation.h"
 #include "client/cli/session_flags.h"
@@ -43,6 +44,7 @@ struct ChoiceFlags {
   // Arguments of a template of autotvm as JSON; then `subject.what` names the template. "": it is
   // no template.
   std::string template_args, template_kwargs = "{}";
+  DefaultRecords defaults;
 };
 
 // The chosen schedule and the reason.
@@ -60,6 +62,13 @@ std::string NoRecordMessage(const ChoiceFlags& flags) {
                          : "; nor has a computation with the same stages one that could be reused");
 }
 
+// A record without a number is a shipped one.
+Answer ShippedAnswer(const v1::QueryScheduleReply& reply, const ChoiceFlags& flags) {
+  return {fmt::format("from {}, {} on {}", flags.defaults.Name(), LatencyCell(reply.cost_s()),
+                      OneLine(reply.device())),
+          fmt::format("{}, and it has no record of yours for this target", kNoneIsSet), ""};
+}
+
 StatusOr<Answer> AnswerOf(const v1::QueryScheduleReply& reply, const ChoiceFlags& flags,
                           const Session& session, Archive& archive) {
   std::string trial;
@@ -72,6 +81,7 @@ StatusOr<Answer> AnswerOf(const v1::QueryScheduleReply& reply, const ChoiceFlags
     case v1::SCHEDULE_SET:
       return Answer{"one that is set", "what kiln choice pin has set goes before all records", ""};
     case v1::SCHEDULE_RECORD:
+      if (trial.empty()) return ShippedAnswer(reply, flags);
       return Answer{fmt::format("trial {} (record {}), {}{}", trial, reply.record_id(),
                                 LatencyCell(reply.cost_s()),
                                 reply.device().empty() ? "" : " on " + OneLine(reply.device())),
@@ -154,7 +164,7 @@ Status QueryConfig(const ChoiceFlags& flags, const Session& session, Archive& ar
 }
 
 Status QueryChoice(const ChoiceFlags& flags, const Session& session) {
-  KILN_ASSIGN_OR_RETURN(const auto archive, session.OpenArchive());
+  KILN_ASSIGN_OR_RETURN(const auto archive, OpenBestRecords(session, flags.defaults));
   if (!flags.template_args.empty()) return QueryConfig(flags, session, *archive);
   KILN_ASSIGN_OR_RETURN(const RequestedComputation asked,
                         RequestedComputationOf(flags.subject, session, *archive));
@@ -180,6 +190,7 @@ Run AddChoiceQuery(CLI::App& query, SessionFlags& session) {
   query.description("the schedule that kiln compile would take, and why that one");
   AddSubject(query, session, flags->subject, "the target [llvm; of a record its own]");
   AddDeployment(query, flags->subject);
+  AddDefaultRecords(query, flags->defaults);
   query.add_option("--as", flags->form, "print the schedule as well, in a form of kiln show")
       ->check(CLI::IsMember(RenderForms()));
   query.add_flag("--without-compatible", flags->without_compatible,
