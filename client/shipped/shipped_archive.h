@@ -24,7 +24,7 @@
 
 namespace kiln::client {
 
-// What a shipped record must fit.
+// The values that a shipped record must fit.
 struct ShippedKey {
   // The version of the code generator.
   int generator = 0;
