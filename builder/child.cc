@@ -12,6 +12,7 @@
 #include "base/process/message_child.h"
 #include "base/process/process_guard.h"
 #include "base/process/sandbox.h"
+#include "base/process/stop_signals_of_children.h"
 #include "base/process/subprocess.h"
 #include "base/text/utf8.h"
 #include "builder/build.h"
@@ -74,6 +75,7 @@ void PrepareMemory() {
 
 int BuilderChildMain(int argc, char** argv) {
   DieWithParent();
+  LeaveStopSignalsToParent();
   SetOomScore(kOomScoreOfBuild);
   Sandbox sandbox;
   CLI::App app("The child process of kiln_builder.");

@@ -13,6 +13,7 @@
 #include "base/process/message_child.h"
 #include "base/process/process_guard.h"
 #include "base/process/sandbox.h"
+#include "base/process/stop_signals_of_children.h"
 #include "base/process/subprocess.h"
 #include "base/text/utf8.h"
 #include "runner/bench.h"
@@ -100,6 +101,7 @@ Status ServeAll(MessagePipe& pipe, const Bench& bench, const std::function<bool(
 
 int RunnerChildMain(int argc, char** argv) {
   DieWithParent();
+  LeaveStopSignalsToParent();
   SetOomScore(kOomScoreOfBuild);
   Flags flags;
   Sandbox sandbox;

@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <functional>
 #include <nlohmann/json.hpp>
 
 #include "absl/time/clock.h"
+#include "base/process/process_tree.h"
 #include "base/server/daemon_testing.h"
 #include "client/cli/kiln_testing.h"
 
@@ -202,6 +204,34 @@ TEST_F(WorkerModesTest, RefusalsSayWhatToDo) {
   EXPECT_THAT(Refused(At({"workers", "pause", runner->address()})),
               AllOf(HasSubstr("the tracker at " + tracker_->address()),
                     HasSubstr("the worker keeps its mode")));
+}
+
+// Sends SIGTERM to all descendants of a process.
+void TerminateDescendants(pid_t pid) {
+  for (const pid_t child : ChildrenOf(pid)) {
+    TerminateDescendants(child);
+    kill(child, SIGTERM);
+  }
+}
+
+TEST_F(WorkerModesTest, SigtermToTheChildrenOfARunnerFailsNoTrial) {
+  // Slurm ends a job so: all of its processes get the signal, the children perhaps before the
+  // daemon.
+  constexpr int kTrials = 12;
+  const auto builder = Builder();
+  const auto runner = Worker({"runner", "--device", "cpu", "--threads", "1", "--canary-seconds",
+                              "0", "--log-level", "error"});
+  const std::string json =
+      KilnPrints(At({"submit", "matmul", "--args", "16,16,16", "--target", "llvm", "--trials",
+                     fmt::format("{}", kTrials), "--policy", "sketch.random", "--cooldown-ms",
+                     "300", "--finalists", "0", "--no-warm-start", "--json"}));
+  const std::string job = JsonLines(json)[0]["job"];
+  // A trial is in the runner's child nearly all the time.
+  for (const int trials : {2, 5, 8}) {
+    ASSERT_TRUE(Eventually([&] { return TrialsDone(job) >= trials; }));
+    TerminateDescendants(runner->pid());
+  }
+  ExpectAllTrials(job, kTrials);
 }
 
 }  // namespace
