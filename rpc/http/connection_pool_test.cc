@@ -3,6 +3,9 @@
 #include <sys/socket.h>
 
 #include <atomic>
+#include <mutex>
+#include <set>
+#include <thread>
 #include <vector>
 
 #include "base/status_testing.h"
@@ -62,14 +65,62 @@ TEST(ConnectionPoolTest, StopEndsAllConnections) {
   pool.Stop();
 }
 
-TEST(ConnectionPoolTest, ThreadsAreUsedAgain) {
-  std::atomic<int> served = 0;
-  ConnectionPool pool({.max_threads = 3}, [&](int) { ++served; });
-  for (int i = 1; i <= 200; ++i) {
+TEST(ConnectionPoolTest, AThreadThatIsIdleServesTheNextConnection) {
+  std::mutex mutex;
+  std::vector<std::thread::id> served;
+  ConnectionPool pool({.max_threads = 3}, [&](int) {
+    const std::lock_guard lock(mutex);
+    served.push_back(std::this_thread::get_id());
+  });
+  for (size_t i = 1; i <= 200; ++i) {
     auto pair = *MakeSocketPair();
     pool.Add(std::move(pair.second));
     EXPECT_EQ(ReadByte(pair.first.get()), '\0');
-    EXPECT_EQ(served, i);
+    const std::lock_guard lock(mutex);
+    ASSERT_EQ(served.size(), i);
+    EXPECT_EQ(served.back(), served.front());
+  }
+}
+
+// Returns how many of the connections were served. Each of them ends.
+int AddMany(ConnectionPool& pool, int count) {
+  int served = 0;
+  for (int i = 0; i < count; ++i) {
+    auto pair = *MakeSocketPair();
+    pool.Add(std::move(pair.second));
+    pool.IsFull();
+    served += ReadByte(pair.first.get()) == 'x' ? 1 : 0;
+  }
+  return served;
+}
+
+TEST(ConnectionPoolTest, ThreadsAddWhileThePoolStops) {
+  constexpr int kCallers = 4, kRounds = 20, kConnections = 10;
+  for (int round = 0; round < kRounds; ++round) {
+    std::atomic<int> at_once = 0, most = 0, begun = 0, told = 0;
+    ConnectionPool pool({.max_threads = 2, .max_waiting = kCallers}, [&](int socket) {
+      const int now = ++at_once;
+      for (int seen = most; seen < now && !most.compare_exchange_weak(seen, now);) continue;
+      ++begun;
+      const char byte = 'x';
+      send(socket, &byte, 1, MSG_NOSIGNAL);
+      --at_once;
+    });
+    std::vector<std::thread> callers;
+    for (int i = 0; i < kCallers; ++i) {
+      callers.emplace_back([&] { told += AddMany(pool, kConnections); });
+    }
+    // Every second pool stops at once, the others after each connection was served.
+    if (round % 2 == 0) pool.Stop();
+    for (std::thread& caller : callers) caller.join();
+    pool.Stop();
+    EXPECT_LE(most, 2);
+    EXPECT_EQ(at_once, 0);
+    // A connection that Stop shuts down may lose its byte.
+    EXPECT_LE(told, begun);
+    if (round % 2 == 1) {
+      EXPECT_EQ(told, kCallers * kConnections);
+    }
   }
 }
 
