@@ -43,12 +43,14 @@ WorkerPool::~WorkerPool() {
 }
 
 void WorkerPool::Push(WorkItemPtr item) {
+  item->queued_at = Clock::now();
   Lock lock(mutex_);
   queue_.push_back(std::move(item));
   Proceed(lock);
 }
 
 void WorkerPool::PushFirst(WorkItemPtr item) {
+  item->queued_at = Clock::now();
   Lock lock(mutex_);
   queue_.push_front(std::move(item));
   Proceed(lock);
@@ -112,8 +114,13 @@ std::optional<std::string> WorkerPool::BlockedReason() const {
 
 // ---- leases ---------------------------------------------------------------------------------
 
-bool WorkerPool::NeedsLease() const {
+bool WorkerPool::MayNeedLease() const {
   return MayAsk() && queue_.size() > static_cast<size_t>(asking_) + idle_.size();
+}
+
+bool WorkerPool::NeedsLease() const {
+  if (!MayNeedLease()) return false;
+  return places_.empty() || Clock::now() - queue_.front()->queued_at >= options_.ask_after;
 }
 
 void WorkerPool::Ask() {
@@ -309,7 +316,11 @@ void WorkerPool::Proceed(Lock& lock) {
     lock.lock();
   }
   std::erase(proceeding_, self);
-  if (NeedsLease()) asked_.notify_one();
+  if (NeedsLease()) {
+    asked_.notify_one();
+  } else if (MayNeedLease()) {
+    LookAt(queue_.front()->queued_at + options_.ask_after);
+  }
 }
 
 void WorkerPool::Begin(Start start) {

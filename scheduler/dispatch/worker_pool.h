@@ -2,12 +2,14 @@
 //
 // The pool asks for leases when there are items, keeps them while there are items, and lets one go
 // when it is lost, when others want it, or when there was no item for a while. The while is a short
-// one if the items were done on other workers before the lease came. The pool asks for a few leases
-// at a time: the tracker keeps a call open for each. An item that failed on a worker goes back to
-// the front of the queue and is kept for another worker if there is one. The worker that failed is
-// left alone for a while, which doubles with each failure: its leases are let go, and others are
-// asked for. A worker that takes nothing for now is left alone for the shortest while, and has not
-// failed.
+// one if the items were done on other workers before the lease came. A pool that has leases asks
+// for more when an item has waited for a moment: the workers in hand may take it as soon. The pool
+// asks for a few leases at a time: the tracker keeps a call open for each.
+//
+// An item that failed on a worker goes back to the front of the queue and is kept for another
+// worker if there is one. The worker that failed is left alone for a while, which doubles with each
+// failure: its leases are let go, and others are asked for. A worker that takes nothing for now is
+// left alone for the shortest while, and has not failed.
 //
 // With `ahead`, a worker that has an item gets one more when no other lease can take that item. The
 // worker has the item at hand when the first is done, and knows that it waits.
@@ -49,6 +51,7 @@ struct WorkItem {
   std::vector<std::string> last_choices = {};
   // Whether the item is never sent ahead, because it takes a worker for long.
   bool in_turn = false;
+  std::chrono::steady_clock::time_point queued_at = {};  // the pool sets it
 };
 using WorkItemPtr = std::unique_ptr<WorkItem>;
 
@@ -69,6 +72,8 @@ class WorkerPool {
     int most_leases = 8;
     bool ahead = false;
     int most_asking = 4;  // leases that are asked for at a time
+    // Time for which an item waits before a pool that has leases asks for another one.
+    std::chrono::milliseconds ask_after{20};
     std::chrono::milliseconds idle_release{2'000};
     std::chrono::milliseconds first_backoff{1'000};
     std::chrono::milliseconds longest_backoff{15'000};
@@ -153,6 +158,9 @@ class WorkerPool {
   void Ask();
   // Tells whether one more lease should be asked for. Lock held.
   bool NeedsLease() const;
+  // Tells whether one more lease should be asked for once the first item has waited for
+  // long enough. Lock held.
+  bool MayNeedLease() const;
   bool MayAsk() const { return static_cast<int>(places_.size()) + asking_ < options_.most_leases; }
   // `patience` is how long the lease waits for its first item.
   void Take(LeasedWorker lease, std::chrono::milliseconds patience);

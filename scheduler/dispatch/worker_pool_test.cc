@@ -72,6 +72,59 @@ TEST_F(WorkerPoolTest, AllLeasesAreUsedAtOnceAndGivenBackWhenIdle) {
   EXPECT_EQ(pool.usable(), 0);
 }
 
+// The worker in hand does the items one after the other, long before the pool asks for another one.
+TEST_F(WorkerPoolTest, ItemsThatAreTakenSoonAskForNoOtherWorker) {
+  AddWorker("a", 5);
+  WorkerPool::Options options = Quick(5);
+  options.idle_release = 10min;
+  options.ask_after = 10min;
+  std::mutex mutex;
+  std::vector<WorkerPool::Done> open;
+  WorkerPool pool(options, source_,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+                    std::lock_guard lock(mutex);
+                    open.push_back(std::move(end));
+                  });
+  const auto take = [&] {
+    std::lock_guard lock(mutex);
+    return std::exchange(open, {});
+  };
+  pool.Push(std::make_unique<WorkItem>());
+  for (int i = 0; i < 4; ++i) {
+    std::vector<WorkerPool::Done> begun;
+    ASSERT_TRUE(Eventually([&] {
+      if (begun.empty()) begun = take();
+      return !begun.empty();
+    }));
+    EXPECT_EQ(begun.size(), 1u);
+    if (i < 3) pool.Push(std::make_unique<WorkItem>());
+    for (const WorkerPool::Done& end : begun) end({});
+  }
+  EXPECT_EQ(source_.acquired(), 1);
+}
+
+// The worker in hand is busy for good, so the second item waits until the pool has asked again.
+TEST_F(WorkerPoolTest, AnItemThatWaitsGetsAnotherWorker) {
+  AddWorker("a");
+  std::mutex mutex;
+  std::vector<WorkerPool::Done> open;
+  WorkerPool pool(Quick(2), source_,
+                  [&](WorkItemPtr, const LeasedWorker&, std::stop_token, WorkerPool::Done end) {
+                    std::lock_guard lock(mutex);
+                    open.push_back(std::move(end));
+                  });
+  const auto are_open = [&](size_t count) {
+    std::lock_guard lock(mutex);
+    return open.size() == count;
+  };
+  pool.Push(std::make_unique<WorkItem>());
+  ASSERT_TRUE(Eventually([&] { return are_open(1); }));
+  pool.Push(std::make_unique<WorkItem>());
+  AddWorker("b");
+  EXPECT_TRUE(Eventually([&] { return are_open(2); }));
+  for (const WorkerPool::Done& end : open) end({});
+}
+
 TEST_F(WorkerPoolTest, AnItemThatFailsGoesToAnotherWorker) {
   AddWorker("a");
   AddWorker("b");
