@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/process/freed_memory.h"
 #include "scheduler/jobs/calibrations.h"
 #include "scheduler/jobs/dispatch_job.h"
 #include "scheduler/jobs/job_ending.h"
@@ -27,6 +26,9 @@ constexpr int kFinalPasses = 2;
 constexpr uint32_t kSensibleTrials = 16;
 
 int64_t NowMs() { return absl::ToUnixMillis(Clock::Real().Now()); }
+
+// Time between two writes of a job's progress while its rounds end.
+constexpr int64_t kKeepProgressMs = 1'000;
 
 int64_t StartOf(const store::JobRow& job) { return job.started_ms.value_or(NowMs()); }
 
@@ -383,9 +385,12 @@ Status JobRun::KeepRound(const search::MeasuredRound& round) {
   row.job_id = job_.id;
   row.elapsed_s = 1e-3 * static_cast<double>(NowMs() - started_ms_);
   KILN_RETURN_IF_ERROR(store_.AddRound(row).status());
-  KILN_RETURN_IF_ERROR(KeepProgress());
+  if (const int64_t now_ms = NowMs(); now_ms >= progress_due_ms_) {
+    KILN_RETURN_IF_ERROR(KeepProgress());
+    progress_due_ms_ = now_ms + kKeepProgressMs;
+  }
   context_.committed(job_.id);
-  GiveBackFreedMemory(kFreedBytesToKeep);
+  context_.has_freed();
   return OkStatus();
 }
 

@@ -63,6 +63,8 @@ struct RunContext {
   // Called after each commit of results.
   std::function<void(const std::string& job_id)> committed;
   std::function<void()> has_device = nullptr;  // called when a run has its first device
+  // Called after each round of a search, which has freed memory.
+  std::function<void()> has_freed = nullptr;
 };
 
 class JobRun {
@@ -143,6 +145,7 @@ class JobRun {
   const int64_t started_ms_;  // when the job's first run started
   TimeBudget budget_;         // budget_ and ending_ belong to the thread that calls Run
   store::JobEnding ending_;
+  int64_t progress_due_ms_ = 0;  // the end of a round before it does not keep the progress
   std::stop_source stop_;
   std::atomic<bool> stopped_{false};
   // Requested by Stop, and not by Pause.

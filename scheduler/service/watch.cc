@@ -15,7 +15,7 @@ namespace {
 // Longest time until a watcher's end, or a change that is not in the store, is noticed.
 constexpr absl::Duration kLook = absl::Milliseconds(250);
 // While results come, the status is read so often, and results are sent so often.
-constexpr absl::Duration kStatusInterval = absl::Milliseconds(500);
+constexpr absl::Duration kStatusInterval = absl::Seconds(1);
 constexpr absl::Duration kResultsInterval = absl::Milliseconds(50);
 
 class Watch {
