@@ -12,7 +12,8 @@
 namespace kiln {
 namespace {
 
-constexpr uint32_t kTrials = 60, kManyTrials = 200;
+// A trial takes about a millisecond.
+constexpr uint32_t kTrials = 60, kManyTrials = 200, kTrialsOfASecond = 1'000;
 
 class DiskTest : public FarmTest {
  protected:
@@ -53,10 +54,12 @@ class DiskTest : public FarmTest {
 
 TEST_F(DiskTest, AFullDiskIsWaitedOutWhereverTheJobIs) {
   StartFarm("null");
-  const std::string job = Submit(Job());
+  v1::JobSpec spec = Job();
+  spec.mutable_options()->set_trials(kTrialsOfASecond);
+  const std::string job = Submit(spec);
   std::map<uint32_t, v1::Record> seen;
   int outages = 0;
-  for (const uint32_t at : {0u, 1u, 8u, 20u, 40u, kTrials}) {
+  for (const uint32_t at : {0u, 1u, 8u, 200u, 500u, kTrialsOfASecond}) {
     if (Final(WaitFor(job, at))) break;
     for (const auto& [trial, record] : Records(job)) seen.emplace(trial, record);
     SetDiskFull(true);
@@ -65,7 +68,7 @@ TEST_F(DiskTest, AFullDiskIsWaitedOutWhereverTheJobIs) {
     SetDiskFull(false);
   }
   EXPECT_GE(outages, 4);
-  ExpectWholeAtEnd(job, kTrials, seen);
+  ExpectWholeAtEnd(job, kTrialsOfASecond, seen);
 }
 
 TEST_F(DiskTest, ADatabaseThatIsMovedAwayIsNoticed) {
