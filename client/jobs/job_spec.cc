@@ -50,7 +50,15 @@ StatusOr<std::vector<TaskListEntry>> LoadTasks(const JobDescription& job) {
     if (!job.arguments.lets.empty())
       return InvalidArgument(
           "--let is for text files of the command line: leave it out of --tasks");
-    return LoadTaskList(job.tasks_path);
+    KILN_ASSIGN_OR_RETURN(tasks, LoadTaskList(job.tasks_path));
+    // A text file says its types itself.
+    for (TaskListEntry& task : tasks) {
+      if (IsTextFile(task.arguments.op)) continue;
+      task.arguments.dtype = job.arguments.dtype;
+      task.arguments.out_dtype = job.arguments.out_dtype;
+      task.arguments.layout = job.arguments.layout;
+    }
+    return tasks;
   }
   tasks.push_back({.arguments = job.arguments});
   for (const std::string& more : job.more) {

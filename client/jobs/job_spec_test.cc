@@ -64,6 +64,22 @@ TEST(JobSpecTest, TextsBecomeTasksAndATextAfterAnOperatorIsRefused) {
   EXPECT_EQ(spec->tasks_size(), 2);
 }
 
+TEST(JobSpecTest, TheOperatorsOfAListHaveTheTypeOfTheDescription) {
+  const TempDir folder = *TempDir::Make("job-spec-test");
+  ASSERT_OK(WriteFile(folder.Join("twice.te"), "input x: float32[8]\ny[i: 8] = x[i] + x[i]\n"));
+  const std::string list = folder.Join("list.txt");
+  ASSERT_OK(WriteFile(list, "1 matmul 32,16,24\n2 twice.te\n"));
+  JobDescription job = Product();
+  job.arguments = {.dtype = "float16"};
+  job.tasks_path = list;
+  const auto spec = MakeJobSpec(job);
+  ASSERT_OK(spec.status());
+  ASSERT_EQ(spec->tasks_size(), 2);
+  EXPECT_EQ(spec->tasks(0).description(), "matmul 32,16,24 float16");
+  EXPECT_THAT(spec->tasks(0).dag(), HasSubstr("float16"));
+  EXPECT_THAT(spec->tasks(1).dag(), testing::Not(HasSubstr("float16")));
+}
+
 TEST(JobSpecTest, AWholeNetworkHasATaskForEachKindOfLayer) {
   JobDescription job = Product();
   job.arguments = {.op = "network:mlp"};
