@@ -504,13 +504,14 @@ class BuildTest(unittest.TestCase):
             if event.record is not None and "earlier calls" in event.record.message:
                 may_return.set()
 
-        job = self.client.tune(self.matmul, target="llvm", trials=8, finalists=0, verbose=0,
+        # More trials than wait for a place at once.
+        job = self.client.tune(self.matmul, target="llvm", trials=24, finalists=0, verbose=0,
                                build_timeout_ms=4000, no_warm_start=True, callbacks=[look],
                                served=kiln.Served(build=build, build_jobs=2))
         self.assertEqual(job.status().state, "SUCCEEDED")
         self.assertEqual(at_once[1], 2)
         records = list(self.client.records(job=job.id, errors=True))
-        self.assertEqual(len(records), 8)
+        self.assertEqual(len(records), 24)
         errors = {each.steps: (each.error, each.message) for each in records}
         for steps in began[:2]:
             self.assertEqual(errors[steps][0], "BUILD_TIMEOUT_ERROR", errors[steps])
